@@ -18,7 +18,7 @@
 
 /* Reports that are to be deleted. */
 struct purge {
-    struct dying dying;
+    struct deleting deleting;
     struct buf ids;  /* of uint64_t */
     size_t at;       /* before it they are deleted */
     uint64_t mended; /* the workspace whose index contradicted the reports */
@@ -90,13 +90,13 @@ static enum store_status mend(struct maintenance *m, uint64_t workspace, enum st
 static enum store_status find_reports(struct maintenance *m, MDB_txn *txn)
 {
     struct purge *p = &m->purge;
-    struct view *v;
-    enum store_status status = view_get(m->s, txn, p->dying.workspace, &v);
+    struct index_snapshot *v;
+    enum store_status status = index_snapshot_get(m->s, txn, p->deleting.workspace, &v);
     buf_reset(&p->ids);
     p->at = 0;
     if (status != STORE_OK)
         return status;
-    view_each_id(v, p->dying.project, take_id, &p->ids);
+    index_snapshot_each_id(v, p->deleting.project, take_id, &p->ids);
     return buf_ok(&p->ids) ? STORE_OK : store_fail(m->s, ENOMEM, "find reports to delete");
 }
 
@@ -121,12 +121,13 @@ static void read_records(struct maintenance *m, const uint64_t *ids, size_t coun
 static enum store_status contradicted(struct maintenance *m)
 {
     struct purge *p = &m->purge;
-    const struct store_change lost = {.kind = CHANGE_INDEX_LOST, .workspace = p->dying.workspace};
+    const struct store_change lost = {.kind = CHANGE_INDEX_LOST,
+                                      .workspace = p->deleting.workspace};
     buf_reset(&p->ids);
     p->at = 0;
-    if (p->mended == p->dying.workspace)
+    if (p->mended == p->deleting.workspace)
         return STORE_CORRUPT;
-    p->mended = p->dying.workspace;
+    p->mended = p->deleting.workspace;
     return m->carry(m->arg, &lost).status;
 }
 
@@ -135,8 +136,9 @@ static enum store_status purge_some(struct maintenance *m)
     struct purge *p = &m->purge;
     const uint64_t *ids = (const uint64_t *)(const void *)p->ids.p;
     size_t left = p->ids.n / sizeof(*ids) - p->at, count = left < BATCH ? left : BATCH;
-    struct store_change change = {
-        .kind = CHANGE_PURGE_DELETED, .workspace = p->dying.workspace, .id = p->dying.project};
+    struct store_change change = {.kind = CHANGE_PURGE_DELETED,
+                                  .workspace = p->deleting.workspace,
+                                  .id = p->deleting.project};
     tell(m, "purging", left);
     if (count != 0) {
         read_records(m, ids + p->at, count);
@@ -160,7 +162,8 @@ static enum store_status purge_step(struct maintenance *m)
     if (p->at < p->ids.n / sizeof(uint64_t))
         return purge_some(m);
     enum store_status status = store_snapshot(m->s, &txn);
-    if (status == STORE_OK && !(store_any_dying(m->s, txn) && dying_first(m->s, txn, &p->dying)))
+    if (status == STORE_OK &&
+        !(store_any_deleting(m->s, txn) && deleting_first(m->s, txn, &p->deleting)))
         status = STORE_NOT_FOUND;
     if (status == STORE_OK)
         status = find_reports(m, txn);
@@ -168,7 +171,7 @@ static enum store_status purge_step(struct maintenance *m)
     if (status == STORE_REBUILDING)
         return STORE_NOT_FOUND;
     if (status != STORE_OK)
-        return status == STORE_NOT_FOUND ? status : mend(m, p->dying.workspace, status);
+        return status == STORE_NOT_FOUND ? status : mend(m, p->deleting.workspace, status);
     return purge_some(m);
 }
 
@@ -231,7 +234,7 @@ static enum store_status index_step(struct maintenance *m)
 {
     if (m->sweeping)
         return sweep_log(m);
-    enum store_status status = walk_next_workspace(m->s, SPACE_INDEX_DUE, m->due, &m->due);
+    enum store_status status = cursor_next_workspace(m->s, SPACE_INDEX_DUE, m->due, &m->due);
     if (status != STORE_OK)
         return status;
     if (m->due == 0)
@@ -250,7 +253,7 @@ static enum store_status index_step(struct maintenance *m)
 static enum store_status sweep(struct maintenance *m)
 {
     m->files_due = false;
-    view_tidy(m->s); /* whose maps would keep the disk space of deleted files */
+    index_snapshot_tidy(m->s); /* whose maps would keep the disk space of deleted files */
     return sweep_files(m->s, &m->pending, &m->files_later);
 }
 

@@ -56,7 +56,7 @@ static enum store_status mark(struct offline *r, enum space space)
     struct store_answer answer;
     enum store_status status = STORE_OK;
     for (uint64_t workspace = 0; status == STORE_OK;) {
-        status = walk_next_workspace(r->reader, space, workspace, &workspace);
+        status = cursor_next_workspace(r->reader, space, workspace, &workspace);
         if (status != STORE_OK || workspace == 0)
             break;
         const struct store_change lost = {.kind = CHANGE_INDEX_LOST, .workspace = workspace};
@@ -124,10 +124,10 @@ enum store_status store_rebuild(struct store *s, bool all, store_progress_fn *pr
     if (status != STORE_OK)
         return status;
     if (all) {
-        store_begins(s, "what follows from records");
+        store_stage_begins(s, "what follows from records");
         status = derived_rebuild(s, r.reader);
     }
-    store_begins(s, "the indexes of reports");
+    store_stage_begins(s, "the indexes of reports");
     if (status == STORE_OK)
         status = mark(&r, all ? SPACE_WORKSPACE : SPACE_SEGMENT);
     if (status == STORE_OK)

@@ -156,7 +156,7 @@ struct store_options {
      * for tests: the most rows of a segment and of a chunk (a power of two), the length of a log
      * that is merged, the rows from which a workspace has segments; 0: as usual
      */
-    uint32_t segment_rows, chunk_shift, log_entries, small_rows;
+    uint32_t segment_rows, ngram_block_shift, log_entries, small_rows;
     uint64_t mapped_bytes; /* of segment files that this process maps at most; 0: no limit */
 };
 

@@ -163,9 +163,9 @@ struct store_pending_coupon {
     int64_t until;
 };
 typedef void store_pending_coupon_fn(void *arg, enum store_status status,
-                             const struct store_pending_coupon *staged);
+                                     const struct store_pending_coupon *coupon);
 void store_pending_coupon_each(struct store *s, const struct ulid *conversation, int64_t now_ms,
-                       store_pending_coupon_fn *each, void *arg);
+                               store_pending_coupon_fn *each, void *arg);
 
 /* ---- changing: what the data of a CHANGE_SYNC and a CHANGE_COUPONS is made of ---- */
 

@@ -1,5 +1,5 @@
 #include "store/engine/check.h"
-#include "store/engine/rooms.h"
+#include "store/engine/layers.h"
 #include "store/index/apply.h"
 #include "store/index/check.h"
 #include "store/records/apply.h"
@@ -8,10 +8,10 @@
 
 /* What the engine looks up in the rooms that stand on it. Adding a change or a check is a line. */
 
-extern const struct room index_room, records_room, answers_room;
+extern const struct layer index_layer, records_layer, answers_layer;
 
 /* In the order in which they write at a commit. */
-const struct room *const rooms[] = {&index_room, &records_room, &answers_room, NULL};
+const struct layer *const layers[] = {&index_layer, &records_layer, &answers_layer, NULL};
 
 const struct change_row change_rows[CHANGE_KINDS] = {
     [CHANGE_WORKSPACE_CREATE] = {workspace_create, false, false},
@@ -26,7 +26,7 @@ const struct change_row change_rows[CHANGE_KINDS] = {
     [CHANGE_REPORT_FINISH] = {report_finish, false, false},
     [CHANGE_REPORT_DIED] = {report_died, false, false},
     [CHANGE_PROJECT_DELETE] = {project_delete, false, false},
-    [CHANGE_PURGE] = {purge_slice, true, true},
+    [CHANGE_PURGE] = {purge_batch, true, true},
     [CHANGE_AGENT_CREATE] = {agent_create, false, false},
     [CHANGE_AGENT_UPDATE] = {agent_update, false, false},
     [CHANGE_AGENT_DELETE] = {agent_delete, false, false},
@@ -39,12 +39,12 @@ const struct change_row change_rows[CHANGE_KINDS] = {
     [CHANGE_LEAD] = {lead_put, false, false},
     [CHANGE_EVENTS] = {events_put, false, false},
     [CHANGE_RATING] = {rating_put, false, false},
-    [CHANGE_RETAIN] = {retain_slice, true, true},
+    [CHANGE_RETAIN] = {retain_batch, true, true},
     [CHANGE_SYNC] = {sync_put, false, false},
     [CHANGE_COUPONS] = {coupons_put, false, false},
-    [CHANGE_COUPON_STAGE] = {coupon_stage, false, false},
+    [CHANGE_COUPON_STAGE] = {pending_coupon_add, false, false},
     [CHANGE_ANSWERS] = {answers_note, false, true},
-    [CHANGE_PURGE_DELETED] = {purge_dying, true, true},
+    [CHANGE_PURGE_DELETED] = {purge_deleted, true, true},
     [CHANGE_INDEX_INSTALL] = {index_install, false, false},
     [CHANGE_INDEX_LOST] = {index_lost, false, false},
     [CHANGE_INDEX_SWEEP] = {index_sweep, true, true},
@@ -67,7 +67,7 @@ const struct check_row check_rows[] = {
     {SPACE_SEGMENT, check_segment_row, "the segments of indexes"},
     {SPACE_BASE, check_base, "the bases of indexes"},
     {SPACE_INDEX_DUE, check_index_due, "the list of indexes that are due"},
-    {SPACE_DYING, check_dying, "the rows of what is being deleted"},
+    {SPACE_DELETING, check_deleting, "the rows of what is being deleted"},
     {SPACE_IDEM, check_idem, "the Idempotency-Keys"},
     {SPACE_IDEM_AGE, check_idem_age, "the ages of Idempotency-Keys"},
     {SPACE_CHANNEL, check_channel, "the answers of channels"},
@@ -82,7 +82,7 @@ const struct check_row check_rows[] = {
     {SPACE_LEAD_EMAIL, check_lead_email, "the addresses of leads"},
     {SPACE_EVENT, check_event, "the events"},
     {SPACE_RATING, check_rating, "the ratings"},
-    {SPACE_LISTED, check_listed_row, "the lists of the widget"},
+    {SPACE_LIST_ENTRY, check_list_entry, "the lists of the widget"},
     {SPACE_ERASING, check_erasing, "the rows of what is being erased"},
     {SPACE_COLLECTION, check_collection, "the collections"},
     {SPACE_COLLECTION_NAME, check_collection_name, "the names of collections"},
@@ -94,7 +94,7 @@ const struct check_row check_rows[] = {
     {SPACE_ANSWERS_LOG, check_answers_log, "the log of changed documents"},
     {SPACE_UNSEEN, check_unseen, "the purges of syncs"},
     {SPACE_COUPON, check_coupon, "the coupons"},
-    {SPACE_STAGED, check_staged, "the staged coupons"},
+    {SPACE_PENDING_COUPONS, check_pending_coupons, "the staged coupons"},
     {SPACE_SYNC_ONCE, check_sync_once, "the keys of syncs"},
     {0},
 };

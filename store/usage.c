@@ -8,31 +8,31 @@
 /* How many keys start with the tag of ${space}; they are few but for reports, which have a sub-database's count. */
 static enum store_status count_space(struct store *s, MDB_txn *txn, enum space space, uint64_t *out)
 {
-    struct walk w;
-    enum store_status status = walk_begin(s, txn, &w, space);
+    struct cursor w;
+    enum store_status status = cursor_begin(s, txn, &w, space);
     *out = 0;
-    for (; status == STORE_OK; status = walk_next(&w))
+    for (; status == STORE_OK; status = cursor_next(&w))
         ++*out;
-    walk_end(&w);
+    cursor_end(&w);
     return status == STORE_NOT_FOUND ? STORE_OK : status;
 }
 
 static enum store_status segment_bytes(struct store *s, MDB_txn *txn, uint64_t *out)
 {
-    struct walk w;
-    enum store_status status = walk_begin(s, txn, &w, SPACE_SEGMENT);
-    for (; status == STORE_OK; status = walk_next(&w)) {
+    struct cursor w;
+    enum store_status status = cursor_begin(s, txn, &w, SPACE_SEGMENT);
+    for (; status == STORE_OK; status = cursor_next(&w)) {
         struct segment_record r;
         const uint8_t *dead;
         if (index_segment_read(s, w.v, &r, &dead) == STORE_OK)
             *out += r.bytes;
     }
-    walk_end(&w);
+    cursor_end(&w);
     return status == STORE_NOT_FOUND ? STORE_OK : status;
 }
 
 /* in the snapshot that is open */
-static enum store_status measure_room(struct store *s, MDB_txn *txn, struct store_space *out)
+static enum store_status measure_space(struct store *s, MDB_txn *txn, struct store_space *out)
 {
     MDB_envinfo info;
     MDB_stat stat;
@@ -44,11 +44,11 @@ static enum store_status measure_room(struct store *s, MDB_txn *txn, struct stor
     mdb_env_stat(s->env, &stat);
     uint64_t pages = (uint64_t)info.me_last_pgno + 1;
     *out = (struct store_space){.map_bytes = info.me_mapsize,
-                               .used_bytes =
-                                   pages > free_pages ? (pages - free_pages) * stat.ms_psize : 0,
-                               .readers = store_count_readers(s),
-                               .max_readers = info.me_maxreaders,
-                               .last_transaction = info.me_last_txnid};
+                                .used_bytes =
+                                    pages > free_pages ? (pages - free_pages) * stat.ms_psize : 0,
+                                .readers = store_count_readers(s),
+                                .max_readers = info.me_maxreaders,
+                                .last_transaction = info.me_last_txnid};
     return segment_bytes(s, txn, &out->index_bytes);
 }
 
@@ -57,7 +57,7 @@ enum store_status store_space(struct store *s, struct store_space *out)
     MDB_txn *txn;
     *out = (struct store_space){0};
     enum store_status status = store_snapshot(s, &txn);
-    return status == STORE_OK ? measure_room(s, txn, out) : status;
+    return status == STORE_OK ? measure_space(s, txn, out) : status;
 }
 
 enum store_status store_usage(struct store *s, struct store_usage *out)
@@ -67,7 +67,7 @@ enum store_status store_usage(struct store *s, struct store_usage *out)
     *out = (struct store_usage){0};
     enum store_status status = store_snapshot(s, &txn);
     if (status == STORE_OK)
-        status = measure_room(s, txn, &out->room);
+        status = measure_space(s, txn, &out->room);
     if (status == STORE_OK)
         status = count_space(s, txn, SPACE_WORKSPACE, &out->workspaces);
     if (status == STORE_OK)

@@ -196,7 +196,7 @@ void store_rows_each(struct store *s, enum store_rows rows, const struct store_r
 /* ---- search in conversations ---- */
 
 #define STORE_PATTERN_CHARS 200 /* of what is searched for */
-#define STORE_SEARCH_ROWS 100  /* that a page may have */
+#define STORE_SEARCH_ROWS 100   /* that a page may have */
 
 /*
  * BY_TEXT: what was said in the conversation, the notes and their authors' names included. BY_VISITOR:

@@ -11,15 +11,15 @@
 
 static void take_space(MDB_txn *txn, enum space space, struct buf *out)
 {
-    struct walk w;
-    enum store_status status = walk_begin(kit.s, txn, &w, space);
-    for (; status == STORE_OK; status = walk_next(&w)) {
+    struct cursor w;
+    enum store_status status = cursor_begin(kit.s, txn, &w, space);
+    for (; status == STORE_OK; status = cursor_next(&w)) {
         buf_add(out, &w.k.mv_size, sizeof(w.k.mv_size));
         buf_add(out, w.k.mv_data, w.k.mv_size);
         buf_add(out, &w.v.mv_size, sizeof(w.v.mv_size));
         buf_add(out, w.v.mv_data, w.v.mv_size);
     }
-    walk_end(&w);
+    cursor_end(&w);
     ck_status(status, STORE_NOT_FOUND);
 }
 
@@ -312,13 +312,13 @@ START_TEST(rows_that_were_lost_or_are_wrong_are_mended)
     struct buf derived = take_kind(SPACE_IS_DERIVED);
     ck_status(store_begin(kit.s, &t), STORE_OK);
     for (unsigned space = 0; space < SPACE_COUNT; space++) {
-        struct walk w = {0};
+        struct cursor w = {0};
         struct key k = {.n = 0};
         if (derived_kinds[space] != SPACE_IS_DERIVED)
             continue;
-        if (walk_begin(kit.s, t->mdb, &w, (enum space)space) == STORE_OK)
+        if (cursor_begin(kit.s, t->mdb, &w, (enum space)space) == STORE_OK)
             key_bytes(&k, w.k.mv_data, w.k.mv_size);
-        walk_end(&w);
+        cursor_end(&w);
         if (k.n != 0)
             txn_del(t, (enum space)space, &k);
     }
@@ -335,16 +335,16 @@ END_TEST
 static void last_row(enum space space, struct key *k, struct buf *value)
 {
     MDB_txn *txn;
-    struct walk w = {0};
+    struct cursor w = {0};
     ck_status(store_snapshot(kit.s, &txn), STORE_OK);
-    enum store_status status = walk_begin(kit.s, txn, &w, space);
-    for (; status == STORE_OK; status = walk_next(&w)) {
+    enum store_status status = cursor_begin(kit.s, txn, &w, space);
+    for (; status == STORE_OK; status = cursor_next(&w)) {
         k->n = 0;
         key_bytes(k, w.k.mv_data, w.k.mv_size);
         buf_reset(value);
         buf_add(value, w.v.mv_data, w.v.mv_size);
     }
-    walk_end(&w);
+    cursor_end(&w);
     store_read_end(kit.s);
     ck_assert_uint_gt(value->n, 4);
 }

@@ -159,9 +159,9 @@ END_TEST
 START_TEST(what_results_are_packed_by_is_what_it_was)
 {
     uint64_t sum = 0xcbf29ce484222325;
-    for (size_t i = 0; i < result_like.n; i++)
-        sum = (sum ^ (uint8_t)result_like.p[i]) * 0x100000001b3;
-    ck_assert_uint_eq(result_like.n, 12120);
+    for (size_t i = 0; i < result_dictionary.n; i++)
+        sum = (sum ^ (uint8_t)result_dictionary.p[i]) * 0x100000001b3;
+    ck_assert_uint_eq(result_dictionary.n, 12120);
     ck_assert_uint_eq(sum, 0x178e120c77d517d0);
 }
 END_TEST
@@ -329,15 +329,15 @@ static void expect_lists(uint64_t count)
 static size_t log_records(size_t *longer)
 {
     MDB_txn *txn;
-    struct walk walk = {0};
+    struct cursor walk = {0};
     size_t count = 0;
     *longer = 0;
     store_read_end(k.s);
     ck_status(store_snapshot(k.s, &txn), STORE_OK);
-    enum store_status status = walk_begin(k.s, txn, &walk, SPACE_LOG);
-    for (; status == STORE_OK; status = walk_next(&walk), count++)
+    enum store_status status = cursor_begin(k.s, txn, &walk, SPACE_LOG);
+    for (; status == STORE_OK; status = cursor_next(&walk), count++)
         *longer += walk.v.mv_size > PIECE;
-    walk_end(&walk);
+    cursor_end(&walk);
     store_read_end(k.s);
     return count;
 }

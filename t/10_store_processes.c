@@ -31,7 +31,7 @@ static struct store *store_of(enum store_mode mode, uint64_t map_size, unsigned 
                                     .max_readers = max_readers,
                                     .mode = mode,
                                     .segment_rows = kit_segment_rows,
-                                    .chunk_shift = kit_chunk_shift,
+                                    .ngram_block_shift = kit_chunk_shift,
                                     .log_entries = kit_log_entries,
                                     .small_rows = kit_segment_rows != 0};
     enum store_status status = store_open(&o, &s, why, sizeof(why));

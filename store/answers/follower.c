@@ -229,13 +229,13 @@ static enum store_status follow_row(struct step *p, uint64_t document)
 /* Rows above *position, which becomes the last one's number. */
 static enum store_status follow_rows(struct step *p, uint64_t *position)
 {
-    struct walk w = {0};
+    struct cursor w = {0};
     struct key from;
     uint64_t document;
     key_of(&w.prefix, SPACE_ANSWERS_LOG, &p->name.agent);
     key_of(&from, SPACE_ANSWERS_LOG, &p->name.agent);
     key_u64(&from, *position + 1);
-    enum store_status status = walk_from(p->f->s, p->txn, &w, DB_WIDGET, &from);
+    enum store_status status = cursor_from(p->f->s, p->txn, &w, DB_WIDGET, &from);
     for (bool over = false; status == STORE_OK && !over;) {
         uint64_t number;
         if (!answers_row_number(&w, &number)) {
@@ -248,9 +248,9 @@ static enum store_status follow_rows(struct step *p, uint64_t *position)
         *position = number;
         over = step_over(p);
         if (status == STORE_OK && !over)
-            status = walk_next(&w);
+            status = cursor_next(&w);
     }
-    walk_end(&w);
+    cursor_end(&w);
     return status == STORE_NOT_FOUND ? STORE_OK : status;
 }
 
@@ -311,21 +311,21 @@ static int by_number(const void *a, const void *b)
 /* The agent's collections, in the order in which they were made: later ones are in the log. */
 static enum store_status collections_of(struct step *p, uint64_t *ids, size_t *count)
 {
-    struct walk w = {0};
+    struct cursor w = {0};
     *count = 0;
     key_of(&w.prefix, SPACE_COLLECTION_NAME, &p->name.agent);
-    enum store_status status = walk_prefix(p->f->s, p->txn, &w, DB_WIDGET, false);
+    enum store_status status = cursor_prefix(p->f->s, p->txn, &w, DB_WIDGET, false);
     for (; status == STORE_OK && *count < COLLECTIONS_MAX && w.v.mv_size == sizeof(*ids);
-         status = walk_next(&w))
+         status = cursor_next(&w))
         memcpy(&ids[(*count)++], w.v.mv_data, sizeof(*ids));
-    walk_end(&w);
+    cursor_end(&w);
     qsort(ids, *count, sizeof(*ids), by_number);
     return status == STORE_NOT_FOUND
                ? STORE_OK
                : follower_fail_store(p->f, status == STORE_OK ? STORE_CORRUPT : status);
 }
 
-static enum store_status put_item(struct step *p, const struct walk *w)
+static enum store_status put_item(struct step *p, const struct cursor *w)
 {
     struct item_record item;
     struct store_synced d;
@@ -345,14 +345,14 @@ static enum store_status put_item(struct step *p, const struct walk *w)
  */
 static enum store_status put_items(struct step *p, struct answers_cursor *cursor, bool *over)
 {
-    struct walk w = {0};
+    struct cursor w = {0};
     struct key from;
     key_id(&w.prefix, SPACE_ITEM, cursor->collection);
     item_key(&from, cursor->collection, cursor->item);
-    enum store_status status = walk_from(p->f->s, p->txn, &w, DB_WIDGET, &from);
-    for (; status == STORE_OK && !*over; status = walk_next(&w)) {
+    enum store_status status = cursor_from(p->f->s, p->txn, &w, DB_WIDGET, &from);
+    for (; status == STORE_OK && !*over; status = cursor_next(&w)) {
         uint64_t item = 0;
-        if (walk_u64(&w, 1, &item) && item == cursor->item)
+        if (cursor_u64(&w, 1, &item) && item == cursor->item)
             continue;
         status = put_item(p, &w);
         if (status != STORE_OK)
@@ -360,7 +360,7 @@ static enum store_status put_items(struct step *p, struct answers_cursor *cursor
         cursor->item = item;
         *over = step_over(p);
     }
-    walk_end(&w);
+    cursor_end(&w);
     if (status == STORE_NOT_FOUND)
         *cursor = (struct answers_cursor){cursor->collection + 1, 0};
     return status == STORE_NOT_FOUND ? STORE_OK : status;
@@ -453,16 +453,16 @@ static bool note_failing(struct follower *f, const struct ulid *agent)
 static bool first_agent(struct follower *f, MDB_txn *txn, const struct ulid *after,
                         struct ulid *out)
 {
-    struct walk w = {0};
+    struct cursor w = {0};
     struct key from;
     key_space(&w.prefix, SPACE_ANSWERS_LOG);
     key_of(&from, SPACE_ANSWERS_LOG, after);
     key_bytes(&from, "\xff", 1); /* behind the agent's rows: numbers begin with a length up to 8 */
     bool found =
-        walk_from(f->s, txn, &w, DB_WIDGET, &from) == STORE_OK && w.k.mv_size > 1 + ULID_BYTES;
+        cursor_from(f->s, txn, &w, DB_WIDGET, &from) == STORE_OK && w.k.mv_size > 1 + ULID_BYTES;
     if (found)
         memcpy(out->b, (const uint8_t *)w.k.mv_data + 1, ULID_BYTES);
-    walk_end(&w);
+    cursor_end(&w);
     return found;
 }
 

@@ -4,7 +4,7 @@
 #include "store/answers/reader_cache.h"
 #include "store/engine/cursor.h"
 #include "store/engine/format.h"
-#include "store/engine/rooms.h"
+#include "store/engine/layers.h"
 #include "store/engine/snapshot.h"
 #include "store/records/agent.h"
 #include "store/records/answers_log.h"
@@ -14,7 +14,7 @@
 
 #include <stdio.h>
 
-struct looking {
+struct lookup {
     struct store *s;
     const struct store_question *question;
     struct answers_name name; /* of the answer file */
@@ -29,7 +29,7 @@ struct looking {
 /* ---- the answer file ---- */
 
 /* STORE_NOT_FOUND: the agent has none that can be read. */
-static enum store_status name_of_file(struct looking *l)
+static enum store_status name_of_file(struct lookup *l)
 {
     MDB_txn *txn;
     struct store_agent agent;
@@ -53,7 +53,7 @@ static enum store_status name_of_file(struct looking *l)
 }
 
 /* A file that is not what it should be is lost; an error of the system is one of the question. */
-static enum store_status take_file_error(struct looking *l, enum store_status status)
+static enum store_status take_file_error(struct lookup *l, enum store_status status)
 {
     switch (status) {
     case STORE_NOT_FOUND:
@@ -68,7 +68,7 @@ static enum store_status take_file_error(struct looking *l, enum store_status st
 }
 
 /* A file that is incomplete, or older than the log, was put back: by a power cut, or by hand. */
-static enum store_status open_file(struct looking *l)
+static enum store_status open_file(struct lookup *l)
 {
     uint64_t position = 0;
     bool whole = false;
@@ -87,7 +87,7 @@ static enum store_status open_file(struct looking *l)
 
 static bool must_stop(void *arg)
 {
-    struct looking *l = arg;
+    struct lookup *l = arg;
     l->stopped = l->stopped || store_pauses(l->s, l->question->pause, l->question->pause_arg);
     return l->stopped;
 }
@@ -98,7 +98,7 @@ static bool must_stop(void *arg)
  */
 static enum store_status check_document(void *arg, uint64_t id, uint64_t version, uint64_t position)
 {
-    struct looking *l = arg;
+    struct lookup *l = arg;
     MDB_txn *txn;
     struct store_synced d;
     enum store_status status = store_snapshot(l->s, &txn);
@@ -116,7 +116,7 @@ static enum store_status check_document(void *arg, uint64_t id, uint64_t version
     return status;
 }
 
-static enum store_status take_hit(struct looking *l, const struct answers_hit *hit,
+static enum store_status take_hit(struct lookup *l, const struct answers_hit *hit,
                                   struct store_hit *out)
 {
     MDB_txn *txn;
@@ -135,7 +135,7 @@ static enum store_status take_hit(struct looking *l, const struct answers_hit *h
                            l->question->excerpt_bytes, &out->excerpt);
 }
 
-static enum store_status ask(struct looking *l)
+static enum store_status ask(struct lookup *l)
 {
     struct answers_hit hits[STORE_HITS_MAX];
     const struct answers_question question = {
@@ -167,7 +167,7 @@ static enum store_status ask(struct looking *l)
 void store_find(struct store *s, const struct store_question *question, store_found_fn *done,
                 void *arg)
 {
-    struct looking l = {.s = s, .question = question};
+    struct lookup l = {.s = s, .question = question};
     enum store_status status = name_of_file(&l);
     if (status == STORE_OK)
         status = open_file(&l);
@@ -213,7 +213,7 @@ static bool item_on_sale(struct store *s, MDB_txn *txn, uint64_t collection, uin
 bool store_on_sale(struct store *s, const struct ulid *agent, uint64_t wp_id)
 {
     MDB_txn *txn;
-    struct walk w = {0};
+    struct cursor w = {0};
     const uint8_t kind = SYNCED_PRODUCT;
     uint64_t collection;
     bool found = false;
@@ -221,14 +221,14 @@ bool store_on_sale(struct store *s, const struct ulid *agent, uint64_t wp_id)
     key_of(&w.prefix, SPACE_COLLECTION_NAME, agent);
     key_bytes(&w.prefix, &kind, 1);
     if (status == STORE_OK)
-        status = walk_prefix(s, txn, &w, DB_WIDGET, false);
-    for (; status == STORE_OK && !found; status = walk_next(&w)) {
+        status = cursor_prefix(s, txn, &w, DB_WIDGET, false);
+    for (; status == STORE_OK && !found; status = cursor_next(&w)) {
         if (w.v.mv_size != sizeof(collection))
             continue;
         memcpy(&collection, w.v.mv_data, sizeof(collection));
         found = item_on_sale(s, txn, collection, wp_id);
     }
-    walk_end(&w);
+    cursor_end(&w);
     return found;
 }
 
@@ -237,5 +237,5 @@ static void lookup_close(struct store *s)
     reader_cache_free(s->answers);
 }
 
-/* What the engine calls in this room: store/engine/rooms.h. */
-const struct room answers_room = {.close = lookup_close, .tidy = lookup_tidy};
+/* What the engine calls in this room: store/engine/layers.h. */
+const struct layer answers_layer = {.close = lookup_close, .tidy = lookup_tidy};

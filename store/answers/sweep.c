@@ -65,7 +65,7 @@ static bool is_missing(struct follower *f, const struct answers_name *name)
 static enum store_status find_missing(struct follower *f, struct ulid *after,
                                       struct answers_name *missing, size_t *count)
 {
-    struct walk w = {0};
+    struct cursor w = {0};
     struct key from;
     struct store_answers state;
     MDB_txn *txn;
@@ -75,9 +75,9 @@ static enum store_status find_missing(struct follower *f, struct ulid *after,
     key_of(&from, SPACE_ANSWERS, after);
     key_bytes(&from, "", 1);
     if (status == STORE_OK)
-        status = walk_from(f->s, txn, &w, DB_WIDGET, &from);
+        status = cursor_from(f->s, txn, &w, DB_WIDGET, &from);
     for (unsigned looked = 0; status == STORE_OK && looked < 1000 && *count < LOST_AT_ONCE;
-         status = walk_next(&w), looked++) {
+         status = cursor_next(&w), looked++) {
         struct answers_name *name = &missing[*count];
         if (w.k.mv_size != 1 + ULID_BYTES || !schema_read_answers(w.v, &state))
             continue;
@@ -86,7 +86,7 @@ static enum store_status find_missing(struct follower *f, struct ulid *after,
         memcpy(name->store_id, f->store_id, STORE_ID_BYTES);
         *count += state.state == ANSWERS_BUILT && is_missing(f, name);
     }
-    walk_end(&w);
+    cursor_end(&w);
     store_read_end(f->s);
     return status;
 }

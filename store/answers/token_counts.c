@@ -18,10 +18,10 @@ static int take_token(void *arg, int flags, const char *token, int n, int from, 
 {
     struct adding *a = arg;
     struct token_counts_row row = {.table = a->table,
-                             .at = (uint32_t)a->c->bytes.n,
-                             .n = (uint16_t)n,
-                             .change = (int16_t)a->change,
-                             .document = a->c->document};
+                                   .at = (uint32_t)a->c->bytes.n,
+                                   .n = (uint16_t)n,
+                                   .change = (int16_t)a->change,
+                                   .document = a->c->document};
     (void)from, (void)to;
     a->words += (flags & FTS5_TOKEN_COLOCATED) == 0;
     buf_add(&a->c->bytes, token, (size_t)n);
@@ -29,8 +29,8 @@ static int take_token(void *arg, int flags, const char *token, int n, int from, 
     return buf_ok(&a->c->bytes) && buf_ok(&a->c->rows) ? SQLITE_OK : SQLITE_NOMEM;
 }
 
-int token_counts_add(struct token_counts *c, struct file_table *t, const struct str *texts, int change,
-               int64_t *words)
+int token_counts_add(struct token_counts *c, struct file_table *t, const struct str *texts,
+                     int change, int64_t *words)
 {
     struct adding a = {c, t->number, 0, change};
     int rc = SQLITE_OK;
@@ -46,7 +46,8 @@ bool token_counts_full(const struct token_counts *c)
     return c->rows.n / sizeof(struct token_counts_row) > ROWS_MAX;
 }
 
-static int same_token(const struct token_counts_row *x, const struct token_counts_row *y, const char *bytes)
+static int same_token(const struct token_counts_row *x, const struct token_counts_row *y,
+                      const char *bytes)
 {
     if (x->table != y->table)
         return x->table < y->table ? -1 : 1;

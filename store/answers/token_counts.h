@@ -22,8 +22,8 @@ struct token_counts {
 };
 
 /* token_counts_add(c, t, texts, change, words): 1: a document came, -1: it goes. Adds to ${words}. */
-int token_counts_add(struct token_counts *c, struct file_table *t, const struct str *texts, int change,
-               int64_t *words);
+int token_counts_add(struct token_counts *c, struct file_table *t, const struct str *texts,
+                     int change, int64_t *words);
 
 /* token_counts_full(c): time to flush. token_counts_flush(c, f): write and forget. */
 bool token_counts_full(const struct token_counts *c);

@@ -176,7 +176,7 @@ static enum store_status copy_to(struct store *s, const char *dir, struct progre
     int fd = open(part, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
     if (fd < 0)
         return why_errno(s, "make the copy", part);
-    store_begins(s, "the pages of data.mdb");
+    store_stage_begins(s, "the pages of data.mdb");
     enum store_status status = copy_through_pipe(s, fd, p);
     if (status == STORE_OK && fsync(fd) != 0)
         status = why_errno(s, "sync the copy", part);

@@ -75,21 +75,21 @@ enum store_status check_renew(struct check *c)
 /* One slice from ${from} on; ${from} becomes the first key not looked at. False at the end of the space. */
 static bool slice(struct check *c, size_t pass, struct key *from, enum store_status *status)
 {
-    struct walk w = {0};
+    struct cursor w = {0};
     enum db db = schema_space_db[check_rows[pass].space];
     key_space(&w.prefix, check_rows[pass].space);
-    *status = walk_from(c->s, c->txn, &w, db, from);
+    *status = cursor_from(c->s, c->txn, &w, db, from);
     for (unsigned n = 0; *status == STORE_OK && n < SLICE && !c->stopped; n++) {
         check_rows[pass].look(c, &w);
         check_step(c, 1);
-        *status = walk_next(&w);
+        *status = cursor_next(&w);
     }
     bool more = *status == STORE_OK && !c->stopped;
     if (more) {
         from->n = 0;
         key_bytes(from, w.k.mv_data, w.k.mv_size);
     }
-    walk_end(&w);
+    cursor_end(&w);
     if (*status == STORE_NOT_FOUND)
         *status = STORE_OK;
     return more;
@@ -101,7 +101,7 @@ static enum store_status run_pass(struct check *c, size_t pass)
     enum store_status status;
     bool more = true;
     key_space(&from, check_rows[pass].space);
-    store_begins(c->s, check_rows[pass].what);
+    store_stage_begins(c->s, check_rows[pass].what);
     while (more) {
         status = check_renew(c);
         if (status != STORE_OK)
@@ -123,19 +123,19 @@ static enum store_status count_records(struct check *c)
 }
 
 /* The number of dying things is looked at on its own: nobody looks for them while it is 0. */
-static enum store_status check_dying_count(struct check *c)
+static enum store_status check_deleting_count(struct check *c)
 {
-    struct walk w = {0};
+    struct cursor w = {0};
     uint64_t rows = 0;
     enum store_status status = check_renew(c);
     if (status == STORE_OK)
-        status = walk_begin(c->s, c->txn, &w, SPACE_DYING);
-    for (; status == STORE_OK; status = walk_next(&w))
+        status = cursor_begin(c->s, c->txn, &w, SPACE_DELETING);
+    for (; status == STORE_OK; status = cursor_next(&w))
         rows++;
-    walk_end(&w);
-    if (status == STORE_NOT_FOUND && rows != c->counters.dying)
+    cursor_end(&w);
+    if (status == STORE_NOT_FOUND && rows != c->counters.deleting)
         check_say(c, "%llu things are being deleted and the counter says %llu",
-                  (unsigned long long)rows, (unsigned long long)c->counters.dying);
+                  (unsigned long long)rows, (unsigned long long)c->counters.deleting);
     return status == STORE_NOT_FOUND ? STORE_OK : status;
 }
 
@@ -188,20 +188,19 @@ static enum store_status check_all(struct store *s, bool records_only, store_pro
 {
     struct check c = {
         .s = s, .records_only = records_only, .progress = progress, .problem = problem, .arg = arg};
-    store_begins(s, "the pages of data.mdb");
+    store_stage_begins(s, "the pages of data.mdb");
     enum store_status status = check_pages(&c);
     if (status == STORE_OK)
         status = count_records(&c);
-    for (size_t i = 0; check_rows[i].look != NULL && status == STORE_OK && !c.stopped;
-         i++)
+    for (size_t i = 0; check_rows[i].look != NULL && status == STORE_OK && !c.stopped; i++)
         status = run_pass(&c, i);
     for (size_t i = 0; check_stages[i].run != NULL && status == STORE_OK && !c.stopped; i++) {
         if (check_stages[i].what != NULL)
-            store_begins(s, check_stages[i].what);
+            store_stage_begins(s, check_stages[i].what);
         status = check_stages[i].run(&c);
     }
     if (status == STORE_OK && !c.stopped)
-        status = check_dying_count(&c);
+        status = check_deleting_count(&c);
     store_read_end(s);
     if (records != NULL)
         *records = c.done;

@@ -22,7 +22,7 @@ struct check {
 };
 
 /* Looks at the current record of ${w}. */
-typedef void check_fn(struct check *c, const struct walk *w);
+typedef void check_fn(struct check *c, const struct cursor *w);
 
 /* Columns: space, what checks one of its records, what they are called. Ends with look NULL. */
 struct check_row {

@@ -3,12 +3,12 @@
 #include "store/engine/errors.h"
 #include "store/engine/snapshot.h"
 
-static bool in_prefix(const struct walk *w)
+static bool in_prefix(const struct cursor *w)
 {
     return w->k.mv_size >= w->prefix.n && memcmp(w->k.mv_data, w->prefix.b, w->prefix.n) == 0;
 }
 
-static enum store_status arrived(struct walk *w, int rc)
+static enum store_status arrived(struct cursor *w, int rc)
 {
     if (rc == MDB_NOTFOUND)
         return STORE_NOT_FOUND;
@@ -18,7 +18,7 @@ static enum store_status arrived(struct walk *w, int rc)
 }
 
 /* The last key of a prefix is the one before the first key that is above all of its. */
-static int seek_last(struct walk *w)
+static int seek_last(struct cursor *w)
 {
     struct key after = {.n = w->prefix.n};
     memcpy(after.b, w->prefix.b, w->prefix.n);
@@ -34,7 +34,7 @@ static int seek_last(struct walk *w)
     return rc != 0 ? rc : mdb_cursor_get(w->cursor, &w->k, &w->v, MDB_PREV);
 }
 
-static enum store_status walk_open(struct store *s, MDB_txn *txn, struct walk *w, enum db db)
+static enum store_status cursor_open(struct store *s, MDB_txn *txn, struct cursor *w, enum db db)
 {
     w->s = s;
     w->cursor = NULL;
@@ -42,10 +42,10 @@ static enum store_status walk_open(struct store *s, MDB_txn *txn, struct walk *w
     return rc == 0 ? STORE_OK : store_fail(s, rc, "walk an index");
 }
 
-enum store_status walk_prefix(struct store *s, MDB_txn *txn, struct walk *w, enum db db,
-                              bool backward)
+enum store_status cursor_prefix(struct store *s, MDB_txn *txn, struct cursor *w, enum db db,
+                                bool backward)
 {
-    enum store_status status = walk_open(s, txn, w, db);
+    enum store_status status = cursor_open(s, txn, w, db);
     if (status != STORE_OK)
         return status;
     w->backward = backward;
@@ -55,12 +55,12 @@ enum store_status walk_prefix(struct store *s, MDB_txn *txn, struct walk *w, enu
     return arrived(w, mdb_cursor_get(w->cursor, &w->k, &w->v, MDB_SET_RANGE));
 }
 
-enum store_status walk_from(struct store *s, MDB_txn *txn, struct walk *w, enum db db,
-                            const struct key *from)
+enum store_status cursor_from(struct store *s, MDB_txn *txn, struct cursor *w, enum db db,
+                              const struct key *from)
 {
     struct key start = {.n = from->n};
     memcpy(start.b, from->b, from->n);
-    enum store_status status = walk_open(s, txn, w, db);
+    enum store_status status = cursor_open(s, txn, w, db);
     if (status != STORE_OK)
         return status;
     w->backward = false;
@@ -68,12 +68,12 @@ enum store_status walk_from(struct store *s, MDB_txn *txn, struct walk *w, enum 
     return arrived(w, mdb_cursor_get(w->cursor, &w->k, &w->v, MDB_SET_RANGE));
 }
 
-enum store_status walk_below(struct store *s, MDB_txn *txn, struct walk *w, enum db db,
-                             const struct key *below)
+enum store_status cursor_below(struct store *s, MDB_txn *txn, struct cursor *w, enum db db,
+                               const struct key *below)
 {
     struct key at = {.n = below->n};
     memcpy(at.b, below->b, below->n);
-    enum store_status status = walk_open(s, txn, w, db);
+    enum store_status status = cursor_open(s, txn, w, db);
     if (status != STORE_OK)
         return status;
     w->backward = true;
@@ -84,25 +84,25 @@ enum store_status walk_below(struct store *s, MDB_txn *txn, struct walk *w, enum
     return arrived(w, rc);
 }
 
-enum store_status walk_begin(struct store *s, MDB_txn *txn, struct walk *w, enum space space)
+enum store_status cursor_begin(struct store *s, MDB_txn *txn, struct cursor *w, enum space space)
 {
     key_space(&w->prefix, space);
-    return walk_prefix(s, txn, w, schema_space_db[space], false);
+    return cursor_prefix(s, txn, w, schema_space_db[space], false);
 }
 
-enum store_status walk_next(struct walk *w)
+enum store_status cursor_next(struct cursor *w)
 {
     return arrived(w, mdb_cursor_get(w->cursor, &w->k, &w->v, w->backward ? MDB_PREV : MDB_NEXT));
 }
 
-void walk_end(struct walk *w)
+void cursor_end(struct cursor *w)
 {
     if (w->cursor != NULL)
         mdb_cursor_close(w->cursor);
     w->cursor = NULL;
 }
 
-bool walk_u64(const struct walk *w, unsigned skip, uint64_t *out)
+bool cursor_u64(const struct cursor *w, unsigned skip, uint64_t *out)
 {
     const uint8_t *at = w->k.mv_data;
     const uint8_t *end = at + w->k.mv_size;
@@ -114,21 +114,21 @@ bool walk_u64(const struct walk *w, unsigned skip, uint64_t *out)
     return true;
 }
 
-enum store_status walk_next_workspace(struct store *s, enum space space, uint64_t after,
-                                      uint64_t *out)
+enum store_status cursor_next_workspace(struct store *s, enum space space, uint64_t after,
+                                        uint64_t *out)
 {
     MDB_txn *txn;
-    struct walk w = {0};
+    struct cursor w = {0};
     struct key from;
     *out = 0;
     enum store_status status = store_snapshot(s, &txn);
     key_id(&from, space, after + 1);
     key_space(&w.prefix, space);
     if (status == STORE_OK)
-        status = walk_from(s, txn, &w, (enum db)schema_space_db[space], &from);
-    if (status == STORE_OK && !walk_u64(&w, 0, out))
+        status = cursor_from(s, txn, &w, (enum db)schema_space_db[space], &from);
+    if (status == STORE_OK && !cursor_u64(&w, 0, out))
         status = store_corrupt(s, "a list of workspaces");
-    walk_end(&w);
+    cursor_end(&w);
     store_read_end(s);
     return status == STORE_NOT_FOUND ? STORE_OK : status;
 }
@@ -136,13 +136,14 @@ enum store_status walk_next_workspace(struct store *s, enum space space, uint64_
 size_t record_ids(struct store_txn *t, enum space space, uint64_t after, size_t most, uint64_t *ids)
 {
     size_t count = 0;
-    struct walk w = {0};
+    struct cursor w = {0};
     struct key from;
     key_id(&from, space, after + 1);
     key_space(&w.prefix, space);
-    enum store_status status = walk_from(t->s, t->mdb, &w, (enum db)schema_space_db[space], &from);
-    for (; status == STORE_OK && count < most; status = walk_next(&w))
-        count += walk_u64(&w, 0, &ids[count]);
-    walk_end(&w);
+    enum store_status status =
+        cursor_from(t->s, t->mdb, &w, (enum db)schema_space_db[space], &from);
+    for (; status == STORE_OK && count < most; status = cursor_next(&w))
+        count += cursor_u64(&w, 0, &ids[count]);
+    cursor_end(&w);
     return count;
 }

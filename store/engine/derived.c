@@ -13,7 +13,7 @@ bool derived_has_rows(enum space space)
     return derived_rows_of[space] != NULL;
 }
 
-bool derived_rows(enum space space, const struct walk *w, derived_fn *put, void *arg)
+bool derived_rows(enum space space, const struct cursor *w, derived_fn *put, void *arg)
 {
     return derived_rows_of[space](w, &(struct derived_sink){put, arg});
 }
@@ -28,16 +28,16 @@ static void put_in_store(void *arg, enum space space, struct key *key, const voi
 static enum store_status put_all(struct store_txn *t, struct store *reader, enum space space)
 {
     MDB_txn *txn;
-    struct walk w = {0};
+    struct cursor w = {0};
     enum store_status status = store_snapshot(reader, &txn);
     if (status == STORE_OK)
-        status = walk_begin(reader, txn, &w, space);
-    for (; status == STORE_OK; status = walk_next(&w))
+        status = cursor_begin(reader, txn, &w, space);
+    for (; status == STORE_OK; status = cursor_next(&w))
         if (!derived_rows(space, &w, put_in_store, t)) {
             status = store_corrupt(reader, "a record from which others are derived");
             break;
         }
-    walk_end(&w);
+    cursor_end(&w);
     store_read_end(reader);
     return status == STORE_NOT_FOUND ? store_txn_error(t) : status;
 }
@@ -46,13 +46,13 @@ static enum store_status delete_all(struct store_txn *t, enum space space)
 {
     enum store_status status = STORE_OK;
     while (status == STORE_OK && t->error == STORE_OK) {
-        struct walk w = {0};
+        struct cursor w = {0};
         struct key k = {.n = 0};
         key_space(&w.prefix, space);
-        status = walk_prefix(t->s, t->mdb, &w, (enum db)schema_space_db[space], false);
+        status = cursor_prefix(t->s, t->mdb, &w, (enum db)schema_space_db[space], false);
         if (status == STORE_OK)
             key_bytes(&k, w.k.mv_data, w.k.mv_size);
-        walk_end(&w);
+        cursor_end(&w);
         if (status == STORE_OK)
             txn_del(t, space, &k);
     }

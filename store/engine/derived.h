@@ -22,7 +22,7 @@ struct derived_sink {
 };
 
 /* Columns: space of records, the rows that follow from one; NULL: none. records/derived_rows.c */
-typedef bool derived_of_fn(const struct walk *w, const struct derived_sink *r);
+typedef bool derived_of_fn(const struct cursor *w, const struct derived_sink *r);
 extern derived_of_fn *const derived_rows_of[SPACE_COUNT];
 
 /*
@@ -30,7 +30,7 @@ extern derived_of_fn *const derived_rows_of[SPACE_COUNT];
  * of ${w}, a record of ${space}. False: the record is malformed.
  * derived_has_rows(space): do rows follow from records of ${space}?
  */
-bool derived_rows(enum space space, const struct walk *w, derived_fn *put, void *arg);
+bool derived_rows(enum space space, const struct cursor *w, derived_fn *put, void *arg);
 bool derived_has_rows(enum space space);
 
 /*

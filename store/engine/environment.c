@@ -1,5 +1,5 @@
 #include "store/engine/environment.h"
-#include "store/engine/rooms.h"
+#include "store/engine/layers.h"
 
 #include "store/engine/errors.h"
 #include "store/engine/files.h"
@@ -135,7 +135,7 @@ void store_on_stage(struct store *s, store_stage_fn *stage, void *arg)
     s->stage_arg = arg;
 }
 
-void store_begins(struct store *s, const char *what)
+void store_stage_begins(struct store *s, const char *what)
 {
     if (s->stage != NULL)
         s->stage(s->stage_arg, what);
@@ -148,8 +148,8 @@ static struct shared_env *shared_new(void)
     pthread_rwlockattr_t first;
     if (shared == NULL)
         return NULL;
-    for (size_t i = 0; rooms[i] != NULL; i++) {
-        if (rooms[i]->share != NULL && !rooms[i]->share(shared)) {
+    for (size_t i = 0; layers[i] != NULL; i++) {
+        if (layers[i]->share != NULL && !layers[i]->share(shared)) {
             free(shared);
             return NULL;
         }
@@ -168,9 +168,9 @@ static void shared_leave(struct shared_env *shared)
     if (shared->env != NULL)
         mdb_env_close(shared->env);
     pthread_rwlock_destroy(&shared->map);
-    for (size_t i = 0; rooms[i] != NULL; i++)
-        if (rooms[i]->unshare != NULL)
-            rooms[i]->unshare(shared);
+    for (size_t i = 0; layers[i] != NULL; i++)
+        if (layers[i]->unshare != NULL)
+            layers[i]->unshare(shared);
     free(shared);
 }
 
@@ -189,11 +189,11 @@ static struct store *store_new(struct shared_env *shared, const struct store_opt
     if (s->mode == STORE_WRITE)
         s->shared->writes = true;
     s->txn.s = s;
-    s->dying_snapshot = (size_t)-1;
+    s->deleting_snapshot = (size_t)-1;
     snprintf(s->dir, sizeof(s->dir), "%s", options->dir);
-    for (size_t i = 0; rooms[i] != NULL; i++)
-        if (rooms[i]->open != NULL)
-            rooms[i]->open(s, options);
+    for (size_t i = 0; layers[i] != NULL; i++)
+        if (layers[i]->open != NULL)
+            layers[i]->open(s, options);
     return s;
 }
 
@@ -238,7 +238,7 @@ enum store_status store_share(struct store *s, struct store **out, char *why, si
     const struct store_options same = {.dir = s->dir,
                                        .mode = STORE_READ,
                                        .segment_rows = s->segment_rows,
-                                       .chunk_shift = s->chunk_shift,
+                                       .ngram_block_shift = s->ngram_block_shift,
                                        .log_entries = s->log_entries,
                                        .small_rows = s->small_rows,
                                        .mapped_bytes = s->mapped_bytes};
@@ -264,9 +264,9 @@ void store_close(struct store *s)
     if (s->read != NULL)
         mdb_txn_abort(s->read);
     txn_free(&s->txn);
-    for (size_t i = 0; rooms[i] != NULL; i++)
-        if (rooms[i]->close != NULL)
-            rooms[i]->close(s);
+    for (size_t i = 0; layers[i] != NULL; i++)
+        if (layers[i]->close != NULL)
+            layers[i]->close(s);
     buf_free(&s->scratch);
     free(s->events);
     shared_leave(s->shared);
@@ -283,8 +283,8 @@ unsigned store_reader_check(struct store *s)
 bool store_tidy(struct store *s)
 {
     bool open = false;
-    for (size_t i = 0; rooms[i] != NULL; i++)
-        if (rooms[i]->tidy != NULL && rooms[i]->tidy(s))
+    for (size_t i = 0; layers[i] != NULL; i++)
+        if (layers[i]->tidy != NULL && layers[i]->tidy(s))
             open = true;
     return open;
 }

@@ -11,13 +11,13 @@
 /* What room there is in the map, and who may have it: creates first go without, then results and rating; deletes always have some. */
 
 /* Pages of the map: all, those behind the end of the file, those free within it (looked up only where the others are few). */
-struct room {
+struct space_left {
     uint64_t map, behind, free, reserve;
     bool known; /* free is */
 };
 
 /* ${more_pages}: as if these were taken already. Free pages are looked up where no more than ${reserves} times the reserve is behind. */
-static struct room look_room(struct store *s, uint64_t more_pages, unsigned reserves)
+static struct space_left measure_space(struct store *s, uint64_t more_pages, unsigned reserves)
 {
     enum { RESERVE_PAGES = 48 };
     MDB_envinfo info;
@@ -25,7 +25,7 @@ static struct room look_room(struct store *s, uint64_t more_pages, unsigned rese
     MDB_txn *txn;
     mdb_env_info(s->env, &info);
     mdb_env_stat(s->env, &stat);
-    struct room r = {.map = info.me_mapsize / stat.ms_psize};
+    struct space_left r = {.map = info.me_mapsize / stat.ms_psize};
     uint64_t end = (uint64_t)info.me_last_pgno + 1 + more_pages;
     r.behind = r.map > end ? r.map - end : 0;
     r.reserve = r.map / 20 > RESERVE_PAGES
@@ -44,14 +44,14 @@ static struct room look_room(struct store *s, uint64_t more_pages, unsigned rese
  * Under 95 % of the map by the end of the file alone, creates go on. Near the end of the map free pages lie scattered, and results need some
  * side by side: so that generations can still be finished, more of them must be free then.
  */
-static bool is_full(const struct room *r)
+static bool is_full(const struct space_left *r)
 {
     return r->known && r->behind <= r->reserve &&
            (r->behind + r->free <= r->reserve ||
             (r->behind <= r->map / 50 && r->free <= r->map / 5));
 }
 
-enum { ROOM_LEFT, MAP_FULL, DISK_FULL, FILE_FULL };
+enum { SPACE_LEFT, MAP_FULL, DISK_FULL, FILE_FULL };
 
 uint64_t store_bytes_ahead(const struct store *s, int *why)
 {
@@ -86,32 +86,32 @@ static void look_at_disk(struct store_txn *t)
         return;
     mdb_env_stat(t->s->env, &stat);
     uint64_t reserve = STORE_DISK_RESERVE / stat.ms_psize;
-    uint64_t room = bytes / stat.ms_psize + look_room(t->s, 0, UINT_MAX).free;
+    uint64_t room = bytes / stat.ms_psize + measure_space(t->s, 0, UINT_MAX).free;
     uint64_t spare = room > reserve / 2 ? room - reserve / 2 : 0;
-    if (t->full == ROOM_LEFT && room <= reserve)
+    if (t->full == SPACE_LEFT && room <= reserve)
         t->full = why == ENOSPC ? DISK_FULL : FILE_FULL;
     if (t->spare_pages > spare)
         t->spare_pages = spare;
 }
 
 /* the reserve that creates leave is for finishes and deletes, and its second half for deletes alone */
-static void look_at_room(struct store_txn *t)
+static void look_at_space(struct store_txn *t)
 {
-    struct room r = look_room(t->s, 0, 2);
+    struct space_left r = measure_space(t->s, 0, 2);
     uint64_t room = r.behind + r.free;
-    t->full = is_full(&r) ? MAP_FULL : ROOM_LEFT;
+    t->full = is_full(&r) ? MAP_FULL : SPACE_LEFT;
     t->spare_pages = !r.known ? r.behind : room > r.reserve / 2 ? room - r.reserve / 2 : 0;
     look_at_disk(t);
 }
 
-uint64_t txn_slice(struct store_txn *t, uint64_t limit)
+uint64_t txn_batch_limit(struct store_txn *t, uint64_t limit)
 {
     enum { PAGES_A_RECORD = 8 };
-    struct room r = look_room(t->s, 0, 1);
+    struct space_left r = measure_space(t->s, 0, 1);
     uint64_t most = (r.behind + r.free) / PAGES_A_RECORD + 1;
-    t->slice = most < limit ? most : limit;
+    t->batch_limit = most < limit ? most : limit;
     t->spent = 0;
-    return t->slice;
+    return t->batch_limit;
 }
 
 bool txn_paused(const struct store_txn *t)
@@ -136,10 +136,10 @@ static const char *const full_texts[] = {
 bool txn_is_full(struct store_txn *t)
 {
     if (t->full < 0)
-        look_at_room(t);
-    if (t->full != ROOM_LEFT)
+        look_at_space(t);
+    if (t->full != SPACE_LEFT)
         snprintf(t->s->why, sizeof(t->s->why), "%s", full_texts[t->full]);
-    return t->full != ROOM_LEFT;
+    return t->full != SPACE_LEFT;
 }
 
 bool store_is_full(struct store *s)
@@ -156,7 +156,7 @@ bool txn_results_fit(struct store_txn *t, size_t results_bytes)
     }; /* the head and its indexes, copied as they are written */
     uint64_t pages = results_bytes / PAGE + 1 + INDEX_PAGES;
     if (t->full < 0)
-        look_at_room(t);
+        look_at_space(t);
     if (t->spare_pages < pages) {
         snprintf(t->s->why, sizeof(t->s->why),
                  "what is left of the map and the disk is kept for deletes: make room, raise "

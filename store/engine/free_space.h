@@ -34,12 +34,12 @@ bool txn_is_full(struct store_txn *t);
 bool txn_results_fit(struct store_txn *t, size_t results_bytes);
 
 /*
- * txn_slice(t, limit): how many records, at most ${limit}, one transaction may delete in the free
+ * txn_batch_limit(t, limit): how many records, at most ${limit}, one transaction may delete in the free
  * space; at least one. txn_spend(t, left): count one such record: ${*left} decreases by one, or
  * becomes 0 when background work must pause. txn_paused(t): must it? Never true for a caller's
  * change.
  */
-uint64_t txn_slice(struct store_txn *t, uint64_t limit);
+uint64_t txn_batch_limit(struct store_txn *t, uint64_t limit);
 void txn_spend(struct store_txn *t, uint64_t *left);
 bool txn_paused(const struct store_txn *t);
 

@@ -1,5 +1,5 @@
 #include "store/engine/files.h"
-#include "store/engine/rooms.h"
+#include "store/engine/layers.h"
 #include "store/engine/format.h"
 
 #include <errno.h>
@@ -151,9 +151,9 @@ static enum store_status build_indexes(struct restore *r)
 static enum store_status move_files(struct restore *r)
 {
     int rc = 0;
-    for (size_t i = 0; rooms[i] != NULL && rc == 0; i++)
-        if (rooms[i]->files_move != NULL)
-            rc = rooms[i]->files_move(r->tmp, r->to);
+    for (size_t i = 0; layers[i] != NULL && rc == 0; i++)
+        if (layers[i]->files_move != NULL)
+            rc = layers[i]->files_move(r->tmp, r->to);
     return rc == 0 ? STORE_OK : refuse(r, STORE_IO, strerror(rc), r->to);
 }
 
@@ -213,9 +213,9 @@ static void remove_tmp(struct restore *r)
         snprintf(path, sizeof(path), "%s/%s", r->tmp, names[i]);
         unlink(path);
     }
-    for (size_t i = 0; rooms[i] != NULL; i++)
-        if (rooms[i]->files_delete != NULL)
-            rooms[i]->files_delete(r->tmp);
+    for (size_t i = 0; layers[i] != NULL; i++)
+        if (layers[i]->files_delete != NULL)
+            layers[i]->files_delete(r->tmp);
     rmdir(r->tmp);
 }
 

@@ -45,7 +45,7 @@ enum db { DATABASES(X) DB_COUNT };
     X(SPACE_PROJECT_NAME, DB_BASE, 'q', SPACE_IS_DERIVED, "workspace, name → id")                     \
     X(SPACE_PROJECT_DATE, DB_BASE, 'd', SPACE_IS_DERIVED, "workspace, created_at, id → nothing")      \
     X(SPACE_JOB, DB_BASE, 'j', SPACE_IS_RECORD, "report → job_record")                                \
-    X(SPACE_DYING, DB_BASE, 'x', SPACE_IS_DERIVED,                                                    \
+    X(SPACE_DELETING, DB_BASE, 'x', SPACE_IS_DERIVED,                                                 \
       "workspace, project (0: the workspace itself) → nothing")                                       \
     X(SPACE_IDEM, DB_BASE, 'e', SPACE_IS_RECORD, "hash → idem_record")                                \
     X(SPACE_IDEM_AGE, DB_BASE, 'f', SPACE_IS_DERIVED, "expires_at, hash → nothing")                   \
@@ -67,9 +67,9 @@ enum db { DATABASES(X) DB_COUNT };
     X(SPACE_ONCE, DB_WIDGET, 'o', SPACE_IS_RECORD, "conversation, kind, key → once_record")           \
     X(SPACE_LEAD, DB_WIDGET, 'd', SPACE_IS_RECORD, "id → lead_record")                                \
     X(SPACE_LEAD_EMAIL, DB_WIDGET, 'e', SPACE_IS_DERIVED, "agent, hash → lead")                       \
-    X(SPACE_EVENT, DB_WIDGET, 'n', SPACE_IS_RECORD, "id → kept_record")                               \
-    X(SPACE_RATING, DB_WIDGET, 'r', SPACE_IS_RECORD, "id → kept_record")                              \
-    X(SPACE_LISTED, DB_WIDGET, 'l', SPACE_IS_DERIVED, "kind, scope, class, id → nothing")             \
+    X(SPACE_EVENT, DB_WIDGET, 'n', SPACE_IS_RECORD, "id → event_record")                              \
+    X(SPACE_RATING, DB_WIDGET, 'r', SPACE_IS_RECORD, "id → event_record")                             \
+    X(SPACE_LIST_ENTRY, DB_WIDGET, 'l', SPACE_IS_DERIVED, "kind, scope, class, id → nothing")         \
     X(SPACE_ERASING, DB_WIDGET, 'x', SPACE_IS_RECORD, "scope → nothing")                              \
     X(SPACE_COLLECTION, DB_WIDGET, 'K', SPACE_IS_RECORD, "id → collection_record")                    \
     X(SPACE_COLLECTION_NAME, DB_WIDGET, 'N', SPACE_IS_DERIVED, "agent, kind, site → collection")      \
@@ -84,7 +84,7 @@ enum db { DATABASES(X) DB_COUNT };
     X(SPACE_ANSWERS_LOG, DB_WIDGET, 'F', SPACE_IS_RECORD,                                             \
       "agent, sequence (0: its answer file waits for more) → document: answers_log.h")                \
     X(SPACE_COUPON, DB_WIDGET, 'C', SPACE_IS_RECORD, "agent, folded code → coupon_record")            \
-    X(SPACE_STAGED, DB_WIDGET, 'T', SPACE_IS_RECORD,                                                  \
+    X(SPACE_PENDING_COUPONS, DB_WIDGET, 'T', SPACE_IS_RECORD,                                         \
       "conversation → coupons staged in it: staged.c")                                                \
     X(SPACE_NOTE, DB_WIDGET, 't', SPACE_IS_RECORD, "conversation, id → note_record: note.c")          \
     X(SPACE_SYNC_ONCE, DB_WIDGET, 'S', SPACE_IS_RECORD, "hash → sync_once_record")                    \
@@ -180,11 +180,11 @@ struct PACKED rating_record {
 struct PACKED counters_record {
     uint64_t workspace, key, project, report; /* the last id given */
     uint64_t job, node;
-    uint64_t dying; /* rows of SPACE_DYING */
+    uint64_t deleting; /* rows of SPACE_DELETING */
 };
 
 struct PACKED workspace_record {
-    uint8_t dying;
+    uint8_t deleting;
     int64_t created_at;
     uint64_t id, version, projects, pending;
     struct counts counts;
@@ -192,7 +192,7 @@ struct PACKED workspace_record {
 };
 
 struct PACKED project_record {
-    uint8_t dying;
+    uint8_t deleting;
     uint64_t id, workspace, version, pending, score_total;
     struct counts counts;
     int64_t created_at, updated_at;
@@ -299,7 +299,7 @@ struct PACKED sender_record {
 };
 
 /* An event or a rating: then the event's kind, and its payload or the rating's comment. */
-struct PACKED kept_record {
+struct PACKED event_record {
     uint8_t rating; /* 0: it is an event */
     struct ulid id, agent, visitor, conversation;
     uint64_t workspace;

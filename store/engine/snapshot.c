@@ -1,5 +1,5 @@
 #include "store/engine/snapshot.h"
-#include "store/engine/rooms.h"
+#include "store/engine/layers.h"
 
 #include "store/engine/errors.h"
 
@@ -8,8 +8,8 @@
 /* What this reader remembers of the map is where it was. */
 static void forget_map(struct store *s)
 {
-    memset(s->seen_keys, 0, sizeof(s->seen_keys));
-    memset(s->seen_reports, 0, sizeof(s->seen_reports));
+    memset(s->key_places, 0, sizeof(s->key_places));
+    memset(s->report_places, 0, sizeof(s->report_places));
 }
 
 int store_remap(struct store *s)
@@ -111,9 +111,9 @@ void store_read_end(struct store *s)
     mdb_txn_reset(s->read);
     pthread_rwlock_unlock(&s->shared->map);
     s->reading = false;
-    for (size_t i = 0; rooms[i] != NULL; i++)
-        if (rooms[i]->snapshot_end != NULL)
-            rooms[i]->snapshot_end(s);
+    for (size_t i = 0; layers[i] != NULL; i++)
+        if (layers[i]->snapshot_end != NULL)
+            layers[i]->snapshot_end(s);
 }
 
 enum store_status store_get(struct store *s, MDB_txn *txn, enum space space, struct key *key,
@@ -126,9 +126,9 @@ enum store_status store_get(struct store *s, MDB_txn *txn, enum space space, str
     return rc == MDB_NOTFOUND ? STORE_NOT_FOUND : store_fail(s, rc, "read a record");
 }
 
-enum store_status store_see_key(struct store *s, const uint8_t *hash, MDB_val *out)
+enum store_status store_get_key(struct store *s, const uint8_t *hash, MDB_val *out)
 {
-    struct seen_key *seen = &s->seen_keys[hash[0] % SEEN_KEYS];
+    struct key_place *seen = &s->key_places[hash[0] % KEY_PLACES];
     if (seen->snapshot == s->snapshot && memcmp(seen->hash, hash, sizeof(seen->hash)) == 0) {
         *out = seen->value;
         return STORE_OK;
@@ -138,15 +138,15 @@ enum store_status store_see_key(struct store *s, const uint8_t *hash, MDB_val *o
     key_bytes(&k, hash, sizeof(seen->hash));
     enum store_status status = store_get(s, s->read, SPACE_KEY, &k, out);
     if (status == STORE_OK) {
-        *seen = (struct seen_key){.snapshot = s->snapshot, .value = *out};
+        *seen = (struct key_place){.snapshot = s->snapshot, .value = *out};
         memcpy(seen->hash, hash, sizeof(seen->hash));
     }
     return status;
 }
 
-enum store_status store_see_report(struct store *s, uint64_t id, MDB_val *out)
+enum store_status store_get_report(struct store *s, uint64_t id, MDB_val *out)
 {
-    struct seen_report *seen = &s->seen_reports[id % SEEN_REPORTS];
+    struct report_place *seen = &s->report_places[id % REPORT_PLACES];
     if (seen->snapshot == s->snapshot && seen->id == id) {
         *out = seen->value;
         return STORE_OK;
@@ -155,7 +155,7 @@ enum store_status store_see_report(struct store *s, uint64_t id, MDB_val *out)
     key_id(&k, SPACE_REPORT, id);
     enum store_status status = store_get(s, s->read, SPACE_REPORT, &k, out);
     if (status == STORE_OK)
-        *seen = (struct seen_report){s->snapshot, id, *out};
+        *seen = (struct report_place){s->snapshot, id, *out};
     return status;
 }
 
@@ -176,12 +176,12 @@ uint64_t store_snapshot_version(const struct store *s)
 }
 
 /* How many things are dying is looked up once a snapshot of the store; nearly always nothing is, and then nobody pays for the question. */
-static uint64_t dying_count(struct store *s, MDB_txn *txn)
+static uint64_t deleting_count(struct store *s, MDB_txn *txn)
 {
     size_t id = mdb_txn_id(txn);
     if (txn == s->txn.mdb)
-        return s->txn.counters.dying;
-    if (id != s->dying_snapshot) {
+        return s->txn.counters.deleting;
+    if (id != s->deleting_snapshot) {
         struct key k;
         MDB_val v;
         key_space(&k, SPACE_META);
@@ -189,30 +189,30 @@ static uint64_t dying_count(struct store *s, MDB_txn *txn)
         const struct counters_record *counters = NULL;
         if (store_get(s, txn, SPACE_META, &k, &v) == STORE_OK)
             counters = store_record(v, sizeof(*counters));
-        s->dying = counters == NULL ? 0 : counters->dying;
-        s->dying_snapshot = id;
+        s->deleting = counters == NULL ? 0 : counters->deleting;
+        s->deleting_snapshot = id;
     }
-    return s->dying;
+    return s->deleting;
 }
 
-bool store_any_dying(struct store *s, MDB_txn *txn)
+bool store_any_deleting(struct store *s, MDB_txn *txn)
 {
-    return dying_count(s, txn) != 0;
+    return deleting_count(s, txn) != 0;
 }
 
-bool store_dying(struct store *s, MDB_txn *txn, uint64_t workspace, uint64_t project)
+bool store_is_deleting(struct store *s, MDB_txn *txn, uint64_t workspace, uint64_t project)
 {
-    if (dying_count(s, txn) == 0)
+    if (deleting_count(s, txn) == 0)
         return false;
     struct key k;
     MDB_val v;
-    key_id(&k, SPACE_DYING, workspace);
+    key_id(&k, SPACE_DELETING, workspace);
     key_u64(&k, 0);
-    if (store_get(s, txn, SPACE_DYING, &k, &v) == STORE_OK)
+    if (store_get(s, txn, SPACE_DELETING, &k, &v) == STORE_OK)
         return true;
     if (project == 0)
         return false;
-    key_id(&k, SPACE_DYING, workspace);
+    key_id(&k, SPACE_DELETING, workspace);
     key_u64(&k, project);
-    return store_get(s, txn, SPACE_DYING, &k, &v) == STORE_OK;
+    return store_get(s, txn, SPACE_DELETING, &k, &v) == STORE_OK;
 }

@@ -21,8 +21,8 @@ enum store_status store_get(struct store *s, MDB_txn *txn, enum space space, str
                             MDB_val *out);
 
 /* The same in the open snapshot, with a cache of places, for what every request reads. */
-enum store_status store_see_key(struct store *s, const uint8_t *hash, MDB_val *out);
-enum store_status store_see_report(struct store *s, uint64_t id, MDB_val *out);
+enum store_status store_get_key(struct store *s, const uint8_t *hash, MDB_val *out);
+enum store_status store_get_report(struct store *s, uint64_t id, MDB_val *out);
 
 /* store_record(value, size): the value as a packed record; NULL if it has another size. */
 static inline const void *store_record(MDB_val value, size_t size)
@@ -47,10 +47,10 @@ static inline bool store_paused(const struct store *s, const struct store_list_q
 }
 
 /*
- * store_dying(s, txn, workspace, project): is that workspace, or (${project} not 0) that project,
- * being deleted? store_any_dying(s, txn): is any?
+ * store_is_deleting(s, txn, workspace, project): is that workspace, or (${project} not 0) that project,
+ * being deleted? store_any_deleting(s, txn): is any?
  */
-bool store_dying(struct store *s, MDB_txn *txn, uint64_t workspace, uint64_t project);
-bool store_any_dying(struct store *s, MDB_txn *txn);
+bool store_is_deleting(struct store *s, MDB_txn *txn, uint64_t workspace, uint64_t project);
+bool store_any_deleting(struct store *s, MDB_txn *txn);
 
 #endif

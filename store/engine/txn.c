@@ -2,7 +2,7 @@
 
 #include "store/engine/errors.h"
 #include "store/engine/free_space.h"
-#include "store/engine/rooms.h"
+#include "store/engine/layers.h"
 #include "store/engine/snapshot.h"
 
 #include <endian.h>
@@ -231,9 +231,9 @@ static void ulid_write_back(struct store_txn *t)
 
 static void write_back(struct store_txn *t)
 {
-    for (size_t i = 0; rooms[i] != NULL; i++)
-        if (rooms[i]->txn_write_back != NULL)
-            rooms[i]->txn_write_back(t);
+    for (size_t i = 0; layers[i] != NULL; i++)
+        if (layers[i]->txn_write_back != NULL)
+            layers[i]->txn_write_back(t);
     ulid_write_back(t);
     if (!t->counters_dirty)
         return;
@@ -245,18 +245,18 @@ static void write_back(struct store_txn *t)
 
 void txn_free(struct store_txn *t)
 {
-    for (size_t i = 0; rooms[i] != NULL; i++)
-        if (rooms[i]->txn_free != NULL)
-            rooms[i]->txn_free(t);
+    for (size_t i = 0; layers[i] != NULL; i++)
+        if (layers[i]->txn_free != NULL)
+            layers[i]->txn_free(t);
     buf_free(&t->packed);
     buf_free(&t->copy);
 }
 
 static void end(struct store_txn *t, bool failed)
 {
-    for (size_t i = 0; rooms[i] != NULL; i++)
-        if (rooms[i]->txn_end != NULL)
-            rooms[i]->txn_end(t, failed);
+    for (size_t i = 0; layers[i] != NULL; i++)
+        if (layers[i]->txn_end != NULL)
+            layers[i]->txn_end(t, failed);
 }
 
 static int begin_try(struct store *s)
@@ -364,13 +364,13 @@ enum store_status store_commit(struct store_txn *t)
     return store_fail(t->s, why_short(t->s, rc), "commit");
 }
 
-bool txn_mark_dying(struct store_txn *t, uint64_t workspace, uint64_t project)
+bool txn_mark_deleting(struct store_txn *t, uint64_t workspace, uint64_t project)
 {
     struct key k;
-    key_id(&k, SPACE_DYING, workspace);
+    key_id(&k, SPACE_DELETING, workspace);
     key_u64(&k, project);
-    txn_put(t, SPACE_DYING, &k, "", 0);
-    t->counters.dying++;
+    txn_put(t, SPACE_DELETING, &k, "", 0);
+    t->counters.deleting++;
     t->counters_dirty = true;
     return t->error == STORE_OK;
 }

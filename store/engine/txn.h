@@ -17,7 +17,7 @@
 /* Slots of the table of changed workspaces and projects: records/cached_records.h. */
 #define CACHE_CHAINS 64
 
-struct cached;
+struct cached_record;
 struct log_batch;
 
 struct store_txn {
@@ -36,8 +36,8 @@ struct store_txn {
     /* background work */
     store_pause_fn *pause; /* may be NULL */
     void *pause_arg;
-    bool background;       /* the current change is background work */
-    uint64_t slice, spent; /* records that txn_slice allows, and that were used since */
+    bool background;             /* the current change is background work */
+    uint64_t batch_limit, spent; /* records that txn_batch_limit allows, and that were used since */
 
     /* free_space.c */
     int full;             /* creates are refused, and why; -1: not known yet */
@@ -53,9 +53,10 @@ struct store_txn {
         struct answers_record record;
         bool known, dirty, event_sent;
     } answers;
-    struct cached *cache[CACHE_CHAINS];
-    struct cached *spare;
-    struct cached *named; /* the project that project_for found last, if its name still exists */
+    struct cached_record *cache[CACHE_CHAINS];
+    struct cached_record *spare;
+    struct cached_record
+        *named; /* the project that project_for found last, if its name still exists */
 
     /* index/: one batch of log entries for each workspace */
     struct log_batch *batches;
@@ -94,8 +95,8 @@ bool txn_ulid(struct store_txn *t, struct ulid *out);
 
 void txn_event(struct store_txn *t, enum store_event_kind kind, uint64_t workspace, uint64_t id,
                uint64_t value);
-/* txn_mark_dying(t, workspace, project): it is being deleted from now on; project 0: all of it. */
-bool txn_mark_dying(struct store_txn *t, uint64_t workspace, uint64_t project);
+/* txn_mark_deleting(t, workspace, project): it is being deleted from now on; project 0: all of it. */
+bool txn_mark_deleting(struct store_txn *t, uint64_t workspace, uint64_t project);
 /* txn_match(match, version): does If-Match allow a change of that version? */
 bool txn_match(struct str match, uint64_t version);
 

@@ -131,7 +131,7 @@ static enum store_status write_segment(struct builder *b, const struct segment_r
     struct segment_record record = {
         .first_id = rows[0].id, .last_id = rows[count - 1].id, .rows = count};
     uint64_t number, bytes;
-    segment_data(rows, count, b->s->chunk_shift, &data);
+    segment_data(rows, count, b->s->ngram_block_shift, &data);
     enum store_status status = buf_ok(&data) ? STORE_OK : no_memory(b);
     if (status == STORE_OK)
         status = segment_file_write(b->s, b->workspace, buf_view(&data), &number, &bytes);

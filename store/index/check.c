@@ -15,12 +15,12 @@
 
 #define LL(v) ((unsigned long long)(v))
 
-struct view *check_view(struct check *c, uint64_t workspace)
+struct index_snapshot *check_index_snapshot(struct check *c, uint64_t workspace)
 {
-    struct view *v;
+    struct index_snapshot *v;
     if (c->records_only)
         return NULL;
-    enum store_status status = view_get(c->s, c->txn, workspace, &v);
+    enum store_status status = index_snapshot_get(c->s, c->txn, workspace, &v);
     if (status == STORE_OK)
         return v;
     if (status != STORE_REBUILDING && c->unreadable != workspace)
@@ -33,10 +33,10 @@ struct view *check_view(struct check *c, uint64_t workspace)
 void check_index_row(struct check *c, const struct store_report *r)
 {
     struct segment_row row;
-    const struct view *v = check_view(c, r->workspace);
+    const struct index_snapshot *v = check_index_snapshot(c, r->workspace);
     if (v == NULL)
         return;
-    if (!view_find(v, r->id, &row))
+    if (!index_snapshot_find(v, r->id, &row))
         check_say(c, "report %llu is missing in the index of its workspace", LL(r->id));
     else if (row.project != r->project || row.class != class_of(r->result, r->status) ||
              row.score != r->score || row.date != r->generated_at || !str_eq(row.url, r->url))
@@ -47,7 +47,7 @@ void check_index_row(struct check *c, const struct store_report *r)
 
 /* ---- the log ---- */
 
-static bool count_entries(const struct walk *w, uint64_t *entries)
+static bool count_entries(const struct cursor *w, uint64_t *entries)
 {
     const uint8_t *at = w->v.mv_data, *end = at + w->v.mv_size;
     *entries = 0;
@@ -61,13 +61,13 @@ static bool count_entries(const struct walk *w, uint64_t *entries)
 }
 
 /* Records follow each other without a gap, each telling how much the log has held. Those before the manifest's first wait to be swept. */
-void check_log(struct check *c, const struct walk *w)
+void check_log(struct check *c, const struct cursor *w)
 {
     uint64_t workspace, sequence, entries;
     struct log_head head;
     struct index_record m;
-    if (!walk_u64(w, 0, &workspace) || !walk_u64(w, 1, &sequence) || w->v.mv_size < sizeof(head) ||
-        !count_entries(w, &entries)) {
+    if (!cursor_u64(w, 0, &workspace) || !cursor_u64(w, 1, &sequence) ||
+        w->v.mv_size < sizeof(head) || !count_entries(w, &entries)) {
         check_say(c, "a record of the log of an index is malformed");
         return;
     }
@@ -93,11 +93,11 @@ void check_log(struct check *c, const struct walk *w)
 
 /* ---- manifest ---- */
 
-void check_index_record(struct check *c, const struct walk *w)
+void check_index_record(struct check *c, const struct cursor *w)
 {
     uint64_t workspace;
     struct index_record record;
-    if (!walk_u64(w, 0, &workspace) || index_read(c->s, c->txn, workspace, &record) != STORE_OK ||
+    if (!cursor_u64(w, 0, &workspace) || index_read(c->s, c->txn, workspace, &record) != STORE_OK ||
         record.log_from == 0 || record.version == 0 || record.state > INDEX_REBUILDING)
         check_say(c, "the manifest of an index of reports is malformed");
 }
@@ -113,18 +113,18 @@ static bool dead_bits_good(const struct segment_record *r, const uint8_t *dead)
     return n == r->dead;
 }
 
-void check_segment_row(struct check *c, const struct walk *w)
+void check_segment_row(struct check *c, const struct cursor *w)
 {
     uint64_t workspace, number;
     struct segment_record r;
     const uint8_t *dead;
-    if (!walk_u64(w, 0, &workspace) || !walk_u64(w, 1, &number) ||
+    if (!cursor_u64(w, 0, &workspace) || !cursor_u64(w, 1, &number) ||
         index_segment_read(c->s, w->v, &r, &dead) != STORE_OK || r.last_id < r.first_id ||
         !dead_bits_good(&r, dead))
         check_say(c, "a row of a segment of an index of reports is malformed");
 }
 
-void check_base(struct check *c, const struct walk *w)
+void check_base(struct check *c, const struct cursor *w)
 {
     const uint8_t *at = w->v.mv_data, *end = at + w->v.mv_size;
     while (at < end) {
@@ -137,12 +137,12 @@ void check_base(struct check *c, const struct walk *w)
     }
 }
 
-void check_index_due(struct check *c, const struct walk *w)
+void check_index_due(struct check *c, const struct cursor *w)
 {
     uint64_t workspace;
     struct key k;
     MDB_val v;
-    if (!walk_u64(w, 0, &workspace)) {
+    if (!cursor_u64(w, 0, &workspace)) {
         check_say(c, "a row of the list of indexes that are due is malformed");
         return;
     }
@@ -207,19 +207,19 @@ static bool rows_good(const struct segment *g)
 static bool filter_good(const struct segment *g)
 {
     for (uint32_t row = 0; row < g->rows; row++) {
-        const struct chunk *chunk = segment_chunk(g, row >> g->chunk_shift);
+        const struct ngram_block *chunk = segment_ngram_block(g, row >> g->ngram_block_shift);
         struct str url = segment_url(g, row);
         for (size_t i = 0; i + 3 <= url.n; i++)
-            if (!bit_test(g->grams, search_gram((const uint8_t *)url.p + i)) ||
-                !chunk_has(chunk, search_gram((const uint8_t *)url.p + i),
-                           row & ((1u << g->chunk_shift) - 1)))
+            if (!bit_test(g->trigrams, search_trigram((const uint8_t *)url.p + i)) ||
+                !ngram_block_has(chunk, search_trigram((const uint8_t *)url.p + i),
+                                 row & ((1u << g->ngram_block_shift) - 1)))
                 return false;
     }
     return true;
 }
 
 /* The rows of a frequent word; UINT32_MAX: not all are the chunk's. */
-static uint32_t rows_of_word(const struct chunk *c, const uint64_t *of, uint16_t *rows)
+static uint32_t rows_of_word(const struct ngram_block *c, const uint64_t *of, uint16_t *rows)
 {
     uint32_t n = 0;
     for (uint32_t i = 0; i < c->bitmap; i++)
@@ -229,15 +229,15 @@ static uint32_t rows_of_word(const struct chunk *c, const uint64_t *of, uint16_t
 }
 
 /* A frequent word's rows have it. They alone are looked at: long URLs have many such words, each in few rows. */
-static bool words_good(const struct chunk *c)
+static bool words_good(const struct ngram_block *c)
 {
     for (uint32_t i = 0; i < c->head->words; i++) {
         struct search s;
         struct str word = {(const char *)c->words + c->word_at[i],
                            c->word_at[i + 1] - c->word_at[i]};
         const uint64_t *of = c->word_bits + (size_t)i * c->bitmap;
-        uint64_t bits[CHUNK_WORDS] = {0};
-        uint16_t rows[1u << CHUNK_ROWS_SHIFT];
+        uint64_t bits[NGRAM_BLOCK_WORDS] = {0};
+        uint16_t rows[1u << NGRAM_BLOCK_ROWS_SHIFT];
         uint32_t count = rows_of_word(c, of, rows);
         if (count == UINT32_MAX)
             return false;
@@ -253,8 +253,8 @@ static bool words_good(const struct chunk *c)
 
 static bool chunks_good(const struct segment *g)
 {
-    for (uint32_t i = 0; i < g->chunk_count; i++) {
-        const struct chunk *chunk = segment_chunk(g, i);
+    for (uint32_t i = 0; i < g->ngram_block_count; i++) {
+        const struct ngram_block *chunk = segment_ngram_block(g, i);
         if (chunk == NULL || !words_good(chunk))
             return false;
     }
@@ -269,7 +269,7 @@ static bool parts_good(const struct segment *g)
     return true;
 }
 
-static void check_segment(struct check *c, uint64_t workspace, const struct view_segment *in)
+static void check_segment(struct check *c, uint64_t workspace, const struct snapshot_segment *in)
 {
     const struct segment *g = &in->segment;
     if (!parts_good(g) || !rows_good(g) || g->ids[0] != in->record.first_id ||
@@ -286,7 +286,7 @@ static void check_segment(struct check *c, uint64_t workspace, const struct view
 /* The view outlives the snapshot, which would keep pages from being used again meanwhile. */
 static void check_segments(struct check *c, uint64_t workspace)
 {
-    const struct view *v = check_view(c, workspace);
+    const struct index_snapshot *v = check_index_snapshot(c, workspace);
     store_read_end(c->s);
     for (size_t i = 0; v != NULL && i < v->segment_count && !c->stopped; i++) {
         check_segment(c, workspace, &v->segments[i]);
@@ -310,7 +310,7 @@ static bool check_has_head(void *arg, const struct segment_row *row)
 /* The end of a slice of about ${SLICE_ROWS} rows with ids above ${after}. */
 #define SLICE_ROWS 8192
 
-static uint64_t slice_end(const struct view *v, uint64_t after)
+static uint64_t slice_end(const struct index_snapshot *v, uint64_t after)
 {
     uint64_t end = UINT64_MAX;
     for (size_t i = 0; i < v->segment_count; i++) {
@@ -325,26 +325,26 @@ static uint64_t slice_end(const struct view *v, uint64_t after)
 /* ${after} becomes the last id that was looked at; false at the end. */
 static bool check_slice(struct check *c, uint64_t workspace, uint64_t *after)
 {
-    const struct view *v = check_view(c, workspace);
+    const struct index_snapshot *v = check_index_snapshot(c, workspace);
     if (v == NULL)
         return false;
     uint64_t upto = slice_end(v, *after);
-    view_each(v, *after, upto, check_has_head, c);
+    index_snapshot_each(v, *after, upto, check_has_head, c);
     *after = upto;
     return upto != UINT64_MAX && !c->stopped;
 }
 
 static enum store_status gather_workspaces(struct check *c, struct buf *out)
 {
-    struct walk w = {0};
+    struct cursor w = {0};
     uint64_t workspace;
     enum store_status status = check_renew(c);
     if (status == STORE_OK)
-        status = walk_begin(c->s, c->txn, &w, SPACE_WORKSPACE);
-    for (; status == STORE_OK; status = walk_next(&w))
-        if (walk_u64(&w, 0, &workspace))
+        status = cursor_begin(c->s, c->txn, &w, SPACE_WORKSPACE);
+    for (; status == STORE_OK; status = cursor_next(&w))
+        if (cursor_u64(&w, 0, &workspace))
             buf_add(out, &workspace, sizeof(workspace));
-    walk_end(&w);
+    cursor_end(&w);
     return status == STORE_NOT_FOUND ? STORE_OK : status;
 }
 

@@ -7,10 +7,10 @@
 check_fn check_log, check_index_record, check_segment_row, check_base, check_index_due;
 
 /*
- * check_view(c, workspace): the index of a workspace; NULL: it cannot be read, which is reported
+ * check_index_snapshot(c, workspace): the index of a workspace; NULL: it cannot be read, which is reported
  * once, or it is being rebuilt.
  */
-struct view *check_view(struct check *c, uint64_t workspace);
+struct index_snapshot *check_index_snapshot(struct check *c, uint64_t workspace);
 
 /* check_index_row(c, r): the index has the head ${r}, with the same columns. */
 void check_index_row(struct check *c, const struct store_report *r);

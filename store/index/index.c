@@ -81,19 +81,19 @@ enum store_status index_log(struct store *s, MDB_txn *txn, uint64_t workspace,
                             const struct index_record *record, uint64_t *next,
                             struct log_head *head)
 {
-    struct walk w = {0};
+    struct cursor w = {0};
     *next = record->log_from;
     *head = record->base;
     key_id(&w.prefix, SPACE_LOG, workspace);
-    enum store_status status = walk_prefix(s, txn, &w, DB_LIST, true);
+    enum store_status status = cursor_prefix(s, txn, &w, DB_LIST, true);
     uint64_t last;
-    if (status == STORE_OK && (w.v.mv_size < sizeof(*head) || !walk_u64(&w, 1, &last)))
+    if (status == STORE_OK && (w.v.mv_size < sizeof(*head) || !cursor_u64(&w, 1, &last)))
         status = store_corrupt(s, "the log of an index of reports");
     if (status == STORE_OK && last >= *next) {
         *next = last + 1;
         memcpy(head, w.v.mv_data, sizeof(*head));
     }
-    walk_end(&w);
+    cursor_end(&w);
     return status == STORE_NOT_FOUND ? STORE_OK : status;
 }
 

@@ -11,12 +11,12 @@
 
 /* ---- install ---- */
 
-struct cursor {
+struct byte_reader {
     const uint8_t *at, *end;
     bool bad;
 };
 
-static const void *take(struct cursor *c, size_t n)
+static const void *take(struct byte_reader *c, size_t n)
 {
     const uint8_t *p = c->at;
     if (c->bad || (size_t)(c->end - p) < n) {
@@ -36,7 +36,7 @@ static void segment_key(struct key *k, uint64_t workspace, const void *number)
 }
 
 static void remove_segments(struct store_txn *t, uint64_t workspace, uint32_t count,
-                            struct cursor *c)
+                            struct byte_reader *c)
 {
     for (uint32_t i = 0; i < count && t->error == STORE_OK; i++) {
         const void *number = take(c, sizeof(uint64_t));
@@ -48,7 +48,8 @@ static void remove_segments(struct store_txn *t, uint64_t workspace, uint32_t co
     }
 }
 
-static void put_segments(struct store_txn *t, uint64_t workspace, uint32_t count, struct cursor *c)
+static void put_segments(struct store_txn *t, uint64_t workspace, uint32_t count,
+                         struct byte_reader *c)
 {
     for (uint32_t i = 0; i < count && t->error == STORE_OK; i++) {
         const void *number = take(c, sizeof(uint64_t));
@@ -69,16 +70,16 @@ static void put_segments(struct store_txn *t, uint64_t workspace, uint32_t count
 /* Delete the first key of a space that is the workspace's, with a number below ${below}. */
 static bool delete_first(struct store_txn *t, enum space space, uint64_t workspace, uint64_t below)
 {
-    struct walk w = {0};
+    struct cursor w = {0};
     struct key k = {.n = 0};
     uint64_t number = 0;
     key_id(&w.prefix, space, workspace);
     bool found = t->error == STORE_OK &&
-                 walk_prefix(t->s, t->mdb, &w, DB_LIST, false) == STORE_OK &&
-                 (below == UINT64_MAX || (walk_u64(&w, 1, &number) && number < below));
+                 cursor_prefix(t->s, t->mdb, &w, DB_LIST, false) == STORE_OK &&
+                 (below == UINT64_MAX || (cursor_u64(&w, 1, &number) && number < below));
     if (found)
         key_bytes(&k, w.k.mv_data, w.k.mv_size);
-    walk_end(&w);
+    cursor_end(&w);
     if (found)
         txn_del(t, space, &k);
     return found;
@@ -90,7 +91,7 @@ static void delete_all(struct store_txn *t, enum space space, uint64_t workspace
         continue;
 }
 
-static void put_base(struct store_txn *t, uint64_t workspace, uint32_t count, struct cursor *c)
+static void put_base(struct store_txn *t, uint64_t workspace, uint32_t count, struct byte_reader *c)
 {
     delete_all(t, SPACE_BASE, workspace);
     for (uint32_t i = 0; i < count && t->error == STORE_OK; i++) {
@@ -120,7 +121,8 @@ static bool workspace_exists(struct store_txn *t, uint64_t workspace)
 enum store_status index_install(struct store_txn *t, const struct store_change *c,
                                 struct store_answer *answer)
 {
-    struct cursor at = {(const uint8_t *)c->data.p, (const uint8_t *)c->data.p + c->data.n, false};
+    struct byte_reader at = {(const uint8_t *)c->data.p, (const uint8_t *)c->data.p + c->data.n,
+                             false};
     struct index_record record;
     struct index_install head;
     const void *p = take(&at, sizeof(head));
@@ -223,7 +225,7 @@ enum store_status index_sweep(struct store_txn *t, const struct store_change *c,
     struct index_record record;
     struct log_head head;
     struct key k;
-    uint64_t next, left = txn_slice(t, c->limit == 0 ? UINT64_MAX : c->limit);
+    uint64_t next, left = txn_batch_limit(t, c->limit == 0 ? UINT64_MAX : c->limit);
     index_write(t);
     enum store_status status = index_read(t->s, t->mdb, c->workspace, &record);
     if (status == STORE_OK)

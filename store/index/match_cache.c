@@ -8,86 +8,86 @@
 #define KEPT_BYTES ((size_t)32 << 20)
 #define KEPT_NEEDLES 512 /* which are gone through for each search */
 
-static void found_free(struct found *f)
+static void found_free(struct match_cache_entry *f)
 {
     for (size_t i = 0; i < f->count; i++)
         free(f->segments[i].bits);
     free(f->segments);
     buf_free(&f->own.bits);
     buf_free(&f->names.bits);
-    free(f->needle);
+    free(f->pattern);
     free(f);
 }
 
-void found_forget(struct store *s)
+void match_cache_free(struct store *s)
 {
-    while (s->found != NULL) {
-        struct found *f = s->found;
-        s->found = f->next;
+    while (s->match_cache != NULL) {
+        struct match_cache_entry *f = s->match_cache;
+        s->match_cache = f->next;
         found_free(f);
     }
-    s->found_bytes = s->found_count = 0;
+    s->match_cache_bytes = s->match_cache_count = 0;
 }
 
 /* The list is in the order of use, so what goes is its end; never its first. */
 static void make_room(struct store *s)
 {
-    while ((s->found_bytes > KEPT_BYTES || s->found_count > KEPT_NEEDLES) && s->found != NULL &&
-           s->found->next != NULL) {
-        struct found **at = &s->found;
+    while ((s->match_cache_bytes > KEPT_BYTES || s->match_cache_count > KEPT_NEEDLES) &&
+           s->match_cache != NULL && s->match_cache->next != NULL) {
+        struct match_cache_entry **at = &s->match_cache;
         while ((*at)->next != NULL)
             at = &(*at)->next;
-        s->found_bytes -= (*at)->bytes;
-        s->found_count--;
+        s->match_cache_bytes -= (*at)->bytes;
+        s->match_cache_count--;
         found_free(*at);
         *at = NULL;
     }
 }
 
-static void grown(struct store *s, struct found *f, size_t bytes)
+static void grown(struct store *s, struct match_cache_entry *f, size_t bytes)
 {
     f->bytes += bytes;
-    s->found_bytes += bytes;
+    s->match_cache_bytes += bytes;
     make_room(s);
 }
 
-static struct found *found_new(struct store *s, uint64_t workspace, struct str needle)
+static struct match_cache_entry *found_new(struct store *s, uint64_t workspace, struct str pattern)
 {
-    struct found *f = calloc(1, sizeof(*f));
-    char *copy = malloc(needle.n);
+    struct match_cache_entry *f = calloc(1, sizeof(*f));
+    char *copy = malloc(pattern.n);
     if (f == NULL || copy == NULL) {
         free(f);
         free(copy);
         return NULL;
     }
-    memcpy(copy, needle.p, needle.n);
+    memcpy(copy, pattern.p, pattern.n);
     f->workspace = workspace;
-    f->needle = copy;
-    f->needle_n = needle.n;
-    f->bytes = sizeof(*f) + needle.n;
-    f->next = s->found;
-    s->found = f;
-    s->found_bytes += f->bytes;
-    s->found_count++;
+    f->pattern = copy;
+    f->pattern_n = pattern.n;
+    f->bytes = sizeof(*f) + pattern.n;
+    f->next = s->match_cache;
+    s->match_cache = f;
+    s->match_cache_bytes += f->bytes;
+    s->match_cache_count++;
     make_room(s);
     return f;
 }
 
-struct found *found_needle(struct store *s, uint64_t workspace, struct str needle)
+struct match_cache_entry *match_cache_get(struct store *s, uint64_t workspace, struct str pattern)
 {
-    for (struct found **at = &s->found; *at != NULL; at = &(*at)->next) {
-        struct found *f = *at;
-        if (f->workspace != workspace || !str_eq((struct str){f->needle, f->needle_n}, needle))
+    for (struct match_cache_entry **at = &s->match_cache; *at != NULL; at = &(*at)->next) {
+        struct match_cache_entry *f = *at;
+        if (f->workspace != workspace || !str_eq((struct str){f->pattern, f->pattern_n}, pattern))
             continue;
         *at = f->next;
-        f->next = s->found;
-        s->found = f;
+        f->next = s->match_cache;
+        s->match_cache = f;
         return f;
     }
-    return found_new(s, workspace, needle);
+    return found_new(s, workspace, pattern);
 }
 
-const uint64_t *found_segment(const struct found *f, uint64_t number)
+const uint64_t *match_cache_segment(const struct match_cache_entry *f, uint64_t number)
 {
     for (size_t i = 0; i < f->count; i++)
         if (f->segments[i].number == number)
@@ -95,7 +95,7 @@ const uint64_t *found_segment(const struct found *f, uint64_t number)
     return NULL;
 }
 
-static bool has_segment(const struct view *v, uint64_t number)
+static bool has_segment(const struct index_snapshot *v, uint64_t number)
 {
     for (size_t i = 0; i < v->segment_count; i++)
         if (v->segments[i].number == number)
@@ -103,13 +103,14 @@ static bool has_segment(const struct view *v, uint64_t number)
     return false;
 }
 
-void found_forget_merged(struct store *s, struct found *f, const struct view *v)
+void match_cache_drop_merged(struct store *s, struct match_cache_entry *f,
+                             const struct index_snapshot *v)
 {
     size_t kept = 0, freed = 0;
     if (f->count <= 2 * v->segment_count)
         return;
     for (size_t i = 0; i < f->count; i++) {
-        struct found_segment *g = &f->segments[i];
+        struct match_cache_segment *g = &f->segments[i];
         if (has_segment(v, g->number)) {
             f->segments[kept++] = *g;
             continue;
@@ -119,15 +120,15 @@ void found_forget_merged(struct store *s, struct found *f, const struct view *v)
     }
     f->count = kept;
     f->bytes -= freed;
-    s->found_bytes -= freed;
+    s->match_cache_bytes -= freed;
 }
 
-static bool segment_room(struct found *f)
+static bool segment_room(struct match_cache_entry *f)
 {
     if (f->count < f->cap)
         return true;
     size_t cap = f->cap == 0 ? 32 : f->cap * 2;
-    struct found_segment *more = realloc(f->segments, cap * sizeof(*more));
+    struct match_cache_segment *more = realloc(f->segments, cap * sizeof(*more));
     if (more == NULL)
         return false;
     f->segments = more;
@@ -135,20 +136,21 @@ static bool segment_room(struct found *f)
     return true;
 }
 
-bool found_add(struct store *s, struct found *f, uint64_t number, uint64_t *bits, uint32_t words)
+bool match_cache_add(struct store *s, struct match_cache_entry *f, uint64_t number, uint64_t *bits,
+                     uint32_t words)
 {
     size_t bytes = words * sizeof(*bits);
     if (!segment_room(f)) {
         free(bits);
         return false;
     }
-    f->segments[f->count++] = (struct found_segment){number, bits, bytes};
+    f->segments[f->count++] = (struct match_cache_segment){number, bits, bytes};
     grown(s, f, bytes);
     return true;
 }
 
-uint64_t *found_rows(struct store *s, struct found *f, struct found_rows *rows, uint64_t made,
-                     uint32_t count)
+uint64_t *match_cache_rows(struct store *s, struct match_cache_entry *f,
+                           struct match_cache_rows *rows, uint64_t made, uint32_t count)
 {
     size_t bytes = ((size_t)count + 63) / 64 * sizeof(uint64_t), before = rows->bits.n;
     if (rows->made != made) {

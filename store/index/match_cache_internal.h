@@ -1,5 +1,5 @@
 /*
- * What searches found in segments: a bitmap for each needle and segment, kept for as long as there is room, since segments never change.
+ * What searches found in segments: a bitmap for each pattern and segment, kept for as long as there is room, since segments never change.
  * So the next page of a search does not look again. Private to store/.
  */
 #ifndef ASSAY_STORE_FOUND_H
@@ -8,54 +8,56 @@
 #include "store/index/snapshot.h"
 
 /*
- * What a needle found in rows that lie one behind the other and become more: a view's own, or names. ${made}: which ones (its view's, or its
+ * What a pattern found in rows that lie one behind the other and become more: a view's own, or names. ${made}: which ones (its view's, or its
  * names'). The first ${looked} were looked at.
  */
-struct found_rows {
+struct match_cache_rows {
     uint64_t made;
     uint32_t looked;
     struct buf bits; /* of uint64_t */
 };
 
-struct found { /* what one needle found in one workspace */
-    struct found *next;
+struct match_cache_entry { /* what one pattern found in one workspace */
+    struct match_cache_entry *next;
     uint64_t workspace;
-    char *needle;
-    size_t needle_n;
-    struct found_segment *segments;
+    char *pattern;
+    size_t pattern_n;
+    struct match_cache_segment *segments;
     size_t count, cap, bytes;
-    struct found_rows own, names;
+    struct match_cache_rows own, names;
 };
 
-/* found_needle(s, workspace, needle): by its search_key; its entry, made where there is none; NULL when memory is short. Good until the next call. */
-struct found *found_needle(struct store *s, uint64_t workspace, struct str needle);
+/* match_cache_get(s, workspace, pattern): by its search_key; its entry, made where there is none; NULL when memory is short. Good until the next call. */
+struct match_cache_entry *match_cache_get(struct store *s, uint64_t workspace, struct str pattern);
 
 /* What it found in a segment: a bit for each row. */
-struct found_segment {
+struct match_cache_segment {
     uint64_t number; /* of the segment */
     uint64_t *bits;
     size_t bytes;
 };
 
 /*
- * found_segment(f, number): the bits of the segment of that number; NULL: not looked for yet.
- * Good until the next found_needle.
+ * match_cache_segment(f, number): the bits of the segment of that number; NULL: not looked for yet.
+ * Good until the next match_cache_get.
  */
-const uint64_t *found_segment(const struct found *f, uint64_t number);
+const uint64_t *match_cache_segment(const struct match_cache_entry *f, uint64_t number);
 
-/* found_forget_merged(s, f, view): what it found in segments that the view has no more, when they are many. */
-void found_forget_merged(struct store *s, struct found *f, const struct view *v);
+/* match_cache_drop_merged(s, f, view): what it found in segments that the view has no more, when they are many. */
+void match_cache_drop_merged(struct store *s, struct match_cache_entry *f,
+                             const struct index_snapshot *v);
 
 /*
- * found_add(s, f, number, bits, words): keep what was found in all of a segment. ${bits} are
+ * match_cache_add(s, f, number, bits, words): keep what was found in all of a segment. ${bits} are
  * allocated and belong to ${f} from then on. False when memory is short: they are freed.
  */
-bool found_add(struct store *s, struct found *f, uint64_t number, uint64_t *bits, uint32_t words);
+bool match_cache_add(struct store *s, struct match_cache_entry *f, uint64_t number, uint64_t *bits,
+                     uint32_t words);
 
-/* found_rows(s, f, rows, made, count): the bits of those rows, with room for ${count}; ${rows} begins anew where they are others. NULL when memory is short. */
-uint64_t *found_rows(struct store *s, struct found *f, struct found_rows *rows, uint64_t made,
-                     uint32_t count);
+/* match_cache_rows(s, f, rows, made, count): the bits of those rows, with room for ${count}; ${rows} begins anew where they are others. NULL when memory is short. */
+uint64_t *match_cache_rows(struct store *s, struct match_cache_entry *f,
+                           struct match_cache_rows *rows, uint64_t made, uint32_t count);
 
-void found_forget(struct store *s);
+void match_cache_free(struct store *s);
 
 #endif

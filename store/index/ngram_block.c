@@ -3,7 +3,7 @@
 #include "store/index/bitmap_internal.h"
 #include "store/index/search_internal.h"
 
-#define PRESENT_WORDS (GRAM_CODES / 64)
+#define PRESENT_WORDS (TRIGRAM_CODES / 64)
 #define BEFORE_STEP 8 /* words of `present` that share a count */
 
 const void *part_take(struct part_reader *r, size_t n)
@@ -18,17 +18,17 @@ const void *part_take(struct part_reader *r, size_t n)
     return p;
 }
 
-bool chunk_read(struct part_reader *r, struct chunk *c)
+bool ngram_block_read(struct part_reader *r, struct ngram_block *c)
 {
-    const struct chunk_head *head = part_take(r, sizeof(*head));
-    if (head == NULL || head->rows == 0 || head->rows > 1u << CHUNK_ROWS_SHIFT)
+    const struct ngram_block_head *head = part_take(r, sizeof(*head));
+    if (head == NULL || head->rows == 0 || head->rows > 1u << NGRAM_BLOCK_ROWS_SHIFT)
         return false;
     c->head = head;
     c->bitmap = (head->rows + 63) / 64;
     c->offset = part_take(r, ((size_t)head->rows + 1) * sizeof(*c->offset));
     c->present = part_take(r, PRESENT_WORDS * sizeof(*c->present));
     c->before = part_take(r, PRESENT_WORDS / BEFORE_STEP * sizeof(*c->before));
-    c->gram_at = part_take(r, ((size_t)head->grams + 1) * sizeof(*c->gram_at));
+    c->trigram_at = part_take(r, ((size_t)head->trigrams + 1) * sizeof(*c->trigram_at));
     c->postings = part_take(r, head->postings * sizeof(*c->postings));
     c->word_at = part_take(r, ((size_t)head->words + 1) * sizeof(*c->word_at));
     c->word_bits = part_take(r, (size_t)head->words * c->bitmap * sizeof(*c->word_bits));
@@ -37,33 +37,33 @@ bool chunk_read(struct part_reader *r, struct chunk *c)
     return !r->bad;
 }
 
-/* ---- grams ---- */
+/* ---- trigrams ---- */
 
 /* The rows of the code that has so many present ones before it; how many numbers they are. */
-static uint32_t rows_at(const struct chunk *c, uint32_t before, const uint16_t **rows)
+static uint32_t rows_at(const struct ngram_block *c, uint32_t before, const uint16_t **rows)
 {
-    *rows = c->postings + c->gram_at[before];
-    return c->gram_at[before + 1] - c->gram_at[before];
+    *rows = c->postings + c->trigram_at[before];
+    return c->trigram_at[before + 1] - c->trigram_at[before];
 }
 
 /* Present codes before that one. */
-static uint32_t present_before(const struct chunk *c, uint32_t gram)
+static uint32_t present_before(const struct ngram_block *c, uint32_t trigram)
 {
-    uint32_t word = gram / 64, n = c->before[word / BEFORE_STEP] +
-                                   bit_count(c->present[word] & ((1ull << gram % 64) - 1));
+    uint32_t word = trigram / 64, n = c->before[word / BEFORE_STEP] +
+                                      bit_count(c->present[word] & ((1ull << trigram % 64) - 1));
     for (uint32_t i = word & ~(BEFORE_STEP - 1u); i < word; i++)
         n += bit_count(c->present[i]);
     return n;
 }
 
 /* The rows of one code; how many numbers they are. */
-static uint32_t gram_rows(const struct chunk *c, uint32_t gram, const uint16_t **rows)
+static uint32_t gram_rows(const struct ngram_block *c, uint32_t trigram, const uint16_t **rows)
 {
     *rows = NULL;
-    return bit_test(c->present, gram) ? rows_at(c, present_before(c, gram), rows) : 0;
+    return bit_test(c->present, trigram) ? rows_at(c, present_before(c, trigram), rows) : 0;
 }
 
-static bool is_bitmap(const struct chunk *c, uint32_t count)
+static bool is_bitmap(const struct ngram_block *c, uint32_t count)
 {
     return count >= 4 * c->bitmap;
 }
@@ -74,7 +74,8 @@ static uint64_t bitmap_word(const uint16_t *rows, uint32_t i)
     return (uint64_t)at[0] | (uint64_t)at[1] << 16 | (uint64_t)at[2] << 32 | (uint64_t)at[3] << 48;
 }
 
-static void bits_add(const struct chunk *c, const uint16_t *rows, uint32_t count, uint64_t *bits)
+static void bits_add(const struct ngram_block *c, const uint16_t *rows, uint32_t count,
+                     uint64_t *bits)
 {
     if (!is_bitmap(c, count))
         for (uint32_t i = 0; i < count; i++)
@@ -84,7 +85,7 @@ static void bits_add(const struct chunk *c, const uint16_t *rows, uint32_t count
             bits[i] |= bitmap_word(rows, i);
 }
 
-static void all_rows(const struct chunk *c, uint64_t *bits)
+static void all_rows(const struct ngram_block *c, uint64_t *bits)
 {
     memset(bits, 0xff, c->bitmap * sizeof(*bits));
     if (c->head->rows % 64 != 0)
@@ -92,7 +93,7 @@ static void all_rows(const struct chunk *c, uint64_t *bits)
 }
 
 /* Rows that are in both. */
-static uint32_t count_both(const struct chunk *c, const uint64_t *bits, const uint64_t *other)
+static uint32_t count_both(const struct ngram_block *c, const uint64_t *bits, const uint64_t *other)
 {
     uint32_t n = 0;
     for (uint32_t i = 0; i < c->bitmap; i++)
@@ -113,10 +114,10 @@ static uint32_t list_and_bits(const uint64_t *bits, const uint16_t *rows, uint32
     return left;
 }
 
-static uint32_t list_and(const struct chunk *c, const uint16_t *rows, uint32_t count,
+static uint32_t list_and(const struct ngram_block *c, const uint16_t *rows, uint32_t count,
                          uint16_t *list, uint32_t n)
 {
-    uint64_t bits[CHUNK_WORDS] = {0};
+    uint64_t bits[NGRAM_BLOCK_WORDS] = {0};
     uint32_t left = 0;
     if (!is_bitmap(c, count)) {
         bits_add(c, rows, count, bits);
@@ -131,7 +132,7 @@ static uint32_t list_and(const struct chunk *c, const uint16_t *rows, uint32_t c
 }
 
 /* Leave of ${bits} the rows of a bitmap among postings; were there others? */
-static bool bits_and(const struct chunk *c, const uint16_t *rows, uint64_t *bits)
+static bool bits_and(const struct ngram_block *c, const uint16_t *rows, uint64_t *bits)
 {
     uint64_t others = 0;
     for (uint32_t i = 0; i < c->bitmap; i++) {
@@ -143,22 +144,22 @@ static bool bits_and(const struct chunk *c, const uint16_t *rows, uint64_t *bits
 }
 
 /*
- * The rows that have all grams of the needle, all rows where it has none; how many. Where they are few, or the last gram took none away, their
- * texts say sooner which of them have the needle than further grams do.
+ * The rows that have all trigrams of the pattern, all rows where it has none; how many. Where they are few, or the last trigram took none away, their
+ * texts say sooner which of them have the pattern than further trigrams do.
  */
-static uint32_t candidates(const struct chunk *c, const struct search *s, uint64_t *bits)
+static uint32_t candidates(const struct ngram_block *c, const struct search *s, uint64_t *bits)
 {
     enum { FEW = 8, SOME = 64 };
-    uint16_t list[4 * CHUNK_WORDS];
+    uint16_t list[4 * NGRAM_BLOCK_WORDS];
     uint32_t n = 0;
     bool listed = false, done = false;
-    for (size_t i = 0; i < s->gram_count; i++)
-        if (!bit_test(c->present, s->grams[i]))
+    for (size_t i = 0; i < s->trigram_count; i++)
+        if (!bit_test(c->present, s->trigrams[i]))
             return 0;
     all_rows(c, bits);
-    for (size_t i = 0; i < s->gram_count && !done; i++) {
+    for (size_t i = 0; i < s->trigram_count && !done; i++) {
         const uint16_t *rows;
-        uint32_t count = gram_rows(c, s->grams[i], &rows), before = n;
+        uint32_t count = gram_rows(c, s->trigrams[i], &rows), before = n;
         if (listed) {
             n = list_and(c, rows, count, list, n);
             done = n <= FEW || (n <= SOME && n == before);
@@ -177,26 +178,26 @@ static uint32_t candidates(const struct chunk *c, const struct search *s, uint64
     return n;
 }
 
-void chunk_order(const struct chunk *c, struct search *s)
+void ngram_block_order(const struct ngram_block *c, struct search *s)
 {
     enum { ORDERED = 6 };
-    uint64_t left[CHUNK_WORDS], of[SEARCH_GRAMS][CHUNK_WORDS] = {{0}};
+    uint64_t left[NGRAM_BLOCK_WORDS], of[SEARCH_TRIGRAMS][NGRAM_BLOCK_WORDS] = {{0}};
     s->ordered = true;
     all_rows(c, left);
-    for (size_t i = 0; i < s->gram_count; i++) {
+    for (size_t i = 0; i < s->trigram_count; i++) {
         const uint16_t *rows;
-        uint32_t count = gram_rows(c, s->grams[i], &rows);
+        uint32_t count = gram_rows(c, s->trigrams[i], &rows);
         bits_add(c, rows, count, of[i]);
     }
-    uint8_t order[SEARCH_GRAMS];
-    uint32_t grams[SEARCH_GRAMS];
-    memcpy(grams, s->grams, sizeof(grams));
-    for (size_t i = 0; i < s->gram_count; i++)
+    uint8_t order[SEARCH_TRIGRAMS];
+    uint32_t trigrams[SEARCH_TRIGRAMS];
+    memcpy(trigrams, s->trigrams, sizeof(trigrams));
+    for (size_t i = 0; i < s->trigram_count; i++)
         order[i] = (uint8_t)i;
-    for (size_t done = 0; done < ORDERED && done < s->gram_count; done++) {
+    for (size_t done = 0; done < ORDERED && done < s->trigram_count; done++) {
         size_t best = done;
         uint32_t least = UINT32_MAX;
-        for (size_t i = done; i < s->gram_count; i++) {
+        for (size_t i = done; i < s->trigram_count; i++) {
             uint32_t n = count_both(c, left, of[order[i]]);
             best = n < least ? i : best;
             least = n < least ? n : least;
@@ -207,14 +208,14 @@ void chunk_order(const struct chunk *c, struct search *s)
         for (uint32_t i = 0; i < c->bitmap; i++)
             left[i] &= of[chosen][i];
     }
-    for (size_t i = 0; i < s->gram_count; i++)
-        s->grams[i] = grams[order[i]];
+    for (size_t i = 0; i < s->trigram_count; i++)
+        s->trigrams[i] = trigrams[order[i]];
 }
 
-bool chunk_has(const struct chunk *c, uint32_t gram, uint32_t row)
+bool ngram_block_has(const struct ngram_block *c, uint32_t trigram, uint32_t row)
 {
     const uint16_t *rows;
-    uint32_t low = 0, high = gram_rows(c, gram, &rows);
+    uint32_t low = 0, high = gram_rows(c, trigram, &rows);
     if (is_bitmap(c, high))
         return rows[row / 16] >> row % 16 & 1;
     while (low < high) {
@@ -224,14 +225,14 @@ bool chunk_has(const struct chunk *c, uint32_t gram, uint32_t row)
         else
             high = middle;
     }
-    return low < gram_rows(c, gram, &rows) && rows[low] == row;
+    return low < gram_rows(c, trigram, &rows) && rows[low] == row;
 }
 
-/* Two letters: the grams that begin with them lie in one word of `present`; a URL that only ends in them has one that does. */
-static void match_two(const struct chunk *c, const struct search *s, uint64_t *bits)
+/* Two letters: the trigrams that begin with them lie in one word of `present`; a URL that only ends in them has one that does. */
+static void match_two(const struct ngram_block *c, const struct search *s, uint64_t *bits)
 {
-    const uint8_t *needle = (const uint8_t *)s->needle.p;
-    uint32_t pair = (uint32_t)search_sorts[needle[0]] << 6 | search_sorts[needle[1]];
+    const uint8_t *pattern = (const uint8_t *)s->pattern.p;
+    uint32_t pair = (uint32_t)search_sorts[pattern[0]] << 6 | search_sorts[pattern[1]];
     const uint16_t *rows;
     uint32_t first = c->present[pair] == 0 ? 0 : present_before(c, pair << 6),
              count = bit_count(c->present[pair]);
@@ -247,8 +248,8 @@ static void match_two(const struct chunk *c, const struct search *s, uint64_t *b
 
 /* ---- frequent words ---- */
 
-/* Rows that have a frequent word in which the needle is go from ${maybe} into ${bits}; how many are left. */
-static uint32_t settle(const struct chunk *c, const struct search *s, uint64_t *maybe,
+/* Rows that have a frequent word in which the pattern is go from ${maybe} into ${bits}; how many are left. */
+static uint32_t settle(const struct ngram_block *c, const struct search *s, uint64_t *maybe,
                        uint64_t *bits)
 {
     uint32_t left = 0;
@@ -265,21 +266,21 @@ static uint32_t settle(const struct chunk *c, const struct search *s, uint64_t *
 
 /* ---- matching ---- */
 
-/* Each letter of the needle is the only one of its sort. */
+/* Each letter of the pattern is the only one of its sort. */
 static bool letters_exact(const struct search *s)
 {
-    for (size_t i = 0; i < s->needle.n; i++)
-        if (search_sorts[(uint8_t)s->needle.p[i]] == 0)
+    for (size_t i = 0; i < s->pattern.n; i++)
+        if (search_sorts[(uint8_t)s->pattern.p[i]] == 0)
             return false;
     return true;
 }
 
 /* At the rows of ${maybe}, ${count} of them; false: the search stops. */
-static bool look(const struct chunk *c, const struct search *s, const uint64_t *maybe,
+static bool look(const struct ngram_block *c, const struct search *s, const uint64_t *maybe,
                  uint32_t count, uint64_t *bits)
 {
     enum { ALL_FROM = 4 }; /* when a quarter has to be looked at, all are, in one go */
-    uint16_t rows[(1u << CHUNK_ROWS_SHIFT) / ALL_FROM];
+    uint16_t rows[(1u << NGRAM_BLOCK_ROWS_SHIFT) / ALL_FROM];
     uint32_t n = 0;
     if (count > c->head->rows / ALL_FROM)
         return search_rows(s, c->text, c->offset, 0, c->head->rows, bits);
@@ -289,18 +290,18 @@ static bool look(const struct chunk *c, const struct search *s, const uint64_t *
     return search_some(s, c->text, c->offset, rows, n, bits);
 }
 
-bool chunk_match(const struct chunk *c, const struct search *s, uint64_t *bits)
+bool ngram_block_match(const struct ngram_block *c, const struct search *s, uint64_t *bits)
 {
     enum { FEW = 32 }; /* so many are looked at sooner than the words */
-    uint64_t maybe[CHUNK_WORDS];
+    uint64_t maybe[NGRAM_BLOCK_WORDS];
     if (s->never)
         return true;
-    if (s->needle.n == 2 && c->head->short_rows == 0 && letters_exact(s)) {
+    if (s->pattern.n == 2 && c->head->short_rows == 0 && letters_exact(s)) {
         match_two(c, s, bits);
         return true;
     }
     uint32_t count = candidates(c, s, maybe);
-    if (s->needle.n == 3 && letters_exact(s)) {
+    if (s->pattern.n == 3 && letters_exact(s)) {
         for (uint32_t i = 0; i < c->bitmap && count != 0; i++)
             bits[i] |= maybe[i];
         return true;

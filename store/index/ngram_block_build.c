@@ -4,7 +4,7 @@
 
 #include <stdlib.h>
 
-#define PRESENT_WORDS (GRAM_CODES / 64)
+#define PRESENT_WORDS (TRIGRAM_CODES / 64)
 #define BEFORE_STEP 8
 #define FREQUENT 64   /* a word that one row in so many has, */
 #define ROWS_LEAST 32 /* and no fewer than this */
@@ -41,20 +41,20 @@ static struct str url_at(const struct urls *u, uint32_t i)
     return *(const struct str *)(const void *)((const char *)u->first + i * u->stride);
 }
 
-/* ---- grams ---- */
+/* ---- trigrams ---- */
 
 /* Of each code: how many rows have it, and the last one noted, from 1. */
-struct gram {
+struct trigram {
     uint32_t rows, last, at;
 };
 
-static void count_grams(const struct urls *u, struct gram *grams, uint64_t *present)
+static void count_grams(const struct urls *u, struct trigram *trigrams, uint64_t *present)
 {
     for (uint32_t row = 0; row < u->count; row++) {
         struct str url = url_at(u, row);
         for (size_t i = 0; i + 3 <= url.n; i++) {
-            uint32_t code = search_gram((const uint8_t *)url.p + i);
-            struct gram *g = &grams[code];
+            uint32_t code = search_trigram((const uint8_t *)url.p + i);
+            struct trigram *g = &trigrams[code];
             bit_set(present, code);
             g->rows += g->last != row + 1;
             g->last = row + 1;
@@ -74,13 +74,13 @@ static void put_present(const uint64_t *present, struct buf *out)
 }
 
 /* Where the rows of each code begin; how many numbers all are. ${bitmap}: the numbers of a bitmap. */
-static uint32_t place_grams(const uint64_t *present, struct gram *grams, uint32_t bitmap,
+static uint32_t place_grams(const uint64_t *present, struct trigram *trigrams, uint32_t bitmap,
                             uint32_t *at)
 {
     uint32_t n = 0, sum = 0;
     for (uint32_t i = 0; i < PRESENT_WORDS; i++) {
         for (uint64_t left = present[i]; left != 0; left &= left - 1) {
-            struct gram *g = &grams[i * 64 + (uint32_t)__builtin_ctzll(left)];
+            struct trigram *g = &trigrams[i * 64 + (uint32_t)__builtin_ctzll(left)];
             at[n++] = g->at = sum;
             g->last = 0;
             sum += g->rows < bitmap ? g->rows : bitmap;
@@ -90,13 +90,13 @@ static uint32_t place_grams(const uint64_t *present, struct gram *grams, uint32_
     return sum;
 }
 
-static void fill_grams(const struct urls *u, struct gram *grams, uint32_t bitmap,
+static void fill_grams(const struct urls *u, struct trigram *trigrams, uint32_t bitmap,
                        uint16_t *postings)
 {
     for (uint32_t row = 0; row < u->count; row++) {
         struct str url = url_at(u, row);
         for (size_t i = 0; i + 3 <= url.n; i++) {
-            struct gram *g = &grams[search_gram((const uint8_t *)url.p + i)];
+            struct trigram *g = &trigrams[search_trigram((const uint8_t *)url.p + i)];
             if (g->last == row + 1)
                 continue;
             g->last = row + 1;
@@ -108,27 +108,27 @@ static void fill_grams(const struct urls *u, struct gram *grams, uint32_t bitmap
     }
 }
 
-static void put_grams(const struct urls *u, struct chunk_head *head, struct buf *out)
+static void put_grams(const struct urls *u, struct ngram_block_head *head, struct buf *out)
 {
-    struct gram *grams = calloc(GRAM_CODES, sizeof(*grams)); /* some megabytes */
+    struct trigram *trigrams = calloc(TRIGRAM_CODES, sizeof(*trigrams)); /* some megabytes */
     uint64_t present[PRESENT_WORDS] = {0};
     uint32_t bitmap = (u->count + 63) / 64 * 4;
-    if (grams == NULL) {
+    if (trigrams == NULL) {
         out->failed = true;
         return;
     }
-    count_grams(u, grams, present);
+    count_grams(u, trigrams, present);
     for (uint32_t i = 0; i < PRESENT_WORDS; i++)
-        head->grams += bit_count(present[i]);
+        head->trigrams += bit_count(present[i]);
     put_present(present, out);
-    uint32_t *at = part_space(out, ((size_t)head->grams + 1) * sizeof(*at));
+    uint32_t *at = part_space(out, ((size_t)head->trigrams + 1) * sizeof(*at));
     if (at != NULL) {
-        head->postings = place_grams(present, grams, bitmap, at);
+        head->postings = place_grams(present, trigrams, bitmap, at);
         uint16_t *postings = part_space(out, head->postings * sizeof(*postings));
         if (postings != NULL)
-            fill_grams(u, grams, bitmap, postings);
+            fill_grams(u, trigrams, bitmap, postings);
     }
-    free(grams);
+    free(trigrams);
 }
 
 /* ---- frequent words ---- */
@@ -318,7 +318,7 @@ static unsigned most_of(const uint32_t rows[256])
  */
 static void add_affixes(struct frequent *f, struct word **all, size_t count, size_t n)
 {
-    enum { LEAST = 4, MOST = 24 }; /* of three letters the grams tell; few needles are longer */
+    enum { LEAST = 4, MOST = 24 }; /* of three letters the trigrams tell; few needles are longer */
     uint32_t rows[256] = {0}, left = 0;
     size_t done = 0;
     for (size_t i = 0; i < count; i++)
@@ -368,7 +368,7 @@ static void mark_rows(const struct words *w, uint64_t *bits, uint32_t bitmap)
             bit_set(bits + (size_t)(w->all[*met - 1].last - 1) * bitmap, row);
 }
 
-static void put_words(const struct urls *u, struct chunk_head *head, struct buf *out)
+static void put_words(const struct urls *u, struct ngram_block_head *head, struct buf *out)
 {
     struct words w = {0};
     struct frequent f = {.least =
@@ -407,10 +407,10 @@ static void put_text(const struct urls *u, size_t bytes, struct buf *out)
     }
 }
 
-void chunk_make(const struct str *urls, uint32_t count, size_t stride, struct buf *out)
+void ngram_block_make(const struct str *urls, uint32_t count, size_t stride, struct buf *out)
 {
     const struct urls u = {urls, count, stride};
-    struct chunk_head head = {.rows = count};
+    struct ngram_block_head head = {.rows = count};
     size_t head_at = out->n;
     part_put(out, &head, sizeof(head));
     uint32_t *offset = part_space(out, ((size_t)count + 1) * sizeof(*offset));

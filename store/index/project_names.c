@@ -14,23 +14,23 @@
 
 /* ---- rows ---- */
 
-static struct names_row *rows_of(const struct names *n)
+static struct names_row *rows_of(const struct project_names *n)
 {
     return (struct names_row *)(void *)n->rows.p;
 }
 
-static uint32_t row_count(const struct names *n)
+static uint32_t row_count(const struct project_names *n)
 {
     return (uint32_t)(n->rows.n / sizeof(struct names_row));
 }
 
-static struct str name_of(const struct names *n, uint32_t row)
+static struct str name_of(const struct project_names *n, uint32_t row)
 {
     const uint32_t *at = (const uint32_t *)(const void *)n->offset.p + row;
     return (struct str){n->text.p + at[0], at[1] - at[0] - 1};
 }
 
-static size_t slot_of(const struct names *n, uint64_t id)
+static size_t slot_of(const struct project_names *n, uint64_t id)
 {
     size_t at = (size_t)(id * 0x9e3779b97f4a7c15ull >> 32) & (n->slot_count - 1);
     while (n->slots[at] != 0 && rows_of(n)[n->slots[at] - 1].id != id)
@@ -39,13 +39,13 @@ static size_t slot_of(const struct names *n, uint64_t id)
 }
 
 /* The row of that id; row_count when there is none. */
-static uint32_t find_row(const struct names *n, uint64_t id)
+static uint32_t find_row(const struct project_names *n, uint64_t id)
 {
     uint32_t row = n->slot_count == 0 ? 0 : n->slots[slot_of(n, id)];
     return row == 0 ? row_count(n) : row - 1;
 }
 
-static bool grow_slots(struct names *n)
+static bool grow_slots(struct project_names *n)
 {
     size_t count = n->slot_count == 0 ? 256 : n->slot_count * 2;
     uint32_t *slots = calloc(count, sizeof(*slots));
@@ -59,7 +59,7 @@ static bool grow_slots(struct names *n)
     return true;
 }
 
-static bool add_row(struct names *n, uint64_t id, int64_t created_at, struct str name)
+static bool add_row(struct project_names *n, uint64_t id, int64_t created_at, struct str name)
 {
     static const char pad[TEXT_PAD];
     struct names_row row = {id, created_at};
@@ -83,25 +83,25 @@ static enum store_status no_memory(struct store *s)
     return store_fail(s, ENOMEM, "list projects");
 }
 
-typedef enum store_status take_fn(struct names *n, const struct walk *w);
+typedef enum store_status take_fn(struct project_names *n, const struct cursor *w);
 
-static enum store_status read_index(struct store *s, MDB_txn *txn, struct names *n,
+static enum store_status read_index(struct store *s, MDB_txn *txn, struct project_names *n,
                                     enum space space, take_fn *take,
                                     const struct store_list_query *q)
 {
-    struct walk w = {0};
+    struct cursor w = {0};
     key_id(&w.prefix, space, n->workspace);
-    enum store_status status = walk_prefix(s, txn, &w, DB_BASE, false);
+    enum store_status status = cursor_prefix(s, txn, &w, DB_BASE, false);
     for (unsigned keys = 1; status == STORE_OK; keys++) {
         status = keys % STEP == 0 && store_paused(s, q) ? STORE_AGAIN : take(n, &w);
         if (status == STORE_OK)
-            status = walk_next(&w);
+            status = cursor_next(&w);
     }
-    walk_end(&w);
+    cursor_end(&w);
     return status == STORE_NOT_FOUND ? STORE_OK : status;
 }
 
-static enum store_status take_name(struct names *n, const struct walk *w)
+static enum store_status take_name(struct project_names *n, const struct cursor *w)
 {
     uint64_t id;
     uint32_t row = row_count(n);
@@ -113,11 +113,11 @@ static enum store_status take_name(struct names *n, const struct walk *w)
     return add_row(n, id, NAMES_UNDATED, name) ? STORE_OK : no_memory(w->s);
 }
 
-static enum store_status take_date(struct names *n, const struct walk *w)
+static enum store_status take_date(struct project_names *n, const struct cursor *w)
 {
     uint64_t created_at, id;
     uint32_t row =
-        walk_u64(w, 1, &created_at) && walk_u64(w, 2, &id) ? find_row(n, id) : row_count(n);
+        cursor_u64(w, 1, &created_at) && cursor_u64(w, 2, &id) ? find_row(n, id) : row_count(n);
     if (row == row_count(n))
         return store_corrupt(w->s, "an index of projects");
     rows_of(n)[row].created_at = (int64_t)created_at;
@@ -126,7 +126,7 @@ static enum store_status take_date(struct names *n, const struct walk *w)
 }
 
 /* All names anew, and none of the dates. */
-static enum store_status read_names(struct store *s, MDB_txn *txn, struct names *n,
+static enum store_status read_names(struct store *s, MDB_txn *txn, struct project_names *n,
                                     const struct store_list_query *q)
 {
     static const char pad[TEXT_PAD];
@@ -150,7 +150,7 @@ static enum store_status read_names(struct store *s, MDB_txn *txn, struct names 
  * The order of dates anew. Rows without a date are of projects that were deleted: they leave the
  * order of names.
  */
-static enum store_status read_dates(struct store *s, MDB_txn *txn, struct names *n,
+static enum store_status read_dates(struct store *s, MDB_txn *txn, struct project_names *n,
                                     const struct store_list_query *q)
 {
     struct buf *names = &n->orders[PROJECT_BY_NAME];
@@ -171,7 +171,7 @@ static enum store_status read_dates(struct store *s, MDB_txn *txn, struct names 
 
 static int compare_names(const void *a, const void *b, void *names)
 {
-    const struct names *sorting = names;
+    const struct project_names *sorting = names;
     struct str x = name_of(sorting, *(const uint32_t *)a),
                y = name_of(sorting, *(const uint32_t *)b);
     return memcmp(x.p, y.p,
@@ -181,7 +181,7 @@ static int compare_names(const void *a, const void *b, void *names)
 
 static int compare_dates(const void *a, const void *b, void *names)
 {
-    const struct names *sorting = names;
+    const struct project_names *sorting = names;
     const struct names_row *x = &rows_of(sorting)[*(const uint32_t *)a],
                            *y = &rows_of(sorting)[*(const uint32_t *)b];
     if (x->created_at != y->created_at)
@@ -192,8 +192,8 @@ static int compare_dates(const void *a, const void *b, void *names)
 typedef int compare_fn(const void *a, const void *b, void *names);
 
 /* How many of the first ${count} of an order come before ${row}. */
-static size_t place_of(struct names *n, const uint32_t *rows, size_t count, const uint32_t *row,
-                       compare_fn *compare)
+static size_t place_of(struct project_names *n, const uint32_t *rows, size_t count,
+                       const uint32_t *row, compare_fn *compare)
 {
     size_t low = 0, high = count;
     while (low < high) {
@@ -206,7 +206,7 @@ static size_t place_of(struct names *n, const uint32_t *rows, size_t count, cons
     return low;
 }
 
-static bool merge_fresh(struct names *n, enum project_sort sort, const struct buf *new)
+static bool merge_fresh(struct project_names *n, enum project_sort sort, const struct buf *new)
 {
     static compare_fn *const compare[] = {
         [PROJECT_BY_CREATED_AT] = compare_dates, [PROJECT_BY_NAME] = compare_names};
@@ -229,8 +229,8 @@ static bool merge_fresh(struct names *n, enum project_sort sort, const struct bu
     return true;
 }
 
-static enum store_status take_new(struct store *s, MDB_txn *txn, struct names *n, uint64_t id,
-                                  struct buf *fresh)
+static enum store_status take_new(struct store *s, MDB_txn *txn, struct project_names *n,
+                                  uint64_t id, struct buf *fresh)
 {
     struct key k;
     MDB_val v;
@@ -242,15 +242,15 @@ static enum store_status take_new(struct store *s, MDB_txn *txn, struct names *n
         return status == STORE_NOT_FOUND ? STORE_OK : status;
     if (!schema_read_project(v, &p))
         return store_corrupt(s, "a project's record");
-    if (p.workspace != n->workspace || ((const struct project_record *)v.mv_data)->dying)
+    if (p.workspace != n->workspace || ((const struct project_record *)v.mv_data)->deleting)
         return STORE_OK;
     buf_add(fresh, &row, sizeof(row));
     return add_row(n, id, p.created_at, p.name) && buf_ok(fresh) ? STORE_OK : no_memory(s);
 }
 
 /* Projects up to the number ${given} go into both orders. */
-static enum store_status read_new(struct store *s, MDB_txn *txn, struct names *n, uint64_t given,
-                                  const struct store_list_query *q)
+static enum store_status read_new(struct store *s, MDB_txn *txn, struct project_names *n,
+                                  uint64_t given, const struct store_list_query *q)
 {
     struct buf fresh = {0};
     enum store_status status = STORE_OK;
@@ -284,15 +284,15 @@ static enum store_status numbers_given(struct store *s, MDB_txn *txn, uint64_t *
 }
 
 /* So much is new, or was deleted, that all is read again. */
-static bool is_old(const struct names *n, uint64_t given)
+static bool is_old(const struct project_names *n, uint64_t given)
 {
     uint32_t rows = row_count(n);
     return n->made == 0 || given < n->upto || given - n->upto > NEW_MANY + rows ||
-           rows - names_count(n) > NEW_MANY + names_count(n);
+           rows - project_names_count(n) > NEW_MANY + project_names_count(n);
 }
 
-static enum store_status bring_up(struct store *s, MDB_txn *txn, struct names *n, uint64_t living,
-                                  const struct store_list_query *q)
+static enum store_status bring_up(struct store *s, MDB_txn *txn, struct project_names *n,
+                                  uint64_t living, const struct store_list_query *q)
 {
     uint64_t given;
     enum store_status status = numbers_given(s, txn, &given);
@@ -300,18 +300,18 @@ static enum store_status bring_up(struct store *s, MDB_txn *txn, struct names *n
         return status;
     status = is_old(n, given) ? read_names(s, txn, n, q) : read_new(s, txn, n, given, q);
     n->upto = given;
-    if (status == STORE_OK && names_count(n) != living)
+    if (status == STORE_OK && project_names_count(n) != living)
         status = read_dates(s, txn, n, q);
     if (status != STORE_OK)
         return status;
     if (!buf_ok(&n->orders[PROJECT_BY_NAME]) || !buf_ok(&n->orders[PROJECT_BY_CREATED_AT]))
         return no_memory(s);
-    return names_count(n) == living ? STORE_OK : store_corrupt(s, "an index of projects");
+    return project_names_count(n) == living ? STORE_OK : store_corrupt(s, "an index of projects");
 }
 
 /* ---- those that are kept ---- */
 
-static void names_free(struct names *n)
+static void names_free(struct project_names *n)
 {
     buf_free(&n->rows);
     buf_free(&n->text);
@@ -322,11 +322,11 @@ static void names_free(struct names *n)
     free(n);
 }
 
-void names_forget(struct store *s)
+void project_names_forget(struct store *s)
 {
-    while (s->names != NULL) {
-        struct names *n = s->names;
-        s->names = n->next;
+    while (s->project_names != NULL) {
+        struct project_names *n = s->project_names;
+        s->project_names = n->next;
         names_free(n);
     }
 }
@@ -334,7 +334,7 @@ void names_forget(struct store *s)
 /* The list is in the order of use. */
 static void drop_last(struct store *s)
 {
-    struct names **at = &s->names;
+    struct project_names **at = &s->project_names;
     unsigned count = 1;
     for (; *at != NULL && (*at)->next != NULL; count++)
         at = &(*at)->next;
@@ -344,9 +344,9 @@ static void drop_last(struct store *s)
     *at = NULL;
 }
 
-static struct names *names_of(struct store *s, uint64_t workspace)
+static struct project_names *names_of(struct store *s, uint64_t workspace)
 {
-    struct names **at = &s->names, *n;
+    struct project_names **at = &s->project_names, *n;
     while (*at != NULL && (*at)->workspace != workspace)
         at = &(*at)->next;
     n = *at;
@@ -359,22 +359,22 @@ static struct names *names_of(struct store *s, uint64_t workspace)
             return NULL;
         n->workspace = workspace;
     }
-    n->next = s->names;
-    s->names = n;
+    n->next = s->project_names;
+    s->project_names = n;
     return n;
 }
 
-enum store_status names_get(struct store *s, MDB_txn *txn, const struct store_list_query *q,
-                            uint64_t living, const struct names **out)
+enum store_status project_names_get(struct store *s, MDB_txn *txn, const struct store_list_query *q,
+                                    uint64_t living, const struct project_names **out)
 {
-    struct names *n = names_of(s, q->workspace);
+    struct project_names *n = names_of(s, q->workspace);
     *out = n;
     if (n == NULL)
         return no_memory(s);
     enum store_status status = bring_up(s, txn, n, living, q);
     if (status != STORE_OK) {
         *out = NULL;
-        s->names = n->next;
+        s->project_names = n->next;
         names_free(n);
     }
     return status;

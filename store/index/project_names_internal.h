@@ -19,8 +19,8 @@ struct names_row {
 };
 #define NAMES_UNDATED INT64_MIN
 
-struct names {
-    struct names *next;
+struct project_names {
+    struct project_names *next;
     uint64_t workspace;
     uint64_t upto; /* no project is missing up to this number */
     /*
@@ -37,19 +37,19 @@ struct names {
 };
 
 /*
- * names_get(s, txn, q, living, out): the projects of q->workspace, which has ${living} of them, as
+ * project_names_get(s, txn, q, living, out): the projects of q->workspace, which has ${living} of them, as
  * ${txn} shows them; good until the next call. STORE_AGAIN when ${q} was stopped: what was known of
  * them is forgotten.
  */
-enum store_status names_get(struct store *s, MDB_txn *txn, const struct store_list_query *q,
-                            uint64_t living, const struct names **out);
+enum store_status project_names_get(struct store *s, MDB_txn *txn, const struct store_list_query *q,
+                                    uint64_t living, const struct project_names **out);
 
-static inline uint32_t names_count(const struct names *n)
+static inline uint32_t project_names_count(const struct project_names *n)
 {
     return (uint32_t)(n->orders[0].n / sizeof(uint32_t));
 }
 
-/* names_forget(s): all of them. */
-void names_forget(struct store *s);
+/* project_names_forget(s): all of them. */
+void project_names_forget(struct store *s);
 
 #endif

@@ -34,12 +34,12 @@ struct rebuild {
 
 /* ---- which ---- */
 
-static enum store_status take_workspace(struct rebuild *r, const struct walk *w, struct buf *out)
+static enum store_status take_workspace(struct rebuild *r, const struct cursor *w, struct buf *out)
 {
     struct index_record record;
     struct rebuilt one = {0};
     const void *p = store_record(w->v, sizeof(record));
-    if (p == NULL || !walk_u64(w, 0, &one.workspace))
+    if (p == NULL || !cursor_u64(w, 0, &one.workspace))
         return store_corrupt(r->s, "the manifest of an index of reports");
     memcpy(&record, p, sizeof(record));
     if (record.state != INDEX_REBUILDING)
@@ -55,20 +55,20 @@ static enum store_status take_workspace(struct rebuild *r, const struct walk *w,
 static enum store_status take_workspaces(struct rebuild *r)
 {
     MDB_txn *txn;
-    struct walk w = {0};
+    struct cursor w = {0};
     struct key from;
     struct buf found = {0};
     enum store_status status = store_snapshot(r->s, &txn);
     key_id(&from, SPACE_INDEX, r->done + 1);
     key_space(&w.prefix, SPACE_INDEX);
     if (status == STORE_OK)
-        status = walk_from(r->s, txn, &w, (enum db)schema_space_db[SPACE_INDEX], &from);
+        status = cursor_from(r->s, txn, &w, (enum db)schema_space_db[SPACE_INDEX], &from);
     while (status == STORE_OK && found.n < PASS_WORKSPACES * sizeof(*r->all)) {
         status = take_workspace(r, &w, &found);
         if (status == STORE_OK)
-            status = walk_next(&w);
+            status = cursor_next(&w);
     }
-    walk_end(&w);
+    cursor_end(&w);
     store_read_end(r->s);
     r->all = (struct rebuilt *)(void *)found.p;
     r->count = found.n / sizeof(*r->all);
@@ -115,10 +115,10 @@ static enum store_status write_large(struct rebuild *r)
 }
 
 /* A malformed head costs its own report alone: it is in no list, and assay check names it. */
-static void take_head(struct rebuild *r, const struct walk *w)
+static void take_head(struct rebuild *r, const struct cursor *w)
 {
     struct store_report report;
-    if (!walk_u64(w, 0, &r->after) || !schema_read_report(w->v, &report))
+    if (!cursor_u64(w, 0, &r->after) || !schema_read_report(w->v, &report))
         return;
     struct rebuilt *one = find(r, report.workspace);
     if (one == NULL || report.id > one->rebuild_to)
@@ -141,19 +141,19 @@ static void take_head(struct rebuild *r, const struct walk *w)
 static enum store_status take_slice(struct rebuild *r)
 {
     MDB_txn *txn;
-    struct walk w = {0};
+    struct cursor w = {0};
     struct key from;
     enum store_status status = store_snapshot(r->s, &txn);
     r->full = NULL;
     key_id(&from, SPACE_REPORT, r->after + 1);
     key_space(&w.prefix, SPACE_REPORT);
     if (status == STORE_OK)
-        status = walk_from(r->s, txn, &w, DB_RECORD, &from);
+        status = cursor_from(r->s, txn, &w, DB_RECORD, &from);
     for (unsigned n = 0; status == STORE_OK && n < SLICE && r->full == NULL; n++) {
         take_head(r, &w);
-        status = walk_next(&w);
+        status = cursor_next(&w);
     }
-    walk_end(&w);
+    cursor_end(&w);
     store_read_end(r->s);
     r->read = status == STORE_NOT_FOUND;
     if (r->read)

@@ -26,8 +26,8 @@ struct report_list {
     list_take_fn *take;
     void *arg;
     struct search search;
-    struct found *found; /* NULL: nothing is searched */
-    struct view *view;
+    struct match_cache_entry *cached; /* NULL: nothing is searched */
+    struct index_snapshot *view;
     struct run *runs;
     uint64_t *matches; /* of all segments, one behind the other */
     uint32_t *own;     /* the view's own matching rows */
@@ -84,7 +84,7 @@ static const uint16_t *ranks_of(const struct segment *g, unsigned sort)
 }
 
 /* The rows of a segment that all but the search let through. */
-static uint32_t filter_segment(const struct store_list_query *q, const struct view_segment *in,
+static uint32_t filter_segment(const struct store_list_query *q, const struct snapshot_segment *in,
                                uint64_t *bits)
 {
     const struct segment *g = &in->segment;
@@ -101,10 +101,10 @@ static uint32_t filter_segment(const struct store_list_query *q, const struct vi
         and_bits(bits, g->result_bits[q->result], g->words);
     if (q->status != 0)
         and_bits(bits, g->status_bits[q->status - 1], g->words);
-    and_not_bits(bits, in->masked, g->words);
-    and_not_bits(bits, in->hidden, g->words);
-    if (q->project == 0 && q->result == RESULT_NONE && q->status == 0 && in->hidden == NULL)
-        return g->rows - in->masked_count;
+    and_not_bits(bits, in->tombstones, g->words);
+    and_not_bits(bits, in->deleting, g->words);
+    if (q->project == 0 && q->result == RESULT_NONE && q->status == 0 && in->deleting == NULL)
+        return g->rows - in->tombstone_count;
     return count_bits(bits, g->words);
 }
 
@@ -113,21 +113,21 @@ static uint32_t filter_segment(const struct store_list_query *q, const struct vi
 static enum store_status search_chunks(struct report_list *l, const struct segment *g,
                                        uint64_t *bits)
 {
-    uint32_t words = 1u << (g->chunk_shift - 6);
-    for (uint32_t i = 0; i < g->chunk_count; i++) {
-        const struct chunk *c = segment_chunk(g, i);
+    uint32_t words = 1u << (g->ngram_block_shift - 6);
+    for (uint32_t i = 0; i < g->ngram_block_count; i++) {
+        const struct ngram_block *c = segment_ngram_block(g, i);
         if (c == NULL)
             return segment_is_damaged(l->s, g->file);
         if (!l->search.ordered)
-            chunk_order(c, &l->search);
-        if (search_stops(&l->search) || !chunk_match(c, &l->search, bits + i * words))
+            ngram_block_order(c, &l->search);
+        if (search_stops(&l->search) || !ngram_block_match(c, &l->search, bits + i * words))
             return STORE_AGAIN;
     }
     return STORE_OK;
 }
 
 /* All of it; what was found is kept. */
-static enum store_status search_whole(struct report_list *l, const struct view_segment *in,
+static enum store_status search_whole(struct report_list *l, const struct snapshot_segment *in,
                                       const uint64_t **out)
 {
     const struct segment *g = &in->segment;
@@ -137,19 +137,19 @@ static enum store_status search_whole(struct report_list *l, const struct view_s
     *out = bits;
     if (status != STORE_OK)
         free(bits);
-    else if (!found_add(l->s, l->found, in->number, bits, g->words))
+    else if (!match_cache_add(l->s, l->cached, in->number, bits, g->words))
         status = store_fail(l->s, ENOMEM, "search");
     return status;
 }
 
 /* Leave of ${rows} those that match. */
-static enum store_status search_few(struct report_list *l, const struct view_segment *in,
+static enum store_status search_few(struct report_list *l, const struct snapshot_segment *in,
                                     uint16_t *rows, uint32_t *count)
 {
     uint32_t n = 0;
-    if (l->found == NULL)
+    if (l->cached == NULL)
         return STORE_OK;
-    const uint64_t *known = found_segment(l->found, in->number);
+    const uint64_t *known = match_cache_segment(l->cached, in->number);
     for (uint32_t i = 0; i < *count; i++) {
         if (known != NULL ? bit_test(known, rows[i])
                           : search_matches(&l->search, segment_url(&in->segment, rows[i])))
@@ -161,7 +161,7 @@ static enum store_status search_few(struct report_list *l, const struct view_seg
     return STORE_OK;
 }
 
-static enum store_status search_few_bits(struct report_list *l, const struct view_segment *in,
+static enum store_status search_few_bits(struct report_list *l, const struct snapshot_segment *in,
                                          uint64_t *bits)
 {
     uint16_t rows[FEW_ROWS];
@@ -177,14 +177,14 @@ static enum store_status search_few_bits(struct report_list *l, const struct vie
 }
 
 /* Leave of ${bits} (${count} of them) those that match. */
-static enum store_status search_segment(struct report_list *l, const struct view_segment *in,
+static enum store_status search_segment(struct report_list *l, const struct snapshot_segment *in,
                                         uint64_t *bits, uint32_t *count)
 {
     const struct segment *g = &in->segment;
     enum store_status status = STORE_OK;
-    if (l->found == NULL || *count == 0)
+    if (l->cached == NULL || *count == 0)
         return STORE_OK;
-    const uint64_t *known = found_segment(l->found, in->number);
+    const uint64_t *known = match_cache_segment(l->cached, in->number);
     if (known == NULL && *count <= FEW_ROWS) {
         status = search_few_bits(l, in, bits);
     } else {
@@ -208,12 +208,13 @@ static bool few_of_project(const struct store_list_query *q, const struct segmen
     return *count <= FEW_ROWS && *count <= g->rows / 4;
 }
 
-static bool few_pass(const struct store_list_query *q, const struct view_segment *in, uint32_t row)
+static bool few_pass(const struct store_list_query *q, const struct snapshot_segment *in,
+                     uint32_t row)
 {
     const struct segment *g = &in->segment;
     return (q->result == RESULT_NONE || bit_test(g->result_bits[q->result], row)) &&
            (q->status == 0 || bit_test(g->status_bits[q->status - 1], row)) &&
-           view_lives(in, row) && (in->hidden == NULL || !bit_test(in->hidden, row));
+           index_snapshot_lives(in, row) && (in->deleting == NULL || !bit_test(in->deleting, row));
 }
 
 static int compare_u32(const void *a, const void *b)
@@ -223,7 +224,7 @@ static int compare_u32(const void *a, const void *b)
 }
 
 /* Those that match are the run, in the order of the sort. */
-static enum store_status match_few(struct report_list *l, const struct view_segment *in,
+static enum store_status match_few(struct report_list *l, const struct snapshot_segment *in,
                                    const uint16_t *rows, uint32_t count, struct run *run)
 {
     const uint16_t *rank = ranks_of(&in->segment, l->q->sort);
@@ -247,23 +248,23 @@ static enum store_status match_few(struct report_list *l, const struct view_segm
 
 /* ---- the view's own rows ---- */
 
-static bool row_passes(const struct report_list *l, const struct view_row *r)
+static bool row_passes(const struct report_list *l, const struct tail_row *r)
 {
     const struct store_list_query *q = l->q;
     return r->class != CLASS_GONE && (q->project == 0 || r->project == q->project) &&
            (q->result == RESULT_NONE || class_result(r->class) == q->result) &&
            (q->status == 0 || class_status(r->class) == q->status - 1) &&
-           !view_is_dying(l->view, r->project);
+           !index_snapshot_is_deleting(l->view, r->project);
 }
 
-/* Those of them that have the needle; what was found stays, as they become more. */
+/* Those of them that have the pattern; what was found stays, as they become more. */
 static enum store_status search_own(struct report_list *l, const uint64_t **out)
 {
-    const struct view *v = l->view;
+    const struct index_snapshot *v = l->view;
     const uint8_t *text = (const uint8_t *)v->text.p;
-    struct found_rows *own = &l->found->own;
+    struct match_cache_rows *own = &l->cached->own;
     const uint32_t *offset = (const uint32_t *)(const void *)v->offset.p;
-    uint64_t *bits = found_rows(l->s, l->found, own, v->made, v->row_count);
+    uint64_t *bits = match_cache_rows(l->s, l->cached, own, v->made, v->row_count);
     if (bits == NULL)
         return store_fail(l->s, ENOMEM, "search");
     if (!search_rows(&l->search, text, offset, own->looked, v->row_count, bits))
@@ -275,13 +276,13 @@ static enum store_status search_own(struct report_list *l, const uint64_t **out)
 
 static enum store_status match_own(struct report_list *l, struct run *run)
 {
-    const struct view_order *order;
-    struct view *v = l->view;
+    const struct tail_order *order;
+    struct index_snapshot *v = l->view;
     const uint64_t *bits = NULL;
     if (v->row_count == 0)
         return STORE_OK;
-    enum store_status status = view_order(l->s, v, l->q->sort, &order);
-    if (status == STORE_OK && l->found != NULL)
+    enum store_status status = index_snapshot_tail_order(l->s, v, l->q->sort, &order);
+    if (status == STORE_OK && l->cached != NULL)
         status = search_own(l, &bits);
     if (status != STORE_OK)
         return status;
@@ -317,7 +318,7 @@ static void turn(const uint64_t *bits, uint32_t count, const struct segment *g,
 }
 
 /* The matches of a segment by rank; where all or none do, they are the same in any order. */
-static void order_run(struct report_list *l, struct view_segment *in, struct run *run,
+static void order_run(struct report_list *l, struct snapshot_segment *in, struct run *run,
                       const uint64_t *bits, uint64_t *turned)
 {
     const struct segment *g = &in->segment;
@@ -342,7 +343,7 @@ static enum store_status take(struct report_list *l, uint64_t id)
 
 static enum store_status take_page(struct report_list *l, uint64_t total)
 {
-    struct view *v = l->view;
+    struct index_snapshot *v = l->view;
     uint64_t left = total - l->page.skip, ids[STORE_PER_PAGE_MAX];
     size_t want = left < l->page.want ? (size_t)left : l->page.want;
     uint64_t *bits = l->matches, *turned = l->matches;
@@ -365,7 +366,7 @@ static enum store_status take_page(struct report_list *l, uint64_t total)
 /* Room for all of the list's bits: matches by row, matches by rank, the counts of the latter, the runs, the view's own rows and few others. */
 static bool make_room(struct report_list *l)
 {
-    struct view *v = l->view;
+    struct index_snapshot *v = l->view;
     size_t words = 0, count = v->segment_count + 1;
     for (size_t i = 0; i < v->segment_count; i++)
         words += v->segments[i].segment.words;
@@ -393,7 +394,7 @@ static bool make_room(struct report_list *l)
 
 static enum store_status match_all(struct report_list *l, uint64_t *total)
 {
-    struct view *v = l->view;
+    struct index_snapshot *v = l->view;
     uint64_t *bits = l->matches;
     enum store_status status = STORE_OK;
     for (size_t i = 0; i < v->segment_count && status == STORE_OK; i++) {
@@ -402,7 +403,7 @@ static enum store_status match_all(struct report_list *l, uint64_t *total)
         uint32_t few;
         if (search_stops(&l->search))
             return STORE_AGAIN;
-        if (l->found == NULL || !search_lacks(&l->search, run->segment->grams)) {
+        if (l->cached == NULL || !search_lacks(&l->search, run->segment->trigrams)) {
             if (few_of_project(l->q, run->segment, &rows, &few)) {
                 status = match_few(l, &v->segments[i], rows, few, run);
             } else {
@@ -421,47 +422,47 @@ static enum store_status match_all(struct report_list *l, uint64_t *total)
 
 static enum store_status verify_parts(struct report_list *l)
 {
-    const struct view *v = l->view;
+    const struct index_snapshot *v = l->view;
     for (size_t i = 0; i < v->segment_count; i++) {
         const struct segment *g = &v->segments[i].segment;
         if (!segment_need(g, part_of_sort[l->q->sort]) ||
-            (l->q->search.n != 0 && !segment_need(g, PART_GRAMS)))
-            return view_verified(l->s, l->view);
+            (l->q->search.n != 0 && !segment_need(g, PART_TRIGRAMS)))
+            return index_snapshot_verified(l->s, l->view);
         if (search_stops(&l->search))
             return STORE_AGAIN;
     }
     return STORE_OK;
 }
 
-/* The needle has three letters that come in no URL. */
+/* The pattern has three letters that come in no URL. */
 static bool is_nowhere(const struct report_list *l)
 {
-    const struct view *v = l->view;
+    const struct index_snapshot *v = l->view;
     if (l->q->search.n == 0)
         return false;
-    bool lacks = search_lacks(&l->search, v->grams);
+    bool lacks = search_lacks(&l->search, v->trigrams);
     for (size_t i = 0; i < v->segment_count && lacks; i++)
-        lacks = search_lacks(&l->search, v->segments[i].segment.grams);
+        lacks = search_lacks(&l->search, v->segments[i].segment.trigrams);
     return lacks;
 }
 
 static enum store_status report_list(struct report_list *l, uint64_t *total)
 {
-    enum store_status status = view_query(l->s, l->txn, l->q, &l->view);
+    enum store_status status = index_snapshot_query(l->s, l->txn, l->q, &l->view);
     if (status == STORE_OK)
         status = verify_parts(l);
     if (status != STORE_OK || is_nowhere(l))
         return status;
     if (l->q->search.n != 0)
-        l->found = found_needle(l->s, l->q->workspace, search_key(&l->search));
-    if (l->found != NULL)
-        found_forget_merged(l->s, l->found, l->view);
-    if ((l->q->search.n != 0 && l->found == NULL) || !make_room(l))
+        l->cached = match_cache_get(l->s, l->q->workspace, search_key(&l->search));
+    if (l->cached != NULL)
+        match_cache_drop_merged(l->s, l->cached, l->view);
+    if ((l->q->search.n != 0 && l->cached == NULL) || !make_room(l))
         return store_fail(l->s, ENOMEM, "list reports");
     status = match_all(l, total);
     if (status == STORE_OK && l->page.skip < *total)
         status = take_page(l, *total);
-    enum store_status verified = view_verified(l->s, l->view);
+    enum store_status verified = index_snapshot_verified(l->s, l->view);
     return verified == STORE_OK ? status : verified;
 }
 

@@ -12,9 +12,10 @@
     X('a', 1)                                                                                      \
     X('b', 2)                                                                                      \
     X('c', 3)                                                                                      \
-    X('d', 4) X('e', 5) X('f', 6) X('g', 7) X('h', 8) X('i', 9) X('j', 10) X('k', 11) X('l', 12)   \
-        X('m', 13) X('n', 14) X('o', 15) X('p', 16) X('q', 17) X('r', 18) X('s', 19) X('t', 20)    \
-            X('u', 21) X('v', 22) X('w', 23) X('x', 24) X('y', 25) X('z', 26)
+    X('d', 4)                                                                                      \
+    X('e', 5) X('f', 6) X('g', 7) X('h', 8) X('i', 9) X('j', 10) X('k', 11) X('l', 12) X('m', 13)  \
+        X('n', 14) X('o', 15) X('p', 16) X('q', 17) X('r', 18) X('s', 19) X('t', 20) X('u', 21)    \
+            X('v', 22) X('w', 23) X('x', 24) X('y', 25) X('z', 26)
 #define LETTER(c, sort) [c] = sort, [c - 32] = sort,
 const uint8_t search_sorts[256] = {
     LETTERS(LETTER)['0'] = 27,
@@ -55,7 +56,7 @@ const uint8_t search_sorts[256] = {
     ['"'] = 62,
 };
 
-/* How common a byte is in URLs, roughly: the rarest two of a needle are looked for. Those not named are rare. */
+/* How common a byte is in URLs, roughly: the rarest two of a pattern are looked for. Those not named are rare. */
 static const char common[] = "zqjxvkywbfgu9876543d2l1h0rnm_%=&?icsoaept:.-/";
 
 static size_t commonness(uint8_t c)
@@ -64,21 +65,21 @@ static size_t commonness(uint8_t c)
     return at == NULL ? 0 : (size_t)(at - common) + 1;
 }
 
-/* Of a place of the needle; where forms differ anything is. */
+/* Of a place of the pattern; where forms differ anything is. */
 static size_t place_commonness(const struct search *s, size_t at)
 {
-    return s->masks[at] == 0xff ? sizeof(common) : commonness((uint8_t)s->needle.p[at]);
+    return s->masks[at] == 0xff ? sizeof(common) : commonness((uint8_t)s->pattern.p[at]);
 }
 
 static void choose_places(struct search *s)
 {
     s->first = s->second = 0;
-    for (size_t i = 1; i < s->needle.n; i++)
+    for (size_t i = 1; i < s->pattern.n; i++)
         if (place_commonness(s, i) < place_commonness(s, s->first))
             s->first = i;
-    if (s->needle.n > 1)
+    if (s->pattern.n > 1)
         s->second = s->first == 0;
-    for (size_t i = 0; i < s->needle.n; i++)
+    for (size_t i = 0; i < s->pattern.n; i++)
         if (i != s->first && place_commonness(s, i) < place_commonness(s, s->second))
             s->second = i;
 }
@@ -96,21 +97,21 @@ static bool forms_differ(const struct search *s, size_t at)
 /* The rarest ones, rarest first: what rules out most is asked soonest. */
 static void choose_grams(struct search *s)
 {
-    const uint8_t *needle = (const uint8_t *)s->needle.p;
-    size_t weights[SEARCH_GRAMS];
-    s->gram_count = 0;
-    for (size_t i = 0; i + 3 <= s->needle.n; i++) {
-        size_t weight = gram_commonness(needle + i), at = s->gram_count;
-        if (forms_differ(s, i) || (at == SEARCH_GRAMS && weight >= weights[at - 1]))
+    const uint8_t *pattern = (const uint8_t *)s->pattern.p;
+    size_t weights[SEARCH_TRIGRAMS];
+    s->trigram_count = 0;
+    for (size_t i = 0; i + 3 <= s->pattern.n; i++) {
+        size_t weight = gram_commonness(pattern + i), at = s->trigram_count;
+        if (forms_differ(s, i) || (at == SEARCH_TRIGRAMS && weight >= weights[at - 1]))
             continue;
-        at -= at == SEARCH_GRAMS;
+        at -= at == SEARCH_TRIGRAMS;
         for (; at > 0 && weights[at - 1] > weight; at--) {
             weights[at] = weights[at - 1];
-            s->grams[at] = s->grams[at - 1];
+            s->trigrams[at] = s->trigrams[at - 1];
         }
         weights[at] = weight;
-        s->grams[at] = search_gram(needle + i);
-        s->gram_count += s->gram_count < SEARCH_GRAMS;
+        s->trigrams[at] = search_trigram(pattern + i);
+        s->trigram_count += s->trigram_count < SEARCH_TRIGRAMS;
     }
 }
 
@@ -123,7 +124,7 @@ uint8_t *search_room(struct search *s, size_t n)
     uint8_t *to = s->folded;
     if (3 * n > sizeof(s->folded))
         to = s->allocated = malloc(3 * n);
-    s->needle = (struct str){(const char *)to, n};
+    s->pattern = (struct str){(const char *)to, n};
     s->masks = to + n;
     s->want = to + 2 * n;
     return to;
@@ -132,22 +133,22 @@ uint8_t *search_room(struct search *s, size_t n)
 void search_ready(struct search *s)
 {
     uint8_t *want = (uint8_t *)(uintptr_t)s->want;
-    for (size_t i = 0; i < s->needle.n; i++)
-        want[i] = (uint8_t)s->needle.p[i] | s->masks[i];
-    s->never = s->needle.n != 0 && memchr(s->needle.p, 0, s->needle.n) != NULL;
+    for (size_t i = 0; i < s->pattern.n; i++)
+        want[i] = (uint8_t)s->pattern.p[i] | s->masks[i];
+    s->never = s->pattern.n != 0 && memchr(s->pattern.p, 0, s->pattern.n) != NULL;
     choose_places(s);
     choose_grams(s);
-    s->ordered = s->gram_count <= 1;
+    s->ordered = s->trigram_count <= 1;
 }
 
-bool search_begin(struct search *s, struct str needle)
+bool search_begin(struct search *s, struct str pattern)
 {
-    uint8_t *to = search_room(s, needle.n);
+    uint8_t *to = search_room(s, pattern.n);
     if (to == NULL)
         return false;
-    for (size_t i = 0; i < needle.n; i++) {
-        to[i] = search_fold((uint8_t)needle.p[i]);
-        to[needle.n + i] = search_mask(to[i]);
+    for (size_t i = 0; i < pattern.n; i++) {
+        to[i] = search_fold((uint8_t)pattern.p[i]);
+        to[pattern.n + i] = search_mask(to[i]);
     }
     search_ready(s);
     return true;
@@ -193,10 +194,10 @@ static inline bool wide_matches(const uint8_t *p, const uint8_t *masks, const ui
 }
 #endif
 
-/* A text may be nearly the needle at each of its letters, so a long one is compared by many bytes at once; its end by some a second time. */
+/* A text may be nearly the pattern at each of its letters, so a long one is compared by many bytes at once; its end by some a second time. */
 static inline bool bytes_match(const struct search *s, const uint8_t *p)
 {
-    size_t n = s->needle.n, i = 0;
+    size_t n = s->pattern.n, i = 0;
     for (; i + WIDE <= n; i += WIDE)
         if (!wide_matches(p + i, s->masks + i, s->want + i))
             return false;
@@ -227,7 +228,7 @@ static inline void pair_of(const struct search *s, struct pair *p)
     p->second_mask = _mm_set1_epi8((char)s->masks[s->second]);
 }
 
-/* In which of the sixteen places from ${at} on the needle's two bytes are. */
+/* In which of the sixteen places from ${at} on the pattern's two bytes are. */
 static inline unsigned places(const struct search *s, const struct pair *p, const uint8_t *at)
 {
     __m128i a = _mm_loadu_si128((const __m128i *)(const void *)(at + s->first));
@@ -260,7 +261,7 @@ static inline unsigned places(const struct search *s, const struct pair *p, cons
 #endif
 
 /*
- * A needle so long is looked for in the folded text by the C library, which takes a time that grows with the text alone (Crochemore and Perrin,
+ * A pattern so long is looked for in the folded text by the C library, which takes a time that grows with the text alone (Crochemore and Perrin,
  * Two-way string-matching, 1991), whatever the two are; of shorter ones there is less to compare.
  */
 #define FOLDED_FROM 257
@@ -268,19 +269,19 @@ static inline unsigned places(const struct search *s, const struct pair *p, cons
 
 static bool is_folded(const struct search *s)
 {
-    return s->needle.n >= FOLDED_FROM && s->needle.n <= FOLDED_BYTES / 2 && s->letter_count == 0;
+    return s->pattern.n >= FOLDED_FROM && s->pattern.n <= FOLDED_BYTES / 2 && s->letter_count == 0;
 }
 
 static const uint8_t *find_folded(const struct search *s, const uint8_t *from, const uint8_t *last)
 {
     uint8_t folded[FOLDED_BYTES];
-    size_t n = s->needle.n;
+    size_t n = s->pattern.n;
     while (from <= last) {
         size_t left = (size_t)(last - from) + n,
                size = left < sizeof(folded) ? left : sizeof(folded);
         for (size_t i = 0; i < size; i++)
             folded[i] = search_fold(from[i]);
-        const uint8_t *at = memmem(folded, size, s->needle.p, n);
+        const uint8_t *at = memmem(folded, size, s->pattern.p, n);
         if (at != NULL)
             return from + (at - folded);
         from += size - n + 1;
@@ -288,7 +289,7 @@ static const uint8_t *find_folded(const struct search *s, const uint8_t *from, c
     return last + 1;
 }
 
-/* The first place of the needle in from..last (included); ${last} + 1 when there is none. The text goes on TEXT_PAD bytes behind it. */
+/* The first place of the pattern in from..last (included); ${last} + 1 when there is none. The text goes on TEXT_PAD bytes behind it. */
 static const uint8_t *find(const struct search *s, const struct pair *pair, const uint8_t *from,
                            const uint8_t *last)
 {
@@ -310,10 +311,10 @@ static void find_rows(const struct search *s, const uint8_t *text, const uint32_
                       uint32_t from, uint32_t to, uint64_t *bits)
 {
     struct pair pair;
-    if (s->never || from >= to || offset[to] - offset[from] <= s->needle.n)
+    if (s->never || from >= to || offset[to] - offset[from] <= s->pattern.n)
         return;
     pair_of(s, &pair);
-    const uint8_t *last = text + offset[to] - 1 - s->needle.n;
+    const uint8_t *last = text + offset[to] - 1 - s->pattern.n;
     const uint8_t *at = text + offset[from];
     for (uint32_t row = from; (at = find(s, &pair, at, last)) <= last; at = text + offset[row]) {
         uint32_t place = (uint32_t)(at - text);
@@ -328,14 +329,14 @@ static void find_rows(const struct search *s, const uint8_t *text, const uint32_
 
 /*
  * How many letters are compared between two looks whether to stop, about: well under a millisecond
- * of work. A text that is nearly the needle at each of its letters takes as many as the one has
+ * of work. A text that is nearly the pattern at each of its letters takes as many as the one has
  * times the other.
  */
 #define SEARCH_WORK ((uint64_t)1 << 19)
 
 static uint64_t work_of(const struct search *s, size_t n)
 {
-    return (uint64_t)n * s->needle.n;
+    return (uint64_t)n * s->pattern.n;
 }
 
 /* The row, ${to} at most, before which SEARCH_WORK is done from ${from} on; at least one row. */
@@ -381,7 +382,7 @@ bool search_some(const struct search *s, const uint8_t *text, const uint32_t *of
             __builtin_prefetch(text + offset[rows[i + AHEAD]] + 64);
         }
         const uint8_t *at = text + offset[rows[i]],
-                      *last = text + offset[rows[i] + 1] - 1 - s->needle.n;
+                      *last = text + offset[rows[i] + 1] - 1 - s->pattern.n;
         if (last >= at && find(s, &pair, at, last) <= last)
             bit_set(bits, rows[i]);
         work += SEARCH_WORK / 256; /* it may lie on a page of the disk */
@@ -395,16 +396,16 @@ bool search_some(const struct search *s, const uint8_t *text, const uint32_t *of
     return true;
 }
 
-void search_note_grams(struct str text, uint64_t *grams)
+void search_note_trigrams(struct str text, uint64_t *trigrams)
 {
     for (size_t i = 0; i + 3 <= text.n; i++)
-        bit_set(grams, search_gram((const uint8_t *)text.p + i));
+        bit_set(trigrams, search_trigram((const uint8_t *)text.p + i));
 }
 
-bool search_lacks(const struct search *s, const uint64_t *grams)
+bool search_lacks(const struct search *s, const uint64_t *trigrams)
 {
-    for (size_t i = 0; i < s->gram_count; i++)
-        if (!bit_test(grams, s->grams[i]))
+    for (size_t i = 0; i < s->trigram_count; i++)
+        if (!bit_test(trigrams, s->trigrams[i]))
             return true;
     return false;
 }
@@ -413,10 +414,10 @@ bool search_matches(const struct search *s, struct str text)
 {
     struct pair pair;
     const uint8_t *from = (const uint8_t *)text.p;
-    if (s->never || text.n < s->needle.n)
+    if (s->never || text.n < s->pattern.n)
         return false;
     pair_of(s, &pair);
-    const uint8_t *last = from + (text.n - s->needle.n);
+    const uint8_t *last = from + (text.n - s->pattern.n);
     return find(s, &pair, from, last) <= last;
 }
 
@@ -424,7 +425,7 @@ uint32_t search_word(const struct search *s, const uint8_t *words, const uint32_
                      uint32_t from, uint32_t count)
 {
     struct pair pair;
-    size_t n = s->needle.n;
+    size_t n = s->pattern.n;
     if (from >= count || offset[count] < n)
         return count;
     pair_of(s, &pair);

@@ -4,7 +4,7 @@
 #include <utf8proc.h>
 
 /*
- * A needle for URLs, which are kept in ASCII: what else it has is looked for as its percent-encoding. A letter matches in each of its cases
+ * A pattern for URLs, which are kept in ASCII: what else it has is looked for as its percent-encoding. A letter matches in each of its cases
  * that UTF-8 writes with as many bytes, so nearly all do; ẞ and ß, İ and i, the sign of Kelvin and k do not.
  */
 
@@ -26,7 +26,7 @@ static size_t utf8_bytes(uint32_t c, uint8_t out[4])
 /* ---- the forms of a letter ---- */
 
 struct forms {
-    uint32_t c[SEARCH_FORMS]; /* ascending, so that a needle is the same however it is written */
+    uint32_t c[SEARCH_FORMS]; /* ascending, so that a pattern is the same however it is written */
     size_t count;
 };
 
@@ -60,7 +60,7 @@ static void forms_of(uint32_t c, size_t bytes, struct forms *f)
             form_add(f, bytes, thirds[i]);
 }
 
-/* ---- the needle ---- */
+/* ---- the pattern ---- */
 
 static size_t percent(const uint8_t *bytes, size_t n, uint8_t *to)
 {
@@ -73,7 +73,7 @@ static size_t percent(const uint8_t *bytes, size_t n, uint8_t *to)
     return 3 * n;
 }
 
-/* The letter at ${at} of the needle, of so many bytes of UTF-8. Its masks, and its forms where it has several. */
+/* The letter at ${at} of the pattern, of so many bytes of UTF-8. Its masks, and its forms where it has several. */
 static void letter_put(struct search *s, uint32_t c, size_t bytes, uint8_t *to, uint8_t *masks,
                        size_t at)
 {
@@ -96,16 +96,16 @@ static void letter_put(struct search *s, uint32_t c, size_t bytes, uint8_t *to, 
     s->letter_count += f.count > 1;
 }
 
-bool search_begin_url(struct search *s, struct str needle)
+bool search_begin_url(struct search *s, struct str pattern)
 {
-    const uint8_t *p = (const uint8_t *)needle.p, *end = needle.n == 0 ? p : p + needle.n;
+    const uint8_t *p = (const uint8_t *)pattern.p, *end = pattern.n == 0 ? p : p + pattern.n;
     size_t others = 0, at = 0, n;
-    for (size_t i = 0; i < needle.n; i++)
+    for (size_t i = 0; i < pattern.n; i++)
         others += p[i] >= 0x80;
     if (others == 0)
-        return search_begin(s, needle);
-    uint8_t *to = search_room(s, needle.n + 2 * others),
-            *masks = to == NULL ? NULL : to + s->needle.n;
+        return search_begin(s, pattern);
+    uint8_t *to = search_room(s, pattern.n + 2 * others),
+            *masks = to == NULL ? NULL : to + s->pattern.n;
     s->letters = to == NULL ? NULL : malloc(others * sizeof(*s->letters));
     if (s->letters == NULL) {
         search_end(s);

@@ -3,13 +3,13 @@
  *
  * Rows are numbered from 0 in the order of their ids. The data of the file is:
  *
- *   head, offsets of the chunks
+ *   head, offsets of the ngram_blocks
  *   rows     a bitmap of rows for each result and each status; ids; projects and their rows
  *   scores   and their order
  *   dates    and their order
- *   grams    a bit for each code of three letters that comes in any chunk
+ *   trigrams    a bit for each code of three letters that comes in any chunk
  *   urls     the order of the URLs
- *   chunks   the URLs, and what searching them takes: chunk.h
+ *   ngram_blocks   the URLs, and what searching them takes: chunk.h
  *
  * An order is two permutations: from rank to row, and from row to rank. Equal values are in the
  * order of their ids.
@@ -30,16 +30,16 @@ struct order {
 };
 
 struct segment_head {
-    uint32_t rows, projects, chunks, chunk_shift;
+    uint32_t rows, projects, ngram_blocks, ngram_block_shift;
 };
 
-enum segment_part { PART_ROWS, PART_SCORES, PART_DATES, PART_GRAMS, PART_URLS, SEGMENT_PARTS };
+enum segment_part { PART_ROWS, PART_SCORES, PART_DATES, PART_TRIGRAMS, PART_URLS, SEGMENT_PARTS };
 
 struct segment {
     struct segment_file *file;
     uint32_t rows, words; /* words: of a bitmap of rows */
-    uint32_t projects, chunk_count, chunk_shift;
-    const uint64_t *chunk_at; /* chunk_count + 1: offsets in the data */
+    uint32_t projects, ngram_block_count, ngram_block_shift;
+    const uint64_t *ngram_block_at; /* ngram_block_count + 1: offsets in the data */
     const uint64_t *result_bits[CLASSES];
     const uint64_t *status_bits[STATUSES];
     const uint64_t *ids;
@@ -49,10 +49,10 @@ struct segment {
     const uint16_t *row_project; /* of each row: which of them */
     const int8_t *scores;
     const int64_t *dates;
-    const uint64_t *grams;
+    const uint64_t *trigrams;
     struct order score, date, url;
     const uint8_t *part_at[SEGMENT_PARTS + 1]; /* where the parts begin, and the last one ends */
-    struct chunk *chunks;                      /* allocated; those that were read */
+    struct ngram_block *ngram_blocks;          /* allocated; those that were read */
 };
 
 /*
@@ -66,11 +66,11 @@ void segment_close(struct store *s, struct segment *g);
 /*
  * What is read of a segment is verified before. Where that fails, the file is marked as damaged
  * (segment_damaged), and what these answer means nothing. segment_need(g, part): verify all of a
- * part. segment_chunk(g, i): a chunk with all of it verified; NULL where it is damaged.
+ * part. segment_ngram_block(g, i): a chunk with all of it verified; NULL where it is damaged.
  * segment_url(g, row): empty where it is damaged.
  */
 bool segment_need(const struct segment *g, enum segment_part part);
-const struct chunk *segment_chunk(const struct segment *g, uint32_t i);
+const struct ngram_block *segment_ngram_block(const struct segment *g, uint32_t i);
 struct str segment_url(const struct segment *g, uint32_t row);
 
 static inline bool segment_damaged(const struct segment *g)
@@ -97,10 +97,10 @@ struct segment_row {
 struct segment_row segment_row(const struct segment *g, uint32_t row);
 
 /*
- * segment_data(rows, count, chunk_shift, out): the data of a segment of ${count} rows, ascending by
+ * segment_data(rows, count, ngram_block_shift, out): the data of a segment of ${count} rows, ascending by
  * id. out->failed: memory is short.
  */
-void segment_data(const struct segment_row *rows, uint32_t count, unsigned chunk_shift,
+void segment_data(const struct segment_row *rows, uint32_t count, unsigned ngram_block_shift,
                   struct buf *out);
 
 /* url_compare(a, b): memcmp's order of URLs that a NUL follows. */

@@ -74,8 +74,8 @@ static uint32_t segment_row_of(const struct segment *g, unsigned sort, uint32_t 
     }
 }
 
-static void key_at(const struct view *v, const struct run *run, unsigned sort, uint32_t rank,
-                   struct sort_key *out)
+static void key_at(const struct index_snapshot *v, const struct run *run, unsigned sort,
+                   uint32_t rank, struct sort_key *out)
 {
     const struct segment *g = run->segment;
     uint32_t row = run->rows != NULL ? run->rows[rank] : segment_row_of(g, sort, rank);
@@ -86,7 +86,7 @@ static void key_at(const struct view *v, const struct run *run, unsigned sort, u
     if (sort == REPORT_BY_SCORE)
         out->value = g == NULL ? v->rows[row].score : g->scores[row];
     if (sort == REPORT_BY_URL)
-        out->url = g == NULL ? view_url(v, row) : segment_url(g, row);
+        out->url = g == NULL ? index_snapshot_url(v, row) : segment_url(g, row);
     else
         out->url = STR("");
 }
@@ -154,7 +154,7 @@ static size_t widest(const struct run *runs, size_t count, uint32_t *width)
  */
 static void cut(const struct selection *s, uint64_t from)
 {
-    const struct view *v = s->view;
+    const struct index_snapshot *v = s->view;
     struct run *runs = s->runs;
     size_t count = s->count;
     uint32_t width;
@@ -195,7 +195,7 @@ static void cut(const struct selection *s, uint64_t from)
 
 void select_page(const struct selection *s, uint64_t from, size_t want, uint64_t *ids)
 {
-    const struct view *v = s->view;
+    const struct index_snapshot *v = s->view;
     struct run *runs = s->runs;
     size_t count = s->count;
     struct sort_key heads[count];

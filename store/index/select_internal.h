@@ -28,7 +28,7 @@ void run_of_bits(struct run *run);
 
 /* What a page is selected from. */
 struct selection {
-    const struct view *view;
+    const struct index_snapshot *view;
     struct run *runs;
     size_t count;
     unsigned sort;

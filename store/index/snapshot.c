@@ -12,23 +12,23 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#define VIEWS_KEPT 64
+#define SNAPSHOTS_KEPT 64
 #define PAUSE_EVERY 8 /* records of the log between two questions whether to stop */
 
 /* ---- its rows ---- */
 
-static const uint32_t *offsets(const struct view *v)
+static const uint32_t *offsets(const struct index_snapshot *v)
 {
     return (const uint32_t *)(const void *)v->offset.p;
 }
 
-struct str view_url(const struct view *v, uint32_t row)
+struct str index_snapshot_url(const struct index_snapshot *v, uint32_t row)
 {
     const uint32_t *at = offsets(v) + row;
     return (struct str){v->text.p + at[0], at[1] - at[0] - 1};
 }
 
-static size_t slot_of(const struct view *v, uint64_t id)
+static size_t slot_of(const struct index_snapshot *v, uint64_t id)
 {
     size_t at = (size_t)(id * 0x9e3779b97f4a7c15ull >> 32) & (v->slot_count - 1);
     while (v->slots[at] != 0 && v->rows[v->slots[at] - 1].id != id)
@@ -36,18 +36,18 @@ static size_t slot_of(const struct view *v, uint64_t id)
     return at;
 }
 
-uint32_t view_own_row(const struct view *v, uint64_t id)
+uint32_t index_snapshot_tail_row(const struct index_snapshot *v, uint64_t id)
 {
     uint32_t row = v->slot_count == 0 ? 0 : v->slots[slot_of(v, id)];
     return row == 0 ? v->row_count : row - 1;
 }
 
-static bool grow(struct view *v)
+static bool grow(struct index_snapshot *v)
 {
     if (v->row_count < v->row_cap)
         return true;
     uint32_t cap = v->row_cap == 0 ? 256 : v->row_cap * 2;
-    struct view_row *rows = realloc(v->rows, cap * sizeof(*rows));
+    struct tail_row *rows = realloc(v->rows, cap * sizeof(*rows));
     if (rows == NULL)
         return false;
     v->rows = rows;
@@ -63,7 +63,7 @@ static bool grow(struct view *v)
     return true;
 }
 
-static bool moved(struct view_order *o, uint32_t row)
+static bool moved(struct tail_order *o, uint32_t row)
 {
     if (o->moved_count == o->moved_cap) {
         size_t cap = o->moved_cap == 0 ? 256 : o->moved_cap * 2;
@@ -77,7 +77,7 @@ static bool moved(struct view_order *o, uint32_t row)
     return true;
 }
 
-static bool row_add(struct view *v, const struct segment_row *r)
+static bool row_add(struct index_snapshot *v, const struct segment_row *r)
 {
     static const char pad[TEXT_PAD];
     uint32_t end = (uint32_t)(v->text.n - TEXT_PAD);
@@ -91,10 +91,10 @@ static bool row_add(struct view *v, const struct segment_row *r)
     buf_add(&v->offset, &end, sizeof(end));
     if (!buf_ok(&v->text) || !buf_ok(&v->offset))
         return false;
-    v->rows[v->row_count] = (struct view_row){r->id, r->project, r->date, r->score, r->class};
+    v->rows[v->row_count] = (struct tail_row){r->id, r->project, r->date, r->score, r->class};
     v->slots[slot_of(v, r->id)] = v->row_count + 1;
     v->row_count++;
-    search_note_grams(r->url, v->grams);
+    search_note_trigrams(r->url, v->trigrams);
     for (int i = 0; i < 4; i++)
         if (!moved(&v->orders[i], v->row_count - 1))
             return false;
@@ -103,27 +103,29 @@ static bool row_add(struct view *v, const struct segment_row *r)
 
 /* ---- segments and log ---- */
 
-bool view_segment_find(const struct view *v, uint64_t id, struct view_segment **in, uint32_t *row)
+bool index_snapshot_segment_find(const struct index_snapshot *v, uint64_t id,
+                                 struct snapshot_segment **in, uint32_t *row)
 {
     for (size_t i = 0; i < v->segment_count; i++) {
-        struct view_segment *g = &v->segments[i];
+        struct snapshot_segment *g = &v->segments[i];
         if (id < g->record.first_id || id > g->record.last_id)
             continue;
         *row = segment_find(&g->segment, id);
         *in = g;
-        if (*row < g->segment.rows && view_lives(g, *row))
+        if (*row < g->segment.rows && index_snapshot_lives(g, *row))
             return true;
     }
     return false;
 }
 
 /* Take the row out of its segment; it becomes one of the view if it lives on. */
-static bool mask(struct view *v, struct view_segment *g, uint32_t row, bool lives)
+static bool mask(struct index_snapshot *v, struct snapshot_segment *g, uint32_t row, bool lives)
 {
-    if (g->masked == NULL && (g->masked = calloc(g->segment.words, sizeof(*g->masked))) == NULL)
+    if (g->tombstones == NULL &&
+        (g->tombstones = calloc(g->segment.words, sizeof(*g->tombstones))) == NULL)
         return false;
-    bit_set(g->masked, row);
-    g->masked_count++;
+    bit_set(g->tombstones, row);
+    g->tombstone_count++;
     if (!lives)
         return true;
     struct segment_row r = segment_row(&g->segment, row);
@@ -131,17 +133,17 @@ static bool mask(struct view *v, struct view_segment *g, uint32_t row, bool live
 }
 
 /* While an index was rebuilt, the log may tell of rows that were deleted later: no error. */
-static bool replay_set(struct view *v, const struct log_entry *e)
+static bool replay_set(struct index_snapshot *v, const struct log_entry *e)
 {
-    struct view_segment *g;
-    uint32_t row = view_own_row(v, e->id), in;
+    struct snapshot_segment *g;
+    uint32_t row = index_snapshot_tail_row(v, e->id), in;
     if (row == v->row_count) {
-        if (!view_segment_find(v, e->id, &g, &in))
+        if (!index_snapshot_segment_find(v, e->id, &g, &in))
             return true;
         if (!mask(v, g, in, true))
             return false;
     }
-    struct view_row *r = &v->rows[row];
+    struct tail_row *r = &v->rows[row];
     r->class = e->class;
     r->score = e->score;
     r->date = e->generated_at;
@@ -149,26 +151,26 @@ static bool replay_set(struct view *v, const struct log_entry *e)
            moved(&v->orders[REPORT_BY_SCORE], row);
 }
 
-static bool replay_gone(struct view *v, uint64_t id)
+static bool replay_gone(struct index_snapshot *v, uint64_t id)
 {
-    struct view_segment *g;
-    uint32_t row = view_own_row(v, id), in;
+    struct snapshot_segment *g;
+    uint32_t row = index_snapshot_tail_row(v, id), in;
     if (row == v->row_count)
-        return !view_segment_find(v, id, &g, &in) || mask(v, g, in, false);
+        return !index_snapshot_segment_find(v, id, &g, &in) || mask(v, g, in, false);
     v->rows[row].class = CLASS_GONE;
     return true;
 }
 
-static bool replay_entry(struct view *v, const struct log_entry *e, struct str url)
+static bool replay_entry(struct index_snapshot *v, const struct log_entry *e, struct str url)
 {
     if (e->kind == LOG_ADD) {
         struct segment_row r = {e->id, e->project, e->generated_at, e->score, e->class, url};
-        return view_own_row(v, e->id) == v->row_count && row_add(v, &r);
+        return index_snapshot_tail_row(v, e->id) == v->row_count && row_add(v, &r);
     }
     return e->kind == LOG_SET ? replay_set(v, e) : replay_gone(v, e->id);
 }
 
-static bool replay_entries(struct view *v, const uint8_t *at, const uint8_t *end)
+static bool replay_entries(struct index_snapshot *v, const uint8_t *at, const uint8_t *end)
 {
     while (at < end) {
         struct log_entry e;
@@ -179,51 +181,52 @@ static bool replay_entries(struct view *v, const uint8_t *at, const uint8_t *end
     return true;
 }
 
-static enum store_status replay_base(struct store *s, MDB_txn *txn, struct view *v)
+static enum store_status replay_base(struct store *s, MDB_txn *txn, struct index_snapshot *v)
 {
-    struct walk w = {0};
+    struct cursor w = {0};
     key_id(&w.prefix, SPACE_BASE, v->workspace);
-    enum store_status status = walk_prefix(s, txn, &w, DB_LIST, false);
-    for (; status == STORE_OK; status = walk_next(&w)) {
+    enum store_status status = cursor_prefix(s, txn, &w, DB_LIST, false);
+    for (; status == STORE_OK; status = cursor_next(&w)) {
         const uint8_t *at = w.v.mv_data;
         if (!replay_entries(v, at, at + w.v.mv_size)) {
             status = store_corrupt(s, "an index of reports");
             break;
         }
     }
-    walk_end(&w);
+    cursor_end(&w);
     return status == STORE_NOT_FOUND ? STORE_OK : status;
 }
 
-static enum store_status replay_record(struct store *s, struct view *v, const struct walk *w)
+static enum store_status replay_record(struct store *s, struct index_snapshot *v,
+                                       const struct cursor *w)
 {
     uint64_t sequence;
     const uint8_t *at = w->v.mv_data;
     size_t head = sizeof(struct log_head);
-    if (!walk_u64(w, 1, &sequence) || w->v.mv_size < head ||
+    if (!cursor_u64(w, 1, &sequence) || w->v.mv_size < head ||
         !replay_entries(v, at + head, at + w->v.mv_size))
         return store_corrupt(s, "the log of an index of reports");
     v->next_log = sequence + 1;
     return STORE_OK;
 }
 
-static enum store_status replay_log(struct store *s, MDB_txn *txn, struct view *v,
+static enum store_status replay_log(struct store *s, MDB_txn *txn, struct index_snapshot *v,
                                     const struct store_list_query *q)
 {
-    struct walk w = {0};
+    struct cursor w = {0};
     struct key from;
     key_id(&from, SPACE_LOG, v->workspace);
     key_id(&w.prefix, SPACE_LOG, v->workspace);
     key_u64(&from, v->next_log);
-    enum store_status status = walk_from(s, txn, &w, DB_LIST, &from);
+    enum store_status status = cursor_from(s, txn, &w, DB_LIST, &from);
     for (unsigned records = 1; status == STORE_OK; records++) {
         status = replay_record(s, v, &w);
         if (status == STORE_OK && records % PAUSE_EVERY == 0 && store_paused(s, q))
             status = STORE_AGAIN;
         if (status == STORE_OK)
-            status = walk_next(&w);
+            status = cursor_next(&w);
     }
-    walk_end(&w);
+    cursor_end(&w);
     return status == STORE_NOT_FOUND ? STORE_OK : status;
 }
 
@@ -235,91 +238,93 @@ static int compare_u64(const void *a, const void *b)
     return x < y ? -1 : x > y;
 }
 
-bool view_is_dying(const struct view *v, uint64_t project)
+bool index_snapshot_is_deleting(const struct index_snapshot *v, uint64_t project)
 {
-    size_t count = v->dying.n / sizeof(project);
-    return count != 0 && bsearch(&project, v->dying.p, count, sizeof(project), compare_u64) != NULL;
+    size_t count = v->deleting.n / sizeof(project);
+    return count != 0 &&
+           bsearch(&project, v->deleting.p, count, sizeof(project), compare_u64) != NULL;
 }
 
-static enum store_status read_dying(struct store *s, MDB_txn *txn, uint64_t workspace,
-                                    struct buf *out)
+static enum store_status read_deleting(struct store *s, MDB_txn *txn, uint64_t workspace,
+                                       struct buf *out)
 {
-    struct walk w = {0};
-    if (!store_any_dying(s, txn))
+    struct cursor w = {0};
+    if (!store_any_deleting(s, txn))
         return STORE_OK;
-    key_id(&w.prefix, SPACE_DYING, workspace);
-    enum store_status status = walk_prefix(s, txn, &w, DB_BASE, false);
-    for (; status == STORE_OK; status = walk_next(&w)) {
+    key_id(&w.prefix, SPACE_DELETING, workspace);
+    enum store_status status = cursor_prefix(s, txn, &w, DB_BASE, false);
+    for (; status == STORE_OK; status = cursor_next(&w)) {
         uint64_t project;
-        if (!walk_u64(&w, 1, &project))
+        if (!cursor_u64(&w, 1, &project))
             status = store_corrupt(s, "the list of what is being deleted");
         else
             buf_add(out, &project, sizeof(project));
     }
-    walk_end(&w);
+    cursor_end(&w);
     if (!buf_ok(out))
         return store_fail(s, ENOMEM, "list reports");
     return status == STORE_NOT_FOUND ? STORE_OK : status;
 }
 
-static bool hide_project(struct view_segment *g, uint64_t project)
+static bool hide_project(struct snapshot_segment *g, uint64_t project)
 {
     uint32_t count;
     const uint16_t *rows = segment_project(&g->segment, project, &count);
-    if (count != 0 && g->hidden == NULL &&
-        (g->hidden = calloc(g->segment.words, sizeof(*g->hidden))) == NULL)
+    if (count != 0 && g->deleting == NULL &&
+        (g->deleting = calloc(g->segment.words, sizeof(*g->deleting))) == NULL)
         return false;
     for (uint32_t i = 0; i < count; i++)
-        bit_set(g->hidden, rows[i]);
+        bit_set(g->deleting, rows[i]);
     return true;
 }
 
-static bool hide_all(struct view *v)
+static bool hide_all(struct index_snapshot *v)
 {
-    const uint64_t *projects = (const uint64_t *)(const void *)v->dying.p;
+    const uint64_t *projects = (const uint64_t *)(const void *)v->deleting.p;
     for (size_t i = 0; i < v->segment_count; i++) {
-        free(v->segments[i].hidden);
-        v->segments[i].hidden = NULL;
-        for (size_t j = 0; j < v->dying.n / sizeof(*projects); j++)
+        free(v->segments[i].deleting);
+        v->segments[i].deleting = NULL;
+        for (size_t j = 0; j < v->deleting.n / sizeof(*projects); j++)
             if (!hide_project(&v->segments[i], projects[j]))
                 return false;
     }
     return true;
 }
 
-static enum store_status hide_dying(struct store *s, MDB_txn *txn, struct view *v, bool anew)
+static enum store_status hide_dying(struct store *s, MDB_txn *txn, struct index_snapshot *v,
+                                    bool anew)
 {
-    struct buf dying = {0};
-    enum store_status status = read_dying(s, txn, v->workspace, &dying);
-    bool same = !anew && str_eq(buf_view(&dying), buf_view(&v->dying));
+    struct buf deleting = {0};
+    enum store_status status = read_deleting(s, txn, v->workspace, &deleting);
+    bool same = !anew && str_eq(buf_view(&deleting), buf_view(&v->deleting));
     if (status != STORE_OK || same) {
-        buf_free(&dying);
+        buf_free(&deleting);
         return status;
     }
-    buf_free(&v->dying);
-    v->dying = dying;
+    buf_free(&v->deleting);
+    v->deleting = deleting;
     return hide_all(v) ? STORE_OK : store_fail(s, ENOMEM, "list reports");
 }
 
 /* ---- its life ---- */
 
-static void segments_free(struct store *s, struct view_segment *segments, size_t count)
+static void segments_free(struct store *s, struct snapshot_segment *segments, size_t count)
 {
     for (size_t i = 0; i < count; i++) {
         segment_close(s, &segments[i].segment);
-        free(segments[i].masked);
-        free(segments[i].hidden);
+        free(segments[i].tombstones);
+        free(segments[i].deleting);
     }
     free(segments);
 }
 
-static bool rows_clear(struct store *s, struct view *v)
+static bool rows_clear(struct store *s, struct index_snapshot *v)
 {
     static const char pad[TEXT_PAD];
     uint32_t zero = 0;
-    if (v->grams == NULL && (v->grams = malloc(GRAM_CODES / 8)) == NULL)
+    if (v->trigrams == NULL && (v->trigrams = malloc(TRIGRAM_CODES / 8)) == NULL)
         return false;
-    memset(v->grams, 0, GRAM_CODES / 8);
+    memset(v->trigrams, 0, TRIGRAM_CODES / 8);
     v->made = ++s->rows_made;
     v->row_count = 0;
     if (v->slots != NULL)
@@ -333,7 +338,7 @@ static bool rows_clear(struct store *s, struct view *v)
     return buf_ok(&v->text) && buf_ok(&v->offset);
 }
 
-static void view_free(struct store *s, struct view *v)
+static void snapshot_free(struct store *s, struct index_snapshot *v)
 {
     segments_free(s, v->segments, v->segment_count);
     for (int i = 0; i < 4; i++) {
@@ -342,38 +347,39 @@ static void view_free(struct store *s, struct view *v)
     }
     free(v->rows);
     free(v->slots);
-    free(v->grams);
+    free(v->trigrams);
     buf_free(&v->text);
     buf_free(&v->offset);
-    buf_free(&v->dying);
+    buf_free(&v->deleting);
     free(v);
 }
 
-void view_forget(struct store *s)
+void index_snapshot_forget(struct store *s)
 {
-    while (s->views != NULL) {
-        struct view *v = s->views;
-        s->views = v->next;
-        view_free(s, v);
+    while (s->index_snapshots != NULL) {
+        struct index_snapshot *v = s->index_snapshots;
+        s->index_snapshots = v->next;
+        snapshot_free(s, v);
     }
-    s->view_count = 0;
+    s->index_snapshot_count = 0;
 }
 
-static void drop(struct store *s, struct view *v)
+static void drop(struct store *s, struct index_snapshot *v)
 {
-    struct view **at = &s->views;
+    struct index_snapshot **at = &s->index_snapshots;
     while (*at != v)
         at = &(*at)->next;
     *at = v->next;
-    view_free(s, v);
-    s->view_count--;
+    snapshot_free(s, v);
+    s->index_snapshot_count--;
 }
 
 /* A segment that the view has open already is taken over. */
-static enum store_status open_segment(struct store *s, struct view *v, struct view_segment *to)
+static enum store_status open_segment(struct store *s, struct index_snapshot *v,
+                                      struct snapshot_segment *to)
 {
     for (size_t i = 0; i < v->segment_count; i++) {
-        struct view_segment *from = &v->segments[i];
+        struct snapshot_segment *from = &v->segments[i];
         if (from->number != to->number || from->segment.file == NULL)
             continue;
         to->segment = from->segment;
@@ -383,13 +389,13 @@ static enum store_status open_segment(struct store *s, struct view *v, struct vi
     return segment_open(s, v->workspace, to->number, to->record.bytes, &to->segment);
 }
 
-static enum store_status take_segment(struct store *s, struct view *v, const struct walk *w,
-                                      struct buf *out)
+static enum store_status take_segment(struct store *s, struct index_snapshot *v,
+                                      const struct cursor *w, struct buf *out)
 {
-    struct view_segment g = {0};
+    struct snapshot_segment g = {0};
     const uint8_t *dead;
     enum store_status status = index_segment_read(s, w->v, &g.record, &dead);
-    if (status == STORE_OK && !walk_u64(w, 1, &g.number))
+    if (status == STORE_OK && !cursor_u64(w, 1, &g.number))
         status = store_corrupt(s, "the manifest of an index of reports");
     if (status == STORE_OK)
         status = open_segment(s, v, &g);
@@ -398,39 +404,39 @@ static enum store_status take_segment(struct store *s, struct view *v, const str
     if (g.segment.rows != g.record.rows) {
         status = segment_is_damaged(s, g.segment.file);
     } else if (dead != NULL) {
-        size_t bytes = g.segment.words * sizeof(*g.masked);
-        g.masked_count = g.record.dead;
-        if ((g.masked = malloc(bytes)) == NULL)
+        size_t bytes = g.segment.words * sizeof(*g.tombstones);
+        g.tombstone_count = g.record.dead;
+        if ((g.tombstones = malloc(bytes)) == NULL)
             status = store_fail(s, ENOMEM, "hold a view");
         else
-            memcpy(g.masked, dead, bytes);
+            memcpy(g.tombstones, dead, bytes);
     }
     buf_add(out, &g, sizeof(g)); /* also a failed one: it is freed with the others */
     if (buf_ok(out))
         return status;
     segment_close(s, &g.segment);
-    free(g.masked);
+    free(g.tombstones);
     return store_fail(s, ENOMEM, "hold a view");
 }
 
-static enum store_status take_segments(struct store *s, MDB_txn *txn, struct view *v)
+static enum store_status take_segments(struct store *s, MDB_txn *txn, struct index_snapshot *v)
 {
-    struct walk w = {0};
+    struct cursor w = {0};
     struct buf segments = {0};
     key_id(&w.prefix, SPACE_SEGMENT, v->workspace);
-    enum store_status status = walk_prefix(s, txn, &w, DB_LIST, false);
-    for (; status == STORE_OK; status = walk_next(&w))
+    enum store_status status = cursor_prefix(s, txn, &w, DB_LIST, false);
+    for (; status == STORE_OK; status = cursor_next(&w))
         if ((status = take_segment(s, v, &w, &segments)) != STORE_OK)
             break;
-    walk_end(&w);
+    cursor_end(&w);
     segments_free(s, v->segments, v->segment_count);
-    v->segments = (struct view_segment *)(void *)segments.p;
+    v->segments = (struct snapshot_segment *)(void *)segments.p;
     v->segment_count = segments.n / sizeof(*v->segments);
     return status == STORE_NOT_FOUND ? STORE_OK : status;
 }
 
 /* What the manifest names, and nothing of the log. */
-static enum store_status begin_anew(struct store *s, MDB_txn *txn, struct view *v)
+static enum store_status begin_anew(struct store *s, MDB_txn *txn, struct index_snapshot *v)
 {
     enum store_status status = take_segments(s, txn, v);
     if (status == STORE_OK && !rows_clear(s, v))
@@ -439,7 +445,7 @@ static enum store_status begin_anew(struct store *s, MDB_txn *txn, struct view *
     return status == STORE_OK ? replay_base(s, txn, v) : status;
 }
 
-static enum store_status bring_up(struct store *s, MDB_txn *txn, struct view *v,
+static enum store_status bring_up(struct store *s, MDB_txn *txn, struct index_snapshot *v,
                                   const struct store_list_query *q)
 {
     struct index_record record;
@@ -462,33 +468,33 @@ static enum store_status bring_up(struct store *s, MDB_txn *txn, struct view *v,
     return status;
 }
 
-static struct view *add(struct store *s, uint64_t workspace)
+static struct index_snapshot *add(struct store *s, uint64_t workspace)
 {
-    struct view *v = calloc(1, sizeof(*v));
+    struct index_snapshot *v = calloc(1, sizeof(*v));
     if (v == NULL)
         return NULL;
     v->workspace = workspace;
-    v->next = s->views;
-    s->views = v;
-    s->view_count++;
+    v->next = s->index_snapshots;
+    s->index_snapshots = v;
+    s->index_snapshot_count++;
     return v;
 }
 
-static struct view *oldest(const struct store *s)
+static struct index_snapshot *oldest(const struct store *s)
 {
-    struct view *found = s->views;
-    for (struct view *v = s->views; v != NULL; v = v->next)
+    struct index_snapshot *found = s->index_snapshots;
+    for (struct index_snapshot *v = s->index_snapshots; v != NULL; v = v->next)
         if (v->used < found->used)
             found = v;
     return found;
 }
 
-static struct view *find(struct store *s, uint64_t workspace)
+static struct index_snapshot *find(struct store *s, uint64_t workspace)
 {
-    for (struct view *v = s->views; v != NULL; v = v->next)
+    for (struct index_snapshot *v = s->index_snapshots; v != NULL; v = v->next)
         if (v->workspace == workspace)
             return v;
-    if (s->view_count >= VIEWS_KEPT)
+    if (s->index_snapshot_count >= SNAPSHOTS_KEPT)
         drop(s, oldest(s));
     return add(s, workspace);
 }
@@ -499,25 +505,25 @@ static bool too_much_mapped(const struct store *s)
     return segment_maps_bytes(s->shared->segments) > s->mapped_bytes;
 }
 
-static void keep_bound(struct store *s, const struct view *used)
+static void keep_bound(struct store *s, const struct index_snapshot *used)
 {
     while (too_much_mapped(s) && oldest(s) != used)
         drop(s, oldest(s));
 }
 
 static enum store_status get(struct store *s, MDB_txn *txn, uint64_t workspace,
-                             const struct store_list_query *q, struct view **out)
+                             const struct store_list_query *q, struct index_snapshot **out)
 {
-    struct view *v = find(s, workspace);
+    struct index_snapshot *v = find(s, workspace);
     *out = v;
     if (v == NULL)
         return store_fail(s, ENOMEM, "hold a view");
-    v->used = ++s->view_clock;
+    v->used = ++s->index_snapshot_clock;
     s->lost_segment = 0;
     bool kept = v->snapshot == mdb_txn_id(txn);
     enum store_status status = bring_up(s, txn, v, q);
     if (status == STORE_OK)
-        status = view_verified(s, v);
+        status = index_snapshot_verified(s, v);
     else
         drop(s, v);
     if (status != STORE_OK)
@@ -527,18 +533,20 @@ static enum store_status get(struct store *s, MDB_txn *txn, uint64_t workspace,
     return status;
 }
 
-enum store_status view_get(struct store *s, MDB_txn *txn, uint64_t workspace, struct view **out)
+enum store_status index_snapshot_get(struct store *s, MDB_txn *txn, uint64_t workspace,
+                                     struct index_snapshot **out)
 {
     return get(s, txn, workspace, NULL, out);
 }
 
-enum store_status view_query(struct store *s, MDB_txn *txn, const struct store_list_query *q,
-                             struct view **out)
+enum store_status index_snapshot_query(struct store *s, MDB_txn *txn,
+                                       const struct store_list_query *q,
+                                       struct index_snapshot **out)
 {
     return get(s, txn, q->workspace, q, out);
 }
 
-enum store_status view_verified(struct store *s, struct view *v)
+enum store_status index_snapshot_verified(struct store *s, struct index_snapshot *v)
 {
     for (size_t i = 0; i < v->segment_count; i++) {
         const struct segment *g = &v->segments[i].segment;
@@ -551,20 +559,20 @@ enum store_status view_verified(struct store *s, struct view *v)
     return STORE_OK;
 }
 
-bool view_tidy(struct store *s)
+bool index_snapshot_tidy(struct store *s)
 {
     MDB_txn *txn;
     struct index_record record;
-    if (s->views == NULL || store_snapshot(s, &txn) != STORE_OK)
-        return s->views != NULL;
-    for (struct view *v = s->views, *next; v != NULL; v = next) {
+    if (s->index_snapshots == NULL || store_snapshot(s, &txn) != STORE_OK)
+        return s->index_snapshots != NULL;
+    for (struct index_snapshot *v = s->index_snapshots, *next; v != NULL; v = next) {
         next = v->next;
         if (index_read(s, txn, v->workspace, &record) != STORE_OK ||
             record.version != v->record.version || too_much_mapped(s))
             drop(s, v);
     }
     store_read_end(s);
-    return s->views != NULL;
+    return s->index_snapshots != NULL;
 }
 
 uint64_t store_lost_segment(const struct store *s)

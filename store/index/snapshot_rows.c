@@ -10,7 +10,7 @@
 /* ---- its orders ---- */
 
 struct sorting {
-    const struct view *view;
+    const struct index_snapshot *view;
     unsigned by;
 };
 
@@ -18,20 +18,21 @@ static int compare_rows(const void *a, const void *b, void *arg)
 {
     const struct sorting *sorting = arg;
     uint32_t i = *(const uint32_t *)a, j = *(const uint32_t *)b;
-    const struct view_row *x = &sorting->view->rows[i], *y = &sorting->view->rows[j];
+    const struct tail_row *x = &sorting->view->rows[i], *y = &sorting->view->rows[j];
     if (sorting->by == REPORT_BY_GENERATED_AT && x->date != y->date)
         return x->date < y->date ? -1 : 1;
     if (sorting->by == REPORT_BY_SCORE && x->score != y->score)
         return x->score < y->score ? -1 : 1;
     if (sorting->by == REPORT_BY_URL) {
-        int by = url_compare(view_url(sorting->view, i), view_url(sorting->view, j));
+        int by =
+            url_compare(index_snapshot_url(sorting->view, i), index_snapshot_url(sorting->view, j));
         if (by != 0)
             return by;
     }
     return x->id < y->id ? -1 : x->id > y->id;
 }
 
-static bool take_out_moved(struct view *v, struct view_order *o)
+static bool take_out_moved(struct index_snapshot *v, struct tail_order *o)
 {
     uint64_t *out = calloc((v->row_count + 63) / 64, sizeof(*out));
     size_t n = 0;
@@ -53,7 +54,7 @@ static bool take_out_moved(struct view *v, struct view_order *o)
 }
 
 /* Both are sorted. */
-static uint32_t *merge_moved(const struct view_order *o, struct sorting *sorting)
+static uint32_t *merge_moved(const struct tail_order *o, struct sorting *sorting)
 {
     uint32_t *rows = malloc((o->count + o->moved_count + 1) * sizeof(*rows));
     size_t i = 0, j = 0;
@@ -71,10 +72,10 @@ static uint32_t *merge_moved(const struct view_order *o, struct sorting *sorting
  * Rows that moved leave the order first, all of them, so that the others are in order by what the
  * rows are now.
  */
-enum store_status view_order(struct store *s, struct view *v, unsigned sort,
-                             const struct view_order **out)
+enum store_status index_snapshot_tail_order(struct store *s, struct index_snapshot *v,
+                                            unsigned sort, const struct tail_order **out)
 {
-    struct view_order *o = &v->orders[sort];
+    struct tail_order *o = &v->orders[sort];
     struct sorting sorting = {v, sort};
     *out = o;
     if (o->moved_count == 0)
@@ -94,21 +95,22 @@ enum store_status view_order(struct store *s, struct view *v, unsigned sort,
 
 /* ---- looking at rows one by one ---- */
 
-static struct segment_row own_row_at(const struct view *v, uint32_t row)
+static struct segment_row own_row_at(const struct index_snapshot *v, uint32_t row)
 {
-    const struct view_row *r = &v->rows[row];
-    return (struct segment_row){r->id, r->project, r->date, r->score, r->class, view_url(v, row)};
+    const struct tail_row *r = &v->rows[row];
+    return (struct segment_row){r->id,    r->project, r->date,
+                                r->score, r->class,   index_snapshot_url(v, row)};
 }
 
-bool view_find(const struct view *v, uint64_t id, struct segment_row *out)
+bool index_snapshot_find(const struct index_snapshot *v, uint64_t id, struct segment_row *out)
 {
-    struct view_segment *g;
-    uint32_t row = view_own_row(v, id);
+    struct snapshot_segment *g;
+    uint32_t row = index_snapshot_tail_row(v, id);
     if (row < v->row_count) {
         *out = own_row_at(v, row);
         return out->class != CLASS_GONE;
     }
-    if (!view_segment_find(v, id, &g, &row))
+    if (!index_snapshot_segment_find(v, id, &g, &row))
         return false;
     *out = segment_row(&g->segment, row);
     return true;
@@ -128,12 +130,12 @@ static uint32_t row_after(const struct segment *g, uint64_t after)
     return low;
 }
 
-static bool each_in_segment(const struct view_segment *in, uint64_t after, uint64_t upto,
-                            view_each_fn *each, void *arg)
+static bool each_in_segment(const struct snapshot_segment *in, uint64_t after, uint64_t upto,
+                            index_snapshot_each_fn *each, void *arg)
 {
     const struct segment *g = &in->segment;
     for (uint32_t row = row_after(g, after); row < g->rows && g->ids[row] <= upto; row++) {
-        if (!view_lives(in, row))
+        if (!index_snapshot_lives(in, row))
             continue;
         struct segment_row r = segment_row(g, row);
         if (!each(arg, &r))
@@ -142,7 +144,8 @@ static bool each_in_segment(const struct view_segment *in, uint64_t after, uint6
     return true;
 }
 
-void view_each(const struct view *v, uint64_t after, uint64_t upto, view_each_fn *each, void *arg)
+void index_snapshot_each(const struct index_snapshot *v, uint64_t after, uint64_t upto,
+                         index_snapshot_each_fn *each, void *arg)
 {
     for (size_t i = 0; i < v->segment_count; i++)
         if (!each_in_segment(&v->segments[i], after, upto, each, arg))
@@ -154,40 +157,41 @@ void view_each(const struct view *v, uint64_t after, uint64_t upto, view_each_fn
     }
 }
 
-static bool each_id_in_segment(const struct view_segment *in, uint64_t project, view_id_fn *each,
-                               void *arg)
+static bool each_id_in_segment(const struct snapshot_segment *in, uint64_t project,
+                               index_snapshot_id_fn *each, void *arg)
 {
     const struct segment *g = &in->segment;
     uint32_t count = g->rows;
     const uint16_t *rows = project == 0 ? NULL : segment_project(g, project, &count);
     for (uint32_t i = 0; i < count; i++) {
         uint32_t row = rows == NULL ? i : rows[i];
-        if (view_lives(in, row) && !each(arg, g->ids[row]))
+        if (index_snapshot_lives(in, row) && !each(arg, g->ids[row]))
             return false;
     }
     return true;
 }
 
-void view_each_id(const struct view *v, uint64_t project, view_id_fn *each, void *arg)
+void index_snapshot_each_id(const struct index_snapshot *v, uint64_t project,
+                            index_snapshot_id_fn *each, void *arg)
 {
     for (size_t i = 0; i < v->segment_count; i++)
         if (!each_id_in_segment(&v->segments[i], project, each, arg))
             return;
     for (uint32_t row = 0; row < v->row_count; row++) {
-        const struct view_row *r = &v->rows[row];
+        const struct tail_row *r = &v->rows[row];
         if (r->class != CLASS_GONE && (project == 0 || r->project == project) && !each(arg, r->id))
             return;
     }
 }
 
-uint64_t view_count_of_project(const struct view *v, uint64_t project)
+uint64_t index_snapshot_count_of_project(const struct index_snapshot *v, uint64_t project)
 {
     uint64_t n = 0;
     for (size_t i = 0; i < v->segment_count; i++) {
         uint32_t count;
         const uint16_t *rows = segment_project(&v->segments[i].segment, project, &count);
         for (uint32_t j = 0; j < count; j++)
-            n += view_lives(&v->segments[i], rows[j]);
+            n += index_snapshot_lives(&v->segments[i], rows[j]);
     }
     for (uint32_t row = 0; row < v->row_count; row++)
         n += v->rows[row].project == project && v->rows[row].class != CLASS_GONE;

@@ -134,21 +134,21 @@ enum store_status sweep_files(struct store *s, struct buf *pending, bool *more)
 enum store_status missing_files(struct store *s, missing_file_fn *each, void *arg)
 {
     MDB_txn *txn;
-    struct walk w = {0};
+    struct cursor w = {0};
     enum store_status status = store_snapshot(s, &txn);
     if (status == STORE_OK)
-        status = walk_begin(s, txn, &w, SPACE_SEGMENT);
-    for (; status == STORE_OK; status = walk_next(&w)) {
+        status = cursor_begin(s, txn, &w, SPACE_SEGMENT);
+    for (; status == STORE_OK; status = cursor_next(&w)) {
         uint64_t workspace, number;
         struct segment_record record;
         const void *p = store_record(w.v, sizeof(record));
-        if (p == NULL || !walk_u64(&w, 0, &workspace) || !walk_u64(&w, 1, &number))
+        if (p == NULL || !cursor_u64(&w, 0, &workspace) || !cursor_u64(&w, 1, &number))
             continue; /* who reads it says so */
         memcpy(&record, p, sizeof(record));
         if (segment_file_bytes(s->dir, workspace, number) != record.bytes)
             each(arg, workspace, number);
     }
-    walk_end(&w);
+    cursor_end(&w);
     store_read_end(s);
     return status == STORE_NOT_FOUND ? STORE_OK : status;
 }

@@ -47,7 +47,7 @@ enum store_status agent_read(struct store *s, MDB_txn *txn, const struct ulid *i
         return status;
     if (!schema_read_agent(v, out))
         return store_corrupt(s, "an agent's record");
-    return store_dying(s, txn, out->workspace, 0) ? STORE_NOT_FOUND : STORE_OK;
+    return store_is_deleting(s, txn, out->workspace, 0) ? STORE_NOT_FOUND : STORE_OK;
 }
 
 /* The member is the last one, and no JSON string has an unescaped quotation mark. */
@@ -77,20 +77,20 @@ void store_agent_get(struct store *s, const struct ulid *id, store_agent_fn *don
 void store_agent_each(struct store *s, uint64_t workspace, store_agent_fn *each, void *arg)
 {
     MDB_txn *txn;
-    struct walk w = {0};
+    struct cursor w = {0};
     struct store_agent a;
     struct ulid id, scope = scope_of_workspace(workspace);
     enum store_status status = store_snapshot(s, &txn);
     if (workspace == 0)
         key_space(&w.prefix, SPACE_AGENT);
     else
-        listed_prefix(&w.prefix, LISTED_AGENT, &scope, 0);
+        list_entry_prefix(&w.prefix, LIST_ENTRY_AGENT, &scope, 0);
     if (status == STORE_OK)
-        status = walk_prefix(s, txn, &w, DB_WIDGET, false);
-    for (; status == STORE_OK; status = walk_next(&w)) {
+        status = cursor_prefix(s, txn, &w, DB_WIDGET, false);
+    for (; status == STORE_OK; status = cursor_next(&w)) {
         if (workspace == 0)
             memcpy(id.b, (const uint8_t *)w.k.mv_data + 1, ULID_BYTES);
-        else if (!listed_id(&w, &id)) {
+        else if (!list_entry_id(&w, &id)) {
             status = store_corrupt(s, "the list of agents");
             break;
         }
@@ -100,7 +100,7 @@ void store_agent_each(struct store *s, uint64_t workspace, store_agent_fn *each,
         else if (status != STORE_NOT_FOUND)
             break;
     }
-    walk_end(&w);
+    cursor_end(&w);
     each(arg, status, NULL);
 }
 
@@ -150,7 +150,7 @@ static enum store_status agent_open(struct store_txn *t, uint64_t workspace, con
     if (!schema_read_agent((MDB_val){t->copy.n, t->copy.p}, out))
         return txn_fail(t, 0, "an agent's record");
     bool there = (workspace == 0 || out->workspace == workspace) &&
-                 !store_dying(t->s, t->mdb, out->workspace, 0);
+                 !store_is_deleting(t->s, t->mdb, out->workspace, 0);
     return there ? STORE_OK : STORE_NOT_FOUND;
 }
 
@@ -166,7 +166,7 @@ enum store_status agent_create(struct store_txn *t, const struct store_change *c
 {
     if (!well_formed(c, true))
         return STORE_INVALID;
-    if (txn_workspace_living(t, c->workspace) == NULL)
+    if (txn_workspace_active(t, c->workspace) == NULL)
         return STORE_NOT_FOUND;
     if (txn_is_full(t))
         return STORE_FULL;
@@ -185,7 +185,7 @@ enum store_status agent_create(struct store_txn *t, const struct store_change *c
         return t->error;
     agent_write(t, &a);
     struct ulid scope = scope_of_workspace(c->workspace);
-    listed_put(t, LISTED_AGENT, &scope, 0, &a.id);
+    list_entry_put(t, LIST_ENTRY_AGENT, &scope, 0, &a.id);
     answer->first = a.id;
     answer->version = 1;
     return STORE_OK;
@@ -236,7 +236,7 @@ enum store_status agent_delete(struct store_txn *t, const struct store_change *c
     struct ulid scope = scope_of_workspace(a.workspace);
     key_of(&k, SPACE_AGENT, &a.id);
     txn_del(t, SPACE_AGENT, &k);
-    listed_drop(t, LISTED_AGENT, &scope, 0, &a.id);
+    list_entry_drop(t, LIST_ENTRY_AGENT, &scope, 0, &a.id);
     erase_mark(t, &a.id);
     event_ulid(t, EVENT_AGENT_CHANGED, a.workspace, &a.id);
     txn_event(t, EVENT_PURGE, a.workspace, 0, 0);

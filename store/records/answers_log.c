@@ -158,17 +158,17 @@ uint64_t answers_log(struct store_txn *t, const struct ulid *agent, uint64_t doc
 static size_t first_rows(struct store_txn *t, const struct ulid *agent, uint64_t last,
                          uint64_t *numbers, size_t most)
 {
-    struct walk w = {0};
+    struct cursor w = {0};
     struct key from;
     size_t count = 0;
     key_of(&w.prefix, SPACE_ANSWERS_LOG, agent);
     log_key(&from, agent, 1);
     enum store_status status =
-        t->error != STORE_OK ? t->error : walk_from(t->s, t->mdb, &w, DB_WIDGET, &from);
-    for (; status == STORE_OK && count < most; status = walk_next(&w), count++)
+        t->error != STORE_OK ? t->error : cursor_from(t->s, t->mdb, &w, DB_WIDGET, &from);
+    for (; status == STORE_OK && count < most; status = cursor_next(&w), count++)
         if (!answers_row_number(&w, &numbers[count]) || numbers[count] > last)
             break;
-    walk_end(&w);
+    cursor_end(&w);
     return count;
 }
 
@@ -182,7 +182,7 @@ static size_t delete_rows(struct store_txn *t, const struct ulid *agent, uint64_
     return count;
 }
 
-bool answers_row_number(const struct walk *w, uint64_t *out)
+bool answers_row_number(const struct cursor *w, uint64_t *out)
 {
     const uint8_t *at = (const uint8_t *)w->k.mv_data + 1 + ULID_BYTES;
     const uint8_t *end = (const uint8_t *)w->k.mv_data + w->k.mv_size;

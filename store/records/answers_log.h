@@ -13,7 +13,7 @@ enum store_status answers_read(struct store *s, MDB_txn *txn, const struct ulid 
                                struct store_answers *out);
 
 /* answers_row_number(w, out): the number of the cursor's row of the log; false: malformed. */
-bool answers_row_number(const struct walk *w, uint64_t *out);
+bool answers_row_number(const struct cursor *w, uint64_t *out);
 
 /*
  * answers_log(t, agent, document, before): the texts of ${document} are written or deleted; the

@@ -6,16 +6,17 @@
 #include <errno.h>
 #include <stdlib.h>
 
-/* The records of workspaces and projects that a write transaction changes: see struct cached. */
+/* The records of workspaces and projects that a write transaction changes: see struct cached_record. */
 
-static struct cached **chain(struct store_txn *t, enum space space, uint64_t id)
+static struct cached_record **chain(struct store_txn *t, enum space space, uint64_t id)
 {
     return &t->cache[(id * 2 + (space == SPACE_PROJECT)) % CACHE_CHAINS];
 }
 
-static struct cached *cache_add(struct store_txn *t, enum space space, uint64_t id, struct str name)
+static struct cached_record *cache_add(struct store_txn *t, enum space space, uint64_t id,
+                                       struct str name)
 {
-    struct cached *c = t->spare;
+    struct cached_record *c = t->spare;
     if (c != NULL)
         t->spare = c->next;
     else
@@ -24,7 +25,7 @@ static struct cached *cache_add(struct store_txn *t, enum space space, uint64_t 
         txn_fail(t, ENOMEM, "hold a record");
         return NULL;
     }
-    struct cached **at = chain(t, space, id);
+    struct cached_record **at = chain(t, space, id);
     c->next = *at;
     *at = c;
     c->space = space;
@@ -35,9 +36,9 @@ static struct cached *cache_add(struct store_txn *t, enum space space, uint64_t 
     return c;
 }
 
-struct cached *txn_made(struct store_txn *t, enum space space, uint64_t id, struct str name)
+struct cached_record *txn_made(struct store_txn *t, enum space space, uint64_t id, struct str name)
 {
-    struct cached *c = cache_add(t, space, id, name);
+    struct cached_record *c = cache_add(t, space, id, name);
     if (c == NULL)
         return NULL;
     c->dirty = true;
@@ -48,7 +49,7 @@ struct cached *txn_made(struct store_txn *t, enum space space, uint64_t id, stru
 }
 
 /* One from disk: a header of ${size} bytes that ends where the name begins. */
-static struct cached *cache_load(struct store_txn *t, enum space space, uint64_t id)
+static struct cached_record *cache_load(struct store_txn *t, enum space space, uint64_t id)
 {
     struct key k;
     MDB_val v;
@@ -64,7 +65,7 @@ static struct cached *cache_load(struct store_txn *t, enum space space, uint64_t
         txn_fail(t, 0, space == SPACE_WORKSPACE ? "a workspace's record" : "a project's record");
         return NULL;
     }
-    struct cached *c = cache_add(t, space, id, name);
+    struct cached_record *c = cache_add(t, space, id, name);
     if (c == NULL)
         return NULL;
     if (space == SPACE_WORKSPACE)
@@ -74,38 +75,38 @@ static struct cached *cache_load(struct store_txn *t, enum space space, uint64_t
     return c;
 }
 
-static struct cached *cache_get(struct store_txn *t, enum space space, uint64_t id)
+static struct cached_record *cache_get(struct store_txn *t, enum space space, uint64_t id)
 {
-    for (struct cached *c = *chain(t, space, id); c != NULL; c = c->next) {
+    for (struct cached_record *c = *chain(t, space, id); c != NULL; c = c->next) {
         if (c->id == id && c->space == space)
             return c->gone ? NULL : c;
     }
     return cache_load(t, space, id);
 }
 
-struct cached *txn_workspace(struct store_txn *t, uint64_t id)
+struct cached_record *txn_workspace(struct store_txn *t, uint64_t id)
 {
     return cache_get(t, SPACE_WORKSPACE, id);
 }
 
-struct cached *txn_project(struct store_txn *t, uint64_t id)
+struct cached_record *txn_project(struct store_txn *t, uint64_t id)
 {
     return cache_get(t, SPACE_PROJECT, id);
 }
 
-struct cached *txn_workspace_living(struct store_txn *t, uint64_t id)
+struct cached_record *txn_workspace_active(struct store_txn *t, uint64_t id)
 {
-    struct cached *c = txn_workspace(t, id);
-    return c == NULL || c->workspace.dying ? NULL : c;
+    struct cached_record *c = txn_workspace(t, id);
+    return c == NULL || c->workspace.deleting ? NULL : c;
 }
 
-struct cached *txn_project_living(struct store_txn *t, uint64_t workspace, uint64_t id)
+struct cached_record *txn_project_active(struct store_txn *t, uint64_t workspace, uint64_t id)
 {
-    struct cached *c = txn_project(t, id);
-    return c == NULL || c->project.dying || c->project.workspace != workspace ? NULL : c;
+    struct cached_record *c = txn_project(t, id);
+    return c == NULL || c->project.deleting || c->project.workspace != workspace ? NULL : c;
 }
 
-void txn_changed(struct store_txn *t, struct cached *c)
+void txn_changed(struct store_txn *t, struct cached_record *c)
 {
     if (c->space == SPACE_PROJECT) {
         c->project.updated_at = t->now;
@@ -114,7 +115,7 @@ void txn_changed(struct store_txn *t, struct cached *c)
     c->dirty = true;
 }
 
-void txn_gone(struct store_txn *t, struct cached *c)
+void txn_gone(struct store_txn *t, struct cached_record *c)
 {
     struct key k;
     key_id(&k, c->space, c->id);
@@ -122,7 +123,7 @@ void txn_gone(struct store_txn *t, struct cached *c)
     c->gone = true;
 }
 
-static void write_workspace(struct store_txn *t, struct cached *c)
+static void write_workspace(struct store_txn *t, struct cached_record *c)
 {
     struct key k;
     key_id(&k, SPACE_WORKSPACE, c->id);
@@ -137,7 +138,7 @@ static void write_workspace(struct store_txn *t, struct cached *c)
 void cache_write(struct store_txn *t)
 {
     for (size_t i = 0; i < CACHE_CHAINS; i++) {
-        for (struct cached *c = t->cache[i]; c != NULL; c = c->next) {
+        for (struct cached_record *c = t->cache[i]; c != NULL; c = c->next) {
             if (!c->dirty || c->gone)
                 continue;
             if (c->space == SPACE_WORKSPACE)
@@ -153,7 +154,7 @@ void cache_clear(struct store_txn *t)
     t->named = NULL;
     for (size_t i = 0; i < CACHE_CHAINS; i++) {
         while (t->cache[i] != NULL) {
-            struct cached *c = t->cache[i];
+            struct cached_record *c = t->cache[i];
             t->cache[i] = c->next;
             c->next = t->spare;
             t->spare = c;
@@ -165,7 +166,7 @@ void cache_free(struct store_txn *t)
 {
     cache_clear(t);
     while (t->spare != NULL) {
-        struct cached *c = t->spare;
+        struct cached_record *c = t->spare;
         t->spare = c->next;
         free(c);
     }

@@ -7,8 +7,8 @@
 
 #include "store/engine/txn.h"
 
-struct cached {
-    struct cached *next;
+struct cached_record {
+    struct cached_record *next;
     enum space space; /* SPACE_WORKSPACE or SPACE_PROJECT */
     uint64_t id;
     bool dirty, gone;
@@ -23,20 +23,20 @@ struct cached {
  * NULL if there is none or after an error. The _living ones: NULL also if it is being deleted or
  * belongs to another workspace.
  */
-struct cached *txn_workspace(struct store_txn *t, uint64_t id);
-struct cached *txn_project(struct store_txn *t, uint64_t id);
-struct cached *txn_workspace_living(struct store_txn *t, uint64_t id);
-struct cached *txn_project_living(struct store_txn *t, uint64_t workspace, uint64_t id);
+struct cached_record *txn_workspace(struct store_txn *t, uint64_t id);
+struct cached_record *txn_project(struct store_txn *t, uint64_t id);
+struct cached_record *txn_workspace_active(struct store_txn *t, uint64_t id);
+struct cached_record *txn_project_active(struct store_txn *t, uint64_t workspace, uint64_t id);
 
 /* txn_made(t, space, id, name): a new record, dirty, zero except for id, name and times. */
-struct cached *txn_made(struct store_txn *t, enum space space, uint64_t id, struct str name);
+struct cached_record *txn_made(struct store_txn *t, enum space space, uint64_t id, struct str name);
 
 /*
  * txn_changed(t, c): the commit writes it. A project's version and updated_at change once per
  * transaction. txn_gone(t, c): delete the record.
  */
-void txn_changed(struct store_txn *t, struct cached *c);
-void txn_gone(struct store_txn *t, struct cached *c);
+void txn_changed(struct store_txn *t, struct cached_record *c);
+void txn_gone(struct store_txn *t, struct cached_record *c);
 
 /* cache_write(t): by the commit. cache_clear(t): at its end. cache_free(t): when the writer closes. */
 void cache_write(struct store_txn *t);

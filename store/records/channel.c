@@ -43,21 +43,21 @@ void store_channel_drop(struct store_txn *t, uint64_t channel)
 /* The caller may drop channels while it goes over them, so the keys are gathered first. */
 void store_channel_each(struct store_txn *t, store_channel_fn *each, void *arg)
 {
-    struct walk w = {0};
+    struct cursor w = {0};
     struct buf rows = {0};
     if (t->error != STORE_OK)
         return;
-    enum store_status status = walk_begin(t->s, t->mdb, &w, SPACE_CHANNEL);
-    for (; status == STORE_OK; status = walk_next(&w)) {
+    enum store_status status = cursor_begin(t->s, t->mdb, &w, SPACE_CHANNEL);
+    for (; status == STORE_OK; status = cursor_next(&w)) {
         uint64_t row[2];
-        if (w.v.mv_size < sizeof(row[1]) || !walk_u64(&w, 0, &row[0])) {
+        if (w.v.mv_size < sizeof(row[1]) || !cursor_u64(&w, 0, &row[0])) {
             txn_fail(t, 0, "a channel's note");
             break;
         }
         memcpy(&row[1], w.v.mv_data, sizeof(row[1]));
         buf_add(&rows, row, sizeof(row));
     }
-    walk_end(&w);
+    cursor_end(&w);
     if (!buf_ok(&rows))
         txn_fail(t, ENOMEM, "list the channels");
     for (size_t at = 0; t->error == STORE_OK && at < rows.n; at += 2 * sizeof(uint64_t)) {

@@ -9,7 +9,7 @@
 
 #define LL(v) ((unsigned long long)(v))
 
-static const char *agent_text(const struct walk *w, char text[ULID_TEXT + 1])
+static const char *agent_text(const struct cursor *w, char text[ULID_TEXT + 1])
 {
     struct ulid agent;
     memcpy(agent.b, (const uint8_t *)w->k.mv_data + 1, ULID_BYTES);
@@ -31,7 +31,7 @@ static bool row_get(struct check *c, const struct ulid *agent, uint64_t number, 
     return there;
 }
 
-void check_answers(struct check *c, const struct walk *w)
+void check_answers(struct check *c, const struct cursor *w)
 {
     char text[ULID_TEXT + 1];
     struct store_answers a;
@@ -48,7 +48,7 @@ void check_answers(struct check *c, const struct walk *w)
                   agent_text(w, text));
 }
 
-void check_answers_log(struct check *c, const struct walk *w)
+void check_answers_log(struct check *c, const struct cursor *w)
 {
     char text[ULID_TEXT + 1];
     struct store_answers a;
@@ -88,16 +88,16 @@ void check_document_change(struct check *c, const struct store_synced *d)
 
 enum store_status check_unindexed_count(struct check *c)
 {
-    struct walk w = {0};
+    struct cursor w = {0};
     uint64_t rows = 0, counted = 0;
     enum store_status status = check_renew(c);
     if (status == STORE_OK)
         status = store_answers_unindexed(c->s, &counted);
     if (status == STORE_OK)
-        status = walk_begin(c->s, c->txn, &w, SPACE_ANSWERS_LOG);
-    for (; status == STORE_OK; status = walk_next(&w))
+        status = cursor_begin(c->s, c->txn, &w, SPACE_ANSWERS_LOG);
+    for (; status == STORE_OK; status = cursor_next(&w))
         rows++;
-    walk_end(&w);
+    cursor_end(&w);
     if (status == STORE_NOT_FOUND && rows != counted)
         check_say(c, "the log of changed documents has %llu rows and the counter says %llu",
                   LL(rows), LL(counted));

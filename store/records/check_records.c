@@ -9,9 +9,9 @@
 
 /* ---- small helpers ---- */
 
-static bool key_number(struct check *c, const struct walk *w, unsigned skip, uint64_t *out)
+static bool key_number(struct check *c, const struct cursor *w, unsigned skip, uint64_t *out)
 {
-    if (walk_u64(w, skip, out))
+    if (cursor_u64(w, skip, out))
         return true;
     check_say(c, "a key of the space '%c' is malformed", *(const char *)w->k.mv_data);
     return false;
@@ -42,13 +42,13 @@ static bool leads_to(struct check *c, enum space space, struct key *k, const voi
     return check_get(c, space, k, &v) && v.mv_size == n && memcmp(v.mv_data, value, n) == 0;
 }
 
-static bool dying_row(struct check *c, uint64_t workspace, uint64_t project)
+static bool deleting_row(struct check *c, uint64_t workspace, uint64_t project)
 {
     struct key k;
     MDB_val v;
-    key_id(&k, SPACE_DYING, workspace);
+    key_id(&k, SPACE_DELETING, workspace);
     key_u64(&k, project);
-    return check_get(c, SPACE_DYING, &k, &v);
+    return check_get(c, SPACE_DELETING, &k, &v);
 }
 
 /* ---- workspaces ---- */
@@ -56,25 +56,25 @@ static bool dying_row(struct check *c, uint64_t workspace, uint64_t project)
 /* Of the reports of a dying project only those that wait are still counted. */
 static void sum_dying_projects(struct check *c, uint64_t workspace, struct workspace_record *out)
 {
-    struct walk w = {0};
+    struct cursor w = {0};
     uint64_t project;
-    key_id(&w.prefix, SPACE_DYING, workspace);
-    enum store_status status = walk_prefix(c->s, c->txn, &w, DB_BASE, false);
-    for (; status == STORE_OK && walk_u64(&w, 1, &project); status = walk_next(&w)) {
+    key_id(&w.prefix, SPACE_DELETING, workspace);
+    enum store_status status = cursor_prefix(c->s, c->txn, &w, DB_BASE, false);
+    for (; status == STORE_OK && cursor_u64(&w, 1, &project); status = cursor_next(&w)) {
         struct store_project p;
         const struct project_record *r = project == 0 ? NULL : project_at(c, project, &p);
         out->pending += r == NULL ? 0 : r->pending;
     }
-    walk_end(&w);
+    cursor_end(&w);
 }
 
 /* What the counters should say: the sums over its living projects, and what waits in the dying. */
 static void sum_projects(struct check *c, uint64_t workspace, struct workspace_record *out)
 {
-    struct walk w = {0};
+    struct cursor w = {0};
     key_id(&w.prefix, SPACE_PROJECT_NAME, workspace);
-    enum store_status status = walk_prefix(c->s, c->txn, &w, DB_BASE, false);
-    for (; status == STORE_OK; status = walk_next(&w)) {
+    enum store_status status = cursor_prefix(c->s, c->txn, &w, DB_BASE, false);
+    for (; status == STORE_OK; status = cursor_next(&w)) {
         uint64_t id = 0;
         struct store_project p;
         memcpy(&id, w.v.mv_data, w.v.mv_size < sizeof(id) ? w.v.mv_size : sizeof(id));
@@ -86,11 +86,11 @@ static void sum_projects(struct check *c, uint64_t workspace, struct workspace_r
         for (int i = 0; i < CLASSES; i++)
             out->counts.by[i] += r->counts.by[i];
     }
-    walk_end(&w);
+    cursor_end(&w);
     sum_dying_projects(c, workspace, out);
 }
 
-void check_workspace(struct check *c, const struct walk *w)
+void check_workspace(struct check *c, const struct cursor *w)
 {
     uint64_t id;
     struct store_workspace workspace;
@@ -104,8 +104,8 @@ void check_workspace(struct check *c, const struct walk *w)
     const struct workspace_record *r = w->v.mv_data;
     if (id > c->counters.workspace)
         check_say(c, "workspace %llu has an id that was never given", LL(id));
-    if (r->dying) {
-        if (!dying_row(c, id, 0))
+    if (r->deleting) {
+        if (!deleting_row(c, id, 0))
             check_say(c, "workspace %llu is marked as being deleted and nothing deletes it",
                       LL(id));
         return;
@@ -125,21 +125,21 @@ void check_workspace(struct check *c, const struct walk *w)
                   LL(sums.projects), LL(counts_sum(&sums.counts)), LL(sums.pending));
 }
 
-void check_workspace_name(struct check *c, const struct walk *w)
+void check_workspace_name(struct check *c, const struct cursor *w)
 {
     uint64_t id = 0;
     struct store_workspace workspace;
     const struct str name = {(const char *)w->k.mv_data + 1, w->k.mv_size - 1};
     memcpy(&id, w->v.mv_data, w->v.mv_size < sizeof(id) ? w->v.mv_size : sizeof(id));
     const struct workspace_record *r = workspace_at(c, id, &workspace);
-    if (r == NULL || r->dying || !str_eq(workspace.name, name))
+    if (r == NULL || r->deleting || !str_eq(workspace.name, name))
         check_say(c, "the workspace name %.*s leads to workspace %llu, which is not called so",
                   (int)name.n, name.p, LL(id));
 }
 
 /* ---- keys ---- */
 
-void check_key(struct check *c, const struct walk *w)
+void check_key(struct check *c, const struct cursor *w)
 {
     struct store_key key;
     struct store_workspace workspace;
@@ -163,7 +163,7 @@ void check_key(struct check *c, const struct walk *w)
         check_say(c, "key %llu has an id that was never given", LL(key.id));
 }
 
-static void check_hash(struct check *c, const struct walk *w, uint64_t workspace, uint64_t id)
+static void check_hash(struct check *c, const struct cursor *w, uint64_t workspace, uint64_t id)
 {
     struct store_key key;
     struct key k;
@@ -177,14 +177,14 @@ static void check_hash(struct check *c, const struct walk *w, uint64_t workspace
         check_say(c, "an index of keys names key %llu, which is not there", LL(id));
 }
 
-void check_key_id(struct check *c, const struct walk *w)
+void check_key_id(struct check *c, const struct cursor *w)
 {
     uint64_t id;
     if (key_number(c, w, 0, &id))
         check_hash(c, w, 0, id);
 }
 
-void check_key_workspace(struct check *c, const struct walk *w)
+void check_key_workspace(struct check *c, const struct cursor *w)
 {
     uint64_t workspace, id;
     if (key_number(c, w, 0, &workspace) && key_number(c, w, 1, &id))
@@ -225,10 +225,10 @@ static void check_project_living(struct check *c, const struct store_project *p,
     key_u64(&k, p->id);
     if (!check_get(c, SPACE_PROJECT_DATE, &k, &v))
         check_say(c, "project %llu cannot be found by its date", LL(p->id));
-    const struct view *view = check_view(c, p->workspace);
+    const struct index_snapshot *view = check_index_snapshot(c, p->workspace);
     if (view == NULL)
         return;
-    view_each_id(view, p->id, sum_report, &(struct sums){c, &sums});
+    index_snapshot_each_id(view, p->id, sum_report, &(struct sums){c, &sums});
     if (sums.pending != r->pending || sums.score_total != r->score_total ||
         memcmp(&sums.counts, &r->counts, sizeof(sums.counts)) != 0)
         check_say(c,
@@ -238,7 +238,7 @@ static void check_project_living(struct check *c, const struct store_project *p,
                   LL(counts_sum(&sums.counts)), LL(sums.pending), LL(sums.score_total));
 }
 
-void check_project(struct check *c, const struct walk *w)
+void check_project(struct check *c, const struct cursor *w)
 {
     uint64_t id;
     struct store_project p;
@@ -256,9 +256,9 @@ void check_project(struct check *c, const struct walk *w)
     if (owner == NULL)
         check_say(c, "project %llu belongs to workspace %llu, which is not there", LL(id),
                   LL(p.workspace));
-    else if (r->dying && !dying_row(c, p.workspace, id))
+    else if (r->deleting && !deleting_row(c, p.workspace, id))
         check_say(c, "project %llu is marked as being deleted and nothing deletes it", LL(id));
-    else if (!r->dying && !owner->dying)
+    else if (!r->deleting && !owner->deleting)
         check_project_living(c, &p, r);
 }
 
@@ -267,13 +267,13 @@ static void check_listed(struct check *c, uint64_t workspace, uint64_t id, const
 {
     struct store_project p;
     const struct project_record *r = project_at(c, id, &p);
-    if (r == NULL || r->dying || p.workspace != workspace ||
+    if (r == NULL || r->deleting || p.workspace != workspace ||
         (name != NULL ? !str_eq(*name, p.name) : created_at != p.created_at))
         check_say(c, "an index of workspace %llu names project %llu, which is not there or another",
                   LL(workspace), LL(id));
 }
 
-void check_project_name(struct check *c, const struct walk *w)
+void check_project_name(struct check *c, const struct cursor *w)
 {
     const uint8_t *at = (const uint8_t *)w->k.mv_data + 1;
     const uint8_t *end = (const uint8_t *)w->k.mv_data + w->k.mv_size;
@@ -287,7 +287,7 @@ void check_project_name(struct check *c, const struct walk *w)
     check_listed(c, workspace, id, &name, 0);
 }
 
-void check_project_date(struct check *c, const struct walk *w)
+void check_project_date(struct check *c, const struct cursor *w)
 {
     uint64_t workspace, created_at, id;
     if (key_number(c, w, 0, &workspace) && key_number(c, w, 1, &created_at) &&
@@ -297,7 +297,7 @@ void check_project_date(struct check *c, const struct walk *w)
 
 /* ---- what is being deleted, idempotency, channels ---- */
 
-void check_dying(struct check *c, const struct walk *w)
+void check_deleting(struct check *c, const struct cursor *w)
 {
     uint64_t workspace, project;
     struct store_workspace owner;
@@ -306,14 +306,14 @@ void check_dying(struct check *c, const struct walk *w)
         return;
     const struct workspace_record *wr = workspace_at(c, workspace, &owner);
     const struct project_record *pr = project == 0 ? NULL : project_at(c, project, &p);
-    bool marked = project == 0 ? wr != NULL && wr->dying
-                               : pr != NULL && pr->dying && p.workspace == workspace;
+    bool marked = project == 0 ? wr != NULL && wr->deleting
+                               : pr != NULL && pr->deleting && p.workspace == workspace;
     if (!marked)
         check_say(c, "project %llu of workspace %llu is to be deleted and is not marked so",
                   LL(project), LL(workspace));
 }
 
-void check_idem(struct check *c, const struct walk *w)
+void check_idem(struct check *c, const struct cursor *w)
 {
     struct key k;
     MDB_val v;
@@ -328,7 +328,7 @@ void check_idem(struct check *c, const struct walk *w)
         check_say(c, "the idempotency row of report %llu is never purged", LL(r->report));
 }
 
-void check_idem_age(struct check *c, const struct walk *w)
+void check_idem_age(struct check *c, const struct cursor *w)
 {
     uint64_t expires_at;
     struct key k;
@@ -346,7 +346,7 @@ void check_idem_age(struct check *c, const struct walk *w)
         check_say(c, "an idempotency row to be purged is not there");
 }
 
-void check_channel(struct check *c, const struct walk *w)
+void check_channel(struct check *c, const struct cursor *w)
 {
     uint64_t channel;
     if (key_number(c, w, 0, &channel) && w->v.mv_size < sizeof(uint64_t))

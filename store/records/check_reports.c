@@ -43,11 +43,11 @@ static void check_owners(struct check *c, const struct store_report *r)
                   LL(r->id), LL(r->project));
 }
 
-void check_report(struct check *c, const struct walk *w)
+void check_report(struct check *c, const struct cursor *w)
 {
     uint64_t id;
     struct store_report r;
-    if (!walk_u64(w, 0, &id) || !schema_read_report(w->v, &r) || r.id != id) {
+    if (!cursor_u64(w, 0, &id) || !schema_read_report(w->v, &r) || r.id != id) {
         check_say(c, "the record of a report is malformed");
         return;
     }
@@ -69,20 +69,20 @@ void check_report(struct check *c, const struct walk *w)
 
 /* ---- and everything else against its head ---- */
 
-void check_job(struct check *c, const struct walk *w)
+void check_job(struct check *c, const struct cursor *w)
 {
     uint64_t id;
     struct store_report r;
-    if (!walk_u64(w, 0, &id) || !check_report_at(c, id, &r) || r.status != REPORT_PENDING)
+    if (!cursor_u64(w, 0, &id) || !check_report_at(c, id, &r) || r.status != REPORT_PENDING)
         check_say(c, "a job has no report that waits for it");
 }
 
-void check_result(struct check *c, const struct walk *w)
+void check_result(struct check *c, const struct cursor *w)
 {
     uint64_t id, piece;
     struct store_report r;
-    if (!walk_u64(w, 0, &id) || !check_report_at(c, id, &r))
+    if (!cursor_u64(w, 0, &id) || !check_report_at(c, id, &r))
         check_say(c, "results have no report");
-    else if (walk_u64(w, 1, &piece) && !result_piece_good(c->s, c->txn, id, piece))
+    else if (cursor_u64(w, 1, &piece) && !result_piece_good(c->s, c->txn, id, piece))
         check_say(c, "report %llu has a piece of results that follows no other", LL(id));
 }

@@ -12,9 +12,9 @@
 
 #define LL(v) ((unsigned long long)(v))
 
-static bool key_numbers(const struct walk *w, uint64_t *first, uint64_t *second)
+static bool key_numbers(const struct cursor *w, uint64_t *first, uint64_t *second)
 {
-    return walk_u64(w, 0, first) && walk_u64(w, 1, second);
+    return cursor_u64(w, 0, first) && cursor_u64(w, 1, second);
 }
 
 /* Its agent is there, or what it had is being purged. */
@@ -41,51 +41,51 @@ static bool collection_there(struct check *c, uint64_t id, struct store_collecti
 
 static uint64_t count_items(struct check *c, const struct store_collection *r)
 {
-    struct walk w = {0};
+    struct cursor w = {0};
     struct item_record item;
     uint64_t count = 0;
     key_id(&w.prefix, SPACE_ITEM, r->id);
-    enum store_status status = walk_prefix(c->s, c->txn, &w, DB_WIDGET, false);
-    for (; status == STORE_OK; status = walk_next(&w))
+    enum store_status status = cursor_prefix(c->s, c->txn, &w, DB_WIDGET, false);
+    for (; status == STORE_OK; status = cursor_next(&w))
         count += schema_read_item(w.v, &item) && item_there(&item, r->complete);
-    walk_end(&w);
+    cursor_end(&w);
     return count;
 }
 
 static uint64_t count_coupons(struct check *c, const struct store_collection *r)
 {
-    struct walk w = {0};
+    struct cursor w = {0};
     uint64_t count = 0;
     key_of(&w.prefix, SPACE_COUPON, &r->agent);
-    enum store_status status = walk_prefix(c->s, c->txn, &w, DB_WIDGET, false);
-    for (; status == STORE_OK; status = walk_next(&w))
+    enum store_status status = cursor_prefix(c->s, c->txn, &w, DB_WIDGET, false);
+    for (; status == STORE_OK; status = cursor_next(&w))
         count++;
-    walk_end(&w);
+    cursor_end(&w);
     return count;
 }
 
 static uint64_t count_generations(struct check *c, const struct store_collection *r)
 {
-    struct walk w = {0};
+    struct cursor w = {0};
     struct generation_record row;
     uint64_t count = 0, number;
     key_id(&w.prefix, SPACE_GENERATION, r->id);
-    enum store_status status = walk_prefix(c->s, c->txn, &w, DB_WIDGET, false);
-    for (; status == STORE_OK; status = walk_next(&w)) {
-        if (!walk_u64(&w, 1, &number) || number < r->complete || w.v.mv_size != sizeof(row))
+    enum store_status status = cursor_prefix(c->s, c->txn, &w, DB_WIDGET, false);
+    for (; status == STORE_OK; status = cursor_next(&w)) {
+        if (!cursor_u64(&w, 1, &number) || number < r->complete || w.v.mv_size != sizeof(row))
             continue;
         memcpy(&row, w.v.mv_data, sizeof(row));
         count += row.items;
     }
-    walk_end(&w);
+    cursor_end(&w);
     return count;
 }
 
-void check_collection(struct check *c, const struct walk *w)
+void check_collection(struct check *c, const struct cursor *w)
 {
     struct store_collection r;
     uint64_t id, named;
-    if (!schema_read_collection(w->v, &r) || !walk_u64(w, 0, &id) || id != r.id) {
+    if (!schema_read_collection(w->v, &r) || !cursor_u64(w, 0, &id) || id != r.id) {
         check_say(c, "a collection's record is malformed");
         return;
     }
@@ -110,7 +110,7 @@ void check_collection(struct check *c, const struct walk *w)
         check_say(c, "collection %llu is complete beyond its last generation", LL(r.id));
 }
 
-void check_collection_name(struct check *c, const struct walk *w)
+void check_collection_name(struct check *c, const struct cursor *w)
 {
     struct store_collection r;
     uint64_t id = 0;
@@ -120,7 +120,7 @@ void check_collection_name(struct check *c, const struct walk *w)
         check_say(c, "the index of collections names %llu, which is not there", LL(id));
 }
 
-void check_generation(struct check *c, const struct walk *w)
+void check_generation(struct check *c, const struct cursor *w)
 {
     struct store_collection r;
     uint64_t collection, number;
@@ -131,12 +131,12 @@ void check_generation(struct check *c, const struct walk *w)
                   LL(collection));
 }
 
-void check_generation_id(struct check *c, const struct walk *w)
+void check_generation_id(struct check *c, const struct cursor *w)
 {
     struct key k;
     MDB_val v;
     uint64_t collection, number = 0;
-    bool good = walk_u64(w, 0, &collection) && w->v.mv_size == sizeof(number);
+    bool good = cursor_u64(w, 0, &collection) && w->v.mv_size == sizeof(number);
     if (good) {
         memcpy(&number, w->v.mv_data, sizeof(number));
         key_id(&k, SPACE_GENERATION, collection);
@@ -149,7 +149,7 @@ void check_generation_id(struct check *c, const struct walk *w)
 
 /* ---- items and documents ---- */
 
-void check_item(struct check *c, const struct walk *w)
+void check_item(struct check *c, const struct cursor *w)
 {
     struct store_collection r;
     struct item_record item;
@@ -172,14 +172,14 @@ void check_item(struct check *c, const struct walk *w)
                   LL(wp_id), LL(collection));
 }
 
-void check_document(struct check *c, const struct walk *w)
+void check_document(struct check *c, const struct cursor *w)
 {
     struct store_synced d;
     struct item_record item;
     struct key k;
     MDB_val v;
     uint64_t id, last = 0;
-    if (!schema_read_document(w->v, &d) || !walk_u64(w, 0, &id) || id != d.id) {
+    if (!schema_read_document(w->v, &d) || !cursor_u64(w, 0, &id) || id != d.id) {
         check_say(c, "a document's record is malformed");
         return;
     }
@@ -196,16 +196,16 @@ void check_document(struct check *c, const struct walk *w)
     check_document_change(c, &d);
 }
 
-void check_unseen(struct check *c, const struct walk *w)
+void check_unseen(struct check *c, const struct cursor *w)
 {
     struct store_collection r;
     uint64_t collection;
-    if (!walk_u64(w, 0, &collection) || !unseen_well_formed(w->v) ||
+    if (!cursor_u64(w, 0, &collection) || !unseen_well_formed(w->v) ||
         !collection_there(c, collection, &r))
         check_say(c, "a row of what is purged after a sync is malformed");
 }
 
-void check_coupon(struct check *c, const struct walk *w)
+void check_coupon(struct check *c, const struct cursor *w)
 {
     struct store_coupon coupon;
     struct key k;
@@ -220,7 +220,7 @@ void check_coupon(struct check *c, const struct walk *w)
         check_say(c, "a coupon belongs to an agent that is not there");
 }
 
-void check_sync_once(struct check *c, const struct walk *w)
+void check_sync_once(struct check *c, const struct cursor *w)
 {
     struct key k;
     MDB_val v;
@@ -234,12 +234,12 @@ void check_sync_once(struct check *c, const struct walk *w)
         check_say(c, "the answer kept for a batch is malformed, or never purged");
 }
 
-void check_staged(struct check *c, const struct walk *w)
+void check_pending_coupons(struct check *c, const struct cursor *w)
 {
     struct key k;
     MDB_val v;
     key_space(&k, SPACE_CONVERSATION);
     key_bytes(&k, (const char *)w->k.mv_data + 1, w->k.mv_size - 1);
-    if (!staged_well_formed(w->v) || !check_get(c, SPACE_CONVERSATION, &k, &v))
+    if (!pending_coupons_well_formed(w->v) || !check_get(c, SPACE_CONVERSATION, &k, &v))
         check_say(c, "the coupons staged in a conversation are malformed, or it is not there");
 }

@@ -28,14 +28,14 @@ static bool workspace_there(struct check *c, uint64_t workspace)
     return check_get(c, SPACE_WORKSPACE, &k, &v);
 }
 
-static bool is_listed(struct check *c, enum listed_kind kind, const struct ulid *scope,
+static bool is_listed(struct check *c, enum list_entry_kind kind, const struct ulid *scope,
                       unsigned class, const struct ulid *id)
 {
     struct key k;
     MDB_val v;
-    listed_prefix(&k, kind, scope, class);
+    list_entry_prefix(&k, kind, scope, class);
     key_ulid(&k, id);
-    return check_get(c, SPACE_LISTED, &k, &v);
+    return check_get(c, SPACE_LIST_ENTRY, &k, &v);
 }
 
 /* No id may be above the last one given: the next would not be above all there are. */
@@ -50,13 +50,13 @@ static void check_id(struct check *c, const char *what, const struct ulid *id)
         check_say(c, "%s %s has an id that was never given", what, id_text(id));
 }
 
-static bool own_key(const struct walk *w, const struct ulid *id)
+static bool own_key(const struct cursor *w, const struct ulid *id)
 {
     return w->k.mv_size == 1 + ULID_BYTES &&
            memcmp((const uint8_t *)w->k.mv_data + 1, id->b, ULID_BYTES) == 0;
 }
 
-void check_agent(struct check *c, const struct walk *w)
+void check_agent(struct check *c, const struct cursor *w)
 {
     struct store_agent a;
     if (!schema_read_agent(w->v, &a) || !own_key(w, &a.id)) {
@@ -68,11 +68,11 @@ void check_agent(struct check *c, const struct walk *w)
     if (!workspace_there(c, a.workspace))
         check_say(c, "agent %s belongs to workspace %llu, which is not there", id_text(&a.id),
                   (unsigned long long)a.workspace);
-    if (!is_listed(c, LISTED_AGENT, &scope, 0, &a.id))
+    if (!is_listed(c, LIST_ENTRY_AGENT, &scope, 0, &a.id))
         check_say(c, "agent %s is not in its workspace's list", id_text(&a.id));
 }
 
-static void check_owned(struct check *c, const char *what, enum listed_kind kind,
+static void check_owned(struct check *c, const char *what, enum list_entry_kind kind,
                         uint64_t workspace, const struct ulid *agent, const struct ulid *visitor,
                         const struct ulid *id)
 {
@@ -87,7 +87,7 @@ static void check_owned(struct check *c, const char *what, enum listed_kind kind
                   id_text(id));
 }
 
-void check_visitor(struct check *c, const struct walk *w)
+void check_visitor(struct check *c, const struct cursor *w)
 {
     const struct visitor_record *r;
     struct key k;
@@ -98,7 +98,7 @@ void check_visitor(struct check *c, const struct walk *w)
     }
     const struct ulid id = r->id, agent = r->agent, conversation = r->conversation;
     check_id(c, "visitor", &id);
-    if (!is_listed(c, LISTED_VISITOR, &agent, 0, &id))
+    if (!is_listed(c, LIST_ENTRY_VISITOR, &agent, 0, &id))
         check_say(c, "visitor %s is not in its agent's list", id_text(&id));
     key_of(&k, SPACE_VISITOR_SECRET, &agent);
     key_bytes(&k, r->secret, sizeof(r->secret));
@@ -109,7 +109,7 @@ void check_visitor(struct check *c, const struct walk *w)
         check_say(c, "visitor %s never had a conversation", id_text(&id));
 }
 
-void check_visitor_secret(struct check *c, const struct walk *w)
+void check_visitor_secret(struct check *c, const struct cursor *w)
 {
     struct key k;
     MDB_val v;
@@ -127,10 +127,10 @@ void check_visitor_secret(struct check *c, const struct walk *w)
 /* By its number of messages: where its last stands. Each message is held against the one before it in its own turn. */
 static void check_last(struct check *c, const struct store_conversation *v)
 {
-    struct chained last;
+    struct logged_message last;
     uint64_t place = 0;
     bool there =
-        !ulid_none(&v->last) && chain_get(c->s, c->txn, &v->id, &v->last, &last) == STORE_OK;
+        !ulid_none(&v->last) && message_log_get(c->s, c->txn, &v->id, &v->last, &last) == STORE_OK;
     if (there)
         place = last.record->place;
     if (place != v->messages || there == ulid_none(&v->last))
@@ -147,7 +147,7 @@ static bool conversation_there(struct check *c, const struct ulid *id,
     return check_get(c, SPACE_CONVERSATION, &k, &v) && schema_read_conversation(v, out);
 }
 
-void check_conversation(struct check *c, const struct walk *w)
+void check_conversation(struct check *c, const struct cursor *w)
 {
     struct store_conversation v;
     if (!schema_read_conversation(w->v, &v) || !own_key(w, &v.id)) {
@@ -156,9 +156,10 @@ void check_conversation(struct check *c, const struct walk *w)
     }
     const struct ulid scope = scope_of_workspace(v.workspace);
     unsigned class = 1 + (unsigned)conversation_status(&v);
-    check_owned(c, "conversation", LISTED_CONVERSATION, v.workspace, &v.agent, &v.visitor, &v.id);
-    if (!is_listed(c, LISTED_CONVERSATION, &scope, class, &v.id) ||
-        !is_listed(c, LISTED_CONVERSATION, &v.agent, class, &v.id))
+    check_owned(c, "conversation", LIST_ENTRY_CONVERSATION, v.workspace, &v.agent, &v.visitor,
+                &v.id);
+    if (!is_listed(c, LIST_ENTRY_CONVERSATION, &scope, class, &v.id) ||
+        !is_listed(c, LIST_ENTRY_CONVERSATION, &v.agent, class, &v.id))
         check_say(c, "conversation %s is missing in a list of its status", id_text(&v.id));
     if (v.closed_at != 0 ? v.claimed_by != 0 || v.human_requested : v.closed_by != 0)
         check_say(c, "conversation %s is closed and open at once", id_text(&v.id));
@@ -166,21 +167,21 @@ void check_conversation(struct check *c, const struct walk *w)
 }
 
 /* One that ${m} names, and where that should be; place 0: it names none. */
-static bool names(struct check *c, const struct chained *m, struct ulid id, uint64_t place)
+static bool names(struct check *c, const struct logged_message *m, struct ulid id, uint64_t place)
 {
-    struct chained back;
+    struct logged_message back;
     const struct ulid conversation = m->record->conversation;
     if (place == 0)
         return ulid_none(&id);
-    return chain_get(c->s, c->txn, &conversation, &id, &back) == STORE_OK &&
+    return message_log_get(c->s, c->txn, &conversation, &id, &back) == STORE_OK &&
            back.record->place == place && memcmp(id.b, m->id.b, ULID_BYTES) < 0;
 }
 
-void check_message(struct check *c, const struct walk *w)
+void check_message(struct check *c, const struct cursor *w)
 {
-    struct chained m, at;
+    struct logged_message m, at;
     struct store_conversation v;
-    if (!chain_look(w->k, w->v, &m)) {
+    if (!message_log_look(w->k, w->v, &m)) {
         check_say(c, "a message's record is malformed");
         return;
     }
@@ -191,14 +192,14 @@ void check_message(struct check *c, const struct walk *w)
         check_say(c, "a message belongs to a conversation that is not there");
         return;
     }
-    bool found = chain_get(c->s, c->txn, &conversation, &v.last, &at) == STORE_OK &&
+    bool found = message_log_get(c->s, c->txn, &conversation, &v.last, &at) == STORE_OK &&
                  at.record->place >= r->place &&
-                 chain_at(c->s, c->txn, &at, r->place) == STORE_OK && ulid_eq(&at.id, &m.id);
+                 message_log_at(c->s, c->txn, &at, r->place) == STORE_OK && ulid_eq(&at.id, &m.id);
     if (!found || !names(c, &m, r->before, r->place - 1) || !names(c, &m, r->jump, r->jump_place))
         check_say(c, "message %s is not at its place in its conversation", id_text(&m.id));
 }
 
-void check_note(struct check *c, const struct walk *w)
+void check_note(struct check *c, const struct cursor *w)
 {
     struct store_note note;
     struct store_conversation v;
@@ -213,7 +214,7 @@ void check_note(struct check *c, const struct walk *w)
         check_say(c, "note %s belongs to a conversation that is not there", id_text(&note.id));
 }
 
-void check_once(struct check *c, const struct walk *w)
+void check_once(struct check *c, const struct cursor *w)
 {
     struct ulid id = {{0}};
     struct store_conversation v;
@@ -225,7 +226,7 @@ void check_once(struct check *c, const struct walk *w)
         check_say(c, "a row of what was done once is malformed");
 }
 
-void check_lead(struct check *c, const struct walk *w)
+void check_lead(struct check *c, const struct cursor *w)
 {
     struct lead_at lead;
     struct key k;
@@ -234,7 +235,7 @@ void check_lead(struct check *c, const struct walk *w)
         check_say(c, "a lead's record is malformed");
         return;
     }
-    check_owned(c, "lead", LISTED_LEAD, lead.workspace, &lead.agent, &lead.visitor, &lead.id);
+    check_owned(c, "lead", LIST_ENTRY_LEAD, lead.workspace, &lead.agent, &lead.visitor, &lead.id);
     key_of(&k, SPACE_LEAD_EMAIL, &lead.agent);
     key_bytes(&k, lead.hash, sizeof(lead.hash));
     if (!check_get(c, SPACE_LEAD_EMAIL, &k, &v) || v.mv_size != ULID_BYTES ||
@@ -242,7 +243,7 @@ void check_lead(struct check *c, const struct walk *w)
         check_say(c, "lead %s cannot be found by its address", id_text(&lead.id));
 }
 
-void check_lead_email(struct check *c, const struct walk *w)
+void check_lead_email(struct check *c, const struct cursor *w)
 {
     struct key k;
     MDB_val v;
@@ -253,10 +254,10 @@ void check_lead_email(struct check *c, const struct walk *w)
         check_say(c, "the index of leads by their addresses names one that is not there");
 }
 
-static void check_kept(struct check *c, const struct walk *w, enum store_rows rows,
-                       enum listed_kind kind, const char *what)
+static void check_kept(struct check *c, const struct cursor *w, enum store_rows rows,
+                       enum list_entry_kind kind, const char *what)
 {
-    const struct kept_record *r = w->v.mv_data;
+    const struct event_record *r = w->v.mv_data;
     struct ulid agent, visitor;
     if (!rows_owners(rows, w->v, &agent, &visitor) || !own_key(w, &r->id))
         check_say(c, "a record of %s is malformed", what);
@@ -264,32 +265,32 @@ static void check_kept(struct check *c, const struct walk *w, enum store_rows ro
         check_owned(c, what, kind, r->workspace, &agent, &visitor, &r->id);
 }
 
-void check_event(struct check *c, const struct walk *w)
+void check_event(struct check *c, const struct cursor *w)
 {
-    check_kept(c, w, ROWS_EVENTS, LISTED_EVENT, "event");
+    check_kept(c, w, ROWS_EVENTS, LIST_ENTRY_EVENT, "event");
 }
 
-void check_rating(struct check *c, const struct walk *w)
+void check_rating(struct check *c, const struct cursor *w)
 {
-    check_kept(c, w, ROWS_RATINGS, LISTED_RATING, "rating");
+    check_kept(c, w, ROWS_RATINGS, LIST_ENTRY_RATING, "rating");
 }
 
-static const enum space space_of[LISTED_KINDS] = {
-    [LISTED_AGENT] = SPACE_AGENT,
-    [LISTED_VISITOR] = SPACE_VISITOR,
-    [LISTED_CONVERSATION] = SPACE_CONVERSATION,
-    [LISTED_LEAD] = SPACE_LEAD,
-    [LISTED_EVENT] = SPACE_EVENT,
-    [LISTED_RATING] = SPACE_RATING,
+static const enum space space_of[LIST_ENTRY_KINDS] = {
+    [LIST_ENTRY_AGENT] = SPACE_AGENT,
+    [LIST_ENTRY_VISITOR] = SPACE_VISITOR,
+    [LIST_ENTRY_CONVERSATION] = SPACE_CONVERSATION,
+    [LIST_ENTRY_LEAD] = SPACE_LEAD,
+    [LIST_ENTRY_EVENT] = SPACE_EVENT,
+    [LIST_ENTRY_RATING] = SPACE_RATING,
 };
 
-void check_listed_row(struct check *c, const struct walk *w)
+void check_list_entry(struct check *c, const struct cursor *w)
 {
     const uint8_t *key = w->k.mv_data;
     struct ulid id;
     struct key k;
     MDB_val v;
-    if (!listed_id(w, &id) || key[1] == 0 || key[1] >= LISTED_KINDS) {
+    if (!list_entry_id(w, &id) || key[1] == 0 || key[1] >= LIST_ENTRY_KINDS) {
         check_say(c, "an entry of the widget's lists is malformed");
         return;
     }
@@ -298,7 +299,7 @@ void check_listed_row(struct check *c, const struct walk *w)
         check_say(c, "a list of the widget's records names %s, which is not there", id_text(&id));
 }
 
-void check_erasing(struct check *c, const struct walk *w)
+void check_erasing(struct check *c, const struct cursor *w)
 {
     if (w->k.mv_size != 1 + ULID_BYTES)
         check_say(c, "a row of what is being erased is malformed");

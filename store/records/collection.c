@@ -122,7 +122,7 @@ void store_collection_each(struct store *s, const struct ulid *agent, store_coll
                            void *arg)
 {
     MDB_txn *txn;
-    struct walk w = {0};
+    struct cursor w = {0};
     struct store_collection c;
     struct store_agent a;
     uint64_t id;
@@ -131,8 +131,8 @@ void store_collection_each(struct store *s, const struct ulid *agent, store_coll
         status = agent_read(s, txn, agent, &a);
     key_of(&w.prefix, SPACE_COLLECTION_NAME, agent);
     if (status == STORE_OK)
-        status = walk_prefix(s, txn, &w, DB_WIDGET, false);
-    for (; status == STORE_OK; status = walk_next(&w)) {
+        status = cursor_prefix(s, txn, &w, DB_WIDGET, false);
+    for (; status == STORE_OK; status = cursor_next(&w)) {
         bool good = w.v.mv_size == sizeof(id);
         if (good)
             memcpy(&id, w.v.mv_data, sizeof(id));
@@ -142,7 +142,7 @@ void store_collection_each(struct store *s, const struct ulid *agent, store_coll
         }
         each(arg, STORE_OK, &c);
     }
-    walk_end(&w);
+    cursor_end(&w);
     each(arg, status, NULL);
 }
 
@@ -252,22 +252,23 @@ void generation_count(struct open_collection *o, const uint64_t *from, const uin
 
 uint64_t generation_complete(struct open_collection *o, uint64_t number, struct str sync_id)
 {
-    struct walk w = {0};
+    struct cursor w = {0};
     struct key from;
     uint64_t unseen = 0, at;
     generation_store(o, &o->live); /* so that the walk sees them */
     generation_store(o, &o->left);
     key_id(&w.prefix, SPACE_GENERATION, o->record.id);
     generation_key(&from, o->record.id, o->record.complete);
-    enum store_status status =
-        o->t->error != STORE_OK ? o->t->error : walk_from(o->t->s, o->t->mdb, &w, DB_WIDGET, &from);
-    for (; status == STORE_OK && walk_u64(&w, 1, &at) && at < number; status = walk_next(&w)) {
+    enum store_status status = o->t->error != STORE_OK
+                                   ? o->t->error
+                                   : cursor_from(o->t->s, o->t->mdb, &w, DB_WIDGET, &from);
+    for (; status == STORE_OK && cursor_u64(&w, 1, &at) && at < number; status = cursor_next(&w)) {
         struct generation_record row = {0};
         if (w.v.mv_size == sizeof(row))
             memcpy(&row, w.v.mv_data, sizeof(row));
         unseen += row.items;
     }
-    walk_end(&w);
+    cursor_end(&w);
     o->record.count -= unseen;
     o->record.complete = number;
     o->record.completed_at = o->t->now;
@@ -314,14 +315,14 @@ bool collection_open(struct open_collection *o, struct store_txn *t, const struc
 
 bool collection_has_room(struct open_collection *o)
 {
-    struct walk w = {0};
+    struct cursor w = {0};
     const struct ulid agent = o->record.agent;
     unsigned count = 0;
     name_key(&w.prefix, &agent, (enum synced_kind)o->record.kind, (struct str){NULL, 0});
-    enum store_status status = walk_prefix(o->t->s, o->t->mdb, &w, DB_WIDGET, false);
-    for (; status == STORE_OK && count < STORE_SITES_MAX; status = walk_next(&w))
+    enum store_status status = cursor_prefix(o->t->s, o->t->mdb, &w, DB_WIDGET, false);
+    for (; status == STORE_OK && count < STORE_SITES_MAX; status = cursor_next(&w))
         count++;
-    walk_end(&w);
+    cursor_end(&w);
     return count < STORE_SITES_MAX;
 }
 

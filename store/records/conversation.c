@@ -159,15 +159,16 @@ static void conversation_put(struct store_txn *t, const struct store_conversatio
     append_str(to, c->claimed_name);
 }
 
-void listed_everywhere(struct store_txn *t, bool put, enum listed_kind kind, uint64_t workspace,
-                       const struct ulid *agent, const struct ulid *visitor, const struct ulid *id)
+void list_entry_everywhere(struct store_txn *t, bool put, enum list_entry_kind kind,
+                           uint64_t workspace, const struct ulid *agent, const struct ulid *visitor,
+                           const struct ulid *id)
 {
     const struct ulid scopes[] = {scope_of_workspace(workspace), *agent, *visitor};
     for (size_t i = 0; i < 3; i++)
         if (put)
-            listed_put(t, kind, &scopes[i], 0, id);
+            list_entry_put(t, kind, &scopes[i], 0, id);
         else
-            listed_drop(t, kind, &scopes[i], 0, id);
+            list_entry_drop(t, kind, &scopes[i], 0, id);
 }
 
 /* Its entries among those of its status, in its workspace and its agent. */
@@ -177,9 +178,9 @@ static void list_by_status(struct store_txn *t, bool put, enum conversation_stat
     const struct ulid scopes[] = {scope_of_workspace(c->workspace), c->agent};
     for (size_t i = 0; i < 2; i++)
         if (put)
-            listed_put(t, LISTED_CONVERSATION, &scopes[i], 1 + (unsigned)status, &c->id);
+            list_entry_put(t, LIST_ENTRY_CONVERSATION, &scopes[i], 1 + (unsigned)status, &c->id);
         else
-            listed_drop(t, LISTED_CONVERSATION, &scopes[i], 1 + (unsigned)status, &c->id);
+            list_entry_drop(t, LIST_ENTRY_CONVERSATION, &scopes[i], 1 + (unsigned)status, &c->id);
 }
 
 void conversation_write(struct store_txn *t, enum conversation_status old_status,
@@ -190,8 +191,8 @@ void conversation_write(struct store_txn *t, enum conversation_status old_status
     c->version++;
     conversation_put(t, c);
     if (old_status == CONVERSATION_STATUSES)
-        listed_everywhere(t, true, LISTED_CONVERSATION, c->workspace, &c->agent, &c->visitor,
-                          &c->id);
+        list_entry_everywhere(t, true, LIST_ENTRY_CONVERSATION, c->workspace, &c->agent,
+                              &c->visitor, &c->id);
     else if (old_status != status)
         list_by_status(t, false, old_status, c);
     if (old_status != status)
@@ -285,12 +286,12 @@ static bool remove_below(struct store_txn *t, enum space space, const struct uli
                          uint64_t *left)
 {
     while (*left > 0 && t->error == STORE_OK) {
-        struct walk w = {0};
+        struct cursor w = {0};
         struct key k = {.n = 0};
         key_of(&w.prefix, space, id);
-        if (walk_prefix(t->s, t->mdb, &w, DB_WIDGET, false) == STORE_OK)
+        if (cursor_prefix(t->s, t->mdb, &w, DB_WIDGET, false) == STORE_OK)
             key_bytes(&k, w.k.mv_data, w.k.mv_size);
-        walk_end(&w);
+        cursor_end(&w);
         if (k.n == 0)
             return true;
         txn_del(t, space, &k);
@@ -317,7 +318,7 @@ static bool conversation_load(struct store_txn *t, const struct ulid *id,
 static bool remove_messages(struct store_txn *t, struct store_conversation *c, uint64_t *left)
 {
     const uint64_t messages = c->messages;
-    chain_remove(t, c, left);
+    message_log_remove(t, c, left);
     if (remove_below(t, SPACE_NOTE, &c->id, left) && remove_below(t, SPACE_ONCE, &c->id, left) &&
         *left > 0)
         return true;
@@ -334,10 +335,10 @@ void conversation_remove(struct store_txn *t, const struct ulid *id, uint64_t *l
     struct store_conversation c;
     if (!conversation_load(t, id, &c) || !remove_messages(t, &c, left))
         return;
-    listed_everywhere(t, false, LISTED_CONVERSATION, c.workspace, &c.agent, &c.visitor, id);
+    list_entry_everywhere(t, false, LIST_ENTRY_CONVERSATION, c.workspace, &c.agent, &c.visitor, id);
     list_by_status(t, false, conversation_status(&c), &c);
-    key_of(&k, SPACE_STAGED, id);
-    txn_drop(t, SPACE_STAGED, &k);
+    key_of(&k, SPACE_PENDING_COUPONS, id);
+    txn_drop(t, SPACE_PENDING_COUPONS, &k);
     key_of(&k, SPACE_CONVERSATION, id);
     txn_del(t, SPACE_CONVERSATION, &k);
     event_ulid(t, EVENT_CONVERSATION, c.workspace, id);

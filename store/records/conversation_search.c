@@ -140,10 +140,11 @@ typedef enum store_status look_fn(struct scan *l, const struct store_conversatio
 
 static enum store_status look_at_messages(struct scan *l, const struct store_conversation *c)
 {
-    struct chained at;
-    enum store_status status =
-        ulid_none(&c->last) ? STORE_NOT_FOUND : chain_get(l->s, l->txn, &c->id, &c->last, &at);
-    for (; status == STORE_OK; status = chain_before(l->s, l->txn, &at)) {
+    struct logged_message at;
+    enum store_status status = ulid_none(&c->last)
+                                   ? STORE_NOT_FOUND
+                                   : message_log_get(l->s, l->txn, &c->id, &c->last, &at);
+    for (; status == STORE_OK; status = message_log_before(l->s, l->txn, &at)) {
         const struct message_record *r = at.record;
         status = look_at(l, (struct str){(const char *)(r + 1), r->text_n}, STR(""));
         if (status != STORE_NOT_FOUND)
@@ -154,17 +155,17 @@ static enum store_status look_at_messages(struct scan *l, const struct store_con
 
 static enum store_status look_at_notes(struct scan *l, const struct store_conversation *c)
 {
-    struct walk w = {0};
+    struct cursor w = {0};
     struct store_note note;
     key_of(&w.prefix, SPACE_NOTE, &c->id);
-    enum store_status status = walk_prefix(l->s, l->txn, &w, DB_WIDGET, true);
-    for (; status == STORE_OK; status = walk_next(&w)) {
+    enum store_status status = cursor_prefix(l->s, l->txn, &w, DB_WIDGET, true);
+    for (; status == STORE_OK; status = cursor_next(&w)) {
         status = note_look(w.k, w.v, &note) ? look_at(l, note.text, note.name)
                                             : store_corrupt(l->s, "a note");
         if (status != STORE_NOT_FOUND)
             break;
     }
-    walk_end(&w);
+    cursor_end(&w);
     return status;
 }
 
@@ -175,13 +176,13 @@ static enum store_status look_at_texts(struct scan *l, const struct store_conver
 }
 
 static enum store_status look_at_lead(struct scan *l, const struct store_conversation *c,
-                                      const struct walk *w)
+                                      const struct cursor *w)
 {
     struct key k;
     MDB_val v;
     struct ulid id;
     struct str email, name;
-    if (!listed_id(w, &id))
+    if (!list_entry_id(w, &id))
         return store_corrupt(l->s, "a list of leads");
     key_of(&k, SPACE_LEAD, &id);
     enum store_status status = store_get(l->s, l->txn, SPACE_LEAD, &k, &v);
@@ -193,15 +194,15 @@ static enum store_status look_at_lead(struct scan *l, const struct store_convers
 
 static enum store_status look_at_leads(struct scan *l, const struct store_conversation *c)
 {
-    struct walk w = {0};
-    listed_prefix(&w.prefix, LISTED_LEAD, &c->visitor, 0);
-    enum store_status status = walk_prefix(l->s, l->txn, &w, DB_WIDGET, true);
-    for (; status == STORE_OK; status = walk_next(&w)) {
+    struct cursor w = {0};
+    list_entry_prefix(&w.prefix, LIST_ENTRY_LEAD, &c->visitor, 0);
+    enum store_status status = cursor_prefix(l->s, l->txn, &w, DB_WIDGET, true);
+    for (; status == STORE_OK; status = cursor_next(&w)) {
         status = look_at_lead(l, c, &w);
         if (status != STORE_NOT_FOUND)
             break;
     }
-    walk_end(&w);
+    cursor_end(&w);
     return status;
 }
 
@@ -235,10 +236,10 @@ static enum store_status examine(struct scan *l, look_fn *look, const struct uli
 }
 
 /* The conversation where the walk is. STORE_NOT_FOUND: it is too old, and so are the others. */
-static enum store_status step(struct scan *l, look_fn *look, const struct walk *w)
+static enum store_status step(struct scan *l, look_fn *look, const struct cursor *w)
 {
     struct ulid id;
-    if (!listed_id(w, &id))
+    if (!list_entry_id(w, &id))
         return store_corrupt(l->s, "a list of conversations");
     if (ulid_ms(&id) < l->q->rows.since)
         return STORE_NOT_FOUND;
@@ -253,20 +254,20 @@ static enum store_status step(struct scan *l, look_fn *look, const struct walk *
 static enum store_status scan(struct scan *l)
 {
     const struct store_search *q = l->q;
-    struct walk w = {0};
+    struct cursor w = {0};
     struct ulid visitor;
     const bool of_one = q->by == SEARCH_BY_VISITOR && ulid_parse(q->pattern, &visitor);
     look_fn *look = of_one                       ? look_at_nothing
                     : q->by == SEARCH_BY_VISITOR ? look_at_leads
                                                  : look_at_texts;
     enum store_status status =
-        rows_walk(l->s, l->txn, &w, ROWS_CONVERSATIONS, &q->rows, of_one ? &visitor : NULL);
+        rows_cursor(l->s, l->txn, &w, ROWS_CONVERSATIONS, &q->rows, of_one ? &visitor : NULL);
     while (status == STORE_OK && l->whole && l->count < q->rows.limit && l->left > 0) {
         status = step(l, look, &w);
         if (status == STORE_OK && l->whole)
-            status = walk_next(&w);
+            status = cursor_next(&w);
     }
-    walk_end(&w);
+    cursor_end(&w);
     return status;
 }
 

@@ -92,7 +92,7 @@ void store_coupon_get(struct store *s, const struct ulid *agent, struct str code
 void store_coupon_each(struct store *s, const struct ulid *agent, store_coupon_fn *each, void *arg)
 {
     MDB_txn *txn;
-    struct walk w = {0};
+    struct cursor w = {0};
     struct store_agent a;
     struct store_coupon coupon;
     enum store_status status = store_snapshot(s, &txn);
@@ -100,15 +100,15 @@ void store_coupon_each(struct store *s, const struct ulid *agent, store_coupon_f
         status = agent_read(s, txn, agent, &a);
     key_of(&w.prefix, SPACE_COUPON, agent);
     if (status == STORE_OK)
-        status = walk_prefix(s, txn, &w, DB_WIDGET, false);
-    for (; status == STORE_OK; status = walk_next(&w)) {
+        status = cursor_prefix(s, txn, &w, DB_WIDGET, false);
+    for (; status == STORE_OK; status = cursor_next(&w)) {
         if (!schema_read_coupon(w.v, &coupon)) {
             status = store_corrupt(s, "a coupon's record");
             break;
         }
         each(arg, STORE_OK, &coupon);
     }
-    walk_end(&w);
+    cursor_end(&w);
     each(arg, status, NULL);
 }
 
@@ -239,16 +239,16 @@ static bool sent_again(const struct store_change *c, const struct key *key)
 /* The first of the agent's coupons above ${after} that was not sent. */
 static bool next_left_out(struct store_txn *t, const struct store_change *c, struct key *after)
 {
-    struct walk w = {0};
+    struct cursor w = {0};
     bool found = false;
     key_of(&w.prefix, SPACE_COUPON, &c->agent);
-    enum store_status status = walk_from(t->s, t->mdb, &w, DB_WIDGET, after);
-    for (; status == STORE_OK && !found; status = found ? status : walk_next(&w)) {
+    enum store_status status = cursor_from(t->s, t->mdb, &w, DB_WIDGET, after);
+    for (; status == STORE_OK && !found; status = found ? status : cursor_next(&w)) {
         after->n = 0;
         key_bytes(after, w.k.mv_data, w.k.mv_size);
         found = !sent_again(c, after);
     }
-    walk_end(&w);
+    cursor_end(&w);
     return found;
 }
 
@@ -293,7 +293,7 @@ enum store_status coupons_put(struct store_txn *t, const struct store_change *c,
         return STORE_INVALID;
     enum store_status status = agent_of_workspace(t, c);
     if (status == STORE_OK)
-        status = idem_look_sync(t, c, answer);
+        status = idempotency_look_sync(t, c, answer);
     if (status != STORE_NOT_FOUND || answer->replayed)
         return status;
     if (c->data.n != 0 && txn_is_full(t))
@@ -303,6 +303,6 @@ enum store_status coupons_put(struct store_txn *t, const struct store_change *c,
         return t->error;
     replace(&o, c, answer);
     collection_close(&o);
-    idem_put_sync(t, c, answer);
+    idempotency_put_sync(t, c, answer);
     return STORE_OK;
 }

@@ -7,6 +7,6 @@
 void coupon_key(struct key *k, const struct ulid *agent, struct str code);
 bool schema_read_coupon(MDB_val value, struct store_coupon *out);
 
-bool staged_well_formed(MDB_val value);
+bool pending_coupons_well_formed(MDB_val value);
 
 #endif

@@ -9,31 +9,31 @@
 #include "store/records/ulid_keys.h"
 #include "store/records/visitor.h"
 
-static void put_row(const struct derived_sink *r, enum space space, struct key *key, const void *value,
-                    size_t n)
+static void put_row(const struct derived_sink *r, enum space space, struct key *key,
+                    const void *value, size_t n)
 {
     r->put(r->arg, space, key, value, n);
 }
 
 /* ---- base ---- */
 
-static void put_dying(const struct derived_sink *r, uint64_t workspace, uint64_t project)
+static void put_deleting(const struct derived_sink *r, uint64_t workspace, uint64_t project)
 {
     struct key k;
-    key_id(&k, SPACE_DYING, workspace);
+    key_id(&k, SPACE_DELETING, workspace);
     key_u64(&k, project);
-    put_row(r, SPACE_DYING, &k, "", 0);
+    put_row(r, SPACE_DELETING, &k, "", 0);
 }
 
-static bool of_workspace(const struct walk *w, const struct derived_sink *r)
+static bool of_workspace(const struct cursor *w, const struct derived_sink *r)
 {
     struct key k;
     struct store_workspace workspace;
     if (!schema_read_workspace(w->v, &workspace))
         return false;
     const struct workspace_record *record = w->v.mv_data;
-    if (record->dying) {
-        put_dying(r, workspace.id, 0);
+    if (record->deleting) {
+        put_deleting(r, workspace.id, 0);
         return true;
     }
     key_space(&k, SPACE_WORKSPACE_NAME);
@@ -42,15 +42,15 @@ static bool of_workspace(const struct walk *w, const struct derived_sink *r)
     return true;
 }
 
-static bool of_project(const struct walk *w, const struct derived_sink *r)
+static bool of_project(const struct cursor *w, const struct derived_sink *r)
 {
     struct key k;
     struct store_project p;
     if (!schema_read_project(w->v, &p))
         return false;
     const struct project_record *record = w->v.mv_data;
-    if (record->dying) {
-        put_dying(r, p.workspace, p.id);
+    if (record->deleting) {
+        put_deleting(r, p.workspace, p.id);
         return true;
     }
     key_id(&k, SPACE_PROJECT_NAME, p.workspace);
@@ -63,7 +63,7 @@ static bool of_project(const struct walk *w, const struct derived_sink *r)
     return true;
 }
 
-static bool of_key(const struct walk *w, const struct derived_sink *r)
+static bool of_key(const struct cursor *w, const struct derived_sink *r)
 {
     struct key k;
     struct store_key key;
@@ -78,7 +78,7 @@ static bool of_key(const struct walk *w, const struct derived_sink *r)
     return true;
 }
 
-static bool of_idem(const struct walk *w, const struct derived_sink *r)
+static bool of_idem(const struct cursor *w, const struct derived_sink *r)
 {
     struct key k;
     const struct idem_record *record = store_record(w->v, sizeof(*record));
@@ -92,63 +92,63 @@ static bool of_idem(const struct walk *w, const struct derived_sink *r)
 
 /* ---- widget ---- */
 
-static void put_listed(const struct derived_sink *r, enum listed_kind kind, const struct ulid *scope,
-                       unsigned class, const struct ulid *id)
+static void put_list_entry(const struct derived_sink *r, enum list_entry_kind kind,
+                           const struct ulid *scope, unsigned class, const struct ulid *id)
 {
     struct key k;
-    listed_prefix(&k, kind, scope, class);
+    list_entry_prefix(&k, kind, scope, class);
     key_ulid(&k, id);
-    put_row(r, SPACE_LISTED, &k, "", 0);
+    put_row(r, SPACE_LIST_ENTRY, &k, "", 0);
 }
 
-static bool of_agent(const struct walk *w, const struct derived_sink *r)
+static bool of_agent(const struct cursor *w, const struct derived_sink *r)
 {
     struct store_agent a;
     if (!schema_read_agent(w->v, &a))
         return false;
     const struct ulid scope = scope_of_workspace(a.workspace);
-    put_listed(r, LISTED_AGENT, &scope, 0, &a.id);
+    put_list_entry(r, LIST_ENTRY_AGENT, &scope, 0, &a.id);
     return true;
 }
 
-static bool of_visitor(const struct walk *w, const struct derived_sink *r)
+static bool of_visitor(const struct cursor *w, const struct derived_sink *r)
 {
     struct key k;
     const struct visitor_record *v;
     if (!schema_read_visitor(w->v, &v))
         return false;
     const struct ulid id = v->id, agent = v->agent;
-    put_listed(r, LISTED_VISITOR, &agent, 0, &id);
+    put_list_entry(r, LIST_ENTRY_VISITOR, &agent, 0, &id);
     key_of(&k, SPACE_VISITOR_SECRET, &agent);
     key_bytes(&k, v->secret, sizeof(v->secret));
     put_row(r, SPACE_VISITOR_SECRET, &k, &id, sizeof(id));
     return true;
 }
 
-static void put_everywhere(const struct derived_sink *r, enum listed_kind kind, uint64_t workspace,
-                           const struct ulid *agent, const struct ulid *visitor,
+static void put_everywhere(const struct derived_sink *r, enum list_entry_kind kind,
+                           uint64_t workspace, const struct ulid *agent, const struct ulid *visitor,
                            const struct ulid *id)
 {
     const struct ulid scope = scope_of_workspace(workspace);
-    put_listed(r, kind, &scope, 0, id);
-    put_listed(r, kind, agent, 0, id);
-    put_listed(r, kind, visitor, 0, id);
+    put_list_entry(r, kind, &scope, 0, id);
+    put_list_entry(r, kind, agent, 0, id);
+    put_list_entry(r, kind, visitor, 0, id);
 }
 
-static bool of_conversation(const struct walk *w, const struct derived_sink *r)
+static bool of_conversation(const struct cursor *w, const struct derived_sink *r)
 {
     struct store_conversation c;
     if (!schema_read_conversation(w->v, &c))
         return false;
     const struct ulid scope = scope_of_workspace(c.workspace);
     unsigned class = 1 + (unsigned)conversation_status(&c);
-    put_everywhere(r, LISTED_CONVERSATION, c.workspace, &c.agent, &c.visitor, &c.id);
-    put_listed(r, LISTED_CONVERSATION, &scope, class, &c.id);
-    put_listed(r, LISTED_CONVERSATION, &c.agent, class, &c.id);
+    put_everywhere(r, LIST_ENTRY_CONVERSATION, c.workspace, &c.agent, &c.visitor, &c.id);
+    put_list_entry(r, LIST_ENTRY_CONVERSATION, &scope, class, &c.id);
+    put_list_entry(r, LIST_ENTRY_CONVERSATION, &c.agent, class, &c.id);
     return true;
 }
 
-static bool of_lead(const struct walk *w, const struct derived_sink *r)
+static bool of_lead(const struct cursor *w, const struct derived_sink *r)
 {
     struct key k;
     struct store_lead lead;
@@ -157,19 +157,20 @@ static bool of_lead(const struct walk *w, const struct derived_sink *r)
     if (!lead_read(w->v, senders, &lead))
         return false;
     const struct ulid scope = scope_of_workspace(record->workspace);
-    put_listed(r, LISTED_LEAD, &scope, 0, &lead.id);
-    put_listed(r, LISTED_LEAD, &lead.agent, 0, &lead.id);
+    put_list_entry(r, LIST_ENTRY_LEAD, &scope, 0, &lead.id);
+    put_list_entry(r, LIST_ENTRY_LEAD, &lead.agent, 0, &lead.id);
     for (size_t i = 0; i < record->senders_n; i++)
-        put_listed(r, LISTED_LEAD, &senders[i].visitor, 0, &lead.id);
+        put_list_entry(r, LIST_ENTRY_LEAD, &senders[i].visitor, 0, &lead.id);
     key_of(&k, SPACE_LEAD_EMAIL, &lead.agent);
     key_bytes(&k, record->hash, sizeof(record->hash));
     put_row(r, SPACE_LEAD_EMAIL, &k, &lead.id, sizeof(lead.id));
     return true;
 }
 
-static bool of_kept(const struct walk *w, const struct derived_sink *r, enum listed_kind kind)
+static bool of_event_or_rating(const struct cursor *w, const struct derived_sink *r,
+                               enum list_entry_kind kind)
 {
-    const struct kept_record *record = w->v.mv_data;
+    const struct event_record *record = w->v.mv_data;
     if (w->v.mv_size < sizeof(*record))
         return false;
     const struct ulid agent = record->agent, visitor = record->visitor, id = record->id;
@@ -177,17 +178,17 @@ static bool of_kept(const struct walk *w, const struct derived_sink *r, enum lis
     return true;
 }
 
-static bool of_event(const struct walk *w, const struct derived_sink *r)
+static bool of_event(const struct cursor *w, const struct derived_sink *r)
 {
-    return of_kept(w, r, LISTED_EVENT);
+    return of_event_or_rating(w, r, LIST_ENTRY_EVENT);
 }
 
-static bool of_rating(const struct walk *w, const struct derived_sink *r)
+static bool of_rating(const struct cursor *w, const struct derived_sink *r)
 {
-    return of_kept(w, r, LISTED_RATING);
+    return of_event_or_rating(w, r, LIST_ENTRY_RATING);
 }
 
-static bool of_collection(const struct walk *w, const struct derived_sink *r)
+static bool of_collection(const struct cursor *w, const struct derived_sink *r)
 {
     struct key k;
     struct store_collection c;

@@ -103,14 +103,14 @@ static enum store_status collection_documents(struct store *s, MDB_txn *txn,
                                               const struct store_collection *c,
                                               store_synced_fn *each, void *arg)
 {
-    struct walk w = {0};
+    struct cursor w = {0};
     struct item_record item;
     struct store_synced d;
     struct key k;
     MDB_val v;
     key_id(&w.prefix, SPACE_ITEM, c->id);
-    enum store_status status = walk_prefix(s, txn, &w, DB_WIDGET, false);
-    for (; status == STORE_OK; status = walk_next(&w)) {
+    enum store_status status = cursor_prefix(s, txn, &w, DB_WIDGET, false);
+    for (; status == STORE_OK; status = cursor_next(&w)) {
         if (!schema_read_item(w.v, &item)) {
             status = store_corrupt(s, "an item's record");
             break;
@@ -124,7 +124,7 @@ static enum store_status collection_documents(struct store *s, MDB_txn *txn,
         }
         each(arg, STORE_OK, &d);
     }
-    walk_end(&w);
+    cursor_end(&w);
     return status;
 }
 
@@ -132,7 +132,7 @@ void store_synced_each(struct store *s, const struct ulid *agent, enum synced_ki
                        store_synced_fn *each, void *arg)
 {
     MDB_txn *txn;
-    struct walk w = {0};
+    struct cursor w = {0};
     struct store_collection c;
     const uint8_t byte = (uint8_t)kind;
     uint64_t id;
@@ -140,8 +140,8 @@ void store_synced_each(struct store *s, const struct ulid *agent, enum synced_ki
     key_of(&w.prefix, SPACE_COLLECTION_NAME, agent);
     key_bytes(&w.prefix, &byte, 1);
     if (status == STORE_OK)
-        status = walk_prefix(s, txn, &w, DB_WIDGET, false);
-    for (; status == STORE_OK; status = walk_next(&w)) {
+        status = cursor_prefix(s, txn, &w, DB_WIDGET, false);
+    for (; status == STORE_OK; status = cursor_next(&w)) {
         memcpy(&id, w.v.mv_data, w.v.mv_size == sizeof(id) ? sizeof(id) : 0);
         status = w.v.mv_size == sizeof(id) ? collection_read(s, txn, id, &c)
                                            : store_corrupt(s, "the index of collections");
@@ -150,7 +150,7 @@ void store_synced_each(struct store *s, const struct ulid *agent, enum synced_ki
         if (status != STORE_NOT_FOUND)
             break;
     }
-    walk_end(&w);
+    cursor_end(&w);
     each(arg, status, NULL);
 }
 

@@ -26,34 +26,35 @@ void erase_mark(struct store_txn *t, const struct ulid *scope)
 }
 
 /* ${scope}: in whose list it was found, and which goes. */
-static void remove_one(struct store_txn *t, enum listed_kind kind, const struct ulid *scope,
+static void remove_one(struct store_txn *t, enum list_entry_kind kind, const struct ulid *scope,
                        const struct ulid *id, uint64_t *left)
 {
     switch (kind) {
-    case LISTED_CONVERSATION:
+    case LIST_ENTRY_CONVERSATION:
         conversation_remove(t, id, left); /* counts what it takes */
         return;
-    case LISTED_LEAD:
+    case LIST_ENTRY_LEAD:
         lead_remove(t, id, scope);
         break;
-    case LISTED_VISITOR:
+    case LIST_ENTRY_VISITOR:
         visitor_remove(t, id);
         break;
     default:
-        kept_remove(t, kind, id);
+        event_remove(t, kind, id);
     }
     txn_spend(t, left);
 }
 
 bool erase_scope(struct store_txn *t, const struct ulid *scope, uint64_t *left)
 {
-    static const enum listed_kind kinds[] = {LISTED_LEAD, LISTED_CONVERSATION, LISTED_RATING,
-                                             LISTED_EVENT, LISTED_VISITOR};
+    static const enum list_entry_kind kinds[] = {LIST_ENTRY_LEAD, LIST_ENTRY_CONVERSATION,
+                                                 LIST_ENTRY_RATING, LIST_ENTRY_EVENT,
+                                                 LIST_ENTRY_VISITOR};
     struct ulid id;
     if (!synced_erase(t, scope, left))
         return false;
     for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++)
-        while (listed_first(t, kinds[i], scope, &id)) {
+        while (list_entry_first(t, kinds[i], scope, &id)) {
             if (*left == 0)
                 return false;
             remove_one(t, kinds[i], scope, &id, left);
@@ -69,38 +70,38 @@ static void erase_agent(struct store_txn *t, const struct ulid *scope, const str
         return;
     key_of(&k, SPACE_AGENT, agent);
     txn_del(t, SPACE_AGENT, &k);
-    listed_drop(t, LISTED_AGENT, scope, 0, agent);
+    list_entry_drop(t, LIST_ENTRY_AGENT, scope, 0, agent);
     txn_spend(t, left);
 }
 
 void erase_workspace(struct store_txn *t, uint64_t workspace, uint64_t *left)
 {
     struct ulid scope = scope_of_workspace(workspace), agent;
-    while (*left > 0 && listed_first(t, LISTED_AGENT, &scope, &agent))
+    while (*left > 0 && list_entry_first(t, LIST_ENTRY_AGENT, &scope, &agent))
         erase_agent(t, &scope, &agent, left);
 }
 
 /* The next scope: behind one that was set aside, and from the first on again where there is none. */
 static bool erasing_next(struct store_txn *t, struct ulid *scope)
 {
-    struct walk w = {0};
+    struct cursor w = {0};
     struct key from;
     key_space(&w.prefix, SPACE_ERASING);
     key_of(&from, SPACE_ERASING, &t->s->set_aside);
     key_bytes(&from, "", 1);
     bool found =
-        walk_from(t->s, t->mdb, &w, (enum db)schema_space_db[SPACE_ERASING], &from) == STORE_OK &&
+        cursor_from(t->s, t->mdb, &w, (enum db)schema_space_db[SPACE_ERASING], &from) == STORE_OK &&
         w.k.mv_size == 1 + ULID_BYTES;
     if (found)
         memcpy(scope->b, (const uint8_t *)w.k.mv_data + 1, ULID_BYTES);
     else
         t->s->set_aside = (struct ulid){{0}};
-    walk_end(&w);
+    cursor_end(&w);
     return found;
 }
 
 /* A scope in which something is damaged fails, and the transaction with it; others are not to wait for that one. */
-void erase_slice(struct store_txn *t, uint64_t *left)
+void erase_batch(struct store_txn *t, uint64_t *left)
 {
     while (*left > 0 && t->error == STORE_OK) {
         struct key k;
@@ -123,63 +124,63 @@ void erase_slice(struct store_txn *t, uint64_t *left)
 /* A visitor without a conversation left is nobody any more. */
 static void forget_visitor(struct store_txn *t, const struct ulid *visitor)
 {
-    static const enum listed_kind kinds[] = {LISTED_CONVERSATION, LISTED_LEAD, LISTED_EVENT,
-                                             LISTED_RATING};
+    static const enum list_entry_kind kinds[] = {LIST_ENTRY_CONVERSATION, LIST_ENTRY_LEAD,
+                                                 LIST_ENTRY_EVENT, LIST_ENTRY_RATING};
     struct ulid id;
     for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++)
-        if (listed_first(t, kinds[i], visitor, &id))
+        if (list_entry_first(t, kinds[i], visitor, &id))
             return;
     visitor_remove(t, visitor);
 }
 
 /* The owner of a conversation or event that is about to go. */
-static bool visitor_of(struct store_txn *t, enum listed_kind kind, const struct ulid *id,
+static bool visitor_of(struct store_txn *t, enum list_entry_kind kind, const struct ulid *id,
                        struct ulid *out)
 {
-    enum space space = kind == LISTED_EVENT ? SPACE_EVENT : SPACE_CONVERSATION;
+    enum space space = kind == LIST_ENTRY_EVENT ? SPACE_EVENT : SPACE_CONVERSATION;
     struct key k;
     MDB_val v;
     struct ulid agent;
     key_of(&k, space, id);
     return txn_get(t, space, &k, &v) == STORE_OK &&
-           rows_owners(kind == LISTED_EVENT ? ROWS_EVENTS : ROWS_CONVERSATIONS, v, &agent, out);
+           rows_owners(kind == LIST_ENTRY_EVENT ? ROWS_EVENTS : ROWS_CONVERSATIONS, v, &agent, out);
 }
 
 /* What one workspace has of that kind from before ${before}, oldest first. */
-static void retain_workspace(struct store_txn *t, enum listed_kind kind, uint64_t workspace,
+static void retain_workspace(struct store_txn *t, enum list_entry_kind kind, uint64_t workspace,
                              int64_t before, uint64_t *left)
 {
     const struct ulid scope = scope_of_workspace(workspace);
     struct ulid id, next, visitor;
-    while (*left > 0 && listed_first(t, kind, &scope, &id) && ulid_ms(&id) < before) {
+    while (*left > 0 && list_entry_first(t, kind, &scope, &id) && ulid_ms(&id) < before) {
         if (!visitor_of(t, kind, &id, &visitor)) {
             txn_fail(t, 0, "a list of the widget's records");
             return;
         }
         remove_one(t, kind, &scope, &id, left);
-        if (!listed_first(t, kind, &scope, &next) ||
+        if (!list_entry_first(t, kind, &scope, &next) ||
             memcmp(&next, &id, sizeof(id)) != 0) /* else some of its messages are left */
             forget_visitor(t, &visitor);
     }
 }
 
-enum store_status retain_slice(struct store_txn *t, const struct store_change *c,
+enum store_status retain_batch(struct store_txn *t, const struct store_change *c,
                                struct store_answer *answer)
 {
-    uint64_t left = txn_slice(t, c->limit), workspace = 0;
+    uint64_t left = txn_batch_limit(t, c->limit), workspace = 0;
     if ((c->fields != RETAIN_EVENTS && c->fields != RETAIN_CONVERSATIONS) || c->limit == 0)
         return STORE_INVALID;
     while (left > 0 && t->error == STORE_OK) {
-        struct walk w = {0};
+        struct cursor w = {0};
         struct key from;
         key_id(&from, SPACE_WORKSPACE, workspace + 1);
         key_space(&w.prefix, SPACE_WORKSPACE);
-        bool found =
-            walk_from(t->s, t->mdb, &w, DB_BASE, &from) == STORE_OK && walk_u64(&w, 0, &workspace);
-        walk_end(&w);
+        bool found = cursor_from(t->s, t->mdb, &w, DB_BASE, &from) == STORE_OK &&
+                     cursor_u64(&w, 0, &workspace);
+        cursor_end(&w);
         if (!found)
             break;
-        retain_workspace(t, c->fields == RETAIN_EVENTS ? LISTED_EVENT : LISTED_CONVERSATION,
+        retain_workspace(t, c->fields == RETAIN_EVENTS ? LIST_ENTRY_EVENT : LIST_ENTRY_CONVERSATION,
                          workspace, c->expires_at, &left);
     }
     answer->id = t->spent;

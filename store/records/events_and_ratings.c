@@ -16,10 +16,10 @@
 
 /* Events and ratings: a record, and its entries in three lists. */
 
-static bool kept_read(MDB_val value, const struct kept_record **out, struct str *kind,
-                      struct str *text)
+static bool event_read(MDB_val value, const struct event_record **out, struct str *kind,
+                       struct str *text)
 {
-    const struct kept_record *r = *out = value.mv_data;
+    const struct event_record *r = *out = value.mv_data;
     if (value.mv_size < sizeof(*r) || value.mv_size != sizeof(*r) + (size_t)r->kind_n + r->text_n)
         return false;
     *kind = (struct str){(const char *)(r + 1), r->kind_n};
@@ -27,11 +27,11 @@ static bool kept_read(MDB_val value, const struct kept_record **out, struct str 
     return true;
 }
 
-static const enum space space_of[LISTED_KINDS] = {
-    [LISTED_EVENT] = SPACE_EVENT, [LISTED_RATING] = SPACE_RATING};
+static const enum space space_of[LIST_ENTRY_KINDS] = {
+    [LIST_ENTRY_EVENT] = SPACE_EVENT, [LIST_ENTRY_RATING] = SPACE_RATING};
 
-static void kept_write(struct store_txn *t, enum listed_kind kind, struct kept_record *r,
-                       struct str name, struct str text)
+static void event_write(struct store_txn *t, enum list_entry_kind kind, struct event_record *r,
+                        struct str name, struct str text)
 {
     struct key k;
     r->kind_n = (uint16_t)name.n;
@@ -43,37 +43,37 @@ static void kept_write(struct store_txn *t, enum listed_kind kind, struct kept_r
                    text);
 }
 
-static struct kept_record kept_new(const struct store_txn *t, const struct store_conversation *v,
-                                   const struct ulid *id)
+static struct event_record event_new(const struct store_txn *t, const struct store_conversation *v,
+                                     const struct ulid *id)
 {
-    return (struct kept_record){.id = *id,
-                                .agent = v->agent,
-                                .visitor = v->visitor,
-                                .conversation = v->id,
-                                .workspace = v->workspace,
-                                .created_at = t->now};
+    return (struct event_record){.id = *id,
+                                 .agent = v->agent,
+                                 .visitor = v->visitor,
+                                 .conversation = v->id,
+                                 .workspace = v->workspace,
+                                 .created_at = t->now};
 }
 
-static void kept_list(struct store_txn *t, bool put, enum listed_kind kind,
-                      const struct kept_record *r)
+static void event_list(struct store_txn *t, bool put, enum list_entry_kind kind,
+                       const struct event_record *r)
 {
     const struct ulid agent = r->agent, visitor = r->visitor, id = r->id;
-    listed_everywhere(t, put, kind, r->workspace, &agent, &visitor, &id);
+    list_entry_everywhere(t, put, kind, r->workspace, &agent, &visitor, &id);
 }
 
-void kept_remove(struct store_txn *t, enum listed_kind kind, const struct ulid *id)
+void event_remove(struct store_txn *t, enum list_entry_kind kind, const struct ulid *id)
 {
     struct key k;
     MDB_val v;
-    const struct kept_record *found;
+    const struct event_record *found;
     struct str name, text;
     key_of(&k, space_of[kind], id);
-    if (txn_get(t, space_of[kind], &k, &v) != STORE_OK || !kept_read(v, &found, &name, &text)) {
+    if (txn_get(t, space_of[kind], &k, &v) != STORE_OK || !event_read(v, &found, &name, &text)) {
         txn_fail(t, 0, "a list of events or ratings");
         return;
     }
-    struct kept_record r = *found;
-    kept_list(t, false, kind, &r);
+    struct event_record r = *found;
+    event_list(t, false, kind, &r);
     key_of(&k, space_of[kind], id);
     txn_del(t, space_of[kind], &k);
 }
@@ -126,10 +126,10 @@ static bool event_put(struct store_txn *t, const struct store_conversation *v,
     struct ulid id;
     if (!txn_ulid(t, &id))
         return false;
-    struct kept_record r = kept_new(t, v, &id);
+    struct event_record r = event_new(t, v, &id);
     r.at = e->at;
-    kept_write(t, LISTED_EVENT, &r, e->kind, e->payload);
-    kept_list(t, true, LISTED_EVENT, &r);
+    event_write(t, LIST_ENTRY_EVENT, &r, e->kind, e->payload);
+    event_list(t, true, LIST_ENTRY_EVENT, &r);
     return true;
 }
 
@@ -156,10 +156,10 @@ enum store_status events_put(struct store_txn *t, const struct store_change *c,
 
 /* ---- ratings ---- */
 
-static void rating_write(struct store_txn *t, struct kept_record *r, struct str comment)
+static void rating_write(struct store_txn *t, struct event_record *r, struct str comment)
 {
     r->at = t->now;
-    kept_write(t, LISTED_RATING, r, (struct str){NULL, 0}, comment);
+    event_write(t, LIST_ENTRY_RATING, r, (struct str){NULL, 0}, comment);
 }
 
 /* The first rating of a conversation stays; what comes later may only say something else about it. */
@@ -168,12 +168,13 @@ static enum store_status rating_comment(struct store_txn *t, const struct store_
 {
     struct key k;
     MDB_val value;
-    const struct kept_record *found;
+    const struct event_record *found;
     struct str name, text;
     key_of(&k, SPACE_RATING, &v->rating_id);
-    if (txn_get(t, SPACE_RATING, &k, &value) != STORE_OK || !kept_read(value, &found, &name, &text))
+    if (txn_get(t, SPACE_RATING, &k, &value) != STORE_OK ||
+        !event_read(value, &found, &name, &text))
         return txn_fail(t, 0, "a rating's record");
-    struct kept_record r = *found;
+    struct event_record r = *found;
     if ((c->fields & RATING_HAS_COMMENT) != 0)
         rating_write(t, &r, c->text);
     return t->error;
@@ -197,11 +198,11 @@ enum store_status rating_put(struct store_txn *t, const struct store_change *c,
         return STORE_FULL;
     if (!txn_ulid(t, &v.rating_id))
         return t->error;
-    struct kept_record r = kept_new(t, &v, &v.rating_id);
+    struct event_record r = event_new(t, &v, &v.rating_id);
     r.rating = (uint8_t)c->score;
     v.rating = (unsigned)c->score;
     rating_write(t, &r, c->text);
-    kept_list(t, true, LISTED_RATING, &r);
+    event_list(t, true, LIST_ENTRY_RATING, &r);
     conversation_write(t, conversation_status(&v), &v);
     answer->first = v.rating_id;
     answer->code = v.rating;
@@ -211,13 +212,13 @@ enum store_status rating_put(struct store_txn *t, const struct store_change *c,
 /* ---- what operators list ---- */
 
 static const struct {
-    enum listed_kind kind;
+    enum list_entry_kind kind;
     enum space space;
 } rows_of[] = {
-    [ROWS_CONVERSATIONS] = {LISTED_CONVERSATION, SPACE_CONVERSATION},
-    [ROWS_LEADS] = {LISTED_LEAD, SPACE_LEAD},
-    [ROWS_EVENTS] = {LISTED_EVENT, SPACE_EVENT},
-    [ROWS_RATINGS] = {LISTED_RATING, SPACE_RATING},
+    [ROWS_CONVERSATIONS] = {LIST_ENTRY_CONVERSATION, SPACE_CONVERSATION},
+    [ROWS_LEADS] = {LIST_ENTRY_LEAD, SPACE_LEAD},
+    [ROWS_EVENTS] = {LIST_ENTRY_EVENT, SPACE_EVENT},
+    [ROWS_RATINGS] = {LIST_ENTRY_RATING, SPACE_RATING},
 };
 
 /* One of them as it is shown. */
@@ -253,9 +254,9 @@ static bool show_lead(MDB_val value, struct shown *out)
 
 static bool show_event(MDB_val value, struct shown *out)
 {
-    const struct kept_record *r;
+    const struct event_record *r;
     struct store_event_row *e = &out->event;
-    if (!kept_read(value, &r, &e->kind, &e->payload))
+    if (!event_read(value, &r, &e->kind, &e->payload))
         return false;
     e->id = r->id;
     out->agent = e->agent = r->agent;
@@ -269,10 +270,10 @@ static bool show_event(MDB_val value, struct shown *out)
 
 static bool show_rating(MDB_val value, struct shown *out)
 {
-    const struct kept_record *r;
+    const struct event_record *r;
     struct store_rating *rating = &out->rating;
     struct str none;
-    if (!kept_read(value, &r, &none, &rating->comment))
+    if (!event_read(value, &r, &none, &rating->comment))
         return false;
     rating->id = r->id;
     out->agent = rating->agent = r->agent;
@@ -318,8 +319,8 @@ static enum store_status row_at(struct store *s, MDB_txn *txn, enum store_rows r
     return status == STORE_OK && !visitor_there(s, txn, &out->visitor) ? STORE_NOT_FOUND : status;
 }
 
-enum store_status rows_walk(struct store *s, MDB_txn *txn, struct walk *w, enum store_rows rows,
-                            const struct store_rows_query *q, const struct ulid *visitor)
+enum store_status rows_cursor(struct store *s, MDB_txn *txn, struct cursor *w, enum store_rows rows,
+                              const struct store_rows_query *q, const struct ulid *visitor)
 {
     const struct ulid scope = visitor != NULL        ? *visitor
                               : ulid_none(&q->agent) ? scope_of_workspace(q->workspace)
@@ -335,27 +336,27 @@ enum store_status rows_walk(struct store *s, MDB_txn *txn, struct walk *w, enum 
         if (ulid_none(&below) || memcmp(until.b, below.b, ULID_BYTES) < 0)
             below = until;
     }
-    listed_prefix(&w->prefix, rows_of[rows].kind, &scope,
-                  rows == ROWS_CONVERSATIONS && visitor == NULL ? q->class : 0);
+    list_entry_prefix(&w->prefix, rows_of[rows].kind, &scope,
+                      rows == ROWS_CONVERSATIONS && visitor == NULL ? q->class : 0);
     if (ulid_none(&below))
-        return walk_prefix(s, txn, w, DB_WIDGET, true);
+        return cursor_prefix(s, txn, w, DB_WIDGET, true);
     from.n = 0;
     key_bytes(&from, w->prefix.b, w->prefix.n);
     key_ulid(&from, &below);
-    return walk_below(s, txn, w, DB_WIDGET, &from);
+    return cursor_below(s, txn, w, DB_WIDGET, &from);
 }
 
 /* Each is looked up, and of a deleted agent there may be a million until they are purged. */
 #define GONE_MAX 200
 
 /* The next entry, from where the walk stands, that is to be shown; the walk stays on it. STORE_AGAIN on one of many who are gone. */
-static enum store_status rows_next(struct walk *w, MDB_txn *txn, enum store_rows rows,
+static enum store_status rows_next(struct cursor *w, MDB_txn *txn, enum store_rows rows,
                                    const struct store_rows_query *q, unsigned *gone,
                                    struct shown *out)
 {
     enum store_status status = STORE_OK;
     while (status == STORE_OK) {
-        if (!listed_id(w, &out->row.id))
+        if (!list_entry_id(w, &out->row.id))
             return store_corrupt(w->s, "a list of the widget's records");
         if (ulid_ms(&out->row.id) < q->since)
             return STORE_NOT_FOUND;
@@ -364,7 +365,7 @@ static enum store_status rows_next(struct walk *w, MDB_txn *txn, enum store_rows
             return status;
         if (++*gone == GONE_MAX)
             return STORE_AGAIN;
-        status = walk_next(w);
+        status = cursor_next(w);
     }
     return status;
 }
@@ -373,19 +374,19 @@ void store_rows_each(struct store *s, enum store_rows rows, const struct store_r
                      store_row_fn *each, void *arg)
 {
     MDB_txn *txn;
-    struct walk w = {0};
+    struct cursor w = {0};
     struct shown shown;
     unsigned left = query->limit, gone = 0;
     enum store_status status = store_snapshot(s, &txn);
     if (status == STORE_OK)
-        status = rows_walk(s, txn, &w, rows, query, NULL);
+        status = rows_cursor(s, txn, &w, rows, query, NULL);
     while (status == STORE_OK &&
            (status = rows_next(&w, txn, rows, query, &gone, &shown)) == STORE_OK && left > 0 &&
            each(arg, STORE_OK, &shown.row)) {
         left--;
-        status = walk_next(&w);
+        status = cursor_next(&w);
     }
-    walk_end(&w);
+    cursor_end(&w);
     if (status == STORE_AGAIN) {
         status = STORE_OK;
         each(arg, status, &(struct store_row){.id = shown.row.id});

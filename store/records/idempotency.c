@@ -48,8 +48,8 @@ static enum store_status idem_find(struct store_txn *t, const struct store_chang
     return memcmp(row->body, c->idem_body.p, HASH_BYTES) != 0 ? STORE_KEY_REUSED : STORE_OK;
 }
 
-enum store_status idem_look(struct store_txn *t, const struct store_change *c,
-                            struct store_answer *answer)
+enum store_status idempotency_look(struct store_txn *t, const struct store_change *c,
+                                   struct store_answer *answer)
 {
     struct idem_record row;
     enum store_status status = idem_find(t, c, &row);
@@ -60,14 +60,14 @@ enum store_status idem_look(struct store_txn *t, const struct store_change *c,
     answer->id = row.report;
     answer->code = row.code;
     status = report_load(t, row.report, &r);
-    if (status == STORE_OK && report_living(t, &r))
+    if (status == STORE_OK && report_active(t, &r))
         answer->version = r.version;
     else if (status == STORE_OK)
         status = STORE_NOT_FOUND;
     return status;
 }
 
-void idem_put(struct store_txn *t, const struct store_change *c, uint64_t report)
+void idempotency_put(struct store_txn *t, const struct store_change *c, uint64_t report)
 {
     struct key k;
     struct idem_record row;
@@ -96,8 +96,8 @@ static void once_key(struct key *k, const void *hash)
     key_bytes(k, hash, HASH_BYTES);
 }
 
-enum store_status idem_look_sync(struct store_txn *t, const struct store_change *c,
-                                 struct store_answer *answer)
+enum store_status idempotency_look_sync(struct store_txn *t, const struct store_change *c,
+                                        struct store_answer *answer)
 {
     struct idem_record row;
     struct key k;
@@ -120,15 +120,15 @@ enum store_status idem_look_sync(struct store_txn *t, const struct store_change 
     return STORE_OK;
 }
 
-void idem_put_sync(struct store_txn *t, const struct store_change *c,
-                   const struct store_answer *answer)
+void idempotency_put_sync(struct store_txn *t, const struct store_change *c,
+                          const struct store_answer *answer)
 {
     struct key k;
     const struct sync_once_record once = {answer->id, answer->version, answer->first,
                                           answer->second};
     if (c->idem_key.n == 0)
         return;
-    idem_put(t, c, 0);
+    idempotency_put(t, c, 0);
     once_key(&k, c->idem_key.p);
     txn_put(t, SPACE_SYNC_ONCE, &k, &once, sizeof(once));
 }
@@ -138,20 +138,20 @@ void idem_put_sync(struct store_txn *t, const struct store_change *c,
 /* The oldest row that is over its time: its age key, its hash at the end. False when there is none. */
 static bool oldest_over(struct store_txn *t, struct key *out)
 {
-    struct walk w = {0};
+    struct cursor w = {0};
     uint64_t expires_at;
-    bool over = walk_begin(t->s, t->mdb, &w, SPACE_IDEM_AGE) == STORE_OK &&
-                walk_u64(&w, 0, &expires_at) && (int64_t)expires_at <= t->now &&
+    bool over = cursor_begin(t->s, t->mdb, &w, SPACE_IDEM_AGE) == STORE_OK &&
+                cursor_u64(&w, 0, &expires_at) && (int64_t)expires_at <= t->now &&
                 w.k.mv_size > HASH_BYTES;
     if (over) {
         out->n = 0;
         key_bytes(out, w.k.mv_data, w.k.mv_size);
     }
-    walk_end(&w);
+    cursor_end(&w);
     return over;
 }
 
-void idem_purge(struct store_txn *t, uint64_t *left)
+void idempotency_purge(struct store_txn *t, uint64_t *left)
 {
     struct key age, row;
     while (*left > 0 && t->error == STORE_OK && oldest_over(t, &age)) {

@@ -24,7 +24,7 @@ static enum store_status job_read(struct store *s, MDB_txn *txn, uint64_t report
         return store_corrupt(s, "a job");
     if (status != STORE_OK)
         return status;
-    if (store_dying(s, txn, r.workspace, r.project))
+    if (store_is_deleting(s, txn, r.workspace, r.project))
         return STORE_NOT_FOUND;
     *out = (struct store_job){.workspace = r.workspace,
                               .report = report,
@@ -59,19 +59,19 @@ static int by_order(const void *a, const void *b)
 /* A job taken up again has an old report's id and a new place in the queue, so the rows have to be put in order first. */
 static enum store_status gather(struct store *s, MDB_txn *txn, struct buf *out)
 {
-    struct walk w = {0};
-    enum store_status status = walk_begin(s, txn, &w, SPACE_JOB);
-    for (; status == STORE_OK; status = walk_next(&w)) {
+    struct cursor w = {0};
+    enum store_status status = cursor_begin(s, txn, &w, SPACE_JOB);
+    for (; status == STORE_OK; status = cursor_next(&w)) {
         const struct job_record *job = store_record(w.v, sizeof(*job));
         struct waiting one = {0};
-        if (job == NULL || !walk_u64(&w, 0, &one.report)) {
+        if (job == NULL || !cursor_u64(&w, 0, &one.report)) {
             status = store_corrupt(s, "a job");
             break;
         }
         one.order = job->order;
         buf_add(out, &one, sizeof(one));
     }
-    walk_end(&w);
+    cursor_end(&w);
     return status == STORE_NOT_FOUND ? STORE_OK : status;
 }
 

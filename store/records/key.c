@@ -21,12 +21,12 @@ static enum store_status key_at(struct store *s, MDB_txn *txn, const uint8_t *ha
                                 struct store_key *out)
 {
     MDB_val v;
-    enum store_status status = store_see_key(s, hash, &v);
+    enum store_status status = store_get_key(s, hash, &v);
     if (status != STORE_OK)
         return status;
     if (!schema_read_key(v, hash, out))
         return store_corrupt(s, "a key's record");
-    return store_dying(s, txn, out->workspace, 0) ? STORE_NOT_FOUND : STORE_OK;
+    return store_is_deleting(s, txn, out->workspace, 0) ? STORE_NOT_FOUND : STORE_OK;
 }
 
 void store_key_find(struct store *s, const uint8_t hash[32], store_key_fn *done, void *arg)
@@ -64,15 +64,15 @@ void store_key_get(struct store *s, uint64_t id, store_key_fn *done, void *arg)
 void store_key_each(struct store *s, uint64_t workspace, store_key_fn *each, void *arg)
 {
     MDB_txn *txn;
-    struct walk w = {0};
+    struct cursor w = {0};
     enum space space = workspace == 0 ? SPACE_KEY_ID : SPACE_KEY_WORKSPACE;
     enum store_status status = store_snapshot(s, &txn);
     key_space(&w.prefix, space);
     if (workspace != 0)
         key_u64(&w.prefix, workspace);
     if (status == STORE_OK)
-        status = walk_prefix(s, txn, &w, schema_space_db[space], false);
-    for (; status == STORE_OK; status = walk_next(&w)) {
+        status = cursor_prefix(s, txn, &w, schema_space_db[space], false);
+    for (; status == STORE_OK; status = cursor_next(&w)) {
         struct store_key key;
         status = w.v.mv_size == HASH_BYTES ? key_at(s, txn, w.v.mv_data, &key)
                                            : store_corrupt(s, "the index of keys");
@@ -81,7 +81,7 @@ void store_key_each(struct store *s, uint64_t workspace, store_key_fn *each, voi
         else if (status != STORE_NOT_FOUND)
             break;
     }
-    walk_end(&w);
+    cursor_end(&w);
     each(arg, status, NULL);
 }
 
@@ -102,7 +102,7 @@ static enum store_status key_load(struct store_txn *t, uint64_t workspace, uint6
     if (status != STORE_OK || !schema_read_key(v, hash.mv_data, out))
         return txn_fail(t, 0, "a key's record");
     if ((workspace != 0 && out->workspace != workspace) ||
-        store_dying(t->s, t->mdb, out->workspace, 0))
+        store_is_deleting(t->s, t->mdb, out->workspace, 0))
         return STORE_NOT_FOUND;
     buf_reset(&t->copy);
     buf_str(&t->copy, out->name);
@@ -182,7 +182,7 @@ enum store_status key_create(struct store_txn *t, const struct store_change *c,
     enum store_status status = c->name.n > NAME_MAX_BYTES ? STORE_INVALID : hash_is_new(t, c->hash);
     if (status != STORE_OK)
         return status;
-    if (txn_workspace_living(t, c->workspace) == NULL)
+    if (txn_workspace_active(t, c->workspace) == NULL)
         return STORE_NOT_FOUND;
     if (txn_is_full(t))
         return STORE_FULL;

@@ -162,7 +162,7 @@ static void email_key(struct key *k, const struct ulid *agent, const void *hash)
 
 static void drop_sender(struct store_txn *t, struct lead *lead, size_t i)
 {
-    listed_drop(t, LISTED_LEAD, &lead->senders[i].visitor, 0, &lead->l.id);
+    list_entry_drop(t, LIST_ENTRY_LEAD, &lead->senders[i].visitor, 0, &lead->l.id);
     lead->l.senders_n--;
     memmove(&lead->senders[i], &lead->senders[i + 1],
             (lead->l.senders_n - i) * sizeof(lead->senders[0]));
@@ -186,7 +186,7 @@ static struct store_sender *sender_for(struct store_txn *t, struct lead *lead,
         return &lead->senders[i];
     if (lead->l.senders_n == SENDERS_MAX)
         drop_sender(t, lead, 1);
-    listed_put(t, LISTED_LEAD, visitor, 0, &lead->l.id);
+    list_entry_put(t, LIST_ENTRY_LEAD, visitor, 0, &lead->l.id);
     lead->senders[lead->l.senders_n] =
         (struct store_sender){.visitor = *visitor, .created_at = t->now};
     return &lead->senders[lead->l.senders_n++];
@@ -228,8 +228,8 @@ static enum store_status lead_for(struct store_txn *t, const struct store_change
         return t->error;
     txn_put(t, SPACE_LEAD_EMAIL, &k, &out->l.id, ULID_BYTES);
     const struct ulid scope = scope_of_workspace(v->workspace);
-    listed_put(t, LISTED_LEAD, &scope, 0, &out->l.id);
-    listed_put(t, LISTED_LEAD, &v->agent, 0, &out->l.id);
+    list_entry_put(t, LIST_ENTRY_LEAD, &scope, 0, &out->l.id);
+    list_entry_put(t, LIST_ENTRY_LEAD, &v->agent, 0, &out->l.id);
     return STORE_OK;
 }
 
@@ -281,8 +281,8 @@ static void remove_whole(struct store_txn *t, struct lead *lead)
 {
     struct key k;
     const struct ulid scope = scope_of_workspace(lead->at.workspace);
-    listed_drop(t, LISTED_LEAD, &scope, 0, &lead->l.id);
-    listed_drop(t, LISTED_LEAD, &lead->l.agent, 0, &lead->l.id);
+    list_entry_drop(t, LIST_ENTRY_LEAD, &scope, 0, &lead->l.id);
+    list_entry_drop(t, LIST_ENTRY_LEAD, &lead->l.agent, 0, &lead->l.id);
     while (lead->l.senders_n > 0)
         drop_sender(t, lead, lead->l.senders_n - 1);
     email_key(&k, &lead->l.agent, lead->at.hash);

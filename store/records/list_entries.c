@@ -9,34 +9,35 @@ struct ulid scope_of_workspace(uint64_t workspace)
     return ulid_of_halves(0, workspace);
 }
 
-void listed_prefix(struct key *k, enum listed_kind kind, const struct ulid *scope, unsigned class)
+void list_entry_prefix(struct key *k, enum list_entry_kind kind, const struct ulid *scope,
+                       unsigned class)
 {
     const uint8_t parts[2] = {(uint8_t)kind, (uint8_t) class};
-    key_space(k, SPACE_LISTED);
+    key_space(k, SPACE_LIST_ENTRY);
     key_bytes(k, &parts[0], 1);
     key_ulid(k, scope);
     key_bytes(k, &parts[1], 1);
 }
 
-void listed_put(struct store_txn *t, enum listed_kind kind, const struct ulid *scope,
-                unsigned class, const struct ulid *id)
+void list_entry_put(struct store_txn *t, enum list_entry_kind kind, const struct ulid *scope,
+                    unsigned class, const struct ulid *id)
 {
     struct key k;
-    listed_prefix(&k, kind, scope, class);
+    list_entry_prefix(&k, kind, scope, class);
     key_ulid(&k, id);
-    txn_put(t, SPACE_LISTED, &k, "", 0);
+    txn_put(t, SPACE_LIST_ENTRY, &k, "", 0);
 }
 
-void listed_drop(struct store_txn *t, enum listed_kind kind, const struct ulid *scope,
-                 unsigned class, const struct ulid *id)
+void list_entry_drop(struct store_txn *t, enum list_entry_kind kind, const struct ulid *scope,
+                     unsigned class, const struct ulid *id)
 {
     struct key k;
-    listed_prefix(&k, kind, scope, class);
+    list_entry_prefix(&k, kind, scope, class);
     key_ulid(&k, id);
-    txn_del(t, SPACE_LISTED, &k);
+    txn_del(t, SPACE_LIST_ENTRY, &k);
 }
 
-bool listed_id(const struct walk *w, struct ulid *out)
+bool list_entry_id(const struct cursor *w, struct ulid *out)
 {
     if (w->k.mv_size != 3 + 2 * ULID_BYTES)
         return false;
@@ -44,14 +45,15 @@ bool listed_id(const struct walk *w, struct ulid *out)
     return true;
 }
 
-bool listed_first(struct store_txn *t, enum listed_kind kind, const struct ulid *scope,
-                  struct ulid *out)
+bool list_entry_first(struct store_txn *t, enum list_entry_kind kind, const struct ulid *scope,
+                      struct ulid *out)
 {
-    struct walk w = {0};
-    listed_prefix(&w.prefix, kind, scope, 0);
+    struct cursor w = {0};
+    list_entry_prefix(&w.prefix, kind, scope, 0);
     bool found = t->error == STORE_OK &&
-                 walk_prefix(t->s, t->mdb, &w, DB_WIDGET, false) == STORE_OK && listed_id(&w, out);
-    walk_end(&w);
+                 cursor_prefix(t->s, t->mdb, &w, DB_WIDGET, false) == STORE_OK &&
+                 list_entry_id(&w, out);
+    cursor_end(&w);
     return found;
 }
 

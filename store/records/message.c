@@ -15,7 +15,7 @@
     ((int64_t)24 * 60 * 60 *                                                                       \
      1000) /* Idempotency-Key, api.md §2; a client_message_id stays for as long as its conversation */
 
-static void message_of(const struct chained *at, struct store_message *out)
+static void message_of(const struct logged_message *at, struct store_message *out)
 {
     const struct message_record *r = at->record;
     const char *p = (const char *)(r + 1);
@@ -47,10 +47,10 @@ static bool is_done(const struct page *p)
     return p->left == 0 || p->room == 0;
 }
 
-static void show(struct page *p, const struct chained *at)
+static void show(struct page *p, const struct logged_message *at)
 {
     struct store_message m;
-    size_t bytes = chain_bytes(at->record);
+    size_t bytes = message_log_bytes(at->record);
     message_of(at, &m);
     p->left--;
     p->room -= bytes < p->room ? bytes : p->room;
@@ -58,14 +58,14 @@ static void show(struct page *p, const struct chained *at)
 }
 
 /* Newest first, from ${at} on; STORE_NOT_FOUND when there are no more. */
-static enum store_status show_back(struct page *p, struct chained *at)
+static enum store_status show_back(struct page *p, struct logged_message *at)
 {
     enum store_status status = STORE_OK;
     while (status == STORE_OK && memcmp(at->id.b, p->q->after.b, ULID_BYTES) > 0) {
         if (is_done(p))
             return STORE_OK;
         show(p, at);
-        status = chain_before(p->s, p->txn, at);
+        status = message_log_before(p->s, p->txn, at);
     }
     return status == STORE_OK ? STORE_NOT_FOUND : status;
 }
@@ -73,22 +73,23 @@ static enum store_status show_back(struct page *p, struct chained *at)
 #define BLOCK 32 /* messages that are looked for before they are shown */
 
 /* Those at ${place} and behind, ${count} of them; ${end} is not before them. */
-static enum store_status gather(const struct page *p, const struct chained *end, uint64_t place,
-                                size_t count, struct chained *block)
+static enum store_status gather(const struct page *p, const struct logged_message *end,
+                                uint64_t place, size_t count, struct logged_message *block)
 {
-    struct chained at = *end;
-    enum store_status status = chain_at(p->s, p->txn, &at, place + count - 1);
+    struct logged_message at = *end;
+    enum store_status status = message_log_at(p->s, p->txn, &at, place + count - 1);
     for (size_t i = count; status == STORE_OK && i-- > 0;) {
         block[i] = at;
-        status = i == 0 ? STORE_OK : chain_before(p->s, p->txn, &at);
+        status = i == 0 ? STORE_OK : message_log_before(p->s, p->txn, &at);
     }
     return status;
 }
 
 /* Oldest first, from ${place} to ${end}. */
-static enum store_status show_forth(struct page *p, const struct chained *end, uint64_t place)
+static enum store_status show_forth(struct page *p, const struct logged_message *end,
+                                    uint64_t place)
 {
-    struct chained block[BLOCK];
+    struct logged_message block[BLOCK];
     enum store_status status = STORE_OK;
     while (status == STORE_OK && place <= end->record->place && !is_done(p)) {
         uint64_t there = end->record->place - place + 1;
@@ -102,15 +103,15 @@ static enum store_status show_forth(struct page *p, const struct chained *end, u
 }
 
 /* The place of the first message above ${after}: behind the newest that is not. */
-static enum store_status place_above(const struct page *p, const struct chained *end,
+static enum store_status place_above(const struct page *p, const struct logged_message *end,
                                      const struct ulid *after, uint64_t *out)
 {
-    struct chained at = *end;
+    struct logged_message at = *end;
     uint64_t high, low;
     ulid_halves(after, &high, &low);
     const struct ulid next = ulid_of_halves(high + (low == UINT64_MAX), low + 1);
     enum store_status status = memcmp(after->b, end->id.b, ULID_BYTES) < 0
-                                   ? chain_below(p->s, p->txn, &at, &next)
+                                   ? message_log_below(p->s, p->txn, &at, &next)
                                    : STORE_OK;
     *out = status == STORE_OK ? at.record->place + 1 : 1;
     return status == STORE_NOT_FOUND ? STORE_OK : status;
@@ -118,21 +119,21 @@ static enum store_status place_above(const struct page *p, const struct chained 
 
 /* The newest message below ${before}. */
 static enum store_status newest(struct store *s, MDB_txn *txn, const struct store_messages_query *q,
-                                struct chained *out)
+                                struct logged_message *out)
 {
     struct key k;
     MDB_val v;
     struct store_conversation c;
     key_of(&k, SPACE_CONVERSATION, &q->conversation);
     enum store_status status = store_get(s, txn, SPACE_CONVERSATION, &k, &v);
-    *out = (struct chained){.record = NULL};
+    *out = (struct logged_message){.record = NULL};
     if (status == STORE_OK && !schema_read_conversation(v, &c))
         return store_corrupt(s, "a conversation's record");
     if (status == STORE_OK)
         status = ulid_none(&c.last) ? STORE_NOT_FOUND
-                                    : chain_get(s, txn, &q->conversation, &c.last, out);
+                                    : message_log_get(s, txn, &q->conversation, &c.last, out);
     return status != STORE_OK || ulid_none(&q->before) ? status
-                                                       : chain_below(s, txn, out, &q->before);
+                                                       : message_log_below(s, txn, out, &q->before);
 }
 
 void store_message_each(struct store *s, const struct store_messages_query *query,
@@ -144,7 +145,7 @@ void store_message_each(struct store *s, const struct store_messages_query *quer
                      .room = query->bytes == 0 ? SIZE_MAX : query->bytes,
                      .each = each,
                      .arg = arg};
-    struct chained end;
+    struct logged_message end;
     uint64_t place;
     enum store_status status = store_snapshot(s, &p.txn);
     if (status == STORE_OK)
@@ -161,10 +162,10 @@ static enum store_status message_get(struct store *s, const struct ulid *convers
                                      const struct ulid *id, struct store_message *out)
 {
     MDB_txn *txn;
-    struct chained at;
+    struct logged_message at;
     enum store_status status = store_snapshot(s, &txn);
     if (status == STORE_OK)
-        status = chain_get(s, txn, conversation, id, &at);
+        status = message_log_get(s, txn, conversation, id, &at);
     if (status == STORE_OK)
         message_of(&at, out);
     return status;
@@ -237,13 +238,13 @@ void once_put(struct store_txn *t, const struct store_change *c, enum once_kind 
 
 /* The next message of ${v}, which becomes its last. */
 static bool message_write(struct store_txn *t, struct store_conversation *v,
-                          const struct chain_end *end, struct store_message *m,
+                          const struct message_log_end *end, struct store_message *m,
                           struct message_record *r)
 {
     m->created_at = t->now;
     if (!txn_ulid(t, &m->id))
         return false;
-    chain_next(end, r);
+    message_log_next(end, r);
     r->role = (uint8_t)m->role;
     r->low_confidence = m->low_confidence;
     r->created_at = m->created_at;
@@ -254,7 +255,7 @@ static bool message_write(struct store_txn *t, struct store_conversation *v,
     r->context_n = (uint32_t)m->page_context.n;
     v->last = m->id;
     v->messages++;
-    char *to = chain_put(t, &m->id, r);
+    char *to = message_log_put(t, &m->id, r);
     if (to == NULL)
         return false;
     to = append_str(append_str(append_str(to, m->text), m->citations), m->client_id);
@@ -302,7 +303,7 @@ enum store_status message_post(struct store_txn *t, const struct store_change *c
                                struct store_answer *answer)
 {
     struct store_conversation v;
-    struct chain_end end;
+    struct message_log_end end;
     struct message_record r;
     enum store_status status = c->workspace != 0 ? STORE_INVALID : message_begin(t, c, &v, answer);
     if (status != STORE_OK || answer->replayed)
@@ -313,13 +314,13 @@ enum store_status message_post(struct store_txn *t, const struct store_change *c
                               .client_id = c->client_id,
                               .page_url = c->url,
                               .page_context = c->data};
-    if (!chain_end(t, &v.id, &v.last, &end) || !message_write(t, &v, &end, &m, &r))
+    if (!message_log_end(t, &v.id, &v.last, &end) || !message_write(t, &v, &end, &m, &r))
         return t->error;
     answer->first = v.read = m.id;
     v.closed_at = 0; /* who writes again opens it again */
     v.closed_by = 0;
     if (v.claimed_by == 0) {
-        if (!chain_follow(t, &end, &m.id, &r))
+        if (!message_log_follow(t, &end, &m.id, &r))
             return t->error;
         m = (struct store_message){.role = ROLE_OF_ASSISTANT,
                                    .text = c->answer,
@@ -337,14 +338,14 @@ enum store_status message_reply(struct store_txn *t, const struct store_change *
                                 struct store_answer *answer)
 {
     struct store_conversation v;
-    struct chain_end end;
+    struct message_log_end end;
     struct message_record r;
     enum store_status status = c->workspace == 0 ? STORE_INVALID : message_begin(t, c, &v, answer);
     if (status != STORE_OK || answer->replayed)
         return status;
     enum conversation_status before = conversation_status(&v);
     struct store_message m = {.role = ROLE_OF_OPERATOR, .text = c->text};
-    if (!chain_end(t, &v.id, &v.last, &end) || !message_write(t, &v, &end, &m, &r))
+    if (!message_log_end(t, &v.id, &v.last, &end) || !message_write(t, &v, &end, &m, &r))
         return t->error;
     answer->first = m.id;
     message_end(t, c, before, &v, answer);

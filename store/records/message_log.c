@@ -22,11 +22,11 @@ static void message_key(struct key *k, const struct ulid *id)
 static bool well_formed(MDB_val value)
 {
     const struct message_record *r = value.mv_data;
-    return value.mv_size >= sizeof(*r) && value.mv_size == sizeof(*r) + chain_bytes(r) &&
+    return value.mv_size >= sizeof(*r) && value.mv_size == sizeof(*r) + message_log_bytes(r) &&
            r->place != 0 && r->jump_place < r->place && r->role <= ROLE_OF_OPERATOR;
 }
 
-bool chain_look(MDB_val k, MDB_val v, struct chained *out)
+bool message_log_look(MDB_val k, MDB_val v, struct logged_message *out)
 {
     if (k.mv_size != 1 + ULID_BYTES || !well_formed(v))
         return false;
@@ -37,8 +37,8 @@ bool chain_look(MDB_val k, MDB_val v, struct chained *out)
 
 /* ---- reading ---- */
 
-enum store_status chain_get(struct store *s, MDB_txn *txn, const struct ulid *conversation,
-                            const struct ulid *id, struct chained *out)
+enum store_status message_log_get(struct store *s, MDB_txn *txn, const struct ulid *conversation,
+                                  const struct ulid *id, struct logged_message *out)
 {
     struct key k;
     MDB_val v;
@@ -46,21 +46,21 @@ enum store_status chain_get(struct store *s, MDB_txn *txn, const struct ulid *co
     enum store_status status = store_get(s, txn, SPACE_MESSAGE, &k, &v);
     if (status != STORE_OK)
         return status;
-    if (!chain_look(key_val(&k), v, out))
+    if (!message_log_look(key_val(&k), v, out))
         return store_corrupt(s, "a message");
     return memcmp(out->record->conversation.b, conversation->b, ULID_BYTES) == 0 ? STORE_OK
                                                                                  : STORE_NOT_FOUND;
 }
 
 /* To the message at ${place}, which ${at} names as ${id}. It is further back, so nobody goes round in a damaged store. */
-static enum store_status go(struct store *s, MDB_txn *txn, struct chained *at, struct ulid id,
-                            uint64_t place)
+static enum store_status go(struct store *s, MDB_txn *txn, struct logged_message *at,
+                            struct ulid id, uint64_t place)
 {
-    struct chained next;
+    struct logged_message next;
     const struct ulid conversation = at->record->conversation;
     if (place == 0)
         return STORE_NOT_FOUND;
-    enum store_status status = chain_get(s, txn, &conversation, &id, &next);
+    enum store_status status = message_log_get(s, txn, &conversation, &id, &next);
     if (status == STORE_NOT_FOUND ||
         (status == STORE_OK &&
          (next.record->place != place || memcmp(id.b, at->id.b, ULID_BYTES) >= 0)))
@@ -69,32 +69,34 @@ static enum store_status go(struct store *s, MDB_txn *txn, struct chained *at, s
     return status;
 }
 
-enum store_status chain_before(struct store *s, MDB_txn *txn, struct chained *at)
+enum store_status message_log_before(struct store *s, MDB_txn *txn, struct logged_message *at)
 {
     return go(s, txn, at, at->record->before, at->record->place - 1);
 }
 
-static enum store_status jump(struct store *s, MDB_txn *txn, struct chained *at)
+static enum store_status jump(struct store *s, MDB_txn *txn, struct logged_message *at)
 {
     return go(s, txn, at, at->record->jump, at->record->jump_place);
 }
 
-enum store_status chain_at(struct store *s, MDB_txn *txn, struct chained *at, uint64_t place)
+enum store_status message_log_at(struct store *s, MDB_txn *txn, struct logged_message *at,
+                                 uint64_t place)
 {
     enum store_status status = STORE_OK;
     while (status == STORE_OK && at->record->place > place)
-        status = at->record->jump_place >= place ? jump(s, txn, at) : chain_before(s, txn, at);
+        status =
+            at->record->jump_place >= place ? jump(s, txn, at) : message_log_before(s, txn, at);
     return status;
 }
 
-enum store_status chain_below(struct store *s, MDB_txn *txn, struct chained *at,
-                              const struct ulid *bound)
+enum store_status message_log_below(struct store *s, MDB_txn *txn, struct logged_message *at,
+                                    const struct ulid *bound)
 {
     enum store_status status = STORE_OK;
     while (status == STORE_OK && memcmp(at->id.b, bound->b, ULID_BYTES) >= 0) {
         bool far =
             at->record->jump_place == 0 || memcmp(at->record->jump.b, bound->b, ULID_BYTES) < 0;
-        status = far ? chain_before(s, txn, at) : jump(s, txn, at);
+        status = far ? message_log_before(s, txn, at) : jump(s, txn, at);
     }
     return status;
 }
@@ -104,9 +106,9 @@ enum store_status chain_below(struct store *s, MDB_txn *txn, struct chained *at,
 static bool read_one(struct store_txn *t, const struct ulid *conversation, const struct ulid *id,
                      uint64_t place, struct message_record *out)
 {
-    struct chained at;
+    struct logged_message at;
     enum store_status status =
-        t->error != STORE_OK ? t->error : chain_get(t->s, t->mdb, conversation, id, &at);
+        t->error != STORE_OK ? t->error : message_log_get(t->s, t->mdb, conversation, id, &at);
     if (status == STORE_OK && (place == 0 || at.record->place == place))
         *out = *at.record;
     else
@@ -114,7 +116,7 @@ static bool read_one(struct store_txn *t, const struct ulid *conversation, const
     return t->error == STORE_OK;
 }
 
-static bool read_back(struct store_txn *t, struct chain_end *end)
+static bool read_back(struct store_txn *t, struct message_log_end *end)
 {
     const struct ulid conversation = end->last.conversation, jump = end->last.jump;
     end->back.place = 0;
@@ -122,15 +124,15 @@ static bool read_back(struct store_txn *t, struct chain_end *end)
            read_one(t, &conversation, &jump, end->last.jump_place, &end->back);
 }
 
-bool chain_end(struct store_txn *t, const struct ulid *conversation, const struct ulid *last,
-               struct chain_end *out)
+bool message_log_end(struct store_txn *t, const struct ulid *conversation, const struct ulid *last,
+                     struct message_log_end *out)
 {
     out->id = *last;
     out->last = out->back = (struct message_record){.conversation = *conversation};
     return ulid_none(last) || (read_one(t, conversation, last, 0, &out->last) && read_back(t, out));
 }
 
-void chain_next(const struct chain_end *end, struct message_record *out)
+void message_log_next(const struct message_log_end *end, struct message_record *out)
 {
     const struct message_record *a = &end->last, *b = &end->back;
     bool both = b->place != 0 && a->place - a->jump_place == a->jump_place - b->jump_place;
@@ -141,8 +143,8 @@ void chain_next(const struct chain_end *end, struct message_record *out)
                                    .jump_place = both ? b->jump_place : a->place};
 }
 
-bool chain_follow(struct store_txn *t, struct chain_end *end, const struct ulid *id,
-                  const struct message_record *r)
+bool message_log_follow(struct store_txn *t, struct message_log_end *end, const struct ulid *id,
+                        const struct message_record *r)
 {
     const struct message_record before = end->last;
     end->id = *id;
@@ -153,11 +155,11 @@ bool chain_follow(struct store_txn *t, struct chain_end *end, const struct ulid 
     return true;
 }
 
-char *chain_put(struct store_txn *t, const struct ulid *id, const struct message_record *r)
+char *message_log_put(struct store_txn *t, const struct ulid *id, const struct message_record *r)
 {
     struct key k;
     message_key(&k, id);
-    char *to = txn_reserve(t, SPACE_MESSAGE, &k, sizeof(*r) + chain_bytes(r));
+    char *to = txn_reserve(t, SPACE_MESSAGE, &k, sizeof(*r) + message_log_bytes(r));
     if (to == NULL)
         return NULL;
     memcpy(to, r, sizeof(*r));
@@ -165,12 +167,12 @@ char *chain_put(struct store_txn *t, const struct ulid *id, const struct message
 }
 
 /* The newest goes first, so that what is left is whole. */
-void chain_remove(struct store_txn *t, struct store_conversation *c, uint64_t *left)
+void message_log_remove(struct store_txn *t, struct store_conversation *c, uint64_t *left)
 {
     while (*left > 0 && t->error == STORE_OK && !ulid_none(&c->last)) {
-        struct chained at;
+        struct logged_message at;
         struct key k;
-        if (chain_get(t->s, t->mdb, &c->id, &c->last, &at) != STORE_OK) {
+        if (message_log_get(t->s, t->mdb, &c->id, &c->last, &at) != STORE_OK) {
             txn_fail(t, 0, "the order of a conversation's messages");
             return;
         }

@@ -39,8 +39,8 @@ bool note_look(MDB_val k, MDB_val v, struct store_note *out)
 /* ---- reading ---- */
 
 /* To the first of the page: the newest below ${before}, or the oldest above ${after}. */
-static enum store_status walk_notes(struct store *s, const struct store_messages_query *q,
-                                    struct walk *w)
+static enum store_status read_notes(struct store *s, const struct store_messages_query *q,
+                                    struct cursor *w)
 {
     MDB_txn *txn;
     struct key bound;
@@ -51,10 +51,10 @@ static enum store_status walk_notes(struct store *s, const struct store_messages
     note_key(&bound, &q->conversation, q->newest ? &q->before : &q->after);
     if (!q->newest) {
         key_bytes(&bound, "", 1); /* behind that id itself */
-        return walk_from(s, txn, w, DB_WIDGET, &bound);
+        return cursor_from(s, txn, w, DB_WIDGET, &bound);
     }
-    return ulid_none(&q->before) ? walk_prefix(s, txn, w, DB_WIDGET, true)
-                                 : walk_below(s, txn, w, DB_WIDGET, &bound);
+    return ulid_none(&q->before) ? cursor_prefix(s, txn, w, DB_WIDGET, true)
+                                 : cursor_below(s, txn, w, DB_WIDGET, &bound);
 }
 
 static bool is_within(const struct store_messages_query *q, const struct ulid *id)
@@ -66,11 +66,11 @@ static bool is_within(const struct store_messages_query *q, const struct ulid *i
 void store_note_each(struct store *s, const struct store_messages_query *query, store_note_fn *each,
                      void *arg)
 {
-    struct walk w = {0};
+    struct cursor w = {0};
     struct store_note note;
     unsigned left = query->limit;
-    enum store_status status = walk_notes(s, query, &w);
-    for (; status == STORE_OK; status = walk_next(&w)) {
+    enum store_status status = read_notes(s, query, &w);
+    for (; status == STORE_OK; status = cursor_next(&w)) {
         if (!note_look(w.k, w.v, &note))
             status = store_corrupt(s, "a note");
         else if (!is_within(query, &note.id))
@@ -80,7 +80,7 @@ void store_note_each(struct store *s, const struct store_messages_query *query, 
         left--;
         each(arg, STORE_OK, &note);
     }
-    walk_end(&w);
+    cursor_end(&w);
     each(arg, status, NULL);
 }
 

@@ -28,12 +28,13 @@ static bool row_next(struct str *rest, struct store_pending_coupon *out)
     memcpy(&row, rest->p, sizeof(row));
     if (row.code_n == 0 || row.code_n > rest->n - sizeof(row))
         return false;
-    *out = (struct store_pending_coupon){.until = row.until, .code = {rest->p + sizeof(row), row.code_n}};
+    *out = (struct store_pending_coupon){.until = row.until,
+                                         .code = {rest->p + sizeof(row), row.code_n}};
     *rest = (struct str){rest->p + sizeof(row) + row.code_n, rest->n - sizeof(row) - row.code_n};
     return true;
 }
 
-bool staged_well_formed(MDB_val value)
+bool pending_coupons_well_formed(MDB_val value)
 {
     struct str rest = {value.mv_data, value.mv_size};
     struct store_pending_coupon row;
@@ -44,7 +45,7 @@ bool staged_well_formed(MDB_val value)
 }
 
 void store_pending_coupon_each(struct store *s, const struct ulid *conversation, int64_t now_ms,
-                       store_pending_coupon_fn *each, void *arg)
+                               store_pending_coupon_fn *each, void *arg)
 {
     MDB_txn *txn;
     struct key k;
@@ -52,10 +53,10 @@ void store_pending_coupon_each(struct store *s, const struct ulid *conversation,
     struct store_pending_coupon row;
     struct str rest = {NULL, 0};
     enum store_status status = store_snapshot(s, &txn);
-    key_of(&k, SPACE_STAGED, conversation);
+    key_of(&k, SPACE_PENDING_COUPONS, conversation);
     if (status == STORE_OK)
-        status = store_get(s, txn, SPACE_STAGED, &k, &v);
-    if (status == STORE_OK && !staged_well_formed(v))
+        status = store_get(s, txn, SPACE_PENDING_COUPONS, &k, &v);
+    if (status == STORE_OK && !pending_coupons_well_formed(v))
         status = store_corrupt(s, "the coupons staged in a conversation");
     if (status == STORE_OK)
         rest = (struct str){v.mv_data, v.mv_size};
@@ -93,8 +94,8 @@ static void keep_others(struct buf *out, MDB_val old, const struct ulid *agent, 
     }
 }
 
-enum store_status coupon_stage(struct store_txn *t, const struct store_change *c,
-                               struct store_answer *answer)
+enum store_status pending_coupon_add(struct store_txn *t, const struct store_change *c,
+                                     struct store_answer *answer)
 {
     struct store_conversation v;
     struct key k;
@@ -107,12 +108,12 @@ enum store_status coupon_stage(struct store_txn *t, const struct store_change *c
         status = STORE_FULL;
     if (status != STORE_OK)
         return status;
-    key_of(&k, SPACE_STAGED, &v.id);
-    if (txn_get(t, SPACE_STAGED, &k, &old) == STORE_OK)
+    key_of(&k, SPACE_PENDING_COUPONS, &v.id);
+    if (txn_get(t, SPACE_PENDING_COUPONS, &k, &old) == STORE_OK)
         keep_others(&rows, old, &c->agent, c->text, t->now);
     row_put(&rows, c->text, c->expires_at);
     if (buf_ok(&rows))
-        txn_put(t, SPACE_STAGED, &k, rows.p, rows.n);
+        txn_put(t, SPACE_PENDING_COUPONS, &k, rows.p, rows.n);
     else
         txn_fail(t, ENOMEM, "hold a record");
     buf_free(&rows);

@@ -34,7 +34,7 @@ enum store_status project_read(struct store *s, MDB_txn *txn, uint64_t workspace
     if (!schema_read_project(v, out))
         return store_corrupt(s, "a project's record");
     const struct project_record *r = v.mv_data;
-    if (r->workspace != workspace || r->dying || store_dying(s, txn, workspace, 0))
+    if (r->workspace != workspace || r->deleting || store_is_deleting(s, txn, workspace, 0))
         return STORE_NOT_FOUND;
     if (counts != NULL)
         *counts = r->counts;
@@ -85,7 +85,8 @@ void store_project_find(struct store *s, uint64_t workspace, struct str name,
 /* ---- changing ---- */
 
 /* Creates of one commit often mean one site, so the project found last is asked before the index. */
-struct cached *project_for(struct store_txn *t, struct cached *workspace, struct str name)
+struct cached_record *project_for(struct store_txn *t, struct cached_record *workspace,
+                                  struct str name)
 {
     if (t->named != NULL && t->named->project.workspace == workspace->id &&
         str_eq(t->named->name, name))
@@ -97,7 +98,7 @@ struct cached *project_for(struct store_txn *t, struct cached *workspace, struct
     enum store_status status = txn_get(t, SPACE_PROJECT_NAME, &k, &v);
     if (status == STORE_OK && v.mv_size == sizeof(id)) {
         memcpy(&id, v.mv_data, sizeof(id));
-        struct cached *p = txn_project(t, id);
+        struct cached_record *p = txn_project(t, id);
         if (p == NULL)
             txn_fail(t, 0, "a project's name");
         t->named = p;
@@ -106,7 +107,7 @@ struct cached *project_for(struct store_txn *t, struct cached *workspace, struct
     if (status != STORE_NOT_FOUND)
         return NULL;
     id = txn_next(t, project);
-    struct cached *p = txn_made(t, SPACE_PROJECT, id, name);
+    struct cached_record *p = txn_made(t, SPACE_PROJECT, id, name);
     if (p == NULL)
         return NULL;
     p->project.workspace = workspace->id;
@@ -118,7 +119,7 @@ struct cached *project_for(struct store_txn *t, struct cached *workspace, struct
     return p;
 }
 
-void project_write(struct store_txn *t, struct cached *c)
+void project_write(struct store_txn *t, struct cached_record *c)
 {
     struct project_record *r = &c->project;
     struct key k;
@@ -132,8 +133,8 @@ void project_write(struct store_txn *t, struct cached *c)
 }
 
 /* Unsigned counters take a step back as well as one forth. */
-static void count(struct cached *workspace, struct cached *project, const struct store_report *r,
-                  uint64_t by)
+static void count(struct cached_record *workspace, struct cached_record *project,
+                  const struct store_report *r, uint64_t by)
 {
     if (r == NULL)
         return;
@@ -147,8 +148,9 @@ static void count(struct cached *workspace, struct cached *project, const struct
     }
 }
 
-void project_count(struct store_txn *t, struct cached *workspace, struct cached *project,
-                   const struct store_report *old, const struct store_report *new)
+void project_count(struct store_txn *t, struct cached_record *workspace,
+                   struct cached_record *project, const struct store_report *old,
+                   const struct store_report *new)
 {
     struct project_record before = project->project;
     count(workspace, project, old, (uint64_t)-1);
@@ -162,7 +164,7 @@ void project_count(struct store_txn *t, struct cached *workspace, struct cached 
         project->dirty = true;
 }
 
-void project_unlist(struct store_txn *t, struct cached *p)
+void project_unlist(struct store_txn *t, struct cached_record *p)
 {
     struct key k;
     t->named = NULL;
@@ -179,8 +181,8 @@ void project_unlist(struct store_txn *t, struct cached *p)
 enum store_status project_delete(struct store_txn *t, const struct store_change *c,
                                  struct store_answer *answer)
 {
-    struct cached *w = txn_workspace_living(t, c->workspace);
-    struct cached *p = w == NULL ? NULL : txn_project_living(t, c->workspace, c->id);
+    struct cached_record *w = txn_workspace_active(t, c->workspace);
+    struct cached_record *p = w == NULL ? NULL : txn_project_active(t, c->workspace, c->id);
     if (p == NULL)
         return STORE_NOT_FOUND;
     if (!txn_match(c->match, p->project.version))
@@ -191,9 +193,9 @@ enum store_status project_delete(struct store_txn *t, const struct store_change 
     w->workspace.projects--;
     w->workspace.version++;
     txn_changed(t, w);
-    p->project.dying = 1;
+    p->project.deleting = 1;
     txn_changed(t, p);
-    txn_mark_dying(t, c->workspace, c->id);
+    txn_mark_deleting(t, c->workspace, c->id);
     txn_event(t, EVENT_PROJECT_DELETED, c->workspace, c->id, 0);
     txn_event(t, EVENT_MAINTENANCE, c->workspace, c->id, 0);
     answer->id = c->id;

@@ -12,18 +12,20 @@ enum store_status project_read(struct store *s, MDB_txn *txn, uint64_t workspace
                                struct store_project *out, struct counts *counts);
 
 /* project_for(t, workspace, name): the project of that name, created if necessary. */
-struct cached *project_for(struct store_txn *t, struct cached *workspace, struct str name);
+struct cached_record *project_for(struct store_txn *t, struct cached_record *workspace,
+                                  struct str name);
 
 /* project_write(t, c): write the record. project_unlist(t, p): delete its rows in name and date. */
-void project_write(struct store_txn *t, struct cached *c);
-void project_unlist(struct store_txn *t, struct cached *p);
+void project_write(struct store_txn *t, struct cached_record *c);
+void project_unlist(struct store_txn *t, struct cached_record *p);
 
 /*
  * project_count(t, workspace, project, old, new): update the counters of both when the report
  * ${old} becomes ${new}; NULL: it did not exist, or is deleted. The workspace's version always
  * changes, the project's and its updated_at if its own counters do.
  */
-void project_count(struct store_txn *t, struct cached *workspace, struct cached *project,
-                   const struct store_report *old, const struct store_report *new);
+void project_count(struct store_txn *t, struct cached_record *workspace,
+                   struct cached_record *project, const struct store_report *old,
+                   const struct store_report *new);
 
 #endif

@@ -15,36 +15,38 @@
 #include "store/records/thresholds.h"
 #include "store/records/workspace.h"
 
-static bool dying_at(struct walk *w, struct dying *out)
+static bool deleting_at(struct cursor *w, struct deleting *out)
 {
-    return walk_u64(w, 0, &out->workspace) && walk_u64(w, 1, &out->project);
+    return cursor_u64(w, 0, &out->workspace) && cursor_u64(w, 1, &out->project);
 }
 
-bool dying_first(struct store *s, MDB_txn *txn, struct dying *out)
+bool deleting_first(struct store *s, MDB_txn *txn, struct deleting *out)
 {
-    struct walk w = {0};
-    struct dying next;
-    bool found = walk_begin(s, txn, &w, SPACE_DYING) == STORE_OK && dying_at(&w, out);
-    if (found && out->project == 0 && walk_next(&w) == STORE_OK && dying_at(&w, &next) &&
+    struct cursor w = {0};
+    struct deleting next;
+    bool found = cursor_begin(s, txn, &w, SPACE_DELETING) == STORE_OK && deleting_at(&w, out);
+    if (found && out->project == 0 && cursor_next(&w) == STORE_OK && deleting_at(&w, &next) &&
         next.workspace == out->workspace)
         *out = next;
-    walk_end(&w);
+    cursor_end(&w);
     return found;
 }
 
 /* The number at the end of the first key of a prefix; false when there is none. */
-static bool first_of(struct store_txn *t, enum db db, struct walk *w, unsigned skip, uint64_t *out)
+static bool first_of(struct store_txn *t, enum db db, struct cursor *w, unsigned skip,
+                     uint64_t *out)
 {
-    bool found = t->error == STORE_OK && walk_prefix(t->s, t->mdb, w, db, false) == STORE_OK &&
-                 walk_u64(w, skip, out);
-    walk_end(w);
+    bool found = t->error == STORE_OK && cursor_prefix(t->s, t->mdb, w, db, false) == STORE_OK &&
+                 cursor_u64(w, skip, out);
+    cursor_end(w);
     return found;
 }
 
 /* A report that waits for its grade: it counts no more, and its job and its waiters are told. */
-static void purge_pending(struct store_txn *t, const struct dying *d, const struct store_report *r)
+static void purge_pending(struct store_txn *t, const struct deleting *d,
+                          const struct store_report *r)
 {
-    struct cached *w = txn_workspace(t, d->workspace), *p = txn_project(t, r->project);
+    struct cached_record *w = txn_workspace(t, d->workspace), *p = txn_project(t, r->project);
     txn_event(t, EVENT_REPORT_DELETED, r->workspace, r->id, 0);
     if (w == NULL || p == NULL) {
         txn_fail(t, 0, "a report's workspace or project");
@@ -56,7 +58,7 @@ static void purge_pending(struct store_txn *t, const struct dying *d, const stru
 }
 
 /* How many of the reports are gone by now, of the first ones. */
-static uint64_t purge_reports(struct store_txn *t, const struct dying *d, struct str ids,
+static uint64_t purge_reports(struct store_txn *t, const struct deleting *d, struct str ids,
                               uint64_t left)
 {
     uint64_t done = 0;
@@ -80,7 +82,7 @@ static uint64_t purge_reports(struct store_txn *t, const struct dying *d, struct
 
 static void purge_project_record(struct store_txn *t, uint64_t id)
 {
-    struct cached *p = txn_project(t, id);
+    struct cached_record *p = txn_project(t, id);
     if (p == NULL)
         txn_fail(t, 0, "a project's record");
     else
@@ -92,11 +94,11 @@ static void purge_projects(struct store_txn *t, uint64_t workspace, uint64_t *le
 {
     uint64_t id;
     while (*left > 0) {
-        struct walk w = {0};
+        struct cursor w = {0};
         key_id(&w.prefix, SPACE_PROJECT_DATE, workspace);
         if (!first_of(t, DB_BASE, &w, 2, &id))
             return;
-        struct cached *p = txn_project(t, id);
+        struct cached_record *p = txn_project(t, id);
         if (p == NULL) {
             txn_fail(t, 0, "the index of projects");
             return;
@@ -111,7 +113,7 @@ static void purge_keys(struct store_txn *t, uint64_t workspace, uint64_t *left)
 {
     uint64_t id;
     while (*left > 0) {
-        struct walk w = {0};
+        struct cursor w = {0};
         key_id(&w.prefix, SPACE_KEY_WORKSPACE, workspace);
         if (!first_of(t, DB_BASE, &w, 1, &id))
             return;
@@ -121,7 +123,7 @@ static void purge_keys(struct store_txn *t, uint64_t workspace, uint64_t *left)
 }
 
 /* What is left of it when its reports are gone; true: nothing. */
-static bool purge_rest(struct store_txn *t, const struct dying *d, uint64_t *left)
+static bool purge_rest(struct store_txn *t, const struct deleting *d, uint64_t *left)
 {
     if (d->project != 0) {
         purge_project_record(t, d->project);
@@ -130,7 +132,7 @@ static bool purge_rest(struct store_txn *t, const struct dying *d, uint64_t *lef
         purge_keys(t, d->workspace, left);
         index_empty(t, d->workspace, left);
         erase_workspace(t, d->workspace, left);
-        struct cached *w =
+        struct cached_record *w =
             *left == 0 || t->error != STORE_OK ? NULL : txn_workspace(t, d->workspace);
         if (w == NULL)
             return false;
@@ -140,38 +142,38 @@ static bool purge_rest(struct store_txn *t, const struct dying *d, uint64_t *lef
     return true;
 }
 
-static void end_dying(struct store_txn *t, const struct dying *d)
+static void end_deleting(struct store_txn *t, const struct deleting *d)
 {
     struct key k;
-    key_id(&k, SPACE_DYING, d->workspace);
+    key_id(&k, SPACE_DELETING, d->workspace);
     key_u64(&k, d->project);
-    txn_del(t, SPACE_DYING, &k);
-    t->counters.dying--;
+    txn_del(t, SPACE_DELETING, &k);
+    t->counters.deleting--;
     t->counters_dirty = true;
 }
 
-static bool is_dying(struct store_txn *t, const struct dying *d)
+static bool is_deleting(struct store_txn *t, const struct deleting *d)
 {
     struct key k;
     MDB_val v;
-    key_id(&k, SPACE_DYING, d->workspace);
+    key_id(&k, SPACE_DELETING, d->workspace);
     key_u64(&k, d->project);
-    return txn_get(t, SPACE_DYING, &k, &v) == STORE_OK;
+    return txn_get(t, SPACE_DELETING, &k, &v) == STORE_OK;
 }
 
-enum store_status purge_dying(struct store_txn *t, const struct store_change *c,
-                              struct store_answer *answer)
+enum store_status purge_deleted(struct store_txn *t, const struct store_change *c,
+                                struct store_answer *answer)
 {
-    const struct dying d = {c->workspace, c->id};
-    uint64_t left = txn_slice(t, c->limit == 0 ? UINT64_MAX : c->limit);
-    if (!is_dying(t, &d))
+    const struct deleting d = {c->workspace, c->id};
+    uint64_t left = txn_batch_limit(t, c->limit == 0 ? UINT64_MAX : c->limit);
+    if (!is_deleting(t, &d))
         return STORE_NOT_FOUND;
     if (c->data.n != 0) {
         answer->id = purge_reports(t, &d, c->data, left);
         return STORE_OK;
     }
     if (purge_rest(t, &d, &left))
-        end_dying(t, &d);
+        end_deleting(t, &d);
     answer->id = t->spent;
     return STORE_OK;
 }
@@ -179,10 +181,10 @@ enum store_status purge_dying(struct store_txn *t, const struct store_change *c,
 /* What was marked, and what is over its time. */
 static bool erase_step(struct store_txn *t)
 {
-    uint64_t left = t->slice;
-    erase_slice(t, &left);
-    unseen_slice(t, &left);
-    idem_purge(t, &left);
+    uint64_t left = t->batch_limit;
+    erase_batch(t, &left);
+    unseen_batch(t, &left);
+    idempotency_purge(t, &left);
     return t->spent != 0;
 }
 
@@ -190,20 +192,20 @@ static bool erase_step(struct store_txn *t)
  * One kind of work a change, each in its turn, so that none waits for another's end and a commit has the pages of one only. Columns: what
  * does some of it; false: there was nothing to do.
  */
-static bool (*const kinds[])(struct store_txn *t) = {erase_step, rate_step};
+static bool (*const kinds[])(struct store_txn *t) = {erase_step, thresholds_step};
 #define KINDS (sizeof(kinds) / sizeof(*kinds))
 
-enum store_status purge_slice(struct store_txn *t, const struct store_change *c,
+enum store_status purge_batch(struct store_txn *t, const struct store_change *c,
                               struct store_answer *answer)
 {
-    unsigned turn = t->s->upkeep_turn;
+    unsigned turn = t->s->background_turn;
     bool worked = false;
-    txn_slice(t, c->limit == 0 ? UINT64_MAX : c->limit);
+    txn_batch_limit(t, c->limit == 0 ? UINT64_MAX : c->limit);
     for (unsigned i = 0; i < KINDS && !worked; i++) {
         worked = kinds[turn](t);
         turn = (turn + 1) % KINDS;
     }
-    t->s->upkeep_turn = turn;
+    t->s->background_turn = turn;
     answer->id = t->spent;
     return worked ? STORE_OK : STORE_NOT_FOUND;
 }
@@ -226,7 +228,7 @@ enum store_status store_maintenance_status(struct store *s, struct store_mainten
         status == STORE_OK ? store_record(v, sizeof(*counters)) : NULL;
     if (counters == NULL)
         return store_corrupt(s, "the record of counters");
-    if (rate_progress(s, txn, &out->done)) {
+    if (thresholds_progress(s, txn, &out->done)) {
         out->what = "rating";
         out->total = counters->report;
     }

@@ -5,8 +5,8 @@
 #ifndef ASSAY_STORE_RECORDS_H
 #define ASSAY_STORE_RECORDS_H
 
-#include "store/engine/rooms.h"
+#include "store/engine/layers.h"
 
-extern const struct room records_room;
+extern const struct layer records_layer;
 
 #endif

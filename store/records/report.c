@@ -28,12 +28,12 @@ static enum store_status get(struct store *s, uint64_t workspace, uint64_t id, b
     enum store_status status = store_snapshot(s, &txn);
     if (status != STORE_OK)
         return status;
-    status = store_see_report(s, id, &v);
+    status = store_get_report(s, id, &v);
     if (status != STORE_OK)
         return status;
     if (!schema_read_report(v, out))
         return store_corrupt(s, "a report's record");
-    if (out->workspace != workspace || store_dying(s, txn, workspace, out->project))
+    if (out->workspace != workspace || store_is_deleting(s, txn, workspace, out->project))
         return STORE_NOT_FOUND;
     /* one that waits for its first grade has no results to look for */
     bool graded = out->status != REPORT_PENDING || out->attempt > 1;
@@ -72,9 +72,9 @@ enum store_status report_load(struct store_txn *t, uint64_t id, struct store_rep
     return STORE_OK;
 }
 
-bool report_living(struct store_txn *t, const struct store_report *r)
+bool report_active(struct store_txn *t, const struct store_report *r)
 {
-    return !store_dying(t->s, t->mdb, r->workspace, r->project);
+    return !store_is_deleting(t->s, t->mdb, r->workspace, r->project);
 }
 
 static char *append(char *to, struct str s)
@@ -141,15 +141,15 @@ static enum store_status report_open(struct store_txn *t, uint64_t workspace, ui
 {
     enum store_status status = report_load(t, id, out);
     if (status == STORE_OK &&
-        ((workspace != 0 && out->workspace != workspace) || !report_living(t, out)))
+        ((workspace != 0 && out->workspace != workspace) || !report_active(t, out)))
         return STORE_NOT_FOUND;
     return status;
 }
 
 void report_replace(struct store_txn *t, const struct store_report *old, struct store_report *new)
 {
-    struct cached *w = txn_workspace(t, old->workspace);
-    struct cached *p = txn_project(t, old->project);
+    struct cached_record *w = txn_workspace(t, old->workspace);
+    struct cached_record *p = txn_project(t, old->project);
     if (w == NULL || p == NULL) {
         txn_fail(t, 0, "a report's workspace or project");
         return;
@@ -169,7 +169,7 @@ static void queue(struct store_txn *t, const struct store_report *r)
     txn_event(t, EVENT_JOB_ADDED, r->workspace, r->id, r->attempt);
 }
 
-static bool queue_full(const struct cached *w, const struct store_change *c)
+static bool queue_full(const struct cached_record *w, const struct store_change *c)
 {
     return c->limit != 0 && w->workspace.pending + c->beside >= c->limit;
 }
@@ -189,19 +189,19 @@ enum store_status report_create(struct store_txn *t, const struct store_change *
 {
     if (!create_well_formed(c))
         return STORE_INVALID;
-    enum store_status status = idem_look(t, c, answer);
+    enum store_status status = idempotency_look(t, c, answer);
     if (status != STORE_NOT_FOUND || answer->replayed)
         return status;
     if (c->privacy == PRIVACY_PASSWORD && c->hash.n == 0)
         return STORE_NO_PASSWORD;
-    struct cached *w = txn_workspace_living(t, c->workspace);
+    struct cached_record *w = txn_workspace_active(t, c->workspace);
     if (w == NULL)
         return STORE_NOT_FOUND;
     if (txn_is_full(t))
         return STORE_FULL;
     if (queue_full(w, c))
         return STORE_QUEUE_FULL;
-    struct cached *p = project_for(t, w, c->name);
+    struct cached_record *p = project_for(t, w, c->name);
     if (p == NULL)
         return t->error;
     struct store_report r = {
@@ -223,7 +223,7 @@ enum store_status report_create(struct store_txn *t, const struct store_change *
     index_move(t, NULL, &r);
     project_count(t, w, p, NULL, &r);
     queue(t, &r);
-    idem_put(t, c, r.id);
+    idempotency_put(t, c, r.id);
     answer->id = r.id;
     answer->version = 1;
     answer->code = c->code;
@@ -278,7 +278,7 @@ enum store_status report_update(struct store_txn *t, const struct store_change *
     if (status != STORE_OK || !set_fields(c, &old, &new))
         return status;
     bool again = new.status != old.status;
-    struct cached *w = txn_workspace(t, old.workspace);
+    struct cached_record *w = txn_workspace(t, old.workspace);
     if (again && txn_is_full(t))
         return STORE_FULL;
     if (again && w != NULL && queue_full(w, c))
@@ -301,8 +301,8 @@ enum store_status report_delete(struct store_txn *t, const struct store_change *
     answer->version = r.version;
     if (!txn_match(c->match, r.version))
         return STORE_PRECONDITION;
-    struct cached *w = txn_workspace(t, r.workspace);
-    struct cached *p = txn_project(t, r.project);
+    struct cached_record *w = txn_workspace(t, r.workspace);
+    struct cached_record *p = txn_project(t, r.project);
     if (w == NULL || p == NULL)
         return txn_fail(t, 0, "a report's workspace or project");
     report_remove(t, &r);
@@ -374,7 +374,7 @@ enum store_status report_finish(struct store_txn *t, const struct store_change *
     struct store_report new = old;
     new.status = REPORT_DONE;
     new.score = c->score;
-    new.result = rate_result(t->s, c->score, c->result);
+    new.result = thresholds_result(t->s, c->score, c->result);
     new.generated_at = t->now;
     new.issues_high = c->issues_high;
     new.issues_medium = c->issues_medium;

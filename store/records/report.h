@@ -6,10 +6,10 @@
 
 /*
  * report_load(t, id, out): a copy that later writes do not change, also of a report whose project
- * or workspace is being deleted. report_living(t, r): neither is being deleted.
+ * or workspace is being deleted. report_active(t, r): neither is being deleted.
  */
 enum store_status report_load(struct store_txn *t, uint64_t id, struct store_report *out);
-bool report_living(struct store_txn *t, const struct store_report *r);
+bool report_active(struct store_txn *t, const struct store_report *r);
 
 /* report_results(s, txn, r): set r->results; there may be none. */
 enum store_status report_results(struct store *s, MDB_txn *txn, struct store_report *r);

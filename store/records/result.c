@@ -8,7 +8,7 @@
 #include <zstd.h>
 
 /*
- * The results of a report: JSON, packed by zstd as text like result_like where that is shorter, for most of it is the same in all. As long
+ * The results of a report: JSON, packed by zstd as text like result_dictionary where that is shorter, for most of it is the same in all. As long
  * as that, or the JSON itself, is no longer than a page, it is the value. Else it comes in pieces that LMDB keeps on a page each: what it
  * needs several pages side by side for, it looks for through all free ones. The first byte tells; no JSON begins with one of these.
  */
@@ -47,7 +47,7 @@ static struct packer *packer_of(struct store *s)
 static bool can_pack(struct packer *p)
 {
     if (p != NULL && p->like_to == NULL)
-        p->like_to = ZSTD_createCDict(result_like.p, result_like.n, LEVEL);
+        p->like_to = ZSTD_createCDict(result_dictionary.p, result_dictionary.n, LEVEL);
     if (p != NULL && p->to == NULL && (p->to = ZSTD_createCCtx()) != NULL) {
         ZSTD_CCtx_setParameter(p->to, ZSTD_c_checksumFlag, 1);
         ZSTD_CCtx_refCDict(p->to, p->like_to);
@@ -60,7 +60,7 @@ static bool can_unpack(struct packer *p)
     if (p != NULL && p->from == NULL)
         p->from = ZSTD_createDCtx();
     if (p != NULL && p->like_from == NULL)
-        p->like_from = ZSTD_createDDict(result_like.p, result_like.n);
+        p->like_from = ZSTD_createDDict(result_dictionary.p, result_dictionary.n);
     return p != NULL && p->from != NULL && p->like_from != NULL;
 }
 

@@ -22,6 +22,6 @@ void result_release(struct store *s);
 void result_forget(struct store *s);
 
 /* The dictionary of the compression: result_dictionary.c */
-extern const struct str result_like;
+extern const struct str result_dictionary;
 
 #endif

@@ -310,7 +310,7 @@ enum store_status sync_put(struct store_txn *t, const struct store_change *c,
     enum store_status status = agent_of_workspace(t, c);
     if (status != STORE_OK)
         return status;
-    status = idem_look_sync(t, c, answer);
+    status = idempotency_look_sync(t, c, answer);
     if (status != STORE_NOT_FOUND)
         return status;
     b.full = c->text.n != 0;
@@ -326,6 +326,6 @@ enum store_status sync_put(struct store_txn *t, const struct store_change *c,
     if (status != STORE_OK)
         return status;
     batch_apply(&b, c, answer);
-    idem_put_sync(t, c, answer);
+    idempotency_put_sync(t, c, answer);
     return STORE_OK;
 }

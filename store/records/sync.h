@@ -20,8 +20,8 @@ void unseen_mark(struct store_txn *t, const struct collection_record *c);
 /* over_mark(t, c): a sync began: if many old generations are closed, delete them later: true. */
 bool over_mark(struct store_txn *t, const struct collection_record *c);
 bool unseen_well_formed(MDB_val value);
-/* unseen_slice(t, left): one slice; ${*left} decreases. */
-void unseen_slice(struct store_txn *t, uint64_t *left);
+/* unseen_batch(t, left): one slice; ${*left} decreases. */
+void unseen_batch(struct store_txn *t, uint64_t *left);
 /* synced_erase(t, agent, left): all synced records of an agent; true: nothing is left. */
 bool synced_erase(struct store_txn *t, const struct ulid *agent, uint64_t *left);
 

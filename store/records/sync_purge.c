@@ -56,26 +56,26 @@ static bool overdue(const struct store_txn *t, const struct item_record *item)
 static void find_items(struct store_txn *t, const struct collection_record *c, uint64_t from,
                        uint64_t most, struct found_items *found)
 {
-    struct walk w = {0};
+    struct cursor w = {0};
     struct key start;
     struct item_record item;
     uint64_t looks = most * LOOKS_A_RECORD, wp_id = 0;
     *found = (struct found_items){.next = UNSEEN_DONE};
     key_id(&w.prefix, SPACE_ITEM, c->id);
     item_key(&start, c->id, from);
-    enum store_status status = walk_from(t->s, t->mdb, &w, DB_WIDGET, &start);
+    enum store_status status = cursor_from(t->s, t->mdb, &w, DB_WIDGET, &start);
     for (; status == STORE_OK && looks > 0 && found->count < most && found->count < STEP;
-         status = walk_next(&w), looks--) {
-        if (!walk_u64(&w, 1, &wp_id) || !schema_read_item(w.v, &item)) {
+         status = cursor_next(&w), looks--) {
+        if (!cursor_u64(&w, 1, &wp_id) || !schema_read_item(w.v, &item)) {
             txn_fail(t, 0, "an item's record");
             break;
         }
         if (overdue(t, &item) || unseen(c, &item))
             found->wp_ids[found->count++] = wp_id;
     }
-    if (status == STORE_OK && walk_u64(&w, 1, &wp_id))
+    if (status == STORE_OK && cursor_u64(&w, 1, &wp_id))
         found->next = wp_id;
-    walk_end(&w);
+    cursor_end(&w);
 }
 
 static void settle_item(struct store_txn *t, const struct collection_record *c, uint64_t wp_id)
@@ -101,17 +101,17 @@ static void settle_item(struct store_txn *t, const struct collection_record *c, 
 static bool first_key(struct store_txn *t, const struct key *prefix, struct key *out,
                       MDB_val *value)
 {
-    struct walk w = {0};
+    struct cursor w = {0};
     memcpy(w.prefix.b, prefix->b, prefix->n);
     w.prefix.n = prefix->n;
     bool found =
-        t->error == STORE_OK && walk_prefix(t->s, t->mdb, &w, DB_WIDGET, false) == STORE_OK;
+        t->error == STORE_OK && cursor_prefix(t->s, t->mdb, &w, DB_WIDGET, false) == STORE_OK;
     if (found) {
         out->n = 0;
         key_bytes(out, w.k.mv_data, w.k.mv_size);
         *value = w.v;
     }
-    walk_end(&w);
+    cursor_end(&w);
     return found;
 }
 
@@ -175,15 +175,15 @@ bool over_mark(struct store_txn *t, const struct collection_record *c)
 static size_t find_over(struct store_txn *t, enum space space, const struct collection_record *c,
                         struct key *keys, size_t most)
 {
-    struct walk w = {0};
+    struct cursor w = {0};
     size_t count = 0;
     key_id(&w.prefix, space, c->id);
     enum store_status status =
-        t->error != STORE_OK ? t->error : walk_prefix(t->s, t->mdb, &w, DB_WIDGET, false);
-    for (; status == STORE_OK && count < most; status = walk_next(&w)) {
+        t->error != STORE_OK ? t->error : cursor_prefix(t->s, t->mdb, &w, DB_WIDGET, false);
+    for (; status == STORE_OK && count < most; status = cursor_next(&w)) {
         uint64_t number = UINT64_MAX / 2;
         if (space == SPACE_GENERATION)
-            walk_u64(&w, 1, &number);
+            cursor_u64(&w, 1, &number);
         else if (w.v.mv_size == sizeof(number))
             memcpy(&number, w.v.mv_data, sizeof(number));
         if (!long_over(c, number) && space == SPACE_GENERATION) /* they are in order */
@@ -192,7 +192,7 @@ static size_t find_over(struct store_txn *t, enum space space, const struct coll
         key_bytes(&keys[count], w.k.mv_data, w.k.mv_size);
         count += long_over(c, number);
     }
-    walk_end(&w);
+    cursor_end(&w);
     return count;
 }
 
@@ -246,14 +246,14 @@ bool unseen_well_formed(MDB_val value)
 
 static bool unseen_first(struct store_txn *t, uint64_t *collection, struct unseen_record *out)
 {
-    struct walk w = {0};
-    bool found = t->error == STORE_OK && walk_begin(t->s, t->mdb, &w, SPACE_UNSEEN) == STORE_OK &&
-                 walk_u64(&w, 0, collection) && unseen_read(w.v, out);
-    walk_end(&w);
+    struct cursor w = {0};
+    bool found = t->error == STORE_OK && cursor_begin(t->s, t->mdb, &w, SPACE_UNSEEN) == STORE_OK &&
+                 cursor_u64(&w, 0, collection) && unseen_read(w.v, out);
+    cursor_end(&w);
     return found;
 }
 
-void unseen_slice(struct store_txn *t, uint64_t *left)
+void unseen_batch(struct store_txn *t, uint64_t *left)
 {
     uint64_t collection;
     struct unseen_record r;

@@ -43,7 +43,7 @@ static enum report_result result_of(const struct store *s, int score)
 }
 
 /* An auditor that a reload of the configuration let finish grades by the bounds of before. */
-enum report_result rate_result(const struct store *s, int score, enum report_result sent)
+enum report_result thresholds_result(const struct store *s, int score, enum report_result sent)
 {
     return s->rates ? result_of(s, score) : sent;
 }
@@ -55,14 +55,14 @@ static void rate(struct store_txn *t, uint64_t id)
         txn_fail(t, 0, "a report's record");
         return;
     }
-    if (old.score < 0 || old.result == result_of(t->s, old.score) || !report_living(t, &old))
+    if (old.score < 0 || old.result == result_of(t->s, old.score) || !report_active(t, &old))
         return;
     struct store_report new = old;
     new.result = result_of(t->s, old.score);
     report_replace(t, &old, &new);
 }
 
-void rate_failed(struct store_txn *t)
+void thresholds_failed(struct store_txn *t)
 {
     t->s->rating_failed = true;
     t->s->rating_failed_at = t->now;
@@ -77,7 +77,7 @@ static bool rating_rests(struct store_txn *t)
     return rests || txn_is_full(t);
 }
 
-bool rate_step(struct store_txn *t)
+bool thresholds_step(struct store_txn *t)
 {
     struct rating_record r;
     struct key k;
@@ -107,7 +107,7 @@ bool rate_step(struct store_txn *t)
     return true;
 }
 
-bool rate_progress(struct store *s, MDB_txn *txn, uint64_t *after)
+bool thresholds_progress(struct store *s, MDB_txn *txn, uint64_t *after)
 {
     struct rating_record r;
     if (!s->rates || s->rated || rating_read(s, txn, &r) != STORE_OK)

@@ -8,16 +8,16 @@
 
 #include "store/engine/txn.h"
 
-/* rate_step(t): re-rate one slice; false: all results follow the thresholds, or it must wait. */
-bool rate_step(struct store_txn *t);
+/* thresholds_step(t): re-rate one slice; false: all results follow the thresholds, or it must wait. */
+bool thresholds_step(struct store_txn *t);
 
-/* rate_result(s, score, sent): the result; ${sent}, if the store has no thresholds. */
-enum report_result rate_result(const struct store *s, int score, enum report_result sent);
+/* thresholds_result(s, score, sent): the result; ${sent}, if the store has no thresholds. */
+enum report_result thresholds_result(const struct store *s, int score, enum report_result sent);
 
-/* rate_progress(s, txn, after): the last id that was re-rated; false: all are. */
-bool rate_progress(struct store *s, MDB_txn *txn, uint64_t *after);
+/* thresholds_progress(s, txn, after): the last id that was re-rated; false: all are. */
+bool thresholds_progress(struct store *s, MDB_txn *txn, uint64_t *after);
 
-/* rate_failed(t): a transaction that re-rated failed: wait for a minute. */
-void rate_failed(struct store_txn *t);
+/* thresholds_failed(t): a transaction that re-rated failed: wait for a minute. */
+void thresholds_failed(struct store_txn *t);
 
 #endif

@@ -133,7 +133,7 @@ void visitor_remove(struct store_txn *t, const struct ulid *id)
     txn_del(t, SPACE_VISITOR_SECRET, &k);
     key_of(&k, SPACE_VISITOR, id);
     txn_del(t, SPACE_VISITOR, &k);
-    listed_drop(t, LISTED_VISITOR, &agent, 0, id);
+    list_entry_drop(t, LIST_ENTRY_VISITOR, &agent, 0, id);
 }
 
 static bool init_well_formed(const struct store_change *c)
@@ -158,7 +158,7 @@ static bool visitor_new(struct store_txn *t, const struct store_change *c,
     memcpy(out->secret, c->match.p, HASH_BYTES);
     secret_key(&k, &agent->id, out->secret);
     txn_put(t, SPACE_VISITOR_SECRET, &k, &id, sizeof(id));
-    listed_put(t, LISTED_VISITOR, &agent->id, 0, &id);
+    list_entry_put(t, LIST_ENTRY_VISITOR, &agent->id, 0, &id);
     return true;
 }
 

@@ -30,7 +30,7 @@ enum store_status workspace_read(struct store *s, MDB_txn *txn, uint64_t id,
     const struct workspace_record *r = v.mv_data;
     if (counts != NULL)
         *counts = r->counts;
-    return r->dying ? STORE_NOT_FOUND : STORE_OK;
+    return r->deleting ? STORE_NOT_FOUND : STORE_OK;
 }
 
 void store_workspace_get(struct store *s, uint64_t workspace, store_workspace_fn *done, void *arg)
@@ -75,20 +75,20 @@ void store_workspace_find(struct store *s, struct str name, store_workspace_fn *
 void store_workspace_each(struct store *s, store_workspace_fn *each, void *arg)
 {
     MDB_txn *txn;
-    struct walk w = {0};
+    struct cursor w = {0};
     enum store_status status = store_snapshot(s, &txn);
     if (status == STORE_OK)
-        status = walk_begin(s, txn, &w, SPACE_WORKSPACE);
-    for (; status == STORE_OK; status = walk_next(&w)) {
+        status = cursor_begin(s, txn, &w, SPACE_WORKSPACE);
+    for (; status == STORE_OK; status = cursor_next(&w)) {
         struct store_workspace workspace;
         if (!schema_read_workspace(w.v, &workspace)) {
             status = store_corrupt(s, "a workspace's record");
             break;
         }
-        if (!((const struct workspace_record *)w.v.mv_data)->dying)
+        if (!((const struct workspace_record *)w.v.mv_data)->deleting)
             each(arg, STORE_OK, &workspace);
     }
-    walk_end(&w);
+    cursor_end(&w);
     each(arg, status, NULL);
 }
 
@@ -108,7 +108,7 @@ enum store_status workspace_create(struct store_txn *t, const struct store_chang
     if (txn_is_full(t))
         return STORE_FULL;
     uint64_t id = txn_next(t, workspace);
-    struct cached *w = txn_made(t, SPACE_WORKSPACE, id, c->name);
+    struct cached_record *w = txn_made(t, SPACE_WORKSPACE, id, c->name);
     if (w == NULL)
         return t->error;
     w->workspace.version = 1;
@@ -121,16 +121,16 @@ enum store_status workspace_create(struct store_txn *t, const struct store_chang
 enum store_status workspace_delete(struct store_txn *t, const struct store_change *c,
                                    struct store_answer *answer)
 {
-    struct cached *w = txn_workspace_living(t, c->id);
+    struct cached_record *w = txn_workspace_active(t, c->id);
     if (w == NULL)
         return STORE_NOT_FOUND;
     struct key k;
     name_key(&k, w->name);
     txn_del(t, SPACE_WORKSPACE_NAME, &k);
-    w->workspace.dying = 1;
+    w->workspace.deleting = 1;
     w->workspace.version++;
     txn_changed(t, w);
-    txn_mark_dying(t, c->id, 0);
+    txn_mark_deleting(t, c->id, 0);
     txn_event(t, EVENT_WORKSPACE_DELETED, c->id, c->id, 0);
     txn_event(t, EVENT_MAINTENANCE, c->id, 0, 0);
     answer->id = c->id;

@@ -1,5 +1,5 @@
 #include "store/engine/environment.h"
-#include "store/engine/rooms.h"
+#include "store/engine/layers.h"
 #include "store/records/answers_log.h"
 #include "store/records/cached_records.h"
 #include "store/records/collection.h"
@@ -9,16 +9,16 @@
 
 #include <stdlib.h>
 
-/* What the engine calls in this room: store/engine/rooms.h. */
+/* What the engine calls in this room: store/engine/layers.h. */
 
-static void room_open(struct store *s, const struct store_options *o)
+static void layer_open(struct store *s, const struct store_options *o)
 {
     s->rates = o->rates;
     s->good = o->good;
     s->decent = o->decent;
 }
 
-static void room_close(struct store *s)
+static void layer_close(struct store *s)
 {
     result_release(s);
     result_forget(s);
@@ -26,27 +26,27 @@ static void room_close(struct store *s)
     free(s->projects);
 }
 
-static void room_txn_write_back(struct store_txn *t)
+static void layer_txn_write_back(struct store_txn *t)
 {
     cache_write(t);
     answers_write_back(t);
     synced_write_back(t);
 }
 
-static void room_txn_end(struct store_txn *t, bool failed)
+static void layer_txn_end(struct store_txn *t, bool failed)
 {
     if (failed)
         t->s->rated = false; /* read again */
     if (failed && t->rated)
-        rate_failed(t);
+        thresholds_failed(t);
     cache_clear(t);
 }
 
-const struct room records_room = {
-    .open = room_open,
-    .close = room_close,
+const struct layer records_layer = {
+    .open = layer_open,
+    .close = layer_close,
     .snapshot_end = result_release,
-    .txn_write_back = room_txn_write_back,
-    .txn_end = room_txn_end,
+    .txn_write_back = layer_txn_write_back,
+    .txn_end = layer_txn_end,
     .txn_free = cache_free,
 };

@@ -2,15 +2,15 @@
  * What the engine calls in the rooms that stand on it (index, records, answers). The engine
  * includes none of their headers: store/tables.c lists the rooms, the changes and the checks.
  */
-#ifndef ASSAY_STORE_ROOMS_H
-#define ASSAY_STORE_ROOMS_H
+#ifndef ASSAY_STORE_LAYERS_H
+#define ASSAY_STORE_LAYERS_H
 
 #include "store/engine/txn.h"
 
 struct shared_env;
 
 /* Each callback may be NULL. */
-struct room {
+struct layer {
     /* a struct store, and the memory that all struct stores of one environment share */
     void (*open)(struct store *s, const struct store_options *options);
     void (*close)(struct store *s);
@@ -23,7 +23,7 @@ struct room {
     /* the write transaction */
     void (*txn_write_back)(struct store_txn *t); /* before the commit: write what it gathered */
     void (*txn_end)(struct store_txn *t, bool failed); /* after it was committed or undone */
-    void (*txn_free)(struct store_txn *t);       /* when the writer closes */
+    void (*txn_free)(struct store_txn *t);             /* when the writer closes */
 
     /* files beside data.mdb: between two data directories; delete those of one. 0, or an errno */
     int (*files_move)(const char *from, const char *to);
@@ -31,7 +31,7 @@ struct room {
 };
 
 /* Ends with NULL. */
-extern const struct room *const rooms[];
+extern const struct layer *const layers[];
 
 /*
  * Columns: what carries the change out; is it background work, which ends where store_txn_pause

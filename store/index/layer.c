@@ -1,6 +1,6 @@
 #include "store/engine/environment.h"
 #include "store/engine/files.h"
-#include "store/engine/rooms.h"
+#include "store/engine/layers.h"
 #include "store/index/index.h"
 #include "store/index/match_cache_internal.h"
 #include "store/index/ngram_block_internal.h"
@@ -15,42 +15,43 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* What the engine calls in this room: store/engine/rooms.h. */
+/* What the engine calls in this room: store/engine/layers.h. */
 
-static void room_open(struct store *s, const struct store_options *o)
+static void layer_open(struct store *s, const struct store_options *o)
 {
     s->segment_rows = o->segment_rows != 0 ? o->segment_rows : SEGMENT_ROWS;
-    s->chunk_shift = o->chunk_shift != 0 ? o->chunk_shift : CHUNK_ROWS_SHIFT;
+    s->ngram_block_shift =
+        o->ngram_block_shift != 0 ? o->ngram_block_shift : NGRAM_BLOCK_ROWS_SHIFT;
     s->log_entries = o->log_entries != 0 ? o->log_entries : LOG_ENTRIES;
     s->small_rows = o->small_rows != 0 ? o->small_rows : SMALL_ROWS;
     s->mapped_bytes = o->mapped_bytes != 0 ? o->mapped_bytes : UINT64_MAX;
 }
 
-static void room_close(struct store *s)
+static void layer_close(struct store *s)
 {
-    view_forget(s);
-    found_forget(s);
-    names_forget(s);
+    index_snapshot_forget(s);
+    match_cache_free(s);
+    project_names_forget(s);
 }
 
-static bool room_share(struct shared_env *shared)
+static bool layer_share(struct shared_env *shared)
 {
     shared->segments = segment_maps_new();
     return shared->segments != NULL;
 }
 
-static void room_unshare(struct shared_env *shared)
+static void layer_unshare(struct shared_env *shared)
 {
     segment_maps_free(shared->segments);
 }
 
-static void room_txn_end(struct store_txn *t, bool failed)
+static void layer_txn_end(struct store_txn *t, bool failed)
 {
     (void)failed;
     t->batch_count = 0;
 }
 
-static void room_txn_free(struct store_txn *t)
+static void layer_txn_free(struct store_txn *t)
 {
     for (size_t i = 0; i < t->batch_cap; i++)
         buf_free(&t->batches[i].bytes);
@@ -73,7 +74,7 @@ static bool move_file(void *arg, uint64_t workspace, uint64_t number)
     return m->failed == 0;
 }
 
-static int room_files_move(const char *from, const char *to)
+static int layer_files_move(const char *from, const char *to)
 {
     char dir[SEGMENT_PATH_BYTES];
     struct moving m = {.from = from, .to = to};
@@ -92,7 +93,7 @@ static bool delete_file(void *arg, uint64_t workspace, uint64_t number)
     return true;
 }
 
-static void room_files_delete(const char *dir)
+static void layer_files_delete(const char *dir)
 {
     char path[SEGMENT_PATH_BYTES];
     segment_file_each(dir, delete_file, (void *)(uintptr_t)dir);
@@ -100,15 +101,15 @@ static void room_files_delete(const char *dir)
     rmdir(path);
 }
 
-const struct room index_room = {
-    .open = room_open,
-    .close = room_close,
-    .share = room_share,
-    .unshare = room_unshare,
-    .tidy = view_tidy,
+const struct layer index_layer = {
+    .open = layer_open,
+    .close = layer_close,
+    .share = layer_share,
+    .unshare = layer_unshare,
+    .tidy = index_snapshot_tidy,
     .txn_write_back = index_write,
-    .txn_end = room_txn_end,
-    .txn_free = room_txn_free,
-    .files_move = room_files_move,
-    .files_delete = room_files_delete,
+    .txn_end = layer_txn_end,
+    .txn_free = layer_txn_free,
+    .files_move = layer_files_move,
+    .files_delete = layer_files_delete,
 };
