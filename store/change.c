@@ -2,7 +2,7 @@
 
 #include "store/store.h"
 
-/* The numbers travel as the bytes before `name`, the strings as lengths and bytes. */
+/* Numbers are sent as the bytes before `name`, strings as lengths and bytes. */
 #define NUMBERS_SIZE offsetof(struct store_change, name)
 #define STRINGS ((sizeof(struct store_change) - NUMBERS_SIZE) / sizeof(struct str))
 

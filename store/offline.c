@@ -9,13 +9,13 @@
 #include <errno.h>
 #include <stdio.h>
 
-/* What the server's maintenance thread does otherwise, while no server runs. */
+/* The work of the maintenance thread, for a command while no server runs. */
 
 #define BATCH 256 /* changes of a transaction */
 
 struct offline {
     struct store *s, *reader;
-    struct store_txn *t; /* NULL: none is begun */
+    struct store_txn *t; /* NULL: none is open */
     unsigned count;      /* of its changes */
     store_progress_fn *progress;
     void *arg;
@@ -65,7 +65,7 @@ static enum store_status mark(struct offline *r, enum space space)
     return status == STORE_OK ? commit(r) : status;
 }
 
-/* A file whose installing is not committed has no name, and the server deletes it. */
+/* Until the commit the file has no name in the store, and the server would delete it. */
 static enum store_status install(void *arg, struct builder *b, struct str data)
 {
     struct store_answer answer;
@@ -90,7 +90,7 @@ static enum store_status rebuild_indexes(struct offline *r)
     return status == STORE_NOT_FOUND ? commit(r) : status;
 }
 
-/* Files of segments that were lost. */
+/* Delete files of lost segments. */
 static enum store_status sweep(struct offline *r)
 {
     struct buf pending = {0};
@@ -106,7 +106,7 @@ static bool never(void *arg)
     return false;
 }
 
-/* Of both, who could not go on says why. */
+/* The store that failed has the sentence. */
 static enum store_status end(struct offline *r, enum store_status status)
 {
     if (r->t != NULL)

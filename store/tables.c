@@ -6,7 +6,10 @@
 #include "store/records/checks.h"
 #include "store/records/records.h"
 
-/* What the engine looks up in the rooms that stand on it. Adding a change or a check is a line. */
+/*
+ * Tables that the engine reads: the layers that stand on it, changes and checks. Adding a change or
+ * a check is adding a line.
+ */
 
 extern const struct layer index_layer, records_layer, answers_layer;
 

@@ -5,7 +5,7 @@
 
 /* How much of the store is in use: the map, the reader table, records of each kind. */
 
-/* How many keys start with the tag of ${space}; they are few but for reports, which have a sub-database's count. */
+/* Number of keys of a space. The spaces are small; reports are counted by their sub-database. */
 static enum store_status count_space(struct store *s, MDB_txn *txn, enum space space, uint64_t *out)
 {
     struct cursor w;
@@ -31,7 +31,7 @@ static enum store_status segment_bytes(struct store *s, MDB_txn *txn, uint64_t *
     return status == STORE_NOT_FOUND ? STORE_OK : status;
 }
 
-/* in the snapshot that is open */
+/* In the open snapshot. */
 static enum store_status measure_space(struct store *s, MDB_txn *txn, struct store_space *out)
 {
     MDB_envinfo info;

@@ -19,8 +19,7 @@
 
 #define FOLLOWER_STEP_DOCUMENTS 500
 #define FOLLOWER_STEP_MS 100 /* a step ends after the document that it passes this with */
-#define FOLLOWER_FILES                                                                             \
-    16 /* open ones; each has three descriptors and SQLite's page cache of 4 MiB */
+#define FOLLOWER_FILES 16    /* open files; each has 3 descriptors and SQLite's cache of 4 MiB */
 
 struct follower;
 

@@ -21,7 +21,9 @@ struct token_counts {
     uint32_t document;
 };
 
-/* token_counts_add(c, t, texts, change, words): 1: a document came, -1: it goes. Adds to ${words}. */
+/*
+ * token_counts_add(c, t, texts, change, words): 1: a document came, -1: it goes. Adds to ${words}.
+ */
 int token_counts_add(struct token_counts *c, struct file_table *t, const struct str *texts,
                      int change, int64_t *words);
 

@@ -36,7 +36,7 @@ static bool dir_is_empty(const char *dir)
     return empty;
 }
 
-/* LMDB writes its copy into a pipe on a thread; here it is counted, written and synced. */
+/* LMDB writes its copy into a pipe on a thread; this side counts, writes and syncs it. */
 
 struct copier {
     MDB_env *env;
@@ -55,7 +55,7 @@ struct progress {
     store_progress_fn *fn;
     void *arg;
     uint64_t done, total, page_bytes;
-    uint64_t last_page; /* of the store when the backup began */
+    uint64_t last_page; /* of the store at the begin of the backup */
 };
 
 static bool report_progress(struct progress *p, size_t more)
@@ -65,7 +65,10 @@ static bool report_progress(struct progress *p, size_t more)
     return p->fn == NULL || p->fn(p->arg, p->done / p->page_bytes, total / p->page_bytes);
 }
 
-/* The copy pins every page of its snapshot. Where that makes the writer run into the end of the map, the writer is worth more. */
+/*
+ * The copy keeps every page of its snapshot in use. If the writer would reach the end of the map
+ * for that, the backup gives up.
+ */
 static bool in_the_way(struct store *s, const struct progress *p)
 {
     MDB_envinfo info;
@@ -75,8 +78,8 @@ static bool in_the_way(struct store *s, const struct progress *p)
 }
 
 /*
- * What is written goes to the disk as it comes and leaves the page cache: else it would take the room of what readers read, and a commit of
- * the writer's would wait for all of it.
+ * Write out and drop the page cache as the copy grows. Otherwise it displaces cached pages of
+ * readers, and a commit of the writer waits for all of it.
  */
 static void settle(int to, uint64_t *from, uint64_t end)
 {
@@ -89,7 +92,7 @@ static void settle(int to, uint64_t *from, uint64_t end)
     *from = end;
 }
 
-/* A damaged tree can lead the copy round in circles: it has no more than the file has. */
+/* A damaged tree can make the copy endless: it cannot be longer than the file. */
 static bool is_endless(struct store *s, const struct progress *p)
 {
     MDB_envinfo info;
@@ -97,7 +100,7 @@ static bool is_endless(struct store *s, const struct progress *p)
     return p->done > (info.me_last_pgno + 1) * p->page_bytes + p->total;
 }
 
-/* After each piece of a copy. */
+/* After each piece of the copy. */
 static enum store_status go_on(struct store *s, struct progress *p, size_t more)
 {
     if (!report_progress(p, more)) {
@@ -117,7 +120,7 @@ static enum store_status go_on(struct store *s, struct progress *p, size_t more)
     return STORE_FULL;
 }
 
-/* Everything ${from} yields, into ${to}. */
+/* Copy ${from} to its end into ${to}. */
 static enum store_status pour(struct store *s, int from, int to, struct progress *p)
 {
     enum store_status status = STORE_OK;
@@ -160,14 +163,14 @@ static enum store_status copy_through_pipe(struct store *s, int to, struct progr
     }
     enum store_status status = pour(s, ends[0], to, p);
     close(
-        ends[0]); /* a copier that still writes ends with EPIPE; LMDB blocks the signal on its threads */
+        ends[0]); /* a copier that still writes gets EPIPE; LMDB blocks the signal on its threads */
     pthread_join(thread, NULL);
     if (status == STORE_OK && c.rc != 0)
         status = store_fail(s, c.rc, "copy the store");
     return status;
 }
 
-/* A copy under another name until it is whole and on the disk. */
+/* Copy under a temporary name until it is complete and synced. */
 static enum store_status copy_to(struct store *s, const char *dir, struct progress *p)
 {
     char part[PATH_BYTES], whole[PATH_BYTES];

@@ -10,9 +10,9 @@
 #include <unistd.h>
 
 /*
- * Every record is held against its indexes and counters and every index entry against its record, each within one snapshot, in which they
- * must agree: so nothing a writer does meanwhile looks like a mistake. After a slice the snapshot is renewed and the walk goes on behind
- * the key it had reached.
+ * Each record and its derived rows are compared within one snapshot, so that concurrent writes
+ * never look like a contradiction. After a batch the snapshot is renewed and the cursor continues
+ * after its last key.
  */
 #define SLICE 1000
 
@@ -53,7 +53,7 @@ bool check_report_at(struct check *c, uint64_t id, struct store_report *out)
     return check_get(c, SPACE_REPORT, &k, &v) && schema_read_report(v, out);
 }
 
-/* The records of the snapshot under way, and the counters the ids are held against. */
+/* A new snapshot, and the counters that ids are compared with. */
 enum store_status check_renew(struct check *c)
 {
     struct key k;
@@ -72,7 +72,10 @@ enum store_status check_renew(struct check *c)
     return STORE_OK;
 }
 
-/* One slice from ${from} on; ${from} becomes the first key not looked at. False at the end of the space. */
+/*
+ * One batch from ${from} on; ${from} becomes the first key not checked. False at the end of the
+ * space.
+ */
 static bool slice(struct check *c, size_t pass, struct key *from, enum store_status *status)
 {
     struct cursor w = {0};
@@ -122,7 +125,7 @@ static enum store_status count_records(struct check *c)
     return status;
 }
 
-/* The number of dying things is looked at on its own: nobody looks for them while it is 0. */
+/* The counter of deletions is checked separately: nobody reads SPACE_DELETING while it is 0. */
 static enum store_status check_deleting_count(struct check *c)
 {
     struct cursor w = {0};
@@ -139,7 +142,7 @@ static enum store_status check_deleting_count(struct check *c)
     return status == STORE_NOT_FOUND ? STORE_OK : status;
 }
 
-/* A snapshot must not be held for long beside a busy writer, since it pins what every commit frees. */
+/* A long snapshot keeps the pages that every commit frees. */
 #define COMMITS_ALLOWED 2000
 
 static bool pages_may_go_on(void *arg, uint64_t done, uint64_t total)
@@ -153,8 +156,8 @@ static bool pages_may_go_on(void *arg, uint64_t done, uint64_t total)
 }
 
 /*
- * Pages first: LMDB would follow a damaged one out of the file. The snapshot pins what is looked at; one that cannot be told from the
- * file is renewed.
+ * Pages first: LMDB would follow a damaged one out of the file. The snapshot keeps the checked
+ * pages; if the file no longer has its root, renew it.
  */
 static enum store_status check_pages(struct check *c)
 {

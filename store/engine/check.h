@@ -1,6 +1,6 @@
 /*
  * store_check: every record against its derived rows and counters, and the reverse. The engine
- * checks pages and walks the spaces; each room checks its own records. Read-only; beside a running
+ * checks pages and walks the spaces; each layer checks its own records. Read-only; runs beside a
  * writer.
  */
 #ifndef ASSAY_STORE_CHECK_H
@@ -10,7 +10,7 @@
 
 struct check {
     struct store *s;
-    MDB_txn *txn; /* the snapshot of the current slice, in which everything must agree */
+    MDB_txn *txn; /* the snapshot of the current batch */
     struct counters_record counters;
     store_progress_fn *progress;
     store_problem_fn *problem;

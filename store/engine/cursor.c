@@ -17,7 +17,7 @@ static enum store_status arrived(struct cursor *w, int rc)
     return in_prefix(w) ? STORE_OK : STORE_NOT_FOUND;
 }
 
-/* The last key of a prefix is the one before the first key that is above all of its. */
+/* The last key of a prefix precedes the first key above all keys of the prefix. */
 static int seek_last(struct cursor *w)
 {
     struct key after = {.n = w->prefix.n};

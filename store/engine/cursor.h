@@ -21,8 +21,8 @@ enum store_status cursor_prefix(struct store *s, MDB_txn *txn, struct cursor *w,
                                 bool backward);
 
 /*
- * cursor_below(…): backward, from the last key below ${below}. cursor_from(…): forward, from the first
- * key that is not below ${from}.
+ * cursor_below(…): backward, from the last key below ${below}. cursor_from(…): forward, from the
+ * first key that is not below ${from}.
  */
 enum store_status cursor_below(struct store *s, MDB_txn *txn, struct cursor *w, enum db db,
                                const struct key *below);

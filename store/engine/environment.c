@@ -14,7 +14,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* The directory itself, before LMDB's less helpful words. */
+/* Check the directory first: LMDB's own messages are less helpful. */
 static enum store_status dir_look(const char *dir, enum store_mode mode, char *why, size_t why_size)
 {
     struct stat st;
@@ -43,7 +43,9 @@ static enum store_status dir_look(const char *dir, enum store_mode mode, char *w
     return STORE_OK;
 }
 
-/* Handles stay good for the environment's life when the transaction that opened them ends well. */
+/*
+ * Handles stay valid for the life of the environment if the transaction that opened them commits.
+ */
 static int open_databases(struct store *s)
 {
     MDB_txn *txn;
@@ -82,7 +84,7 @@ static int open_environment(struct store *s, const struct store_options *o,
     return rc;
 }
 
-/* A new store is a format record and counters; before that commit, it is not there for readers. */
+/* A new store gets its format record and counters. Readers see it after that commit. */
 static enum store_status open_all(struct store *s, const struct store_options *o, char *why,
                                   size_t why_size)
 {
@@ -113,7 +115,7 @@ static enum store_status open_all(struct store *s, const struct store_options *o
     if (status == STORE_OK && o->mode == STORE_WRITE)
         status = format_make(s, why, why_size);
     if (status == STORE_OK && o->mode == STORE_WRITE &&
-        store_sync_dir(o->dir) != 0) { /* a new file's name */
+        store_sync_dir(o->dir) != 0) { /* the name of a new file */
         status = store_fail(s, errno, "sync the data directory");
         snprintf(why, why_size, "%s: %s", o->dir, s->why);
     }
@@ -141,7 +143,7 @@ void store_stage_begins(struct store *s, const char *what)
         s->stage(s->stage_arg, what);
 }
 
-/* Writers go first, so that a change of the size of the map does not wait for ever new snapshots. */
+/* Writers go first: a change of the size of the map must not wait for ever new snapshots. */
 static struct shared_env *shared_new(void)
 {
     struct shared_env *shared = calloc(1, sizeof(*shared));
@@ -174,7 +176,7 @@ static void shared_leave(struct shared_env *shared)
     free(shared);
 }
 
-/* A struct store of ${shared}, NULL: a new one, with what ${options} say. */
+/* A struct store of ${shared}; NULL: of a new environment. */
 static struct store *store_new(struct shared_env *shared, const struct store_options *options)
 {
     struct store *s = calloc(1, sizeof(*s));
@@ -197,7 +199,7 @@ static struct store *store_new(struct shared_env *shared, const struct store_opt
     return s;
 }
 
-/* Its slot in the readers' table, which it keeps from here on, however many others come. */
+/* Take its slot of the reader table now, which it keeps, however many others come later. */
 static void take_slot(struct store *s)
 {
     MDB_txn *unused;

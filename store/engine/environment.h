@@ -10,8 +10,10 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
-/* What all threads of a process share. A snapshot holds ${map} for reading, since LMDB must not
- * change the size of the map below it. */
+/*
+ * What all threads of a process share. A snapshot holds ${map} for reading, since LMDB must not
+ * change the size of the map during a snapshot.
+ */
 struct shared_env {
     MDB_env *env;
     bool writes; /* one of the struct stores is open for writing */
@@ -23,8 +25,8 @@ struct shared_env {
 };
 
 /*
- * Where a snapshot found a key or a report. The place is valid until the next commit, so that a
- * repeated look-up is one comparison.
+ * Where a snapshot found a key or a report. The place is valid until the next commit, so a repeated
+ * look-up is one comparison.
  */
 #define KEY_PLACES 64
 #define REPORT_PLACES 512
@@ -93,7 +95,7 @@ struct store {
     struct project_names *project_names;   /* project_names_internal.h, the latest used first */
     struct match_cache_entry *match_cache; /* match_cache_internal.h, the latest used first */
     size_t match_cache_bytes, match_cache_count;
-    uint64_t rows_made;    /* how often the rows of a view, or names, were begun anew */
+    uint64_t rows_made;    /* counts rebuilds of a tail or of project names */
     uint64_t mapped_bytes; /* of segment files: the most that this process may map */
     uint32_t segment_rows, ngram_block_shift, log_entries, small_rows; /* struct store_options */
 

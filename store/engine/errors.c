@@ -33,7 +33,7 @@ const char *store_status_text(enum store_status status)
     return (unsigned)status < STORE_STATUSES ? status_texts[status] : "unknown";
 }
 
-/* Columns: LMDB's or the system's code, ours, what to tell; NULL: LMDB's own words. */
+/* Columns: code of LMDB or of the system, our status, advice; NULL: LMDB's message. */
 static const struct {
     int rc;
     enum store_status status;

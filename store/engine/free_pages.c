@@ -4,7 +4,7 @@
 
 #include <stdlib.h>
 
-/* LMDB keeps what is free in its own table: transaction → list of pages, its length first. */
+/* LMDB keeps free pages in its table 0: transaction → list of pages, its length first. */
 static enum store_status free_before(struct store *s, MDB_txn *txn, size_t transaction,
                                      uint64_t *out)
 {
@@ -34,7 +34,7 @@ enum store_status store_free_pages(struct store *s, MDB_txn *txn, uint64_t *out)
     return free_before(s, txn, SIZE_MAX, out);
 }
 
-/* A line of mdb_reader_list for each slot in use: process, thread, transaction ("-": none). */
+/* A line of mdb_reader_list for each used slot: process, thread, transaction ("-": none). */
 static int note_oldest(const char *line, void *arg)
 {
     size_t *oldest = arg;
@@ -60,7 +60,7 @@ enum store_status store_usable_pages(struct store *s, MDB_txn *txn, uint64_t *ou
     return free_before(s, txn, store_oldest_snapshot(s), out);
 }
 
-/* mdb_reader_list tells in lines: a heading, or that there is none, and one a slot in use. */
+/* mdb_reader_list writes a heading (or that there is none) and a line for each used slot. */
 static int count_reader(const char *line, void *arg)
 {
     unsigned *readers = arg;

@@ -8,15 +8,19 @@
 #include <sys/resource.h>
 #include <sys/statvfs.h>
 
-/* What room there is in the map, and who may have it: creates first go without, then results and rating; deletes always have some. */
-
-/* Pages of the map: all, those behind the end of the file, those free within it (looked up only where the others are few). */
+/*
+ * Pages of the map: all; those after the end of the file; free ones within the file, counted only
+ * if the former are few; those kept in reserve.
+ */
 struct space_left {
     uint64_t map, behind, free, reserve;
-    bool known; /* free is */
+    bool known; /* ${free} was counted */
 };
 
-/* ${more_pages}: as if these were taken already. Free pages are looked up where no more than ${reserves} times the reserve is behind. */
+/*
+ * ${more_pages}: counted as used. Free pages are counted if at most ${reserves} times the reserve
+ * lies after the end of the file.
+ */
 static struct space_left measure_space(struct store *s, uint64_t more_pages, unsigned reserves)
 {
     enum { RESERVE_PAGES = 48 };
@@ -30,9 +34,9 @@ static struct space_left measure_space(struct store *s, uint64_t more_pages, uns
     r.behind = r.map > end ? r.map - end : 0;
     r.reserve = r.map / 20 > RESERVE_PAGES
                     ? r.map / 20
-                    : RESERVE_PAGES; /* what deletes and finishes of a small map take */
+                    : RESERVE_PAGES; /* needed by deletes and finished gradings of a small map */
     if (r.behind > reserves * r.reserve || mdb_txn_begin(s->env, NULL, MDB_RDONLY, &txn) != 0)
-        return r; /* MDB_MAP_FULL will tell */
+        return r; /* MDB_MAP_FULL will follow */
     r.known = true;
     if (store_usable_pages(s, txn, &r.free) != STORE_OK)
         r.free = 0;
@@ -41,8 +45,9 @@ static struct space_left measure_space(struct store *s, uint64_t more_pages, uns
 }
 
 /*
- * Under 95 % of the map by the end of the file alone, creates go on. Near the end of the map free pages lie scattered, and results need some
- * side by side: so that generations can still be finished, more of them must be free then.
+ * Creates continue while the end of the file is below 95 % of the map. Near the end of the map free
+ * pages are scattered, but results need some in a row: more of them must be free then, so that
+ * gradings can still finish.
  */
 static bool is_full(const struct space_left *r)
 {
@@ -74,8 +79,8 @@ uint64_t store_bytes_ahead(const struct store *s, int *why)
 }
 
 /*
- * The disk, or what a file may grow to, may end before the map does: what creates leave of it, deletes take until pages of the file are free
- * again.
+ * The disk, or the limit of file sizes, may end before the map. Creates leave a part of it; deletes
+ * use that part until pages of the file are free again.
  */
 static void look_at_disk(struct store_txn *t)
 {
@@ -94,7 +99,9 @@ static void look_at_disk(struct store_txn *t)
         t->spare_pages = spare;
 }
 
-/* the reserve that creates leave is for finishes and deletes, and its second half for deletes alone */
+/*
+ * Creates leave the reserve to finished gradings and deletes; its second half is for deletes only.
+ */
 static void look_at_space(struct store_txn *t)
 {
     struct space_left r = measure_space(t->s, 0, 2);
@@ -150,10 +157,7 @@ bool store_is_full(struct store *s)
 
 bool txn_results_fit(struct store_txn *t, size_t results_bytes)
 {
-    enum {
-        PAGE = 4096,
-        INDEX_PAGES = 8
-    }; /* the head and its indexes, copied as they are written */
+    enum { PAGE = 4096, INDEX_PAGES = 8 }; /* the head and its rows, copied on write */
     uint64_t pages = results_bytes / PAGE + 1 + INDEX_PAGES;
     if (t->full < 0)
         look_at_space(t);

@@ -1,6 +1,6 @@
 /*
- * Free space: of the map, of the disk, and what each kind of change may use of it. Creates and
- * re-rating are refused first, then results; deletes always have some. The writer.
+ * Free space of the map and of the disk, and how much of it each kind of change may use. Creates
+ * and re-rating are refused first, then results; deletes always have some. Used by the writer.
  */
 #ifndef ASSAY_STORE_FREE_SPACE_H
 #define ASSAY_STORE_FREE_SPACE_H
@@ -20,7 +20,7 @@ uint64_t store_bytes_ahead(const struct store *s, int *why);
 
 /* store_free_pages(s, txn, out): free pages within the file. ${txn} is a read transaction. */
 enum store_status store_free_pages(struct store *s, MDB_txn *txn, uint64_t *out);
-/* store_usable_pages(s, txn, out): those of them that no snapshot can still show. */
+/* store_usable_pages(s, txn, out): free pages that no open snapshot can show. */
 enum store_status store_usable_pages(struct store *s, MDB_txn *txn, uint64_t *out);
 /* store_oldest_snapshot(s): the transaction of the oldest open snapshot of any process; SIZE_MAX:
  * none is open. */
@@ -34,9 +34,9 @@ bool txn_is_full(struct store_txn *t);
 bool txn_results_fit(struct store_txn *t, size_t results_bytes);
 
 /*
- * txn_batch_limit(t, limit): how many records, at most ${limit}, one transaction may delete in the free
- * space; at least one. txn_spend(t, left): count one such record: ${*left} decreases by one, or
- * becomes 0 when background work must pause. txn_paused(t): must it? Never true for a caller's
+ * txn_batch_limit(t, limit): how many records, at most ${limit}, one transaction may delete in the
+ * free space; at least one. txn_spend(t, left): count one such record: ${*left} decreases by one,
+ * or becomes 0 when background work must pause. txn_paused(t): must it? Never true for a caller's
  * change.
  */
 uint64_t txn_batch_limit(struct store_txn *t, uint64_t limit);

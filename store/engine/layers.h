@@ -1,6 +1,6 @@
 /*
- * What the engine calls in the rooms that stand on it (index, records, answers). The engine
- * includes none of their headers: store/tables.c lists the rooms, the changes and the checks.
+ * What the engine calls in the layers that stand on it (index, records, answers). The engine
+ * includes none of their headers: store/tables.c lists the layers, the changes and the checks.
  */
 #ifndef ASSAY_STORE_LAYERS_H
 #define ASSAY_STORE_LAYERS_H
@@ -11,7 +11,7 @@ struct shared_env;
 
 /* Each callback may be NULL. */
 struct layer {
-    /* a struct store, and the memory that all struct stores of one environment share */
+    /* a struct store, and memory shared by all struct stores of one environment */
     void (*open)(struct store *s, const struct store_options *options);
     void (*close)(struct store *s);
     bool (*share)(struct shared_env *shared); /* false: out of memory */
@@ -25,7 +25,7 @@ struct layer {
     void (*txn_end)(struct store_txn *t, bool failed); /* after it was committed or undone */
     void (*txn_free)(struct store_txn *t);             /* when the writer closes */
 
-    /* files beside data.mdb: between two data directories; delete those of one. 0, or an errno */
+    /* Files beside data.mdb: move them between two data directories; delete them. 0, or an errno */
     int (*files_move)(const char *from, const char *to);
     void (*files_delete)(const char *dir);
 };
@@ -34,8 +34,8 @@ struct layer {
 extern const struct layer *const layers[];
 
 /*
- * Columns: what carries the change out; is it background work, which ends where store_txn_pause
- * says so; may a power cut undo its commit, because nobody waits for it.
+ * Columns: what carries the change out; is it background work, which store_txn_pause ends; may a
+ * power cut undo its commit, because nobody waits for it.
  */
 struct change_row {
     apply_fn *apply;

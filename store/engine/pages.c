@@ -7,7 +7,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* MDB_page, MDB_node, MDB_db and MDB_meta of LMDB's source, which have been the same since 0.9. */
+/* MDB_page, MDB_node, MDB_db and MDB_meta of LMDB's source, unchanged since 0.9. */
 #define MAGIC 0xBEEFC0DEU
 #define DATA_VERSION 1U
 #define NO_PAGE UINT64_MAX
@@ -18,7 +18,7 @@
 #define NODE_BIG 0x01U
 #define NODE_TREE 0x02U
 #define LEVELS 48
-#define LOOK_AT_OPEN 64 /* pages: the roots, and what lies right below them */
+#define LOOK_AT_OPEN 64 /* pages: the roots and their children */
 
 #define PACKED __attribute__((packed))
 
@@ -31,7 +31,7 @@ struct PACKED disk_tree {
 struct PACKED disk_page {
     uint64_t number;
     uint16_t unused, flags;
-    uint16_t lower, upper; /* an overflow page: how many pages, in 32 bits */
+    uint16_t lower, upper; /* overflow page: number of pages, 32 bits */
 };
 
 struct PACKED disk_meta {
@@ -43,7 +43,7 @@ struct PACKED disk_meta {
 };
 
 struct PACKED disk_node {
-    uint16_t low, high, flags, key_n; /* a branch's child: low, high and flags */
+    uint16_t low, high, flags, key_n; /* child of a branch: low, high and flags */
 };
 
 /* ---- the first two pages ---- */
@@ -54,7 +54,7 @@ static bool tree_plausible(const struct disk_tree *tree, uint64_t last_page)
            (tree->root > 1 && tree->root <= last_page && tree->depth != 0 && tree->depth < LEVELS);
 }
 
-/* One of them; the sentence says what it is instead. */
+/* A page; the sentence says what it is instead. */
 static const char *meta_wrong(const struct disk_meta *m)
 {
     if (!(m->page.flags & PAGE_META) || m->magic != MAGIC)
@@ -127,8 +127,8 @@ struct look {
     int fd;
     const struct pages_facts *facts;
     uint64_t file_pages, limit, seen;
-    uint8_t *used;         /* a bit a page */
-    char *buffers[LEVELS]; /* the pages on the way down */
+    uint8_t *used;         /* a bit for each page */
+    char *buffers[LEVELS]; /* the path from the root */
     store_progress_fn *progress;
     void *arg;
     char *why;
@@ -199,7 +199,7 @@ static bool overflow_look(struct look *l, uint64_t page, uint64_t bytes)
 
 static bool tree_look(struct look *l, uint64_t page, unsigned depth, unsigned level);
 
-/* A node of a leaf: its value is within the page, or on pages of its own, or another tree. */
+/* A node of a leaf: its value lies in the page, on overflow pages, or is a tree. */
 static bool leaf_node_look(struct look *l, uint64_t page, const struct disk_node *node, size_t room,
                            unsigned level)
 {
@@ -302,9 +302,9 @@ enum store_status pages_look(int fd, const struct pages_facts *facts, uint64_t l
 }
 
 /*
- * A transaction that takes pages at the end and frees them again leaves a good file that is shorter than its count of pages (the writer
- * lengthens it at its next transaction), so a short file is looked at whole. Nothing pins the pages yet: a contradiction counts only
- * while no writer commits.
+ * A transaction that takes pages at the end and frees them leaves a valid file that is shorter than
+ * its count of pages (the writer extends it later), so all pages of a short file are checked. No
+ * snapshot keeps the pages yet: a contradiction counts only while no writer commits.
  */
 static enum store_status open_look(int fd, struct pages_facts *facts, char *why, size_t why_size)
 {

@@ -6,17 +6,19 @@
 #include <unistd.h>
 
 /*
- * LMDB does not write pages that a transaction took at the end of the file and freed again, so a good data.mdb may be shorter than its
- * own count of pages, just as one that was cut is. The writer keeps it long enough, some megabytes ahead, so that short always means cut.
+ * LMDB does not write pages that a transaction took at the end of the file and freed again. A valid
+ * data.mdb may then be shorter than its count of pages, like a truncated one. The writer keeps the
+ * file some megabytes longer, so that a short file is always a truncated one.
  *
- * What is ahead are zeros that were written, not a hole: a commit into blocks the file has already waits for its bytes, one into a hole also
- * for the journal that gives the file its blocks, which takes several times as long. So the journal is waited for once in some megabytes.
+ * It writes zeros rather than a hole: a commit into allocated blocks waits for its data only, a
+ * commit into a hole also for the file system's journal, which takes several times as long. So the
+ * journal is waited for once in some megabytes.
  */
 #define AHEAD_BYTES ((uint64_t)4 << 20)
 #define AHEAD_LEAST (AHEAD_BYTES / 4)     /* when a transaction begins */
-#define SPARED_BYTES ((uint64_t)64 << 20) /* of the disk, which zeros leave to what is put */
+#define SPARED_BYTES ((uint64_t)64 << 20) /* of the disk, that zeros must leave free */
 
-/* no page of it is in use: it lies behind the last that was ever committed */
+/* No page of this range is in use: it follows the last committed page. */
 static bool write_zeros(int fd, uint64_t from, uint64_t to)
 {
     static const char zeros[64 << 10];
@@ -50,7 +52,7 @@ void txn_keep_file_ahead(struct store *s)
     uint64_t want = need + AHEAD_BYTES;
     if (want > info.me_mapsize)
         want = info.me_mapsize;
-    /* a disk that has little room for zeros has some for what is put: a hole, then */
+    /* a disk that is nearly full: make a hole, so that records get the space */
     if (s->file_bytes < need &&
         (write_zeros(fd, s->file_bytes, want) || ftruncate(fd, (off_t)want) == 0))
         s->file_bytes = want;

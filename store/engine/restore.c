@@ -12,7 +12,7 @@
 #define CHUNK_BYTES ((size_t)256 << 10)
 #define PATH_BYTES (4096 + 64)
 
-/* LMDB holds a lock on the first byte of lock.mdb for as long as a process has the environment open. */
+/* LMDB locks the first byte of lock.mdb while a process has the environment open. */
 static bool in_use(const char *dir)
 {
     char path[PATH_BYTES];
@@ -28,7 +28,7 @@ static bool in_use(const char *dir)
 
 struct restore {
     const char *from, *to;
-    char tmp[PATH_BYTES]; /* a directory below ${to} where the copy is checked */
+    char tmp[PATH_BYTES]; /* directory below ${to} where the copy is checked */
     store_progress_fn *progress;
     void *arg;
     uint64_t done, total; /* of the check */
@@ -76,7 +76,8 @@ static void first_problem(void *arg, const char *sentence)
 }
 
 /*
- * What r->why says is about the copy below ${to}, which the reader has not heard of, and advises to restore a backup: say it of the backup.
+ * r->why is about the copy below ${to}, which the operator does not know, and advises to restore a
+ * backup: make it about the backup.
  */
 static void name_the_backup(struct restore *r, enum store_status status)
 {
@@ -89,7 +90,7 @@ static void name_the_backup(struct restore *r, enum store_status status)
     snprintf(what, sizeof(what), "%s", r->why + (prefixed ? n + 2 : 0));
     char *end = strstr(what, advice);
     if (end != NULL && end - what > 2)
-        end[-2] = '\0'; /* with the ": " or "; " before it */
+        end[-2] = '\0'; /* including the ": " or "; " before it */
     if (status == STORE_CORRUPT)
         snprintf(r->why, r->why_size, "the backup %s is damaged: %s; restore another backup",
                  r->from, what);
@@ -105,7 +106,7 @@ static bool pass_progress(void *arg, uint64_t done, uint64_t total)
     return r->progress == NULL || r->progress(r->arg, done, total);
 }
 
-/* While indexes are built, in an unknown number of steps, progress stands at the end of the check. */
+/* Building the indexes takes an unknown number of steps: progress stays at the end of the check. */
 static bool goes_on(void *arg, uint64_t steps, uint64_t total)
 {
     struct restore *r = arg;
@@ -132,7 +133,7 @@ static enum store_status check_copy(struct restore *r)
     return status;
 }
 
-/* The copy has no segment files: they are built from its reports. */
+/* The copy has no segment files: build them from its reports. */
 static enum store_status build_indexes(struct restore *r)
 {
     struct store *s;
@@ -147,7 +148,7 @@ static enum store_status build_indexes(struct restore *r)
     return status;
 }
 
-/* Until data.mdb names them, no manifest names them, and the server deletes such files. */
+/* Until data.mdb is in place, no manifest names these files, and a server deletes them. */
 static enum store_status move_files(struct restore *r)
 {
     int rc = 0;
@@ -157,14 +158,14 @@ static enum store_status move_files(struct restore *r)
     return rc == 0 ? STORE_OK : refuse(r, STORE_IO, strerror(rc), r->to);
 }
 
-/* Answer files of the store that was there are not of this one. */
+/* Answer files of the replaced store do not belong to the new one. */
 static enum store_status renew_id(struct restore *r)
 {
     int rc = format_renew_id(r->tmp);
     return rc == 0 ? STORE_OK : refuse(r, STORE_IO, mdb_strerror(rc), r->tmp);
 }
 
-/* A name that is taken, by what an earlier restore replaced, is that of another file from now on. */
+/* Rename the file that an earlier restore kept under this name. */
 static int free_name(const char *name)
 {
     char older[PATH_BYTES + 32];
@@ -186,7 +187,7 @@ int store_keep_replaced(const char *path)
     return rc == ENOENT ? 0 : rc;
 }
 
-/* What was there gets a second name first, so at every moment data.mdb is one of the two. */
+/* The old data.mdb gets a second name first: at every moment data.mdb is one of the two. */
 static enum store_status put_in_place(struct restore *r)
 {
     char made[PATH_BYTES * 2], there[PATH_BYTES], lock[PATH_BYTES];
@@ -245,7 +246,7 @@ enum store_status store_restore(const char *from, const char *to, store_progress
     if (in_use(to))
         return refuse(&r, STORE_BUSY, "the store is in use: stop assayd first", to);
     snprintf(r.tmp, sizeof(r.tmp), "%s/restore.part", to);
-    if (rmdir(r.tmp) != 0 && errno == ENOTEMPTY) /* of one that was killed */
+    if (rmdir(r.tmp) != 0 && errno == ENOTEMPTY) /* of a killed restore */
         remove_tmp(&r);
     if (mkdir(r.tmp, 0700) != 0)
         return refuse(&r, STORE_IO, strerror(errno), r.tmp);

@@ -1,9 +1,9 @@
 /*
- * What lies in the environment: the spaces, their keys and their records. Private to store/; nobody else knows that an index exists.
+ * The schema: spaces, their keys and their records. For store/ alone.
  *
- * A key is a tag byte that names its space, then parts that sort as memcmp sorts them: numbers as a length byte and that many big-endian
- * bytes (small numbers are short), hashes and texts as they are. A record is a packed header in native byte order, as LMDB's own pages
- * are, and then its texts.
+ * A key is a tag byte, which names its space, and parts that memcmp sorts: numbers as a length byte
+ * and that many big-endian bytes (small numbers are short), hashes and texts as they are. A record
+ * is a packed header in native byte order, as LMDB's own pages are, followed by its texts.
  */
 #ifndef ASSAY_STORE_SCHEMA_H
 #define ASSAY_STORE_SCHEMA_H
@@ -13,84 +13,83 @@
 #include <lmdb.h>
 
 /*
- * Sub-databases: few, because each costs a look-up in the root of every transaction that touches it. What every request reads is in one
- * of them. Columns: enum, name on disk.
+ * Sub-databases. Few, because each costs a look-up in the root of every transaction that uses it;
+ * all that every request reads is in one. Columns: enum, name on disk.
  */
 #define DATABASES(X)                                                                               \
-    X(DB_RECORD, "record") /* what a request reads: keys by hash, report heads */                  \
+    X(DB_RECORD, "record") /* read by every request: keys by hash, heads of reports */             \
     X(DB_BASE, "base")     /* small tables */                                                      \
-    X(DB_LIST, "list")     /* what lists of reports are answered from: see index/index.h */        \
-    X(DB_RESULT, "result") /* the checks of a report */                                            \
-    X(DB_WIDGET, "widget") /* all that belongs to agents */
+    X(DB_LIST, "list")     /* the index of reports: index/index.h */                               \
+    X(DB_RESULT, "result") /* results of reports */                                                \
+    X(DB_WIDGET, "widget") /* everything of agents */
 
 #define X(id, name) id,
 enum db { DATABASES(X) DB_COUNT };
 #undef X
 
-/*
- * Spaces. Columns: enum, sub-database, tag, whether its rows are records, follow from records or are
- * the index of reports (derived.h), what its keys and values are.
- */
-#define SPACES(X)                                                                                     \
-    X(SPACE_KEY, DB_RECORD, 'k', SPACE_IS_RECORD, "hash → key_record")                                \
-    X(SPACE_REPORT, DB_RECORD, 'r', SPACE_IS_RECORD, "id → report_record")                            \
-    X(SPACE_META, DB_BASE, 'm', SPACE_IS_RECORD,                                                      \
+/* Spaces. Columns: enum, sub-database, tag, kind (derived.h), keys and values. */
+/* clang-format off */
+#define SPACES(X) \
+    X(SPACE_KEY, DB_RECORD, 'k', SPACE_IS_RECORD, "hash → key_record") \
+    X(SPACE_REPORT, DB_RECORD, 'r', SPACE_IS_RECORD, "id → report_record") \
+    X(SPACE_META, DB_BASE, 'm', SPACE_IS_RECORD, \
       "'f' → format_record, 'c' → counters_record, 'r' → rating_record, 'u' → the last ULID " \
-      "given, 'y' → synced_counters, 'i' → the store's random id")                                    \
-    X(SPACE_WORKSPACE, DB_BASE, 'w', SPACE_IS_RECORD, "id → workspace_record")                        \
-    X(SPACE_WORKSPACE_NAME, DB_BASE, 'n', SPACE_IS_DERIVED, "name → id")                              \
-    X(SPACE_KEY_ID, DB_BASE, 'i', SPACE_IS_DERIVED, "id → hash")                                      \
-    X(SPACE_KEY_WORKSPACE, DB_BASE, 'h', SPACE_IS_DERIVED, "workspace, id → hash")                    \
-    X(SPACE_PROJECT, DB_BASE, 'p', SPACE_IS_RECORD, "id → project_record")                            \
-    X(SPACE_PROJECT_NAME, DB_BASE, 'q', SPACE_IS_DERIVED, "workspace, name → id")                     \
-    X(SPACE_PROJECT_DATE, DB_BASE, 'd', SPACE_IS_DERIVED, "workspace, created_at, id → nothing")      \
-    X(SPACE_JOB, DB_BASE, 'j', SPACE_IS_RECORD, "report → job_record")                                \
-    X(SPACE_DELETING, DB_BASE, 'x', SPACE_IS_DERIVED,                                                 \
-      "workspace, project (0: the workspace itself) → nothing")                                       \
-    X(SPACE_IDEM, DB_BASE, 'e', SPACE_IS_RECORD, "hash → idem_record")                                \
-    X(SPACE_IDEM_AGE, DB_BASE, 'f', SPACE_IS_DERIVED, "expires_at, hash → nothing")                   \
-    X(SPACE_CHANNEL, DB_BASE, 'c', SPACE_IS_RECORD, "channel → sequence, answers")                    \
-    X(SPACE_LOG, DB_LIST, 'l', SPACE_IS_INDEX, "workspace, sequence → log_head, entries")             \
-    X(SPACE_INDEX, DB_LIST, 'm', SPACE_IS_INDEX, "workspace → index_record")                          \
-    X(SPACE_SEGMENT, DB_LIST, 's', SPACE_IS_INDEX,                                                    \
-      "workspace, number → segment_record, bitmap of dead rows")                                      \
-    X(SPACE_BASE, DB_LIST, 'b', SPACE_IS_INDEX,                                                       \
-      "workspace, piece → entries as in the log: the rows of a small workspace")                      \
-    X(SPACE_INDEX_DUE, DB_LIST, 'd', SPACE_IS_INDEX,                                                  \
-      "workspace → nothing: its log is to be merged, or swept")                                       \
-    X(SPACE_RESULT, DB_RESULT, 's', SPACE_IS_RECORD,                                                  \
-      "report, piece (none: the first) → results: result.c")                                          \
-    X(SPACE_AGENT, DB_WIDGET, 'a', SPACE_IS_RECORD, "id → agent_record")                              \
-    X(SPACE_VISITOR, DB_WIDGET, 'v', SPACE_IS_RECORD, "id → visitor_record")                          \
-    X(SPACE_VISITOR_SECRET, DB_WIDGET, 's', SPACE_IS_DERIVED, "agent, hash → visitor")                \
-    X(SPACE_CONVERSATION, DB_WIDGET, 'c', SPACE_IS_RECORD, "id → conversation_record")                \
-    X(SPACE_ONCE, DB_WIDGET, 'o', SPACE_IS_RECORD, "conversation, kind, key → once_record")           \
-    X(SPACE_LEAD, DB_WIDGET, 'd', SPACE_IS_RECORD, "id → lead_record")                                \
-    X(SPACE_LEAD_EMAIL, DB_WIDGET, 'e', SPACE_IS_DERIVED, "agent, hash → lead")                       \
-    X(SPACE_EVENT, DB_WIDGET, 'n', SPACE_IS_RECORD, "id → event_record")                              \
-    X(SPACE_RATING, DB_WIDGET, 'r', SPACE_IS_RECORD, "id → event_record")                             \
-    X(SPACE_LIST_ENTRY, DB_WIDGET, 'l', SPACE_IS_DERIVED, "kind, scope, class, id → nothing")         \
-    X(SPACE_ERASING, DB_WIDGET, 'x', SPACE_IS_RECORD, "scope → nothing")                              \
-    X(SPACE_COLLECTION, DB_WIDGET, 'K', SPACE_IS_RECORD, "id → collection_record")                    \
-    X(SPACE_COLLECTION_NAME, DB_WIDGET, 'N', SPACE_IS_DERIVED, "agent, kind, site → collection")      \
-    X(SPACE_GENERATION, DB_WIDGET, 'G', SPACE_IS_RECORD,                                              \
-      "collection, generation → generation_record")                                                   \
-    X(SPACE_GENERATION_ID, DB_WIDGET, 'H', SPACE_IS_RECORD, "collection, sync_id → generation")       \
-    X(SPACE_ITEM, DB_WIDGET, 'I', SPACE_IS_RECORD, "collection, wp_id → item_record")                 \
-    X(SPACE_DOCUMENT, DB_WIDGET, 'D', SPACE_IS_RECORD, "id → document_record")                        \
-    X(SPACE_UNSEEN, DB_WIDGET, 'U', SPACE_IS_RECORD,                                                  \
-      "collection → unseen_record: a purge of what was not seen")                                     \
-    X(SPACE_ANSWERS, DB_WIDGET, 'A', SPACE_IS_RECORD, "agent → answers_record: answers_log.h")        \
-    X(SPACE_ANSWERS_LOG, DB_WIDGET, 'F', SPACE_IS_RECORD,                                             \
-      "agent, sequence (0: its answer file waits for more) → document: answers_log.h")                \
-    X(SPACE_COUPON, DB_WIDGET, 'C', SPACE_IS_RECORD, "agent, folded code → coupon_record")            \
-    X(SPACE_PENDING_COUPONS, DB_WIDGET, 'T', SPACE_IS_RECORD,                                         \
-      "conversation → coupons staged in it: staged.c")                                                \
-    X(SPACE_NOTE, DB_WIDGET, 't', SPACE_IS_RECORD, "conversation, id → note_record: note.c")          \
-    X(SPACE_SYNC_ONCE, DB_WIDGET, 'S', SPACE_IS_RECORD, "hash → sync_once_record")                    \
-    X(SPACE_MESSAGE, DB_WIDGET, 'z', SPACE_IS_RECORD,                                                 \
-      "id → message_record; the last tag, so that what comes goes to the end of the tree: see "     \
+      "given, 'y' → synced_counters, 'i' → the store's random id") \
+    X(SPACE_WORKSPACE, DB_BASE, 'w', SPACE_IS_RECORD, "id → workspace_record") \
+    X(SPACE_WORKSPACE_NAME, DB_BASE, 'n', SPACE_IS_DERIVED, "name → id") \
+    X(SPACE_KEY_ID, DB_BASE, 'i', SPACE_IS_DERIVED, "id → hash") \
+    X(SPACE_KEY_WORKSPACE, DB_BASE, 'h', SPACE_IS_DERIVED, "workspace, id → hash") \
+    X(SPACE_PROJECT, DB_BASE, 'p', SPACE_IS_RECORD, "id → project_record") \
+    X(SPACE_PROJECT_NAME, DB_BASE, 'q', SPACE_IS_DERIVED, "workspace, name → id") \
+    X(SPACE_PROJECT_DATE, DB_BASE, 'd', SPACE_IS_DERIVED, "workspace, created_at, id → nothing") \
+    X(SPACE_JOB, DB_BASE, 'j', SPACE_IS_RECORD, "report → job_record") \
+    X(SPACE_DELETING, DB_BASE, 'x', SPACE_IS_DERIVED, \
+      "workspace, project (0: the workspace itself) → nothing") \
+    X(SPACE_IDEM, DB_BASE, 'e', SPACE_IS_RECORD, "hash → idem_record") \
+    X(SPACE_IDEM_AGE, DB_BASE, 'f', SPACE_IS_DERIVED, "expires_at, hash → nothing") \
+    X(SPACE_CHANNEL, DB_BASE, 'c', SPACE_IS_RECORD, "channel → sequence, answers") \
+    X(SPACE_LOG, DB_LIST, 'l', SPACE_IS_INDEX, "workspace, sequence → log_head, entries") \
+    X(SPACE_INDEX, DB_LIST, 'm', SPACE_IS_INDEX, "workspace → index_record") \
+    X(SPACE_SEGMENT, DB_LIST, 's', SPACE_IS_INDEX, \
+      "workspace, number → segment_record, bitmap of dead rows") \
+    X(SPACE_BASE, DB_LIST, 'b', SPACE_IS_INDEX, \
+      "workspace, piece → entries as in the log: the rows of a small workspace") \
+    X(SPACE_INDEX_DUE, DB_LIST, 'd', SPACE_IS_INDEX, \
+      "workspace → nothing: its log is to be merged, or swept") \
+    X(SPACE_RESULT, DB_RESULT, 's', SPACE_IS_RECORD, \
+      "report, piece (none: the first) → results: result.c") \
+    X(SPACE_AGENT, DB_WIDGET, 'a', SPACE_IS_RECORD, "id → agent_record") \
+    X(SPACE_VISITOR, DB_WIDGET, 'v', SPACE_IS_RECORD, "id → visitor_record") \
+    X(SPACE_VISITOR_SECRET, DB_WIDGET, 's', SPACE_IS_DERIVED, "agent, hash → visitor") \
+    X(SPACE_CONVERSATION, DB_WIDGET, 'c', SPACE_IS_RECORD, "id → conversation_record") \
+    X(SPACE_ONCE, DB_WIDGET, 'o', SPACE_IS_RECORD, "conversation, kind, key → once_record") \
+    X(SPACE_LEAD, DB_WIDGET, 'd', SPACE_IS_RECORD, "id → lead_record") \
+    X(SPACE_LEAD_EMAIL, DB_WIDGET, 'e', SPACE_IS_DERIVED, "agent, hash → lead") \
+    X(SPACE_EVENT, DB_WIDGET, 'n', SPACE_IS_RECORD, "id → event_record") \
+    X(SPACE_RATING, DB_WIDGET, 'r', SPACE_IS_RECORD, "id → event_record") \
+    X(SPACE_LIST_ENTRY, DB_WIDGET, 'l', SPACE_IS_DERIVED, "kind, scope, class, id → nothing") \
+    X(SPACE_ERASING, DB_WIDGET, 'x', SPACE_IS_RECORD, "scope → nothing") \
+    X(SPACE_COLLECTION, DB_WIDGET, 'K', SPACE_IS_RECORD, "id → collection_record") \
+    X(SPACE_COLLECTION_NAME, DB_WIDGET, 'N', SPACE_IS_DERIVED, "agent, kind, site → collection") \
+    X(SPACE_GENERATION, DB_WIDGET, 'G', SPACE_IS_RECORD, \
+      "collection, generation → generation_record") \
+    X(SPACE_GENERATION_ID, DB_WIDGET, 'H', SPACE_IS_RECORD, "collection, sync_id → generation") \
+    X(SPACE_ITEM, DB_WIDGET, 'I', SPACE_IS_RECORD, "collection, wp_id → item_record") \
+    X(SPACE_DOCUMENT, DB_WIDGET, 'D', SPACE_IS_RECORD, "id → document_record") \
+    X(SPACE_UNSEEN, DB_WIDGET, 'U', SPACE_IS_RECORD, \
+      "collection → unseen_record: a purge of what was not seen") \
+    X(SPACE_ANSWERS, DB_WIDGET, 'A', SPACE_IS_RECORD, "agent → answers_record: answers_log.h") \
+    X(SPACE_ANSWERS_LOG, DB_WIDGET, 'F', SPACE_IS_RECORD, \
+      "agent, sequence (0: its answer file waits for more) → document: answers_log.h") \
+    X(SPACE_COUPON, DB_WIDGET, 'C', SPACE_IS_RECORD, "agent, folded code → coupon_record") \
+    X(SPACE_PENDING_COUPONS, DB_WIDGET, 'T', SPACE_IS_RECORD, \
+      "conversation → its pending coupons") \
+    X(SPACE_NOTE, DB_WIDGET, 't', SPACE_IS_RECORD, "conversation, id → note_record: note.c") \
+    X(SPACE_SYNC_ONCE, DB_WIDGET, 'S', SPACE_IS_RECORD, "hash → sync_once_record") \
+    X(SPACE_MESSAGE, DB_WIDGET, 'z', SPACE_IS_RECORD, \
+      "id → message_record; the last tag, so that what comes goes to the end of the tree: see " \
       "chain.h")
+/* clang-format on */
 
 #define X(id, db, tag, kind, text) id,
 enum space { SPACES(X) SPACE_COUNT };
@@ -142,7 +141,7 @@ static inline MDB_val key_val(struct key *k)
     return (MDB_val){k->n, k->b};
 }
 
-/* key_read_u64(at, end, out): read a number back and step over it; false when it is not one. */
+/* key_read_u64(at, end, out): read a number and advance; false: it is malformed. */
 bool key_read_u64(const uint8_t **at, const uint8_t *end, uint64_t *out);
 
 static inline void key_id(struct key *k, enum space space, uint64_t id)
@@ -173,8 +172,7 @@ struct PACKED format_record {
 
 struct PACKED rating_record {
     uint32_t good, decent;
-    uint64_t
-        after; /* every report up to this one has its result by these bounds; UINT64_MAX: all have */
+    uint64_t after; /* results up to this report follow these thresholds; UINT64_MAX: all do */
 };
 
 struct PACKED counters_record {
@@ -239,7 +237,7 @@ struct PACKED agent_record {
 
 struct PACKED visitor_record {
     uint8_t lead;
-    struct ulid id, agent, conversation; /* conversation: the newest */
+    struct ulid id, agent, conversation; /* conversation: the newest one */
     uint64_t workspace;
     int64_t created_at;
     uint8_t secret[32]; /* digest */
@@ -255,8 +253,8 @@ struct PACKED conversation_record {
 };
 
 /*
- * Then its text, citations, client_message_id, page_url and page_context. ${before}, ${jump}: messages of the same conversation, none where
- * there is no such; places are from 1.
+ * Followed by text, citations, client_message_id, page_url and page_context. ${before}, ${jump}:
+ * earlier messages of the same conversation, or none; places count from 1.
  */
 struct PACKED message_record {
     uint8_t role, low_confidence;
@@ -267,7 +265,7 @@ struct PACKED message_record {
     uint64_t place, jump_place;
 };
 
-/* An operator's note: then its author's name, and its text. */
+/* An operator's note, followed by its author's name and its text. */
 struct PACKED note_record {
     uint64_t key;
     int64_t created_at;
@@ -275,7 +273,7 @@ struct PACKED note_record {
     uint32_t text_n;
 };
 
-/* What was done once under a key of the caller's: a client_message_id, an Idempotency-Key. Goes with the conversation. */
+/* What was done under a client_message_id or an Idempotency-Key. Deleted with the conversation. */
 struct PACKED once_record {
     struct ulid first, second;
     int64_t expires_at;
@@ -283,7 +281,10 @@ struct PACKED once_record {
     uint32_t code;
 };
 
-/* Its senders, first come first; then of each, one after the other, the address, name, phone and fields. */
+/*
+ * Followed by its senders in the order of their first sending, each with address, name, phone and
+ * fields.
+ */
 struct PACKED lead_record {
     struct ulid id, agent;
     uint64_t workspace;
@@ -298,13 +299,14 @@ struct PACKED sender_record {
     uint32_t fields_n;
 };
 
-/* An event or a rating: then the event's kind, and its payload or the rating's comment. */
+/* An event or a rating, followed by the event's kind, and its payload or the rating's comment. */
 struct PACKED event_record {
-    uint8_t rating; /* 0: it is an event */
+    uint8_t rating; /* 0: an event */
     struct ulid id, agent, visitor, conversation;
     uint64_t workspace;
     int64_t created_at,
-        at; /* at: when the event happened, by the visitor's clock; when the rating was changed last */
+        /* at: when the event happened, by the visitor's clock; or when the rating last changed */
+        at;
     uint16_t kind_n;
     uint32_t text_n;
 };
@@ -313,7 +315,7 @@ struct PACKED event_record {
 
 struct PACKED synced_counters {
     uint64_t collection, document; /* the last id given */
-    uint64_t unindexed;            /* rows of SPACE_ANSWERS_LOG, of all agents */
+    uint64_t unindexed;            /* rows of SPACE_ANSWERS_LOG of all agents */
 };
 
 struct PACKED collection_record {
@@ -324,15 +326,19 @@ struct PACKED collection_record {
     uint8_t site_n, sync_id_n;
 };
 
-/* ${items}: those there that were seen in it last (generations_closed: or before it). It means nothing once a later generation is complete. */
+/*
+ * ${items}: existing items last seen in this generation (see also generations_closed). Meaningless
+ * once a later generation is complete.
+ */
 struct PACKED generation_record {
     uint64_t items;
     int64_t begun_at;
 };
 
 /*
- * An item the shop has, or had: ${document} 0 is a tombstone, and then ${modified_at} and ${generation} say what is too old to bring it back.
- * One with a document that was last seen before the last complete generation is as good as a tombstone, and becomes one.
+ * An item. ${document} 0: a tombstone; ${modified_at} and ${generation} then say what is too old to
+ * restore it. An item whose document was last seen before the last complete generation counts as
+ * deleted, and becomes a tombstone.
  */
 struct PACKED item_record {
     uint64_t document, generation;
@@ -340,10 +346,7 @@ struct PACKED item_record {
     uint8_t hash[16];
 };
 
-/*
- * How far a purge of what was not seen is: the wp_id from which it goes on; UNSEEN_DONE: it is
- * done.
- */
+/* Progress of the deletion of unseen items: the wp_id to continue from; UNSEEN_DONE: done. */
 struct unseen_record {
     uint64_t from;
 };
@@ -354,8 +357,7 @@ struct PACKED document_record {
     char currency[3];
     struct ulid agent;
     uint64_t id, collection, wp_id;
-    uint64_t
-        change; /* number of the change of the agent's documents that gave it its texts: answers_log.h */
+    uint64_t change; /* number of the change that set its texts: answers_log.h */
     int64_t modified_at, synced_at, price, regular_price, sale_price;
     uint32_t text_n;
     uint16_t title_n, taxonomy_n, url_n, language_n, type_n, image_url_n, sku_n;
@@ -372,27 +374,27 @@ struct PACKED coupon_record {
     struct ulid agent;
     int64_t amount, minimum, maximum, expires_at;
     uint64_t usage_limit, usage_count;
-    uint16_t code_n, label_n, products_n, excluded_n; /* the lists in products */
+    uint16_t code_n, label_n, products_n, excluded_n; /* lists: number of products */
 };
 
-/* What a batch under an Idempotency-Key was answered; goes with its row in SPACE_IDEM. */
+/* The answer to a batch with an Idempotency-Key; deleted with its row in SPACE_IDEM. */
 struct PACKED sync_once_record {
     uint64_t id, version;
     struct ulid first, second;
 };
 
-/* The head of a record of the log of an index (index/index.h): what the log has held so far. */
+/* Head of a record of the log of an index (index/index.h): what the log has held so far. */
 struct PACKED log_head {
-    uint64_t entries, bytes; /* of all records of the workspace up to the end of this one, ever */
+    uint64_t entries, bytes; /* of all records of the workspace up to the end of this one */
 };
 
-/* What a check knows of the log that it walks. */
+/* What store_check knows of the log that it walks. */
 struct check_log {
-    uint64_t workspace, next; /* the sequence that must follow */
+    uint64_t workspace, next; /* sequence that must follow */
     struct log_head head;
 };
 
-/* schema_read_…(value, out): what a value says, its texts borrowed from it. False when it is not such a record. */
+/* schema_read_…(value, out): decode a value; texts are borrowed from it. False: it is malformed. */
 bool schema_read_report(MDB_val value, struct store_report *out);
 bool schema_read_project(MDB_val value, struct store_project *out);
 bool schema_read_key(MDB_val value, const uint8_t *hash, struct store_key *out);

@@ -5,7 +5,7 @@
 
 #include <errno.h>
 
-/* What this reader remembers of the map is where it was. */
+/* The map may have moved: forget the places in it. */
 static void forget_map(struct store *s)
 {
     memset(s->key_places, 0, sizeof(s->key_places));
@@ -24,7 +24,7 @@ int store_remap(struct store *s)
     return rc;
 }
 
-/* One try at a snapshot: the kept transaction, or a first one. */
+/* Renew the kept transaction, or begin the first one. */
 static int snapshot_once(struct store *s)
 {
     if (s->read != NULL)
@@ -33,9 +33,10 @@ static int snapshot_once(struct store *s)
 }
 
 /*
- * LMDB takes a transaction's number first and the roots after it, from a page that the second commit after it writes over: a reader held up
- * in between has a later state under an earlier number. What is remembered by number (views, places) must not meet that, so a snapshot
- * counts when its number is still the last once it has its roots.
+ * LMDB reads the transaction's number first and then the roots, from a page that the second commit
+ * after it overwrites: a delayed reader can get later roots under an earlier number. Caches by
+ * number (index snapshots, places) must never meet that, so a snapshot is accepted only if its
+ * number is still the last one after its roots were read.
  */
 #define TRIES 16
 
@@ -51,7 +52,7 @@ static int snapshot_look(struct store *s)
     }
 }
 
-/* The map keeps its size until store_read_end. */
+/* The size of the map stays until store_read_end. */
 static int snapshot_try(struct store *s)
 {
     pthread_rwlock_rdlock(&s->shared->map);
@@ -62,7 +63,7 @@ static int snapshot_try(struct store *s)
 }
 
 /*
- * The size of the map changes between two write transactions alone, so the writer's thread changes
+ * The size of the map changes only between two write transactions, so the writer's thread changes
  * it.
  */
 static bool is_beside_writer(const struct store *s)
@@ -78,8 +79,8 @@ static enum store_status snapshot_begin(struct store *s)
         rc = snapshot_try(s);
     }
     /*
-     * Another process grew the map: take its size. The writer's own transaction would hold the old one; then the read has to wait for its
-     * end.
+     * Another process grew the map: take its size. An open write transaction would keep the old
+     * one; the read then waits for its end.
      */
     for (int tries = 0; rc == MDB_MAP_RESIZED && tries < 3; tries++) {
         rc = s->txn.mdb != NULL || is_beside_writer(s) ? EBUSY : store_remap(s);
@@ -175,7 +176,10 @@ uint64_t store_snapshot_version(const struct store *s)
     return s->reading ? s->snapshot : 0;
 }
 
-/* How many things are dying is looked up once a snapshot of the store; nearly always nothing is, and then nobody pays for the question. */
+/*
+ * The number of deletions is read once for each snapshot. It is nearly always 0, and then further
+ * questions are free.
+ */
 static uint64_t deleting_count(struct store *s, MDB_txn *txn)
 {
     size_t id = mdb_txn_id(txn);

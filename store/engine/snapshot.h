@@ -47,8 +47,8 @@ static inline bool store_paused(const struct store *s, const struct store_list_q
 }
 
 /*
- * store_is_deleting(s, txn, workspace, project): is that workspace, or (${project} not 0) that project,
- * being deleted? store_any_deleting(s, txn): is any?
+ * store_is_deleting(s, txn, workspace, project): is that workspace, or (${project} not 0) that
+ * project, being deleted? store_any_deleting(s, txn): is any?
  */
 bool store_is_deleting(struct store *s, MDB_txn *txn, uint64_t workspace, uint64_t project);
 bool store_any_deleting(struct store *s, MDB_txn *txn);

@@ -57,7 +57,7 @@ enum store_status txn_get(struct store_txn *t, enum space space, struct key *key
     return rc == 0 ? STORE_OK : txn_fail(t, rc, "read a record");
 }
 
-/* Which cursor puts it; NULL: what comes in no order is searched for anyway. */
+/* The cursor of a space; NULL: it is not written in the order of its keys. */
 static MDB_cursor **cursor_of(struct store_txn *t, enum space space)
 {
     if (space == SPACE_REPORT)
@@ -86,7 +86,7 @@ static void put(struct store_txn *t, enum space space, struct key *key, MDB_val 
         txn_fail(t, rc, "write a record");
 }
 
-/* They would have to follow pages that merge and go. */
+/* A delete can merge and free the pages of a cursor. */
 static void close_cursors(struct store_txn *t)
 {
     for (size_t i = 0; i < TXN_CURSORS; i++) {
@@ -191,7 +191,7 @@ static bool ulid_load(struct store_txn *t)
     return t->ulid_known;
 }
 
-/* fetched for many ids at once: a call of the system for each would be a twentieth of what a message costs */
+/* Read for many ids at once: a system call for each id costs a twentieth of a message. */
 static const uint64_t *random_pair(struct store *s)
 {
     _Static_assert(sizeof(s->random) <= 256, "so much comes whole");
@@ -323,7 +323,10 @@ void store_abort(struct store_txn *t)
     end(t, open);
 }
 
-/* LMDB takes a write that was cut short, by a full disk or the longest that a file may be, for an I/O error: ${rc}, or which of them it was. */
+/*
+ * LMDB reports a short write as EIO: find out whether the disk or the limit of file sizes was the
+ * reason.
+ */
 static int why_short(const struct store *s, int rc)
 {
     enum { SPARE_BYTES = 4 << 20 };
@@ -332,8 +335,9 @@ static int why_short(const struct store *s, int rc)
 }
 
 /*
- * What nobody waits for waits for the disk once, not twice: its pages are synced before the page that names them is written, as ever, but that
- * page is synced by the commit that follows. After a power cut the store is whole and may lack the last such transaction, which is done again.
+ * A commit that nobody waits for syncs once instead of twice: its pages are synced before the meta
+ * page is written, but the next commit syncs the meta page. After a power cut the store is
+ * consistent and may lack the last such transaction, which is repeated.
  */
 static int commit(struct store_txn *t)
 {

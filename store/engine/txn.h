@@ -1,7 +1,7 @@
 /*
- * The write transaction. One per writer process, on its loop: store_begin, store_apply…,
+ * The write transaction: one per writer process, on its loop: store_begin, store_apply…,
  * store_commit or store_abort. It keeps its first error, so that reads and puts need no checks in
- * between, and gathers what it writes once, at the commit (struct room).
+ * between. What is written once is written by the commit (struct layer).
  */
 #ifndef ASSAY_STORE_TXN_H
 #define ASSAY_STORE_TXN_H
@@ -9,8 +9,8 @@
 #include "store/engine/schema.h"
 
 /*
- * Cursors that stay at the last put of their space. Records that are put in the order of their keys
- * (reports, jobs, messages) then need no search from the root.
+ * Cursors that stay at the last put of their space. Records put in the order of their keys
+ * (reports, jobs, messages) need no search from the root then.
  */
 #define TXN_CURSORS 3
 
@@ -64,7 +64,7 @@ struct store_txn {
 };
 
 /*
- * apply_fn: carries out a change of one kind. It checks first and writes after: any result but
+ * apply_fn: carries out a change of one kind. It checks first and writes after: a status other than
  * STORE_OK means that nothing was written.
  */
 typedef enum store_status apply_fn(struct store_txn *t, const struct store_change *c,
@@ -95,7 +95,9 @@ bool txn_ulid(struct store_txn *t, struct ulid *out);
 
 void txn_event(struct store_txn *t, enum store_event_kind kind, uint64_t workspace, uint64_t id,
                uint64_t value);
-/* txn_mark_deleting(t, workspace, project): it is being deleted from now on; project 0: all of it. */
+/*
+ * txn_mark_deleting(t, workspace, project): it is being deleted from now on; project 0: all of it.
+ */
 bool txn_mark_deleting(struct store_txn *t, uint64_t workspace, uint64_t project);
 /* txn_match(match, version): does If-Match allow a change of that version? */
 bool txn_match(struct str match, uint64_t version);

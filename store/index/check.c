@@ -60,7 +60,10 @@ static bool count_entries(const struct cursor *w, uint64_t *entries)
     return true;
 }
 
-/* Records follow each other without a gap, each telling how much the log has held. Those before the manifest's first wait to be swept. */
+/*
+ * Records follow each other without a gap, each telling how much the log has held. Those before the
+ * manifest's first wait to be swept.
+ */
 void check_log(struct check *c, const struct cursor *w)
 {
     uint64_t workspace, sequence, entries;
@@ -228,7 +231,10 @@ static uint32_t rows_of_word(const struct ngram_block *c, const uint64_t *of, ui
     return n != 0 && rows[n - 1] >= c->head->rows ? UINT32_MAX : n;
 }
 
-/* A frequent word's rows have it. They alone are looked at: long URLs have many such words, each in few rows. */
+/*
+ * A frequent word's rows have it. They alone are looked at: long URLs have many such words, each in
+ * few rows.
+ */
 static bool words_good(const struct ngram_block *c)
 {
     for (uint32_t i = 0; i < c->head->words; i++) {

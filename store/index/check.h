@@ -7,8 +7,8 @@
 check_fn check_log, check_index_record, check_segment_row, check_base, check_index_due;
 
 /*
- * check_index_snapshot(c, workspace): the index of a workspace; NULL: it cannot be read, which is reported
- * once, or it is being rebuilt.
+ * check_index_snapshot(c, workspace): the index of a workspace; NULL: it cannot be read, which is
+ * reported once, or it is being rebuilt.
  */
 struct index_snapshot *check_index_snapshot(struct check *c, uint64_t workspace);
 

@@ -35,8 +35,8 @@ void rebuild_free(struct rebuild *r);
 enum store_status sweep_files(struct store *s, struct buf *pending, bool *more);
 
 /*
- * missing_files(s, each, arg): ${each} of every segment that a manifest names and that has no file of
- * its size.
+ * missing_files(s, each, arg): ${each} of every segment that a manifest names and that has no file
+ * of its size.
  */
 typedef void missing_file_fn(void *arg, uint64_t workspace, uint64_t number);
 enum store_status missing_files(struct store *s, missing_file_fn *each, void *arg);

@@ -101,7 +101,10 @@ static uint32_t count_both(const struct ngram_block *c, const uint64_t *bits, co
     return n;
 }
 
-/* Into ${list}, which may be ${rows}, those of ${n} rows that are in ${bits}, or in postings; how many that are. */
+/*
+ * Into ${list}, which may be ${rows}, those of ${n} rows that are in ${bits}, or in postings; how
+ * many that are.
+ */
 static uint32_t list_and_bits(const uint64_t *bits, const uint16_t *rows, uint32_t n,
                               uint16_t *list)
 {
@@ -144,8 +147,9 @@ static bool bits_and(const struct ngram_block *c, const uint16_t *rows, uint64_t
 }
 
 /*
- * The rows that have all trigrams of the pattern, all rows where it has none; how many. Where they are few, or the last trigram took none away, their
- * texts say sooner which of them have the pattern than further trigrams do.
+ * The rows that have all trigrams of the pattern, all rows where it has none; how many. Where they
+ * are few, or the last trigram took none away, their texts say sooner which of them have the
+ * pattern than further trigrams do.
  */
 static uint32_t candidates(const struct ngram_block *c, const struct search *s, uint64_t *bits)
 {
@@ -228,7 +232,10 @@ bool ngram_block_has(const struct ngram_block *c, uint32_t trigram, uint32_t row
     return low < gram_rows(c, trigram, &rows) && rows[low] == row;
 }
 
-/* Two letters: the trigrams that begin with them lie in one word of `present`; a URL that only ends in them has one that does. */
+/*
+ * Two letters: the trigrams that begin with them lie in one word of `present`; a URL that only ends
+ * in them has one that does.
+ */
 static void match_two(const struct ngram_block *c, const struct search *s, uint64_t *bits)
 {
     const uint8_t *pattern = (const uint8_t *)s->pattern.p;
@@ -248,7 +255,10 @@ static void match_two(const struct ngram_block *c, const struct search *s, uint6
 
 /* ---- frequent words ---- */
 
-/* Rows that have a frequent word in which the pattern is go from ${maybe} into ${bits}; how many are left. */
+/*
+ * Rows that have a frequent word in which the pattern is go from ${maybe} into ${bits}; how many
+ * are left.
+ */
 static uint32_t settle(const struct ngram_block *c, const struct search *s, uint64_t *maybe,
                        uint64_t *bits)
 {

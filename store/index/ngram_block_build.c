@@ -73,7 +73,9 @@ static void put_present(const uint64_t *present, struct buf *out)
     }
 }
 
-/* Where the rows of each code begin; how many numbers all are. ${bitmap}: the numbers of a bitmap. */
+/*
+ * Where the rows of each code begin; how many numbers all are. ${bitmap}: the numbers of a bitmap.
+ */
 static uint32_t place_grams(const uint64_t *present, struct trigram *trigrams, uint32_t bitmap,
                             uint32_t *at)
 {
@@ -232,8 +234,8 @@ static void meet_word(struct words *w, uint32_t row, struct str text)
 }
 
 /*
- * Each word of a URL twice: with what comes before the next one, and with what came after the one before. Words far behind in a long URL are left out:
- * rows are looked at for them.
+ * Each word of a URL twice: with what comes before the next one, and with what came after the one
+ * before. Words far behind in a long URL are left out: rows are looked at for them.
  */
 static void each_word(struct words *w, uint32_t row, struct str url)
 {
@@ -274,7 +276,10 @@ static uint32_t add_frequent(struct frequent *f, struct str text)
     return ++f->count;
 }
 
-/* A word with what came before it is taken from its end, one with what comes after it from its beginning. */
+/*
+ * A word with what came before it is taken from its end, one with what comes after it from its
+ * beginning.
+ */
 static struct str affix(const struct word *word, size_t n)
 {
     bool end = !part_of_word(*word->text.p);
@@ -312,9 +317,10 @@ static unsigned most_of(const uint32_t rows[256])
 }
 
 /*
- * ${all} have an affix of ${n} bytes in common. One that as many rows have as a frequent word is kept as one: the longest there are, and a shorter one
- * where what no longer one took still is as many. The byte that most grow by comes first, so that few are left to be gone through for the others,
- * whatever the words are. A row counts once for each of its words.
+ * ${all} have an affix of ${n} bytes in common. One that as many rows have as a frequent word is
+ * kept as one: the longest there are, and a shorter one where what no longer one took still is as
+ * many. The byte that most grow by comes first, so that few are left to be gone through for the
+ * others, whatever the words are. A row counts once for each of its words.
  */
 static void add_affixes(struct frequent *f, struct word **all, size_t count, size_t n)
 {
@@ -338,7 +344,9 @@ static void add_affixes(struct frequent *f, struct word **all, size_t count, siz
         all[i]->last = all[i]->last == 0 ? number : all[i]->last;
 }
 
-/* From now on ${last} is which of the frequent a word has in it, from 1, and 0 where it has none. */
+/*
+ * From now on ${last} is which of the frequent a word has in it, from 1, and 0 where it has none.
+ */
 static void choose_frequent(struct words *w, struct frequent *f)
 {
     struct word **rare = calloc(w->count + 1, sizeof(*rare));

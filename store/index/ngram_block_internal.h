@@ -1,13 +1,15 @@
 /*
- * A chunk: the URLs of up to 4,096 rows of a segment, and what makes searching them cheap. Private to store/.
+ * A chunk: the URLs of up to 4,096 rows of a segment, and what makes searching them cheap. Private
+ * to store/.
  *
  *   trigrams    for each three letters that come in it, the rows in which they do: a list of them, or a bitmap where that is shorter
  *   words    for each frequent word, with what parts it from the next or from the one before, a bitmap of its rows; and for what many others
  *            begin or end with
  *   text     the URLs, one behind the other
  *
- * A pattern can only be in rows that have all its letters by three. It is certain to be in those of a frequent word that it is part of, and
- * the others are looked at. Needles of two and three letters need no look.
+ * A pattern can only be in rows that have all its letters by three. It is certain to be in those of
+ * a frequent word that it is part of, and the others are looked at. Needles of two and three
+ * letters need no look.
  */
 #ifndef ASSAY_STORE_CHUNK_H
 #define ASSAY_STORE_CHUNK_H
@@ -36,18 +38,27 @@ struct ngram_block {
     const uint8_t *text;       /* TEXT_PAD bytes more may be read */
 };
 
-/* What is read of a part: arrays, each on a boundary of eight bytes. part_take(r, n): the next ${n} bytes; NULL, and bad, at the end. */
+/*
+ * What is read of a part: arrays, each on a boundary of eight bytes. part_take(r, n): the next ${n}
+ * bytes; NULL, and bad, at the end.
+ */
 struct part_reader {
     const uint8_t *at, *end;
     bool bad;
 };
 const void *part_take(struct part_reader *r, size_t n);
 
-/* part_space(out, n), part_put(out, p, n): append ${n} bytes so, zeroes or a copy; NULL when memory is short (the buffer remembers). */
+/*
+ * part_space(out, n), part_put(out, p, n): append ${n} bytes so, zeroes or a copy; NULL when memory
+ * is short (the buffer remembers).
+ */
 void *part_space(struct buf *out, size_t n);
 void part_put(struct buf *out, const void *p, size_t n);
 
-/* ngram_block_read(r, out): false when it is not one. ngram_block_make(urls, count, stride, out): of ${count} strs that lie ${stride} bytes apart. */
+/*
+ * ngram_block_read(r, out): false when it is not one. ngram_block_make(urls, count, stride, out):
+ * of ${count} strs that lie ${stride} bytes apart.
+ */
 bool ngram_block_read(struct part_reader *r, struct ngram_block *out);
 void ngram_block_make(const struct str *urls, uint32_t count, size_t stride, struct buf *out);
 
@@ -58,18 +69,22 @@ static inline size_t ngram_block_bytes(const struct ngram_block *c)
 }
 
 /*
- * ngram_block_order(c, s): what rules out most of this chunk's rows is asked first from now on, of what is left after that the most, and so on: in others
- * it will be much the same. The trigrams of neighbouring letters say much the same too, so some few say nearly all.
+ * ngram_block_order(c, s): what rules out most of this chunk's rows is asked first from now on, of
+ * what is left after that the most, and so on: in others it will be much the same. The trigrams of
+ * neighbouring letters say much the same too, so some few say nearly all.
  */
 void ngram_block_order(const struct ngram_block *c, struct search *s);
 
 /*
- * ngram_block_match(c, s, bits): set the bit of each row that has the pattern. False: s->stop said true,
- * and ${bits} has some of these rows only.
+ * ngram_block_match(c, s, bits): set the bit of each row that has the pattern. False: s->stop said
+ * true, and ${bits} has some of these rows only.
  */
 bool ngram_block_match(const struct ngram_block *c, const struct search *s, uint64_t *bits);
 
-/* ngram_block_has(c, trigram, row): do the trigrams know of those three letters in that row? For store_check. */
+/*
+ * ngram_block_has(c, trigram, row): do the trigrams know of those three letters in that row? For
+ * store_check.
+ */
 bool ngram_block_has(const struct ngram_block *c, uint32_t trigram, uint32_t row);
 
 #endif

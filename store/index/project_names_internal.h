@@ -1,6 +1,6 @@
 /*
- * The projects of a workspace in memory: names and orders, from which pages of its list are taken at once, whatever they search. Private to
- * store/.
+ * The projects of a workspace in memory: names and orders, from which pages of its list are taken
+ * at once, whatever they search. Private to store/.
  *
  * A process keeps those of the workspaces it was asked about. They are read from the indexes of
  * projects; later come the projects that were made since, for their numbers are above all that were
@@ -37,9 +37,9 @@ struct project_names {
 };
 
 /*
- * project_names_get(s, txn, q, living, out): the projects of q->workspace, which has ${living} of them, as
- * ${txn} shows them; good until the next call. STORE_AGAIN when ${q} was stopped: what was known of
- * them is forgotten.
+ * project_names_get(s, txn, q, living, out): the projects of q->workspace, which has ${living} of
+ * them, as ${txn} shows them; good until the next call. STORE_AGAIN when ${q} was stopped: what was
+ * known of them is forgotten.
  */
 enum store_status project_names_get(struct store *s, MDB_txn *txn, const struct store_list_query *q,
                                     uint64_t living, const struct project_names **out);

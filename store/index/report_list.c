@@ -198,7 +198,10 @@ static enum store_status search_segment(struct report_list *l, const struct snap
 
 /* ---- a project's rows of a segment, where they are few ---- */
 
-/* They cost less than a pass over all bits of the segment, of which a page of such a project would take several. */
+/*
+ * They cost less than a pass over all bits of the segment, of which a page of such a project would
+ * take several.
+ */
 static bool few_of_project(const struct store_list_query *q, const struct segment *g,
                            const uint16_t **rows, uint32_t *count)
 {
@@ -332,7 +335,7 @@ static void order_run(struct report_list *l, struct snapshot_segment *in, struct
     run_of_bits(run);
 }
 
-static enum store_status take(struct report_list *l, uint64_t id)
+static enum store_status take_row(struct report_list *l, uint64_t id)
 {
     if (page_stops(&l->page))
         return STORE_AGAIN;
@@ -359,11 +362,14 @@ static enum store_status take_page(struct report_list *l, uint64_t total)
     enum store_status status = STORE_OK;
     select_page(&from_all, l->q->ascending ? l->page.skip : left - want, want, ids);
     for (size_t i = 0; i < want && status == STORE_OK; i++)
-        status = take(l, ids[l->q->ascending ? i : want - 1 - i]);
+        status = take_row(l, ids[l->q->ascending ? i : want - 1 - i]);
     return status;
 }
 
-/* Room for all of the list's bits: matches by row, matches by rank, the counts of the latter, the runs, the view's own rows and few others. */
+/*
+ * Room for all of the list's bits: matches by row, matches by rank, the counts of the latter, the
+ * runs, the view's own rows and few others.
+ */
 static bool make_room(struct report_list *l)
 {
     struct index_snapshot *v = l->view;

@@ -7,15 +7,20 @@
 #include <emmintrin.h>
 #endif
 
-/* The sorts of bytes: letters in either case, digits, what URLs have besides, and one for all others. */
+/*
+ * The sorts of bytes: letters in either case, digits, what URLs have besides, and one for all
+ * others.
+ */
 #define LETTERS(X)                                                                                 \
     X('a', 1)                                                                                      \
     X('b', 2)                                                                                      \
     X('c', 3)                                                                                      \
     X('d', 4)                                                                                      \
-    X('e', 5) X('f', 6) X('g', 7) X('h', 8) X('i', 9) X('j', 10) X('k', 11) X('l', 12) X('m', 13)  \
-        X('n', 14) X('o', 15) X('p', 16) X('q', 17) X('r', 18) X('s', 19) X('t', 20) X('u', 21)    \
-            X('v', 22) X('w', 23) X('x', 24) X('y', 25) X('z', 26)
+    X('e', 5)                                                                                      \
+    X('f', 6)                                                                                      \
+    X('g', 7) X('h', 8) X('i', 9) X('j', 10) X('k', 11) X('l', 12) X('m', 13) X('n', 14)           \
+        X('o', 15) X('p', 16) X('q', 17) X('r', 18) X('s', 19) X('t', 20) X('u', 21) X('v', 22)    \
+            X('w', 23) X('x', 24) X('y', 25) X('z', 26)
 #define LETTER(c, sort) [c] = sort, [c - 32] = sort,
 const uint8_t search_sorts[256] = {
     LETTERS(LETTER)['0'] = 27,
@@ -56,7 +61,10 @@ const uint8_t search_sorts[256] = {
     ['"'] = 62,
 };
 
-/* How common a byte is in URLs, roughly: the rarest two of a pattern are looked for. Those not named are rare. */
+/*
+ * How common a byte is in URLs, roughly: the rarest two of a pattern are looked for. Those not
+ * named are rare.
+ */
 static const char common[] = "zqjxvkywbfgu9876543d2l1h0rnm_%=&?icsoaept:.-/";
 
 static size_t commonness(uint8_t c)
@@ -194,7 +202,10 @@ static inline bool wide_matches(const uint8_t *p, const uint8_t *masks, const ui
 }
 #endif
 
-/* A text may be nearly the pattern at each of its letters, so a long one is compared by many bytes at once; its end by some a second time. */
+/*
+ * A text may be nearly the pattern at each of its letters, so a long one is compared by many bytes
+ * at once; its end by some a second time.
+ */
 static inline bool bytes_match(const struct search *s, const uint8_t *p)
 {
     size_t n = s->pattern.n, i = 0;
@@ -261,8 +272,9 @@ static inline unsigned places(const struct search *s, const struct pair *p, cons
 #endif
 
 /*
- * A pattern so long is looked for in the folded text by the C library, which takes a time that grows with the text alone (Crochemore and Perrin,
- * Two-way string-matching, 1991), whatever the two are; of shorter ones there is less to compare.
+ * A pattern so long is looked for in the folded text by the C library, which takes a time that
+ * grows with the text alone (Crochemore and Perrin, Two-way string-matching, 1991), whatever the
+ * two are; of shorter ones there is less to compare.
  */
 #define FOLDED_FROM 257
 #define FOLDED_BYTES 8192
@@ -289,7 +301,10 @@ static const uint8_t *find_folded(const struct search *s, const uint8_t *from, c
     return last + 1;
 }
 
-/* The first place of the pattern in from..last (included); ${last} + 1 when there is none. The text goes on TEXT_PAD bytes behind it. */
+/*
+ * The first place of the pattern in from..last (included); ${last} + 1 when there is none. The text
+ * goes on TEXT_PAD bytes behind it.
+ */
 static const uint8_t *find(const struct search *s, const struct pair *pair, const uint8_t *from,
                            const uint8_t *last)
 {

@@ -1,9 +1,10 @@
 /*
  * Substring search in texts that lie one behind the other. Private to store/.
  *
- * A pattern is looked for by two of its bytes, the rarest in URLs, sixteen places at a time; where both are, the rest is compared. ASCII
- * letters are folded; URLs and project names have no others. What else a pattern has stands for its percent-encoding where URLs are searched
- * (pattern.c): any of its forms matches, and the bytes in which they differ match all until then.
+ * A pattern is looked for by two of its bytes, the rarest in URLs, sixteen places at a time; where
+ * both are, the rest is compared. ASCII letters are folded; URLs and project names have no others.
+ * What else a pattern has stands for its percent-encoding where URLs are searched (pattern.c): any
+ * of its forms matches, and the bytes in which they differ match all until then.
  */
 #ifndef ASSAY_STORE_SEARCH_H
 #define ASSAY_STORE_SEARCH_H
@@ -12,7 +13,10 @@
 
 #define TEXT_PAD 32 /* bytes after a text that may be read, though not believed */
 
-/* Three letters as one number: each byte is one of 64 sorts, so that different ones may share a code; the filter only rules out. */
+/*
+ * Three letters as one number: each byte is one of 64 sorts, so that different ones may share a
+ * code; the filter only rules out.
+ */
 #define TRIGRAM_CODES (1u << 18)
 #define SEARCH_TRIGRAMS 24
 
@@ -27,7 +31,10 @@ static inline uint32_t search_trigram(const uint8_t *p)
 /* search_note_trigrams(text, trigrams): set the bit of each three letters that come in the text. */
 void search_note_trigrams(struct str text, uint64_t *trigrams);
 
-/* A letter of the pattern that has several forms (its cases), each of ${n} bytes, which begin at ${at}. */
+/*
+ * A letter of the pattern that has several forms (its cases), each of ${n} bytes, which begin at
+ * ${at}.
+ */
 #define SEARCH_FORMS 4
 struct search_letter {
     uint32_t at;
@@ -37,9 +44,14 @@ struct search_letter {
 
 struct search {
     struct str
-        pattern; /* folded, the first form of each letter; into ${folded} or allocated, as the two that follow */
+        /*
+         * folded, the first form of each letter; into ${folded} or allocated, as the two that
+         * follow
+         */
+        pattern;
     const uint8_t *
-        masks; /* behind it; 0x20 for a letter: what makes its two cases one; 0xff where forms differ */
+        /* behind it; 0x20 for a letter: what makes its two cases one; 0xff where forms differ */
+        masks;
     const uint8_t *want;           /* the pattern with the masks: what a text with the masks is */
     struct search_letter *letters; /* those with several forms; allocated */
     size_t letter_count;
@@ -55,15 +67,19 @@ struct search {
 };
 
 /*
- * search_begin(s, pattern): false when memory is short. search_begin_url(s, pattern): what of it is no ASCII stands for its percent-encoding, in
- * any of its cases that take as many bytes. search_room(s, n): for a pattern of ${n} bytes, its masks and what is wanted; NULL when memory is
+ * search_begin(s, pattern): false when memory is short. search_begin_url(s, pattern): what of it is
+ * no ASCII stands for its percent-encoding, in any of its cases that take as many bytes.
+ * search_room(s, n): for a pattern of ${n} bytes, its masks and what is wanted; NULL when memory is
  * short.
  */
 bool search_begin(struct search *s, struct str pattern);
 bool search_begin_url(struct search *s, struct str pattern);
 uint8_t *search_room(struct search *s, size_t n);
 
-/* What tells one pattern from another: its masks, which lie behind it, as well, since a letter of several forms is not its first form's bytes. */
+/*
+ * What tells one pattern from another: its masks, which lie behind it, as well, since a letter of
+ * several forms is not its first form's bytes.
+ */
 static inline struct str search_key(const struct search *s)
 {
     return (struct str){s->pattern.p, 2 * s->pattern.n};
@@ -73,19 +89,23 @@ static inline struct str search_key(const struct search *s)
 bool search_matches(const struct search *s, struct str text);
 
 /*
- * search_word(s, words, offset, from, count): the first from ${from} on that has the pattern, ${count} where none has, of folded words one behind
- * the other, w from offset[w] to offset[w + 1]; TEXT_PAD bytes behind the last may be read.
+ * search_word(s, words, offset, from, count): the first from ${from} on that has the pattern,
+ * ${count} where none has, of folded words one behind the other, w from offset[w] to offset[w + 1];
+ * TEXT_PAD bytes behind the last may be read.
  */
 uint32_t search_word(const struct search *s, const uint8_t *words, const uint32_t *offset,
                      uint32_t from, uint32_t count);
 
-/* search_lacks(s, trigrams): are there three letters of the pattern that do not come in what ${trigrams} was noted of? */
+/*
+ * search_lacks(s, trigrams): are there three letters of the pattern that do not come in what
+ * ${trigrams} was noted of?
+ */
 bool search_lacks(const struct search *s, const uint64_t *trigrams);
 
 /*
- * search_rows(s, text, offset, from, to, bits): set the bit of each row from..to (not included) that has the pattern. Row r's text is
- * offset[r] up to a NUL before offset[r + 1]; TEXT_PAD bytes behind the last may be read. False:
- * s->stop said true, and ${bits} has some of these rows only.
+ * search_rows(s, text, offset, from, to, bits): set the bit of each row from..to (not included)
+ * that has the pattern. Row r's text is offset[r] up to a NUL before offset[r + 1]; TEXT_PAD bytes
+ * behind the last may be read. False: s->stop said true, and ${bits} has some of these rows only.
  */
 bool search_rows(const struct search *s, const uint8_t *text, const uint32_t *offset, uint32_t from,
                  uint32_t to, uint64_t *bits);
@@ -100,7 +120,10 @@ static inline bool search_stops(const struct search *s)
 
 void search_end(struct search *s);
 
-/* For pattern.c. search_fold(c): ASCII in lower case. search_ready(s): pattern and masks are there; choose what is looked at. */
+/*
+ * For pattern.c. search_fold(c): ASCII in lower case. search_ready(s): pattern and masks are there;
+ * choose what is looked at.
+ */
 static inline uint8_t search_fold(uint8_t c)
 {
     return c >= 'A' && c <= 'Z' ? (uint8_t)(c + ('a' - 'A')) : c;

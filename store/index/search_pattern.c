@@ -4,8 +4,9 @@
 #include <utf8proc.h>
 
 /*
- * A pattern for URLs, which are kept in ASCII: what else it has is looked for as its percent-encoding. A letter matches in each of its cases
- * that UTF-8 writes with as many bytes, so nearly all do; ẞ and ß, İ and i, the sign of Kelvin and k do not.
+ * A pattern for URLs, which are kept in ASCII: what else it has is looked for as its
+ * percent-encoding. A letter matches in each of its cases that UTF-8 writes with as many bytes, so
+ * nearly all do; ẞ and ß, İ and i, the sign of Kelvin and k do not.
  */
 
 static uint32_t upper(uint32_t c)
@@ -44,7 +45,10 @@ static void form_add(struct forms *f, size_t bytes, uint32_t c)
     f->count++;
 }
 
-/* Letters that are neither the upper nor the lower one of their pair: titles, the last sigma, Greek ones that are signs too, and old ones. */
+/*
+ * Letters that are neither the upper nor the lower one of their pair: titles, the last sigma, Greek
+ * ones that are signs too, and old ones.
+ */
 static const uint16_t thirds[] = {0xb5,  0x1c5, 0x1c8, 0x1cb, 0x1f2, 0x345, 0x3c2,  0x3d0, 0x3d1,
                                   0x3d5, 0x3d6, 0x3f0, 0x3f1, 0x3f4, 0x3f5, 0x1c88, 0x1e9b};
 
@@ -73,7 +77,10 @@ static size_t percent(const uint8_t *bytes, size_t n, uint8_t *to)
     return 3 * n;
 }
 
-/* The letter at ${at} of the pattern, of so many bytes of UTF-8. Its masks, and its forms where it has several. */
+/*
+ * The letter at ${at} of the pattern, of so many bytes of UTF-8. Its masks, and its forms where it
+ * has several.
+ */
 static void letter_put(struct search *s, uint32_t c, size_t bytes, uint8_t *to, uint8_t *masks,
                        size_t at)
 {

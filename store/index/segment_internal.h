@@ -97,8 +97,8 @@ struct segment_row {
 struct segment_row segment_row(const struct segment *g, uint32_t row);
 
 /*
- * segment_data(rows, count, ngram_block_shift, out): the data of a segment of ${count} rows, ascending by
- * id. out->failed: memory is short.
+ * segment_data(rows, count, ngram_block_shift, out): the data of a segment of ${count} rows,
+ * ascending by id. out->failed: memory is short.
  */
 void segment_data(const struct segment_row *rows, uint32_t count, unsigned ngram_block_shift,
                   struct buf *out);

@@ -159,7 +159,9 @@ static int by_url(const void *a, const void *b, void *at)
     return by != 0 ? by : x < y ? -1 : x > y;
 }
 
-/* Their offsets go to ${at}, and the codes that they have to ${trigrams}, which move with ${out}. */
+/*
+ * Their offsets go to ${at}, and the codes that they have to ${trigrams}, which move with ${out}.
+ */
 static void put_chunks(const struct segment_row *rows, uint32_t count, unsigned ngram_block_shift,
                        size_t at, size_t trigrams, struct buf *out)
 {

@@ -107,8 +107,8 @@ static uint32_t likely(uint32_t width, uint64_t want, uint64_t all)
 }
 
 /*
- * The first rank between run->low and run->high whose key is not below ${key}: looked for from where it is likely to be in steps that double, and
- * between the last two by halves.
+ * The first rank between run->low and run->high whose key is not below ${key}: looked for from
+ * where it is likely to be in steps that double, and between the last two by halves.
  */
 static uint32_t rank_below(const struct selection *s, const struct run *run,
                            const struct sort_key *key, uint32_t likely_at)
@@ -149,8 +149,9 @@ static size_t widest(const struct run *runs, size_t count, uint32_t *width)
 }
 
 /*
- * Every run's low becomes the rank at which the part before ${from} ends. Runs are much alike, so what is where
- * the cut is likely to be in one is near it; each second time the middle one is taken, which halves at least that run whatever they are.
+ * Every run's low becomes the rank at which the part before ${from} ends. Runs are much alike, so
+ * what is where the cut is likely to be in one is near it; each second time the middle one is
+ * taken, which halves at least that run whatever they are.
  */
 static void cut(const struct selection *s, uint64_t from)
 {

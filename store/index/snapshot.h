@@ -2,8 +2,8 @@
  * A view: the index of a workspace as one snapshot shows it. Private to store/.
  *
  * Its segments, and over them what base and log say, as rows in memory. A row of a segment that is
- * dead, or that the log changed, is `tombstones`; where it lives on, it is a row of the view. Rows of
- * projects that are being deleted stay in the view and are left out of answers (`hidden`), until
+ * dead, or that the log changed, is `tombstones`; where it lives on, it is a row of the view. Rows
+ * of projects that are being deleted stay in the view and are left out of answers (`hidden`), until
  * their heads are deleted.
  *
  * A struct store keeps the views of the workspaces it was asked about lately, and brings a view up
@@ -61,10 +61,10 @@ struct index_snapshot {
 };
 
 /*
- * index_snapshot_get(s, txn, workspace, out): the view of the snapshot ${txn}; good until the next index_snapshot_get
- * of ${s}. STORE_REBUILDING: the index is being built. STORE_DAMAGED: a segment is missing or
- * damaged; s->lost_segment is its number. index_snapshot_query(s, txn, q, out): the same for a query;
- * STORE_AGAIN when it is stopped.
+ * index_snapshot_get(s, txn, workspace, out): the view of the snapshot ${txn}; good until the next
+ * index_snapshot_get of ${s}. STORE_REBUILDING: the index is being built. STORE_DAMAGED: a segment
+ * is missing or damaged; s->lost_segment is its number. index_snapshot_query(s, txn, q, out): the
+ * same for a query; STORE_AGAIN when it is stopped.
  */
 enum store_status index_snapshot_get(struct store *s, MDB_txn *txn, uint64_t workspace,
                                      struct index_snapshot **out);
@@ -73,14 +73,14 @@ enum store_status index_snapshot_query(struct store *s, MDB_txn *txn,
                                        struct index_snapshot **out);
 
 /*
- * index_snapshot_verified(s, v): after what was read of it; STORE_DAMAGED: some of it was damaged, and the
- * view is gone.
+ * index_snapshot_verified(s, v): after what was read of it; STORE_DAMAGED: some of it was damaged,
+ * and the view is gone.
  */
 enum store_status index_snapshot_verified(struct store *s, struct index_snapshot *v);
 
 /*
- * index_snapshot_forget(s): all of them. index_snapshot_tidy(s): those whose segments the newest manifest does not name
- * any more, so that their disk space is free; false: none is kept.
+ * index_snapshot_forget(s): all of them. index_snapshot_tidy(s): those whose segments the newest
+ * manifest does not name any more, so that their disk space is free; false: none is kept.
  */
 void index_snapshot_forget(struct store *s);
 bool index_snapshot_tidy(struct store *s);
@@ -93,9 +93,9 @@ enum store_status index_snapshot_tail_order(struct store *s, struct index_snapsh
                                             unsigned sort, const struct tail_order **out);
 
 /*
- * For view.c and view_look.c. index_snapshot_tail_row(v, id): its own row of that id, deleted or not;
- * row_count when there is none. index_snapshot_segment_find(v, id, in, row): the row of that id that lies in
- * a segment and is not tombstones.
+ * For view.c and view_look.c. index_snapshot_tail_row(v, id): its own row of that id, deleted or
+ * not; row_count when there is none. index_snapshot_segment_find(v, id, in, row): the row of that
+ * id that lies in a segment and is not tombstones.
  */
 uint32_t index_snapshot_tail_row(const struct index_snapshot *v, uint64_t id);
 bool index_snapshot_segment_find(const struct index_snapshot *v, uint64_t id,
@@ -110,8 +110,8 @@ static inline bool index_snapshot_lives(const struct snapshot_segment *in, uint3
 bool index_snapshot_find(const struct index_snapshot *v, uint64_t id, struct segment_row *out);
 
 /*
- * index_snapshot_each(v, after, upto, each, arg): every live row with an id above ${after} and not above
- * ${upto}, those of dying projects too, in no order, until ${each} says false.
+ * index_snapshot_each(v, after, upto, each, arg): every live row with an id above ${after} and not
+ * above ${upto}, those of dying projects too, in no order, until ${each} says false.
  * index_snapshot_each_id: the same, the ids of one project, 0: of all.
  */
 typedef bool index_snapshot_each_fn(void *arg, const struct segment_row *row);

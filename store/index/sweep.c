@@ -99,7 +99,9 @@ static enum store_status delete_files(struct sweep *w, struct buf *pending)
                : status;
 }
 
-/* Does a reader, such as a backup, still need all of them, and so all that lost their name since? */
+/*
+ * Does a reader, such as a backup, still need all of them, and so all that lost their name since?
+ */
 static bool all_are_needed(struct store *s, const struct buf *pending)
 {
     const struct unnamed *u = (const struct unnamed *)(const void *)pending->p;

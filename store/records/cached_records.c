@@ -6,7 +6,10 @@
 #include <errno.h>
 #include <stdlib.h>
 
-/* The records of workspaces and projects that a write transaction changes: see struct cached_record. */
+/*
+ * The records of workspaces and projects that a write transaction changes: see struct
+ * cached_record.
+ */
 
 static struct cached_record **chain(struct store_txn *t, enum space space, uint64_t id)
 {

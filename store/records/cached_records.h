@@ -38,7 +38,9 @@ struct cached_record *txn_made(struct store_txn *t, enum space space, uint64_t i
 void txn_changed(struct store_txn *t, struct cached_record *c);
 void txn_gone(struct store_txn *t, struct cached_record *c);
 
-/* cache_write(t): by the commit. cache_clear(t): at its end. cache_free(t): when the writer closes. */
+/*
+ * cache_write(t): by the commit. cache_clear(t): at its end. cache_free(t): when the writer closes.
+ */
 void cache_write(struct store_txn *t);
 void cache_clear(struct store_txn *t);
 void cache_free(struct store_txn *t);

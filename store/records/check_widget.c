@@ -124,7 +124,10 @@ void check_visitor_secret(struct check *c, const struct cursor *w)
         check_say(c, "the index of visitors by their secrets names one that is not there");
 }
 
-/* By its number of messages: where its last stands. Each message is held against the one before it in its own turn. */
+/*
+ * By its number of messages: where its last stands. Each message is held against the one before it
+ * in its own turn.
+ */
 static void check_last(struct check *c, const struct store_conversation *v)
 {
     struct logged_message last;

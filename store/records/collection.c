@@ -213,7 +213,10 @@ uint64_t generation_of(struct open_collection *o, struct str sync_id)
     return number;
 }
 
-/* It cannot be completed any more, nor can any before it: what they have seen counts in the next one's row, which is the last such now. */
+/*
+ * It cannot be completed any more, nor can any before it: what they have seen counts in the next
+ * one's row, which is the last such now.
+ */
 static void generation_close(struct open_collection *o, uint64_t number)
 {
     struct open_generation g, next;

@@ -57,7 +57,9 @@ static inline uint64_t generations_closed(const struct collection_record *c)
     return c->generations > STORE_SYNCS_OPEN ? c->generations - STORE_SYNCS_OPEN : 0;
 }
 
-/* generation_of(o, sync_id): the one that this sync_id began; 0: none. generation_begin: the next. */
+/*
+ * generation_of(o, sync_id): the one that this sync_id began; 0: none. generation_begin: the next.
+ */
 uint64_t generation_of(struct open_collection *o, struct str sync_id);
 uint64_t generation_begin(struct open_collection *o, struct str sync_id);
 /* generation_count(o, from, to): an item moves; NULL: it did not exist, or is deleted. */

@@ -236,7 +236,10 @@ static bool claim(const struct store_change *c, struct store_conversation *v)
     return true;
 }
 
-/* What ${c} makes of a conversation. True where that is something else. STORE_EXISTS in *status: another operator has it. */
+/*
+ * What ${c} makes of a conversation. True where that is something else. STORE_EXISTS in *status:
+ * another operator has it.
+ */
 static bool set(const struct store_change *c, int64_t now, struct store_conversation *v,
                 enum store_status *status)
 {
@@ -281,7 +284,10 @@ enum store_status conversation_set(struct store_txn *t, const struct store_chang
 
 /* ---- removing ---- */
 
-/* Whatever has the conversation's id at the start of its key in that space; true when nothing is left. */
+/*
+ * Whatever has the conversation's id at the start of its key in that space; true when nothing is
+ * left.
+ */
 static bool remove_below(struct store_txn *t, enum space space, const struct ulid *id,
                          uint64_t *left)
 {

@@ -12,8 +12,8 @@
 #include <utf8proc.h>
 
 /*
- * Search in conversations: a scan, newest conversation first, of their messages and notes or of what
- * their visitors said about themselves, in one snapshot.
+ * Search in conversations: a scan, newest conversation first, of their messages and notes or of
+ * what their visitors said about themselves, in one snapshot.
  */
 
 /* ---- the pattern: Knuth, Morris and Pratt's search, on folded code points ---- */
@@ -126,7 +126,9 @@ static enum store_status spend(struct scan *l)
     return store_pauses(l->s, l->q->pause, l->q->pause_arg) ? STORE_AGAIN : STORE_OK;
 }
 
-/* STORE_OK: one of the two has the pattern; STORE_NOT_FOUND: go on; STORE_AGAIN: the query stops. */
+/*
+ * STORE_OK: one of the two has the pattern; STORE_NOT_FOUND: go on; STORE_AGAIN: the query stops.
+ */
 static enum store_status look_at(struct scan *l, struct str text, struct str name)
 {
     if (pattern_in(&l->pattern, text) || pattern_in(&l->pattern, name))

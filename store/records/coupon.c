@@ -15,8 +15,8 @@
 
 /* Coupons: an agent's, by code. A sync of them replaces them all. */
 
-#define SEEN_ONLY                                                                                  \
-    UINT8_MAX /* type of a row that brings nothing: the coupon of that code stays as it is */
+/* Type of a row without content: the coupon of that code does not change. */
+#define SEEN_ONLY UINT8_MAX
 
 static struct str trimmed(struct str code)
 {

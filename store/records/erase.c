@@ -13,9 +13,9 @@
 #include "store/records/visitor.h"
 
 /*
- * What belongs to something that is gone (a visitor who asked for it, a deleted agent), or is older than it is to be kept, is found by the
- * lists and taken away, some at a time. The row of a scope among the erasing stays until nothing is left, so a purge cut off anywhere goes
- * on.
+ * What belongs to something that is gone (a visitor who asked for it, a deleted agent), or is older
+ * than it is to be kept, is found by the lists and taken away, some at a time. The row of a scope
+ * among the erasing stays until nothing is left, so a purge cut off anywhere goes on.
  */
 
 void erase_mark(struct store_txn *t, const struct ulid *scope)
@@ -81,7 +81,9 @@ void erase_workspace(struct store_txn *t, uint64_t workspace, uint64_t *left)
         erase_agent(t, &scope, &agent, left);
 }
 
-/* The next scope: behind one that was set aside, and from the first on again where there is none. */
+/*
+ * The next scope: behind one that was set aside, and from the first on again where there is none.
+ */
 static bool erasing_next(struct store_txn *t, struct ulid *scope)
 {
     struct cursor w = {0};
@@ -100,7 +102,10 @@ static bool erasing_next(struct store_txn *t, struct ulid *scope)
     return found;
 }
 
-/* A scope in which something is damaged fails, and the transaction with it; others are not to wait for that one. */
+/*
+ * A scope in which something is damaged fails, and the transaction with it; others are not to wait
+ * for that one.
+ */
 void erase_batch(struct store_txn *t, uint64_t *left)
 {
     while (*left > 0 && t->error == STORE_OK) {

@@ -94,7 +94,10 @@ void event_pack(struct buf *out, struct str kind, struct str payload, int64_t at
     buf_str(out, payload);
 }
 
-/* The next row of ${rest}; false at the end, and where it is malformed: then something is left of it. */
+/*
+ * The next row of ${rest}; false at the end, and where it is malformed: then something is left of
+ * it.
+ */
 static bool event_next(struct str *rest, struct store_event_row *out)
 {
     struct event_head head;
@@ -162,7 +165,9 @@ static void rating_write(struct store_txn *t, struct event_record *r, struct str
     event_write(t, LIST_ENTRY_RATING, r, (struct str){NULL, 0}, comment);
 }
 
-/* The first rating of a conversation stays; what comes later may only say something else about it. */
+/*
+ * The first rating of a conversation stays; what comes later may only say something else about it.
+ */
 static enum store_status rating_comment(struct store_txn *t, const struct store_change *c,
                                         const struct store_conversation *v)
 {
@@ -303,7 +308,10 @@ bool rows_owners(enum store_rows rows, MDB_val value, struct ulid *agent, struct
     return true;
 }
 
-/* The record behind an entry; STORE_NOT_FOUND where its visitor or agent is gone and it waits to be purged. */
+/*
+ * The record behind an entry; STORE_NOT_FOUND where its visitor or agent is gone and it waits to be
+ * purged.
+ */
 static enum store_status row_at(struct store *s, MDB_txn *txn, enum store_rows rows,
                                 struct shown *out)
 {
@@ -349,7 +357,10 @@ enum store_status rows_cursor(struct store *s, MDB_txn *txn, struct cursor *w, e
 /* Each is looked up, and of a deleted agent there may be a million until they are purged. */
 #define GONE_MAX 200
 
-/* The next entry, from where the walk stands, that is to be shown; the walk stays on it. STORE_AGAIN on one of many who are gone. */
+/*
+ * The next entry, from where the walk stands, that is to be shown; the walk stays on it.
+ * STORE_AGAIN on one of many who are gone.
+ */
 static enum store_status rows_next(struct cursor *w, MDB_txn *txn, enum store_rows rows,
                                    const struct store_rows_query *q, unsigned *gone,
                                    struct shown *out)

@@ -8,7 +8,8 @@ void event_remove(struct store_txn *t, enum list_entry_kind kind, const struct u
 
 /*
  * rows_cursor(s, txn, w, rows, q, visitor): move to the first entry of the list that ${q} asks for;
- * with ${visitor}, of that visitor alone, in all agents and classes. STORE_NOT_FOUND: there is none.
+ * with ${visitor}, of that visitor alone, in all agents and classes. STORE_NOT_FOUND: there is
+ * none.
  */
 enum store_status rows_cursor(struct store *s, MDB_txn *txn, struct cursor *w, enum store_rows rows,
                               const struct store_rows_query *q, const struct ulid *visitor);

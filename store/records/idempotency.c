@@ -135,7 +135,9 @@ void idempotency_put_sync(struct store_txn *t, const struct store_change *c,
 
 /* ---- purging ---- */
 
-/* The oldest row that is over its time: its age key, its hash at the end. False when there is none. */
+/*
+ * The oldest row that is over its time: its age key, its hash at the end. False when there is none.
+ */
 static bool oldest_over(struct store_txn *t, struct key *out)
 {
     struct cursor w = {0};

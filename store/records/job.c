@@ -56,7 +56,10 @@ static int by_order(const void *a, const void *b)
     return x->order < y->order ? -1 : x->order > y->order;
 }
 
-/* A job taken up again has an old report's id and a new place in the queue, so the rows have to be put in order first. */
+/*
+ * A job taken up again has an old report's id and a new place in the queue, so the rows have to be
+ * put in order first.
+ */
 static enum store_status gather(struct store *s, MDB_txn *txn, struct buf *out)
 {
     struct cursor w = {0};

@@ -211,7 +211,10 @@ enum store_status key_revoke(struct store_txn *t, const struct store_change *c,
     return STORE_OK;
 }
 
-/* The new key lives as long from now on as the old one was made to. Workers that remember the old one have to look at it again. */
+/*
+ * The new key lives as long from now on as the old one was made to. Workers that remember the old
+ * one have to look at it again.
+ */
 enum store_status key_rotate(struct store_txn *t, const struct store_change *c,
                              struct store_answer *answer)
 {

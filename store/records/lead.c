@@ -12,8 +12,8 @@
 #include <errno.h>
 
 #define HASH_BYTES LEAD_HASH_BYTES
-#define SENDERS_MAX                                                                                \
-    LEAD_SENDERS_MAX /* past them the first stays, since others could push it out, and of these the oldest goes */
+/* When full, the first sender stays, so that others cannot displace it; the oldest other goes. */
+#define SENDERS_MAX LEAD_SENDERS_MAX
 
 /* A lead, and what only the store asks of it. */
 struct lead {

@@ -20,7 +20,9 @@ enum list_entry_kind {
     LIST_ENTRY_KINDS
 };
 
-/* scope_of_workspace(id): a workspace as a scope; no ULID has this value, since ULIDs have a time. */
+/*
+ * scope_of_workspace(id): a workspace as a scope; no ULID has this value, since ULIDs have a time.
+ */
 struct ulid scope_of_workspace(uint64_t workspace);
 
 void list_entry_prefix(struct key *k, enum list_entry_kind kind, const struct ulid *scope,

@@ -6,12 +6,14 @@
 #include "store/records/ulid_keys.h"
 
 /*
- * How far back the jumps lead (Myers, An applicative random-access stack, 1983): where the last two were as far as each other, the next one
- * goes as far as both, else to the one before. So whoever goes back takes the jump where it is not too far, and is there in a number of steps
- * that grows with the logarithm.
+ * How far back the jumps lead (Myers, An applicative random-access stack, 1983): where the last two
+ * were as far as each other, the next one goes as far as both, else to the one before. So whoever
+ * goes back takes the jump where it is not too far, and is there in a number of steps that grows
+ * with the logarithm.
  *
- * Of an old conversation each step may be a page that is waited for, since what was said at other times lies elsewhere, and where is known from the
- * step before alone: a page of messages that nobody read for long costs up to as many reads of the disk as it has messages.
+ * Of an old conversation each step may be a page that is waited for, since what was said at other
+ * times lies elsewhere, and where is known from the step before alone: a page of messages that
+ * nobody read for long costs up to as many reads of the disk as it has messages.
  */
 
 static void message_key(struct key *k, const struct ulid *id)
@@ -52,7 +54,10 @@ enum store_status message_log_get(struct store *s, MDB_txn *txn, const struct ul
                                                                                  : STORE_NOT_FOUND;
 }
 
-/* To the message at ${place}, which ${at} names as ${id}. It is further back, so nobody goes round in a damaged store. */
+/*
+ * To the message at ${place}, which ${at} names as ${id}. It is further back, so nobody goes round
+ * in a damaged store.
+ */
 static enum store_status go(struct store *s, MDB_txn *txn, struct logged_message *at,
                             struct ulid id, uint64_t place)
 {

@@ -9,8 +9,9 @@
 #include <errno.h>
 
 /*
- * Codes that visitors staged for the shop's cart: of each conversation one record, the oldest first. What is over its time is left out
- * when it is read and dropped with the next one; the record goes with the conversation.
+ * Codes that visitors staged for the shop's cart: of each conversation one record, the oldest
+ * first. What is over its time is left out when it is read and dropped with the next one; the
+ * record goes with the conversation.
  */
 
 #define STAGED_MAX 20 /* of a conversation */

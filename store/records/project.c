@@ -84,7 +84,9 @@ void store_project_find(struct store *s, uint64_t workspace, struct str name,
 
 /* ---- changing ---- */
 
-/* Creates of one commit often mean one site, so the project found last is asked before the index. */
+/*
+ * Creates of one commit often mean one site, so the project found last is asked before the index.
+ */
 struct cached_record *project_for(struct store_txn *t, struct cached_record *workspace,
                                   struct str name)
 {

@@ -189,8 +189,8 @@ static bool erase_step(struct store_txn *t)
 }
 
 /*
- * One kind of work a change, each in its turn, so that none waits for another's end and a commit has the pages of one only. Columns: what
- * does some of it; false: there was nothing to do.
+ * One kind of work a change, each in its turn, so that none waits for another's end and a commit
+ * has the pages of one only. Columns: what does some of it; false: there was nothing to do.
  */
 static bool (*const kinds[])(struct store_txn *t) = {erase_step, thresholds_step};
 #define KINDS (sizeof(kinds) / sizeof(*kinds))

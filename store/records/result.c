@@ -8,9 +8,11 @@
 #include <zstd.h>
 
 /*
- * The results of a report: JSON, packed by zstd as text like result_dictionary where that is shorter, for most of it is the same in all. As long
- * as that, or the JSON itself, is no longer than a page, it is the value. Else it comes in pieces that LMDB keeps on a page each: what it
- * needs several pages side by side for, it looks for through all free ones. The first byte tells; no JSON begins with one of these.
+ * The results of a report: JSON, packed by zstd as text like result_dictionary where that is
+ * shorter, for most of it is the same in all. As long as that, or the JSON itself, is no longer
+ * than a page, it is the value. Else it comes in pieces that LMDB keeps on a page each: what it
+ * needs several pages side by side for, it looks for through all free ones. The first byte tells;
+ * no JSON begins with one of these.
  */
 #define PIECE_BYTES PAGE_VALUE_BYTES /* the byte included */
 #define LEVEL 3
@@ -64,7 +66,10 @@ static bool can_unpack(struct packer *p)
     return p != NULL && p->from != NULL && p->like_from != NULL;
 }
 
-/* Into t->packed, which is good until something else is packed; the JSON itself where that is no longer, or memory is short. */
+/*
+ * Into t->packed, which is good until something else is packed; the JSON itself where that is no
+ * longer, or memory is short.
+ */
 static struct str pack(struct store_txn *t, struct str json)
 {
     struct packer *p = packer_of(t->s);

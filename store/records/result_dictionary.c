@@ -1,8 +1,9 @@
 #include "store/records/result.h"
 
 /*
- * Text like the results of reports: what zstd need not say again in each of them. Those that were packed by it can be unpacked by it alone, so it never
- * changes; another one has another number (result.c).
+ * Text like the results of reports: what zstd need not say again in each of them. Those that were
+ * packed by it can be unpacked by it alone, so it never changes; another one has another number
+ * (result.c).
  */
 const struct str result_dictionary = STR(
     "No word of the title is in the page's text. Write about what the title promises.\n"

@@ -10,7 +10,8 @@
 #include "store/records/sync_rows.h"
 
 /*
- * A batch of a full sync, or items on their own: each row is held against its item, and leaves it as it is, changed or as a tombstone.
+ * A batch of a full sync, or items on their own: each row is held against its item, and leaves it
+ * as it is, changed or as a tombstone.
  */
 
 struct batch {
@@ -112,8 +113,9 @@ static void see(struct batch *b, const struct sync_row *row, struct item_record 
 }
 
 /*
- * A document last seen before the last complete generation, and not purged yet, becomes the tombstone that it is. Its generation stays, so
- * that a late batch of the one that missed it can bring it back.
+ * A document last seen before the last complete generation, and not purged yet, becomes the
+ * tombstone that it is. Its generation stays, so that a late batch of the one that missed it can
+ * bring it back.
  */
 static void bury(struct batch *b, uint64_t wp_id, struct item_record *item)
 {
@@ -123,7 +125,10 @@ static void bury(struct batch *b, uint64_t wp_id, struct item_record *item)
     item_put(b, wp_id, item);
 }
 
-/* Was it deleted after what this row says? A full sync begun after the deletion has looked since, whatever the dates. */
+/*
+ * Was it deleted after what this row says? A full sync begun after the deletion has looked since,
+ * whatever the dates.
+ */
 static bool deleted_since(const struct batch *b, const struct sync_row *row,
                           const struct item_record *tombstone)
 {

@@ -8,8 +8,8 @@
 #include "store/records/ulid_keys.h"
 
 /*
- * What a complete generation did not see is gone for everybody at once; here it becomes tombstones, some at a time, and tombstones that
- * are old go. And what a deleted agent's shop brought.
+ * What a complete generation did not see is gone for everybody at once; here it becomes tombstones,
+ * some at a time, and tombstones that are old go. And what a deleted agent's shop brought.
  */
 
 #define TOMBSTONE_MS ((int64_t)90 * 24 * 60 * 60 * 1000)
@@ -115,7 +115,9 @@ static bool first_key(struct store_txn *t, const struct key *prefix, struct key 
     return found;
 }
 
-/* All of one space of a collection, with the documents of items; true when nothing is left of it. */
+/*
+ * All of one space of a collection, with the documents of items; true when nothing is left of it.
+ */
 static bool erase_space(struct store_txn *t, enum space space, uint64_t collection, uint64_t *left)
 {
     struct key prefix, k;

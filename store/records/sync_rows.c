@@ -5,7 +5,10 @@
 
 #include <endian.h>
 
-/* The rows of a CHANGE_SYNC: a head, and of an upsert the document as it is stored, but for whose it is. */
+/*
+ * The rows of a CHANGE_SYNC: a head, and of an upsert the document as it is stored, but for whose
+ * it is.
+ */
 
 struct PACKED row_head {
     uint8_t action, hash[16];

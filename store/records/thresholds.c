@@ -7,9 +7,11 @@
 #include "store/records/report.h"
 
 /*
- * Grading bounds: a report's result follows from its score, so where the bounds of the configuration are others than those the results were
- * made by, every head is looked at once more, some at a time. How far that is lies in the store, with the bounds it is done for, and is
- * committed with each slice, so that it goes on after a restart and begins anew when the bounds change again.
+ * Grading bounds: a report's result follows from its score, so where the bounds of the
+ * configuration are others than those the results were made by, every head is looked at once more,
+ * some at a time. How far that is lies in the store, with the bounds it is done for, and is
+ * committed with each slice, so that it goes on after a restart and begins anew when the bounds
+ * change again.
  */
 #define SLICE 500 /* heads a step looks at */
 #define RATED UINT64_MAX

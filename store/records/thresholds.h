@@ -8,7 +8,9 @@
 
 #include "store/engine/txn.h"
 
-/* thresholds_step(t): re-rate one slice; false: all results follow the thresholds, or it must wait. */
+/*
+ * thresholds_step(t): re-rate one slice; false: all results follow the thresholds, or it must wait.
+ */
 bool thresholds_step(struct store_txn *t);
 
 /* thresholds_result(s, score, sent): the result; ${sent}, if the store has no thresholds. */

@@ -222,8 +222,9 @@ enum store_status visitor_init(struct store_txn *t, const struct store_change *c
 }
 
 /*
- * Most visitors leave little and are erased at once; what is left of the others goes in slices, invisible from now on. Each record may be a page
- * that is waited for, one after the other, and other callers wait as well.
+ * Most visitors leave little and are erased at once; what is left of the others goes in slices,
+ * invisible from now on. Each record may be a page that is waited for, one after the other, and
+ * other callers wait as well.
  */
 #define ERASE_AT_ONCE 64
 
