@@ -87,8 +87,8 @@ enum db { DATABASES(X) DB_COUNT };
     X(SPACE_NOTE, DB_WIDGET, 't', SPACE_IS_RECORD, "conversation, id → note_record: note.c") \
     X(SPACE_SYNC_ONCE, DB_WIDGET, 'S', SPACE_IS_RECORD, "hash → sync_once_record") \
     X(SPACE_MESSAGE, DB_WIDGET, 'z', SPACE_IS_RECORD, \
-      "id → message_record; the last tag, so that what comes goes to the end of the tree: see " \
-      "chain.h")
+      "id → message_record; the last tag, so that new messages go to the end of the tree: " \
+      "message_log.h")
 /* clang-format on */
 
 #define X(id, db, tag, kind, text) id,

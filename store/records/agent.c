@@ -50,7 +50,7 @@ enum store_status agent_read(struct store *s, MDB_txn *txn, const struct ulid *i
     return store_is_deleting(s, txn, out->workspace, 0) ? STORE_NOT_FOUND : STORE_OK;
 }
 
-/* The member is the last one, and no JSON string has an unescaped quotation mark. */
+/* The member is the last one, and JSON strings have no unescaped quotation mark. */
 struct str agent_language(const struct store_agent *a)
 {
     static const struct str name = STR("\"language_default\":\"");
@@ -106,7 +106,7 @@ void store_agent_each(struct store *s, uint64_t workspace, store_agent_fn *each,
 
 /* ---- changing ---- */
 
-/* Its texts must lie outside of the pages that are written. */
+/* Its texts must not lie in pages that are written. */
 static void agent_write(struct store_txn *t, const struct store_agent *a)
 {
     struct key k;
@@ -133,7 +133,9 @@ static void agent_write(struct store_txn *t, const struct store_agent *a)
     append_str(to, a->settings);
 }
 
-/* One that may be changed, of that workspace (0: any): a copy that later writes leave alone. */
+/*
+ * An agent that may be changed, of that workspace (0: any): a copy that later writes do not change.
+ */
 static enum store_status agent_open(struct store_txn *t, uint64_t workspace, const struct ulid *id,
                                     struct store_agent *out)
 {

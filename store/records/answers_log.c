@@ -7,7 +7,7 @@
 #include "store/records/collection.h"
 #include "store/records/ulid_keys.h"
 
-#define DELETED_AT_ONCE 1000 /* rows of the log that one CHANGE_ANSWERS deletes at most */
+#define DELETED_AT_ONCE 1000 /* maximum of rows that one CHANGE_ANSWERS deletes */
 
 /* ---- records ---- */
 
@@ -148,13 +148,13 @@ uint64_t answers_log(struct store_txn *t, const struct ulid *agent, uint64_t doc
     if (before > r->indexed)
         row_del(t, agent, before);
     row_put(t, agent, ++r->last, document);
-    /* a commit that can be lost would let the follower be ahead of the store */
+    /* a lazy commit can be lost, and the follower would be ahead of the store */
     t->awaited = true;
     emit_event(t);
     return r->last;
 }
 
-/* The numbers of the first rows of an agent, from 1 to ${last}. */
+/* The numbers of an agent's first rows, from 1 to ${last}. */
 static size_t first_rows(struct store_txn *t, const struct ulid *agent, uint64_t last,
                          uint64_t *numbers, size_t most)
 {
@@ -172,7 +172,7 @@ static size_t first_rows(struct store_txn *t, const struct ulid *agent, uint64_t
     return count;
 }
 
-/* Deletes rows up to number ${last}; how many. */
+/* Delete rows up to number ${last}; returns how many. */
 static size_t delete_rows(struct store_txn *t, const struct ulid *agent, uint64_t last,
                           uint64_t *numbers, size_t most)
 {
@@ -232,7 +232,7 @@ void answers_rebuild(struct store_txn *t, const struct ulid *agent)
     emit_event(t);
 }
 
-/* The record goes after the rows: until then the follower sends the change again. */
+/* Delete the record after the rows: until then the follower repeats the change. */
 static void deleted(struct store_txn *t, const struct ulid *agent)
 {
     struct key k;

@@ -6,11 +6,6 @@
 #include <errno.h>
 #include <stdlib.h>
 
-/*
- * The records of workspaces and projects that a write transaction changes: see struct
- * cached_record.
- */
-
 static struct cached_record **chain(struct store_txn *t, enum space space, uint64_t id)
 {
     return &t->cache[(id * 2 + (space == SPACE_PROJECT)) % CACHE_CHAINS];
@@ -51,7 +46,7 @@ struct cached_record *txn_made(struct store_txn *t, enum space space, uint64_t i
     return c;
 }
 
-/* One from disk: a header of ${size} bytes that ends where the name begins. */
+/* Read a record: a header of ${size} bytes, followed by the name. */
 static struct cached_record *cache_load(struct store_txn *t, enum space space, uint64_t id)
 {
     struct key k;

@@ -40,7 +40,7 @@ void store_channel_drop(struct store_txn *t, uint64_t channel)
     txn_drop(t, SPACE_CHANNEL, &k);
 }
 
-/* The caller may drop channels while it goes over them, so the keys are gathered first. */
+/* Gather the keys first: the caller may drop channels in ${each}. */
 void store_channel_each(struct store_txn *t, store_channel_fn *each, void *arg)
 {
     struct cursor w = {0};

@@ -18,7 +18,7 @@ static const char *agent_text(const struct cursor *w, char text[ULID_TEXT + 1])
     return text;
 }
 
-/* The row of that number; false: there is none. */
+/* Is there a row of that number? */
 static bool row_get(struct check *c, const struct ulid *agent, uint64_t number, uint64_t *document)
 {
     struct key k;

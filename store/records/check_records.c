@@ -53,7 +53,7 @@ static bool deleting_row(struct check *c, uint64_t workspace, uint64_t project)
 
 /* ---- workspaces ---- */
 
-/* Of the reports of a dying project only those that wait are still counted. */
+/* Of a project that is being deleted, only pending reports are counted. */
 static void sum_dying_projects(struct check *c, uint64_t workspace, struct workspace_record *out)
 {
     struct cursor w = {0};
@@ -68,7 +68,7 @@ static void sum_dying_projects(struct check *c, uint64_t workspace, struct works
     cursor_end(&w);
 }
 
-/* What the counters should say: the sums over its living projects, and what waits in the dying. */
+/* The expected counters: the sums over existing projects, and pending reports of deleted ones. */
 static void sum_projects(struct check *c, uint64_t workspace, struct workspace_record *out)
 {
     struct cursor w = {0};
@@ -80,7 +80,7 @@ static void sum_projects(struct check *c, uint64_t workspace, struct workspace_r
         memcpy(&id, w.v.mv_data, w.v.mv_size < sizeof(id) ? w.v.mv_size : sizeof(id));
         const struct project_record *r = project_at(c, id, &p);
         if (r == NULL)
-            continue; /* said by check_project_name */
+            continue; /* reported by check_project_name */
         out->projects++;
         out->pending += r->pending;
         for (int i = 0; i < CLASSES; i++)
@@ -203,7 +203,7 @@ static bool sum_report(void *arg, uint64_t id)
     const struct sums *sums = arg;
     struct store_report r;
     if (!check_report_at(sums->c, id, &r))
-        return true; /* said by check_index */
+        return true; /* reported by check_index */
     sums->of->counts.by[r.result]++;
     sums->of->pending += r.status == REPORT_PENDING;
     sums->of->score_total += r.score >= 0 ? (uint64_t)r.score : 0;

@@ -17,7 +17,7 @@ static bool key_numbers(const struct cursor *w, uint64_t *first, uint64_t *secon
     return cursor_u64(w, 0, first) && cursor_u64(w, 1, second);
 }
 
-/* Its agent is there, or what it had is being purged. */
+/* Its agent exists, or its records are being deleted. */
 static bool agent_known(struct check *c, const struct ulid *agent)
 {
     struct key k;
@@ -98,7 +98,7 @@ void check_collection(struct check *c, const struct cursor *w)
         check_say(c, "collection %llu cannot be found by its agent and site", LL(r.id));
     struct store_agent a;
     if (agent_read(c->s, c->txn, &r.agent, &a) != STORE_OK)
-        return; /* it is being emptied */
+        return; /* it is being deleted */
     uint64_t count = r.kind == SYNCED_COUPON ? count_coupons(c, &r) : count_items(c, &r);
     if (count != r.count)
         check_say(c, "collection %llu counts %llu items; there are %llu", LL(r.id), LL(r.count),

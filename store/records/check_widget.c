@@ -38,7 +38,7 @@ static bool is_listed(struct check *c, enum list_entry_kind kind, const struct u
     return check_get(c, SPACE_LIST_ENTRY, &k, &v);
 }
 
-/* No id may be above the last one given: the next would not be above all there are. */
+/* No id may be above the last one given: the next id must be above all. */
 static void check_id(struct check *c, const char *what, const struct ulid *id)
 {
     struct key k;
@@ -125,8 +125,8 @@ void check_visitor_secret(struct check *c, const struct cursor *w)
 }
 
 /*
- * By its number of messages: where its last stands. Each message is held against the one before it
- * in its own turn.
+ * Compare the number of messages with the place of the last one. Each message is compared with the
+ * one before it in its own turn.
  */
 static void check_last(struct check *c, const struct store_conversation *v)
 {
@@ -169,7 +169,7 @@ void check_conversation(struct check *c, const struct cursor *w)
     check_last(c, &v);
 }
 
-/* One that ${m} names, and where that should be; place 0: it names none. */
+/* A message that ${m} names, and its expected place; place 0: it names none. */
 static bool names(struct check *c, const struct logged_message *m, struct ulid id, uint64_t place)
 {
     struct logged_message back;

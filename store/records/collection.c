@@ -214,8 +214,8 @@ uint64_t generation_of(struct open_collection *o, struct str sync_id)
 }
 
 /*
- * It cannot be completed any more, nor can any before it: what they have seen counts in the next
- * one's row, which is the last such now.
+ * This generation and all before it can no longer be completed: add their counts to the next one's
+ * row, the new last one of this kind.
  */
 static void generation_close(struct open_collection *o, uint64_t number)
 {
@@ -258,7 +258,7 @@ uint64_t generation_complete(struct open_collection *o, uint64_t number, struct 
     struct cursor w = {0};
     struct key from;
     uint64_t unseen = 0, at;
-    generation_store(o, &o->live); /* so that the walk sees them */
+    generation_store(o, &o->live); /* so that the cursor sees them */
     generation_store(o, &o->left);
     key_id(&w.prefix, SPACE_GENERATION, o->record.id);
     generation_key(&from, o->record.id, o->record.complete);

@@ -93,7 +93,7 @@ void store_session_get(struct store *s, const struct ulid *agent, const struct u
 
 /* ---- changing ---- */
 
-/* Its texts, out of the pages that are written. */
+/* Copy its texts out of the pages that are written. */
 static bool hold(struct store_txn *t, struct store_conversation *c)
 {
     buf_reset(&t->copy);
@@ -171,7 +171,7 @@ void list_entry_everywhere(struct store_txn *t, bool put, enum list_entry_kind k
             list_entry_drop(t, kind, &scopes[i], 0, id);
 }
 
-/* Its entries among those of its status, in its workspace and its agent. */
+/* Its list entries by status, of its workspace and its agent. */
 static void list_by_status(struct store_txn *t, bool put, enum conversation_status status,
                            const struct store_conversation *c)
 {
@@ -214,7 +214,7 @@ static void reopen(struct store_conversation *v)
     v->closed_by = 0;
 }
 
-/* The visitor's word is the last one: what the visitor closed, the visitor does not resume. */
+/* A conversation that the visitor closed is not resumed. */
 static void close_it(const struct store_change *c, int64_t now, struct store_conversation *v)
 {
     if (v->closed_at == 0 || c->workspace == 0)
@@ -224,7 +224,7 @@ static void close_it(const struct store_change *c, int64_t now, struct store_con
     release(v);
 }
 
-/* False: another operator has it. */
+/* False: another operator has claimed it. */
 static bool claim(const struct store_change *c, struct store_conversation *v)
 {
     if (v->claimed_by != 0 && v->claimed_by != c->id)
@@ -237,8 +237,8 @@ static bool claim(const struct store_change *c, struct store_conversation *v)
 }
 
 /*
- * What ${c} makes of a conversation. True where that is something else. STORE_EXISTS in *status:
- * another operator has it.
+ * Apply ${c}. True if it changes the conversation. STORE_EXISTS in *status: another operator has
+ * claimed it.
  */
 static bool set(const struct store_change *c, int64_t now, struct store_conversation *v,
                 enum store_status *status)
@@ -284,10 +284,7 @@ enum store_status conversation_set(struct store_txn *t, const struct store_chang
 
 /* ---- removing ---- */
 
-/*
- * Whatever has the conversation's id at the start of its key in that space; true when nothing is
- * left.
- */
+/* Delete the keys of a space that begin with the conversation's id; true: none is left. */
 static bool remove_below(struct store_txn *t, enum space space, const struct ulid *id,
                          uint64_t *left)
 {
@@ -306,7 +303,7 @@ static bool remove_below(struct store_txn *t, enum space space, const struct uli
     return false;
 }
 
-/* A copy of the record, its texts in t->copy. */
+/* A copy of the record, with its texts in t->copy. */
 static bool conversation_load(struct store_txn *t, const struct ulid *id,
                               struct store_conversation *out)
 {
@@ -320,7 +317,7 @@ static bool conversation_load(struct store_txn *t, const struct ulid *id,
     return hold(t, out);
 }
 
-/* Its messages and notes, and what was done once in it; true when nothing of that is left. */
+/* Delete messages, notes and once-keys; true: nothing is left. */
 static bool remove_messages(struct store_txn *t, struct store_conversation *c, uint64_t *left)
 {
     const uint64_t messages = c->messages;

@@ -12,18 +12,18 @@
 #include <utf8proc.h>
 
 /*
- * Search in conversations: a scan, newest conversation first, of their messages and notes or of
- * what their visitors said about themselves, in one snapshot.
+ * Search in conversations: a scan, newest conversation first, of messages and notes, or of what
+ * visitors left about themselves, in one snapshot.
  */
 
 /* ---- the pattern: Knuth, Morris and Pratt's search, on folded code points ---- */
 
-#define FOLDED_MAX 3 /* code points of one, folded */
+#define FOLDED_MAX 3 /* code points of one pattern, folded */
 #define PATTERN_MAX (FOLDED_MAX * STORE_PATTERN_CHARS)
 
 struct pattern {
-    int32_t c[PATTERN_MAX + 1];     /* then 0, which no text has */
-    uint16_t fail[PATTERN_MAX + 1]; /* the longest beginning that ends there, too */
+    int32_t c[PATTERN_MAX + 1];     /* followed by 0, which no text has */
+    uint16_t fail[PATTERN_MAX + 1]; /* length of the longest prefix that is also a suffix */
     size_t n;
 };
 
@@ -33,7 +33,8 @@ static bool is_hangul(int32_t c)
 }
 
 /*
- * In lower case and without accents: how many code points; none for an accent. Hangul stays whole.
+ * Lower case without accents: returns the number of code points; none for an accent. Hangul stays
+ * composed.
  */
 static size_t fold_point(int32_t c, int32_t out[FOLDED_MAX])
 {
@@ -48,8 +49,8 @@ static size_t fold_point(int32_t c, int32_t out[FOLDED_MAX])
 }
 
 /*
- * The next code point of ${text}, folded into ${out}; how many. What is not UTF-8 is one that no
- * pattern has.
+ * The next code point of ${text}, folded into ${out}; returns how many. Invalid UTF-8 becomes a
+ * code point that no pattern has.
  */
 static size_t fold_next(struct str *text, int32_t out[FOLDED_MAX])
 {
@@ -62,7 +63,7 @@ static size_t fold_next(struct str *text, int32_t out[FOLDED_MAX])
     return n > 0 ? fold_point(c, out) : 1;
 }
 
-/* One step on: how much of the pattern ends with ${c}, where ${have} of it ended before. */
+/* One step of the search: the length of the pattern's prefix that ends with ${c}, after ${have}. */
 static size_t pattern_step(const struct pattern *pattern, size_t have, int32_t c)
 {
     while (pattern->c[have] != c) {
@@ -73,7 +74,7 @@ static size_t pattern_step(const struct pattern *pattern, size_t have, int32_t c
     return have + 1;
 }
 
-/* False: it is longer than a pattern may be. */
+/* False: the pattern is too long. */
 static bool pattern_begin(struct pattern *pattern, struct str text)
 {
     int32_t folded[FOLDED_MAX];
@@ -114,21 +115,19 @@ struct scan {
     void *arg;
     struct pattern pattern;
     uint64_t left;    /* of the budget */
-    struct ulid last; /* the conversation that was looked at last */
+    struct ulid last; /* the last conversation that was searched */
     size_t count;     /* of rows */
-    bool whole;       /* all that were found were taken */
+    bool whole;       /* all matches were taken */
 };
 
-/* One more thing was looked at. STORE_AGAIN: the query stops. */
+/* Count one record of the budget. STORE_AGAIN: the query stops. */
 static enum store_status spend(struct scan *l)
 {
     l->left -= l->left > 0;
     return store_pauses(l->s, l->q->pause, l->q->pause_arg) ? STORE_AGAIN : STORE_OK;
 }
 
-/*
- * STORE_OK: one of the two has the pattern; STORE_NOT_FOUND: go on; STORE_AGAIN: the query stops.
- */
+/* STORE_OK: a text has the pattern; STORE_NOT_FOUND: continue; STORE_AGAIN: the query stops. */
 static enum store_status look_at(struct scan *l, struct str text, struct str name)
 {
     if (pattern_in(&l->pattern, text) || pattern_in(&l->pattern, name))
@@ -137,7 +136,7 @@ static enum store_status look_at(struct scan *l, struct str text, struct str nam
     return status == STORE_OK ? STORE_NOT_FOUND : status;
 }
 
-/* Each of these looks at what the conversation has of one kind, newest first, as look_at does. */
+/* Each of these searches one kind of a conversation's records, newest first, as look_at does. */
 typedef enum store_status look_fn(struct scan *l, const struct store_conversation *c);
 
 static enum store_status look_at_messages(struct scan *l, const struct store_conversation *c)
@@ -208,7 +207,7 @@ static enum store_status look_at_leads(struct scan *l, const struct store_conver
     return status;
 }
 
-/* It is the visitor's whose id was asked for. */
+/* The search is for the id of this visitor. */
 static enum store_status look_at_nothing(struct scan *l, const struct store_conversation *c)
 {
     (void)l, (void)c;
@@ -237,7 +236,7 @@ static enum store_status examine(struct scan *l, look_fn *look, const struct uli
     return STORE_OK;
 }
 
-/* The conversation where the walk is. STORE_NOT_FOUND: it is too old, and so are the others. */
+/* The cursor's conversation. STORE_NOT_FOUND: it and all later ones are too old. */
 static enum store_status step(struct scan *l, look_fn *look, const struct cursor *w)
 {
     struct ulid id;
@@ -252,7 +251,7 @@ static enum store_status step(struct scan *l, look_fn *look, const struct cursor
     return spend(l);
 }
 
-/* Until the page or the budget is used up (STORE_OK), or none is left (STORE_NOT_FOUND). */
+/* Search until the page or the budget is used up (STORE_OK), or none is left (STORE_NOT_FOUND). */
 static enum store_status scan(struct scan *l)
 {
     const struct store_search *q = l->q;

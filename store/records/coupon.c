@@ -13,7 +13,7 @@
 
 #include <errno.h>
 
-/* Coupons: an agent's, by code. A sync of them replaces them all. */
+/* Coupons of an agent, by code. A sync replaces all of them. */
 
 /* Type of a row without content: the coupon of that code does not change. */
 #define SEEN_ONLY UINT8_MAX
@@ -188,7 +188,7 @@ static bool well_formed(const struct store_change *c)
 
 /* ---- changing ---- */
 
-/* The same but for whose it is. */
+/* Equal except for the owner. */
 static bool same(MDB_val stored, MDB_val sent, const struct ulid *agent)
 {
     const struct coupon_record *r = stored.mv_data;
@@ -201,7 +201,7 @@ static bool same(MDB_val stored, MDB_val sent, const struct ulid *agent)
                   sent.mv_size - from) == 0;
 }
 
-/* ${count}: coupons there are. */
+/* ${count}: existing coupons. */
 static enum synced_mark coupon_put(struct store_txn *t, const struct store_change *c, MDB_val sent,
                                    const struct store_coupon *coupon, uint64_t *count)
 {
@@ -236,7 +236,7 @@ static bool sent_again(const struct store_change *c, const struct key *key)
     return false;
 }
 
-/* The first of the agent's coupons above ${after} that was not sent. */
+/* The agent's first coupon above ${after} that was not sent. */
 static bool next_left_out(struct store_txn *t, const struct store_change *c, struct key *after)
 {
     struct cursor w = {0};

@@ -10,7 +10,7 @@
 #include "store/records/sync_rows.h"
 #include "store/records/ulid_keys.h"
 
-/* Documents: what an item that is there says. */
+/* Documents: the content of an existing item. */
 
 bool schema_read_document(MDB_val value, struct store_synced *out)
 {
@@ -52,7 +52,7 @@ bool schema_read_document(MDB_val value, struct store_synced *out)
 
 /* ---- reading ---- */
 
-/* Is the item of this document there, and its document this one? */
+/* Does its item exist, and is this its document? */
 static enum store_status document_there(struct store *s, MDB_txn *txn, const struct store_synced *d)
 {
     struct key k;
@@ -157,7 +157,7 @@ void store_synced_each(struct store *s, const struct ulid *agent, enum synced_ki
 /* ---- changing ---- */
 
 /*
- * Prices and stock are no part of the answer file, so a document that keeps its texts keeps its
+ * Prices and stock are not in the answer file: a document with unchanged texts keeps its change
  * number.
  */
 static bool same_texts(const struct store_synced *a, const struct store_synced *b)
@@ -166,7 +166,7 @@ static bool same_texts(const struct store_synced *a, const struct store_synced *
            str_eq(a->sku, b->sku) && str_eq(a->text, b->text) && str_eq(a->language, b->language);
 }
 
-/* ${was}: what is there of it, borrowed until the next write; NULL: nothing. */
+/* ${was}: the stored value, borrowed until the next write; NULL: none. */
 static void document_put(struct store_txn *t, const struct collection_record *c, uint64_t id,
                          const struct store_synced *was, const struct sync_row *row)
 {
@@ -194,7 +194,7 @@ static void document_put(struct store_txn *t, const struct collection_record *c,
     r->synced_at = t->now;
 }
 
-/* One that must be there. */
+/* A document that must exist. */
 static bool document_load(struct store_txn *t, uint64_t id, struct store_synced *out)
 {
     if (t->error == STORE_OK && document_get(t->s, t->mdb, id, out) != STORE_OK)
@@ -227,7 +227,7 @@ void document_remove(struct store_txn *t, uint64_t id)
     if (!document_load(t, id, &was))
         return;
     const struct ulid agent = was.agent;
-    /* the answer file of an agent that is gone is deleted as a whole */
+    /* the answer file of a deleted agent is deleted as a whole */
     if (agent_read(t->s, t->mdb, &agent, &a) == STORE_OK)
         answers_log(t, &agent, id, was.change);
     key_id(&k, SPACE_DOCUMENT, id);

@@ -13,9 +13,9 @@
 #include "store/records/visitor.h"
 
 /*
- * What belongs to something that is gone (a visitor who asked for it, a deleted agent), or is older
- * than it is to be kept, is found by the lists and taken away, some at a time. The row of a scope
- * among the erasing stays until nothing is left, so a purge cut off anywhere goes on.
+ * Records of an erased visitor or a deleted agent, and records past their retention, are found by
+ * list entries and deleted in batches. The row of a scope in SPACE_ERASING stays until nothing is
+ * left, so an interrupted deletion continues.
  */
 
 void erase_mark(struct store_txn *t, const struct ulid *scope)
@@ -25,13 +25,13 @@ void erase_mark(struct store_txn *t, const struct ulid *scope)
     txn_put(t, SPACE_ERASING, &k, "", 0);
 }
 
-/* ${scope}: in whose list it was found, and which goes. */
+/* ${scope}: the scope in whose list the record was found. */
 static void remove_one(struct store_txn *t, enum list_entry_kind kind, const struct ulid *scope,
                        const struct ulid *id, uint64_t *left)
 {
     switch (kind) {
     case LIST_ENTRY_CONVERSATION:
-        conversation_remove(t, id, left); /* counts what it takes */
+        conversation_remove(t, id, left); /* counts itself what it deletes */
         return;
     case LIST_ENTRY_LEAD:
         lead_remove(t, id, scope);
@@ -81,9 +81,7 @@ void erase_workspace(struct store_txn *t, uint64_t workspace, uint64_t *left)
         erase_agent(t, &scope, &agent, left);
 }
 
-/*
- * The next scope: behind one that was set aside, and from the first on again where there is none.
- */
+/* The next scope: the one after the scope that was set aside, or the first one. */
 static bool erasing_next(struct store_txn *t, struct ulid *scope)
 {
     struct cursor w = {0};
@@ -102,10 +100,7 @@ static bool erasing_next(struct store_txn *t, struct ulid *scope)
     return found;
 }
 
-/*
- * A scope in which something is damaged fails, and the transaction with it; others are not to wait
- * for that one.
- */
+/* A damaged scope makes its transaction fail. Set it aside, so that others do not wait for it. */
 void erase_batch(struct store_txn *t, uint64_t *left)
 {
     while (*left > 0 && t->error == STORE_OK) {
@@ -126,7 +121,7 @@ void erase_batch(struct store_txn *t, uint64_t *left)
 
 /* ---- retention ---- */
 
-/* A visitor without a conversation left is nobody any more. */
+/* A visitor without conversations is deleted too. */
 static void forget_visitor(struct store_txn *t, const struct ulid *visitor)
 {
     static const enum list_entry_kind kinds[] = {LIST_ENTRY_CONVERSATION, LIST_ENTRY_LEAD,
@@ -138,7 +133,7 @@ static void forget_visitor(struct store_txn *t, const struct ulid *visitor)
     visitor_remove(t, visitor);
 }
 
-/* The owner of a conversation or event that is about to go. */
+/* The visitor of a conversation or event that is about to be deleted. */
 static bool visitor_of(struct store_txn *t, enum list_entry_kind kind, const struct ulid *id,
                        struct ulid *out)
 {
@@ -151,7 +146,7 @@ static bool visitor_of(struct store_txn *t, enum list_entry_kind kind, const str
            rows_owners(kind == LIST_ENTRY_EVENT ? ROWS_EVENTS : ROWS_CONVERSATIONS, v, &agent, out);
 }
 
-/* What one workspace has of that kind from before ${before}, oldest first. */
+/* Records of that kind in one workspace from before ${before}, oldest first. */
 static void retain_workspace(struct store_txn *t, enum list_entry_kind kind, uint64_t workspace,
                              int64_t before, uint64_t *left)
 {
@@ -164,7 +159,7 @@ static void retain_workspace(struct store_txn *t, enum list_entry_kind kind, uin
         }
         remove_one(t, kind, &scope, &id, left);
         if (!list_entry_first(t, kind, &scope, &next) ||
-            memcmp(&next, &id, sizeof(id)) != 0) /* else some of its messages are left */
+            memcmp(&next, &id, sizeof(id)) != 0) /* otherwise some messages are left */
             forget_visitor(t, &visitor);
     }
 }

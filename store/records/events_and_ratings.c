@@ -94,10 +94,7 @@ void event_pack(struct buf *out, struct str kind, struct str payload, int64_t at
     buf_str(out, payload);
 }
 
-/*
- * The next row of ${rest}; false at the end, and where it is malformed: then something is left of
- * it.
- */
+/* The next row of ${rest}; false at the end, or (${rest} not empty) if it is malformed. */
 static bool event_next(struct str *rest, struct store_event_row *out)
 {
     struct event_head head;
@@ -165,9 +162,7 @@ static void rating_write(struct store_txn *t, struct event_record *r, struct str
     event_write(t, LIST_ENTRY_RATING, r, (struct str){NULL, 0}, comment);
 }
 
-/*
- * The first rating of a conversation stays; what comes later may only say something else about it.
- */
+/* A conversation keeps its first rating; later ones replace its content. */
 static enum store_status rating_comment(struct store_txn *t, const struct store_change *c,
                                         const struct store_conversation *v)
 {
@@ -226,7 +221,7 @@ static const struct {
     [ROWS_RATINGS] = {LIST_ENTRY_RATING, SPACE_RATING},
 };
 
-/* One of them as it is shown. */
+/* A record as it is shown. */
 struct shown {
     struct store_row row;
     struct ulid agent, visitor;
@@ -309,8 +304,8 @@ bool rows_owners(enum store_rows rows, MDB_val value, struct ulid *agent, struct
 }
 
 /*
- * The record behind an entry; STORE_NOT_FOUND where its visitor or agent is gone and it waits to be
- * purged.
+ * The record of an entry; STORE_NOT_FOUND if its visitor or agent was deleted and the record waits
+ * for its deletion.
  */
 static enum store_status row_at(struct store *s, MDB_txn *txn, enum store_rows rows,
                                 struct shown *out)
@@ -354,12 +349,12 @@ enum store_status rows_cursor(struct store *s, MDB_txn *txn, struct cursor *w, e
     return cursor_below(s, txn, w, DB_WIDGET, &from);
 }
 
-/* Each is looked up, and of a deleted agent there may be a million until they are purged. */
+/* Each entry costs a look-up, and a deleted agent may have a million of them. */
 #define GONE_MAX 200
 
 /*
- * The next entry, from where the walk stands, that is to be shown; the walk stays on it.
- * STORE_AGAIN on one of many who are gone.
+ * The next entry to be shown, from the cursor's position; the cursor stays on it. STORE_AGAIN on
+ * one of many deleted ones.
  */
 static enum store_status rows_next(struct cursor *w, MDB_txn *txn, enum store_rows rows,
                                    const struct store_rows_query *q, unsigned *gone,

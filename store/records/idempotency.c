@@ -34,7 +34,7 @@ static enum store_status idem_load(struct store_txn *t, struct str hash, struct 
     return STORE_OK;
 }
 
-/* The row of an earlier request under the same key; STORE_NOT_FOUND: there was none. */
+/* The row of an earlier request with this key; STORE_NOT_FOUND: there is none. */
 static enum store_status idem_find(struct store_txn *t, const struct store_change *c,
                                    struct idem_record *row)
 {
@@ -135,9 +135,7 @@ void idempotency_put_sync(struct store_txn *t, const struct store_change *c,
 
 /* ---- purging ---- */
 
-/*
- * The oldest row that is over its time: its age key, its hash at the end. False when there is none.
- */
+/* The age key of the oldest expired row, with its hash at the end. False: there is none. */
 static bool oldest_over(struct store_txn *t, struct key *out)
 {
     struct cursor w = {0};

@@ -9,7 +9,7 @@
 
 /* ---- reading ---- */
 
-/* The head gives the URL, and tells whether anybody still wants it. */
+/* The head has the URL, and tells whether the job is still needed. */
 static enum store_status job_read(struct store *s, MDB_txn *txn, uint64_t report, MDB_val v,
                                   struct store_job *out)
 {
@@ -57,8 +57,7 @@ static int by_order(const void *a, const void *b)
 }
 
 /*
- * A job taken up again has an old report's id and a new place in the queue, so the rows have to be
- * put in order first.
+ * A repeated job has an old report id and a new place in the queue, so the rows are sorted first.
  */
 static enum store_status gather(struct store *s, MDB_txn *txn, struct buf *out)
 {

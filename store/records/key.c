@@ -16,7 +16,7 @@ static void hash_key(struct key *k, const void *hash)
 
 /* ---- reading ---- */
 
-/* A key of a workspace that is being deleted is revoked by that alone. */
+/* The keys of a workspace that is being deleted are revoked by that. */
 static enum store_status key_at(struct store *s, MDB_txn *txn, const uint8_t *hash,
                                 struct store_key *out)
 {
@@ -87,7 +87,7 @@ void store_key_each(struct store *s, uint64_t workspace, store_key_fn *each, voi
 
 /* ---- changing ---- */
 
-/* The record of the key with that id, copied; its name stays in the page until the next write. */
+/* A copy of the key's record; its name stays in the page until the next write. */
 static enum store_status key_load(struct store_txn *t, uint64_t workspace, uint64_t id,
                                   struct store_key *out)
 {
@@ -132,7 +132,7 @@ static void key_write(struct store_txn *t, const struct store_key *key)
         memcpy(to + sizeof(r), key->name.p, key->name.n);
 }
 
-/* A new key and its two indexes. */
+/* A new key and its two derived rows. */
 static void key_add(struct store_txn *t, struct store_key *key, const void *hash)
 {
     struct key k;
@@ -212,8 +212,7 @@ enum store_status key_revoke(struct store_txn *t, const struct store_change *c,
 }
 
 /*
- * The new key lives as long from now on as the old one was made to. Workers that remember the old
- * one have to look at it again.
+ * The new key's lifetime is that of the old one, from now on. Workers must read the old one again.
  */
 enum store_status key_rotate(struct store_txn *t, const struct store_change *c,
                              struct store_answer *answer)

@@ -9,7 +9,7 @@
 
 #include <stdlib.h>
 
-/* What the engine calls in this room: store/engine/layers.h. */
+/* What the engine calls in this layer: store/engine/layers.h. */
 
 static void layer_open(struct store *s, const struct store_options *o)
 {

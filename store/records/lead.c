@@ -15,7 +15,7 @@
 /* When full, the first sender stays, so that others cannot displace it; the oldest other goes. */
 #define SENDERS_MAX LEAD_SENDERS_MAX
 
-/* A lead, and what only the store asks of it. */
+/* A lead and its internal columns. */
 struct lead {
     struct store_lead l;
     struct lead_at at;
@@ -93,7 +93,7 @@ bool lead_said(MDB_val value, const struct ulid *visitor, struct str *email, str
     return true;
 }
 
-/* A copy in t->copy; STORE_NOT_FOUND without one. */
+/* A copy in t->copy; STORE_NOT_FOUND. */
 static enum store_status lead_load(struct store_txn *t, const struct ulid *id, struct lead *out)
 {
     struct key k;
@@ -168,7 +168,7 @@ static void drop_sender(struct store_txn *t, struct lead *lead, size_t i)
             (lead->l.senders_n - i) * sizeof(lead->senders[0]));
 }
 
-/* Which of its senders that visitor is; senders_n: none. */
+/* The index of that visitor among the senders; senders_n: none. */
 static size_t sender_at(const struct lead *lead, const struct ulid *visitor)
 {
     size_t i = 0;
@@ -177,7 +177,7 @@ static size_t sender_at(const struct lead *lead, const struct ulid *visitor)
     return i;
 }
 
-/* What that visitor said before, or nothing yet. */
+/* What that visitor sent before, or an empty sender. */
 static struct store_sender *sender_for(struct store_txn *t, struct lead *lead,
                                        const struct ulid *visitor)
 {
@@ -200,7 +200,7 @@ static bool well_formed(const struct store_change *c)
            (c->idem_key.n == 0 || (c->idem_key.n == HASH_BYTES && c->idem_body.n == HASH_BYTES));
 }
 
-/* The lead with that address, or a new one. */
+/* The lead of that address, or a new one. */
 static enum store_status lead_for(struct store_txn *t, const struct store_change *c,
                                   const struct store_conversation *v, struct lead *out, bool *made)
 {
@@ -233,7 +233,7 @@ static enum store_status lead_for(struct store_txn *t, const struct store_change
     return STORE_OK;
 }
 
-/* The conversation, and its visitor, are known to have left an address. */
+/* Mark the conversation and its visitor: they left an address. */
 static void note_captured(struct store_txn *t, const struct store_change *c)
 {
     struct store_conversation v;

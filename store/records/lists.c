@@ -8,7 +8,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
-/* Lists of reports and projects: the index selects the page, and its records are read here. */
+/* Lists of reports and projects: the index selects the page; its records are read here. */
 
 struct list {
     struct store *s;

@@ -69,9 +69,9 @@ static enum store_status show_back(struct page *p, struct logged_message *at)
     return status == STORE_OK ? STORE_NOT_FOUND : status;
 }
 
-#define BLOCK 32 /* messages that are looked for before they are shown */
+#define BLOCK 32 /* messages that are found before they are shown */
 
-/* Those at ${place} and behind, ${count} of them; ${end} is not before them. */
+/* ${count} messages from ${place} on; ${end} is not before them. */
 static enum store_status gather(const struct page *p, const struct logged_message *end,
                                 uint64_t place, size_t count, struct logged_message *block)
 {
@@ -101,7 +101,7 @@ static enum store_status show_forth(struct page *p, const struct logged_message 
     return status == STORE_OK && place > end->record->place ? STORE_NOT_FOUND : status;
 }
 
-/* The place of the first message above ${after}: behind the newest that is not. */
+/* The place of the first message above ${after}. */
 static enum store_status place_above(const struct page *p, const struct logged_message *end,
                                      const struct ulid *after, uint64_t *out)
 {
@@ -235,7 +235,7 @@ void once_put(struct store_txn *t, const struct store_change *c, enum once_kind 
 
 /* ---- changing ---- */
 
-/* The next message of ${v}, which becomes its last. */
+/* Add a message to ${v} as its last one. */
 static bool message_write(struct store_txn *t, struct store_conversation *v,
                           const struct message_log_end *end, struct store_message *m,
                           struct message_record *r)
@@ -270,7 +270,7 @@ static bool well_formed(const struct store_change *c)
            (c->idem_key.n == 0 || (c->idem_key.n == HASH_BYTES && c->idem_body.n == HASH_BYTES));
 }
 
-/* What both kinds of message have in common before they are written. */
+/* Checks that both kinds of messages share. */
 static enum store_status message_begin(struct store_txn *t, const struct store_change *c,
                                        struct store_conversation *out, struct store_answer *answer)
 {
@@ -316,7 +316,7 @@ enum store_status message_post(struct store_txn *t, const struct store_change *c
     if (!message_log_end(t, &v.id, &v.last, &end) || !message_write(t, &v, &end, &m, &r))
         return t->error;
     answer->first = v.read = m.id;
-    v.closed_at = 0; /* who writes again opens it again */
+    v.closed_at = 0; /* a new message reopens it */
     v.closed_by = 0;
     if (v.claimed_by == 0) {
         if (!message_log_follow(t, &end, &m.id, &r))

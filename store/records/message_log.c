@@ -6,14 +6,11 @@
 #include "store/records/ulid_keys.h"
 
 /*
- * How far back the jumps lead (Myers, An applicative random-access stack, 1983): where the last two
- * were as far as each other, the next one goes as far as both, else to the one before. So whoever
- * goes back takes the jump where it is not too far, and is there in a number of steps that grows
- * with the logarithm.
- *
- * Of an old conversation each step may be a page that is waited for, since what was said at other
- * times lies elsewhere, and where is known from the step before alone: a page of messages that
- * nobody read for long costs up to as many reads of the disk as it has messages.
+ * Skip pointers (Myers, An applicative random-access stack, 1983): if the last two jumps are
+ * equally long, the next jump is as long as both together plus one; otherwise it leads to the
+ * previous message. Any place is reached in a logarithmic number of steps by taking the jump if it
+ * is not too far. In an old conversation each step may be a read from the disk: a page of messages
+ * costs at most as many reads as it has messages.
  */
 
 static void message_key(struct key *k, const struct ulid *id)
@@ -55,8 +52,8 @@ enum store_status message_log_get(struct store *s, MDB_txn *txn, const struct ul
 }
 
 /*
- * To the message at ${place}, which ${at} names as ${id}. It is further back, so nobody goes round
- * in a damaged store.
+ * Move to the message at ${place}, which ${at} names as ${id}. Its place is lower, so a damaged
+ * store causes no endless loop.
  */
 static enum store_status go(struct store *s, MDB_txn *txn, struct logged_message *at,
                             struct ulid id, uint64_t place)
@@ -171,7 +168,7 @@ char *message_log_put(struct store_txn *t, const struct ulid *id, const struct m
     return to + sizeof(*r);
 }
 
-/* The newest goes first, so that what is left is whole. */
+/* Newest first, so that the rest stays complete. */
 void message_log_remove(struct store_txn *t, struct store_conversation *c, uint64_t *left)
 {
     while (*left > 0 && t->error == STORE_OK && !ulid_none(&c->last)) {

@@ -10,9 +10,9 @@
 #include "store/records/ulid_keys.h"
 
 /*
- * Notes: what operators write for each other in a conversation. They lie beside its messages, in a
- * space of their own, and change nothing of the conversation's record: no reader of messages can
- * show one, and no version, count or event that a visitor sees tells of one.
+ * Notes of operators for each other. They have their own space and change nothing in the
+ * conversation's record: no reader of messages can return one, and no version, count or event that
+ * a visitor sees reveals one.
  */
 
 static void note_key(struct key *k, const struct ulid *conversation, const struct ulid *id)
@@ -38,7 +38,7 @@ bool note_look(MDB_val k, MDB_val v, struct store_note *out)
 
 /* ---- reading ---- */
 
-/* To the first of the page: the newest below ${before}, or the oldest above ${after}. */
+/* Move to the first note of the page: the newest below ${before}, or the oldest above ${after}. */
 static enum store_status read_notes(struct store *s, const struct store_messages_query *q,
                                     struct cursor *w)
 {
@@ -50,7 +50,7 @@ static enum store_status read_notes(struct store *s, const struct store_messages
         return status;
     note_key(&bound, &q->conversation, q->newest ? &q->before : &q->after);
     if (!q->newest) {
-        key_bytes(&bound, "", 1); /* behind that id itself */
+        key_bytes(&bound, "", 1); /* after that id */
         return cursor_from(s, txn, w, DB_WIDGET, &bound);
     }
     return ulid_none(&q->before) ? cursor_prefix(s, txn, w, DB_WIDGET, true)

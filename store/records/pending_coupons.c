@@ -9,9 +9,9 @@
 #include <errno.h>
 
 /*
- * Codes that visitors staged for the shop's cart: of each conversation one record, the oldest
- * first. What is over its time is left out when it is read and dropped with the next one; the
- * record goes with the conversation.
+ * Pending coupons: codes that a visitor has chosen for the shop's cart. One record per
+ * conversation, oldest first. Expired ones are skipped by readers and dropped by the next write.
+ * The record is deleted with the conversation.
  */
 
 #define STAGED_MAX 20 /* of a conversation */
@@ -74,7 +74,7 @@ static void row_put(struct buf *out, struct str code, int64_t until)
     buf_str(out, code);
 }
 
-/* What stays of ${old} beside ${code}: that under another code, still good, the latest of them. */
+/* What remains of ${old} besides ${code}: other codes that have not expired, the latest ones. */
 static void keep_others(struct buf *out, MDB_val old, const struct ulid *agent, struct str code,
                         int64_t now)
 {

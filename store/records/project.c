@@ -84,9 +84,7 @@ void store_project_find(struct store *s, uint64_t workspace, struct str name,
 
 /* ---- changing ---- */
 
-/*
- * Creates of one commit often mean one site, so the project found last is asked before the index.
- */
+/* Creates of one commit often share a project: try the last one found before the index. */
 struct cached_record *project_for(struct store_txn *t, struct cached_record *workspace,
                                   struct str name)
 {
@@ -134,7 +132,7 @@ void project_write(struct store_txn *t, struct cached_record *c)
     memcpy(to + sizeof(*r), c->name.p, c->name.n);
 }
 
-/* Unsigned counters take a step back as well as one forth. */
+/* Unsigned counters: adding -1 wraps correctly. */
 static void count(struct cached_record *workspace, struct cached_record *project,
                   const struct store_report *r, uint64_t by)
 {
@@ -177,8 +175,8 @@ void project_unlist(struct store_txn *t, struct cached_record *p)
 }
 
 /*
- * Its reports leave the workspace's counters now and the store in slices; those that wait count as
- * pending until they are purged.
+ * Its reports leave the workspace's counters now and the store in batches. Pending ones count until
+ * they are deleted.
  */
 enum store_status project_delete(struct store_txn *t, const struct store_change *c,
                                  struct store_answer *answer)

@@ -32,7 +32,7 @@ bool deleting_first(struct store *s, MDB_txn *txn, struct deleting *out)
     return found;
 }
 
-/* The number at the end of the first key of a prefix; false when there is none. */
+/* The number at the end of the first key of a prefix; false: there is none. */
 static bool first_of(struct store_txn *t, enum db db, struct cursor *w, unsigned skip,
                      uint64_t *out)
 {
@@ -42,7 +42,7 @@ static bool first_of(struct store_txn *t, enum db db, struct cursor *w, unsigned
     return found;
 }
 
-/* A report that waits for its grade: it counts no more, and its job and its waiters are told. */
+/* A pending report: correct the counters, and tell its job and the clients that wait. */
 static void purge_pending(struct store_txn *t, const struct deleting *d,
                           const struct store_report *r)
 {
@@ -57,7 +57,7 @@ static void purge_pending(struct store_txn *t, const struct deleting *d,
     w->dirty = p->dirty = true;
 }
 
-/* How many of the reports are gone by now, of the first ones. */
+/* Delete the first reports; returns how many. */
 static uint64_t purge_reports(struct store_txn *t, const struct deleting *d, struct str ids,
                               uint64_t left)
 {
@@ -89,7 +89,7 @@ static void purge_project_record(struct store_txn *t, uint64_t id)
         txn_gone(t, p);
 }
 
-/* Projects that were not deleted on their own still have their name and date. */
+/* Projects that were not deleted themselves still have their name and date. */
 static void purge_projects(struct store_txn *t, uint64_t workspace, uint64_t *left)
 {
     uint64_t id;
@@ -122,7 +122,7 @@ static void purge_keys(struct store_txn *t, uint64_t workspace, uint64_t *left)
     }
 }
 
-/* What is left of it when its reports are gone; true: nothing. */
+/* Delete the rest after its reports; true: nothing is left. */
 static bool purge_rest(struct store_txn *t, const struct deleting *d, uint64_t *left)
 {
     if (d->project != 0) {
@@ -178,7 +178,7 @@ enum store_status purge_deleted(struct store_txn *t, const struct store_change *
     return STORE_OK;
 }
 
-/* What was marked, and what is over its time. */
+/* Marked scopes, and expired records. */
 static bool erase_step(struct store_txn *t)
 {
     uint64_t left = t->batch_limit;
@@ -189,8 +189,8 @@ static bool erase_step(struct store_txn *t)
 }
 
 /*
- * One kind of work a change, each in its turn, so that none waits for another's end and a commit
- * has the pages of one only. Columns: what does some of it; false: there was nothing to do.
+ * One kind of work per change, round robin, so that no kind waits for another and a commit has the
+ * pages of one. Columns: a step of the work; false: there is nothing to do.
  */
 static bool (*const kinds[])(struct store_txn *t) = {erase_step, thresholds_step};
 #define KINDS (sizeof(kinds) / sizeof(*kinds))

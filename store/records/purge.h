@@ -1,7 +1,7 @@
 /*
- * What was deleted as a whole is gone for readers at once, by its row among the dying
- * (SPACE_DELETING). Its records follow, some in each transaction: its reports, which the
- * maintenance thread finds by the index, then the rest. Private to store/.
+ * Deletion of projects and workspaces. A row in SPACE_DELETING hides it from readers at once. Its
+ * records are deleted in batches: first its reports, which the maintenance thread finds by the
+ * index, then the rest.
  */
 #ifndef ASSAY_STORE_PURGE_H
 #define ASSAY_STORE_PURGE_H
@@ -13,8 +13,8 @@ struct deleting {
 };
 
 /*
- * deleting_first(s, txn, out): what is to be purged first; the projects of a workspace come before
- * the workspace itself. False: nothing is dying.
+ * deleting_first(s, txn, out): what to delete first; a workspace's projects come before itself.
+ * False: nothing.
  */
 bool deleting_first(struct store *s, MDB_txn *txn, struct deleting *out);
 

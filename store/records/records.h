@@ -1,6 +1,6 @@
 /*
- * Records: one file per record type. What a transaction gathers is written at its commit by
- * room.c; the kinds of changes are in apply.h, the checks in checks.h.
+ * Records: one file per record type. layer.c writes at the commit what a transaction gathered; the
+ * changes are declared in apply.h, the checks in checks.h.
  */
 #ifndef ASSAY_STORE_RECORDS_H
 #define ASSAY_STORE_RECORDS_H

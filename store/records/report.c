@@ -15,7 +15,7 @@
 #include <errno.h>
 
 #define HASH_BYTES 32
-#define TEXT_MAX_BYTES 2048 /* of an error's message, of a password's hash */
+#define TEXT_MAX_BYTES 2048 /* of an error message, or of a password hash */
 #define DEATHS_ALLOWED 2
 
 /* ---- reading ---- */
@@ -35,7 +35,7 @@ static enum store_status get(struct store *s, uint64_t workspace, uint64_t id, b
         return store_corrupt(s, "a report's record");
     if (out->workspace != workspace || store_is_deleting(s, txn, workspace, out->project))
         return STORE_NOT_FOUND;
-    /* one that waits for its first grade has no results to look for */
+    /* a report that was never graded has no results */
     bool graded = out->status != REPORT_PENDING || out->attempt > 1;
     return with_results && graded ? report_results(s, txn, out) : STORE_OK;
 }
@@ -135,7 +135,7 @@ void report_remove(struct store_txn *t, const struct store_report *r)
     txn_del(t, SPACE_REPORT, &k);
 }
 
-/* One that may be changed: of that workspace (0: any), and not dying. */
+/* A report that may be changed: of that workspace (0: any), and not being deleted. */
 static enum store_status report_open(struct store_txn *t, uint64_t workspace, uint64_t id,
                                      struct store_report *out)
 {
@@ -243,7 +243,7 @@ static enum store_status judge_privacy(const struct store_change *c, const struc
     return !sent && password && old->privacy != PRIVACY_PASSWORD ? STORE_NOT_PROTECTED : STORE_OK;
 }
 
-/* ${new} is ${old} as the caller wants it. True if that is another report. */
+/* ${new} becomes ${old} with the caller's changes. True if they differ. */
 static bool set_fields(const struct store_change *c, const struct store_report *old,
                        struct store_report *new)
 {
@@ -313,7 +313,7 @@ enum store_status report_delete(struct store_txn *t, const struct store_change *
 
 /* ---- the end of a generation ---- */
 
-/* The report that waits for exactly this attempt. */
+/* The report that waits for this attempt. */
 static enum store_status waiting(struct store_txn *t, const struct store_change *c,
                                  struct store_report *out)
 {
@@ -365,7 +365,7 @@ enum store_status report_finish(struct store_txn *t, const struct store_change *
     if (status != STORE_OK)
         return status;
     if (!txn_results_fit(t, c->status == REPORT_DONE ? c->results.n
-                                                     : 0)) /* an error makes the head longer, too */
+                                                     : 0)) /* an error also makes the head longer */
         return STORE_FULL;
     if (c->status == REPORT_FAILED) {
         fail(t, &old, c->error_code, c->error_message, answer);

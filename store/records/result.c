@@ -8,17 +8,16 @@
 #include <zstd.h>
 
 /*
- * The results of a report: JSON, packed by zstd as text like result_dictionary where that is
- * shorter, for most of it is the same in all. As long as that, or the JSON itself, is no longer
- * than a page, it is the value. Else it comes in pieces that LMDB keeps on a page each: what it
- * needs several pages side by side for, it looks for through all free ones. The first byte tells;
- * no JSON begins with one of these.
+ * Results of a report: JSON, compressed by zstd with result_dictionary if that is shorter, since
+ * most of it is the same in all. A value that fits a page is stored whole. A longer one is split
+ * into pieces of a page each: LMDB would search all free pages for several in a row. The first byte
+ * tells which; no JSON begins with one of these.
  */
-#define PIECE_BYTES PAGE_VALUE_BYTES /* the byte included */
+#define PIECE_BYTES PAGE_VALUE_BYTES /* including the first byte */
 #define LEVEL 3
 enum { PIECE_LAST, PIECE_MORE, PACKED_1 };
 
-/* What packing and unpacking take, made when it is first needed. */
+/* State of packing and unpacking, created at first use. */
 struct packer {
     ZSTD_CCtx *to;
     ZSTD_CDict *like_to;
@@ -45,7 +44,7 @@ static struct packer *packer_of(struct store *s)
     return s->packer;
 }
 
-/* With a sum, for a check tells no more than that it is right. */
+/* With a checksum, which is all that store_check can verify. */
 static bool can_pack(struct packer *p)
 {
     if (p != NULL && p->like_to == NULL)
@@ -67,8 +66,8 @@ static bool can_unpack(struct packer *p)
 }
 
 /*
- * Into t->packed, which is good until something else is packed; the JSON itself where that is no
- * longer, or memory is short.
+ * Pack into t->packed, until something else is packed; returns the JSON itself if packing does not
+ * shorten it, or memory is short.
  */
 static struct str pack(struct store_txn *t, struct str json)
 {
@@ -83,7 +82,7 @@ static struct str pack(struct store_txn *t, struct str json)
     return (struct str){to, 1 + n};
 }
 
-/* A value that is unpacked, or joined of its pieces, for as long as the snapshot. */
+/* An unpacked or joined value, until the snapshot ends. */
 struct unpacked {
     struct unpacked *next;
     char bytes[];
@@ -98,7 +97,7 @@ void result_release(struct store *s)
     }
 }
 
-/* Room for ${n} bytes, for as long as the snapshot; NULL when memory is short. */
+/* ${n} bytes until the snapshot ends; NULL: out of memory. */
 static char *keep_room(struct store *s, size_t n)
 {
     struct unpacked *u = malloc(sizeof(*u) + n);

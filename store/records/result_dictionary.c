@@ -1,9 +1,8 @@
 #include "store/records/result.h"
 
 /*
- * Text like the results of reports: what zstd need not say again in each of them. Those that were
- * packed by it can be unpacked by it alone, so it never changes; another one has another number
- * (result.c).
+ * The zstd dictionary for results: text that most results contain. Packed results can only be
+ * unpacked with it, so it never changes; a new one gets another number (result.c).
  */
 const struct str result_dictionary = STR(
     "No word of the title is in the page's text. Write about what the title promises.\n"

@@ -10,8 +10,8 @@
 #include "store/records/sync_rows.h"
 
 /*
- * A batch of a full sync, or items on their own: each row is held against its item, and leaves it
- * as it is, changed or as a tombstone.
+ * A batch of a full sync, or single items: each row is compared with its item and keeps, changes or
+ * deletes it.
  */
 
 struct batch {
@@ -19,7 +19,7 @@ struct batch {
     uint64_t generation; /* in which its items are seen */
     bool full;           /* under a sync_id */
     struct str sync_id;
-    struct known { /* what there is of each row's item before any is changed */
+    struct known { /* the items of all rows, before any change */
         struct item_record item;
         bool is;
     } known[STORE_BATCH_MAX];
@@ -95,7 +95,7 @@ static bool same(const struct item_record *item, const struct sync_row *row)
     return memcmp(item->hash, row->hash, sizeof(item->hash)) == 0;
 }
 
-/* It is in the shop: seen in this generation, or, outside of one, in whichever is under way. */
+/* The item exists in the shop: seen in this generation, or without one in the current one. */
 static void see(struct batch *b, const struct sync_row *row, struct item_record *item)
 {
     const uint64_t was = item->generation;
@@ -113,9 +113,8 @@ static void see(struct batch *b, const struct sync_row *row, struct item_record 
 }
 
 /*
- * A document last seen before the last complete generation, and not purged yet, becomes the
- * tombstone that it is. Its generation stays, so that a late batch of the one that missed it can
- * bring it back.
+ * A document last seen before the last complete generation counts as deleted: make it a tombstone.
+ * Its generation stays, so that a late batch of the generation that missed it can restore it.
  */
 static void bury(struct batch *b, uint64_t wp_id, struct item_record *item)
 {
@@ -126,8 +125,8 @@ static void bury(struct batch *b, uint64_t wp_id, struct item_record *item)
 }
 
 /*
- * Was it deleted after what this row says? A full sync begun after the deletion has looked since,
- * whatever the dates.
+ * Was it deleted after this row was made? A full sync begun after the deletion has the newer state,
+ * whatever the dates say.
  */
 static bool deleted_since(const struct batch *b, const struct sync_row *row,
                           const struct item_record *tombstone)
@@ -216,7 +215,7 @@ static enum synced_mark row_apply(struct batch *b, const struct sync_row *row,
 
 /* ---- the batch ---- */
 
-/* ${upserts}: how many bring something new? */
+/* ${upserts}: rows with new content. */
 static bool rows_well_formed(struct str rows, size_t *upserts)
 {
     struct sync_row row;
@@ -243,7 +242,7 @@ static bool named_before(struct str rows, size_t count, uint64_t wp_id)
     return false;
 }
 
-/* What there is of every item; and what was seen to be the same must still be. */
+/* Read every item; rows that say "unchanged" must still be right. */
 static enum store_status items_load(struct batch *b, const struct str all)
 {
     struct sync_row row;

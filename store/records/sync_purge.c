@@ -8,12 +8,13 @@
 #include "store/records/ulid_keys.h"
 
 /*
- * What a complete generation did not see is gone for everybody at once; here it becomes tombstones,
- * some at a time, and tombstones that are old go. And what a deleted agent's shop brought.
+ * Items that a complete generation did not see are hidden at once; here they become tombstones in
+ * batches, and old tombstones are deleted. Also the deletion of everything that a deleted agent's
+ * shop sent.
  */
 
 #define TOMBSTONE_MS ((int64_t)90 * 24 * 60 * 60 * 1000)
-#define LOOKS_A_RECORD 16 /* items that are looked at count as one record that is changed */
+#define LOOKS_A_RECORD 16 /* items read that count as one record changed */
 #define STEP 256
 #define FORGET_STEP 64
 
@@ -41,11 +42,11 @@ void unseen_mark(struct store_txn *t, const struct collection_record *c)
     unseen_put(t, c->id, &(struct unseen_record){.from = 0});
 }
 
-/* Some items to be changed, found before any is. */
+/* Items to be changed, found before any is changed. */
 struct found_items {
     uint64_t wp_ids[STEP];
     size_t count;
-    uint64_t next; /* the item to go on from; UNSEEN_DONE: none is left */
+    uint64_t next; /* the item to continue from; UNSEEN_DONE: none is left */
 };
 
 static bool overdue(const struct store_txn *t, const struct item_record *item)
@@ -115,9 +116,7 @@ static bool first_key(struct store_txn *t, const struct key *prefix, struct key 
     return found;
 }
 
-/*
- * All of one space of a collection, with the documents of items; true when nothing is left of it.
- */
+/* Delete a space of a collection, with the documents of items; true: nothing is left. */
 static bool erase_space(struct store_txn *t, enum space space, uint64_t collection, uint64_t *left)
 {
     struct key prefix, k;
@@ -148,7 +147,7 @@ static void remove_step(struct store_txn *t, const struct collection_record *c, 
     }
     *from = done < found.count ? found.wp_ids[done] : found.next;
     if (*left > 0)
-        txn_spend(t, left); /* for the look */
+        txn_spend(t, left); /* for the search */
 }
 
 /* ---- generations that are long over ---- */
@@ -168,12 +167,12 @@ bool over_mark(struct store_txn *t, const struct collection_record *c)
         return false;
     unseen_key(&k, c->id);
     if (txn_get(t, SPACE_UNSEEN, &k, &v) ==
-        STORE_NOT_FOUND) /* else they are forgotten at the end of that */
+        STORE_NOT_FOUND) /* otherwise they are deleted at its end */
         unseen_put(t, c->id, &(struct unseen_record){.from = UNSEEN_DONE});
     return true;
 }
 
-/* The first rows of a collection in ${space} that are of such: their keys. */
+/* The keys of the first such rows of a collection in ${space}. */
 static size_t find_over(struct store_txn *t, enum space space, const struct collection_record *c,
                         struct key *keys, size_t most)
 {
@@ -188,7 +187,7 @@ static size_t find_over(struct store_txn *t, enum space space, const struct coll
             cursor_u64(&w, 1, &number);
         else if (w.v.mv_size == sizeof(number))
             memcpy(&number, w.v.mv_data, sizeof(number));
-        if (!long_over(c, number) && space == SPACE_GENERATION) /* they are in order */
+        if (!long_over(c, number) && space == SPACE_GENERATION) /* they are sorted */
             break;
         keys[count].n = 0;
         key_bytes(&keys[count], w.k.mv_data, w.k.mv_size);
@@ -198,7 +197,7 @@ static size_t find_over(struct store_txn *t, enum space space, const struct coll
     return count;
 }
 
-/* All of them in ${space}; true when none is left. */
+/* Delete all of them in ${space}; true: none is left. */
 static bool forget_space(struct store_txn *t, enum space space, const struct collection_record *c,
                          uint64_t *left)
 {
@@ -218,13 +217,13 @@ static bool forget_generations(struct store_txn *t, const struct collection_reco
 {
     struct key key;
     if (find_over(t, SPACE_GENERATION, c, &key, 1) ==
-        0) /* mostly there is none, and the sync_ids need not be looked at */
+        0) /* mostly there is none, and the sync_ids need not be read */
         return true;
     return forget_space(t, SPACE_GENERATION_ID, c, left) &&
            forget_space(t, SPACE_GENERATION, c, left);
 }
 
-/* True when all is done. */
+/* True: all is done. */
 static bool unseen_step(struct store_txn *t, const struct collection_record *c,
                         struct unseen_record *r, uint64_t *left)
 {

@@ -6,8 +6,7 @@
 #include <endian.h>
 
 /*
- * The rows of a CHANGE_SYNC: a head, and of an upsert the document as it is stored, but for whose
- * it is.
+ * Rows of a CHANGE_SYNC: a head, and for an upsert the document as it is stored, without an owner.
  */
 
 struct PACKED row_head {

@@ -6,14 +6,7 @@
 #include "store/engine/snapshot.h"
 #include "store/records/report.h"
 
-/*
- * Grading bounds: a report's result follows from its score, so where the bounds of the
- * configuration are others than those the results were made by, every head is looked at once more,
- * some at a time. How far that is lies in the store, with the bounds it is done for, and is
- * committed with each slice, so that it goes on after a restart and begins anew when the bounds
- * change again.
- */
-#define SLICE 500 /* heads a step looks at */
+#define SLICE 500 /* heads read by one step */
 #define RATED UINT64_MAX
 
 static void rating_key(struct key *k)
@@ -44,7 +37,7 @@ static enum report_result result_of(const struct store *s, int score)
                                      : RESULT_BAD;
 }
 
-/* An auditor that a reload of the configuration let finish grades by the bounds of before. */
+/* After a reload an auditor may still grade by the old thresholds. */
 enum report_result thresholds_result(const struct store *s, int score, enum report_result sent)
 {
     return s->rates ? result_of(s, score) : sent;
@@ -115,6 +108,10 @@ bool thresholds_progress(struct store *s, MDB_txn *txn, uint64_t *after)
     if (!s->rates || s->rated || rating_read(s, txn, &r) != STORE_OK)
         return false;
     *after = r.good == s->good && r.decent == s->decent ? r.after
-                                                        : 0; /* others' end is where these begin */
+                                                        /*
+                                                         * the end of other thresholds is the start
+                                                         * of these
+                                                         */
+                                                        : 0;
     return *after != RATED;
 }

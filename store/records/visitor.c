@@ -94,7 +94,7 @@ static void visitor_write(struct store_txn *t, const struct visitor_record *v, s
     append_str(to, about);
 }
 
-/* A copy of the record, and of what it knows about the page in t->copy. */
+/* A copy of the record, with its page context in t->copy. */
 static bool visitor_load(struct store_txn *t, const struct ulid *id, struct visitor_record *out)
 {
     struct key k;
@@ -142,7 +142,7 @@ static bool init_well_formed(const struct store_change *c)
            c->data.n <= STORE_TEXT_MAX && c->url.n <= URL_MAX_BYTES;
 }
 
-/* Somebody new, with a secret nobody has. */
+/* A new visitor with a new secret. */
 static bool visitor_new(struct store_txn *t, const struct store_change *c,
                         const struct store_agent *agent, struct visitor_record *out)
 {
@@ -162,7 +162,7 @@ static bool visitor_new(struct store_txn *t, const struct store_change *c,
     return true;
 }
 
-/* The visitor's newest conversation, if it goes on. */
+/* The visitor's newest conversation, if it can be continued. */
 static bool conversation_goes_on(struct store_txn *t, const struct visitor_record *v,
                                  int64_t begun_after, struct ulid *out)
 {
@@ -184,7 +184,7 @@ enum store_status visitor_init(struct store_txn *t, const struct store_change *c
     if (status != STORE_OK)
         return status;
     agent.name = agent.origins = agent.settings =
-        (struct str){NULL, 0}; /* the pages move with the first write */
+        (struct str){NULL, 0}; /* the first write moves the pages */
     status =
         c->hash.n == 0 ? STORE_NOT_FOUND : visitor_find(t->s, t->mdb, &c->agent, c->hash.p, &known);
     if (status != STORE_OK && status != STORE_NOT_FOUND)
@@ -222,9 +222,8 @@ enum store_status visitor_init(struct store_txn *t, const struct store_change *c
 }
 
 /*
- * Most visitors leave little and are erased at once; what is left of the others goes in slices,
- * invisible from now on. Each record may be a page that is waited for, one after the other, and
- * other callers wait as well.
+ * Most visitors left little and are erased at once. The rest is deleted in batches and hidden until
+ * then: each record may cost a read of the disk, and other callers wait for it.
  */
 #define ERASE_AT_ONCE 64
 
