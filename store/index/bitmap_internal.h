@@ -11,9 +11,7 @@ static inline bool bit_test(const uint64_t *bits, size_t i)
     return bits[i / 64] >> i % 64 & 1;
 }
 
-/*
- * Without the processor's own instruction, which not all have, the compiler would call a function.
- */
+/* Without the processor's instruction, which not all have, the compiler would call a function. */
 static inline uint32_t bit_count(uint64_t word)
 {
 #ifdef __POPCNT__

@@ -9,7 +9,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#define BASE_TEXT_BYTES ((size_t)1 << 20) /* of URLs that a base has at most */
+#define BASE_TEXT_BYTES ((size_t)1 << 20) /* maximum of URLs in a base */
 
 void builder_init(struct builder *b, struct store *s, uint64_t workspace)
 {
@@ -72,7 +72,7 @@ static int by_id(const void *a, const void *b)
     return x->id < y->id ? -1 : x->id > y->id;
 }
 
-/* The URLs do not move any more. */
+/* The URLs do not move from here on. */
 static void settle(struct builder *b)
 {
     const char *p = b->text.p;
@@ -114,7 +114,7 @@ void builder_put(struct builder *b, uint64_t number, const struct segment_record
     b->put_count++;
 }
 
-/* How many rows from ${from} on go into one segment. */
+/* Number of rows from ${from} on that go into one segment. */
 static uint32_t rows_of_segment(const struct builder *b, size_t from)
 {
     size_t bytes = 0, at = from;

@@ -61,8 +61,8 @@ static bool count_entries(const struct cursor *w, uint64_t *entries)
 }
 
 /*
- * Records follow each other without a gap, each telling how much the log has held. Those before the
- * manifest's first wait to be swept.
+ * Records have consecutive numbers, each with the totals of the log so far. Those before the
+ * manifest's first one wait to be deleted.
  */
 void check_log(struct check *c, const struct cursor *w)
 {
@@ -184,7 +184,7 @@ static bool by_score(const struct segment *g, uint32_t a, uint32_t b)
     return g->scores[a] != g->scores[b] ? g->scores[a] < g->scores[b] : a < b;
 }
 
-/* Each row is its project's and has one result and one status, and ids ascend. */
+/* Each row belongs to its project and has one result and one status; ids ascend. */
 static bool rows_good(const struct segment *g)
 {
     for (uint32_t row = 0; row < g->rows; row++) {
@@ -206,7 +206,7 @@ static bool rows_good(const struct segment *g)
     return g->project_at[0] == 0 && g->project_at[g->projects] == g->rows;
 }
 
-/* What searches rely on: no row is missing where its letters are. */
+/* Searches rely on this: each row is listed under all its trigrams. */
 static bool filter_good(const struct segment *g)
 {
     for (uint32_t row = 0; row < g->rows; row++) {
@@ -221,7 +221,7 @@ static bool filter_good(const struct segment *g)
     return true;
 }
 
-/* The rows of a frequent word; UINT32_MAX: not all are the chunk's. */
+/* The rows of a frequent word; UINT32_MAX: some row does not exist. */
 static uint32_t rows_of_word(const struct ngram_block *c, const uint64_t *of, uint16_t *rows)
 {
     uint32_t n = 0;
@@ -232,8 +232,8 @@ static uint32_t rows_of_word(const struct ngram_block *c, const uint64_t *of, ui
 }
 
 /*
- * A frequent word's rows have it. They alone are looked at: long URLs have many such words, each in
- * few rows.
+ * The rows listed under a frequent word have it. Only these are read: long URLs have many such
+ * words, each in few rows.
  */
 static bool words_good(const struct ngram_block *c)
 {
@@ -289,7 +289,7 @@ static void check_segment(struct check *c, uint64_t workspace, const struct snap
     }
 }
 
-/* The view outlives the snapshot, which would keep pages from being used again meanwhile. */
+/* The index snapshot outlives the transaction, which would keep pages in use. */
 static void check_segments(struct check *c, uint64_t workspace)
 {
     const struct index_snapshot *v = check_index_snapshot(c, workspace);
@@ -313,7 +313,7 @@ static bool check_has_head(void *arg, const struct segment_row *row)
     return !c->stopped;
 }
 
-/* The end of a slice of about ${SLICE_ROWS} rows with ids above ${after}. */
+/* The end of a batch of about ${SLICE_ROWS} rows with ids above ${after}. */
 #define SLICE_ROWS 8192
 
 static uint64_t slice_end(const struct index_snapshot *v, uint64_t after)
@@ -328,7 +328,7 @@ static uint64_t slice_end(const struct index_snapshot *v, uint64_t after)
     return end;
 }
 
-/* ${after} becomes the last id that was looked at; false at the end. */
+/* ${after} becomes the last id that was checked; false at the end. */
 static bool check_slice(struct check *c, uint64_t workspace, uint64_t *after)
 {
     const struct index_snapshot *v = check_index_snapshot(c, workspace);

@@ -97,7 +97,7 @@ enum store_status index_log(struct store *s, MDB_txn *txn, uint64_t workspace,
     return status == STORE_NOT_FOUND ? STORE_OK : status;
 }
 
-/* A merge costs the segments that it rewrites, so the log of a large workspace may be longer. */
+/* A merge rewrites segments, so the log of a large workspace may be longer. */
 bool index_due(const struct store *s, const struct index_record *record,
                const struct log_head *head)
 {
@@ -111,7 +111,6 @@ bool index_due(const struct store *s, const struct index_record *record,
 
 /* ---- writing ---- */
 
-/* What a transaction gathers for the log of a workspace. */
 static struct log_batch *batch_of(struct store_txn *t, uint64_t workspace)
 {
     for (size_t i = 0; i < t->batch_count; i++)
@@ -135,7 +134,7 @@ static struct log_batch *batch_of(struct store_txn *t, uint64_t workspace)
     return b;
 }
 
-/* The maintenance thread takes workspaces from these rows, also after a restart. */
+/* The maintenance thread reads these rows, also after a restart. */
 void index_mark_due(struct store_txn *t, uint64_t workspace)
 {
     struct key k;

@@ -5,7 +5,7 @@
 #include "store/index/index.h"
 
 /*
- * The changes of a manifest: CHANGE_INDEX_INSTALL, which is small whatever was merged,
+ * Changes of a manifest: CHANGE_INDEX_INSTALL, which is small whatever was merged,
  * CHANGE_INDEX_LOST and CHANGE_INDEX_SWEEP.
  */
 
@@ -67,7 +67,7 @@ static void put_segments(struct store_txn *t, uint64_t workspace, uint32_t count
     }
 }
 
-/* Delete the first key of a space that is the workspace's, with a number below ${below}. */
+/* Delete the workspace's first key of a space, if its number is below ${below}. */
 static bool delete_first(struct store_txn *t, enum space space, uint64_t workspace, uint64_t below)
 {
     struct cursor w = {0};
@@ -109,7 +109,7 @@ static void put_base(struct store_txn *t, uint64_t workspace, uint32_t count, st
     }
 }
 
-/* Also of a workspace that is being deleted: its reports are found by the index. */
+/* Also for a workspace that is being deleted: its reports are found by the index. */
 static bool workspace_exists(struct store_txn *t, uint64_t workspace)
 {
     struct key k;
@@ -152,7 +152,7 @@ enum store_status index_install(struct store_txn *t, const struct store_change *
 
 /* ---- lost, or deleted ---- */
 
-/* The manifest names nothing and is past the log. */
+/* The manifest becomes empty, past the end of the log. */
 static bool begin_anew(struct store_txn *t, uint64_t workspace, struct index_record *record)
 {
     index_write(t);
@@ -175,7 +175,7 @@ static bool begin_anew(struct store_txn *t, uint64_t workspace, struct index_rec
     return true;
 }
 
-/* Every report up to now is built from its head, and what happens from now on is in the log. */
+/* Reports up to now are built from their heads; later changes are in the log. */
 enum store_status index_lost(struct store_txn *t, const struct store_change *c,
                              struct store_answer *answer)
 {
@@ -218,7 +218,7 @@ void index_empty(struct store_txn *t, uint64_t workspace, uint64_t *left)
 
 /* ---- the part of the log that was merged ---- */
 
-/* A workspace whose log is swept and is not due again is not to be looked at any more. */
+/* A workspace whose log is deleted and not due again needs no further check. */
 enum store_status index_sweep(struct store_txn *t, const struct store_change *c,
                               struct store_answer *answer)
 {

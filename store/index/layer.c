@@ -15,7 +15,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* What the engine calls in this room: store/engine/layers.h. */
+/* What the engine calls in this layer: store/engine/layers.h. */
 
 static void layer_open(struct store *s, const struct store_options *o)
 {

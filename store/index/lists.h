@@ -1,6 +1,6 @@
 /*
- * Pages of lists: which reports or projects match a query, and which of them are its page. The
- * caller reads the records. Query threads.
+ * Lists: which reports or projects match a query, and which of them are its page. The caller reads
+ * the records. Runs on query threads.
  */
 #ifndef ASSAY_STORE_LISTS_H
 #define ASSAY_STORE_LISTS_H

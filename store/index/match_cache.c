@@ -6,7 +6,7 @@
 #include <stdlib.h>
 
 #define KEPT_BYTES ((size_t)32 << 20)
-#define KEPT_NEEDLES 512 /* which are gone through for each search */
+#define KEPT_NEEDLES 512 /* every search goes through them */
 
 static void found_free(struct match_cache_entry *f)
 {
@@ -29,7 +29,7 @@ void match_cache_free(struct store *s)
     s->match_cache_bytes = s->match_cache_count = 0;
 }
 
-/* The list is in the order of use, so what goes is its end; never its first. */
+/* The list is in the order of use: drop its end, but never its first entry. */
 static void make_room(struct store *s)
 {
     while ((s->match_cache_bytes > KEPT_BYTES || s->match_cache_count > KEPT_NEEDLES) &&

@@ -1,7 +1,6 @@
 /*
- * What searches found in segments: a bitmap for each pattern and segment, kept for as long as there
- * is room, since segments never change. So the next page of a search does not look again. Private
- * to store/.
+ * Match cache: a bitmap of matches for each pattern and segment, so that the next page of a search
+ * does not search again. Segments never change, so an entry is valid until it is dropped for space.
  */
 #ifndef ASSAY_STORE_FOUND_H
 #define ASSAY_STORE_FOUND_H
@@ -9,8 +8,8 @@
 #include "store/index/snapshot.h"
 
 /*
- * What a pattern found in rows that lie one behind the other and become more: a view's own, or
- * names. ${made}: which ones (its view's, or its names'). The first ${looked} were looked at.
+ * Matches in rows that only increase: a tail, or project names. ${made}: which rows they are. The
+ * first ${looked} were searched.
  */
 struct match_cache_rows {
     uint64_t made;
@@ -18,7 +17,7 @@ struct match_cache_rows {
     struct buf bits; /* of uint64_t */
 };
 
-struct match_cache_entry { /* what one pattern found in one workspace */
+struct match_cache_entry { /* matches of one pattern in one workspace */
     struct match_cache_entry *next;
     uint64_t workspace;
     char *pattern;
@@ -29,12 +28,12 @@ struct match_cache_entry { /* what one pattern found in one workspace */
 };
 
 /*
- * match_cache_get(s, workspace, pattern): by its search_key; its entry, made where there is none;
- * NULL when memory is short. Good until the next call.
+ * match_cache_get(s, workspace, pattern): the entry of that search_key, created if necessary; NULL:
+ * out of memory. Valid until the next call.
  */
 struct match_cache_entry *match_cache_get(struct store *s, uint64_t workspace, struct str pattern);
 
-/* What it found in a segment: a bit for each row. */
+/* Matches in a segment: a bit for each row. */
 struct match_cache_segment {
     uint64_t number; /* of the segment */
     uint64_t *bits;
@@ -42,28 +41,28 @@ struct match_cache_segment {
 };
 
 /*
- * match_cache_segment(f, number): the bits of the segment of that number; NULL: not looked for yet.
- * Good until the next match_cache_get.
+ * match_cache_segment(f, number): the bits of that segment; NULL: not searched yet. Valid until the
+ * next match_cache_get.
  */
 const uint64_t *match_cache_segment(const struct match_cache_entry *f, uint64_t number);
 
 /*
- * match_cache_drop_merged(s, f, view): what it found in segments that the view has no more, when
- * they are many.
+ * match_cache_drop_merged(s, f, view): drop segments that the snapshot no longer has, when they are
+ * many.
  */
 void match_cache_drop_merged(struct store *s, struct match_cache_entry *f,
                              const struct index_snapshot *v);
 
 /*
- * match_cache_add(s, f, number, bits, words): keep what was found in all of a segment. ${bits} are
- * allocated and belong to ${f} from then on. False when memory is short: they are freed.
+ * match_cache_add(s, f, number, bits, words): keep the matches of a whole segment. ${bits} are
+ * allocated and belong to ${f} from now on. False: out of memory, and they are freed.
  */
 bool match_cache_add(struct store *s, struct match_cache_entry *f, uint64_t number, uint64_t *bits,
                      uint32_t words);
 
 /*
- * match_cache_rows(s, f, rows, made, count): the bits of those rows, with room for ${count};
- * ${rows} begins anew where they are others. NULL when memory is short.
+ * match_cache_rows(s, f, rows, made, count): the bits of those rows, with space for ${count};
+ * ${rows} starts again if ${made} differs. NULL: out of memory.
  */
 uint64_t *match_cache_rows(struct store *s, struct match_cache_entry *f,
                            struct match_cache_rows *rows, uint64_t made, uint32_t count);

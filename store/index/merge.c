@@ -10,7 +10,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
-/* A segment of the view, and whether it is merged. */
+/* A segment, and whether it is merged. */
 struct choice {
     size_t at;
     uint32_t live, rows;
@@ -32,8 +32,8 @@ static uint64_t live_rows(const struct index_snapshot *v)
 }
 
 /*
- * From the smallest on, each that makes the new segment no more than three times as large, so that
- * a report is rewritten a few times in its life; and those that are mostly dead.
+ * Merge policy: from the smallest on, each segment that makes the new one at most three times as
+ * large, so that a report is rewritten only a few times; and segments that are mostly dead.
  */
 static void choose(const struct store *s, const struct index_snapshot *v, struct choice *all)
 {
@@ -54,7 +54,7 @@ static void choose(const struct store *s, const struct index_snapshot *v, struct
     }
 }
 
-/* A few rows of all segments together are a base. */
+/* A few rows of all segments together become a base. */
 static void choose_all_where_few(const struct store *s, const struct index_snapshot *v,
                                  struct choice *all)
 {
@@ -79,7 +79,7 @@ static void take_segment(struct builder *b, const struct snapshot_segment *in)
     builder_remove(b, in->number);
 }
 
-/* It stays, and the rows that the log took out of it are dead for good. */
+/* The segment stays; the tombstones of the log become dead rows. */
 static uint64_t keep_segment(struct builder *b, const struct snapshot_segment *in)
 {
     struct segment_record record = in->record;
@@ -123,7 +123,7 @@ static enum store_status merge(struct builder *b, struct index_snapshot *v, stru
     return status == STORE_OK ? builder_end(b, head, kept, out) : status;
 }
 
-/* The view stays when the snapshot ends. */
+/* The index snapshot outlives the transaction. */
 static enum store_status look(struct builder *b, struct index_snapshot **v,
                               struct index_install *head)
 {

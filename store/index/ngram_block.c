@@ -39,14 +39,14 @@ bool ngram_block_read(struct part_reader *r, struct ngram_block *c)
 
 /* ---- trigrams ---- */
 
-/* The rows of the code that has so many present ones before it; how many numbers they are. */
+/* The rows of the code with so many present codes before it; returns their number. */
 static uint32_t rows_at(const struct ngram_block *c, uint32_t before, const uint16_t **rows)
 {
     *rows = c->postings + c->trigram_at[before];
     return c->trigram_at[before + 1] - c->trigram_at[before];
 }
 
-/* Present codes before that one. */
+/* Number of present codes before that one. */
 static uint32_t present_before(const struct ngram_block *c, uint32_t trigram)
 {
     uint32_t word = trigram / 64, n = c->before[word / BEFORE_STEP] +
@@ -56,7 +56,7 @@ static uint32_t present_before(const struct ngram_block *c, uint32_t trigram)
     return n;
 }
 
-/* The rows of one code; how many numbers they are. */
+/* The rows of one code; returns their number. */
 static uint32_t gram_rows(const struct ngram_block *c, uint32_t trigram, const uint16_t **rows)
 {
     *rows = NULL;
@@ -92,7 +92,7 @@ static void all_rows(const struct ngram_block *c, uint64_t *bits)
         bits[c->bitmap - 1] = (1ull << c->head->rows % 64) - 1;
 }
 
-/* Rows that are in both. */
+/* Intersect two sorted lists. */
 static uint32_t count_both(const struct ngram_block *c, const uint64_t *bits, const uint64_t *other)
 {
     uint32_t n = 0;
@@ -102,8 +102,8 @@ static uint32_t count_both(const struct ngram_block *c, const uint64_t *bits, co
 }
 
 /*
- * Into ${list}, which may be ${rows}, those of ${n} rows that are in ${bits}, or in postings; how
- * many that are.
+ * Copy to ${list}, which may be ${rows}, those of ${n} rows that are in ${bits} or in the posting
+ * list; returns their number.
  */
 static uint32_t list_and_bits(const uint64_t *bits, const uint16_t *rows, uint32_t n,
                               uint16_t *list)
@@ -134,7 +134,7 @@ static uint32_t list_and(const struct ngram_block *c, const uint16_t *rows, uint
     return left;
 }
 
-/* Leave of ${bits} the rows of a bitmap among postings; were there others? */
+/* Intersect ${bits} with a bitmap among the posting lists; did it remove any? */
 static bool bits_and(const struct ngram_block *c, const uint16_t *rows, uint64_t *bits)
 {
     uint64_t others = 0;
@@ -147,9 +147,9 @@ static bool bits_and(const struct ngram_block *c, const uint16_t *rows, uint64_t
 }
 
 /*
- * The rows that have all trigrams of the pattern, all rows where it has none; how many. Where they
- * are few, or the last trigram took none away, their texts say sooner which of them have the
- * pattern than further trigrams do.
+ * The rows with all trigrams of the pattern, or all rows if it has none; returns their number. It
+ * stops when they are few, or when the last trigram removed none: comparing their texts is cheaper
+ * then.
  */
 static uint32_t candidates(const struct ngram_block *c, const struct search *s, uint64_t *bits)
 {
@@ -234,7 +234,7 @@ bool ngram_block_has(const struct ngram_block *c, uint32_t trigram, uint32_t row
 
 /*
  * Two letters: the trigrams that begin with them lie in one word of `present`; a URL that only ends
- * in them has one that does.
+ * with them has a trigram for that.
  */
 static void match_two(const struct ngram_block *c, const struct search *s, uint64_t *bits)
 {
@@ -256,8 +256,8 @@ static void match_two(const struct ngram_block *c, const struct search *s, uint6
 /* ---- frequent words ---- */
 
 /*
- * Rows that have a frequent word in which the pattern is go from ${maybe} into ${bits}; how many
- * are left.
+ * Move rows with a frequent word that contains the pattern from ${maybe} to ${bits}; returns how
+ * many are left.
  */
 static uint32_t settle(const struct ngram_block *c, const struct search *s, uint64_t *maybe,
                        uint64_t *bits)
@@ -276,7 +276,7 @@ static uint32_t settle(const struct ngram_block *c, const struct search *s, uint
 
 /* ---- matching ---- */
 
-/* Each letter of the pattern is the only one of its sort. */
+/* Has each letter of the pattern a class of its own? */
 static bool letters_exact(const struct search *s)
 {
     for (size_t i = 0; i < s->pattern.n; i++)
@@ -285,11 +285,11 @@ static bool letters_exact(const struct search *s)
     return true;
 }
 
-/* At the rows of ${maybe}, ${count} of them; false: the search stops. */
+/* Compare the ${count} rows of ${maybe}; false: the search stops. */
 static bool look(const struct ngram_block *c, const struct search *s, const uint64_t *maybe,
                  uint32_t count, uint64_t *bits)
 {
-    enum { ALL_FROM = 4 }; /* when a quarter has to be looked at, all are, in one go */
+    enum { ALL_FROM = 4 }; /* from a quarter on, all rows are compared in one pass */
     uint16_t rows[(1u << NGRAM_BLOCK_ROWS_SHIFT) / ALL_FROM];
     uint32_t n = 0;
     if (count > c->head->rows / ALL_FROM)
@@ -302,7 +302,7 @@ static bool look(const struct ngram_block *c, const struct search *s, const uint
 
 bool ngram_block_match(const struct ngram_block *c, const struct search *s, uint64_t *bits)
 {
-    enum { FEW = 32 }; /* so many are looked at sooner than the words */
+    enum { FEW = 32 }; /* so few rows are compared before the words are used */
     uint64_t maybe[NGRAM_BLOCK_WORDS];
     if (s->never)
         return true;

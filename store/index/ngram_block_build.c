@@ -6,8 +6,8 @@
 
 #define PRESENT_WORDS (TRIGRAM_CODES / 64)
 #define BEFORE_STEP 8
-#define FREQUENT 64   /* a word that one row in so many has, */
-#define ROWS_LEAST 32 /* and no fewer than this */
+#define FREQUENT 64   /* a word is frequent if one in so many rows has it, */
+#define ROWS_LEAST 32 /* and at least this many */
 #define WORD_BYTES_MAX 64
 #define WORDS_A_ROW 64
 
@@ -43,7 +43,7 @@ static struct str url_at(const struct urls *u, uint32_t i)
 
 /* ---- trigrams ---- */
 
-/* Of each code: how many rows have it, and the last one noted, from 1. */
+/* For each code: the number of its rows, and the last one noted, from 1. */
 struct trigram {
     uint32_t rows, last, at;
 };
@@ -74,7 +74,8 @@ static void put_present(const uint64_t *present, struct buf *out)
 }
 
 /*
- * Where the rows of each code begin; how many numbers all are. ${bitmap}: the numbers of a bitmap.
+ * Set where the rows of each code begin; returns the number of all. ${bitmap}: numbers that a
+ * bitmap takes.
  */
 static uint32_t place_grams(const uint64_t *present, struct trigram *trigrams, uint32_t bitmap,
                             uint32_t *at)
@@ -136,16 +137,16 @@ static void put_grams(const struct urls *u, struct ngram_block_head *head, struc
 /* ---- frequent words ---- */
 
 struct word {
-    struct str text; /* as it first came */
+    struct str text; /* of its first occurrence */
     uint32_t hash, rows, last;
 };
 
 struct words {
-    struct word *all; /* in the order in which they first came */
+    struct word *all; /* in the order of their first occurrence */
     size_t count, room;
-    uint32_t *slots; /* a word's place in ${all}, from 1; 0: none */
+    uint32_t *slots; /* place of a word in ${all}, from 1; 0: none */
     size_t slot_count;
-    struct buf met; /* of each row: the words in it, by that place, and a 0 */
+    struct buf met; /* for each row: its words by that place, and a 0 */
     bool failed;
 };
 
@@ -164,7 +165,7 @@ static bool same_folded(struct str a, struct str b)
 {
     if (a.n != b.n)
         return false;
-    if (memcmp(a.p, b.p, a.n) == 0) /* as most are */
+    if (memcmp(a.p, b.p, a.n) == 0) /* as most words are */
         return true;
     for (size_t i = 0; i < a.n; i++)
         if (fold(a.p[i]) != fold(b.p[i]))
@@ -234,8 +235,8 @@ static void meet_word(struct words *w, uint32_t row, struct str text)
 }
 
 /*
- * Each word of a URL twice: with what comes before the next one, and with what came after the one
- * before. Words far behind in a long URL are left out: rows are looked at for them.
+ * Each word of a URL twice: with the separators after it, and with those before it. Words far into
+ * a long URL are left out: their rows are compared instead.
  */
 static void each_word(struct words *w, uint32_t row, struct str url)
 {
@@ -260,11 +261,11 @@ static void each_word(struct words *w, uint32_t row, struct str url)
 }
 
 struct frequent {
-    struct buf texts, at; /* folded, one behind the other; where each begins, and the end */
+    struct buf texts, at; /* folded, concatenated; where each begins, and the end */
     uint32_t least, count;
 };
 
-/* Its number, from 1. */
+/* The number of a word, from 1. */
 static uint32_t add_frequent(struct frequent *f, struct str text)
 {
     for (size_t i = 0; i < text.n; i++) {
@@ -277,7 +278,7 @@ static uint32_t add_frequent(struct frequent *f, struct str text)
 }
 
 /*
- * A word with what came before it is taken from its end, one with what comes after it from its
+ * A word with its separators before it is read from its end, one with those after it from its
  * beginning.
  */
 static struct str affix(const struct word *word, size_t n)
@@ -286,14 +287,16 @@ static struct str affix(const struct word *word, size_t n)
     return (struct str){end ? word->text.p + word->text.n - n : word->text.p, n};
 }
 
-/* The byte by which the affix of ${n} bytes grows. */
+/* The byte that extends the affix of ${n} bytes. */
 static uint8_t next_byte(const struct word *word, size_t n)
 {
     const char *p = affix(word, n).p;
     return fold(p == word->text.p ? p[n] : p[-1]);
 }
 
-/* To the front those whose affix of ${n} bytes grows by that byte; how many they are. */
+/*
+ * Move words whose affix of ${n} bytes is extended by that byte to the front; returns their number.
+ */
 static size_t gather(struct word **all, size_t count, size_t n, uint8_t byte)
 {
     size_t front = 0;
@@ -317,14 +320,15 @@ static unsigned most_of(const uint32_t rows[256])
 }
 
 /*
- * ${all} have an affix of ${n} bytes in common. One that as many rows have as a frequent word is
- * kept as one: the longest there are, and a shorter one where what no longer one took still is as
- * many. The byte that most grow by comes first, so that few are left to be gone through for the
- * others, whatever the words are. A row counts once for each of its words.
+ * ${all} share an affix of ${n} bytes. An affix that enough rows have becomes a frequent word: the
+ * longest ones, and a shorter one if enough rows remain that no longer one covers. The most common
+ * next byte is taken first, so that few words are left for the others, whatever the words are. A
+ * row counts once for each of its words.
  */
 static void add_affixes(struct frequent *f, struct word **all, size_t count, size_t n)
 {
-    enum { LEAST = 4, MOST = 24 }; /* of three letters the trigrams tell; few needles are longer */
+    /* three letters are answered by trigrams; few patterns are longer than the maximum */
+    enum { LEAST = 4, MOST = 24 };
     uint32_t rows[256] = {0}, left = 0;
     size_t done = 0;
     for (size_t i = 0; i < count; i++)
@@ -344,9 +348,7 @@ static void add_affixes(struct frequent *f, struct word **all, size_t count, siz
         all[i]->last = all[i]->last == 0 ? number : all[i]->last;
 }
 
-/*
- * From now on ${last} is which of the frequent a word has in it, from 1, and 0 where it has none.
- */
+/* From here on ${last} is the frequent word that a word contains, from 1; 0: none. */
 static void choose_frequent(struct words *w, struct frequent *f)
 {
     struct word **rare = calloc(w->count + 1, sizeof(*rare));

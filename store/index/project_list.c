@@ -51,7 +51,7 @@ static enum store_status take_project(struct project_list *l, uint64_t id)
     return status;
 }
 
-/* The ${at}-th of the order, in the direction of the list. */
+/* The ${at}-th row in the order of the list. */
 static uint32_t row_at(const struct project_list *l, const struct project_names *n, uint64_t at)
 {
     const uint32_t *order = (const uint32_t *)(const void *)n->orders[l->q->sort].p;
@@ -72,7 +72,7 @@ static enum store_status take_all(struct project_list *l, const struct project_n
     return status;
 }
 
-/* The rows that have the pattern; what was found stays, as they become more. */
+/* The matching rows; earlier matches are kept, since rows are only added. */
 static enum store_status search_names(struct project_list *l, const struct project_names *n,
                                       const uint64_t **out)
 {

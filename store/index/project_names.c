@@ -9,8 +9,8 @@
 #include <stdlib.h>
 
 #define NAMES_KEPT 64
-#define STEP 16 /* keys between two looks whether to stop; none of their pages may be in memory */
-#define NEW_MANY 10000 /* where so many more were made than are known, all are read again */
+#define STEP 16 /* keys read between two calls of ${pause}; each may be a read from the disk */
+#define NEW_MANY 10000 /* from so many new projects on, all are read again */
 
 /* ---- rows ---- */
 
@@ -38,7 +38,7 @@ static size_t slot_of(const struct project_names *n, uint64_t id)
     return at;
 }
 
-/* The row of that id; row_count when there is none. */
+/* The row of that id; row_count: none. */
 static uint32_t find_row(const struct project_names *n, uint64_t id)
 {
     uint32_t row = n->slot_count == 0 ? 0 : n->slots[slot_of(n, id)];
@@ -125,7 +125,7 @@ static enum store_status take_date(struct project_names *n, const struct cursor 
     return STORE_OK;
 }
 
-/* All names anew, and none of the dates. */
+/* Read all names again, without dates. */
 static enum store_status read_names(struct store *s, MDB_txn *txn, struct project_names *n,
                                     const struct store_list_query *q)
 {
@@ -147,8 +147,8 @@ static enum store_status read_names(struct store *s, MDB_txn *txn, struct projec
 }
 
 /*
- * The order of dates anew. Rows without a date are of projects that were deleted: they leave the
- * order of names.
+ * Read the order of dates again. Rows without a date belong to deleted projects and leave the order
+ * of names.
  */
 static enum store_status read_dates(struct store *s, MDB_txn *txn, struct project_names *n,
                                     const struct store_list_query *q)
@@ -175,8 +175,7 @@ static int compare_names(const void *a, const void *b, void *names)
     struct str x = name_of(sorting, *(const uint32_t *)a),
                y = name_of(sorting, *(const uint32_t *)b);
     return memcmp(x.p, y.p,
-                  (x.n < y.n ? x.n : y.n) +
-                      1); /* the NUL at the end decides where one begins the other */
+                  (x.n < y.n ? x.n : y.n) + 1); /* the NUL at the end decides if one is a prefix */
 }
 
 static int compare_dates(const void *a, const void *b, void *names)
@@ -191,7 +190,7 @@ static int compare_dates(const void *a, const void *b, void *names)
 
 typedef int compare_fn(const void *a, const void *b, void *names);
 
-/* How many of the first ${count} of an order come before ${row}. */
+/* Number of the first ${count} rows of an order that sort before ${row}. */
 static size_t place_of(struct project_names *n, const uint32_t *rows, size_t count,
                        const uint32_t *row, compare_fn *compare)
 {
@@ -218,7 +217,7 @@ static bool merge_fresh(struct project_names *n, enum project_sort sort, const s
         return false;
     uint32_t *rows = (uint32_t *)(void *)order->p, *fresh = (uint32_t *)(void *)new->p;
     qsort_r(fresh, come, sizeof(*fresh), compare[sort], n);
-    for (size_t to = there + come; come > 0;) { /* from the end, where there is room */
+    for (size_t to = there + come; come > 0;) { /* from the end, where there is space */
         size_t before = place_of(n, rows, there, &fresh[come - 1], compare[sort]);
         to -= there - before;
         memmove(rows + to, rows + before, (there - before) * sizeof(*rows));
@@ -248,7 +247,7 @@ static enum store_status take_new(struct store *s, MDB_txn *txn, struct project_
     return add_row(n, id, p.created_at, p.name) && buf_ok(fresh) ? STORE_OK : no_memory(s);
 }
 
-/* Projects up to the number ${given} go into both orders. */
+/* Add projects up to the number ${given} to both orders. */
 static enum store_status read_new(struct store *s, MDB_txn *txn, struct project_names *n,
                                   uint64_t given, const struct store_list_query *q)
 {
@@ -267,7 +266,7 @@ static enum store_status read_new(struct store *s, MDB_txn *txn, struct project_
 
 /* ---- bringing it up to a snapshot ---- */
 
-/* The last number that a project was given, in any workspace. */
+/* The last project number given, in any workspace. */
 static enum store_status numbers_given(struct store *s, MDB_txn *txn, uint64_t *out)
 {
     struct key k;
@@ -283,7 +282,7 @@ static enum store_status numbers_given(struct store *s, MDB_txn *txn, uint64_t *
     return STORE_OK;
 }
 
-/* So much is new, or was deleted, that all is read again. */
+/* So much is new or deleted that all is read again. */
 static bool is_old(const struct project_names *n, uint64_t given)
 {
     uint32_t rows = row_count(n);

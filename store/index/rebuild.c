@@ -9,10 +9,10 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#define SLICE 4096                         /* heads of a snapshot */
-#define PASS_WORKSPACES 4096               /* of a pass over the heads */
+#define SLICE 4096                         /* heads read in one snapshot */
+#define PASS_WORKSPACES 4096               /* workspaces of a pass over the heads */
 #define ROWS_BYTES_MAX ((size_t)256 << 20) /* of rows that are not written yet */
-#define EVICTED_ROWS 512                   /* an index with fewer is not written early */
+#define EVICTED_ROWS 512                   /* indexes with fewer are not written early */
 
 /* An index that is being built. */
 struct rebuilt {
@@ -23,13 +23,14 @@ struct rebuilt {
 
 struct rebuild {
     struct store *s;
-    struct rebuilt *all; /* of a pass over the heads, ascending by workspace; NULL: none is begun */
-    size_t count, at;    /* those before it are installed */
+    /* of one pass over the heads, ascending by workspace; NULL: no pass is in progress */
+    struct rebuilt *all;
+    size_t count, at; /* those before it are installed */
     struct builder *full;
     size_t bytes, bytes_max; /* of rows that are not written yet */
-    uint64_t after;          /* the report that was read last */
+    uint64_t after;          /* the last report that was read */
     uint64_t done;           /* the last workspace of the passes so far */
-    bool read;               /* all heads were */
+    bool read;               /* all heads were read */
 };
 
 /* ---- which ---- */
@@ -103,7 +104,7 @@ static enum store_status write_rows(struct rebuild *r, struct builder *b)
     return builder_write(b);
 }
 
-/* What is left is of many small indexes, and may be as much again. */
+/* The remaining rows belong to many small indexes, and may use as much memory again. */
 static enum store_status write_large(struct rebuild *r)
 {
     enum store_status status = STORE_OK;
@@ -114,7 +115,7 @@ static enum store_status write_large(struct rebuild *r)
     return status;
 }
 
-/* A malformed head costs its own report alone: it is in no list, and assay check names it. */
+/* A malformed head costs only its own report: no list has it, and assay check names it. */
 static void take_head(struct rebuild *r, const struct cursor *w)
 {
     struct store_report report;
@@ -137,7 +138,7 @@ static void take_head(struct rebuild *r, const struct cursor *w)
         r->full = b;
 }
 
-/* What is to be written is written after the snapshot. */
+/* Write files after the snapshot has ended. */
 static enum store_status take_slice(struct rebuild *r)
 {
     MDB_txn *txn;
@@ -180,7 +181,7 @@ static enum store_status install_next(struct rebuild *r, rebuild_fn *install, vo
 static void end_pass(struct rebuild *r)
 {
     for (size_t i = 0; i < r->count; i++) {
-        builder_undo(&r->all[i].builder); /* of those that were not installed */
+        builder_undo(&r->all[i].builder); /* files that were not installed */
         builder_free(&r->all[i].builder);
     }
     free(r->all);

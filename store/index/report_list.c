@@ -15,8 +15,8 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#define FEW_ROWS 256 /* so many are looked at one by one rather than with all of their segment */
-#define FEW_STEP 16  /* of them between two looks whether to stop; each may be read from the disk */
+#define FEW_ROWS 256 /* so few rows are compared one by one instead of with the whole segment */
+#define FEW_STEP 16  /* rows between two calls of ${pause}; each may be a read from the disk */
 
 struct report_list {
     struct store *s;
@@ -26,12 +26,12 @@ struct report_list {
     list_take_fn *take;
     void *arg;
     struct search search;
-    struct match_cache_entry *cached; /* NULL: nothing is searched */
+    struct match_cache_entry *cached; /* NULL: without a search */
     struct index_snapshot *view;
     struct run *runs;
-    uint64_t *matches; /* of all segments, one behind the other */
-    uint32_t *own;     /* the view's own matching rows */
-    uint32_t *few;     /* room for those of segments of which few are looked at */
+    uint64_t *matches; /* of all segments, concatenated */
+    uint32_t *own;     /* matching rows of the tail */
+    uint32_t *few;     /* for segments with few rows to compare */
 };
 
 static uint32_t count_bits(const uint64_t *bits, uint32_t words)
@@ -83,7 +83,7 @@ static const uint16_t *ranks_of(const struct segment *g, unsigned sort)
     }
 }
 
-/* The rows of a segment that all but the search let through. */
+/* The rows of a segment that match the query except for the search. */
 static uint32_t filter_segment(const struct store_list_query *q, const struct snapshot_segment *in,
                                uint64_t *bits)
 {
@@ -126,7 +126,7 @@ static enum store_status search_chunks(struct report_list *l, const struct segme
     return STORE_OK;
 }
 
-/* All of it; what was found is kept. */
+/* Search the whole segment and keep the matches. */
 static enum store_status search_whole(struct report_list *l, const struct snapshot_segment *in,
                                       const uint64_t **out)
 {
@@ -142,7 +142,7 @@ static enum store_status search_whole(struct report_list *l, const struct snapsh
     return status;
 }
 
-/* Leave of ${rows} those that match. */
+/* Keep the matching rows of ${rows}. */
 static enum store_status search_few(struct report_list *l, const struct snapshot_segment *in,
                                     uint16_t *rows, uint32_t *count)
 {
@@ -176,7 +176,7 @@ static enum store_status search_few_bits(struct report_list *l, const struct sna
     return status;
 }
 
-/* Leave of ${bits} (${count} of them) those that match. */
+/* Keep the matching rows of ${bits} (${count} of them). */
 static enum store_status search_segment(struct report_list *l, const struct snapshot_segment *in,
                                         uint64_t *bits, uint32_t *count)
 {
@@ -199,8 +199,7 @@ static enum store_status search_segment(struct report_list *l, const struct snap
 /* ---- a project's rows of a segment, where they are few ---- */
 
 /*
- * They cost less than a pass over all bits of the segment, of which a page of such a project would
- * take several.
+ * They cost less than a pass over all bits of the segment, of which such a page would take several.
  */
 static bool few_of_project(const struct store_list_query *q, const struct segment *g,
                            const uint16_t **rows, uint32_t *count)
@@ -226,7 +225,7 @@ static int compare_u32(const void *a, const void *b)
     return x < y ? -1 : x > y;
 }
 
-/* Those that match are the run, in the order of the sort. */
+/* The matching rows become the run, in the order of the sort. */
 static enum store_status match_few(struct report_list *l, const struct snapshot_segment *in,
                                    const uint16_t *rows, uint32_t count, struct run *run)
 {
@@ -260,7 +259,7 @@ static bool row_passes(const struct report_list *l, const struct tail_row *r)
            !index_snapshot_is_deleting(l->view, r->project);
 }
 
-/* Those of them that have the pattern; what was found stays, as they become more. */
+/* The matching rows; earlier matches are kept, since rows are only added. */
 static enum store_status search_own(struct report_list *l, const uint64_t **out)
 {
     const struct index_snapshot *v = l->view;
@@ -301,7 +300,7 @@ static enum store_status match_own(struct report_list *l, struct run *run)
 
 /* ---- the page ---- */
 
-/* Bits by row become bits by rank, by the rarer ones. */
+/* Convert bits by row to bits by rank, going through the rarer of ones and zeros. */
 static void turn(const uint64_t *bits, uint32_t count, const struct segment *g,
                  const uint16_t *rank, uint64_t *out)
 {
@@ -320,7 +319,7 @@ static void turn(const uint64_t *bits, uint32_t count, const struct segment *g,
         out[g->words - 1] &= (1ull << g->rows % 64) - 1;
 }
 
-/* The matches of a segment by rank; where all or none do, they are the same in any order. */
+/* The matches of a segment by rank. If all or none match, the bits are the same in any order. */
 static void order_run(struct report_list *l, struct snapshot_segment *in, struct run *run,
                       const uint64_t *bits, uint64_t *turned)
 {
@@ -367,8 +366,8 @@ static enum store_status take_page(struct report_list *l, uint64_t total)
 }
 
 /*
- * Room for all of the list's bits: matches by row, matches by rank, the counts of the latter, the
- * runs, the view's own rows and few others.
+ * Memory of the whole list: matches by row, matches by rank, counts of the latter, runs, tail rows,
+ * rows of small projects.
  */
 static bool make_room(struct report_list *l)
 {
@@ -440,7 +439,7 @@ static enum store_status verify_parts(struct report_list *l)
     return STORE_OK;
 }
 
-/* The pattern has three letters that come in no URL. */
+/* Has the pattern a trigram that no URL has? */
 static bool is_nowhere(const struct report_list *l)
 {
     const struct index_snapshot *v = l->view;

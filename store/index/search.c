@@ -7,10 +7,7 @@
 #include <emmintrin.h>
 #endif
 
-/*
- * The sorts of bytes: letters in either case, digits, what URLs have besides, and one for all
- * others.
- */
+/* Classes of bytes: letters without case, digits, other URL characters, and one for all others. */
 #define LETTERS(X)                                                                                 \
     X('a', 1)                                                                                      \
     X('b', 2)                                                                                      \
@@ -19,9 +16,10 @@
     X('e', 5)                                                                                      \
     X('f', 6)                                                                                      \
     X('g', 7)                                                                                      \
-    X('h', 8) X('i', 9) X('j', 10) X('k', 11) X('l', 12) X('m', 13) X('n', 14) X('o', 15)          \
-        X('p', 16) X('q', 17) X('r', 18) X('s', 19) X('t', 20) X('u', 21) X('v', 22) X('w', 23)    \
-            X('x', 24) X('y', 25) X('z', 26)
+    X('h', 8)                                                                                      \
+    X('i', 9) X('j', 10) X('k', 11) X('l', 12) X('m', 13) X('n', 14) X('o', 15) X('p', 16)         \
+        X('q', 17) X('r', 18) X('s', 19) X('t', 20) X('u', 21) X('v', 22) X('w', 23) X('x', 24)    \
+            X('y', 25) X('z', 26)
 #define LETTER(c, sort) [c] = sort, [c - 32] = sort,
 const uint8_t search_sorts[256] = {
     LETTERS(LETTER)['0'] = 27,
@@ -63,8 +61,8 @@ const uint8_t search_sorts[256] = {
 };
 
 /*
- * How common a byte is in URLs, roughly: the rarest two of a pattern are looked for. Those not
- * named are rare.
+ * Rough frequency of bytes in URLs: a search looks for the two rarest bytes of the pattern. Bytes
+ * not listed are rare.
  */
 static const char common[] = "zqjxvkywbfgu9876543d2l1h0rnm_%=&?icsoaept:.-/";
 
@@ -74,7 +72,7 @@ static size_t commonness(uint8_t c)
     return at == NULL ? 0 : (size_t)(at - common) + 1;
 }
 
-/* Of a place of the pattern; where forms differ anything is. */
+/* Frequency at a place of the pattern; a place with several forms matches anything. */
 static size_t place_commonness(const struct search *s, size_t at)
 {
     return s->masks[at] == 0xff ? sizeof(common) : commonness((uint8_t)s->pattern.p[at]);
@@ -103,7 +101,7 @@ static bool forms_differ(const struct search *s, size_t at)
     return s->masks[at] == 0xff || s->masks[at + 1] == 0xff || s->masks[at + 2] == 0xff;
 }
 
-/* The rarest ones, rarest first: what rules out most is asked soonest. */
+/* The rarest trigrams first: they rule out most. */
 static void choose_grams(struct search *s)
 {
     const uint8_t *pattern = (const uint8_t *)s->pattern.p;
@@ -163,7 +161,7 @@ bool search_begin(struct search *s, struct str pattern)
     return true;
 }
 
-/* The text has a form of each letter that has several. */
+/* Has the text one form of each letter with several forms? */
 static bool letters_match(const struct search *s, const uint8_t *p)
 {
     for (size_t i = 0; i < s->letter_count; i++) {
@@ -180,7 +178,7 @@ static bool letters_match(const struct search *s, const uint8_t *p)
     return true;
 }
 
-/* So many bytes of a text at once: are they what is wanted? */
+/* Compare several bytes of a text at once. */
 #ifdef __SSE2__
 #define WIDE 16
 static inline bool wide_matches(const uint8_t *p, const uint8_t *masks, const uint8_t *want)
@@ -204,8 +202,8 @@ static inline bool wide_matches(const uint8_t *p, const uint8_t *masks, const ui
 #endif
 
 /*
- * A text may be nearly the pattern at each of its letters, so a long one is compared by many bytes
- * at once; its end by some a second time.
+ * A text may almost match at each letter, so long patterns are compared by words of several bytes;
+ * the end overlaps.
  */
 static inline bool bytes_match(const struct search *s, const uint8_t *p)
 {
@@ -240,7 +238,7 @@ static inline void pair_of(const struct search *s, struct pair *p)
     p->second_mask = _mm_set1_epi8((char)s->masks[s->second]);
 }
 
-/* In which of the sixteen places from ${at} on the pattern's two bytes are. */
+/* The places, of sixteen from ${at} on, that have both bytes. */
 static inline unsigned places(const struct search *s, const struct pair *p, const uint8_t *at)
 {
     __m128i a = _mm_loadu_si128((const __m128i *)(const void *)(at + s->first));
@@ -273,9 +271,8 @@ static inline unsigned places(const struct search *s, const struct pair *p, cons
 #endif
 
 /*
- * A pattern so long is looked for in the folded text by the C library, which takes a time that
- * grows with the text alone (Crochemore and Perrin, Two-way string-matching, 1991), whatever the
- * two are; of shorter ones there is less to compare.
+ * Long patterns are searched in the folded text by the C library in linear time (Crochemore and
+ * Perrin, Two-way string-matching, 1991). Short ones have less to compare.
  */
 #define FOLDED_FROM 257
 #define FOLDED_BYTES 8192
@@ -302,10 +299,7 @@ static const uint8_t *find_folded(const struct search *s, const uint8_t *from, c
     return last + 1;
 }
 
-/*
- * The first place of the pattern in from..last (included); ${last} + 1 when there is none. The text
- * goes on TEXT_PAD bytes behind it.
- */
+/* The first match in from..last (inclusive); ${last} + 1: none. TEXT_PAD bytes follow the text. */
 static const uint8_t *find(const struct search *s, const struct pair *pair, const uint8_t *from,
                            const uint8_t *last)
 {
@@ -344,9 +338,8 @@ static void find_rows(const struct search *s, const uint8_t *text, const uint32_
 }
 
 /*
- * How many letters are compared between two looks whether to stop, about: well under a millisecond
- * of work. A text that is nearly the pattern at each of its letters takes as many as the one has
- * times the other.
+ * About how many bytes are compared between two calls of ${stop}: well under a millisecond. A text
+ * that almost matches everywhere costs its length times the pattern's.
  */
 #define SEARCH_WORK ((uint64_t)1 << 19)
 
@@ -355,7 +348,7 @@ static uint64_t work_of(const struct search *s, size_t n)
     return (uint64_t)n * s->pattern.n;
 }
 
-/* The row, ${to} at most, before which SEARCH_WORK is done from ${from} on; at least one row. */
+/* The row, at most ${to}, at which SEARCH_WORK is done from ${from} on; at least one row. */
 static uint32_t reach(const struct search *s, const uint32_t *offset, uint32_t from, uint32_t to)
 {
     uint32_t end = from + 1;
@@ -376,10 +369,7 @@ bool search_rows(const struct search *s, const uint8_t *text, const uint32_t *of
     return true;
 }
 
-/*
- * Rows apart from each other: what is looked at soon is asked of the memory now, and where it lies
- * before that.
- */
+/* Scattered rows: prefetch the texts of the next rows, and their offsets before that. */
 #define AHEAD 12
 
 bool search_some(const struct search *s, const uint8_t *text, const uint32_t *offset,
@@ -401,7 +391,7 @@ bool search_some(const struct search *s, const uint8_t *text, const uint32_t *of
                       *last = text + offset[rows[i] + 1] - 1 - s->pattern.n;
         if (last >= at && find(s, &pair, at, last) <= last)
             bit_set(bits, rows[i]);
-        work += SEARCH_WORK / 256; /* it may lie on a page of the disk */
+        work += SEARCH_WORK / 256; /* may be a read from the disk */
         work += work_of(s, offset[rows[i] + 1] - offset[rows[i]]);
         if (work < SEARCH_WORK)
             continue;

@@ -4,9 +4,9 @@
 #include <utf8proc.h>
 
 /*
- * A pattern for URLs, which are kept in ASCII: what else it has is looked for as its
- * percent-encoding. A letter matches in each of its cases that UTF-8 writes with as many bytes, so
- * nearly all do; ẞ and ß, İ and i, the sign of Kelvin and k do not.
+ * A pattern for URLs, which are ASCII: other characters are searched as their percent-encoding. A
+ * letter matches in each case with as many bytes of UTF-8, which nearly all have; not ẞ and ß, İ
+ * and i, the Kelvin sign and k.
  */
 
 static uint32_t upper(uint32_t c)
@@ -27,7 +27,7 @@ static size_t utf8_bytes(uint32_t c, uint8_t out[4])
 /* ---- the forms of a letter ---- */
 
 struct forms {
-    uint32_t c[SEARCH_FORMS]; /* ascending, so that a pattern is the same however it is written */
+    uint32_t c[SEARCH_FORMS]; /* ascending, so that a pattern is the same in any spelling */
     size_t count;
 };
 
@@ -46,8 +46,8 @@ static void form_add(struct forms *f, size_t bytes, uint32_t c)
 }
 
 /*
- * Letters that are neither the upper nor the lower one of their pair: titles, the last sigma, Greek
- * ones that are signs too, and old ones.
+ * Letters that are neither the upper nor the lower case of a pair: title case, final sigma, Greek
+ * letters used as symbols, and archaic ones.
  */
 static const uint16_t thirds[] = {0xb5,  0x1c5, 0x1c8, 0x1cb, 0x1f2, 0x345, 0x3c2,  0x3d0, 0x3d1,
                                   0x3d5, 0x3d6, 0x3f0, 0x3f1, 0x3f4, 0x3f5, 0x1c88, 0x1e9b};
@@ -77,10 +77,7 @@ static size_t percent(const uint8_t *bytes, size_t n, uint8_t *to)
     return 3 * n;
 }
 
-/*
- * The letter at ${at} of the pattern, of so many bytes of UTF-8. Its masks, and its forms where it
- * has several.
- */
+/* Set masks and forms of the letter at ${at} of the pattern, which has that many bytes of UTF-8. */
 static void letter_put(struct search *s, uint32_t c, size_t bytes, uint8_t *to, uint8_t *masks,
                        size_t at)
 {
@@ -126,7 +123,7 @@ bool search_begin_url(struct search *s, struct str pattern)
             to[at] = search_fold(*p);
             masks[at] = search_mask(to[at]);
             at++;
-        } else if (n == 1) { /* no UTF-8: a byte */
+        } else if (n == 1) { /* not UTF-8: a byte */
             percent(p, 1, to + at);
             for (int i = 0; i < 3; i++, at++)
                 masks[at] = search_mask(to[at]);

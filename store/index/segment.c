@@ -114,7 +114,7 @@ static struct part_reader ngram_block_reader(const struct segment *g, uint32_t i
     return (struct part_reader){data + (inside ? from : 0), data + (inside ? to : 0), false};
 }
 
-/* Its head is verified, and nothing else of it. */
+/* Only its head is verified. */
 static const struct ngram_block *ngram_block_at(const struct segment *g, uint32_t i)
 {
     struct ngram_block *c = &g->ngram_blocks[i];
@@ -168,7 +168,7 @@ uint32_t segment_find(const struct segment *g, uint64_t id)
     return low < g->rows && g->ids[low] == id ? low : g->rows;
 }
 
-/* The bitmap that has the row; ${count}: none of them. */
+/* The bitmap that has the row; ${count}: none. */
 static unsigned bitmap_of(const uint64_t *const *bits, unsigned count, uint32_t row)
 {
     unsigned at = 0;

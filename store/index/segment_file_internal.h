@@ -1,14 +1,13 @@
 /*
  * Segment files: data_dir/index/WORKSPACE-NUMBER.seg (16 hexadecimal digits each), and their maps.
- * Private to store/index.
  *
  *   head    4,096 bytes: struct segment_file_head, with a checksum of itself
- *   data    segment.h
+ *   data    segment_internal.h
  *   sums    XXH3 of each 64 KiB of data, the last one shorter; the head has a checksum of them
  *
- * A file is written once, under a random number that is never used again, and is synced before a
- * transaction names it. Each process maps a file once, for all its threads. The descriptor is
- * closed after mapping. A block is held against its checksum when it is read for the first time.
+ * A file is written once, under a random number that is never reused, and synced before a
+ * transaction names it. Each process maps a file once for all its threads and closes the
+ * descriptor. A block is compared with its checksum when it is first read.
  */
 #ifndef ASSAY_STORE_SEGMENT_FILE_H
 #define ASSAY_STORE_SEGMENT_FILE_H
@@ -34,8 +33,8 @@ struct segment_file {
 };
 
 /*
- * segment_file_open(s, workspace, number, bytes, out): map it, or share the map that the process
- * has. STORE_DAMAGED: it is missing, has another size, or its head is damaged; store_why tells.
+ * segment_file_open(s, workspace, number, bytes, out): map it, or share the process's map.
+ * STORE_DAMAGED: it is missing, has another size, or its head is damaged (store_why).
  * segment_file_close(s, f): the last user unmaps it. NULL does nothing.
  */
 enum store_status segment_file_open(struct store *s, uint64_t workspace, uint64_t number,
@@ -46,16 +45,16 @@ void segment_file_close(struct store *s, struct segment_file *f);
 enum store_status segment_is_damaged(struct store *s, const struct segment_file *f);
 
 /*
- * segment_file_verified(f, p, n): are the blocks with these bytes what was written? False: they are
- * not, or ${p} lies outside the data; f->damaged is set, and the bytes must not be read.
+ * segment_file_verified(f, p, n): do the blocks of these bytes match their checksums? False: they
+ * do not, or ${p} lies outside the data; f->damaged is set, and the bytes must not be read.
  */
 bool segment_file_verified(struct segment_file *f, const void *p, size_t n);
 
 /*
- * segment_file_write(s, workspace, data, out, bytes): a new file of ${data}, synced with its
- * directory; *out: its number, *bytes: its size. On failure nothing is left of it.
- * segment_file_delete(s, workspace, number): 0, or an errno; a missing file is no error.
- * segment_file_bytes(dir, workspace, number): its size; 0: it is missing, or is no file.
+ * segment_file_write(s, workspace, data, out, bytes): write a new file and sync it and its
+ * directory; *out: its number, *bytes: its size. A failure leaves no file. segment_file_delete(dir,
+ * workspace, number): 0, or an errno; a missing file is no error. segment_file_bytes(dir,
+ * workspace, number): its size; 0: there is no such file.
  */
 enum store_status segment_file_write(struct store *s, uint64_t workspace, struct str data,
                                      uint64_t *out, uint64_t *bytes);
@@ -63,22 +62,22 @@ int segment_file_delete(const char *dir, uint64_t workspace, uint64_t number);
 uint64_t segment_file_bytes(const char *dir, uint64_t workspace, uint64_t number);
 
 /*
- * segment_file_each(dir, each, arg): every segment file in ${dir}/index until ${each} says false;
- * files of other names are passed over. 0, or an errno; a missing directory is an empty one.
+ * segment_file_each(dir, each, arg): every segment file in ${dir}/index until ${each} returns
+ * false; files with other names are skipped. 0, or an errno; a missing directory is empty.
  */
 typedef bool segment_file_fn(void *arg, uint64_t workspace, uint64_t number);
 int segment_file_each(const char *dir, segment_file_fn *each, void *arg);
 
-/* segment_file_path(dir, workspace, number, out): its path, of at most SEGMENT_PATH_BYTES. */
+/* segment_file_path(dir, workspace, number, out): its path. */
 #define SEGMENT_PATH_BYTES (4096 + 64)
 void segment_file_path(const char *dir, uint64_t workspace, uint64_t number,
                        char out[SEGMENT_PATH_BYTES]);
 
-/* The maps of a process: struct shared_env has them. */
+/* The maps of a process, in struct shared_env. */
 struct segment_maps;
 struct segment_maps *segment_maps_new(void);
 void segment_maps_free(struct segment_maps *m);
-/* segment_maps_bytes(m): what is mapped. */
+/* segment_maps_bytes(m): mapped bytes. */
 uint64_t segment_maps_bytes(struct segment_maps *m);
 
 #endif

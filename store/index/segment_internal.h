@@ -1,15 +1,15 @@
 /*
- * A segment: up to 65,536 reports of one workspace in an immutable file. Private to store/.
+ * A segment: up to 65,536 reports of one workspace in an immutable file.
  *
  * Rows are numbered from 0 in the order of their ids. The data of the file is:
  *
- *   head, offsets of the ngram_blocks
- *   rows     a bitmap of rows for each result and each status; ids; projects and their rows
- *   scores   and their order
- *   dates    and their order
- *   trigrams    a bit for each code of three letters that comes in any chunk
- *   urls     the order of the URLs
- *   ngram_blocks   the URLs, and what searching them takes: chunk.h
+ *   head, offsets of the n-gram blocks
+ *   rows      a bitmap for each result and each status; ids; projects and their rows
+ *   scores    and their order
+ *   dates     and their order
+ *   trigrams  a bit for each code that any n-gram block has
+ *   urls      the order of the URLs
+ *   blocks    the URLs with their posting lists: ngram_block_internal.h
  *
  * An order is two permutations: from rank to row, and from row to rank. Equal values are in the
  * order of their ids.
@@ -23,7 +23,7 @@
 #define SEGMENT_ROWS 65536
 #define SEGMENT_TEXT_BYTES ((size_t)32 << 20) /* of URLs */
 #define LOG_ENTRIES 4096
-#define SMALL_ROWS 4096 /* fewer have no segment */
+#define SMALL_ROWS 4096 /* workspaces with fewer have no segment */
 
 struct order {
     const uint16_t *row, *rank;
@@ -45,29 +45,28 @@ struct segment {
     const uint64_t *ids;
     const uint64_t *project;     /* ascending */
     const uint32_t *project_at;  /* projects + 1: where their rows begin */
-    const uint16_t *project_row; /* those of each project ascending */
-    const uint16_t *row_project; /* of each row: which of them */
+    const uint16_t *project_row; /* rows of each project, ascending */
+    const uint16_t *row_project; /* index of each row's project */
     const int8_t *scores;
     const int64_t *dates;
     const uint64_t *trigrams;
     struct order score, date, url;
-    const uint8_t *part_at[SEGMENT_PARTS + 1]; /* where the parts begin, and the last one ends */
+    const uint8_t *part_at[SEGMENT_PARTS + 1]; /* where each part begins, and the last one ends */
     struct ngram_block *ngram_blocks;          /* allocated; those that were read */
 };
 
 /*
  * segment_open(s, workspace, number, bytes, out): STORE_DAMAGED: the file is missing or damaged.
- * PART_ROWS is verified. segment_close(s, g): safe on a zeroed one.
+ * PART_ROWS is verified. segment_close(s, g): also of a zeroed one.
  */
 enum store_status segment_open(struct store *s, uint64_t workspace, uint64_t number, uint64_t bytes,
                                struct segment *out);
 void segment_close(struct store *s, struct segment *g);
 
 /*
- * What is read of a segment is verified before. Where that fails, the file is marked as damaged
- * (segment_damaged), and what these answer means nothing. segment_need(g, part): verify all of a
- * part. segment_ngram_block(g, i): a chunk with all of it verified; NULL where it is damaged.
- * segment_url(g, row): empty where it is damaged.
+ * Verify before reading. On failure the file is marked as damaged (segment_damaged), and results
+ * are meaningless. segment_need(g, part): verify a whole part. segment_ngram_block(g, i): a
+ * verified block; NULL: damaged. segment_url(g, row): empty if damaged.
  */
 bool segment_need(const struct segment *g, enum segment_part part);
 const struct ngram_block *segment_ngram_block(const struct segment *g, uint32_t i);
@@ -78,7 +77,7 @@ static inline bool segment_damaged(const struct segment *g)
     return atomic_load_explicit(&g->file->damaged, memory_order_relaxed);
 }
 
-/* segment_find(g, id): the row of that id; g->rows when there is none. */
+/* segment_find(g, id): the row of that id; g->rows: none. */
 uint32_t segment_find(const struct segment *g, uint64_t id);
 uint8_t segment_class(const struct segment *g, uint32_t row);
 
@@ -93,17 +92,17 @@ struct segment_row {
     struct str url; /* a NUL follows it */
 };
 
-/* segment_row(g, row): all that it says of a row; PART_SCORES and PART_DATES are verified. */
+/* segment_row(g, row): all columns of a row; PART_SCORES and PART_DATES must be verified. */
 struct segment_row segment_row(const struct segment *g, uint32_t row);
 
 /*
  * segment_data(rows, count, ngram_block_shift, out): the data of a segment of ${count} rows,
- * ascending by id. out->failed: memory is short.
+ * ascending by id. out->failed: out of memory.
  */
 void segment_data(const struct segment_row *rows, uint32_t count, unsigned ngram_block_shift,
                   struct buf *out);
 
-/* url_compare(a, b): memcmp's order of URLs that a NUL follows. */
+/* url_compare(a, b): memcmp's order of URLs that are followed by a NUL. */
 static inline int url_compare(struct str a, struct str b)
 {
     return memcmp(a.p, b.p, (a.n < b.n ? a.n : b.n) + 1);

@@ -7,7 +7,7 @@
 
 #include <stdlib.h>
 
-/* The making of a segment's data. */
+/* Builds the data of a segment. */
 
 static void put_order(struct buf *out, const uint16_t *row, uint32_t count)
 {
@@ -77,7 +77,7 @@ static void put_projects(const struct segment_row *rows, const uint16_t *by, uin
 #define DIGIT_BITS 11
 #define DIGITS (1u << DIGIT_BITS)
 
-/* One pass of a stable radix sort; false where all keys share the digit, and nothing was done. */
+/* One pass of a stable radix sort; false: all keys share the digit, and nothing was done. */
 static bool radix_pass(const uint64_t *keys, uint32_t count, unsigned shift, const uint16_t *from,
                        uint16_t *to)
 {
@@ -97,8 +97,8 @@ static bool radix_pass(const uint64_t *keys, uint32_t count, unsigned shift, con
 }
 
 /*
- * The rows in the order of their keys; equal ones stay in the order of their ids. ${a}, ${b}: room
- * for the rows. The one that has them is returned.
+ * Sort rows by their keys; equal keys stay in the order of their ids. ${a}, ${b}: memory for the
+ * rows. Returns the one that has the result.
  */
 static uint16_t *radix_sort(const uint64_t *keys, uint32_t count, uint16_t *a, uint16_t *b)
 {
@@ -127,7 +127,8 @@ static void put_sorted(const struct segment_row *rows, uint32_t count, bool scor
         return;
     }
     uint16_t *room = (uint16_t *)(void *)(keys + count);
-    for (uint32_t i = 0; i < count; i++) /* flipped, the sign bit sorts as in signed numbers */
+    /* flip the sign bit, so that unsigned order is signed order */
+    for (uint32_t i = 0; i < count; i++)
         keys[i] = (uint64_t)value_of(&rows[i], score) ^ 1ull << 63;
     put_order(out, radix_sort(keys, count, room, room + count), count);
     free(keys);
@@ -159,9 +160,7 @@ static int by_url(const void *a, const void *b, void *at)
     return by != 0 ? by : x < y ? -1 : x > y;
 }
 
-/*
- * Their offsets go to ${at}, and the codes that they have to ${trigrams}, which move with ${out}.
- */
+/* Offsets go to ${at} and trigram codes to ${trigrams}, which move with ${out}. */
 static void put_chunks(const struct segment_row *rows, uint32_t count, unsigned ngram_block_shift,
                        size_t at, size_t trigrams, struct buf *out)
 {

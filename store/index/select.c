@@ -23,7 +23,7 @@ void run_of_bits(struct run *run)
     run->count = n;
 }
 
-/* Matches below ${rank}. */
+/* Number of matches below ${rank}. */
 static uint32_t matches_below(const struct run *run, uint32_t rank)
 {
     if (run->rows != NULL)
@@ -38,7 +38,8 @@ static uint32_t rank_of(const struct run *run, uint32_t n)
 {
     if (run->rows != NULL)
         return n;
-    uint32_t low = 0, high = run->words; /* the word after the last that has at most n before it */
+    /* the word after the last one with at most n matches before it */
+    uint32_t low = 0, high = run->words;
     while (low < high) {
         uint32_t middle = low + (high - low) / 2;
         if (run->before[middle] <= n)
@@ -53,7 +54,7 @@ static uint32_t rank_of(const struct run *run, uint32_t n)
     return word * 64 + (uint32_t)__builtin_ctzll(bits);
 }
 
-/* The first match at ${rank} or above; run->ranks when there is none. */
+/* The first match at ${rank} or above; run->ranks: none. */
 static uint32_t match_from(const struct run *run, uint32_t rank)
 {
     uint32_t n = matches_below(run, rank);
@@ -99,7 +100,7 @@ static bool key_below(const struct sort_key *a, const struct sort_key *b)
     return by != 0 ? by < 0 : a->id < b->id;
 }
 
-/* Where in a span of ${width} the ${want}-th of ${all} is likely to be. */
+/* The likely position of the ${want}-th of ${all} in a span of ${width}. */
 static uint32_t likely(uint32_t width, uint64_t want, uint64_t all)
 {
     uint64_t at = all == 0 ? 0 : width * want / all;
@@ -107,8 +108,8 @@ static uint32_t likely(uint32_t width, uint64_t want, uint64_t all)
 }
 
 /*
- * The first rank between run->low and run->high whose key is not below ${key}: looked for from
- * where it is likely to be in steps that double, and between the last two by halves.
+ * The first rank between run->low and run->high whose key is not below ${key}: by exponential
+ * search from its likely position, then binary search.
  */
 static uint32_t rank_below(const struct selection *s, const struct run *run,
                            const struct sort_key *key, uint32_t likely_at)
@@ -149,9 +150,9 @@ static size_t widest(const struct run *runs, size_t count, uint32_t *width)
 }
 
 /*
- * Every run's low becomes the rank at which the part before ${from} ends. Runs are much alike, so
- * what is where the cut is likely to be in one is near it; each second time the middle one is
- * taken, which halves at least that run whatever they are.
+ * Set every run's low to the rank at which the part before ${from} ends. Runs are usually similar,
+ * so the likely position of one is near the cut; every second time the middle is taken, which
+ * halves that run in any case.
  */
 static void cut(const struct selection *s, uint64_t from)
 {
@@ -159,8 +160,7 @@ static void cut(const struct selection *s, uint64_t from)
     struct run *runs = s->runs;
     size_t count = s->count;
     uint32_t width;
-    uint64_t below = 0,
-             all = 0; /* the matches that are before all runs' low, and between low and high */
+    uint64_t below = 0, all = 0; /* matches before all runs' low, and between low and high */
     bool halve = false;
     for (size_t i = 0; i < count; i++) {
         runs[i].low = 0;

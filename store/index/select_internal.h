@@ -1,13 +1,11 @@
 /*
- * The page of a list out of several sorted sequences (runs), without merging them. Private to
- * store/.
+ * k-way selection over sorted runs: a page of a list, without merging the runs.
  *
- * A run is a segment's rows in the order of the sort with a bit for each that matches, or its
- * matching rows alone where they are few, or the view's own matching rows. To find which rows of
- * each run come before the page, an element is taken of the run that is least certain, from where
- * the page is likely to begin in it and from its middle by turns, looked up in all the others, and
- * counted with bits: its place in the whole list narrows every run. So a page costs much the same
- * wherever it lies.
+ * A run is the rows of a segment in the order of the sort with a bit for each match, or only its
+ * matching rows if they are few, or the matching rows of the tail. To find the cut before the page,
+ * the selection takes an element of the least certain run (alternately from the likely position of
+ * the cut and from the middle), looks it up in all other runs and counts matches: its rank in the
+ * whole list narrows every run. So a page costs about the same wherever it is.
  */
 #ifndef ASSAY_STORE_SELECT_H
 #define ASSAY_STORE_SELECT_H
@@ -15,19 +13,16 @@
 #include "store/index/snapshot.h"
 
 struct run {
-    const struct segment *segment; /* NULL: the view's own */
+    const struct segment *segment; /* NULL: the tail */
     const uint64_t *bits;          /* by rank: which rows match */
-    uint32_t *before;              /* matches before each word, and all of them at its end */
+    uint32_t *before;              /* matches before each word, and their number at the end */
     uint32_t words;
     const uint32_t *
-        /*
-         * where it has no bits: matching rows, ascending, each of them a rank; the view's own have
-         * none
-         */
+        /* if it has no bits: matching rows, ascending, each of them a rank */
         rows;
-    uint32_t ranks;     /* all of them, matching or not */
+    uint32_t ranks;     /* all rows, matching or not */
     uint32_t count;     /* matches */
-    uint32_t low, high; /* select's: ranks between which the cut lies */
+    uint32_t low, high; /* bounds of the cut, for select_page */
 };
 
 /* run_of_bits(run): count the matches; bits, before, words and ranks are set. */
@@ -42,8 +37,8 @@ struct selection {
 };
 
 /*
- * select_page(s, from, want, ids): the ids of the ${want} elements from the ${from}-th on,
- * ascending. All of them must be there.
+ * select_page(s, from, want, ids): the ids of ${want} elements from the ${from}-th on, ascending.
+ * All must exist.
  */
 void select_page(const struct selection *s, uint64_t from, size_t want, uint64_t *ids);
 

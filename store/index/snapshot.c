@@ -13,7 +13,7 @@
 #include <stdlib.h>
 
 #define SNAPSHOTS_KEPT 64
-#define PAUSE_EVERY 8 /* records of the log between two questions whether to stop */
+#define PAUSE_EVERY 8 /* records of the log between two calls of ${pause} */
 
 /* ---- its rows ---- */
 
@@ -118,7 +118,7 @@ bool index_snapshot_segment_find(const struct index_snapshot *v, uint64_t id,
     return false;
 }
 
-/* Take the row out of its segment; it becomes one of the view if it lives on. */
+/* Put a tombstone on the row in its segment; a live report becomes a row of the tail. */
 static bool mask(struct index_snapshot *v, struct snapshot_segment *g, uint32_t row, bool lives)
 {
     if (g->tombstones == NULL &&
@@ -132,7 +132,7 @@ static bool mask(struct index_snapshot *v, struct snapshot_segment *g, uint32_t 
     return row_add(v, &r);
 }
 
-/* While an index was rebuilt, the log may tell of rows that were deleted later: no error. */
+/* During a rebuild the log can name rows that were deleted later: no error. */
 static bool replay_set(struct index_snapshot *v, const struct log_entry *e)
 {
     struct snapshot_segment *g;
@@ -374,7 +374,7 @@ static void drop(struct store *s, struct index_snapshot *v)
     s->index_snapshot_count--;
 }
 
-/* A segment that the view has open already is taken over. */
+/* Reuse a segment that is already open. */
 static enum store_status open_segment(struct store *s, struct index_snapshot *v,
                                       struct snapshot_segment *to)
 {
@@ -435,7 +435,7 @@ static enum store_status take_segments(struct store *s, MDB_txn *txn, struct ind
     return status == STORE_NOT_FOUND ? STORE_OK : status;
 }
 
-/* What the manifest names, and nothing of the log. */
+/* Open the manifest's segments, without the log. */
 static enum store_status begin_anew(struct store *s, MDB_txn *txn, struct index_snapshot *v)
 {
     enum store_status status = take_segments(s, txn, v);
@@ -499,7 +499,7 @@ static struct index_snapshot *find(struct store *s, uint64_t workspace)
     return add(s, workspace);
 }
 
-/* All threads share the maps, and each gives up its own views that it used longest ago. */
+/* All threads share the maps; each drops its own least recently used snapshots. */
 static bool too_much_mapped(const struct store *s)
 {
     return segment_maps_bytes(s->shared->segments) > s->mapped_bytes;

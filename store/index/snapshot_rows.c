@@ -68,10 +68,7 @@ static uint32_t *merge_moved(const struct tail_order *o, struct sorting *sorting
     return rows;
 }
 
-/*
- * Rows that moved leave the order first, all of them, so that the others are in order by what the
- * rows are now.
- */
+/* Remove all moved rows from the order first, so that the rest is sorted by the current values. */
 enum store_status index_snapshot_tail_order(struct store *s, struct index_snapshot *v,
                                             unsigned sort, const struct tail_order **out)
 {
