@@ -20,8 +20,8 @@
 
 #define CACHE_BYTES ((size_t)4 << 20)
 #define COLLECTIONS_MAX (STORE_SITES_MAX * SYNCED_KINDS)
-#define FAILING_MS 1000                 /* so long */
-#define STEP_BYTES ((uint64_t)16 << 20) /* of the disk that a step may take */
+#define FAILING_MS 1000                 /* after a failure */
+#define STEP_BYTES ((uint64_t)16 << 20) /* disk space that a step may use */
 
 struct follower *follower_new(struct store *s, follower_note_fn *note, follower_wanted_fn *wanted,
                               void *arg)
@@ -74,7 +74,7 @@ enum store_status follower_note(struct step *p, uint32_t what, uint64_t number)
                                         .code = ANSWERS_FORMAT,
                                         .id = number};
     enum store_status status = p->f->note(p->f->arg, &change);
-    if (status == STORE_STALE) /* deleted, or lost, meanwhile: the next step sees it */
+    if (status == STORE_STALE) /* deleted or lost meanwhile: the next step handles it */
         status = STORE_OK;
     return status == STORE_OK
                ? status
@@ -118,7 +118,7 @@ static void unlink_all(struct step *p)
         answers_unlink(p->f->s->dir, &name);
 }
 
-/* A new file; none of the agent's is left beside it. */
+/* Create a new file and delete the agent's old ones. */
 static enum store_status create(struct step *p, const char *path, struct answers_writer **out,
                                 char *why, size_t why_size)
 {
@@ -203,9 +203,7 @@ static enum store_status commit(struct step *p, uint64_t position)
     return status == STORE_OK ? status : follower_fail_file(p, status);
 }
 
-/*
- * A snapshot of documents, newer than the state of the file: what changed in between is in the log.
- */
+/* A snapshot of documents, newer than the file's state: changes in between are in the log. */
 static enum store_status snapshot(struct step *p)
 {
     enum store_status status = store_snapshot(p->f->s, &p->txn);
@@ -226,7 +224,7 @@ static enum store_status follow_row(struct step *p, uint64_t document)
     return status == STORE_OK ? status : follower_fail_file(p, status);
 }
 
-/* Rows above *position, which becomes the last one's number. */
+/* Index rows above *position, which becomes the number of the last one. */
 static enum store_status follow_rows(struct step *p, uint64_t *position)
 {
     struct cursor w = {0};
@@ -254,7 +252,10 @@ static enum store_status follow_rows(struct step *p, uint64_t *position)
     return status == STORE_NOT_FOUND ? STORE_OK : status;
 }
 
-/* Is the file at a place of this log? One that was put back by a power cut, or by hand, is not. */
+/*
+ * Is the file's position in this log? The position of a file that a power cut or an operator put
+ * back is not.
+ */
 bool follower_fits(struct step *p)
 {
     char path[ANSWERS_PATH_BYTES];
@@ -308,7 +309,7 @@ static int by_number(const void *a, const void *b)
     return *x < *y ? -1 : *x > *y;
 }
 
-/* The agent's collections, in the order in which they were made: later ones are in the log. */
+/* The agent's collections in the order of their creation: later ones are in the log. */
 static enum store_status collections_of(struct step *p, uint64_t *ids, size_t *count)
 {
     struct cursor w = {0};
@@ -340,8 +341,8 @@ static enum store_status put_item(struct step *p, const struct cursor *w)
 }
 
 /*
- * Items of one collection, behind the cursor's, which becomes the last one; at the end the next
- * collection's.
+ * Index items of one collection after the cursor, which moves to the last one, and at the end to
+ * the next collection.
  */
 static enum store_status put_items(struct step *p, struct answers_cursor *cursor, bool *over)
 {
@@ -385,9 +386,7 @@ static enum store_status put_collections(struct step *p)
     return status;
 }
 
-/*
- * The position of a new file is the last change that was there before its first document is read.
- */
+/* The position of a new file is the last change before its first document is read. */
 static enum store_status build_some(struct step *p)
 {
     struct answers_cursor *cursor = answers_cursor(p->writer);
@@ -438,7 +437,7 @@ static bool is_failing(const struct follower *f, const struct ulid *agent, uint6
     return false;
 }
 
-/* False: so many fail that it is no agent's own fault. */
+/* False: too many agents fail, so the reason is not in one of them. */
 static bool note_failing(struct follower *f, const struct ulid *agent)
 {
     uint64_t now = clock_ms();
@@ -457,7 +456,8 @@ static bool first_agent(struct follower *f, MDB_txn *txn, const struct ulid *aft
     struct key from;
     key_space(&w.prefix, SPACE_ANSWERS_LOG);
     key_of(&from, SPACE_ANSWERS_LOG, after);
-    key_bytes(&from, "\xff", 1); /* behind the agent's rows: numbers begin with a length up to 8 */
+    /* after the agent's rows: numbers begin with a length of at most 8 */
+    key_bytes(&from, "\xff", 1);
     bool found =
         cursor_from(f->s, txn, &w, DB_WIDGET, &from) == STORE_OK && w.k.mv_size > 1 + ULID_BYTES;
     if (found)
@@ -466,7 +466,7 @@ static bool first_agent(struct follower *f, MDB_txn *txn, const struct ulid *aft
     return found;
 }
 
-/* The next agent that has rows and is not failing; *failing: there is one that is. */
+/* The next agent that has rows and does not wait after a failure; *failing: some agent waits. */
 static bool next_agent(struct step *p, bool *failing)
 {
     struct follower *f = p->f;
@@ -486,7 +486,7 @@ static bool next_agent(struct step *p, bool *failing)
     return false;
 }
 
-/* STORE_NOT_FOUND: nobody has rows. STORE_AGAIN: only those that are failing. */
+/* STORE_NOT_FOUND: no agent has rows. STORE_AGAIN: all that have rows wait after a failure. */
 static enum store_status take_turn(struct step *p)
 {
     struct follower *f = p->f;
@@ -513,7 +513,7 @@ static enum store_status take_turn(struct step *p)
     return STORE_OK;
 }
 
-/* Files of answers leave the disk's reserve alone, as creates do. */
+/* Answer files leave the disk's reserve free, as creates do. */
 static enum store_status look_for_room(struct follower *f)
 {
     int why;
@@ -549,7 +549,7 @@ static enum follower_result take_step(struct follower *f)
     store_read_end(f->s);
     if (status == STORE_OK)
         return FOLLOWER_MORE;
-    if (status == STORE_FULL) /* others need the same disk */
+    if (status == STORE_FULL) /* other agents need the same disk */
         return FOLLOWER_WAIT;
     return note_failing(f, &p.name.agent) ? FOLLOWER_FAILED : FOLLOWER_WAIT;
 }

@@ -28,7 +28,7 @@ struct lookup {
 
 /* ---- the answer file ---- */
 
-/* STORE_NOT_FOUND: the agent has none that can be read. */
+/* STORE_NOT_FOUND: the agent has no complete file. */
 static enum store_status name_of_file(struct lookup *l)
 {
     MDB_txn *txn;
@@ -48,11 +48,11 @@ static enum store_status name_of_file(struct lookup *l)
         l->name.generation = a.generation;
         l->indexed = a.indexed;
     }
-    store_read_end(l->s); /* the file's snapshot has to be the older one: see check_document */
+    store_read_end(l->s); /* the file's snapshot must be the older one: see check_document */
     return status;
 }
 
-/* A file that is not what it should be is lost; an error of the system is one of the question. */
+/* A wrong file is lost; an error of the system is one of the question. */
 static enum store_status take_file_error(struct lookup *l, enum store_status status)
 {
     switch (status) {
@@ -67,7 +67,7 @@ static enum store_status take_file_error(struct lookup *l, enum store_status sta
     }
 }
 
-/* A file that is incomplete, or older than the log, was put back: by a power cut, or by hand. */
+/* An incomplete file, or one older than the log, was put back by a power cut or by an operator. */
 static enum store_status open_file(struct lookup *l)
 {
     uint64_t position = 0;
@@ -93,8 +93,8 @@ static bool must_stop(void *arg)
 }
 
 /*
- * SQLite's pages have no checksums, so each document is held against its record. A record that
- * changed after the file's last commit is newer than the file; another difference is damage.
+ * SQLite's pages have no checksums, so each document is compared with its record. A record that
+ * changed after the file's last commit is newer; any other difference is damage.
  */
 static enum store_status check_document(void *arg, uint64_t id, uint64_t version, uint64_t position)
 {
@@ -128,7 +128,7 @@ static enum store_status take_hit(struct lookup *l, const struct answers_hit *hi
     out->score = hit->score;
     out->share = hit->share;
     out->answers = hit->share >= ANSWERS_SHARE;
-    /* the language that the follower takes, too */
+    /* the same language that the follower uses */
     const struct str language =
         out->document.language.n > 0 ? out->document.language : l->question->language;
     return answers_excerpt(l->reader, language, l->question->text, out->document.text,
@@ -152,7 +152,7 @@ static enum store_status ask(struct lookup *l)
         return l->failed;
     if (l->stopped)
         return STORE_AGAIN;
-    if (status == STORE_INVALID) /* FTS5 cannot look for it */
+    if (status == STORE_INVALID) /* FTS5 cannot search for it */
         return STORE_NOT_FOUND;
     if (status != STORE_OK) {
         snprintf(l->s->why, sizeof(l->s->why), "%s", answers_reader_why(l->reader));
@@ -237,5 +237,5 @@ static void lookup_close(struct store *s)
     reader_cache_free(s->answers);
 }
 
-/* What the engine calls in this room: store/engine/layers.h. */
+/* What the engine calls in this layer: store/engine/layers.h. */
 const struct layer answers_layer = {.close = lookup_close, .tidy = lookup_tidy};

@@ -9,7 +9,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#define STOP_OPERATIONS 1000 /* of SQLite's virtual machine between two looks at stop */
+/* operations of SQLite's virtual machine between two calls of ${stop} */
+#define STOP_OPERATIONS 1000
 
 static int must_stop(void *arg)
 {
@@ -70,7 +71,7 @@ struct asking {
     const struct answers_question *asked;
     struct answers_hit *hits;
     unsigned limit, *count;
-    size_t bytes, most_bytes; /* of texts read of a table, and to be read at most */
+    size_t bytes, most_bytes; /* bytes of texts read of a table, and their maximum */
 };
 
 static void keep(struct asking *a, struct answers_hit hit)

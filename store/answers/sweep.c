@@ -14,9 +14,7 @@
 
 #define LOST_AT_ONCE 64
 
-/*
- * Once after a start: files that no record names are deleted, records without their file are noted.
- */
+/* Once after a start: delete files that no record names, and note records without a file. */
 
 static enum store_status state_of(struct follower *f, const struct ulid *agent,
                                   struct store_answers *out)
@@ -61,7 +59,7 @@ static bool is_missing(struct follower *f, const struct answers_name *name)
     return access(path, F_OK) != 0 && (errno == ENOENT || errno == ENOTDIR);
 }
 
-/* Agents behind ${after} whose file is missing; ${after} becomes the last agent looked at. */
+/* Agents after ${after} whose file is missing; ${after} becomes the last agent checked. */
 static enum store_status find_missing(struct follower *f, struct ulid *after,
                                       struct answers_name *missing, size_t *count)
 {
@@ -91,7 +89,7 @@ static enum store_status find_missing(struct follower *f, struct ulid *after,
     return status;
 }
 
-/* A slice of the records. */
+/* Check a batch of the records. */
 enum store_status follower_sweep_records(struct follower *f)
 {
     struct answers_name missing[LOST_AT_ONCE];

@@ -6,8 +6,8 @@
 #include <stdlib.h>
 
 /*
- * Words of shops that mean the same, by language: a question for one of them finds the others.
- * Lists are lower case without accents: words of a group separated by spaces, groups by ";".
+ * Synonyms of shops' words, by language: a question with one of them finds the others. Lists are
+ * lower case without accents: words of a group separated by spaces, groups by ";".
  */
 
 static const char en[] =

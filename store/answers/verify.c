@@ -8,7 +8,7 @@
 #include "store/records/answers_log.h"
 #include "store/records/ulid_keys.h"
 
-#define VERIFY_TRIES 3 /* of a file whose verification is interrupted */
+#define VERIFY_TRIES 3 /* tries of a file whose verification is interrupted */
 
 /* The next agent that has a file; STORE_NOT_FOUND: there is none. */
 static enum store_status next_file(struct step *p)

@@ -6,7 +6,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#define STOP_OPERATIONS 1000 /* of SQLite's virtual machine between two looks at stop */
+/* operations of SQLite's virtual machine between two calls of ${stop} */
+#define STOP_OPERATIONS 1000
 
 struct answers_writer {
     struct file f;
@@ -98,7 +99,7 @@ static void add_to_table(struct answers_writer *w, struct file_table *t, const s
         note(w, token_counts_flush(&w->counts, &w->f));
 }
 
-/* The texts that go are read before their row is deleted. */
+/* Read the old texts before their row is deleted. */
 static void count_out(struct answers_writer *w, struct file_table *t, uint64_t id)
 {
     struct str texts[COLUMNS];
@@ -226,11 +227,11 @@ enum store_status answers_commit(struct answers_writer *w, uint64_t position)
     return status;
 }
 
-/* Tables that the transaction made are gone, and counts are what they were. */
+/* Forget tables that the transaction created, and its counts. */
 void answers_abort(struct answers_writer *w)
 {
     if (!w->open) {
-        file_read_position(&w->f); /* and the cursor, which may have been moved */
+        file_read_position(&w->f); /* and the cursor, which the caller may have moved */
         return;
     }
     if (!sqlite3_get_autocommit(w->f.db))
