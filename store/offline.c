@@ -124,7 +124,7 @@ enum store_status store_rebuild(struct store *s, bool all, store_progress_fn *pr
     if (status != STORE_OK)
         return status;
     if (all) {
-        store_stage_begins(s, "what follows from records");
+        store_stage_begins(s, "the derived rows");
         status = derived_rebuild(s, r.reader);
     }
     store_stage_begins(s, "the indexes of reports");

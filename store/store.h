@@ -402,7 +402,7 @@ struct store_space {
     unsigned readers, max_readers;
 };
 struct store_usage {
-    struct store_space room;
+    struct store_space space;
     uint64_t workspaces, keys, projects, reports, jobs;
 };
 enum store_status store_space(struct store *s, struct store_space *out);

@@ -67,7 +67,7 @@ enum store_status store_usage(struct store *s, struct store_usage *out)
     *out = (struct store_usage){0};
     enum store_status status = store_snapshot(s, &txn);
     if (status == STORE_OK)
-        status = measure_space(s, txn, &out->room);
+        status = measure_space(s, txn, &out->space);
     if (status == STORE_OK)
         status = count_space(s, txn, SPACE_WORKSPACE, &out->workspaces);
     if (status == STORE_OK)

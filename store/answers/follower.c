@@ -519,7 +519,7 @@ static enum store_status look_for_room(struct follower *f)
     int why;
     if (store_bytes_ahead(f->s, &why) >= STORE_DISK_RESERVE + STEP_BYTES)
         return STORE_OK;
-    return follower_fail(f, STORE_FULL, f->s->dir, "The disk is nearly full: make room.");
+    return follower_fail(f, STORE_FULL, f->s->dir, "The disk is nearly full: free disk space.");
 }
 
 static enum store_status work(struct step *p)

@@ -104,7 +104,7 @@ static bool is_endless(struct store *s, const struct progress *p)
 static enum store_status go_on(struct store *s, struct progress *p, size_t more)
 {
     if (!report_progress(p, more)) {
-        snprintf(s->why, sizeof(s->why), "the copy was stopped before its end");
+        snprintf(s->why, sizeof(s->why), "the copy was stopped");
         return STORE_IO;
     }
     if (is_endless(s, p)) {
@@ -114,9 +114,9 @@ static enum store_status go_on(struct store *s, struct progress *p, size_t more)
     }
     if (!in_the_way(s, p))
         return STORE_OK;
-    snprintf(
-        s->why, sizeof(s->why),
-        "the backup was given up: it holds the pages that the writer needs; raise store.map_size");
+    snprintf(s->why, sizeof(s->why),
+             "the backup was cancelled: it kept pages in use that the writer needs; raise "
+             "store.map_size");
     return STORE_FULL;
 }
 

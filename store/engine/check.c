@@ -76,7 +76,7 @@ enum store_status check_renew(struct check *c)
  * One batch from ${from} on; ${from} becomes the first key not checked. False at the end of the
  * space.
  */
-static bool slice(struct check *c, size_t pass, struct key *from, enum store_status *status)
+static bool check_batch(struct check *c, size_t pass, struct key *from, enum store_status *status)
 {
     struct cursor w = {0};
     enum db db = schema_space_db[check_rows[pass].space];
@@ -109,7 +109,7 @@ static enum store_status run_pass(struct check *c, size_t pass)
         status = check_renew(c);
         if (status != STORE_OK)
             return status;
-        more = slice(c, pass, &from, &status);
+        more = check_batch(c, pass, &from, &status);
     }
     return status;
 }
@@ -137,7 +137,7 @@ static enum store_status check_deleting_count(struct check *c)
         rows++;
     cursor_end(&w);
     if (status == STORE_NOT_FOUND && rows != c->counters.deleting)
-        check_say(c, "%llu things are being deleted and the counter says %llu",
+        check_say(c, "%llu deletions are pending, but the counter says %llu",
                   (unsigned long long)rows, (unsigned long long)c->counters.deleting);
     return status == STORE_NOT_FOUND ? STORE_OK : status;
 }
@@ -212,7 +212,7 @@ static enum store_status check_all(struct store *s, bool records_only, store_pro
     if (status != STORE_OK)
         return status;
     if (c.stopped) {
-        snprintf(s->why, sizeof(s->why), "the check was stopped before its end");
+        snprintf(s->why, sizeof(s->why), "the check was stopped");
         return STORE_IO;
     }
     return c.problems == 0 ? STORE_OK : STORE_CORRUPT;

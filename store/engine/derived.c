@@ -34,7 +34,7 @@ static enum store_status put_all(struct store_txn *t, struct store *reader, enum
         status = cursor_begin(reader, txn, &w, space);
     for (; status == STORE_OK; status = cursor_next(&w))
         if (!derived_rows(space, &w, put_in_store, t)) {
-            status = store_corrupt(reader, "a record from which others are derived");
+            status = store_corrupt(reader, "a record with derived rows");
             break;
         }
     cursor_end(&w);

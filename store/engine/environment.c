@@ -36,7 +36,7 @@ static enum store_status dir_look(const char *dir, enum store_mode mode, char *w
     }
     if (faccessat(AT_FDCWD, dir, mode == STORE_WRITE ? R_OK | W_OK | X_OK : R_OK | X_OK,
                   AT_EACCESS) != 0) {
-        snprintf(why, why_size, "%s may not be %s: %s; run as its owner, or mend its mode (0700)",
+        snprintf(why, why_size, "%s cannot be %s: %s; run as its owner, or set its mode to 0700",
                  dir, mode == STORE_WRITE ? "written to" : "read", strerror(errno));
         return STORE_IO;
     }
@@ -96,8 +96,8 @@ static enum store_status open_all(struct store *s, const struct store_options *o
         if (o->mode == STORE_WRITE)
             status = STORE_OK;
         else
-            snprintf(why, why_size,
-                     "%s holds no store yet: start assayd, or create a workspace, once", o->dir);
+            snprintf(why, why_size, "%s has no store yet: start assayd or create a workspace first",
+                     o->dir);
     }
     if (status != STORE_OK)
         return status;
@@ -109,7 +109,7 @@ static enum store_status open_all(struct store *s, const struct store_options *o
     if (rc != 0) {
         status = rc == MDB_NOTFOUND ? STORE_CORRUPT : store_fail(s, rc, "open the store");
         snprintf(why, why_size, "%s: %s", o->dir,
-                 rc == MDB_NOTFOUND ? "data.mdb is not a store of Assay's" : s->why);
+                 rc == MDB_NOTFOUND ? "data.mdb is not a store of Assay" : s->why);
         return status;
     }
     if (status == STORE_OK && o->mode == STORE_WRITE)
@@ -221,8 +221,7 @@ enum store_status store_open(const struct store_options *options, struct store *
     enum store_status status =
         options->must_exist && !has_store(options->dir) ? STORE_NOT_FOUND : STORE_OK;
     if (status != STORE_OK)
-        snprintf(why, why_size,
-                 "%s holds no store any more: mount its disk again, or restore a backup",
+        snprintf(why, why_size, "%s has no store: mount its disk again, or restore a backup",
                  options->dir);
     else
         status = open_all(s, options, why, why_size);

@@ -37,16 +37,16 @@ static enum store_status look(struct store *s, MDB_txn *txn, char *why, size_t w
     if (rc == MDB_NOTFOUND && stat.ms_entries == 0) {
         if (s->mode == STORE_WRITE)
             return STORE_OK;
-        snprintf(
-            why, why_size,
-            "the data directory holds no store yet: start assayd, or create a workspace, once");
+        snprintf(why, why_size,
+                 "the data directory has no store yet: start assayd or create a workspace first");
         return STORE_NOT_FOUND;
     }
     enum store_status status =
         rc == 0 ? format_read(s, txn, &f) : store_fail(s, rc, "open the store");
     if (rc == MDB_NOTFOUND || status == STORE_NOT_FOUND) {
-        snprintf(why, why_size,
-                 "data.mdb is another program's: set data_dir to a directory of Assay's own");
+        snprintf(
+            why, why_size,
+            "data.mdb belongs to another program: set data_dir to a directory for Assay alone");
         return STORE_CORRUPT;
     }
     if (status != STORE_OK) {

@@ -133,10 +133,9 @@ void txn_spend(struct store_txn *t, uint64_t *left)
 }
 
 static const char *const full_texts[] = {
-    [MAP_FULL] = "the map is nearly used up: raise store.map_size, or delete reports",
-    [DISK_FULL] =
-        "the disk is nearly full: make room on the disk, or move data_dir, or delete reports",
-    [FILE_FULL] = "data.mdb is nearly as long as files may be: raise that limit (LimitFSIZE, "
+    [MAP_FULL] = "the map is nearly full: raise store.map_size, or delete reports",
+    [DISK_FULL] = "the disk is nearly full: free disk space, move data_dir, or delete reports",
+    [FILE_FULL] = "data.mdb has nearly reached the file size limit: raise it (LimitFSIZE, "
                   "ulimit -f), or delete reports",
 };
 
@@ -163,7 +162,7 @@ bool txn_results_fit(struct store_txn *t, size_t results_bytes)
         look_at_space(t);
     if (t->spare_pages < pages) {
         snprintf(t->s->why, sizeof(t->s->why),
-                 "what is left of the map and the disk is kept for deletes: make room, raise "
+                 "the rest of the map and the disk is reserved for deletes: free disk space, raise "
                  "store.map_size, or delete reports");
         return false;
     }

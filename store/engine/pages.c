@@ -151,7 +151,7 @@ static bool take(struct look *l, uint64_t page, uint64_t count)
         return wrong(l, page, "is referred to and lies outside the store");
     if (page + count > l->file_pages) {
         snprintf(l->why, l->why_size,
-                 "data.mdb is cut short: it should have %llu bytes and has %llu; restore a backup",
+                 "data.mdb is truncated: %llu bytes expected, %llu found; restore a backup",
                  (unsigned long long)(l->facts->pages * l->facts->page_bytes),
                  (unsigned long long)l->facts->bytes);
         l->status = STORE_CORRUPT;
@@ -165,7 +165,7 @@ static bool take(struct look *l, uint64_t page, uint64_t count)
     l->seen += count;
     if (l->progress != NULL && (l->seen & 1023) < count &&
         !l->progress(l->arg, l->seen, l->facts->pages)) {
-        snprintf(l->why, l->why_size, "stopped before the end");
+        snprintf(l->why, l->why_size, "the check of the pages was stopped");
         l->status = STORE_IO;
         return false;
     }

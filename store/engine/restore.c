@@ -242,7 +242,7 @@ enum store_status store_restore(const char *from, const char *to, store_progress
     snprintf(source, sizeof(source), "%s/data.mdb", from);
     if (stat(source, &st) != 0 || st.st_size == 0)
         return refuse(&r, STORE_NOT_FOUND,
-                      "there is no backup: name the directory that assay backup wrote", source);
+                      "contains no backup: name a directory that assay backup wrote", source);
     if (in_use(to))
         return refuse(&r, STORE_BUSY, "the store is in use: stop assayd first", to);
     snprintf(r.tmp, sizeof(r.tmp), "%s/restore.part", to);

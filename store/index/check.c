@@ -88,7 +88,7 @@ void check_log(struct check *c, const struct cursor *w)
     }
     if (sequence != c->log.next || head.entries != c->log.head.entries + entries ||
         head.bytes != c->log.head.bytes + w->v.mv_size - sizeof(head))
-        check_say(c, "the log of the index of workspace %llu has lost records before number %llu",
+        check_say(c, "the log of the index of workspace %llu lacks records before number %llu",
                   LL(workspace), LL(sequence));
     c->log.next = sequence + 1;
     c->log.head = head;
@@ -146,12 +146,13 @@ void check_index_due(struct check *c, const struct cursor *w)
     struct key k;
     MDB_val v;
     if (!cursor_u64(w, 0, &workspace)) {
-        check_say(c, "a row of the list of indexes that are due is malformed");
+        check_say(c, "a row of the list of due indexes is malformed");
         return;
     }
     key_id(&k, SPACE_WORKSPACE, workspace);
     if (!check_get(c, SPACE_WORKSPACE, &k, &v))
-        check_say(c, "workspace %llu has an index that is due, and does not exist", LL(workspace));
+        check_say(c, "the index of workspace %llu is due, but the workspace does not exist",
+                  LL(workspace));
 }
 
 /* ---- segments ---- */
@@ -210,11 +211,11 @@ static bool rows_good(const struct segment *g)
 static bool filter_good(const struct segment *g)
 {
     for (uint32_t row = 0; row < g->rows; row++) {
-        const struct ngram_block *chunk = segment_ngram_block(g, row >> g->ngram_block_shift);
+        const struct ngram_block *block = segment_ngram_block(g, row >> g->ngram_block_shift);
         struct str url = segment_url(g, row);
         for (size_t i = 0; i + 3 <= url.n; i++)
             if (!bit_test(g->trigrams, search_trigram((const uint8_t *)url.p + i)) ||
-                !ngram_block_has(chunk, search_trigram((const uint8_t *)url.p + i),
+                !ngram_block_has(block, search_trigram((const uint8_t *)url.p + i),
                                  row & ((1u << g->ngram_block_shift) - 1)))
                 return false;
     }
@@ -257,11 +258,11 @@ static bool words_good(const struct ngram_block *c)
     return true;
 }
 
-static bool chunks_good(const struct segment *g)
+static bool ngram_blocks_good(const struct segment *g)
 {
     for (uint32_t i = 0; i < g->ngram_block_count; i++) {
-        const struct ngram_block *chunk = segment_ngram_block(g, i);
-        if (chunk == NULL || !words_good(chunk))
+        const struct ngram_block *block = segment_ngram_block(g, i);
+        if (block == NULL || !words_good(block))
             return false;
     }
     return filter_good(g);
@@ -281,11 +282,11 @@ static void check_segment(struct check *c, uint64_t workspace, const struct snap
     if (!parts_good(g) || !rows_good(g) || g->ids[0] != in->record.first_id ||
         g->ids[g->rows - 1] != in->record.last_id || !order_good(g, &g->url, by_url) ||
         !order_good(g, &g->date, by_date) || !order_good(g, &g->score, by_score) ||
-        !chunks_good(g)) {
+        !ngram_blocks_good(g)) {
         char path[SEGMENT_PATH_BYTES];
         segment_file_path(c->s->dir, workspace, in->number, path);
         check_say(c, "%.900s %s", path,
-                  segment_damaged(g) ? "differs from its checksums" : "contradicts itself");
+                  segment_damaged(g) ? "does not match its checksums" : "is inconsistent");
     }
 }
 
@@ -307,7 +308,7 @@ static bool check_has_head(void *arg, const struct segment_row *row)
     struct check *c = arg;
     struct store_report r;
     if (!check_report_at(c, row->id, &r) || r.project != row->project)
-        check_say(c, "the index has report %llu, which is not there or belongs elsewhere",
+        check_say(c, "the index has report %llu, which does not exist or belongs elsewhere",
                   LL(row->id));
     check_step(c, 1);
     return !c->stopped;
@@ -316,7 +317,7 @@ static bool check_has_head(void *arg, const struct segment_row *row)
 /* The end of a batch of about ${SLICE_ROWS} rows with ids above ${after}. */
 #define SLICE_ROWS 8192
 
-static uint64_t slice_end(const struct index_snapshot *v, uint64_t after)
+static uint64_t batch_end(const struct index_snapshot *v, uint64_t after)
 {
     uint64_t end = UINT64_MAX;
     for (size_t i = 0; i < v->segment_count; i++) {
@@ -334,7 +335,7 @@ static bool check_slice(struct check *c, uint64_t workspace, uint64_t *after)
     const struct index_snapshot *v = check_index_snapshot(c, workspace);
     if (v == NULL)
         return false;
-    uint64_t upto = slice_end(v, *after);
+    uint64_t upto = batch_end(v, *after);
     index_snapshot_each(v, *after, upto, check_has_head, c);
     *after = upto;
     return upto != UINT64_MAX && !c->stopped;

@@ -13,7 +13,7 @@ static void found_free(struct match_cache_entry *f)
     for (size_t i = 0; i < f->count; i++)
         free(f->segments[i].bits);
     free(f->segments);
-    buf_free(&f->own.bits);
+    buf_free(&f->tail.bits);
     buf_free(&f->names.bits);
     free(f->pattern);
     free(f);

@@ -24,7 +24,7 @@ struct match_cache_entry { /* matches of one pattern in one workspace */
     size_t pattern_n;
     struct match_cache_segment *segments;
     size_t count, cap, bytes;
-    struct match_cache_rows own, names;
+    struct match_cache_rows tail, names;
 };
 
 /*

@@ -30,7 +30,7 @@ struct report_list {
     struct index_snapshot *view;
     struct run *runs;
     uint64_t *matches; /* of all segments, concatenated */
-    uint32_t *own;     /* matching rows of the tail */
+    uint32_t *tail;    /* matching rows of the tail */
     uint32_t *few;     /* for segments with few rows to compare */
 };
 
@@ -248,7 +248,7 @@ static enum store_status match_few(struct report_list *l, const struct snapshot_
     return status;
 }
 
-/* ---- the view's own rows ---- */
+/* ---- the tail ---- */
 
 static bool row_passes(const struct report_list *l, const struct tail_row *r)
 {
@@ -260,11 +260,11 @@ static bool row_passes(const struct report_list *l, const struct tail_row *r)
 }
 
 /* The matching rows; earlier matches are kept, since rows are only added. */
-static enum store_status search_own(struct report_list *l, const uint64_t **out)
+static enum store_status search_tail(struct report_list *l, const uint64_t **out)
 {
     const struct index_snapshot *v = l->view;
     const uint8_t *text = (const uint8_t *)v->text.p;
-    struct match_cache_rows *own = &l->cached->own;
+    struct match_cache_rows *own = &l->cached->tail;
     const uint32_t *offset = (const uint32_t *)(const void *)v->offset.p;
     uint64_t *bits = match_cache_rows(l->s, l->cached, own, v->made, v->row_count);
     if (bits == NULL)
@@ -276,7 +276,7 @@ static enum store_status search_own(struct report_list *l, const uint64_t **out)
     return STORE_OK;
 }
 
-static enum store_status match_own(struct report_list *l, struct run *run)
+static enum store_status match_tail(struct report_list *l, struct run *run)
 {
     const struct tail_order *order;
     struct index_snapshot *v = l->view;
@@ -285,15 +285,15 @@ static enum store_status match_own(struct report_list *l, struct run *run)
         return STORE_OK;
     enum store_status status = index_snapshot_tail_order(l->s, v, l->q->sort, &order);
     if (status == STORE_OK && l->cached != NULL)
-        status = search_own(l, &bits);
+        status = search_tail(l, &bits);
     if (status != STORE_OK)
         return status;
     for (size_t i = 0; i < order->count; i++) {
         uint32_t row = order->rows[i];
         if ((bits == NULL || bit_test(bits, row)) && row_passes(l, &v->rows[row]))
-            l->own[run->count++] = row;
+            l->tail[run->count++] = row;
     }
-    run->rows = l->own;
+    run->rows = l->tail;
     run->ranks = run->count;
     return STORE_OK;
 }
@@ -392,8 +392,8 @@ static bool make_room(struct report_list *l)
         before += g->words + 1;
     }
     l->runs[count - 1] = (struct run){0};
-    l->own = before;
-    l->few = l->own + v->row_count;
+    l->tail = before;
+    l->few = l->tail + v->row_count;
     return true;
 }
 
@@ -420,7 +420,7 @@ static enum store_status match_all(struct report_list *l, uint64_t *total)
         *total += run->count;
     }
     if (status == STORE_OK)
-        status = match_own(l, &l->runs[v->segment_count]);
+        status = match_tail(l, &l->runs[v->segment_count]);
     *total += l->runs[v->segment_count].count;
     return status;
 }

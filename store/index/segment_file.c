@@ -148,7 +148,7 @@ static enum store_status is_damaged(struct store *s, const struct segment_file *
 
 enum store_status segment_is_damaged(struct store *s, const struct segment_file *f)
 {
-    return is_damaged(s, f, "differs from its checksums");
+    return is_damaged(s, f, "does not match its checksums");
 }
 
 static enum store_status map_file(struct store *s, const char *path, struct segment_file *f)

@@ -256,7 +256,7 @@ static enum store_status read_deleting(struct store *s, MDB_txn *txn, uint64_t w
     for (; status == STORE_OK; status = cursor_next(&w)) {
         uint64_t project;
         if (!cursor_u64(&w, 1, &project))
-            status = store_corrupt(s, "the list of what is being deleted");
+            status = store_corrupt(s, "the list of pending deletions");
         else
             buf_add(out, &project, sizeof(project));
     }
@@ -291,8 +291,8 @@ static bool hide_all(struct index_snapshot *v)
     return true;
 }
 
-static enum store_status hide_dying(struct store *s, MDB_txn *txn, struct index_snapshot *v,
-                                    bool anew)
+static enum store_status mark_deleting(struct store *s, MDB_txn *txn, struct index_snapshot *v,
+                                       bool anew)
 {
     struct buf deleting = {0};
     enum store_status status = read_deleting(s, txn, v->workspace, &deleting);
@@ -463,7 +463,7 @@ static enum store_status bring_up(struct store *s, MDB_txn *txn, struct index_sn
     if (status == STORE_OK)
         status = replay_log(s, txn, v, q);
     if (status == STORE_OK)
-        status = hide_dying(s, txn, v, anew);
+        status = mark_deleting(s, txn, v, anew);
     v->snapshot = snapshot;
     return status;
 }

@@ -44,7 +44,7 @@ void check_answers(struct check *c, const struct cursor *w)
     }
     memcpy(agent.b, (const uint8_t *)w->k.mv_data + 1, ULID_BYTES);
     if (row_get(c, &agent, 0, &none) != (a.state != ANSWERS_BUILT))
-        check_say(c, "the log of agent %s does not say whether its answer file waits for more",
+        check_say(c, "the log of agent %s does not say whether its answer file waits for changes",
                   agent_text(w, text));
 }
 
@@ -63,7 +63,7 @@ void check_answers_log(struct check *c, const struct cursor *w)
     memcpy(&document, w->v.mv_data, sizeof(document));
     if (answers_read(c->s, c->txn, &agent, &a) != STORE_OK || number > a.last ||
         (number > 0 && number <= a.indexed))
-        check_say(c, "change %llu of agent %s does not belong into the log", LL(number),
+        check_say(c, "change %llu of agent %s does not belong in the log", LL(number),
                   agent_text(w, text));
     else if (number > 0 && document_get(c->s, c->txn, document, &d) == STORE_OK &&
              d.change != number)
@@ -99,7 +99,7 @@ enum store_status check_unindexed_count(struct check *c)
         rows++;
     cursor_end(&w);
     if (status == STORE_NOT_FOUND && rows != counted)
-        check_say(c, "the log of changed documents has %llu rows and the counter says %llu",
+        check_say(c, "the log of changed documents has %llu rows, but the counter says %llu",
                   LL(rows), LL(counted));
     return status == STORE_NOT_FOUND ? STORE_OK : status;
 }

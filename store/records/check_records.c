@@ -54,7 +54,7 @@ static bool deleting_row(struct check *c, uint64_t workspace, uint64_t project)
 /* ---- workspaces ---- */
 
 /* Of a project that is being deleted, only pending reports are counted. */
-static void sum_dying_projects(struct check *c, uint64_t workspace, struct workspace_record *out)
+static void sum_deleting_projects(struct check *c, uint64_t workspace, struct workspace_record *out)
 {
     struct cursor w = {0};
     uint64_t project;
@@ -87,7 +87,7 @@ static void sum_projects(struct check *c, uint64_t workspace, struct workspace_r
             out->counts.by[i] += r->counts.by[i];
     }
     cursor_end(&w);
-    sum_dying_projects(c, workspace, out);
+    sum_deleting_projects(c, workspace, out);
 }
 
 void check_workspace(struct check *c, const struct cursor *w)
@@ -106,7 +106,7 @@ void check_workspace(struct check *c, const struct cursor *w)
         check_say(c, "workspace %llu has an id that was never given", LL(id));
     if (r->deleting) {
         if (!deleting_row(c, id, 0))
-            check_say(c, "workspace %llu is marked as being deleted and nothing deletes it",
+            check_say(c, "workspace %llu is marked as being deleted, but no deletion is pending",
                       LL(id));
         return;
     }
@@ -119,7 +119,7 @@ void check_workspace(struct check *c, const struct cursor *w)
     if (sums.projects != r->projects || sums.pending != r->pending ||
         memcmp(&sums.counts, &r->counts, sizeof(sums.counts)) != 0)
         check_say(c,
-                  "workspace %llu counts %llu projects, %llu reports and %llu waiting; there are "
+                  "workspace %llu counts %llu projects, %llu reports and %llu pending; there are "
                   "%llu, %llu and %llu",
                   LL(id), LL(r->projects), LL(counts_sum(&r->counts)), LL(r->pending),
                   LL(sums.projects), LL(counts_sum(&sums.counts)), LL(sums.pending));
@@ -133,7 +133,7 @@ void check_workspace_name(struct check *c, const struct cursor *w)
     memcpy(&id, w->v.mv_data, w->v.mv_size < sizeof(id) ? w->v.mv_size : sizeof(id));
     const struct workspace_record *r = workspace_at(c, id, &workspace);
     if (r == NULL || r->deleting || !str_eq(workspace.name, name))
-        check_say(c, "the workspace name %.*s leads to workspace %llu, which is not called so",
+        check_say(c, "the workspace name %.*s leads to workspace %llu, which has another name",
                   (int)name.n, name.p, LL(id));
 }
 
@@ -157,7 +157,7 @@ void check_key(struct check *c, const struct cursor *w)
     if (!leads_to(c, SPACE_KEY_WORKSPACE, &k, hash, sizeof(key.hash)))
         check_say(c, "key %llu cannot be found in workspace %llu", LL(key.id), LL(key.workspace));
     if (workspace_at(c, key.workspace, &workspace) == NULL)
-        check_say(c, "key %llu belongs to workspace %llu, which is not there", LL(key.id),
+        check_say(c, "key %llu belongs to workspace %llu, which does not exist", LL(key.id),
                   LL(key.workspace));
     if (key.id > c->counters.key)
         check_say(c, "key %llu has an id that was never given", LL(key.id));
@@ -174,7 +174,7 @@ static void check_hash(struct check *c, const struct cursor *w, uint64_t workspa
     if (w->v.mv_size != sizeof(key.hash) || !check_get(c, SPACE_KEY, &k, &v) ||
         !schema_read_key(v, w->v.mv_data, &key) || key.id != id ||
         (workspace != 0 && key.workspace != workspace))
-        check_say(c, "an index of keys names key %llu, which is not there", LL(id));
+        check_say(c, "an index of keys names key %llu, which does not exist", LL(id));
 }
 
 void check_key_id(struct check *c, const struct cursor *w)
@@ -232,7 +232,7 @@ static void check_project_living(struct check *c, const struct store_project *p,
     if (sums.pending != r->pending || sums.score_total != r->score_total ||
         memcmp(&sums.counts, &r->counts, sizeof(sums.counts)) != 0)
         check_say(c,
-                  "project %llu counts %llu reports, %llu waiting and %llu points; there are %llu, "
+                  "project %llu counts %llu reports, %llu pending and %llu points; there are %llu, "
                   "%llu and %llu",
                   LL(p->id), LL(counts_sum(&r->counts)), LL(r->pending), LL(r->score_total),
                   LL(counts_sum(&sums.counts)), LL(sums.pending), LL(sums.score_total));
@@ -254,10 +254,10 @@ void check_project(struct check *c, const struct cursor *w)
     if (id > c->counters.project)
         check_say(c, "project %llu has an id that was never given", LL(id));
     if (owner == NULL)
-        check_say(c, "project %llu belongs to workspace %llu, which is not there", LL(id),
+        check_say(c, "project %llu belongs to workspace %llu, which does not exist", LL(id),
                   LL(p.workspace));
     else if (r->deleting && !deleting_row(c, p.workspace, id))
-        check_say(c, "project %llu is marked as being deleted and nothing deletes it", LL(id));
+        check_say(c, "project %llu is marked as being deleted, but no deletion is pending", LL(id));
     else if (!r->deleting && !owner->deleting)
         check_project_living(c, &p, r);
 }
@@ -269,7 +269,8 @@ static void check_listed(struct check *c, uint64_t workspace, uint64_t id, const
     const struct project_record *r = project_at(c, id, &p);
     if (r == NULL || r->deleting || p.workspace != workspace ||
         (name != NULL ? !str_eq(*name, p.name) : created_at != p.created_at))
-        check_say(c, "an index of workspace %llu names project %llu, which is not there or another",
+        check_say(c,
+                  "an index of workspace %llu names project %llu, which does not exist or differs",
                   LL(workspace), LL(id));
 }
 
@@ -309,7 +310,7 @@ void check_deleting(struct check *c, const struct cursor *w)
     bool marked = project == 0 ? wr != NULL && wr->deleting
                                : pr != NULL && pr->deleting && p.workspace == workspace;
     if (!marked)
-        check_say(c, "project %llu of workspace %llu is to be deleted and is not marked so",
+        check_say(c, "project %llu of workspace %llu has a pending deletion, but is not marked",
                   LL(project), LL(workspace));
 }
 
@@ -325,7 +326,7 @@ void check_idem(struct check *c, const struct cursor *w)
     key_id(&k, SPACE_IDEM_AGE, (uint64_t)r->expires_at);
     key_bytes(&k, (const char *)w->k.mv_data + 1, 32);
     if (!check_get(c, SPACE_IDEM_AGE, &k, &v))
-        check_say(c, "the idempotency row of report %llu is never purged", LL(r->report));
+        check_say(c, "the idempotency row of report %llu is never deleted", LL(r->report));
 }
 
 void check_idem_age(struct check *c, const struct cursor *w)
@@ -343,7 +344,7 @@ void check_idem_age(struct check *c, const struct cursor *w)
             r = store_record(v, sizeof(*r));
     }
     if (r == NULL || (uint64_t)r->expires_at != expires_at)
-        check_say(c, "an idempotency row to be purged is not there");
+        check_say(c, "an idempotency row to be deleted does not exist");
 }
 
 void check_channel(struct check *c, const struct cursor *w)

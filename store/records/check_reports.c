@@ -19,14 +19,14 @@ static void check_belongings(struct check *c, const struct store_report *r)
         check_say(c, "report %llu: %s", LL(r->id), store_why(c->s));
     else if ((results.n != 0) != (r->result != RESULT_NONE))
         check_say(c, "report %llu %s", LL(r->id),
-                  r->result != RESULT_NONE ? "has lost its results" : "has results and no score");
+                  r->result != RESULT_NONE ? "has a score but no results"
+                                           : "has results but no score");
     key_id(&k, SPACE_JOB, r->id);
     const struct job_record *job =
         check_get(c, SPACE_JOB, &k, &v) ? store_record(v, sizeof(*job)) : NULL;
     if ((job != NULL) != (r->status == REPORT_PENDING))
         check_say(c, "report %llu %s", LL(r->id),
-                  job == NULL ? "waits and nobody will generate it"
-                              : "has a job and does not wait");
+                  job == NULL ? "is pending but has no job" : "has a job but is not pending");
     else if (job != NULL && (job->attempt != r->attempt || job->workspace != r->workspace))
         check_say(c, "the job of report %llu is of another attempt", LL(r->id));
 }
@@ -39,7 +39,7 @@ static void check_owners(struct check *c, const struct store_report *r)
     key_id(&k, SPACE_PROJECT, r->project);
     bool good = check_get(c, SPACE_PROJECT, &k, &v) && schema_read_project(v, &p);
     if (!good || p.workspace != r->workspace || !str_eq(p.name, r->project_name))
-        check_say(c, "report %llu belongs to project %llu, which is not there or another",
+        check_say(c, "report %llu belongs to project %llu, which does not exist or differs",
                   LL(r->id), LL(r->project));
 }
 
@@ -57,7 +57,7 @@ void check_report(struct check *c, const struct cursor *w)
         (r.result == RESULT_NONE) != (r.generated_at == 0) ||
         (r.status == REPORT_DONE && r.result == RESULT_NONE) ||
         (r.status == REPORT_FAILED) != (r.error_code.n != 0))
-        check_say(c, "report %llu contradicts itself in status, score, result, date or error",
+        check_say(c, "status, score, result, date and error of report %llu are inconsistent",
                   LL(id));
     if ((r.privacy == PRIVACY_PASSWORD) != (r.password_hash.n != 0))
         check_say(c, "report %llu has privacy %d and %s password", LL(id), r.privacy,
@@ -74,7 +74,7 @@ void check_job(struct check *c, const struct cursor *w)
     uint64_t id;
     struct store_report r;
     if (!cursor_u64(w, 0, &id) || !check_report_at(c, id, &r) || r.status != REPORT_PENDING)
-        check_say(c, "a job has no report that waits for it");
+        check_say(c, "a job has no pending report");
 }
 
 void check_result(struct check *c, const struct cursor *w)
@@ -84,5 +84,5 @@ void check_result(struct check *c, const struct cursor *w)
     if (!cursor_u64(w, 0, &id) || !check_report_at(c, id, &r))
         check_say(c, "results have no report");
     else if (cursor_u64(w, 1, &piece) && !result_piece_good(c->s, c->txn, id, piece))
-        check_say(c, "report %llu has a piece of results that follows no other", LL(id));
+        check_say(c, "report %llu has a piece of results without the one before it", LL(id));
 }

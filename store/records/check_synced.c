@@ -90,7 +90,7 @@ void check_collection(struct check *c, const struct cursor *w)
         return;
     }
     if (!agent_known(c, &r.agent)) {
-        check_say(c, "collection %llu belongs to an agent that is not there", LL(r.id));
+        check_say(c, "collection %llu belongs to an agent that does not exist", LL(r.id));
         return;
     }
     if (collection_named(c->s, c->txn, &r.agent, r.kind, r.site, &named) != STORE_OK ||
@@ -117,7 +117,7 @@ void check_collection_name(struct check *c, const struct cursor *w)
     if (w->v.mv_size == sizeof(id))
         memcpy(&id, w->v.mv_data, sizeof(id));
     if (!collection_there(c, id, &r))
-        check_say(c, "the index of collections names %llu, which is not there", LL(id));
+        check_say(c, "the index of collections names %llu, which does not exist", LL(id));
 }
 
 void check_generation(struct check *c, const struct cursor *w)
@@ -144,7 +144,7 @@ void check_generation_id(struct check *c, const struct cursor *w)
         good = check_get(c, SPACE_GENERATION, &k, &v);
     }
     if (!good)
-        check_say(c, "the index of generations names one that is not there");
+        check_say(c, "the index of generations names one that does not exist");
 }
 
 /* ---- items and documents ---- */
@@ -168,7 +168,9 @@ void check_item(struct check *c, const struct cursor *w)
     key_id(&k, SPACE_DOCUMENT, item.document);
     if (!check_get(c, SPACE_DOCUMENT, &k, &v) || !schema_read_document(v, &d) ||
         d.collection != collection || d.wp_id != wp_id)
-        check_say(c, "item %llu of collection %llu has a document that is not there, or another's",
+        check_say(c,
+                  "item %llu of collection %llu has a document that does not exist or belongs to "
+                  "another item",
                   LL(wp_id), LL(collection));
 }
 
@@ -185,7 +187,7 @@ void check_document(struct check *c, const struct cursor *w)
     }
     item_key(&k, d.collection, d.wp_id);
     if (!check_get(c, SPACE_ITEM, &k, &v) || !schema_read_item(v, &item) || item.document != id)
-        check_say(c, "document %llu is no item's", LL(id));
+        check_say(c, "document %llu belongs to no item", LL(id));
     key_space(&k, SPACE_META);
     key_bytes(&k, "y", 1);
     if (check_get(c, SPACE_META, &k, &v) && v.mv_size == sizeof(struct synced_counters))
@@ -202,7 +204,7 @@ void check_unseen(struct check *c, const struct cursor *w)
     uint64_t collection;
     if (!cursor_u64(w, 0, &collection) || !unseen_well_formed(w->v) ||
         !collection_there(c, collection, &r))
-        check_say(c, "a row of what is purged after a sync is malformed");
+        check_say(c, "a row of pending deletions after a sync is malformed");
 }
 
 void check_coupon(struct check *c, const struct cursor *w)
@@ -217,7 +219,7 @@ void check_coupon(struct check *c, const struct cursor *w)
     if (k.n != w->k.mv_size || memcmp(k.b, w->k.mv_data, k.n) != 0)
         check_say(c, "a coupon is not where its code is");
     if (!agent_known(c, &coupon.agent))
-        check_say(c, "a coupon belongs to an agent that is not there");
+        check_say(c, "a coupon belongs to an agent that does not exist");
 }
 
 void check_sync_once(struct check *c, const struct cursor *w)
@@ -231,7 +233,7 @@ void check_sync_once(struct check *c, const struct cursor *w)
         good = check_get(c, SPACE_IDEM, &k, &v);
     }
     if (!good)
-        check_say(c, "the answer kept for a batch is malformed, or never purged");
+        check_say(c, "the stored answer to a batch is malformed, or never deleted");
 }
 
 void check_pending_coupons(struct check *c, const struct cursor *w)
@@ -241,5 +243,5 @@ void check_pending_coupons(struct check *c, const struct cursor *w)
     key_space(&k, SPACE_CONVERSATION);
     key_bytes(&k, (const char *)w->k.mv_data + 1, w->k.mv_size - 1);
     if (!pending_coupons_well_formed(w->v) || !check_get(c, SPACE_CONVERSATION, &k, &v))
-        check_say(c, "the coupons staged in a conversation are malformed, or it is not there");
+        check_say(c, "the pending coupons of a conversation are malformed, or it does not exist");
 }

@@ -66,7 +66,7 @@ void check_agent(struct check *c, const struct cursor *w)
     struct ulid scope = scope_of_workspace(a.workspace);
     check_id(c, "agent", &a.id);
     if (!workspace_there(c, a.workspace))
-        check_say(c, "agent %s belongs to workspace %llu, which is not there", id_text(&a.id),
+        check_say(c, "agent %s belongs to workspace %llu, which does not exist", id_text(&a.id),
                   (unsigned long long)a.workspace);
     if (!is_listed(c, LIST_ENTRY_AGENT, &scope, 0, &a.id))
         check_say(c, "agent %s is not in its workspace's list", id_text(&a.id));
@@ -79,7 +79,7 @@ static void check_owned(struct check *c, const char *what, enum list_entry_kind 
     const struct ulid scope = scope_of_workspace(workspace);
     check_id(c, what, id);
     if (!workspace_there(c, workspace))
-        check_say(c, "%s %s belongs to workspace %llu, which is not there", what, id_text(id),
+        check_say(c, "%s %s belongs to workspace %llu, which does not exist", what, id_text(id),
                   (unsigned long long)workspace);
     if (!is_listed(c, kind, &scope, 0, id) || !is_listed(c, kind, agent, 0, id) ||
         !is_listed(c, kind, visitor, 0, id))
@@ -121,7 +121,7 @@ void check_visitor_secret(struct check *c, const struct cursor *w)
         good = check_get(c, SPACE_VISITOR, &k, &v);
     }
     if (!good)
-        check_say(c, "the index of visitors by their secrets names one that is not there");
+        check_say(c, "the index of visitors by their secrets names one that does not exist");
 }
 
 /*
@@ -165,7 +165,7 @@ void check_conversation(struct check *c, const struct cursor *w)
         !is_listed(c, LIST_ENTRY_CONVERSATION, &v.agent, class, &v.id))
         check_say(c, "conversation %s is missing in a list of its status", id_text(&v.id));
     if (v.closed_at != 0 ? v.claimed_by != 0 || v.human_requested : v.closed_by != 0)
-        check_say(c, "conversation %s is closed and open at once", id_text(&v.id));
+        check_say(c, "conversation %s is both closed and open", id_text(&v.id));
     check_last(c, &v);
 }
 
@@ -192,7 +192,7 @@ void check_message(struct check *c, const struct cursor *w)
     const struct ulid conversation = r->conversation;
     check_id(c, "message", &m.id);
     if (!conversation_there(c, &conversation, &v)) {
-        check_say(c, "a message belongs to a conversation that is not there");
+        check_say(c, "a message belongs to a conversation that does not exist");
         return;
     }
     bool found = message_log_get(c->s, c->txn, &conversation, &v.last, &at) == STORE_OK &&
@@ -214,7 +214,7 @@ void check_note(struct check *c, const struct cursor *w)
     check_id(c, "note", &note.id);
     memcpy(conversation.b, (const uint8_t *)w->k.mv_data + 1, ULID_BYTES);
     if (!conversation_there(c, &conversation, &v))
-        check_say(c, "note %s belongs to a conversation that is not there", id_text(&note.id));
+        check_say(c, "note %s belongs to a conversation that does not exist", id_text(&note.id));
 }
 
 void check_once(struct check *c, const struct cursor *w)
@@ -224,9 +224,9 @@ void check_once(struct check *c, const struct cursor *w)
     if (w->k.mv_size > 1 + ULID_BYTES)
         memcpy(id.b, (const uint8_t *)w->k.mv_data + 1, ULID_BYTES);
     if (!conversation_there(c, &id, &v))
-        check_say(c, "what was done once belongs to a conversation that is not there");
+        check_say(c, "a client key belongs to a conversation that does not exist");
     if (w->v.mv_size != sizeof(struct once_record))
-        check_say(c, "a row of what was done once is malformed");
+        check_say(c, "a row of client keys is malformed");
 }
 
 void check_lead(struct check *c, const struct cursor *w)
@@ -254,7 +254,7 @@ void check_lead_email(struct check *c, const struct cursor *w)
     memcpy(id.b, w->v.mv_data, w->v.mv_size < ULID_BYTES ? w->v.mv_size : ULID_BYTES);
     key_of(&k, SPACE_LEAD, &id);
     if (!check_get(c, SPACE_LEAD, &k, &v))
-        check_say(c, "the index of leads by their addresses names one that is not there");
+        check_say(c, "the index of leads by their addresses names one that does not exist");
 }
 
 static void check_kept(struct check *c, const struct cursor *w, enum store_rows rows,
@@ -294,16 +294,16 @@ void check_list_entry(struct check *c, const struct cursor *w)
     struct key k;
     MDB_val v;
     if (!list_entry_id(w, &id) || key[1] == 0 || key[1] >= LIST_ENTRY_KINDS) {
-        check_say(c, "an entry of the widget's lists is malformed");
+        check_say(c, "an entry of the lists of chat records is malformed");
         return;
     }
     key_of(&k, space_of[key[1]], &id);
     if (!check_get(c, space_of[key[1]], &k, &v))
-        check_say(c, "a list of the widget's records names %s, which is not there", id_text(&id));
+        check_say(c, "a list of chat records names %s, which does not exist", id_text(&id));
 }
 
 void check_erasing(struct check *c, const struct cursor *w)
 {
     if (w->k.mv_size != 1 + ULID_BYTES)
-        check_say(c, "a row of what is being erased is malformed");
+        check_say(c, "a row of pending erasures is malformed");
 }

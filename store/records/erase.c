@@ -154,7 +154,7 @@ static void retain_workspace(struct store_txn *t, enum list_entry_kind kind, uin
     struct ulid id, next, visitor;
     while (*left > 0 && list_entry_first(t, kind, &scope, &id) && ulid_ms(&id) < before) {
         if (!visitor_of(t, kind, &id, &visitor)) {
-            txn_fail(t, 0, "a list of the widget's records");
+            txn_fail(t, 0, "a list of chat records");
             return;
         }
         remove_one(t, kind, &scope, &id, left);

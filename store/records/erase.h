@@ -1,13 +1,13 @@
 /*
  * Erasing everything of a visitor, an agent or a workspace: a scope is marked and its records are
- * deleted in slices.
+ * deleted in batches.
  */
 #ifndef ASSAY_STORE_ERASE_H
 #define ASSAY_STORE_ERASE_H
 
 #include "store/engine/txn.h"
 
-/* erase_mark(t, scope): delete all records listed under ${scope}, in later slices. */
+/* erase_mark(t, scope): delete all records listed under ${scope}, in later batches. */
 void erase_mark(struct store_txn *t, const struct ulid *scope);
 
 /*

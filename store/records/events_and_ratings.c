@@ -317,7 +317,7 @@ static enum store_status row_at(struct store *s, MDB_txn *txn, enum store_rows r
     key_of(&k, rows_of[rows].space, &out->row.id);
     enum store_status status = store_get(s, txn, rows_of[rows].space, &k, &v);
     if (status != STORE_OK || !show_of[rows](v, out))
-        return store_corrupt(s, "a list of the widget's records");
+        return store_corrupt(s, "a list of chat records");
     status = agent_read(s, txn, &out->agent, &a);
     return status == STORE_OK && !visitor_there(s, txn, &out->visitor) ? STORE_NOT_FOUND : status;
 }
@@ -363,7 +363,7 @@ static enum store_status rows_next(struct cursor *w, MDB_txn *txn, enum store_ro
     enum store_status status = STORE_OK;
     while (status == STORE_OK) {
         if (!list_entry_id(w, &out->row.id))
-            return store_corrupt(w->s, "a list of the widget's records");
+            return store_corrupt(w->s, "a list of chat records");
         if (ulid_ms(&out->row.id) < q->since)
             return STORE_NOT_FOUND;
         status = row_at(w->s, txn, rows, out);

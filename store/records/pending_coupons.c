@@ -16,14 +16,14 @@
 
 #define STAGED_MAX 20 /* of a conversation */
 
-struct PACKED staged_row {
+struct PACKED pending_row {
     int64_t until;
     uint16_t code_n;
 };
 
 static bool row_next(struct str *rest, struct store_pending_coupon *out)
 {
-    struct staged_row row;
+    struct pending_row row;
     if (rest->n < sizeof(row))
         return false;
     memcpy(&row, rest->p, sizeof(row));
@@ -58,7 +58,7 @@ void store_pending_coupon_each(struct store *s, const struct ulid *conversation,
     if (status == STORE_OK)
         status = store_get(s, txn, SPACE_PENDING_COUPONS, &k, &v);
     if (status == STORE_OK && !pending_coupons_well_formed(v))
-        status = store_corrupt(s, "the coupons staged in a conversation");
+        status = store_corrupt(s, "the pending coupons of a conversation");
     if (status == STORE_OK)
         rest = (struct str){v.mv_data, v.mv_size};
     while (row_next(&rest, &row))
@@ -69,7 +69,7 @@ void store_pending_coupon_each(struct store *s, const struct ulid *conversation,
 
 static void row_put(struct buf *out, struct str code, int64_t until)
 {
-    const struct staged_row row = {until, (uint16_t)code.n};
+    const struct pending_row row = {until, (uint16_t)code.n};
     buf_add(out, &row, sizeof(row));
     buf_str(out, code);
 }

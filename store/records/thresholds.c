@@ -26,7 +26,7 @@ static enum store_status rating_read(struct store *s, MDB_txn *txn, struct ratin
     if (found != NULL)
         memcpy(out, found, sizeof(*out));
     else if (status == STORE_OK)
-        status = store_corrupt(s, "the record of grading bounds");
+        status = store_corrupt(s, "the record of thresholds");
     return status == STORE_NOT_FOUND ? STORE_OK : status;
 }
 
@@ -81,7 +81,7 @@ bool thresholds_step(struct store_txn *t)
     if (!s->rates || s->rated || t->error != STORE_OK || rating_rests(t))
         return false;
     if (rating_read(t->s, t->mdb, &r) != STORE_OK) {
-        txn_fail(t, 0, "the record of grading bounds");
+        txn_fail(t, 0, "the record of thresholds");
         return false;
     }
     if (r.good != s->good || r.decent != s->decent)

@@ -1,6 +1,6 @@
 /*
  * Re-rating: a report's result follows from its score by the thresholds of the configuration. When
- * they change, the writer reads every head once more, a slice per transaction. The position is
+ * they change, the writer reads every head once more, a batch per transaction. The position is
  * stored with the thresholds, so that the work continues after a restart.
  */
 #ifndef ASSAY_STORE_THRESHOLDS_H
@@ -9,7 +9,7 @@
 #include "store/engine/txn.h"
 
 /*
- * thresholds_step(t): re-rate one slice; false: all results follow the thresholds, or it must wait.
+ * thresholds_step(t): re-rate one batch; false: all results follow the thresholds, or it must wait.
  */
 bool thresholds_step(struct store_txn *t);
 
