@@ -1,7 +1,8 @@
 /*
  * From a question to documents, in one table.
  *
- *   candidates.c  FTS5 finds documents with the question's rarest words, at most CANDIDATES rows; the FINALISTS best ones are kept
+ *   candidates.c  FTS5 finds documents with the question's rarest words, at most CANDIDATES rows,
+ *                 and keeps the FINALISTS best ones
  *   ranking.c     reads their texts and scores them by all words of the question
  */
 #ifndef ASSAY_ANSWERS_RANKING_H
