@@ -1,7 +1,6 @@
 #include "store/engine/check.h"
 
 #include "store/engine/cursor.h"
-#include "store/engine/errors.h"
 #include "store/engine/pages_internal.h"
 #include "store/engine/snapshot.h"
 
@@ -56,20 +55,11 @@ bool check_report_at(struct check *c, uint64_t id, struct store_report *out)
 /* A new snapshot, and the counters that ids are compared with. */
 enum store_status check_renew(struct check *c)
 {
-    struct key k;
-    MDB_val v;
     store_read_end(c->s);
     enum store_status status = store_snapshot(c->s, &c->txn);
     if (status != STORE_OK)
         return status;
-    key_space(&k, SPACE_META);
-    key_bytes(&k, "c", 1);
-    status = store_get(c->s, c->txn, SPACE_META, &k, &v);
-    const void *counters = status == STORE_OK ? store_record(v, sizeof(c->counters)) : NULL;
-    if (counters == NULL)
-        return store_corrupt(c->s, "the record of counters");
-    memcpy(&c->counters, counters, sizeof(c->counters));
-    return STORE_OK;
+    return store_counters(c->s, c->txn, &c->counters);
 }
 
 /*

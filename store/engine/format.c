@@ -9,8 +9,7 @@
 
 static void format_key(struct key *k)
 {
-    key_space(k, SPACE_META);
-    key_bytes(k, "f", 1);
+    key_meta(k, 'f');
 }
 
 static enum store_status format_read(struct store *s, MDB_txn *txn, struct format_record *out)
@@ -82,8 +81,7 @@ enum store_status format_look(struct store *s, char *why, size_t why_size)
 
 static void id_key(struct key *k)
 {
-    key_space(k, SPACE_META);
-    key_bytes(k, "i", 1);
+    key_meta(k, 'i');
 }
 
 static int id_put(MDB_txn *txn, MDB_dbi dbi)

@@ -1,6 +1,6 @@
 #include "store/engine/files.h"
-#include "store/engine/layers.h"
 #include "store/engine/format.h"
+#include "store/engine/layers.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -150,6 +150,13 @@ static inline void key_id(struct key *k, enum space space, uint64_t id)
     key_u64(k, id);
 }
 
+/* key_meta(k, name): a record of SPACE_META. */
+static inline void key_meta(struct key *k, char name)
+{
+    key_space(k, SPACE_META);
+    key_bytes(k, &name, 1);
+}
+
 #define CLASSES 4  /* of reports, by result: enum report_result */
 #define STATUSES 3 /* enum report_status */
 

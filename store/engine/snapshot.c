@@ -1,7 +1,7 @@
 #include "store/engine/snapshot.h"
-#include "store/engine/layers.h"
 
 #include "store/engine/errors.h"
+#include "store/engine/layers.h"
 
 #include <errno.h>
 
@@ -176,6 +176,19 @@ uint64_t store_snapshot_version(const struct store *s)
     return s->reading ? s->snapshot : 0;
 }
 
+enum store_status store_counters(struct store *s, MDB_txn *txn, struct counters_record *out)
+{
+    struct key k;
+    MDB_val v;
+    key_meta(&k, 'c');
+    enum store_status status = store_get(s, txn, SPACE_META, &k, &v);
+    const void *counters = status == STORE_OK ? store_record(v, sizeof(*out)) : NULL;
+    if (counters == NULL)
+        return store_corrupt(s, "the record of counters");
+    memcpy(out, counters, sizeof(*out));
+    return STORE_OK;
+}
+
 /*
  * The number of deletions is read once for each snapshot. It is nearly always 0, and then further
  * questions are free.
@@ -186,14 +199,8 @@ static uint64_t deleting_count(struct store *s, MDB_txn *txn)
     if (txn == s->txn.mdb)
         return s->txn.counters.deleting;
     if (id != s->deleting_snapshot) {
-        struct key k;
-        MDB_val v;
-        key_space(&k, SPACE_META);
-        key_bytes(&k, "c", 1);
-        const struct counters_record *counters = NULL;
-        if (store_get(s, txn, SPACE_META, &k, &v) == STORE_OK)
-            counters = store_record(v, sizeof(*counters));
-        s->deleting = counters == NULL ? 0 : counters->deleting;
+        struct counters_record counters;
+        s->deleting = store_counters(s, txn, &counters) == STORE_OK ? counters.deleting : 0;
         s->deleting_snapshot = id;
     }
     return s->deleting;

@@ -46,6 +46,9 @@ static inline bool store_paused(const struct store *s, const struct store_list_q
     return q != NULL && store_pauses(s, q->pause, q->pause_arg);
 }
 
+/* store_counters(s, txn, out): the last ids given and the number of deletions. */
+enum store_status store_counters(struct store *s, MDB_txn *txn, struct counters_record *out);
+
 /*
  * store_is_deleting(s, txn, workspace, project): is that workspace, or (${project} not 0) that
  * project, being deleted? store_any_deleting(s, txn): is any?

@@ -57,6 +57,17 @@ enum store_status txn_get(struct store_txn *t, enum space space, struct key *key
     return rc == 0 ? STORE_OK : txn_fail(t, rc, "read a record");
 }
 
+enum store_status txn_get_copy(struct store_txn *t, enum space space, struct key *key, MDB_val *out)
+{
+    enum store_status status = txn_get(t, space, key, out);
+    if (status != STORE_OK)
+        return status;
+    buf_reset(&t->copy);
+    buf_add(&t->copy, out->mv_data, out->mv_size);
+    *out = (MDB_val){t->copy.n, t->copy.p};
+    return buf_ok(&t->copy) ? STORE_OK : txn_fail(t, ENOMEM, "hold a record");
+}
+
 /* The cursor of a space; NULL: it is not written in the order of its keys. */
 static MDB_cursor **cursor_of(struct store_txn *t, enum space space)
 {
@@ -172,8 +183,7 @@ const struct store_event *store_events(const struct store *s, size_t *count)
 
 static void ulid_key(struct key *k)
 {
-    key_space(k, SPACE_META);
-    key_bytes(k, "u", 1);
+    key_meta(k, 'u');
 }
 
 static bool ulid_load(struct store_txn *t)
@@ -238,8 +248,7 @@ static void write_back(struct store_txn *t)
     if (!t->counters_dirty)
         return;
     struct key k;
-    key_space(&k, SPACE_META);
-    key_bytes(&k, "c", 1);
+    key_meta(&k, 'c');
     txn_put(t, SPACE_META, &k, &t->counters, sizeof(t->counters));
 }
 
@@ -292,8 +301,7 @@ enum store_status store_begin(struct store *s, struct store_txn **out)
     s->event_count = 0;
     struct key k;
     MDB_val v;
-    key_space(&k, SPACE_META);
-    key_bytes(&k, "c", 1);
+    key_meta(&k, 'c');
     enum store_status status = txn_get(t, SPACE_META, &k, &v);
     const void *counters = status == STORE_OK ? store_record(v, sizeof(t->counters)) : NULL;
     if (counters == NULL) {

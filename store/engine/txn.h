@@ -77,6 +77,9 @@ void txn_free(struct store_txn *t);
 /* txn_fail(t, rc, what): as store_fail; ${rc} 0: ${what} is damaged. The first error stays. */
 enum store_status txn_fail(struct store_txn *t, int rc, const char *what);
 enum store_status txn_get(struct store_txn *t, enum space space, struct key *key, MDB_val *out);
+/* txn_get_copy(t, …): as txn_get, but a copy in t->copy, which later writes do not move. */
+enum store_status txn_get_copy(struct store_txn *t, enum space space, struct key *key,
+                               MDB_val *out);
 void txn_put(struct store_txn *t, enum space space, struct key *key, const void *value, size_t n);
 /*
  * txn_reserve(t, …): ${n} bytes in the page itself, to be filled before anything else is written;

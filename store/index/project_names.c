@@ -269,17 +269,10 @@ static enum store_status read_new(struct store *s, MDB_txn *txn, struct project_
 /* The last project number given, in any workspace. */
 static enum store_status numbers_given(struct store *s, MDB_txn *txn, uint64_t *out)
 {
-    struct key k;
-    MDB_val v;
-    key_space(&k, SPACE_META);
-    key_bytes(&k, "c", 1);
-    enum store_status status = store_get(s, txn, SPACE_META, &k, &v);
-    const struct counters_record *counters =
-        status == STORE_OK ? store_record(v, sizeof(*counters)) : NULL;
-    if (counters == NULL)
-        return store_corrupt(s, "the record of counters");
-    *out = counters->project;
-    return STORE_OK;
+    struct counters_record counters;
+    enum store_status status = store_counters(s, txn, &counters);
+    *out = status == STORE_OK ? counters.project : 0;
+    return status;
 }
 
 /* So much is new or deleted that all is read again. */

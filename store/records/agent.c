@@ -142,14 +142,10 @@ static enum store_status agent_open(struct store_txn *t, uint64_t workspace, con
     struct key k;
     MDB_val v;
     key_of(&k, SPACE_AGENT, id);
-    enum store_status status = txn_get(t, SPACE_AGENT, &k, &v);
+    enum store_status status = txn_get_copy(t, SPACE_AGENT, &k, &v);
     if (status != STORE_OK)
         return status;
-    buf_reset(&t->copy);
-    buf_add(&t->copy, v.mv_data, v.mv_size);
-    if (!buf_ok(&t->copy))
-        return txn_fail(t, ENOMEM, "hold an agent");
-    if (!schema_read_agent((MDB_val){t->copy.n, t->copy.p}, out))
+    if (!schema_read_agent(v, out))
         return txn_fail(t, 0, "an agent's record");
     bool there = (workspace == 0 || out->workspace == workspace) &&
                  !store_is_deleting(t->s, t->mdb, out->workspace, 0);

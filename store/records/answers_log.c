@@ -57,8 +57,7 @@ enum store_status store_answers_unindexed(struct store *s, uint64_t *out)
     MDB_txn *txn;
     const struct synced_counters *counters = NULL;
     enum store_status status = store_snapshot(s, &txn);
-    key_space(&k, SPACE_META);
-    key_bytes(&k, "y", 1);
+    key_meta(&k, 'y');
     *out = 0;
     if (status == STORE_OK)
         status = store_get(s, txn, SPACE_META, &k, &v);

@@ -188,8 +188,7 @@ void check_document(struct check *c, const struct cursor *w)
     item_key(&k, d.collection, d.wp_id);
     if (!check_get(c, SPACE_ITEM, &k, &v) || !schema_read_item(v, &item) || item.document != id)
         check_say(c, "document %llu belongs to no item", LL(id));
-    key_space(&k, SPACE_META);
-    key_bytes(&k, "y", 1);
+    key_meta(&k, 'y');
     if (check_get(c, SPACE_META, &k, &v) && v.mv_size == sizeof(struct synced_counters))
         memcpy(&last, (const char *)v.mv_data + offsetof(struct synced_counters, document),
                sizeof(last));

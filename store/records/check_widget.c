@@ -43,8 +43,7 @@ static void check_id(struct check *c, const char *what, const struct ulid *id)
 {
     struct key k;
     MDB_val v;
-    key_space(&k, SPACE_META);
-    key_bytes(&k, "u", 1);
+    key_meta(&k, 'u');
     if (!check_get(c, SPACE_META, &k, &v) || v.mv_size != ULID_BYTES ||
         memcmp(id->b, v.mv_data, ULID_BYTES) > 0)
         check_say(c, "%s %s has an id that was never given", what, id_text(id));

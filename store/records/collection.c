@@ -12,8 +12,7 @@
 
 static void counters_key(struct key *k)
 {
-    key_space(k, SPACE_META);
-    key_bytes(k, "y", 1);
+    key_meta(k, 'y');
 }
 
 static bool counters_load(struct store_txn *t)

@@ -99,15 +99,10 @@ static enum store_status lead_load(struct store_txn *t, const struct ulid *id, s
     struct key k;
     MDB_val v;
     key_of(&k, SPACE_LEAD, id);
-    enum store_status status = txn_get(t, SPACE_LEAD, &k, &v);
+    enum store_status status = txn_get_copy(t, SPACE_LEAD, &k, &v);
     if (status != STORE_OK)
         return status;
-    buf_reset(&t->copy);
-    buf_add(&t->copy, v.mv_data, v.mv_size);
-    if (!buf_ok(&t->copy))
-        return txn_fail(t, ENOMEM, "hold a lead");
-    return lead_decode((MDB_val){t->copy.n, t->copy.p}, out) ? STORE_OK
-                                                             : txn_fail(t, 0, "a lead's record");
+    return lead_decode(v, out) ? STORE_OK : txn_fail(t, 0, "a lead's record");
 }
 
 static size_t size_of(const struct store_sender *s)

@@ -1,7 +1,6 @@
 #include "store/records/purge.h"
 
 #include "store/engine/cursor.h"
-#include "store/engine/errors.h"
 #include "store/engine/free_space.h"
 #include "store/engine/snapshot.h"
 #include "store/index/index.h"
@@ -215,22 +214,17 @@ enum store_status purge_batch(struct store_txn *t, const struct store_change *c,
 enum store_status store_maintenance_status(struct store *s, struct store_maintenance_status *out)
 {
     MDB_txn *txn;
-    MDB_val v;
-    struct key k;
+    struct counters_record counters;
     *out = (struct store_maintenance_status){.what = ""};
     enum store_status status = store_snapshot(s, &txn);
     if (status != STORE_OK)
         return status;
-    key_space(&k, SPACE_META);
-    key_bytes(&k, "c", 1);
-    status = store_get(s, txn, SPACE_META, &k, &v);
-    const struct counters_record *counters =
-        status == STORE_OK ? store_record(v, sizeof(*counters)) : NULL;
-    if (counters == NULL)
-        return store_corrupt(s, "the record of counters");
+    status = store_counters(s, txn, &counters);
+    if (status != STORE_OK)
+        return status;
     if (thresholds_progress(s, txn, &out->done)) {
         out->what = "rating";
-        out->total = counters->report;
+        out->total = counters.report;
     }
     return STORE_OK;
 }

@@ -60,14 +60,10 @@ enum store_status report_load(struct store_txn *t, uint64_t id, struct store_rep
     struct key k;
     MDB_val v;
     key_id(&k, SPACE_REPORT, id);
-    enum store_status status = txn_get(t, SPACE_REPORT, &k, &v);
+    enum store_status status = txn_get_copy(t, SPACE_REPORT, &k, &v);
     if (status != STORE_OK)
         return status;
-    buf_reset(&t->copy);
-    buf_add(&t->copy, v.mv_data, v.mv_size);
-    if (!buf_ok(&t->copy))
-        return txn_fail(t, ENOMEM, "hold a report");
-    if (!schema_read_report((MDB_val){t->copy.n, t->copy.p}, out))
+    if (!schema_read_report(v, out))
         return txn_fail(t, 0, "a report's record");
     return STORE_OK;
 }

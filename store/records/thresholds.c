@@ -11,8 +11,7 @@
 
 static void rating_key(struct key *k)
 {
-    key_space(k, SPACE_META);
-    key_bytes(k, "r", 1);
+    key_meta(k, 'r');
 }
 
 static enum store_status rating_read(struct store *s, MDB_txn *txn, struct rating_record *out)
