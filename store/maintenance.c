@@ -3,7 +3,7 @@
 #include "store/engine/cursor.h"
 #include "store/engine/errors.h"
 #include "store/engine/snapshot.h"
-#include "store/index/builder_internal.h"
+#include "store/index/builder.h"
 #include "store/index/merge.h"
 #include "store/index/snapshot.h"
 #include "store/records/purge.h"

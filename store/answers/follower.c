@@ -4,6 +4,7 @@
 #include "store/answers/follower.h"
 #include "store/answers/path.h"
 #include "store/engine/cursor.h"
+#include "store/engine/environment.h"
 #include "store/engine/errors.h"
 #include "store/engine/format.h"
 #include "store/engine/free_space.h"
@@ -11,7 +12,7 @@
 #include "store/records/agent.h"
 #include "store/records/answers_log.h"
 #include "store/records/document.h"
-#include "store/records/sync.h"
+#include "store/records/item.h"
 #include "store/records/ulid_keys.h"
 
 #include <stdio.h>

@@ -3,13 +3,14 @@
 #include "store/answers/reader.h"
 #include "store/answers/reader_cache.h"
 #include "store/engine/cursor.h"
+#include "store/engine/environment.h"
 #include "store/engine/format.h"
 #include "store/engine/layers.h"
 #include "store/engine/snapshot.h"
 #include "store/records/agent.h"
 #include "store/records/answers_log.h"
 #include "store/records/document.h"
-#include "store/records/sync.h"
+#include "store/records/item.h"
 #include "store/records/ulid_keys.h"
 
 #include <stdio.h>

@@ -1,6 +1,7 @@
 #include "store/engine/check.h"
 
 #include "store/engine/cursor.h"
+#include "store/engine/environment.h"
 #include "store/engine/pages_internal.h"
 #include "store/engine/snapshot.h"
 

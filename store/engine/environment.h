@@ -1,11 +1,11 @@
 /*
  * The environment: one LMDB environment per process, shared by its threads, and a struct store for
- * each thread. environment.c opens and closes it; snapshot.h reads; txn.h writes.
+ * each thread. open.c opens and closes it; snapshot.h reads; txn.h writes.
  */
 #ifndef ASSAY_STORE_ENVIRONMENT_H
 #define ASSAY_STORE_ENVIRONMENT_H
 
-#include "store/engine/txn.h"
+#include "store/engine/schema.h"
 
 #include <pthread.h>
 #include <stdatomic.h>
@@ -41,6 +41,61 @@ struct report_place {
     size_t snapshot;
     uint64_t id;
     MDB_val value;
+};
+
+/*
+ * Cursors that stay at the last put of their space. Records put in the order of their keys
+ * (reports, jobs, messages) need no search from the root then.
+ */
+#define TXN_CURSORS 3
+
+/* Slots of the table of changed workspaces and projects: records/cached_records.h. */
+#define CACHE_CHAINS 64
+
+struct cached_record;
+struct log_batch;
+
+struct store_txn {
+    struct store *s;
+    MDB_txn *mdb; /* NULL: no transaction is open */
+    int64_t now;
+    enum store_status error; /* the first one */
+    bool counters_dirty;
+    struct counters_record counters;
+    struct ulid ulid; /* the last one given */
+    bool ulid_known, ulid_dirty;
+    MDB_cursor *cursors[TXN_CURSORS]; /* NULL: not opened, or closed by a delete */
+    bool maintenance_told;            /* the transaction has an EVENT_MAINTENANCE */
+    bool awaited, unawaited;          /* it has a change that a caller waits for; or one without */
+
+    /* background work */
+    store_pause_fn *pause; /* may be NULL */
+    void *pause_arg;
+    bool background;             /* the current change is background work */
+    uint64_t batch_limit, spent; /* records that txn_batch_limit allows, and that were used since */
+
+    /* free_space.c */
+    int full;             /* creates are refused, and why; -1: not known yet */
+    uint64_t spare_pages; /* that results may use; the pages kept for deletes are not counted */
+
+    /* records/ */
+    struct buf packed, copy; /* a report's results; a record */
+    bool rated;              /* results were re-rated */
+    struct synced_counters synced;
+    bool synced_known, synced_dirty;
+    struct { /* the agent whose documents changed last: answers_log.h */
+        struct ulid agent;
+        struct answers_record record;
+        bool known, dirty, event_sent;
+    } answers;
+    struct cached_record *cache[CACHE_CHAINS];
+    struct cached_record *spare;
+    struct cached_record
+        *named; /* the project that project_for found last, if its name still exists */
+
+    /* index/: one batch of log entries for each workspace */
+    struct log_batch *batches;
+    size_t batch_count, batch_cap;
 };
 
 struct store {

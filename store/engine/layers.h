@@ -5,9 +5,7 @@
 #ifndef ASSAY_STORE_LAYERS_H
 #define ASSAY_STORE_LAYERS_H
 
-#include "store/engine/txn.h"
-
-struct shared_env;
+#include "store/engine/environment.h"
 
 /* Each callback may be NULL. */
 struct layer {
@@ -32,6 +30,13 @@ struct layer {
 
 /* Ends with NULL. */
 extern const struct layer *const layers[];
+
+/*
+ * apply_fn: carries out a change of one kind. It checks first and writes after: a status other than
+ * STORE_OK means that nothing was written.
+ */
+typedef enum store_status apply_fn(struct store_txn *t, const struct store_change *c,
+                                   struct store_answer *answer);
 
 /*
  * Columns: what carries the change out; is it background work, which store_txn_pause ends; may a

@@ -1,4 +1,4 @@
-#include "store/index/builder_internal.h"
+#include "store/index/builder.h"
 
 #include "store/engine/environment.h"
 #include "store/engine/errors.h"

@@ -1,6 +1,6 @@
-#include "store/engine/environment.h"
 #include "store/engine/files.h"
 #include "store/engine/layers.h"
+#include "store/engine/txn.h"
 #include "store/index/index.h"
 #include "store/index/match_cache_internal.h"
 #include "store/index/ngram_block_internal.h"

@@ -1,8 +1,9 @@
 #include "store/index/merge.h"
 
+#include "store/engine/environment.h"
 #include "store/engine/errors.h"
 #include "store/engine/snapshot.h"
-#include "store/index/builder_internal.h"
+#include "store/index/builder.h"
 #include "store/index/index.h"
 #include "store/index/segment_internal.h"
 #include "store/index/snapshot.h"

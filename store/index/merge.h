@@ -2,7 +2,7 @@
 #ifndef ASSAY_STORE_MERGE_H
 #define ASSAY_STORE_MERGE_H
 
-#include "store/index/builder_internal.h"
+#include "store/index/builder.h"
 
 /*
  * merge_make(b, out): merge the log of b->workspace, and segments of similar size, into new

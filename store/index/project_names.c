@@ -1,6 +1,7 @@
 #include "store/index/project_names_internal.h"
 
 #include "store/engine/cursor.h"
+#include "store/engine/environment.h"
 #include "store/engine/errors.h"
 #include "store/engine/snapshot.h"
 #include "store/index/search_internal.h"

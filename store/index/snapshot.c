@@ -1,6 +1,7 @@
 #include "store/index/snapshot.h"
 
 #include "store/engine/cursor.h"
+#include "store/engine/environment.h"
 #include "store/engine/errors.h"
 #include "store/engine/snapshot.h"
 #include "store/index/bitmap_internal.h"

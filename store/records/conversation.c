@@ -4,6 +4,7 @@
 #include "store/engine/errors.h"
 #include "store/engine/free_space.h"
 #include "store/engine/snapshot.h"
+#include "store/engine/txn.h"
 #include "store/records/agent.h"
 #include "store/records/apply.h"
 #include "store/records/list_entries.h"
@@ -157,18 +158,6 @@ static void conversation_put(struct store_txn *t, const struct store_conversatio
     to = append_str(to, (struct str){(const char *)&r, sizeof(r)});
     to = append_str(to, c->page_url);
     append_str(to, c->claimed_name);
-}
-
-void list_entry_everywhere(struct store_txn *t, bool put, enum list_entry_kind kind,
-                           uint64_t workspace, const struct ulid *agent, const struct ulid *visitor,
-                           const struct ulid *id)
-{
-    const struct ulid scopes[] = {scope_of_workspace(workspace), *agent, *visitor};
-    for (size_t i = 0; i < 3; i++)
-        if (put)
-            list_entry_put(t, kind, &scopes[i], 0, id);
-        else
-            list_entry_drop(t, kind, &scopes[i], 0, id);
 }
 
 /* Its list entries by status, of its workspace and its agent. */

@@ -1,14 +1,14 @@
 #include "store/records/erase.h"
 
 #include "store/engine/cursor.h"
-#include "store/engine/environment.h"
 #include "store/engine/free_space.h"
+#include "store/engine/txn.h"
 #include "store/records/apply.h"
 #include "store/records/conversation.h"
 #include "store/records/events_and_ratings.h"
 #include "store/records/lead.h"
 #include "store/records/list_entries.h"
-#include "store/records/sync.h"
+#include "store/records/sync_purge.h"
 #include "store/records/ulid_keys.h"
 #include "store/records/visitor.h"
 

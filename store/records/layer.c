@@ -1,5 +1,5 @@
-#include "store/engine/environment.h"
 #include "store/engine/layers.h"
+#include "store/engine/txn.h"
 #include "store/records/answers_log.h"
 #include "store/records/cached_records.h"
 #include "store/records/collection.h"

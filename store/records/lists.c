@@ -1,3 +1,4 @@
+#include "store/engine/environment.h"
 #include "store/engine/errors.h"
 #include "store/engine/snapshot.h"
 #include "store/index/lists.h"

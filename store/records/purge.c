@@ -3,6 +3,7 @@
 #include "store/engine/cursor.h"
 #include "store/engine/free_space.h"
 #include "store/engine/snapshot.h"
+#include "store/engine/txn.h"
 #include "store/index/index.h"
 #include "store/records/apply.h"
 #include "store/records/cached_records.h"
@@ -10,7 +11,7 @@
 #include "store/records/idempotency.h"
 #include "store/records/project.h"
 #include "store/records/report.h"
-#include "store/records/sync.h"
+#include "store/records/sync_purge.h"
 #include "store/records/thresholds.h"
 #include "store/records/workspace.h"
 

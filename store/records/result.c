@@ -2,6 +2,7 @@
 
 #include "store/engine/errors.h"
 #include "store/engine/snapshot.h"
+#include "store/engine/txn.h"
 
 #include <errno.h>
 #include <stdlib.h>

@@ -1,12 +1,13 @@
-#include "store/records/sync.h"
-
 #include "store/engine/free_space.h"
 #include "store/engine/snapshot.h"
+#include "store/engine/txn.h"
 #include "store/records/agent.h"
 #include "store/records/apply.h"
 #include "store/records/collection.h"
 #include "store/records/document.h"
 #include "store/records/idempotency.h"
+#include "store/records/item.h"
+#include "store/records/sync_purge.h"
 #include "store/records/sync_rows.h"
 
 /*
@@ -26,20 +27,6 @@ struct batch {
 };
 
 /* ---- items ---- */
-
-void item_key(struct key *k, uint64_t collection, uint64_t wp_id)
-{
-    key_id(k, SPACE_ITEM, collection);
-    key_u64(k, wp_id);
-}
-
-bool schema_read_item(MDB_val value, struct item_record *out)
-{
-    if (value.mv_size != sizeof(*out))
-        return false;
-    memcpy(out, value.mv_data, sizeof(*out));
-    return true;
-}
 
 static enum store_status item_load(struct store_txn *t, uint64_t collection, uint64_t wp_id,
                                    struct item_record *out)
@@ -270,15 +257,6 @@ static enum store_status generation_judge(struct batch *b)
     b->generation = known != 0 ? known : b->o.record.generations + b->full;
     bool late = known < b->o.record.complete || known <= generations_closed(&b->o.record);
     return known != 0 && late ? STORE_STALE : b->o.t->error;
-}
-
-enum store_status agent_of_workspace(struct store_txn *t, const struct store_change *c)
-{
-    struct store_agent a;
-    enum store_status status = agent_read(t->s, t->mdb, &c->agent, &a);
-    if (status == STORE_OK && a.workspace != c->workspace)
-        status = STORE_NOT_FOUND;
-    return status;
 }
 
 static void batch_apply(struct batch *b, const struct store_change *c, struct store_answer *answer)

@@ -1,10 +1,12 @@
+#include "store/records/sync_purge.h"
+
 #include "store/engine/cursor.h"
 #include "store/engine/free_space.h"
 #include "store/engine/txn.h"
 #include "store/records/answers_log.h"
 #include "store/records/collection.h"
 #include "store/records/document.h"
-#include "store/records/sync.h"
+#include "store/records/item.h"
 #include "store/records/ulid_keys.h"
 
 /*

@@ -1,11 +1,10 @@
-#include "store/engine/environment.h"
-
 #include "store/engine/errors.h"
 #include "store/engine/files.h"
 #include "store/engine/format.h"
 #include "store/engine/layers.h"
 #include "store/engine/pages_internal.h"
 #include "store/engine/snapshot.h"
+#include "store/engine/txn.h"
 
 #include <errno.h>
 #include <fcntl.h>
