@@ -466,7 +466,8 @@ enum store_status store_maintain(struct store *s, store_progress_fn *progress, v
  * store_restore(from, to, progress, arg, why, why_size): make the backup in ${from} the store in
  * ${to}. Checks its records and builds its indexes first, then renames it into place. The replaced
  * data.mdb is kept: store_keep_replaced. No server and no other restore may run: the caller holds
- * the lock of ${to} (cmd/client). Works in restore.part below ${to}, after deleting an older one.
+ * the lock of ${to} (core/ipc/command_client.h). Works in restore.part below ${to}, after deleting
+ * an older one.
  */
 /*
  * store_keep_replaced(path): give the file the second name PATH.before-restore; a file of that name
