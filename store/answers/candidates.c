@@ -1,7 +1,7 @@
 #include "store/answers/answers.h"
-#include "store/answers/file.h"
-#include "store/answers/question.h"
-#include "store/answers/ranking.h"
+#include "store/answers/file_internal.h"
+#include "store/answers/question_internal.h"
+#include "store/answers/ranking_internal.h"
 #include "store/store.h"
 
 static const double column_weights[COLUMNS] = {4, 2, 1};

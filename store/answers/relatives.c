@@ -1,6 +1,6 @@
-#include "store/answers/file.h"
-#include "store/answers/question.h"
-#include "store/answers/script.h"
+#include "store/answers/file_internal.h"
+#include "store/answers/question_internal.h"
+#include "store/answers/script_internal.h"
 #include "store/store.h"
 
 /*

@@ -1,7 +1,7 @@
-#include "store/answers/tokenizer.h"
+#include "store/answers/tokenizer_internal.h"
 
-#include "store/answers/language.h"
-#include "store/answers/script.h"
+#include "store/answers/language_internal.h"
+#include "store/answers/script_internal.h"
 #include "store/bytes.h"
 
 #include <libstemmer.h>

@@ -2,8 +2,8 @@
  * The environment: one LMDB environment per process, shared by its threads, and a struct store for
  * each thread. open.c opens and closes it; snapshot.h reads; txn.h writes.
  */
-#ifndef ASSAY_STORE_ENVIRONMENT_H
-#define ASSAY_STORE_ENVIRONMENT_H
+#ifndef ASSAY_STORE_ENGINE_ENVIRONMENT_H
+#define ASSAY_STORE_ENGINE_ENVIRONMENT_H
 
 #include "store/engine/schema.h"
 

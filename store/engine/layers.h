@@ -2,8 +2,8 @@
  * What the engine calls in the layers that stand on it (index, records, answers). The engine
  * includes none of their headers: store/tables.c lists the layers, the changes and the checks.
  */
-#ifndef ASSAY_STORE_LAYERS_H
-#define ASSAY_STORE_LAYERS_H
+#ifndef ASSAY_STORE_ENGINE_LAYERS_H
+#define ASSAY_STORE_ENGINE_LAYERS_H
 
 #include "store/engine/environment.h"
 

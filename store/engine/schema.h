@@ -5,8 +5,8 @@
  * and that many big-endian bytes (small numbers are short), hashes and texts as they are. A record
  * is a packed header in native byte order, as LMDB's own pages are, followed by its texts.
  */
-#ifndef ASSAY_STORE_SCHEMA_H
-#define ASSAY_STORE_SCHEMA_H
+#ifndef ASSAY_STORE_ENGINE_SCHEMA_H
+#define ASSAY_STORE_ENGINE_SCHEMA_H
 
 #include "store/store.h"
 

@@ -3,8 +3,8 @@
  * store_commit or store_abort. It keeps its first error, so that reads and puts need no checks in
  * between. What is written once is written by the commit (struct layer).
  */
-#ifndef ASSAY_STORE_TXN_H
-#define ASSAY_STORE_TXN_H
+#ifndef ASSAY_STORE_ENGINE_TXN_H
+#define ASSAY_STORE_ENGINE_TXN_H
 
 #include "store/engine/environment.h"
 

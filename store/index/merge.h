@@ -1,6 +1,6 @@
 /* The work of the maintenance thread on indexes: merge, rebuild, delete files. */
-#ifndef ASSAY_STORE_MERGE_H
-#define ASSAY_STORE_MERGE_H
+#ifndef ASSAY_STORE_INDEX_MERGE_H
+#define ASSAY_STORE_INDEX_MERGE_H
 
 #include "store/index/builder.h"
 

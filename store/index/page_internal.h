@@ -1,6 +1,6 @@
 /* The page of a list: how many matches are skipped, and how many are taken. */
-#ifndef ASSAY_STORE_PAGE_H
-#define ASSAY_STORE_PAGE_H
+#ifndef ASSAY_STORE_INDEX_PAGE_INTERNAL_H
+#define ASSAY_STORE_INDEX_PAGE_INTERNAL_H
 
 #include "store/engine/snapshot.h"
 

@@ -7,8 +7,8 @@
  * of known projects equals the workspace's counter, none was deleted. Otherwise the rows by date
  * are read again, and missing ones removed.
  */
-#ifndef ASSAY_STORE_NAMES_H
-#define ASSAY_STORE_NAMES_H
+#ifndef ASSAY_STORE_INDEX_PROJECT_NAMES_INTERNAL_H
+#define ASSAY_STORE_INDEX_PROJECT_NAMES_INTERNAL_H
 
 #include "store/engine/schema.h"
 

@@ -9,8 +9,8 @@
  * A struct store keeps the snapshots of recently used workspaces, and updates a snapshot with the
  * new records of the log. Nothing in it is borrowed from LMDB, so it outlives the transaction.
  */
-#ifndef ASSAY_STORE_VIEW_H
-#define ASSAY_STORE_VIEW_H
+#ifndef ASSAY_STORE_INDEX_SNAPSHOT_H
+#define ASSAY_STORE_INDEX_SNAPSHOT_H
 
 #include "store/index/bitmap_internal.h"
 #include "store/index/segment_internal.h"

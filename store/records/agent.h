@@ -1,6 +1,6 @@
 /* Chat agents. */
-#ifndef ASSAY_STORE_AGENT_H
-#define ASSAY_STORE_AGENT_H
+#ifndef ASSAY_STORE_RECORDS_AGENT_H
+#define ASSAY_STORE_RECORDS_AGENT_H
 
 #include "store/engine/txn.h"
 

@@ -1,6 +1,6 @@
 /* Items of a collection. */
-#ifndef ASSAY_STORE_ITEM_H
-#define ASSAY_STORE_ITEM_H
+#ifndef ASSAY_STORE_RECORDS_ITEM_H
+#define ASSAY_STORE_RECORDS_ITEM_H
 
 #include "store/engine/schema.h"
 

@@ -1,6 +1,6 @@
 /* Deletion, in batches, of items that a complete sync did not see, and of a deleted agent. */
-#ifndef ASSAY_STORE_SYNC_PURGE_H
-#define ASSAY_STORE_SYNC_PURGE_H
+#ifndef ASSAY_STORE_RECORDS_SYNC_PURGE_H
+#define ASSAY_STORE_RECORDS_SYNC_PURGE_H
 
 #include "store/engine/txn.h"
 

@@ -1,6 +1,6 @@
 /* Visitors of a chat. */
-#ifndef ASSAY_STORE_VISITOR_H
-#define ASSAY_STORE_VISITOR_H
+#ifndef ASSAY_STORE_RECORDS_VISITOR_H
+#define ASSAY_STORE_RECORDS_VISITOR_H
 
 #include "store/engine/txn.h"
 
