@@ -164,7 +164,7 @@ static enum store_status take_turn(struct step *p)
 }
 
 /* Answer files leave the disk's reserve free, as creates do. */
-static enum store_status look_for_room(struct follower *f)
+static enum store_status check_disk_space(struct follower *f)
 {
     int why;
     if (store_bytes_ahead(f->s, &why) >= STORE_DISK_RESERVE + STEP_BYTES)
@@ -174,7 +174,7 @@ static enum store_status look_for_room(struct follower *f)
 
 static enum store_status work(struct step *p)
 {
-    if (p->state.state != ANSWERS_DELETED && look_for_room(p->f) != STORE_OK)
+    if (p->state.state != ANSWERS_DELETED && check_disk_space(p->f) != STORE_OK)
         return STORE_FULL;
     switch (p->state.state) {
     case ANSWERS_TO_BUILD:

@@ -121,7 +121,7 @@ static enum store_status go_on(struct store *s, struct progress *p, size_t more)
 }
 
 /* Copy ${from} to its end into ${to}. */
-static enum store_status pour(struct store *s, int from, int to, struct progress *p)
+static enum store_status copy_all(struct store *s, int from, int to, struct progress *p)
 {
     enum store_status status = STORE_OK;
     uint64_t settled = 0;
@@ -161,7 +161,7 @@ static enum store_status copy_through_pipe(struct store *s, int to, struct progr
         close(ends[1]);
         return store_fail(s, rc, "copy the store");
     }
-    enum store_status status = pour(s, ends[0], to, p);
+    enum store_status status = copy_all(s, ends[0], to, p);
     close(
         ends[0]); /* a copier that still writes gets EPIPE; LMDB blocks the signal on its threads */
     pthread_join(thread, NULL);

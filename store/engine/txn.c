@@ -335,7 +335,7 @@ void store_abort(struct store_txn *t)
  * LMDB reports a short write as EIO: find out whether the disk or the limit of file sizes was the
  * reason.
  */
-static int why_short(const struct store *s, int rc)
+static int short_write_reason(const struct store *s, int rc)
 {
     enum { SPARE_BYTES = 4 << 20 };
     int why;
@@ -373,7 +373,7 @@ enum store_status store_commit(struct store_txn *t)
     if (rc == 0)
         return STORE_OK;
     t->s->event_count = 0;
-    return store_fail(t->s, why_short(t->s, rc), "commit");
+    return store_fail(t->s, short_write_reason(t->s, rc), "commit");
 }
 
 bool txn_mark_deleting(struct store_txn *t, uint64_t workspace, uint64_t project)

@@ -330,7 +330,7 @@ static uint64_t batch_end(const struct index_snapshot *v, uint64_t after)
 }
 
 /* ${after} becomes the last id that was checked; false at the end. */
-static bool check_slice(struct check *c, uint64_t workspace, uint64_t *after)
+static bool check_batch(struct check *c, uint64_t workspace, uint64_t *after)
 {
     const struct index_snapshot *v = check_index_snapshot(c, workspace);
     if (v == NULL)
@@ -370,7 +370,7 @@ enum store_status check_index(struct check *c)
             check_segments(c, workspace);
         do {
             status = check_renew(c);
-        } while (status == STORE_OK && check_slice(c, workspace, &after));
+        } while (status == STORE_OK && check_batch(c, workspace, &after));
     }
     buf_free(&workspaces);
     return status;

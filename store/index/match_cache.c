@@ -8,7 +8,7 @@
 #define KEPT_BYTES ((size_t)32 << 20)
 #define KEPT_NEEDLES 512 /* every search goes through them */
 
-static void found_free(struct match_cache_entry *f)
+static void entry_free(struct match_cache_entry *f)
 {
     for (size_t i = 0; i < f->count; i++)
         free(f->segments[i].bits);
@@ -24,7 +24,7 @@ void match_cache_free(struct store *s)
     while (s->match_cache != NULL) {
         struct match_cache_entry *f = s->match_cache;
         s->match_cache = f->next;
-        found_free(f);
+        entry_free(f);
     }
     s->match_cache_bytes = s->match_cache_count = 0;
 }
@@ -39,7 +39,7 @@ static void make_room(struct store *s)
             at = &(*at)->next;
         s->match_cache_bytes -= (*at)->bytes;
         s->match_cache_count--;
-        found_free(*at);
+        entry_free(*at);
         *at = NULL;
     }
 }
@@ -51,7 +51,7 @@ static void grown(struct store *s, struct match_cache_entry *f, size_t bytes)
     make_room(s);
 }
 
-static struct match_cache_entry *found_new(struct store *s, uint64_t workspace, struct str pattern)
+static struct match_cache_entry *entry_new(struct store *s, uint64_t workspace, struct str pattern)
 {
     struct match_cache_entry *f = calloc(1, sizeof(*f));
     char *copy = malloc(pattern.n);
@@ -84,7 +84,7 @@ struct match_cache_entry *match_cache_get(struct store *s, uint64_t workspace, s
         s->match_cache = f;
         return f;
     }
-    return found_new(s, workspace, pattern);
+    return entry_new(s, workspace, pattern);
 }
 
 const uint64_t *match_cache_segment(const struct match_cache_entry *f, uint64_t number)
@@ -123,7 +123,7 @@ void match_cache_drop_merged(struct store *s, struct match_cache_entry *f,
     s->match_cache_bytes -= freed;
 }
 
-static bool segment_room(struct match_cache_entry *f)
+static bool reserve_segment(struct match_cache_entry *f)
 {
     if (f->count < f->cap)
         return true;
@@ -140,7 +140,7 @@ bool match_cache_add(struct store *s, struct match_cache_entry *f, uint64_t numb
                      uint32_t words)
 {
     size_t bytes = words * sizeof(*bits);
-    if (!segment_room(f)) {
+    if (!reserve_segment(f)) {
         free(bits);
         return false;
     }

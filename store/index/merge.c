@@ -95,7 +95,7 @@ static uint64_t keep_segment(struct builder *b, const struct snapshot_segment *i
     return record.rows;
 }
 
-static void take_own(struct builder *b, const struct index_snapshot *v)
+static void take_tail(struct builder *b, const struct index_snapshot *v)
 {
     for (uint32_t row = 0; row < v->row_count; row++) {
         const struct tail_row *r = &v->rows[row];
@@ -119,7 +119,7 @@ static enum store_status merge(struct builder *b, struct index_snapshot *v, stru
         else
             kept += keep_segment(b, in);
     }
-    take_own(b, v);
+    take_tail(b, v);
     enum store_status status = index_snapshot_verified(b->s, v);
     return status == STORE_OK ? builder_end(b, head, kept, out) : status;
 }

@@ -48,7 +48,7 @@ struct trigram {
     uint32_t rows, last, at;
 };
 
-static void count_grams(const struct urls *u, struct trigram *trigrams, uint64_t *present)
+static void count_trigrams(const struct urls *u, struct trigram *trigrams, uint64_t *present)
 {
     for (uint32_t row = 0; row < u->count; row++) {
         struct str url = url_at(u, row);
@@ -93,8 +93,8 @@ static uint32_t place_grams(const uint64_t *present, struct trigram *trigrams, u
     return sum;
 }
 
-static void fill_grams(const struct urls *u, struct trigram *trigrams, uint32_t bitmap,
-                       uint16_t *postings)
+static void fill_trigrams(const struct urls *u, struct trigram *trigrams, uint32_t bitmap,
+                          uint16_t *postings)
 {
     for (uint32_t row = 0; row < u->count; row++) {
         struct str url = url_at(u, row);
@@ -111,7 +111,7 @@ static void fill_grams(const struct urls *u, struct trigram *trigrams, uint32_t 
     }
 }
 
-static void put_grams(const struct urls *u, struct ngram_block_head *head, struct buf *out)
+static void put_trigrams(const struct urls *u, struct ngram_block_head *head, struct buf *out)
 {
     struct trigram *trigrams = calloc(TRIGRAM_CODES, sizeof(*trigrams)); /* some megabytes */
     uint64_t present[PRESENT_WORDS] = {0};
@@ -120,7 +120,7 @@ static void put_grams(const struct urls *u, struct ngram_block_head *head, struc
         out->failed = true;
         return;
     }
-    count_grams(u, trigrams, present);
+    count_trigrams(u, trigrams, present);
     for (uint32_t i = 0; i < PRESENT_WORDS; i++)
         head->trigrams += bit_count(present[i]);
     put_present(present, out);
@@ -129,7 +129,7 @@ static void put_grams(const struct urls *u, struct ngram_block_head *head, struc
         head->postings = place_grams(present, trigrams, bitmap, at);
         uint16_t *postings = part_space(out, head->postings * sizeof(*postings));
         if (postings != NULL)
-            fill_grams(u, trigrams, bitmap, postings);
+            fill_trigrams(u, trigrams, bitmap, postings);
     }
     free(trigrams);
 }
@@ -430,7 +430,7 @@ void ngram_block_make(const struct str *urls, uint32_t count, size_t stride, str
         head.short_rows += url.n < 3;
         offset[i + 1] = head.text_bytes;
     }
-    put_grams(&u, &head, out);
+    put_trigrams(&u, &head, out);
     put_words(&u, &head, out);
     put_text(&u, head.text_bytes, out);
     if (buf_ok(out))

@@ -304,7 +304,7 @@ static enum store_status bring_up(struct store *s, MDB_txn *txn, struct project_
 
 /* ---- those that are kept ---- */
 
-static void names_free(struct project_names *n)
+static void project_names_free(struct project_names *n)
 {
     buf_free(&n->rows);
     buf_free(&n->text);
@@ -320,7 +320,7 @@ void project_names_forget(struct store *s)
     while (s->project_names != NULL) {
         struct project_names *n = s->project_names;
         s->project_names = n->next;
-        names_free(n);
+        project_names_free(n);
     }
 }
 
@@ -333,11 +333,11 @@ static void drop_last(struct store *s)
         at = &(*at)->next;
     if (count < NAMES_KEPT || *at == NULL)
         return;
-    names_free(*at);
+    project_names_free(*at);
     *at = NULL;
 }
 
-static struct project_names *names_of(struct store *s, uint64_t workspace)
+static struct project_names *project_names_of(struct store *s, uint64_t workspace)
 {
     struct project_names **at = &s->project_names, *n;
     while (*at != NULL && (*at)->workspace != workspace)
@@ -360,7 +360,7 @@ static struct project_names *names_of(struct store *s, uint64_t workspace)
 enum store_status project_names_get(struct store *s, MDB_txn *txn, const struct store_list_query *q,
                                     uint64_t living, const struct project_names **out)
 {
-    struct project_names *n = names_of(s, q->workspace);
+    struct project_names *n = project_names_of(s, q->workspace);
     *out = n;
     if (n == NULL)
         return no_memory(s);
@@ -368,7 +368,7 @@ enum store_status project_names_get(struct store *s, MDB_txn *txn, const struct 
     if (status != STORE_OK) {
         *out = NULL;
         s->project_names = n->next;
-        names_free(n);
+        project_names_free(n);
     }
     return status;
 }

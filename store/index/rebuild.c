@@ -140,7 +140,7 @@ static void take_head(struct rebuild *r, const struct cursor *w)
 }
 
 /* Write files after the snapshot has ended. */
-static enum store_status take_slice(struct rebuild *r)
+static enum store_status take_batch(struct rebuild *r)
 {
     MDB_txn *txn;
     struct cursor w = {0};
@@ -195,7 +195,7 @@ enum store_status rebuild_step(struct rebuild *r, rebuild_fn *install, void *arg
     if (r->all == NULL)
         return take_workspaces(r);
     if (!r->read)
-        return take_slice(r);
+        return take_batch(r);
     if (r->at < r->count)
         return install_next(r, install, arg);
     end_pass(r);

@@ -161,8 +161,9 @@ static int by_url(const void *a, const void *b, void *at)
 }
 
 /* Offsets go to ${at} and trigram codes to ${trigrams}, which move with ${out}. */
-static void put_chunks(const struct segment_row *rows, uint32_t count, unsigned ngram_block_shift,
-                       size_t at, size_t trigrams, struct buf *out)
+static void put_ngram_blocks(const struct segment_row *rows, uint32_t count,
+                             unsigned ngram_block_shift, size_t at, size_t trigrams,
+                             struct buf *out)
 {
     uint32_t most = 1u << ngram_block_shift;
     for (uint32_t i = 0, from = 0; from < count && buf_ok(out); i++, from += most) {
@@ -211,7 +212,7 @@ static void put_all(const struct segment_row *rows, uint32_t count, unsigned ngr
     part_space(out, TRIGRAM_CODES / 8);
     qsort_r(by, count, sizeof(*by), by_url, (void *)(uintptr_t)rows);
     put_order(out, by, count);
-    put_chunks(rows, count, ngram_block_shift, at, trigrams, out);
+    put_ngram_blocks(rows, count, ngram_block_shift, at, trigrams, out);
 }
 
 void segment_data(const struct segment_row *rows, uint32_t count, unsigned ngram_block_shift,

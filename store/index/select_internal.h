@@ -30,7 +30,7 @@ void run_of_bits(struct run *run);
 
 /* What a page is selected from. */
 struct selection {
-    const struct index_snapshot *view;
+    const struct index_snapshot *snapshot;
     struct run *runs;
     size_t count;
     unsigned sort;

@@ -51,7 +51,7 @@ static enum store_status read_deleting(struct store *s, MDB_txn *txn, uint64_t w
     return status == STORE_NOT_FOUND ? STORE_OK : status;
 }
 
-static bool hide_project(struct snapshot_segment *g, uint64_t project)
+static bool mark_project(struct snapshot_segment *g, uint64_t project)
 {
     uint32_t count;
     const uint16_t *rows = segment_project(&g->segment, project, &count);
@@ -63,14 +63,14 @@ static bool hide_project(struct snapshot_segment *g, uint64_t project)
     return true;
 }
 
-static bool hide_all(struct index_snapshot *v)
+static bool mark_projects(struct index_snapshot *v)
 {
     const uint64_t *projects = (const uint64_t *)(const void *)v->deleting.p;
     for (size_t i = 0; i < v->segment_count; i++) {
         free(v->segments[i].deleting);
         v->segments[i].deleting = NULL;
         for (size_t j = 0; j < v->deleting.n / sizeof(*projects); j++)
-            if (!hide_project(&v->segments[i], projects[j]))
+            if (!mark_project(&v->segments[i], projects[j]))
                 return false;
     }
     return true;
@@ -88,7 +88,7 @@ static enum store_status mark_deleting(struct store *s, MDB_txn *txn, struct ind
     }
     buf_free(&v->deleting);
     v->deleting = deleting;
-    return hide_all(v) ? STORE_OK : store_fail(s, ENOMEM, "list reports");
+    return mark_projects(v) ? STORE_OK : store_fail(s, ENOMEM, "list reports");
 }
 
 /* ---- its life ---- */
@@ -201,7 +201,7 @@ static enum store_status take_segments(struct store *s, MDB_txn *txn, struct ind
 }
 
 /* Open the manifest's segments, without the log. */
-static enum store_status begin_anew(struct store *s, MDB_txn *txn, struct index_snapshot *v)
+static enum store_status rebuild(struct store *s, MDB_txn *txn, struct index_snapshot *v)
 {
     enum store_status status = take_segments(s, txn, v);
     if (status == STORE_OK && !tail_clear(s, v))
@@ -210,8 +210,8 @@ static enum store_status begin_anew(struct store *s, MDB_txn *txn, struct index_
     return status == STORE_OK ? tail_replay_base(s, txn, v) : status;
 }
 
-static enum store_status bring_up(struct store *s, MDB_txn *txn, struct index_snapshot *v,
-                                  const struct store_list_query *q)
+static enum store_status update(struct store *s, MDB_txn *txn, struct index_snapshot *v,
+                                const struct store_list_query *q)
 {
     struct index_record record;
     size_t snapshot = mdb_txn_id(txn);
@@ -224,7 +224,7 @@ static enum store_status bring_up(struct store *s, MDB_txn *txn, struct index_sn
                 memcmp(&record, &v->record, sizeof(record)) != 0;
     v->record = record;
     if (status == STORE_OK && anew)
-        status = begin_anew(s, txn, v);
+        status = rebuild(s, txn, v);
     if (status == STORE_OK)
         status = tail_replay_log(s, txn, v, q);
     if (status == STORE_OK)
@@ -270,7 +270,7 @@ static bool too_much_mapped(const struct store *s)
     return segment_maps_bytes(s->shared->segments) > s->mapped_bytes;
 }
 
-static void keep_bound(struct store *s, const struct index_snapshot *used)
+static void enforce_limit(struct store *s, const struct index_snapshot *used)
 {
     while (too_much_mapped(s) && oldest(s) != used)
         drop(s, oldest(s));
@@ -286,7 +286,7 @@ static enum store_status get(struct store *s, MDB_txn *txn, uint64_t workspace,
     v->used = ++s->index_snapshot_clock;
     s->lost_segment = 0;
     bool kept = v->snapshot == mdb_txn_id(txn);
-    enum store_status status = bring_up(s, txn, v, q);
+    enum store_status status = update(s, txn, v, q);
     if (status == STORE_OK)
         status = index_snapshot_verified(s, v);
     else
@@ -294,7 +294,7 @@ static enum store_status get(struct store *s, MDB_txn *txn, uint64_t workspace,
     if (status != STORE_OK)
         *out = NULL;
     else if (!kept)
-        keep_bound(s, v);
+        enforce_limit(s, v);
     return status;
 }
 

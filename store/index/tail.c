@@ -63,7 +63,7 @@ static bool grow(struct index_snapshot *v)
     return true;
 }
 
-static bool moved(struct tail_order *o, uint32_t row)
+static bool note_moved(struct tail_order *o, uint32_t row)
 {
     if (o->moved_count == o->moved_cap) {
         size_t cap = o->moved_cap == 0 ? 256 : o->moved_cap * 2;
@@ -96,7 +96,7 @@ static bool row_add(struct index_snapshot *v, const struct segment_row *r)
     v->row_count++;
     search_note_trigrams(r->url, v->trigrams);
     for (int i = 0; i < 4; i++)
-        if (!moved(&v->orders[i], v->row_count - 1))
+        if (!note_moved(&v->orders[i], v->row_count - 1))
             return false;
     return true;
 }
@@ -139,7 +139,8 @@ bool index_snapshot_segment_find(const struct index_snapshot *v, uint64_t id,
 }
 
 /* Put a tombstone on the row in its segment; a live report becomes a row of the tail. */
-static bool mask(struct index_snapshot *v, struct snapshot_segment *g, uint32_t row, bool lives)
+static bool put_tombstone(struct index_snapshot *v, struct snapshot_segment *g, uint32_t row,
+                          bool lives)
 {
     if (g->tombstones == NULL &&
         (g->tombstones = calloc(g->segment.words, sizeof(*g->tombstones))) == NULL)
@@ -160,15 +161,15 @@ static bool replay_set(struct index_snapshot *v, const struct log_entry *e)
     if (row == v->row_count) {
         if (!index_snapshot_segment_find(v, e->id, &g, &in))
             return true;
-        if (!mask(v, g, in, true))
+        if (!put_tombstone(v, g, in, true))
             return false;
     }
     struct tail_row *r = &v->rows[row];
     r->class = e->class;
     r->score = e->score;
     r->date = e->generated_at;
-    return moved(&v->orders[REPORT_BY_GENERATED_AT], row) &&
-           moved(&v->orders[REPORT_BY_SCORE], row);
+    return note_moved(&v->orders[REPORT_BY_GENERATED_AT], row) &&
+           note_moved(&v->orders[REPORT_BY_SCORE], row);
 }
 
 static bool replay_gone(struct index_snapshot *v, uint64_t id)
@@ -176,7 +177,7 @@ static bool replay_gone(struct index_snapshot *v, uint64_t id)
     struct snapshot_segment *g;
     uint32_t row = index_snapshot_tail_row(v, id), in;
     if (row == v->row_count)
-        return !index_snapshot_segment_find(v, id, &g, &in) || mask(v, g, in, false);
+        return !index_snapshot_segment_find(v, id, &g, &in) || put_tombstone(v, g, in, false);
     v->rows[row].class = CLASS_GONE;
     return true;
 }

@@ -83,7 +83,7 @@ static bool same(const struct item_record *item, const struct sync_row *row)
 }
 
 /* The item exists in the shop: seen in this generation, or without one in the current one. */
-static void see(struct batch *b, const struct sync_row *row, struct item_record *item)
+static void mark_seen(struct batch *b, const struct sync_row *row, struct item_record *item)
 {
     const uint64_t was = item->generation;
     bool newer =
@@ -103,7 +103,7 @@ static void see(struct batch *b, const struct sync_row *row, struct item_record 
  * A document last seen before the last complete generation counts as deleted: make it a tombstone.
  * Its generation stays, so that a late batch of the generation that missed it can restore it.
  */
-static void bury(struct batch *b, uint64_t wp_id, struct item_record *item)
+static void make_tombstone(struct batch *b, uint64_t wp_id, struct item_record *item)
 {
     document_remove(b->o.t, item->document);
     item->document = 0;
@@ -143,7 +143,7 @@ static enum synced_mark upsert(struct batch *b, const struct sync_row *row,
         return upsert_new(b, row, item, known);
     bool stale = row->modified_at != 0 && row->modified_at < item->modified_at;
     if (same(item, row) || stale) {
-        see(b, row, item);
+        mark_seen(b, row, item);
         return same(item, row) ? SYNCED_UNCHANGED : SYNCED_STALE;
     }
     const uint64_t was = item->generation;
@@ -162,8 +162,8 @@ static enum synced_mark upsert(struct batch *b, const struct sync_row *row,
 static enum synced_mark delete (struct batch *b, const struct sync_row *row,
                                 struct item_record *item) {
     bool there = item_there(item, b->o.record.complete);
-    if (row->modified_at != 0 && row->modified_at < item->modified_at){if (there) see(b, row, item);
-                                                                       return SYNCED_STALE;}
+    if (row->modified_at != 0 && row->modified_at < item->modified_at){
+        if (there) mark_seen(b, row, item); return SYNCED_STALE;}
 const uint64_t was = item->generation;
 if (there) {
     document_remove(b->o.t, item->document);
@@ -187,13 +187,13 @@ static enum synced_mark row_apply(struct batch *b, const struct sync_row *row,
     struct item_record item = before->item;
     const bool known = before->is;
     if (known && item.document != 0 && !item_there(&item, b->o.record.complete))
-        bury(b, row->wp_id, &item);
+        make_tombstone(b, row->wp_id, &item);
     switch (row->action) {
     case SYNC_DELETE:
         return delete (b, row, &item);
     case SYNC_SEEN:
         if (item.document != 0)
-            see(b, row, &item);
+            mark_seen(b, row, &item);
         return SYNCED_FAILED;
     default:
         return upsert(b, row, &item, known);

@@ -175,8 +175,8 @@ bool over_mark(struct store_txn *t, const struct collection_record *c)
 }
 
 /* The keys of the first such rows of a collection in ${space}. */
-static size_t find_over(struct store_txn *t, enum space space, const struct collection_record *c,
-                        struct key *keys, size_t most)
+static size_t find_closed(struct store_txn *t, enum space space, const struct collection_record *c,
+                          struct key *keys, size_t most)
 {
     struct cursor w = {0};
     size_t count = 0;
@@ -206,7 +206,7 @@ static bool forget_space(struct store_txn *t, enum space space, const struct col
     struct key keys[FORGET_STEP];
     size_t count;
     while (*left > 0 &&
-           (count = find_over(t, space, c, keys, *left < FORGET_STEP ? *left : FORGET_STEP)) > 0)
+           (count = find_closed(t, space, c, keys, *left < FORGET_STEP ? *left : FORGET_STEP)) > 0)
         for (size_t i = 0; i<count && * left> 0; i++) {
             txn_del(t, space, &keys[i]);
             txn_spend(t, left);
@@ -218,7 +218,7 @@ static bool forget_generations(struct store_txn *t, const struct collection_reco
                                uint64_t *left)
 {
     struct key key;
-    if (find_over(t, SPACE_GENERATION, c, &key, 1) ==
+    if (find_closed(t, SPACE_GENERATION, c, &key, 1) ==
         0) /* mostly there is none, and the sync_ids need not be read */
         return true;
     return forget_space(t, SPACE_GENERATION_ID, c, left) &&

@@ -35,7 +35,7 @@ static enum store_status visitor_find(struct store *s, MDB_txn *txn, const struc
                : STORE_OK;
 }
 
-static bool goes_on(const struct store_conversation *c, int64_t begun_after)
+static bool can_continue(const struct store_conversation *c, int64_t begun_after)
 {
     return c->created_at > begun_after && (c->closed_at == 0 || c->closed_by != 0);
 }
@@ -50,7 +50,7 @@ static enum store_status resume(struct store *s, const struct ulid *agent, const
         status = visitor_find(s, txn, agent, secret, &v);
     if (status == STORE_OK)
         status = conversation_read(s, txn, &v->conversation, out);
-    return status == STORE_OK && !goes_on(out, begun_after) ? STORE_NOT_FOUND : status;
+    return status == STORE_OK && !can_continue(out, begun_after) ? STORE_NOT_FOUND : status;
 }
 
 void store_visitor_resume(struct store *s, const struct ulid *agent, const uint8_t secret[32],
@@ -88,13 +88,13 @@ static bool visitor_new(struct store_txn *t, const struct store_change *c,
 }
 
 /* The visitor's newest conversation, if it can be continued. */
-static bool conversation_goes_on(struct store_txn *t, const struct visitor_record *v,
-                                 int64_t begun_after, struct ulid *out)
+static bool can_continue_conversation(struct store_txn *t, const struct visitor_record *v,
+                                      int64_t begun_after, struct ulid *out)
 {
     struct store_conversation c;
     *out = v->conversation;
     return !ulid_none(out) && conversation_read(t->s, t->mdb, out, &c) == STORE_OK &&
-           goes_on(&c, begun_after);
+           can_continue(&c, begun_after);
 }
 
 enum store_status visitor_init(struct store_txn *t, const struct store_change *c,
@@ -114,7 +114,7 @@ enum store_status visitor_init(struct store_txn *t, const struct store_change *c
         c->hash.n == 0 ? STORE_NOT_FOUND : visitor_find(t->s, t->mdb, &c->agent, c->hash.p, &known);
     if (status != STORE_OK && status != STORE_NOT_FOUND)
         return txn_fail(t, 0, "a visitor's record");
-    if (status == STORE_OK && conversation_goes_on(t, known, c->expires_at, &answer->first)) {
+    if (status == STORE_OK && can_continue_conversation(t, known, c->expires_at, &answer->first)) {
         answer->second = known->id;
         return STORE_OK;
     }
