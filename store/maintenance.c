@@ -175,7 +175,7 @@ static enum store_status purge_step(struct maintenance *m)
     return purge_some(m);
 }
 
-/* ---- indexes that are due ---- */
+/* ---- due indexes ---- */
 
 static enum store_status sweep_log(struct maintenance *m)
 {
@@ -291,7 +291,7 @@ static enum store_status start(struct maintenance *m)
     return status;
 }
 
-/* ---- indexes that are rebuilt ---- */
+/* ---- rebuilds ---- */
 
 /*
  * Delete the replaced files first: the rebuild may need their disk space. files_step reports a file

@@ -55,7 +55,7 @@ static enum store_status snapshot(struct step *p)
     return status == STORE_OK ? status : follower_fail_store(p->f, status);
 }
 
-/* ---- a file that is complete: rows of the log ---- */
+/* ---- a complete file: rows of the log ---- */
 
 static enum store_status follow_row(struct step *p, uint64_t document)
 {
@@ -146,7 +146,7 @@ enum store_status follower_catch_up(struct step *p)
     return follower_note(p, ANSWERS_NOTE_LOST, 0);
 }
 
-/* ---- a file that is to be built ---- */
+/* ---- the build of a file ---- */
 
 static int by_number(const void *a, const void *b)
 {

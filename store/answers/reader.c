@@ -64,7 +64,7 @@ enum store_status answers_reader_position(struct answers_reader *r, uint64_t *ou
     return status;
 }
 
-/* ---- asking ---- */
+/* ---- questions ---- */
 
 struct asking {
     struct answers_reader *r;

@@ -239,7 +239,7 @@ void tokenizer_free(struct tokenizer *t)
     free(t);
 }
 
-/* ---- what FTS5 calls ---- */
+/* ---- callbacks of FTS5 ---- */
 
 static int create(void *api, const char **args, int count, Fts5Tokenizer **out)
 {

@@ -46,7 +46,7 @@ struct PACKED disk_node {
     uint16_t low, high, flags, key_n; /* child of a branch: low, high and flags */
 };
 
-/* ---- the first two pages ---- */
+/* ---- the meta pages ---- */
 
 static bool tree_plausible(const struct disk_tree *tree, uint64_t last_page)
 {
@@ -121,7 +121,7 @@ enum store_status pages_facts_read(int fd, uint64_t transaction, struct pages_fa
     return STORE_OK;
 }
 
-/* ---- all others ---- */
+/* ---- all other pages ---- */
 
 struct look {
     int fd;

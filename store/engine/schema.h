@@ -318,7 +318,7 @@ struct PACKED event_record {
     uint32_t text_n;
 };
 
-/* ---- what bulk sync brought: synced.h ---- */
+/* ---- synced records: synced.h ---- */
 
 struct PACKED synced_counters {
     uint64_t collection, document; /* the last id given */

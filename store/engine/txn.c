@@ -30,7 +30,7 @@ void store_apply(struct store_txn *t, const struct store_change *change, int64_t
     answer->status = t->error != STORE_OK ? t->error : status;
 }
 
-/* ---- its errors and its puts ---- */
+/* ---- errors, reads and writes ---- */
 
 enum store_status store_txn_error(const struct store_txn *t)
 {

@@ -194,7 +194,7 @@ static void make_base(struct builder *b)
     buf_free(&piece);
 }
 
-/* ---- all of it ---- */
+/* ---- the data of CHANGE_INDEX_INSTALL ---- */
 
 enum store_status builder_end(struct builder *b, struct index_install head, uint64_t kept,
                               struct buf *out)

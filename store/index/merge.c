@@ -66,7 +66,7 @@ static void choose_all_where_few(const struct store *s, const struct index_snaps
         all[i].merged = true;
 }
 
-/* ---- carrying it out ---- */
+/* ---- merging ---- */
 
 static void take_segment(struct builder *b, const struct snapshot_segment *in)
 {

@@ -405,7 +405,7 @@ static void put_words(const struct urls *u, struct ngram_block_head *head, struc
     free(w.all);
 }
 
-/* ---- all of it ---- */
+/* ---- the block ---- */
 
 static void put_text(const struct urls *u, size_t bytes, struct buf *out)
 {

@@ -168,7 +168,7 @@ static enum store_status read_dates(struct store *s, MDB_txn *txn, struct projec
     return status;
 }
 
-/* ---- what was made since ---- */
+/* ---- new projects ---- */
 
 static int compare_names(const void *a, const void *b, void *names)
 {
@@ -265,7 +265,7 @@ static enum store_status read_new(struct store *s, MDB_txn *txn, struct project_
     return status;
 }
 
-/* ---- bringing it up to a snapshot ---- */
+/* ---- updates ---- */
 
 /* The last project number given, in any workspace. */
 static enum store_status numbers_given(struct store *s, MDB_txn *txn, uint64_t *out)
@@ -302,7 +302,7 @@ static enum store_status bring_up(struct store *s, MDB_txn *txn, struct project_
     return project_names_count(n) == living ? STORE_OK : store_corrupt(s, "an index of projects");
 }
 
-/* ---- those that are kept ---- */
+/* ---- the cache ---- */
 
 static void project_names_free(struct project_names *n)
 {

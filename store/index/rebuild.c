@@ -34,7 +34,7 @@ struct rebuild {
     bool read;               /* all heads were read */
 };
 
-/* ---- which ---- */
+/* ---- workspaces to rebuild ---- */
 
 static enum store_status take_workspace(struct rebuild *r, const struct cursor *w, struct buf *out)
 {
@@ -165,7 +165,7 @@ static enum store_status take_batch(struct rebuild *r)
     return status == STORE_OK && r->bytes > r->bytes_max ? write_large(r) : status;
 }
 
-/* ---- all of it ---- */
+/* ---- steps ---- */
 
 static enum store_status install_next(struct rebuild *r, rebuild_fn *install, void *arg)
 {

@@ -196,7 +196,7 @@ static enum store_status search_segment(struct report_list *l, const struct snap
     return status;
 }
 
-/* ---- a project's rows of a segment, where they are few ---- */
+/* ---- a small project's rows of a segment ---- */
 
 /*
  * They cost less than a pass over all bits of the segment, of which such a page would take several.

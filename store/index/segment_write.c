@@ -186,7 +186,7 @@ static void put_ngram_blocks(const struct segment_row *rows, uint32_t count,
     }
 }
 
-/* ---- all of it ---- */
+/* ---- the segment ---- */
 
 static void put_all(const struct segment_row *rows, uint32_t count, unsigned ngram_block_shift,
                     uint16_t *by, struct buf *out)

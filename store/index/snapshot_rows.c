@@ -7,7 +7,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
-/* ---- its orders ---- */
+/* ---- the orders of the tail ---- */
 
 struct sorting {
     const struct index_snapshot *snapshot;
@@ -90,7 +90,7 @@ enum store_status index_snapshot_tail_order(struct store *s, struct index_snapsh
     return STORE_OK;
 }
 
-/* ---- looking at rows one by one ---- */
+/* ---- single rows ---- */
 
 static struct segment_row own_row_at(const struct index_snapshot *v, uint32_t row)
 {

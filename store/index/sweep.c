@@ -129,7 +129,7 @@ enum store_status sweep_files(struct store *s, struct buf *pending, bool *more)
     return status;
 }
 
-/* ---- the other way round ---- */
+/* ---- missing files ---- */
 
 /* In one snapshot, so that none of its files is deleted meanwhile. */
 enum store_status missing_files(struct store *s, missing_file_fn *each, void *arg)

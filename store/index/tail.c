@@ -15,7 +15,7 @@
 
 #define PAUSE_EVERY 8 /* records of the log between two calls of ${pause} */
 
-/* ---- its rows ---- */
+/* ---- rows ---- */
 
 static const uint32_t *offsets(const struct index_snapshot *v)
 {

@@ -70,7 +70,7 @@ enum store_status store_answers_unindexed(struct store *s, uint64_t *out)
     return status == STORE_NOT_FOUND ? STORE_OK : status;
 }
 
-/* ---- the record of one agent, while a transaction changes it ---- */
+/* ---- the record that a transaction changes ---- */
 
 void answers_write_back(struct store_txn *t)
 {

@@ -7,7 +7,7 @@
 
 #define LL(v) ((unsigned long long)(v))
 
-/* ---- small helpers ---- */
+/* ---- helpers ---- */
 
 static bool key_number(struct check *c, const struct cursor *w, unsigned skip, uint64_t *out)
 {
@@ -296,7 +296,7 @@ void check_project_date(struct check *c, const struct cursor *w)
         check_listed(c, workspace, id, NULL, (int64_t)created_at);
 }
 
-/* ---- what is being deleted, idempotency, channels ---- */
+/* ---- deletions, idempotency keys, channels ---- */
 
 void check_deleting(struct check *c, const struct cursor *w)
 {

@@ -9,7 +9,7 @@
 #include "store/records/sync_purge.h"
 #include "store/records/ulid_keys.h"
 
-/* ---- of store_check: what bulk sync brought ---- */
+/* ---- checks of synced records ---- */
 
 #define LL(v) ((unsigned long long)(v))
 

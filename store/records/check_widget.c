@@ -11,7 +11,7 @@
 #include "store/records/ulid_keys.h"
 #include "store/records/visitor.h"
 
-/* ---- of store_check: the widget's records ---- */
+/* ---- checks of the chat's records ---- */
 
 static const char *id_text(const struct ulid *u)
 {

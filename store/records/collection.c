@@ -279,7 +279,7 @@ uint64_t generation_complete(struct open_collection *o, uint64_t number, struct 
     return unseen;
 }
 
-/* ---- a collection while it changes ---- */
+/* ---- a collection that a transaction changes ---- */
 
 bool collection_by_id(struct open_collection *o, struct store_txn *t, uint64_t id)
 {

@@ -113,7 +113,7 @@ void store_coupon_each(struct store *s, const struct ulid *agent, store_coupon_f
     each(arg, status, NULL);
 }
 
-/* ---- what a change carries: a length, then the record as it is stored but for whose it is ---- */
+/* ---- rows of a change: a length, then the record without an owner ---- */
 
 static void row_pack(struct buf *out, const struct coupon_record *r, struct str code,
                      const struct store_coupon *c)

@@ -210,7 +210,7 @@ enum store_status rating_put(struct store_txn *t, const struct store_change *c,
     return STORE_OK;
 }
 
-/* ---- what operators list ---- */
+/* ---- lists for operators ---- */
 
 static const struct {
     enum list_entry_kind kind;

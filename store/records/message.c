@@ -179,7 +179,7 @@ void store_message_get(struct store *s, const struct ulid *conversation, const s
     done(arg, status, status == STORE_OK ? &m : NULL);
 }
 
-/* ---- once ---- */
+/* ---- client keys ---- */
 
 static struct str once_given(const struct store_change *c, enum once_kind kind)
 {

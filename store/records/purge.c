@@ -210,7 +210,7 @@ enum store_status purge_batch(struct store_txn *t, const struct store_change *c,
     return worked ? STORE_OK : STORE_NOT_FOUND;
 }
 
-/* ---- how far it is ---- */
+/* ---- progress ---- */
 
 enum store_status store_maintenance_status(struct store *s, struct store_maintenance_status *out)
 {

@@ -20,7 +20,7 @@
 #define STEP 256
 #define FORGET_STEP 64
 
-/* ---- not seen ---- */
+/* ---- unseen items ---- */
 
 static void unseen_key(struct key *k, uint64_t collection)
 {
@@ -152,7 +152,7 @@ static void remove_step(struct store_txn *t, const struct collection_record *c, 
         txn_spend(t, left); /* for the search */
 }
 
-/* ---- generations that are long over ---- */
+/* ---- old generations ---- */
 
 static bool long_over(const struct collection_record *c, uint64_t number)
 {
@@ -271,7 +271,7 @@ void unseen_batch(struct store_txn *t, uint64_t *left)
     }
 }
 
-/* ---- an agent's ---- */
+/* ---- a deleted agent ---- */
 
 static bool erase_collection(struct store_txn *t, uint64_t collection, uint64_t *left)
 {
