@@ -367,7 +367,7 @@ const char *maintenance_why(const struct maintenance *m)
     return m->why;
 }
 
-/* ---- life ---- */
+/* ---- create, free ---- */
 
 struct maintenance *maintenance_new(struct store *s, maintenance_carry_fn *carry,
                                     store_pause_fn *ends, void *arg)

@@ -247,7 +247,7 @@ static int create(void *api, const char **args, int count, Fts5Tokenizer **out)
     return tokenizer_new(api, language_find(tag), (struct tokenizer **)out);
 }
 
-static void delete (Fts5Tokenizer *t)
+static void free_tokenizer(Fts5Tokenizer *t)
 {
     tokenizer_free((struct tokenizer *)t);
 }
@@ -290,7 +290,7 @@ static int find_api(sqlite3 *db, fts5_api **api)
 
 int tokenizer_register(sqlite3 *db, fts5_api **api)
 {
-    fts5_tokenizer own = {create, delete, tokenize};
+    fts5_tokenizer own = {create, free_tokenizer, tokenize};
     int rc = find_api(db, api);
     return rc != SQLITE_OK ? rc : (*api)->xCreateTokenizer(*api, "assay", *api, &own, NULL);
 }

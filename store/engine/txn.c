@@ -237,7 +237,7 @@ static void ulid_write_back(struct store_txn *t)
         txn_put(t, SPACE_META, &k, &t->ulid, sizeof(t->ulid));
 }
 
-/* ---- its life ---- */
+/* ---- begin, commit, abort ---- */
 
 static void write_back(struct store_txn *t)
 {

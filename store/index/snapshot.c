@@ -91,7 +91,7 @@ static enum store_status mark_deleting(struct store *s, MDB_txn *txn, struct ind
     return mark_projects(v) ? STORE_OK : store_fail(s, ENOMEM, "list reports");
 }
 
-/* ---- its life ---- */
+/* ---- create, update, free ---- */
 
 static void segments_free(struct store *s, struct snapshot_segment *segments, size_t count)
 {

@@ -159,26 +159,30 @@ static enum synced_mark upsert(struct batch *b, const struct sync_row *row,
     return SYNCED_QUEUED;
 }
 
-static enum synced_mark delete (struct batch *b, const struct sync_row *row,
-                                struct item_record *item) {
+static enum synced_mark delete_item(struct batch *b, const struct sync_row *row,
+                                    struct item_record *item)
+{
     bool there = item_there(item, b->o.record.complete);
-    if (row->modified_at != 0 && row->modified_at < item->modified_at){
-        if (there) mark_seen(b, row, item); return SYNCED_STALE;}
-const uint64_t was = item->generation;
-if (there) {
-    document_remove(b->o.t, item->document);
-    generation_count(&b->o, &was, NULL);
-}
-item->document = 0;
-item->generation = b->o.record.generations;
-item->deleted_at = b->o.t->now;
-if (row->modified_at != 0)
-    item->modified_at = row->modified_at;
-else if (item->modified_at < b->o.t->now)
-    item->modified_at = b->o.t->now;
-memset(item->hash, 0, sizeof(item->hash));
-item_put(b, row->wp_id, item);
-return SYNCED_DELETED;
+    if (row->modified_at != 0 && row->modified_at < item->modified_at) {
+        if (there)
+            mark_seen(b, row, item);
+        return SYNCED_STALE;
+    }
+    const uint64_t was = item->generation;
+    if (there) {
+        document_remove(b->o.t, item->document);
+        generation_count(&b->o, &was, NULL);
+    }
+    item->document = 0;
+    item->generation = b->o.record.generations;
+    item->deleted_at = b->o.t->now;
+    if (row->modified_at != 0)
+        item->modified_at = row->modified_at;
+    else if (item->modified_at < b->o.t->now)
+        item->modified_at = b->o.t->now;
+    memset(item->hash, 0, sizeof(item->hash));
+    item_put(b, row->wp_id, item);
+    return SYNCED_DELETED;
 }
 
 static enum synced_mark row_apply(struct batch *b, const struct sync_row *row,
@@ -190,7 +194,7 @@ static enum synced_mark row_apply(struct batch *b, const struct sync_row *row,
         make_tombstone(b, row->wp_id, &item);
     switch (row->action) {
     case SYNC_DELETE:
-        return delete (b, row, &item);
+        return delete_item(b, row, &item);
     case SYNC_SEEN:
         if (item.document != 0)
             mark_seen(b, row, &item);
