@@ -49,12 +49,6 @@ struct report_place {
  */
 #define TXN_CURSORS 3
 
-/* Slots of the table of changed workspaces and projects: records/cached_records.h. */
-#define CACHE_CHAINS 64
-
-struct cached_record;
-struct log_batch;
-
 struct store_txn {
     struct store *s;
     MDB_txn *mdb; /* NULL: no transaction is open */
@@ -78,24 +72,7 @@ struct store_txn {
     int full;             /* creates are refused, and why; -1: not known yet */
     uint64_t spare_pages; /* that results may use; the pages kept for deletes are not counted */
 
-    /* records/ */
-    struct buf packed, copy; /* a report's results; a record */
-    bool rated;              /* results were re-rated */
-    struct synced_counters synced;
-    bool synced_known, synced_dirty;
-    struct { /* the agent whose documents changed last: answers_log.h */
-        struct ulid agent;
-        struct answers_record record;
-        bool known, dirty, event_sent;
-    } answers;
-    struct cached_record *cache[CACHE_CHAINS];
-    struct cached_record *spare;
-    struct cached_record
-        *named; /* the project that project_for found last, if its name still exists */
-
-    /* index/: one batch of log entries for each workspace */
-    struct log_batch *batches;
-    size_t batch_count, batch_cap;
+    struct buf copy; /* of a record: txn_get_copy */
 };
 
 struct store {
@@ -105,6 +82,7 @@ struct store {
     enum store_mode mode;
     char dir[4096];
     char why[1024];
+    struct store_options options; /* of store_open, ${dir} above */
 
     /* the snapshot */
     unsigned maps; /* shared->maps when the places below were found */
@@ -120,41 +98,17 @@ struct store {
     struct store_txn txn;
     struct store_event *events;
     size_t event_count, event_cap;
-    uint64_t file_bytes;      /* data.mdb is at least that long */
-    unsigned background_turn; /* which kind of background work is next: records/purge.c */
-    struct ulid set_aside;    /* scope whose erasure failed; none: records/erase.c */
-    uint64_t random[32];      /* for ids */
-    size_t random_left;       /* of them, not used yet */
+    uint64_t file_bytes; /* data.mdb is at least that long */
+    uint64_t random[32]; /* for ids */
+    size_t random_left;  /* of them, not used yet */
 
     store_stage_fn *stage; /* store_on_stage */
     void *stage_arg;
     struct buf scratch;
 
-    /* records/ */
-    struct packer *packer;        /* of results: result.c */
-    struct unpacked *unpacked;    /* results, until the snapshot ends */
-    struct store_report *reports; /* the page of a list */
-    struct store_project *projects;
-    size_t report_cap, project_cap;
-    bool rates; /* results follow these thresholds: thresholds.c */
-    unsigned good, decent;
-    bool rated;         /* all results follow them */
-    bool rating_failed; /* writer: the last re-rating failed, and when */
-    int64_t rating_failed_at;
-
-    /* index/ */
-    struct index_snapshot *index_snapshots; /* snapshot.h */
-    size_t index_snapshot_count;
-    uint64_t index_snapshot_clock;
-    uint64_t lost_segment; /* number of the last missing or damaged segment; 0: none */
-    struct project_names *project_names;   /* project_names_internal.h, the latest used first */
-    struct match_cache_entry *match_cache; /* match_cache_internal.h, the latest used first */
-    size_t match_cache_bytes, match_cache_count;
-    uint64_t rows_made;    /* counts rebuilds of a tail or of project names */
-    uint64_t mapped_bytes; /* of segment files: the most that this process may map */
-    uint32_t segment_rows, ngram_block_shift, log_entries, small_rows; /* struct store_options */
-
-    /* answers/ */
+    /* of the layers */
+    struct index_context *index;
+    struct records_context *records;
     struct reader_cache *answers; /* open answer files */
 };
 

@@ -10,7 +10,7 @@
 /* Each callback may be NULL. */
 struct layer {
     /* a struct store, and memory shared by all struct stores of one environment */
-    void (*open)(struct store *s, const struct store_options *options);
+    bool (*open)(struct store *s, const struct store_options *options); /* false: out of memory */
     void (*close)(struct store *s);
     bool (*share)(struct shared_env *shared); /* false: out of memory */
     void (*unshare)(struct shared_env *shared);
@@ -19,6 +19,7 @@ struct layer {
     bool (*tidy)(struct store *s); /* store_tidy */
 
     /* the write transaction */
+    void (*txn_begin)(struct store_txn *t);
     void (*txn_write_back)(struct store_txn *t); /* before the commit: write what it gathered */
     void (*txn_end)(struct store_txn *t, bool failed); /* after it was committed or undone */
     void (*txn_free)(struct store_txn *t);             /* when the writer closes */

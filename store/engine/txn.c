@@ -257,7 +257,6 @@ void txn_free(struct store_txn *t)
     for (size_t i = 0; layers[i] != NULL; i++)
         if (layers[i]->txn_free != NULL)
             layers[i]->txn_free(t);
-    buf_free(&t->packed);
     buf_free(&t->copy);
 }
 
@@ -293,12 +292,13 @@ enum store_status store_begin(struct store *s, struct store_txn **out)
     }
     t->error = STORE_OK;
     t->full = -1;
-    t->counters_dirty = t->rated = t->maintenance_told = t->ulid_known = t->ulid_dirty = false;
-    t->synced_known = t->synced_dirty = false;
-    t->answers.known = t->answers.dirty = false;
+    t->counters_dirty = t->maintenance_told = t->ulid_known = t->ulid_dirty = false;
     t->awaited = t->unawaited = false;
     t->pause = NULL;
     s->event_count = 0;
+    for (size_t i = 0; layers[i] != NULL; i++)
+        if (layers[i]->txn_begin != NULL)
+            layers[i]->txn_begin(t);
     struct key k;
     MDB_val v;
     key_meta(&k, 'c');

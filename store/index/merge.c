@@ -1,9 +1,9 @@
 #include "store/index/merge.h"
 
-#include "store/engine/environment.h"
 #include "store/engine/errors.h"
 #include "store/engine/snapshot.h"
 #include "store/index/builder.h"
+#include "store/index/context_internal.h"
 #include "store/index/index.h"
 #include "store/index/segment_internal.h"
 #include "store/index/snapshot.h"
@@ -46,7 +46,7 @@ static void choose(const struct store *s, const struct index_snapshot *v, struct
             .at = i, .live = g->segment.rows - g->tombstone_count, .rows = g->segment.rows};
     }
     qsort(all, count, sizeof(*all), by_live);
-    for (size_t i = 0; i < count && rows + all[i].live <= s->segment_rows; i++) {
+    for (size_t i = 0; i < count && rows + all[i].live <= s->index->segment_rows; i++) {
         bool mostly_dead = all[i].live < all[i].rows / 2;
         if (all[i].live > 2 * rows && !mostly_dead)
             continue;
@@ -62,7 +62,7 @@ static void choose_all_where_few(const struct store *s, const struct index_snaps
     uint64_t rows = live_rows(v);
     for (size_t i = 0; i < v->segment_count; i++)
         rows += all[i].live;
-    for (size_t i = 0; i < v->segment_count && rows < s->small_rows; i++)
+    for (size_t i = 0; i < v->segment_count && rows < s->index->small_rows; i++)
         all[i].merged = true;
 }
 

@@ -1,9 +1,9 @@
 #include "store/index/project_names_internal.h"
 
 #include "store/engine/cursor.h"
-#include "store/engine/environment.h"
 #include "store/engine/errors.h"
 #include "store/engine/snapshot.h"
+#include "store/index/context_internal.h"
 #include "store/index/search_internal.h"
 
 #include <errno.h>
@@ -132,7 +132,7 @@ static enum store_status read_names(struct store *s, MDB_txn *txn, struct projec
 {
     static const char pad[TEXT_PAD];
     uint32_t zero = 0;
-    n->made = ++s->rows_made;
+    n->made = ++s->index->rows_made;
     buf_reset(&n->rows);
     buf_reset(&n->text);
     buf_reset(&n->offset);
@@ -317,9 +317,9 @@ static void project_names_free(struct project_names *n)
 
 void project_names_forget(struct store *s)
 {
-    while (s->project_names != NULL) {
-        struct project_names *n = s->project_names;
-        s->project_names = n->next;
+    while (s->index->project_names != NULL) {
+        struct project_names *n = s->index->project_names;
+        s->index->project_names = n->next;
         project_names_free(n);
     }
 }
@@ -327,7 +327,7 @@ void project_names_forget(struct store *s)
 /* The list is in the order of use. */
 static void drop_last(struct store *s)
 {
-    struct project_names **at = &s->project_names;
+    struct project_names **at = &s->index->project_names;
     unsigned count = 1;
     for (; *at != NULL && (*at)->next != NULL; count++)
         at = &(*at)->next;
@@ -339,7 +339,7 @@ static void drop_last(struct store *s)
 
 static struct project_names *project_names_of(struct store *s, uint64_t workspace)
 {
-    struct project_names **at = &s->project_names, *n;
+    struct project_names **at = &s->index->project_names, *n;
     while (*at != NULL && (*at)->workspace != workspace)
         at = &(*at)->next;
     n = *at;
@@ -352,8 +352,8 @@ static struct project_names *project_names_of(struct store *s, uint64_t workspac
             return NULL;
         n->workspace = workspace;
     }
-    n->next = s->project_names;
-    s->project_names = n;
+    n->next = s->index->project_names;
+    s->index->project_names = n;
     return n;
 }
 
@@ -367,7 +367,7 @@ enum store_status project_names_get(struct store *s, MDB_txn *txn, const struct 
     enum store_status status = bring_up(s, txn, n, living, q);
     if (status != STORE_OK) {
         *out = NULL;
-        s->project_names = n->next;
+        s->index->project_names = n->next;
         project_names_free(n);
     }
     return status;

@@ -1,8 +1,8 @@
 #include "store/engine/cursor.h"
-#include "store/engine/environment.h"
 #include "store/engine/errors.h"
 #include "store/engine/snapshot.h"
 #include "store/index/builder.h"
+#include "store/index/context_internal.h"
 #include "store/index/index.h"
 #include "store/index/merge.h"
 #include "store/index/segment_internal.h"
@@ -135,7 +135,7 @@ static void take_head(struct rebuild *r, const struct cursor *w)
     r->bytes -= builder_bytes(b);
     builder_add(b, &row);
     r->bytes += builder_bytes(b);
-    if (b->count >= r->s->segment_rows || b->text.n >= SEGMENT_TEXT_BYTES)
+    if (b->count >= r->s->index->segment_rows || b->text.n >= SEGMENT_TEXT_BYTES)
         r->full = b;
 }
 

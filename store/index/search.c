@@ -26,8 +26,8 @@
     X('o', 15)                                                                                     \
     X('p', 16)                                                                                     \
     X('q', 17)                                                                                     \
-    X('r', 18) X('s', 19) X('t', 20) X('u', 21) X('v', 22) X('w', 23) X('x', 24) X('y', 25)        \
-        X('z', 26)
+    X('r', 18)                                                                                     \
+    X('s', 19) X('t', 20) X('u', 21) X('v', 22) X('w', 23) X('x', 24) X('y', 25) X('z', 26)
 #define LETTER(c, sort) [c] = sort, [c - 32] = sort,
 const uint8_t search_sorts[256] = {
     LETTERS(LETTER)['0'] = 27,

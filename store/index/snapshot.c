@@ -5,6 +5,7 @@
 #include "store/engine/errors.h"
 #include "store/engine/snapshot.h"
 #include "store/index/bitmap_internal.h"
+#include "store/index/context_internal.h"
 #include "store/index/index.h"
 #include "store/index/segment_file_internal.h"
 #include "store/index/segment_internal.h"
@@ -121,22 +122,22 @@ static void snapshot_free(struct store *s, struct index_snapshot *v)
 
 void index_snapshot_forget(struct store *s)
 {
-    while (s->index_snapshots != NULL) {
-        struct index_snapshot *v = s->index_snapshots;
-        s->index_snapshots = v->next;
+    while (s->index->snapshots != NULL) {
+        struct index_snapshot *v = s->index->snapshots;
+        s->index->snapshots = v->next;
         snapshot_free(s, v);
     }
-    s->index_snapshot_count = 0;
+    s->index->snapshot_count = 0;
 }
 
 static void drop(struct store *s, struct index_snapshot *v)
 {
-    struct index_snapshot **at = &s->index_snapshots;
+    struct index_snapshot **at = &s->index->snapshots;
     while (*at != v)
         at = &(*at)->next;
     *at = v->next;
     snapshot_free(s, v);
-    s->index_snapshot_count--;
+    s->index->snapshot_count--;
 }
 
 /* Reuse a segment that is already open. */
@@ -239,16 +240,16 @@ static struct index_snapshot *add(struct store *s, uint64_t workspace)
     if (v == NULL)
         return NULL;
     v->workspace = workspace;
-    v->next = s->index_snapshots;
-    s->index_snapshots = v;
-    s->index_snapshot_count++;
+    v->next = s->index->snapshots;
+    s->index->snapshots = v;
+    s->index->snapshot_count++;
     return v;
 }
 
 static struct index_snapshot *oldest(const struct store *s)
 {
-    struct index_snapshot *found = s->index_snapshots;
-    for (struct index_snapshot *v = s->index_snapshots; v != NULL; v = v->next)
+    struct index_snapshot *found = s->index->snapshots;
+    for (struct index_snapshot *v = s->index->snapshots; v != NULL; v = v->next)
         if (v->used < found->used)
             found = v;
     return found;
@@ -256,10 +257,10 @@ static struct index_snapshot *oldest(const struct store *s)
 
 static struct index_snapshot *find(struct store *s, uint64_t workspace)
 {
-    for (struct index_snapshot *v = s->index_snapshots; v != NULL; v = v->next)
+    for (struct index_snapshot *v = s->index->snapshots; v != NULL; v = v->next)
         if (v->workspace == workspace)
             return v;
-    if (s->index_snapshot_count >= SNAPSHOTS_KEPT)
+    if (s->index->snapshot_count >= SNAPSHOTS_KEPT)
         drop(s, oldest(s));
     return add(s, workspace);
 }
@@ -267,7 +268,7 @@ static struct index_snapshot *find(struct store *s, uint64_t workspace)
 /* All threads share the maps; each drops its own least recently used snapshots. */
 static bool too_much_mapped(const struct store *s)
 {
-    return segment_maps_bytes(s->shared->segments) > s->mapped_bytes;
+    return segment_maps_bytes(s->shared->segments) > s->index->mapped_bytes;
 }
 
 static void enforce_limit(struct store *s, const struct index_snapshot *used)
@@ -283,8 +284,8 @@ static enum store_status get(struct store *s, MDB_txn *txn, uint64_t workspace,
     *out = v;
     if (v == NULL)
         return store_fail(s, ENOMEM, "hold an index snapshot");
-    v->used = ++s->index_snapshot_clock;
-    s->lost_segment = 0;
+    v->used = ++s->index->snapshot_clock;
+    s->index->lost_segment = 0;
     bool kept = v->snapshot == mdb_txn_id(txn);
     enum store_status status = update(s, txn, v, q);
     if (status == STORE_OK)
@@ -328,19 +329,19 @@ bool index_snapshot_tidy(struct store *s)
 {
     MDB_txn *txn;
     struct index_record record;
-    if (s->index_snapshots == NULL || store_snapshot(s, &txn) != STORE_OK)
-        return s->index_snapshots != NULL;
-    for (struct index_snapshot *v = s->index_snapshots, *next; v != NULL; v = next) {
+    if (s->index->snapshots == NULL || store_snapshot(s, &txn) != STORE_OK)
+        return s->index->snapshots != NULL;
+    for (struct index_snapshot *v = s->index->snapshots, *next; v != NULL; v = next) {
         next = v->next;
         if (index_read(s, txn, v->workspace, &record) != STORE_OK ||
             record.version != v->record.version || too_much_mapped(s))
             drop(s, v);
     }
     store_read_end(s);
-    return s->index_snapshots != NULL;
+    return s->index->snapshots != NULL;
 }
 
 uint64_t store_lost_segment(const struct store *s)
 {
-    return s->lost_segment;
+    return s->index->lost_segment;
 }

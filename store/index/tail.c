@@ -1,10 +1,10 @@
 #include "store/index/tail_internal.h"
 
 #include "store/engine/cursor.h"
-#include "store/engine/environment.h"
 #include "store/engine/errors.h"
 #include "store/engine/snapshot.h"
 #include "store/index/bitmap_internal.h"
+#include "store/index/context_internal.h"
 #include "store/index/index.h"
 #include "store/index/search_internal.h"
 #include "store/index/segment_internal.h"
@@ -108,7 +108,7 @@ bool tail_clear(struct store *s, struct index_snapshot *v)
     if (v->trigrams == NULL && (v->trigrams = malloc(TRIGRAM_CODES / 8)) == NULL)
         return false;
     memset(v->trigrams, 0, TRIGRAM_CODES / 8);
-    v->made = ++s->rows_made;
+    v->made = ++s->index->rows_made;
     v->row_count = 0;
     if (v->slots != NULL)
         memset(v->slots, 0, v->slot_count * sizeof(*v->slots));
