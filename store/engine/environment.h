@@ -82,7 +82,7 @@ struct store {
     enum store_mode mode;
     char dir[4096];
     char why[1024];
-    struct store_options options; /* of store_open, ${dir} above */
+    struct store_options options;
 
     /* the snapshot */
     unsigned maps; /* shared->maps when the places below were found */

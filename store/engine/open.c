@@ -211,6 +211,7 @@ static struct store *store_new(struct shared_env *shared, const struct store_opt
     s->deleting_snapshot = (size_t)-1;
     snprintf(s->dir, sizeof(s->dir), "%s", options->dir);
     s->options = *options;
+    s->options.dir = s->dir;
     if (open_layers(s, options))
         return s;
     shared_leave(s->shared);
@@ -256,7 +257,6 @@ enum store_status store_open(const struct store_options *options, struct store *
 enum store_status store_share(struct store *s, struct store **out, char *why, size_t why_size)
 {
     struct store_options same = s->options;
-    same.dir = s->dir;
     same.mode = STORE_READ;
     same.rates = false;
     *out = NULL;
