@@ -11,6 +11,10 @@ static const struct {
 } rules[] = {
     {"cmd/*.[ch]", {"<json-c/", "<h2o", "<openssl/"}},
     {"store/*.[ch]", {"<json-c/", "<h2o", "<openssl/", "core/", "\"../"}},
+    {"store/*/*.[ch]", {"<json-c/", "<h2o", "<openssl/", "core/", "\"../"}},
+    {"store/engine/*.[ch]", {"store/index/", "store/records/", "store/answers/"}},
+    {"store/index/*.[ch]", {"store/records/", "store/answers/"}},
+    {"store/records/*.[ch]", {"store/answers/"}},
     {"ratelimit/*.[ch]", {"<json-c/", "<h2o", "<openssl/", "core/", "\"../"}},
 };
 
