@@ -23,8 +23,6 @@ struct report_list {
     MDB_txn *txn;
     const struct store_list_query *q;
     struct page page;
-    list_take_fn *take;
-    void *arg;
     struct search search;
     struct match_cache_entry *cached; /* NULL: without a search */
     struct index_snapshot *snapshot;
@@ -334,15 +332,6 @@ static void order_run(struct report_list *l, struct snapshot_segment *in, struct
     run_of_bits(run);
 }
 
-static enum store_status take_row(struct report_list *l, uint64_t id)
-{
-    if (page_stops(&l->page))
-        return STORE_AGAIN;
-    enum store_status status = l->take(l->arg, id);
-    l->page.count += status == STORE_OK;
-    return status;
-}
-
 static enum store_status take_page(struct report_list *l, uint64_t total)
 {
     struct index_snapshot *v = l->snapshot;
@@ -361,7 +350,7 @@ static enum store_status take_page(struct report_list *l, uint64_t total)
     enum store_status status = STORE_OK;
     select_page(&from_all, l->q->ascending ? l->page.skip : left - want, want, ids);
     for (size_t i = 0; i < want && status == STORE_OK; i++)
-        status = take_row(l, ids[l->q->ascending ? i : want - 1 - i]);
+        status = page_take(&l->page, ids[l->q->ascending ? i : want - 1 - i]);
     return status;
 }
 
@@ -474,8 +463,7 @@ static enum store_status report_list(struct report_list *l, uint64_t *total)
 enum store_status list_reports(struct store *s, MDB_txn *txn, const struct store_list_query *q,
                                list_take_fn *take, void *arg, uint64_t *total)
 {
-    struct report_list l = {
-        .s = s, .txn = txn, .q = q, .page = page_of(s, q), .take = take, .arg = arg};
+    struct report_list l = {.s = s, .txn = txn, .q = q, .page = page_of(s, q, take, arg)};
     *total = 0;
     if (!search_begin_url(&l.search, q->search))
         return store_fail(s, ENOMEM, "search");
