@@ -194,16 +194,16 @@ static enum store_status copy_to(struct store *s, const char *dir, struct progre
 static enum store_status progress_of(struct store *s, store_progress_fn *progress, void *arg,
                                      struct progress *out)
 {
-    struct store_space room;
+    struct store_space space;
     MDB_stat stat_env;
     MDB_envinfo info;
-    enum store_status status = store_space(s, &room);
+    enum store_status status = store_space(s, &space);
     store_read_end(s);
     mdb_env_stat(s->env, &stat_env);
     mdb_env_info(s->env, &info);
     *out = (struct progress){.fn = progress,
                              .arg = arg,
-                             .total = room.used_bytes,
+                             .total = space.used_bytes,
                              .page_bytes = stat_env.ms_psize,
                              .last_page = info.me_last_pgno};
     return status;

@@ -314,15 +314,15 @@ static bool check_has_head(void *arg, const struct segment_row *row)
     return !c->stopped;
 }
 
-/* The end of a batch of about ${SLICE_ROWS} rows with ids above ${after}. */
-#define SLICE_ROWS 8192
+/* The end of a batch of about ${BATCH_ROWS} rows with ids above ${after}. */
+#define BATCH_ROWS 8192
 
 static uint64_t batch_end(const struct index_snapshot *v, uint64_t after)
 {
     uint64_t end = UINT64_MAX;
     for (size_t i = 0; i < v->segment_count; i++) {
         const struct segment *g = &v->segments[i].segment;
-        for (uint32_t row = SLICE_ROWS - 1; row < g->rows; row += SLICE_ROWS)
+        for (uint32_t row = BATCH_ROWS - 1; row < g->rows; row += BATCH_ROWS)
             if (g->ids[row] > after && g->ids[row] < end)
                 end = g->ids[row];
     }

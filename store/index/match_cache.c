@@ -6,7 +6,7 @@
 #include <stdlib.h>
 
 #define KEPT_BYTES ((size_t)32 << 20)
-#define KEPT_NEEDLES 512 /* every search goes through them */
+#define KEPT_PATTERNS 512 /* every search goes through them */
 
 static void entry_free(struct match_cache_entry *f)
 {
@@ -33,7 +33,7 @@ void match_cache_free(struct store *s)
 static void make_room(struct store *s)
 {
     while (
-        (s->index->match_cache_bytes > KEPT_BYTES || s->index->match_cache_count > KEPT_NEEDLES) &&
+        (s->index->match_cache_bytes > KEPT_BYTES || s->index->match_cache_count > KEPT_PATTERNS) &&
         s->index->match_cache != NULL && s->index->match_cache->next != NULL) {
         struct match_cache_entry **at = &s->index->match_cache;
         while ((*at)->next != NULL)

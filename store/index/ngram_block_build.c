@@ -143,7 +143,7 @@ struct word {
 
 struct words {
     struct word *all; /* in the order of their first occurrence */
-    size_t count, room;
+    size_t count, cap;
     uint32_t *slots; /* place of a word in ${all}, from 1; 0: none */
     size_t slot_count;
     struct buf met; /* for each row: its words by that place, and a 0 */
@@ -193,9 +193,9 @@ static uint32_t *word_slot(const struct words *w, uint32_t hash, struct str text
 
 static void words_grow(struct words *w)
 {
-    size_t room = w->room == 0 ? 2048 : w->room * 2;
-    struct word *all = realloc(w->all, room * sizeof(*all));
-    uint32_t *slots = calloc(room * 2, sizeof(*slots));
+    size_t cap = w->cap == 0 ? 2048 : w->cap * 2;
+    struct word *all = realloc(w->all, cap * sizeof(*all));
+    uint32_t *slots = calloc(cap * 2, sizeof(*slots));
     if (all != NULL)
         w->all = all;
     w->failed = all == NULL || slots == NULL;
@@ -205,8 +205,8 @@ static void words_grow(struct words *w)
     }
     free(w->slots);
     w->slots = slots;
-    w->room = room;
-    w->slot_count = room * 2;
+    w->cap = cap;
+    w->slot_count = cap * 2;
     for (uint32_t i = 0; i < w->count; i++) {
         size_t at = all[i].hash;
         while (slots[at & (w->slot_count - 1)] != 0)
@@ -217,7 +217,7 @@ static void words_grow(struct words *w)
 
 static void meet_word(struct words *w, uint32_t row, struct str text)
 {
-    if (w->count == w->room)
+    if (w->count == w->cap)
         words_grow(w);
     if (w->failed)
         return;

@@ -284,8 +284,8 @@ static bool is_old(const struct project_names *n, uint64_t given)
            rows - project_names_count(n) > NEW_MANY + project_names_count(n);
 }
 
-static enum store_status bring_up(struct store *s, MDB_txn *txn, struct project_names *n,
-                                  uint64_t living, const struct store_list_query *q)
+static enum store_status update(struct store *s, MDB_txn *txn, struct project_names *n,
+                                uint64_t existing, const struct store_list_query *q)
 {
     uint64_t given;
     enum store_status status = numbers_given(s, txn, &given);
@@ -293,13 +293,13 @@ static enum store_status bring_up(struct store *s, MDB_txn *txn, struct project_
         return status;
     status = is_old(n, given) ? read_names(s, txn, n, q) : read_new(s, txn, n, given, q);
     n->upto = given;
-    if (status == STORE_OK && project_names_count(n) != living)
+    if (status == STORE_OK && project_names_count(n) != existing)
         status = read_dates(s, txn, n, q);
     if (status != STORE_OK)
         return status;
     if (!buf_ok(&n->orders[PROJECT_BY_NAME]) || !buf_ok(&n->orders[PROJECT_BY_CREATED_AT]))
         return no_memory(s);
-    return project_names_count(n) == living ? STORE_OK : store_corrupt(s, "an index of projects");
+    return project_names_count(n) == existing ? STORE_OK : store_corrupt(s, "an index of projects");
 }
 
 /* ---- the cache ---- */
@@ -358,13 +358,13 @@ static struct project_names *project_names_of(struct store *s, uint64_t workspac
 }
 
 enum store_status project_names_get(struct store *s, MDB_txn *txn, const struct store_list_query *q,
-                                    uint64_t living, const struct project_names **out)
+                                    uint64_t existing, const struct project_names **out)
 {
     struct project_names *n = project_names_of(s, q->workspace);
     *out = n;
     if (n == NULL)
         return no_memory(s);
-    enum store_status status = bring_up(s, txn, n, living, q);
+    enum store_status status = update(s, txn, n, existing, q);
     if (status != STORE_OK) {
         *out = NULL;
         s->index->project_names = n->next;

@@ -10,7 +10,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#define SLICE 4096                         /* heads read in one snapshot */
+#define BATCH 4096                         /* heads read in one snapshot */
 #define PASS_WORKSPACES 4096               /* workspaces of a pass over the heads */
 #define ROWS_BYTES_MAX ((size_t)256 << 20) /* of rows that are not written yet */
 #define EVICTED_ROWS 512                   /* indexes with fewer are not written early */
@@ -151,7 +151,7 @@ static enum store_status take_batch(struct rebuild *r)
     key_space(&w.prefix, SPACE_REPORT);
     if (status == STORE_OK)
         status = cursor_from(r->s, txn, &w, DB_RECORD, &from);
-    for (unsigned n = 0; status == STORE_OK && n < SLICE && r->full == NULL; n++) {
+    for (unsigned n = 0; status == STORE_OK && n < BATCH && r->full == NULL; n++) {
         take_head(r, &w);
         status = cursor_next(&w);
     }

@@ -126,11 +126,11 @@ static void put_sorted(const struct segment_row *rows, uint32_t count, bool scor
         out->failed = true;
         return;
     }
-    uint16_t *room = (uint16_t *)(void *)(keys + count);
+    uint16_t *scratch = (uint16_t *)(void *)(keys + count);
     /* flip the sign bit, so that unsigned order is signed order */
     for (uint32_t i = 0; i < count; i++)
         keys[i] = (uint64_t)value_of(&rows[i], score) ^ 1ull << 63;
-    put_order(out, radix_sort(keys, count, room, room + count), count);
+    put_order(out, radix_sort(keys, count, scratch, scratch + count), count);
     free(keys);
 }
 

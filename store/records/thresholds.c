@@ -8,7 +8,7 @@
 #include "store/records/context.h"
 #include "store/records/report.h"
 
-#define SLICE 500 /* heads read by one step */
+#define BATCH 500 /* heads read by one step */
 #define RATED UINT64_MAX
 
 static void rating_key(struct key *k)
@@ -77,7 +77,7 @@ bool thresholds_step(struct store_txn *t)
 {
     struct rating_record r;
     struct key k;
-    uint64_t ids[SLICE];
+    uint64_t ids[BATCH];
     const struct store *s = t->s;
     if (!s->records->rates || s->records->rated || t->error != STORE_OK || rating_rests(t))
         return false;
@@ -92,12 +92,12 @@ bool thresholds_step(struct store_txn *t)
         return false;
     }
     t->s->records->rerated = true;
-    size_t count = record_ids(t, SPACE_REPORT, r.after, SLICE, ids);
+    size_t count = record_ids(t, SPACE_REPORT, r.after, BATCH, ids);
     size_t done = 0;
     for (bool paused = false; done < count && t->error == STORE_OK && !paused;
          paused = txn_paused(t))
         rate(t, ids[done++]);
-    r.after = count < SLICE && done == count ? RATED : ids[done - 1];
+    r.after = count < BATCH && done == count ? RATED : ids[done - 1];
     rating_key(&k);
     txn_put(t, SPACE_META, &k, &r, sizeof(r));
     return true;
