@@ -6,9 +6,6 @@
 
 #include <errno.h>
 #include <netinet/in.h>
-#include <stdio.h>
-#include <string.h>
-#include <sys/socket.h>
 
 #define ACCEPTS_PER_WAKE 32
 /* after an eviction, timeouts are checked more often for this long */
@@ -43,18 +40,9 @@ static void warn_per_ip(struct acceptor *a, const struct ip *ip)
 
 void conn_refuse(struct conn *c, bool tls)
 {
-    static const char body[] =
-        "{\"error\":{\"code\":\"unavailable\",\"message\":\"There are too many connections from "
-        "your address. Close some.\"}}";
-    char response[512];
-    int n = snprintf(response, sizeof(response),
-                     "HTTP/1.1 503 Service Unavailable\r\nContent-Type: application/json\r\n"
-                     "X-Content-Type-Options: nosniff\r\nX-Request-Id: %.*s\r\n"
-                     "Retry-After: 1\r\nConnection: close\r\nContent-Length: %zu\r\n\r\n%s",
-                     LOOP_ID_BYTES, loop_next_id(c->loop).p, strlen(body), body);
     connection_table_tell(acceptor_connection_table(c->acceptor), CROWD_TURNED_AWAY);
-    if (!tls &&
-        send(h2o_socket_get_fd(c->socket), response, (size_t)n, MSG_NOSIGNAL | MSG_DONTWAIT) > 0)
+    if (!tls && conn_send_error(c, "503 Service Unavailable", "Retry-After: 1\r\n", "unavailable",
+                                "There are too many connections from your address. Close some."))
         conn_linger(c);
     h2o_socket_close(c->socket);
 }

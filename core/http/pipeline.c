@@ -23,8 +23,7 @@ static enum step charge(struct request *r)
 {
     if (limit_charge(r))
         return STEP_NEXT;
-    reply_error(r, ERR_RATE_LIMITED, NULL);
-    return STEP_DONE;
+    return step_refuse(r, ERR_RATE_LIMITED);
 }
 
 static enum step limit(struct request *r)

@@ -166,12 +166,9 @@ void reply_begin(struct request *r, int status, const char *type, size_t length,
 /* gzip in Accept-Encoding, without q=0 (RFC 9110 §12.5.3) */
 static bool accepts_gzip(struct request *r)
 {
-    ssize_t at = h2o_find_header(&r->h2o->headers, H2O_TOKEN_ACCEPT_ENCODING, -1);
-    if (at < 0)
-        return false;
-    struct str header = {r->h2o->headers.entries[at].value.base,
-                         r->h2o->headers.entries[at].value.len};
-    return accept_quality(header, STR("gzip"), STR("*")) > 0;
+    struct str header;
+    return request_token_header(r, H2O_TOKEN_ACCEPT_ENCODING, &header) &&
+           accept_quality(header, STR("gzip"), STR("*")) > 0;
 }
 
 static bool compress_body(struct request *r, h2o_iovec_t *body)
