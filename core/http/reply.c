@@ -174,14 +174,14 @@ static bool accepts_gzip(struct request *r)
 static bool compress_body(struct request *r, h2o_iovec_t *body)
 {
     z_stream *z = &r->http->gzip;
-    size_t room = deflateBound(z, body->len);
-    char *out = request_alloc(r, room);
+    size_t bound = deflateBound(z, body->len);
+    char *out = request_alloc(r, bound);
     z->next_in = (Bytef *)body->base;
     z->avail_in = (uInt)body->len;
     z->next_out = (Bytef *)out;
-    z->avail_out = (uInt)room;
+    z->avail_out = (uInt)bound;
     bool ok = deflate(z, Z_FINISH) == Z_STREAM_END;
-    *body = ok ? h2o_iovec_init(out, room - z->avail_out) : *body;
+    *body = ok ? h2o_iovec_init(out, bound - z->avail_out) : *body;
     deflateReset(z);
     return ok;
 }
