@@ -36,11 +36,13 @@ static void refuse_held(const struct conf *conf, char *why, size_t size)
 {
     char who[HOLDER_TEXT];
     data_holder(conf->data_dir, who);
-    snprintf(why, size, "data_dir %s is in use by %s, whose run_dir is not %s: name its configuration with -c, or wait for its end",
+    snprintf(why, size,
+             "data_dir %s is in use by %s, but not with run_dir %s; name its configuration with "
+             "-c, or wait until it ends",
              conf->data_dir, who, conf->run_dir);
 }
 
-/* whoever owns data_dir owns what is made in it; a new one is the server's user's */
+/* Files in data_dir get its owner. A new data_dir gets the user of the server. */
 static int become_owner(const struct conf *conf, char *why, size_t why_size)
 {
     struct stat st;
@@ -55,11 +57,12 @@ static int become_owner(const struct conf *conf, char *why, size_t why_size)
     if (stat(dir, &st) != 0)
         return refuse(why, why_size, "data_dir %s: %s", dir, strerror(errno));
     if (geteuid() == 0 && st.st_uid != 0 && (setegid(st.st_gid) != 0 || seteuid(st.st_uid) != 0))
-        return refuse(why, why_size, "cannot become the owner of data_dir %s: %s", dir, strerror(errno));
+        return refuse(why, why_size, "cannot switch to the owner of data_dir %s: %s", dir,
+                      strerror(errno));
     return 0;
 }
 
-static bool greet(struct client *c)
+static bool say_hello(struct client *c)
 {
     int fd = channel_connect(c->path);
     if (fd < 0)
@@ -69,12 +72,12 @@ static bool greet(struct client *c)
     return true;
 }
 
-/* the writer, or the lock that makes us the writer; another command that has it is waited for */
-static bool reach(struct client *c)
+/* Connect to the writer, or lock the store; wait if another command has locked it. */
+static bool connect_or_lock(struct client *c)
 {
     uint64_t deadline_ms = clock_mono_ms() + LOCK_WAIT_MS;
     for (;;) {
-        if ((c->live = greet(c)) || (c->lock = data_lock(c->conf->data_dir)) >= 0)
+        if ((c->live = say_hello(c)) || (c->lock = data_lock(c->conf->data_dir)) >= 0)
             return true;
         if (errno != EWOULDBLOCK || clock_mono_ms() >= deadline_ms)
             return false;
@@ -92,13 +95,14 @@ int client_open(const struct conf *conf, struct client **out, char *why, size_t 
     c->lock = -1;
     c->channel.fd = -1;
     snprintf(c->path, sizeof(c->path), "%s/writer.sock", conf->run_dir);
-    if (getrandom(&c->id, sizeof(c->id), 0) != sizeof(c->id) || become_owner(conf, why, why_size) != 0)
+    if (getrandom(&c->id, sizeof(c->id), 0) != sizeof(c->id) ||
+        become_owner(conf, why, why_size) != 0)
         goto fail;
-    if (!reach(c)) {
+    if (!connect_or_lock(c)) {
         if (errno == EWOULDBLOCK)
             refuse_held(conf, why, why_size);
         else
-            refuse(why, why_size, "data_dir %s cannot be locked: %s", conf->data_dir, strerror(errno));
+            refuse(why, why_size, "cannot lock data_dir %s: %s", conf->data_dir, strerror(errno));
         goto fail;
     }
     struct store_options options = {.dir = conf->data_dir,
@@ -117,7 +121,8 @@ fail:
     return -1;
 }
 
-static enum store_status change_here(struct client *c, const struct store_change *change, struct store_answer *answer)
+static enum store_status change_locally(struct client *c, const struct store_change *change,
+                                        struct store_answer *answer)
 {
     struct store_txn *t;
     enum store_status status = store_begin(c->store, &t);
@@ -132,7 +137,7 @@ static enum store_status change_here(struct client *c, const struct store_change
     return store_commit(t);
 }
 
-/* wait for the answer to c->sequence; false when the writer went away */
+/* Wait for the answer to c->sequence. False: the writer has ended. */
 static bool await_answer(struct client *c, struct store_answer *answer, uint64_t deadline_ms)
 {
     struct frame f;
@@ -145,7 +150,8 @@ static bool await_answer(struct client *c, struct store_answer *answer, uint64_t
             return false;
         int got = channel_read(&c->channel);
         while (channel_next(&c->channel, &f) == 1)
-            if (f.head.type == FRAME_ANSWER && f.head.a == c->sequence && f.payload.n == sizeof(*answer)) {
+            if (f.head.type == FRAME_ANSWER && f.head.a == c->sequence &&
+                f.payload.n == sizeof(*answer)) {
                 memcpy(answer, f.payload.p, sizeof(*answer));
                 return true;
             }
@@ -154,7 +160,8 @@ static bool await_answer(struct client *c, struct store_answer *answer, uint64_t
     }
 }
 
-static int change_there(struct client *c, const struct store_change *change, struct store_answer *answer)
+static int change_by_writer(struct client *c, const struct store_change *change,
+                            struct store_answer *answer)
 {
     struct buf wire = {0};
     uint64_t deadline_ms = clock_mono_ms() + GIVE_UP_MS;
@@ -162,8 +169,8 @@ static int change_there(struct client *c, const struct store_change *change, str
     c->sequence++;
     int status = -1;
     while (status != 0 && clock_mono_ms() < deadline_ms) {
-        if (c->channel.fd < 0 && !greet(c)) {
-            poll(NULL, 0, 50); /* the writer is being replaced */
+        if (c->channel.fd < 0 && !say_hello(c)) {
+            poll(NULL, 0, 50); /* until a new writer has started */
             continue;
         }
         channel_put(&c->channel, FRAME_CHANGE, c->sequence, c->sequence - 1, buf_view(&wire));
@@ -187,9 +194,9 @@ int client_change(struct client *c, const struct store_change *change, struct st
     int result = 0;
     *answer = (struct store_answer){0};
     if (c->live)
-        result = change_there(c, change, answer);
+        result = change_by_writer(c, change, answer);
     else {
-        enum store_status status = change_here(c, change, answer);
+        enum store_status status = change_locally(c, change, answer);
         if (status != STORE_OK)
             answer->status = status;
     }

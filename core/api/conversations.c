@@ -178,7 +178,7 @@ static void search_begin(struct request *r, const struct store_rows_query *q)
                                       .over = search_over},
                             .search = {.rows = *q,
                                        .by = (enum store_search_by)r->values[ROWS_SEARCH_BY].number,
-                                       .needle = {s->needle, needle.n},
+                                       .pattern = {s->needle, needle.n},
                                        .budget = SEARCH_BUDGET,
                                        .pause = query_pause,
                                        .pause_arg = &s->query},

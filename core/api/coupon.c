@@ -256,7 +256,7 @@ struct pending_rows {
     struct ulid agent;
     enum store_status status;
     bool any;
-    const struct store_staged *row;
+    const struct store_pending_coupon *row;
     struct buf body;
 };
 
@@ -276,7 +276,7 @@ static void add_pending(void *arg, enum store_status status, const struct store_
     p->any = true;
 }
 
-static void look_at_staged(void *arg, enum store_status status, const struct store_staged *row)
+static void look_at_staged(void *arg, enum store_status status, const struct store_pending_coupon *row)
 {
     struct pending_rows *p = arg;
     if (row == NULL) {
@@ -298,7 +298,7 @@ static void look_at_conversation(void *arg, enum store_status status,
     p->agent = c->agent;
     widget_id(&p->body, "{\"conversation_id\":", &id);
     buf_adds(&p->body, ",\"coupons\":[");
-    store_staged_each(p->r->store, &id, p->r->now_ms, look_at_staged, p);
+    store_pending_coupon_each(p->r->store, &id, p->r->now_ms, look_at_staged, p);
     buf_adds(&p->body, "]}");
 }
 

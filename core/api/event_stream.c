@@ -108,7 +108,7 @@ static void put_state(struct stream *st, const struct store_conversation *c)
 {
     bool closed = c->closed_at != 0;
     uint64_t claim = claim_of(c);
-    bool typing = typing_table_now(st->r->http->loop->process->typing, &c->id, TYPIST_OPERATOR, st->r->http->loop->now_ms);
+    bool typing = typing_table_is_typing(st->r->http->loop->process->typing, &c->id, TYPIST_OPERATOR, st->r->http->loop->now_ms);
     if (closed != st->closed)
         buf_adds(&st->out, closed ? "event: closed\ndata: {}\n\n" : "event: reopened\ndata: {}\n\n");
     if (claim != 0 && claim != st->claim)
@@ -299,7 +299,7 @@ static void tick_one(struct stream *st)
     st->over = st->over || session->expires_at <= (int64_t)h2o_now(h->loop->ctx.loop);
     if (st->over)
         end_one(st);
-    else if (typing_table_now(h->loop->process->typing, &session->conversation, TYPIST_OPERATOR, h->loop->now_ms) != st->typing)
+    else if (typing_table_is_typing(h->loop->process->typing, &session->conversation, TYPIST_OPERATOR, h->loop->now_ms) != st->typing)
         pump(st);
     else if (h->loop->now_ms >= st->beat_at_ms)
         say(st, ":\n\n");

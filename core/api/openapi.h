@@ -1,6 +1,6 @@
 /*
- * The OpenAPI document, openapi.json, embedded by the build. t/unit/openapi.c compares it with the
- * route table.
+ * The OpenAPI document, openapi.json, embedded by the build. A test compares it with the route
+ * table.
  */
 #ifndef ASSAY_API_OPENAPI_H
 #define ASSAY_API_OPENAPI_H

@@ -148,7 +148,7 @@ static const struct field rows_fields[] = {ROWS_FIELDS, {NULL, FIELD_TEXT, NULL,
 static const struct field conversations_fields[] = {
     ROWS_FIELDS,
     [ROWS_STATUS] = {"status", FIELD_CHOICE, conversation_statuses, 0, 0, NULL},
-    [ROWS_SEARCH] = {"search", FIELD_CHARS, NULL, 0, STORE_NEEDLE_CHARS, NULL},
+    [ROWS_SEARCH] = {"search", FIELD_CHARS, NULL, 0, STORE_PATTERN_CHARS, NULL},
     [ROWS_SEARCH_BY] = {"search_by", FIELD_CHOICE, by_text_or_visitor, 0, 0, "text"},
     {NULL, FIELD_TEXT, NULL, 0, 0, NULL},
 };

@@ -371,7 +371,7 @@ uint64_t widget_tag(const struct store_conversation *c, uint64_t extra)
 
 bool widget_is_typing(struct request *r, const struct ulid *conversation, unsigned who)
 {
-    return typing_table_now(r->http->loop->process->typing, conversation, (enum typist)who,
+    return typing_table_is_typing(r->http->loop->process->typing, conversation, (enum typist)who,
                             r->http->loop->now_ms);
 }
 

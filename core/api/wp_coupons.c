@@ -3,7 +3,7 @@
 
 #include "core/api/money.h"
 #include "core/api/zone.h"
-#include "core/audit/plain.h"
+#include "core/audit/plain_text.h"
 #include "core/audit/text.h"
 
 #include <endian.h>
@@ -165,8 +165,8 @@ bool wp_coupon(struct json_object *item, struct str zone, struct buf *texts,
         return false;
     if (out->usage_limit == 0)
         out->usage_limit = UINT64_MAX;
-    if (plain_text(plain_cut(label, LABEL_HTML_MAX), STORE_SYNCED_SHORT_MAX, &left_us, texts) !=
-            PLAIN_OK ||
+    if (plain_text(text_cut_bytes(label, LABEL_HTML_MAX), STORE_SYNCED_SHORT_MAX, &left_us,
+                   texts) != PLAIN_OK ||
         !buf_ok(texts)) {
         wp_wrong(mistake, "label", "is too complex; send it without markup");
         return false;

@@ -4,7 +4,8 @@
 #include "core/api/money.h"
 #include "core/api/zone.h"
 #include "core/auth/credential.h"
-#include "core/audit/plain.h"
+#include "core/audit/plain_text.h"
+#include "core/audit/text.h"
 #include "core/http/fields.h"
 #include "core/text/form.h"
 #include "core/text/json_scan.h"
@@ -366,7 +367,7 @@ static bool terms(struct draft *d, const char *name)
 static void end_terms(struct draft *d)
 {
     struct str all = {d->texts->p + d->taxonomy.at, d->texts->n - d->taxonomy.at};
-    d->taxonomy.n = buf_ok(d->texts) ? plain_cut(all, STORE_SYNCED_TAXONOMY_MAX).n : 0;
+    d->taxonomy.n = buf_ok(d->texts) ? text_cut_bytes(all, STORE_SYNCED_TAXONOMY_MAX).n : 0;
     d->texts->n = d->taxonomy.at + d->taxonomy.n;
 }
 

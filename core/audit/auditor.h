@@ -1,6 +1,4 @@
-/*
- * The auditor process: jobs in, grading results out. It has neither the store nor any key.
- */
+/* The auditor process: it grades pages for the writer. It has no store and no keys. */
 #ifndef ASSAY_AUDIT_AUDITOR_H
 #define ASSAY_AUDIT_AUDITOR_H
 

@@ -17,7 +17,7 @@ static size_t address_connections(const struct conn *c)
 {
     return c->shared_address
                ? 1
-               : connection_table_share(acceptor_connection_table(c->acceptor), c->address);
+               : connection_table_address_count(acceptor_connection_table(c->acceptor), c->address);
 }
 
 /* The newest connection of the address with the most, if that address is heavy; or NULL. */

@@ -40,7 +40,7 @@ static void warn_per_ip(struct acceptor *a, const struct ip *ip)
 
 void conn_refuse(struct conn *c, bool tls)
 {
-    connection_table_tell(acceptor_connection_table(c->acceptor), CROWD_TURNED_AWAY);
+    connection_table_count_event(acceptor_connection_table(c->acceptor), CONNECTIONS_REFUSED);
     if (!tls && conn_send_error(c, "503 Service Unavailable", "Retry-After: 1\r\n", "unavailable",
                                 "There are too many connections from your address. Close some."))
         conn_linger(c);
@@ -57,8 +57,9 @@ bool conn_count_address(struct conn *c, bool tls)
         return true;
     limiter_key_make(BY_IP, c->loop->conf->limits_ipv6_prefix, &(struct limiter_caller){.ip = &ip},
                      &key);
-    if (connection_table_arrive(acceptor_connection_table(a), c->loop->process->place, key.bytes,
-                                key.size, c->loop->conf->max_connections_per_ip, &c->address))
+    if (connection_table_add_address(acceptor_connection_table(a),
+                                     c->loop->process->connection_slot, key.bytes, key.size,
+                                     c->loop->conf->max_connections_per_ip, &c->address))
         return true;
     warn_per_ip(a, &ip);
     conn_refuse(c, tls);
@@ -92,13 +93,15 @@ struct grant {
 /* this worker has fewer connections than its fair share (-1), its share (0), or more (1) */
 static int compare_to_share(const struct acceptor *a)
 {
-    return connection_table_part(acceptor_connection_table(a), a->loop->process->place,
-                                 a->loop->conf->max_connections);
+    return connection_table_compare_share(acceptor_connection_table(a),
+                                          a->loop->process->connection_slot,
+                                          a->loop->conf->max_connections);
 }
 
 static bool claim_within(struct acceptor *a, size_t most)
 {
-    return connection_table_claim(acceptor_connection_table(a), a->loop->process->place, most);
+    return connection_table_add(acceptor_connection_table(a), a->loop->process->connection_slot,
+                                most);
 }
 
 /* worker_connections are the descriptors that this worker has for them */
@@ -110,7 +113,7 @@ static bool claim(struct acceptor *a)
 
 static void unclaim(struct acceptor *a)
 {
-    connection_table_unclaim(acceptor_connection_table(a), a->loop->process->place);
+    connection_table_remove(acceptor_connection_table(a), a->loop->process->connection_slot);
 }
 
 /*
@@ -119,7 +122,8 @@ static void unclaim(struct acceptor *a)
  */
 static bool leaves_slots_to_others(const struct acceptor *a)
 {
-    return connection_table_asks(acceptor_connection_table(a), a->loop->process->place) &&
+    return connection_table_eviction_requested(acceptor_connection_table(a),
+                                               a->loop->process->connection_slot) &&
            compare_to_share(a) >= 0;
 }
 
@@ -154,7 +158,7 @@ static void evict(struct acceptor *a, struct conn *c)
     eviction_forget(a->eviction, c);
     c->counted = false;
     conn_shutdown(c);
-    connection_table_tell(acceptor_connection_table(a), CROWD_GAVE_WAY);
+    connection_table_count_event(acceptor_connection_table(a), CONNECTIONS_EVICTED);
 }
 
 static void admit(struct endpoint *endpoint, h2o_socket_t *socket, struct grant grant)
@@ -190,9 +194,11 @@ static void admit(struct endpoint *endpoint, h2o_socket_t *socket, struct grant 
 static void ask_for_slot(struct acceptor *a, bool asks)
 {
     if (asks)
-        connection_table_ask(acceptor_connection_table(a), a->loop->process->place);
+        connection_table_request_eviction(acceptor_connection_table(a),
+                                          a->loop->process->connection_slot);
     else
-        connection_table_unask(acceptor_connection_table(a), a->loop->process->place);
+        connection_table_cancel_eviction(acceptor_connection_table(a),
+                                         a->loop->process->connection_slot);
 }
 
 /* ---- accepting ---- */
@@ -295,14 +301,15 @@ void acceptor_admit_queued(struct acceptor *a)
 
 void acceptor_yield_slot(struct acceptor *a)
 {
-    if (!connection_table_asks(acceptor_connection_table(a), a->loop->process->place) ||
+    if (!connection_table_eviction_requested(acceptor_connection_table(a),
+                                             a->loop->process->connection_slot) ||
         connection_table_count(acceptor_connection_table(a)) < a->loop->conf->max_connections)
         return;
     if ((a->paused || a->waiting > 0) && compare_to_share(a) <= 0)
         return; /* connections wait here, too */
     struct conn *c = eviction_find(a->eviction, a->connections);
     if (c == NULL || eviction_protects(a->eviction, c, NULL, a->connections) ||
-        !connection_table_answer(acceptor_connection_table(a)))
+        !connection_table_take_eviction(acceptor_connection_table(a)))
         return;
     evict(a, c);
     unclaim(a);

@@ -143,9 +143,9 @@ static void on_conn_closed(void *data)
     c->next->prev = c->prev;
     *(c->queued ? &a->waiting : &a->connections) -= 1;
     eviction_forget(a->eviction, c);
-    connection_table_depart(acceptor_connection_table(a), c->address);
+    connection_table_remove_address(acceptor_connection_table(a), c->address);
     if (c->counted)
-        connection_table_unclaim(acceptor_connection_table(a), a->loop->process->place);
+        connection_table_remove(acceptor_connection_table(a), a->loop->process->connection_slot);
     else if (c->reserved)
         a->reserved--;
     if (c->lingering)

@@ -117,8 +117,9 @@ struct memory_bound {
     uint64_t (*priority)(const struct conn *c); /* the largest is closed first */
     enum connection_table_event event;          /* that counts it */
 };
-static const struct memory_bound uploads = {upload_bytes, upload_size, CROWD_UPLOAD_CUT},
-                                 responses = {unread_bytes, response_age_ms, CROWD_ANSWER_CUT};
+static const struct memory_bound uploads = {upload_bytes, upload_size, CONNECTIONS_UPLOAD_CUT},
+                                 responses = {unread_bytes, response_age_ms,
+                                              CONNECTIONS_RESPONSE_CUT};
 
 static unsigned class_of(const struct memory_bound *bound, const struct conn *c)
 {
@@ -146,7 +147,7 @@ static void close_some(struct acceptor *a, const struct memory_bound *bound, siz
                 continue;
             freed += bound->bytes(c);
             conn_shutdown(c);
-            connection_table_tell(acceptor_connection_table(a), bound->event);
+            connection_table_count_event(acceptor_connection_table(a), bound->event);
         }
 }
 

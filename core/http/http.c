@@ -118,5 +118,5 @@ void http_tick(struct http *h)
 bool http_ready(const struct http *h)
 {
     return writer_client_connected(h->writer) &&
-           scoreboard_writer_there(h->loop->process->scoreboard) && !h->loop->draining;
+           scoreboard_writer_ready(h->loop->process->scoreboard) && !h->loop->draining;
 }

@@ -91,7 +91,8 @@ void request_limiter_tick(struct request_limiter *l, int64_t now_ms)
 {
     l->token = ratelimit_token(l->table);
     for (unsigned i = 1; i < l->limits.count; i++) {
-        uint64_t count = limiter_stats_left_out(l->stats, l->limits.rows[i].counter, now_ms / 1000);
+        uint64_t count =
+            limiter_stats_suppressed(l->stats, l->limits.rows[i].counter, now_ms / 1000);
         if (count > 0)
             log_info("limiter %s: %llu further refusals were not logged individually",
                      l->limits.rows[i].name, (unsigned long long)count);
@@ -203,7 +204,7 @@ void limit_prefetch(struct request *r)
     if (row->windows_count != 1 || row->windows[0].by != BY_IP ||
         make_windows(l, limiter, r, &key, &r->limit.prefetched) == 0)
         return;
-    ratelimit_expect(l->table, &r->limit.prefetched);
+    ratelimit_prefetch(l->table, &r->limit.prefetched);
     r->limit.prefetched.key = NULL;
     r->limit.prefetched_version = l->version;
 }

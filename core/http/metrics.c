@@ -175,7 +175,7 @@ static uint64_t pending(const struct score *s)
 
 static uint64_t maintenance(const struct score *s)
 {
-    return score_get(s->upkeep);
+    return score_get(s->maintenance_left);
 }
 
 static uint64_t heartbeat_age_ms(const struct score *s)
@@ -186,7 +186,7 @@ static uint64_t heartbeat_age_ms(const struct score *s)
 
 static uint64_t stretch_us(const struct score *s)
 {
-    return score_get(s->stretch_us);
+    return score_get(s->longest_us);
 }
 
 static const enum role roles[] = {ROLE_WORKER, ROLE_WRITER, ROLE_AUDITOR};
@@ -254,22 +254,26 @@ static void streams(struct http *h, const struct metric *m, struct buf *out)
 
 static void evicted(struct http *h, const struct metric *m, struct buf *out)
 {
-    metrics_sample(out, m, NULL, NULL,
-                   connection_table_told(h->loop->process->connection_table, CROWD_GAVE_WAY));
+    metrics_sample(
+        out, m, NULL, NULL,
+        connection_table_event_count(h->loop->process->connection_table, CONNECTIONS_EVICTED));
 }
 
 static void refused_connections(struct http *h, const struct metric *m, struct buf *out)
 {
-    metrics_sample(out, m, NULL, NULL,
-                   connection_table_told(h->loop->process->connection_table, CROWD_TURNED_AWAY));
+    metrics_sample(
+        out, m, NULL, NULL,
+        connection_table_event_count(h->loop->process->connection_table, CONNECTIONS_REFUSED));
 }
 
 static void ended_early(struct http *h, const struct metric *m, struct buf *out)
 {
-    metrics_sample(out, m, "what", "answer",
-                   connection_table_told(h->loop->process->connection_table, CROWD_ANSWER_CUT));
-    metrics_sample(out, m, "what", "upload",
-                   connection_table_told(h->loop->process->connection_table, CROWD_UPLOAD_CUT));
+    metrics_sample(
+        out, m, "what", "answer",
+        connection_table_event_count(h->loop->process->connection_table, CONNECTIONS_RESPONSE_CUT));
+    metrics_sample(
+        out, m, "what", "upload",
+        connection_table_event_count(h->loop->process->connection_table, CONNECTIONS_UPLOAD_CUT));
 }
 
 static void waiting_requests(struct http *h, const struct metric *m, struct buf *out)
@@ -303,11 +307,11 @@ static void unindexed(struct http *h, const struct metric *m, struct buf *out)
     metrics_sample(out, m, NULL, NULL, count);
 }
 
-static struct store_room space(struct http *h)
+static struct store_space space(struct http *h)
 {
-    struct store_room space;
-    if (store_room(h->loop->store, &space) != STORE_OK)
-        space = (struct store_room){0};
+    struct store_space space;
+    if (store_space(h->loop->store, &space) != STORE_OK)
+        space = (struct store_space){0};
     return space;
 }
 

@@ -108,9 +108,9 @@ static void record_response(struct request *r, bool streamed)
     const struct process *p = r->http->loop->process;
     uint64_t took_us = clock_mono_us() - r->started_us;
     if (r->replied)
-        request_stats_answered(p->request_stats, p->index,
-                               r->route == NULL ? routes_count : (size_t)(r->route - routes),
-                               r->status, streamed ? REQUEST_STATS_UNTIMED : took_us);
+        request_stats_count_request(p->request_stats, p->index,
+                                    r->route == NULL ? routes_count : (size_t)(r->route - routes),
+                                    r->status, streamed ? REQUEST_STATS_UNTIMED : took_us);
     access_log_add(r->http->access_log, r, took_us);
 }
 

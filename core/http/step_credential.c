@@ -87,7 +87,7 @@ static enum step refuse_unknown(struct request *r, struct str token)
     const char *sent = credential_looks_like(token);
     if (sent == NULL || strcmp(sent, texts[auth].name) == 0)
         return refuse_credential(r, true, texts[auth].unknown);
-    snprintf(message, sizeof(message), "This operation needs %s, but the request has %s. %s",
+    snprintf(message, sizeof(message), "This operation needs %s. The credential looks like %s. %s",
              texts[auth].name, sent, texts[auth].send);
     return refuse_credential(r, true, message);
 }

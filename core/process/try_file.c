@@ -12,7 +12,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-/* 0, or an errno; a FIFO that nobody reads would keep who opens it waiting, and is refused */
+/* 0 or an errno. Not blocking: a FIFO without a reader is refused. */
 static int try_append(const char *path)
 {
     int fd = open(path, O_WRONLY | O_APPEND | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
@@ -24,7 +24,8 @@ static int try_append(const char *path)
         return errno;
     char dir[4096];
     const char *slash = strrchr(path, '/');
-    snprintf(dir, sizeof(dir), "%.*s", slash == NULL ? 1 : (int)(slash - path) + 1, slash == NULL ? "." : path);
+    snprintf(dir, sizeof(dir), "%.*s", slash == NULL ? 1 : (int)(slash - path) + 1,
+             slash == NULL ? "." : path);
     return faccessat(AT_FDCWD, dir, W_OK | X_OK, AT_EACCESS) == 0 ? 0 : errno;
 }
 
@@ -57,16 +58,20 @@ static int try_as(const struct passwd *user, const char *path, enum conf_file_us
     return child < 0 ? errno : WIFEXITED(status) ? WEXITSTATUS(status) : EIO;
 }
 
-bool try_file(const struct conf *conf, const char *path, enum conf_file_use use, char *why, size_t size)
+bool try_file(const struct conf *conf, const char *path, enum conf_file_use use, char *why,
+              size_t size)
 {
     const char *user = geteuid() != 0 || conf->user == NULL ? "" : conf->user;
     const struct passwd *who = user[0] == '\0' ? NULL : getpwnam(user);
     if (user[0] != '\0' && who == NULL)
-        return true; /* the start says that there is no such user */
+        return true; /* the start reports the unknown user */
     int error = who == NULL ? try_here(path, use) : try_as(who, path, use);
     if (error != 0) {
-        snprintf(why, size, "cannot be opened for %s%s%s: %s; give the server's user access to it, or name another file",
-                 use == FILE_APPENDED ? "appending" : "reading", who == NULL ? "" : " by user ", user, strerror(error));
+        snprintf(why, size,
+                 "cannot be opened for %s%s%s: %s; give the user of the server access, or set "
+                 "another file",
+                 use == FILE_APPENDED ? "appending" : "reading", who == NULL ? "" : " by user ",
+                 user, strerror(error));
         return false;
     }
     if (use == FILE_APPENDED)

@@ -1,6 +1,6 @@
 /*
- * Whether the processes of the server may use a file that an option names: tried as the user they
- * become (conf->user), in a child where that is another than we are. A conf_file_fn.
+ * Checks whether the server can use a file that an option names, as the user that it switches to
+ * (conf->user): in a child process if that is another user. A conf_file_fn.
  */
 #ifndef ASSAY_PROCESS_TRY_FILE_H
 #define ASSAY_PROCESS_TRY_FILE_H
@@ -8,10 +8,11 @@
 #include "core/conf/conf.h"
 
 /*
- * try_file(conf, path, use, why, size): ${use} FILE_APPENDED: it can be appended to, or made;
- * FILE_OF_SECRETS: it can be read, and is a file of signing secrets. False, and what hinders that.
- * Nothing is made or changed.
+ * try_file(conf, path, use, why, size): with FILE_APPENDED, whether the file can be appended to or
+ * created; with FILE_OF_SECRETS, whether it can be read and has signing secrets. False, and the
+ * reason in ${why}. Nothing is created or changed.
  */
-bool try_file(const struct conf *conf, const char *path, enum conf_file_use use, char *why, size_t size);
+bool try_file(const struct conf *conf, const char *path, enum conf_file_use use, char *why,
+              size_t size);
 
 #endif

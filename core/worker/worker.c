@@ -1,7 +1,7 @@
 #include "core/worker/worker.h"
 
 #include "core/api/event_stream.h"
-#include "core/audit/page.h"
+#include "core/audit/plain_text.h"
 #include "core/base/log.h"
 #include "core/conn/acceptor.h"
 #include "core/conn/tls.h"
@@ -71,7 +71,7 @@ static void start(struct worker *w, struct process *p)
     *w = (struct worker){.loop = {.process = p, .conf = p->conf, .now_ms = clock_mono_ms()}};
     if (setlocale(LC_CTYPE, "C.UTF-8") == NULL) /* for international domain names in libcurl */
         log_warn("the locale C.UTF-8 is missing: international domain names are refused");
-    page_start();
+    plain_text_start();
     open_store(&w->loop);
     if (!loop_start_ids(&w->loop))
         fail(strerror(errno));
@@ -91,7 +91,7 @@ static void begin_drain(struct worker *w, bool stopping)
     if (!l->draining) {
         l->draining = true;
         l->ctx.shutdown_requested = 1;
-        process_phase(l->process, PHASE_DRAINING);
+        process_set_phase(l->process, PHASE_DRAINING);
         acceptor_close(w->acceptor);
     }
     l->stopping = l->stopping || stopping;
@@ -123,7 +123,7 @@ static void turn(struct worker *w)
     struct loop *l = &w->loop;
     struct score *score = l->process->score;
     if (!queries_stuck(w->http.queries))
-        process_beat(l->process);
+        process_heartbeat(l->process);
     score_set(score->busy_since_ms, 0);
     loop_time_turn(&w->loop_time, score, h2o_now(l->ctx.loop)); /* of the turn that ends here */
     if (h2o_evloop_run(l->ctx.loop, wait_ms(w)) != 0 && errno != EINTR)
@@ -156,18 +156,18 @@ static void finish(struct worker *w)
 static void begin_serving(struct worker *w)
 {
     struct process *p = w->loop.process;
-    if (w->open || w->loop.draining || score_get(p->scoreboard->shut) != 0)
+    if (w->open || w->loop.draining || score_get(p->scoreboard->accept_paused) != 0)
         return;
     w->open = true;
     acceptor_open(w->acceptor);
-    process_phase(p, PHASE_READY);
+    process_set_phase(p, PHASE_READY);
 }
 
 int worker_run(struct process *p)
 {
     static struct worker w; /* libh2o keeps pointers into it */
     start(&w, p);
-    process_phase(p, PHASE_WAITING);
+    process_set_phase(p, PHASE_WAITING);
     loop_time_start(&w.loop_time);
     while (!w.loop.draining || acceptor_connections(w.acceptor) > 0) {
         begin_serving(&w);

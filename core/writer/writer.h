@@ -1,6 +1,4 @@
-/*
- * The writer process: the only process that changes the store. See writer_internal.h for its parts.
- */
+/* The writer process: the only process that changes the store. */
 #ifndef ASSAY_WRITER_WRITER_H
 #define ASSAY_WRITER_WRITER_H
 

@@ -1,7 +1,9 @@
 /*
- * The peer of the benchmarks: a bare libh2o-evloop handler that sends given bytes to whatever it is asked.
+ * The peer of the benchmarks: a bare libh2o-evloop handler that sends given bytes to whatever it is
+ * asked.
  *
- *   run_bare PORT RESPONSE-FILE     the file: a response as it came over the wire; its headers (but for those the library makes) and body
+ *   run_bare PORT RESPONSE-FILE     the file: a response as it came over the wire; its headers (but
+ *   for those the library makes) and body
  * are sent
  *   run_bare PORT -                 takes connections and never says a word
  *

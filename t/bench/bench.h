@@ -1,4 +1,7 @@
-/* What the programs of the benchmarks share: the addresses of the pages, so that a server and the bare store are given the same ones; and clocks. */
+/*
+ * What the programs of the benchmarks share: the addresses of the pages, so that a server and the
+ * bare store are given the same ones; and clocks.
+ */
 #ifndef ASSAY_BENCH_H
 #define ASSAY_BENCH_H
 
@@ -7,8 +10,9 @@
 #include <time.h>
 
 /*
- * bench_page(n): the ${n}-th page's number, of eight digits. They are scattered, as addresses come in life: in order, an index of URLs would only ever grow
- * at its end. No number comes twice within 100 million.
+ * bench_page(n): the ${n}-th page's number, of eight digits. They are scattered, as addresses come
+ * in life: in order, an index of URLs would only ever grow at its end. No number comes twice within
+ * 100 million.
  */
 static inline unsigned bench_page(unsigned n)
 {

@@ -25,7 +25,8 @@ void canned_send(h2o_req_t *req)
     req->res.reason = "OK";
     req->res.content_length = body.len;
     for (size_t i = 0; i < headers_count; i++)
-        h2o_add_header_by_str(&req->pool, &req->res.headers, headers[i].name.base, headers[i].name.len, 0, NULL, headers[i].value.base,
+        h2o_add_header_by_str(&req->pool, &req->res.headers, headers[i].name.base,
+                              headers[i].name.len, 0, NULL, headers[i].value.base,
                               headers[i].value.len);
     h2o_start_response(req, &generator);
     h2o_send(req, &body, 1, H2O_SEND_STATE_FINAL);
@@ -61,21 +62,27 @@ void canned_read(const char *path)
     for (char *line = strstr(text, "\r\n"); line != NULL; line = strstr(line, "\r\n")) {
         line += 2;
         char *colon = strchr(line, ':');
-        if (colon == NULL || is(line, "date:") || is(line, "connection:") || is(line, "content-length:"))
+        if (colon == NULL || is(line, "date:") || is(line, "connection:") ||
+            is(line, "content-length:"))
             continue;
         char *eol = strstr(line, "\r\n");
         headers[headers_count].name = h2o_iovec_init(line, (size_t)(colon - line));
-        headers[headers_count++].value = h2o_iovec_init(colon + 2, (eol == NULL ? strlen(line) : (size_t)(eol - line)) - (size_t)(colon + 2 - line));
+        headers[headers_count++].value =
+            h2o_iovec_init(colon + 2, (eol == NULL ? strlen(line) : (size_t)(eol - line)) -
+                                          (size_t)(colon + 2 - line));
     }
 }
 
 int canned_listen(const char *port)
 {
-    struct sockaddr_in sa = {.sin_family = AF_INET, .sin_port = htons((uint16_t)atoi(port)), .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    struct sockaddr_in sa = {.sin_family = AF_INET,
+                             .sin_port = htons((uint16_t)atoi(port)),
+                             .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
     socklen_t size = sizeof(sa);
     int one = 1, fd = socket(AF_INET, SOCK_STREAM, 0);
     setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof(one));
-    if (bind(fd, (struct sockaddr *)&sa, sizeof(sa)) != 0 || listen(fd, 1024) != 0 || getsockname(fd, (struct sockaddr *)&sa, &size) != 0) {
+    if (bind(fd, (struct sockaddr *)&sa, sizeof(sa)) != 0 || listen(fd, 1024) != 0 ||
+        getsockname(fd, (struct sockaddr *)&sa, &size) != 0) {
         perror("bind");
         exit(1);
     }
@@ -88,8 +95,10 @@ h2o_evloop_t *canned_loop(int fd, int (*on_req)(h2o_handler_t *, h2o_req_t *))
 {
     h2o_config_init(&config);
     config.server_name = h2o_iovec_init(NULL, 0);
-    h2o_hostconf_t *host = h2o_config_register_host(&config, h2o_iovec_init(H2O_STRLIT("default")), 65535);
-    h2o_create_handler(h2o_config_register_path(host, "/", 0), sizeof(h2o_handler_t))->on_req = on_req;
+    h2o_hostconf_t *host =
+        h2o_config_register_host(&config, h2o_iovec_init(H2O_STRLIT("default")), 65535);
+    h2o_create_handler(h2o_config_register_path(host, "/", 0), sizeof(h2o_handler_t))->on_req =
+        on_req;
     h2o_context_init(&ctx, h2o_evloop_create(), &config);
     accept_ctx.ctx = &ctx;
     accept_ctx.hosts = config.hosts;

@@ -1,12 +1,16 @@
 /*
- * What the benchmarks' servers share: a response that is always the same, and a port of loopback. Whatever fails ends the program with a sentence.
+ * What the benchmarks' servers share: a response that is always the same, and a port of loopback.
+ * Whatever fails ends the program with a sentence.
  */
 #ifndef ASSAY_BENCH_CANNED_H
 #define ASSAY_BENCH_CANNED_H
 
 #include <h2o.h>
 
-/* canned_read(path): the file is a response as it came over the wire; its headers (but for those the library makes) and body are what canned_send sends. */
+/*
+ * canned_read(path): the file is a response as it came over the wire; its headers (but for those
+ * the library makes) and body are what canned_send sends.
+ */
 void canned_read(const char *path);
 void canned_send(h2o_req_t *req);
 

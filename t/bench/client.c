@@ -17,7 +17,8 @@ double client_now(void)
 
 void client_wait_till(double due)
 {
-    struct timespec ts = {.tv_sec = (time_t)due, .tv_nsec = (long)((due - (double)(time_t)due) * 1e9)};
+    struct timespec ts = {.tv_sec = (time_t)due,
+                          .tv_nsec = (long)((due - (double)(time_t)due) * 1e9)};
     clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &ts, NULL);
 }
 
@@ -29,7 +30,8 @@ void client_die(const char *what)
 
 int client_dial(uint16_t port)
 {
-    struct sockaddr_in sa = {.sin_family = AF_INET, .sin_port = htons(port), .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    struct sockaddr_in sa = {
+        .sin_family = AF_INET, .sin_port = htons(port), .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
     int one = 1, fd = socket(AF_INET, SOCK_STREAM, 0);
     if (fd < 0 || connect(fd, (struct sockaddr *)&sa, sizeof(sa)) != 0)
         client_die("connect");

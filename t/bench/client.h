@@ -10,7 +10,10 @@
 double client_now(void); /* seconds, CLOCK_MONOTONIC */
 void client_wait_till(double due);
 
-/* client_dial(port): a connection that sends at once. client_most_files(): as many as this process may have. */
+/*
+ * client_dial(port): a connection that sends at once. client_most_files(): as many as this process
+ * may have.
+ */
 int client_dial(uint16_t port);
 void client_most_files(void);
 

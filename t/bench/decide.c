@@ -1,15 +1,17 @@
 /*
- * What one decision of the limiter costs, as ratios to what the memory allows, in pairs taken in turn:
+ * What one decision of the limiter costs, as ratios to what the memory allows, in pairs taken in
+ * turn:
  *
  *   run_decide DIR [PAIRS [keys|hot|flood]...]
  *
  * DIR: where the table is made (a memory file system, as run_dir is). All parts without a word.
  *
- * Columns: what | measured | ratio (least-most) | target | verdict. Exit status 1 when a target is missed.
+ * Columns: what | measured | ratio (least-most) | target | verdict. Exit status 1 when a target is
+ * missed.
  */
-#include "ratelimit/pair.h"
+#include "ratelimit/atomic_pair_internal.h"
 #include "ratelimit/ratelimit.h"
-#include "ratelimit/siphash.h"
+#include "ratelimit/siphash_internal.h"
 
 #include <fcntl.h>
 #include <sched.h>
@@ -25,7 +27,7 @@
 #define NOW 1800000000
 #define SLOTS 1048576 /* the default */
 #define KEYS 1000000
-#define ROUND 2000000     /* decisions in a pair's half */
+#define ROUND 2000000 /* decisions in a pair's half */
 #define FLOOD 50000000
 #define HEAVY 1000 /* keys that must keep their counts in the flood */
 #define PAIRS_MAX 99
@@ -57,7 +59,10 @@ static inline uint64_t chance(void)
     return luck;
 }
 
-/* ${x}, one of 2^64, as one of ${count}: by the same few instructions for a constant ${count} and for another, so for both sides */
+/*
+ * ${x}, one of 2^64, as one of ${count}: by the same few instructions for a constant ${count} and
+ * for another, so for both sides
+ */
 static inline uint64_t among(uint64_t x, uint64_t count)
 {
     return (uint64_t)((unsigned __int128)x * count >> 64);
@@ -69,8 +74,12 @@ struct key {
 };
 static struct key key = {0x20010db8, 0};
 
-/* as a worker has it: a limiter's window, and a token of the table's clock that it reads now and then */
-static struct ratelimit_window window = {.salt = 1, .seconds = 3600, .key = &key, .key_size = sizeof(key)};
+/*
+ * as a worker has it: a limiter's window, and a token of the table's clock that it reads now and
+ * then
+ */
+static struct ratelimit_window window = {
+    .salt = 1, .seconds = 3600, .key = &key, .key_size = sizeof(key)};
 static uint64_t token;
 
 static inline int decide(uint64_t n, uint32_t limit, struct ratelimit_state *state)
@@ -89,8 +98,9 @@ static int decide_only(uint64_t n, uint32_t limit)
 /*
  * ---- what it is compared with beside the bare instruction ----
  *
- * The simplest table that could do: open addressing, SipHash of the key, one compare-and-swap of 16 bytes. It never gives a slot up, so it
- * is no limiter: two processes may give one key two slots, and it fills up.
+ * The simplest table that could do: open addressing, SipHash of the key, one compare-and-swap of 16
+ * bytes. It never gives a slot up, so it is no limiter: two processes may give one key two slots,
+ * and it fills up.
  */
 static struct pair *naive;
 static uint64_t naive_mask;
@@ -103,7 +113,8 @@ static inline uint64_t decide_naive(uint64_t n)
     for (uint64_t at = hash & naive_mask;; at = (at + 1) & naive_mask) {
         struct pair is = {word_load(&naive[at].key), word_load(&naive[at].state)};
         while (is.key == hash || is.key == 0) {
-            struct pair next = {hash, (is.state >> 32 == NOW / 3600 ? is.state : (uint64_t)(NOW / 3600) << 32) + 1};
+            struct pair next = {
+                hash, (is.state >> 32 == NOW / 3600 ? is.state : (uint64_t)(NOW / 3600) << 32) + 1};
             if (pair_swap(&naive[at], &is, next))
                 return next.state;
         }
@@ -136,7 +147,8 @@ static void row(const char *what, const char *peer, struct pairs *p, double targ
     double middle = median(ratio), low = ratio[0], high = ratio[pairs - 1];
     const char *verdict = high <= target ? "met" : low > target ? "missed" : "inconclusive";
     char measured[80], spread[40];
-    snprintf(measured, sizeof(measured), "%.1f ns, %s %.1f ns (%u pairs)", median(p->ours), peer, median(p->peer), pairs);
+    snprintf(measured, sizeof(measured), "%.1f ns, %s %.1f ns (%u pairs)", median(p->ours), peer,
+             median(p->peer), pairs);
     snprintf(spread, sizeof(spread), "%.2f (%.2f-%.2f)", middle, low, high);
     if (target == 0)
         verdict = "-";
@@ -148,20 +160,24 @@ static void row(const char *what, const char *peer, struct pairs *p, double targ
 /*
  * ---- one process, many keys ----
  *
- * Both sides draw their numbers in the timed loop and by the same instructions; the xadd's mapping is as large as the table's file, in the
- * same file system and touched as a whole before. Three kinds of loop, and both sides in each:
+ * Both sides draw their numbers in the timed loop and by the same instructions; the xadd's mapping
+ * is as large as the table's file, in the same file system and touched as a whole before. Three
+ * kinds of loop, and both sides in each:
  *
- * Chained: each decision begins when the one before has ended, since its number depends on what that one found. It is what the issue's line
- * is judged by: what one decision costs who waits for it, as a server does, which decides once in thousands of instructions and needs the
- * answer before it goes on.
+ * Chained: each decision begins when the one before has ended, since its number depends on what
+ * that one found. It is what the issue's line is judged by: what one decision costs who waits for
+ * it, as a server does, which decides once in thousands of instructions and needs the answer before
+ * it goes on.
  *
- * Expected: the key is told of when it is known (ratelimit_expect), and decided on later, as the pipeline does where it goes by addresses.
+ * Expected: the key is told of when it is known (ratelimit_prefetch), and decided on later, as the pipeline does where it goes by addresses.
  * The loop runs freely. It is judged by the same line.
  *
- * Free-running and not expected, as nothing in the product does it: a processor works on as many decisions at once as it has room for
- * (some 320 instructions), so what counts is how many instructions there are from one look at memory to the next: 20 for an xadd, which
- * leaves as many looks under way as memory takes, over 100 for a decision. That is 2 or 3 under way, whichever way it swaps: without any
- * swap it is no faster. Its instructions alone, with memory out of the way, are the row of a thousand keys.
+ * Free-running and not expected, as nothing in the product does it: a processor works on as many
+ * decisions at once as it has room for (some 320 instructions), so what counts is how many
+ * instructions there are from one look at memory to the next: 20 for an xadd, which leaves as many
+ * looks under way as memory takes, over 100 for a decision. That is 2 or 3 under way, whichever way
+ * it swaps: without any swap it is no faster. Its instructions alone, with memory out of the way,
+ * are the row of a thousand keys.
  */
 
 /* inlined with constants: a condition on ${chained} would chain both */
@@ -176,14 +192,15 @@ ROUND_LOOP decisions(uint64_t keys, uint32_t limit, bool chained)
         struct ratelimit_state state;
         decide(among(chance() + before, keys), limit, &state);
         if (chained)
-            before = (uint64_t)state.reset >> 40; /* 0, but not known to be until the slot is read */
+            /* 0, but not known to be until the slot is read */
+            before = (uint64_t)state.reset >> 40;
     }
     return (cpu_ns() - began) / ROUND;
 }
 
 /*
- * In the pipeline the key is known a microsecond before it is decided on: the credential is judged meanwhile. Here that is AHEAD decisions,
- * half as long.
+ * In the pipeline the key is known a microsecond before it is decided on: the credential is judged
+ * meanwhile. Here that is AHEAD decisions, half as long.
  */
 #define AHEAD 16
 
@@ -196,7 +213,7 @@ ROUND_LOOP decisions_ahead(uint64_t keys)
         of[i] = (struct key){key.network, among(chance(), keys)};
         expected[i] = window;
         expected[i].key = &of[i];
-        ratelimit_expect(rl, &expected[i]);
+        ratelimit_prefetch(rl, &expected[i]);
     }
     double began = cpu_ns();
     token = ratelimit_token(rl);
@@ -205,7 +222,7 @@ ROUND_LOOP decisions_ahead(uint64_t keys)
         ratelimit_take(rl, w, 1, (struct ratelimit_time){token, NOW}, &state);
         of[i % AHEAD].host = among(chance(), keys);
         w->hash = 0;
-        ratelimit_expect(rl, w);
+        ratelimit_prefetch(rl, w);
     }
     return (cpu_ns() - began) / ROUND;
 }
@@ -353,8 +370,10 @@ static void bench_many_keys(const char *dir)
     row("  a naive table's", "xadd", &plain_free, 0);
     row("  refused / admitted", "admitted", &refused_free, 1);
     row("  of 1,000 keys, / xadd as above", "xadd", &cached, 0);
-    puts("  The first row is the issue's line: one decision, and somebody who waits for it. The product decides by the first and the second\n"
-         "  row, by the third nowhere: it shows how little of its own a processor can do ahead of a decision.");
+    puts("  The first row is the issue's line: one decision, and somebody who waits for it. The "
+         "product decides by the first and the second\n"
+         "  row, by the third nowhere: it shows how little of its own a processor can do ahead of "
+         "a decision.");
     munmap(memory, usage.bytes);
     munmap(naive, usage.bytes);
 }
@@ -362,10 +381,12 @@ static void bench_many_keys(const char *dir)
 /* ---- two processes, one word ---- */
 
 /*
- * Two processes, a processor each, and the two loops in turn, slice by slice, so that what else the machine does falls on both alike. Both
- * processes begin each slice together, and it ends for both when the first of them is through: what counts is the time that both were at
- * it. A slice in which the kernel gave a processor to anybody else counts for nothing and is repeated, since who is alone pays nothing for
- * the other; only where there is no other kind, all count, and the row says so.
+ * Two processes, a processor each, and the two loops in turn, slice by slice, so that what else the
+ * machine does falls on both alike. Both processes begin each slice together, and it ends for both
+ * when the first of them is through: what counts is the time that both were at it. A slice in which
+ * the kernel gave a processor to anybody else counts for nothing and is repeated, since who is
+ * alone pays nothing for the other; only where there is no other kind, all count, and the row says
+ * so.
  */
 #define HOT_SLICE 20000 /* decisions of the quicker process in a slice */
 #define HOT_SLICES 100  /* of each loop, in a pair, that count */
@@ -394,7 +415,8 @@ typedef uint64_t hot_fn(struct hot *hot);
 /* whether it is over; looked at now and then */
 static inline bool is_through(struct hot *hot, uint64_t done)
 {
-    return done % 64 == 0 && __atomic_load_n(&hot->meeting->sides[1 - hot->self].through, __ATOMIC_ACQUIRE) == hot->slice;
+    return done % 64 == 0 && __atomic_load_n(&hot->meeting->sides[1 - hot->self].through,
+                                             __ATOMIC_ACQUIRE) == hot->slice;
 }
 
 static uint64_t hot_word(struct hot *hot)
@@ -402,20 +424,25 @@ static uint64_t hot_word(struct hot *hot)
     uint64_t done = 0;
     for (; done < HOT_SLICE && !is_through(hot, done); done++) {
         uint64_t is = __atomic_load_n(hot->word, __ATOMIC_ACQUIRE);
-        while (!__atomic_compare_exchange_n(hot->word, &is, is + 1, false, __ATOMIC_SEQ_CST, __ATOMIC_ACQUIRE))
+        while (!__atomic_compare_exchange_n(hot->word, &is, is + 1, false, __ATOMIC_SEQ_CST,
+                                            __ATOMIC_ACQUIRE))
             ;
     }
     return done;
 }
 
 /*
- * A caller that comes again and again keeps its key's hash. Each slice has a key of its own, far from its limit when it ends: a refused
- * decision writes nothing, and would be far too cheap.
+ * A caller that comes again and again keeps its key's hash. Each slice has a key of its own, far
+ * from its limit when it ends: a refused decision writes nothing, and would be far too cheap.
  */
 static uint64_t hot_key(struct hot *hot)
 {
     struct key of = {2, hot->slice % 1024};
-    struct ratelimit_window w = {.salt = 2, .seconds = 3600, .limit = RATELIMIT_COUNT_MAX, .key = &of, .key_size = sizeof(of)};
+    struct ratelimit_window w = {.salt = 2,
+                                 .seconds = 3600,
+                                 .limit = RATELIMIT_COUNT_MAX,
+                                 .key = &of,
+                                 .key_size = sizeof(of)};
     struct ratelimit_state state;
     uint64_t done = 0;
     w.hash = ratelimit_hash(rl, &w);
@@ -506,7 +533,8 @@ static void bench_hot_key(const char *dir)
     (void)dir;
     char *shared = mmap(NULL, 8192, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     for (unsigned i = 0; i < pairs; i++) {
-        struct hot hot = {.meeting = (struct meeting *)(void *)shared, .word = (uint64_t *)(void *)(shared + 4096)};
+        struct hot hot = {.meeting = (struct meeting *)(void *)shared,
+                          .word = (uint64_t *)(void *)(shared + 4096)};
         memset(shared, 0, 8192);
         time_two(&hot);
         p.peer[i] = hot.ns[0] / hot.done[0];
@@ -515,7 +543,8 @@ static void bench_hot_key(const char *dir)
         enough += hot.tries <= HOT_TRIES * 2 * HOT_SLICES;
     }
     row("two processes, one key / one word", "swap loop", &p, 1.5);
-    printf("%-42s | %u slices of %u were disturbed and repeated%s\n", "  how calm it was", disturbed, disturbed + pairs * 2 * HOT_SLICES,
+    printf("%-42s | %u slices of %u were disturbed and repeated%s\n", "  how calm it was",
+           disturbed, disturbed + pairs * 2 * HOT_SLICES,
            enough == pairs ? "" : "; then the others counted, too: ask again on a calm machine");
     munmap(shared, 8192);
 }
@@ -540,7 +569,8 @@ static void bench_flood(const char *dir)
         for (unsigned i = 0; i < 500; i++)
             decide_only((1ull << 40) + k, 1000);
     for (unsigned i = 0; i < pairs; i++) {
-        p.peer[i] = chained_decisions(KEYS, RATELIMIT_COUNT_MAX); /* unloaded: keys that are there */
+        /* unloaded: keys that are there */
+        p.peer[i] = chained_decisions(KEYS, RATELIMIT_COUNT_MAX);
         p.ours[i] = time_new_keys(flood + i * slice, slice);
         for (uint64_t k = 0; k < KEYS; k++) /* the known ones, which the flood took the place of */
             decide_only(k, RATELIMIT_COUNT_MAX);
@@ -550,9 +580,11 @@ static void bench_flood(const char *dir)
             kept += decide_only((1ull << 40) + k, 1000) == 0;
     ratelimit_usage(rl, NOW, &after);
     row("flood of 50 M new keys / known keys", "known", &p, 3);
-    printf("%-42s | %llu of %u heavy keys' counts exact; file %llu bytes before, %llu after; %llu evicted alive\n", "  what the flood left",
-           (unsigned long long)(kept == HEAVY * 500ull ? HEAVY : 0), HEAVY, (unsigned long long)usage.bytes,
-           (unsigned long long)after.bytes, (unsigned long long)after.evicted_alive);
+    printf("%-42s | %llu of %u heavy keys' counts exact; file %llu bytes before, %llu after; %llu "
+           "evicted alive\n",
+           "  what the flood left", (unsigned long long)(kept == HEAVY * 500ull ? HEAVY : 0), HEAVY,
+           (unsigned long long)usage.bytes, (unsigned long long)after.bytes,
+           (unsigned long long)after.evicted_alive);
     missed |= kept != HEAVY * 500ull || after.bytes != usage.bytes;
 }
 
@@ -579,7 +611,8 @@ int main(int argc, char **argv)
     }
     int error = ratelimit_open(argv[1], SLOTS, &made, &rl);
     if (error != 0 || made != RATELIMIT_NEW) {
-        fprintf(stderr, "run_decide: %s: %s\n", argv[1], error != 0 ? strerror(error) : "there is a table already");
+        fprintf(stderr, "run_decide: %s: %s\n", argv[1],
+                error != 0 ? strerror(error) : "there is a table already");
         return 2;
     }
     ratelimit_usage(rl, NOW, &usage);
@@ -587,7 +620,8 @@ int main(int argc, char **argv)
     while (decide_only(0, 1) < 0) /* the table takes the time from us */
         token = ratelimit_token(rl);
     token = ratelimit_token(rl);
-    printf("%-42s | %-58s | %-22s | %-12s | %s\n", "what", "measured", "ratio (min-max)", "target", "verdict");
+    printf("%-42s | %-58s | %-22s | %-12s | %s\n", "what", "measured", "ratio (min-max)", "target",
+           "verdict");
     for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++)
         if (is_wanted(parts[i].name, argc, argv))
             parts[i].run(argv[1]);

@@ -1,12 +1,16 @@
 /*
- * The most that processes like ours can do: a bare libh2o handler hands each create through a ring in shared memory to a bare LMDB loop in another process,
- * which commits whatever waits; the answer, always the same, goes out when that is durable. No key, no limit, no form, no record read back, no exactly-once.
+ * The most that processes like ours can do: a bare libh2o handler hands each create through a ring
+ * in shared memory to a bare LMDB loop in another process, which commits whatever waits; the
+ * answer, always the same, goes out when that is durable. No key, no limit, no form, no record read
+ * back, no exactly-once.
  *
- *   run_ideal PORT RESPONSE-FILE DIR BATCH     PORT and RESPONSE-FILE as of run_bare; DIR is the bare store's. A request's body ends with the number of its
- *                                              page. A commit waits until BATCH are there, or nothing comes for a while.
+ *   run_ideal PORT RESPONSE-FILE DIR BATCH     PORT and RESPONSE-FILE as of run_bare; DIR is the
+ *   bare store's. A request's body ends with the number of its
+ *                                              page. A commit waits until BATCH are there, or
+ *                                              nothing comes for a while.
  *
- * Who sleeps is woken by an eventfd, who is awake looks by itself. The file of the store has its blocks before the first request, so that a commit waits for
- * its bytes alone.
+ * Who sleeps is woken by an eventfd, who is awake looks by itself. The file of the store has its
+ * blocks before the first request, so that a commit waits for its bytes alone.
  */
 #include "t/bench/canned.h"
 #include "t/bench/puts.h"
@@ -29,12 +33,13 @@
 #define FILE_MIB 256 /* more than the benchmark's creates take */
 
 static struct ring {
-    _Atomic uint64_t asked __attribute__((aligned(64)));   /* by the handler: so many */
-    _Atomic uint64_t wanted __attribute__((aligned(64)));  /* the loop sleeps until so many are asked */
+    _Atomic uint64_t asked __attribute__((aligned(64))); /* by the handler: so many */
+    /* the loop sleeps until so many are asked */
+    _Atomic uint64_t wanted __attribute__((aligned(64)));
     _Atomic uint64_t durable __attribute__((aligned(64))); /* by the loop: the first of them */
     _Atomic bool writer_sleeps __attribute__((aligned(64))), handler_sleeps;
     unsigned page[SLOTS];
-} *ring;
+} * ring;
 
 static int to_writer, to_handler; /* eventfds */
 
@@ -54,7 +59,8 @@ static void wait_for(uint64_t done, uint64_t wanted)
     atomic_store(&ring->wanted, wanted);
     for (uint64_t asked; (asked = atomic_load(&ring->asked)) < wanted;) {
         atomic_store(&ring->writer_sleeps, true);
-        if (atomic_load(&ring->asked) < wanted && poll(&woken, 1, LULL_MS) == 0 && asked > done && atomic_load(&ring->asked) == asked)
+        if (atomic_load(&ring->asked) < wanted && poll(&woken, 1, LULL_MS) == 0 && asked > done &&
+            atomic_load(&ring->asked) == asked)
             break;
         atomic_store(&ring->writer_sleeps, false);
         eventfd_read(to_writer, &count);
@@ -119,7 +125,10 @@ static void on_durable(h2o_socket_t *socket, const char *err)
         canned_send(held[answered % SLOTS]);
 }
 
-/* All that a turn took in is handed over at once. Answers are sent within a turn only: the library goes on with their connections at its end. */
+/*
+ * All that a turn took in is handed over at once. Answers are sent within a turn only: the library
+ * goes on with their connections at its end.
+ */
 static void handle_all(h2o_evloop_t *loop)
 {
     h2o_socket_t *socket = h2o_evloop_socket_create(loop, to_handler, 0);

@@ -1,7 +1,8 @@
 /*
- * t/bench/lists asks the server: `run_lists_ask PORT PID KEY FILE`, where each line of FILE is a target to GET, or `DELETE TARGET`. One
- * connection, one request after the other. A line for each: milliseconds, milliseconds of the processor that the process PID (the worker) used meanwhile, and the
- * answer: its total and the ids, apart by spaces.
+ * t/bench/lists asks the server: `run_lists_ask PORT PID KEY FILE`, where each line of FILE is a
+ * target to GET, or `DELETE TARGET`. One connection, one request after the other. A line for each:
+ * milliseconds, milliseconds of the processor that the process PID (the worker) used meanwhile, and
+ * the answer: its total and the ids, apart by spaces.
  */
 #include <arpa/inet.h>
 #include <stdint.h>
@@ -37,7 +38,9 @@ static double cpu_ms(clockid_t process)
 
 static int connect_to(const char *port)
 {
-    struct sockaddr_in a = {.sin_family = AF_INET, .sin_port = htons((uint16_t)atoi(port)), .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    struct sockaddr_in a = {.sin_family = AF_INET,
+                            .sin_port = htons((uint16_t)atoi(port)),
+                            .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
     int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
     if (fd < 0 || connect(fd, (struct sockaddr *)&a, sizeof(a)) != 0)
         die("no connection");
@@ -92,7 +95,9 @@ int main(int argc, char **argv)
     while (fgets(target, sizeof(target), f) != NULL) {
         target[strcspn(target, "\n")] = '\0';
         const char *method = target[0] == '/' ? "GET " : "";
-        int n = snprintf(request, sizeof(request), "%s%s HTTP/1.1\r\nHost: 127.0.0.1\r\nAuthorization: Bearer %s\r\n\r\n", method, target, argv[3]);
+        int n = snprintf(request, sizeof(request),
+                         "%s%s HTTP/1.1\r\nHost: 127.0.0.1\r\nAuthorization: Bearer %s\r\n\r\n",
+                         method, target, argv[3]);
         double cpu = cpu_ms(process), began = now_ms();
         const char *body = exchange(fd, request, (size_t)n);
         double took = now_ms() - began;

@@ -1,11 +1,14 @@
 /*
- * The data set of t/bench/lists: `run_lists_data DATA-DIR REPORTS ROWS-FILE [graded] [one] [results=BYTES]` fills a new store as a server
- * would have, and writes the same reports to ROWS-FILE for other databases: id, workspace, project, url, result,
- * score, generated_at (empty: null), separated by tabs.
+ * The data set of t/bench/lists: `run_lists_data DATA-DIR REPORTS ROWS-FILE [graded] [one]
+ * [results=BYTES]` fills a new store as a server would have, and writes the same reports to
+ * ROWS-FILE for other databases: id, workspace, project, url, result, score, generated_at (empty:
+ * null), separated by tabs.
  *
- * Workspace 1 has REPORTS reports, workspace 2 a tenth as many. 2,000 projects of uneven size; URLs of 40 to 120 characters made of shared
- * words and numbers; one report in ten waits for its grade, or (graded) none; (one) all are of a single project. What the checks of
- * a graded one found is `{}`, or (results=BYTES) an object of so many bytes, of which packing takes a quarter. The same seed always, so the same data.
+ * Workspace 1 has REPORTS reports, workspace 2 a tenth as many. 2,000 projects of uneven size; URLs
+ * of 40 to 120 characters made of shared words and numbers; one report in ten waits for its grade,
+ * or (graded) none; (one) all are of a single project. What the checks of a graded one found is
+ * `{}`, or (results=BYTES) an object of so many bytes, of which packing takes a quarter. The same
+ * seed always, so the same data.
  */
 
 #include "store/store.h"
@@ -34,21 +37,25 @@ static void must(enum store_status status, const char *what)
 {
     if (status == STORE_OK)
         return;
-    fprintf(stderr, "run_lists_data: %s: %s (%s)\n", what, store_status_text(status), s == NULL ? "" : store_why(s));
+    fprintf(stderr, "run_lists_data: %s: %s (%s)\n", what, store_status_text(status),
+            s == NULL ? "" : store_why(s));
     exit(1);
 }
 
-static const char *const words[] = {"products", "category", "blog",   "article", "summer",  "winter",   "collection", "shoes",
-                                    "garden",   "kitchen",  "review", "guide",   "pricing", "features", "support",    "contact",
-                                    "about-us", "careers",  "press",  "archive", "tag",     "author",   "Download",   "video",
-                                    "image",    "gallery",  "travel", "health",  "finance", "science",  "music",      "sports"};
+static const char *const words[] = {
+    "products", "category", "blog",   "article", "summer",  "winter",   "collection", "shoes",
+    "garden",   "kitchen",  "review", "guide",   "pricing", "features", "support",    "contact",
+    "about-us", "careers",  "press",  "archive", "tag",     "author",   "Download",   "video",
+    "image",    "gallery",  "travel", "health",  "finance", "science",  "music",      "sports"};
 #define WORDS (sizeof(words) / sizeof(*words))
-static const char *const sites[] = {"shop", "store", "news", "portal", "world", "market", "media", "online"};
+static const char *const sites[] = {"shop",  "store",  "news",  "portal",
+                                    "world", "market", "media", "online"};
 static const char *const ends[] = {"com", "org", "net", "de", "co.uk", "io", "fr", "example"};
 
 static void make_host(uint32_t project, char *to, size_t size)
 {
-    snprintf(to, size, "%s%s-%u.%s", words[project % WORDS], sites[project / 7 % 8], project, ends[project / 3 % 8]);
+    snprintf(to, size, "%s%s-%u.%s", words[project % WORDS], sites[project / 7 % 8], project,
+             ends[project / 3 % 8]);
     for (char *c = to; *c != '\0'; c++)
         *c = (char)(*c >= 'A' && *c <= 'Z' ? *c + 32 : *c);
 }
@@ -58,12 +65,15 @@ static uint32_t pick_project(void)
 {
     if (one)
         return 0;
-    return pick(10) == 0 ? PROJECTS / 2 + pick(PROJECTS / 2) : pick(2) ? pick(PROJECTS / 2) : pick(PROJECTS / 20);
+    return pick(10) == 0 ? PROJECTS / 2 + pick(PROJECTS / 2)
+           : pick(2)     ? pick(PROJECTS / 2)
+                         : pick(PROJECTS / 20);
 }
 
 static void make_url(const char *host, char *to, size_t size)
 {
-    size_t n = (size_t)snprintf(to, size, "%s://%s%s/", pick(5) ? "https" : "http", pick(3) ? "www." : "", host);
+    size_t n = (size_t)snprintf(to, size, "%s://%s%s/", pick(5) ? "https" : "http",
+                                pick(3) ? "www." : "", host);
     size_t want = 40 + pick(70);
     do
         n += (size_t)snprintf(to + n, size - n, "%s%s", words[pick(WORDS)], pick(4) ? "/" : "-");
@@ -108,10 +118,14 @@ static void row(uint64_t id, int workspace, const char *host, const char *url, i
     if (score < 0)
         fprintf(rows, "\t\t\n");
     else
-        fprintf(rows, "%s\t%d\t%lld\n", results[(score >= 50) + (score >= 80)], score, (long long)now);
+        fprintf(rows, "%s\t%d\t%lld\n", results[(score >= 50) + (score >= 80)], score,
+                (long long)now);
 }
 
-/* Grades lag behind creation by up to a batch, and come in another order, so that dates are not in the order of ids. */
+/*
+ * Grades lag behind creation by up to a batch, and come in another order, so that dates are not in
+ * the order of ids.
+ */
 static void batch(int workspace, unsigned count)
 {
     struct store_txn *t;
@@ -178,7 +192,8 @@ static void fill(int workspace, unsigned reports)
     char name[8];
     snprintf(name, sizeof(name), "w%d", workspace);
     must(store_begin(s, &t), "begin");
-    store_apply(t, &(struct store_change){.kind = CHANGE_WORKSPACE_CREATE, .name = str_of(name)}, now, &a);
+    store_apply(t, &(struct store_change){.kind = CHANGE_WORKSPACE_CREATE, .name = str_of(name)},
+                now, &a);
     must(store_commit(t), "make a workspace");
     for (unsigned done = 0; done < reports; done += BATCH) {
         batch(workspace, reports - done < BATCH ? reports - done : BATCH);
@@ -216,7 +231,10 @@ int main(int argc, char **argv)
     for (int i = 4; i < argc && known; i++)
         known = read_option(argv[i]);
     if (!known) {
-        fprintf(stderr, "usage: run_lists_data DATA-DIR REPORTS ROWS-FILE [graded] [one] [results=BYTES, %d or more]\n", RESULTS_LEAST);
+        fprintf(stderr,
+                "usage: run_lists_data DATA-DIR REPORTS ROWS-FILE [graded] [one] [results=BYTES, "
+                "%d or more]\n",
+                RESULTS_LEAST);
         return 2;
     }
     if (found.n == 0)
@@ -235,7 +253,9 @@ int main(int argc, char **argv)
     merge();
     struct store_usage u;
     must(store_usage(s, &u), "usage");
-    printf("%llu reports, %llu bytes each\n", (unsigned long long)u.reports, (unsigned long long)((u.room.used_bytes + u.room.index_bytes) / (u.reports + !u.reports)));
+    printf(
+        "%llu reports, %llu bytes each\n", (unsigned long long)u.reports,
+        (unsigned long long)((u.space.used_bytes + u.space.index_bytes) / (u.reports + !u.reports)));
     store_close(s);
     buf_free(&found);
     return fclose(rows) == 0 ? 0 : 1;

@@ -1,6 +1,7 @@
 /*
- * What the disk and the machine do to a commit of next to nothing while something else is measured: `run_lists_disk FILE` writes a page of FILE
- * over and syncs it, rests for as long and some, and so on; at SIGTERM it prints the longest one in milliseconds.
+ * What the disk and the machine do to a commit of next to nothing while something else is measured:
+ * `run_lists_disk FILE` writes a page of FILE over and syncs it, rests for as long and some, and so
+ * on; at SIGTERM it prints the longest one in milliseconds.
  */
 #include <fcntl.h>
 #include <signal.h>

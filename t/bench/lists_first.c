@@ -1,9 +1,10 @@
 /*
- * The first lists of a process that has just opened the store: `run_lists_first DATA-DIR [cold]`. A line for each list: its name, and in
- * milliseconds, by the clock and of the processor, the longest time between two looks whether to
- * stop, and all of it. Each is asked of a store opened anew, and (cold) with nothing of its files
- * in memory; that takes files which no other process has open. `run_lists_first DATA-DIR projects
- * COUNT` makes a store of so many projects first, of a report each.
+ * The first lists of a process that has just opened the store: `run_lists_first DATA-DIR [cold]`. A
+ * line for each list: its name, and in milliseconds, by the clock and of the processor, the longest
+ * time between two looks whether to stop, and all of it. Each is asked of a store opened anew, and
+ * (cold) with nothing of its files in memory; that takes files which no other process has open.
+ * `run_lists_first DATA-DIR projects COUNT` makes a store of so many projects first, of a report
+ * each.
  */
 #include "store/store.h"
 #include "t/bench/bench.h"
@@ -51,14 +52,16 @@ struct outcome {
     uint64_t total;
 };
 
-static void reports_listed(void *arg, enum store_status status, uint64_t total, const struct store_report *reports, size_t count)
+static void reports_listed(void *arg, enum store_status status, uint64_t total,
+                           const struct store_report *reports, size_t count)
 {
     (void)reports;
     (void)count;
     *(struct outcome *)arg = (struct outcome){status, total};
 }
 
-static void projects_listed(void *arg, enum store_status status, uint64_t total, const struct store_project *projects, size_t count)
+static void projects_listed(void *arg, enum store_status status, uint64_t total,
+                            const struct store_project *projects, size_t count)
 {
     (void)projects;
     (void)count;
@@ -74,8 +77,11 @@ static void must(enum store_status status, const char *what)
 static void open_store(const char *dir, enum store_mode mode)
 {
     char why[512];
-    const struct store_options o = { /* as a worker does */
-        .dir = dir, .map_size = 16ull << 30, .max_readers = 256, .mode = mode};
+    const struct store_options o = {/* as a worker does */
+                                    .dir = dir,
+                                    .map_size = 16ull << 30,
+                                    .max_readers = 256,
+                                    .mode = mode};
     if (store_open(&o, &s, why, sizeof(why)) != STORE_OK)
         die(why);
 }
@@ -143,13 +149,18 @@ static void make(const char *dir, unsigned count)
     for (unsigned i = 0; i < count;) {
         must(store_begin(s, &t), "begin");
         if (i == 0)
-            store_apply(t, &(struct store_change){.kind = CHANGE_WORKSPACE_CREATE, .name = STR("w1")}, 1, &a);
+            store_apply(t,
+                        &(struct store_change){.kind = CHANGE_WORKSPACE_CREATE, .name = STR("w1")},
+                        1, &a);
         for (unsigned end = i + BATCH; i < end && i < count; i++) {
             char host[64], url[80];
             snprintf(host, sizeof(host), "%s-%u.example", words[i % 5], i * 7919u % 1000003u);
             snprintf(url, sizeof(url), "https://%s/", host);
-            const struct store_change c = {
-                .kind = CHANGE_REPORT_CREATE, .workspace = 1, .url = str_of(url), .name = str_of(host), .code = 201};
+            const struct store_change c = {.kind = CHANGE_REPORT_CREATE,
+                                           .workspace = 1,
+                                           .url = str_of(url),
+                                           .name = str_of(host),
+                                           .code = 201};
             store_apply(t, &c, 1000 + i / 3, &a);
             must((enum store_status)a.status, "create");
         }

@@ -1,8 +1,9 @@
 /*
- * Lists whose search is slow on purpose: `run_lists_near DIR`. Texts as long as can be that are nearly the needle at each of their letters, in
- * each place where a search looks: the log's tail, chunks, the few rows of a small project in each of several segments, names of projects. A
- * line for each place and needle: in milliseconds of the processor the longest time between two
- * looks whether to stop, and all of it; then the total found.
+ * Lists whose search is slow on purpose: `run_lists_near DIR`. Texts as long as can be that are
+ * nearly the needle at each of their letters, in each place where a search looks: the log's tail,
+ * chunks, the few rows of a small project in each of several segments, names of projects. A line
+ * for each place and needle: in milliseconds of the processor the longest time between two looks
+ * whether to stop, and all of it; then the total found.
  */
 #include "store/store.h"
 #include "t/bench/bench.h"
@@ -22,17 +23,22 @@ enum {
     NAME = 250
 };
 
-/* Columns: name, what the texts repeat, and so many times a needle has of it, and what follows in it. */
+/*
+ * Columns: name, what the texts repeat, and so many times a needle has of it, and what follows in
+ * it.
+ */
 static const struct {
     const char *name, *repeated;
     unsigned times;
     const char *part, *last;
 } needles[] = {
     {"one letter 200 times",
-     "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"
+     "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"
+     "aaaaaaaaaaaaaaaaaaaaaaaaaaa"
      "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaab",
      200, "a", ""},
-    {"one letter 64 times", "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaab", 64, "a", ""},
+    {"one letter 64 times", "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaab", 64,
+     "a", ""},
     {"170 letters that are encoded", "%d0%b1", 170, "\xD0\xB1", "\xD0\xB0"},
     {"the encoding itself", "%d0%b1", 33, "%d0%b1", "%e"},
 };
@@ -58,14 +64,16 @@ struct outcome {
     uint64_t total;
 };
 
-static void reports_listed(void *arg, enum store_status status, uint64_t total, const struct store_report *reports, size_t count)
+static void reports_listed(void *arg, enum store_status status, uint64_t total,
+                           const struct store_report *reports, size_t count)
 {
     (void)reports;
     (void)count;
     *(struct outcome *)arg = (struct outcome){status, total};
 }
 
-static void projects_listed(void *arg, enum store_status status, uint64_t total, const struct store_project *projects, size_t count)
+static void projects_listed(void *arg, enum store_status status, uint64_t total,
+                            const struct store_project *projects, size_t count)
 {
     (void)projects;
     (void)count;
@@ -75,8 +83,11 @@ static void projects_listed(void *arg, enum store_status status, uint64_t total,
 static void open_store(const char *dir, enum store_mode mode)
 {
     char why[512];
-    const struct store_options o = {
-        .dir = dir, .map_size = 4ull << 30, .max_readers = 64, .mode = mode, .segment_rows = SEGMENT_ROWS};
+    const struct store_options o = {.dir = dir,
+                                    .map_size = 4ull << 30,
+                                    .max_readers = 64,
+                                    .mode = mode,
+                                    .segment_rows = SEGMENT_ROWS};
     if (store_open(&o, &s, why, sizeof(why)) != STORE_OK)
         die(why);
 }
@@ -91,8 +102,11 @@ static struct store_answer apply(struct store_change c)
 
 static void create(uint64_t workspace, const char *url, const char *project)
 {
-    apply((struct store_change){
-        .kind = CHANGE_REPORT_CREATE, .workspace = workspace, .url = str_of(url), .name = str_of(project), .code = 201});
+    apply((struct store_change){.kind = CHANGE_REPORT_CREATE,
+                                .workspace = workspace,
+                                .url = str_of(url),
+                                .name = str_of(project),
+                                .code = 201});
 }
 
 static bool go_on(void *arg, uint64_t done, uint64_t total)
@@ -116,17 +130,22 @@ static void repeat(char *to, const char *first, const char *what, size_t n)
     to[at] = '\0';
 }
 
-/* Workspaces: 1 has it in the log's tail, 2 in chunks, and in segments of which it is an eighth; 3 as names of projects. */
+/*
+ * Workspaces: 1 has it in the log's tail, 2 in chunks, and in segments of which it is an eighth; 3
+ * as names of projects.
+ */
 static void make(size_t which)
 {
     char url[URL + 1], name[NAME + 16];
     const char *what = needles[which].repeated;
     must(store_begin(s, &t));
     for (int i = 0; i < 3; i++)
-        apply((struct store_change){.kind = CHANGE_WORKSPACE_CREATE, .name = str_of(&"one\0two\0six"[4 * i])});
+        apply((struct store_change){.kind = CHANGE_WORKSPACE_CREATE,
+                                    .name = str_of(&"one\0two\0six"[4 * i])});
     repeat(url, "http://a.test/", what, URL);
     for (int i = 0; i < SEGMENTS * SEGMENT_ROWS; i++)
-        create(2, i % (SEGMENT_ROWS / FEW) == 0 ? url : "http://a.test/other", i % (SEGMENT_ROWS / FEW) == 0 ? "few.test" : "a.test");
+        create(2, i % (SEGMENT_ROWS / FEW) == 0 ? url : "http://a.test/other",
+               i % (SEGMENT_ROWS / FEW) == 0 ? "few.test" : "a.test");
     for (int i = 0; i < NAMES; i++) {
         repeat(name, "", what, NAME);
         sprintf(name + strlen(name), "%d", i);
@@ -178,9 +197,13 @@ int main(int argc, char **argv)
         ask("warm", i, (struct store_list_query){.workspace = 1}, false);
         ask("warm", i, (struct store_list_query){.workspace = 2}, false);
         ask("warm", i, (struct store_list_query){.workspace = 3}, true);
-        ask("the log's tail", i, (struct store_list_query){.workspace = 1, .search = str_of(needle)}, false);
-        ask("a small project", i, (struct store_list_query){.workspace = 2, .project = 1, .search = str_of(needle)}, false);
-        ask("chunks", i, (struct store_list_query){.workspace = 2, .search = str_of(needle)}, false);
+        ask("the log's tail", i,
+            (struct store_list_query){.workspace = 1, .search = str_of(needle)}, false);
+        ask("a small project", i,
+            (struct store_list_query){.workspace = 2, .project = 1, .search = str_of(needle)},
+            false);
+        ask("chunks", i, (struct store_list_query){.workspace = 2, .search = str_of(needle)},
+            false);
         ask("names", i, (struct store_list_query){.workspace = 3, .search = str_of(needle)}, true);
         store_close(s);
     }

@@ -1,7 +1,8 @@
 /*
- * t/bench/lists asks the store itself, as SQLite is asked: in one process, without HTTP. `run_lists_store DATA-DIR FILE`, where each line of
- * FILE is a query: class|search|project|result|sort_by|sort|per_page|page. A line for each:
- * milliseconds of the processor, and the answer: its total and the ids, apart by spaces.
+ * t/bench/lists asks the store itself, as SQLite is asked: in one process, without HTTP.
+ * `run_lists_store DATA-DIR FILE`, where each line of FILE is a query:
+ * class|search|project|result|sort_by|sort|per_page|page. A line for each: milliseconds of the
+ * processor, and the answer: its total and the ids, apart by spaces.
  */
 
 #include "store/store.h"
@@ -25,7 +26,8 @@ static void die(const char *what)
     exit(1);
 }
 
-static void listed(void *arg, enum store_status status, uint64_t total, const struct store_report *reports, size_t count)
+static void listed(void *arg, enum store_status status, uint64_t total,
+                   const struct store_report *reports, size_t count)
 {
     struct outcome *o = arg;
     *o = (struct outcome){.status = status, .total = total, .count = count};
@@ -56,7 +58,9 @@ static unsigned one_of(const char *const *names, size_t count, const char *name)
 
 static void ask(struct store *s, char *line)
 {
-    static const char *const results[] = {"", "good", "decent", "bad"}, *const sorts[] = {"id", "generated_at", "url", "score"};
+    static const char *const results[] = {"", "good", "decent", "bad"}, *const sorts[] = {
+                                                                            "id", "generated_at",
+                                                                            "url", "score"};
     char *field[8];
     for (int i = 0; i < 8; i++)
         if ((field[i] = strsep(&line, "|")) == NULL)

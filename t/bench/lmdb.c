@@ -1,7 +1,8 @@
 /*
  * What the disk and LMDB allow: the puts of creating reports (puts.h), BATCH a commit.
  *
- *   run_lmdb DIR BATCH RECORDS WORKSPACE     DIR/data.mdb is made, or grows. Prints: seconds, records a second, bytes put per record
+ *   run_lmdb DIR BATCH RECORDS WORKSPACE     DIR/data.mdb is made, or grows. Prints: seconds,
+ *   records a second, bytes put per record
  */
 #include "t/bench/bench.h"
 #include "t/bench/client.h"
@@ -12,7 +13,8 @@
 
 int main(int argc, char **argv)
 {
-    size_t batch = argc == 5 ? strtoul(argv[2], NULL, 10) : 0, records = argc == 5 ? strtoul(argv[3], NULL, 10) : 0;
+    size_t batch = argc == 5 ? strtoul(argv[2], NULL, 10) : 0,
+           records = argc == 5 ? strtoul(argv[3], NULL, 10) : 0;
     if (batch == 0 || records == 0) {
         fprintf(stderr, "usage: run_lmdb DIR BATCH RECORDS WORKSPACE\n");
         return 2;

@@ -1,19 +1,31 @@
 /*
- * A load that counts: a fixed number of requests over a fixed number of keep-alive connections on loopback, each connection sending its next request when its last was answered.
+ * A load that counts: a fixed number of requests over a fixed number of keep-alive connections on
+ * loopback, each connection sending its next request when its last was answered.
  *
  *   run_load PORT CONNECTIONS REQUESTS REQUEST-FILE [OTHER-FILE EVERY]
- *                                                       prints: seconds, answers by class (2xx other)
- *                                                       ######## in a file becomes the number of a page, another one in each request;
+ *                                                       prints: seconds, answers by class (2xx
+ *                                                       other)
+ *                                                       ######## in a file becomes the number of a
+ *                                                       page, another one in each request;
  *                                                       one request in EVERY is the other file's
  *   run_load PORT CONNECTIONS REQUESTS REQUEST-FILE each WORDS
- *                                                       the same; each connection sends another line of the file WORDS where the request has
+ *                                                       the same; each connection sends another
+ *                                                       line of the file WORDS where the request
+ *                                                       has
  *                                                       the first one; all are of one length
  *   run_load PORT CONNECTIONS REQUESTS REQUEST-FILE cycle WORDS
- *                                                       the same, but each request has the next line, whichever connection sends it
- *   run_load PORT RATE pace SECONDS REQUEST-FILE            RATE requests a second, each at its time whether the one before was late or not,
- *                                                           over one connection; prints: median and 99th percentile of the time from when each
- *                                                           was due to its answer, in microseconds, how many answers, and the 90th percentile
- *   run_load PORT CONNECTIONS hold                      opens the connections, one request each, says "open" and keeps them until standard input ends
+ *                                                       the same, but each request has the next
+ *                                                       line, whichever connection sends it
+ *   run_load PORT RATE pace SECONDS REQUEST-FILE            RATE requests a second, each at its
+ *   time whether the one before was late or not,
+ *                                                           over one connection; prints: median and
+ *                                                           99th percentile of the time from when
+ *                                                           each
+ *                                                           was due to its answer, in microseconds,
+ *                                                           how many answers, and the 90th
+ *                                                           percentile
+ *   run_load PORT CONNECTIONS hold                      opens the connections, one request each,
+ *   says "open" and keeps them until standard input ends
  */
 #include "t/bench/bench.h"
 #include "t/bench/client.h"
@@ -98,7 +110,8 @@ static int answered(struct client *c)
     c->in[c->have] = '\0';
     const char *end = memmem(c->in, c->have, "\r\n\r\n", 4);
     size_t length = end == NULL ? SIZE_MAX : content_length(c->in, end);
-    return length != SIZE_MAX && c->have >= (size_t)(end + 4 - c->in) + length ? atoi(c->in + 9) : 0;
+    return length != SIZE_MAX && c->have >= (size_t)(end + 4 - c->in) + length ? atoi(c->in + 9)
+                                                                               : 0;
 }
 
 static int hold(size_t count)
@@ -120,8 +133,9 @@ static int hold(size_t count)
 }
 
 /*
- * It is the server's latency that is asked for, not how long this program waits for a processor that grading has taken: a short slice lets it go before what
- * runs when an answer is there, as on a machine of its own (since Linux 6.12; earlier ones do not read it).
+ * It is the server's latency that is asked for, not how long this program waits for a processor
+ * that grading has taken: a short slice lets it go before what runs when an answer is there, as on
+ * a machine of its own (since Linux 6.12; earlier ones do not read it).
  */
 static void go_before_others(void)
 {
@@ -155,7 +169,8 @@ static int pace(double rate, double seconds)
         took[i] = (client_now() - due) * 1e6;
     }
     client_sort(took, count);
-    printf("%.0f %.0f %zu %.0f\n", took[count / 2], took[count * 99 / 100], count, took[count * 9 / 10]);
+    printf("%.0f %.0f %zu %.0f\n", took[count / 2], took[count * 99 / 100], count,
+           took[count * 9 / 10]);
     return 0;
 }
 
@@ -183,11 +198,15 @@ static void read_words(const char *path)
 int main(int argc, char **argv)
 {
     if (argc < 4) {
-        fprintf(stderr, "usage: run_load PORT CONNECTIONS REQUESTS REQUEST-FILE [OTHER-FILE EVERY | each WORDS | cycle WORDS] | PORT RATE pace SECONDS REQUEST-FILE | PORT CONNECTIONS hold\n");
+        fprintf(
+            stderr,
+            "usage: run_load PORT CONNECTIONS REQUESTS REQUEST-FILE [OTHER-FILE EVERY | each WORDS "
+            "| cycle WORDS] | PORT RATE pace SECONDS REQUEST-FILE | PORT CONNECTIONS hold\n");
         return 2;
     }
     port = (uint16_t)atoi(argv[1]);
-    size_t connections = strtoul(argv[2], NULL, 10), total = strtoul(argv[3], NULL, 10), asked = 0, done = 0, good = 0;
+    size_t connections = strtoul(argv[2], NULL, 10), total = strtoul(argv[3], NULL, 10), asked = 0,
+           done = 0, good = 0;
     if (strcmp(argv[3], "hold") == 0)
         return hold(connections);
     if (strcmp(argv[3], "pace") == 0 && argc == 6) {

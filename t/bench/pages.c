@@ -1,12 +1,13 @@
 /*
- * How many pages a core grades, without the network: pages as documentation has them, made here, each brought to UTF-8, parsed, checked and
- * turned into results.
+ * How many pages a core grades, without the network: pages as documentation has them, made here,
+ * each brought to UTF-8, parsed, checked and turned into results.
  *
- *   run_pages PAGES ROUNDS [DIRECTORY]     every page as often as ROUNDS; the pages are written to DIRECTORY for a peer to read
+ *   run_pages PAGES ROUNDS [DIRECTORY]     every page as often as ROUNDS; the pages are written to
+ *   DIRECTORY for a peer to read
  *
  * Prints: pages per CPU second, bytes per page, mean score
  */
-#include "core/audit/results.h"
+#include "core/audit/results_internal.h"
 
 #include <locale.h>
 #include <stdio.h>
@@ -17,13 +18,16 @@
 #define PAGES_MAX 1000
 
 static const char *const words[] = {
-    "server", "request", "the",  "a",      "of",     "connection", "returns", "value",   "configuration", "default", "when",  "is",
-    "to",     "and",     "in",   "option", "module", "function",   "result",  "error",   "memory",        "process", "file",  "for",
-    "each",   "client",  "with", "by",     "this",   "limit",      "header",  "timeout", "example",       "number",  "index", "store",
-    "that",   "written", "key",  "table",  "reads",  "version",    "page",    "list",    "must",          "before",  "after", "never",
+    "server",        "request",  "the",    "a",     "of",     "connection", "returns", "value",
+    "configuration", "default",  "when",   "is",    "to",     "and",        "in",      "option",
+    "module",        "function", "result", "error", "memory", "process",    "file",    "for",
+    "each",          "client",   "with",   "by",    "this",   "limit",      "header",  "timeout",
+    "example",       "number",   "index",  "store", "that",   "written",    "key",     "table",
+    "reads",         "version",  "page",   "list",  "must",   "before",     "after",   "never",
 };
 
-static const struct conf conf = {.reports_weight_high = 10, .reports_weight_medium = 5, .reports_weight_low = 1};
+static const struct conf conf = {
+    .reports_weight_high = 10, .reports_weight_medium = 5, .reports_weight_low = 1};
 static uint64_t state;
 
 /* The same pages in every run: a generator of its own (xorshift64). */
@@ -48,28 +52,35 @@ static void add_words(struct buf *out, unsigned count)
 
 static void add_head(struct buf *out, unsigned number)
 {
-    buf_printf(out,
-               "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
-               "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n"
-               "<title>The %s of the %s &#8212; Manual %u</title>\n<meta name=\"description\" content=\"",
-               word(), word(), number);
+    buf_printf(
+        out,
+        "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
+        "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n"
+        "<title>The %s of the %s &#8212; Manual %u</title>\n<meta name=\"description\" content=\"",
+        word(), word(), number);
     add_words(out, 20);
     buf_printf(out,
                "\">\n<link rel=\"canonical\" href=\"https://docs.example.com/manual/%u.html\">\n"
                "<link rel=\"icon\" href=\"/static/favicon.svg\" type=\"image/svg+xml\">\n"
-               "<link rel=\"stylesheet\" href=\"/static/pygments.css?v=%u\">\n<link rel=\"stylesheet\" href=\"/static/theme.css\">\n"
+               "<link rel=\"stylesheet\" href=\"/static/pygments.css?v=%u\">\n<link "
+               "rel=\"stylesheet\" href=\"/static/theme.css\">\n"
                "<script src=\"/static/search.js\" defer=\"defer\"></script>\n"
-               "<script>window.docs = {version: '%u', page: \"x < y\", items: [1, 2, 3]};</script>\n</head>\n",
+               "<script>window.docs = {version: '%u', page: \"x < y\", items: [1, 2, "
+               "3]};</script>\n</head>\n",
                number, number, number);
 }
 
 static void add_sidebar(struct buf *out)
 {
-    buf_adds(out, "<body>\n<div class=\"document\"><nav class=\"sidebar\" aria-label=\"Contents\">\n<ul>\n");
+    buf_adds(
+        out,
+        "<body>\n<div class=\"document\"><nav class=\"sidebar\" aria-label=\"Contents\">\n<ul>\n");
     for (unsigned i = 0; i < 100; i++)
         buf_printf(out,
-                   "<li class=\"toctree-l%u\"><a class=\"reference internal\" href=\"../%s/%s.html#%s-%u\">%s %s <code "
-                   "class=\"docutils literal notranslate\"><span class=\"pre\">%s()</span></code></a></li>\n",
+                   "<li class=\"toctree-l%u\"><a class=\"reference internal\" "
+                   "href=\"../%s/%s.html#%s-%u\">%s %s <code "
+                   "class=\"docutils literal notranslate\"><span "
+                   "class=\"pre\">%s()</span></code></a></li>\n",
                    1 + next(3), word(), word(), word(), i, word(), word(), word());
     buf_adds(out, "</ul>\n</nav>\n<main class=\"body\" role=\"main\">\n");
 }
@@ -79,12 +90,15 @@ static void add_paragraph(struct buf *out)
     buf_adds(out, "<p>");
     for (unsigned i = 0; i < 4; i++) {
         add_words(out, 12 + next(10));
-        buf_printf(out, " <a class=\"reference external\" href=\"https://%s.example.org/%s\">%s %s</a>, &#8220;", word(), word(), word(),
-                   word());
+        buf_printf(out,
+                   " <a class=\"reference external\" href=\"https://%s.example.org/%s\">%s %s</a>, "
+                   "&#8220;",
+                   word(), word(), word(), word());
         add_words(out, 5);
-        buf_printf(
-            out, "&#8221; &amp; <em>%s</em> or <code class=\"docutils literal notranslate\"><span class=\"pre\">%s-&gt;%s</span></code>. ",
-            word(), word(), word());
+        buf_printf(out,
+                   "&#8221; &amp; <em>%s</em> or <code class=\"docutils literal "
+                   "notranslate\"><span class=\"pre\">%s-&gt;%s</span></code>. ",
+                   word(), word(), word());
     }
     buf_adds(out, "</p>\n");
 }
@@ -92,10 +106,12 @@ static void add_paragraph(struct buf *out)
 static void add_code(struct buf *out)
 {
     static const char *const kinds[] = {"n", "k", "kt", "mi", "s", "o", "p", "c1"};
-    buf_adds(out, "<div class=\"highlight-c notranslate\"><div class=\"highlight\"><pre><span></span>");
+    buf_adds(out,
+             "<div class=\"highlight-c notranslate\"><div class=\"highlight\"><pre><span></span>");
     for (unsigned i = 0; i < 8; i++) {
         for (unsigned j = 0; j < 6; j++)
-            buf_printf(out, "<span class=\"%s\">%s</span>%s", kinds[next(8)], word(), next(4) == 0 ? " &lt; " : " ");
+            buf_printf(out, "<span class=\"%s\">%s</span>%s", kinds[next(8)], word(),
+                       next(4) == 0 ? " &lt; " : " ");
         buf_adds(out, "\n");
     }
     buf_adds(out, "</pre></div></div>\n");
@@ -103,10 +119,12 @@ static void add_code(struct buf *out)
 
 static void add_table(struct buf *out)
 {
-    buf_adds(out, "<table class=\"docutils align-default\">\n<thead><tr><th class=\"head\"><p>Option</p></th><th class=\"head\"><p>"
+    buf_adds(out, "<table class=\"docutils align-default\">\n<thead><tr><th "
+                  "class=\"head\"><p>Option</p></th><th class=\"head\"><p>"
                   "Meaning</p></th></tr></thead>\n<tbody>\n");
     for (unsigned i = 0; i < 8; i++) {
-        buf_printf(out, "<tr class=\"row-%s\"><td><p><code>%s_%s</code></p></td><td><p>", i % 2 == 0 ? "even" : "odd", word(), word());
+        buf_printf(out, "<tr class=\"row-%s\"><td><p><code>%s_%s</code></p></td><td><p>",
+                   i % 2 == 0 ? "even" : "odd", word(), word());
         add_words(out, 14);
         buf_adds(out, "</p></td></tr>\n");
     }
@@ -116,7 +134,9 @@ static void add_table(struct buf *out)
 static void add_section(struct buf *out, unsigned level)
 {
     const char *id = word();
-    buf_printf(out, "<section id=\"%s\"><h%u>%s %s<a class=\"headerlink\" href=\"#%s\" title=\"Link to this heading\">&para;</a></h%u>\n",
+    buf_printf(out,
+               "<section id=\"%s\"><h%u>%s %s<a class=\"headerlink\" href=\"#%s\" title=\"Link to "
+               "this heading\">&para;</a></h%u>\n",
                id, level, word(), word(), id, level);
     for (unsigned i = 0; i < 3; i++)
         add_paragraph(out);
@@ -125,7 +145,9 @@ static void add_section(struct buf *out, unsigned level)
     if (next(4) == 0)
         add_table(out);
     if (next(4) == 0)
-        buf_printf(out, "<figure><img src=\"../_images/%s.png\" alt=\"%s %s\" width=\"640\" height=\"360\" loading=\"lazy\"></figure>\n",
+        buf_printf(out,
+                   "<figure><img src=\"../_images/%s.png\" alt=\"%s %s\" width=\"640\" "
+                   "height=\"360\" loading=\"lazy\"></figure>\n",
                    word(), word(), word());
     buf_adds(out, "<!-- end of the section --></section>\n");
 }
@@ -137,7 +159,8 @@ static void make_page(struct buf *out, unsigned number)
     add_sidebar(out);
     for (unsigned level = 1; out->n < PAGE_BYTES - 500; level = 2 + next(2))
         add_section(out, level);
-    buf_adds(out, "</main></div>\n<footer>Copyright, the authors. <a href=\"https://github.com/example/docs\">Source</a>.</footer>\n"
+    buf_adds(out, "</main></div>\n<footer>Copyright, the authors. <a "
+                  "href=\"https://github.com/example/docs\">Source</a>.</footer>\n"
                   "</body>\n</html>\n");
 }
 
@@ -151,8 +174,8 @@ static bool write_page(const char *directory, unsigned number, const struct buf 
 }
 
 /*
- * The page as if it had been fetched from a good server; one that is not ${compressed} is packed to see what that would save. The score; -1
- * when it could not be graded.
+ * The page as if it had been fetched from a good server; one that is not ${compressed} is packed to
+ * see what that would save. The score; -1 when it could not be graded.
  */
 static int grade(const struct buf *page, bool compressed)
 {
@@ -169,13 +192,16 @@ static int grade(const struct buf *page, bool compressed)
         .https = true,
         .http_version = 20,
         .certificate.verified = true,
-        .headers = {{STR("content-type"), STR("text/html; charset=utf-8")}, {STR("content-encoding"), STR("gzip")}},
+        .headers = {{STR("content-type"), STR("text/html; charset=utf-8")},
+                    {STR("content-encoding"), STR("gzip")}},
         .header_count = compressed ? 2 : 1,
         .wire_bytes = page->n / 5,
         .decoded_bytes = page->n,
     };
-    facts.robots = (struct fact_probe){.state = PROBE_DONE, .status = 200, .body = STR("User-agent: *\nDisallow: /private\n")};
-    if (facts_read(&facts, buf_view(page), 1000) == PAGE_OK && !results_make(&facts, &conf, &findings, &json))
+    facts.robots = (struct fact_probe){
+        .state = PROBE_DONE, .status = 200, .body = STR("User-agent: *\nDisallow: /private\n")};
+    if (facts_read(&facts, buf_view(page), 1000) == PAGE_OK &&
+        !results_make(&facts, &conf, &findings, &json))
         findings.score = -1;
     buf_free(&json);
     facts_free(&facts);
@@ -185,7 +211,8 @@ static int grade(const struct buf *page, bool compressed)
 int main(int argc, char **argv)
 {
     static struct buf pages[PAGES_MAX];
-    unsigned count = argc > 1 ? (unsigned)strtoul(argv[1], NULL, 10) : 0, rounds = argc > 2 ? (unsigned)strtoul(argv[2], NULL, 10) : 0;
+    unsigned count = argc > 1 ? (unsigned)strtoul(argv[1], NULL, 10) : 0,
+             rounds = argc > 2 ? (unsigned)strtoul(argv[2], NULL, 10) : 0;
     size_t bytes = 0, scores = 0;
     if (argc > 4 || count == 0 || count > PAGES_MAX) {
         fprintf(stderr, "usage: run_pages PAGES ROUNDS [DIRECTORY]\n");

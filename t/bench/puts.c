@@ -53,10 +53,12 @@ void puts_report(unsigned page)
     char text[128], value[4096];
     struct key k;
     uint64_t id = ++counters.report;
-    struct str url = {text, (size_t)snprintf(text, sizeof(text), "http://shop.localhost:40000/page/%08u", page)};
+    struct str url = {
+        text, (size_t)snprintf(text, sizeof(text), "http://shop.localhost:40000/page/%08u", page)};
     key_id(&k, SPACE_REPORT, id);
     put(DB_RECORD, &k, value, report_value(url, value));
-    const struct log_entry entry = {.kind = LOG_ADD, .id = id, .score = -1, .project = project, .url_n = (uint16_t)url.n};
+    const struct log_entry entry = {
+        .kind = LOG_ADD, .id = id, .score = -1, .project = project, .url_n = (uint16_t)url.n};
     buf_add(&entries, &entry, sizeof(entry));
     buf_str(&entries, url);
     const struct job_record job = {.workspace = workspace, .order = ++counters.job, .attempt = 1};
@@ -64,7 +66,10 @@ void puts_report(unsigned page)
     put(DB_BASE, &k, &job, sizeof(job));
 }
 
-/* What changes once a commit: the workspace, the project, the counters, and the channel with the answers of the whole batch. */
+/*
+ * What changes once a commit: the workspace, the project, the counters, and the channel with the
+ * answers of the whole batch.
+ */
 void puts_commit(size_t batch)
 {
     static const struct workspace_record w;
@@ -84,7 +89,9 @@ void puts_commit(size_t batch)
     counters_key(&k);
     put(DB_BASE, &k, &counters, sizeof(counters));
     key_id(&k, SPACE_CHANNEL, UINT64_MAX);
-    put(DB_BASE, &k, channel, sizeof(uint64_t) + (batch * answer < sizeof(channel) - 8 ? batch * answer : sizeof(channel) - 8));
+    put(DB_BASE, &k, channel,
+        sizeof(uint64_t) +
+            (batch * answer < sizeof(channel) - 8 ? batch * answer : sizeof(channel) - 8));
     must(mdb_txn_commit(txn), "commit");
 }
 

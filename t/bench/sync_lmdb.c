@@ -1,10 +1,11 @@
 /*
- * What the disk and LMDB allow: the puts of a sync of products, and nothing else: keys and records of the store's own, values as large as
- * what the server stores of sync_load.c's products; every commit is synced.
+ * What the disk and LMDB allow: the puts of a sync of products, and nothing else: keys and records
+ * of the store's own, values as large as what the server stores of sync_load.c's products; every
+ * commit is synced.
  *
  *   run_sync_lmdb DIR BATCHES BATCHES-A-COMMIT     prints: seconds, items a second
  */
-#include "store/schema.h"
+#include "store/engine/schema.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -67,7 +68,8 @@ int main(int argc, char **argv)
     MDB_env *env;
     MDB_txn *txn;
     MDB_dbi dbi;
-    unsigned long batches = argc == 4 ? strtoul(argv[2], NULL, 10) : 0, a_commit = argc == 4 ? strtoul(argv[3], NULL, 10) : 0;
+    unsigned long batches = argc == 4 ? strtoul(argv[2], NULL, 10) : 0,
+                  a_commit = argc == 4 ? strtoul(argv[3], NULL, 10) : 0;
     if (batches == 0 || a_commit == 0) {
         fprintf(stderr, "usage: run_sync_lmdb DIR BATCHES BATCHES-A-COMMIT\n");
         return 2;

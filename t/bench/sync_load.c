@@ -1,10 +1,12 @@
 /*
- * A shop's full sync as load: 100-item product batches over some connections, each a process that sends its next batch when its last was
- * answered.
+ * A shop's full sync as load: 100-item product batches over some connections, each a process that
+ * sends its next batch when its last was answered.
  *
  *   run_sync_load PORT TOKEN AGENT CONNECTIONS BATCHES SYNC-ID [complete]
- *       prints: seconds, items queued, unchanged, failed, and bytes sent an item. ${complete}: one more batch, without items, ends the sync.
- *       A batch that is not answered with 200 is sent again, for up to half a minute, as a plugin would: the server may be killed beside.
+ *       prints: seconds, items queued, unchanged, failed, and bytes sent an item. ${complete}: one
+ *       more batch, without items, ends the sync.
+ *       A batch that is not answered with 200 is sent again, for up to half a minute, as a plugin
+ *       would: the server may be killed beside.
  */
 #include <arpa/inet.h>
 #include <netinet/in.h>
@@ -40,7 +42,8 @@ static double now(void)
 
 static int dial(void)
 {
-    const struct sockaddr_in sa = {.sin_family = AF_INET, .sin_port = htons(port), .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    const struct sockaddr_in sa = {
+        .sin_family = AF_INET, .sin_port = htons(port), .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
     const struct timeval patience = {.tv_sec = 30};
     int one = 1, fd = socket(AF_INET, SOCK_STREAM, 0);
     setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience));
@@ -57,23 +60,37 @@ static size_t product(char *to, size_t room, unsigned long id)
 {
     return (size_t)snprintf(
         to, room,
-        "%s{\"wp_id\":%lu,\"sku\":\"SKU-%08lu\",\"name\":\"Product number %lu of the catalogue\",\"permalink\":\"https://shop.example/product/%lu\","
-        "\"image_url\":\"https://shop.example/i/%lu.webp\",\"short_description\":\"A <strong>fine</strong> thing, number %lu\","
-        "\"description\":\"<p>Made by hand of good material, it lasts for years &amp; is a joy to use.</p><p>Comes in %lu variants with a box.</p>\","
-        "\"price\":\"%lu.95\",\"regular_price\":\"%lu.95\",\"currency\":\"EUR\",\"stock_status\":\"instock\",\"on_sale\":false,"
-        "\"categories\":[\"Things\",\"Category %lu\"],\"attributes\":[{\"name\":\"Size\",\"options\":[\"S\",\"M\"]}],\"content_hash\":\"h%lu\"}",
-        (id - 1) % ITEMS == 0 ? "" : ",", id, id, id, id, id, id, id % 9 + 1, id % 90 + 5, id % 90 + 9, id % 40, id);
+        "%s{\"wp_id\":%lu,\"sku\":\"SKU-%08lu\",\"name\":\"Product number %lu of the "
+        "catalogue\",\"permalink\":\"https://shop.example/product/%lu\","
+        "\"image_url\":\"https://shop.example/i/%lu.webp\",\"short_description\":\"A "
+        "<strong>fine</strong> thing, number %lu\","
+        "\"description\":\"<p>Made by hand of good material, it lasts for years &amp; is a joy to "
+        "use.</p><p>Comes in %lu variants with a box.</p>\","
+        "\"price\":\"%lu.95\",\"regular_price\":\"%lu.95\",\"currency\":\"EUR\",\"stock_status\":"
+        "\"instock\",\"on_sale\":false,"
+        "\"categories\":[\"Things\",\"Category "
+        "%lu\"],\"attributes\":[{\"name\":\"Size\",\"options\":[\"S\",\"M\"]}],\"content_hash\":"
+        "\"h%lu\"}",
+        (id - 1) % ITEMS == 0 ? "" : ",", id, id, id, id, id, id, id % 9 + 1, id % 90 + 5,
+        id % 90 + 9, id % 40, id);
 }
 
 static size_t request(char *to, size_t room, unsigned long batch, bool complete)
 {
     static char body[256 * 1024];
-    size_t n = (size_t)snprintf(body, sizeof(body), "{\"agent_id\":\"%s\",\"site_url\":\"https://shop.example\",\"plugin_version\":\"1\",\"sync_id\":\"%s\"%s,\"products\":[",
-                                agent, sync_id, complete ? ",\"complete\":true" : "");
+    size_t n = (size_t)snprintf(
+        body, sizeof(body),
+        "{\"agent_id\":\"%s\",\"site_url\":\"https://"
+        "shop.example\",\"plugin_version\":\"1\",\"sync_id\":\"%s\"%s,\"products\":[",
+        agent, sync_id, complete ? ",\"complete\":true" : "");
     for (unsigned i = 0; i < ITEMS && !complete; i++)
         n += product(body + n, sizeof(body) - n, batch * ITEMS + i + 1);
     n += (size_t)snprintf(body + n, sizeof(body) - n, "]}");
-    size_t head = (size_t)snprintf(to, room, "POST /v1/wp/products/sync HTTP/1.1\r\nHost: 127.0.0.1\r\nAuthorization: Bearer %s\r\nContent-Type: application/json\r\nContent-Length: %zu\r\n\r\n", token, n);
+    size_t head = (size_t)snprintf(
+        to, room,
+        "POST /v1/wp/products/sync HTTP/1.1\r\nHost: 127.0.0.1\r\nAuthorization: Bearer "
+        "%s\r\nContent-Type: application/json\r\nContent-Length: %zu\r\n\r\n",
+        token, n);
     memcpy(to + head, body, n);
     return head + n;
 }
@@ -142,7 +159,8 @@ static int exchange(int fd, unsigned long batch, bool complete, struct counts *c
 int main(int argc, char **argv)
 {
     if (argc < 7) {
-        fprintf(stderr, "usage: run_sync_load PORT TOKEN AGENT CONNECTIONS BATCHES SYNC-ID [complete]\n");
+        fprintf(stderr,
+                "usage: run_sync_load PORT TOKEN AGENT CONNECTIONS BATCHES SYNC-ID [complete]\n");
         return 2;
     }
     port = (uint16_t)atoi(argv[1]);
@@ -151,7 +169,9 @@ int main(int argc, char **argv)
     unsigned connections = (unsigned)atoi(argv[4]);
     unsigned long batches = strtoul(argv[5], NULL, 10);
     sync_id = argv[6];
-    struct counts *counts = mmap(NULL, sizeof(*counts) * connections, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0), all = {0};
+    struct counts *counts = mmap(NULL, sizeof(*counts) * connections, PROT_READ | PROT_WRITE,
+                                 MAP_SHARED | MAP_ANONYMOUS, -1, 0),
+                  all = {0};
     if (counts == MAP_FAILED)
         return 1;
     double began = now();
@@ -175,6 +195,7 @@ int main(int argc, char **argv)
     }
     if (argc > 7)
         exchange(-1, 0, true, &counts[0]);
-    printf("%.3f %lu %lu %lu %lu\n", took, all.queued, all.unchanged, all.failed, batches == 0 ? 0 : all.bytes / (batches * ITEMS));
+    printf("%.3f %lu %lu %lu %lu\n", took, all.queued, all.unchanged, all.failed,
+           batches == 0 ? 0 : all.bytes / (batches * ITEMS));
     return bad != 0;
 }

@@ -1,11 +1,16 @@
 /*
  * Visitors of a chat widget, many of them, on loopback.
  *
- *   run_visitors PORT COUNT init AGENT              begins COUNT conversations; a line each: token conversation
- *   run_visitors PORT COUNT stream KEY VISITORS     opens an event stream for each line of the file VISITORS and says "open". After a line on
- *                                                   standard input an operator with the API key KEY answers COUNT of them, one after the
- *                                                   other, RATE a second at most, and it prints: median, 99th percentile and longest time
- *                                                   from the answer's sending to its coming out of the visitor's stream, in milliseconds
+ *   run_visitors PORT COUNT init AGENT              begins COUNT conversations; a line each: token
+ *   conversation
+ *   run_visitors PORT COUNT stream KEY VISITORS     opens an event stream for each line of the file
+ *   VISITORS and says "open". After a line on
+ *                                                   standard input an operator with the API key KEY
+ *                                                   answers COUNT of them, one after the
+ *                                                   other, RATE a second at most, and it prints:
+ *                                                   median, 99th percentile and longest time
+ *                                                   from the answer's sending to its coming out of
+ *                                                   the visitor's stream, in milliseconds
  */
 #include "t/bench/client.h"
 
@@ -45,7 +50,9 @@ static void send_all(int fd, int n)
 static size_t more(int fd, size_t have)
 {
     struct pollfd p = {fd, POLLIN, 0};
-    ssize_t n = poll(&p, 1, WAIT_MS) == 1 && have < sizeof(in) - 1 ? read(fd, in + have, sizeof(in) - 1 - have) : -1;
+    ssize_t n = poll(&p, 1, WAIT_MS) == 1 && have < sizeof(in) - 1
+                    ? read(fd, in + have, sizeof(in) - 1 - have)
+                    : -1;
     if (n <= 0)
         die("no answer, or the connection was closed");
     in[have + (size_t)n] = '\0';
@@ -82,7 +89,8 @@ static int init(size_t count, const char *agent)
     int fd = client_dial(port);
     for (size_t i = 0; i < count; i++) {
         send_all(fd, snprintf(out, sizeof(out),
-                              "POST /api/v1/widget/init HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\nContent-Length: %zu\r\n\r\n"
+                              "POST /api/v1/widget/init HTTP/1.1\r\nHost: a\r\nContent-Type: "
+                              "application/json\r\nContent-Length: %zu\r\n\r\n"
                               "{\"agent_id\":\"%s\"}",
                               strlen(agent) + 15, agent));
         response(fd, 200);
@@ -100,7 +108,8 @@ static struct visitor *read_visitors(const char *path, size_t *count)
     if (f == NULL)
         die(path);
     for (*count = 0; fscanf(f, "%1023s %63s", v.token, v.conversation) == 2; ++*count) {
-        if ((*count & (*count - 1)) == 0 && (all = realloc(all, (*count * 2 + 1) * sizeof(v))) == NULL)
+        if ((*count & (*count - 1)) == 0 &&
+            (all = realloc(all, (*count * 2 + 1) * sizeof(v))) == NULL)
             die("memory");
         all[*count] = v;
     }
@@ -113,7 +122,8 @@ static void open_stream(struct visitor *v)
     size_t have = 0;
     v->fd = client_dial(port);
     send_all(v->fd, snprintf(out, sizeof(out),
-                             "GET /api/v1/widget/conversation/stream HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer %s\r\n"
+                             "GET /api/v1/widget/conversation/stream HTTP/1.1\r\nHost: "
+                             "a\r\nAuthorization: Bearer %s\r\n"
                              "Accept: text/event-stream\r\n\r\n",
                              v->token));
     do
@@ -121,7 +131,10 @@ static void open_stream(struct visitor *v)
     while (strstr(in, ": here") == NULL);
 }
 
-/* the operator's answer, until it came out of the visitor's stream; ${operators} is the operator's connection */
+/*
+ * the operator's answer, until it came out of the visitor's stream; ${operators} is the operator's
+ * connection
+ */
 static double answer(int operators, const char *key, const struct visitor *v, unsigned number)
 {
     char body[64], wanted[64];
@@ -130,7 +143,8 @@ static double answer(int operators, const char *key, const struct visitor *v, un
     snprintf(body, sizeof(body), "{\"message\":\"answer %08u\"}", number);
     snprintf(wanted, sizeof(wanted), "\"content\":\"answer %08u\"", number);
     send_all(operators, snprintf(out, sizeof(out),
-                                 "POST /api/v1/conversations/%s/messages HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer %s\r\n"
+                                 "POST /api/v1/conversations/%s/messages HTTP/1.1\r\nHost: "
+                                 "a\r\nAuthorization: Bearer %s\r\n"
                                  "Content-Type: application/json\r\nContent-Length: %zu\r\n\r\n%s",
                                  v->conversation, key, strlen(body), body));
     do

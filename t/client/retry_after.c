@@ -1,7 +1,7 @@
 /*
- * Clients that obey: over a limit they wait for what Retry-After says, and get through on their one retry. The seed's "Errors", rule 3. Built
- * twice: for curl, and (CLIENT_GOT) for npm's got, which is skipped with exit status 77 where neither t/client/node_modules (by
- * ./bootstrap --all-tests) nor the node_modules of the directory ASSAY_NPM has it.
+ * Clients that wait for Retry-After: after a 429 they retry once and succeed. Built for curl and,
+ * with CLIENT_GOT, for npm's got. The got program exits with 77 (skipped) when got is in neither
+ * t/client/node_modules (installed by ./bootstrap --all-tests) nor $ASSAY_NPM/node_modules.
  */
 #include "t/kit/harness.h"
 
@@ -11,7 +11,9 @@ static struct server *server;
 
 static void setup(void)
 {
-    server = server_new(&(struct server_options){.yaml = "limits: { limiters: { api: { windows: [ { limit: 2, seconds: 3, key: api_key } ] } } }"});
+    server = server_new(
+        &(struct server_options){.yaml = "limits: { limiters: { api: { windows: [ { limit: 2, "
+                                         "seconds: 3, key: api_key } ] } } }"});
     server_start(server);
 }
 
@@ -22,15 +24,20 @@ static void teardown(void)
 
 #ifdef CLIENT_GOT
 #define IN_NPM "cd \"${ASSAY_NPM:-" SRCDIR "/t/client}\" && "
-static const char missing[] = "skipped: node or npm's got is not installed: ./bootstrap --all-tests";
-static const char probe[] = IN_NPM "node --input-type=module -e \"await import('got')\" >/dev/null 2>&1";
+static const char missing[] =
+    "skipped: node or npm's got is not installed: ./bootstrap --all-tests";
+static const char probe[] =
+    IN_NPM "node --input-type=module -e \"await import('got')\" >/dev/null 2>&1";
 
 static struct run ask_once_more(const char *url)
 {
     const char *script = "import got from 'got';"
-                         "const r = await got(process.argv[1], {headers: {authorization: 'Bearer ' + process.argv[2]}, retry: {limit: 1}});"
+                         "const r = await got(process.argv[1], {headers: {authorization: 'Bearer ' "
+                         "+ process.argv[2]}, retry: {limit: 1}});"
                          "process.stdout.write(String(r.statusCode));";
-    return run_program("/bin/sh", "-c", IN_NPM "exec node --input-type=module -e \"$0\" \"$1\" \"$2\"", script, url, server->key, NULL);
+    return run_program("/bin/sh", "-c",
+                       IN_NPM "exec node --input-type=module -e \"$0\" \"$1\" \"$2\"", script, url,
+                       server->key, NULL);
 }
 #else
 static const char missing[] = "skipped: curl is not installed";
@@ -40,15 +47,18 @@ static struct run ask_once_more(const char *url)
 {
     char *authorization = text("Authorization: Bearer %s", server->key);
     /* into a file: it is truncated before the retry */
-    return run_program("/bin/sh", "-c", "exec curl -sS --noproxy '*' --retry 1 -o \"$2\" -w '%{http_code}' -H \"$0\" \"$1\"", authorization, url,
-                       text("%s/answer", server->dir), NULL);
+    return run_program(
+        "/bin/sh", "-c",
+        "exec curl -sS --noproxy '*' --retry 1 -o \"$2\" -w '%{http_code}' -H \"$0\" \"$1\"",
+        authorization, url, text("%s/answer", server->dir), NULL);
 }
 #endif
 
 static long refusals(void)
 {
     struct json_object *list = assay_list(server, "limits", "list", NULL), *refused;
-    ck_assert(json_object_object_get_ex(json_object_array_get_idx(list, json_object_array_length(list) - 1), "refused", &refused));
+    ck_assert(json_object_object_get_ex(
+        json_object_array_get_idx(list, json_object_array_length(list) - 1), "refused", &refused));
     long count = (long)json_object_get_int64(refused);
     json_object_put(list);
     return count;
@@ -65,7 +75,8 @@ START_TEST(the_one_retry_gets_through)
         long before = refusals();
         struct run run = ask_once_more(url);
         long met = refusals() - before; /* 0 where the window turned before it asked */
-        ck_assert_msg(run.status == 0 && strstr(run.out, "200") != NULL, "after %ld refusals: %d %s%s", met, run.status, run.out, run.err);
+        ck_assert_msg(run.status == 0 && strstr(run.out, "200") != NULL,
+                      "after %ld refusals: %d %s%s", met, run.status, run.out, run.err);
         ck_assert_msg(met <= 1, "it was refused %ld times", met);
         refused_once += met == 1;
     }

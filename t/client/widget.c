@@ -1,7 +1,8 @@
 /*
- * The chat widget in a browser: headless Chromium, driven by npm's playwright-core (t/client/widget.mjs), on pages of other origins under a
- * strict Content-Security-Policy. Skipped with exit status 77 where either is missing; the module is looked for in
- * t/client/node_modules (./bootstrap --all-tests), or in the node_modules of the directory ASSAY_NPM.
+ * The chat widget in headless Chromium, on pages of other origins with a strict
+ * Content-Security-Policy. npm's playwright-core drives the browser (t/client/widget.mjs). Exits
+ * with 77 (skipped) when Chromium is missing or playwright-core is in neither t/client/node_modules
+ * (installed by ./bootstrap --all-tests) nor $ASSAY_NPM/node_modules.
  */
 #include "t/kit/harness.h"
 
@@ -22,7 +23,10 @@ static void teardown(void)
     server_discard(server);
 }
 
-/* Scenes of t/client/widget.mjs that share a server, at most half of what one run may take, and the configuration they want. */
+/*
+ * Scenes of t/client/widget.mjs that share a server, at most half of what one run may take, and the
+ * configuration they want.
+ */
 static const struct {
     const char *names, *yaml;
 } scenes[] = {
@@ -32,7 +36,8 @@ static const struct {
     {"rules", NULL},
     {"looks pictures", NULL},
     {"pages", NULL},
-    {"limits", "limits: { limiters: { widget-session: { windows: [ { limit: 10, seconds: 2, key: jwt } ] } } }\n"},
+    {"limits", "limits: { limiters: { widget-session: { windows: [ { limit: 10, seconds: 2, key: "
+               "jwt } ] } } }\n"},
 };
 
 static void setenv_text(const char *name, const char *value)
@@ -47,17 +52,20 @@ START_TEST(a_visitor_can)
         return;
     begin(scenes[_i].yaml);
     char *agent =
-        assay_ok(server, "agent", "create", "--workspace", "main", "--name", "Harbour <b>Shop</b>", "--prompt", "Are you open?", "--theme",
-                 "{\"color\":\"#0b6e4f\"}", "--lead-fields", "[{\"name\":\"company\",\"label\":\"Company\",\"required\":true}]", NULL);
+        assay_ok(server, "agent", "create", "--workspace", "main", "--name", "Harbour <b>Shop</b>",
+                 "--prompt", "Are you open?", "--theme", "{\"color\":\"#0b6e4f\"}", "--lead-fields",
+                 "[{\"name\":\"company\",\"label\":\"Company\",\"required\":true}]", NULL);
     setenv_text("API", server->url);
     setenv_text("AGENT", agent);
     setenv_text("KEY", key_new(server, "main", "conversations:read", "conversations:write", NULL));
     setenv_text("MASTER", text("%d", (int)server->pid));
     setenv_text("ASSAY_PROGRAM", assay_path());
     setenv_text("CONF", server->conf);
-    struct run run = run_program("/bin/sh", "-c", "exec node \"$0\" $1", SRCDIR "/t/client/widget.mjs", scenes[_i].names, NULL);
+    struct run run = run_program("/bin/sh", "-c", "exec node \"$0\" $1",
+                                 SRCDIR "/t/client/widget.mjs", scenes[_i].names, NULL);
     fprintf(stderr, "%s", run.out);
-    ck_assert_msg(run.status == 0, "%s:\n%s%s\n%s", scenes[_i].names, run.out, run.err, server_log(server));
+    ck_assert_msg(run.status == 0, "%s:\n%s%s\n%s", scenes[_i].names, run.out, run.err,
+                  server_log(server));
     server_stop(server);
 }
 END_TEST
@@ -65,7 +73,7 @@ END_TEST
 int main(void)
 {
     if (system("node \"" SRCDIR "/t/client/widget.mjs\" probe") != 0)
-        return 77;
+        return SUITE_SKIPPED;
     Suite *suite = suite_create("widget");
     TCase *tcase = harness_case(suite, "a browser");
     tcase_add_checked_fixture(tcase, NULL, teardown);

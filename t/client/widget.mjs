@@ -1,7 +1,8 @@
 /*
- * node widget.mjs SCENE…: scenes of the chat widget in headless Chromium, one after another, against the server that t/client/widget.c
- * started; `probe` says by its exit status whether a browser and playwright-core are here. Where something is not as it should be, it ends
- * with an error.
+ * node widget.mjs SCENE…: scenes of the chat widget in headless Chromium, one after another,
+ * against the server that t/client/widget.c started; `probe` says by its exit status whether a
+ * browser and playwright-core are here. Where something is not as it should be, it ends with an
+ * error.
  */
 import assert from 'node:assert/strict';
 import {execFileSync} from 'node:child_process';
@@ -12,7 +13,9 @@ import {launch} from './browser.mjs';
 
 const {API, AGENT, KEY, MASTER, ASSAY_PROGRAM, CONF} = process.env;
 const wanted = process.argv.slice(2);
-const HOSTILE = '<img src=x onerror="window.broken=1"><script>window.broken=2</script> javascript:alert(1) https://example.com/a?b=1.';
+const HOSTILE =
+    '<img src=x onerror="window.broken=1"><script>window.broken=2</script> ' +
+    'javascript:alert(1) https://example.com/a?b=1.';
 
 /* ---- the way to the server, which can be cut ---- */
 
@@ -20,13 +23,14 @@ const ends = new Set();
 let whole = true;
 const wire = createWire((near) => {
     const far = whole ? connect(new URL(API).port, '127.0.0.1') : near;
-    for (const [end, other] of [[near, far], [far, near]]) {
+    for (const [end, other] of [
+        [near, far],
+        [far, near],
+    ]) {
         ends.add(end);
         end.on('error', () => {}).on('close', () => ends.delete(end) && other.destroy());
-        if (whole)
-            end.pipe(other);
-        else
-            end.destroy();
+        if (whole) end.pipe(other);
+        else end.destroy();
     }
 });
 await new Promise((done) => wire.listen(0, '127.0.0.1', done));
@@ -43,11 +47,16 @@ function mend() {
 
 /* ---- the server, from outside ---- */
 
-const assay = (...words) => execFileSync(ASSAY_PROGRAM, ['-c', CONF, '--set', `base_url=${PUBLIC}`, ...words]).toString();
+const assay = (...words) =>
+    execFileSync(ASSAY_PROGRAM, ['-c', CONF, '--set', `base_url=${PUBLIC}`, ...words]).toString();
 
 async function call(credential, method, path, body) {
     const response = await fetch(`${API}${path}`, {
-        method, headers: {Authorization: `Bearer ${credential}`, ...(body ? {'Content-Type': 'application/json'} : {})},
+        method,
+        headers: {
+            Authorization: `Bearer ${credential}`,
+            ...(body ? {'Content-Type': 'application/json'} : {}),
+        },
         body: body && JSON.stringify(body),
     });
     const answer = await response.json();
@@ -62,8 +71,7 @@ const messagesOf = async (id) => (await operate('GET', `conversations/${id}?limi
 async function until(what, holds, withinMs = 5000) {
     for (const end = Date.now() + withinMs; ; await sleep(20)) {
         const found = await holds();
-        if (found)
-            return found;
+        if (found) return found;
         assert.ok(Date.now() < end, `not within ${withinMs} ms: ${what}`);
     }
 }
@@ -71,7 +79,11 @@ const onlyConversation = () => until('a conversation', async () => (await conver
 
 /* ---- a site: pages that forbid everything but the widget's own script and calls ---- */
 
-const PICTURE = Buffer.from('iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==', 'base64');
+const PICTURE = Buffer.from(
+    'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk' +
+        '+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==',
+    'base64',
+);
 let snippet = assay('agent', 'embed', AGENT).trim();
 const site = createServer((request, response) => {
     const {pathname, searchParams} = new URL(request.url, 'http://site');
@@ -82,28 +94,43 @@ const site = createServer((request, response) => {
     const element = snippet.replace(' ', ` ${searchParams.get('attributes') || ''} `);
     response.writeHead(pathname === '/' ? 200 : 404, {
         'Content-Type': 'text/html; charset=utf-8',
-        'Content-Security-Policy': `default-src 'none'; script-src ${PUBLIC}; connect-src ${PUBLIC}; style-src 'none'; ` +
+        'Content-Security-Policy':
+            `default-src 'none'; script-src ${PUBLIC}; connect-src ${PUBLIC}; style-src 'none'; ` +
             `${searchParams.get('policy') || ''}; ` +
             "require-trusted-types-for 'script'; trusted-types 'none'",
         'Cross-Origin-Embedder-Policy': 'require-corp',
     });
-    response.end(`<!doctype html><html lang=en><title>A <site></title><p>Text with <a href="#x">a link</a>.</p>${element}</html>`);
+    response.end(
+        `<!doctype html><html lang=en><title>A <site></title>` +
+            `<p>Text with <a href="#x">a link</a>.</p>${element}</html>`,
+    );
 });
 await new Promise((done) => site.listen(0, '127.0.0.1', done));
-const port = site.address().port, ORIGIN = `http://127.0.0.1:${port}`, FOREIGN = `http://localhost:${port}`;
+const port = site.address().port,
+    ORIGIN = `http://127.0.0.1:${port}`,
+    FOREIGN = `http://localhost:${port}`;
 assay('agent', 'update', AGENT, '--origin', ORIGIN);
 
 /* a page of https may use the server on loopback */
 const browser = await launch('--disable-features=LocalNetworkAccessChecks');
 
-/* What may have gone wrong in any page: refused by its policy, thrown, or said by the browser of our script. */
-const troubles = [], heard = [];
+/*
+ * What may have gone wrong in any page: refused by its policy, thrown, or said by the browser of
+ * our script.
+ */
+const troubles = [],
+    heard = [];
 
 async function visitor(options = {}) {
     const context = await browser.newContext(options);
     await context.exposeFunction('reportViolation', (text) => troubles.push(text));
-    await context.addInitScript(() => document.addEventListener('securitypolicyviolation',
-        (e) => window.reportViolation(`policy: ${e.violatedDirective} ${e.blockedURI} ${e.sourceFile}:${e.lineNumber}`)));
+    await context.addInitScript(() =>
+        document.addEventListener('securitypolicyviolation', (e) =>
+            window.reportViolation(
+                `policy: ${e.violatedDirective} ${e.blockedURI} ${e.sourceFile}:${e.lineNumber}`,
+            ),
+        ),
+    );
     return context;
 }
 
@@ -129,12 +156,13 @@ const choose = async (page, item) => {
     await page.getByRole('button', {name: 'More options'}).click();
     await page.getByRole('button', {name: item}).click();
 };
-const focused = (page) => page.evaluate(() => {
-    let at = document.activeElement;
-    while (at && at.shadowRoot && at.shadowRoot.activeElement)
-        at = at.shadowRoot.activeElement;
-    return at ? `${at.tagName.toLowerCase()} ${at.getAttribute('aria-label') || at.id || at.name || ''}`.trim() : '';
-});
+const focused = (page) =>
+    page.evaluate(() => {
+        let at = document.activeElement;
+        while (at && at.shadowRoot && at.shadowRoot.activeElement) at = at.shadowRoot.activeElement;
+        const name = at && (at.getAttribute('aria-label') || at.id || at.name || '');
+        return at ? `${at.tagName.toLowerCase()} ${name}`.trim() : '';
+    });
 
 /* ---- the scenes ---- */
 
@@ -146,7 +174,11 @@ const scenes = {
         page.on('request', (r) => {
             reads += r.url().endsWith('/conversation/read') && r.method() === 'POST';
         });
-        assert.equal((await conversations()).length, 0, 'a page view without a click leaves nothing behind');
+        assert.equal(
+            (await conversations()).length,
+            0,
+            'a page view without a click leaves nothing behind',
+        );
         await page.keyboard.press('Tab');
         await page.keyboard.press('Tab');
         assert.equal(await focused(page), 'button Chat');
@@ -154,9 +186,17 @@ const scenes = {
         assert.equal(await focused(page), 'textarea message');
         await page.getByRole('heading', {name: 'Harbour <b>Shop</b>'}).waitFor();
         const tree = await page.locator('body').ariaSnapshot();
-        for (const part of ['button "Chat" [expanded]', 'button "Close chat"', 'dialog "Harbour <b>Shop</b>"',
-            'heading "Harbour <b>Shop</b>" [level=2]', 'button "More options"',
-            'log "Conversation"', 'button "Are you open?"', 'textbox "Your message"', 'button "Send"'])
+        for (const part of [
+            'button "Chat" [expanded]',
+            'button "Close chat"',
+            'dialog "Harbour <b>Shop</b>"',
+            'heading "Harbour <b>Shop</b>" [level=2]',
+            'button "More options"',
+            'log "Conversation"',
+            'button "Are you open?"',
+            'textbox "Your message"',
+            'button "Send"',
+        ])
             assert.ok(tree.includes(part), `${part} is not in\n${tree}`);
         await page.keyboard.press('Escape');
         assert.equal(await page.getByRole('dialog').count(), 0);
@@ -165,7 +205,10 @@ const scenes = {
 
         const {id} = await onlyConversation();
         await page.keyboard.type('one');
-        await until('the visitor types', async () => (await operate('GET', `conversations/${id}`)).visitor_typing);
+        await until(
+            'the visitor types',
+            async () => (await operate('GET', `conversations/${id}`)).visitor_typing,
+        );
         await page.keyboard.press('Shift+Enter');
         await page.keyboard.type(HOSTILE);
         await page.keyboard.press('Enter');
@@ -179,38 +222,79 @@ const scenes = {
         await operate('POST', `conversations/${id}/close`);
         await page.locator('.note', {hasText: 'The chat has ended'}).waitFor();
         await operate('POST', `conversations/${id}/claim`, {name: `Anna ${HOSTILE.slice(0, 60)}`});
-        await page.locator('.note', {hasText: `Anna ${HOSTILE.slice(0, 60)} has joined the chat.`}).waitFor();
+        await page
+            .locator('.note', {hasText: `Anna ${HOSTILE.slice(0, 60)} has joined the chat.`})
+            .waitFor();
         await page.locator('.note', {hasText: 'The chat is open again.'}).waitFor();
         assert.equal(await page.getByText('has left the chat').count(), 0, 'the close says so');
         await operate('POST', `conversations/${id}/typing`);
-        await page.getByRole('status').filter({hasText: /^Anna .* is typing…$/s}).waitFor();
+        await page
+            .getByRole('status')
+            .filter({hasText: /^Anna .* is typing…$/s})
+            .waitFor();
         const sent = Date.now();
         await answer(id, `Yes! ${HOSTILE}`);
         await said(page, 'Yes!').waitFor();
         assert.ok(Date.now() - sent < 1000, `an operator's answer took ${Date.now() - sent} ms`);
         assert.equal(await page.getByText('is typing').count(), 0);
-        assert.equal(await page.locator('.bubble').count(), 4, await page.locator('.log').innerText());
-        assert.equal(await page.locator('.bubble').first().textContent(), 'Harbour <b>Shop</b>: Hello! How can we help?');
-        assert.equal(await page.locator('.message.visitor .bubble').textContent(),
-            `You: one\n${HOSTILE.slice(0, -1)} (opens in a new window).`);
+        assert.equal(
+            await page.locator('.bubble').count(),
+            4,
+            await page.locator('.log').innerText(),
+        );
+        assert.equal(
+            await page.locator('.bubble').first().textContent(),
+            'Harbour <b>Shop</b>: Hello! How can we help?',
+        );
+        assert.equal(
+            await page.locator('.message.visitor .bubble').textContent(),
+            `You: one\n${HOSTILE.slice(0, -1)} (opens in a new window).`,
+        );
 
         /* a text is a text; of what is in it, the web's addresses alone become links */
         assert.equal(await page.evaluate(() => window.broken), undefined);
         assert.equal(await page.locator('.log img, .log script, h2 b').count(), 0);
-        const links = await page.locator('.log a').evaluateAll((all) => all.map((a) => [a.href, a.rel, a.target]));
-        assert.deepEqual(links, Array(2).fill(['https://example.com/a?b=1', 'noopener noreferrer nofollow ugc', '_blank']));
+        const links = await page
+            .locator('.log a')
+            .evaluateAll((all) => all.map((a) => [a.href, a.rel, a.target]));
+        assert.deepEqual(
+            links,
+            Array(2).fill([
+                'https://example.com/a?b=1',
+                'noopener noreferrer nofollow ugc',
+                '_blank',
+            ]),
+        );
         assert.ok(reads > 0, 'what is on the screen counts as read');
 
         /* sources of an answer are links where they are the web's */
-        const permalinks = ['javascript:window.broken=3', 'data:text/html,x', 'nowhere', 'https://example.com/shipping'];
-        await page.route('**/widget/messages', (route) => route.fulfill({
-            headers: {'Access-Control-Allow-Origin': ORIGIN},
-            json: {data: {message_id: '7'.repeat(26), answer_id: '7'.repeat(25) + '8', content: 'By ship.', human_takeover: false,
-                low_confidence: false, citations: permalinks.map((url) => ({title: `See ${url}`, url}))}},
-        }));
+        const permalinks = [
+            'javascript:window.broken=3',
+            'data:text/html,x',
+            'nowhere',
+            'https://example.com/shipping',
+        ];
+        await page.route('**/widget/messages', (route) =>
+            route.fulfill({
+                headers: {'Access-Control-Allow-Origin': ORIGIN},
+                json: {
+                    data: {
+                        message_id: '7'.repeat(26),
+                        answer_id: '7'.repeat(25) + '8',
+                        content: 'By ship.',
+                        human_takeover: false,
+                        low_confidence: false,
+                        citations: permalinks.map((url) => ({title: `See ${url}`, url})),
+                    },
+                },
+            }),
+        );
         await say(page, 'How do you ship?');
         await said(page, 'By ship.').waitFor();
-        assert.deepEqual(await page.locator('.under a').evaluateAll((all) => all.map((a) => a.href)), ['https://example.com/shipping']);
+        assert.deepEqual(
+            await page.locator('.under a').evaluateAll((all) => all.map((a) => a.href)),
+            ['https://example.com/shipping'],
+        );
         await page.unroute('**/widget/messages');
 
         /* while it is closed, the launcher tells what has come */
@@ -222,13 +306,22 @@ const scenes = {
         await said(page, 'Still there?').waitFor();
     },
 
-    /* what visitors leave: an address, a rating, the codes of a good and an unknown coupon; and then nothing */
+    /*
+     * what visitors leave: an address, a rating, the codes of a good and an unknown coupon; and
+     * then nothing
+     */
     async leave() {
-        const page = await visit(await visitor(), withAttributes('data-features="human lead rating coupon end erase" data-load="eager"'));
+        const page = await visit(
+            await visitor(),
+            withAttributes('data-features="human lead rating coupon end erase" data-load="eager"'),
+        );
         await open(page);
         const {id} = await onlyConversation();
         await until('the page view is kept', async () =>
-            (await operate('GET', 'events')).some((e) => e.kind === 'page.viewed' && e.payload.url.startsWith(ORIGIN)));
+            (await operate('GET', 'events')).some(
+                (e) => e.kind === 'page.viewed' && e.payload.url.startsWith(ORIGIN),
+            ),
+        );
 
         await choose(page, 'Leave your details');
         assert.equal(await focused(page), 'input email');
@@ -238,19 +331,30 @@ const scenes = {
         await email.fill('ada@lovelace.example');
         await page.getByRole('textbox', {name: /^Name/}).fill(HOSTILE.slice(0, 60));
         await page.getByRole('button', {name: 'Send'}).click();
-        assert.equal(await focused(page), 'input company', 'the field the agent asks for is required');
+        assert.equal(
+            await focused(page),
+            'input company',
+            'the field the agent asks for is required',
+        );
         await page.getByRole('textbox', {name: /^Company/}).fill('Engines & Co');
         await page.keyboard.press('Enter');
         await page.getByRole('status').filter({hasText: 'We have your details'}).waitFor();
         const [lead] = await operate('GET', 'leads');
-        assert.deepEqual([lead.email, lead.name, lead.fields], ['ada@lovelace.example', HOSTILE.slice(0, 60), {company: 'Engines & Co'}]);
+        assert.deepEqual(
+            [lead.email, lead.name, lead.fields],
+            ['ada@lovelace.example', HOSTILE.slice(0, 60), {company: 'Engines & Co'}],
+        );
         await page.getByRole('button', {name: 'Back'}).click();
 
         await choose(page, 'Leave your details');
-        await email.fill('ada@.example'); /* good to browsers' eyes or not: the server's word stands beside the field */
+        /* good to browsers' eyes or not: the server's word stands beside the field */
+        await email.fill('ada@.example');
         await page.getByRole('textbox', {name: /^Company/}).fill('x');
         await page.keyboard.press('Enter');
-        await until('the mistake is told', async () => (await page.locator('.mistake').first().innerText()) !== '');
+        await until(
+            'the mistake is told',
+            async () => (await page.locator('.mistake').first().innerText()) !== '',
+        );
         await page.keyboard.press('Escape');
         assert.equal(await focused(page), 'textarea message');
 
@@ -260,13 +364,23 @@ const scenes = {
         await page.getByRole('textbox', {name: /Your comment/}).fill('good');
         await page.getByRole('button', {name: 'Send'}).click();
         await page.getByRole('status').filter({hasText: 'Thank you for your rating'}).waitFor();
-        assert.deepEqual((await operate('GET', 'ratings')).map((r) => [r.rating, r.comment]), [[4, 'good']]);
+        assert.deepEqual(
+            (await operate('GET', 'ratings')).map((r) => [r.rating, r.comment]),
+            [[4, 'good']],
+        );
         await page.getByRole('button', {name: 'Back'}).click();
 
         const token = assay('token', 'create', '--workspace', 'main').trim();
-        const staged = async () => (await call(token, 'GET', `/v1/wp/coupons/pending?conversation_id=${id}`)).coupons.map((c) => c.code);
-        await call(token, 'POST', '/v1/wp/coupons/sync', {agent_id: AGENT, site_url: 'https://shop.example', plugin_version: '1.0',
-            coupons: [{code: 'Harbour10', discount: '10%'}]});
+        const staged = async () =>
+            (await call(token, 'GET', `/v1/wp/coupons/pending?conversation_id=${id}`)).coupons.map(
+                (c) => c.code,
+            );
+        await call(token, 'POST', '/v1/wp/coupons/sync', {
+            agent_id: AGENT,
+            site_url: 'https://shop.example',
+            plugin_version: '1.0',
+            coupons: [{code: 'Harbour10', discount: '10%'}],
+        });
         await choose(page, 'Enter a coupon code');
         await page.getByRole('textbox', {name: 'Coupon code'}).fill('harbour10');
         await page.keyboard.press('Enter');
@@ -281,11 +395,17 @@ const scenes = {
         await page.getByRole('button', {name: 'Back'}).click();
 
         await choose(page, 'Talk to a person');
-        await until('a person is asked for', async () => (await operate('GET', `conversations/${id}`)).human_requested);
+        await until(
+            'a person is asked for',
+            async () => (await operate('GET', `conversations/${id}`)).human_requested,
+        );
         await say(page, 'that is all');
         await said(page, 'that is all').waitFor();
         await choose(page, 'End chat');
-        await until('it is closed', async () => (await operate('GET', `conversations/${id}`)).status === 'closed');
+        await until(
+            'it is closed',
+            async () => (await operate('GET', `conversations/${id}`)).status === 'closed',
+        );
         await page.getByRole('radio', {name: '1 of 5'}).waitFor();
         await page.keyboard.press('Escape');
         await page.locator('.note', {hasText: 'The chat has ended'}).waitFor();
@@ -302,7 +422,8 @@ const scenes = {
 
     /* offline and back, an answer that gets lost, a page that is loaded again */
     async weather() {
-        const context = await visitor(), page = await visit(context);
+        const context = await visitor(),
+            page = await visit(context);
         await open(page);
         await say(page, 'first');
         await said(page, 'I found nothing').waitFor();
@@ -311,14 +432,22 @@ const scenes = {
         cut();
         await context.setOffline(true);
         await say(page, 'from the tunnel');
-        await page.locator('.message', {hasText: 'from the tunnel'}).getByText('Sending…').waitFor();
+        await page
+            .locator('.message', {hasText: 'from the tunnel'})
+            .getByText('Sending…')
+            .waitFor();
         await page.getByRole('status').filter({hasText: 'You are offline'}).waitFor();
         await answer(id, 'while you were away');
         mend();
         await context.setOffline(false);
         await said(page, 'while you were away').waitFor();
-        await until('the message is sent', async () => (await messagesOf(id)).some((m) => m.content === 'from the tunnel'));
-        await until('nothing is on its way', async () => (await page.getByText('Sending…').count()) === 0);
+        await until('the message is sent', async () =>
+            (await messagesOf(id)).some((m) => m.content === 'from the tunnel'),
+        );
+        await until(
+            'nothing is on its way',
+            async () => (await page.getByText('Sending…').count()) === 0,
+        );
 
         /* the browser thinks all is well, but nobody answers */
         cut();
@@ -327,31 +456,49 @@ const scenes = {
         await answer(id, 'from the void');
         mend();
         await said(page, 'from the void').waitFor();
-        await until('the message is sent', async () => (await messagesOf(id)).some((m) => m.content === 'into the void'));
+        await until('the message is sent', async () =>
+            (await messagesOf(id)).some((m) => m.content === 'into the void'),
+        );
 
         /* the answer gets lost after the server took the message: sent again, kept once */
         let lost = 0;
         await page.route('**/widget/messages', async (route) => {
-            if (lost++ > 0)
-                return route.fallback();
+            if (lost++ > 0) return route.fallback();
             await route.fetch();
             return route.abort('connectionreset');
         });
         await say(page, 'only once');
         await until('it was sent twice', () => lost >= 2);
-        await until('nothing is on its way', async () => (await page.getByText('Sending…').count()) === 0);
+        await until(
+            'nothing is on its way',
+            async () => (await page.getByText('Sending…').count()) === 0,
+        );
         await page.unroute('**/widget/messages');
 
-        /* something on the way answers in the server's place, as networks do that want a password first */
+        /*
+         * something on the way answers in the server's place, as networks do that want a password
+         * first
+         */
         let portal = 0;
-        await page.route('**/widget/messages', (route) => (portal++ > 0 ? route.fallback() : route.fulfill({
-            status: 200, body: '<html>Welcome</html>', headers: {'Access-Control-Allow-Origin': ORIGIN},
-        })));
+        await page.route('**/widget/messages', (route) =>
+            portal++ > 0
+                ? route.fallback()
+                : route.fulfill({
+                      status: 200,
+                      body: '<html>Welcome</html>',
+                      headers: {'Access-Control-Allow-Origin': ORIGIN},
+                  }),
+        );
         await say(page, 'past the portal');
-        await until('it has arrived', async () => (await messagesOf(id)).some((m) => m.content === 'past the portal'));
+        await until('it has arrived', async () =>
+            (await messagesOf(id)).some((m) => m.content === 'past the portal'),
+        );
         await page.unroute('**/widget/messages');
 
-        /* what was written offline outlives its page, and so does what was taken without the page hearing of it */
+        /*
+         * what was written offline outlives its page, and so does what was taken without the page
+         * hearing of it
+         */
         let taken = 0;
         await page.route('**/widget/messages', async (route) => {
             await route.fetch();
@@ -366,9 +513,19 @@ const scenes = {
         const again = await visit(context);
         await open(again);
         await said(again, 'written before the reload').waitFor();
-        await until('it is sent', async () => (await messagesOf(id)).some((m) => m.content === 'written before the reload'));
-        for (const text of ['first', 'from the tunnel', 'into the void', 'from the void', 'only once', 'while you were away',
-            'taken before the reload', 'written before the reload']) {
+        await until('it is sent', async () =>
+            (await messagesOf(id)).some((m) => m.content === 'written before the reload'),
+        );
+        for (const text of [
+            'first',
+            'from the tunnel',
+            'into the void',
+            'from the void',
+            'only once',
+            'while you were away',
+            'taken before the reload',
+            'written before the reload',
+        ]) {
             await until(`${text} once`, async () => (await said(again, text).count()) === 1);
             assert.equal((await messagesOf(id)).filter((m) => m.content === text).length, 1, text);
         }
@@ -378,24 +535,46 @@ const scenes = {
 
     /* a way that lets no stream through; a new generation of workers; a token that ended */
     async server() {
-        const other = await visitor(), looks = [];
+        const other = await visitor(),
+            looks = [];
         await other.clock.install();
         await other.route('**/conversation/stream', (route) =>
-            route.fulfill({status: 400, body: 'no', headers: {'Access-Control-Allow-Origin': ORIGIN}}));
+            route.fulfill({
+                status: 400,
+                body: 'no',
+                headers: {'Access-Control-Allow-Origin': ORIGIN},
+            }),
+        );
         const plain = await visit(other);
-        plain.on('response', (r) => r.url().includes('/conversation/messages') && looks.push(r.status()));
+        plain.on(
+            'response',
+            (r) => r.url().includes('/conversation/messages') && looks.push(r.status()),
+        );
         await open(plain);
         await say(plain, 'hello');
         await said(plain, 'What would you like to know?').waitFor();
         assert.equal(await plain.locator('.under button').count(), 0, 'a greeting needs no person');
         await answer((await onlyConversation()).id, 'by looking');
         const later = () => other.clock.fastForward(3100);
-        await until('it is seen', async () => (await later(), (await said(plain, 'by looking').count()) === 1));
-        await until('an unchanged conversation is a 304', async () => (await later(), looks.includes(304)));
+        await until(
+            'it is seen',
+            async () => (await later(), (await said(plain, 'by looking').count()) === 1),
+        );
+        await until(
+            'an unchanged conversation is a 304',
+            async () => (await later(), looks.includes(304)),
+        );
         const [{id: first}] = await conversations();
 
-        const context = await visitor(), again = await visit(context), streams = [];
-        again.on('request', (r) => r.url().endsWith('/conversation/stream') && streams.push(r.headers()['last-event-id']));
+        const context = await visitor(),
+            again = await visit(context),
+            streams = [];
+        again.on(
+            'request',
+            (r) =>
+                r.url().endsWith('/conversation/stream') &&
+                streams.push(r.headers()['last-event-id']),
+        );
         await open(again);
         await say(again, 'first');
         await said(again, 'I found nothing').waitFor();
@@ -413,36 +592,59 @@ const scenes = {
 
         /* a token that is not good any more is renewed, and the message arrives */
         let refused = 0;
-        await again.route('**/widget/messages', (route) => (refused++ > 0 ? route.fallback() : route.fulfill({
-            status: 401, json: {error: {code: 'unauthorized', message: ''}}, headers: {'Access-Control-Allow-Origin': ORIGIN},
-        })));
+        await again.route('**/widget/messages', (route) =>
+            refused++ > 0
+                ? route.fallback()
+                : route.fulfill({
+                      status: 401,
+                      json: {error: {code: 'unauthorized', message: ''}},
+                      headers: {'Access-Control-Allow-Origin': ORIGIN},
+                  }),
+        );
         await say(again, 'after the token');
-        await until('it is kept', async () => (await messagesOf(id)).some((m) => m.content === 'after the token'));
+        await until('it is kept', async () =>
+            (await messagesOf(id)).some((m) => m.content === 'after the token'),
+        );
         assert.equal((await conversations()).length, 2);
     },
 
-    /* a tab that is hidden gives its connection back, and looks now and then; a stream that is held back gives way to looking */
+    /*
+     * a tab that is hidden gives its connection back, and looks now and then; a stream that is held
+     * back gives way to looking
+     */
     async hidden() {
         const context = await visitor();
         await context.clock.install();
-        const page = await visit(context), streams = [], looks = [];
+        const page = await visit(context),
+            streams = [],
+            looks = [];
         page.on('request', (r) => r.url().endsWith('/conversation/stream') && streams.push(r));
-        page.on('response', (r) => r.url().includes('/conversation/messages') && looks.push(r.status()));
-        const hide = (hidden) => page.evaluate((yes) => {
-            Object.defineProperty(document, 'hidden', {configurable: true, get: () => yes});
-            document.dispatchEvent(new Event('visibilitychange'));
-        }, hidden);
+        page.on(
+            'response',
+            (r) => r.url().includes('/conversation/messages') && looks.push(r.status()),
+        );
+        const hide = (hidden) =>
+            page.evaluate((yes) => {
+                Object.defineProperty(document, 'hidden', {configurable: true, get: () => yes});
+                document.dispatchEvent(new Event('visibilitychange'));
+            }, hidden);
         await open(page);
         await until('a stream', () => streams.length === 1);
         await page.waitForTimeout(200);
         await page.evaluate(() => {
             const chat = window.AssayWidget.get();
-            for (let i = 0; i < 4; i++)
-                chat.toggle();
+            for (let i = 0; i < 4; i++) chat.toggle();
         });
-        await until('a stream again', () => streams.filter((r) => r.failure() === null).length === 1);
+        await until(
+            'a stream again',
+            () => streams.filter((r) => r.failure() === null).length === 1,
+        );
         await page.waitForTimeout(300);
-        assert.equal(streams.filter((r) => r.failure() === null).length, 1, 'closed and opened at once, it has one stream');
+        assert.equal(
+            streams.filter((r) => r.failure() === null).length,
+            1,
+            'closed and opened at once, it has one stream',
+        );
         streams.splice(0, streams.length - 1);
         await hide(true);
         await context.clock.fastForward(21000);
@@ -466,23 +668,26 @@ const scenes = {
 
     /* several tabs, what was said before, no storage, phones */
     async pages() {
-        const context = await visitor(), one = await visit(context), two = await visit(context);
+        const context = await visitor(),
+            one = await visit(context),
+            two = await visit(context);
         await open(one);
         await open(two);
         await say(one, 'in the first tab');
         const {id} = await onlyConversation();
         await until('both tabs are one visitor', async () => (await conversations()).length === 1);
-        await said(two, 'in the first tab').waitFor().catch(async () => {
-            await two.bringToFront();
-            await said(two, 'in the first tab').waitFor();
-        });
+        await said(two, 'in the first tab')
+            .waitFor()
+            .catch(async () => {
+                await two.bringToFront();
+                await said(two, 'in the first tab').waitFor();
+            });
         await one.bringToFront();
         await answer(id, 'for both');
         await said(one, 'for both').waitFor();
 
         /* the last thirty come with the page, those before when asked for */
-        for (let i = 0; i < 40; i++)
-            await answer(id, `line ${i}.`);
+        for (let i = 0; i < 40; i++) await answer(id, `line ${i}.`);
         await one.reload();
         await open(one);
         await said(one, 'line 39.').waitFor();
@@ -490,23 +695,39 @@ const scenes = {
         await one.getByRole('button', {name: 'Earlier messages'}).click();
         await said(one, 'in the first tab').waitFor();
         const shown = await one.locator('.message.other .bubble').allTextContents();
-        assert.deepEqual(shown.slice(-40), Array.from({length: 40}, (_, i) => `Support: line ${i}.`));
+        assert.deepEqual(
+            shown.slice(-40),
+            Array.from({length: 40}, (_, i) => `Support: line ${i}.`),
+        );
         await context.close();
 
         const blocked = await visitor();
-        await blocked.addInitScript(() => Object.defineProperty(window, 'localStorage', {get() {
-            throw new DOMException('no', 'SecurityError');
-        }}));
+        await blocked.addInitScript(() =>
+            Object.defineProperty(window, 'localStorage', {
+                get() {
+                    throw new DOMException('no', 'SecurityError');
+                },
+            }),
+        );
         const bare = await visit(blocked);
         await open(bare);
         await bare.getByRole('button', {name: 'Are you open?'}).click();
         await said(bare, 'I found nothing').waitFor();
-        assert.equal(await focused(bare), 'textarea message', 'the button is gone, the focus is not');
+        assert.equal(
+            await focused(bare),
+            'textarea message',
+            'the button is gone, the focus is not',
+        );
         await blocked.close();
 
-        const phone = await visit(await visitor({
-            viewport: {width: 360, height: 640}, hasTouch: true, reducedMotion: 'reduce', colorScheme: 'dark',
-        }));
+        const phone = await visit(
+            await visitor({
+                viewport: {width: 360, height: 640},
+                hasTouch: true,
+                reducedMotion: 'reduce',
+                colorScheme: 'dark',
+            }),
+        );
         await open(phone);
         const panel = phone.getByRole('dialog');
         assert.deepEqual(await panel.boundingBox(), {x: 0, y: 0, width: 360, height: 640});
@@ -514,15 +735,24 @@ const scenes = {
         assert.equal(await panel.getAttribute('aria-modal'), 'true');
         for (const button of await panel.getByRole('button').all()) {
             const box = await button.boundingBox();
-            assert.ok(box.width >= 44 && box.height >= 44, `${await button.innerText()}: ${box.width} × ${box.height}`);
+            assert.ok(
+                box.width >= 44 && box.height >= 44,
+                `${await button.innerText()}: ${box.width} × ${box.height}`,
+            );
         }
         for (let i = 0; i < 8; i++) {
             await phone.keyboard.press('Tab');
-            assert.ok(await phone.evaluate(() => document.activeElement.shadowRoot !== null), 'Tab stays in the panel');
+            assert.ok(
+                await phone.evaluate(() => document.activeElement.shadowRoot !== null),
+                'Tab stays in the panel',
+            );
         }
     },
 
-    /* a page that may not show it, a form before the chat, an agent that ends, a page that takes it in hand */
+    /*
+     * a page that may not show it, a form before the chat, an agent that ends, a page that takes it
+     * in hand
+     */
     async rules() {
         const foreign = await visit(await visitor(), `${FOREIGN}/`);
         await open(foreign);
@@ -553,40 +783,78 @@ const scenes = {
 
         /* the program's own page events and methods */
         assay('agent', 'update', AGENT, '--published', '--no-require-lead');
-        const scripted = await visit(await visitor(),
-            withAttributes('data-launcher="none" data-text-send="Los" data-position="left" data-color="#ff0"'));
+        const scripted = await visit(
+            await visitor(),
+            withAttributes(
+                'data-launcher="none" data-text-send="Los" data-position="left" data-color="#ff0"',
+            ),
+        );
         assert.equal(await scripted.getByRole('button', {name: /^Chat/}).count(), 0);
         const got = await scripted.evaluate(async (agent) => {
-            const chat = window.AssayWidget.get(agent), sent = new Promise((done) => chat.on('sent', done));
+            const chat = window.AssayWidget.get(agent),
+                sent = new Promise((done) => chat.on('sent', done));
             chat.element.hidden = false;
             chat.open();
             chat.send('by the page');
             const refusal = await chat.coupon('X').catch((e) => e.code);
-            return [(await sent).content, refusal, window.AssayWidget.get(agent) === window.AssayWidget.create({agent: chat.agent})];
+            return [
+                (await sent).content,
+                refusal,
+                window.AssayWidget.get(agent) === window.AssayWidget.create({agent: chat.agent}),
+            ];
         }, AGENT);
         assert.deepEqual(got, ['by the page', 'invalid_coupon', true]);
         await scripted.getByRole('button', {name: 'Los', exact: true}).waitFor();
-        assert.equal(await scripted.locator('.main').evaluate((node) => getComputedStyle(node).color), 'rgb(0, 0, 0)', 'black on yellow');
+        assert.equal(
+            await scripted.locator('.main').evaluate((node) => getComputedStyle(node).color),
+            'rgb(0, 0, 0)',
+            'black on yellow',
+        );
     },
 
-    /* how it looks: from the first moment, with the keyboard, as the log goes on, and beside products */
+    /*
+     * how it looks: from the first moment, with the keyboard, as the log goes on, and beside
+     * products
+     */
     async looks() {
-        assay('agent', 'update', AGENT, '--theme', '{"color":"#0b6e4f","position":"left"}',
-            '--lead-fields', '[{"name":"order_number"}]');
+        assay(
+            'agent',
+            'update',
+            AGENT,
+            '--theme',
+            '{"color":"#0b6e4f","position":"left"}',
+            '--lead-fields',
+            '[{"name":"order_number"}]',
+        );
         snippet = assay('agent', 'embed', AGENT).trim();
-        const context = await visitor({viewport: {width: 800, height: 600}}), page = await visit(context);
+        const context = await visitor({viewport: {width: 800, height: 600}}),
+            page = await visit(context);
         const launcher = page.getByRole('button', {name: /^Chat/});
-        assert.ok((await launcher.boundingBox()).x < 100, 'the launcher is at the left before the server is asked');
-        assert.equal(await launcher.evaluate((node) => getComputedStyle(node).backgroundColor), 'rgb(11, 110, 79)');
+        assert.ok(
+            (await launcher.boundingBox()).x < 100,
+            'the launcher is at the left before the server is asked',
+        );
+        assert.equal(
+            await launcher.evaluate((node) => getComputedStyle(node).backgroundColor),
+            'rgb(11, 110, 79)',
+        );
         assert.equal((await conversations()).length, 0);
 
         /* one ring round a field */
         await launcher.press('Enter');
         await page.getByRole('heading', {name: 'Harbour'}).waitFor();
-        assert.deepEqual(await input(page).evaluate((node) => {
-            const style = getComputedStyle(node);
-            return [node.matches(':focus-visible'), style.outlineStyle, style.outlineWidth, style.boxShadow];
-        }), [true, 'solid', '2px', 'none']);
+        assert.deepEqual(
+            await input(page).evaluate((node) => {
+                const style = getComputedStyle(node);
+                return [
+                    node.matches(':focus-visible'),
+                    style.outlineStyle,
+                    style.outlineWidth,
+                    style.boxShadow,
+                ];
+            }),
+            [true, 'solid', '2px', 'none'],
+        );
         await choose(page, 'Leave your details');
         await page.getByRole('textbox', {name: 'Order number (optional)'}).waitFor();
         await page.keyboard.press('Escape');
@@ -596,17 +864,23 @@ const scenes = {
          * was closed. Whoever reads above stays there.
          */
         const {id} = await onlyConversation();
-        for (let i = 0; i < 12; i++)
-            await answer(id, `line ${i}.`);
+        for (let i = 0; i < 12; i++) await answer(id, `line ${i}.`);
         await said(page, 'line 11.').waitFor();
-        const log = page.locator('.log'), hiddenBelow = () => log.evaluate((node) => {
-            const messages = node.querySelectorAll('.message');
-            return Math.round(messages[messages.length - 1].getBoundingClientRect().bottom - node.getBoundingClientRect().bottom);
-        });
+        const log = page.locator('.log'),
+            hiddenBelow = () =>
+                log.evaluate((node) => {
+                    const messages = node.querySelectorAll('.message');
+                    return Math.round(
+                        messages[messages.length - 1].getBoundingClientRect().bottom -
+                            node.getBoundingClientRect().bottom,
+                    );
+                });
         const seen = (what) => until(what, async () => (await hiddenBelow()) <= 0);
         await operate('POST', `conversations/${id}/typing`);
         await page.getByText('is typing').waitFor();
-        await page.evaluate(() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done))));
+        await page.evaluate(
+            () => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done))),
+        );
         assert.ok((await hiddenBelow()) <= 0, 'the last message while the other side types');
         await page.reload();
         await open(page);
@@ -635,71 +909,157 @@ const scenes = {
         assay('agent', 'update', AGENT, '--no-require-lead');
 
         /* the title is where the focus goes on a phone, not a thing to press */
-        const phone = await visit(await visitor({viewport: {width: 360, height: 640}, hasTouch: true}));
+        const phone = await visit(
+            await visitor({viewport: {width: 360, height: 640}, hasTouch: true}),
+        );
         await phone.getByRole('button', {name: /^Chat/}).press('Enter');
         await phone.getByRole('heading', {name: 'Harbour'}).waitFor();
         assert.equal(await focused(phone), 'h2 title');
-        assert.deepEqual(await phone.locator('h2').evaluate((node) =>
-            [node.matches(':focus-visible'), getComputedStyle(node).outlineStyle, getComputedStyle(node).boxShadow]), [true, 'none', 'none']);
+        assert.deepEqual(
+            await phone
+                .locator('h2')
+                .evaluate((node) => [
+                    node.matches(':focus-visible'),
+                    getComputedStyle(node).outlineStyle,
+                    getComputedStyle(node).boxShadow,
+                ]),
+            [true, 'none', 'none'],
+        );
     },
 
-    /* pictures of products: where the page lets them be, from the web, and from https alone on a page of https */
+    /*
+     * pictures of products: where the page lets them be, from the web, and from https alone on a
+     * page of https
+     */
     async pictures() {
-        const SECURE = 'https://shop.example', secure = `${SECURE}/picture.png`, plain = `${ORIGIN}/picture.png`;
+        const SECURE = 'https://shop.example',
+            secure = `${SECURE}/picture.png`,
+            plain = `${ORIGIN}/picture.png`;
         assay('agent', 'update', AGENT, '--origin', ORIGIN, '--origin', SECURE);
         const shown = async (url, images) => {
             const context = await visitor();
-            await context.route(`${SECURE}/**`, (route) => (route.request().url() === secure ?
-                route.fulfill({contentType: 'image/png', body: PICTURE}) :
-                route.fulfill({contentType: 'text/html', body: `<!doctype html><title>shop</title>${snippet}`})));
-            await context.route('**/widget/messages', (route) => route.fulfill({
-                headers: {'Access-Control-Allow-Origin': new URL(url).origin},
-                json: {data: {message_id: '7'.repeat(26), answer_id: '7'.repeat(25) + '8', content: 'Kenya, in stock.', human_takeover: false,
-                    low_confidence: false, citations: images.map((image_url, i) => ({title: `Kenya ${i}`, url: `${SECURE}/${i}`, image_url}))}},
-            }));
+            await context.route(`${SECURE}/**`, (route) =>
+                route.request().url() === secure
+                    ? route.fulfill({contentType: 'image/png', body: PICTURE})
+                    : route.fulfill({
+                          contentType: 'text/html',
+                          body: `<!doctype html><title>shop</title>${snippet}`,
+                      }),
+            );
+            await context.route('**/widget/messages', (route) =>
+                route.fulfill({
+                    headers: {'Access-Control-Allow-Origin': new URL(url).origin},
+                    json: {
+                        data: {
+                            message_id: '7'.repeat(26),
+                            answer_id: '7'.repeat(25) + '8',
+                            content: 'Kenya, in stock.',
+                            human_takeover: false,
+                            low_confidence: false,
+                            citations: images.map((image_url, i) => ({
+                                title: `Kenya ${i}`,
+                                url: `${SECURE}/${i}`,
+                                image_url,
+                            })),
+                        },
+                    },
+                }),
+            );
             const page = await visit(context, url);
             await open(page);
             await say(page, 'Kenya?');
             await said(page, 'Kenya, in stock.').waitFor();
-            assert.equal(await page.locator('.under a').count(), images.length, 'each source is a link, with a picture or without');
-            await page.waitForFunction(() => Array.from(document.querySelector('assay-widget').shadowRoot.querySelectorAll('img'))
-                .every((img) => img.complete));
-            return page.locator('.under img').evaluateAll((all) =>
-                all.map((img) => [img.src, img.alt, img.getBoundingClientRect().width, img.getBoundingClientRect().height]));
+            assert.equal(
+                await page.locator('.under a').count(),
+                images.length,
+                'each source is a link, with a picture or without',
+            );
+            await page.waitForFunction(() =>
+                Array.from(
+                    document.querySelector('assay-widget').shadowRoot.querySelectorAll('img'),
+                ).every((img) => img.complete),
+            );
+            return page
+                .locator('.under img')
+                .evaluateAll((all) =>
+                    all.map((img) => [
+                        img.src,
+                        img.alt,
+                        img.getBoundingClientRect().width,
+                        img.getBoundingClientRect().height,
+                    ]),
+                );
         };
         const allowed = `${ORIGIN}/?policy=${encodeURIComponent(`img-src ${ORIGIN}`)}`;
-        const others = ['javascript:window.broken=4', 'data:image/png;base64,AAAA', 'picture.png', `${ORIGIN}/none`, null];
+        const others = [
+            'javascript:window.broken=4',
+            'data:image/png;base64,AAAA',
+            'picture.png',
+            `${ORIGIN}/none`,
+            null,
+        ];
         assert.deepEqual(await shown(allowed, [plain, ...others]), [[plain, '', 48, 48]]);
-        assert.deepEqual(await shown(`${SECURE}/`, [plain, secure, ...others]), [[secure, '', 48, 48]]);
+        assert.deepEqual(await shown(`${SECURE}/`, [plain, secure, ...others]), [
+            [secure, '', 48, 48],
+        ]);
         assert.deepEqual(troubles, []);
-        assert.deepEqual(await shown(`${ORIGIN}/`, [plain]), [], 'a policy without img-src: no picture, and all else is there');
+        assert.deepEqual(
+            await shown(`${ORIGIN}/`, [plain]),
+            [],
+            'a policy without img-src: no picture, and all else is there',
+        );
         assert.equal(troubles.splice(0).length, 1);
     },
 
-    /* ten calls in two seconds: more messages than that arrive all the same, each once and in order */
+    /*
+     * ten calls in two seconds: more messages than that arrive all the same, each once and in order
+     */
     async limits() {
-        const page = await visit(await visitor()), refusals = [];
+        const page = await visit(await visitor()),
+            refusals = [];
         page.on('response', (r) => r.status() === 429 && refusals.push(r.url()));
         await open(page);
         const texts = Array.from({length: 12}, (_, i) => `number ${i}.`);
-        for (const text of texts)
-            await say(page, text);
-        await page.getByRole('status').filter({hasText: /Trying again in \d seconds/}).waitFor();
+        for (const text of texts) await say(page, text);
+        await page
+            .getByRole('status')
+            .filter({hasText: /Trying again in \d seconds/})
+            .waitFor();
         const {id} = await onlyConversation();
-        const arrived = async () => (await messagesOf(id)).filter((m) => m.role === 'visitor').map((m) => m.content);
-        await until('all have arrived', async () => (await arrived()).length >= texts.length, 12000);
+        const arrived = async () =>
+            (await messagesOf(id)).filter((m) => m.role === 'visitor').map((m) => m.content);
+        await until(
+            'all have arrived',
+            async () => (await arrived()).length >= texts.length,
+            12000,
+        );
         assert.deepEqual(await arrived(), texts);
         assert.ok(refusals.some((url) => url.endsWith('/widget/messages')));
-        await until('the page shows them', async () => (await page.locator('.message.visitor').count()) === texts.length);
-        await until('nothing is on its way', async () => (await page.getByText('Sending…').count()) === 0);
+        await until(
+            'the page shows them',
+            async () => (await page.locator('.message.visitor').count()) === texts.length,
+        );
+        await until(
+            'nothing is on its way',
+            async () => (await page.getByText('Sending…').count()) === 0,
+        );
         assert.equal(await page.getByText('Not sent').count(), 0);
 
         /* full again after the wait: it says so, and the visitor may try again */
         let full = 0;
-        await page.route('**/widget/messages', (route) => (full++ > 1 ? route.fallback() : route.fulfill({
-            status: 429, json: {error: {code: 'rate_limited', message: 'Wait a little.'}},
-            headers: {'Access-Control-Allow-Origin': ORIGIN, 'Access-Control-Expose-Headers': 'Retry-After', 'Retry-After': '1'},
-        })));
+        await page.route('**/widget/messages', (route) =>
+            full++ > 1
+                ? route.fallback()
+                : route.fulfill({
+                      status: 429,
+                      json: {error: {code: 'rate_limited', message: 'Wait a little.'}},
+                      headers: {
+                          'Access-Control-Allow-Origin': ORIGIN,
+                          'Access-Control-Expose-Headers': 'Retry-After',
+                          'Retry-After': '1',
+                      },
+                  }),
+        );
         await say(page, 'one more');
         await page.getByRole('alert').filter({hasText: 'Not sent. Wait a little.'}).waitFor();
         assert.equal(full, 2, 'it waits once');

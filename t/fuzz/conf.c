@@ -1,4 +1,7 @@
-/* The configuration reader on arbitrary bytes: what is accepted must dump to what reads back to the same. */
+/*
+ * The configuration reader on arbitrary bytes: what is accepted must dump to what reads back to the
+ * same.
+ */
 #include "core/conf/conf.h"
 
 #include <stdlib.h>

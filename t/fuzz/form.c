@@ -1,7 +1,8 @@
 /*
- * What a stranger may send in a query, a form or a header, through everything that reads it without a request in flight. Each input stands
- * in a block of its own size, so that a byte read too far is seen. What comes out is held against what may come out: UTF-8 only, links that
- * decode to what they were made of.
+ * What a stranger may send in a query, a form or a header, through everything that reads it without
+ * a request in flight. Each input stands in a block of its own size, so that a byte read too far is
+ * seen. What comes out is held against what may come out: UTF-8 only, links that decode to what
+ * they were made of.
  */
 #include "core/http/etag.h"
 #include "core/http/fields.h"

@@ -1,9 +1,9 @@
 /*
- * Fuzz: bytes of a page, from charset to results, every check run. The first line, if it has one, is the value of every header; its first
- * byte decides what the rest of the site is like.
+ * Fuzz: bytes of a page, from charset to results, every check run. The first line, if it has one,
+ * is the value of every header; its first byte decides what the rest of the site is like.
  */
-#include "core/audit/checks.h"
-#include "core/audit/results.h"
+#include "core/audit/checks_internal.h"
+#include "core/audit/results_internal.h"
 #include "core/audit/text.h"
 
 #include <json-c/json.h>
@@ -12,11 +12,19 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-static const struct conf conf = {.reports_weight_high = 10, .reports_weight_medium = 5, .reports_weight_low = 1};
+static const struct conf conf = {
+    .reports_weight_high = 10, .reports_weight_medium = 5, .reports_weight_low = 1};
 
 static const char *const header_names[] = {
-    "content-type",    "link",   "strict-transport-security", "x-robots-tag", "content-security-policy",
-    "x-frame-options", "server", "x-content-type-options",    "x-powered-by",
+    "content-type",
+    "link",
+    "strict-transport-security",
+    "x-robots-tag",
+    "content-security-policy",
+    "x-frame-options",
+    "server",
+    "x-content-type-options",
+    "x-powered-by",
 };
 #define HEADERS (sizeof(header_names) / sizeof(*header_names))
 
@@ -29,7 +37,11 @@ static void set_response(struct fact_response *r, struct str line, bool https)
         .host = STR("example.com"),
         .target = STR("/a/b?c"),
         .https = https,
-        .certificate = {.verified = line.n % 2 == 0, .reason = line, .issuer = line, .not_before = line, .not_after = line},
+        .certificate = {.verified = line.n % 2 == 0,
+                        .reason = line,
+                        .issuer = line,
+                        .not_before = line,
+                        .not_after = line},
         .http_version = 11,
         .hops = {line, line},
         .hop_count = line.n % 3,
@@ -41,8 +53,11 @@ static void set_response(struct fact_response *r, struct str line, bool https)
 
 static void set_probes(struct facts *f, unsigned kind, struct str line, struct str body)
 {
-    struct fact_probe probe = {
-        .state = PROBE_NONE + kind % 4, .status = kind % 8 < 4 ? 200 : 404, .url = line, .final_url = line, .body = body};
+    struct fact_probe probe = {.state = PROBE_NONE + kind % 4,
+                               .status = kind % 8 < 4 ? 200 : 404,
+                               .url = line,
+                               .final_url = line,
+                               .body = body};
     f->robots = f->missing = f->favicon = f->http_form = probe;
 }
 
@@ -52,16 +67,19 @@ static void hold(const struct audit_findings *findings, const struct buf *json)
     struct json_tokener *tokener = json_tokener_new();
     json_tokener_set_flags(tokener, JSON_TOKENER_STRICT | JSON_TOKENER_VALIDATE_UTF8);
     struct json_object *results = json_tokener_parse_ex(tokener, json->p, (int)json->n);
-    if (results == NULL || json->n > RESULTS_MAX_BYTES || findings->score < 0 || findings->score > 100)
+    if (results == NULL || json->n > RESULTS_MAX_BYTES || findings->score < 0 ||
+        findings->score > 100)
         abort();
     json_object_object_foreach(results, id, check)
     {
         struct json_object *details;
         (void)id;
-        if (!json_object_object_get_ex(check, "details", &details) || json_object_array_length(details) > VERDICT_DETAILS_MAX)
+        if (!json_object_object_get_ex(check, "details", &details) ||
+            json_object_array_length(details) > VERDICT_DETAILS_MAX)
             abort();
         for (size_t i = 0; i < json_object_array_length(details); i++)
-            if (text_points(str_of(json_object_get_string(json_object_array_get_idx(details, i)))) > VERDICT_TEXT_POINTS)
+            if (text_points(str_of(json_object_get_string(json_object_array_get_idx(details, i)))) >
+                VERDICT_TEXT_POINTS)
                 abort();
     }
     json_object_put(results);

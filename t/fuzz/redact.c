@@ -1,4 +1,7 @@
-/* Fuzz: a text that is logged. No credential of ours and no JWT is left in it, encoded or not, and it fits. */
+/*
+ * Fuzz: a text that is logged. No credential of ours and no JWT is left in it, encoded or not, and
+ * it fits.
+ */
 #include "core/text/redact.h"
 
 #include <ctype.h>
@@ -8,7 +11,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 static int digit(char c)
 {
-    return isdigit((unsigned char)c) ? c - '0' : isxdigit((unsigned char)c) ? tolower((unsigned char)c) - 'a' + 10 : -1;
+    return isdigit((unsigned char)c)    ? c - '0'
+           : isxdigit((unsigned char)c) ? tolower((unsigned char)c) - 'a' + 10
+                                        : -1;
 }
 
 static struct str decoded(struct str s, char *to)
@@ -28,7 +33,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     static const char *const starts[] = {"asy_key_", "asy_wp_", "eyJ"};
     char *room = malloc(size + REDACT_MORE), *plain = malloc(size + REDACT_MORE);
-    struct str out = redact((struct str){(const char *)data, size}, room), text = decoded(out, plain);
+    struct str out = redact((struct str){(const char *)data, size}, room),
+               text = decoded(out, plain);
     if (out.n > size + REDACT_MORE)
         abort();
     for (size_t i = 0; i < sizeof(starts) / sizeof(starts[0]); i++)

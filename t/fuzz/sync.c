@@ -1,4 +1,7 @@
-/* Fuzz: the body of a sync: scanned, walked as text, its items read and made into documents and coupons, which then are packed and read back. */
+/*
+ * Fuzz: the body of a sync: scanned, walked as text, its items read and made into documents and
+ * coupons, which then are packed and read back.
+ */
 #include "core/api/wp.h"
 #include "core/text/json_scan.h"
 #include "core/text/json_span.h"
@@ -21,10 +24,12 @@ static void take(enum synced_kind kind, struct wp_item *item)
     struct wp_mistake mistake = {0};
     uint8_t hash[16] = {0};
     int64_t modified_at;
-    if (wp_item_modified(item, &modified_at, &mistake) && wp_item_hash(item, hash) && wp_item_json(item) != NULL &&
-        wp_document(kind, item->json, &texts, &d, &mistake)) {
-        check(d.title.n > 0 && d.title.n <= STORE_SYNCED_SHORT_MAX && d.url.n <= STORE_SYNCED_SHORT_MAX);
-        check(d.taxonomy.n <= STORE_SYNCED_TAXONOMY_MAX && d.text.n <= STORE_SYNCED_TEXT_MAX && d.price >= MONEY_NONE);
+    if (wp_item_modified(item, &modified_at, &mistake) && wp_item_hash(item, hash) &&
+        wp_item_json(item) != NULL && wp_document(kind, item->json, &texts, &d, &mistake)) {
+        check(d.title.n > 0 && d.title.n <= STORE_SYNCED_SHORT_MAX &&
+              d.url.n <= STORE_SYNCED_SHORT_MAX);
+        check(d.taxonomy.n <= STORE_SYNCED_TAXONOMY_MAX && d.text.n <= STORE_SYNCED_TEXT_MAX &&
+              d.price >= MONEY_NONE);
         sync_pack(&row, SYNC_UPSERT, item->wp_id, hash, modified_at, &d);
         check(row.n > d.title.n + d.text.n);
     } else {
@@ -41,7 +46,8 @@ static void take_coupon(struct wp_item *item)
     struct store_coupon c;
     struct wp_mistake mistake = {0};
     if (wp_coupon(wp_item_json(item), STR("Europe/Berlin"), &texts, &c, &mistake)) {
-        check(c.code.n > 0 && c.amount >= 0 && coupon_products(c.products) <= STORE_COUPON_LIST_MAX);
+        check(c.code.n > 0 && c.amount >= 0 &&
+              coupon_products(c.products) <= STORE_COUPON_LIST_MAX);
         coupon_pack(&row, &c);
     } else {
         check(mistake.code != NULL);
@@ -85,7 +91,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         return 0;
     if (*text.p == '[')
         walk(text);
-    for (rest = json_span_inside(text); *text.p == '{' && rest.n > 0 && json_span_member(&rest, &name, &value);)
+    for (rest = json_span_inside(text);
+         *text.p == '{' && rest.n > 0 && json_span_member(&rest, &name, &value);)
         if (value.p[0] == '[')
             walk(value);
     return 0;

@@ -1,4 +1,4 @@
-/* What the tests of the answer index share: one file in a directory of the test's own. */
+/* For tests of the answer index: one answer file in a private directory. */
 #ifndef ASSAY_T_ANSWERS_KIT_H
 #define ASSAY_T_ANSWERS_KIT_H
 

@@ -43,8 +43,12 @@ const char *played_header(const char *name)
     for (size_t i = 0; i < played.headers_count; ++i)
         if (strcmp(played.headers[i].name, name) == 0)
             return played.headers[i].value;
-    ssize_t at = h2o_find_header_by_str(&h2o.res.headers, name, strlen(name), -1); /* those that were pushed */
-    return at < 0 ? NULL : h2o_strdup(&h2o.pool, h2o.res.headers.entries[at].value.base, h2o.res.headers.entries[at].value.len).base;
+    /* those that were pushed */
+    ssize_t at = h2o_find_header_by_str(&h2o.res.headers, name, strlen(name), -1);
+    return at < 0 ? NULL
+                  : h2o_strdup(&h2o.pool, h2o.res.headers.entries[at].value.base,
+                               h2o.res.headers.entries[at].value.len)
+                        .base;
 }
 
 /* ---- a request ---- */
@@ -57,15 +61,22 @@ static const struct route *route_find(const char *method, const char *path)
     ck_abort_msg("no route %s %s", method, path);
 }
 
-void played_send(const char *method, const char *path, const char *const *args, const char *input, const char *const *headers)
+void played_send(const char *method, const char *path, const char *const *args, const char *input,
+                 const char *const *headers)
 {
     struct request *r = &played.request;
     h2o.headers = h2o.res.headers = (h2o_headers_t){NULL, 0, 0};
     for (; headers != NULL && *headers != NULL; headers += 2)
-        h2o_add_header_by_str(&h2o.pool, &h2o.headers, headers[0], strlen(headers[0]), 1, NULL, headers[1], strlen(headers[1]));
+        h2o_add_header_by_str(&h2o.pool, &h2o.headers, headers[0], strlen(headers[0]), 1, NULL,
+                              headers[1], strlen(headers[1]));
     h2o.path_normalized = h2o_iovec_init(path, strlen(path));
     h2o.entity = h2o_iovec_init(input, strlen(input));
-    *r = (struct request){.h2o = &h2o, .conf = &conf, .route = route_find(method, path), .http = &http, .key = 3, .workspace = 7};
+    *r = (struct request){.h2o = &h2o,
+                          .conf = &conf,
+                          .route = route_find(method, path),
+                          .http = &http,
+                          .key = 3,
+                          .workspace = 7};
     for (int i = 0; args != NULL && i < PATH_ARGS_MAX; ++i)
         r->args[i] = str_of(args[i]);
     if (r->route->body == BODY_NONE)
@@ -101,7 +112,8 @@ bool request_header(struct request *r, const char *name, struct str *value)
     ssize_t at = h2o_find_header_by_str(&r->h2o->headers, name, strlen(name), -1);
     if (at < 0)
         return false;
-    *value = (struct str){r->h2o->headers.entries[at].value.base, r->h2o->headers.entries[at].value.len};
+    *value =
+        (struct str){r->h2o->headers.entries[at].value.base, r->h2o->headers.entries[at].value.len};
     return true;
 }
 
@@ -120,7 +132,8 @@ void reply_header(struct request *r, const char *name, struct str value)
     snprintf(h->value, sizeof(h->value), "%.*s", (int)value.n, value.p);
 }
 
-void reply_parts(struct request *r, int status, const char *type, const struct str *parts, size_t count)
+void reply_parts(struct request *r, int status, const char *type, const struct str *parts,
+                 size_t count)
 {
     ck_assert_ptr_eq(r, &played.request);
     ck_assert_str_eq(type, "application/json");
@@ -160,10 +173,10 @@ uint64_t store_version(struct store *s)
     return ++commits;
 }
 
-enum store_status store_room(struct store *s, struct store_room *out)
+enum store_status store_space(struct store *s, struct store_space *out)
 {
     (void)s;
-    *out = (struct store_room){0};
+    *out = (struct store_space){0};
     return STORE_OK;
 }
 
@@ -283,7 +296,9 @@ void query_late(struct request *r)
 void request_hash(struct request *r, struct str password, request_hash_fn *done)
 {
     played.hashes++;
-    done(r, played.hash_queue_full ? (struct str){NULL, 0} : request_printf(r, "hash of %.*s", (int)password.n, password.p));
+    done(r, played.hash_queue_full
+                ? (struct str){NULL, 0}
+                : request_printf(r, "hash of %.*s", (int)password.n, password.p));
 }
 
 bool http_ready(const struct http *h)
@@ -316,7 +331,12 @@ struct store_report *played_report(uint64_t id, enum report_status status, const
 struct store_project *played_project(uint64_t id, const char *name)
 {
     struct store_project *p = &played.projects[played.projects_count++];
-    *p = (struct store_project){.id = id, .workspace = 7, .version = 2, .name = str_of(name), .created_at = 1778158800000, .updated_at = 1778158800000};
+    *p = (struct store_project){.id = id,
+                                .workspace = 7,
+                                .version = 2,
+                                .name = str_of(name),
+                                .created_at = 1778158800000,
+                                .updated_at = 1778158800000};
     return p;
 }
 
@@ -327,7 +347,8 @@ void store_workspace_get(struct store *s, uint64_t workspace, store_workspace_fn
     done(arg, STORE_OK, &played.workspace);
 }
 
-void store_report_get(struct store *s, uint64_t workspace, uint64_t id, bool with_results, store_report_fn *done, void *arg)
+void store_report_get(struct store *s, uint64_t workspace, uint64_t id, bool with_results,
+                      store_report_fn *done, void *arg)
 {
     ck_assert_ptr_null(s);
     ck_assert_uint_eq(workspace, 7);
@@ -346,7 +367,8 @@ static void project_give(const struct store_project *p, store_project_fn *done, 
     done(arg, p == NULL ? STORE_NOT_FOUND : STORE_OK, p);
 }
 
-void store_project_get(struct store *s, uint64_t workspace, uint64_t id, store_project_fn *done, void *arg)
+void store_project_get(struct store *s, uint64_t workspace, uint64_t id, store_project_fn *done,
+                       void *arg)
 {
     const struct store_project *found = NULL;
     ck_assert_ptr_null(s);
@@ -357,7 +379,8 @@ void store_project_get(struct store *s, uint64_t workspace, uint64_t id, store_p
     project_give(found, done, arg);
 }
 
-void store_project_find(struct store *s, uint64_t workspace, struct str name, store_project_fn *done, void *arg)
+void store_project_find(struct store *s, uint64_t workspace, struct str name,
+                        store_project_fn *done, void *arg)
 {
     const struct store_project *found = NULL;
     ck_assert_ptr_null(s);
@@ -380,7 +403,8 @@ static void note_query(const struct store_list_query *query)
     played.query.search = (struct str){query->search.p == NULL ? NULL : search, query->search.n};
 }
 
-void store_report_list(struct store *s, const struct store_list_query *query, store_report_list_fn *done, void *arg)
+void store_report_list(struct store *s, const struct store_list_query *query,
+                       store_report_list_fn *done, void *arg)
 {
     ck_assert_ptr_null(s);
     note_query(query);
@@ -394,7 +418,8 @@ void store_report_list(struct store *s, const struct store_list_query *query, st
          good ? played.reports_count : 0);
 }
 
-void store_project_list(struct store *s, const struct store_list_query *query, store_project_list_fn *done, void *arg)
+void store_project_list(struct store *s, const struct store_list_query *query,
+                        store_project_list_fn *done, void *arg)
 {
     ck_assert_ptr_null(s);
     note_query(query);
@@ -409,7 +434,8 @@ bool audit_url_plain(struct str url, const struct conf *of, struct str *host)
     return false;
 }
 
-bool audit_url_normalise(struct str url, const struct conf *of, struct buf *out, struct buf *host, const char **why)
+bool audit_url_normalise(struct str url, const struct conf *of, struct buf *out, struct buf *host,
+                         const char **why)
 {
     ck_assert_ptr_eq(of, &conf);
     if (!str_eq(url, STR("https://EXAMPLE.com"))) {
@@ -421,12 +447,15 @@ bool audit_url_normalise(struct str url, const struct conf *of, struct buf *out,
     return true;
 }
 
-/* ---- handlers that are tested on a whole server (t/server/widget*): their rows are in the table, and nobody calls them here ---- */
+/*
+ * ---- handlers that are tested on a whole server (t/server/widget*): their rows are in the table,
+ * and nobody calls them here ----
+ */
 
-#define NOT_PLAYED(name)                                                                                                                   \
-    void name(struct request *r)                                                                                                           \
-    {                                                                                                                                      \
-        ck_abort_msg("%s is not played: %p", #name, (void *)r);                                                                            \
+#define NOT_PLAYED(name)                                                                           \
+    void name(struct request *r)                                                                   \
+    {                                                                                              \
+        ck_abort_msg("%s is not played: %p", #name, (void *)r);                                    \
     }
 NOT_PLAYED(widget_init)
 NOT_PLAYED(widget_message)

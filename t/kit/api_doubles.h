@@ -1,7 +1,7 @@
 /*
- * Plays what stands around the handlers of core/api/: the pipeline (request.h), the store's readers and the writer. A test says what the
- * store holds and how the writer answers, sends a request through the route table, and looks at what was replied and asked. One request at
- * a time.
+ * Test doubles for the handlers of core/api: the pipeline (request.h), the store's readers and the
+ * writer. A test sets what the store holds and how the writer answers, sends a request through the
+ * route table, and checks the reply and the changes. One request at a time.
  */
 #ifndef ASSAY_T_API_DOUBLES_H
 #define ASSAY_T_API_DOUBLES_H
@@ -20,12 +20,12 @@ struct played {
     size_t reports_count;
     struct store_project projects[100];
     size_t projects_count;
-    uint64_t total;              /* of a list */
-    struct store_answer answer;  /* the writer's */
+    uint64_t total;             /* of a list */
+    struct store_answer answer; /* the writer's */
     bool hash_queue_full;
     bool not_ready;
-    void (*on_await)(void);      /* what happens while a request is held */
-    void (*on_change)(void);     /* … and while the writer works */
+    void (*on_await)(void);  /* what happens while a request is held */
+    void (*on_change)(void); /* … and while the writer works */
     /* what happened */
     struct request request;
     unsigned replies;
@@ -36,8 +36,8 @@ struct played {
     unsigned changes, awaits, hashes, lists, list_turns, laters;
     bool queries_full, query_late;
     enum store_status list_status; /* of a list that comes to its end */
-    struct store_change change;     /* the last; its strings live as long as the request */
-    struct store_list_query query;  /* the last */
+    struct store_change change;    /* the last; its strings live as long as the request */
+    struct store_list_query query; /* the last */
     uint64_t awaited;
     unsigned await_ms;
 };
@@ -48,21 +48,29 @@ void played_begin(void);
 void played_end(void);
 
 /*
- * played_send(method, path, args, input, headers): send a request to the row of that method and path; ${args}: two path arguments or NULL;
- * ${input}: query or form, encoded; ${headers}: name, value, …, NULL. The handler must have replied exactly once.
+ * played_send(method, path, args, input, headers): send a request to the row of that method and
+ * path; ${args}: two path arguments or NULL; ${input}: query or form, encoded; ${headers}: name,
+ * value, …, NULL. The handler must have replied exactly once.
  */
-void played_send(const char *method, const char *path, const char *const *args, const char *input, const char *const *headers);
+void played_send(const char *method, const char *path, const char *const *args, const char *input,
+                 const char *const *headers);
 
 /* played_header(name): the reply's header, or NULL. */
 const char *played_header(const char *name);
 
-/* played_report(report): add a report to the store. played_project: likewise. Both are in workspace 7. */
+/*
+ * played_report(report): add a report to the store. played_project: likewise. Both are in workspace
+ * 7.
+ */
 struct store_report *played_report(uint64_t id, enum report_status status, const char *results);
 struct store_project *played_project(uint64_t id, const char *name);
 
-#define RECORD_PENDING(link)                                                                                                                                   \
-    "{\"id\":41,\"url\":\"https://example.com/\",\"project\":\"example.com\",\"status\":\"pending\",\"score\":null,\"result\":null,\"privacy\":0,"           \
-    "\"password\":false,\"link\":\"" link "\",\"issues\":null,\"results\":null,\"error\":null,\"generated_at\":null,"                                      \
+#define RECORD_PENDING(link)                                                                       \
+    "{\"id\":41,\"url\":\"https://example.com/"                                                    \
+    "\",\"project\":\"example.com\",\"status\":\"pending\",\"score\":null,\"result\":null,"        \
+    "\"privacy\":0,"                                                                               \
+    "\"password\":false,\"link\":\"" link                                                          \
+    "\",\"issues\":null,\"results\":null,\"error\":null,\"generated_at\":null,"                    \
     "\"created_at\":\"2026-05-07T13:00:00Z\",\"updated_at\":\"2026-05-07T13:00:00Z\"}"
 #define LINK "https://api.example.com/reports/41"
 

@@ -58,11 +58,13 @@ void audit_kit_expect(struct facts *f, const char *id, enum expected outcome, co
 {
     struct verdict v = {.arena = &f->arena};
     find(id)->run(f, &v);
-    ck_assert_msg((int)v.outcome == (int)outcome, "%s: %d, not %d: %.*s", id, v.outcome, outcome, (int)v.message.n, v.message.p);
+    ck_assert_msg((int)v.outcome == (int)outcome, "%s: %d, not %d: %.*s", id, v.outcome, outcome,
+                  (int)v.message.n, v.message.p);
     ck_assert_msg(v.outcome != OUTCOME_FAIL || v.message.n > 20, "%s fails without a word", id);
     if (says == NULL)
         return;
-    bool found = text_has(v.message, says) || (v.value_kind == VALUE_TEXT && text_has(v.text, says));
+    bool found =
+        text_has(v.message, says) || (v.value_kind == VALUE_TEXT && text_has(v.text, says));
     for (size_t i = 0; i < v.detail_count; i++)
         found = found || text_has(v.details[i], says);
     char number[32];

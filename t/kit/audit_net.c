@@ -62,7 +62,8 @@ struct netlink_request {
     char attributes[64];
 };
 
-static void add_attribute(struct netlink_request *r, unsigned short type, const void *data, unsigned short size)
+static void add_attribute(struct netlink_request *r, unsigned short type, const void *data,
+                          unsigned short size)
 {
     struct rtattr *a = (struct rtattr *)(void *)((char *)r + NLMSG_ALIGN(r->head.nlmsg_len));
     *a = (struct rtattr){.rta_type = type, .rta_len = (unsigned short)RTA_LENGTH(size)};
@@ -90,7 +91,8 @@ static bool netlink(struct netlink_request *r)
 /* Every address of the family is ours, though no interface has it. */
 static bool deliver_all_here(unsigned char family, int lo)
 {
-    struct netlink_request r = {.head = {.nlmsg_type = RTM_NEWROUTE, .nlmsg_len = NLMSG_LENGTH(sizeof(struct rtmsg))}};
+    struct netlink_request r = {
+        .head = {.nlmsg_type = RTM_NEWROUTE, .nlmsg_len = NLMSG_LENGTH(sizeof(struct rtmsg))}};
     r.u.route = (struct rtmsg){.rtm_family = family,
                                .rtm_table = RT_TABLE_LOCAL,
                                .rtm_protocol = RTPROT_STATIC,
@@ -103,8 +105,10 @@ static bool deliver_all_here(unsigned char family, int lo)
 static bool add_own(const char *text, int lo)
 {
     struct in_addr ip;
-    struct netlink_request r = {.head = {.nlmsg_type = RTM_NEWADDR, .nlmsg_len = NLMSG_LENGTH(sizeof(struct ifaddrmsg))}};
-    r.u.address = (struct ifaddrmsg){.ifa_family = AF_INET, .ifa_prefixlen = 32, .ifa_index = (unsigned)lo};
+    struct netlink_request r = {
+        .head = {.nlmsg_type = RTM_NEWADDR, .nlmsg_len = NLMSG_LENGTH(sizeof(struct ifaddrmsg))}};
+    r.u.address =
+        (struct ifaddrmsg){.ifa_family = AF_INET, .ifa_prefixlen = 32, .ifa_index = (unsigned)lo};
     if (inet_pton(AF_INET, text, &ip) != 1)
         return false;
     add_attribute(&r, IFA_LOCAL, &ip, sizeof(ip));
@@ -126,7 +130,8 @@ static bool cover(const char *path, const char *text)
 {
     char made[] = "/tmp/assay-net-XXXXXX";
     int fd = mkstemp(made);
-    bool ok = fd >= 0 && write(fd, text, strlen(text)) == (ssize_t)strlen(text) && mount(made, path, NULL, MS_BIND, NULL) == 0;
+    bool ok = fd >= 0 && write(fd, text, strlen(text)) == (ssize_t)strlen(text) &&
+              mount(made, path, NULL, MS_BIND, NULL) == 0;
     if (fd >= 0) {
         close(fd);
         unlink(made);
@@ -141,7 +146,8 @@ static struct {
     EVP_PKEY *key;
 } certs[NET_CERTS];
 
-static X509 *make_cert(EVP_PKEY *key, const char *name, bool authority, long begin, long end, X509 *issuer, EVP_PKEY *issuer_key)
+static X509 *make_cert(EVP_PKEY *key, const char *name, bool authority, long begin, long end,
+                       X509 *issuer, EVP_PKEY *issuer_key)
 {
     static long serial;
     char names[128];
@@ -157,8 +163,9 @@ static X509 *make_cert(EVP_PKEY *key, const char *name, bool authority, long beg
     X509_NAME_add_entry_by_txt(subject, "CN", MBSTRING_ASC, (const unsigned char *)name, -1, -1, 0);
     X509_set_issuer_name(cert, issuer == NULL ? subject : X509_get_subject_name(issuer));
     X509V3_set_ctx(&ctx, issuer == NULL ? cert : issuer, cert, NULL, NULL, 0);
-    X509_EXTENSION *extension = authority ? X509V3_EXT_conf_nid(NULL, &ctx, NID_basic_constraints, "critical,CA:TRUE")
-                                          : X509V3_EXT_conf_nid(NULL, &ctx, NID_subject_alt_name, names);
+    X509_EXTENSION *extension =
+        authority ? X509V3_EXT_conf_nid(NULL, &ctx, NID_basic_constraints, "critical,CA:TRUE")
+                  : X509V3_EXT_conf_nid(NULL, &ctx, NID_subject_alt_name, names);
     X509_add_ext(cert, extension, -1);
     X509_EXTENSION_free(extension);
     if (X509_sign(cert, issuer_key == NULL ? key : issuer_key, EVP_sha256()) == 0)
@@ -171,17 +178,20 @@ static char *make_certs(void)
 {
     EVP_PKEY *ca_key = EVP_EC_gen("P-256"), *stranger_key = EVP_EC_gen("P-256");
     X509 *ca = make_cert(ca_key, "Test authority", true, -DAY_SECONDS, DAY_SECONDS, NULL, NULL);
-    X509 *stranger = make_cert(stranger_key, "A stranger", true, -DAY_SECONDS, DAY_SECONDS, NULL, NULL);
+    X509 *stranger =
+        make_cert(stranger_key, "A stranger", true, -DAY_SECONDS, DAY_SECONDS, NULL, NULL);
     for (int i = 0; i < NET_CERTS; i++)
         certs[i].key = EVP_EC_gen("P-256");
-    certs[NET_CERT_GOOD].cert = make_cert(certs[NET_CERT_GOOD].key, "site.example", false, -DAY_SECONDS, DAY_SECONDS, ca, ca_key);
-    certs[NET_CERT_EXPIRED].cert =
-        make_cert(certs[NET_CERT_EXPIRED].key, "site.example", false, -3 * DAY_SECONDS, -DAY_SECONDS, ca, ca_key);
-    certs[NET_CERT_OTHER].cert = make_cert(certs[NET_CERT_OTHER].key, "www.elsewhere.test", false, -DAY_SECONDS, DAY_SECONDS, ca, ca_key);
-    certs[NET_CERT_SELF_SIGNED].cert =
-        make_cert(certs[NET_CERT_SELF_SIGNED].key, "site.example", false, -DAY_SECONDS, DAY_SECONDS, NULL, NULL);
-    certs[NET_CERT_STRANGER].cert =
-        make_cert(certs[NET_CERT_STRANGER].key, "site.example", false, -DAY_SECONDS, DAY_SECONDS, stranger, stranger_key);
+    certs[NET_CERT_GOOD].cert = make_cert(certs[NET_CERT_GOOD].key, "site.example", false,
+                                          -DAY_SECONDS, DAY_SECONDS, ca, ca_key);
+    certs[NET_CERT_EXPIRED].cert = make_cert(certs[NET_CERT_EXPIRED].key, "site.example", false,
+                                             -3 * DAY_SECONDS, -DAY_SECONDS, ca, ca_key);
+    certs[NET_CERT_OTHER].cert = make_cert(certs[NET_CERT_OTHER].key, "www.elsewhere.test", false,
+                                           -DAY_SECONDS, DAY_SECONDS, ca, ca_key);
+    certs[NET_CERT_SELF_SIGNED].cert = make_cert(certs[NET_CERT_SELF_SIGNED].key, "site.example",
+                                                 false, -DAY_SECONDS, DAY_SECONDS, NULL, NULL);
+    certs[NET_CERT_STRANGER].cert = make_cert(certs[NET_CERT_STRANGER].key, "site.example", false,
+                                              -DAY_SECONDS, DAY_SECONDS, stranger, stranger_key);
     BIO *bio = BIO_new(BIO_s_mem());
     char *pem;
     PEM_write_bio_X509(bio, ca);
@@ -199,14 +209,16 @@ static char *make_certs(void)
 static SSL_CTX *context_of(enum net_cert kind)
 {
     SSL_CTX *ctx = SSL_CTX_new(TLS_server_method());
-    if (ctx == NULL || SSL_CTX_use_certificate(ctx, certs[kind].cert) != 1 || SSL_CTX_use_PrivateKey(ctx, certs[kind].key) != 1)
+    if (ctx == NULL || SSL_CTX_use_certificate(ctx, certs[kind].cert) != 1 ||
+        SSL_CTX_use_PrivateKey(ctx, certs[kind].key) != 1)
         die("TLS");
     return ctx;
 }
 
 static int choose(SSL *ssl, int *alert, void *arg)
 {
-    static const char *const begins[NET_CERTS] = {"", "expired.", "other.", "self-signed.", "stranger."};
+    static const char *const begins[NET_CERTS] = {"", "expired.", "other.", "self-signed.",
+                                                  "stranger."};
     const char *name = SSL_get_servername(ssl, TLSEXT_NAMETYPE_host_name);
     (void)alert, (void)arg;
     for (int i = 1; name != NULL && i < NET_CERTS; i++) {
@@ -236,7 +248,8 @@ bool net_write_good(const char *directory)
         fclose(f);
     snprintf(path, sizeof(path), "%s/key.pem", directory);
     f = fopen(path, "we");
-    ok = f != NULL && PEM_write_PrivateKey(f, certs[NET_CERT_GOOD].key, NULL, NULL, 0, NULL, NULL) == 1 && ok;
+    ok = f != NULL &&
+         PEM_write_PrivateKey(f, certs[NET_CERT_GOOD].key, NULL, NULL, 0, NULL, NULL) == 1 && ok;
     if (f != NULL)
         fclose(f);
     return ok;
@@ -249,11 +262,15 @@ bool net_enter(const char *own, const char **why)
     int lo = 1; /* the only interface of a new namespace */
     *why = NULL;
     if (!leave_namespaces())
-        *why = "no network and mount namespaces of our own (root, or unprivileged user namespaces, are needed)";
-    else if (!raise_loopback() || !deliver_all_here(AF_INET, lo) || !deliver_all_here(AF_INET6, lo) || !add_own(own, lo))
+        *why = "no network and mount namespaces of our own (root, or unprivileged user namespaces, "
+               "are needed)";
+    else if (!raise_loopback() || !deliver_all_here(AF_INET, lo) ||
+             !deliver_all_here(AF_INET6, lo) || !add_own(own, lo))
         *why = "the namespace takes no routes";
-    else if (bundle == NULL || mount("none", "/", NULL, MS_REC | MS_PRIVATE, NULL) != 0 || !cover(bundle, authority) ||
-             !cover("/etc/resolv.conf", "nameserver 127.0.0.1\noptions attempts:1\n") || !cover("/etc/nsswitch.conf", "hosts: files dns\n"))
+    else if (bundle == NULL || mount("none", "/", NULL, MS_REC | MS_PRIVATE, NULL) != 0 ||
+             !cover(bundle, authority) ||
+             !cover("/etc/resolv.conf", "nameserver 127.0.0.1\noptions attempts:1\n") ||
+             !cover("/etc/nsswitch.conf", "hosts: files dns\n"))
         *why = "the namespace takes no mounts";
     free(authority);
     return *why == NULL;
@@ -284,7 +301,8 @@ static size_t read_name(const unsigned char *q, size_t n, char out[256])
 
 static size_t add_answer(unsigned char *out, const char *address, bool v6)
 {
-    static const unsigned char begin[] = {0xc0, 12, 0, 1, 0, 1, 0, 0, 0, 0, 0, 4}; /* the question's name, TTL 0 */
+    /* the question's name, TTL 0 */
+    static const unsigned char begin[] = {0xc0, 12, 0, 1, 0, 1, 0, 0, 0, 0, 0, 4};
     unsigned char ip[16];
     if (inet_pton(v6 ? AF_INET6 : AF_INET, address, ip) != 1)
         return 0; /* of the other family */
@@ -340,7 +358,8 @@ static void *serve(void *arg)
 
 void net_dns_start(const struct net_name *names, size_t count)
 {
-    struct sockaddr_in sa = {.sin_family = AF_INET, .sin_port = htons(53), .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    struct sockaddr_in sa = {
+        .sin_family = AF_INET, .sin_port = htons(53), .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
     pthread_t thread = 0;
     dns.names = names;
     dns.count = count;

@@ -58,16 +58,19 @@ static SSL_CTX *self_signed(void)
     X509_gmtime_adj(X509_getm_notBefore(cert), -3600);
     X509_gmtime_adj(X509_getm_notAfter(cert), 24 * 3600);
     X509_set_pubkey(cert, key);
-    X509_NAME_add_entry_by_txt(X509_get_subject_name(cert), "CN", MBSTRING_ASC, (const unsigned char *)"origin.test", -1, -1, 0);
+    X509_NAME_add_entry_by_txt(X509_get_subject_name(cert), "CN", MBSTRING_ASC,
+                               (const unsigned char *)"origin.test", -1, -1, 0);
     X509_set_issuer_name(cert, X509_get_subject_name(cert));
-    if (X509_sign(cert, key, EVP_sha256()) == 0 || SSL_CTX_use_certificate(ctx, cert) != 1 || SSL_CTX_use_PrivateKey(ctx, key) != 1)
+    if (X509_sign(cert, key, EVP_sha256()) == 0 || SSL_CTX_use_certificate(ctx, cert) != 1 ||
+        SSL_CTX_use_PrivateKey(ctx, key) != 1)
         die("TLS");
     X509_free(cert);
     EVP_PKEY_free(key);
     return ctx;
 }
 
-static struct origin *origin_new(origin_fn *answer, SSL_CTX *tls, const struct sockaddr *sa, socklen_t n)
+static struct origin *origin_new(origin_fn *answer, SSL_CTX *tls, const struct sockaddr *sa,
+                                 socklen_t n)
 {
     struct origin *o = calloc(1, sizeof(*o));
     int one = 1, zero = 0;
@@ -77,8 +80,9 @@ static struct origin *origin_new(origin_fn *answer, SSL_CTX *tls, const struct s
     o->tls = tls;
     o->fd = socket(sa->sa_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
     if (o->fd < 0 || setsockopt(o->fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof(one)) != 0 ||
-        (sa->sa_family == AF_INET6 && setsockopt(o->fd, IPPROTO_IPV6, IPV6_V6ONLY, &zero, sizeof(zero)) != 0) || bind(o->fd, sa, n) != 0 ||
-        listen(o->fd, 128) != 0 || pipe(o->stop) != 0)
+        (sa->sa_family == AF_INET6 &&
+         setsockopt(o->fd, IPPROTO_IPV6, IPV6_V6ONLY, &zero, sizeof(zero)) != 0) ||
+        bind(o->fd, sa, n) != 0 || listen(o->fd, 128) != 0 || pipe(o->stop) != 0)
         die("listen");
     pthread_mutex_init(&o->lock, NULL);
     pthread_cond_init(&o->changed, NULL);
@@ -113,8 +117,9 @@ static void note_address(struct origin *o, int fd)
     pthread_mutex_lock(&o->lock);
     if (o->connections < MAX_REQUESTS && sa.sin6_family == AF_INET6) {
         bool v4 = IN6_IS_ADDR_V4MAPPED(&sa.sin6_addr);
-        inet_ntop(v4 ? AF_INET : AF_INET6, v4 ? &sa.sin6_addr.s6_addr[12] : &sa.sin6_addr.s6_addr[0], o->reached[o->connections],
-                  INET6_ADDRSTRLEN);
+        inet_ntop(v4 ? AF_INET : AF_INET6,
+                  v4 ? &sa.sin6_addr.s6_addr[12] : &sa.sin6_addr.s6_addr[0],
+                  o->reached[o->connections], INET6_ADDRSTRLEN);
     }
     o->connections++;
     pthread_mutex_unlock(&o->lock);
@@ -173,7 +178,8 @@ static void *serve(void *arg)
         a->ssl = SSL_new(o->tls);
         SSL_set_fd(a->ssl, a->fd);
     }
-    if ((a->ssl == NULL || SSL_accept(a->ssl) == 1) && read_request(a, a->request, sizeof(a->request)) &&
+    if ((a->ssl == NULL || SSL_accept(a->ssl) == 1) &&
+        read_request(a, a->request, sizeof(a->request)) &&
         sscanf(a->request, "%*s %8191s", path) == 1) {
         begin(o, path);
         a->counted = true;
@@ -198,7 +204,8 @@ static void *accept_all(void *arg)
 {
     struct origin *o = arg;
     for (;;) {
-        struct pollfd fds[] = {{.fd = o->fd, .events = POLLIN}, {.fd = o->stop[0], .events = POLLIN}};
+        struct pollfd fds[] = {{.fd = o->fd, .events = POLLIN},
+                               {.fd = o->stop[0], .events = POLLIN}};
         pthread_t thread;
         poll(fds, 2, -1);
         if (fds[1].revents != 0)
@@ -220,7 +227,8 @@ static void *accept_all(void *arg)
     }
 }
 
-static int choose_h2(SSL *ssl, const unsigned char **out, unsigned char *out_n, const unsigned char *in, unsigned in_n, void *arg)
+static int choose_h2(SSL *ssl, const unsigned char **out, unsigned char *out_n,
+                     const unsigned char *in, unsigned in_n, void *arg)
 {
     (void)ssl, (void)in, (void)in_n, (void)arg;
     *out = (const unsigned char *)"h2";
@@ -268,7 +276,8 @@ uint16_t origin_port(const struct origin *o)
 
 const char *origin_url(struct origin *o, const char *path)
 {
-    snprintf(o->url, sizeof(o->url), "%s://127.0.0.1:%u%s", o->tls != NULL ? "https" : "http", o->port, path);
+    snprintf(o->url, sizeof(o->url), "%s://127.0.0.1:%u%s", o->tls != NULL ? "https" : "http",
+             o->port, path);
     return o->url;
 }
 
@@ -334,7 +343,8 @@ bool origin_send(struct origin_answer *a, const void *p, size_t n)
     while (n > 0) {
         if (is_closing(a->origin))
             return false;
-        ssize_t sent = a->ssl != NULL ? SSL_write(a->ssl, p, (int)n) : send(a->fd, p, n, MSG_NOSIGNAL);
+        ssize_t sent =
+            a->ssl != NULL ? SSL_write(a->ssl, p, (int)n) : send(a->fd, p, n, MSG_NOSIGNAL);
         if (sent <= 0)
             return false;
         p = (const char *)p + sent;
@@ -351,7 +361,8 @@ bool origin_puts(struct origin_answer *a, const char *text)
 void origin_page(struct origin_answer *a, const char *headers, const char *body)
 {
     char head[256];
-    snprintf(head, sizeof(head), "HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: %zu\r\n", strlen(body));
+    snprintf(head, sizeof(head), "HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: %zu\r\n",
+             strlen(body));
     if (origin_puts(a, head) && origin_puts(a, headers) && origin_puts(a, "\r\n"))
         origin_puts(a, body);
 }

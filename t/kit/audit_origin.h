@@ -1,6 +1,6 @@
 /*
- * A small web server on loopback for the tests of grading: a thread accepts, a thread a connection answers by the test's own function, one
- * request a connection.
+ * A small web server on loopback for tests of grading. One thread accepts; one thread per
+ * connection answers with the test's function. One request per connection.
  */
 #ifndef ASSAY_T_AUDIT_ORIGIN_H
 #define ASSAY_T_AUDIT_ORIGIN_H
@@ -16,15 +16,21 @@ struct origin_answer; /* one request being answered */
 typedef void origin_fn(struct origin_answer *a, const char *path);
 
 /*
- * origin_open(answer, tls): bind a free port of 127.0.0.1; with ${tls}, a self-signed certificate for "origin.test". origin_start begins to
- * accept; origin_close ends every thread.
+ * origin_open(answer, tls): bind a free port of 127.0.0.1; with ${tls}, a self-signed certificate
+ * for "origin.test". origin_start begins to accept; origin_close ends every thread.
  */
 struct origin *origin_open(origin_fn *answer, bool tls);
-/* origin_open_everywhere(answer, port, tls): on that port of every address; ${tls} may be NULL, and is taken over. */
+/*
+ * origin_open_everywhere(answer, port, tls): on that port of every address; ${tls} may be NULL, and
+ * is taken over.
+ */
 struct ssl_ctx_st;
 struct origin *origin_open_everywhere(origin_fn *answer, uint16_t port, struct ssl_ctx_st *tls);
 void origin_start(struct origin *o);
-/* origin_claim_h2(o): agree to HTTP/2 over TLS; the client's preface is then the request, of path "*", and its answer are frames. */
+/*
+ * origin_claim_h2(o): agree to HTTP/2 over TLS; the client's preface is then the request, of path
+ * "*", and its answer are frames.
+ */
 void origin_claim_h2(struct origin *o);
 void origin_close(struct origin *o);
 
@@ -33,20 +39,23 @@ uint16_t origin_port(const struct origin *o);
 const char *origin_url(struct origin *o, const char *path);
 
 /*
- * How many requests wait for the first byte of their answer now (the client may be on with its next before we have seen it take the last),
- * did at most at once, and came in all. origin_asked: whether a path that begins so was asked
- * for.
+ * How many requests wait for the first byte of their answer now (the client may be on with its next
+ * before we have seen it take the last), did at most at once, and came in all. origin_asked:
+ * whether a path that begins so was asked for.
  */
 unsigned origin_active(struct origin *o);
 unsigned origin_most_active(struct origin *o);
 unsigned origin_count(struct origin *o);
 bool origin_asked(struct origin *o, const char *path);
-/* origin_reached(o, prefix): how many connections were made to an address of ours that is written so ("" for all), answered or not. */
+/*
+ * origin_reached(o, prefix): how many connections were made to an address of ours that is written
+ * so ("" for all), answered or not.
+ */
 unsigned origin_reached(struct origin *o, const char *prefix);
 
 /*
- * For answers: bytes as they are; false when the client has gone. origin_page: a whole answer of status 200; ${headers} is "" or lines
- * ending in \r\n.
+ * For answers: bytes as they are; false when the client has gone. origin_page: a whole answer of
+ * status 200; ${headers} is "" or lines ending in \r\n.
  */
 bool origin_send(struct origin_answer *a, const void *p, size_t n);
 const char *origin_request(const struct origin_answer *a); /* its head, as it came */

@@ -28,7 +28,8 @@ void conf_kit_write(const char *text, size_t size)
     ck_assert_int_eq(fclose(file), 0);
 }
 
-int conf_kit_load(const char *text, const char *const *sets, size_t set_count, char **mistakes, struct conf **conf)
+int conf_kit_load(const char *text, const char *const *sets, size_t set_count, char **mistakes,
+                  struct conf **conf)
 {
     size_t size;
     if (text != NULL)

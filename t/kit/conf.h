@@ -1,4 +1,7 @@
-/* What the tests of the configuration share: a private directory with one file in it, loaded and dumped. */
+/*
+ * For tests of the configuration: a private directory with one configuration file, loaded and
+ * dumped.
+ */
 #ifndef ASSAY_CONF_KIT_H
 #define ASSAY_CONF_KIT_H
 
@@ -16,16 +19,23 @@ void conf_kit_close(void);
 void conf_kit_write(const char *text, size_t size);
 
 /*
- * conf_kit_load(text, sets, set_count, mistakes, conf): conf_load of a file with ${text} (NULL: no file). ${mistakes}, to be freed, is
- * all that was said.
+ * conf_kit_load(text, sets, set_count, mistakes, conf): conf_load of a file with ${text} (NULL: no
+ * file). ${mistakes}, to be freed, is all that was said.
  */
-int conf_kit_load(const char *text, const char *const *sets, size_t set_count, char **mistakes, struct conf **conf);
+int conf_kit_load(const char *text, const char *const *sets, size_t set_count, char **mistakes,
+                  struct conf **conf);
 
-/* conf_kit_loaded(text, sets, set_count): the same where there must be no mistake. conf_kit_dumped(conf): the dump, to be freed. */
+/*
+ * conf_kit_loaded(text, sets, set_count): the same where there must be no mistake.
+ * conf_kit_dumped(conf): the dump, to be freed.
+ */
 struct conf *conf_kit_loaded(const char *text, const char *const *sets, size_t set_count);
 char *conf_kit_dumped(const struct conf *conf);
 
-/* conf_kit_has(mistakes, line, sentence): assert a line "FILE:LINE: …SENTENCE…"; of line 0, "--set: …SENTENCE…". */
+/*
+ * conf_kit_has(mistakes, line, sentence): assert a line "FILE:LINE: …SENTENCE…"; of line 0, "--set:
+ * …SENTENCE…".
+ */
 void conf_kit_has(const char *mistakes, unsigned line, const char *sentence);
 
 #endif

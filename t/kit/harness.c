@@ -14,10 +14,15 @@
 
 enum { READY_MS = 15000, STOP_MS = 20000 };
 
-/* A shared server that did not stop well: teardowns cannot fail a test any more, the program can. */
+/*
+ * A shared server that did not stop well: teardowns cannot fail a test any more, the program can.
+ */
 static bool shared_failed;
 
-/* Tests keep what they allocate until they end, so under AddressSanitizer only the programs they start are searched for leaks. */
+/*
+ * Tests keep what they allocate until they end, so under AddressSanitizer only the programs they
+ * start are searched for leaks.
+ */
 const char *__asan_default_options(void);
 const char *__asan_default_options(void)
 {
@@ -84,7 +89,8 @@ void server_configure(struct server *s, const char *yaml)
     fprintf(file, "audit: { allow_private: [%s]", s->options.strict ? "" : "127.0.0.0/8");
     if (s->options.origin)
         fprintf(file, ", ports: [80, 443, %u]", origin_port(s->options.origin));
-    fprintf(file, "%s%s }\n", s->options.audit ? ", " : "", s->options.audit ? s->options.audit : "");
+    fprintf(file, "%s%s }\n", s->options.audit ? ", " : "",
+            s->options.audit ? s->options.audit : "");
     fprintf(file, "%s\n", yaml ? yaml : "");
     ck_assert_int_eq(fclose(file), 0);
     ck_assert_int_eq(rename(next, s->conf), 0);
@@ -167,7 +173,10 @@ void server_spawn(struct server *s, ...)
     s->output = pipe_fds[0];
 }
 
-/* One line of the server's standard output, without its end; NULL when it ended or the deadline passed. */
+/*
+ * One line of the server's standard output, without its end; NULL when it ended or the deadline
+ * passed.
+ */
 static char *output_line(const struct server *s, int64_t deadline)
 {
     char line[512];
@@ -191,7 +200,8 @@ bool server_ready(struct server *s, int within_ms)
     char host[128];
     unsigned port, workers, auditors;
     for (char *line; (line = output_line(s, deadline)) != NULL; free(line)) {
-        if (sscanf(line, "ready http://%127[^: ]:%u workers=%u auditors=%u", host, &port, &workers, &auditors) != 4)
+        if (sscanf(line, "ready http://%127[^: ]:%u workers=%u auditors=%u", host, &port, &workers,
+                   &auditors) != 4)
             continue;
         s->ready = line;
         s->port = (uint16_t)port;
@@ -232,7 +242,10 @@ int server_wait(struct server *s, int within_ms)
     return status;
 }
 
-/* What no server may ever write: a child that crashed is replaced so well that nothing else would show it. */
+/*
+ * What no server may ever write: a child that crashed is replaced so well that nothing else would
+ * show it.
+ */
 static const char *crash_sign(const struct server *s)
 {
     static const char *const signs[] = {"ERROR: AddressSanitizer",
@@ -263,7 +276,8 @@ void server_stop(struct server *s)
         waitpid(pid, NULL, 0);
         s->pid = 0;
     }
-    ck_assert_msg(status == 0, "TERM: exit status %d (-1: none within %d ms)\n%s", status, STOP_MS, server_log(s));
+    ck_assert_msg(status == 0, "TERM: exit status %d (-1: none within %d ms)\n%s", status, STOP_MS,
+                  server_log(s));
     ck_assert_msg(!crash_sign(s), "its log speaks of \"%s\":\n%s", crash_sign(s), server_log(s));
 }
 
@@ -283,14 +297,16 @@ void server_shared_stop(struct server *s)
         kill(pid, SIGTERM);
         int status = server_wait(s, STOP_MS);
         if (status != 0) {
-            fprintf(stderr, "the shared server ended with %d (-1: not within %d ms):\n%s\n", status, STOP_MS, server_log(s));
+            fprintf(stderr, "the shared server ended with %d (-1: not within %d ms):\n%s\n", status,
+                    STOP_MS, server_log(s));
             kill(pid, SIGKILL);
             shared_failed = true;
         }
         s->pid = 0;
     }
     if (crash_sign(s)) {
-        fprintf(stderr, "the shared server's log speaks of \"%s\":\n%s\n", crash_sign(s), server_log(s));
+        fprintf(stderr, "the shared server's log speaks of \"%s\":\n%s\n", crash_sign(s),
+                server_log(s));
         shared_failed = true;
     }
     server_free(s);
@@ -348,7 +364,10 @@ double process_seconds(pid_t pid)
     FILE *file = fopen(path, "r");
     free(path);
     ck_assert_ptr_nonnull(file);
-    ck_assert_int_eq(fscanf(file, "%*d (%*[^)]) %*c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %lu %lu", &user, &system), 2);
+    ck_assert_int_eq(fscanf(file,
+                            "%*d (%*[^)]) %*c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %lu %lu",
+                            &user, &system),
+                     2);
     fclose(file);
     return (double)(user + system) / (double)sysconf(_SC_CLK_TCK);
 }
@@ -378,7 +397,8 @@ size_t server_children(const struct server *s, pid_t *pids, size_t max)
     for (struct dirent *entry; (entry = readdir(proc)) != NULL;) {
         char state;
         pid_t pid = (pid_t)atoi(entry->d_name);
-        if (pid <= 0 || process_parent(pid, &state) != s->pid || !state || state == 'Z' || state == 'X')
+        if (pid <= 0 || process_parent(pid, &state) != s->pid || !state || state == 'Z' ||
+            state == 'X')
             continue;
         if (pids && count < max)
             pids[count] = pid;

@@ -36,7 +36,8 @@ static void add_header(struct response *r, const char *line, size_t size)
     r->headers = realloc(r->headers, (r->header_count + 1) * sizeof(*r->headers));
     if (!r->headers)
         abort();
-    r->headers[r->header_count++] = (struct header){text("%.*s", (int)(colon - line), line), text("%.*s", (int)(end - value), value)};
+    r->headers[r->header_count++] = (struct header){text("%.*s", (int)(colon - line), line),
+                                                    text("%.*s", (int)(end - value), value)};
 }
 
 void response_head(struct response *r, const char *head)
@@ -118,7 +119,7 @@ char *bytes_shown(const char *data, size_t size)
         char shown[8];
         int length = (c >= 0x20 && c != 0x7f) || c == '\n' ? snprintf(shown, sizeof(shown), "%c", c)
                      : c == '\r'                           ? snprintf(shown, sizeof(shown), "\\r")
-                                                           : snprintf(shown, sizeof(shown), "\\x%02x", c);
+                                 : snprintf(shown, sizeof(shown), "\\x%02x", c);
         bytes_add(&out, shown, (size_t)length);
     }
     if (size > max) {
@@ -153,7 +154,8 @@ static bool look(const struct response *r, const char *path, struct json_object 
             found = index < json_object_array_length(here);
             here = found ? json_object_array_get_idx(here, index) : NULL;
         } else {
-            found = json_object_is_type(here, json_type_object) && json_object_object_get_ex(here, step, &here);
+            found = json_object_is_type(here, json_type_object) &&
+                    json_object_object_get_ex(here, step, &here);
         }
     }
     free(copy);
@@ -177,7 +179,8 @@ bool has(const struct response *r, const char *path)
 static struct json_object *at_of(const struct response *r, const char *path, enum json_type type)
 {
     struct json_object *value = at(r, path);
-    ck_assert_msg(json_object_is_type(value, type), "%s is not of type %s\n%s", path, json_type_to_name(type), response_text(r));
+    ck_assert_msg(json_object_is_type(value, type), "%s is not of type %s\n%s", path,
+                  json_type_to_name(type), response_text(r));
     return value;
 }
 
@@ -236,13 +239,16 @@ const char *error_mistake(const struct response *r, int status, const char *code
         return "the body is not JSON";
     if (!has_exactly(r, "", "error"))
         return "the body's only member must be error";
-    if (!json_object_is_type(value = at(r, "error.code"), json_type_string) || !listed(json_object_get_string(value), code))
+    if (!json_object_is_type(value = at(r, "error.code"), json_type_string) ||
+        !listed(json_object_get_string(value), code))
         return text("code is not %s", code);
-    if (!json_object_is_type(value = at(r, "error.message"), json_type_string) || !json_object_get_string_len(value))
+    if (!json_object_is_type(value = at(r, "error.message"), json_type_string) ||
+        !json_object_get_string_len(value))
         return "no message";
     if (!has_exactly(r, "error", "code message") && !has_exactly(r, "error", "code message errors"))
         return "unknown members in error";
-    if (!strcmp(str_at(r, "error.code"), "validation_failed") && !json_object_is_type(at(r, "error.errors"), json_type_object))
+    if (!strcmp(str_at(r, "error.code"), "validation_failed") &&
+        !json_object_is_type(at(r, "error.errors"), json_type_object))
         return "validation_failed without errors";
     return NULL;
 }
@@ -281,7 +287,8 @@ void client_free(struct client *client)
     free(client);
 }
 
-static struct curl_slist *call_headers(const struct server *s, const struct call *call, struct bytes *shown)
+static struct curl_slist *call_headers(const struct server *s, const struct call *call,
+                                       struct bytes *shown)
 {
     const char *key = call->key ? call->key : s->key;
     struct curl_slist *list = curl_slist_append(NULL, "Expect:");
@@ -321,7 +328,8 @@ static void set_call(CURL *curl, const struct call *call, const char *method, co
     curl_easy_setopt(curl, CURLOPT_NOSIGNAL, 1L);
     curl_easy_setopt(curl, CURLOPT_TCP_NODELAY, 1L);
     curl_easy_setopt(curl, CURLOPT_HTTP_VERSION, (long)CURL_HTTP_VERSION_1_1);
-    curl_easy_setopt(curl, CURLOPT_TIMEOUT_MS, (long)(call->timeout_ms ? call->timeout_ms : CALL_MS));
+    curl_easy_setopt(curl, CURLOPT_TIMEOUT_MS,
+                     (long)(call->timeout_ms ? call->timeout_ms : CALL_MS));
     curl_easy_setopt(curl, CURLOPT_WRITEFUNCTION, on_bytes);
     curl_easy_setopt(curl, CURLOPT_HEADERFUNCTION, on_head);
     set_body(curl, call, method);
@@ -347,7 +355,8 @@ struct response *client_call(struct client *client, const struct call *call)
     curl_easy_setopt(client->curl, CURLOPT_WRITEDATA, &body);
     curl_easy_setopt(client->curl, CURLOPT_HEADERDATA, &head);
     CURLcode code = curl_easy_perform(client->curl);
-    r->request = text("%s %s\n%s\n%s", method, url, shown.data ? shown.data : "", call->body ? call->body : "");
+    r->request = text("%s %s\n%s\n%s", method, url, shown.data ? shown.data : "",
+                      call->body ? call->body : "");
     r->head = head.data;
     r->body = body.data;
     r->body_size = body.size;
@@ -360,8 +369,8 @@ struct response *client_call(struct client *client, const struct call *call)
     curl_slist_free_all(headers);
     free(shown.data);
     free(url);
-    ck_assert_msg(code == CURLE_OK || call->may_fail, "no response: %s\n%s\nserver:\n%s", r->failure, response_text(r),
-                  server_log(client->server));
+    ck_assert_msg(code == CURLE_OK || call->may_fail, "no response: %s\n%s\nserver:\n%s",
+                  r->failure, response_text(r), server_log(client->server));
     return r;
 }
 
@@ -428,7 +437,8 @@ char *encode(const char *value)
     bytes_add(&out, "", 0);
     for (const unsigned char *c = (const unsigned char *)value; *c; c++) {
         char shown[4];
-        bool plain = (*c >= 'a' && *c <= 'z') || (*c >= 'A' && *c <= 'Z') || (*c >= '0' && *c <= '9') || strchr("-._~", *c);
+        bool plain = (*c >= 'a' && *c <= 'z') || (*c >= 'A' && *c <= 'Z') ||
+                     (*c >= '0' && *c <= '9') || strchr("-._~", *c);
         bytes_add(&out, shown, (size_t)snprintf(shown, sizeof(shown), plain ? "%c" : "%%%02X", *c));
     }
     return out.data;

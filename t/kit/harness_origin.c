@@ -82,10 +82,12 @@ static void send_all(int fd, const char *data, size_t size)
 
 static void answer(struct connection *c, const struct page *page)
 {
-    const char *type = page && strcasestr(page->headers, "content-type:") ? "" : "Content-Type: text/html; charset=utf-8\r\n";
+    const char *type = page && strcasestr(page->headers, "content-type:")
+                           ? ""
+                           : "Content-Type: text/html; charset=utf-8\r\n";
     size_t size = page ? strlen(page->body) : 0, pad = page ? page->pad : 0;
-    char *head = text("HTTP/1.1 %d Page\r\n%s%sContent-Length: %zu\r\nConnection: close\r\n\r\n", page ? page->status : 404, type,
-                      page ? page->headers : "", size + pad);
+    char *head = text("HTTP/1.1 %d Page\r\n%s%sContent-Length: %zu\r\nConnection: close\r\n\r\n",
+                      page ? page->status : 404, type, page ? page->headers : "", size + pad);
     char *spaces = calloc(1, pad + 1);
     send_all(c->fd, head, strlen(head));
     if (page && !c->head && spaces) {
@@ -161,7 +163,8 @@ static _Noreturn void serve(struct origin *o, int listener)
             if (all[i].fd < 0)
                 spare = i;
         }
-        polls[CONNECTIONS] = (struct pollfd){.fd = spare < CONNECTIONS ? listener : -1, .events = POLLIN};
+        polls[CONNECTIONS] =
+            (struct pollfd){.fd = spare < CONNECTIONS ? listener : -1, .events = POLLIN};
         poll(polls, CONNECTIONS + 1, waiting ? 3 : -1);
         for (size_t i = 0; i < CONNECTIONS; i++) {
             if (all[i].fd >= 0 && polls[i].revents)
@@ -182,7 +185,8 @@ struct origin *origin_start(void)
 {
     struct sockaddr_in at_port = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
     socklen_t size = sizeof(at_port);
-    struct origin *o = mmap(NULL, sizeof(*o), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    struct origin *o =
+        mmap(NULL, sizeof(*o), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     ck_assert(o != MAP_FAILED);
     atomic_flag_clear(&o->lock);
     int listener = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
@@ -223,7 +227,8 @@ char *origin_url(const struct origin *o, const char *path)
     return text("http://127.0.0.1:%u%s", o->port, path);
 }
 
-void origin_page(struct origin *o, const char *path, int status, const char *headers, const char *body)
+void origin_page(struct origin *o, const char *path, int status, const char *headers,
+                 const char *body)
 {
     ck_assert_uint_lt(strlen(path), sizeof(o->pages[0].path));
     ck_assert_uint_lt(strlen(headers), sizeof(o->pages[0].headers));
@@ -304,18 +309,23 @@ bool origin_asked(const struct origin *o, const char *path)
 struct origin *origin_usual(void)
 {
     struct origin *o = origin_start();
-    origin_page(o, "/good", 200, "",
-                "<!doctype html><html lang=en><head><meta charset=utf-8><title>Hand-made teapots</title>"
-                "<meta name=description content='Teapots thrown by hand in a small workshop, glazed and fired twice.'>"
-                "<meta name=viewport content='width=device-width, initial-scale=1'>"
-                "<meta property='og:title' content='Teapots'></head>"
-                "<body><h1>Our teapots this spring</h1><p>Each one is different.</p><img src=/pot.png alt='A blue teapot'></body></html>");
-    origin_page(o, "/decent", 200, "",
-                "<!doctype html><html lang=en><head><meta charset=utf-8><title>Hand-made teapots</title>"
-                "<meta name=viewport content='width=device-width, initial-scale=1'></head>"
-                "<body><h2>Teapots</h2><p>Each one is different.</p><img src=/pot.png></body></html>");
+    origin_page(
+        o, "/good", 200, "",
+        "<!doctype html><html lang=en><head><meta charset=utf-8><title>Hand-made teapots</title>"
+        "<meta name=description content='Teapots thrown by hand in a small workshop, glazed and "
+        "fired twice.'>"
+        "<meta name=viewport content='width=device-width, initial-scale=1'>"
+        "<meta property='og:title' content='Teapots'></head>"
+        "<body><h1>Our teapots this spring</h1><p>Each one is different.</p><img src=/pot.png "
+        "alt='A blue teapot'></body></html>");
+    origin_page(
+        o, "/decent", 200, "",
+        "<!doctype html><html lang=en><head><meta charset=utf-8><title>Hand-made teapots</title>"
+        "<meta name=viewport content='width=device-width, initial-scale=1'></head>"
+        "<body><h2>Teapots</h2><p>Each one is different.</p><img src=/pot.png></body></html>");
     origin_page(o, "/bad", 200, "X-Robots-Tag: noindex\r\n",
-                "<html><head></head><body><center><font>teapots</font></center><img src=/pot.png><img src=/lid.png></body></html>");
+                "<html><head></head><body><center><font>teapots</font></center><img "
+                "src=/pot.png><img src=/lid.png></body></html>");
     return o;
 }
 
@@ -328,7 +338,8 @@ char *report_path(int64_t id)
 
 int64_t report_new(const struct server *s, const char *url)
 {
-    struct response *r = http(s, .method = "POST", .path = "/api/v1/reports", .body = form("url", url, NULL));
+    struct response *r =
+        http(s, .method = "POST", .path = "/api/v1/reports", .body = form("url", url, NULL));
     expect_status(r, 201);
     int64_t id = int_at(r, "data.id");
     if (!strcmp(str_at(r, "data.status"), "pending"))
@@ -338,8 +349,8 @@ int64_t report_new(const struct server *s, const char *url)
 
 int64_t report_queued(const struct server *s, const char *url)
 {
-    struct response *r =
-        http(s, .method = "POST", .path = "/api/v1/reports", .body = form("url", url, NULL), .headers = {"Prefer: respond-async"});
+    struct response *r = http(s, .method = "POST", .path = "/api/v1/reports",
+                              .body = form("url", url, NULL), .headers = {"Prefer: respond-async"});
     expect_status(r, 202);
     return int_at(r, "data.id");
 }

@@ -12,12 +12,15 @@ enum { SEND_MS = 20000 };
 struct raw *raw_open(const struct server *s)
 {
     struct raw *raw = calloc(1, sizeof(*raw));
-    struct sockaddr_in to = {.sin_family = AF_INET, .sin_port = htons(s->port), .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    struct sockaddr_in to = {.sin_family = AF_INET,
+                             .sin_port = htons(s->port),
+                             .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
     if (!raw)
         abort();
     raw->fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
     ck_assert_int_ge(raw->fd, 0);
-    ck_assert_msg(!connect(raw->fd, (struct sockaddr *)&to, sizeof(to)), "connect: %s", strerror(errno));
+    ck_assert_msg(!connect(raw->fd, (struct sockaddr *)&to, sizeof(to)), "connect: %s",
+                  strerror(errno));
     setsockopt(raw->fd, IPPROTO_TCP, TCP_NODELAY, &(int){1}, sizeof(int));
     return raw;
 }
@@ -138,7 +141,8 @@ static const char *raw_chunked(struct raw *raw, struct bytes *body, int64_t dead
     }
 }
 
-static const char *raw_body(struct raw *raw, const struct response *r, bool head, struct bytes *body, int64_t deadline)
+static const char *raw_body(struct raw *raw, const struct response *r, bool head,
+                            struct bytes *body, int64_t deadline)
 {
     const char *coding = header(r, "Transfer-Encoding"), *length = header(r, "Content-Length");
     if (head || r->status < 200 || r->status == 204 || r->status == 304)

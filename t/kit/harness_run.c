@@ -100,7 +100,8 @@ static struct run run_argv(char *const *argv)
     }
     run.out = stream_text(out);
     run.err = stream_text(err);
-    ck_assert_msg(run.status >= 0, "%s did not end within %d ms:\n%s%s", run.command, RUN_MS, run.out, run.err);
+    ck_assert_msg(run.status >= 0, "%s did not end within %d ms:\n%s%s", run.command, RUN_MS,
+                  run.out, run.err);
     return run;
 }
 
@@ -127,7 +128,8 @@ struct run assay(const struct server *s, ...)
 static char *succeed(char *const *argv)
 {
     struct run run = run_argv(argv);
-    ck_assert_msg(run.status == 0, "%s: exit status %d\n%s%s", run.command, run.status, run.out, run.err);
+    ck_assert_msg(run.status == 0, "%s: exit status %d\n%s%s", run.command, run.status, run.out,
+                  run.err);
     size_t size = strlen(run.out);
     if (size && run.out[size - 1] == '\n')
         run.out[size - 1] = '\0';
@@ -168,7 +170,8 @@ struct json_object *assay_list(const struct server *s, ...)
 const char *record_text(struct json_object *record, const char *name)
 {
     struct json_object *value = NULL;
-    ck_assert_msg(json_object_object_get_ex(record, name, &value), "no %s in %s", name, json_object_to_json_string(record));
+    ck_assert_msg(json_object_object_get_ex(record, name, &value), "no %s in %s", name,
+                  json_object_to_json_string(record));
     return json_object_get_string(value);
 }
 
@@ -185,8 +188,10 @@ struct json_object *record_find(struct json_object *list, const char *name, cons
 
 char *key_new(const struct server *s, const char *workspace, ...)
 {
-    static const char *const all[] = {"reports:read", "reports:write", "projects:read", "projects:write"};
-    char *argv[ARGS_MAX] = {(char *)assay_path(), "-c", s->conf, "key", "create", "--workspace", (char *)workspace};
+    static const char *const all[] = {"reports:read", "reports:write", "projects:read",
+                                      "projects:write"};
+    char *argv[ARGS_MAX] = {(char *)assay_path(), "-c", s->conf, "key", "create", "--workspace",
+                            (char *)workspace};
     size_t count = 7;
     va_list args;
     va_start(args, workspace);

@@ -11,13 +11,15 @@
 enum { WORDS_MAX = 24, SAY_MS = 15000, END_MS = 15000 };
 
 /* Signals wait until the handlers of Check, which kill the whole test, are none of its. */
-static _Noreturn void become(const char *dir, int out, bool terminal, const char *const *argv, const sigset_t *signals)
+static _Noreturn void become(const char *dir, int out, bool terminal, const char *const *argv,
+                             const sigset_t *signals)
 {
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     for (int number = 1; number < NSIG; number++)
         signal(number, SIG_DFL);
     sigprocmask(SIG_SETMASK, signals, NULL);
-    if (terminal) { /* a session of its own, whose terminal it is: sizes and Ctrl-C come by signals */
+    /* a session of its own, whose terminal it is: sizes and Ctrl-C come by signals */
+    if (terminal) {
         setsid();
         ioctl(out, TIOCSCTTY, 0);
         dup2(out, STDIN_FILENO);
@@ -118,7 +120,8 @@ void watch_type(struct watched *w, const char *keys)
 
 void watch_resize(struct watched *w, unsigned short rows, unsigned short columns)
 {
-    ck_assert_int_eq(ioctl(w->from, TIOCSWINSZ, &(struct winsize){.ws_row = rows, .ws_col = columns}), 0);
+    ck_assert_int_eq(
+        ioctl(w->from, TIOCSWINSZ, &(struct winsize){.ws_row = rows, .ws_col = columns}), 0);
 }
 
 int watch_wait(struct watched *w)
@@ -126,7 +129,8 @@ int watch_wait(struct watched *w)
     int status = -1;
     for (int64_t deadline = now_ms() + END_MS; now_ms() < deadline;) {
         if (waitpid(w->pid, &status, WNOHANG) == w->pid) {
-            while (w->from >= 0 && poll(&(struct pollfd){w->from, POLLIN, 0}, 1, 0) > 0 && take(w, 0))
+            while (w->from >= 0 && poll(&(struct pollfd){w->from, POLLIN, 0}, 1, 0) > 0 &&
+                   take(w, 0))
                 ;
             return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
         }

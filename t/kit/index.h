@@ -1,4 +1,7 @@
-/* Many reports in the store of a server that is stopped, made by the store itself: it is quicker. */
+/*
+ * Creates many reports in the store of a stopped server, through the store itself, which is faster
+ * than requests.
+ */
 #ifndef ASSAY_T_INDEX_KIT_H
 #define ASSAY_T_INDEX_KIT_H
 

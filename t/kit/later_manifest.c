@@ -1,4 +1,4 @@
-/* What a later version's master passes on: a line more than this one's knows. */
+/* The inherited state of a later version: it has one line that this version does not know. */
 #define inherited_state_write manifest_of_now
 #include "core/master/inherited_state.c"
 #undef inherited_state_write
@@ -11,7 +11,9 @@ int inherited_state_write(const struct master *m, struct passed *out)
     if (manifest_of_now(m, out) != 0)
         return -1;
     int fd = out->fds[0];
-    if (lseek(fd, 0, SEEK_END) < 0 || write(fd, more, sizeof(more) - 1) != (ssize_t)sizeof(more) - 1 || lseek(fd, 0, SEEK_SET) != 0) {
+    if (lseek(fd, 0, SEEK_END) < 0 ||
+        write(fd, more, sizeof(more) - 1) != (ssize_t)sizeof(more) - 1 ||
+        lseek(fd, 0, SEEK_SET) != 0) {
         inherited_state_drop(out);
         return -1;
     }

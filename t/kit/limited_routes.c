@@ -1,6 +1,7 @@
 /*
- * A route table of its own for a server that is otherwise assayd: every path the seed's limiters name, each answering what its query asks
- * for (?status=503). The rows stand where those of the widget and of bulk sync will; t/server/limits_rows.c holds the limits against them.
+ * A route table for an assayd in tests of limits: one route for each path that a built-in limiter
+ * names. A route answers with the status of its query (?status=503). Used by
+ * t/server/limits_rows.c.
  */
 #include "core/http/request.h"
 
@@ -9,7 +10,9 @@
 static void answer(struct request *r)
 {
     static const char name[] = "status=";
-    int status = r->query.n > strlen(name) && memcmp(r->query.p, name, strlen(name)) == 0 ? atoi(r->query.p + strlen(name)) : 200;
+    int status = r->query.n > strlen(name) && memcmp(r->query.p, name, strlen(name)) == 0
+                     ? atoi(r->query.p + strlen(name))
+                     : 200;
     if (status == 304 || status == 204)
         reply_empty(r, status);
     else if (status < 400)
@@ -18,8 +21,16 @@ static void answer(struct request *r)
         reply_error(r, err_of_status(status), NULL);
 }
 
-#define WIDGET(method, path, limiter, flags) {method, "/api/v1/widget/" path, AUTH_NONE, 0, limiter, BODY_FIELDS, 1024, flags, NULL, answer}
-#define SYNC(method, path) {method, path, AUTH_API_KEY, SCOPE_WP_SYNC, LIMITER_BULK_SYNC, BODY_FIELDS, 1024, 0, NULL, answer}
+#define WIDGET(method, path, limiter, flags)                                                       \
+    {                                                                                              \
+        method, "/api/v1/widget/" path, AUTH_NONE, 0, limiter, BODY_FIELDS, 1024, flags, NULL,     \
+            answer                                                                                 \
+    }
+#define SYNC(method, path)                                                                         \
+    {                                                                                              \
+        method, path, AUTH_API_KEY, SCOPE_WP_SYNC, LIMITER_BULK_SYNC, BODY_FIELDS, 1024, 0, NULL,  \
+            answer                                                                                 \
+    }
 
 const struct route routes[] = {
     WIDGET("POST", "init", LIMITER_WIDGET_INIT, ROUTE_BODY_FIRST),

@@ -7,7 +7,8 @@ static atomic_bool load_ends;
 static void ask(struct raw *raw, const struct load *load)
 {
     if (load->writes)
-        raw_post(raw, load->server->key, "Prefer: respond-async\r\n", "url=http%3A%2F%2F127.0.0.1%3A80%2F");
+        raw_post(raw, load->server->key, "Prefer: respond-async\r\n",
+                 "url=http%3A%2F%2F127.0.0.1%3A80%2F");
     else
         raw_get(raw, load->server->key, "/api/v1/reports");
 }
@@ -22,7 +23,8 @@ static void *load_run(void *arg)
         struct response *r = raw_response(raw, false, 20000);
         const char *connection = header(r, "Connection");
         if (r->status != (load->writes ? 202 : 200))
-            load->failure = text("after %u requests: status %d\n%s", load->done, r->status, response_text(r));
+            load->failure =
+                text("after %u requests: status %d\n%s", load->done, r->status, response_text(r));
         load->done++;
         if (load->fresh || (connection && !strcasecmp(connection, "close"))) {
             raw_close(raw);
@@ -49,7 +51,8 @@ void load_end(struct load *loads, size_t count, unsigned least)
     for (size_t i = 0; i < count; i++)
         pthread_join(loads[i].thread, NULL);
     for (size_t i = 0; i < count; i++)
-        ck_assert_msg(!loads[i].failure && loads[i].done >= least, "%s %s: %u requests, %s\n%s", loads[i].fresh ? "fresh" : "kept",
-                      loads[i].writes ? "writes" : "reads", loads[i].done, loads[i].failure ? loads[i].failure : "too few",
+        ck_assert_msg(!loads[i].failure && loads[i].done >= least, "%s %s: %u requests, %s\n%s",
+                      loads[i].fresh ? "fresh" : "kept", loads[i].writes ? "writes" : "reads",
+                      loads[i].done, loads[i].failure ? loads[i].failure : "too few",
                       server_log(loads[i].server));
 }

@@ -1,4 +1,7 @@
-/* Callers that ask again and again while a test does something to the server; each request must be answered as it should. */
+/*
+ * Callers that send requests in a loop while a test changes the server. Each request must get the
+ * expected answer.
+ */
 #ifndef ASSAY_T_LOAD_KIT_H
 #define ASSAY_T_LOAD_KIT_H
 
@@ -17,7 +20,10 @@ struct load {
     char *failure;
 };
 
-/* load_start(s, loads, count): one thread each. load_end: stop them; each must have been answered at least ${least} times, all as it should. */
+/*
+ * load_start(s, loads, count): one thread each. load_end: stop them; each must have been answered
+ * at least ${least} times, all as it should.
+ */
 void load_start(const struct server *s, struct load *loads, size_t count);
 void load_end(struct load *loads, size_t count, unsigned least);
 

@@ -1,4 +1,4 @@
-/* A library for LD_PRELOAD: see power_recorder.h. It stands before the C library's functions. */
+/* A library for LD_PRELOAD that wraps the C library's file functions: see power_recorder.h. */
 #define _GNU_SOURCE
 #include "t/kit/power_recorder.h"
 

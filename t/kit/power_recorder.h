@@ -1,7 +1,6 @@
 /*
- * What power_recorder.so writes down of a process and its children, and t/process/power_loss replays:
- * each change of a file or directory below $POWER_DIR, in the order in which they happened, behind
- * each other in the file $POWER_LOG.
+ * Records every change that a process and its children make to files and directories below
+ * $POWER_DIR, in order, in the file $POWER_LOG. t/process/power_loss replays the record.
  */
 #ifndef ASSAY_T_POWER_RECORDER_H
 #define ASSAY_T_POWER_RECORDER_H

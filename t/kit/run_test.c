@@ -1,8 +1,8 @@
 /*
- * run_test PROGRAM [ARGUMENT]...: run a test with the signal dispositions and the signal mask of a
+ * run_test PROGRAM [ARGUMENT]...: runs a test with the signal dispositions and the signal mask of a
  * login shell. `make check` starts every test with it. A signal that the parent ignores or blocks
- * (nohup, a shell's background job, many CI runners) stays ignored or blocked across exec, and a
- * shell cannot undo that: a test, or a server that it starts, would not get that signal.
+ * (nohup, a background job of a shell, many CI runners) stays ignored or blocked across exec, and a
+ * shell cannot undo that. A test or its server would then not get that signal.
  */
 #include <errno.h>
 #include <signal.h>
@@ -18,7 +18,8 @@ int main(int argc, char **argv)
         return 99;
     }
     for (int number = 1; number < NSIG; number++)
-        signal(number, SIG_DFL); /* fails for KILL, STOP and the C library's own, which stay as is */
+        /* fails for KILL, STOP and the C library's own, which stay as is */
+        signal(number, SIG_DFL);
     sigemptyset(&none);
     sigprocmask(SIG_SETMASK, &none, NULL);
     execvp(argv[1], argv + 1);

@@ -6,7 +6,7 @@
 
 typedef struct json_object json;
 
-static json *member(json *object, const char *name)
+json *member(json *object, const char *name)
 {
     json *value = NULL;
     return json_object_is_type(object, json_type_object) &&

@@ -1,8 +1,11 @@
-/* JSON Schema, as far as core/api/openapi.json uses it. */
+/* JSON Schema validation, as far as core/api/openapi.json needs it. */
 #ifndef ASSAY_T_SCHEMA_KIT_H
 #define ASSAY_T_SCHEMA_KIT_H
 
 #include <json-c/json.h>
+
+/* member(object, name): a member of an object, or NULL. */
+struct json_object *member(struct json_object *object, const char *name);
 
 /* schema_resolve(document, value): what a "$ref" in it points at; ${value} itself without one.
  * NULL: it points nowhere. */

@@ -1,6 +1,6 @@
 /*
- * A workspace that tries to starve the others of grading: hosts that never answer, and several ways
- * to have the server fetch from them. For t/server/fairness.c.
+ * A workspace that tries to occupy all auditors: hosts that never answer, and several ways to make
+ * the server fetch from them. Used by t/server/fairness.c.
  */
 #ifndef ASSAY_T_STARVE_KIT_H
 #define ASSAY_T_STARVE_KIT_H
@@ -33,8 +33,8 @@ extern const char *const attack_names[ATTACKS];
 
 /*
  * attack_start(s, attack, tar, quick): send it from a workspace of its own, over several
- * connections, until attack_stop; return when it is under way. ${quick}: what ATTACK_UPDATES grades.
- * attack_forgiven(s): delete that workspace.
+ * connections, until attack_stop; return when it is under way. ${quick}: what ATTACK_UPDATES
+ * grades. attack_forgiven(s): delete that workspace.
  */
 struct attacker;
 struct attacker *attack_start(const struct server *s, enum attack attack, const struct tar *tar,

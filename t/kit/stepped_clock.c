@@ -1,7 +1,8 @@
 /*
- * Preloaded into the programs under test (LD_PRELOAD): their wall clock is the system's and what the file named by STEPPED_CLOCK says, an
- * int64_t of milliseconds that the test maps and changes at any time. The monotonic clocks stay as they are, as when an operator or NTP
- * steps the clock. System calls, since the C library's own functions are what this replaces.
+ * A library for LD_PRELOAD that steps the wall clock of the programs under test. The file named by
+ * STEPPED_CLOCK holds an int64_t, milliseconds that are added to the system's clock; the test maps
+ * the file and changes it at any time. Monotonic clocks do not change, as when an operator or NTP
+ * steps the clock. It makes system calls, because it replaces the C library's functions.
  */
 #include <fcntl.h>
 #include <stdint.h>

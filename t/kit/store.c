@@ -1,4 +1,5 @@
 #include "t/kit/store.h"
+#include "t/kit/suite.h"
 
 #include "store/answers/follower.h"
 #include "store/maintenance.h"
@@ -28,12 +29,16 @@ void kit_fail(const char *file, int line, const char *what, const char *got)
     _exit(9);
 }
 
-/* All directories of a run lie in one, which the parent removes: a test that failed cleans nothing up. */
+/*
+ * All directories of a run lie in one, which the parent removes: a test that failed cleans nothing
+ * up.
+ */
 static char base[48];
 
 static void base_make(void)
 {
-    snprintf(base, sizeof(base), "%s/assay-store-XXXXXX", access("/dev/shm", W_OK) == 0 ? "/dev/shm" : "/tmp");
+    snprintf(base, sizeof(base), "%s/assay-store-XXXXXX",
+             access("/dev/shm", W_OK) == 0 ? "/dev/shm" : "/tmp");
     if (mkdtemp(base) == NULL) {
         perror(base);
         exit(1);
@@ -72,9 +77,10 @@ struct store *kit_store(const char *dir, enum store_mode mode, uint64_t map_size
                                     .max_readers = 64,
                                     .mode = mode,
                                     .segment_rows = kit_segment_rows,
-                                    .chunk_shift = kit_chunk_shift,
+                                    .ngram_block_shift = kit_chunk_shift,
                                     .log_entries = kit_log_entries,
-                                    .small_rows = kit_small_rows != 0 ? kit_small_rows : kit_segment_rows != 0,
+                                    .small_rows = kit_small_rows != 0 ? kit_small_rows
+                                                                      : kit_segment_rows != 0,
                                     .rates = kit_good != 0 || kit_decent != 0,
                                     .good = kit_good,
                                     .decent = kit_decent};
@@ -155,7 +161,8 @@ unsigned kit_follow(struct kit *k, unsigned most)
 
 uint64_t kit_workspace(struct kit *k, const char *name)
 {
-    struct store_answer a = kit_apply(k, &(struct store_change){.kind = CHANGE_WORKSPACE_CREATE, .name = str_of(name)});
+    struct store_answer a =
+        kit_apply(k, &(struct store_change){.kind = CHANGE_WORKSPACE_CREATE, .name = str_of(name)});
     ck_status(a.status, STORE_OK);
     return a.id;
 }
@@ -175,8 +182,11 @@ uint64_t kit_key(struct kit *k, uint64_t workspace, uint8_t seed)
 
 struct store_change kit_create_change(uint64_t workspace, const char *url, const char *project)
 {
-    return (struct store_change){
-        .kind = CHANGE_REPORT_CREATE, .workspace = workspace, .url = str_of(url), .name = str_of(project), .code = 201};
+    return (struct store_change){.kind = CHANGE_REPORT_CREATE,
+                                 .workspace = workspace,
+                                 .url = str_of(url),
+                                 .name = str_of(project),
+                                 .code = 201};
 }
 
 uint64_t kit_create(struct kit *k, uint64_t workspace, const char *url, const char *project)
@@ -223,40 +233,42 @@ void kit_done(struct kit *k, uint64_t id, uint32_t attempt, int score)
 
 /* ---- readers ---- */
 
-#define GOT(type)                                                                                                                          \
-    struct got_##type {                                                                                                                    \
-        int calls;                                                                                                                         \
-        enum store_status status;                                                                                                          \
-        struct store_##type record;                                                                                                        \
-    };                                                                                                                                     \
-    static void got_##type(void *arg, enum store_status status, const struct store_##type *record)                                         \
-    {                                                                                                                                      \
-        struct got_##type *g = arg;                                                                                                        \
-        g->calls++;                                                                                                                        \
-        g->status = status;                                                                                                                \
-        kit_assert((status == STORE_OK) == (record != NULL));                                                                              \
-        if (record != NULL)                                                                                                                \
-            g->record = *record;                                                                                                           \
+#define GOT(type)                                                                                  \
+    struct got_##type {                                                                            \
+        int calls;                                                                                 \
+        enum store_status status;                                                                  \
+        struct store_##type record;                                                                \
+    };                                                                                             \
+    static void got_##type(void *arg, enum store_status status, const struct store_##type *record) \
+    {                                                                                              \
+        struct got_##type *g = arg;                                                                \
+        g->calls++;                                                                                \
+        g->status = status;                                                                        \
+        kit_assert((status == STORE_OK) == (record != NULL));                                      \
+        if (record != NULL)                                                                        \
+            g->record = *record;                                                                   \
     }
 GOT(report)
 GOT(project)
 GOT(key)
 GOT(workspace)
 
-#define ANSWER(got, out)                                                                                                                   \
-    kit_assert((got).calls == 1);                                                                                                          \
-    if ((out) != NULL)                                                                                                                     \
-        *(out) = (got).record;                                                                                                             \
+#define ANSWER(got, out)                                                                           \
+    kit_assert((got).calls == 1);                                                                  \
+    if ((out) != NULL)                                                                             \
+        *(out) = (got).record;                                                                     \
     return (got).status
 
-enum store_status kit_report(struct store *s, uint64_t workspace, uint64_t id, struct store_report *out)
+enum store_status kit_report(struct store *s, uint64_t workspace, uint64_t id,
+                             struct store_report *out)
 {
     struct got_report g = {0};
     store_report_get(s, workspace, id, true, got_report, &g);
     ANSWER(g, out);
 }
 
-enum store_status kit_project(struct store *s, uint64_t workspace, const char *name, struct store_project *out)
+enum store_status kit_project(struct store *s, uint64_t workspace, const char *name,
+                              struct store_project *out)
 {
     struct got_project g = {0};
     store_project_find(s, workspace, str_of(name), got_project, &g);
@@ -279,13 +291,15 @@ enum store_status kit_get_workspace(struct store *s, uint64_t id, struct store_w
     ANSWER(g, out);
 }
 
-static void got_reports(void *arg, enum store_status status, uint64_t total, const struct store_report *items, size_t count)
+static void got_reports(void *arg, enum store_status status, uint64_t total,
+                        const struct store_report *items, size_t count)
 {
     struct kit_list *l = arg;
     *l = (struct kit_list){l->calls + 1, status, total, count, items, NULL};
 }
 
-static void got_projects(void *arg, enum store_status status, uint64_t total, const struct store_project *items, size_t count)
+static void got_projects(void *arg, enum store_status status, uint64_t total,
+                         const struct store_project *items, size_t count)
 {
     struct kit_list *l = arg;
     *l = (struct kit_list){l->calls + 1, status, total, count, NULL, items};
@@ -397,13 +411,10 @@ void kit_check_clean(struct store *s)
 
 int kit_run(Suite *suite)
 {
-    SRunner *runner = srunner_create(suite);
     base_make();
-    srunner_run_all(runner, CK_ENV);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
+    int failed = suite_run(suite);
     kit_remove(base);
-    return failed == 0 ? 0 : 1;
+    return failed;
 }
 
 uint64_t kit_random(uint64_t *seed)
@@ -431,8 +442,8 @@ static void kill_somewhere(pid_t pid, uint64_t *seed, const volatile uint64_t *p
     kill(pid, SIGKILL);
 }
 
-void kit_kill(struct kit *k, int rounds, uint64_t seed, void (*run)(const char *dir, uint64_t seed), void (*look)(const char *dir),
-              const volatile uint64_t *progress)
+void kit_kill(struct kit *k, int rounds, uint64_t seed, void (*run)(const char *dir, uint64_t seed),
+              void (*look)(const char *dir), const volatile uint64_t *progress)
 {
     store_close(k->s);
     k->s = NULL;
@@ -446,7 +457,8 @@ void kit_kill(struct kit *k, int rounds, uint64_t seed, void (*run)(const char *
         }
         kill_somewhere(pid, &seed, progress);
         ck_assert_int_eq(waitpid(pid, &status, 0), pid);
-        ck_assert_msg(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL, "the writer ended by itself");
+        ck_assert_msg(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL,
+                      "the writer ended by itself");
         look(k->dir);
     }
 }

@@ -1,6 +1,6 @@
 /*
- * What the store's tests share: a private directory, changes in one line, and readers that return what a
- * callback got. Time is an argument everywhere; NOW is where the tests' clock starts.
+ * For tests of the store: a private directory, changes in one line, and readers that return what a
+ * callback got. Every function takes the time as an argument; the tests' clock starts at NOW.
  */
 #ifndef ASSAY_T_STORE_KIT_H
 #define ASSAY_T_STORE_KIT_H
@@ -22,8 +22,8 @@ struct kit {
 };
 
 /*
- * Of the stores that kit_store opens: the most rows of a segment and of a chunk (a power of two), the
- * length of a log that is merged, the rows from which there are segments; 0: as usual, but for
+ * Of the stores that kit_store opens: the most rows of a segment and of a chunk (a power of two),
+ * the length of a log that is merged, the rows from which there are segments; 0: as usual, but for
  * ${kit_small_rows}, which is 1 where ${kit_segment_rows} is set.
  */
 extern uint32_t kit_segment_rows, kit_chunk_shift, kit_log_entries, kit_small_rows;
@@ -51,8 +51,10 @@ void kit_done(struct kit *k, uint64_t id, uint32_t attempt, int score);
 enum report_result kit_result(int score);
 
 /* Readers: the status, and a copy of the record whose texts stay borrowed until store_read_end. */
-enum store_status kit_report(struct store *s, uint64_t workspace, uint64_t id, struct store_report *out);
-enum store_status kit_project(struct store *s, uint64_t workspace, const char *name, struct store_project *out);
+enum store_status kit_report(struct store *s, uint64_t workspace, uint64_t id,
+                             struct store_report *out);
+enum store_status kit_project(struct store *s, uint64_t workspace, const char *name,
+                              struct store_project *out);
 enum store_status kit_find_key(struct store *s, uint8_t seed, struct store_key *out);
 enum store_status kit_get_workspace(struct store *s, uint64_t id, struct store_workspace *out);
 
@@ -94,21 +96,22 @@ size_t kit_problems(struct store *s);
 extern char kit_problem[512];
 
 /*
- * Check's own assertions write to a file that its children share, so a child that may be killed, or runs beside others, must not use
- * them: after kit_child these end it with a sentence on standard error instead.
+ * Check's own assertions write to a file that its children share, so a child that may be killed, or
+ * runs beside others, must not use them: after kit_child these end it with a sentence on standard
+ * error instead.
  */
 void kit_child(void);
 _Noreturn void kit_fail(const char *file, int line, const char *what, const char *got);
-#define kit_assert(condition)                                                                                                              \
-    do {                                                                                                                                   \
-        if (!(condition))                                                                                                                  \
-            kit_fail(__FILE__, __LINE__, #condition, "false");                                                                             \
+#define kit_assert(condition)                                                                      \
+    do {                                                                                           \
+        if (!(condition))                                                                          \
+            kit_fail(__FILE__, __LINE__, #condition, "false");                                     \
     } while (0)
-#define ck_status(got, want)                                                                                                               \
-    do {                                                                                                                                   \
-        enum store_status ck_got = (enum store_status)(got);                                                                               \
-        if (ck_got != (want))                                                                                                              \
-            kit_fail(__FILE__, __LINE__, #got " must be " #want, store_status_text(ck_got));                                               \
+#define ck_status(got, want)                                                                       \
+    do {                                                                                           \
+        enum store_status ck_got = (enum store_status)(got);                                       \
+        if (ck_got != (want))                                                                      \
+            kit_fail(__FILE__, __LINE__, #got " must be " #want, store_status_text(ck_got));       \
     } while (0)
 
 int kit_run(Suite *suite);
@@ -117,12 +120,12 @@ int kit_run(Suite *suite);
 uint64_t kit_random(uint64_t *seed);
 
 /*
- * kit_kill(k, rounds, seed, run, look, progress):
- * Close the store of ${k}; then, ${rounds} times: ${run} it in a child of its own, let it come on by one at *progress, which is shared and
- * grows with each commit, kill it with SIGKILL a random time later, and have a ${look} at what is there.
+ * kit_kill(k, rounds, seed, run, look, progress): Close the store of ${k}; then, ${rounds} times:
+ * ${run} it in a child of its own, let it come on by one at *progress, which is shared and grows
+ * with each commit, kill it with SIGKILL a random time later, and have a ${look} at what is there.
  */
-void kit_kill(struct kit *k, int rounds, uint64_t seed, void (*run)(const char *dir, uint64_t seed), void (*look)(const char *dir),
-              const volatile uint64_t *progress);
+void kit_kill(struct kit *k, int rounds, uint64_t seed, void (*run)(const char *dir, uint64_t seed),
+              void (*look)(const char *dir), const volatile uint64_t *progress);
 
 /* ${size} bytes of zeros that children share. */
 void *kit_shared(size_t size);

@@ -6,9 +6,11 @@ struct ulid agent;
 
 struct ulid agent_new(uint64_t of)
 {
-    struct store_answer a = kit_apply(
-        &kit, &(struct store_change){
-                  .kind = CHANGE_AGENT_CREATE, .workspace = of, .name = STR("Shop"), .data = STR("{}"), .fields = AGENT_PUBLISHED});
+    struct store_answer a = kit_apply(&kit, &(struct store_change){.kind = CHANGE_AGENT_CREATE,
+                                                                   .workspace = of,
+                                                                   .name = STR("Shop"),
+                                                                   .data = STR("{}"),
+                                                                   .fields = AGENT_PUBLISHED});
     ck_status(a.status, STORE_OK);
     return a.first;
 }
@@ -58,20 +60,26 @@ struct visitor visitor_new(void)
 
 struct store_answer post(const struct visitor *v, const char *body)
 {
-    return kit_apply(&kit, &(struct store_change){
-                               .kind = CHANGE_MESSAGE_POST, OF(v), .text = str_of(body), .answer = STR("found nothing"), .code = 200});
+    return kit_apply(&kit, &(struct store_change){.kind = CHANGE_MESSAGE_POST,
+                                                  OF(v),
+                                                  .text = str_of(body),
+                                                  .answer = STR("found nothing"),
+                                                  .code = 200});
 }
 
 struct store_answer set(const struct visitor *v, uint32_t fields)
 {
-    return kit_apply(&kit, &(struct store_change){.kind = CHANGE_CONVERSATION_SET, OF(v), .fields = fields});
+    return kit_apply(
+        &kit, &(struct store_change){.kind = CHANGE_CONVERSATION_SET, OF(v), .fields = fields});
 }
 
 struct store_answer operate(uint64_t key, const struct ulid *conversation, uint32_t fields)
 {
-    return kit_apply(
-        &kit, &(struct store_change){
-                  .kind = CHANGE_CONVERSATION_SET, .workspace = workspace, .id = key, .conversation = *conversation, .fields = fields});
+    return kit_apply(&kit, &(struct store_change){.kind = CHANGE_CONVERSATION_SET,
+                                                  .workspace = workspace,
+                                                  .id = key,
+                                                  .conversation = *conversation,
+                                                  .fields = fields});
 }
 
 struct store_answer lead(const struct visitor *v, const char *email, const char *name)
@@ -100,7 +108,8 @@ static void note(struct texts *t, const struct ulid *id, struct str s)
 
 static void put_conversation(const struct store_conversation *c, struct buf *out)
 {
-    buf_printf(out, "conversation %d %llu ", (int)conversation_status(c), (unsigned long long)c->messages);
+    buf_printf(out, "conversation %d %llu ", (int)conversation_status(c),
+               (unsigned long long)c->messages);
     buf_str(out, c->page_url);
 }
 
@@ -116,7 +125,8 @@ static void put_message(const struct store_message *m, struct buf *out)
 static void put_lead(const struct store_lead *l, struct buf *out)
 {
     for (const struct store_sender *s = l->senders; s < l->senders + l->senders_n; s++) {
-        const struct str parts[] = {STR(", "), s->email, STR(" "), s->name, STR(" "), s->phone, STR(" "), s->fields};
+        const struct str parts[] = {STR(", "), s->email, STR(" "), s->name,
+                                    STR(" "),  s->phone, STR(" "), s->fields};
         for (size_t i = s == l->senders ? 1 : 0; i < sizeof(parts) / sizeof(parts[0]); i++)
             buf_str(out, parts[i]);
     }
@@ -139,8 +149,7 @@ void note_message(void *arg, enum store_status status, const struct store_messag
     struct texts *t = arg;
     if (m == NULL)
         t->end = status;
-    else
-    {
+    else {
         struct buf text = {0};
         put_message(m, &text);
         note(t, &m->id, buf_view(&text));
@@ -148,11 +157,12 @@ void note_message(void *arg, enum store_status status, const struct store_messag
     }
 }
 
-struct texts messages(const struct ulid *conversation, const struct ulid *after, const struct ulid *before, bool newest,
-                             unsigned limit)
+struct texts messages(const struct ulid *conversation, const struct ulid *after,
+                      const struct ulid *before, bool newest, unsigned limit)
 {
     struct texts t = {.count = 0};
-    struct store_messages_query q = {.conversation = *conversation, .newest = newest, .limit = limit};
+    struct store_messages_query q = {
+        .conversation = *conversation, .newest = newest, .limit = limit};
     q.after = after == NULL ? q.after : *after;
     q.before = before == NULL ? q.before : *before;
     store_message_each(kit.s, &q, note_message, &t);
@@ -211,7 +221,8 @@ struct store_conversation conversation(const struct ulid *id)
     return c;
 }
 
-static void note_status(void *arg, enum store_status status, const struct store_agent *a, const struct store_conversation *c)
+static void note_status(void *arg, enum store_status status, const struct store_agent *a,
+                        const struct store_conversation *c)
 {
     ck_assert((status == STORE_OK) == (a != NULL && c != NULL));
     *(enum store_status *)arg = status;
@@ -230,14 +241,17 @@ struct store_answer events(const struct visitor *v, const char *const *kinds)
     struct buf data = {0};
     for (; *kinds != NULL; kinds++)
         event_pack(&data, str_of(*kinds), STR("{\"p\":1}"), 5);
-    struct store_answer a = kit_apply(&kit, &(struct store_change){.kind = CHANGE_EVENTS, OF(v), .data = buf_view(&data)});
+    struct store_answer a = kit_apply(
+        &kit, &(struct store_change){.kind = CHANGE_EVENTS, OF(v), .data = buf_view(&data)});
     buf_free(&data);
     return a;
 }
 
 struct store_answer rate(const struct visitor *v, int32_t score, const char *comment)
 {
-    return kit_apply(
-        &kit, &(struct store_change){
-                  .kind = CHANGE_RATING, OF(v), .score = score, .text = str_of(comment == NULL ? "" : comment), .fields = comment != NULL});
+    return kit_apply(&kit, &(struct store_change){.kind = CHANGE_RATING,
+                                                  OF(v),
+                                                  .score = score,
+                                                  .text = str_of(comment == NULL ? "" : comment),
+                                                  .fields = comment != NULL});
 }

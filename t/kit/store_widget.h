@@ -1,6 +1,6 @@
 /*
- * What the store's tests of the widget share: a store with the agent of a workspace, visitors of it and what they do, and readers that
- * return what a callback got.
+ * For tests of the store's widget records: a store with one agent, changes made by its visitors,
+ * and readers that return what a callback got.
  */
 #ifndef ASSAY_T_STORE_WIDGET_KIT_H
 #define ASSAY_T_STORE_WIDGET_KIT_H
@@ -25,8 +25,8 @@ struct visitor {
 struct ulid agent_new(uint64_t of);
 
 /*
- * init_try(of, secret, next): begin with the agent ${of}, under a secret (NULL: none), or under ${next}, which is filled in. visitor_of: a
- * new visitor of that agent; visitor_new: of ${agent}.
+ * init_try(of, secret, next): begin with the agent ${of}, under a secret (NULL: none), or under
+ * ${next}, which is filled in. visitor_of: a new visitor of that agent; visitor_new: of ${agent}.
  */
 struct store_answer init_try(const struct ulid *of, const char *secret, char *next);
 struct visitor visitor_of(const struct ulid *of);
@@ -35,7 +35,10 @@ struct visitor visitor_new(void);
 /* a change of ${v}'s */
 #define OF(v) .agent = (v)->agent, .visitor = (v)->id, .conversation = (v)->conversation
 
-/* What a visitor does, and what an operator (with this key) does to a conversation; events: kinds, the last of which is NULL. */
+/*
+ * What a visitor does, and what an operator (with this key) does to a conversation; events: kinds,
+ * the last of which is NULL.
+ */
 struct store_answer post(const struct visitor *v, const char *body);
 struct store_answer set(const struct visitor *v, uint32_t fields);
 struct store_answer operate(uint64_t key, const struct ulid *conversation, uint32_t fields);
@@ -50,7 +53,8 @@ struct texts {
     size_t count;
     enum store_status end;
 };
-struct texts messages(const struct ulid *conversation, const struct ulid *after, const struct ulid *before, bool newest, unsigned limit);
+struct texts messages(const struct ulid *conversation, const struct ulid *after,
+                      const struct ulid *before, bool newest, unsigned limit);
 /* rows takes no more of them than rows_most. */
 extern size_t rows_most;
 struct texts rows(enum store_rows kind, struct store_rows_query q);

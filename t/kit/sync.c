@@ -10,10 +10,13 @@ void sync_make(void)
 {
     assay_ok(server, "workspace", "create", "other", NULL);
     token = assay_ok(server, "token", "create", "--workspace", "main", "--name", "shop", NULL);
-    signing = assay_ok(server, "token", "create", "--workspace", "main", "--require-signature", NULL);
+    signing =
+        assay_ok(server, "token", "create", "--workspace", "main", "--require-signature", NULL);
     foreign_token = assay_ok(server, "token", "create", "--workspace", "other", NULL);
-    agent = assay_ok(server, "agent", "create", "--workspace", "main", "--name", "Shop", "--origin", "*", NULL);
-    foreign_agent = assay_ok(server, "agent", "create", "--workspace", "other", "--name", "Theirs", NULL);
+    agent = assay_ok(server, "agent", "create", "--workspace", "main", "--name", "Shop", "--origin",
+                     "*", NULL);
+    foreign_agent =
+        assay_ok(server, "agent", "create", "--workspace", "other", "--name", "Theirs", NULL);
 }
 
 void sync_setup(void)
@@ -37,7 +40,8 @@ const char *const prefixes[2] = {"/v1/wp/", "/api/v1/wp/"};
 
 struct response *post_as(const char *key, const char *path, const char *body)
 {
-    return http(server, .method = "POST", .path = text("/v1/wp/%s", path), .key = key, .headers = {"Content-Type: application/json"}, .body = body);
+    return http(server, .method = "POST", .path = text("/v1/wp/%s", path), .key = key,
+                .headers = {"Content-Type: application/json"}, .body = body);
 }
 
 struct response *post(const char *path, const char *body)
@@ -47,19 +51,24 @@ struct response *post(const char *path, const char *body)
 
 char *envelope(const char *of, const char *more, const char *items_name, const char *items)
 {
-    return text("{\"agent_id\":\"%s\",\"site_url\":\"https://www.shop.example/\",\"plugin_version\":\"1.0\"%s,\"%s\":%s}", of, more, items_name, items);
+    return text("{\"agent_id\":\"%s\",\"site_url\":\"https://www.shop.example/"
+                "\",\"plugin_version\":\"1.0\"%s,\"%s\":%s}",
+                of, more, items_name, items);
 }
 
 char *product(unsigned id, const char *name, const char *more)
 {
-    return text("{\"wp_id\":%u,\"name\":\"%s\",\"permalink\":\"https://shop.example/p/%u\",\"price\":\"12.50\",\"currency\":\"EUR\","
-                "\"stock_status\":\"instock\",\"on_sale\":false,\"categories\":[\"Cups\"],\"attributes\":[]%s}",
+    return text("{\"wp_id\":%u,\"name\":\"%s\",\"permalink\":\"https://shop.example/p/"
+                "%u\",\"price\":\"12.50\",\"currency\":\"EUR\","
+                "\"stock_status\":\"instock\",\"on_sale\":false,\"categories\":[\"Cups\"],"
+                "\"attributes\":[]%s}",
                 id, name, id, more);
 }
 
 char *a_post(unsigned id, const char *title, const char *more)
 {
-    return text("{\"wp_id\":%u,\"post_type\":\"post\",\"permalink\":\"https://shop.example/%u\",\"title\":\"%s\",\"content_html\":\"<p>text</p>\"%s}",
+    return text("{\"wp_id\":%u,\"post_type\":\"post\",\"permalink\":\"https://shop.example/"
+                "%u\",\"title\":\"%s\",\"content_html\":\"<p>text</p>\"%s}",
                 id, id, title, more);
 }
 
@@ -90,7 +99,8 @@ char *signature(const char *key, long t, const char *body, size_t size)
     char *head = text("%ld.", t), *all = malloc(strlen(head) + size), *hex = malloc(65);
     memcpy(all, head, strlen(head));
     memcpy(all + strlen(head), body, size);
-    HMAC(EVP_sha256(), key, (int)strlen(key), (const unsigned char *)all, strlen(head) + size, mac, &n);
+    HMAC(EVP_sha256(), key, (int)strlen(key), (const unsigned char *)all, strlen(head) + size, mac,
+         &n);
     for (size_t i = 0; i < n; i++)
         sprintf(hex + 2 * i, "%02x", mac[i]);
     return text("X-Signature: t=%ld,v1=%s", t, hex);

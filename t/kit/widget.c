@@ -24,21 +24,22 @@ const struct surface_row surface[SURFACE] = {
 
 void widget_make(const char *origin)
 {
-    agent = assay_ok(server, "agent", "create", "--workspace", "main", "--name", "Shop", "--origin", origin, NULL);
+    agent = assay_ok(server, "agent", "create", "--workspace", "main", "--name", "Shop", "--origin",
+                     origin, NULL);
     operators = key_new(server, "main", "conversations:read", "conversations:write", NULL);
 }
 
 struct response *init_with(const char *of, const char *more)
 {
-    return http(server, .method = "POST", .path = "/api/v1/widget/init", .key = "", .headers = {JSON, FROM_SHOP},
-                .body = text("{\"agent_id\":\"%s\"%s}", of, more));
+    return http(server, .method = "POST", .path = "/api/v1/widget/init", .key = "",
+                .headers = {JSON, FROM_SHOP}, .body = text("{\"agent_id\":\"%s\"%s}", of, more));
 }
 
 struct visitor visitor_of(const struct response *r)
 {
     expect_status(r, 200);
-    return (struct visitor){str_at(r, "data.jwt"), str_at(r, "data.visitor_id"), str_at(r, "data.conversation_id"),
-                            str_at(r, "data.anonymous_id")};
+    return (struct visitor){str_at(r, "data.jwt"), str_at(r, "data.visitor_id"),
+                            str_at(r, "data.conversation_id"), str_at(r, "data.anonymous_id")};
 }
 
 struct visitor visitor_new(void)
@@ -54,8 +55,8 @@ struct response *as(const struct visitor *v, const char *method, const char *pat
 
 struct response *operate(const char *method, const char *path, const char *body)
 {
-    return http(server, .method = method, .path = text("/api/v1/%s", path), .key = operators, .headers = {body ? JSON : NULL},
-                .body = body);
+    return http(server, .method = method, .path = text("/api/v1/%s", path), .key = operators,
+                .headers = {body ? JSON : NULL}, .body = body);
 }
 
 struct response *post(const struct visitor *v, const char *path, const char *body)

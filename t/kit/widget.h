@@ -1,4 +1,4 @@
-/* What the widget's tests share: a server with an agent and an operator's key, and visitors of it. */
+/* For tests of the widget: a server with an agent and an operator's key, and its visitors. */
 #ifndef ASSAY_T_WIDGET_KIT_H
 #define ASSAY_T_WIDGET_KIT_H
 
@@ -24,13 +24,20 @@ struct visitor {
     const char *jwt, *id, *conversation, *secret;
 };
 
-/* init_with(of, more): begin with the agent ${of} and further members (",\"locale\":…" or ""). visitor_of: whom that made; it must be 200. */
+/*
+ * init_with(of, more): begin with the agent ${of} and further members (",\"locale\":…" or "").
+ * visitor_of: whom that made; it must be 200.
+ */
 struct response *init_with(const char *of, const char *more);
 struct visitor visitor_of(const struct response *r);
 struct visitor visitor_new(void);
 
-/* A visitor's request below /api/v1/widget/, and a POST of its; an operator's below /api/v1/. A body is JSON. */
-struct response *as(const struct visitor *v, const char *method, const char *path, const char *body);
+/*
+ * A visitor's request below /api/v1/widget/, and a POST of its; an operator's below /api/v1/. A
+ * body is JSON.
+ */
+struct response *as(const struct visitor *v, const char *method, const char *path,
+                    const char *body);
 struct response *post(const struct visitor *v, const char *path, const char *body);
 struct response *operate(const char *method, const char *path, const char *body);
 

@@ -1,7 +1,6 @@
 /*
- * The process that writes the store and its answer file is killed with SIGKILL at a random moment,
- * again and again, and now and then the file is damaged: the next one finds exactly the words of
- * the documents that are there.
+ * Kills the process that writes the store and its answer file with SIGKILL at random moments and
+ * sometimes damages the file. The next process finds exactly the words of the stored documents.
  */
 #include "t/kit/store.h"
 

@@ -1,10 +1,12 @@
 /*
- * Hostile pages and good ones at once, in a process that locked itself in as an auditor does: each hostile page ends, with a report or a
- * failure; the good ones are all graded while some that never end are still there; memory and the processor's time stay within bounds. The
- * time on the wall is that of a machine with other work, and bounds only what waits for it.
+ * Hostile and good pages at once, in a sandboxed process like an auditor. Each hostile page ends
+ * with a report or a failure. The good pages are graded while endless pages are still open. Memory
+ * and CPU time stay within bounds. Wall time only bounds waiting, because the machine may have
+ * other work.
  */
 #include "core/audit/audit.h"
 #include "t/kit/audit_origin.h"
+#include "t/kit/suite.h"
 #include "core/shm/scoreboard.h"
 
 #include <check.h>
@@ -32,12 +34,15 @@
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 #define MIB (1024 * 1024)
 #define LARGE (SANITIZED ? MIB / 2 : 4 * MIB) /* sanitizers take many times as long */
-#define LONG_MS 60000                         /* more than everything needs that does not wait for it */
+/* more than everything needs that does not wait for it */
+#define LONG_MS 60000
 #define SHORT_MS 2000
 #define LATE_MS 20000
 #define GOOD 20
-#define MOST_CPU_MS (500 * (SANITIZED ? 4 : 1)) /* for a page, on average; most take a tenth of that */
-#define MOST_RSS_KIB (256 * 1024)               /* the pages of a turn, several copies of each, and what the parser makes of them */
+/* for a page, on average; most take a tenth of that */
+#define MOST_CPU_MS (500 * (SANITIZED ? 4 : 1))
+/* the pages of a turn, several copies of each, and what the parser makes of them */
+#define MOST_RSS_KIB (256 * 1024)
 
 static struct cidr loopback;
 static struct conf conf;
@@ -96,10 +101,12 @@ static void large_tag(struct origin_answer *a)
 static void many_attributes(struct origin_answer *a)
 {
     for (unsigned i = 0; i < 10000; i++)
-        if (!origin_puts(
-                a, "<i a=1 b=2 c=3 d=4 e=5 f=6 g=7 h=8 i=9 j=0 k=1 l=2 m=3 n=4 o=5 p=6 q=7 r=8 s=9 t=0 a1 b1 c1 d1 e1 f1 g1 h1 i1 j1 "
-                   "k1 l1 m1 n1 o1 p1 q1 r1 s1 t1 a2 b2 c2 d2 e2 f2 g2 h2 i2 j2 k2 l2 m2 n2 o2 p2 q2 r2 s2 t2 a3 b3 c3 d3 e3 f3 g3 h3 "
-                   "i3 j3 k3 l3 m3 n3 o3 p3 q3 r3 s3 t3 a4 b4 c4 d4 e4 f4 g4 h4 i4 j4 k4 l4 m4 n4 o4 p4 q4 r4 s4 t4>"))
+        if (!origin_puts(a, "<i a=1 b=2 c=3 d=4 e=5 f=6 g=7 h=8 i=9 j=0 k=1 l=2 m=3 n=4 o=5 p=6 "
+                            "q=7 r=8 s=9 t=0 a1 b1 c1 d1 e1 f1 g1 h1 i1 j1 "
+                            "k1 l1 m1 n1 o1 p1 q1 r1 s1 t1 a2 b2 c2 d2 e2 f2 g2 h2 i2 j2 k2 l2 m2 "
+                            "n2 o2 p2 q2 r2 s2 t2 a3 b3 c3 d3 e3 f3 g3 h3 "
+                            "i3 j3 k3 l3 m3 n3 o3 p3 q3 r3 s3 t3 a4 b4 c4 d4 e4 f4 g4 h4 i4 j4 k4 "
+                            "l4 m4 n4 o4 p4 q4 r4 s4 t4>"))
             return;
 }
 
@@ -115,8 +122,8 @@ static void header_lines(struct origin_answer *a)
 #define WITHOUT_END ((size_t)1 << 40)
 
 /*
- * columns: path, what is repeated or NULL, how many bytes of it, what else makes the page, codes it may end with ("": graded), what it begins
- * with where that is no head of a page
+ * columns: path, what is repeated or NULL, how many bytes of it, what else makes the page, codes it
+ * may end with ("": graded), what it begins with where that is no head of a page
  */
 static const struct {
     const char *name, *piece;
@@ -154,32 +161,42 @@ static const struct {
     {"early-hints", "HTTP/1.1 103 Early Hints\r\n\r\n", WITHOUT_END, NULL, "too_large|", ""},
     {"header-lines", NULL, 0, header_lines, "|", STATUS},
     {"chunk-extension", "x", WITHOUT_END, NULL, "too_large|", CHUNKS "1;"},
-    {"chunks-of-one", "1;xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx\r\nx\r\n", WITHOUT_END, NULL, "too_large|", CHUNKS},
+    {"chunks-of-one", "1;xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx\r\nx\r\n", WITHOUT_END, NULL, "too_large|",
+     CHUNKS},
     {"trailers", "X: y\r\n", WITHOUT_END, NULL, "too_large|", CHUNKS "1\r\nx\r\n0\r\n"},
     /* these never end, and are the last */
     {"drip", NULL, 0, drip, "timeout|", NULL},
     {"silent", NULL, 0, origin_hold, "timeout|", NULL},
 };
 #define ENDLESS 2
-#define MIX 7 /* a prime: the pages are added in steps of it, so that the good ones are among the others */
+/* a prime: the pages are added in steps of it, so that the good ones are among the others */
+#define MIX 7
 _Static_assert((COUNT(hostile) + GOOD) % MIX != 0, "each is added once");
 
 #define HTML "HTTP/1.1 200 OK\r\nContent-Type: text/html\r\nConnection: close\r\n\r\n"
 #define BEGIN "<!DOCTYPE html><html lang=en><title>A page</title><body>"
 
-/* The beginning of a page in zstd whose window is of the largest size that its decoder takes (RFC 8878, 3.1.1.1.2), and no end of it. */
+/*
+ * The beginning of a page in zstd whose window is of the largest size that its decoder takes (RFC
+ * 8878, 3.1.1.1.2), and no end of it.
+ */
 static void window(struct origin_answer *a)
 {
-    static const unsigned char frame[] = {0x28, 0xB5, 0x2F, 0xFD, 0, 17 << 3, 3 << 3, 0, 0, '<', 'p', '>'};
+    static const unsigned char frame[] = {0x28,   0xB5, 0x2F, 0xFD, 0,   17 << 3,
+                                          3 << 3, 0,    0,    '<',  'p', '>'};
     origin_puts(a, STATUS "Content-Encoding: zstd\r\n\r\n");
     origin_send(a, frame, sizeof(frame));
     origin_hold(a);
 }
 
-/* HTTP/2's SETTINGS, then PRIORITY frames that mean nothing (RFC 9113, 6.3), as long as they are read. */
+/*
+ * HTTP/2's SETTINGS, then PRIORITY frames that mean nothing (RFC 9113, 6.3), as long as they are
+ * read.
+ */
 static void flood(struct origin_answer *a)
 {
-    static const unsigned char settings[] = {0, 0, 0, 4, 0, 0, 0, 0, 0}, priority[] = {0, 0, 5, 2, 0, 0, 0, 0, 3, 0, 0, 0, 0, 16};
+    static const unsigned char settings[] = {0, 0, 0, 4, 0, 0, 0, 0, 0},
+                               priority[] = {0, 0, 5, 2, 0, 0, 0, 0, 3, 0, 0, 0, 0, 16};
     char many[1024 * sizeof(priority)];
     for (size_t at = 0; at < sizeof(many); at += sizeof(priority))
         memcpy(many + at, priority, sizeof(priority));
@@ -209,7 +226,8 @@ static void answer(struct origin_answer *a, const char *path)
     }
     if (strcmp(path, "/headers") == 0) {
         origin_puts(a, "HTTP/1.1 200 OK\r\n");
-        repeat(a, "X-Header: and on and on and on and on and on and on and on and on and on\r\n", 10 * MIB);
+        repeat(a, "X-Header: and on and on and on and on and on and on and on and on and on\r\n",
+               10 * MIB);
     } else if (strcmp(path, "/good") == 0) {
         origin_page(a, "Content-Type: text/html\r\n", BEGIN "<h1>Good</h1><p>Text.");
     } else {
@@ -237,7 +255,8 @@ static void keep(void *arg, const struct audit_findings *f)
     }
     seen.hostile++;
     snprintf(ending, sizeof(ending), "%s|", code);
-    bool as_expected = code[0] == '\0' ? hostile[i].ends[0] == '|' : strstr(hostile[i].ends, ending) != NULL;
+    bool as_expected =
+        code[0] == '\0' ? hostile[i].ends[0] == '|' : strstr(hostile[i].ends, ending) != NULL;
     if (!as_expected)
         fprintf(stderr, "%s ended with \"%s\" after %llu ms\n", hostile[i].name, code,
                 (unsigned long long)(clock_mono_ms() - seen.began_ms));
@@ -269,8 +288,8 @@ static void add(struct audit *audit, size_t i)
 {
     char url[128];
     bool good = i >= COUNT(hostile);
-    snprintf(url, sizeof(url), "http://%s-%zu.localhost:%u/%s", good ? "good" : "hostile", i, origin_port(origin),
-             good ? "good" : hostile[i].name);
+    snprintf(url, sizeof(url), "http://%s-%zu.localhost:%u/%s", good ? "good" : "hostile", i,
+             origin_port(origin), good ? "good" : hostile[i].name);
     audit_add(audit, i, str_of(url), keep, NULL);
 }
 
@@ -290,8 +309,11 @@ static int grade_all(void)
         add(audit, (k * MIX) % (COUNT(hostile) + GOOD));
     wait_until_pending(audit, ENDLESS);
     getrusage(RUSAGE_SELF, &used);
-    fprintf(stderr, "%u hostile and %u good pages in %llu ms, %llu of the processor; at most %ld KiB resident\n", seen.hostile, seen.good,
-            (unsigned long long)(clock_mono_ms() - seen.began_ms), (unsigned long long)cpu_ms(&used), used.ru_maxrss);
+    fprintf(stderr,
+            "%u hostile and %u good pages in %llu ms, %llu of the processor; at most %ld KiB "
+            "resident\n",
+            seen.hostile, seen.good, (unsigned long long)(clock_mono_ms() - seen.began_ms),
+            (unsigned long long)cpu_ms(&used), used.ru_maxrss);
     audit_free(audit);
     if (seen.mistakes > 0 || seen.hostile != COUNT(hostile) - ENDLESS || seen.good != GOOD)
         return MISTAKES;
@@ -318,7 +340,8 @@ static int grade_endless(void)
 static void keep_window(void *arg, const struct audit_findings *f)
 {
     (void)arg;
-    bool as_expected = strcmp(f->error_code == NULL ? "" : f->error_code, f->id < WINDOWS ? "timeout" : "") == 0;
+    bool as_expected =
+        strcmp(f->error_code == NULL ? "" : f->error_code, f->id < WINDOWS ? "timeout" : "") == 0;
     if (!as_expected)
         fprintf(stderr, "%s ended with %s\n", f->id < WINDOWS ? "a window" : "the good page",
                 f->error_code == NULL ? "a report" : f->error_code);
@@ -330,7 +353,8 @@ static int grade_windows(void)
     char url[128];
     struct audit *audit = lock_in();
     for (unsigned i = 0; i <= WINDOWS; i++) {
-        snprintf(url, sizeof(url), "http://h%u.localhost:%u/%s", i, origin_port(origin), i < WINDOWS ? "window" : "words");
+        snprintf(url, sizeof(url), "http://h%u.localhost:%u/%s", i, origin_port(origin),
+                 i < WINDOWS ? "window" : "words");
         audit_add(audit, i, str_of(url), keep_window, NULL);
     }
     wait_until_pending(audit, 0);
@@ -338,7 +362,8 @@ static int grade_windows(void)
     return seen.mistakes > 0 ? MISTAKES : FINE;
 }
 
-#define FLOODED_CPU_MS (8000 * (SANITIZED ? 4 : 1)) /* of two connections, the second one without verification */
+/* of two connections, the second one without verification */
+#define FLOODED_CPU_MS (8000 * (SANITIZED ? 4 : 1))
 
 static void keep_flood(void *arg, const struct audit_findings *f)
 {
@@ -346,7 +371,10 @@ static void keep_flood(void *arg, const struct audit_findings *f)
     seen.mistakes += f->error_code == NULL || strcmp(f->error_code, "too_large") != 0;
 }
 
-/* From here on all runs on one processor, so that a flood comes no slower than it is read by who is to give way. */
+/*
+ * From here on all runs on one processor, so that a flood comes no slower than it is read by who is
+ * to give way.
+ */
 static void share_a_processor(void)
 {
     cpu_set_t all, one;
@@ -369,7 +397,8 @@ static int grade_flood(void)
     audit_add(audit, 0, str_of(url), keep_flood, NULL);
     wait_until_pending(audit, 0);
     getrusage(RUSAGE_SELF, &used);
-    fprintf(stderr, "a flood of frames took %llu ms of the processor\n", (unsigned long long)cpu_ms(&used));
+    fprintf(stderr, "a flood of frames took %llu ms of the processor\n",
+            (unsigned long long)cpu_ms(&used));
     audit_free(audit);
     return seen.mistakes > 0 ? MISTAKES : cpu_ms(&used) > FLOODED_CPU_MS ? BUSY : FINE;
 }
@@ -401,7 +430,8 @@ static void grade_locked_in(int (*grade)(void), unsigned timeout_ms, bool h2)
     ck_assert_int_eq(waitpid(child, &status, 0), child);
     origin_close(origin);
     ck_assert_msg(WIFEXITED(status) && WEXITSTATUS(status) == FINE, "%s %d",
-                  WIFEXITED(status) ? "mistakes above (1), too much memory (2), not locked in (3), libcurl failed (4), too much of the "
+                  WIFEXITED(status) ? "mistakes above (1), too much memory (2), not locked in (3), "
+                                      "libcurl failed (4), too much of the "
                                       "processor's time (5), not ended when they should (6):"
                                     : "ended by signal",
                   WIFEXITED(status) ? WEXITSTATUS(status) : WTERMSIG(status));
@@ -441,9 +471,5 @@ int main(void)
     tcase_add_test(t, what_some_pages_reserve_is_not_taken_from_others);
     tcase_add_test(t, pages_that_never_end_are_given_up_when_their_time_is_over);
     suite_add_tcase(s, t);
-    SRunner *r = srunner_create(s);
-    srunner_run_all(r, CK_ENV);
-    int failed = srunner_ntests_failed(r);
-    srunner_free(r);
-    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+    return suite_run(s);
 }

@@ -1,7 +1,8 @@
-/* How grading behaves towards hosts: who it says it is, how many connections it opens, how it waits, and when it ends. */
+/* How grading treats hosts: user agent, number of connections, pauses, and when it stops. */
 #include "core/audit/audit.h"
 #include "core/shm/host_slots.h"
 #include "t/kit/audit_origin.h"
+#include "t/kit/suite.h"
 #include "core/shm/scoreboard.h"
 
 #include <check.h>
@@ -120,10 +121,14 @@ static _Atomic unsigned asked_for_page;
 
 /* what the first request for a page gets; the second gets the page */
 static const char *const first_answers[][2] = {
-    {"/page-429", "429 Slow down\r\nRetry-After: 1"}, {"/page-date", "503 Out\r\nRetry-After: Wed, 21 Oct 2015 07:28:00 GMT"},
-    {"/page-hour", "503 Out\r\nRetry-After: 3600"},   {"/page-plain", "503 Out\r\nX-None: 0"},
-    {"/page-500", "500 Broken\r\nRetry-After: 0"},  {"/page-soon", "503 Out\r\nRetry-After: soon"},
-    {"/page-less", "503 Out\r\nRetry-After: -5"},    {"/page-much", "503 Out\r\nRetry-After: 99999999999999999999"},
+    {"/page-429", "429 Slow down\r\nRetry-After: 1"},
+    {"/page-date", "503 Out\r\nRetry-After: Wed, 21 Oct 2015 07:28:00 GMT"},
+    {"/page-hour", "503 Out\r\nRetry-After: 3600"},
+    {"/page-plain", "503 Out\r\nX-None: 0"},
+    {"/page-500", "500 Broken\r\nRetry-After: 0"},
+    {"/page-soon", "503 Out\r\nRetry-After: soon"},
+    {"/page-less", "503 Out\r\nRetry-After: -5"},
+    {"/page-much", "503 Out\r\nRetry-After: 99999999999999999999"},
     {"/page-hex", "503 Out\r\nRetry-After: 0x10"},
 };
 
@@ -133,7 +138,8 @@ static void answer_later(struct origin_answer *a, const char *path)
     for (size_t i = 0; i < sizeof(first_answers) / sizeof(*first_answers); i++) {
         if (strcmp(path, first_answers[i][0]) != 0)
             continue;
-        snprintf(answer, sizeof(answer), "HTTP/1.1 %s\r\nContent-Length: 0\r\n\r\n", first_answers[i][1]);
+        snprintf(answer, sizeof(answer), "HTTP/1.1 %s\r\nContent-Length: 0\r\n\r\n",
+                 first_answers[i][1]);
         if (asked_for_page++ == 0)
             origin_puts(a, answer);
         else
@@ -154,9 +160,10 @@ static const struct {
     const char *path, *code;
     unsigned times, least_ms;
 } retries[] = {
-    {"/page-429", "", 2, 1000},          {"/page-date", "", 2, 0},          {"/page-hour", "http_error", 1, 0},
-    {"/page-plain", "http_error", 1, 0}, {"/page-500", "http_error", 1, 0},
-    {"/page-soon", "http_error", 1, 0},  {"/page-less", "http_error", 1, 0}, {"/page-much", "http_error", 1, 0},
+    {"/page-429", "", 2, 1000},         {"/page-date", "", 2, 0},
+    {"/page-hour", "http_error", 1, 0}, {"/page-plain", "http_error", 1, 0},
+    {"/page-500", "http_error", 1, 0},  {"/page-soon", "http_error", 1, 0},
+    {"/page-less", "http_error", 1, 0}, {"/page-much", "http_error", 1, 0},
     {"/page-hex", "http_error", 1, 0},
 };
 
@@ -198,15 +205,18 @@ static void answer_slow_hops(struct origin_answer *a, const char *path)
 {
     char hop[64];
     poll(NULL, 0, 400);
-    snprintf(hop, sizeof(hop), "HTTP/1.1 302 On\r\nLocation: /%d\r\nContent-Length: 0\r\n\r\n", atoi(path + 1) + 1);
+    snprintf(hop, sizeof(hop), "HTTP/1.1 302 On\r\nLocation: /%d\r\nContent-Length: 0\r\n\r\n",
+             atoi(path + 1) + 1);
     origin_puts(a, hop);
 }
 
 static void answer_drip(struct origin_answer *a, const char *path)
 {
     (void)path;
-    origin_puts(a, "HTTP/1.1 200 OK\r\nContent-Type: text/html\r\nTransfer-Encoding: chunked\r\n\r\n");
-    for (unsigned i = 0; i < 2000 && origin_puts(a, "20\r\n<p>drip drip drip drip drip drip\r\n"); i++)
+    origin_puts(a,
+                "HTTP/1.1 200 OK\r\nContent-Type: text/html\r\nTransfer-Encoding: chunked\r\n\r\n");
+    for (unsigned i = 0; i < 2000 && origin_puts(a, "20\r\n<p>drip drip drip drip drip drip\r\n");
+         i++)
         poll(NULL, 0, 20);
 }
 
@@ -220,7 +230,10 @@ static void answer_head_drip(struct origin_answer *a, const char *path)
 static const struct {
     origin_fn *answer;
     const char *code;
-} slow[] = {{answer_page_then_hang, ""}, {answer_slow_hops, "timeout"}, {answer_drip, "timeout"}, {answer_head_drip, "timeout"}};
+} slow[] = {{answer_page_then_hang, ""},
+            {answer_slow_hops, "timeout"},
+            {answer_drip, "timeout"},
+            {answer_head_drip, "timeout"}};
 
 START_TEST(a_page_its_redirects_and_its_probes_have_one_deadline_together)
 {
@@ -239,7 +252,8 @@ END_TEST
 
 static struct host_slots *shared_places(void)
 {
-    struct host_slots *p = mmap(NULL, sizeof(*p), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    struct host_slots *p =
+        mmap(NULL, sizeof(*p), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     ck_assert_ptr_ne(p, MAP_FAILED);
     host_slots_init(p);
     return p;
@@ -252,15 +266,15 @@ START_TEST(a_host_has_two_places_and_others_have_theirs)
     ck_assert(host_slots_take(p, "example.com", 12));
     ck_assert(!host_slots_take(p, "example.com", 11));
     ck_assert(host_slots_take(p, "example.org", 11));
-    host_slots_give(p, "example.com", 12);
+    host_slots_release(p, "example.com", 12);
     ck_assert(host_slots_take(p, "example.com", 13));
-    host_slots_give(p, "example.com", 99); /* who holds none gives none */
+    host_slots_release(p, "example.com", 99); /* who holds none gives none */
     ck_assert(!host_slots_take(p, "example.com", 11));
-    host_slots_forget(p, 11);
+    host_slots_release_all(p, 11);
     ck_assert(host_slots_take(p, "example.com", 12));
     ck_assert(host_slots_take(p, "example.org", 12));
     ck_assert(host_slots_take(p, "example.org", 12));
-    host_slots_forget(p, 0);
+    host_slots_release_all(p, 0);
     ck_assert(!host_slots_take(p, "example.org", 12));
 }
 END_TEST
@@ -272,7 +286,8 @@ END_TEST
 START_TEST(two_places_are_never_three_whoever_takes_and_dies)
 {
     struct host_slots *p = shared_places();
-    _Atomic int *state = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    _Atomic int *state =
+        mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     pid_t takers[TAKERS];
     ck_assert_ptr_ne(state, MAP_FAILED);
     for (int i = 0; i < TAKERS; i++) {
@@ -281,10 +296,10 @@ START_TEST(two_places_are_never_three_whoever_takes_and_dies)
             for (int round = 0; round < ROUNDS; round++) {
                 if (!host_slots_take(p, "example.com", getpid()))
                     continue;
-                if (atomic_fetch_add(&state[0], 1) >= PLACES_PER_HOST)
+                if (atomic_fetch_add(&state[0], 1) >= HOST_SLOTS_PER_HOST)
                     state[1] = 1;
                 atomic_fetch_sub(&state[0], 1);
-                host_slots_give(p, "example.com", getpid());
+                host_slots_release(p, "example.com", getpid());
             }
             while (!host_slots_take(p, "example.com", getpid()))
                 ;
@@ -295,7 +310,7 @@ START_TEST(two_places_are_never_three_whoever_takes_and_dies)
     for (int i = 0; i < TAKERS; i++) {
         pid_t died = waitpid(-1, NULL, 0);
         ck_assert_int_gt(died, 0);
-        host_slots_forget(p, died);
+        host_slots_release_all(p, died);
     }
     ck_assert_int_eq(state[1], 0);
     ck_assert(host_slots_take(p, "example.com", 1));
@@ -314,11 +329,11 @@ START_TEST(the_master_frees_what_a_dead_auditor_held)
     ck_assert_ptr_nonnull(sb);
     struct score *slot = scoreboard_claim(sb, ROLE_AUDITOR, 0, 0, 1);
     score_set(sb->auditor_pid[slot - sb->auditor_slot], 4711);
-    ck_assert(host_slots_take(&sb->places, "example.com", 4711));
-    ck_assert(host_slots_take(&sb->places, "example.com", 4712));
+    ck_assert(host_slots_take(&sb->host_slots, "example.com", 4711));
+    ck_assert(host_slots_take(&sb->host_slots, "example.com", 4712));
     scoreboard_release(sb, slot);
-    ck_assert(host_slots_take(&sb->places, "example.com", 4713));
-    ck_assert(!host_slots_take(&sb->places, "example.com", 4713));
+    ck_assert(host_slots_take(&sb->host_slots, "example.com", 4713));
+    ck_assert(!host_slots_take(&sb->host_slots, "example.com", 4713));
     scoreboard_close(sb);
     unlink(path);
 }
@@ -336,13 +351,13 @@ START_TEST(a_page_waits_for_the_place_another_auditor_holds)
 {
     struct host_slots *p = shared_places();
     open_all(answer_good, 20000);
-    audit_share(audit, p);
+    audit_share_host_slots(audit, p);
     ck_assert(host_slots_take(p, "127.0.0.1", 1) && host_slots_take(p, "127.0.0.1", 1));
     audit_add(audit, 1, str_of(origin_url(origin, "/")), keep, NULL);
     for (int i = 0; i < 20; i++)
         ck_assert_int_eq(audit_wait(audit, NULL, 0, 10), 0);
     ck_assert_uint_eq(origin_count(origin), 0);
-    host_slots_give(p, "127.0.0.1", 1);
+    host_slots_release(p, "127.0.0.1", 1);
     run();
     ck_assert_uint_eq(got.failed, 0);
     ck_assert_uint_eq(origin_most_active(origin), 1);
@@ -356,7 +371,7 @@ START_TEST(a_page_does_not_wait_for_a_place_for_ever)
 {
     struct host_slots *p = shared_places();
     open_all(answer_good, 500);
-    audit_share(audit, p);
+    audit_share_host_slots(audit, p);
     ck_assert(host_slots_take(p, "127.0.0.1", 1) && host_slots_take(p, "127.0.0.1", 1));
     uint64_t began = clock_mono_ms();
     grade("/");
@@ -371,7 +386,9 @@ static void answer_hop_to_other_name(struct origin_answer *a, const char *path)
 {
     char hop[128];
     if (strcmp(path, "/hop") == 0) {
-        snprintf(hop, sizeof(hop), "HTTP/1.1 302 On\r\nLocation: http://127.0.0.2:%u/\r\nContent-Length: 0\r\n\r\n", origin_port(origin));
+        snprintf(hop, sizeof(hop),
+                 "HTTP/1.1 302 On\r\nLocation: http://127.0.0.2:%u/\r\nContent-Length: 0\r\n\r\n",
+                 origin_port(origin));
         origin_puts(a, hop);
     } else if (strcmp(path, "/") == 0) {
         good_page(a);
@@ -384,7 +401,7 @@ START_TEST(a_redirect_takes_a_place_where_it_leads)
 {
     struct host_slots *p = shared_places();
     open_all(answer_hop_to_other_name, 500);
-    audit_share(audit, p);
+    audit_share_host_slots(audit, p);
     ck_assert(host_slots_take(p, "127.0.0.2", 1) && host_slots_take(p, "127.0.0.2", 1));
     grade("/hop");
     ck_assert_str_eq(got.code, "timeout");
@@ -418,9 +435,10 @@ START_TEST(redirects_to_a_host_leave_its_own_pages_a_place)
 {
     struct host_slots *p = shared_places();
     open_all(answer_hop_to_address, 3000);
-    audit_share(audit, p);
-    ck_assert(host_slots_take_as_guest(p, "127.0.0.1", 4711)); /* another auditor's page, led there */
-    ck_assert(!host_slots_take_as_guest(p, "127.0.0.1", 4711));
+    audit_share_host_slots(audit, p);
+    ck_assert(
+        host_slots_take_redirected(p, "127.0.0.1", 4711)); /* another auditor's page, led there */
+    ck_assert(!host_slots_take_redirected(p, "127.0.0.1", 4711));
     add_at("localhost", "/hop");
     for (int i = 0; i < 30; i++)
         ck_assert_int_eq(audit_wait(audit, NULL, 0, 10), 0);
@@ -429,7 +447,7 @@ START_TEST(redirects_to_a_host_leave_its_own_pages_a_place)
     while (got.calls == 0)
         ck_assert_int_eq(audit_wait(audit, NULL, 0, 10), 0);
     ck_assert_uint_eq(got.failed, 0);
-    host_slots_give(p, "127.0.0.1", 4711);
+    host_slots_release(p, "127.0.0.1", 4711);
     run();
     ck_assert_uint_eq(got.calls, 2);
     ck_assert_uint_eq(got.failed, 0);
@@ -474,7 +492,7 @@ START_TEST(a_withdrawn_page_lets_go_of_its_host_at_once_and_ends_a_second_after_
     struct host_slots *p = shared_places();
     int mine;
     open_all(answer_hang, 20000);
-    audit_share(audit, p);
+    audit_share_host_slots(audit, p);
     uint64_t began = clock_mono_ms();
     audit_add(audit, 1, str_of(origin_url(origin, "/")), keep, &mine);
     ck_assert(go_on_until(one_active, 5000));
@@ -536,13 +554,16 @@ END_TEST
 
 int main(void)
 {
+    suite_processes(3);
     Suite *s = suite_create("audit_manners");
     TCase *t = tcase_create("manners");
     tcase_set_timeout(t, 60);
     tcase_add_test(t, every_request_says_who_asks_and_where_to_read_about_it);
-    tcase_add_loop_test(t, a_host_that_asks_to_come_again_later_is_obeyed, 0, sizeof(retries) / sizeof(*retries));
+    tcase_add_loop_test(t, a_host_that_asks_to_come_again_later_is_obeyed, 0,
+                        sizeof(retries) / sizeof(*retries));
     tcase_add_test(t, it_is_obeyed_once);
-    tcase_add_loop_test(t, a_page_its_redirects_and_its_probes_have_one_deadline_together, 0, sizeof(slow) / sizeof(*slow));
+    tcase_add_loop_test(t, a_page_its_redirects_and_its_probes_have_one_deadline_together, 0,
+                        sizeof(slow) / sizeof(*slow));
     tcase_add_test(t, a_host_has_two_places_and_others_have_theirs);
     tcase_add_test(t, two_places_are_never_three_whoever_takes_and_dies);
     tcase_add_test(t, the_master_frees_what_a_dead_auditor_held);
@@ -555,9 +576,5 @@ int main(void)
     tcase_add_test(t, a_page_withdrawn_while_others_of_its_host_are_graded_never_begins);
     tcase_add_test(t, a_page_withdrawn_while_its_probes_run_is_not_graded);
     suite_add_tcase(s, t);
-    SRunner *r = srunner_create(s);
-    srunner_run_all(r, CK_ENV);
-    int failed = srunner_ntests_failed(r);
-    srunner_free(r);
-    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+    return suite_run(s);
 }

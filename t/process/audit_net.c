@@ -1,11 +1,13 @@
 /*
- * Grading over a net, with the guard as it is by default: public addresses are reached, forbidden ones never, whatever redirects, probes and
- * names say; certificates are judged by authorities; and nginx speaks HTTP/2. Every address is delivered to this test (audit_net.h), so a
- * connection to a forbidden one would be seen.
+ * Grading over a private network with the default guard: public addresses are reached; forbidden
+ * addresses never are, whatever redirects, probes and names say; certificates need a trusted
+ * authority; nginx is graded over HTTP/2. Every address leads to this test (audit_net.h), so it
+ * sees any connection to a forbidden address.
  */
 #include "core/audit/audit.h"
 #include "t/kit/audit_net.h"
 #include "t/kit/audit_origin.h"
+#include "t/kit/suite.h"
 #include "core/shm/scoreboard.h"
 
 #include <arpa/inet.h>
@@ -96,7 +98,8 @@ static void keep(void *arg, const struct audit_findings *f)
     got.calls++;
     got.withdrawn += f->withdrawn;
     snprintf(got.code, sizeof(got.code), "%s", f->error_code == NULL ? "" : f->error_code);
-    snprintf(got.message, sizeof(got.message), "%s", f->error_message == NULL ? "" : f->error_message);
+    snprintf(got.message, sizeof(got.message), "%s",
+             f->error_message == NULL ? "" : f->error_message);
     buf_reset(&got.results);
     buf_str(&got.results, f->results);
     buf_add(&got.results, "", 1);
@@ -157,7 +160,9 @@ static const char *const hops[][2] = {
     {"http://inside-26.example/", "address_forbidden"},
 };
 
-/* A look-up that nobody waits for any more ends with the process, in the middle of libc's own work. */
+/*
+ * A look-up that nobody waits for any more ends with the process, in the middle of libc's own work.
+ */
 const char *__lsan_default_suppressions(void);
 const char *__lsan_default_suppressions(void)
 {
@@ -167,7 +172,8 @@ const char *__lsan_default_suppressions(void)
 static void hop_to(struct origin_answer *a, const char *where)
 {
     char answer[512];
-    snprintf(answer, sizeof(answer), "HTTP/1.1 302 On\r\nLocation: %s\r\nContent-Length: 0\r\n\r\n", where);
+    snprintf(answer, sizeof(answer), "HTTP/1.1 302 On\r\nLocation: %s\r\nContent-Length: 0\r\n\r\n",
+             where);
     origin_puts(a, answer);
 }
 
@@ -180,11 +186,15 @@ static void answer(struct origin_answer *a, const char *path)
     else if (strcmp(path, "/rebound") == 0)
         hop_to(a, "https://rebound.example/");
     else if (strcmp(path, "/") == 0)
-        origin_page(a, "Content-Type: text/html\r\n", "<!DOCTYPE html><html lang=en><title>Good</title><h1>A page</h1><p>Text.");
+        origin_page(a, "Content-Type: text/html\r\n",
+                    "<!DOCTYPE html><html lang=en><title>Good</title><h1>A page</h1><p>Text.");
     else if (strcmp(path, "/http-1.0") == 0)
-        origin_puts(a, "HTTP/1.0 200 OK\r\nContent-Type: text/html\r\n\r\n<!DOCTYPE html><title>Old</title>");
+        origin_puts(
+            a,
+            "HTTP/1.0 200 OK\r\nContent-Type: text/html\r\n\r\n<!DOCTYPE html><title>Old</title>");
     else if (probes_lead_inside)
-        hop_to(a, strcmp(path, "/robots.txt") == 0 ? "http://127.0.0.1/robots.txt" : "http://inside-3.example/");
+        hop_to(a, strcmp(path, "/robots.txt") == 0 ? "http://127.0.0.1/robots.txt"
+                                                   : "http://inside-3.example/");
     else
         origin_puts(a, "HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\n\r\n");
 }
@@ -207,7 +217,8 @@ static void close_all(void)
     struct origin *const both[] = {plain, tls};
     audit_free(audit);
     for (size_t i = 0; i < COUNT(both); i++) {
-        unsigned strayed = origin_reached(both[i], "") - origin_reached(both[i], "93.184.215.") - origin_reached(both[i], "2606:2800:");
+        unsigned strayed = origin_reached(both[i], "") - origin_reached(both[i], "93.184.215.") -
+                           origin_reached(both[i], "2606:2800:");
         ck_assert_msg(strayed == 0, "%u connections to forbidden addresses", strayed);
         origin_close(both[i]);
     }
@@ -240,14 +251,16 @@ static bool passed(const char *check, const char *outcome)
 
 /* ---- the trap itself ---- */
 
-static const char *const inside[] = {"10.0.0.1", "127.0.0.1", "169.254.169.254", "192.168.0.1", OWN, "::1", "fd00::1", "64:ff9b::7f00:1"};
+static const char *const inside[] = {"10.0.0.1", "127.0.0.1", "169.254.169.254", "192.168.0.1",
+                                     OWN,        "::1",       "fd00::1",         "64:ff9b::7f00:1"};
 
 START_TEST(whoever_connects_to_a_forbidden_address_is_seen)
 {
     struct sockaddr_in6 sa = {.sin6_family = AF_INET6, .sin6_port = htons(80)};
     char mapped[64];
     open_all();
-    snprintf(mapped, sizeof(mapped), "%s%s", strchr(inside[_i], ':') != NULL ? "" : "::ffff:", inside[_i]);
+    snprintf(mapped, sizeof(mapped), "%s%s",
+             strchr(inside[_i], ':') != NULL ? "" : "::ffff:", inside[_i]);
     ck_assert_int_eq(inet_pton(AF_INET6, mapped, &sa.sin6_addr), 1);
     int fd = socket(AF_INET6, SOCK_STREAM, 0);
     ck_assert_int_ge(fd, 0);
@@ -281,7 +294,8 @@ START_TEST(a_redirect_to_a_forbidden_place_is_not_followed)
     for (size_t i = 0; i < COUNT(hops); i++) {
         snprintf(url, sizeof(url), "http://site.example/hop-%zu", i);
         grade(url);
-        ck_assert_msg(strcmp(got.code, hops[i][1]) == 0, "%s: %s %s", hops[i][0], got.code, got.message);
+        ck_assert_msg(strcmp(got.code, hops[i][1]) == 0, "%s: %s %s", hops[i][0], got.code,
+                      got.message);
     }
     ck_assert_uint_eq(origin_reached(plain, ""), COUNT(hops));
     close_all();
@@ -321,7 +335,8 @@ END_TEST
 START_TEST(a_name_that_turns_on_the_way_is_refused_on_the_way)
 {
     open_all();
-    expect_code("http://rebound.example/rebound", "address_forbidden"); /* its https is looked up anew */
+    /* its https is looked up anew */
+    expect_code("http://rebound.example/rebound", "address_forbidden");
     ck_assert_uint_eq(origin_reached(plain, "93.184.215."), 1);
     close_all();
 }
@@ -426,8 +441,10 @@ START_TEST(a_page_is_graded_whatever_its_certificate_which_is_judged)
     expect_code(certificates[_i].url, "");
     const char *judged = strstr(got.results.p, "\"https_encryption\"");
     ck_assert_ptr_nonnull(judged);
-    ck_assert_msg(passed("https_encryption", good ? "true" : "false"), "%s: %.400s", certificates[_i].url, judged);
-    ck_assert_msg(good || strstr(judged, certificates[_i].reason) != NULL, "%s: %.400s", certificates[_i].reason, judged);
+    ck_assert_msg(passed("https_encryption", good ? "true" : "false"), "%s: %.400s",
+                  certificates[_i].url, judged);
+    ck_assert_msg(good || strstr(judged, certificates[_i].reason) != NULL, "%s: %.400s",
+                  certificates[_i].reason, judged);
     ck_assert(passed("title", "true"));
     close_all();
 }
@@ -449,7 +466,8 @@ static pid_t nginx_pid;
 
 static void write_page(const char *name, size_t size)
 {
-    static const char begin[] = "<!DOCTYPE html><html lang=en><title>Large</title><h1>A page</h1><p>";
+    static const char begin[] =
+        "<!DOCTYPE html><html lang=en><title>Large</title><h1>A page</h1><p>";
     char path[128];
     snprintf(path, sizeof(path), "%s/%s", nginx_dir, name);
     FILE *f = fopen(path, "w");
@@ -473,13 +491,15 @@ static void start_nginx(void)
     snprintf(log, sizeof(log), "%s/log", nginx_dir);
     FILE *f = fopen(path, "w");
     ck_assert_ptr_nonnull(f);
-    fprintf(
-        f,
-        "daemon off; master_process off; error_log %1$s/log; pid %1$s/pid;\nevents {}\nhttp {\n"
-        "types { text/html html; } default_type text/plain; access_log off; gzip on; gzip_min_length 1;\n"
-        "client_body_temp_path %1$s/b; proxy_temp_path %1$s/p; fastcgi_temp_path %1$s/f; uwsgi_temp_path %1$s/u; scgi_temp_path %1$s/s;\n"
-        "server { listen %2$d ssl http2; ssl_certificate %1$s/cert.pem; ssl_certificate_key %1$s/key.pem; root %1$s; }\n}\n",
-        nginx_dir, NGINX_PORT);
+    fprintf(f,
+            "daemon off; master_process off; error_log %1$s/log; pid %1$s/pid;\nevents {}\nhttp {\n"
+            "types { text/html html; } default_type text/plain; access_log off; gzip on; "
+            "gzip_min_length 1;\n"
+            "client_body_temp_path %1$s/b; proxy_temp_path %1$s/p; fastcgi_temp_path %1$s/f; "
+            "uwsgi_temp_path %1$s/u; scgi_temp_path %1$s/s;\n"
+            "server { listen %2$d ssl http2; ssl_certificate %1$s/cert.pem; ssl_certificate_key "
+            "%1$s/key.pem; root %1$s; }\n}\n",
+            nginx_dir, NGINX_PORT);
     ck_assert_int_eq(fclose(f), 0);
     nginx_pid = fork();
     ck_assert_int_ge(nginx_pid, 0);
@@ -500,7 +520,9 @@ static void stop_nginx(void)
 
 static bool nginx_listens(void)
 {
-    struct sockaddr_in sa = {.sin_family = AF_INET, .sin_port = htons(NGINX_PORT), .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    struct sockaddr_in sa = {.sin_family = AF_INET,
+                             .sin_port = htons(NGINX_PORT),
+                             .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
     int fd = socket(AF_INET, SOCK_STREAM, 0);
     bool listens = connect(fd, (struct sockaddr *)&sa, sizeof(sa)) == 0;
     close(fd);
@@ -529,9 +551,11 @@ END_TEST
 
 int main(void)
 {
+    suite_processes(3);
     const char *why, *path = getenv("PATH");
     char wider[4096];
-    snprintf(wider, sizeof(wider), "%s:/usr/sbin", path == NULL ? "/bin" : path); /* where Debian has it, and users have not */
+    /* where Debian has it, and users have not */
+    snprintf(wider, sizeof(wider), "%s:/usr/sbin", path == NULL ? "/bin" : path);
     setenv("PATH", wider, 1);
     bool has_nginx = system("command -v nginx >/dev/null 2>&1") == 0;
     if (!net_enter(OWN, &why)) {
@@ -552,15 +576,13 @@ int main(void)
     tcase_add_test(t, a_failure_is_told_by_its_kind);
     tcase_add_test(t, a_name_nobody_answers_for_is_dns_failed_within_seconds);
     tcase_add_test(t, a_page_withdrawn_while_its_name_is_looked_up_ends_with_the_look_up);
-    tcase_add_loop_test(t, a_page_is_graded_whatever_its_certificate_which_is_judged, 0, (int)COUNT(certificates));
+    tcase_add_loop_test(t, a_page_is_graded_whatever_its_certificate_which_is_judged, 0,
+                        (int)COUNT(certificates));
     tcase_add_test(t, a_server_of_http_1_0_is_graded);
     if (has_nginx)
         tcase_add_test(t, nginx_is_graded_over_http_2_up_to_the_largest_page);
     suite_add_tcase(s, t);
-    SRunner *r = srunner_create(s);
-    srunner_run_all(r, CK_ENV);
-    int failed = srunner_ntests_failed(r);
-    srunner_free(r);
+    int failed = suite_run(s);
     if (failed == 0 && !has_nginx)
         printf("skipped: HTTP/2, since nginx is not installed; the rest passed\n");
     return failed != 0 ? EXIT_FAILURE : has_nginx ? EXIT_SUCCESS : 77;

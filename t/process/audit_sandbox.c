@@ -1,9 +1,13 @@
-/* Inside the sandbox: pages are fetched and graded, and nothing else can be done. Each test is a process that locks itself in. */
+/*
+ * The sandbox of an auditor: pages are fetched and graded, and every other operation is refused.
+ * Each test is a process that enters the sandbox.
+ */
 #include "config.h"
 
 #include "core/audit/audit.h"
-#include "core/audit/last_words.h"
+#include "core/audit/crash_note_internal.h"
 #include "t/kit/audit_origin.h"
+#include "t/kit/suite.h"
 
 #include <check.h>
 #include <fcntl.h>
@@ -81,9 +85,13 @@ static void close_all(void)
     origin_close(origin);
 }
 
-static void (*before_lock)(void); /* what an auditor does before it locks itself in; NULL: nothing */
+/* what an auditor does before it locks itself in; NULL: nothing */
+static void (*before_lock)(void);
 
-/* Run ${act} in a process that has locked itself in; its exit status, or minus the signal that ended it. */
+/*
+ * Run ${act} in a process that has locked itself in; its exit status, or minus the signal that
+ * ended it.
+ */
 static int inside(int (*act)(struct audit *audit), bool tls)
 {
     open_all(tls);
@@ -110,10 +118,12 @@ static int inside(int (*act)(struct audit *audit), bool tls)
 static void keep_code(void *arg, const struct audit_findings *f)
 {
     int *result = arg;
-    bool graded =
-        f->error_code == NULL && memmem(f->results.p, f->results.n, "\xE3\x82\xB3\xE3\x83\xBC\xE3\x83\x92\xE3\x83\xBC", 12) != NULL;
+    bool graded = f->error_code == NULL &&
+                  memmem(f->results.p, f->results.n,
+                         "\xE3\x82\xB3\xE3\x83\xBC\xE3\x83\x92\xE3\x83\xBC", 12) != NULL;
     if (!graded)
-        fprintf(stderr, "%s %s\n", f->error_code == NULL ? "graded" : f->error_code, f->error_message == NULL ? "" : f->error_message);
+        fprintf(stderr, "%s %s\n", f->error_code == NULL ? "graded" : f->error_code,
+                f->error_message == NULL ? "" : f->error_message);
     *result = graded ? INSIDE_OK : INSIDE_FAILED;
 }
 
@@ -122,7 +132,8 @@ static int grade(struct audit *audit)
     char url[64];
     int result = INSIDE_FAILED;
     /* localhost: so that a thread resolves it, and Shift_JIS: so that a converter is loaded */
-    snprintf(url, sizeof(url), "%s://localhost:%u/", strncmp(origin_url(origin, "/"), "https", 5) == 0 ? "https" : "http",
+    snprintf(url, sizeof(url), "%s://localhost:%u/",
+             strncmp(origin_url(origin, "/"), "https", 5) == 0 ? "https" : "http",
              origin_port(origin));
     audit_add(audit, 1, str_of(url), keep_code, &result);
     while (audit_pending(audit) > 0)
@@ -147,20 +158,25 @@ static int list_directory(struct audit *audit)
 static int write_secret(struct audit *audit)
 {
     (void)audit;
-    return open(secret, O_WRONLY) < 0 && open(secret, O_RDWR | O_CREAT, 0600) < 0 && open("/dev/null", O_WRONLY) < 0 ? INSIDE_OK
-                                                                                                                     : INSIDE_LET_THROUGH;
+    return open(secret, O_WRONLY) < 0 && open(secret, O_RDWR | O_CREAT, 0600) < 0 &&
+                   open("/dev/null", O_WRONLY) < 0
+               ? INSIDE_OK
+               : INSIDE_LET_THROUGH;
 }
 
 static int open_unix_socket(struct audit *audit)
 {
     (void)audit;
-    return socket(AF_UNIX, SOCK_STREAM, 0) < 0 && socket(AF_PACKET, SOCK_RAW, 0) < 0 ? INSIDE_OK : INSIDE_LET_THROUGH;
+    return socket(AF_UNIX, SOCK_STREAM, 0) < 0 && socket(AF_PACKET, SOCK_RAW, 0) < 0
+               ? INSIDE_OK
+               : INSIDE_LET_THROUGH;
 }
 
 static int read_key(struct audit *audit)
 {
     (void)audit;
-    return open("/etc/ssl/private", O_RDONLY | O_DIRECTORY) < 0 && open("/etc/passwd", O_RDONLY) < 0 &&
+    return open("/etc/ssl/private", O_RDONLY | O_DIRECTORY) < 0 &&
+                   open("/etc/passwd", O_RDONLY) < 0 &&
                    (SANITIZED || open("/proc/self/mem", O_RDONLY) < 0)
                ? INSIDE_OK
                : INSIDE_LET_THROUGH;
@@ -173,7 +189,8 @@ static int reach_unix_socket(struct audit *audit)
     (void)audit;
     for (size_t i = 0; i < sizeof(types) / sizeof(*types); i++) {
         int pair[2];
-        if (socketpair(AF_UNIX, types[i], 0, pair) == 0 && connect(pair[0], (struct sockaddr *)&unix_socket, sizeof(unix_socket)) == 0)
+        if (socketpair(AF_UNIX, types[i], 0, pair) == 0 &&
+            connect(pair[0], (struct sockaddr *)&unix_socket, sizeof(unix_socket)) == 0)
             return INSIDE_LET_THROUGH;
     }
     return INSIDE_OK;
@@ -213,7 +230,8 @@ static int have_limits(struct audit *audit)
     (void)audit;
     for (size_t i = 0; i < sizeof(limits) / sizeof(*limits); i++) {
         struct rlimit now;
-        if (getrlimit(limits[i].limit, &now) != 0 || now.rlim_cur > limits[i].most || now.rlim_max > limits[i].most)
+        if (getrlimit(limits[i].limit, &now) != 0 || now.rlim_cur > limits[i].most ||
+            now.rlim_max > limits[i].most)
             return INSIDE_LET_THROUGH;
     }
     return INSIDE_OK;
@@ -354,12 +372,12 @@ static unsigned death; /* which of them */
 
 static void hear(void)
 {
-    last_words_hear(say);
+    crash_note_install(say);
 }
 
 static int die(struct audit *audit)
 {
-    last_words_page(deaths[death].page);
+    crash_note_set_page(deaths[death].page);
     return deaths[death].act(audit);
 }
 
@@ -382,13 +400,11 @@ int main(void)
     Suite *s = suite_create("audit_sandbox");
     TCase *t = tcase_create("sandbox");
     tcase_set_timeout(t, 60);
-    tcase_add_loop_test(t, in_the_sandbox_a_page_is_graded_and_nothing_else_is_done, 0, sizeof(acts) / sizeof(*acts));
+    tcase_add_loop_test(t, in_the_sandbox_a_page_is_graded_and_nothing_else_is_done, 0,
+                        sizeof(acts) / sizeof(*acts));
     tcase_add_test(t, in_the_sandbox_a_certificate_is_judged_and_the_page_graded);
-    tcase_add_loop_test(t, a_process_that_dies_of_a_page_names_it, 0, SANITIZED ? 0 : sizeof(deaths) / sizeof(*deaths));
+    tcase_add_loop_test(t, a_process_that_dies_of_a_page_names_it, 0,
+                        SANITIZED ? 0 : sizeof(deaths) / sizeof(*deaths));
     suite_add_tcase(s, t);
-    SRunner *r = srunner_create(s);
-    srunner_run_all(r, CK_ENV);
-    int failed = srunner_ntests_failed(r);
-    srunner_free(r);
-    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+    return suite_run(s);
 }

@@ -1,5 +1,9 @@
-/* The limiters' board under a publisher that hardly rests: a reader has one whole publish or none. */
+/*
+ * Limiter statistics while a publisher writes all the time: a reader gets one complete publication
+ * or none.
+ */
 #include "core/shm/limiter_stats.h"
+#include "t/kit/suite.h"
 
 #include <check.h>
 #include <signal.h>
@@ -102,7 +106,8 @@ START_TEST(counters_of_many_processes_add_up)
         ck_assert_int_ge(pid, 0);
         if (pid == 0) {
             for (int i = 0; i < EACH; i++)
-                limiter_stats_count(board, p / 2, counter, COUNT_ADMITTED); /* two of them as one worker: generations overlap */
+                /* two of them as one worker: generations overlap */
+                limiter_stats_count(board, p / 2, counter, COUNT_ADMITTED);
             _exit(0);
         }
     }
@@ -122,9 +127,5 @@ int main(void)
     tcase_add_test(tcase, the_file_has_all_its_room_from_the_start);
     tcase_add_test(tcase, counters_of_many_processes_add_up);
     suite_add_tcase(suite, tcase);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_ENV);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+    return suite_run(suite);
 }

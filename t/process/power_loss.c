@@ -1,16 +1,22 @@
 /*
- * Power loss: a writer that creates, grades, deletes, purges, merges, rebuilds, backs up and restores
- * is recorded (power_recorder.h), and the record is replayed up to a random point. What was not synced
- * by then may be on the disk or not: each sector of each write, and each directory's entries up to
- * some moment. In every such state the store opens, check finds nothing wrong, all that was
- * acknowledged is there, and no segment file is without a name once maintenance has run.
+ * Power loss. A writer that creates, grades, deletes, purges, merges, rebuilds, backs up and
+ * restores is recorded (power_recorder.h), and the record is replayed up to a random point. Of the
+ * writes that are not synced by then, a random part is lost: by sector of a write, and by directory
+ * entry. In each state the store opens, the check finds no mistake, every acknowledged change is
+ * there, and after maintenance every segment file has a name in the manifest.
  *
- * POWER_POINTS: how many points, 1,000 by default. POWER_SEED.
+ * POWER_POINTS is the number of points, 1,000 by default; POWER_SEED the seed.
  */
 #include "t/kit/store.h"
 
 #include "t/kit/power_recorder.h"
-#include "store/index/segment_file.h"
+
+#include "store/engine/snapshot.h"
+
+#include "store/engine/files.h"
+
+#include "store/engine/cursor.h"
+#include "store/index/segment_file_internal.h"
 
 #include <fcntl.h>
 #include <limits.h>
@@ -559,13 +565,13 @@ static bool count_file(void *arg, uint64_t workspace, uint64_t number)
 static size_t named_files(struct store *s)
 {
     MDB_txn *txn;
-    struct walk walk;
+    struct cursor walk;
     size_t count = 0;
     ck_status(store_snapshot(s, &txn), STORE_OK);
-    enum store_status status = walk_begin(s, txn, &walk, SPACE_SEGMENT);
-    for (; status == STORE_OK; status = walk_next(&walk))
+    enum store_status status = cursor_begin(s, txn, &walk, SPACE_SEGMENT);
+    for (; status == STORE_OK; status = cursor_next(&walk))
         count++;
-    walk_end(&walk);
+    cursor_end(&walk);
     store_read_end(s);
     return count;
 }

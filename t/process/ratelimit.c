@@ -1,8 +1,11 @@
 /*
- * The limiter's table between real processes on one real mapping: exactness under load, at window turns, with lagging clocks, with a full
- * table and with processes killed at any instruction. What was admitted is counted in shared memory, a counter for each key and window.
+ * The limiter's table between real processes on one mapping: exact under load, at the turn of a
+ * window, with clocks that lag, with a full table, and with processes killed at any instruction.
+ * Shared memory counts what was admitted, by key and window. RATELIMIT_TIMES multiplies the rounds
+ * of most tests, up to 10.
  */
 #include "ratelimit/ratelimit.h"
+#include "t/kit/suite.h"
 
 #include <check.h>
 #include <errno.h>
@@ -55,6 +58,13 @@ static void teardown(void)
     rmdir(dir);
 }
 
+/* ${rounds}, or a multiple where one is asked for */
+static unsigned times(unsigned rounds)
+{
+    const char *wanted = getenv("RATELIMIT_TIMES");
+    return rounds * (wanted == NULL ? 1 : (unsigned)strtoul(wanted, NULL, 10));
+}
+
 static uint64_t get(const uint64_t *at)
 {
     return __atomic_load_n(at, __ATOMIC_ACQUIRE);
@@ -73,14 +83,16 @@ static uint64_t chance(uint64_t *state, uint64_t below)
 
 static struct ratelimit_window key_window(const uint64_t *key, uint32_t limit, uint32_t seconds)
 {
-    return (struct ratelimit_window){.salt = 5, .seconds = seconds, .limit = limit, .key = key, .key_size = sizeof(*key)};
+    return (struct ratelimit_window){
+        .salt = 5, .seconds = seconds, .limit = limit, .key = key, .key_size = sizeof(*key)};
 }
 
 /* the test's clock needs no second reading, unless it is stepped or a process sleeps for seconds */
 static int take(const struct ratelimit_window *w, int64_t now, struct ratelimit_state *out)
 {
     int got;
-    while ((got = ratelimit_take(rl, w, 1, (struct ratelimit_time){ratelimit_token(rl), now}, out)) < 0)
+    while ((got = ratelimit_take(rl, w, 1, (struct ratelimit_time){ratelimit_token(rl), now},
+                                 out)) < 0)
         ;
     return got;
 }
@@ -121,7 +133,8 @@ static void wait_all(unsigned count)
     for (unsigned i = 0; i < count; i++) {
         int status;
         ck_assert_int_eq(waitpid(pids[i], &status, 0), pids[i]);
-        ck_assert_msg(WIFEXITED(status) && WEXITSTATUS(status) == 0, "process %u: status %x", i, (unsigned)status);
+        ck_assert_msg(WIFEXITED(status) && WEXITSTATUS(status) == 0, "process %u: status %x", i,
+                      (unsigned)status);
     }
 }
 
@@ -146,21 +159,26 @@ START_TEST(admitted_is_the_lesser_of_limit_and_asked)
 {
     spawn_all(hammer, PROCESSES);
     wait_all(PROCESSES);
-    /* processes are in different windows by chance: a window that one has left for the next goes to whoever asks in it first */
+    /*
+     * processes are in different windows by chance: a window that one has left for the next goes to
+     * whoever asks in it first
+     */
     for (unsigned w = 1; w <= HAMMER_WINDOWS; w++)
         for (unsigned k = 0; k < 64; k++) {
             uint32_t asked = shared->asked[w][k], admitted = shared->admitted[w][k];
-            ck_assert_msg(admitted >= (asked < HAMMER_LIMIT ? asked : HAMMER_LIMIT), "window %u key %u: %u of %u admitted", w, k, admitted,
-                          asked);
+            ck_assert_msg(admitted >= (asked < HAMMER_LIMIT ? asked : HAMMER_LIMIT),
+                          "window %u key %u: %u of %u admitted", w, k, admitted, asked);
         }
 }
 END_TEST
 
+#define ONE_WINDOW_LIMIT 500 /* each key is asked for about 700 times */
+
 static void hammer_one_window(unsigned self)
 {
     uint64_t luck = self + 77;
-    for (uint64_t i = 0; i < 200000; i++)
-        ask(chance(&luck, KEYS), 2000, 60, NOW + (int64_t)chance(&luck, 60));
+    for (unsigned i = 0; i < times(60000); i++)
+        ask(chance(&luck, KEYS), ONE_WINDOW_LIMIT, 60, NOW + (int64_t)chance(&luck, 60));
 }
 
 START_TEST(never_one_more_than_the_limit)
@@ -169,14 +187,15 @@ START_TEST(never_one_more_than_the_limit)
     wait_all(PROCESSES);
     for (unsigned k = 0; k < KEYS; k++) {
         uint32_t asked = shared->asked[1][k];
-        ck_assert_uint_eq(shared->admitted[1][k], asked < 2000 ? asked : 2000);
+        ck_assert_uint_eq(shared->admitted[1][k],
+                          asked < ONE_WINDOW_LIMIT ? asked : ONE_WINDOW_LIMIT);
     }
 }
 END_TEST
 
 /* ---- meeting at the same instant ---- */
 
-#define MEETINGS 6000
+#define MEETINGS 2000
 
 /* waits until the others are there, too */
 static void meet(unsigned self, uint64_t number)
@@ -189,7 +208,7 @@ static void meet(unsigned self, uint64_t number)
 
 static void meet_new_keys(unsigned self)
 {
-    for (uint64_t m = 1; m <= MEETINGS; m++) {
+    for (uint64_t m = 1; m <= times(MEETINGS); m++) {
         meet(self, m);
         for (unsigned i = 0; i < 3; i++)
             ask(m * KEYS + m % KEYS, 7, 60, NOW + (int64_t)(m / KEYS) * 60);
@@ -200,12 +219,14 @@ START_TEST(all_meet_a_new_key_at_once)
 {
     spawn_all(meet_new_keys, PROCESSES);
     wait_all(PROCESSES);
-    for (uint64_t m = 1; m <= MEETINGS; m++)
+    for (uint64_t m = 1; m <= times(MEETINGS); m++)
         ck_assert_uint_eq(shared->admitted[m / KEYS + 1][m % KEYS], 7);
 }
 END_TEST
 
-/* each has a clock of its own, up to two seconds behind the first's, and all go over window turns */
+/*
+ * each has a clock of its own, up to two seconds behind the first's, and all go over window turns
+ */
 static void turn_windows(unsigned self)
 {
     for (uint64_t m = 1; m <= WINDOWS - 2; m++)
@@ -222,16 +243,19 @@ START_TEST(lagging_processes_get_nothing_extra_at_window_turns)
     wait_all(PROCESSES);
     for (unsigned w = 2; w < WINDOWS - 1; w++)
         for (unsigned k = 0; k < 4; k++) /* far more is asked in each than there is */
-            ck_assert_msg(shared->admitted[w][k] == 30, "window %u key %u: %u admitted", w, k, shared->admitted[w][k]);
+            ck_assert_msg(shared->admitted[w][k] == 30, "window %u key %u: %u admitted", w, k,
+                          shared->admitted[w][k]);
 }
 END_TEST
 
 /* ---- a full table ---- */
 
-static void connection_table(unsigned self)
+#define COLD_KEYS 20000 /* of each process: far more than the table has slots */
+
+static void fill_table(unsigned self)
 {
     uint64_t luck = self + 5;
-    for (unsigned i = 0; i < 60000; i++) {
+    for (unsigned i = 0; i < times(COLD_KEYS); i++) {
         uint64_t cold = ((uint64_t)(self + 1) << 32) + i;
         struct ratelimit_window w = key_window(&cold, 1000, 60);
         struct ratelimit_state state;
@@ -247,18 +271,18 @@ START_TEST(full_table_never_admits_more_of_a_key_whose_slot_lives)
     for (uint64_t k = 0; k < 64; k++)
         for (unsigned i = 0; i < 20; i++)
             ask(k, 50, 60, NOW);
-    spawn_all(connection_table, PROCESSES);
+    spawn_all(fill_table, PROCESSES);
     wait_all(PROCESSES);
     for (unsigned k = 0; k < 64; k++)
         ck_assert_uint_eq(shared->admitted[1][k], 50);
     ratelimit_usage(rl, NOW, &usage);
-    ck_assert_uint_gt(usage.evicted_alive, PROCESSES * 60000 / 2);
+    ck_assert_uint_gt(usage.evicted_alive, PROCESSES * times(COLD_KEYS) / 2);
 }
 END_TEST
 
 /* ---- kill -9 ---- */
 
-#define KILLS 1500
+#define KILLS 500
 #define VICTIMS 3 /* processes at a time: the rest of the machine does the killing */
 
 /* one request by the test's clock, which may move; *end: of the window that it was told */
@@ -276,7 +300,9 @@ static bool ask_by_clock(uint64_t key, uint32_t limit, int64_t *end)
     return got == 0;
 }
 
-/* new keys mostly, so that most of the time a slot is being made; now and then one that is counted */
+/*
+ * new keys mostly, so that most of the time a slot is being made; now and then one that is counted
+ */
 static void ask_until_killed(unsigned self)
 {
     uint64_t luck = (uint64_t)getpid() * 2654435761u + self;
@@ -286,7 +312,8 @@ static void ask_until_killed(unsigned self)
         uint64_t key = counted ? chance(&luck, 64) : KEYS + chance(&luck, get(&shared->new_keys));
         add(&shared->began[self]);
         if (ask_by_clock(key, counted ? 100000 : 1000, &end) && counted)
-            __atomic_fetch_add(&shared->admitted[(end - NOW) / 60 % WINDOWS][key], 1, __ATOMIC_RELAXED);
+            __atomic_fetch_add(&shared->admitted[(end - NOW) / 60 % WINDOWS][key], 1,
+                               __ATOMIC_RELAXED);
         add(&shared->ended[self]);
     }
 }
@@ -298,7 +325,10 @@ static void kill_one(unsigned self)
     ck_assert_int_eq(waitpid(pids[self], &status, 0), pids[self]);
 }
 
-/* every key can be used to its limit by a process that comes later: no slot is stuck, no bucket unusable, no claim in the way */
+/*
+ * every key can be used to its limit by a process that comes later: no slot is stuck, no bucket
+ * unusable, no claim in the way
+ */
 static void use_everything(int64_t now)
 {
     for (uint64_t key = 1000000; key < 1003000; key++) {
@@ -312,8 +342,8 @@ static void use_everything(int64_t now)
 }
 
 /*
- * Columns: what; how many keys come beside the counted ones (more than the table has slots for, or fewer); seconds that the clock goes on
- * by after each ten kills.
+ * Columns: what; how many keys come beside the counted ones (more than the table has slots for, or
+ * fewer); seconds that the clock goes on by after each ten kills.
  */
 static const struct {
     const char *what;
@@ -344,7 +374,7 @@ START_TEST(killed_processes_leave_nothing_stuck_and_lose_their_own_charge_at_mos
         for (unsigned i = 0; i < 100; i++)
             shared->admitted[1][key] += ask_by_clock(key, 100000, &end);
     spawn_all(ask_until_killed, VICTIMS);
-    for (unsigned i = 1; i <= KILLS; i++) {
+    for (unsigned i = 1; i <= times(KILLS); i++) {
         unsigned self = (unsigned)chance(&luck, VICTIMS);
         for (unsigned spin = 0, most = (unsigned)chance(&luck, 30000); spin < most; spin++)
             __asm__ volatile("");
@@ -356,7 +386,10 @@ START_TEST(killed_processes_leave_nothing_stuck_and_lose_their_own_charge_at_mos
     }
     __atomic_store_n(&shared->stop, 1, __ATOMIC_RELEASE);
     wait_all(VICTIMS);
-    /* of the keys that are counted: what the table holds is what was told, but for requests cut off between the two */
+    /*
+     * of the keys that are counted: what the table holds is what was told, but for requests cut off
+     * between the two
+     */
     window = (uint64_t)(shared->now - NOW) / 60 + 1;
     for (uint64_t key = 0; key < 64; key++) {
         struct ratelimit_window w = key_window(&key, 100000, 60);
@@ -365,8 +398,10 @@ START_TEST(killed_processes_leave_nothing_stuck_and_lose_their_own_charge_at_mos
         counted += 100000 - state.remaining;
         told += shared->admitted[window % WINDOWS][key];
     }
-    ck_assert_msg(counted >= told && counted - told <= killed, "%s: %llu counted, %llu told, %llu killed", kill_plans[_i].what,
-                  (unsigned long long)counted, (unsigned long long)told, (unsigned long long)killed);
+    ck_assert_msg(counted >= told && counted - told <= killed,
+                  "%s: %llu counted, %llu told, %llu killed", kill_plans[_i].what,
+                  (unsigned long long)counted, (unsigned long long)told,
+                  (unsigned long long)killed);
     use_everything(shared->now + 600);
 }
 END_TEST
@@ -374,16 +409,17 @@ END_TEST
 /* ---- the clock ---- */
 
 #define STEPPERS 3
-#define CROWD 2
+#define FILLERS 2
 
 /*
- * Columns: what; the limit of the keys that are counted: small where there is a crowd, so that one request makes them warmer than it; whether
- * new keys keep the table full all the time; whether processes are killed after each step.
+ * Columns: what; the limit of the keys that are counted: small where there is a crowd, so that one
+ * request makes them warmer than it; whether new keys keep the table full all the time; whether
+ * processes are killed after each step.
  */
 static const struct {
     const char *what;
     uint32_t limit;
-    bool connection_table, kill;
+    bool full_table, kill;
 } step_plans[] = {
     {"alone", 25, false, false},
     {"in a full table, beside kills", 3, true, true},
@@ -412,7 +448,7 @@ static void ask_through_steps(unsigned self)
     }
 }
 
-static void connection_table_through_steps(unsigned self)
+static void fill_table_through_steps(unsigned self)
 {
     uint64_t luck = self + 99;
     int64_t end;
@@ -428,8 +464,9 @@ static void let_all_ask(void)
             sched_yield();
 }
 
-static const int64_t clock_steps[] = {1,     -1,     3,           -3,           59, -59, 61, -61, 3600, -3600,
-                                      86400, -86400, 400 * 86400, -400 * 86400, 2,  -2,  30, -30, 7200, -7190};
+static const int64_t clock_steps[] = {1,   -1,   3,     -3,    59,     -59,         61,
+                                      -61, 3600, -3600, 86400, -86400, 400 * 86400, -400 * 86400,
+                                      2,   -2,   30,    -30,   7200,   -7190};
 
 static void copy_admitted(uint32_t out[8])
 {
@@ -441,11 +478,11 @@ START_TEST(clock_steps_give_one_window_each_at_most)
 {
     uint32_t before[8], after[8];
     uint64_t luck = 4711;
-    unsigned processes = STEPPERS + (step_plans[_i].connection_table ? CROWD : 0);
+    unsigned processes = STEPPERS + (step_plans[_i].full_table ? FILLERS : 0);
     step_limit = step_plans[_i].limit;
     shared->now = NOW + 30;
     for (unsigned i = 0; i < processes; i++)
-        spawn(i, i < STEPPERS ? ask_through_steps : connection_table_through_steps);
+        spawn(i, i < STEPPERS ? ask_through_steps : fill_table_through_steps);
     let_all_ask();
     for (size_t i = 0; i < sizeof(clock_steps) / sizeof(clock_steps[0]); i++) {
         copy_admitted(before);
@@ -453,13 +490,13 @@ START_TEST(clock_steps_give_one_window_each_at_most)
         for (unsigned k = 0; step_plans[_i].kill && k < 20; k++) {
             unsigned victim = (unsigned)chance(&luck, processes);
             kill_one(victim);
-            spawn(victim, victim < STEPPERS ? ask_through_steps : connection_table_through_steps);
+            spawn(victim, victim < STEPPERS ? ask_through_steps : fill_table_through_steps);
         }
         let_all_ask();
         copy_admitted(after);
         for (unsigned k = 0; k < 8; k++)
-            ck_assert_msg(after[k] - before[k] <= step_limit, "%s, step %lld: %u admitted", step_plans[_i].what, (long long)clock_steps[i],
-                          after[k] - before[k]);
+            ck_assert_msg(after[k] - before[k] <= step_limit, "%s, step %lld: %u admitted",
+                          step_plans[_i].what, (long long)clock_steps[i], after[k] - before[k]);
     }
     /* and a minute later everybody has a budget again */
     copy_admitted(before);
@@ -485,13 +522,10 @@ int main(void)
     tcase_add_test(t, all_meet_a_new_key_at_once);
     tcase_add_test(t, lagging_processes_get_nothing_extra_at_window_turns);
     tcase_add_test(t, full_table_never_admits_more_of_a_key_whose_slot_lives);
-    tcase_add_loop_test(t, killed_processes_leave_nothing_stuck_and_lose_their_own_charge_at_most, 0,
-                        sizeof(kill_plans) / sizeof(kill_plans[0]));
-    tcase_add_loop_test(t, clock_steps_give_one_window_each_at_most, 0, sizeof(step_plans) / sizeof(step_plans[0]));
+    tcase_add_loop_test(t, killed_processes_leave_nothing_stuck_and_lose_their_own_charge_at_most,
+                        0, sizeof(kill_plans) / sizeof(kill_plans[0]));
+    tcase_add_loop_test(t, clock_steps_give_one_window_each_at_most, 0,
+                        sizeof(step_plans) / sizeof(step_plans[0]));
     suite_add_tcase(s, t);
-    SRunner *r = srunner_create(s);
-    srunner_run_all(r, CK_ENV);
-    int failed = srunner_ntests_failed(r);
-    srunner_free(r);
-    return failed == 0 ? 0 : 1;
+    return suite_run(s);
 }

@@ -1,6 +1,7 @@
 /*
- * The writer is killed with SIGKILL at a random moment, again and again. What it had answered after a commit is there afterwards, what it
- * had not is there as a whole or not at all, exactly as its channel's note says, and nothing needs repair.
+ * Kills the writer with SIGKILL at random moments. A change that was acknowledged after its commit
+ * is stored. A change that was not is stored completely or not at all, as its channel's note says.
+ * No repair is needed.
  */
 #include "t/kit/store.h"
 
@@ -30,7 +31,10 @@ struct writer {
     uint64_t seed;
 };
 
-/* The note carries, as an answer would, how many reports the changes up to its sequence made and finished. */
+/*
+ * The note carries, as an answer would, how many reports the changes up to its sequence made and
+ * finished.
+ */
 static void one_commit(struct writer *w)
 {
     struct store_txn *t;
@@ -105,7 +109,8 @@ static void look(const char *dir)
         ck_assert_int_eq(r.status, id <= noted[1] ? REPORT_DONE : REPORT_PENDING);
     }
     ck_status(kit_report(s, 1, noted[0] + 1, NULL), STORE_NOT_FOUND);
-    struct store_list_query q = {.workspace = 1, .search = STR("A.com/"), .sort = REPORT_BY_SCORE, .page = 1, .per_page = 1};
+    struct store_list_query q = {
+        .workspace = 1, .search = STR("A.com/"), .sort = REPORT_BY_SCORE, .page = 1, .per_page = 1};
     ck_assert_uint_eq(kit_reports(s, &q).total, noted[0]);
     kit_check_clean(s);
     store_close(s);
@@ -125,7 +130,10 @@ START_TEST(a_killed_writer_loses_nothing_it_answered_and_needs_no_repair)
 }
 END_TEST
 
-/* The kill falls into purges of large projects: each time the purge goes on, and lists never show a part. */
+/*
+ * The kill falls into purges of large projects: each time the purge goes on, and lists never show a
+ * part.
+ */
 START_TEST(a_killed_purge_goes_on)
 {
     struct kit k;
@@ -143,7 +151,10 @@ START_TEST(a_killed_purge_goes_on)
         store_apply(t, &c, NOW, &a);
     }
     ck_status(store_commit(t), STORE_OK);
-    ck_status(kit_status(&k, &(struct store_change){.kind = CHANGE_PROJECT_DELETE, .workspace = w, .id = 1}), STORE_OK);
+    ck_status(
+        kit_status(&k,
+                   &(struct store_change){.kind = CHANGE_PROJECT_DELETE, .workspace = w, .id = 1}),
+        STORE_OK);
     store_close(k.s);
     struct store_usage u = {.reports = 3000};
     for (int rounds = 0; u.reports > 0; rounds++) {
@@ -161,7 +172,8 @@ START_TEST(a_killed_purge_goes_on)
         waitpid(pid, NULL, 0);
         k.s = kit_store(k.dir, STORE_WRITE, MAP_BYTES);
         ck_status(store_usage(k.s, &u), STORE_OK);
-        struct kit_list l = kit_reports(k.s, &(struct store_list_query){.workspace = w, .page = 1, .per_page = 10});
+        struct kit_list l =
+            kit_reports(k.s, &(struct store_list_query){.workspace = w, .page = 1, .per_page = 10});
         ck_assert_uint_eq(l.total + l.count, 0);
         if (rounds % 5 == 0)
             kit_check_clean(k.s);

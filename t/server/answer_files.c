@@ -1,7 +1,8 @@
 /*
- * Answer files beside a running server: whatever happens to them, or to the processes that read and
- * write them, answers come back by themselves, and nothing else notices.
+ * Answer files beside a running server: whatever happens to the files, or to the processes that
+ * read and write them, answers return without help, and other requests are not affected.
  */
+#include "t/kit/file_damage.h"
 #include "t/kit/sync.h"
 
 #include <dirent.h>
@@ -98,18 +99,6 @@ static char *answer_file(void)
 }
 
 /* ---- the file ---- */
-
-static void delete_file(const char *path)
-{
-    ck_assert_int_eq(unlink(path), 0);
-}
-
-static void truncate_file(const char *path)
-{
-    struct stat st;
-    ck_assert_int_eq(stat(path, &st), 0);
-    ck_assert_int_eq(truncate(path, st.st_size / 3), 0);
-}
 
 static void overwrite_file(const char *path)
 {

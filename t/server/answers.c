@@ -1,10 +1,13 @@
 /*
- * What bulk sync brought, as visitors get it: answers with their citations, coupons applied and staged. api.md §6, §8.
+ * Answers to visitors from synced content: citations, coupons that are applied, and pending
+ * coupons.
  */
 #include "t/kit/harness.h"
 
 #define JSON "Content-Type: application/json"
-#define ENVELOPE "\"site_url\":\"https://shop.example\",\"plugin_version\":\"1.0\",\"timezone\":\"Europe/Berlin\""
+#define ENVELOPE                                                                                   \
+    "\"site_url\":\"https://shop.example\",\"plugin_version\":\"1.0\",\"timezone\":\"Europe/"      \
+    "Berlin\""
 
 static struct server *server;
 static char *agent, *other_agent, *token, *foreign_token;
@@ -30,7 +33,8 @@ static struct response *sync_to(const char *of, const char *path, const char *me
 static void post_sync(unsigned wp_id, const char *title, const char *html)
 {
     struct response *r = sync_to(agent, "posts/sync",
-                                 text("\"posts\":[{\"wp_id\":%u,\"post_type\":\"page\",\"permalink\":\"https://shop.example/%u\","
+                                 text("\"posts\":[{\"wp_id\":%u,\"post_type\":\"page\","
+                                      "\"permalink\":\"https://shop.example/%u\","
                                       "\"title\":\"%s\",\"content_html\":\"%s\"}]",
                                       wp_id, wp_id, title, html));
     expect_status(r, 200);
@@ -39,10 +43,13 @@ static void post_sync(unsigned wp_id, const char *title, const char *html)
 
 static void setup(void)
 {
-    server = server_shared(&(struct server_options){
-        .yaml = "limits: { limiters: { bulk-sync: { windows: [ { limit: 10000, seconds: 60, key: token } ] } } }\n"});
-    agent = assay_ok(server, "agent", "create", "--workspace", "main", "--name", "Shop", "--origin", "*", NULL);
-    other_agent = assay_ok(server, "agent", "create", "--workspace", "main", "--name", "Other", "--origin", "*", NULL);
+    server = server_shared(
+        &(struct server_options){.yaml = "limits: { limiters: { bulk-sync: { windows: [ { limit: "
+                                         "10000, seconds: 60, key: token } ] } } }\n"});
+    agent = assay_ok(server, "agent", "create", "--workspace", "main", "--name", "Shop", "--origin",
+                     "*", NULL);
+    other_agent = assay_ok(server, "agent", "create", "--workspace", "main", "--name", "Other",
+                           "--origin", "*", NULL);
     token = assay_ok(server, "token", "create", "--workspace", "main", NULL);
     assay_ok(server, "workspace", "create", "foreign", NULL);
     foreign_token = assay_ok(server, "token", "create", "--workspace", "foreign", NULL);
@@ -59,15 +66,16 @@ struct visitor {
 
 static struct visitor visitor_of(const char *of)
 {
-    struct response *r = http(server, .method = "POST", .path = "/api/v1/widget/init", .key = "", .headers = {JSON},
-                              .body = text("{\"agent_id\":\"%s\"}", of));
+    struct response *r = http(server, .method = "POST", .path = "/api/v1/widget/init", .key = "",
+                              .headers = {JSON}, .body = text("{\"agent_id\":\"%s\"}", of));
     expect_status(r, 200);
     return (struct visitor){str_at(r, "data.jwt"), str_at(r, "data.conversation_id")};
 }
 
 static struct response *say(const struct visitor *v, const char *path, const char *body)
 {
-    return http(server, .method = "POST", .path = text("/api/v1/widget/%s", path), .key = v->jwt, .headers = {JSON}, .body = body);
+    return http(server, .method = "POST", .path = text("/api/v1/widget/%s", path), .key = v->jwt,
+                .headers = {JSON}, .body = body);
 }
 
 static struct response *ask(const struct visitor *v, const char *question)
@@ -84,12 +92,15 @@ START_TEST(a_question_is_answered_by_the_passage_that_fits_and_says_where_it_sta
     struct visitor v = visitor_of(agent), stranger = visitor_of(other_agent);
     post_sync(1, "Imprint", "<p>Shop Ltd., 1 Main Street.</p>");
     post_sync(2, "Returns &amp; refunds",
-              "<h1>Returns</h1><p>We ship worldwide.</p><script>alert(1)</script><p>Send the parcel back within 30 days &mdash; "
+              "<h1>Returns</h1><p>We ship worldwide.</p><script>alert(1)</script><p>Send the "
+              "parcel back within 30 days &mdash; "
               "<b>free</b> of charge.</p>");
     struct response *r = ask(&v, "How many days do I have to send a parcel back?");
     expect(r, !bool_at(r, "data.low_confidence"));
-    expect(r, strstr(str_at(r, "data.content"), "Send the parcel back within 30 days — free of charge.") != NULL);
-    expect(r, strchr(str_at(r, "data.content"), '<') == NULL && strstr(str_at(r, "data.content"), "alert") == NULL);
+    expect(r, strstr(str_at(r, "data.content"),
+                     "Send the parcel back within 30 days — free of charge.") != NULL);
+    expect(r, strchr(str_at(r, "data.content"), '<') == NULL &&
+                  strstr(str_at(r, "data.content"), "alert") == NULL);
     expect(r, len_at(r, "data.citations") == 1);
     expect_str(r, "data.citations.0.type", "post");
     expect_int(r, "data.citations.0.wp_id", 2);
@@ -124,7 +135,8 @@ START_TEST(an_answer_follows_each_sync)
     post_sync(4, "Opening hours", "<p>The showroom opens at noon.</p>");
     r = ask(&v, "When does the showroom open? opens");
     expect(r, strstr(str_at(r, "data.content"), "noon") != NULL);
-    expect_status(sync_to(agent, "posts/changed", "\"posts\":[{\"wp_id\":4,\"action\":\"delete\"}]"), 200);
+    expect_status(
+        sync_to(agent, "posts/changed", "\"posts\":[{\"wp_id\":4,\"action\":\"delete\"}]"), 200);
     r = ask(&v, "When does the showroom open? opens");
     expect(r, bool_at(r, "data.low_confidence"));
 }
@@ -132,11 +144,13 @@ END_TEST
 
 static void product_sync(void)
 {
-    struct response *r =
-        sync_to(agent, "products/sync",
-                "\"products\":[{\"wp_id\":9,\"sku\":\"TB-30\",\"name\":\"Trail backpack\",\"permalink\":\"https://shop.example/tb\","
-                "\"short_description\":\"<p>Waterproof, 30 litres.</p>\",\"price\":\"79.90\",\"currency\":\"EUR\","
-                "\"stock_status\":\"instock\",\"on_sale\":true,\"categories\":[\"Bags\"],\"attributes\":[]}]");
+    struct response *r = sync_to(agent, "products/sync",
+                                 "\"products\":[{\"wp_id\":9,\"sku\":\"TB-30\",\"name\":\"Trail "
+                                 "backpack\",\"permalink\":\"https://shop.example/tb\","
+                                 "\"short_description\":\"<p>Waterproof, 30 "
+                                 "litres.</p>\",\"price\":\"79.90\",\"currency\":\"EUR\","
+                                 "\"stock_status\":\"instock\",\"on_sale\":true,\"categories\":["
+                                 "\"Bags\"],\"attributes\":[]}]");
     expect_status(r, 200);
 }
 
@@ -151,7 +165,8 @@ START_TEST(a_product_is_told_with_its_price)
     expect_int(r, "data.citations.0.wp_id", 9);
     r = say(&v, "messages/stream", "{\"message\":\"trail backpack\"}");
     expect_status(r, 200);
-    expect(r, strstr(r->body, "event: citations") != NULL && strstr(r->body, "https://shop.example/tb") != NULL);
+    expect(r, strstr(r->body, "event: citations") != NULL &&
+                  strstr(r->body, "https://shop.example/tb") != NULL);
 }
 END_TEST
 
@@ -218,8 +233,9 @@ START_TEST(hostile_questions_are_answered_as_any)
         many = text("%sw%d ", many, i);
     memset(repeated, 'a', 4000);
     repeated[4000] = '\0';
-    const char *const questions[] = {many,          repeated,         "\\u0001\\u0002",           "%s%n",
-                                     "' OR 1=1 --", "\\ud83d\\ude00", "<script>alert(1)</script>"};
+    const char *const questions[] = {
+        many,          repeated,         "\\u0001\\u0002",           "%s%n",
+        "' OR 1=1 --", "\\ud83d\\ude00", "<script>alert(1)</script>"};
     for (size_t i = 0; i < COUNT(questions); i++)
         ask(&v, questions[i]);
 }
@@ -232,11 +248,14 @@ static void coupons_sync(void)
     struct response *r =
         sync_to(agent, "coupons/sync",
                 "\"coupons\":[{\"code\":\"Spring10\",\"discount\":\"10%\"},"
-                "{\"code\":\"five\",\"discount_type\":\"fixed_cart\",\"amount\":\"5\",\"minimum_amount\":\"20\"},"
-                "{\"code\":\"nosale\",\"discount_type\":\"percent\",\"amount\":\"50\",\"exclude_sale_items\":true},"
+                "{\"code\":\"five\",\"discount_type\":\"fixed_cart\",\"amount\":\"5\",\"minimum_"
+                "amount\":\"20\"},"
+                "{\"code\":\"nosale\",\"discount_type\":\"percent\",\"amount\":\"50\",\"exclude_"
+                "sale_items\":true},"
                 "{\"code\":\"gone\",\"discount\":\"10%\",\"expires_at\":\"2020-01-01\"},"
                 "{\"code\":\"late\",\"discount\":\"10%\",\"expires_at\":\"2999-06-30T12:00:00\"},"
-                "{\"code\":\"used\",\"discount_type\":\"percent\",\"amount\":\"10\",\"usage_limit\":2,\"usage_count\":2}]");
+                "{\"code\":\"used\",\"discount_type\":\"percent\",\"amount\":\"10\",\"usage_"
+                "limit\":2,\"usage_count\":2}]");
     expect_status(r, 200);
     expect_int(r, "data.failed", 0);
 }
@@ -244,16 +263,19 @@ static void coupons_sync(void)
 static struct response *apply(const struct visitor *v, const char *code, const char *items)
 {
     return say(v, "coupon/apply",
-               items == NULL ? text("{\"code\":\"%s\"}", code)
-                             : text("{\"code\":\"%s\",\"cart\":{\"currency\":\"EUR\",\"items\":[%s]}}", code, items));
+               items == NULL
+                   ? text("{\"code\":\"%s\"}", code)
+                   : text("{\"code\":\"%s\",\"cart\":{\"currency\":\"EUR\",\"items\":[%s]}}", code,
+                          items));
 }
 
 START_TEST(a_coupon_takes_off_a_cart_what_the_shop_would)
 {
     struct visitor v = visitor_of(agent);
     coupons_sync();
-    struct response *r =
-        apply(&v, " sPRING10 ", "{\"wp_id\":1,\"quantity\":1,\"price\":\"19.99\"},{\"wp_id\":2,\"quantity\":3,\"price\":\"1.85\"}");
+    struct response *r = apply(&v, " sPRING10 ",
+                               "{\"wp_id\":1,\"quantity\":1,\"price\":\"19.99\"},{\"wp_id\":2,"
+                               "\"quantity\":3,\"price\":\"1.85\"}");
     expect_status(r, 200);
     expect(r, bool_at(r, "data.applied") && !bool_at(r, "data.pending"));
     expect_str(r, "data.code", "Spring10");
@@ -278,8 +300,10 @@ static const struct {
     {"used", NULL, "usage limit"},
     {"gone", "{\"wp_id\":1,\"quantity\":1,\"price\":\"19.99\"}", "expired"},
     {"five", "{\"wp_id\":1,\"quantity\":1,\"price\":\"19.99\"}", "minimum"},
-    {"nosale", "{\"wp_id\":1,\"quantity\":1,\"price\":\"19.99\",\"on_sale\":true}", "not valid for these products"},
-    {"nosale", "{\"wp_id\":9,\"quantity\":1,\"price\":\"79.90\"}", "not valid for these products"}, /* the shop said that it is on sale */
+    {"nosale", "{\"wp_id\":1,\"quantity\":1,\"price\":\"19.99\",\"on_sale\":true}",
+     "not valid for these products"},
+    {"nosale", "{\"wp_id\":9,\"quantity\":1,\"price\":\"79.90\"}",
+     "not valid for these products"}, /* the shop said that it is on sale */
 };
 
 START_TEST(a_coupon_that_cannot_be_used_says_why)
@@ -299,7 +323,9 @@ END_TEST
 
 static struct response *pending(const char *with, const char *prefix, const char *conversation)
 {
-    return http(server, .path = text("%s/v1/wp/coupons/pending?conversation_id=%s", prefix, conversation), .key = with);
+    return http(server,
+                .path = text("%s/v1/wp/coupons/pending?conversation_id=%s", prefix, conversation),
+                .key = with);
 }
 
 START_TEST(the_shop_is_told_what_a_visitor_staged)
@@ -308,7 +334,8 @@ START_TEST(the_shop_is_told_what_a_visitor_staged)
     coupons_sync();
     struct response *r = apply(&v, "FIVE", NULL);
     expect_status(r, 200);
-    expect(r, !bool_at(r, "data.applied") && bool_at(r, "data.pending") && has(r, "data.pending_until"));
+    expect(r, !bool_at(r, "data.applied") && bool_at(r, "data.pending") &&
+                  has(r, "data.pending_until"));
     expect_str(r, "data.code", "five");
     expect_status(apply(&v, "spring10", NULL), 200);
     expect_status(apply(&v, "five", NULL), 200);
@@ -329,7 +356,9 @@ START_TEST(the_shop_is_told_what_a_visitor_staged)
     expect_status(pending(foreign_token, "", v.conversation), 404);
     expect_status(pending(token, "", "nonsense"), 404);
     expect_status(http(server, .path = "/v1/wp/coupons/pending", .key = token), 422);
-    expect_status(sync_to(agent, "coupons/sync", "\"coupons\":[{\"code\":\"Spring10\",\"discount\":\"10%\"}]"), 200);
+    expect_status(sync_to(agent, "coupons/sync",
+                          "\"coupons\":[{\"code\":\"Spring10\",\"discount\":\"10%\"}]"),
+                  200);
     r = pending(token, "", v.conversation);
     expect(r, len_at(r, "data.coupons") == 1);
     expect_status(http(server, .method = "DELETE", .path = "/api/v1/widget/me", .key = v.jwt), 200);

@@ -1,4 +1,4 @@
-/* Credentials: who gets in, with which scopes, until when, and into whose records. api.md §2. */
+/* Credentials: which are accepted, with which scopes, until when, and for which workspace. */
 #include "t/kit/harness.h"
 
 static struct origin *origin;
@@ -37,8 +37,8 @@ static const char *const scopes[] = {"reports:read",   "reports:write",      "pr
 
 static struct response *call_route(size_t route, const char *key, const char *extra)
 {
-    return http(server, .method = routes[route].method, .path = routes[route].path, .body = routes[route].body, .key = key,
-                .headers = {extra});
+    return http(server, .method = routes[route].method, .path = routes[route].path,
+                .body = routes[route].body, .key = key, .headers = {extra});
 }
 
 START_TEST(without_a_credential_every_route_is_401_and_asks_for_one)
@@ -103,7 +103,8 @@ static const char *wrong_authorization(int which)
 
 START_TEST(a_wrong_credential_is_401_invalid_token)
 {
-    struct response *r = http(server, .path = "/api/v1/reports", .key = "", .headers = {wrong_authorization(_i)});
+    struct response *r =
+        http(server, .path = "/api/v1/reports", .key = "", .headers = {wrong_authorization(_i)});
     expect_error(r, 401, "unauthorized");
     const char *asked = header(r, "WWW-Authenticate");
     expect(r, asked && !strncmp(asked, "Bearer realm=\"assay\"", 20));
@@ -116,20 +117,27 @@ END_TEST
 static const struct {
     const char *path, *sent, *takes, *was;
 } kinds[] = {
-    {"/api/v1/reports", "asy_wp_000000000000000000000000000000000000", "takes an API key", "like a workspace token"},
-    {"/api/v1/reports", "asy_wp_x", "takes an API key", "like a workspace token"},
-    {"/api/v1/reports", "eyJhbGciOiJIUzI1NiJ9.e30.c2ln", "takes an API key", "like a visitor's token"},
-    {"/v1/wp/status", "asy_key_000000000000000000000000000000000000", "takes a workspace token", "like an API key"},
-    {"/v1/wp/status", "eyJhbGciOiJIUzI1NiJ9.e30.c2ln", "takes a workspace token", "like a visitor's token"},
-    {"/api/v1/widget/conversation/messages", "asy_key_x", "takes a visitor's token", "like an API key"},
-    {"/api/v1/widget/conversation/messages", "anon_x", "takes a visitor's token", "like a visitor's anonymous id"},
+    {"/api/v1/reports", "asy_wp_000000000000000000000000000000000000", "needs an API key",
+     "like a workspace token"},
+    {"/api/v1/reports", "asy_wp_x", "needs an API key", "like a workspace token"},
+    {"/api/v1/reports", "eyJhbGciOiJIUzI1NiJ9.e30.c2ln", "needs an API key",
+     "like a visitor's token"},
+    {"/v1/wp/status", "asy_key_000000000000000000000000000000000000", "needs a workspace token",
+     "like an API key"},
+    {"/v1/wp/status", "eyJhbGciOiJIUzI1NiJ9.e30.c2ln", "needs a workspace token",
+     "like a visitor's token"},
+    {"/api/v1/widget/conversation/messages", "asy_key_x", "needs a visitor's token",
+     "like an API key"},
+    {"/api/v1/widget/conversation/messages", "anon_x", "needs a visitor's token",
+     "like a visitor's anonymous id"},
 };
 
 START_TEST(a_credential_of_another_kind_is_told_by_its_beginning)
 {
     struct response *r = http(server, .path = kinds[_i].path, .key = kinds[_i].sent);
     expect_error(r, 401, "unauthorized");
-    expect(r, strstr(str_at(r, "error.message"), kinds[_i].takes) && strstr(str_at(r, "error.message"), kinds[_i].was));
+    expect(r, strstr(str_at(r, "error.message"), kinds[_i].takes) &&
+                  strstr(str_at(r, "error.message"), kinds[_i].was));
     expect(r, strstr(header(r, "WWW-Authenticate"), "error=\"invalid_token\""));
 }
 END_TEST
@@ -154,7 +162,8 @@ START_TEST(the_scheme_is_read_in_any_case)
     static const char *const schemes[] = {"bearer", "BEARER", "Bearer "};
     for (size_t i = 0; i < COUNT(schemes); i++) {
         struct response *r =
-            http(server, .path = "/api/v1/reports", .key = "", .headers = {text("Authorization: %s %s", schemes[i], server->key)});
+            http(server, .path = "/api/v1/reports", .key = "",
+                 .headers = {text("Authorization: %s %s", schemes[i], server->key)});
         expect_status(r, 200);
     }
 }
@@ -162,7 +171,10 @@ END_TEST
 
 START_TEST(a_key_in_the_query_is_no_credential)
 {
-    struct response *r = http(server, .path = text("/api/v1/reports?api_key=%s&access_token=%s", server->key, server->key), .key = "");
+    struct response *r =
+        http(server,
+             .path = text("/api/v1/reports?api_key=%s&access_token=%s", server->key, server->key),
+             .key = "");
     expect_error(r, 401, "unauthorized");
     expect(r, !strstr(r->body, server->key));
 }
@@ -183,7 +195,9 @@ END_TEST
 START_TEST(a_new_key_is_its_prefix_and_36_base62_characters)
 {
     ck_assert_uint_eq(strlen(server->key), strlen("asy_key_") + 36);
-    ck_assert_uint_eq(strspn(server->key + 8, "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"), 36);
+    ck_assert_uint_eq(
+        strspn(server->key + 8, "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"),
+        36);
 }
 END_TEST
 
@@ -195,13 +209,16 @@ START_TEST(each_route_needs_its_own_scope_and_no_other)
         if (strcmp(scopes[i], needed) != 0)
             others[count++] = scopes[i];
     ck_assert_uint_eq(count, 5);
-    char *without = key_new(server, "main", others[0], others[1], others[2], others[3], others[4], NULL);
+    char *without =
+        key_new(server, "main", others[0], others[1], others[2], others[3], others[4], NULL);
     char *with = key_new(server, "main", needed, NULL);
     struct response *r = call_route((size_t)_i, without, NULL);
     if (strcmp(routes[_i].method, "HEAD") != 0)
         expect_error(r, 403, "insufficient_scope");
     expect_status(r, 403);
-    ck_assert_str_eq(header(r, "WWW-Authenticate"), text("Bearer realm=\"assay\", error=\"insufficient_scope\", scope=\"%s\"", needed));
+    ck_assert_str_eq(
+        header(r, "WWW-Authenticate"),
+        text("Bearer realm=\"assay\", error=\"insufficient_scope\", scope=\"%s\"", needed));
     if (strcmp(routes[_i].method, "HEAD") != 0)
         expect(r, strstr(str_at(r, "error.message"), text(" %s,", needed)) != NULL);
     r = call_route((size_t)_i, with, NULL);
@@ -227,10 +244,12 @@ static bool answers(void *arg)
 
 START_TEST(a_key_ends_when_it_expires)
 {
-    char *key = assay_ok(server, "key", "create", "--workspace", "main", "--scope", "reports:read", "--expires", "2s", NULL);
+    char *key = assay_ok(server, "key", "create", "--workspace", "main", "--scope", "reports:read",
+                         "--expires", "2s", NULL);
     struct response *r = http(server, .path = "/api/v1/reports", .key = key);
     expect_status(r, 200);
-    ck_assert_msg(wait_until(answers, &(struct use){key, 401}, 5000), "still good after it expired");
+    ck_assert_msg(wait_until(answers, &(struct use){key, 401}, 5000),
+                  "still good after it expired");
     r = http(server, .path = "/api/v1/reports", .key = key);
     expect_error(r, 401, "unauthorized");
     expect(r, strstr(header(r, "WWW-Authenticate"), "error=\"invalid_token\""));
@@ -244,7 +263,8 @@ static char *key_id(const char *name)
     struct json_object *keys = assay_list(server, "key", "list", NULL), *value;
     for (size_t i = 0; i < json_object_array_length(keys); i++) {
         struct json_object *key = json_object_array_get_idx(keys, i);
-        if (json_object_object_get_ex(key, "name", &value) && value && !strcmp(json_object_get_string(value), name) &&
+        if (json_object_object_get_ex(key, "name", &value) && value &&
+            !strcmp(json_object_get_string(value), name) &&
             json_object_object_get_ex(key, "id", &value))
             id = text("%s", json_object_get_string(value));
     }
@@ -260,17 +280,18 @@ static void ask(struct raw *raw, const char *key)
     raw_get(raw, key, "/api/v1/reports");
 }
 
-START_TEST(a_revoked_key_ends_within_a_second_on_every_worker)
+/* so many connections are spread over all workers */
+static void use_on_every_worker(struct raw *raws[CONNECTIONS], const char *key)
 {
-    struct raw *raws[CONNECTIONS];
-    char *key = assay_ok(server, "key", "create", "--workspace", "main", "--name", "short-lived", "--scope", "reports:read", NULL);
-    char *id = key_id("short-lived");
-    for (size_t i = 0; i < CONNECTIONS; i++) { /* connections spread over the workers */
+    for (size_t i = 0; i < CONNECTIONS; i++) {
         raws[i] = raw_open(server);
         ask(raws[i], key);
         expect_status(raw_response(raws[i], false, 5000), 200);
     }
-    assay_ok(server, "key", "revoke", id, NULL);
+}
+
+static void expect_refused_within_a_second(struct raw *raws[CONNECTIONS], const char *key)
+{
     int64_t deadline = now_ms() + 1000;
     for (size_t i = 0; i < CONNECTIONS; i++) {
         struct response *r;
@@ -283,18 +304,33 @@ START_TEST(a_revoked_key_ends_within_a_second_on_every_worker)
     }
     ck_assert_int_le(now_ms(), deadline + 1000);
 }
+
+START_TEST(a_revoked_key_ends_within_a_second_on_every_worker)
+{
+    struct raw *raws[CONNECTIONS];
+    char *key = assay_ok(server, "key", "create", "--workspace", "main", "--name", "short-lived",
+                         "--scope", "reports:read", NULL);
+    char *id = key_id("short-lived");
+    use_on_every_worker(raws, key);
+    assay_ok(server, "key", "revoke", id, NULL);
+    expect_refused_within_a_second(raws, key);
+}
 END_TEST
 
 START_TEST(a_rotated_key_is_good_until_its_overlap_ends)
 {
-    char *old = assay_ok(server, "key", "create", "--workspace", "main", "--name", "rotating", "--scope", "reports:read", NULL);
+    char *old = assay_ok(server, "key", "create", "--workspace", "main", "--name", "rotating",
+                         "--scope", "reports:read", NULL);
     char *new = assay_ok(server, "key", "rotate", key_id("rotating"), "--overlap", "2s", NULL);
     ck_assert_str_ne(old, new);
     struct response *r = http(server, .path = "/api/v1/reports", .key = new);
     expect_status(r, 200);
     expect_status(http(server, .path = "/api/v1/reports", .key = old), 200);
-    expect_error(http(server, .method = "POST", .path = "/api/v1/reports", .body = "url=x", .key = new), 403, "insufficient_scope");
-    ck_assert_msg(wait_until(answers, &(struct use){old, 401}, 5000), "the old key is still good after the overlap");
+    expect_error(
+        http(server, .method = "POST", .path = "/api/v1/reports", .body = "url=x", .key = new), 403,
+        "insufficient_scope");
+    ck_assert_msg(wait_until(answers, &(struct use){old, 401}, 5000),
+                  "the old key is still good after the overlap");
     expect_status(http(server, .path = "/api/v1/reports", .key = new), 200);
 }
 END_TEST
@@ -304,22 +340,9 @@ START_TEST(a_deleted_workspace_ends_its_keys_within_a_second)
     assay_ok(server, "workspace", "create", "doomed", NULL);
     char *key = key_new(server, "doomed", NULL);
     struct raw *raws[CONNECTIONS];
-    for (size_t i = 0; i < CONNECTIONS; i++) {
-        raws[i] = raw_open(server);
-        ask(raws[i], key);
-        expect_status(raw_response(raws[i], false, 5000), 200);
-    }
+    use_on_every_worker(raws, key);
     assay_ok(server, "workspace", "delete", "doomed", NULL);
-    int64_t deadline = now_ms() + 1000;
-    for (size_t i = 0; i < CONNECTIONS; i++) {
-        struct response *r;
-        do {
-            ask(raws[i], key);
-            r = raw_response(raws[i], false, 5000);
-        } while (r->status == 200 && now_ms() < deadline);
-        expect_error(r, 401, "unauthorized");
-        raw_close(raws[i]);
-    }
+    expect_refused_within_a_second(raws, key);
 }
 END_TEST
 
@@ -335,9 +358,12 @@ START_TEST(nothing_crosses_workspaces)
     expect_int(r, "meta.total", 0);
     static const char *const methods[] = {"GET", "PUT", "DELETE"};
     for (size_t i = 0; i < COUNT(methods); i++)
-        expect_error(http(server, .method = methods[i], .path = report_path(a_report), .key = key), 404, "not_found");
+        expect_error(http(server, .method = methods[i], .path = report_path(a_report), .key = key),
+                     404, "not_found");
     expect_error(http(server, .path = "/api/v1/projects/alpha.test", .key = key), 404, "not_found");
-    expect_error(http(server, .method = "DELETE", .path = "/api/v1/projects/alpha.test", .key = key), 404, "not_found");
+    expect_error(
+        http(server, .method = "DELETE", .path = "/api/v1/projects/alpha.test", .key = key), 404,
+        "not_found");
     expect_status(http_get(server, report_path(a_report)), 200);
     expect_status(http_get(server, "/api/v1/projects/alpha.test"), 200);
 }
@@ -357,7 +383,8 @@ static bool was_used(void *arg)
     struct json_object *keys = assay_list(server, "key", "list", NULL), *name, *at_time;
     for (size_t i = 0; i < json_object_array_length(keys); i++) {
         struct json_object *key = json_object_array_get_idx(keys, i);
-        if (json_object_object_get_ex(key, "name", &name) && name && !strcmp(json_object_get_string(name), arg) &&
+        if (json_object_object_get_ex(key, "name", &name) && name &&
+            !strcmp(json_object_get_string(name), arg) &&
             json_object_object_get_ex(key, "last_used_at", &at_time))
             used |= at_time != NULL;
     }
@@ -367,7 +394,8 @@ static bool was_used(void *arg)
 
 START_TEST(the_last_use_of_a_key_is_noted)
 {
-    char *key = assay_ok(server, "key", "create", "--workspace", "main", "--name", "noted", "--scope", "reports:read", NULL);
+    char *key = assay_ok(server, "key", "create", "--workspace", "main", "--name", "noted",
+                         "--scope", "reports:read", NULL);
     ck_assert(!was_used("noted"));
     expect_status(http(server, .path = "/api/v1/reports", .key = key), 200);
     ck_assert(wait_until(was_used, "noted", 10000));
@@ -378,12 +406,14 @@ START_TEST(no_secret_is_in_the_log_or_the_store)
 {
     char *key = key_new(server, "main", "reports:write", NULL);
     struct response *r = http(server, .method = "POST", .path = "/api/v1/reports", .key = key,
-                              .body = form("url", "http://alpha.test/", "privacy", "2", "password", "Xyzzy-Plugh-42", NULL),
+                              .body = form("url", "http://alpha.test/", "privacy", "2", "password",
+                                           "Xyzzy-Plugh-42", NULL),
                               .headers = {"Prefer: respond-async"});
     expect_status(r, 202);
     ck_assert(!strstr(server_log(server), key));
     ck_assert(!strstr(server_log(server), "Xyzzy-Plugh-42"));
-    struct run run = run_program("/bin/grep", "-rlaF", "-e", key, "-e", "Xyzzy-Plugh-42", server->data, server->run, NULL);
+    struct run run = run_program("/bin/grep", "-rlaF", "-e", key, "-e", "Xyzzy-Plugh-42",
+                                 server->data, server->run, NULL);
     ck_assert_msg(run.status == 1, "found in %s%s", run.out, run.err);
 }
 END_TEST
@@ -393,9 +423,11 @@ int main(void)
     Suite *suite = suite_create("auth");
     TCase *tcase = harness_case(suite, "one server");
     tcase_add_unchecked_fixture(tcase, setup, teardown);
-    tcase_add_loop_test(tcase, without_a_credential_every_route_is_401_and_asks_for_one, 0, COUNT(routes));
+    tcase_add_loop_test(tcase, without_a_credential_every_route_is_401_and_asks_for_one, 0,
+                        COUNT(routes));
     tcase_add_loop_test(tcase, a_wrong_credential_is_401_invalid_token, 0, WRONG);
-    tcase_add_loop_test(tcase, a_credential_of_another_kind_is_told_by_its_beginning, 0, COUNT(kinds));
+    tcase_add_loop_test(tcase, a_credential_of_another_kind_is_told_by_its_beginning, 0,
+                        COUNT(kinds));
     tcase_add_test(tcase, a_good_credential_of_another_kind_is_told_as_a_bad_one_is);
     tcase_add_test(tcase, the_scheme_is_read_in_any_case);
     tcase_add_test(tcase, a_key_in_the_query_is_no_credential);

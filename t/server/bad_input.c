@@ -1,4 +1,4 @@
-/* Bad input: a clear error of the contract's shape, whatever is sent, and nothing kept of it. api.md §2. */
+/* Bad input of every kind gets an error of the documented shape, and nothing of it is stored. */
 #include "t/kit/harness.h"
 
 #include <strings.h>
@@ -110,14 +110,21 @@ static const struct {
     {"GET", "/%zz", NULL, NULL, 400, BAD, NULL},
     {"GET", "/api/v1/%ff", NULL, NULL, 400, BAD, NULL},
     /* media types */
-    {"POST", REPORTS, "Content-Type: application/jsonp", "{\"url\":\"http://alpha.test/\"}", 415, "unsupported_media_type", NULL},
-    {"POST", REPORTS, "Content-Type: text/plain", "url=http://alpha.test/", 415, "unsupported_media_type", NULL},
-    {"POST", REPORTS, "Content-Type: multipart/form-data; boundary=x", "--x--", 415, "unsupported_media_type", NULL},
-    {"POST", REPORTS, "Content-Type: application/x-www-form-urlencodedx", "url=x", 415, "unsupported_media_type", NULL},
+    {"POST", REPORTS, "Content-Type: application/jsonp", "{\"url\":\"http://alpha.test/\"}", 415,
+     "unsupported_media_type", NULL},
+    {"POST", REPORTS, "Content-Type: text/plain", "url=http://alpha.test/", 415,
+     "unsupported_media_type", NULL},
+    {"POST", REPORTS, "Content-Type: multipart/form-data; boundary=x", "--x--", 415,
+     "unsupported_media_type", NULL},
+    {"POST", REPORTS, "Content-Type: application/x-www-form-urlencodedx", "url=x", 415,
+     "unsupported_media_type", NULL},
     {"POST", REPORTS, "Content-Type: nonsense", "url=x", 415, "unsupported_media_type", NULL},
-    {"POST", REPORTS, "Content-Type:", "url=http://alpha.test/", 415, "unsupported_media_type", NULL},
-    {"PUT", REPORTS "/{id}", "Content-Type: text/json", "{\"privacy\":1}", 415, "unsupported_media_type", NULL},
-    {"POST", REPORTS, "Content-Encoding: gzip", "url=http://alpha.test/", 415, "unsupported_media_type", NULL},
+    {"POST", REPORTS, "Content-Type:", "url=http://alpha.test/", 415, "unsupported_media_type",
+     NULL},
+    {"PUT", REPORTS "/{id}", "Content-Type: text/json", "{\"privacy\":1}", 415,
+     "unsupported_media_type", NULL},
+    {"POST", REPORTS, "Content-Encoding: gzip", "url=http://alpha.test/", 415,
+     "unsupported_media_type", NULL},
     /* what is accepted */
     {"GET", REPORTS, "Accept: text/html", NULL, 406, "not_acceptable", NULL},
     {"GET", REPORTS, "Accept: application/json;q=0", NULL, 406, "not_acceptable", NULL},
@@ -153,7 +160,8 @@ static const struct {
 static char *with_id(const char *path)
 {
     const char *hole = strstr(path, "{id}");
-    return hole ? text("%.*s%lld%s", (int)(hole - path), path, (long long)a_report, hole + 4) : text("%s", path);
+    return hole ? text("%.*s%lld%s", (int)(hole - path), path, (long long)a_report, hole + 4)
+                : text("%s", path);
 }
 
 static int64_t reports(void)
@@ -164,8 +172,9 @@ static int64_t reports(void)
 START_TEST(it_is_refused_with_its_code_and_nothing_is_kept)
 {
     int64_t before = reports();
-    struct response *r = http(server, .method = cases[_i].method, .path = with_id(cases[_i].path), .body = cases[_i].body,
-                              .headers = {"Prefer: respond-async", cases[_i].header});
+    struct response *r =
+        http(server, .method = cases[_i].method, .path = with_id(cases[_i].path),
+             .body = cases[_i].body, .headers = {"Prefer: respond-async", cases[_i].header});
     int status = cases[_i].status;
     expect_error(r, status, cases[_i].code);
     if (status == 422)
@@ -173,7 +182,9 @@ START_TEST(it_is_refused_with_its_code_and_nothing_is_kept)
     if (status == 405)
         expect(r, header(r, "Allow") && !strstr(header(r, "Allow"), cases[_i].method));
     if (status == 415)
-        expect(r, header(r, "Accept-Post") && !strcmp(header(r, "Accept-Post"), "application/json, application/x-www-form-urlencoded"));
+        expect(r, header(r, "Accept-Post") &&
+                      !strcmp(header(r, "Accept-Post"),
+                              "application/json, application/x-www-form-urlencoded"));
     ck_assert_int_eq(reports(), before);
     expect_int(http_get(server, report_path(a_report)), "data.privacy", 0);
 }
@@ -227,8 +238,9 @@ START_TEST(a_body_over_the_limit_is_413_streamed_as_declared)
     char *body = long_form(body_sizes[_i]);
     int64_t before = reports();
     for (int streamed = 0; streamed < 2; streamed++) {
-        struct response *r = http(server, .method = "POST", .path = REPORTS, .body = body, .may_fail = true,
-                                  .headers = {streamed ? "Transfer-Encoding: chunked" : NULL});
+        struct response *r =
+            http(server, .method = "POST", .path = REPORTS, .body = body, .may_fail = true,
+                 .headers = {streamed ? "Transfer-Encoding: chunked" : NULL});
         expect_error(r, 413, "payload_too_large");
     }
     ck_assert_int_eq(reports(), before);
@@ -240,7 +252,8 @@ START_TEST(a_url_may_have_2048_characters_and_not_one_more)
     char *start = "http://alpha.test/";
     char *longest = text("%s%0*d", start, 2048 - (int)strlen(start), 1);
     struct response *r =
-        http(server, .method = "POST", .path = REPORTS, .body = form("url", longest, NULL), .headers = {"Prefer: respond-async"});
+        http(server, .method = "POST", .path = REPORTS, .body = form("url", longest, NULL),
+             .headers = {"Prefer: respond-async"});
     expect_status(r, 202);
     expect_str(r, "data.url", longest);
     expect_status(http_delete(server, report_path(int_at(r, "data.id"))), 200);
@@ -254,12 +267,14 @@ START_TEST(a_url_that_grows_over_2048_characters_when_normalised_is_refused)
 {
     char *url = text("%s", "http://alpha.test/");
     for (int i = 0; i < 10; i++)
-        url = text("%s%s", url, "\xc3\xa9\xc3\xa9\xc3\xa9\xc3\xa9\xc3\xa9\xc3\xa9\xc3\xa9\xc3\xa9\xc3\xa9\xc3\xa9");
+        url = text(
+            "%s%s", url,
+            "\xc3\xa9\xc3\xa9\xc3\xa9\xc3\xa9\xc3\xa9\xc3\xa9\xc3\xa9\xc3\xa9\xc3\xa9\xc3\xa9");
     for (int i = 0; i < 3; i++)
         url = text("%s%s", url, url + strlen("http://alpha.test/"));
     ck_assert_uint_lt(strlen(url), 2048);
-    struct response *r =
-        http(server, .method = "POST", .path = REPORTS, .body = form("url", url, NULL), .headers = {"Prefer: respond-async"});
+    struct response *r = http(server, .method = "POST", .path = REPORTS,
+                              .body = form("url", url, NULL), .headers = {"Prefer: respond-async"});
     expect_error(r, 422, INVALID);
     expect(r, len_at(r, "error.errors.url") > 0);
 }
@@ -267,7 +282,9 @@ END_TEST
 
 START_TEST(a_password_may_not_have_256_bytes)
 {
-    struct response *r = http_post(server, REPORTS, form("url", "http://alpha.test/", "privacy", "2", "password", text("%0256d", 1), NULL));
+    struct response *r = http_post(
+        server, REPORTS,
+        form("url", "http://alpha.test/", "privacy", "2", "password", text("%0256d", 1), NULL));
     expect_error(r, 422, INVALID);
     expect(r, len_at(r, "error.errors.password") > 0);
 }
@@ -280,13 +297,15 @@ START_TEST(ten_thousand_parameters_are_no_trouble)
     for (int i = 0; i < 10000; i++)
         end += sprintf(end, "&%c=%c", 'a' + i % 26, 'a' + i % 7);
     int64_t before = now_ms();
-    struct response *r = http(server, .path = text(REPORTS "?per_page=10%.*s", 24000, many), .may_fail = true);
+    struct response *r =
+        http(server, .path = text(REPORTS "?per_page=10%.*s", 24000, many), .may_fail = true);
     expect_status(r, 200);
     char *names = calloc(1, 10000 * 2 + 1);
     ck_assert_ptr_nonnull(names);
     for (size_t i = 0; i < 20000; i += 2)
         memcpy(names + i, i % 4 ? "&b" : "&a", 2);
-    expect_status(http(server, .path = text(REPORTS "?per_page=10%s", names)), 200); /* all ten thousand of them fit into a head */
+    /* all ten thousand of them fit into a head */
+    expect_status(http(server, .path = text(REPORTS "?per_page=10%s", names)), 200);
     r = http(server, .path = text(REPORTS "?per_page=10%s", many), .may_fail = true);
     expect_error(r, 400, BAD);
     r = http_put(server, report_path(a_report), text("privacy=0%.*s", 16000, many));
@@ -321,13 +340,15 @@ static const struct {
     const char *sent;
     bool echoed;
 } ids[] = {
-    {"abc", true},         {"A-Za.z_0-9", true}, {"x", true},    {"", false},         {"has space", false},
-    {"semi;colon", false}, {"\xc3\xa9", false},  {"a/b", false}, {"<script>", false},
+    {"abc", true},       {"A-Za.z_0-9", true}, {"x", true},
+    {"", false},         {"has space", false}, {"semi;colon", false},
+    {"\xc3\xa9", false}, {"a/b", false},       {"<script>", false},
 };
 
 START_TEST(the_callers_request_id_is_echoed_if_it_is_well_formed)
 {
-    struct response *r = http(server, .path = _i % 2 ? REPORTS : "/nowhere", .headers = {text("X-Request-Id: %s", ids[_i].sent)});
+    struct response *r = http(server, .path = _i % 2 ? REPORTS : "/nowhere",
+                              .headers = {text("X-Request-Id: %s", ids[_i].sent)});
     const char *id = header(r, "X-Request-Id");
     expect(r, id && *id);
     expect(r, !strcmp(id, ids[_i].sent) == ids[_i].echoed);
@@ -359,7 +380,8 @@ START_TEST(nothing_says_what_is_inside)
         struct response *r = http_get(server, paths[i]);
         const char *name = header(r, "Server");
         expect(r, !name || !strcasestr(name, "h2o"));
-        expect(r, !strstr(r->body, ".c:") && !strcasestr(r->body, "lmdb") && !strcasestr(r->body, "mdb_"));
+        expect(r, !strstr(r->body, ".c:") && !strcasestr(r->body, "lmdb") &&
+                      !strcasestr(r->body, "mdb_"));
     }
 }
 END_TEST
@@ -372,14 +394,16 @@ int main(void)
     tcase_add_loop_test(tcase, it_is_refused_with_its_code_and_nothing_is_kept, 0, COUNT(cases));
     tcase_add_loop_test(tcase, whatever_lets_json_in_is_answered, 0, COUNT(accepted));
     tcase_add_test(tcase, a_form_may_have_16_kib_and_not_a_byte_more);
-    tcase_add_loop_test(tcase, a_body_over_the_limit_is_413_streamed_as_declared, 0, COUNT(body_sizes));
+    tcase_add_loop_test(tcase, a_body_over_the_limit_is_413_streamed_as_declared, 0,
+                        COUNT(body_sizes));
     tcase_add_test(tcase, a_url_may_have_2048_characters_and_not_one_more);
     tcase_add_test(tcase, a_url_that_grows_over_2048_characters_when_normalised_is_refused);
     tcase_add_test(tcase, a_password_may_not_have_256_bytes);
     tcase_add_test(tcase, ten_thousand_parameters_are_no_trouble);
     tcase_add_test(tcase, a_header_of_twenty_kib_is_read_and_one_of_forty_is_400);
     tcase_add_test(tcase, a_search_may_be_as_long_as_a_url_and_no_longer);
-    tcase_add_loop_test(tcase, the_callers_request_id_is_echoed_if_it_is_well_formed, 0, COUNT(ids));
+    tcase_add_loop_test(tcase, the_callers_request_id_is_echoed_if_it_is_well_formed, 0,
+                        COUNT(ids));
     tcase_add_test(tcase, a_request_id_has_at_most_128_characters);
     tcase_add_test(tcase, made_request_ids_differ);
     tcase_add_test(tcase, nothing_says_what_is_inside);

@@ -1,6 +1,7 @@
 /*
- * A sender whose connection breaks comes back under the same channel and sends again what was not answered. Where both connections met in one
- * batch of the writer, the second knew nothing of what the first had in it, and changes happened twice.
+ * A sender whose connection breaks comes back under the same channel and repeats the changes that
+ * were not answered. Cause of the bug: when both connections were in one batch of the writer, the
+ * second did not see the changes of the first, and they were applied twice.
  */
 #include "t/kit/harness.h"
 
@@ -46,8 +47,11 @@ static void put_changes(struct channel *c, unsigned round)
         char url[64];
         struct buf wire = {0};
         snprintf(url, sizeof(url), "http://twice.example/%u/%u", round, (unsigned)sequence);
-        struct store_change change = {
-            .kind = CHANGE_REPORT_CREATE, .workspace = 1, .url = str_of(url), .name = STR("twice.example"), .code = 202};
+        struct store_change change = {.kind = CHANGE_REPORT_CREATE,
+                                      .workspace = 1,
+                                      .url = str_of(url),
+                                      .name = STR("twice.example"),
+                                      .code = 202};
         change_encode(&change, &wire);
         channel_put(c, FRAME_CHANGE, sequence, 0, buf_view(&wire));
         buf_free(&wire);

@@ -1,5 +1,5 @@
-/* The operators' command line, while the server runs and while it does not. operating.md. */
-#include "store/schema.h"
+/* The command line of operators, with a running server and without. */
+#include "store/engine/schema.h"
 #include "t/kit/harness.h"
 #include "t/kit/harness_internal.h"
 
@@ -50,15 +50,18 @@ START_TEST(workspaces_are_created_listed_and_deleted)
     char *id = assay_ok(server, "workspace", "create", "acme", NULL);
     ck_assert_msg(strspn(id, "0123456789") == strlen(id) && *id, "create printed %s", id);
     struct run again = assay(server, "workspace", "create", "acme", NULL);
-    ck_assert_msg(again.status == 1 && strstr(again.err, "acme"), "%d: %s%s", again.status, again.out, again.err);
-    struct json_object *made = record_find(assay_list(server, "workspace", "list", NULL), "name", "acme");
+    ck_assert_msg(again.status == 1 && strstr(again.err, "acme"), "%d: %s%s", again.status,
+                  again.out, again.err);
+    struct json_object *made =
+        record_find(assay_list(server, "workspace", "list", NULL), "name", "acme");
     ck_assert_ptr_nonnull(made);
     ck_assert_str_eq(record_text(made, "id"), id);
     ck_assert(strstr(assay_ok(server, "workspace", "list", NULL), "acme") != NULL);
     assay_ok(server, "workspace", "delete", "acme", NULL);
     ck_assert_ptr_null(record_find(assay_list(server, "workspace", "list", NULL), "name", "acme"));
     struct run gone = assay(server, "workspace", "delete", "acme", NULL);
-    ck_assert_msg(gone.status == 1 && strstr(gone.err, "acme"), "%d: %s%s", gone.status, gone.out, gone.err);
+    ck_assert_msg(gone.status == 1 && strstr(gone.err, "acme"), "%d: %s%s", gone.status, gone.out,
+                  gone.err);
     ck_assert_str_ne(assay_ok(server, "workspace", "create", "acme", NULL), id);
 }
 END_TEST
@@ -67,20 +70,27 @@ START_TEST(a_key_is_printed_alone_and_once)
 {
     start_if(_i);
     assay_ok(server, "workspace", "create", "acme", NULL);
-    struct run run = assay(server, "key", "create", "--workspace", "acme", "--name", "ci", "--scope", "reports:read", NULL);
-    ck_assert_msg(run.status == 0 && strlen(run.out) == 8 + 36 + 1 && !strncmp(run.out, "asy_key_", 8), "%d: %s%s", run.status, run.out,
-                  run.err);
+    struct run run = assay(server, "key", "create", "--workspace", "acme", "--name", "ci",
+                           "--scope", "reports:read", NULL);
+    ck_assert_msg(run.status == 0 && strlen(run.out) == 8 + 36 + 1 &&
+                      !strncmp(run.out, "asy_key_", 8),
+                  "%d: %s%s", run.status, run.out, run.err);
     ck_assert(!strstr(run.err, "asy_key_"));
-    char *list = assay_ok(server, "key", "list", "--json", NULL), *table = assay_ok(server, "key", "list", NULL);
+    char *list = assay_ok(server, "key", "list", "--json", NULL),
+         *table = assay_ok(server, "key", "list", NULL);
     ck_assert_msg(!strstr(list, "asy_key_") && !strstr(table, "asy_key_"), "%s%s", list, table);
     struct json_object *key = record_find(assay_list(server, "key", "list", NULL), "name", "ci");
     ck_assert_ptr_nonnull(key);
-    static const char *const members[] = {"id", "name", "scopes", "created_at", "last_used_at", "expires_at", "revoked_at"};
+    static const char *const members[] = {"id",           "name",       "scopes",    "created_at",
+                                          "last_used_at", "expires_at", "revoked_at"};
     for (size_t i = 0; i < COUNT(members); i++)
         record_text(key, members[i]);
-    ck_assert(strstr(record_text(key, "scopes"), "reports:read") && !strstr(record_text(key, "scopes"), "projects"));
-    struct json_object *made = json_of(assay_ok(server, "key", "create", "--workspace", "acme", "--name", "json", "--json", NULL));
-    ck_assert_msg(strstr(json_object_to_json_string(made), "asy_key_") != NULL, "%s", json_object_to_json_string(made));
+    ck_assert(strstr(record_text(key, "scopes"), "reports:read") &&
+              !strstr(record_text(key, "scopes"), "projects"));
+    struct json_object *made = json_of(
+        assay_ok(server, "key", "create", "--workspace", "acme", "--name", "json", "--json", NULL));
+    ck_assert_msg(strstr(json_object_to_json_string(made), "asy_key_") != NULL, "%s",
+                  json_object_to_json_string(made));
     record_text(made, "id");
 }
 END_TEST
@@ -92,7 +102,9 @@ START_TEST(a_key_made_before_the_start_works_after_it)
     server_start(server);
     expect_status(http_get(server, "/api/v1/reports"), 200);
     server_stop(server);
-    char *id = text("%s", record_text(json_object_array_get_idx(assay_list(server, "key", "list", NULL), 0), "id"));
+    char *id = text(
+        "%s",
+        record_text(json_object_array_get_idx(assay_list(server, "key", "list", NULL), 0), "id"));
     assay_ok(server, "key", "revoke", id, NULL);
     server_start(server);
     expect_error(http_get(server, "/api/v1/reports"), 401, "unauthorized");
@@ -116,8 +128,10 @@ static const struct {
     {{"bakcup", "-h"}, 2, "did you mean backup?"},
     {{"key", "create", "--workspce", "acme"}, 2, "did you mean --workspace?"},
     {{"key", "list", "--origin", "x"}, 2, "it takes --workspace"},
-    {{"key", "create", "--workspace", "acme", "--scope", "all"}, 2,
-     "reports:read, reports:write, projects:read, projects:write, conversations:read, conversations:write"},
+    {{"key", "create", "--workspace", "acme", "--scope", "all"},
+     2,
+     "reports:read, reports:write, projects:read, projects:write, conversations:read, "
+     "conversations:write"},
     {{"workspace", "nonsense"}, 2, "workspace takes: create, list, delete"},
     {{"workspace", "create"}, 2, NULL},
     {{"workspace", "create", ""}, 1, "1 to 100 characters"},
@@ -146,9 +160,12 @@ START_TEST(what_cannot_be_done_is_refused_with_a_sentence)
     for (size_t i = 0; i < COUNT(refused); i++) {
         const char *const *a = refused[i].args;
         struct run run = assay(server, a[0], a[1], a[2], a[3], a[4], a[5], NULL);
-        ck_assert_msg(run.status == refused[i].status, "%s: exit status %d\n%s%s", run.command, run.status, run.out, run.err);
-        ck_assert_msg(!*run.out && strlen(run.err) > 10, "%s: %s|%s", run.command, run.out, run.err);
-        ck_assert_msg(!refused[i].says || strstr(run.err, refused[i].says), "%s: no %s in %s", run.command, refused[i].says, run.err);
+        ck_assert_msg(run.status == refused[i].status, "%s: exit status %d\n%s%s", run.command,
+                      run.status, run.out, run.err);
+        ck_assert_msg(!*run.out && strlen(run.err) > 10, "%s: %s|%s", run.command, run.out,
+                      run.err);
+        ck_assert_msg(!refused[i].says || strstr(run.err, refused[i].says), "%s: no %s in %s",
+                      run.command, refused[i].says, run.err);
     }
 }
 END_TEST
@@ -156,7 +173,8 @@ END_TEST
 START_TEST(help_is_printed)
 {
     struct run run = run_program(assay_path(), "-h", NULL);
-    ck_assert_msg(run.status == 0 && strstr(run.out, "workspace") && strstr(run.out, "backup"), "%d: %s%s", run.status, run.out, run.err);
+    ck_assert_msg(run.status == 0 && strstr(run.out, "workspace") && strstr(run.out, "backup"),
+                  "%d: %s%s", run.status, run.out, run.err);
     struct run again = run_program(assay_path(), "help", NULL);
     ck_assert_str_eq(again.out, run.out);
 }
@@ -177,8 +195,9 @@ START_TEST(help_about_a_command_is_about_that_alone)
 {
     const char *const *a = helps[_i].args;
     struct run run = run_program(assay_path(), a[0], a[1], a[2], a[3], NULL);
-    ck_assert_msg(run.status == 0 && !*run.err && strstr(run.out, helps[_i].has) && !strstr(run.out, helps[_i].lacks), "%s: %d\n%s%s",
-                  run.command, run.status, run.out, run.err);
+    ck_assert_msg(run.status == 0 && !*run.err && strstr(run.out, helps[_i].has) &&
+                      !strstr(run.out, helps[_i].lacks),
+                  "%s: %d\n%s%s", run.command, run.status, run.out, run.err);
 }
 END_TEST
 
@@ -186,7 +205,8 @@ START_TEST(a_configuration_with_mistakes_is_told)
 {
     server_configure(server, "colour: blue");
     struct run run = assay(server, "workspace", "list", NULL);
-    ck_assert_msg(run.status != 0 && strstr(run.err, "colour") && strstr(run.err, server->conf), "%d: %s", run.status, run.err);
+    ck_assert_msg(run.status != 0 && strstr(run.err, "colour") && strstr(run.err, server->conf),
+                  "%d: %s", run.status, run.err);
 }
 END_TEST
 
@@ -199,7 +219,8 @@ static void *write_on(void *arg)
 {
     (void)arg;
     while (!writing_ends) {
-        struct response *r = http(server, .method = "POST", .path = "/api/v1/reports", .body = "url=http%3A%2F%2F127.0.0.1%3A80%2F",
+        struct response *r = http(server, .method = "POST", .path = "/api/v1/reports",
+                                  .body = "url=http%3A%2F%2F127.0.0.1%3A80%2F",
                                   .headers = {"Prefer: respond-async"}, .may_fail = true);
         written += r->status == 202;
         response_free(r);
@@ -240,7 +261,8 @@ START_TEST(a_backup_under_writes_is_consistent_and_restores)
     pthread_join(thread, NULL);
     expect_status(http_delete(server, report_path(kept)), 200);
     struct run refused_now = assay(server, "restore", dir, NULL);
-    ck_assert_msg(refused_now.status == 1 && *refused_now.err, "restore beside a running server: %d", refused_now.status);
+    ck_assert_msg(refused_now.status == 1 && *refused_now.err,
+                  "restore beside a running server: %d", refused_now.status);
     server_stop(server);
 
     run = assay(server, "restore", dir, NULL);
@@ -252,9 +274,11 @@ START_TEST(a_backup_under_writes_is_consistent_and_restores)
     expect_status(after, 200);
     json_object_object_del(at(before, "data"), "link"); /* another port */
     json_object_object_del(at(after, "data"), "link");
-    ck_assert_msg(json_object_equal(at(before, "data"), at(after, "data")), "%s%s", response_text(before), response_text(after));
+    ck_assert_msg(json_object_equal(at(before, "data"), at(after, "data")), "%s%s",
+                  response_text(before), response_text(after));
     int64_t total = int_at(http_get(server, "/api/v1/reports"), "meta.total");
-    ck_assert_msg(total >= before_it + 1 && total <= written + 1 - 20, "%lld of %u, of which %u before", (long long)total, (unsigned)written, before_it);
+    ck_assert_msg(total >= before_it + 1 && total <= written + 1 - 20,
+                  "%lld of %u, of which %u before", (long long)total, (unsigned)written, before_it);
     server_stop(server);
 }
 END_TEST
@@ -281,7 +305,8 @@ END_TEST
 
 static void expect_too_long(struct run run, const char *sentence)
 {
-    ck_assert_msg(run.status == 1 && strstr(run.err, sentence) != NULL, "%d: %s%s", run.status, run.out, run.err);
+    ck_assert_msg(run.status == 1 && strstr(run.err, sentence) != NULL, "%d: %s%s", run.status,
+                  run.out, run.err);
 }
 
 static void limit_files(rlim_t bytes)
@@ -299,8 +324,9 @@ START_TEST(where_files_may_not_be_longer_a_command_says_so_and_leaves_nothing)
     server_stop(server);
     assay_ok(server, "backup", dir, NULL);
     limit_files(8192);
-    expect_too_long(assay(server, "workspace", "create", "more", NULL), "as long as files may be");
-    expect_too_long(assay(server, "backup", cut, NULL), "files may not be longer");
+    expect_too_long(assay(server, "workspace", "create", "more", NULL),
+                    "reached the file size limit");
+    expect_too_long(assay(server, "backup", cut, NULL), "the file size limit is reached");
     expect_too_long(assay(server, "restore", dir, NULL), "File too large");
     limit_files(RLIM_INFINITY);
     ck_assert_int_ne(access(cut, F_OK), 0);
@@ -368,10 +394,11 @@ static const struct {
     const char *says;
 } damages[] = {
     {nothing, NULL},
-    {cut_short, "is damaged: data.mdb is cut short: it should have"},
-    {overwrite_start, "is damaged: data.mdb is not a store, or its first bytes were overwritten; restore another backup"},
+    {cut_short, "is damaged: data.mdb is truncated:"},
+    {overwrite_start, "is damaged: data.mdb is not a store, or its first bytes were overwritten; "
+                      "restore another backup"},
     {overwrite_nodes, "is damaged: data.mdb is damaged: page "},
-    {make_empty, "there is no backup: name the directory that assay backup wrote"},
+    {make_empty, "contains no backup: name a directory that assay backup wrote"},
 };
 
 START_TEST(a_damaged_backup_is_named_with_its_damage_and_another_is_advised)
@@ -388,10 +415,14 @@ START_TEST(a_damaged_backup_is_named_with_its_damage_and_another_is_advised)
         ck_assert_msg(run.status == 0, "%d: %s", run.status, run.err);
         return;
     }
-    ck_assert_msg(run.status == 1 && strstr(run.err, damages[_i].says) && strstr(run.err, dir), "%d: %s", run.status, run.err);
-    ck_assert_msg(!strstr(run.err, "restore.part") && !strstr(run.err, "restore a backup"), "%s", run.err);
+    ck_assert_msg(run.status == 1 && strstr(run.err, damages[_i].says) && strstr(run.err, dir),
+                  "%d: %s", run.status, run.err);
+    ck_assert_msg(!strstr(run.err, "restore.part") && !strstr(run.err, "restore a backup"), "%s",
+                  run.err);
     if (damages[_i].damage != make_empty)
-        ck_assert_msg(strstr(run.err, text("the backup %s is damaged", dir)) && strstr(run.err, "; restore another backup\n"), "%s", run.err);
+        ck_assert_msg(strstr(run.err, text("the backup %s is damaged", dir)) &&
+                          strstr(run.err, "; restore another backup\n"),
+                      "%s", run.err);
     assay_ok(server, "check", NULL);
 }
 END_TEST
@@ -404,9 +435,10 @@ START_TEST(a_backup_makes_its_directory_with_its_parents)
     struct stat st;
     assay_ok(server, "workspace", "create", "acme", NULL);
     if (strstr(dir, "..") != NULL)
-        ck_assert(mkdir(text("%s/a", server->dir), 0700) == 0 && mkdir(text("%s/a/b", server->dir), 0700) == 0);
+        ck_assert(mkdir(text("%s/a", server->dir), 0700) == 0 &&
+                  mkdir(text("%s/a/b", server->dir), 0700) == 0);
     limit_files(8192);
-    expect_too_long(assay(server, "backup", dir, NULL), "files may not be longer");
+    expect_too_long(assay(server, "backup", dir, NULL), "the file size limit is reached");
     limit_files(RLIM_INFINITY);
     ck_assert_int_ne(access(dir, F_OK), 0);
     if (_i == 1)
@@ -424,9 +456,10 @@ END_TEST
 
 static void put_back(const char *name)
 {
-    ck_assert_int_eq(rename(text("%s/%s.before-restore", server->data, name), text("%s/%s", server->data, name)), 0);
+    ck_assert_int_eq(
+        rename(text("%s/%s.before-restore", server->data, name), text("%s/%s", server->data, name)),
+        0);
 }
-
 
 START_TEST(what_is_no_store_is_neither_backed_up_nor_checked_nor_made)
 {
@@ -435,7 +468,8 @@ START_TEST(what_is_no_store_is_neither_backed_up_nor_checked_nor_made)
     struct run backup = assay(server, "--set", set, "backup", dir, NULL);
     struct run check = assay(server, "--set", set, "check", "--repair", NULL);
     const char *why = text("there is no store in %s", none);
-    ck_assert_msg(backup.status == 1 && strstr(backup.err, why), "%d %s", backup.status, backup.err);
+    ck_assert_msg(backup.status == 1 && strstr(backup.err, why), "%d %s", backup.status,
+                  backup.err);
     ck_assert_msg(check.status == 1 && strstr(check.err, why), "%d %s", check.status, check.err);
     ck_assert(access(none, F_OK) != 0 && access(dir, F_OK) != 0);
 }
@@ -448,7 +482,9 @@ START_TEST(a_restore_keeps_data_mdb_of_the_store_and_it_can_go_back)
     use_workspace();
     report_new(server, origin_url(origin, "/good"));
     assay_ok(server, "backup", dir, NULL);
-    ck_assert_msg(access(text("%s/data.mdb", dir), F_OK) == 0 && access(text("%s/index", dir), F_OK) != 0, "a backup is one file");
+    ck_assert_msg(access(text("%s/data.mdb", dir), F_OK) == 0 &&
+                      access(text("%s/index", dir), F_OK) != 0,
+                  "a backup is one file");
     char *secrets = text("%s/secrets", server->data), *kept = text("%s.before-restore", secrets);
     ck_assert_str_eq(file_text(text("%s/secrets", dir)), file_text(secrets));
     ck_assert_ptr_nonnull(strstr(file_text(text("%s/assay.yaml", dir)), "data_dir:"));
@@ -461,8 +497,9 @@ START_TEST(a_restore_keeps_data_mdb_of_the_store_and_it_can_go_back)
     struct run run = assay(server, "restore", dir, NULL);
     ck_assert_str_eq(file_text(secrets), original);
     ck_assert_str_ne(file_text(kept), original);
-    ck_assert_msg(run.status == 0 && strstr(run.err, "kept there as data.mdb.before-restore.") != NULL, "%d: %s%s", run.status,
-                  run.out, run.err);
+    ck_assert_msg(run.status == 0 &&
+                      strstr(run.err, "kept there as data.mdb.before-restore.") != NULL,
+                  "%d: %s%s", run.status, run.out, run.err);
     server_start(server);
     expect_int(http_get(server, "/api/v1/reports"), "meta.total", 1);
     server_stop(server);
@@ -482,10 +519,12 @@ START_TEST(what_root_restores_belongs_to_the_owner_of_the_store)
     ck_assert_ptr_nonnull(nobody);
     assay_ok(server, "workspace", "create", "acme", NULL);
     assay_ok(server, "backup", dir, NULL);
-    struct run run = run_program("/bin/chown", "-R", text("%u:%u", nobody->pw_uid, nobody->pw_gid), server->data, NULL);
+    struct run run = run_program("/bin/chown", "-R", text("%u:%u", nobody->pw_uid, nobody->pw_gid),
+                                 server->data, NULL);
     ck_assert_int_eq(run.status, 0);
     ck_assert_int_eq(chmod(server->dir, 0755), 0);
-    setenv("ASAN_OPTIONS", "detect_leaks=0", 1); /* it cannot look into a process that has become another user */
+    /* it cannot look into a process that has become another user */
+    setenv("ASAN_OPTIONS", "detect_leaks=0", 1);
     for (int turn = 0; turn < 2; turn++) { /* and with the store open once in between */
         assay_ok(server, "restore", dir, NULL);
         run = run_program("/usr/bin/find", server->data, "!", "-user", "nobody", NULL);
@@ -544,7 +583,8 @@ START_TEST(check_finds_what_is_missing)
     assay_ok(server, "check", NULL);
     remove_entry(schema_db_names[tampered[_i]]);
     struct run run = assay(server, "check", NULL);
-    ck_assert_msg(run.status == 1, "%s: exit status %d: %s%s", schema_db_names[tampered[_i]], run.status, run.out, run.err);
+    ck_assert_msg(run.status == 1, "%s: exit status %d: %s%s", schema_db_names[tampered[_i]],
+                  run.status, run.out, run.err);
     ck_assert_msg(strlen(run.out) + strlen(run.err) > 20, "nothing is said");
 }
 END_TEST
@@ -581,7 +621,8 @@ START_TEST(two_commands_at_once_do_not_hurt_each_other)
         int status;
         ck_assert_int_eq(waitpid(pids[i], &status, 0), pids[i]);
         ck_assert_msg(WIFEXITED(status) && WEXITSTATUS(status) <= 1, "status %d", status);
-        struct json_object *made = record_find(assay_list(server, "workspace", "list", NULL), "name", text("w-%zu", i));
+        struct json_object *made =
+            record_find(assay_list(server, "workspace", "list", NULL), "name", text("w-%zu", i));
         ck_assert_int_eq(made != NULL, WEXITSTATUS(status) == 0);
     }
     assay_ok(server, "check", NULL);
@@ -611,17 +652,21 @@ START_TEST(stats_show_every_process)
     ck_assert_uint_gt(longest, 0);
     server_stop(server);
     struct run run = assay(server, "stats", NULL);
-    ck_assert_msg(run.status == 1 && !*run.out && strstr(run.err, "no server runs"), "%d: %s%s", run.status, run.out, run.err);
+    ck_assert_msg(run.status == 1 && !*run.out && strstr(run.err, "no server runs"), "%d: %s%s",
+                  run.status, run.out, run.err);
 }
 END_TEST
 
 START_TEST(the_dumped_configuration_is_the_one_in_force)
 {
-    server_configure(server, "base_url: https://api.example.test\nreports: { good: 91 }\ntimeouts: { idle: 7s }\ntrusted_proxies: "
+    server_configure(server, "base_url: https://api.example.test\nreports: { good: 91 }\ntimeouts: "
+                             "{ idle: 7s }\ntrusted_proxies: "
                              "[10.0.0.0/8, \"2001:db8::/32\"]");
-    char *yaml = assay_ok(server, "config", "dump", NULL), *path = text("%s/dumped.yaml", server->dir);
-    ck_assert_msg(strstr(yaml, "https://api.example.test") && strstr(yaml, server->data) && strstr(yaml, "91") && strstr(yaml, "7s"), "%s",
-                  yaml);
+    char *yaml = assay_ok(server, "config", "dump", NULL),
+         *path = text("%s/dumped.yaml", server->dir);
+    ck_assert_msg(strstr(yaml, "https://api.example.test") && strstr(yaml, server->data) &&
+                      strstr(yaml, "91") && strstr(yaml, "7s"),
+                  "%s", yaml);
     FILE *file = fopen(path, "w");
     ck_assert_ptr_nonnull(file);
     fputs(yaml, file);
@@ -643,14 +688,16 @@ START_TEST(audit_grades_without_a_server_and_its_status_is_the_verdict)
     server_configure(server, "reports: { good: 75, decent: 50 }");
     for (size_t i = 0; i < COUNT(audits); i++) {
         struct run run = assay(server, "audit", origin_url(origin, audits[i].page), NULL);
-        ck_assert_msg(run.status == audits[i].status, "%s: %d\n%s%s", audits[i].page, run.status, run.out, run.err);
+        ck_assert_msg(run.status == audits[i].status, "%s: %d\n%s%s", audits[i].page, run.status,
+                      run.out, run.err);
         ck_assert_msg(!strstr(run.out, "\x1b["), "colour into a file: %s", run.out);
     }
     struct run run = assay(server, "audit", "--json", origin_url(origin, "/decent"), NULL);
     struct json_object *record = json_of(run.out);
     ck_assert_msg(strstr(json_object_to_json_string(record), "\"score\"") != NULL, "%s", run.out);
     run = assay(server, "audit", "ftp://alpha.test/", NULL);
-    ck_assert_msg(run.status == 2 && strstr(run.out, "http://"), "%d: %s%s", run.status, run.out, run.err);
+    ck_assert_msg(run.status == 2 && strstr(run.out, "http://"), "%d: %s%s", run.status, run.out,
+                  run.err);
 }
 END_TEST
 
@@ -658,12 +705,17 @@ static const char *const audit_forms[] = {NULL, "--json"};
 
 START_TEST(no_page_steers_the_terminal_of_who_audits_it)
 {
-    origin_page(origin, "/steers", 200, "", "<title>a\xc2\x9b" "31mb\xe2\x80\xae\xe2\x80\xa8</title><title>b</title>");
+    origin_page(origin, "/steers", 200, "",
+                "<title>a\xc2\x9b"
+                "31mb\xe2\x80\xae\xe2\x80\xa8</title><title>b</title>");
     const char *url = origin_url(origin, "/steers");
     for (size_t i = 0; i < COUNT(audit_forms); i++) {
-        struct run run = audit_forms[i] == NULL ? assay(server, "audit", url, NULL) : assay(server, "audit", audit_forms[i], url, NULL);
+        struct run run = audit_forms[i] == NULL ? assay(server, "audit", url, NULL)
+                                                : assay(server, "audit", audit_forms[i], url, NULL);
         ck_assert_msg(strstr(run.out, "a\\u009b31mb\\u202e") != NULL, "%s%s", run.out, run.err);
-        ck_assert_msg(!strstr(run.out, "\xc2\x9b") && !strstr(run.out, "\xe2\x80\xae") && !strstr(run.out, "\xe2\x80\xa8"), "%s", run.out);
+        ck_assert_msg(!strstr(run.out, "\xc2\x9b") && !strstr(run.out, "\xe2\x80\xae") &&
+                          !strstr(run.out, "\xe2\x80\xa8"),
+                      "%s", run.out);
     }
 }
 END_TEST
@@ -697,7 +749,8 @@ int main(void)
     tcase_add_test(tcase, a_backup_without_a_server_restores_elsewhere);
     tcase_add_test(tcase, where_files_may_not_be_longer_a_command_says_so_and_leaves_nothing);
     tcase_add_test(tcase, a_restore_of_rubbish_leaves_the_store_alone);
-    tcase_add_loop_test(tcase, a_damaged_backup_is_named_with_its_damage_and_another_is_advised, 0, COUNT(damages));
+    tcase_add_loop_test(tcase, a_damaged_backup_is_named_with_its_damage_and_another_is_advised, 0,
+                        COUNT(damages));
     tcase_add_loop_test(tcase, a_backup_makes_its_directory_with_its_parents, 0, COUNT(new_dirs));
     tcase_add_test(tcase, what_is_no_store_is_neither_backed_up_nor_checked_nor_made);
     tcase_add_test(tcase, a_restore_keeps_data_mdb_of_the_store_and_it_can_go_back);

@@ -1,6 +1,6 @@
 /*
- * Who the client is taken for, over HTTP: no header buys a new budget, only a trusted proxy's word counts, in X-Forwarded-For or in the PROXY
- * protocol. api.md §1, design.md §4.
+ * The client's address over HTTP: no header gives a new budget; only X-Forwarded-For and the PROXY
+ * header of a trusted proxy count.
  */
 #include "t/kit/harness.h"
 #include "t/kit/tls.h"
@@ -11,7 +11,9 @@
 #include <sys/socket.h>
 #include <sys/un.h>
 
-#define LIMITS(number) "limits: { limiters: { bulk-sync: { windows: [ { limit: " number ", seconds: 2678400, key: token } ] } } }\n"
+#define LIMITS(number)                                                                             \
+    "limits: { limiters: { bulk-sync: { windows: [ { limit: " number                               \
+    ", seconds: 2678400, key: token } ] } } }\n"
 #define SURFACE "/v1/wp/none" /* charged to the caller's address */
 
 static struct server *server;
@@ -29,7 +31,8 @@ static void teardown(void)
 /* what ${address} has used of the limiter, as the operator sees it */
 static long used_by(const char *address)
 {
-    struct json_object *list = assay_list(server, "limits", "show", "bulk-sync", address, NULL), *used;
+    struct json_object *list = assay_list(server, "limits", "show", "bulk-sync", address, NULL),
+                       *used;
     ck_assert(json_object_object_get_ex(json_object_array_get_idx(list, 0), "used", &used));
     long value = (long)json_object_get_int64(used);
     json_object_put(list);
@@ -113,7 +116,9 @@ static const struct {
     /* the left part is what the caller sent itself */
     {"127.0.0.1", {"X-Forwarded-For: 1.2.3.4, 198.51.100.7"}, "198.51.100.7"},
     {"127.0.0.1", {"X-Forwarded-For: 127.0.0.1, 198.51.100.7"}, "198.51.100.7"},
-    {"127.0.0.0/8, 10.0.0.0/8", {"X-Forwarded-For: 10.1.1.1, 198.51.100.7, 10.1.2.3"}, "198.51.100.7"},
+    {"127.0.0.0/8, 10.0.0.0/8",
+     {"X-Forwarded-For: 10.1.1.1, 198.51.100.7, 10.1.2.3"},
+     "198.51.100.7"},
     {"127.0.0.0/8, 10.0.0.0/8", {"X-Forwarded-For: 10.1.1.1, 10.1.2.3"}, "10.1.1.1"},
     /* several lines are one list: the proxy's is the last */
     {"127.0.0.1", {"X-Forwarded-For: 1.2.3.4", "X-Forwarded-For: 198.51.100.7"}, "198.51.100.7"},
@@ -121,7 +126,9 @@ static const struct {
     {"127.0.0.0/8, 10.0.0.0/8",
      {"X-Forwarded-For: 198.51.100.7", "X-Forwarded-For: 10.1.1.1", "X-Forwarded-For: 10.2.2.2"},
      "198.51.100.7"},
-    {"127.0.0.0/8, 10.0.0.0/8", {"X-Forwarded-For: 1.2.3.4", "X-Forwarded-For: nonsense", "X-Forwarded-For: 10.2.2.2"}, "10.2.2.2"},
+    {"127.0.0.0/8, 10.0.0.0/8",
+     {"X-Forwarded-For: 1.2.3.4", "X-Forwarded-For: nonsense", "X-Forwarded-For: 10.2.2.2"},
+     "10.2.2.2"},
     /* another spelling is no other address */
     {"127.0.0.1", {"X-Forwarded-For: ::ffff:c633:6407"}, "198.51.100.7"},
     {"127.0.0.1", {"X-Forwarded-For: 198.51.100.7:1234"}, "198.51.100.7"},
@@ -137,7 +144,8 @@ START_TEST(the_client_is_who_the_nearest_proxy_saw)
 {
     server_start_with(server, text("trusted_proxies: [%s]\n" LIMITS("5"), forwards[_i].trusted));
     const char *const *lines = forwards[_i].lines;
-    expect_status(http(server, .path = SURFACE, .key = "", .headers = {lines[0], lines[1], lines[2]}), 404);
+    expect_status(
+        http(server, .path = SURFACE, .key = "", .headers = {lines[0], lines[1], lines[2]}), 404);
     ck_assert_msg(used_by(forwards[_i].client) == 1, "%s is not charged", forwards[_i].client);
     server_stop(server);
 }
@@ -148,21 +156,28 @@ START_TEST(an_ipv6_caller_cannot_rotate_within_its_network)
     server_start_with(server, "trusted_proxies: [127.0.0.1]\n" LIMITS("3"));
     for (int i = 0; i < 10; i++) {
         struct response *r =
-            http(server, .path = SURFACE, .key = "", .headers = {text("X-Forwarded-For: 2001:db8:1:2:%x::%x", i + 1, i * 77)});
+            http(server, .path = SURFACE, .key = "",
+                 .headers = {text("X-Forwarded-For: 2001:db8:1:2:%x::%x", i + 1, i * 77)});
         expect_status(r, i < 3 ? 404 : 429);
     }
-    expect_status(http(server, .path = SURFACE, .key = "", .headers = {"X-Forwarded-For: 2001:db8:1:3::1"}), 404);
-    server_configure(server, "trusted_proxies: [127.0.0.1]\nlimits: { ipv6_prefix: 48, limiters: { bulk-sync: { windows: "
+    expect_status(
+        http(server, .path = SURFACE, .key = "", .headers = {"X-Forwarded-For: 2001:db8:1:3::1"}),
+        404);
+    server_configure(server, "trusted_proxies: [127.0.0.1]\nlimits: { ipv6_prefix: 48, limiters: { "
+                             "bulk-sync: { windows: "
                              "[ { limit: 3, seconds: 2678400, key: token } ] } } }");
     server_signal(server, SIGHUP);
     int64_t deadline = now_ms() + 10000;
     struct response *r;
     int network = 0x10; /* another one each time: only the new prefix has them together */
     do
-        r = http(server, .path = SURFACE, .key = "", .headers = {text("X-Forwarded-For: 2001:db8:1:%x::1", network++)});
+        r = http(server, .path = SURFACE, .key = "",
+                 .headers = {text("X-Forwarded-For: 2001:db8:1:%x::1", network++)});
     while (r->status != 429 && now_ms() < deadline);
     expect_status(r, 429);
-    expect_status(http(server, .path = SURFACE, .key = "", .headers = {"X-Forwarded-For: 2001:db8:1:ffff::1"}), 429);
+    expect_status(http(server, .path = SURFACE, .key = "",
+                       .headers = {"X-Forwarded-For: 2001:db8:1:ffff::1"}),
+                  429);
     server_stop(server);
 }
 END_TEST
@@ -179,7 +194,8 @@ START_TEST(who_may_use_a_unix_socket_is_a_proxy)
     close(raw->fd);
     raw->fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
     ck_assert_int_eq(connect(raw->fd, (struct sockaddr *)&to, sizeof(to)), 0);
-    raw_text(raw, "GET " SURFACE " HTTP/1.1\r\nHost: x\r\nX-Forwarded-For: 1.2.3.4, 198.51.100.7\r\n\r\n");
+    raw_text(raw, "GET " SURFACE
+                  " HTTP/1.1\r\nHost: x\r\nX-Forwarded-For: 1.2.3.4, 198.51.100.7\r\n\r\n");
     expect_status(raw_response(raw, false, 5000), 404);
     raw_close(raw);
     ck_assert_int_eq(used_by("198.51.100.7"), 1);
@@ -191,13 +207,14 @@ END_TEST
 
 #define SIGNATURE "\r\n\r\n\0\r\nQUIT\n"
 #define V4 "\xc6\x33\x64\x07\xc0\x00\x02\x01\x12\x34\x00\x50"
-#define V6                                                                                                                                 \
-    "\x20\x01\x0d\xb8\0\x01\0\x02\0\0\0\0\0\0\0\x07"                                                                                       \
-    "\x20\x01\x0d\xb8\0\0\0\0\0\0\0\0\0\0\0\x01"                                                                                           \
+#define V6                                                                                         \
+    "\x20\x01\x0d\xb8\0\x01\0\x02\0\0\0\0\0\0\0\x07"                                               \
+    "\x20\x01\x0d\xb8\0\0\0\0\0\0\0\0\0\0\0\x01"                                                   \
     "\x12\x34\x00\x50"
 #define PROXIED "trusted_proxies: [127.0.0.0/8]\n" LIMITS("1000")
 #define BYTES(literal) (literal), sizeof(literal) - 1
-static const char request[] = "GET " SURFACE " HTTP/1.1\r\nHost: x\r\nX-Forwarded-For: 203.0.113.99\r\n\r\n";
+static const char request[] =
+    "GET " SURFACE " HTTP/1.1\r\nHost: x\r\nX-Forwarded-For: 203.0.113.99\r\n\r\n";
 
 static void start_proxied(const char *yaml)
 {
@@ -206,7 +223,10 @@ static void start_proxied(const char *yaml)
     ck_assert_msg(server_ready(server, 15000), "%s", server_log(server));
 }
 
-/* Columns: the header; who is charged for a request behind it (whose X-Forwarded-For means nothing). */
+/*
+ * Columns: the header; who is charged for a request behind it (whose X-Forwarded-For means
+ * nothing).
+ */
 static const struct {
     const char *bytes;
     size_t size;
@@ -247,7 +267,8 @@ START_TEST(the_client_is_whom_the_proxy_protocol_names)
         raw_close(raw);
         free(all);
     }
-    ck_assert_msg(used_by(headers[_i].client) == 4, "%s is charged %ld", headers[_i].client, used_by(headers[_i].client));
+    ck_assert_msg(used_by(headers[_i].client) == 4, "%s is charged %ld", headers[_i].client,
+                  used_by(headers[_i].client));
     server_stop(server);
 }
 END_TEST
@@ -271,7 +292,9 @@ static const struct {
     {request, sizeof(request) - 1},
     {BYTES("PROXY TCP4 1.1.1.1\r\n")},
     {BYTES("PROXY TCP4 1.1.1.1 1.1.1.1 1 1\n")},
-    {BYTES("PROXY UNKNOWN 1234567890123456789012345678901234567890123456789012345678901234567890123456789012345678901234567")},
+    {BYTES("PROXY UNKNOWN "
+           "123456789012345678901234567890123456789012345678901234567890123456789012345678901234567"
+           "8901234567")},
     {BYTES(SIGNATURE "\x21\x11\x7f\xff" V4)},
     {BYTES(SIGNATURE "\x31\x11\0\x0c" V4)},
     {BYTES("\x16\x03\x01\x02\0\x01")},
@@ -316,8 +339,11 @@ START_TEST(who_is_not_trusted_is_not_listened_to)
     ck_assert(raw_closed(raw, 4000));
     ck_assert_uint_eq(raw->in_size, 0);
     raw_close(raw);
-    ck_assert_msg(strstr(server_log(server), "127.0.0.1 to a listener with proxy_protocol: the address is not in trusted_proxies"), "%s",
-                  server_log(server));
+    ck_assert_msg(
+        strstr(
+            server_log(server),
+            "127.0.0.1 to a listener with proxy_protocol: the address is not in trusted_proxies"),
+        "%s", server_log(server));
     server_stop(server);
 }
 END_TEST
@@ -338,14 +364,17 @@ END_TEST
 
 START_TEST(the_header_stands_before_the_tls_handshake)
 {
-    char *certificate = text("%s/cert.pem", server->dir), *key = text("%s/key.pem", server->dir), answer[64] = "";
+    char *certificate = text("%s/cert.pem", server->dir), *key = text("%s/key.pem", server->dir),
+         answer[64] = "";
     EVP_PKEY_free(tls_pair(certificate, key, false, 1));
     server_configure(server, PROXIED);
-    server_spawn(server, "--set", "listen.0.proxy_protocol=true", "--set", text("listen.0.tls.certificate=%s", certificate), "--set",
+    server_spawn(server, "--set", "listen.0.proxy_protocol=true", "--set",
+                 text("listen.0.tls.certificate=%s", certificate), "--set",
                  text("listen.0.tls.key=%s", key), NULL);
     char line[256] = "";
     unsigned port = 0;
-    for (size_t n = 0; port == 0 && n < sizeof(line) - 1 && read(server->output, line + n, 1) == 1; n++)
+    for (size_t n = 0; port == 0 && n < sizeof(line) - 1 && read(server->output, line + n, 1) == 1;
+         n++)
         if (line[n] == '\n')
             ck_assert_int_eq(sscanf(line, "ready https://127.0.0.1:%u ", &port), 1);
     ck_assert_msg(port > 0, "%s", server_log(server));
@@ -369,6 +398,7 @@ END_TEST
 
 int main(void)
 {
+    suite_processes(3);
     Suite *suite = suite_create("client_ip");
     TCase *tcase = harness_case(suite, "a server each");
     tcase_add_checked_fixture(tcase, setup, teardown);
@@ -378,7 +408,8 @@ int main(void)
     tcase_add_test(tcase, who_may_use_a_unix_socket_is_a_proxy);
     tcase_add_loop_test(tcase, the_client_is_whom_the_proxy_protocol_names, 0, COUNT(headers));
     tcase_add_test(tcase, behind_the_proxy_protocol_a_trusted_client_may_forward);
-    tcase_add_loop_test(tcase, what_is_no_header_ends_the_connection_unanswered, 0, COUNT(no_headers));
+    tcase_add_loop_test(tcase, what_is_no_header_ends_the_connection_unanswered, 0,
+                        COUNT(no_headers));
     tcase_add_test(tcase, a_header_that_does_not_come_in_time_ends_the_connection);
     tcase_add_test(tcase, who_is_not_trusted_is_not_listened_to);
     tcase_add_test(tcase, a_listener_without_it_takes_no_header);

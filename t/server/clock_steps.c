@@ -1,6 +1,7 @@
 /*
- * The wall clock is stepped while assayd runs: what waits goes on waiting as long as it should, what is due by the clock goes by the new
- * time, and nothing is lost. operating.md `timeouts`, design.md §6 and §9. t/kit/stepped_clock.c is the clock; the test's own is not stepped.
+ * The wall clock is stepped while assayd runs. Waits keep their length, work that is due by the
+ * clock follows the new time, and nothing is lost. t/kit/stepped_clock.c steps the server's clock;
+ * the test's own does not change.
  */
 #include "t/kit/harness.h"
 
@@ -17,7 +18,15 @@
 #define HAS_ASAN 0
 #endif
 
-enum { SKIPPED = 77, HOUR = 3600, DAY = 86400, WINDOW = 60, LIMIT = 5, SOON_MS = 5000, IDLE_MS = 1500 };
+enum {
+    SKIPPED = 77,
+    HOUR = 3600,
+    DAY = 86400,
+    WINDOW = 60,
+    LIMIT = 5,
+    SOON_MS = 5000,
+    IDLE_MS = 1500
+};
 
 static volatile int64_t *offset_ms;
 static struct origin *origin;
@@ -56,8 +65,10 @@ static void setup(void)
     origin = origin_start();
     server = server_shared(&(struct server_options){
         .origin = origin,
-        .yaml = "timeouts: { header: 2s, body: 2s, send: 5s, idle: 1500ms }\nreports: { wait: 20s }\n"
-                "limits: { limiters: { api: { windows: [ { limit: 5, seconds: 60, key: api_key } ] } }, exempt: [] }\n"});
+        .yaml =
+            "timeouts: { header: 2s, body: 2s, send: 5s, idle: 1500ms }\nreports: { wait: 20s }\n"
+            "limits: { limiters: { api: { windows: [ { limit: 5, seconds: 60, key: api_key } ] } "
+            "}, exempt: [] }\n"});
 }
 
 static void teardown(void)
@@ -88,7 +99,10 @@ static void expect_date(const struct response *r)
     expect(r, llabs((long long)timegm(&tm) - (long long)time(NULL) - *offset_ms / 1000) <= 2);
 }
 
-/* a kept-alive connection goes on, and is closed when it was idle for as long as it may be, neither sooner nor later */
+/*
+ * a kept-alive connection goes on, and is closed when it was idle for as long as it may be, neither
+ * sooner nor later
+ */
 static void expect_served_then_idle(struct raw *raw)
 {
     raw_text(raw, GET_REPORTS "\r\n");
@@ -96,14 +110,16 @@ static void expect_served_then_idle(struct raw *raw)
     int64_t since = now_ms();
     expect_status(r, 200);
     expect_date(r);
-    ck_assert_msg(!raw_closed(raw, IDLE_MS - 500), "closed after %lld ms", (long long)(now_ms() - since));
+    ck_assert_msg(!raw_closed(raw, IDLE_MS - 500), "closed after %lld ms",
+                  (long long)(now_ms() - since));
     ck_assert_msg(raw_closed(raw, SOON_MS), "open after %lld ms", (long long)(now_ms() - since));
 }
 
 START_TEST(what_a_client_began_before_a_step_it_finishes_after_it)
 {
     step_to(0);
-    static const char post[] = "POST /api/v1/reports HTTP/1.1\r\nHost: x\r\nContent-Type: application/x-www-form-urlencoded\r\n";
+    static const char post[] = "POST /api/v1/reports HTTP/1.1\r\nHost: x\r\nContent-Type: "
+                               "application/x-www-form-urlencoded\r\n";
     struct raw *kept = raw_open(server), *half = raw_open(server), *body = raw_open(server);
     raw_text(kept, GET_REPORTS "\r\n");
     expect_status(raw_response(kept, false, SOON_MS), 200);
@@ -167,7 +183,8 @@ static bool is_refused(void *key)
 START_TEST(a_key_expires_by_the_clock_and_is_good_again_when_it_goes_back)
 {
     step_to(0);
-    char *key = assay_ok(server, "key", "create", "--workspace", "main", "--scope", "reports:read", "--expires", "2h", NULL);
+    char *key = assay_ok(server, "key", "create", "--workspace", "main", "--scope", "reports:read",
+                         "--expires", "2h", NULL);
     ck_assert_int_eq(status_with(key), 200);
     step_to(steps_s[_i]);
     ck_assert_int_eq(status_with(key), steps_s[_i] > 2 * HOUR ? 401 : 200);
@@ -181,16 +198,21 @@ START_TEST(a_visitors_token_ends_with_its_hour_and_the_leeway_of_other_clocks)
     static const struct {
         int64_t step_s;
         int status;
-    } moments[] = {{0, 200}, {-20, 200}, {HOUR + 20, 200}, {HOUR + 40, 401}, {25 * HOUR, 401}, {0, 200}};
+    } moments[] = {{0, 200},         {-20, 200},       {HOUR + 20, 200},
+                   {HOUR + 40, 401}, {25 * HOUR, 401}, {0, 200}};
     step_to(0);
-    char *agent = assay_ok(server, "agent", "create", "--workspace", "main", "--name", "Clock", "--origin", "*", NULL);
+    char *agent = assay_ok(server, "agent", "create", "--workspace", "main", "--name", "Clock",
+                           "--origin", "*", NULL);
     struct response *init = http(server, .method = "POST", .path = "/api/v1/widget/init", .key = "",
-                                 .headers = {"Content-Type: application/json"}, .body = text("{\"agent_id\":\"%s\"}", agent));
+                                 .headers = {"Content-Type: application/json"},
+                                 .body = text("{\"agent_id\":\"%s\"}", agent));
     expect_int(init, "data.expires_in", HOUR);
     for (size_t i = 0; i < COUNT(moments); i++) {
         step_to(moments[i].step_s);
         for (int k = 0; k < 4; k++) /* on whichever worker */
-            expect_status(http(server, .path = "/api/v1/widget/conversation/messages", .key = str_at(init, "data.jwt")), moments[i].status);
+            expect_status(http(server, .path = "/api/v1/widget/conversation/messages",
+                               .key = str_at(init, "data.jwt")),
+                          moments[i].status);
     }
     step_to(0);
 }
@@ -199,10 +221,12 @@ END_TEST
 START_TEST(a_key_revoked_after_a_step_is_refused_within_a_second)
 {
     step_to(0);
-    char *made = assay_ok(server, "key", "create", "--workspace", "main", "--scope", "reports:read", "--json", NULL);
+    char *made = assay_ok(server, "key", "create", "--workspace", "main", "--scope", "reports:read",
+                          "--json", NULL);
     struct json_object *record = json_tokener_parse(made), *id = NULL, *secret = NULL;
     ck_assert(json_object_object_get_ex(record, "id", &id));
-    ck_assert(json_object_object_get_ex(record, "key", &secret) || json_object_object_get_ex(record, "secret", &secret));
+    ck_assert(json_object_object_get_ex(record, "key", &secret) ||
+              json_object_object_get_ex(record, "secret", &secret));
     const char *key = json_object_get_string(secret);
     ck_assert_int_eq(status_with(key), 200);
     step_to(steps_s[_i]);
@@ -213,7 +237,10 @@ END_TEST
 
 /* ---- the limiter ---- */
 
-/* how many of so many requests are let in; every answer tells of a window that is going on by the server's clock */
+/*
+ * how many of so many requests are let in; every answer tells of a window that is going on by the
+ * server's clock
+ */
 static int let_in(const char *key, int requests)
 {
     int count = 0;
@@ -231,7 +258,8 @@ static int let_in(const char *key, int requests)
 
 START_TEST(a_step_gives_a_window_more_at_most_and_locks_nobody_out)
 {
-    int64_t middle = WINDOW - time(NULL) % WINDOW + WINDOW / 3; /* a step of 5 s stays within the window */
+    /* a step of 5 s stays within the window */
+    int64_t middle = WINDOW - time(NULL) % WINDOW + WINDOW / 3;
     step_to(middle);
     char *key = key_new(server, "main", NULL);
     ck_assert_int_eq(let_in(key, 2 * LIMIT), LIMIT);
@@ -250,7 +278,9 @@ START_TEST(a_store_written_through_all_steps_is_sound)
     for (size_t i = 0; i < COUNT(steps_s); i++) {
         step_to(steps_s[i]);
         server->key = key_new(server, "main", NULL);
-        struct response *r = http_post(server, "/api/v1/reports", form("url", origin_url(origin, text("/written-%zu", i)), NULL));
+        struct response *r =
+            http_post(server, "/api/v1/reports",
+                      form("url", origin_url(origin, text("/written-%zu", i)), NULL));
         expect_status(r, 201);
         int64_t id = int_at(r, "data.id");
         r = http_get(server, report_path(id));
@@ -267,16 +297,22 @@ END_TEST
 int main(void)
 {
     if (HAS_ASAN)
-        return SKIPPED; /* its runtime wants to be the first library, and intercepts the clock itself */
+        /* its runtime wants to be the first library, and intercepts the clock itself */
+        return SKIPPED;
     Suite *suite = suite_create("clock");
-    TCase *requests = case_new(suite, "requests"), *heads = case_new(suite, "heads"), *others = case_new(suite, "others");
-    tcase_add_loop_test(requests, what_a_client_began_before_a_step_it_finishes_after_it, 0, COUNT(steps_s));
+    TCase *requests = case_new(suite, "requests"), *heads = case_new(suite, "heads"),
+          *others = case_new(suite, "others");
+    tcase_add_loop_test(requests, what_a_client_began_before_a_step_it_finishes_after_it, 0,
+                        COUNT(steps_s));
     tcase_add_loop_test(heads, a_head_that_does_not_end_is_cut_off_in_its_time, 0, COUNT(steps_s));
     tcase_add_loop_test(others, a_held_post_hears_of_its_report_after_a_step, 0, COUNT(steps_s));
-    tcase_add_loop_test(others, a_key_expires_by_the_clock_and_is_good_again_when_it_goes_back, 0, COUNT(steps_s));
+    tcase_add_loop_test(others, a_key_expires_by_the_clock_and_is_good_again_when_it_goes_back, 0,
+                        COUNT(steps_s));
     tcase_add_test(others, a_visitors_token_ends_with_its_hour_and_the_leeway_of_other_clocks);
-    tcase_add_loop_test(others, a_key_revoked_after_a_step_is_refused_within_a_second, 0, COUNT(steps_s));
-    tcase_add_loop_test(others, a_step_gives_a_window_more_at_most_and_locks_nobody_out, 0, COUNT(steps_s));
+    tcase_add_loop_test(others, a_key_revoked_after_a_step_is_refused_within_a_second, 0,
+                        COUNT(steps_s));
+    tcase_add_loop_test(others, a_step_gives_a_window_more_at_most_and_locks_nobody_out, 0,
+                        COUNT(steps_s));
     tcase_add_test(requests, a_store_written_through_all_steps_is_sound);
     tcase_add_test(heads, a_store_written_through_all_steps_is_sound);
     tcase_add_test(others, a_store_written_through_all_steps_is_sound);

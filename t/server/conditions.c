@@ -1,4 +1,4 @@
-/* Conditions and representations: ETag, If-None-Match, If-Match, gzip, HEAD, OPTIONS. api.md §2. */
+/* Conditional requests and representations: ETag, If-None-Match, If-Match, gzip, HEAD, OPTIONS. */
 #include "t/kit/harness.h"
 
 #include <zlib.h>
@@ -9,7 +9,8 @@ static struct server *server;
 static void setup(void)
 {
     origin = origin_usual();
-    server = server_shared(&(struct server_options){.origin = origin, .yaml = "limits: { exempt: [127.0.0.0/8] }"});
+    server = server_shared(
+        &(struct server_options){.origin = origin, .yaml = "limits: { exempt: [127.0.0.0/8] }"});
 }
 
 static void teardown(void)
@@ -47,13 +48,14 @@ static const struct {
 static char *filled(const char *format, const char *etag)
 {
     const char *hole = strstr(format, "%s");
-    return hole ? text("%.*s%s%s", (int)(hole - format), format, etag, hole + 2) : text("%s", format);
+    return hole ? text("%.*s%s%s", (int)(hole - format), format, etag, hole + 2)
+                : text("%s", format);
 }
 
 START_TEST(if_none_match_is_judged_by_weak_comparison)
 {
-    char *paths[] = {report_path(report_new(server, origin_url(origin, "/good"))), "/api/v1/reports", "/api/v1/projects",
-                     "/api/v1/projects/127.0.0.1"};
+    char *paths[] = {report_path(report_new(server, origin_url(origin, "/good"))),
+                     "/api/v1/reports", "/api/v1/projects", "/api/v1/projects/127.0.0.1"};
     for (size_t i = 0; i < COUNT(paths); i++) {
         char *etag;
         struct response *r;
@@ -86,7 +88,8 @@ START_TEST(if_match_guards_put_and_delete)
     for (size_t i = 0; i < COUNT(calls); i++) {
         char *path = report_path(report_new(server, origin_url(origin, "/good")));
         char *condition = filled(match[_i].format, etag_of(path));
-        struct response *r = http(server, .method = calls[i].method, .path = path, .body = calls[i].body, .headers = {condition});
+        struct response *r = http(server, .method = calls[i].method, .path = path,
+                                  .body = calls[i].body, .headers = {condition});
         if (match[_i].status == 412)
             expect_error(r, 412, "precondition_failed");
         else
@@ -106,16 +109,22 @@ START_TEST(a_change_makes_a_new_etag_and_the_old_one_no_longer_matches)
     expect_status(r, 200);
     char *new = etag_of(path);
     expect(r, strcmp(old, new) != 0);
-    expect_error(http(server, .method = "PUT", .path = path, .body = "privacy=0", .headers = {text("If-Match: %s", old)}), 412,
-                 "precondition_failed");
-    expect_status(http(server, .method = "PUT", .path = path, .body = "privacy=0", .headers = {text("If-Match: %s", new)}), 200);
+    expect_error(http(server, .method = "PUT", .path = path, .body = "privacy=0",
+                      .headers = {text("If-Match: %s", old)}),
+                 412, "precondition_failed");
+    expect_status(http(server, .method = "PUT", .path = path, .body = "privacy=0",
+                       .headers = {text("If-Match: %s", new)}),
+                  200);
 }
 END_TEST
 
 static char *gunzip(const struct response *r)
 {
     static char out[256 * 1024];
-    z_stream z = {.next_in = (Bytef *)r->body, .avail_in = (uInt)r->body_size, .next_out = (Bytef *)out, .avail_out = sizeof(out) - 1};
+    z_stream z = {.next_in = (Bytef *)r->body,
+                  .avail_in = (uInt)r->body_size,
+                  .next_out = (Bytef *)out,
+                  .avail_out = sizeof(out) - 1};
     ck_assert_int_eq(inflateInit2(&z, 15 + 16), Z_OK);
     ck_assert_msg(inflate(&z, Z_FINISH) == Z_STREAM_END, "not gzip\n%s", response_text(r));
     out[z.total_out] = '\0';
@@ -128,22 +137,28 @@ START_TEST(json_is_gzipped_when_asked_for_with_an_etag_of_its_own)
     char *path = report_path(report_new(server, origin_url(origin, "/decent")));
     struct response *plain = http_get(server, path);
     expect(plain, plain->body_size > 1024 && !header(plain, "Content-Encoding"));
-    struct response *r = http(server, .path = path, .headers = {"Accept-Encoding: deflate, gzip;q=0.5"});
+    struct response *r =
+        http(server, .path = path, .headers = {"Accept-Encoding: deflate, gzip;q=0.5"});
     expect_status(r, 200);
     expect(r, header(r, "Content-Encoding") && !strcmp(header(r, "Content-Encoding"), "gzip"));
     expect(r, header(r, "Vary") && strcasestr(header(r, "Vary"), "accept-encoding"));
     expect(plain, header(plain, "Vary") && strcasestr(header(plain, "Vary"), "accept-encoding"));
     ck_assert_str_eq(gunzip(r), plain->body);
     const char *etag = header(r, "ETag"), *plain_etag = header(plain, "ETag");
-    expect(r, etag && plain_etag && !strcmp(etag, text("%.*s-gz\"", (int)strlen(plain_etag) - 1, plain_etag)));
-    r = http(server, .path = path, .headers = {"Accept-Encoding: gzip", text("If-None-Match: %s", etag)});
+    expect(r, etag && plain_etag &&
+                  !strcmp(etag, text("%.*s-gz\"", (int)strlen(plain_etag) - 1, plain_etag)));
+    r = http(server, .path = path,
+             .headers = {"Accept-Encoding: gzip", text("If-None-Match: %s", etag)});
     expect_status(r, 304);
-    expect_status(http(server, .method = "PUT", .path = path, .body = "privacy=1", .headers = {text("If-Match: %s", etag)}), 200);
+    expect_status(http(server, .method = "PUT", .path = path, .body = "privacy=1",
+                       .headers = {text("If-Match: %s", etag)}),
+                  200);
 }
 END_TEST
 
-static const char *const no_gzip[] = {"Accept-Encoding: identity", "Accept-Encoding: gzip;q=0", "Accept-Encoding: br",
-                                      "Accept-Encoding: gzip; q=0.000", "Accept-Encoding: xgzip"};
+static const char *const no_gzip[] = {"Accept-Encoding: identity", "Accept-Encoding: gzip;q=0",
+                                      "Accept-Encoding: br", "Accept-Encoding: gzip; q=0.000",
+                                      "Accept-Encoding: xgzip"};
 
 START_TEST(json_is_not_gzipped_when_it_is_not_wanted)
 {
@@ -156,7 +171,8 @@ END_TEST
 
 START_TEST(small_json_is_never_gzipped)
 {
-    struct response *r = http(server, .path = "/api/v1/projects?search=nothing-like-this", .headers = {"Accept-Encoding: gzip"});
+    struct response *r = http(server, .path = "/api/v1/projects?search=nothing-like-this",
+                              .headers = {"Accept-Encoding: gzip"});
     expect_status(r, 200);
     expect(r, r->body_size < 1024 && !header(r, "Content-Encoding"));
 }
@@ -171,7 +187,9 @@ START_TEST(head_mirrors_get_without_a_body)
                      "/api/v1/nowhere",
                      "/healthz",
                      "/api/v1/openapi.json"};
-    static const char *const same[] = {"Content-Type", "Content-Length", "Content-Encoding", "ETag", "Cache-Control", "Link", "Vary"};
+    static const char *const same[] = {"Content-Type", "Content-Length", "Content-Encoding",
+                                       "ETag",         "Cache-Control",  "Link",
+                                       "Vary"};
     static const char *const codings[] = {"identity", "gzip"};
     for (size_t i = 0; i < COUNT(paths) * 2; i++) {
         const char *path = paths[i / 2], *coding = text("Accept-Encoding: %s", codings[i % 2]);
@@ -181,7 +199,8 @@ START_TEST(head_mirrors_get_without_a_body)
         expect(r, r->body_size == 0);
         for (size_t k = 0; k < COUNT(same); k++) {
             const char *a = header(get, same[k]), *b = header(r, same[k]);
-            ck_assert_msg((!a && !b) || (a && b && !strcmp(a, b)), "%s differs\n%s%s", same[k], response_text(get), response_text(r));
+            ck_assert_msg((!a && !b) || (a && b && !strcmp(a, b)), "%s differs\n%s%s", same[k],
+                          response_text(get), response_text(r));
         }
     }
 }
@@ -189,7 +208,8 @@ END_TEST
 
 /* ---- methods ---- */
 
-static const char *const methods[] = {"GET", "HEAD", "POST", "PUT", "DELETE", "OPTIONS", "PATCH", "TRACE", "PROPFIND"};
+static const char *const methods[] = {"GET",     "HEAD",  "POST",  "PUT",     "DELETE",
+                                      "OPTIONS", "PATCH", "TRACE", "PROPFIND"};
 
 /* Whether the document describes this method on the path, or another that brings it. */
 static bool is_described(struct json_object *path, const char *method)
@@ -240,7 +260,8 @@ START_TEST(every_path_allows_the_methods_of_the_document_and_no_others)
         expect(options, options->body_size == 0 && !header(options, "Access-Control-Allow-Origin"));
         for (size_t i = 0; i < COUNT(methods); i++) {
             bool described = is_described(operations, methods[i]);
-            ck_assert_msg(is_allowed(options, methods[i]) == described, "%s\n%s", methods[i], response_text(options));
+            ck_assert_msg(is_allowed(options, methods[i]) == described, "%s\n%s", methods[i],
+                          response_text(options));
             if (described)
                 continue;
             struct response *r = http_kept(client, .method = methods[i], .path = asked);

@@ -1,4 +1,7 @@
-/* More connections than max_connections or max_connections_per_ip: who gives way, who waits, and who is counted. operating.md. */
+/*
+ * More connections than max_connections or max_connections_per_ip: which are closed, which wait,
+ * and which are counted.
+ */
 #include "t/kit/harness.h"
 
 #include <arpa/inet.h>
@@ -15,7 +18,11 @@
 
 #define HOST "Host: x\r\n"
 #define HEALTHZ "GET /healthz HTTP/1.1\r\n" HOST "\r\n"
-#define ANSWERED_MS 3000 /* far less than the 10 s and more that it takes an attacker to be timed out, on a machine with much else to do; t/client/slowhttptest is stricter */
+/*
+ * far less than the 10 s and more that it takes an attacker to be timed out, on a machine with much
+ * else to do; t/client/slowhttptest is stricter
+ */
+#define ANSWERED_MS 3000
 
 static struct origin *origin;
 static struct server *server;
@@ -37,13 +44,17 @@ static struct raw *raw_from(const char *address)
 {
     struct raw *raw = calloc(1, sizeof(*raw));
     struct sockaddr_in from = {.sin_family = AF_INET},
-                       to = {.sin_family = AF_INET, .sin_port = htons(server->port), .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+                       to = {.sin_family = AF_INET,
+                             .sin_port = htons(server->port),
+                             .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
     ck_assert_ptr_nonnull(raw);
     ck_assert_int_eq(inet_pton(AF_INET, address, &from.sin_addr), 1);
     raw->fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    setsockopt(raw->fd, SOL_SOCKET, SO_RCVBUF, &(int){4096}, sizeof(int)); /* an answer that is not read soon stops */
+    /* an answer that is not read soon stops */
+    setsockopt(raw->fd, SOL_SOCKET, SO_RCVBUF, &(int){4096}, sizeof(int));
     ck_assert(raw->fd >= 0 && bind(raw->fd, (struct sockaddr *)&from, sizeof(from)) == 0);
-    ck_assert_msg(connect(raw->fd, (struct sockaddr *)&to, sizeof(to)) == 0, "connect: %s", strerror(errno));
+    ck_assert_msg(connect(raw->fd, (struct sockaddr *)&to, sizeof(to)) == 0, "connect: %s",
+                  strerror(errno));
     return raw;
 }
 
@@ -90,7 +101,10 @@ static const struct {
 } attacks[] = {
     {"nothing", "", 1},
     {"half a head", "GET /healthz HTTP/1.1\r\nHo", 1},
-    {"half a body", "POST /api/v1/reports HTTP/1.1\r\n" HOST "Content-Type: application/x-www-form-urlencoded\r\nContent-Length: 500\r\n\r\nurl=", 1},
+    {"half a body",
+     "POST /api/v1/reports HTTP/1.1\r\n" HOST
+     "Content-Type: application/x-www-form-urlencoded\r\nContent-Length: 500\r\n\r\nurl=",
+     1},
     {"a whole request", HEALTHZ, 1},
     {"many requests for much", LARGE, 60},
 };
@@ -109,10 +123,12 @@ START_TEST(a_normal_client_gets_in_however_many_others_are_slow_or_rest)
     for (int i = 0; i < 20; i++) {
         int64_t since = now_ms();
         expect_status(http(server, .path = "/healthz", .timeout_ms = 5000), 200);
-        ck_assert_msg(now_ms() - since < ANSWERED_MS, "%s: answered after %lld ms", attacks[_i].name, (long long)(now_ms() - since));
+        ck_assert_msg(now_ms() - since < ANSWERED_MS, "%s: answered after %lld ms",
+                      attacks[_i].name, (long long)(now_ms() - since));
     }
     ck_assert_int_eq(ATTACKERS - MOST, 60); /* those who were behind the client get in later */
-    ck_assert_msg(wait_until(enough_gave_way, &internal, 5000), "%ld gave way", metric(&internal, "assay_connections_gave_way_total"));
+    ck_assert_msg(wait_until(enough_gave_way, &internal, 5000), "%ld gave way",
+                  metric(&internal, "assay_connections_gave_way_total"));
     close_all(raws, ATTACKERS);
     server_stop(server);
 }
@@ -120,14 +136,20 @@ END_TEST
 
 /* ---- descriptors ---- */
 
-/* The server under a hard limit of descriptors, which not even root may raise: it execs, so it stays the harness' child. */
+/*
+ * The server under a hard limit of descriptors, which not even root may raise: it execs, so it
+ * stays the harness' child.
+ */
 static void limit_descriptors(unsigned hard)
 {
     char real[PATH_MAX];
     ck_assert_ptr_nonnull(realpath(assayd_path(), real));
     char *wrapper = text("%s/limited", server->dir);
     FILE *file = fopen(wrapper, "w");
-    ck_assert(file && fprintf(file, "#!/bin/sh\nulimit -n %u || exit 9\nexec %s \"$@\"\n", hard, real) > 0 && fclose(file) == 0);
+    ck_assert(file &&
+              fprintf(file, "#!/bin/sh\nulimit -n %u || exit 9\nexec %s \"$@\"\n", hard, real) >
+                  0 &&
+              fclose(file) == 0);
     ck_assert(chmod(wrapper, 0700) == 0 && setenv("ASSAYD", wrapper, 1) == 0);
     prctl(PR_CAPBSET_DROP, CAP_SYS_RESOURCE); /* refused where we have none of it anyway */
     struct rlimit own;
@@ -143,8 +165,9 @@ static void expect_served(const char *when)
     struct raw *raw = raw_from("127.0.0.3");
     raw_text(raw, HEALTHZ);
     struct response *r = raw_response(raw, false, 5000);
-    ck_assert_msg(r->status == 200 && now_ms() - since < ANSWERED_MS, "%s: status %d after %lld ms\n%s", when, r->status,
-                  (long long)(now_ms() - since), server_log(server));
+    ck_assert_msg(r->status == 200 && now_ms() - since < ANSWERED_MS,
+                  "%s: status %d after %lld ms\n%s", when, r->status, (long long)(now_ms() - since),
+                  server_log(server));
     raw_close(raw);
 }
 
@@ -157,8 +180,11 @@ START_TEST(where_descriptors_are_fewer_than_max_connections_others_are_served)
     struct server internal = server_internal(server);
     long most = metric(&internal, "assay_connections_max");
     ck_assert_msg(most >= 16 && most <= 2 * HARD, "%ld", most);
-    ck_assert_msg(strstr(server_log(server), text("max_connections is lowered from 10000 to %ld", most)), "%s", server_log(server));
-    ck_assert_msg(strstr(server_log(server), "set LimitNOFILE= of the service"), "%s", server_log(server));
+    ck_assert_msg(
+        strstr(server_log(server), text("max_connections is lowered from 10000 to %ld", most)),
+        "%s", server_log(server));
+    ck_assert_msg(strstr(server_log(server), "set LimitNOFILE= of the service"), "%s",
+                  server_log(server));
     for (int i = 0; i < SILENT; i++) {
         raws[i] = raw_from("127.0.0.2");
         if (i % 100 == 99)
@@ -198,8 +224,8 @@ START_TEST(where_descriptors_run_out_somebody_gives_way)
         if (i % 50 == 49)
             expect_served(text("beside %d silent ones", i + 1));
     }
-    ck_assert_msg(metric(&internal, "assay_connections_gave_way_total") >= SILENT - 2 * ROOM, "%ld gave way",
-                  metric(&internal, "assay_connections_gave_way_total"));
+    ck_assert_msg(metric(&internal, "assay_connections_gave_way_total") >= SILENT - 2 * ROOM,
+                  "%ld gave way", metric(&internal, "assay_connections_gave_way_total"));
     close_all(raws, SILENT);
     server_stop(server);
 }
@@ -209,7 +235,9 @@ START_TEST(a_limit_that_leaves_no_connection_is_refused_at_the_start)
 {
     limit_descriptors(128);
     struct run run = run_program(assayd_path(), "-c", server->conf, NULL);
-    ck_assert_msg(run.status == 2 && strstr(run.err, "RLIMIT_NOFILE: a process may open 128 descriptors"), "%d: %s", run.status, run.err);
+    ck_assert_msg(run.status == 2 &&
+                      strstr(run.err, "RLIMIT_NOFILE: a process may open 128 descriptors"),
+                  "%d: %s", run.status, run.err);
 }
 END_TEST
 
@@ -250,8 +278,9 @@ START_TEST(who_holds_most_gives_way_before_anybody_else)
 END_TEST
 
 /*
- * Two that have just come, each from an address of its own, have not asked yet when a third comes and there is no place: it waits until one
- * of them has been there for 50 ms. Rounds that took this machine longer show nothing.
+ * Two that have just come, each from an address of its own, have not asked yet when a third comes
+ * and there is no place: it waits until one of them has been there for 50 ms. Rounds that took this
+ * machine longer show nothing.
  */
 START_TEST(who_has_just_come_does_not_go_before_it_could_ask)
 {
@@ -304,7 +333,8 @@ static struct server start_held(struct raw *held[HELD], char path[HELD][32])
         char *body = form("url", origin_url(origin, path[i]), NULL);
         held[i] = raw_open(server);
         raw_text(held[i],
-                 "POST /api/v1/reports HTTP/1.1\r\n" HOST "Content-Type: application/x-www-form-urlencoded\r\n"
+                 "POST /api/v1/reports HTTP/1.1\r\n" HOST
+                 "Content-Type: application/x-www-form-urlencoded\r\n"
                  "Authorization: Bearer %s\r\nPrefer: wait=25\r\nContent-Length: %zu\r\n\r\n%s",
                  server->key, strlen(body), body);
     }
@@ -322,7 +352,8 @@ START_TEST(a_request_under_way_never_gives_way_and_newcomers_wait_for_it)
     struct server internal = start_held(held, path);
     newcomer = raw_open(server);
     raw_text(newcomer, HEALTHZ);
-    expect_status(http(&internal, .path = "/healthz", .timeout_ms = 2000), 200); /* operators get in */
+    /* operators get in */
+    expect_status(http(&internal, .path = "/healthz", .timeout_ms = 2000), 200);
     struct response *early = raw_response(newcomer, false, 500);
     ck_assert_msg(early->status == 0, "there was room for it");
     for (int i = 0; i < HELD; i++)
@@ -336,7 +367,10 @@ START_TEST(a_request_under_way_never_gives_way_and_newcomers_wait_for_it)
 }
 END_TEST
 
-/* nor does the internal listener's queue keep the worker busy, where there is nothing to be had for it either */
+/*
+ * nor does the internal listener's queue keep the worker busy, where there is nothing to be had for
+ * it either
+ */
 START_TEST(whoever_waits_the_worker_rests)
 {
     enum { EXTRA = 16, MORE = 4 };
@@ -373,15 +407,18 @@ static bool some_are_turned_away(void *arg)
     return metric(arg, "assay_connections_turned_away_total") >= 20;
 }
 
-/* However many of one address wait, another's newcomer gets the next place; and of too many that wait some are told so. */
+/*
+ * However many of one address wait, another's newcomer gets the next place; and of too many that
+ * wait some are told so.
+ */
 START_TEST(of_those_that_wait_the_address_with_fewest_goes_first)
 {
     enum { CROWD = 100 };
-    struct raw *held[HELD], *connection_table[CROWD], *other;
+    struct raw *held[HELD], *crowd[CROWD], *other;
     char path[HELD][32];
     struct server internal = start_held(held, path);
     for (int i = 0; i < CROWD; i++)
-        raw_text(connection_table[i] = raw_from("127.0.0.2"), HEALTHZ);
+        raw_text(crowd[i] = raw_from("127.0.0.2"), HEALTHZ);
     ck_assert_msg(wait_until(some_are_turned_away, &internal, 5000), "all are to wait");
     raw_text(other = raw_from("127.0.0.3"), HEALTHZ);
     ck_assert_int_eq(raw_response(other, false, 300)->status, 0);
@@ -391,14 +428,14 @@ START_TEST(of_those_that_wait_the_address_with_fewest_goes_first)
     expect_status(raw_response(other, false, 5000), 200);
     size_t waited = 0, turned_away = 0;
     for (int i = 0; i < CROWD; i++) {
-        int status = raw_response(connection_table[i], false, 10000)->status;
+        int status = raw_response(crowd[i], false, 10000)->status;
         waited += status == 200;
         turned_away += status == 503;
     }
-    ck_assert_msg(waited >= 64 - HELD && turned_away >= 20 && waited + turned_away == CROWD, "%zu waited, %zu were turned away", waited,
-                  turned_away);
+    ck_assert_msg(waited >= 64 - HELD && turned_away >= 20 && waited + turned_away == CROWD,
+                  "%zu waited, %zu were turned away", waited, turned_away);
     raw_close(other);
-    close_all(connection_table, CROWD);
+    close_all(crowd, CROWD);
     close_all(held, HELD);
     server_stop(server);
 }
@@ -417,7 +454,8 @@ START_TEST(max_connections_holds_over_all_workers)
     struct server internal = server_internal(server);
     for (size_t i = 0; i < COUNT(raws); i++)
         ask(raws[i] = raw_open(server));
-    ck_assert_msg(wait_until(not_over, &internal, 5000), "%ld", metric(&internal, "assay_connections"));
+    ck_assert_msg(wait_until(not_over, &internal, 5000), "%ld",
+                  metric(&internal, "assay_connections"));
     ck_assert_int_eq((long)still_open(raws, COUNT(raws)), 16);
     ck_assert_int_eq(metric(&internal, "assay_connections_gave_way_total"), (long)COUNT(raws) - 16);
     close_all(raws, COUNT(raws));
@@ -478,7 +516,8 @@ static bool lets_in(void *arg)
 START_TEST(an_address_has_its_number_and_no_more_over_all_workers)
 {
     struct raw *raws[PER_IP];
-    server_start_with(server, text("max_connections_per_ip: %d\ninternal_listen: 127.0.0.1:0", PER_IP));
+    server_start_with(server,
+                      text("max_connections_per_ip: %d\ninternal_listen: 127.0.0.1:0", PER_IP));
     struct server internal = server_internal(server);
     for (int i = 0; i < PER_IP; i++)
         ask(raws[i] = raw_from("127.0.0.2"));
@@ -489,7 +528,8 @@ START_TEST(an_address_has_its_number_and_no_more_over_all_workers)
     for (int i = 0; i < PER_IP; i++)
         ask(raws[i]); /* those that are in stay */
     raw_close(raws[0]);
-    ck_assert_msg(wait_until(lets_in, (void *)"127.0.0.2", 5000), "a place that is free again is not given");
+    ck_assert_msg(wait_until(lets_in, (void *)"127.0.0.2", 5000),
+                  "a place that is free again is not given");
     ck_assert_msg(strstr(server_log(server), "127.0.0.2") != NULL, "%s", server_log(server));
     close_all(raws + 1, PER_IP - 1);
     server_stop(server);
@@ -500,7 +540,10 @@ START_TEST(who_is_turned_away_takes_nobodys_place)
 {
     struct raw *raws[PER_IP * 2];
     server->options.workers = 1;
-    server_start_with(server, text("max_connections: %d\nmax_connections_per_ip: %d\ninternal_listen: 127.0.0.1:0", PER_IP * 2, PER_IP));
+    server_start_with(
+        server,
+        text("max_connections: %d\nmax_connections_per_ip: %d\ninternal_listen: 127.0.0.1:0",
+             PER_IP * 2, PER_IP));
     struct server internal = server_internal(server);
     for (size_t i = 0; i < COUNT(raws); i++)
         ask(raws[i] = raw_from(i % 2 == 0 ? "127.0.0.2" : "127.0.0.3"));
@@ -516,7 +559,8 @@ END_TEST
 START_TEST(a_killed_worker_gives_its_connections_back)
 {
     struct raw *raws[PER_IP];
-    server_start_with(server, text("max_connections: %d\nmax_connections_per_ip: %d", PER_IP, PER_IP));
+    server_start_with(server,
+                      text("max_connections: %d\nmax_connections_per_ip: %d", PER_IP, PER_IP));
     for (int i = 0; i < PER_IP; i++)
         ask(raws[i] = raw_open(server));
     for (int i = 0; i < 2; i++) {
@@ -530,7 +574,8 @@ START_TEST(a_killed_worker_gives_its_connections_back)
     }
     ck_assert_msg(wait_until(lets_in, (void *)"127.0.0.1", 10000), "%s", server_log(server));
     int64_t deadline = now_ms() + 5000;
-    for (int in = 0; in < PER_IP;) { /* all of them at once; the asking connection above may still be open */
+    /* all of them at once; the asking connection above may still be open */
+    for (int in = 0; in < PER_IP;) {
         ck_assert_int_lt(now_ms(), deadline);
         raws[in] = raw_open(server);
         raw_text(raws[in], HEALTHZ);
@@ -544,7 +589,10 @@ START_TEST(a_killed_worker_gives_its_connections_back)
 }
 END_TEST
 
-/* Who stands for many callers is not counted as one. Columns: the configuration, what a connection begins with. */
+/*
+ * Who stands for many callers is not counted as one. Columns: the configuration, what a connection
+ * begins with.
+ */
 static const char *const standing_for_many[] = {
     "limits: { exempt: [127.0.0.0/8] }",
     "trusted_proxies: [127.0.0.0/8]",
@@ -553,7 +601,8 @@ static const char *const standing_for_many[] = {
 START_TEST(proxies_and_exempt_networks_have_no_number)
 {
     struct raw *raws[PER_IP * 3];
-    server_start_with(server, text("max_connections_per_ip: %d\n%s", PER_IP, standing_for_many[_i]));
+    server_start_with(server,
+                      text("max_connections_per_ip: %d\n%s", PER_IP, standing_for_many[_i]));
     for (size_t i = 0; i < COUNT(raws); i++)
         ask(raws[i] = raw_open(server));
     close_all(raws, COUNT(raws));
@@ -571,7 +620,8 @@ static struct raw *raw_through_proxy(const char *client)
 START_TEST(behind_the_proxy_protocol_the_client_is_counted)
 {
     struct raw *raws[PER_IP];
-    server_configure(server, text("max_connections_per_ip: %d\ntrusted_proxies: [127.0.0.0/8]", PER_IP));
+    server_configure(server,
+                     text("max_connections_per_ip: %d\ntrusted_proxies: [127.0.0.0/8]", PER_IP));
     server_spawn(server, "--set", "listen.0.proxy_protocol=true", NULL);
     ck_assert_msg(server_ready(server, 15000), "%s", server_log(server));
     for (int i = 0; i < PER_IP; i++)
@@ -589,7 +639,10 @@ START_TEST(who_may_not_speak_for_others_takes_nobodys_place)
 {
     struct raw *raws[PER_IP];
     server->options.workers = 1;
-    server_configure(server, text("max_connections: %d\ntrusted_proxies: [127.0.0.1/32]\ninternal_listen: 127.0.0.1:0", PER_IP));
+    server_configure(
+        server,
+        text("max_connections: %d\ntrusted_proxies: [127.0.0.1/32]\ninternal_listen: 127.0.0.1:0",
+             PER_IP));
     server_spawn(server, "--set", "listen.0.proxy_protocol=true", NULL);
     ck_assert_msg(server_ready(server, 15000), "%s", server_log(server));
     struct server internal = server_internal(server);
@@ -614,10 +667,12 @@ END_TEST
 
 int main(void)
 {
+    suite_processes(3);
     Suite *suite = suite_create("connections");
     TCase *tcase = harness_case(suite, "a server each");
     tcase_add_checked_fixture(tcase, setup, teardown);
-    tcase_add_loop_test(tcase, a_normal_client_gets_in_however_many_others_are_slow_or_rest, 0, COUNT(attacks));
+    tcase_add_loop_test(tcase, a_normal_client_gets_in_however_many_others_are_slow_or_rest, 0,
+                        COUNT(attacks));
     tcase_add_test(tcase, where_descriptors_are_fewer_than_max_connections_others_are_served);
     tcase_add_test(tcase, where_descriptors_run_out_somebody_gives_way);
     tcase_add_test(tcase, a_limit_that_leaves_no_connection_is_refused_at_the_start);
@@ -632,7 +687,8 @@ int main(void)
     tcase_add_test(tcase, an_address_has_its_number_and_no_more_over_all_workers);
     tcase_add_test(tcase, who_is_turned_away_takes_nobodys_place);
     tcase_add_test(tcase, a_killed_worker_gives_its_connections_back);
-    tcase_add_loop_test(tcase, proxies_and_exempt_networks_have_no_number, 0, COUNT(standing_for_many));
+    tcase_add_loop_test(tcase, proxies_and_exempt_networks_have_no_number, 0,
+                        COUNT(standing_for_many));
     tcase_add_test(tcase, behind_the_proxy_protocol_the_client_is_counted);
     tcase_add_test(tcase, who_may_not_speak_for_others_takes_nobodys_place);
     return harness_main(suite);

@@ -1,7 +1,7 @@
 /*
- * kill -9 of any process at any moment, under load, many times: what was acknowledged is there, what was asked for once happened once, and
- * nothing needs a repair. ASSAY_CRASH_SECONDS and ASSAY_CRASH_SEED
- * change how long and in which order.
+ * kill -9 of any process at any moment under load, many times: acknowledged changes are stored,
+ * each requested change happened once, and no repair is needed. ASSAY_CRASH_SECONDS sets the
+ * duration, ASSAY_CRASH_SEED the order.
  */
 #include "t/kit/harness.h"
 
@@ -48,7 +48,10 @@ static unsigned setting(const char *name, unsigned otherwise)
     return value && *value ? (unsigned)strtoul(value, NULL, 10) : otherwise;
 }
 
-/* Ask until it is answered for certain: no answer and 5xx say nothing about what happened. Status 0 when the patience ran out. */
+/*
+ * Ask until it is answered for certain: no answer and 5xx say nothing about what happened. Status 0
+ * when the patience ran out.
+ */
 static struct response *ask(struct tester *t, const struct call *call, bool *repeated)
 {
     struct call patient = *call;
@@ -73,14 +76,16 @@ static void note(struct tester *t, const char *what, const struct response *r)
 }
 
 /*
- * A report of a URL that no other request names, so that one made twice shows. With an Idempotency-Key it is asked for until it is
- * answered; without one it is asked for once, and no answer means that nobody knows.
+ * A report of a URL that no other request names, so that one made twice shows. With an
+ * Idempotency-Key it is asked for until it is answered; without one it is asked for once, and no
+ * answer means that nobody knows.
  */
 static void create(struct tester *t)
 {
     bool repeated = false, own = next_random(&t->random) % 2, keyed = next_random(&t->random) % 2;
     char *body = own ? text("url=http%%3A%%2F%%2F127.0.0.%u%%2F%u", 10 + t->number, t->made)
-                     : text("url=http%%3A%%2F%%2F127.0.0.1%%3A%u%%2Fgood%%3Fc%%3D%u-%u", origin_port(origin), t->number, t->made);
+                     : text("url=http%%3A%%2F%%2F127.0.0.1%%3A%u%%2Fgood%%3Fc%%3D%u-%u",
+                            origin_port(origin), t->number, t->made);
     char *key = text("Idempotency-Key: c-%u-%u", t->number, t->made++);
     struct call call = {.method = "POST",
                         .path = "/api/v1/reports",
@@ -105,7 +110,10 @@ static void update(struct tester *t, struct record *record)
     bool repeated;
     char *path = report_path(record->id);
     int privacy = (int)(next_random(&t->random) % 2);
-    struct response *r = ask(t, &(struct call){.method = "PUT", .path = path, .body = privacy ? "privacy=1" : "privacy=0"}, &repeated);
+    struct response *r = ask(
+        t,
+        &(struct call){.method = "PUT", .path = path, .body = privacy ? "privacy=1" : "privacy=0"},
+        &repeated);
     if (r->status == 200)
         record->privacy = privacy;
     else
@@ -182,7 +190,8 @@ static void restart(void)
         if (server_ready(server, 15000))
             break;
         /* meanwhile a client was given this very port for its own end, for a moment */
-        ck_assert_msg(server_wait(server, 5000) == 2 && strstr(server_log(server), "the address is in use by "),
+        ck_assert_msg(server_wait(server, 5000) == 2 &&
+                          strstr(server_log(server), "the address is in use by "),
                       "not ready after a kill -9 of everything\n%s", server_log(server));
         poll(NULL, 0, 100);
     }
@@ -242,7 +251,8 @@ static int64_t expect_unique_urls(void)
     size_t count = 0;
     int64_t total = 0;
     for (int page = 1; page == 1 || (int64_t)count < total; page++) {
-        struct response *r = http_get(server, text("/api/v1/reports?per_page=100&sort=asc&page=%d", page));
+        struct response *r =
+            http_get(server, text("/api/v1/reports?per_page=100&sort=asc&page=%d", page));
         size_t shown = len_at(r, "data");
         total = int_at(r, "meta.total");
         expect(r, shown > 0 || total == 0);
@@ -261,7 +271,8 @@ static int64_t expect_unique_urls(void)
 
 static bool has_no_pending(void *arg)
 {
-    struct response *r = http_get(server, text("/api/v1/reports?per_page=100&sort_by=generated_at&sort=asc"));
+    struct response *r =
+        http_get(server, text("/api/v1/reports?per_page=100&sort_by=generated_at&sort=asc"));
     bool none = true;
     (void)arg;
     for (size_t i = 0; i < len_at(r, "data") && none; i++)
@@ -272,7 +283,8 @@ static bool has_no_pending(void *arg)
 
 START_TEST(nothing_acknowledged_is_lost_and_nothing_happens_twice)
 {
-    unsigned seed = setting("ASSAY_CRASH_SEED", (unsigned)getpid()), kills = 0, retries = 0, unknown = 0;
+    unsigned seed = setting("ASSAY_CRASH_SEED", (unsigned)getpid()), kills = 0, retries = 0,
+             unknown = 0;
     uint64_t random = 88172645463325252u ^ ((uint64_t)seed << 20);
     origin = origin_usual();
     server = server_new(&(struct server_options){.origin = origin, .workers = 3});
@@ -281,18 +293,21 @@ START_TEST(nothing_acknowledged_is_lost_and_nothing_happens_twice)
         testers[i] = (struct tester){.number = i, .random = random + 7919 * (i + 1)};
         ck_assert_int_eq(pthread_create(&testers[i].thread, NULL, tester_run, &testers[i]), 0);
     }
-    for (int64_t deadline = now_ms() + 1000 * (int64_t)setting("ASSAY_CRASH_SECONDS", SECONDS); now_ms() < deadline; kills++) {
+    for (int64_t deadline = now_ms() + 1000 * (int64_t)setting("ASSAY_CRASH_SECONDS", SECONDS);
+         now_ms() < deadline; kills++) {
         let_work(&random);
         kill_one(&random);
     }
     load_ends = true;
     for (unsigned i = 0; i < CLIENTS; i++) {
         pthread_join(testers[i].thread, NULL);
-        ck_assert_msg(!testers[i].failure, "seed %u, after %u kills: %s\n%s", seed, kills, testers[i].failure, server_log(server));
+        ck_assert_msg(!testers[i].failure, "seed %u, after %u kills: %s\n%s", seed, kills,
+                      testers[i].failure, server_log(server));
         retries += testers[i].retries;
         unknown += testers[i].unknown;
     }
-    fprintf(stderr, "seed %u: %u kills, %u answers, %u retries, %u unknown\n", seed, kills, (unsigned)acknowledged, retries, unknown);
+    fprintf(stderr, "seed %u: %u kills, %u answers, %u retries, %u unknown\n", seed, kills,
+            (unsigned)acknowledged, retries, unknown);
     ck_assert_uint_gt(kills, 10);
     ck_assert_uint_gt(acknowledged, 100);
 
@@ -300,16 +315,21 @@ START_TEST(nothing_acknowledged_is_lost_and_nothing_happens_twice)
     for (unsigned i = 0; i < CLIENTS; i++)
         alive += expect_records(&testers[i], &in_common);
     int64_t total = expect_unique_urls();
-    ck_assert_msg(alive <= total && total <= alive + unknown, "%lld records are known, %lld are there", (long long)alive, (long long)total);
+    ck_assert_msg(alive <= total && total <= alive + unknown,
+                  "%lld records are known, %lld are there", (long long)alive, (long long)total);
     struct response *project = http_get(server, "/api/v1/projects/127.0.0.1");
-    expect(project, in_common <= int_at(project, "data.reports_count") && int_at(project, "data.reports_count") <= in_common + unknown);
-    expect_int(http_get(server, "/api/v1/reports?project=127.0.0.1"), "meta.total", int_at(project, "data.reports_count"));
+    expect(project, in_common <= int_at(project, "data.reports_count") &&
+                        int_at(project, "data.reports_count") <= in_common + unknown);
+    expect_int(http_get(server, "/api/v1/reports?project=127.0.0.1"), "meta.total",
+               int_at(project, "data.reports_count"));
     struct run online = assay(server, "check", NULL);
     ck_assert_msg(online.status == 0, "seed %u: check, online: %s%s", seed, online.out, online.err);
-    ck_assert_msg(wait_until(has_no_pending, NULL, 20000), "seed %u: jobs were lost\n%s", seed, server_log(server));
+    ck_assert_msg(wait_until(has_no_pending, NULL, 20000), "seed %u: jobs were lost\n%s", seed,
+                  server_log(server));
     server_stop(server);
     struct run offline = assay(server, "check", NULL);
-    ck_assert_msg(offline.status == 0, "seed %u: check, at rest: %s%s", seed, offline.out, offline.err);
+    ck_assert_msg(offline.status == 0, "seed %u: check, at rest: %s%s", seed, offline.out,
+                  offline.err);
     server_free(server);
     origin_stop(origin);
 }

@@ -1,4 +1,7 @@
-/* Damaged stores: whatever pages of data.mdb say, backup, check and restore end in time, by no signal, with a sentence. */
+/*
+ * Damaged stores: whatever the pages of data.mdb contain, backup, check and restore end in time
+ * with a message, and no signal kills them.
+ */
 #include "t/kit/harness.h"
 
 #include <fcntl.h>
@@ -111,8 +114,9 @@ static void setup(void)
     server_start(server);
     struct client *client = client_new(server);
     for (int i = 0; i < 1200; i++) {
-        struct response *r = http_kept(client, .method = "POST", .path = "/api/v1/reports",
-                                       .body = text("url=http://host-%d.invalid/a/page/with/a/longer/path/%d", i % 97, i));
+        struct response *r = http_kept(
+            client, .method = "POST", .path = "/api/v1/reports",
+            .body = text("url=http://host-%d.invalid/a/page/with/a/longer/path/%d", i % 97, i));
         expect_status(r, 201);
         response_free(r);
     }
@@ -141,8 +145,10 @@ static size_t crashed;
 
 static void expect_an_end(struct run run, const char *damage)
 {
-    ck_assert_msg(run.status == 0 || run.status == 1, "%s, %s: status %d\n%s%s", run.command, damage, run.status, run.out, run.err);
-    ck_assert_msg(run.status == 0 || strncmp(run.err, "assay: ", 7) == 0, "%s, %s: %s", run.command, damage, run.err);
+    ck_assert_msg(run.status == 0 || run.status == 1, "%s, %s: status %d\n%s%s", run.command,
+                  damage, run.status, run.out, run.err);
+    ck_assert_msg(run.status == 0 || strncmp(run.err, "assay: ", 7) == 0, "%s, %s: %s", run.command,
+                  damage, run.err);
     crashed += strstr(run.err, " ended in a crash (SIG") != NULL;
 }
 
@@ -150,7 +156,8 @@ static const uint64_t seeds[] = {88172645463325252u, 6364136223846793005u};
 
 START_TEST(commands_on_damaged_stores_end_with_a_sentence)
 {
-    char *data = text("%s/data.mdb", server->data), *from = text("%s/damaged", server->dir), *made = text("%s/made", server->dir);
+    char *data = text("%s/data.mdb", server->data), *from = text("%s/damaged", server->dir),
+         *made = text("%s/made", server->dir);
     state = seeds[_i];
     crashed = 0;
     ck_assert_int_eq(mkdir(from, 0700), 0);
@@ -159,13 +166,15 @@ START_TEST(commands_on_damaged_stores_end_with_a_sentence)
         char *store = damaged(good, good_size), *copy = damaged(backup, backup_size);
         write_file(data, store, good_size);
         expect_an_end(assay(server, "backup", made, NULL), what);
-        ck_assert_msg(access(text("%s/data.mdb.part", made), F_OK) != 0, "%s: a piece of a backup is left", what);
+        ck_assert_msg(access(text("%s/data.mdb.part", made), F_OK) != 0,
+                      "%s: a piece of a backup is left", what);
         run_program("/bin/rm", "-rf", made, NULL);
         write_file(data, store, good_size);
         expect_an_end(assay(server, "check", NULL), what);
         write_file(text("%s/data.mdb", from), copy, backup_size);
         expect_an_end(assay(server, "restore", from, NULL), what);
-        ck_assert_msg(access(text("%s/restore.part", server->data), F_OK) != 0, "%s: a piece of a restore is left", what);
+        ck_assert_msg(access(text("%s/restore.part", server->data), F_OK) != 0,
+                      "%s: a piece of a restore is left", what);
         free(store);
         free(copy);
     }

@@ -262,7 +262,7 @@ static void expect_operators_lines_to_work(void)
 
 START_TEST(from_nothing_the_sample_page_is_graded_in_colour_and_the_server_stays_until_ctrl_c)
 {
-    static const char *const says[] = {" / 100",      "to mend: ", " high",         "SEO",
+    static const char *const says[] = {" / 100",      " issues: ", " high",         "SEO",
                                        "Performance", "Security",  "Miscellaneous", "found: "};
     struct stat st;
     run_demo(BY_TERMINAL, NULL);

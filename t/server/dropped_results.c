@@ -1,8 +1,9 @@
 /*
- * A full store: grading results that the writer neither stores nor holds in memory are dropped, and
+ * A full store: the writer drops grading results that it can neither store nor hold in memory, and
  * a sweep of the jobs grades their pages again.
- * Cause: the sweep was skipped for five minutes after the store was last full, although it had
- * room again.
+ *
+ * Cause of the bug: the sweep was skipped for five minutes after the store was last full, although
+ * it had free space.
  */
 #include "t/kit/harness.h"
 
@@ -54,9 +55,9 @@ static size_t fill_up(int64_t *ids, size_t room)
     memset(filler, 'f', sizeof(filler) - 1);
     for (size_t n = 0; n < room; n++) {
         const char *url = origin_url(origin, text("/large?%zu%s", n, filler));
-        struct response *r = http_kept(client, .method = "POST", .path = "/api/v1/reports",
-                                       .headers = {"Prefer: respond-async"},
-                                       .body = form("url", url, NULL));
+        struct response *r =
+            http_kept(client, .method = "POST", .path = "/api/v1/reports",
+                      .headers = {"Prefer: respond-async"}, .body = form("url", url, NULL));
         if (r->status != 202) {
             expect_error(r, 507, "storage_full");
             return n;

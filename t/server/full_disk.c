@@ -1,7 +1,7 @@
 /*
- * A disk that is full, or read-only, under a server that runs or starts: refused with a sentence, nothing that was acknowledged lost, and
- * all is well once there is room again. api.md §2 (507), design.md §5. Needs a disk of its own, which root alone can mount; skipped
- * elsewhere.
+ * A full or read-only disk under a server that runs or starts: requests are refused with a message,
+ * acknowledged changes are kept, and the server works again when there is space. Needs a disk of
+ * its own, which only root can mount; skipped otherwise.
  */
 #include "t/kit/harness.h"
 
@@ -24,7 +24,9 @@ static bool mount_disk(const char *at, const char *size)
 
 static void remount(const char *size, unsigned long flags)
 {
-    ck_assert_msg(mount("tmpfs", server->data, "tmpfs", MS_REMOUNT | flags, text("size=%s", size)) == 0, "%s", strerror(errno));
+    ck_assert_msg(
+        mount("tmpfs", server->data, "tmpfs", MS_REMOUNT | flags, text("size=%s", size)) == 0, "%s",
+        strerror(errno));
 }
 
 /* Mounts are this test's own, and go with it. */
@@ -50,8 +52,9 @@ static struct response *create(int number)
 {
     static char filler[1901];
     memset(filler, 'f', sizeof(filler) - 1);
-    return http_kept(client, .method = "POST", .path = "/api/v1/reports", .headers = {"Prefer: respond-async"},
-                .body = form("url", text("http://127.0.0.1:80/%d/%s", number, filler), NULL));
+    return http_kept(client, .method = "POST", .path = "/api/v1/reports",
+                     .headers = {"Prefer: respond-async"},
+                     .body = form("url", text("http://127.0.0.1:80/%d/%s", number, filler), NULL));
 }
 
 /* Until one is refused; the id of the last that was not. */
@@ -76,7 +79,8 @@ static void *create_until_full(void *arg)
     struct response *r;
     int status;
     do {
-        r = http(server, .method = "POST", .path = "/api/v1/reports", .headers = {"Prefer: respond-async"}, .body = arg, .may_fail = true);
+        r = http(server, .method = "POST", .path = "/api/v1/reports",
+                 .headers = {"Prefer: respond-async"}, .body = arg, .may_fail = true);
         status = r->status;
         response_free(r);
     } while (status == 202);
@@ -117,7 +121,8 @@ START_TEST(a_full_disk_refuses_creates_and_loses_nothing)
             expect_error(r, 507, "storage_full");
     }
     expect_int(http_get(server, "/api/v1/reports"), "meta.total", last);
-    ck_assert_msg(strstr(server_log(server), "make room on the disk") != NULL, "%s", server_log(server));
+    ck_assert_msg(strstr(server_log(server), "make room on the disk") != NULL, "%s",
+                  server_log(server));
     assay_ok(server, "check", NULL);
 
     remount("64m", 0); /* somebody makes room */
@@ -151,8 +156,11 @@ START_TEST(a_limit_of_file_sizes_is_a_full_disk)
     ck_assert_int_gt(last, 300);
     for (int64_t id = last; id > last - 300; id--)
         expect_status(http_delete(server, report_path(id)), 200);
-    ck_assert_msg(strstr(server_log(server), "nearly as long as files may be") != NULL, "%s", server_log(server));
-    ck_assert_msg(strstr(server_log(server), "make room on the disk") == NULL, "%s", server_log(server)); /* it is not what helps */
+    ck_assert_msg(strstr(server_log(server), "nearly reached the file size limit") != NULL, "%s",
+                  server_log(server));
+    /* it is not what helps */
+    ck_assert_msg(strstr(server_log(server), "make room on the disk") == NULL, "%s",
+                  server_log(server));
     limit_files_of_writer(RLIM_INFINITY);
     int number = -1;
     ck_assert_msg(wait_until(takes_creates, &number, 10000), "%s", server_log(server));
@@ -164,7 +172,8 @@ END_TEST
 
 static void fill_by_others(void)
 {
-    run_program("/bin/sh", "-c", text("cat /dev/zero >'%s/filler' 2>/dev/null", server->data), NULL);
+    run_program("/bin/sh", "-c", text("cat /dev/zero >'%s/filler' 2>/dev/null", server->data),
+                NULL);
 }
 
 START_TEST(a_disk_that_others_fill_to_the_last_byte_is_read_on)
@@ -195,18 +204,24 @@ END_TEST
 START_TEST(on_a_full_disk_reports_are_deleted_and_keys_revoked)
 {
     server_start(server);
-    struct json_object *made = json_tokener_parse(assay_ok(server, "key", "create", "--workspace", "main", "--json", NULL)), *id, *secret;
+    struct json_object *made = json_tokener_parse(assay_ok(server, "key", "create", "--workspace",
+                                                           "main", "--json", NULL)),
+                       *id, *secret;
     ck_assert(json_object_object_get_ex(made, "id", &id));
-    ck_assert(json_object_object_get_ex(made, "key", &secret) || json_object_object_get_ex(made, "secret", &secret));
+    ck_assert(json_object_object_get_ex(made, "key", &secret) ||
+              json_object_object_get_ex(made, "secret", &secret));
     int64_t last = fill_up();
-    expect_status(http(server, .path = "/api/v1/reports", .key = json_object_get_string(secret)), 200);
+    expect_status(http(server, .path = "/api/v1/reports", .key = json_object_get_string(secret)),
+                  200);
     assay_ok(server, "key", "revoke", json_object_get_string(id), NULL);
-    expect_error(http(server, .path = "/api/v1/reports", .key = json_object_get_string(secret)), 401, "unauthorized");
+    expect_error(http(server, .path = "/api/v1/reports", .key = json_object_get_string(secret)),
+                 401, "unauthorized");
     for (int64_t i = 1; i <= last; i++)
         expect_status(http_kept(client, .method = "DELETE", .path = report_path(i)), 200);
     expect_int(http_get(server, "/api/v1/reports"), "meta.total", 0);
     int number = -1;
-    ck_assert_msg(wait_until(takes_creates, &number, 10000), "%s", server_log(server)); /* in the pages that are free again */
+    /* in the pages that are free again */
+    ck_assert_msg(wait_until(takes_creates, &number, 10000), "%s", server_log(server));
     assay_ok(server, "check", NULL);
 }
 END_TEST
@@ -225,7 +240,8 @@ START_TEST(a_read_only_disk_is_named_and_used_again_when_it_may_be_written)
     server_stop(server);
     remount("64m", MS_RDONLY);
     struct run run = run_program(assayd_path(), "-c", server->conf, NULL);
-    ck_assert_msg(run.status == 2 && strstr(run.err, server->data) && strstr(run.err, "Read-only"), "%d: %s", run.status, run.err);
+    ck_assert_msg(run.status == 2 && strstr(run.err, server->data) && strstr(run.err, "Read-only"),
+                  "%d: %s", run.status, run.err);
     run = assay(server, "workspace", "create", "late", NULL);
     ck_assert_msg(run.status == 1 && strstr(run.err, "Read-only"), "%d: %s", run.status, run.err);
     run = assay(server, "backup", text("%s/backup", server->dir), NULL);
@@ -252,7 +268,8 @@ START_TEST(a_backup_to_a_full_disk_and_a_restore_to_one_change_nothing)
     assay_ok(server, "backup", text("%s/good", server->dir), NULL);
     server_stop(server);
 
-    run = assay(server, "--set", text("data_dir=%s", dir), "restore", text("%s/good", server->dir), NULL);
+    run = assay(server, "--set", text("data_dir=%s", dir), "restore", text("%s/good", server->dir),
+                NULL);
     ck_assert_msg(run.status == 1 && *run.err, "%d: %s", run.status, run.err);
     run = run_program("/bin/sh", "-c", text("test ! -e '%s/data.mdb'", dir), NULL);
     ck_assert_msg(run.status == 0, "half a store is left");

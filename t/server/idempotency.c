@@ -1,4 +1,7 @@
-/* Idempotency-Key on POST /api/v1/reports: one record however often and wherever it is repeated. api.md §2. */
+/*
+ * Idempotency-Key on POST /api/v1/reports: one record, however often and on whichever worker the
+ * request is repeated.
+ */
 #include "t/kit/harness.h"
 
 #include <signal.h>
@@ -18,10 +21,11 @@ static void teardown(void)
     origin_stop(origin);
 }
 
-static struct response *post_as(const char *credential, const char *idempotency_key, const char *body, const char *prefer)
+static struct response *post_as(const char *credential, const char *idempotency_key,
+                                const char *body, const char *prefer)
 {
-    return http(server, .method = "POST", .path = "/api/v1/reports", .key = credential, .body = body,
-                .headers = {text("Idempotency-Key: %s", idempotency_key), prefer});
+    return http(server, .method = "POST", .path = "/api/v1/reports", .key = credential,
+                .body = body, .headers = {text("Idempotency-Key: %s", idempotency_key), prefer});
 }
 
 static struct response *post(const char *idempotency_key, const char *body)
@@ -54,7 +58,8 @@ START_TEST(a_repeat_answers_the_same_status_and_record)
         expect(b, replayed(b));
         expect_int(b, "data.id", int_at(a, "data.id"));
         expect(b, header(b, "Location") && !strcmp(header(b, "Location"), header(a, "Location")));
-        ck_assert_msg(json_object_equal(a->json, b->json), "%s%s", response_text(a), response_text(b));
+        ck_assert_msg(json_object_equal(a->json, b->json), "%s%s", response_text(a),
+                      response_text(b));
     }
     ck_assert_int_eq(total("repeat"), 1);
 }
@@ -77,7 +82,8 @@ START_TEST(a_repeat_answers_as_the_first_did_whatever_it_prefers)
 {
     static const char *const prefers[] = {NULL, "Prefer: respond-async", "Prefer: wait=3"};
     for (size_t i = 0; i < COUNT(prefers); i++) {
-        char *key = text("prefers-%zu", i), *body = form("url", origin_url(origin, text("/good?%s", key)), NULL);
+        char *key = text("prefers-%zu", i),
+             *body = form("url", origin_url(origin, text("/good?%s", key)), NULL);
         struct response *a = post_as(NULL, key, body, prefers[i]);
         expect(a, a->status == (i == 1 ? 202 : 201));
         for (size_t k = 0; k < COUNT(prefers); k++) {
@@ -94,12 +100,14 @@ END_TEST
 
 START_TEST(a_repeat_with_a_password_is_the_same_request)
 {
-    char *body = form("url", origin_url(origin, "/good?password"), "privacy", "2", "password", "hunter2", NULL);
+    char *body = form("url", origin_url(origin, "/good?password"), "privacy", "2", "password",
+                      "hunter2", NULL);
     struct response *a = post("password", body), *b = post("password", body);
     expect_status(a, 201);
     expect_status(b, 201);
     expect(b, replayed(b) && int_at(a, "data.id") == int_at(b, "data.id"));
-    struct response *r = post("password", form("url", origin_url(origin, "/good?password"), "privacy", "2", "password", "hunter3", NULL));
+    struct response *r = post("password", form("url", origin_url(origin, "/good?password"),
+                                               "privacy", "2", "password", "hunter3", NULL));
     expect_error(r, 422, "idempotency_key_reused");
 }
 END_TEST
@@ -130,7 +138,8 @@ END_TEST
 START_TEST(two_keys_make_two_records)
 {
     char *body = form("url", origin_url(origin, "/good?keys"), NULL);
-    struct response *a = post("first-key", body), *b = post("second-key", body), *c = post("First-Key", body);
+    struct response *a = post("first-key", body), *b = post("second-key", body),
+                    *c = post("First-Key", body);
     expect(b, int_at(a, "data.id") != int_at(b, "data.id"));
     expect(c, int_at(a, "data.id") != int_at(c, "data.id") && !replayed(c));
 }
@@ -168,7 +177,10 @@ START_TEST(repeats_at_the_same_moment_make_one_record)
     for (size_t i = 0; i < AT_ONCE; i++)
         raws[i] = raw_open(server);
     for (size_t i = 0; i < AT_ONCE; i++)
-        raw_post(raws[i], server->key, text("Idempotency-Key: at-once-%d\r\n%s", _i, _i % 2 ? "Prefer: respond-async\r\n" : ""), body);
+        raw_post(raws[i], server->key,
+                 text("Idempotency-Key: at-once-%d\r\n%s", _i,
+                      _i % 2 ? "Prefer: respond-async\r\n" : ""),
+                 body);
     for (size_t i = 0; i < AT_ONCE; i++) {
         struct response *r = raw_response(raws[i], false, 20000);
         expect_status(r, _i % 2 ? 202 : 201);
@@ -195,7 +207,8 @@ START_TEST(a_repeat_waits_while_the_first_is_running)
     struct response *early = raw_response(raws[1], false, 300);
     expect(early, early->status == 0 && !raws[1]->closed);
     origin_release(origin, "/held");
-    struct response *a = raw_response(raws[0], false, 10000), *b = raw_response(raws[1], false, 10000);
+    struct response *a = raw_response(raws[0], false, 10000),
+                    *b = raw_response(raws[1], false, 10000);
     expect_status(a, 201);
     expect_status(b, 201);
     expect_str(b, "data.status", "done");
@@ -244,12 +257,13 @@ END_TEST
 
 START_TEST(a_key_means_nothing_where_nothing_is_created)
 {
-    struct response *r = http(server, .path = "/api/v1/reports", .headers = {"Idempotency-Key: reading"});
+    struct response *r =
+        http(server, .path = "/api/v1/reports", .headers = {"Idempotency-Key: reading"});
     expect_status(r, 200);
     int64_t id = report_new(server, origin_url(origin, "/good?put"));
     for (int i = 0; i < 2; i++) {
-        r = http(server, .method = "PUT", .path = report_path(id), .body = i ? "privacy=1" : "privacy=0",
-                 .headers = {"Idempotency-Key: put"});
+        r = http(server, .method = "PUT", .path = report_path(id),
+                 .body = i ? "privacy=1" : "privacy=0", .headers = {"Idempotency-Key: put"});
         expect_status(r, 200);
         expect_int(r, "data.privacy", i);
     }

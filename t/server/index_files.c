@@ -1,7 +1,8 @@
 /*
- * Segment files of the index of reports beside a running server: whatever happens to them, or to
- * the processes that write and read them, lists are right or 503, and come back by themselves.
+ * Segment files beside a running server: whatever happens to the files, or to the processes that
+ * write and read them, lists are correct or 503, and recover without help.
  */
+#include "t/kit/file_damage.h"
 #include "t/kit/index.h"
 
 #include <dirent.h>
@@ -40,9 +41,9 @@ static size_t segment_files(char **last, uint64_t *bytes)
 static bool has_segment(void *arg)
 {
     uint64_t bytes;
-    struct store_room room;
+    struct store_space room;
     struct store *s = index_store(server, STORE_READ);
-    ck_assert_int_eq(store_room(s, &room), STORE_OK);
+    ck_assert_int_eq(store_space(s, &room), STORE_OK);
     store_close(s);
     return segment_files(arg, &bytes) == 1 && bytes != 0 && bytes == room.index_bytes;
 }
@@ -140,18 +141,6 @@ START_TEST(lists_are_answered_from_a_segment_file_that_stats_know)
 END_TEST
 
 /* ---- damage ---- */
-
-static void delete_file(const char *path)
-{
-    ck_assert_int_eq(unlink(path), 0);
-}
-
-static void truncate_file(const char *path)
-{
-    struct stat st;
-    ck_assert_int_eq(stat(path, &st), 0);
-    ck_assert_int_eq(truncate(path, st.st_size / 3), 0);
-}
 
 static void change_bits(const char *path)
 {

@@ -1,4 +1,7 @@
-/* The queue of pages to grade: its limit per workspace, its fairness between them, and its end. design.md §2. */
+/*
+ * The queue of pages to grade: its limit per workspace, its fairness between workspaces, and its
+ * end.
+ */
 #include "t/kit/harness.h"
 
 #include <arpa/inet.h>
@@ -8,7 +11,7 @@ enum { PENDING_MAX = 10000, CONNECTIONS = 8 };
 
 static struct origin *origin;
 static struct server *server;
-static char *connection_table; /* key of a workspace with very many pages */
+static char *crowded_key; /* key of a workspace with very many pages */
 static uint16_t tar_port;
 static int tar; /* accepts, and never answers */
 
@@ -22,10 +25,10 @@ static void setup(void)
     ck_assert_int_eq(getsockname(tar, (struct sockaddr *)&sa, &size), 0);
     tar_port = ntohs(sa.sin_port);
     origin = origin_usual();
-    server =
-        server_shared(&(struct server_options){.audit = text("timeout: 300s, ports: [80, 443, %u, %u]", origin_port(origin), tar_port)});
+    server = server_shared(&(struct server_options){
+        .audit = text("timeout: 300s, ports: [80, 443, %u, %u]", origin_port(origin), tar_port)});
     assay_ok(server, "workspace", "create", "crowd", NULL);
-    connection_table = key_new(server, "crowd", NULL);
+    crowded_key = key_new(server, "crowd", NULL);
 }
 
 static void teardown(void)
@@ -48,7 +51,7 @@ static void post_many(int count)
     for (int i = 0; i < count; i += CONNECTIONS * 50) {
         for (int k = i; k < i + CONNECTIONS * 50 && k < count; k++) {
             char *body = tar_form(k);
-            raw_post(raws[k % CONNECTIONS], connection_table, "Prefer: respond-async\r\n", body);
+            raw_post(raws[k % CONNECTIONS], crowded_key, "Prefer: respond-async\r\n", body);
             free(body);
         }
         for (int k = i; k < i + CONNECTIONS * 50 && k < count; k++) {
@@ -64,40 +67,47 @@ static void post_many(int count)
 START_TEST(a_workspace_may_have_ten_thousand_pages_pending_and_others_are_served_beside_them)
 {
     post_many(PENDING_MAX);
-    struct response *r = http(server, .path = "/api/v1/reports", .key = connection_table);
+    struct response *r = http(server, .path = "/api/v1/reports", .key = crowded_key);
     expect_int(r, "meta.total", PENDING_MAX);
 
     int more = 0; /* a few pages may have been given up meanwhile */
     do
-        r = http(server, .method = "POST", .path = "/api/v1/reports", .key = connection_table, .body = tar_form(more),
-                 .headers = {"Prefer: respond-async"});
+        r = http(server, .method = "POST", .path = "/api/v1/reports", .key = crowded_key,
+                 .body = tar_form(more), .headers = {"Prefer: respond-async"});
     while (r->status == 202 && more++ < 100);
     expect_error(r, 503, "unavailable");
     expect(r, !header(r, "Retry-After"));
-    r = http(server, .path = "/api/v1/reports", .key = connection_table);
+    r = http(server, .path = "/api/v1/reports", .key = crowded_key);
     expect_int(r, "meta.total", PENDING_MAX + more);
-    expect_status(http(server, .method = "DELETE", .path = report_path(int_at(r, "data.0.id")), .key = connection_table), 200);
-    r = http(server, .method = "POST", .path = "/api/v1/reports", .key = connection_table, .body = tar_form(0), .headers = {"Prefer: respond-async"});
+    expect_status(http(server, .method = "DELETE", .path = report_path(int_at(r, "data.0.id")),
+                       .key = crowded_key),
+                  200);
+    r = http(server, .method = "POST", .path = "/api/v1/reports", .key = crowded_key,
+             .body = tar_form(0), .headers = {"Prefer: respond-async"});
     expect_status(r, 202);
 
     int64_t before = now_ms();
-    r = http(server, .method = "POST", .path = "/api/v1/reports", .body = form("url", origin_url(origin, "/good"), NULL),
+    r = http(server, .method = "POST", .path = "/api/v1/reports",
+             .body = form("url", origin_url(origin, "/good"), NULL),
              .headers = {"Prefer: wait=10"});
     expect_status(r, 201);
     expect_str(r, "data.status", "done");
     ck_assert_int_lt(now_ms() - before, 3000);
 
     before = now_ms();
-    expect_status(http(server, .method = "DELETE", .path = "/api/v1/projects/127.0.0.5", .key = connection_table), 200);
-    r = http(server, .path = "/api/v1/reports", .key = connection_table);
+    expect_status(
+        http(server, .method = "DELETE", .path = "/api/v1/projects/127.0.0.5", .key = crowded_key),
+        200);
+    r = http(server, .path = "/api/v1/reports", .key = crowded_key);
     expect_int(r, "meta.total", 0);
-    r = http(server, .method = "POST", .path = "/api/v1/reports", .body = form("url", origin_url(origin, "/good"), NULL),
+    r = http(server, .method = "POST", .path = "/api/v1/reports",
+             .body = form("url", origin_url(origin, "/good"), NULL),
              .headers = {"Prefer: wait=10"});
     expect_str(r, "data.status", "done");
     ck_assert_int_lt(now_ms() - before, 3000);
     /* the deleted reports count until they are purged */
     for (before = now_ms();; response_free(r)) {
-        r = http(server, .method = "POST", .path = "/api/v1/reports", .key = connection_table,
+        r = http(server, .method = "POST", .path = "/api/v1/reports", .key = crowded_key,
                  .body = form("url", origin_url(origin, "/good"), NULL),
                  .headers = {"Prefer: wait=10"});
         if (r->status != 503 || now_ms() > before + 10000)
@@ -113,6 +123,7 @@ int main(void)
     Suite *suite = suite_create("queue");
     TCase *tcase = harness_case(suite, "one server");
     tcase_add_unchecked_fixture(tcase, setup, teardown);
-    tcase_add_test(tcase, a_workspace_may_have_ten_thousand_pages_pending_and_others_are_served_beside_them);
+    tcase_add_test(
+        tcase, a_workspace_may_have_ten_thousand_pages_pending_and_others_are_served_beside_them);
     return harness_main(suite);
 }

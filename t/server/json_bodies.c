@@ -1,6 +1,4 @@
-/*
- * JSON bodies of reports: taken as forms are, and refused with the place of a mistake. api.md §4.
- */
+/* JSON bodies of reports: accepted as forms are, and refused with the position of the mistake. */
 #include "t/kit/harness.h"
 
 #define JSON_TYPE "Content-Type: application/json"
@@ -27,9 +25,10 @@ static struct response *send_json(const char *method, const char *path, const ch
 
 START_TEST(a_report_is_created_by_json_as_by_a_form)
 {
-    struct response *r = send_json("POST", "/api/v1/reports",
-                                   text("{\"url\":\"%s\",\"privacy\":2,\"password\":\"s\\u00e9cret\"}",
-                                        origin_url(origin, "/good")));
+    struct response *r =
+        send_json("POST", "/api/v1/reports",
+                  text("{\"url\":\"%s\",\"privacy\":2,\"password\":\"s\\u00e9cret\"}",
+                       origin_url(origin, "/good")));
     expect_status(r, 201);
     expect_str(r, "data.status", "done");
     expect_str(r, "data.url", origin_url(origin, "/good"));

@@ -1,6 +1,7 @@
 /*
- * Limits over HTTP, by the limiter `api` on projects and reports: whom it charges, what every response says, and what a reload, a restart
- * and a death leave of it. api.md §1, design.md §6. Windows of 31 days stand still while a test runs.
+ * Limits over HTTP, with the limiter `api` on projects and reports: who is charged, what every
+ * response says, and what a reload, a restart and a crash leave. Windows of 31 days do not turn
+ * during a test.
  */
 #include "t/kit/harness.h"
 
@@ -33,12 +34,16 @@ static char *limiters(const char *rows)
 
 /* ---- what a response tells ---- */
 
-/* limit and what remains; its reset is the end of a window of so many seconds that goes on; Retry-After is there with 429 alone */
+/*
+ * limit and what remains; its reset is the end of a window of so many seconds that goes on;
+ * Retry-After is there with 429 alone
+ */
 static void expect_told_of(const struct response *r, long limit, long remaining, long seconds)
 {
     long reset = header_number(r, "X-RateLimit-Reset"), now = (long)time(NULL);
-    ck_assert_msg(header_number(r, "X-RateLimit-Limit") == limit && header_number(r, "X-RateLimit-Remaining") == remaining, "not %ld of %ld\n%s", remaining,
-                  limit, response_text(r));
+    ck_assert_msg(header_number(r, "X-RateLimit-Limit") == limit &&
+                      header_number(r, "X-RateLimit-Remaining") == remaining,
+                  "not %ld of %ld\n%s", remaining, limit, response_text(r));
     expect(r, reset % seconds == 0 && reset >= now - 1 && reset <= now + seconds);
     expect(r, (header(r, "Retry-After") != NULL) == (r->status == 429));
     if (r->status == 429)
@@ -52,7 +57,8 @@ static void expect_told(const struct response *r, long limit, long remaining)
 
 static void expect_untold(const struct response *r)
 {
-    static const char *const names[] = {"X-RateLimit-Limit", "X-RateLimit-Remaining", "X-RateLimit-Reset", "Retry-After"};
+    static const char *const names[] = {"X-RateLimit-Limit", "X-RateLimit-Remaining",
+                                        "X-RateLimit-Reset", "Retry-After"};
     for (size_t i = 0; i < COUNT(names); i++)
         expect(r, header(r, names[i]) == NULL);
 }
@@ -94,7 +100,8 @@ static const struct {
     {"GET", "/api/v1/reports/1", NULL, "If-None-Match: *", 304, false},
     {"POST", "/api/v1/reports", "url=%zz", NULL, 400, false},
     {"GET", "/api/v1/reports?search=%zz", NULL, NULL, 400, false},
-    {"GET", "/api/v1/reports", NULL, "Authorization: Bearer asy_key_000000000000000000000000000000000000", 401, true},
+    {"GET", "/api/v1/reports", NULL,
+     "Authorization: Bearer asy_key_000000000000000000000000000000000000", 401, true},
     {"GET", "/api/v1/reports", NULL, "Authorization: Basic x", 401, true},
     {"GET", "/api/v1/reports/999", NULL, NULL, 404, false},
     {"DELETE", "/api/v1/projects/none.test", NULL, NULL, 404, false},
@@ -114,12 +121,14 @@ START_TEST(every_answer_of_a_limited_route_has_the_headers)
     for (size_t i = 0; i < COUNT(answers); i++) {
         const char *extra = answers[i].header;
         bool own = extra != NULL && !strncmp(extra, "Authorization:", 14);
-        struct response *r = http(server, .method = answers[i].method, .path = answers[i].path, .body = answers[i].body,
-                                  .key = own ? "" : NULL, .headers = {extra});
+        struct response *r =
+            http(server, .method = answers[i].method, .path = answers[i].path,
+                 .body = answers[i].body, .key = own ? "" : NULL, .headers = {extra});
         expect_status(r, answers[i].status);
         expect_told(r, 1000, answers[i].by_address ? --by_address : --by_key);
     }
-    struct response *r = http(server, .path = "/api/v1/reports", .key = key_new(server, "main", "projects:read", NULL));
+    struct response *r = http(server, .path = "/api/v1/reports",
+                              .key = key_new(server, "main", "projects:read", NULL));
     expect_status(r, 403);
     expect_told(r, 1000, 999);
     server_stop(server);
@@ -132,7 +141,8 @@ START_TEST(a_body_too_large_for_the_library_is_charged_to_the_address)
     ck_assert_ptr_nonnull(body);
     memset(body, 'a', 8 << 20);
     server_start_with(server, limiters(API("10")));
-    struct response *r = http(server, .method = "POST", .path = "/api/v1/reports", .body = body, .body_size = 8 << 20, .headers = {"Expect:"});
+    struct response *r = http(server, .method = "POST", .path = "/api/v1/reports", .body = body,
+                              .body_size = 8 << 20, .headers = {"Expect:"});
     expect_error(r, 413, "payload_too_large");
     expect_told(r, 10, 9);
     r = http(server, .method = "POST", .path = "/api/v1/reports", .body = body, .body_size = 16385);
@@ -162,7 +172,9 @@ START_TEST(options_are_neither_charged_nor_told)
 {
     server_start_with(server, limiters(API("2")));
     for (int i = 0; i < 5; i++) {
-        struct response *r = http(server, .method = "OPTIONS", .path = "/api/v1/reports", .headers = {"Origin: http://a.test", "Access-Control-Request-Method: GET"});
+        struct response *r =
+            http(server, .method = "OPTIONS", .path = "/api/v1/reports",
+                 .headers = {"Origin: http://a.test", "Access-Control-Request-Method: GET"});
         expect_status(r, 204);
         expect_untold(r);
         expect_untold(http(server, .method = "OPTIONS", .path = "/v1/wp/none"));
@@ -174,7 +186,8 @@ END_TEST
 
 START_TEST(what_is_not_limited_is_not_told_of)
 {
-    static const char *const paths[] = {"/healthz", "/readyz", "/api/v1/openapi.json", "/api/v1/nowhere", "/", "/v1/wpx"};
+    static const char *const paths[] = {"/healthz",        "/readyz", "/api/v1/openapi.json",
+                                        "/api/v1/nowhere", "/",       "/v1/wpx"};
     server_start_with(server, limiters(API("2")));
     for (size_t i = 0; i < COUNT(paths); i++)
         expect_untold(http_get(server, paths[i]));
@@ -192,7 +205,8 @@ START_TEST(past_the_limit_it_is_429_and_refused_requests_do_not_count)
     for (int i = 0; i < 20; i++)
         expect_refused(http_get(server, "/api/v1/reports"), 3);
     expect_refused(http_post(server, "/api/v1/reports", "url=http%3A%2F%2Fa.test%2F"), 3);
-    server_configure(server, limiters(API("5"))); /* had the refused ones counted, nothing would be left of five */
+    /* had the refused ones counted, nothing would be left of five */
+    server_configure(server, limiters(API("5")));
     server_signal(server, SIGHUP);
     int64_t deadline = now_ms() + 15000;
     struct response *r = http_get(server, "/api/v1/reports");
@@ -220,7 +234,8 @@ END_TEST
 START_TEST(a_wrong_credential_is_charged_to_the_address_and_then_429)
 {
     server_start_with(server, limiters(API("3")));
-    static const char *const wrong[] = {"", "asy_key_000000000000000000000000000000000000", "nonsense"};
+    static const char *const wrong[] = {"", "asy_key_000000000000000000000000000000000000",
+                                        "nonsense"};
     for (size_t i = 0; i < COUNT(wrong); i++) {
         struct response *r = list(wrong[i]);
         expect_error(r, 401, "unauthorized");
@@ -238,7 +253,8 @@ END_TEST
 
 START_TEST(one_window_that_refuses_charges_no_other)
 {
-    server_start_with(server, limiters("api: { windows: [ " WINDOW("7", "ip") ", " WINDOW("2", "api_key") " ] }"));
+    server_start_with(server, limiters("api: { windows: [ " WINDOW("7", "ip") ", " WINDOW(
+                                  "2", "api_key") " ] }"));
     char *keys[] = {server->key, key_new(server, "main", NULL), key_new(server, "main", NULL)};
     expect_told(list(keys[0]), 2, 1); /* the window with the fewest remaining is told */
     expect_told(list(keys[0]), 2, 0);
@@ -257,7 +273,9 @@ END_TEST
 
 START_TEST(of_two_windows_that_refuse_the_later_end_is_told)
 {
-    server_start_with(server, limiters("api: { windows: [ { limit: 1, seconds: 3600, key: api_key }, " WINDOW("1", "ip") " ] }"));
+    server_start_with(
+        server, limiters("api: { windows: [ { limit: 1, seconds: 3600, key: api_key }, " WINDOW(
+                    "1", "ip") " ] }"));
     expect_status(http_get(server, "/api/v1/reports"), 200);
     struct response *r = http_get(server, "/api/v1/reports");
     expect_status(r, 429);
@@ -269,7 +287,8 @@ END_TEST
 /* Waits so long as a 429 says, then asks once: it must be admitted. */
 START_TEST(one_retry_after_the_time_told_gets_through)
 {
-    server_start_with(server, limiters("api: { windows: [ { limit: 2, seconds: 2, key: api_key } ] }"));
+    server_start_with(server,
+                      limiters("api: { windows: [ { limit: 2, seconds: 2, key: api_key } ] }"));
     for (int round = 0; round < 3; round++) {
         struct response *r = http_get(server, "/api/v1/reports");
         for (int i = 0; r->status != 429; i++, r = http_get(server, "/api/v1/reports"))
@@ -335,7 +354,8 @@ START_TEST(dry_run_and_exempt_callers_are_told_and_never_refused)
         expect_told(r, 2, i < 2 ? 1 - i : 0);
     }
     expect_error(list("x"), 401, "unauthorized");
-    bool logged = strstr(server_log(server), "limiter api would refuse 1: over 2 in 2678400 s") != NULL;
+    bool logged =
+        strstr(server_log(server), "limiter api would refuse 1: over 2 in 2678400 s") != NULL;
     ck_assert_int_eq(logged, _i == 0);
     server_stop(server);
 }
@@ -343,7 +363,8 @@ END_TEST
 
 START_TEST(an_exempt_network_of_others_exempts_nobody_here)
 {
-    server_start_with(server, "limits: { exempt: [10.0.0.0/8, '::/0'], limiters: { " API("1") " } }");
+    server_start_with(server,
+                      "limits: { exempt: [10.0.0.0/8, '::/0'], limiters: { " API("1") " } }");
     expect_status(http_get(server, "/api/v1/reports"), 200);
     expect_refused(http_get(server, "/api/v1/reports"), 1);
     server_stop(server);
@@ -352,8 +373,10 @@ END_TEST
 
 START_TEST(an_override_holds_for_its_key_alone)
 {
-    server_start_with(server, limiters("api: { windows: [ " WINDOW("2", "api_key") " ], overrides: [ { key: 2, limit: 1 }, { key: 3, limit: 0 }, "
-                        "{ key: 127.0.0.1, limit: 50 } ] }"));
+    server_start_with(
+        server, limiters("api: { windows: [ " WINDOW(
+                    "2", "api_key") " ], overrides: [ { key: 2, limit: 1 }, { key: 3, limit: 0 }, "
+                                    "{ key: 127.0.0.1, limit: 50 } ] }"));
     char *second = key_new(server, "main", NULL), *third = key_new(server, "main", NULL);
     expect_told(list(NULL), 2, 1);
     expect_told(list(second), 1, 0);
@@ -367,8 +390,12 @@ END_TEST
 
 START_TEST(an_added_limiter_takes_the_routes_it_names)
 {
-    server_start_with(server, limiters(API("100") "\n    creates: { windows: [ " WINDOW("1", "api_key") " ], routes: [ 'POST /api/v1/reports' ] }\n"
-                                   "    reads: { windows: [ " WINDOW("5", "ip") " ], routes: [ 'GET /api/v1/reports/{id}', 'GET /api/v1/openapi.json' ] }"));
+    server_start_with(
+        server, limiters(API("100") "\n    creates: { windows: [ " WINDOW(
+                    "1", "api_key") " ], routes: [ 'POST /api/v1/reports' ] }\n"
+                                    "    reads: { windows: [ " WINDOW(
+                                        "5", "ip") " ], routes: [ 'GET /api/v1/reports/{id}', 'GET "
+                                                   "/api/v1/openapi.json' ] }"));
     expect_told(http_get(server, "/api/v1/reports"), 100, 99);
     expect_told(http_post(server, "/api/v1/reports", ""), 1, 0);
     expect_refused(http_post(server, "/api/v1/reports", ""), 1);
@@ -382,7 +409,8 @@ END_TEST
 START_TEST(a_surface_is_limited_where_nothing_is_found_on_it)
 {
     server_start(server);
-    static const char *const paths[] = {"/v1/wp/none", "/v1/wp/posts/none", "/api/v1/wp/none", "http://x/v1/wp/none?a=b"};
+    static const char *const paths[] = {"/v1/wp/none", "/v1/wp/posts/none", "/api/v1/wp/none",
+                                        "http://x/v1/wp/none?a=b"};
     for (size_t i = 0; i < COUNT(paths); i++) {
         struct raw *raw = raw_open(server);
         raw_text(raw, "%s %s HTTP/1.1\r\nHost: x\r\n\r\n", i % 2 ? "GET" : "PUT", paths[i]);
@@ -406,7 +434,8 @@ static bool limit_is(void *arg)
 {
     const struct wanted *wanted = arg;
     struct response *r = list(wanted->key);
-    bool same = header(r, "X-RateLimit-Limit") != NULL && header_number(r, "X-RateLimit-Limit") == wanted->limit;
+    bool same = header(r, "X-RateLimit-Limit") != NULL &&
+                header_number(r, "X-RateLimit-Limit") == wanted->limit;
     response_free(r);
     return same;
 }
@@ -432,7 +461,8 @@ END_TEST
 /* a connection of the old generation, which serves it until it closes it */
 START_TEST(workers_that_drain_follow_a_reload)
 {
-    server_start_with(server, _i == 0 ? limiters(API("100")) : ""); /* a limit, or none that a reload sets */
+    /* a limit, or none that a reload sets */
+    server_start_with(server, _i == 0 ? limiters(API("100")) : "");
     struct raw *raws[8];
     for (size_t i = 0; i < COUNT(raws); i++) {
         raws[i] = raw_open(server);
@@ -441,7 +471,8 @@ START_TEST(workers_that_drain_follow_a_reload)
     }
     server_configure(server, limiters(API("50")));
     server_signal(server, SIGHUP);
-    ck_assert(wait_until(limit_is, &(struct wanted){NULL, 50}, 10000)); /* by anybody: the board is one */
+    /* by anybody: the board is one */
+    ck_assert(wait_until(limit_is, &(struct wanted){NULL, 50}, 10000));
     unsigned drained = 0;
     for (size_t i = 0; i < COUNT(raws); i++) {
         raw_get(raws[i], server->key, "/api/v1/reports");
@@ -474,7 +505,8 @@ START_TEST(counts_outlive_restarts)
     server_configure(server, text("limits: { slots: 4096, limiters: { " API("10") " } }"));
     server_start(server);
     expect_told(http_get(server, "/api/v1/reports"), 10, 9);
-    ck_assert_msg(strstr(server_log(server), "counting begins anew") != NULL, "%s", server_log(server));
+    ck_assert_msg(strstr(server_log(server), "counting begins anew") != NULL, "%s",
+                  server_log(server));
     server_stop(server);
 }
 END_TEST
@@ -496,7 +528,10 @@ START_TEST(counts_outlive_a_killed_worker)
 }
 END_TEST
 
-/* each connection may meet another worker: together they admit ten, so none goes on in the old table */
+/*
+ * each connection may meet another worker: together they admit ten, so none goes on in the old
+ * table
+ */
 START_TEST(a_table_cut_short_is_made_anew)
 {
     unsigned got_in = 0;
@@ -513,19 +548,25 @@ START_TEST(a_table_cut_short_is_made_anew)
     ck_assert_int_eq(r->status, 429);
     ck_assert_uint_eq(got_in, 10);
     ck_assert_msg(strstr(server_log(server), "cut the table in") != NULL, "%s", server_log(server));
-    ck_assert_msg(strstr(server_log(server), "killed by signal 9") == NULL, "%s", server_log(server)); /* replaced, which is no crash */
+    /* replaced, which is no crash */
+    ck_assert_msg(strstr(server_log(server), "killed by signal 9") == NULL, "%s",
+                  server_log(server));
     server_signal(server, SIGTERM);
-    ck_assert_int_eq(server_wait(server, 10000), 0); /* not server_stop, which takes a worker's death for a crash */
+    /* not server_stop, which takes a worker's death for a crash */
+    ck_assert_int_eq(server_wait(server, 10000), 0);
 }
 END_TEST
 
 START_TEST(a_wrong_limiter_is_refused_with_its_line_and_the_old_stays)
 {
     server_start_with(server, limiters(API("10")));
-    server_configure(server, limiters("api: { windows: [ { limit: 1, seconds: 60, key: host } ], routes: [ 'GET /nowhere' ] }"));
+    server_configure(server, limiters("api: { windows: [ { limit: 1, seconds: 60, key: host } ], "
+                                      "routes: [ 'GET /nowhere' ] }"));
     struct run run = run_program(assayd_path(), "-c", server->conf, "-t", NULL);
     ck_assert_int_eq(run.status, 1);
-    ck_assert_msg(strstr(run.err, "key: \"host\" is not one of ip, ip+agent") && strstr(run.err, "there is no route \"GET /nowhere\""), "%s", run.err);
+    ck_assert_msg(strstr(run.err, "key: \"host\" is not one of ip, ip+agent") &&
+                      strstr(run.err, "there is no route \"GET /nowhere\""),
+                  "%s", run.err);
     server_signal(server, SIGHUP);
     expect_told(http_get(server, "/api/v1/reports"), 10, 9);
     server_stop(server);
@@ -534,6 +575,7 @@ END_TEST
 
 int main(void)
 {
+    suite_processes(3);
     Suite *suite = suite_create("limits");
     TCase *tcase = harness_case(suite, "a server each");
     tcase_add_checked_fixture(tcase, setup, teardown);
@@ -550,7 +592,8 @@ int main(void)
     tcase_add_test(tcase, of_two_windows_that_refuse_the_later_end_is_told);
     tcase_add_test(tcase, one_retry_after_the_time_told_gets_through);
     tcase_add_test(tcase, workers_together_admit_just_the_limit);
-    tcase_add_loop_test(tcase, dry_run_and_exempt_callers_are_told_and_never_refused, 0, COUNT(lenient));
+    tcase_add_loop_test(tcase, dry_run_and_exempt_callers_are_told_and_never_refused, 0,
+                        COUNT(lenient));
     tcase_add_test(tcase, an_exempt_network_of_others_exempts_nobody_here);
     tcase_add_test(tcase, an_override_holds_for_its_key_alone);
     tcase_add_test(tcase, an_added_limiter_takes_the_routes_it_names);

@@ -1,4 +1,4 @@
-/* What operators see and do about limits: assay limits, /metrics, and the log. operating.md, design.md §6. */
+/* Limits for operators: assay limits, /metrics and the log. */
 #include "t/kit/harness.h"
 
 #include <signal.h>
@@ -40,9 +40,11 @@ static void expect_record(struct json_object *list, size_t i, const char *const 
     struct json_object *record = json_object_array_get_idx(list, i);
     ck_assert_msg(record != NULL, "no record %zu in %s", i, json_object_to_json_string(list));
     for (; *members != NULL; members += 2)
-        ck_assert_msg(!strcmp(record_text(record, members[0]), members[1]), "%s is not %s in %s", members[0], members[1], json_object_to_json_string(record));
+        ck_assert_msg(!strcmp(record_text(record, members[0]), members[1]), "%s is not %s in %s",
+                      members[0], members[1], json_object_to_json_string(record));
 }
-#define expect_members(list, i, ...) expect_record((list), (i), (const char *const[]){__VA_ARGS__, NULL})
+#define expect_members(list, i, ...)                                                               \
+    expect_record((list), (i), (const char *const[]){__VA_ARGS__, NULL})
 
 /* ---- assay limits ---- */
 
@@ -51,10 +53,14 @@ START_TEST(list_shows_what_is_in_force_and_counted)
     start_with(WINDOW("2"));
     ask(5, NULL);
     struct json_object *list = assay_list(server, "limits", "list", NULL);
-    ck_assert_uint_eq(json_object_array_length(list), 9); /* the seed's seven, one of which has two windows, and api */
-    expect_members(list, 0, "limiter", "widget-init", "limit", "1000", "seconds", "60", "key", "ip+agent", "mode", "on");
-    expect_members(list, 1, "limiter", "widget-init", "limit", "30000", "seconds", "3600", "key", "ip");
-    expect_members(list, 8, "limiter", "api", "limit", "2", "key", "api_key", "mode", "on", "admitted", "2", "refused", "3", "dry_run_refused", "0");
+    /* the seed's seven, one of which has two windows, and api */
+    ck_assert_uint_eq(json_object_array_length(list), 9);
+    expect_members(list, 0, "limiter", "widget-init", "limit", "1000", "seconds", "60", "key",
+                   "ip+agent", "mode", "on");
+    expect_members(list, 1, "limiter", "widget-init", "limit", "30000", "seconds", "3600", "key",
+                   "ip");
+    expect_members(list, 8, "limiter", "api", "limit", "2", "key", "api_key", "mode", "on",
+                   "admitted", "2", "refused", "3", "dry_run_refused", "0");
     server_configure(server, with_api("dry_run: true, " WINDOW("3")));
     list = assay_list(server, "limits", "list", NULL);
     expect_members(list, 8, "limit", "2", "mode", "on"); /* not before the server reads it */
@@ -69,10 +75,14 @@ START_TEST(show_and_reset_work_on_the_live_table_and_after)
     start_with(WINDOW("3"));
     ask(5, NULL);
     ask(1, "");
-    expect_members(assay_list(server, "limits", "show", "api", "1", NULL), 0, "limiter", "api", "key", "1", "used", "3", "limit", "3", "remaining", "0");
-    expect_members(assay_list(server, "limits", "show", "api", "127.0.0.1", NULL), 0, "key", "127.0.0.1", "used", "1", "remaining", "2");
-    expect_members(assay_list(server, "limits", "show", "api", "::ffff:127.0.0.1", NULL), 0, "key", "127.0.0.1", "used", "1");
-    struct json_object *both = assay_list(server, "limits", "show", "widget-init", "127.0.0.1", NULL);
+    expect_members(assay_list(server, "limits", "show", "api", "1", NULL), 0, "limiter", "api",
+                   "key", "1", "used", "3", "limit", "3", "remaining", "0");
+    expect_members(assay_list(server, "limits", "show", "api", "127.0.0.1", NULL), 0, "key",
+                   "127.0.0.1", "used", "1", "remaining", "2");
+    expect_members(assay_list(server, "limits", "show", "api", "::ffff:127.0.0.1", NULL), 0, "key",
+                   "127.0.0.1", "used", "1");
+    struct json_object *both =
+        assay_list(server, "limits", "show", "widget-init", "127.0.0.1", NULL);
     ck_assert_uint_eq(json_object_array_length(both), 1);
     expect_members(both, 0, "seconds", "3600", "used", "0", "limit", "30000");
     expect_status(http_get(server, "/api/v1/reports"), 429);
@@ -83,7 +93,8 @@ START_TEST(show_and_reset_work_on_the_live_table_and_after)
     server_stop(server);
     expect_members(assay_list(server, "limits", "show", "api", "1", NULL), 0, "used", "1");
     assay_ok(server, "limits", "reset", "api", "1", NULL);
-    expect_members(assay_list(server, "limits", "show", "api", "1", NULL), 0, "used", "0", "remaining", "3");
+    expect_members(assay_list(server, "limits", "show", "api", "1", NULL), 0, "used", "0",
+                   "remaining", "3");
 }
 END_TEST
 
@@ -96,7 +107,8 @@ START_TEST(top_shows_who_is_near_a_limit_first)
     ask(4, third);
     struct json_object *list = assay_list(server, "limits", "top", NULL);
     ck_assert_uint_eq(json_object_array_length(list), 2); /* the third is not past half */
-    expect_members(list, 0, "limiter", "api", "key", "2", "used", "10", "limit", "10", "seconds", "2678400");
+    expect_members(list, 0, "limiter", "api", "key", "2", "used", "10", "limit", "10", "seconds",
+                   "2678400");
     expect_members(list, 1, "limiter", "api", "key", "1", "used", "6", "limit", "10");
     ck_assert_uint_eq(json_object_array_length(assay_list(server, "limits", "top", "1", NULL)), 1);
     server_stop(server);
@@ -105,7 +117,9 @@ END_TEST
 
 static bool first_is_the_key(void *key)
 {
-    return !strcmp(record_text(json_object_array_get_idx(assay_list(server, "limits", "top", NULL), 0), "key"), key);
+    return !strcmp(
+        record_text(json_object_array_get_idx(assay_list(server, "limits", "top", NULL), 0), "key"),
+        key);
 }
 
 START_TEST(top_goes_by_the_limits_in_force)
@@ -119,7 +133,8 @@ START_TEST(top_goes_by_the_limits_in_force)
     server_signal(server, SIGHUP);
     ck_assert(wait_until(first_is_the_key, "1", 10000));
     ask(5, second);
-    expect_members(assay_list(server, "limits", "top", NULL), 1, "key", "2", "used", "15", "limit", "100");
+    expect_members(assay_list(server, "limits", "top", NULL), 1, "key", "2", "used", "15", "limit",
+                   "100");
     server_stop(server);
 }
 END_TEST
@@ -129,7 +144,7 @@ static const struct {
     int status;
     const char *says;
 } wrong[] = {
-    {{"limits", "show", "api", "x"}, 1, "\"x\" is no key of api, which counts by api_key"},
+    {{"limits", "show", "api", "x"}, 1, "\"x\" is not a key of api, which counts by api_key"},
     {{"limits", "show", "apis", "1"}, 1, "there is no limiter \"apis\""},
     {{"limits", "reset", "widget-init", "1"}, 1, "which counts by ip+agent and ip"},
     {{"limits", "top", "0"}, 2, "is not a number"},
@@ -143,7 +158,8 @@ START_TEST(a_wrong_call_says_what_is_wrong)
     start_with(WINDOW("10"));
     const char *const *w = wrong[_i].words;
     struct run run = assay(server, w[0], w[1], w[2], w[3], NULL);
-    ck_assert_msg(run.status == wrong[_i].status && strstr(run.err, wrong[_i].says), "%d: %s", run.status, run.err);
+    ck_assert_msg(run.status == wrong[_i].status && strstr(run.err, wrong[_i].says), "%d: %s",
+                  run.status, run.err);
     server_stop(server);
 }
 END_TEST
@@ -151,7 +167,8 @@ END_TEST
 START_TEST(before_the_server_has_run_nothing_is_counted)
 {
     struct run run = assay(server, "limits", "top", NULL);
-    ck_assert_msg(run.status == 1 && strstr(run.err, "has the server run?"), "%d: %s", run.status, run.err);
+    ck_assert_msg(run.status == 1 && strstr(run.err, "there are no counts in run_dir"), "%d: %s",
+                  run.status, run.err);
 }
 END_TEST
 
@@ -176,13 +193,15 @@ START_TEST(metrics_count_over_workers_deaths_and_reloads)
     server_configure(server, with_api("dry_run: true, " WINDOW("4")));
     server_signal(server, SIGHUP);
     ck_assert(wait_until(is_in_dry_run, NULL, 10000));
-    long refused = metric(&internal, "assay_limiter_refused_total{limiter=\"api\"}"), would = metric(&internal, "assay_limiter_dry_run_refused_total{limiter=\"api\"}");
+    long refused = metric(&internal, "assay_limiter_refused_total{limiter=\"api\"}"),
+         would = metric(&internal, "assay_limiter_dry_run_refused_total{limiter=\"api\"}");
     ck_assert_int_ge(refused, 6);
     ck_assert_int_ge(would, 1);
     ck_assert_int_eq(metric(&internal, "assay_limiter_admitted_total{limiter=\"api\"}"), 4);
     ck_assert_int_ge(metric(&internal, "assay_limiter_slots"), 1048576);
     ck_assert_int_eq(metric(&internal, "assay_limiter_evicted_alive_total{limiter=\"api\"}"), 0);
-    ck_assert_int_ge(metric(&internal, "assay_limiter_slots_used{limiter=\"api\"}"), 0); /* a sample of so large a table may miss it */
+    /* a sample of so large a table may miss it */
+    ck_assert_int_ge(metric(&internal, "assay_limiter_slots_used{limiter=\"api\"}"), 0);
     kill(server->pid, SIGKILL);
     server_wait(server, 5000);
 }
@@ -191,7 +210,8 @@ END_TEST
 /* a stranger on a limited surface, charged to this address */
 static void come_from(struct client *client, const char *address)
 {
-    struct response *r = http_kept(client, .path = "/v1/wp/none", .key = "", .headers = {text("X-Forwarded-For: %s", address)});
+    struct response *r = http_kept(client, .path = "/v1/wp/none", .key = "",
+                                   .headers = {text("X-Forwarded-For: %s", address)});
     expect_status(r, 404);
     response_free(r);
 }
@@ -199,9 +219,12 @@ static void come_from(struct client *client, const char *address)
 START_TEST(a_small_table_under_a_flood_tells_what_it_holds_and_evicts)
 {
     enum { FLOOD = 3000 };
-    static const char used[] = "assay_limiter_slots_used{limiter=\"bulk-sync\"}", evicted[] = "assay_limiter_evicted_alive_total{limiter=\"bulk-sync\"}";
-    server_configure(server, "internal_listen: 127.0.0.1:0\ntrusted_proxies: [127.0.0.0/8]\nlimits: { slots: 1024, limiters: { "
-                             "bulk-sync: { windows: [ { limit: 3, seconds: 2678400, key: token } ] } } }");
+    static const char used[] = "assay_limiter_slots_used{limiter=\"bulk-sync\"}",
+                      evicted[] = "assay_limiter_evicted_alive_total{limiter=\"bulk-sync\"}";
+    server_configure(server,
+                     "internal_listen: 127.0.0.1:0\ntrusted_proxies: [127.0.0.0/8]\nlimits: { "
+                     "slots: 1024, limiters: { "
+                     "bulk-sync: { windows: [ { limit: 3, seconds: 2678400, key: token } ] } } }");
     server_start(server);
     internal = server_internal(server);
     struct client *client = client_new(server);
@@ -214,10 +237,13 @@ START_TEST(a_small_table_under_a_flood_tells_what_it_holds_and_evicts)
         come_from(client, text("10.0.%d.%d", i / 250, i % 250 + 1));
     long slots = metric(&internal, "assay_limiter_slots"), held = metric(&internal, used);
     ck_assert_msg(held > slots / 2 && held <= slots && slots < FLOOD, "%ld of %ld", held, slots);
-    ck_assert_int_eq(metric(&internal, evicted), FLOOD + 1 - held); /* everybody has a slot or had one */
+    /* everybody has a slot or had one */
+    ck_assert_int_eq(metric(&internal, evicted), FLOOD + 1 - held);
     ck_assert_int_eq(metric(&internal, "assay_limiter_slots_used{limiter=\"api\"}"), 0);
     /* who was at the limit before the flood is still there */
-    expect_status(http_kept(client, .path = "/v1/wp/none", .key = "", .headers = {"X-Forwarded-For: 192.0.2.1"}), 429);
+    expect_status(http_kept(client, .path = "/v1/wp/none", .key = "",
+                            .headers = {"X-Forwarded-For: 192.0.2.1"}),
+                  429);
     client_free(client);
     server_stop(server);
 }
@@ -226,10 +252,12 @@ END_TEST
 START_TEST(metrics_are_text_for_prometheus_and_not_public)
 {
     start_with(WINDOW("4"));
-    struct response *r = http(&internal, .path = "/metrics", .key = "", .headers = {"Accept: text/plain;version=0.0.4"});
+    struct response *r = http(&internal, .path = "/metrics", .key = "",
+                              .headers = {"Accept: text/plain;version=0.0.4"});
     expect_status(r, 200);
     expect(r, !strcmp(header(r, "Content-Type"), "text/plain; version=0.0.4; charset=utf-8"));
-    expect(r, strstr(r->body, "# HELP assay_limiter_refused_total ") && strstr(r->body, "# TYPE assay_limiter_refused_total counter\n"));
+    expect(r, strstr(r->body, "# HELP assay_limiter_refused_total ") &&
+                  strstr(r->body, "# TYPE assay_limiter_refused_total counter\n"));
     expect(r, r->body_size > 0 && r->body[r->body_size - 1] == '\n');
     for (char *at = r->body; *at != '\0'; at = strchr(at, '\n') + 1) {
         char name[128], value[32];
@@ -238,7 +266,8 @@ START_TEST(metrics_are_text_for_prometheus_and_not_public)
     }
     expect_error(http(server, .path = "/metrics", .key = ""), 404, "not_found");
     expect_error(http(&internal, .path = "/api/v1/reports"), 404, "not_found");
-    expect_error(http(&internal, .method = "POST", .path = "/metrics", .key = "", .body = ""), 405, "method_not_allowed");
+    expect_error(http(&internal, .method = "POST", .path = "/metrics", .key = "", .body = ""), 405,
+                 "method_not_allowed");
     server_stop(server);
 }
 END_TEST
@@ -257,7 +286,8 @@ START_TEST(refusals_do_not_fill_the_log)
 {
     start_with(WINDOW("1"));
     ask(100, NULL);
-    ck_assert_uint_le(times(server_log(server), "limiter api refuses 1: over 1 in 2678400 s"), 10); /* five in each of two intervals */
+    /* five in each of two intervals */
+    ck_assert_uint_le(times(server_log(server), "limiter api refuses 1: over 1 in 2678400 s"), 10);
     ck_assert_uint_ge(times(server_log(server), "limiter api refuses 1"), 1);
     ck_assert(server_says(server, " further refusals were not logged individually", 0, 25000));
     server_stop(server);
@@ -266,6 +296,7 @@ END_TEST
 
 int main(void)
 {
+    suite_processes(3);
     Suite *suite = suite_create("limits_operators");
     TCase *tcase = harness_case(suite, "a server each");
     tcase_add_checked_fixture(tcase, setup, teardown);

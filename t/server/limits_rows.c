@@ -1,6 +1,6 @@
 /*
- * The seed's seven limiters with their real numbers, against a route table of the test's own (t/kit/limited_routes.c). The seed's "Limits";
- * api.md §1.
+ * The seven built-in limiters with their default limits, on a route table of this test
+ * (t/kit/limited_routes.c).
  */
 #include "t/kit/harness.h"
 
@@ -50,15 +50,20 @@ START_TEST(a_minute_admits_the_seeds_number_and_no_more)
     server_start(server);
     ck_assert(wait_until(early_in_a_minute, NULL, 40000));
     for (long i = 0; i < rows[_i].limit; i++) {
-        struct response *r = http_kept(client, .method = rows[_i].method, .path = rows[_i].path, .key = "");
-        ck_assert_msg(r->status != 429 && header_number(r, "X-RateLimit-Limit") == rows[_i].limit && header_number(r, "X-RateLimit-Remaining") == rows[_i].limit - 1 - i,
+        struct response *r =
+            http_kept(client, .method = rows[_i].method, .path = rows[_i].path, .key = "");
+        ck_assert_msg(r->status != 429 && header_number(r, "X-RateLimit-Limit") == rows[_i].limit &&
+                          header_number(r, "X-RateLimit-Remaining") == rows[_i].limit - 1 - i,
                       "request %ld\n%s", i, response_text(r));
-        expect(r, header_number(r, "X-RateLimit-Reset") % 60 == 0 && header(r, "Retry-After") == NULL);
+        expect(r,
+               header_number(r, "X-RateLimit-Reset") % 60 == 0 && header(r, "Retry-After") == NULL);
         response_free(r);
     }
-    struct response *r = http_kept(client, .method = rows[_i].method, .path = rows[_i].path, .key = "");
+    struct response *r =
+        http_kept(client, .method = rows[_i].method, .path = rows[_i].path, .key = "");
     expect_error(r, 429, "rate_limited");
-    expect(r, header_number(r, "X-RateLimit-Remaining") == 0 && header_number(r, "Retry-After") <= 60 && header_number(r, "Retry-After") >= 1);
+    expect(r, header_number(r, "X-RateLimit-Remaining") == 0 &&
+                  header_number(r, "Retry-After") <= 60 && header_number(r, "Retry-After") >= 1);
     client_free(client);
     server_stop(server);
 }
@@ -68,9 +73,13 @@ START_TEST(both_addresses_of_bulk_sync_are_one_budget)
 {
     server_start(server);
     ck_assert(wait_until(early_in_a_minute, NULL, 40000));
-    static const char *const paths[] = {"/v1/wp/posts/sync", "/api/v1/wp/posts/sync", "/v1/wp/none", "/api/v1/wp/none"};
+    static const char *const paths[] = {"/v1/wp/posts/sync", "/api/v1/wp/posts/sync", "/v1/wp/none",
+                                        "/api/v1/wp/none"};
     for (long i = 0; i < 8; i++)
-        ck_assert_int_eq(header_number(http(server, .method = "POST", .path = paths[i % 4], .key = ""), "X-RateLimit-Remaining"), 59 - i);
+        ck_assert_int_eq(
+            header_number(http(server, .method = "POST", .path = paths[i % 4], .key = ""),
+                          "X-RateLimit-Remaining"),
+            59 - i);
     server_stop(server);
 }
 END_TEST
@@ -79,21 +88,31 @@ START_TEST(conversation_operations_share_the_sessions_budget)
 {
     server_start(server);
     ck_assert(wait_until(early_in_a_minute, NULL, 40000));
-    static const char *const paths[] = {"messages", "messages/stream", "events", "conversation/close"};
+    static const char *const paths[] = {"messages", "messages/stream", "events",
+                                        "conversation/close"};
     for (long i = 0; i < 8; i++)
-        ck_assert_int_eq(header_number(http(server, .method = "POST", .path = text("/api/v1/widget/%s", paths[i % 4]), .key = ""), "X-RateLimit-Remaining"), 299 - i);
-    ck_assert_int_eq(header_number(http(server, .method = "POST", .path = "/api/v1/widget/leads", .key = ""), "X-RateLimit-Remaining"), 29);
+        ck_assert_int_eq(
+            header_number(http(server, .method = "POST",
+                               .path = text("/api/v1/widget/%s", paths[i % 4]), .key = ""),
+                          "X-RateLimit-Remaining"),
+            299 - i);
+    ck_assert_int_eq(
+        header_number(http(server, .method = "POST", .path = "/api/v1/widget/leads", .key = ""),
+                      "X-RateLimit-Remaining"),
+        29);
     server_stop(server);
 }
 END_TEST
 
-static const int statuses[] = {200, 201, 202, 204, 304, 400, 403, 404, 409, 412, 422, 500, 503, 507};
+static const int statuses[] = {200, 201, 202, 204, 304, 400, 403,
+                               404, 409, 412, 422, 500, 503, 507};
 
 START_TEST(whatever_a_handler_answers_has_the_headers)
 {
     server_start(server);
     struct response *r =
-        http(server, .method = "POST", .path = text("/api/v1/widget/leads?status=%d", statuses[_i]), .key = "", .body = "");
+        http(server, .method = "POST", .path = text("/api/v1/widget/leads?status=%d", statuses[_i]),
+             .key = "", .body = "");
     expect_status(r, statuses[_i]);
     ck_assert_int_eq(header_number(r, "X-RateLimit-Limit"), 30);
     expect(r, header(r, "Retry-After") == NULL);
@@ -103,7 +122,10 @@ START_TEST(whatever_a_handler_answers_has_the_headers)
 }
 END_TEST
 
-/* widget-init has its key in the body: what is wrong with the body is charged all the same, to the address */
+/*
+ * widget-init has its key in the body: what is wrong with the body is charged all the same, to the
+ * address
+ */
 static const struct {
     const char *body, *type;
     int status;
@@ -119,16 +141,19 @@ START_TEST(a_body_that_is_wrong_is_charged_too)
     server_start(server);
     ck_assert(wait_until(early_in_a_minute, NULL, 40000));
     for (size_t i = 0; i < COUNT(bodies); i++) {
-        struct response *r = http(server, .method = "POST", .path = "/api/v1/widget/init", .key = "", .body = bodies[i].body, .headers = {bodies[i].type});
+        struct response *r = http(server, .method = "POST", .path = "/api/v1/widget/init",
+                                  .key = "", .body = bodies[i].body, .headers = {bodies[i].type});
         expect_status(r, bodies[i].status);
         ck_assert_int_eq(header_number(r, "X-RateLimit-Limit"), 1000);
-        ck_assert_int_eq(header_number(r, "X-RateLimit-Remaining"), 999 - (long)i); /* invented agents are one bucket */
+        /* invented agents are one bucket */
+        ck_assert_int_eq(header_number(r, "X-RateLimit-Remaining"), 999 - (long)i);
     }
     char *large = malloc(1500);
     ck_assert_ptr_nonnull(large);
     memset(large, 'a', 1499);
     large[1499] = '\0';
-    struct response *r = http(server, .method = "POST", .path = "/api/v1/widget/init", .key = "", .body = large);
+    struct response *r =
+        http(server, .method = "POST", .path = "/api/v1/widget/init", .key = "", .body = large);
     expect_status(r, 413);
     ck_assert_int_eq(header_number(r, "X-RateLimit-Remaining"), 995);
     r = http(server, .method = "PUT", .path = "/api/v1/widget/init", .key = "", .body = "");
@@ -141,24 +166,30 @@ END_TEST
 /* the second window of widget-init, at numbers that a test can reach */
 START_TEST(widget_init_must_fit_both_windows)
 {
-    server_configure(server, "limits: { limiters: { widget-init: { windows: [ { limit: 3, seconds: 2678400, key: ip+agent }, "
+    server_configure(server, "limits: { limiters: { widget-init: { windows: [ { limit: 3, seconds: "
+                             "2678400, key: ip+agent }, "
                              "{ limit: 5, seconds: 1339200, key: ip } ] } } }");
     server_start(server);
     static const long told[][2] = {{3, 2}, {3, 1}, {3, 0}, {3, 0}};
     for (size_t i = 0; i < COUNT(told); i++) {
-        struct response *r = http(server, .method = "POST", .path = "/api/v1/widget/init", .key = "", .body = "");
+        struct response *r =
+            http(server, .method = "POST", .path = "/api/v1/widget/init", .key = "", .body = "");
         expect_status(r, i < 3 ? 200 : 429);
         ck_assert_int_eq(header_number(r, "X-RateLimit-Limit"), told[i][0]);
         ck_assert_int_eq(header_number(r, "X-RateLimit-Remaining"), told[i][1]);
     }
-    assay_ok(server, "limits", "reset", "widget-init", "127.0.0.1/-", NULL); /* as if another agent came from the same address */
-    for (long i = 0; i < 2; i++) { /* the address has 2 left of 5: the refused one charged nothing */
-        struct response *r = http(server, .method = "POST", .path = "/api/v1/widget/init", .key = "", .body = "");
+    /* as if another agent came from the same address */
+    assay_ok(server, "limits", "reset", "widget-init", "127.0.0.1/-", NULL);
+    /* the address has 2 left of 5: the refused one charged nothing */
+    for (long i = 0; i < 2; i++) {
+        struct response *r =
+            http(server, .method = "POST", .path = "/api/v1/widget/init", .key = "", .body = "");
         expect_status(r, 200);
         ck_assert_int_eq(header_number(r, "X-RateLimit-Limit"), 5);
         ck_assert_int_eq(header_number(r, "X-RateLimit-Remaining"), 1 - i);
     }
-    struct response *r = http(server, .method = "POST", .path = "/api/v1/widget/init", .key = "", .body = "");
+    struct response *r =
+        http(server, .method = "POST", .path = "/api/v1/widget/init", .key = "", .body = "");
     expect_status(r, 429);
     ck_assert_int_eq(header_number(r, "X-RateLimit-Limit"), 5);
     struct run run = assay(server, "--json", "limits", "show", "widget-init", "127.0.0.1/-", NULL);
@@ -169,6 +200,7 @@ END_TEST
 
 int main(void)
 {
+    suite_processes(2);
     Suite *suite = suite_create("limits_rows");
     TCase *tcase = harness_case(suite, "a server each");
     tcase_add_checked_fixture(tcase, setup, teardown);

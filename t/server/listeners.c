@@ -1,4 +1,4 @@
-/* Listeners other than one plain port, and who the client is taken for. operating.md, api.md §1. */
+/* Listeners of every kind, and the client's address on each. */
 #include "t/kit/harness.h"
 #include "t/kit/tls.h"
 
@@ -38,7 +38,8 @@ static struct response *ask_unix(const char *path)
     ck_assert_uint_lt(strlen(path), sizeof(to.sun_path));
     strcpy(to.sun_path, path);
     struct raw *raw = raw_of(socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
-    ck_assert_msg(!connect(raw->fd, (struct sockaddr *)&to, sizeof(to)), "%s: %s", path, strerror(errno));
+    ck_assert_msg(!connect(raw->fd, (struct sockaddr *)&to, sizeof(to)), "%s: %s", path,
+                  strerror(errno));
     raw_get(raw, server->key, "/api/v1/reports");
     struct response *r = raw_response(raw, false, 5000);
     raw_close(raw);
@@ -71,7 +72,8 @@ END_TEST
 
 START_TEST(two_ports_are_served_by_every_worker)
 {
-    server_spawn(server, "--set", "listen.1.address=127.0.0.1:0", "--set", "listen.2.address=[::1]:0", NULL);
+    server_spawn(server, "--set", "listen.1.address=127.0.0.1:0", "--set",
+                 "listen.2.address=[::1]:0", NULL);
     if (!server_ready(server, 15000)) { /* no IPv6 here */
         server_wait(server, 5000);
         ck_assert_msg(strstr(server_log(server), "::1") != NULL, "%s", server_log(server));
@@ -81,7 +83,8 @@ START_TEST(two_ports_are_served_by_every_worker)
     ssize_t got = read(server->output, lines, sizeof(lines) - 1);
     ck_assert_int_gt(got, 0);
     unsigned port;
-    ck_assert_msg(sscanf(lines, "ready http://127.0.0.1:%u ", &port) == 1, "second line: %s", lines);
+    ck_assert_msg(sscanf(lines, "ready http://127.0.0.1:%u ", &port) == 1, "second line: %s",
+                  lines);
     ck_assert_msg(strstr(lines, "ready http://[::1]:") != NULL, "third line: %s", lines);
     struct server second = *server;
     second.url = text("http://127.0.0.1:%u", port);
@@ -110,7 +113,8 @@ static long status_over_tls(const char *url, long version)
         curl_easy_getinfo(curl, CURLINFO_RESPONSE_CODE, &status);
     long http_version = 0;
     curl_easy_getinfo(curl, CURLINFO_HTTP_VERSION, &http_version);
-    ck_assert_msg(code != CURLE_OK || http_version == CURL_HTTP_VERSION_1_1, "HTTP/2 was negotiated");
+    ck_assert_msg(code != CURLE_OK || http_version == CURL_HTTP_VERSION_1_1,
+                  "HTTP/2 was negotiated");
     curl_easy_cleanup(curl);
     return status;
 }
@@ -119,16 +123,19 @@ START_TEST(tls_is_served_with_the_given_certificate)
 {
     char *certificate = text("%s/cert.pem", server->dir), *key = text("%s/key.pem", server->dir);
     EVP_PKEY_free(tls_pair(certificate, key, false, 1));
-    server_spawn(server, "--set", "listen.1.address=127.0.0.1:0", "--set", text("listen.1.tls.certificate=%s", certificate), "--set",
+    server_spawn(server, "--set", "listen.1.address=127.0.0.1:0", "--set",
+                 text("listen.1.tls.certificate=%s", certificate), "--set",
                  text("listen.1.tls.key=%s", key), NULL);
     ck_assert_msg(server_ready(server, 15000), "%s", server_log(server));
     char line[256] = "", url[128];
     ck_assert_int_gt(read(server->output, line, sizeof(line) - 1), 0);
-    ck_assert_msg(sscanf(line, "ready %100s workers=", url) == 1 && !strncmp(url, "https://", 8), "second line: %s", line);
+    ck_assert_msg(sscanf(line, "ready %100s workers=", url) == 1 && !strncmp(url, "https://", 8),
+                  "second line: %s", line);
     char *healthz = text("%s/healthz", url);
     for (int i = 0; i < 5; i++)
         ck_assert_int_eq(status_over_tls(healthz, CURL_SSLVERSION_DEFAULT), 200);
-    ck_assert_int_eq(status_over_tls(healthz, CURL_SSLVERSION_TLSv1_1 | CURL_SSLVERSION_MAX_TLSv1_1), 0);
+    ck_assert_int_eq(
+        status_over_tls(healthz, CURL_SSLVERSION_TLSv1_1 | CURL_SSLVERSION_MAX_TLSv1_1), 0);
     server_stop(server);
 }
 END_TEST
@@ -136,7 +143,8 @@ END_TEST
 START_TEST(a_certificate_that_is_none_is_refused_with_its_name)
 {
     char *missing = text("%s/none.pem", server->dir);
-    struct run run = run_program(assayd_path(), "-c", server->conf, "--set", text("listen.0.tls.certificate=%s", missing), "--set",
+    struct run run = run_program(assayd_path(), "-c", server->conf, "--set",
+                                 text("listen.0.tls.certificate=%s", missing), "--set",
                                  text("listen.0.tls.key=%s", missing), NULL);
     ck_assert_msg(run.status == 1, "%d: %s", run.status, run.err);
     ck_assert_msg(strstr(run.err, missing) != NULL, "%s", run.err);
@@ -150,8 +158,9 @@ static bool logged_as(const char *log, const char *id, const char *ip)
 {
     struct run run = run_program("/bin/grep", "-m1", id, log, NULL);
     struct json_object *line = run.status == 0 ? json_tokener_parse(run.out) : NULL, *value;
-    ck_assert_msg(!line || (json_object_object_get_ex(line, "ip", &value) && !strcmp(json_object_get_string(value), ip)), "not %s: %s", ip,
-                  run.out);
+    ck_assert_msg(!line || (json_object_object_get_ex(line, "ip", &value) &&
+                            !strcmp(json_object_get_string(value), ip)),
+                  "not %s: %s", ip, run.out);
     json_object_put(line);
     return line != NULL;
 }
@@ -172,11 +181,13 @@ static const struct {
 START_TEST(the_client_is_the_right_most_untrusted_address)
 {
     char *log = text("%s/access.log", server->dir), *id = text("forward-%d", _i);
-    server_configure(server, text("trusted_proxies: [%s]\nlog: { access: %s }", forwards[_i].trusted, log));
+    server_configure(server,
+                     text("trusted_proxies: [%s]\nlog: { access: %s }", forwards[_i].trusted, log));
     server_start(server);
-    expect_status(
-        http(server, .path = "/healthz", .headers = {text("X-Request-Id: %s", id), text("X-Forwarded-For: %s", forwards[_i].forwarded)}),
-        200);
+    expect_status(http(server, .path = "/healthz",
+                       .headers = {text("X-Request-Id: %s", id),
+                                   text("X-Forwarded-For: %s", forwards[_i].forwarded)}),
+                  200);
     server_stop(server);
     ck_assert_msg(logged_as(log, id, forwards[_i].ip), "not in the access log");
 }
@@ -192,7 +203,10 @@ START_TEST(connections_beyond_the_whole_limit_do_not_harm_the_others)
     raw_close(first);
     for (size_t i = 0; i < COUNT(raws); i++)
         raws[i] = raw_open(server);
-    /* an idle connection may be evicted (core/conn/eviction_internal.h); one with a request is admitted */
+    /*
+     * one that rests between requests may give way (core/conn/eviction.h); whoever asks for
+     * something gets in
+     */
     first = raw_open(server);
     raw_get(first, server->key, "/api/v1/reports");
     expect_status(raw_response(first, false, 5000), 200);
@@ -225,8 +239,7 @@ START_TEST(a_worker_without_descriptors_waits_for_one_instead_of_trying_all_the_
     struct rlimit had;
     /* fewer than it holds: no descriptor comes free when a connection gives way */
     ck_assert_int_eq(prlimit(worker, RLIMIT_NOFILE, NULL, &had), 0);
-    ck_assert_int_eq(
-        prlimit(worker, RLIMIT_NOFILE, &(struct rlimit){4, had.rlim_max}, NULL), 0);
+    ck_assert_int_eq(prlimit(worker, RLIMIT_NOFILE, &(struct rlimit){4, had.rlim_max}, NULL), 0);
     for (size_t i = 0; i < COUNT(raws); i++)
         raws[i] = raw_open(server);
     struct response *r = http(server, .path = "/healthz", .may_fail = true, .timeout_ms = 1000);
@@ -247,6 +260,7 @@ END_TEST
 
 int main(void)
 {
+    suite_processes(2);
     Suite *suite = suite_create("listeners");
     TCase *tcase = harness_case(suite, "a server each");
     tcase_add_checked_fixture(tcase, setup, teardown);
@@ -256,6 +270,7 @@ int main(void)
     tcase_add_test(tcase, a_certificate_that_is_none_is_refused_with_its_name);
     tcase_add_loop_test(tcase, the_client_is_the_right_most_untrusted_address, 0, COUNT(forwards));
     tcase_add_test(tcase, connections_beyond_the_whole_limit_do_not_harm_the_others);
-    tcase_add_test(tcase, a_worker_without_descriptors_waits_for_one_instead_of_trying_all_the_time);
+    tcase_add_test(tcase,
+                   a_worker_without_descriptors_waits_for_one_instead_of_trying_all_the_time);
     return harness_main(suite);
 }

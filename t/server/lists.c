@@ -1,4 +1,4 @@
-/* GET /api/v1/reports: every sort, filter, search and page, held against a model of the list. api.md §3 and §4. */
+/* GET /api/v1/reports: every sort, filter, search and page, compared with a model of the list. */
 #include "t/kit/harness.h"
 
 #include <strings.h>
@@ -7,7 +7,7 @@ enum { REPORTS_MAX = 64 };
 
 /* The whole list as the server shows it by id, from which every other list is foretold. */
 struct row {
-    int64_t id, score;                                 /* -1: null */
+    int64_t id, score;                                          /* -1: null */
     const char *url, *project, *status, *result, *generated_at; /* "": null */
 };
 
@@ -100,7 +100,10 @@ static const struct {
     const char *sort_by;
     row_order *order;
     bool exact;
-} sorts[] = {{"id", by_id, true}, {"generated_at", by_generated_at, false}, {"url", by_url, true}, {"score", by_score, true}};
+} sorts[] = {{"id", by_id, true},
+             {"generated_at", by_generated_at, false},
+             {"url", by_url, true},
+             {"score", by_score, true}};
 
 static const struct {
     const char *query; /* what is added to it */
@@ -124,7 +127,8 @@ static const struct {
     {"&search=", "", "", "", ""},
     {"&search=%2A", "*", "", "", ""},
     {"&search=%5C", "\\", "", "", ""},
-    {"&search=%C3%A9T%C3%89", "%C3%A9t%C3%A9", "", "", ""}, /* éTÉ: what is no ASCII is percent-encoded in URLs, and here in either case */
+    /* éTÉ: what is no ASCII is percent-encoded in URLs, and here in either case */
+    {"&search=%C3%A9T%C3%89", "%C3%A9t%C3%A9", "", "", ""},
     {"&search=%D1%81%D1%82%D0%9E%D0%9B", "%D0%A1%D1%82%D0%BE%D0%BB", "", "", ""}, /* стОЛ */
     {"&search=%D1%89", "%D1%89", "", "", ""},
     {"&search=%E6%9C%AC%2F%F0%9F%98%80%3FQ", "%E6%9C%AC/%F0%9F%98%80?q", "", "", ""}, /* 本/😀?Q */
@@ -170,7 +174,8 @@ static int compare_rows(const void *a, const void *b)
 }
 
 /* The whole list of that filter and order, page by page. */
-static void expect_list(const struct row *rows, size_t count, size_t sort, bool ascending, size_t filter)
+static void expect_list(const struct row *rows, size_t count, size_t sort, bool ascending,
+                        size_t filter)
 {
     struct row want[REPORTS_MAX];
     size_t total = 0, seen = 0;
@@ -183,21 +188,23 @@ static void expect_list(const struct row *rows, size_t count, size_t sort, bool 
 
     struct row last = {0};
     for (size_t page = 1; page == 1 || seen < total; page++) {
-        char *path = text("/api/v1/reports?per_page=10&page=%zu&sort_by=%s&sort=%s%s", page, sorts[sort].sort_by,
-                          ascending ? "asc" : "desc", filters[filter].query);
+        char *path = text("/api/v1/reports?per_page=10&page=%zu&sort_by=%s&sort=%s%s", page,
+                          sorts[sort].sort_by, ascending ? "asc" : "desc", filters[filter].query);
         struct response *r = http_get(server, path);
         expect_status(r, 200);
         expect_int(r, "meta.total", total);
         size_t shown = len_at(r, "data"), left = total - seen;
-        ck_assert_msg(shown == (left < 10 ? left : 10), "%zu of %zu\n%s", shown, total, response_text(r));
+        ck_assert_msg(shown == (left < 10 ? left : 10), "%zu of %zu\n%s", shown, total,
+                      response_text(r));
         for (size_t i = 0; i < shown; i++, seen++) {
             struct row row = row_at(r, i);
             expect(r, fits(&row, filter));
             if (sorts[sort].exact)
-                ck_assert_msg(row.id == want[seen].id, "at %zu: id %lld, not %lld\n%s", seen, (long long)row.id, (long long)want[seen].id,
-                              response_text(r));
+                ck_assert_msg(row.id == want[seen].id, "at %zu: id %lld, not %lld\n%s", seen,
+                              (long long)row.id, (long long)want[seen].id, response_text(r));
             else if (seen > 0)
-                ck_assert_msg(sorting_sign * sorting(&last, &row) <= 0, "at %zu: out of order\n%s", seen, response_text(r));
+                ck_assert_msg(sorting_sign * sorting(&last, &row) <= 0, "at %zu: out of order\n%s",
+                              seen, response_text(r));
             last = row;
         }
     }
@@ -215,7 +222,8 @@ END_TEST
 
 START_TEST(a_report_that_is_graded_again_is_pending_in_lists_until_it_is_done)
 {
-    const char *page = "/api/v1/reports?status=pending", *done = "/api/v1/reports?status=done&search=graded-again";
+    const char *page = "/api/v1/reports?status=pending",
+               *done = "/api/v1/reports?status=done&search=graded-again";
     origin_page(origin, "/graded-again", 200, "", "<title>x</title>");
     int64_t id = report_new(server, origin_url(origin, "/graded-again"));
     expect_int(http_get(server, page), "meta.total", 0);
@@ -238,21 +246,25 @@ START_TEST(a_project_filters_by_its_number_as_by_its_name)
     struct response *project = http_get(server, "/api/v1/projects/alpha.test");
     expect_status(project, 200);
     struct response *a = http_get(server, "/api/v1/reports?project=alpha.test");
-    struct response *b = http_get(server, text("/api/v1/reports?project=%lld", (long long)int_at(project, "data.id")));
+    struct response *b = http_get(
+        server, text("/api/v1/reports?project=%lld", (long long)int_at(project, "data.id")));
     expect_status(b, 200);
     expect(a, len_at(a, "data") > 0);
-    ck_assert_msg(json_object_equal(at(a, "data"), at(b, "data")), "%s%s", response_text(a), response_text(b));
+    ck_assert_msg(json_object_equal(at(a, "data"), at(b, "data")), "%s%s", response_text(a),
+                  response_text(b));
 }
 END_TEST
 
 START_TEST(without_parameters_the_ten_newest_come_first)
 {
     struct response *a = http_get(server, "/api/v1/reports");
-    struct response *b = http_get(server, "/api/v1/reports?sort_by=id&sort=desc&per_page=10&page=1&search_by=url");
+    struct response *b =
+        http_get(server, "/api/v1/reports?sort_by=id&sort=desc&per_page=10&page=1&search_by=url");
     expect_status(a, 200);
     expect(a, len_at(a, "data") == 10);
     expect_int(a, "meta.per_page", 10);
-    ck_assert_msg(json_object_equal(at(a, "data"), at(b, "data")), "%s%s", response_text(a), response_text(b));
+    ck_assert_msg(json_object_equal(at(a, "data"), at(b, "data")), "%s%s", response_text(a),
+                  response_text(b));
 }
 END_TEST
 
@@ -260,10 +272,12 @@ START_TEST(items_are_the_record_without_results)
 {
     struct response *r = http_get(server, "/api/v1/reports");
     expect(r, has_exactly(r, "data.0",
-                          "id url project status score result privacy password link issues error generated_at created_at updated_at"));
+                          "id url project status score result privacy password link issues error "
+                          "generated_at created_at updated_at"));
     struct response *one = http_get(server, report_path(int_at(r, "data.0.id")));
     json_object_object_del(at(one, "data"), "results");
-    ck_assert_msg(json_object_equal(at(one, "data"), at(r, "data.0")), "%s%s", response_text(one), response_text(r));
+    ck_assert_msg(json_object_equal(at(one, "data"), at(r, "data.0")), "%s%s", response_text(one),
+                  response_text(r));
 }
 END_TEST
 
@@ -273,7 +287,8 @@ START_TEST(include_results_adds_them_to_every_item)
     expect_status(r, 200);
     for (size_t i = 0; i < len_at(r, "data"); i++) {
         struct response *one = http_get(server, report_path(int_at(r, text("data.%zu.id", i))));
-        ck_assert_msg(json_object_equal(at(one, "data"), at(r, text("data.%zu", i))), "%s%s", response_text(one), response_text(r));
+        ck_assert_msg(json_object_equal(at(one, "data"), at(r, text("data.%zu", i))), "%s%s",
+                      response_text(one), response_text(r));
     }
 }
 END_TEST
@@ -287,7 +302,8 @@ START_TEST(a_list_too_large_with_results_asks_for_a_smaller_page)
         end += sprintf(end, "<img src=/%d%0160d><font face=%0160d></font>", i, i, i);
     origin_page(origin, "/wide", 200, "", page);
     server_start(s);
-    struct response *r = http_post(s, "/api/v1/reports", form("url", origin_url(origin, "/wide"), NULL));
+    struct response *r =
+        http_post(s, "/api/v1/reports", form("url", origin_url(origin, "/wide"), NULL));
     expect_str(r, "data.status", "done");
     size_t each = r->body_size;
     ck_assert_msg(each > 12000 && each < 36000, "a report of %zu bytes", each);
@@ -308,7 +324,8 @@ END_TEST
 
 /* ---- in query threads and on the loop ---- */
 
-static const char *const query_threads[] = {"query_threads: 2", "query_threads: 1", "query_threads: 0"};
+static const char *const query_threads[] = {"query_threads: 2", "query_threads: 1",
+                                            "query_threads: 0"};
 
 /* An answer from a thread lets the connection go on at once, not with the next event or tick. */
 START_TEST(a_search_does_not_keep_its_connection_waiting)
@@ -322,11 +339,13 @@ START_TEST(a_search_does_not_keep_its_connection_waiting)
     struct client *client = client_new(s);
     int64_t began = now_ms();
     for (int i = 0; i < LISTS; i++) {
-        struct response *r = http_kept(client, .path = text("/api/v1/reports?search=%c&sort_by=url", 'a' + i));
+        struct response *r =
+            http_kept(client, .path = text("/api/v1/reports?search=%c&sort_by=url", 'a' + i));
         expect_status(r, 200);
     }
     int64_t took = now_ms() - began;
-    ck_assert_msg(took < LISTS / 4 * TICK_MS, "%d lists on a connection took %lld ms", LISTS, (long long)took);
+    ck_assert_msg(took < LISTS / 4 * TICK_MS, "%d lists on a connection took %lld ms", LISTS,
+                  (long long)took);
     client_free(client);
     server_free(s);
 }
@@ -348,7 +367,8 @@ START_TEST(the_envelope_is_laravels)
     expect_int(r, "meta.last_page", pages);
     expect_int(r, "meta.per_page", 10);
     expect_str(r, "meta.path", text("%s/api/v1/reports", server->url));
-    expect(r, strstr(str_at(r, "links.first"), "page=1") && strstr(str_at(r, "links.prev"), "page=1"));
+    expect(r,
+           strstr(str_at(r, "links.first"), "page=1") && strstr(str_at(r, "links.prev"), "page=1"));
     expect(r, strstr(str_at(r, "links.last"), text("page=%lld", (long long)pages)));
 }
 END_TEST
@@ -404,13 +424,15 @@ END_TEST
 
 START_TEST(a_page_past_the_end_is_empty_with_null_bounds)
 {
-    static const char *const paths[] = {"/api/v1/reports?page=1000", "/api/v1/projects?page=1000", "/api/v1/reports?search=nothing-at-all",
+    static const char *const paths[] = {"/api/v1/reports?page=1000", "/api/v1/projects?page=1000",
+                                        "/api/v1/reports?search=nothing-at-all",
                                         "/api/v1/reports?page=2000000000&per_page=100"};
     for (size_t i = 0; i < COUNT(paths); i++) {
         struct response *r = http_get(server, paths[i]);
         expect_status(r, 200);
         expect(r, len_at(r, "data") == 0);
-        expect(r, has(r, "meta.from") && !at(r, "meta.from") && has(r, "meta.to") && !at(r, "meta.to"));
+        expect(r, has(r, "meta.from") && !at(r, "meta.from") && has(r, "meta.to") &&
+                      !at(r, "meta.to"));
         expect(r, at(r, "links.next") == NULL);
         expect(r, int_at(r, "meta.last_page") >= 1);
     }
@@ -461,8 +483,8 @@ START_TEST(an_unlisted_value_is_422_and_names_its_field)
     struct response *r = http_get(server, text("/api/v1/reports?%s", unlisted[_i].query));
     expect_error(r, 422, "validation_failed");
     expect(r, len_at(r, text("error.errors.%s", unlisted[_i].field)) > 0);
-    json_object_object_foreach(at(r, "error.errors"), field, messages)
-        expect(r, !strcmp(field, unlisted[_i].field) && json_object_is_type(messages, json_type_array));
+    json_object_object_foreach(at(r, "error.errors"), field, messages) expect(
+        r, !strcmp(field, unlisted[_i].field) && json_object_is_type(messages, json_type_array));
 }
 END_TEST
 
@@ -470,7 +492,8 @@ START_TEST(all_wrong_values_are_named_at_once)
 {
     struct response *r = http_get(server, "/api/v1/reports?per_page=3&sort=up&result=great");
     expect_error(r, 422, "validation_failed");
-    expect(r, len_at(r, "error.errors.per_page") && len_at(r, "error.errors.sort") && len_at(r, "error.errors.result"));
+    expect(r, len_at(r, "error.errors.per_page") && len_at(r, "error.errors.sort") &&
+                  len_at(r, "error.errors.result"));
 }
 END_TEST
 
@@ -485,7 +508,8 @@ START_TEST(urls_that_differ_only_after_a_thousand_characters_sort_and_search_rig
     for (size_t i = 0; i < sizeof(tails) - 1; i++)
         report_queued(s, text("http://long.test/%s%c", filler, tails[i]));
     for (int ascending = 0; ascending < 2; ascending++) {
-        struct response *r = http_get(s, text("/api/v1/reports?sort_by=url&sort=%s", ascending ? "asc" : "desc"));
+        struct response *r =
+            http_get(s, text("/api/v1/reports?sort_by=url&sort=%s", ascending ? "asc" : "desc"));
         expect_status(r, 200);
         for (size_t i = 0; i < sizeof(tails) - 1; i++) {
             const char *url = str_at(r, text("data.%zu.url", i));
@@ -505,16 +529,19 @@ int main(void)
     Suite *suite = suite_create("lists");
     TCase *tcase = harness_case(suite, "one server");
     tcase_add_unchecked_fixture(tcase, setup, teardown);
-    tcase_add_loop_test(tcase, every_sort_and_filter_gives_the_list_that_is_foretold, 0, COUNT(filters));
+    tcase_add_loop_test(tcase, every_sort_and_filter_gives_the_list_that_is_foretold, 0,
+                        COUNT(filters));
     tcase_add_test(tcase, a_project_filters_by_its_number_as_by_its_name);
     tcase_add_test(tcase, a_report_that_is_graded_again_is_pending_in_lists_until_it_is_done);
     tcase_add_test(tcase, without_parameters_the_ten_newest_come_first);
     tcase_add_test(tcase, items_are_the_record_without_results);
     tcase_add_test(tcase, include_results_adds_them_to_every_item);
     tcase_add_test(tcase, a_list_too_large_with_results_asks_for_a_smaller_page);
-    tcase_add_loop_test(tcase, a_search_does_not_keep_its_connection_waiting, 0, COUNT(query_threads));
+    tcase_add_loop_test(tcase, a_search_does_not_keep_its_connection_waiting, 0,
+                        COUNT(query_threads));
     tcase_add_test(tcase, the_envelope_is_laravels);
-    tcase_add_loop_test(tcase, links_lead_through_the_whole_list_and_keep_the_query, 0, COUNT(walks));
+    tcase_add_loop_test(tcase, links_lead_through_the_whole_list_and_keep_the_query, 0,
+                        COUNT(walks));
     tcase_add_test(tcase, a_page_past_the_end_is_empty_with_null_bounds);
     tcase_add_loop_test(tcase, every_listed_page_size_is_taken, 0, COUNT(page_sizes));
     tcase_add_loop_test(tcase, an_unlisted_value_is_422_and_names_its_field, 0, COUNT(unlisted));

@@ -1,4 +1,4 @@
-/* What the access log tells, where it goes, and what neither log nor core file ever holds: a secret. operating.md. */
+/* The access log: its content and its target. Neither the log nor a core file contains a secret. */
 #include "t/kit/harness.h"
 #include "t/kit/tls.h"
 
@@ -50,7 +50,8 @@ static bool is_logged(void *id)
 /* the line of the request with this id, within a second and the time it takes to look */
 static char *line_of(const char *id)
 {
-    ck_assert_msg(wait_until(is_logged, (void *)(uintptr_t)id, 3000), "%s is not logged:\n%s\n%s", id, file_of(log_path), server_log(server));
+    ck_assert_msg(wait_until(is_logged, (void *)(uintptr_t)id, 3000), "%s is not logged:\n%s\n%s",
+                  id, file_of(log_path), server_log(server));
     struct run run = run_program("/bin/grep", "-m1", id, log_path, NULL);
     return run.out;
 }
@@ -59,7 +60,9 @@ static struct json_object *member(const char *id, const char *name, json_type ty
 {
     char *line = line_of(id);
     struct json_object *object = json_tokener_parse(line), *value = NULL;
-    ck_assert_msg(json_object_object_get_ex(object, name, &value) && json_object_is_type(value, type), "%s of %s", name, line);
+    ck_assert_msg(json_object_object_get_ex(object, name, &value) &&
+                      json_object_is_type(value, type),
+                  "%s of %s", name, line);
     return value;
 }
 
@@ -74,12 +77,14 @@ static const char *string(const char *id, const char *name)
 }
 
 #define ID(id) "X-Request-Id: " id
-#define TWO_AN_HOUR "limits: { limiters: { api: { windows: [ { limit: 2, seconds: 3600, key: api_key } ] } } }\n"
+#define TWO_AN_HOUR                                                                                \
+    "limits: { limiters: { api: { windows: [ { limit: 2, seconds: 3600, key: api_key } ] } } }\n"
 
 START_TEST(a_line_tells_who_asked_for_what_and_what_was_answered)
 {
     start(text("log: { access: %s }", log_path));
-    struct response *r = http(server, .path = "/api/v1/reports?per_page=10", .headers = {ID("list-1"), "User-Agent: probe \"1\""});
+    struct response *r = http(server, .path = "/api/v1/reports?per_page=10",
+                              .headers = {ID("list-1"), "User-Agent: probe \"1\""});
     expect_status(r, 200);
     ck_assert_str_eq(string("list-1", "method"), "GET");
     ck_assert_str_eq(string("list-1", "path"), "/api/v1/reports?per_page=10");
@@ -120,8 +125,10 @@ START_TEST(a_line_tells_what_the_time_went_into)
     char *body = form("url", origin_url(origin, "/late"), NULL);
     struct raw *raw = raw_open(server);
     raw_text(raw,
-             "POST /api/v1/reports HTTP/1.1\r\nHost: x\r\nX-Request-Id: waited\r\nAuthorization: Bearer %s\r\n"
-             "Content-Type: application/x-www-form-urlencoded\r\nPrefer: wait=20\r\nContent-Length: %zu\r\n\r\n",
+             "POST /api/v1/reports HTTP/1.1\r\nHost: x\r\nX-Request-Id: waited\r\nAuthorization: "
+             "Bearer %s\r\n"
+             "Content-Type: application/x-www-form-urlencoded\r\nPrefer: "
+             "wait=20\r\nContent-Length: %zu\r\n\r\n",
              server->key, strlen(body));
     for (int64_t since = now_ms(); now_ms() < since + 300;)
         poll(NULL, 0, 10);
@@ -142,7 +149,8 @@ START_TEST(what_the_library_answers_by_itself_is_logged_too)
 {
     start(text("log: { access: %s }", log_path));
     struct raw *raw = raw_open(server);
-    raw_text(raw, "POST /api/v1/reports HTTP/1.1\r\nHost: x\r\nX-Request-Id: too-large\r\nContent-Length: 99999999999\r\n\r\n");
+    raw_text(raw, "POST /api/v1/reports HTTP/1.1\r\nHost: x\r\nX-Request-Id: "
+                  "too-large\r\nContent-Length: 99999999999\r\n\r\n");
     struct response *r = raw_response(raw, false, 5000);
     expect_status(r, 413);
     raw_close(raw);
@@ -152,17 +160,24 @@ START_TEST(what_the_library_answers_by_itself_is_logged_too)
 }
 END_TEST
 
-/* Bytes of UTF-8 may stand in a path and in a header's value: CSI as C1, an override of direction, a line separator. */
+/*
+ * Bytes of UTF-8 may stand in a path and in a header's value: CSI as C1, an override of direction,
+ * a line separator.
+ */
 START_TEST(no_line_steers_the_terminal_that_shows_it)
 {
     start(text("log: { access: %s }", log_path));
     struct raw *raw = raw_open(server);
-    raw_text(raw, "GET /x?\xc2\x9b" "31m\xe2\x80\xae HTTP/1.1\r\nHost: x\r\nUser-Agent: a\xe2\x80\xa8\xc3\xa9\r\nX-Request-Id: steers\r\n\r\n");
+    raw_text(raw, "GET /x?\xc2\x9b"
+                  "31m\xe2\x80\xae HTTP/1.1\r\nHost: x\r\nUser-Agent: "
+                  "a\xe2\x80\xa8\xc3\xa9\r\nX-Request-Id: steers\r\n\r\n");
     raw_response(raw, false, 5000);
     raw_close(raw);
     const char *line = line_of("steers");
-    ck_assert_msg(strstr(line, "/x?\\u009b31m\\u202e") && strstr(line, "a\\u2028\xc3\xa9"), "%s", line);
-    ck_assert_str_eq(string("steers", "path"), "/x?\xc2\x9b" "31m\xe2\x80\xae");
+    ck_assert_msg(strstr(line, "/x?\\u009b31m\\u202e") && strstr(line, "a\\u2028\xc3\xa9"), "%s",
+                  line);
+    ck_assert_str_eq(string("steers", "path"), "/x?\xc2\x9b"
+                                               "31m\xe2\x80\xae");
     server_stop(server);
 }
 END_TEST
@@ -171,12 +186,17 @@ START_TEST(the_combined_format_is_what_others_read)
 {
     regex_t form;
     start(text("log: { access: %s, format: combined }", log_path));
-    expect_status(http(server, .path = "/api/v1/reports?search=combined-1", .headers = {"User-Agent: a \"quoted\" one"}), 200);
-    ck_assert_int_eq(regcomp(&form,
-                             "^127\\.0\\.0\\.1 - key-[0-9]+ \\[[0-9]{2}/[A-Z][a-z]{2}/[0-9]{4}:[0-9:]{8} \\+0000\\] "
-                             "\"GET /api/v1/reports\\?search=combined-1 HTTP/1\\.1\" 200 [0-9]+ \"-\" \"a \\\\x22quoted\\\\x22 one\"",
-                             REG_EXTENDED | REG_NOSUB),
-                     0);
+    expect_status(http(server, .path = "/api/v1/reports?search=combined-1",
+                       .headers = {"User-Agent: a \"quoted\" one"}),
+                  200);
+    ck_assert_int_eq(
+        regcomp(
+            &form,
+            "^127\\.0\\.0\\.1 - key-[0-9]+ \\[[0-9]{2}/[A-Z][a-z]{2}/[0-9]{4}:[0-9:]{8} \\+0000\\] "
+            "\"GET /api/v1/reports\\?search=combined-1 HTTP/1\\.1\" 200 [0-9]+ \"-\" \"a "
+            "\\\\x22quoted\\\\x22 one\"",
+            REG_EXTENDED | REG_NOSUB),
+        0);
     char *line = line_of("combined-1");
     ck_assert_msg(regexec(&form, line, 0, NULL, 0) == 0, "%s", line);
     regfree(&form);
@@ -219,7 +239,9 @@ END_TEST
 
 /* ---- files that cannot be used ---- */
 
-/* Columns: the option, as it is written and as it is told; the file, below the server's directory. */
+/*
+ * Columns: the option, as it is written and as it is told; the file, below the server's directory.
+ */
 static const struct {
     const char *yaml, *option, *file;
 } unusable[] = {
@@ -235,7 +257,9 @@ START_TEST(a_file_that_cannot_be_used_is_refused_by_the_check)
     ck_assert_int_eq(mkfifo(text("%s/fifo", server->dir), 0600), 0);
     server_configure(server, text("%s%s%s }", unusable[_i].yaml, server->dir, unusable[_i].file));
     struct run run = run_program(assayd_path(), "-t", "-c", server->conf, NULL);
-    ck_assert_msg(run.status == 1 && strstr(run.err, text("%s:9: %s: ", server->conf, unusable[_i].option)), "%d: %s", run.status, run.err);
+    ck_assert_msg(run.status == 1 &&
+                      strstr(run.err, text("%s:9: %s: ", server->conf, unusable[_i].option)),
+                  "%d: %s", run.status, run.err);
     ck_assert_int_eq(run_program(assayd_path(), "-c", server->conf, NULL).status, 1);
 }
 END_TEST
@@ -255,8 +279,11 @@ START_TEST(the_check_is_that_of_the_user_whom_the_server_becomes)
         return; /* only root can become another user */
     ck_assert_int_eq(chmod(server->dir, 0755), 0);
     server_configure(server, text("log: { access: %s }", log_path));
-    struct run run = run_program(assayd_path(), "-t", "-c", server->conf, "--set", "user=nobody", NULL);
-    ck_assert_msg(run.status == 1 && strstr(run.err, "log.access") && strstr(run.err, "user nobody: Permission denied"), "%s", run.err);
+    struct run run =
+        run_program(assayd_path(), "-t", "-c", server->conf, "--set", "user=nobody", NULL);
+    ck_assert_msg(run.status == 1 && strstr(run.err, "log.access") &&
+                      strstr(run.err, "user nobody: Permission denied"),
+                  "%s", run.err);
     ck_assert_int_eq(chmod(server->dir, 0777), 0);
     run = run_program(assayd_path(), "-t", "-c", server->conf, "--set", "user=nobody", NULL);
     ck_assert_msg(run.status == 0, "%s", run.err);
@@ -266,7 +293,8 @@ END_TEST
 static bool refused_access(void *arg)
 {
     (void)arg;
-    return strstr(server_log(server), "reload refused: ") && strstr(server_log(server), ":9: log.access: ");
+    return strstr(server_log(server), "reload refused: ") &&
+           strstr(server_log(server), ":9: log.access: ");
 }
 
 START_TEST(a_reload_with_a_log_that_cannot_be_written_keeps_the_old_one)
@@ -323,9 +351,11 @@ static void learn_signing_secrets(void)
 }
 
 /* anything is a fine answer: it is the logs that count */
-static struct response *use(const char *method, const char *path, const char *key, const char *type, const char *more, const char *body)
+static struct response *use(const char *method, const char *path, const char *key, const char *type,
+                            const char *more, const char *body)
 {
-    return http(server, .method = method, .path = path, .key = key, .headers = {type, more}, .body = body);
+    return http(server, .method = method, .path = path, .key = key, .headers = {type, more},
+                .body = body);
 }
 
 #define FORM "Content-Type: application/x-www-form-urlencoded"
@@ -334,12 +364,16 @@ static struct response *use(const char *method, const char *path, const char *ke
 
 static void use_api_keys(void)
 {
-    const char *key = secret(server->key), *narrow = secret(key_new(server, "main", "projects:read", NULL));
-    const char *revoked = secret(key_new(server, "main", NULL)), *wrong = secret("asy_key_ThisOneIsNoKeyOfOursAtAllAndNeverWas1");
-    const char *paths[] = {"/api/v1/reports", "/api/v1/reports/99999", "/api/v1/nothing", "/api/v1/reports?per_page=x", "/healthz"};
+    const char *key = secret(server->key),
+               *narrow = secret(key_new(server, "main", "projects:read", NULL));
+    const char *revoked = secret(key_new(server, "main", NULL)),
+               *wrong = secret("asy_key_ThisOneIsNoKeyOfOursAtAllAndNeverWas1");
+    const char *paths[] = {"/api/v1/reports", "/api/v1/reports/99999", "/api/v1/nothing",
+                           "/api/v1/reports?per_page=x", "/healthz"};
     const char *keys[] = {key, narrow, revoked, wrong};
     struct json_object *list = assay_list(server, "key", "list", NULL), *id = NULL;
-    json_object_object_get_ex(json_object_array_get_idx(list, json_object_array_length(list) - 1), "id", &id);
+    json_object_object_get_ex(json_object_array_get_idx(list, json_object_array_length(list) - 1),
+                              "id", &id);
     if (id != NULL)
         assay(server, "key", "revoke", json_object_get_string(id), NULL);
     for (size_t i = 0; i < COUNT(keys); i++) {
@@ -347,50 +381,67 @@ static void use_api_keys(void)
             use("GET", paths[k], keys[i], NOTHING, NULL, NULL);
         use("GET", text("/api/v1/reports?api_key=%s", keys[i]), "", NOTHING, NULL, NULL);
         use("GET", text("/api/v1/reports/%s", keys[i]), "", NOTHING, NULL, NULL);
-        use("GET", text("/%s/x?%s", keys[i], keys[i]), "", text("User-Agent: curl %s", keys[i]), NULL, NULL);
-        use("GET", "/api/v1/reports", "", text("Authorization: Basic %s", keys[i]), text("X-Api-Key: %s", keys[i]), NULL);
+        use("GET", text("/%s/x?%s", keys[i], keys[i]), "", text("User-Agent: curl %s", keys[i]),
+            NULL, NULL);
+        use("GET", "/api/v1/reports", "", text("Authorization: Basic %s", keys[i]),
+            text("X-Api-Key: %s", keys[i]), NULL);
         use("GET", "/api/v1/reports", "", text("Cookie: key=%s", keys[i]), NULL, NULL);
     }
 }
 
 static void use_passwords(void)
 {
-    const char *good = secret("correct horse battery"), *coded = secret("correct%20horse%20battery"), *plus = secret("correct+horse+battery");
+    const char *good = secret("correct horse battery"),
+               *coded = secret("correct%20horse%20battery"),
+               *plus = secret("correct+horse+battery");
     char *long_one = calloc(1, 400);
     memset(long_one, 'q', 300);
     secret(text("%.60s", long_one));
     (void)coded, (void)plus;
     int64_t id = report_new(server, origin_url(origin, "/good"));
-    use("POST", "/api/v1/reports", NULL, FORM, NULL, form("url", origin_url(origin, "/good"), "privacy", "2", "password", good, NULL));
-    use("POST", "/api/v1/reports", NULL, FORM, NULL, form("url", origin_url(origin, "/good"), "privacy", "2", "password", long_one, NULL));
-    use("POST", "/api/v1/reports", NULL, FORM, NULL, form("url", "nonsense", "privacy", "2", "password", good, NULL));
+    use("POST", "/api/v1/reports", NULL, FORM, NULL,
+        form("url", origin_url(origin, "/good"), "privacy", "2", "password", good, NULL));
+    use("POST", "/api/v1/reports", NULL, FORM, NULL,
+        form("url", origin_url(origin, "/good"), "privacy", "2", "password", long_one, NULL));
+    use("POST", "/api/v1/reports", NULL, FORM, NULL,
+        form("url", "nonsense", "privacy", "2", "password", good, NULL));
     use("POST", "/api/v1/reports", NULL, JSON, NULL, text("{\"password\":\"%s\"}", good));
     use("POST", "/api/v1/reports", NULL, FORM, NULL, text("password=%s%%zz", coded));
     use("PUT", report_path(id), NULL, FORM, NULL, form("privacy", "2", "password", good, NULL));
     use("PUT", report_path(id), "", FORM, NULL, form("privacy", "2", "password", good, NULL));
-    use("GET", text("%s?password=%s", report_path(id), coded), NULL, NOTHING, text("X-Password: %s", good), NULL);
+    use("GET", text("%s?password=%s", report_path(id), coded), NULL, NOTHING,
+        text("X-Password: %s", good), NULL);
     use("GET", text("/reports/1?pass%%77ord=%s&x=1", plus), "", NOTHING, NULL, NULL);
-    use("GET", text("/reports/1?PASSWORD=%s&x=1", plus), "", NOTHING, text("Cookie: unlock=%s", plus), NULL);
+    use("GET", text("/reports/1?PASSWORD=%s&x=1", plus), "", NOTHING,
+        text("Cookie: unlock=%s", plus), NULL);
 }
 
 static void use_visitors(void)
 {
     const char *origin_header = "Origin: https://shop.example", *agent;
-    agent = assay_ok(server, "agent", "create", "--workspace", "main", "--name", "Shop", "--origin", "https://shop.example", NULL);
-    struct response *r = use("POST", "/api/v1/widget/init", "", JSON, origin_header, text("{\"agent_id\":\"%s\"}", agent));
+    agent = assay_ok(server, "agent", "create", "--workspace", "main", "--name", "Shop", "--origin",
+                     "https://shop.example", NULL);
+    struct response *r = use("POST", "/api/v1/widget/init", "", JSON, origin_header,
+                             text("{\"agent_id\":\"%s\"}", agent));
     expect_status(r, 200);
-    const char *jwt = secret(str_at(r, "data.jwt")), *anonymous = secret(str_at(r, "data.anonymous_id"));
+    const char *jwt = secret(str_at(r, "data.jwt")),
+               *anonymous = secret(str_at(r, "data.anonymous_id"));
     secret(text("%s", strrchr(jwt, '.') + 1)); /* its signature alone */
-    use("POST", "/api/v1/widget/init", "", JSON, origin_header, text("{\"agent_id\":\"%s\",\"anon_id\":\"%s\"}", agent, anonymous));
-    use("POST", "/api/v1/widget/init", "", JSON, "Origin: https://evil.example", text("{\"agent_id\":\"%s\",\"anon_id\":\"%s\"}", agent, anonymous));
+    use("POST", "/api/v1/widget/init", "", JSON, origin_header,
+        text("{\"agent_id\":\"%s\",\"anon_id\":\"%s\"}", agent, anonymous));
+    use("POST", "/api/v1/widget/init", "", JSON, "Origin: https://evil.example",
+        text("{\"agent_id\":\"%s\",\"anon_id\":\"%s\"}", agent, anonymous));
     use("GET", text("/api/v1/widget/conversation?x=%s", anonymous), "", NOTHING, NULL, NULL);
     use("GET", text("/api/v1/widget/%s/x", anonymous), "", NOTHING, NULL, NULL);
     use("POST", "/api/v1/widget/messages", jwt, JSON, origin_header, "{\"message\":\"hello\"}");
-    use("POST", "/api/v1/widget/messages", jwt, JSON, "Origin: https://evil.example", "{\"message\":\"hello\"}");
-    use("POST", "/api/v1/widget/messages", text("%sx", jwt), JSON, origin_header, "{\"message\":\"hello\"}");
+    use("POST", "/api/v1/widget/messages", jwt, JSON, "Origin: https://evil.example",
+        "{\"message\":\"hello\"}");
+    use("POST", "/api/v1/widget/messages", text("%sx", jwt), JSON, origin_header,
+        "{\"message\":\"hello\"}");
     use("GET", text("/api/v1/widget/conversation/messages?token=%s", jwt), "", NOTHING, NULL, NULL);
     use("GET", text("/api/v1/widget/conversation/messages?x=%s", jwt), "", NOTHING, NULL, NULL);
-    use("POST", "/api/v1/widget/coupon/apply", jwt, JSON, origin_header, text("{\"code\":\"%s\"}", secret("SUMMER-SECRET-2026")));
+    use("POST", "/api/v1/widget/coupon/apply", jwt, JSON, origin_header,
+        text("{\"code\":\"%s\"}", secret("SUMMER-SECRET-2026")));
     expect_status(use("DELETE", "/api/v1/widget/me", jwt, NOTHING, origin_header, NULL), 200);
     use("DELETE", "/api/v1/widget/me", jwt, NOTHING, origin_header, NULL);
 }
@@ -400,7 +451,8 @@ static const char *signature(const char *token, const char *body, long t)
     unsigned char mac[EVP_MAX_MD_SIZE];
     unsigned size = 0;
     char *signed_text = text("%ld.%s", t, body), *hex = calloc(1, 2 * sizeof(mac) + 1);
-    HMAC(EVP_sha256(), token, (int)strlen(token), (unsigned char *)signed_text, strlen(signed_text), mac, &size);
+    HMAC(EVP_sha256(), token, (int)strlen(token), (unsigned char *)signed_text, strlen(signed_text),
+         mac, &size);
     for (unsigned i = 0; i < size; i++)
         sprintf(hex + 2 * (size_t)i, "%02x", mac[i]);
     return hex;
@@ -408,14 +460,20 @@ static const char *signature(const char *token, const char *body, long t)
 
 static void use_workspace_tokens(void)
 {
-    const char *body = "{\"site_url\":\"https://shop.example\",\"plugin_version\":\"1\",\"woocommerce_active\":true}";
-    const char *token = secret(assay_ok(server, "token", "create", "--workspace", "main", "--require-signature", NULL));
+    const char *body = "{\"site_url\":\"https://"
+                       "shop.example\",\"plugin_version\":\"1\",\"woocommerce_active\":true}";
+    const char *token = secret(
+        assay_ok(server, "token", "create", "--workspace", "main", "--require-signature", NULL));
     long now = (long)time(NULL);
     const char *hex = secret(signature(token, body, now));
-    expect_status(use("POST", "/v1/wp/handshake", token, JSON, text("X-Signature: t=%ld,v1=%s", now, hex), body), 200);
+    expect_status(use("POST", "/v1/wp/handshake", token, JSON,
+                      text("X-Signature: t=%ld,v1=%s", now, hex), body),
+                  200);
     use("POST", "/v1/wp/handshake", token, JSON, NULL, body);
-    use("POST", "/v1/wp/handshake", token, JSON, text("X-Signature: t=%ld,v1=%s", now - 9999, hex), body);
-    use("POST", "/v1/wp/handshake", token, JSON, text("X-Signature: t=%ld,v1=%.60s", now, hex), body);
+    use("POST", "/v1/wp/handshake", token, JSON, text("X-Signature: t=%ld,v1=%s", now - 9999, hex),
+        body);
+    use("POST", "/v1/wp/handshake", token, JSON, text("X-Signature: t=%ld,v1=%.60s", now, hex),
+        body);
     use("GET", text("/v1/wp/status?agent_id=%s&signature=%s", token, hex), "", NOTHING, NULL, NULL);
     use("GET", text("/v1/wp/status?%%73ig=%s", hex), "", NOTHING, NULL, NULL);
     use("POST", text("/v1/wp/nothing?wp_token=%s", token), token, JSON, NULL, body);
@@ -427,7 +485,8 @@ static void use_what_is_no_request(void)
     static const char *const broken[] = {
         "GET / HTTP/1.1\r\nHost: x\r\nHost: y\r\nAuthorization: Bearer %s\r\n\r\n",
         "GET / HTTP/1.1\r\nAuthorization: Bearer %s\r\nAuthorization: Bearer y\r\nHost: x\r\n\r\n",
-        "POST /api/v1/reports HTTP/1.1\r\nHost: x\r\nContent-Length: 99999999999\r\nAuthorization: Bearer %s\r\n\r\n",
+        "POST /api/v1/reports HTTP/1.1\r\nHost: x\r\nContent-Length: 99999999999\r\nAuthorization: "
+        "Bearer %s\r\n\r\n",
         "\x16\x03\x01 %s\r\n\r\n",
         "GET / HTTP/1.1\r\nAuthorization: Bearer %s",
     };
@@ -441,7 +500,9 @@ static void use_what_is_no_request(void)
 
 static void refuse_a_reload(const char *certificate)
 {
-    server_configure(server, text("log: { level: debug, access: %s }\njwt: { secrets_file: %s }\nworkers: 2", log_path, certificate));
+    server_configure(
+        server, text("log: { level: debug, access: %s }\njwt: { secrets_file: %s }\nworkers: 2",
+                     log_path, certificate));
     server_signal(server, SIGHUP);
 }
 
@@ -464,8 +525,10 @@ START_TEST(no_secret_is_ever_logged)
     char *certificate = text("%s/cert.pem", server->dir), *key = text("%s/key.pem", server->dir);
     secrets_count = 0;
     write_certificate(certificate, key);
-    server_configure(server, text("log: { level: debug, access: %s, format: %s }", log_path, formats[_i]));
-    server_spawn(server, "--set", "listen.1.address=127.0.0.1:0", "--set", text("listen.1.tls.certificate=%s", certificate), "--set",
+    server_configure(server,
+                     text("log: { level: debug, access: %s, format: %s }", log_path, formats[_i]));
+    server_spawn(server, "--set", "listen.1.address=127.0.0.1:0", "--set",
+                 text("listen.1.tls.certificate=%s", certificate), "--set",
                  text("listen.1.tls.key=%s", key), NULL);
     ck_assert_msg(server_ready(server, 15000), "%s", server_log(server));
     assay_ok(server, "workspace", "create", "main", NULL);
@@ -483,7 +546,7 @@ START_TEST(no_secret_is_ever_logged)
     ck_assert(wait_until(worker_came_back, &worker, 5000));
     expect_status(http(server, .path = "/healthz?the-last", .headers = {NOTHING}), 200);
     server_stop(server);
-    ck_assert_msg(is_logged((void *)(uintptr_t)"the-last"), "not all is there");
+    ck_assert_msg(is_logged((void *)(uintptr_t) "the-last"), "not all is there");
     expect_no_secret_in("the access log", file_of(log_path));
     expect_no_secret_in("the error log", server_log(server));
 }
@@ -503,7 +566,8 @@ static void expect_no_core_limit(pid_t pid)
 {
     struct rlimit limit = {1, 1};
     ck_assert_int_eq(prlimit(pid, RLIMIT_CORE, NULL, &limit), 0);
-    ck_assert_msg(limit.rlim_cur == 0 && limit.rlim_max == 0, "%s may leave a core file", process_title(pid));
+    ck_assert_msg(limit.rlim_cur == 0 && limit.rlim_max == 0, "%s may leave a core file",
+                  process_title(pid));
 }
 
 static pid_t seated;
@@ -519,7 +583,10 @@ static bool is_dead(void *pid)
     return !process_alive(*(pid_t *)pid);
 }
 
-/* Not dumpable: what /proc shows of it is root's. Only one who is not root can see the difference, and there everybody is root. */
+/*
+ * Not dumpable: what /proc shows of it is root's. Only one who is not root can see the difference,
+ * and there everybody is root.
+ */
 START_TEST(no_process_leaves_a_core_file)
 {
     setrlimit(RLIMIT_CORE, &(struct rlimit){RLIM_INFINITY, RLIM_INFINITY});
@@ -543,6 +610,7 @@ END_TEST
 
 int main(void)
 {
+    suite_processes(2);
     Suite *suite = suite_create("logs");
     TCase *tcase = harness_case(suite, "a server each");
     tcase_add_checked_fixture(tcase, setup, teardown);
@@ -554,7 +622,8 @@ int main(void)
     tcase_add_test(tcase, the_combined_format_is_what_others_read);
     tcase_add_test(tcase, it_goes_to_standard_output_where_the_journal_listens);
     tcase_add_test(tcase, a_full_disk_costs_lines_and_no_request);
-    tcase_add_loop_test(tcase, a_file_that_cannot_be_used_is_refused_by_the_check, 0, COUNT(unusable));
+    tcase_add_loop_test(tcase, a_file_that_cannot_be_used_is_refused_by_the_check, 0,
+                        COUNT(unusable));
     tcase_add_test(tcase, the_check_makes_no_log);
     tcase_add_test(tcase, the_check_is_that_of_the_user_whom_the_server_becomes);
     tcase_add_test(tcase, a_reload_with_a_log_that_cannot_be_written_keeps_the_old_one);

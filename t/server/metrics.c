@@ -1,12 +1,17 @@
-/* What /metrics counts: answers, times, the writer, the store, auditors and processes, over workers' deaths and reloads. operating.md. */
+/*
+ * /metrics: responses, durations, the writer, the store, auditors and processes, across deaths of
+ * workers and reloads.
+ */
 #include "t/kit/harness.h"
 
 #include <signal.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define ANSWERS(route, status) "assay_http_requests_total{method=\"GET\",route=\"" route "\",status=\"" status "\"}"
-#define TIMES(route, what) "assay_http_request_duration_seconds_" what "{method=\"GET\",route=\"" route "\"}"
+#define ANSWERS(route, status)                                                                     \
+    "assay_http_requests_total{method=\"GET\",route=\"" route "\",status=\"" status "\"}"
+#define TIMES(route, what)                                                                         \
+    "assay_http_request_duration_seconds_" what "{method=\"GET\",route=\"" route "\"}"
 
 static struct origin *origin;
 static struct server *server, internal;
@@ -40,7 +45,8 @@ static bool answered_is(void *arg)
 /* an answer is counted when its connection is done with it, which its client may see earlier */
 static void assert_answered(long count)
 {
-    ck_assert_msg(wait_until(answered_is, &count, 2000), "%ld of %ld", metric(&internal, ANSWERS("/api/v1/reports", "200")), count);
+    ck_assert_msg(wait_until(answered_is, &count, 2000), "%ld of %ld",
+                  metric(&internal, ANSWERS("/api/v1/reports", "200")), count);
 }
 
 START_TEST(answers_are_counted_by_route_and_status)
@@ -53,7 +59,8 @@ START_TEST(answers_are_counted_by_route_and_status)
     ck_assert_int_eq(metric(&internal, ANSWERS("/api/v1/reports/{id}", "404")), 3);
     ck_assert_int_eq(metric(&internal, ANSWERS("/api/v1/reports", "401")), 1);
     ck_assert_int_eq(metric(&internal, ANSWERS("/api/v1/reports", "404")), -1);
-    ck_assert_int_eq(metric(&internal, "assay_http_requests_total{method=\"\",route=\"\",status=\"404\"}"), 2);
+    ck_assert_int_eq(
+        metric(&internal, "assay_http_requests_total{method=\"\",route=\"\",status=\"404\"}"), 2);
     server_stop(server);
 }
 END_TEST
@@ -90,7 +97,8 @@ START_TEST(times_are_a_histogram)
     ask(20, "/api/v1/reports", 200);
     assert_answered(20);
     struct response *r = http(&internal, .path = "/metrics", .key = "");
-    static const char start[] = "\nassay_http_request_duration_seconds_bucket{method=\"GET\",route=\"/api/v1/reports\",le=\"";
+    static const char start[] = "\nassay_http_request_duration_seconds_bucket{method=\"GET\",route="
+                                "\"/api/v1/reports\",le=\"";
     for (const char *at = r->body; (at = strstr(at, start)) != NULL; at++, buckets++) {
         long count = strtol(strchr(at, '}') + 1, NULL, 10);
         expect(r, count >= before);
@@ -100,7 +108,8 @@ START_TEST(times_are_a_histogram)
     ck_assert_int_eq(before, 20);
     ck_assert_int_eq(metric(&internal, TIMES("/api/v1/reports", "count")), 20);
     const char *sum = strstr(r->body, TIMES("/api/v1/reports", "sum"));
-    expect(r, sum != NULL && strtod(strchr(sum, '}') + 1, NULL) > 0 && strtod(strchr(sum, '}') + 1, NULL) < 20);
+    expect(r, sum != NULL && strtod(strchr(sum, '}') + 1, NULL) > 0 &&
+                  strtod(strchr(sum, '}') + 1, NULL) < 20);
     server_stop(server);
 }
 END_TEST
@@ -114,18 +123,24 @@ static bool two_are_counted(void *arg)
 
 START_TEST(pages_commits_and_the_store_are_counted)
 {
-    long commits = metric(&internal, "assay_writer_commit_duration_seconds_count"), changes = metric(&internal, "assay_writer_changes_total");
+    long commits = metric(&internal, "assay_writer_commit_duration_seconds_count"),
+         changes = metric(&internal, "assay_writer_changes_total");
     long used = metric(&internal, "assay_store_used_bytes");
-    expect_status(http_post(server, "/api/v1/reports", form("url", origin_url(origin, "/good"), NULL)), 201);
-    expect_status(http_post(server, "/api/v1/reports", form("url", origin_url(origin, "/there-is-none"), NULL)), 201);
+    expect_status(
+        http_post(server, "/api/v1/reports", form("url", origin_url(origin, "/good"), NULL)), 201);
+    expect_status(http_post(server, "/api/v1/reports",
+                            form("url", origin_url(origin, "/there-is-none"), NULL)),
+                  201);
     ck_assert(wait_until(two_are_counted, NULL, 5000));
     ck_assert_int_eq(metric(&internal, "assay_audit_pages_total{outcome=\"done\"}"), 1);
     ck_assert_int_eq(metric(&internal, "assay_audit_pages_total{outcome=\"failed\"}"), 1);
     ck_assert_int_ge(metric(&internal, "assay_writer_commit_duration_seconds_count"), commits + 4);
     ck_assert_int_ge(metric(&internal, "assay_writer_changes_total"), changes + 4);
     ck_assert_int_gt(metric(&internal, "assay_store_used_bytes"), used);
-    ck_assert_int_gt(metric(&internal, "assay_store_map_bytes"), metric(&internal, "assay_store_used_bytes"));
-    ck_assert_int_eq(metric(&internal, "assay_store_index_bytes"), 0); /* server/index_files has some */
+    ck_assert_int_gt(metric(&internal, "assay_store_map_bytes"),
+                     metric(&internal, "assay_store_used_bytes"));
+    /* server/index_files has some */
+    ck_assert_int_eq(metric(&internal, "assay_store_index_bytes"), 0);
     ck_assert_int_ge(metric(&internal, "assay_store_readers"), 2);
     ck_assert_int_eq(metric(&internal, "assay_audit_jobs_queued"), 0);
     server_stop(server);
@@ -178,7 +193,8 @@ START_TEST(alerts_and_dashboard_ask_for_metrics_that_are_there)
             ck_assert_int_eq(sscanf(at, "%127[a-z_]", name), 1);
             at += strlen(name);
             base_name(name);
-            ck_assert_msg(strstr(r->body, text("# TYPE %s ", name)) != NULL, "%s asks for %s", users[_i], name);
+            ck_assert_msg(strstr(r->body, text("# TYPE %s ", name)) != NULL, "%s asks for %s",
+                          users[_i], name);
         }
     fclose(file);
     ck_assert_uint_gt(found, 10);
@@ -196,6 +212,7 @@ int main(void)
     tcase_add_test(tcase, times_are_a_histogram);
     tcase_add_test(tcase, pages_commits_and_the_store_are_counted);
     tcase_add_test(tcase, open_connections_and_processes_are_told);
-    tcase_add_loop_test(tcase, alerts_and_dashboard_ask_for_metrics_that_are_there, 0, COUNT(users));
+    tcase_add_loop_test(tcase, alerts_and_dashboard_ask_for_metrics_that_are_there, 0,
+                        COUNT(users));
     return harness_main(suite);
 }

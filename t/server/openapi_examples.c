@@ -1,7 +1,7 @@
 /*
- * The examples of core/api/openapi.json against a real server: every operation has one of its body
- * and of its answer, the body is sent, and what comes back has the status, the schema and the shape
- * that are documented.
+ * The examples of core/api/openapi.json against a real server. Every operation has an example of
+ * its body and of its answer. The body is sent, and the answer has the documented status, schema
+ * and shape.
  */
 #include "t/kit/schema.h"
 #include "t/kit/widget.h"
@@ -21,15 +21,6 @@ static int operations_count;
 
 static struct origin *origin;
 static char *token, *version, *stylesheet;
-
-static json *member(json *object, const char *name)
-{
-    json *value = NULL;
-    return json_object_is_type(object, json_type_object) &&
-                   json_object_object_get_ex(object, name, &value)
-               ? value
-               : NULL;
-}
 
 static void read_document(void)
 {

@@ -1,6 +1,6 @@
 /*
- * What operators do with conversations beside answering: close and reopen them, tell their name, take
- * notes that no visitor sees, and search. api.md §6.
+ * What operators do with conversations besides answering: close and reopen them, show their name,
+ * write notes that no visitor sees, and search.
  */
 #include "t/kit/widget.h"
 
@@ -20,10 +20,12 @@ static void teardown(void)
 }
 
 /* ${key}'s request about the conversation of ${v}. */
-static struct response *do_as(const char *key, const struct visitor *v, const char *what, const char *body)
+static struct response *do_as(const char *key, const struct visitor *v, const char *what,
+                              const char *body)
 {
-    return http(server, .method = "POST", .path = text("/api/v1/conversations/%s/%s", v->conversation, what),
-                .key = key, .headers = {body ? JSON : NULL}, .body = body);
+    return http(server, .method = "POST",
+                .path = text("/api/v1/conversations/%s/%s", v->conversation, what), .key = key,
+                .headers = {body ? JSON : NULL}, .body = body);
 }
 
 static struct response *operator(const struct visitor *v, const char *what, const char *body)
@@ -52,10 +54,11 @@ static struct listener *listen_to(const struct visitor *v)
 {
     struct listener *l = calloc(1, sizeof(*l));
     l->raw = raw_open(server);
-    raw_text(l->raw,
-             "GET /api/v1/widget/conversation/stream HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer %s\r\n"
-             "Origin: " SHOP "\r\nAccept: text/event-stream\r\n\r\n",
-             v->jwt);
+    raw_text(
+        l->raw,
+        "GET /api/v1/widget/conversation/stream HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer %s\r\n"
+        "Origin: " SHOP "\r\nAccept: text/event-stream\r\n\r\n",
+        v->jwt);
     return l;
 }
 
@@ -84,8 +87,10 @@ START_TEST(a_closed_conversation_is_released_and_listed_so)
         struct response *before = thread(&v);
         r = operator(&v, "close", i == 0 ? NULL : "{}");
         expect_str(r, "data.status", "closed");
-        expect(r, !bool_at(r, "data.is_claimed") && at(r, "data.claimed_by") == NULL && at(r, "data.claimed_name") == NULL);
-        expect(r, !bool_at(r, "data.human_requested") && has(r, "data.closed_at") && int_at(r, "data.closed_by") > 0);
+        expect(r, !bool_at(r, "data.is_claimed") && at(r, "data.claimed_by") == NULL &&
+                      at(r, "data.claimed_name") == NULL);
+        expect(r, !bool_at(r, "data.human_requested") && has(r, "data.closed_at") &&
+                      int_at(r, "data.closed_by") > 0);
         struct response *after = thread(&v);
         expect(after, (strcmp(header(before, "ETag"), header(after, "ETag")) == 0) == (i == 1));
     }
@@ -124,8 +129,8 @@ START_TEST(a_closed_conversation_is_opened_again)
     expect_status(operator(&v, "claim", NULL), 200);
     expect_status(operator(&v, "close", NULL), 200);
     expect_heard(l, "event: closed\n");
-    struct response *r = openers[_i].by_visitor ? post(&v, openers[_i].path, openers[_i].body)
-                                                : operator(&v, openers[_i].path, openers[_i].body);
+    struct response *r = openers[_i].by_visitor ? post(&v, openers[_i].path, openers[_i].body) :
+                                                operator(&v, openers[_i].path, openers[_i].body);
     expect_status(r, 200);
     expect_heard(l, "event: reopened\n");
     ck_assert_ptr_null(strstr(l->seen, "event: released")); /* the close says so */
@@ -146,7 +151,8 @@ START_TEST(a_visitor_finds_what_an_operator_closed_and_not_what_the_visitor_clos
     expect_status(post(&v, "conversation/close", NULL), 200);
     expect(thread(&v), at(thread(&v), "data.closed_by") == NULL);
     r = init_with(agent, text(",\"anon_id\":\"%s\"", v.secret));
-    expect(r, strcmp(str_at(r, "data.conversation_id"), v.conversation) != 0 && !bool_at(r, "data.is_closed"));
+    expect(r, strcmp(str_at(r, "data.conversation_id"), v.conversation) != 0 &&
+                  !bool_at(r, "data.is_closed"));
 }
 END_TEST
 
@@ -182,15 +188,19 @@ START_TEST(a_visitor_sees_who_has_the_conversation)
     struct response *r = operator(&v, "claim", "{\"name\":\"Anna \\\"<b>\\\"\\n\"}");
     expect_str(r, "data.claimed_name", "Anna \"<b>\"\n");
     for (size_t i = 0; i < COUNT(streams); i++)
-        expect_heard(streams[i], "event: claimed\ndata: {\"operator_name\":\"Anna \\\"<b>\\\"\\n\"}\n\n");
+        expect_heard(streams[i],
+                     "event: claimed\ndata: {\"operator_name\":\"Anna \\\"<b>\\\"\\n\"}\n\n");
     r = seen_by(&v);
     expect(r, bool_at(r, "data.is_claimed"));
     expect_str(r, "data.operator_name", "Anna \"<b>\"\n");
     r = init_with(agent, text(",\"anon_id\":\"%s\"", v.secret));
-    expect(r, bool_at(r, "data.is_claimed") && !strcmp(str_at(r, "data.operator_name"), "Anna \"<b>\"\n"));
+    expect(r, bool_at(r, "data.is_claimed") &&
+                  !strcmp(str_at(r, "data.operator_name"), "Anna \"<b>\"\n"));
     expect_str(operator(&v, "claim", NULL), "data.claimed_name", "Anna \"<b>\"\n"); /* it stays */
-    r = http(server, .method = "POST", .path = text("/api/v1/conversations/%s/claim", v.conversation), .key = operators,
-             .headers = {"Content-Type: application/x-www-form-urlencoded"}, .body = "name=Zo%C3%AB");
+    r = http(server, .method = "POST",
+             .path = text("/api/v1/conversations/%s/claim", v.conversation), .key = operators,
+             .headers = {"Content-Type: application/x-www-form-urlencoded"},
+             .body = "name=Zo%C3%AB");
     expect_str(r, "data.claimed_name", "Zoë");
     expect_heard(streams[0], "{\"operator_name\":\"Zoë\"}\n");
     char *other = key_new(server, "main", "conversations:write", NULL);
@@ -238,7 +248,8 @@ START_TEST(a_note_is_for_operators_alone)
     struct visitor v = visitor_new();
     struct listener *l = listen_to(&v);
     expect_heard(l, ": here");
-    for (int i = 0; i < 16; i++) /* 32 messages: init shows 30 of them, and says that there are more */
+    /* 32 messages: init shows 30 of them, and says that there are more */
+    for (int i = 0; i < 16; i++)
         expect_status(post(&v, "messages", text("{\"message\":\"m%d\"}", i)), 200);
     expect_heard(l, "\"m15\"");
     struct response *before = seen_by(&v);
@@ -256,11 +267,13 @@ START_TEST(a_note_is_for_operators_alone)
     ck_assert_str_eq(before->body, after->body);
     ck_assert_str_eq(header(before, "ETag"), header(after, "ETag"));
     ck_assert_str_eq(begun, begun_again(&v));
-    static const char *const paths[] = {"conversation/messages?limit=1&before=%s", "conversation/messages?limit=100&after=%s"};
+    static const char *const paths[] = {"conversation/messages?limit=1&before=%s",
+                                        "conversation/messages?limit=100&after=%s"};
     for (size_t i = 0; i < COUNT(paths); i++) { /* an id that is made up tells the same */
         struct response *page = as(&v, "GET", text(paths[i], id), NULL);
         expect_status(page, 200);
-        expect(page, strstr(page->body, "heron") == NULL && len_at(page, "data.messages") == (i == 0 ? 1 : 0));
+        expect(page, strstr(page->body, "heron") == NULL &&
+                         len_at(page, "data.messages") == (i == 0 ? 1 : 0));
         expect(page, bool_at(page, "data.has_more") == (i == 0));
     }
     expect_status(operator(&v, "messages", "{\"message\":\"and now\"}"), 201);
@@ -302,14 +315,18 @@ START_TEST(a_thread_has_notes_among_its_messages)
     for (int i = 0; i < 9; i++) {
         bool note = i % 3 != 1;
         contents[i] = text("%s %d", note ? "note" : "operator", i);
-        expect_status(operator(&v, note ? "notes" : "messages", text("{\"%s\":\"%s\"}", note ? "note" : "message", contents[i])), 201);
+        expect_status(operator(&v, note ? "notes" : "messages",
+                               text("{\"%s\":\"%s\"}", note ? "note" : "message", contents[i])),
+                      201);
     }
     for (int limit = 1; limit <= 10; limit++) {
         char *cursor = text("after=%026d", 0);
         for (int seen = 0; seen < 9;) {
-            struct response *r = operate("GET", text("conversations/%s?limit=%d&%s", v.conversation, limit, cursor), NULL);
+            struct response *r = operate(
+                "GET", text("conversations/%s?limit=%d&%s", v.conversation, limit, cursor), NULL);
             int count = (int)len_at(r, "data.messages");
-            expect(r, count == (limit < 9 - seen ? limit : 9 - seen) && bool_at(r, "data.has_more") == (seen + count < 9));
+            expect(r, count == (limit < 9 - seen ? limit : 9 - seen) &&
+                          bool_at(r, "data.has_more") == (seen + count < 9));
             for (int i = 0; i < count; i++, seen++) {
                 expect_str(r, text("data.messages.%d.content", i), contents[seen]);
                 expect(r, !strncmp(str_at(r, text("data.messages.%d.role", i)), contents[seen], 4));
@@ -318,9 +335,11 @@ START_TEST(a_thread_has_notes_among_its_messages)
         }
         cursor = "";
         for (int left = 9; left > 0;) {
-            struct response *r = operate("GET", text("conversations/%s?limit=%d%s", v.conversation, limit, cursor), NULL);
+            struct response *r = operate(
+                "GET", text("conversations/%s?limit=%d%s", v.conversation, limit, cursor), NULL);
             int count = (int)len_at(r, "data.messages");
-            expect(r, count == (limit < left ? limit : left) && bool_at(r, "data.has_more") == (count < left));
+            expect(r, count == (limit < left ? limit : left) &&
+                          bool_at(r, "data.has_more") == (count < left));
             left -= count;
             expect_str(r, "data.messages.0.content", contents[left]);
             cursor = text("&before=%s", str_at(r, "data.messages.0.id"));
@@ -337,9 +356,12 @@ START_TEST(a_large_thread_has_its_notes_too)
     memset(large, 'n', 4000);
     large[4000] = '\0';
     for (int i = 0; i < 24; i++)
-        expect_status(operator(&v, i % 2 ? "notes" : "messages", text("{\"%s\":\"%s\"}", i % 2 ? "note" : "message", large)), 201);
+        expect_status(operator(&v, i % 2 ? "notes" : "messages",
+                               text("{\"%s\":\"%s\"}", i % 2 ? "note" : "message", large)),
+                      201);
     struct response *r = thread(&v);
-    expect(r, r->body_size > 96000 && len_at(r, "data.messages") == 24 && !bool_at(r, "data.has_more"));
+    expect(r, r->body_size > 96000 && len_at(r, "data.messages") == 24 &&
+                  !bool_at(r, "data.has_more"));
     for (int i = 0; i < 24; i++)
         expect_str(r, text("data.messages.%d.role", i), i % 2 ? "note" : "operator");
 }
@@ -349,14 +371,19 @@ START_TEST(a_note_is_written_once_under_its_key_though_the_writer_dies)
 {
     struct visitor v = visitor_new();
     for (int i = 0; i < 3; i++) {
-        char *path = text("/api/v1/conversations/%s/notes", v.conversation), *key = text("Idempotency-Key: k%d", i);
+        char *path = text("/api/v1/conversations/%s/notes", v.conversation),
+             *key = text("Idempotency-Key: k%d", i);
         char *body = text("{\"note\":\"n%d\"}", i);
         kill(server_process(server, "assayd: writer"), SIGKILL);
-        struct response *first = http(server, .method = "POST", .path = path, .key = operators, .headers = {JSON, key}, .body = body);
-        struct response *again = http(server, .method = "POST", .path = path, .key = operators, .headers = {JSON, key}, .body = body);
+        struct response *first = http(server, .method = "POST", .path = path, .key = operators,
+                                      .headers = {JSON, key}, .body = body);
+        struct response *again = http(server, .method = "POST", .path = path, .key = operators,
+                                      .headers = {JSON, key}, .body = body);
         expect(first, first->status == 201 && header(first, "Idempotent-Replayed") == NULL);
-        expect(again, again->status == 201 && header(again, "Idempotent-Replayed") && !strcmp(again->body, first->body));
-        expect_error(http(server, .method = "POST", .path = path, .key = operators, .headers = {JSON, key}, .body = "{\"note\":\"x\"}"),
+        expect(again, again->status == 201 && header(again, "Idempotent-Replayed") &&
+                          !strcmp(again->body, first->body));
+        expect_error(http(server, .method = "POST", .path = path, .key = operators,
+                          .headers = {JSON, key}, .body = "{\"note\":\"x\"}"),
                      422, "idempotency_key_reused");
     }
     struct response *r = thread(&v);
@@ -368,8 +395,11 @@ END_TEST
 START_TEST(a_bad_note_is_refused_and_names_the_field)
 {
     static const char *const bad[][2] = {
-        {"{}", "note"}, {"{\"note\":\"\"}", "note"}, {"{\"note\":7}", "note"},
-        {"{\"note\":\"x\",\"name\":\"\"}", "name"}, {"{\"note\":\"x\",\"name\":[]}", "name"},
+        {"{}", "note"},
+        {"{\"note\":\"\"}", "note"},
+        {"{\"note\":7}", "note"},
+        {"{\"note\":\"x\",\"name\":\"\"}", "name"},
+        {"{\"note\":\"x\",\"name\":[]}", "name"},
     };
     struct visitor v = visitor_new();
     for (size_t i = 0; i < COUNT(bad); i++) {
@@ -380,7 +410,8 @@ START_TEST(a_bad_note_is_refused_and_names_the_field)
     char *long_text = malloc(4002);
     memset(long_text, 'x', 4001);
     long_text[4001] = '\0';
-    expect_error(operator(&v, "notes", text("{\"note\":\"%s\"}", long_text)), 422, "validation_failed");
+    expect_error(operator(&v, "notes", text("{\"note\":\"%s\"}", long_text)), 422,
+                 "validation_failed");
     expect_status(operator(&v, "notes", text("{\"note\":\"%s\"}", long_text + 1)), 201);
     expect_error(do_as(v.jwt, &v, "notes", "{\"note\":\"x\"}"), 401, "unauthorized");
 }
@@ -423,7 +454,8 @@ START_TEST(a_text_is_searched_as_it_was_written)
     expect_status(post(&v, "messages", text("{\"message\":\"%s\"}", texts[_i].message)), 200);
     struct response *r = search(text("search=%s", texts[_i].search));
     expect(r, finds(r, &v) == texts[_i].found);
-    expect(r, has_exactly(r, "meta", "has_more next_after stopped_early") && !bool_at(r, "meta.stopped_early"));
+    expect(r, has_exactly(r, "meta", "has_more next_after stopped_early") &&
+                  !bool_at(r, "meta.stopped_early"));
     expect(r, header(r, "X-Request-Id") && header(r, "ETag"));
 }
 END_TEST
@@ -433,7 +465,8 @@ START_TEST(operators_search_answers_notes_and_visitors)
     struct visitor v = visitor_new(), w = visitor_new();
     expect_status(operator(&v, "messages", "{\"message\":\"your tapir is ready\"}"), 201);
     expect_status(operator(&v, "notes", "{\"note\":\"capybara\",\"name\":\"Ottokar\"}"), 201);
-    expect_status(post(&w, "leads", "{\"email\":\"okapi@example.com\",\"name\":\"Zo\u00eb O.\"}"), 201);
+    expect_status(post(&w, "leads", "{\"email\":\"okapi@example.com\",\"name\":\"Zo\u00eb O.\"}"),
+                  201);
     static const struct {
         const char *query;
         bool v, w;
@@ -465,14 +498,16 @@ START_TEST(operators_search_answers_notes_and_visitors)
 
     assay_ok(server, "workspace", "create", "foreign", NULL);
     char *foreign = key_new(server, "foreign", "conversations:read", NULL);
-    const char *const others[] = {"search=tapir", "search=okapi&search_by=visitor", text("search=%s&search_by=visitor", w.id),
+    const char *const others[] = {"search=tapir", "search=okapi&search_by=visitor",
+                                  text("search=%s&search_by=visitor", w.id),
                                   text("search=tapir&agent_id=%s", agent)};
     for (size_t i = 0; i < COUNT(others); i++) {
         r = http(server, .path = text("/api/v1/conversations?%s", others[i]), .key = foreign);
         expect(r, r->status == 200 && len_at(r, "data") == 0 && !bool_at(r, "meta.has_more"));
     }
     expect_status(as(&v, "DELETE", "me", NULL), 200);
-    expect(r, len_at(search("search=tapir"), "data") == 0 && len_at(search("search=capybara"), "data") == 0);
+    expect(r, len_at(search("search=tapir"), "data") == 0 &&
+                  len_at(search("search=capybara"), "data") == 0);
 }
 END_TEST
 
@@ -488,8 +523,12 @@ START_TEST(a_search_goes_on_behind_its_last_id)
     expect_str(page, "meta.next_after", str_at(page, "data.9.id"));
     for (int i = 0; i < 10; i++)
         expect_str(page, text("data.%d.id", i), v[11 - i].conversation);
-    page = operate("GET", text("conversations?per_page=10&search=pelican&after=%s", str_at(page, "meta.next_after")), NULL);
-    expect(page, len_at(page, "data") == 2 && !bool_at(page, "meta.has_more") && at(page, "meta.next_after") == NULL);
+    page = operate(
+        "GET",
+        text("conversations?per_page=10&search=pelican&after=%s", str_at(page, "meta.next_after")),
+        NULL);
+    expect(page, len_at(page, "data") == 2 && !bool_at(page, "meta.has_more") &&
+                     at(page, "meta.next_after") == NULL);
     expect_str(page, "data.1.id", v[0].conversation);
 }
 END_TEST

@@ -1,6 +1,6 @@
 /*
- * Every option of the table takes effect on HUP, or the reload is refused with its name. Each has a
- * probe, which sees from outside what the server does. operating.md, "Configuration"; design.md §2.
+ * Every option of the table takes effect on HUP, or the reload is refused with the option's name.
+ * Each option has a probe that observes the server from outside.
  */
 #include "core/conf/conf.h"
 #include "t/kit/harness.h"
@@ -59,8 +59,8 @@ static const char *const base[] = {
 };
 
 /*
- * Write the configuration file, as `assay config dump` does. ${instead}: a text of the file and what
- * takes its place, or NULL.
+ * Write the configuration file, as `assay config dump` does. ${instead}: a text of the file and
+ * what takes its place, or NULL.
  */
 static void configure(const char *const sets[SETS], const char *const instead[2])
 {
@@ -243,10 +243,13 @@ static const char *see_query_threads(void)
     size_t count = server_children(server, pids, COUNT(pids)), found = 0;
     for (size_t i = 0; i < count && i < COUNT(pids); i++) {
         char *dir = text("/proc/%d/task", (int)pids[i]), name[32];
-        DIR *tasks = strncmp(process_title(pids[i]), "assayd: worker ", 15) == 0 ? opendir(dir) : NULL;
+        DIR *tasks =
+            strncmp(process_title(pids[i]), "assayd: worker ", 15) == 0 ? opendir(dir) : NULL;
         for (const struct dirent *e; tasks != NULL && (e = readdir(tasks)) != NULL;) {
-            FILE *comm = e->d_name[0] == '.' ? NULL : fopen(text("%s/%s/comm", dir, e->d_name), "re");
-            found += comm != NULL && fgets(name, sizeof(name), comm) != NULL && !strcmp(name, "query\n");
+            FILE *comm =
+                e->d_name[0] == '.' ? NULL : fopen(text("%s/%s/comm", dir, e->d_name), "re");
+            found +=
+                comm != NULL && fgets(name, sizeof(name), comm) != NULL && !strcmp(name, "query\n");
             if (comm != NULL)
                 fclose(comm);
         }
@@ -538,7 +541,7 @@ static const char *see_upgrade(void)
             kill(pids[i], SIGKILL);
     ck_assert(server_says(server, "upgrade failed", from, 10000));
     point_at(real);
-    return gave_up ? "given up" : "waited for";
+    return gave_up ? "cancelled" : "waited for";
 }
 
 static const char *see_connections(void)
@@ -578,8 +581,8 @@ static const char *see_third(void)
     "limits.limiters.bulk-sync={windows: [{limit: " #n ", seconds: 2678400, key: token}]}"
 
 /*
- * Without ${see} the reload with what is set ${after} is refused; where no valid value differs, with
- * the text ${sees} instead of ${seen} in the file.
+ * Without ${see} the reload with what is set ${after} is refused; where no valid value differs,
+ * with the text ${sees} instead of ${seen} in the file.
  */
 static const struct probe {
     const char *key;
@@ -709,7 +712,7 @@ static const struct probe {
      "waited for",
      {"timeouts.drain=0s"},
      "cut off"},
-    {"timeouts.upgrade", see_upgrade, {NULL}, "waited for", {"timeouts.upgrade=1s"}, "given up"},
+    {"timeouts.upgrade", see_upgrade, {NULL}, "waited for", {"timeouts.upgrade=1s"}, "cancelled"},
     {"max_connections",
      see_connections,
      {NULL},

@@ -1,5 +1,7 @@
-/* The pages for people that are the same for everybody: the start page, the API's reference, and
- * their stylesheet. */
+/*
+ * The web pages that are the same for everyone: the start page, the API reference and their
+ * stylesheet.
+ */
 #include "t/kit/harness.h"
 
 #include <ctype.h>

@@ -1,8 +1,8 @@
 /*
- * The platform: health, the OpenAPI document, and a store that is missing, locked away, of another format, or full. api.md §2, design.md
- * §5.
+ * Health, the OpenAPI document, and a store that is missing, not readable, of another format, or
+ * full.
  */
-#include "store/schema.h"
+#include "store/engine/schema.h"
 #include "t/kit/harness.h"
 
 #include <arpa/inet.h>
@@ -35,7 +35,8 @@ START_TEST(health_and_readiness_need_no_credential)
     for (size_t i = 0; i < COUNT(paths); i++) {
         struct response *r = http(server, .path = paths[i], .key = "");
         expect_status(r, 200);
-        expect(r, header(r, "X-Request-Id") && header(r, "Cache-Control") && strstr(header(r, "Cache-Control"), "no-store"));
+        expect(r, header(r, "X-Request-Id") && header(r, "Cache-Control") &&
+                      strstr(header(r, "Cache-Control"), "no-store"));
     }
     server_stop(server);
 }
@@ -98,7 +99,10 @@ static const struct {
 static struct json_object *member(struct json_object *object, const char *name)
 {
     struct json_object *value = NULL;
-    return object && json_object_is_type(object, json_type_object) && json_object_object_get_ex(object, name, &value) ? value : NULL;
+    return object && json_object_is_type(object, json_type_object) &&
+                   json_object_object_get_ex(object, name, &value)
+               ? value
+               : NULL;
 }
 
 /* Every $ref below leads somewhere. */
@@ -116,7 +120,8 @@ static void expect_refs(const struct response *r, struct json_object *value)
             }
             char *path = text("%s", json_object_get_string(below)), *rest = path;
             struct json_object *here = r->json;
-            ck_assert_msg(!strcmp(strsep(&rest, "/"), "#"), "$ref %s", json_object_get_string(below));
+            ck_assert_msg(!strcmp(strsep(&rest, "/"), "#"), "$ref %s",
+                          json_object_get_string(below));
             for (char *step; here && (step = strsep(&rest, "/")) != NULL;)
                 here = member(here, step);
             ck_assert_msg(here != NULL, "$ref %s leads nowhere", json_object_get_string(below));
@@ -135,14 +140,19 @@ START_TEST(the_openapi_document_describes_every_route)
     struct json_object *paths = at(r, "paths");
     for (size_t i = 0; i < COUNT(documented); i++)
         for (size_t k = 0; k < COUNT(documented[i].methods) && documented[i].methods[k]; k++) {
-            struct json_object *operation = member(member(paths, documented[i].path), documented[i].methods[k]);
-            ck_assert_msg(operation != NULL, "%s %s is missing", documented[i].methods[k], documented[i].path);
-            ck_assert_msg(member(operation, "responses") != NULL, "%s %s has no responses", documented[i].methods[k], documented[i].path);
+            struct json_object *operation =
+                member(member(paths, documented[i].path), documented[i].methods[k]);
+            ck_assert_msg(operation != NULL, "%s %s is missing", documented[i].methods[k],
+                          documented[i].path);
+            ck_assert_msg(member(operation, "responses") != NULL, "%s %s has no responses",
+                          documented[i].methods[k], documented[i].path);
         }
     expect_refs(r, r->json);
     const char *etag = header(r, "ETag");
     ck_assert_ptr_nonnull(etag);
-    expect_status(http(server, .path = "/api/v1/openapi.json", .headers = {text("If-None-Match: %s", etag)}), 304);
+    expect_status(
+        http(server, .path = "/api/v1/openapi.json", .headers = {text("If-None-Match: %s", etag)}),
+        304);
     server_stop(server);
 }
 END_TEST
@@ -206,7 +216,8 @@ START_TEST(a_read_only_data_directory_is_named)
     int status = status_as_nobody(err);
     struct run said = run_program("/bin/cat", err, NULL);
     ck_assert_msg(status == 2, "exit status %d\n%s", status, said.out);
-    ck_assert_msg(strstr(said.out, server->data) != NULL, "%s is not in: %s", server->data, said.out);
+    ck_assert_msg(strstr(said.out, server->data) != NULL, "%s is not in: %s", server->data,
+                  said.out);
     ck_assert_int_eq(chmod(server->data, 0755), 0);
 }
 END_TEST
@@ -253,8 +264,10 @@ static void set_format(uint32_t format)
 /* Server, commands, check and restore say what is wrong, where, and what to do. */
 START_TEST(a_store_of_another_format_is_refused_and_left_alone)
 {
-    const char *said = text("has format %d.%d, but this version of Assay reads only format %d.%d: use the version of Assay that wrote it",
-                            STORE_FORMAT_VERSION + 1, STORE_LAYOUT, STORE_FORMAT_VERSION, STORE_LAYOUT);
+    const char *said =
+        text("has format %d.%d, but this version of Assay reads only format %d.%d: use the version "
+             "of Assay that wrote it",
+             STORE_FORMAT_VERSION + 1, STORE_LAYOUT, STORE_FORMAT_VERSION, STORE_LAYOUT);
     server_start(server);
     server_stop(server);
     char *backup = text("%s/backup", server->dir), *data = server->data;
@@ -264,12 +277,14 @@ START_TEST(a_store_of_another_format_is_refused_and_left_alone)
     const struct run runs[] = {assay(server, "key", "list", NULL), assay(server, "check", NULL),
                                assay(server, "backup", text("%s/other", server->dir), NULL)};
     for (size_t i = 0; i < COUNT(runs); i++)
-        ck_assert_msg(runs[i].status == 1 && strstr(runs[i].err, said) && strstr(runs[i].err, data), "%d: %s", runs[i].status, runs[i].err);
+        ck_assert_msg(runs[i].status == 1 && strstr(runs[i].err, said) && strstr(runs[i].err, data),
+                      "%d: %s", runs[i].status, runs[i].err);
     server->data = backup;
     set_format(STORE_FORMAT_VERSION + 1);
     server->data = data;
     struct run run = assay(server, "restore", backup, NULL);
-    ck_assert_msg(run.status == 1 && strstr(run.err, said) && strstr(run.err, backup), "%d: %s%s", run.status, run.out, run.err);
+    ck_assert_msg(run.status == 1 && strstr(run.err, said) && strstr(run.err, backup), "%d: %s%s",
+                  run.status, run.out, run.err);
     set_format(STORE_FORMAT_VERSION);
     server_start(server);
     expect_status(http_get(server, "/api/v1/reports"), 200);
@@ -281,7 +296,8 @@ END_TEST
 
 static struct response *create(const char *url)
 {
-    return http(server, .method = "POST", .path = "/api/v1/reports", .body = form("url", url, NULL), .headers = {"Prefer: respond-async"});
+    return http(server, .method = "POST", .path = "/api/v1/reports", .body = form("url", url, NULL),
+                .headers = {"Prefer: respond-async"});
 }
 
 /* Long URLs until there is no room for one; the id of the last that was taken. */
@@ -338,9 +354,10 @@ enum { HELD = 12 };
 /* Findings that take pages of the store: what they name is like nothing else. */
 static void hold_page_of_findings(const char *path, unsigned seed)
 {
-    static const char *const shapes[] = {"<img src='/%016llx%016llx%016llx%016llx%016llx.jpg'>",
-                                         "<p style='color:#%016llx%016llx%016llx%016llx%016llx'>x</p>",
-                                         "<script src='http://127.0.0.1:9/%016llx%016llx%016llx%016llx%016llx.js'></script>"};
+    static const char *const shapes[] = {
+        "<img src='/%016llx%016llx%016llx%016llx%016llx.jpg'>",
+        "<p style='color:#%016llx%016llx%016llx%016llx%016llx'>x</p>",
+        "<script src='http://127.0.0.1:9/%016llx%016llx%016llx%016llx%016llx.js'></script>"};
     static char body[24 << 10];
     uint64_t x = 0x9e3779b97f4a7c15 * (seed + 1);
     size_t n = 0;
@@ -352,7 +369,8 @@ static void hold_page_of_findings(const char *path, unsigned seed)
             x ^= x << 17;
             random[j] = x;
         }
-        n += (size_t)snprintf(body + n, sizeof(body) - n, shapes[i % 3], random[0], random[1], random[2], random[3], random[4]);
+        n += (size_t)snprintf(body + n, sizeof(body) - n, shapes[i % 3], random[0], random[1],
+                              random[2], random[3], random[4]);
     }
     origin_page(origin, path, 200, "Content-Type: text/html\r\n", body);
     origin_hold(origin, path);
@@ -373,7 +391,7 @@ START_TEST(findings_that_find_no_room_are_kept_and_stored_when_there_is_some)
         origin_release(origin, text("/held-%d", i));
     for (int i = 0; i < HELD; i++)
         ck_assert(origin_asked(origin, text("/held-%d", i)));
-    ck_assert_msg(server_says(server, "findings find no room", 0, 5000), "%s", server_log(server));
+    ck_assert_msg(server_says(server, "holding grading results in memory", 0, 5000), "%s", server_log(server));
     for (int64_t id = ids[HELD - 1] + 1; id <= last; id++)
         ck_assert_int_eq(http_delete(server, report_path(id))->status, 200);
     for (int i = 0; i < HELD; i++) {
@@ -389,7 +407,8 @@ START_TEST(keys_can_be_revoked_while_the_store_is_full)
 {
     server_configure(server, "store: { map_size: 4MiB }");
     server_start(server);
-    char *key = assay_ok(server, "key", "create", "--workspace", "main", "--scope", "reports:read", "--json", NULL);
+    char *key = assay_ok(server, "key", "create", "--workspace", "main", "--scope", "reports:read",
+                         "--json", NULL);
     struct json_object *made = json_tokener_parse(key);
     fill_up();
     assay_ok(server, "key", "revoke", record_text(made, "id"), NULL);
@@ -413,6 +432,7 @@ END_TEST
 
 int main(void)
 {
+    suite_processes(2);
     Suite *suite = suite_create("platform");
     TCase *tcase = harness_case(suite, "a server each");
     tcase_add_checked_fixture(tcase, setup, teardown);

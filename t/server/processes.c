@@ -1,4 +1,4 @@
-/* The processes: starting, signals, deaths and reloads. design.md §2, operating.md. */
+/* The processes of a server: start, signals, deaths and reloads. */
 #include "config.h"
 #include "t/kit/harness.h"
 
@@ -63,7 +63,8 @@ START_TEST(a_wrong_configuration_is_refused_with_file_line_and_sentence)
         ck_assert_msg(run.status == 1, "exit status %d: %s%s", run.status, run.out, run.err);
         ck_assert_msg(strstr(run.err, server->conf) != NULL, "no file in: %s", run.err);
         for (size_t i = 0; i < COUNT(mistakes[_i].says) && mistakes[_i].says[i]; i++)
-            ck_assert_msg(strstr(run.err, mistakes[_i].says[i]) != NULL, "no %s in: %s", mistakes[_i].says[i], run.err);
+            ck_assert_msg(strstr(run.err, mistakes[_i].says[i]) != NULL, "no %s in: %s",
+                          mistakes[_i].says[i], run.err);
     }
 }
 END_TEST
@@ -71,7 +72,8 @@ END_TEST
 START_TEST(a_missing_configuration_file_is_refused)
 {
     struct run run = run_program(assayd_path(), "-c", "/nowhere/assay.yaml", NULL);
-    ck_assert_msg(run.status == 1 && strstr(run.err, "/nowhere/assay.yaml"), "%d: %s", run.status, run.err);
+    ck_assert_msg(run.status == 1 && strstr(run.err, "/nowhere/assay.yaml"), "%d: %s", run.status,
+                  run.err);
 }
 END_TEST
 
@@ -89,9 +91,11 @@ END_TEST
 
 START_TEST(help_and_version_are_printed)
 {
-    struct run help = run_program(assayd_path(), "-h", NULL), version = run_program(assayd_path(), "-V", NULL);
+    struct run help = run_program(assayd_path(), "-h", NULL),
+               version = run_program(assayd_path(), "-V", NULL);
     ck_assert_msg(help.status == 0 && strstr(help.out, "--set"), "%d: %s", help.status, help.out);
-    ck_assert_msg(version.status == 0 && strpbrk(version.out, "0123456789"), "%d: %s", version.status, version.out);
+    ck_assert_msg(version.status == 0 && strpbrk(version.out, "0123456789"), "%d: %s",
+                  version.status, version.out);
     ck_assert_int_ne(run_program(assayd_path(), "--nonsense", NULL).status, 0);
 }
 END_TEST
@@ -99,7 +103,8 @@ END_TEST
 START_TEST(process_titles_tell_who_is_who)
 {
     server_start(server);
-    static const char *const titles[] = {"assayd: worker 0", "assayd: worker 1", "assayd: writer", "assayd: auditor 0"};
+    static const char *const titles[] = {"assayd: worker 0", "assayd: worker 1", "assayd: writer",
+                                         "assayd: auditor 0"};
     ck_assert_str_eq(process_title(server->pid), "assayd: master");
     for (size_t i = 0; i < COUNT(titles); i++)
         ck_assert_msg(server_process(server, titles[i]) > 0, "no %s", titles[i]);
@@ -116,18 +121,24 @@ START_TEST(a_second_server_on_the_same_port_or_directory_is_refused)
     server_start(server);
     struct server *other = server_new(&(struct server_options){.no_key = true});
     const char *values[] = {server->address, server->data, server->run};
-    struct run run = run_program(assayd_path(), "-c", other->conf, "--set", text("%s=%s", shared_keys[_i], values[_i]), NULL);
+    struct run run = run_program(assayd_path(), "-c", other->conf, "--set",
+                                 text("%s=%s", shared_keys[_i], values[_i]), NULL);
     ck_assert_msg(run.status == 2, "exit status %d: %s%s", run.status, run.out, run.err);
     ck_assert_msg(strstr(run.err, values[_i]) != NULL, "%s is not in: %s", values[_i], run.err);
-    ck_assert_msg(strstr(run.err, text("in use by pid %d (assayd: master): stop", server->pid)) != NULL, "%s", run.err);
-    ck_assert_msg(strstr(run.err, text("or set %s to another", shared_keys[_i])) != NULL, "%s", run.err);
+    ck_assert_msg(strstr(run.err, text("in use by pid %d (assayd: master): stop", server->pid)) !=
+                      NULL,
+                  "%s", run.err);
+    ck_assert_msg(strstr(run.err, text("or set %s to another", shared_keys[_i])) != NULL, "%s",
+                  run.err);
     expect_status(http_get(server, "/api/v1/reports"), 200);
     server_free(other);
     server_stop(server);
 }
 END_TEST
 
-/* Columns: what --set gives of our own socket, which listens; the option that the sentence names. */
+/*
+ * Columns: what --set gives of our own socket, which listens; the option that the sentence names.
+ */
 static const struct {
     const char *form, *option;
 } taken[] = {
@@ -147,8 +158,10 @@ START_TEST(an_address_in_use_is_told_with_the_process_that_listens)
     prctl(PR_GET_NAME, name);
     const char *set = text(taken[_i].form, ntohs(address.sin_port));
     struct run run = run_program(assayd_path(), "-c", server->conf, "--set", set, NULL);
-    ck_assert_msg(run.status == 2 && strstr(run.err, strchr(set, '=') + 1), "%d: %s", run.status, run.err);
-    ck_assert_msg(strstr(run.err, text("is in use by pid %d (%s)", (int)getpid(), name)), "%s", run.err);
+    ck_assert_msg(run.status == 2 && strstr(run.err, strchr(set, '=') + 1), "%d: %s", run.status,
+                  run.err);
+    ck_assert_msg(strstr(run.err, text("is in use by pid %d (%s)", (int)getpid(), name)), "%s",
+                  run.err);
     ck_assert_msg(strstr(run.err, taken[_i].option), "%s", run.err);
     close(fd);
 }
@@ -162,7 +175,8 @@ START_TEST(a_unix_socket_in_use_is_told_with_the_process_that_listens)
     ck_assert(bind(fd, (struct sockaddr *)&address, sizeof(address)) == 0 && listen(fd, 1) == 0);
     const char *set = text("listen.0.address=unix:%s", address.sun_path);
     struct run run = run_program(assayd_path(), "-c", server->conf, "--set", set, NULL);
-    ck_assert_msg(run.status == 2 && strstr(run.err, text("is in use by pid %d (", (int)getpid())), "%d: %s", run.status, run.err);
+    ck_assert_msg(run.status == 2 && strstr(run.err, text("is in use by pid %d (", (int)getpid())),
+                  "%d: %s", run.status, run.err);
     close(fd);
 }
 END_TEST
@@ -172,9 +186,11 @@ START_TEST(an_address_that_is_given_twice_is_told_as_that)
     server_start(server); /* for a port that is free when it has ended */
     const char *address = text("%s", server->address);
     server_stop(server);
-    struct run run = run_program(assayd_path(), "-c", server->conf, "--set", text("listen.0.address=%s", address), "--set",
+    struct run run = run_program(assayd_path(), "-c", server->conf, "--set",
+                                 text("listen.0.address=%s", address), "--set",
                                  text("internal_listen=%s", address), NULL);
-    ck_assert_msg(run.status == 2 && strstr(run.err, "by another listener of this configuration"), "%d: %s", run.status, run.err);
+    ck_assert_msg(run.status == 2 && strstr(run.err, "by another listener of this configuration"),
+                  "%d: %s", run.status, run.err);
 }
 END_TEST
 
@@ -184,24 +200,34 @@ START_TEST(the_log_says_what_starts_where_and_why_it_ends)
 {
     server_start(server);
     const char *log = server_log(server);
-    ck_assert_msg(strstr(log, "\"process\":\"master\",\"message\":\"assayd " PACKAGE_VERSION " starts: "), "%s", log);
+    ck_assert_msg(
+        strstr(log, "\"process\":\"master\",\"message\":\"assayd " PACKAGE_VERSION " starts: "),
+        "%s", log);
     ck_assert_msg(strstr(log, text("configuration %s", server->conf)), "%s", log);
-    ck_assert_msg(strstr(log, text(", pid %d, workers 2, auditors 1, listeners http://%s", server->pid, server->address)), "%s", log);
+    ck_assert_msg(strstr(log, text(", pid %d, workers 2, auditors 1, listeners http://%s",
+                                   server->pid, server->address)),
+                  "%s", log);
     expect_status(http_get(server, "/healthz"), 200);
     server_stop(server);
     log = strstr(server_log(server), "assayd " PACKAGE_VERSION " ends: ");
     ck_assert_msg(log != NULL, "%s", server_log(server));
-    ck_assert_msg(strstr(log, text("ends: SIGTERM from pid %d; exit status 0, uptime ", (int)getpid())), "%s", log);
-    ck_assert_msg(strstr(log, " requests answered") && !strstr(log, " 0 requests answered"), "%s", log);
+    ck_assert_msg(
+        strstr(log, text("ends: SIGTERM from pid %d; exit status 0, uptime ", (int)getpid())), "%s",
+        log);
+    ck_assert_msg(strstr(log, " requests answered") && !strstr(log, " 0 requests answered"), "%s",
+                  log);
 }
 END_TEST
 
 START_TEST(a_server_without_a_file_says_that_it_has_the_defaults)
 {
     bool has_file = access("/etc/assay/assay.yaml", F_OK) == 0;
-    struct watched *w = watch_start(BY_TERMINAL, NULL, assayd_path(), "--set", text("data_dir=%s", server->data), "--set",
-                                    text("run_dir=%s", server->run), "--set", "user=", "--set", "listen.0.address=127.0.0.1:0", NULL);
-    watch_expect(w, has_file ? "configuration /etc/assay/assay.yaml and 4 --set, pid" : "configuration built-in defaults and 4 --set, pid");
+    struct watched *w =
+        watch_start(BY_TERMINAL, NULL, assayd_path(), "--set", text("data_dir=%s", server->data),
+                    "--set", text("run_dir=%s", server->run), "--set", "user=", "--set",
+                    "listen.0.address=127.0.0.1:0", NULL);
+    watch_expect(w, has_file ? "configuration /etc/assay/assay.yaml and 4 --set, pid"
+                             : "configuration built-in defaults and 4 --set, pid");
     ck_assert_int_eq(kill(w->pid, SIGTERM), 0);
     ck_assert_int_eq(watch_wait(w), 0);
     watch_close(w);
@@ -211,8 +237,8 @@ END_TEST
 START_TEST(a_server_that_cannot_start_says_that_it_ends)
 {
     char *dir = text("%s/none", server->dir);
-    struct run run = run_program(assayd_path(), "--set", text("data_dir=%s/data", dir), "--set", text("run_dir=%s/run", server->dir), "--set",
-                                 "user=", NULL);
+    struct run run = run_program(assayd_path(), "--set", text("data_dir=%s/data", dir), "--set",
+                                 text("run_dir=%s/run", server->dir), "--set", "user=", NULL);
     ck_assert_int_eq(run.status, 2);
     ck_assert_msg(strstr(run.err, "ends: it could not start; exit status 2"), "%s", run.err);
     ck_assert_msg(!strstr(run.err, " starts: "), "%s", run.err);
@@ -224,14 +250,16 @@ END_TEST
 static bool serves(void *arg)
 {
     const struct server *s = arg;
-    struct response *r = http(s, .method = "POST", .path = "/api/v1/reports", .may_fail = true, .timeout_ms = 5000,
-                              .body = form("url", origin_url(origin, "/good"), NULL), .headers = {"Prefer: wait=4"});
+    struct response *r =
+        http(s, .method = "POST", .path = "/api/v1/reports", .may_fail = true, .timeout_ms = 5000,
+             .body = form("url", origin_url(origin, "/good"), NULL), .headers = {"Prefer: wait=4"});
     bool good = r->status == 201 && !strcmp(str_at(r, "data.status"), "done");
     response_free(r);
     return good;
 }
 
-static const char *const mortals[] = {"assayd: worker 0", "assayd: worker 1", "assayd: writer", "assayd: auditor 0"};
+static const char *const mortals[] = {"assayd: worker 0", "assayd: worker 1", "assayd: writer",
+                                      "assayd: auditor 0"};
 
 START_TEST(a_killed_process_is_replaced_and_the_service_goes_on)
 {
@@ -241,8 +269,10 @@ START_TEST(a_killed_process_is_replaced_and_the_service_goes_on)
         pid_t old = server_process(server, mortals[_i]);
         ck_assert_int_gt(old, 0);
         kill(old, SIGKILL);
-        ck_assert_msg(server_replaces(server, mortals[_i], old, 8000), "%s was not replaced\n%s", mortals[_i], server_log(server));
-        ck_assert_msg(wait_until(serves, server, 10000), "no service after the death of %s\n%s", mortals[_i], server_log(server));
+        ck_assert_msg(server_replaces(server, mortals[_i], old, 8000), "%s was not replaced\n%s",
+                      mortals[_i], server_log(server));
+        ck_assert_msg(wait_until(serves, server, 10000), "no service after the death of %s\n%s",
+                      mortals[_i], server_log(server));
         expect_status(http_get(server, report_path(id)), 200);
     }
     ck_assert_uint_eq(server_children(server, NULL, 0), COUNT(mortals));
@@ -280,7 +310,8 @@ START_TEST(a_process_that_crashes_is_told_with_what_to_check)
     pid_t pid = server_process(server, readers[_i]);
     ck_assert_int_eq(kill(pid, SIGBUS), 0);
     ck_assert(server_replaces(server, readers[_i], pid, 10000));
-    ck_assert(server_says(server, "the store may be damaged: stop the server and run assay check", 0, 5000));
+    ck_assert(server_says(server, "the store may be damaged: stop the server and run assay check",
+                          0, 5000));
     ck_assert_int_eq(kill(server->pid, SIGTERM), 0);
     ck_assert_int_eq(server_wait(server, 20000), 0);
 }
@@ -290,7 +321,8 @@ START_TEST(what_a_killed_worker_was_reading_is_let_go_at_once)
 {
     server_start(server);
     expect_status(http_get(server, "/api/v1/reports"), 200);
-    pid_t worker[2] = {server_process(server, "assayd: worker 0"), server_process(server, "assayd: worker 1")};
+    pid_t worker[2] = {server_process(server, "assayd: worker 0"),
+                       server_process(server, "assayd: worker 1")};
     bool first = !reads_no_more(&worker[0]);
     ck_assert(first || !reads_no_more(&worker[1]));
     pid_t *reader = first ? &worker[0] : &worker[1];
@@ -319,10 +351,13 @@ START_TEST(with_every_reader_slot_taken_workers_go_on_and_commands_say_so)
     ck_assert_int_eq(rc, MDB_READERS_FULL);
     for (int i = 0; i < 8; i++)
         expect_status(http_get(server, "/api/v1/reports"), 200);
-    expect_status(http(server, .method = "POST", .path = "/api/v1/reports", .body = "url=http%3A%2F%2F127.0.0.1%3A80%2F",
-                       .headers = {"Prefer: respond-async"}), 202);
+    expect_status(http(server, .method = "POST", .path = "/api/v1/reports",
+                       .body = "url=http%3A%2F%2F127.0.0.1%3A80%2F",
+                       .headers = {"Prefer: respond-async"}),
+                  202);
     struct run run = assay(server, "key", "list", NULL);
-    ck_assert_msg(run.status == 1 && strstr(run.err, "every reader slot is taken"), "%d: %s%s", run.status, run.out, run.err);
+    ck_assert_msg(run.status == 1 && strstr(run.err, "every reader slot is taken"), "%d: %s%s",
+                  run.status, run.out, run.err);
     pid_t worker = server_process(server, "assayd: worker 0");
     kill(worker, SIGKILL); /* its successor takes what it left */
     ck_assert(server_replaces(server, "assayd: worker 0", worker, 8000));
@@ -384,7 +419,10 @@ static bool has_successor(void *auditor)
     return now != 0 && now != *(pid_t *)auditor;
 }
 
-/* The writer hears at once that one has come and that the one before it has gone, while it waits for more callers than have come. */
+/*
+ * The writer hears at once that one has come and that the one before it has gone, while it waits
+ * for more callers than have come.
+ */
 START_TEST(an_auditor_whose_forerunner_died_while_the_writer_stood_still_gets_pages)
 {
     enum { CALLERS = 8, FEWER = 3 };
@@ -394,7 +432,8 @@ START_TEST(an_auditor_whose_forerunner_died_while_the_writer_stood_still_gets_pa
     for (size_t i = 0; i < CALLERS; i++)
         raws[i] = raw_open(server);
     for (int round = 0; round < 3; round++) {
-        pid_t writer = server_process(server, "assayd: writer"), auditor = server_process(server, "assayd: auditor 0");
+        pid_t writer = server_process(server, "assayd: writer"),
+              auditor = server_process(server, "assayd: auditor 0");
         for (size_t i = 0; i < CALLERS; i++)
             raw_post(raws[i], server->key, "Prefer: respond-async\r\n", body);
         for (size_t i = 0; i < CALLERS; i++)
@@ -476,7 +515,11 @@ END_TEST
 /* What /proc/PID/status says behind ${name}. */
 static char *status_of(pid_t pid, const char *name)
 {
-    struct run run = run_program("/bin/sh", "-c", text("sed -n 's/^%s:[ \\t]*//p' /proc/%d/status | tr -s '\\t ' ' ' | sed 's/ $//'", name, (int)pid), NULL);
+    struct run run = run_program(
+        "/bin/sh", "-c",
+        text("sed -n 's/^%s:[ \\t]*//p' /proc/%d/status | tr -s '\\t ' ' ' | sed 's/ $//'", name,
+             (int)pid),
+        NULL);
     return text("%.*s", (int)strcspn(run.out, "\n"), run.out);
 }
 
@@ -486,9 +529,12 @@ START_TEST(started_by_root_its_processes_are_the_user_and_have_nothing_of_root)
         return; /* only root can become another user */
     struct passwd *nobody = getpwnam("nobody");
     ck_assert_ptr_nonnull(nobody);
-    char *uids = text("%u %u %u %u", nobody->pw_uid, nobody->pw_uid, nobody->pw_uid, nobody->pw_uid);
-    char *gids = text("%u %u %u %u", nobody->pw_gid, nobody->pw_gid, nobody->pw_gid, nobody->pw_gid);
-    setenv("ASAN_OPTIONS", "detect_leaks=0", 1); /* it cannot look into a process that has become another user */
+    char *uids =
+        text("%u %u %u %u", nobody->pw_uid, nobody->pw_uid, nobody->pw_uid, nobody->pw_uid);
+    char *gids =
+        text("%u %u %u %u", nobody->pw_gid, nobody->pw_gid, nobody->pw_gid, nobody->pw_gid);
+    /* it cannot look into a process that has become another user */
+    setenv("ASAN_OPTIONS", "detect_leaks=0", 1);
     ck_assert_int_eq(chmod(server->dir, 0755), 0);
     ck_assert(rmdir(server->data) == 0 && rmdir(server->run) == 0); /* the master makes them */
     server_spawn(server, "--set", "user=nobody", NULL);
@@ -497,13 +543,17 @@ START_TEST(started_by_root_its_processes_are_the_user_and_have_nothing_of_root)
     ck_assert_uint_eq(gone.count, 4);
     for (size_t i = 0; i < gone.count; i++) {
         const char *title = process_title(gone.pids[i]);
-        ck_assert_msg(!strcmp(status_of(gone.pids[i], "Uid"), uids), "%s: Uid %s", title, status_of(gone.pids[i], "Uid"));
-        ck_assert_msg(!strcmp(status_of(gone.pids[i], "Gid"), gids), "%s: Gid %s", title, status_of(gone.pids[i], "Gid"));
-        ck_assert_msg(!*status_of(gone.pids[i], "Groups"), "%s: Groups %s", title, status_of(gone.pids[i], "Groups"));
+        ck_assert_msg(!strcmp(status_of(gone.pids[i], "Uid"), uids), "%s: Uid %s", title,
+                      status_of(gone.pids[i], "Uid"));
+        ck_assert_msg(!strcmp(status_of(gone.pids[i], "Gid"), gids), "%s: Gid %s", title,
+                      status_of(gone.pids[i], "Gid"));
+        ck_assert_msg(!*status_of(gone.pids[i], "Groups"), "%s: Groups %s", title,
+                      status_of(gone.pids[i], "Groups"));
         ck_assert_str_eq(status_of(gone.pids[i], "CapPrm"), "0000000000000000");
         ck_assert_str_eq(status_of(gone.pids[i], "CapEff"), "0000000000000000");
     }
-    server_signal(server, SIGKILL); /* to become another user makes a process forget that it dies with its parent */
+    /* to become another user makes a process forget that it dies with its parent */
+    server_signal(server, SIGKILL);
     ck_assert_int_eq(server_wait(server, 5000), 128 + SIGKILL);
     ck_assert_msg(wait_until(all_gone, &gone, 5000), "processes are left");
 }
@@ -560,11 +610,15 @@ START_TEST(whoever_stands_still_is_killed_and_replaced)
         bool replaced = server_replaces(server, titles[i], old[i], 20000);
         if (!replaced)
             kill(old[i], SIGKILL);
-        ck_assert_msg(replaced, "%s was not replaced within 20 s\n%s", titles[i], server_log(server));
+        ck_assert_msg(replaced, "%s was not replaced within 20 s\n%s", titles[i],
+                      server_log(server));
         ck_assert(!process_alive(old[i]));
     }
     for (size_t i = 0; i < COUNT(raws);
-         i++) { /* none was accepted by the worker that stood still, and the writer's absence is waited out */
+         /*
+          * none was accepted by the worker that stood still, and the writer's absence is waited out
+          */
+         i++) {
         struct response *r = raw_response(raws[i], false, 10000);
         expect_status(r, 202);
         made++;
@@ -583,10 +637,12 @@ static const int gentle[] = {SIGTERM, SIGQUIT};
 START_TEST(a_gentle_stop_answers_held_posts_pending_and_ends_soon)
 {
     server_start(server);
-    struct raw *raw = held_post(server, origin, "/held-stop"), *idle = raw_open(server), *half = raw_open(server);
+    struct raw *raw = held_post(server, origin, "/held-stop"), *idle = raw_open(server),
+               *half = raw_open(server);
     raw_text(idle, "GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n");
     expect_status(raw_response(idle, false, 5000), 200);
-    raw_text(half, "GET /healthz HTTP/1.1\r\nHost: x\r\n\r\nGET /api/v1/reports HTTP/1.1\r\nHost: x\r\n");
+    raw_text(half,
+             "GET /healthz HTTP/1.1\r\nHost: x\r\n\r\nGET /api/v1/reports HTTP/1.1\r\nHost: x\r\n");
     expect_status(raw_response(half, false, 5000), 200);
     server_signal(server, gentle[_i]);
     struct response *r = raw_response(raw, false, 5000);
@@ -595,7 +651,8 @@ START_TEST(a_gentle_stop_answers_held_posts_pending_and_ends_soon)
     expect(r, header(r, "Connection") && !strcasecmp(header(r, "Connection"), "close"));
     raw_text(half, "Authorization: Bearer %s\r\n\r\n", server->key);
     r = raw_response(half, false, 5000);
-    expect_status(r, 200); /* with Connection: close, unless its worker has not heard of the stop yet */
+    /* with Connection: close, unless its worker has not heard of the stop yet */
+    expect_status(r, 200);
     ck_assert(raw_closed(half, 5000));
     ck_assert_msg(server_wait(server, 10000) == 0, "not ended well\n%s", server_log(server));
     ck_assert(raw_closed(idle, 1000));
@@ -620,7 +677,10 @@ START_TEST(an_interrupt_stops_at_once)
 }
 END_TEST
 
-/* What systemd took into its socket's queue before a restart, and a worker out of it, is served; so is who asks one thing after the other. */
+/*
+ * What systemd took into its socket's queue before a restart, and a worker out of it, is served; so
+ * is who asks one thing after the other.
+ */
 START_TEST(a_stop_answers_whoever_has_just_come)
 {
     server_start(server);
@@ -669,23 +729,30 @@ START_TEST(a_second_stop_is_at_once)
 }
 END_TEST
 
-/* What does not end by itself ends with the time for it: half a body that may take an hour, and an answer nobody reads. */
+/*
+ * What does not end by itself ends with the time for it: half a body that may take an hour, and an
+ * answer nobody reads.
+ */
 START_TEST(a_drain_ends_with_its_time)
 {
     static const char request[] = "GET /api/v1/openapi.json HTTP/1.1\r\nHost: x\r\n\r\n";
     server_configure(server, "timeouts: { drain: 1s, body: 1h, send: 1h }");
     server_start(server);
     struct raw *half = raw_open(server), *deaf = raw_open(server);
-    raw_text(half, "GET /healthz HTTP/1.1\r\nHost: x\r\n\r\nPOST /api/v1/reports HTTP/1.1\r\nHost: x\r\nContent-Length: 1000\r\n\r\nurl=");
+    raw_text(half, "GET /healthz HTTP/1.1\r\nHost: x\r\n\r\nPOST /api/v1/reports HTTP/1.1\r\nHost: "
+                   "x\r\nContent-Length: 1000\r\n\r\nurl=");
     expect_status(raw_response(half, false, 5000), 200);
     raw_text(deaf, "GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n");
     expect_status(raw_response(deaf, false, 5000), 200);
-    for (int i = 0; i < 1000 && send(deaf->fd, request, sizeof(request) - 1, MSG_NOSIGNAL | MSG_DONTWAIT) > 0; i++)
+    for (int i = 0;
+         i < 1000 && send(deaf->fd, request, sizeof(request) - 1, MSG_NOSIGNAL | MSG_DONTWAIT) > 0;
+         i++)
         ;
     int64_t since = now_ms();
     server_signal(server, SIGTERM);
     ck_assert_msg(server_wait(server, 10000) == 0, "%s", server_log(server));
-    ck_assert_msg(now_ms() - since >= 900 && now_ms() - since < 6000, "after %lld ms", (long long)(now_ms() - since));
+    ck_assert_msg(now_ms() - since >= 900 && now_ms() - since < 6000, "after %lld ms",
+                  (long long)(now_ms() - since));
     ck_assert(raw_closed(half, 1000));
 }
 END_TEST
@@ -719,8 +786,10 @@ START_TEST(a_worker_that_keeps_dying_ends_the_server_with_status_3)
             kill(worker, SIGKILL);
     }
     ck_assert_int_eq(status, 3);
-    ck_assert_msg(strstr(server_log(server), "giving up: the worker keeps dying"), "%s", server_log(server));
-    ck_assert_msg(strstr(server_log(server), "ends: the worker keeps dying; exit status 3"), "%s", server_log(server));
+    ck_assert_msg(strstr(server_log(server), "giving up: the worker keeps dying"), "%s",
+                  server_log(server));
+    ck_assert_msg(strstr(server_log(server), "ends: the worker keeps dying; exit status 3"), "%s",
+                  server_log(server));
 }
 END_TEST
 
@@ -730,20 +799,25 @@ int main(void)
     TCase *tcase = harness_case(suite, "a server each");
     tcase_add_checked_fixture(tcase, setup, teardown);
     tcase_add_test(tcase, a_good_configuration_passes_the_check);
-    tcase_add_loop_test(tcase, a_wrong_configuration_is_refused_with_file_line_and_sentence, 0, COUNT(mistakes));
+    tcase_add_loop_test(tcase, a_wrong_configuration_is_refused_with_file_line_and_sentence, 0,
+                        COUNT(mistakes));
     tcase_add_test(tcase, a_missing_configuration_file_is_refused);
     tcase_add_test(tcase, set_overrides_one_key);
     tcase_add_test(tcase, help_and_version_are_printed);
     tcase_add_test(tcase, process_titles_tell_who_is_who);
-    tcase_add_loop_test(tcase, a_second_server_on_the_same_port_or_directory_is_refused, 0, COUNT(shared_keys));
-    tcase_add_loop_test(tcase, an_address_in_use_is_told_with_the_process_that_listens, 0, COUNT(taken));
+    tcase_add_loop_test(tcase, a_second_server_on_the_same_port_or_directory_is_refused, 0,
+                        COUNT(shared_keys));
+    tcase_add_loop_test(tcase, an_address_in_use_is_told_with_the_process_that_listens, 0,
+                        COUNT(taken));
     tcase_add_test(tcase, a_unix_socket_in_use_is_told_with_the_process_that_listens);
     tcase_add_test(tcase, an_address_that_is_given_twice_is_told_as_that);
     tcase_add_test(tcase, the_log_says_what_starts_where_and_why_it_ends);
     tcase_add_test(tcase, a_server_without_a_file_says_that_it_has_the_defaults);
     tcase_add_test(tcase, a_server_that_cannot_start_says_that_it_ends);
-    tcase_add_loop_test(tcase, a_killed_process_is_replaced_and_the_service_goes_on, 0, COUNT(mortals));
-    tcase_add_loop_test(tcase, a_process_that_crashes_is_told_with_what_to_check, 0, COUNT(readers));
+    tcase_add_loop_test(tcase, a_killed_process_is_replaced_and_the_service_goes_on, 0,
+                        COUNT(mortals));
+    tcase_add_loop_test(tcase, a_process_that_crashes_is_told_with_what_to_check, 0,
+                        COUNT(readers));
     tcase_add_test(tcase, what_a_killed_worker_was_reading_is_let_go_at_once);
     tcase_add_test(tcase, with_every_reader_slot_taken_workers_go_on_and_commands_say_so);
     tcase_add_test(tcase, a_write_in_flight_outlives_its_writer);
@@ -754,7 +828,8 @@ int main(void)
     tcase_add_test(tcase, started_by_root_its_processes_are_the_user_and_have_nothing_of_root);
     tcase_add_test(tcase, a_server_of_user_root_stays_root);
     tcase_add_test(tcase, a_connection_in_the_queue_outlives_its_worker);
-    tcase_add_loop_test(tcase, a_gentle_stop_answers_held_posts_pending_and_ends_soon, 0, COUNT(gentle));
+    tcase_add_loop_test(tcase, a_gentle_stop_answers_held_posts_pending_and_ends_soon, 0,
+                        COUNT(gentle));
     tcase_add_test(tcase, an_interrupt_stops_at_once);
     tcase_add_loop_test(tcase, a_stop_answers_whoever_has_just_come, 0, COUNT(gentle));
     tcase_add_test(tcase, a_priority_that_was_given_is_kept);

@@ -1,4 +1,7 @@
-/* Exact bytes: smuggling first of all, errors before any handler, pipelining, and clients that are slow or vanish. design.md §4. */
+/*
+ * Exact bytes: request smuggling, errors before any handler, pipelining, and clients that are slow
+ * or disappear.
+ */
 #include "t/kit/raw.h"
 
 #include <arpa/inet.h>
@@ -23,56 +26,89 @@ static void teardown(void)
 #define SMUGGLED "GET /api/v1/openapi.json HTTP/1.1\r\nHost: x\r\n\r\n"
 
 /*
- * Requests that two parties could read in two ways, or that are none at all: 400 and the end of the connection, so that nothing after them
- * is ever read as a request.
+ * Requests that two parties could read in two ways, or that are none at all: 400 and the end of the
+ * connection, so that nothing after them is ever read as a request.
  */
 static const struct {
     const char *name, *bytes;
     bool bare; /* what does not parse as HTTP at all may get the library's bare 400 */
 } ambiguous[] = {
-    {"two Content-Lengths", POST_REPORTS "Content-Length: 5\r\nContent-Length: 6\r\n\r\nurl=xx" SMUGGLED, false},
-    {"the same Content-Length twice", POST_REPORTS "Content-Length: 5\r\nContent-Length: 5\r\n\r\nurl=x" SMUGGLED, false},
-    {"two Content-Lengths in one line", POST_REPORTS "Content-Length: 5, 5\r\n\r\nurl=x" SMUGGLED, false},
-    {"Content-Length and chunked", POST_REPORTS "Content-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n" SMUGGLED, false},
-    {"chunked and Content-Length", POST_REPORTS "Transfer-Encoding: chunked\r\nContent-Length: 5\r\n\r\n0\r\n\r\n" SMUGGLED, false},
+    {"two Content-Lengths",
+     POST_REPORTS "Content-Length: 5\r\nContent-Length: 6\r\n\r\nurl=xx" SMUGGLED, false},
+    {"the same Content-Length twice",
+     POST_REPORTS "Content-Length: 5\r\nContent-Length: 5\r\n\r\nurl=x" SMUGGLED, false},
+    {"two Content-Lengths in one line", POST_REPORTS "Content-Length: 5, 5\r\n\r\nurl=x" SMUGGLED,
+     false},
+    {"Content-Length and chunked",
+     POST_REPORTS "Content-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n" SMUGGLED,
+     false},
+    {"chunked and Content-Length",
+     POST_REPORTS "Transfer-Encoding: chunked\r\nContent-Length: 5\r\n\r\n0\r\n\r\n" SMUGGLED,
+     false},
     {"a folded line", GET_REPORTS "X-A: 1\r\n folded\r\n\r\n" SMUGGLED, false},
     {"a line folded with a tab", GET_REPORTS "X-A: 1\r\n\tfolded\r\n\r\n" SMUGGLED, false},
-    {"a folded Transfer-Encoding", POST_REPORTS "Transfer-Encoding:\r\n chunked\r\n\r\n0\r\n\r\n" SMUGGLED, false},
+    {"a folded Transfer-Encoding",
+     POST_REPORTS "Transfer-Encoding:\r\n chunked\r\n\r\n0\r\n\r\n" SMUGGLED, false},
     {"a second Host", GET_REPORTS "Host: y\r\n\r\n" SMUGGLED, false},
     {"the same Host twice", GET_REPORTS "host: x\r\n\r\n" SMUGGLED, false},
-    {"a second Authorization", GET_REPORTS "Authorization: Bearer a\r\nAuthorization: Bearer b\r\n\r\n" SMUGGLED, false},
-    {"a second authorization in another case", GET_REPORTS "Authorization: Bearer a\r\nAUTHORIZATION: Bearer a\r\n\r\n" SMUGGLED, false},
-    {"two Content-Lengths of other case", POST_REPORTS "Content-Length: 5\r\ncontent-length: 6\r\n\r\nurl=xx" SMUGGLED, false},
-    {"two Content-Lengths, one behind a bare LF", POST_REPORTS "Content-Length: 5\nContent-Length: 6\r\n\r\nurl=xx" SMUGGLED, true},
+    {"a second Authorization",
+     GET_REPORTS "Authorization: Bearer a\r\nAuthorization: Bearer b\r\n\r\n" SMUGGLED, false},
+    {"a second authorization in another case",
+     GET_REPORTS "Authorization: Bearer a\r\nAUTHORIZATION: Bearer a\r\n\r\n" SMUGGLED, false},
+    {"two Content-Lengths of other case",
+     POST_REPORTS "Content-Length: 5\r\ncontent-length: 6\r\n\r\nurl=xx" SMUGGLED, false},
+    {"two Content-Lengths, one behind a bare LF",
+     POST_REPORTS "Content-Length: 5\nContent-Length: 6\r\n\r\nurl=xx" SMUGGLED, true},
     {"a second Host behind a bare LF", GET_REPORTS "X-A: a\nHost: y\r\n\r\n" SMUGGLED, true},
-    {"Transfer-Encoding behind a bare LF", POST_REPORTS "Content-Length: 5\r\nX-A: a\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n" SMUGGLED,
+    {"Transfer-Encoding behind a bare LF",
+     POST_REPORTS
+     "Content-Length: 5\r\nX-A: a\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n" SMUGGLED,
      true},
-    {"bare LFs only, two lengths", "POST /api/v1/reports HTTP/1.1\nHost: x\nContent-Length: 5\nContent-Length: 6\n\nurl=xx" SMUGGLED, true},
-    {"two Content-Types", POST_REPORTS "Content-Type: text/plain\r\nContent-Length: 5\r\n\r\nurl=x" SMUGGLED, false},
+    {"bare LFs only, two lengths",
+     "POST /api/v1/reports HTTP/1.1\nHost: x\nContent-Length: 5\nContent-Length: "
+     "6\n\nurl=xx" SMUGGLED,
+     true},
+    {"two Content-Types",
+     POST_REPORTS "Content-Type: text/plain\r\nContent-Length: 5\r\n\r\nurl=x" SMUGGLED, false},
     {"a space before the colon", POST_REPORTS "Content-Length : 5\r\n\r\nurl=x" SMUGGLED, true},
     {"a tab before the colon", POST_REPORTS "Content-Length\t: 5\r\n\r\nurl=x" SMUGGLED, true},
-    {"a space before Transfer-Encoding's colon", POST_REPORTS "Transfer-Encoding : chunked\r\n\r\n0\r\n\r\n" SMUGGLED, true},
+    {"a space before Transfer-Encoding's colon",
+     POST_REPORTS "Transfer-Encoding : chunked\r\n\r\n0\r\n\r\n" SMUGGLED, true},
     {"a signed length", POST_REPORTS "Content-Length: +5\r\n\r\nurl=x" SMUGGLED, false},
     {"a negative length", POST_REPORTS "Content-Length: -5\r\n\r\nurl=x" SMUGGLED, false},
     {"a hexadecimal length", POST_REPORTS "Content-Length: 0x5\r\n\r\nurl=x" SMUGGLED, false},
     {"a length with a fraction", POST_REPORTS "Content-Length: 5.0\r\n\r\nurl=x" SMUGGLED, false},
     {"a length with words", POST_REPORTS "Content-Length: 5 bytes\r\n\r\nurl=x" SMUGGLED, false},
     {"an empty length", POST_REPORTS "Content-Length:\r\n\r\n" SMUGGLED, false},
-    {"a length beyond 64 bits", POST_REPORTS "Content-Length: 18446744073709551621\r\n\r\nurl=x" SMUGGLED, false},
+    {"a length beyond 64 bits",
+     POST_REPORTS "Content-Length: 18446744073709551621\r\n\r\nurl=x" SMUGGLED, false},
     {"an unknown coding", POST_REPORTS "Transfer-Encoding: gzip\r\n\r\n0\r\n\r\n" SMUGGLED, false},
-    {"chunked not last", POST_REPORTS "Transfer-Encoding: chunked, gzip\r\n\r\n0\r\n\r\n" SMUGGLED, false},
-    {"chunked after another", POST_REPORTS "Transfer-Encoding: gzip, chunked\r\n\r\n0\r\n\r\n" SMUGGLED, false},
-    {"chunked twice in one line", POST_REPORTS "Transfer-Encoding: chunked, chunked\r\n\r\n0\r\n\r\n" SMUGGLED, false},
-    {"Transfer-Encoding twice", POST_REPORTS "Transfer-Encoding: chunked\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n" SMUGGLED, false},
+    {"chunked not last", POST_REPORTS "Transfer-Encoding: chunked, gzip\r\n\r\n0\r\n\r\n" SMUGGLED,
+     false},
+    {"chunked after another",
+     POST_REPORTS "Transfer-Encoding: gzip, chunked\r\n\r\n0\r\n\r\n" SMUGGLED, false},
+    {"chunked twice in one line",
+     POST_REPORTS "Transfer-Encoding: chunked, chunked\r\n\r\n0\r\n\r\n" SMUGGLED, false},
+    {"Transfer-Encoding twice",
+     POST_REPORTS
+     "Transfer-Encoding: chunked\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n" SMUGGLED,
+     false},
     {"Transfer-Encoding twice, one identity",
-     POST_REPORTS "Transfer-Encoding: chunked\r\nTransfer-Encoding: identity\r\n\r\n0\r\n\r\n" SMUGGLED, false},
-    {"a chunked that is not", POST_REPORTS "Transfer-Encoding: xchunked\r\n\r\n0\r\n\r\n" SMUGGLED, false},
+     POST_REPORTS
+     "Transfer-Encoding: chunked\r\nTransfer-Encoding: identity\r\n\r\n0\r\n\r\n" SMUGGLED,
+     false},
+    {"a chunked that is not", POST_REPORTS "Transfer-Encoding: xchunked\r\n\r\n0\r\n\r\n" SMUGGLED,
+     false},
     {"a chunked with a vertical tab",
      POST_REPORTS "Transfer-Encoding: \x0b"
                   "chunked\r\n\r\n0\r\n\r\n" SMUGGLED,
      true},
-    {"a quoted chunked", POST_REPORTS "Transfer-Encoding: \"chunked\"\r\n\r\n0\r\n\r\n" SMUGGLED, false},
-    {"chunked in HTTP/1.0", "POST /api/v1/reports HTTP/1.0\r\n" HOST "Transfer-Encoding: chunked\r\n\r\n0\r\n\r\n" SMUGGLED, false},
+    {"a quoted chunked", POST_REPORTS "Transfer-Encoding: \"chunked\"\r\n\r\n0\r\n\r\n" SMUGGLED,
+     false},
+    {"chunked in HTTP/1.0",
+     "POST /api/v1/reports HTTP/1.0\r\n" HOST
+     "Transfer-Encoding: chunked\r\n\r\n0\r\n\r\n" SMUGGLED,
+     false},
     {"a bare CR in a value", GET_REPORTS "X-A: a\rX-B: b\r\n\r\n" SMUGGLED, true},
     {"a NUL in a value", NULL, true},
     {"a NUL in a name", NULL, true},
@@ -90,7 +126,8 @@ static const struct {
 
 static void send_ambiguous(struct raw *raw, size_t which)
 {
-    static const char value[] = GET_REPORTS "X-A: a\0b\r\n\r\n" SMUGGLED, name[] = GET_REPORTS "X-\0A: b\r\n\r\n" SMUGGLED;
+    static const char value[] = GET_REPORTS "X-A: a\0b\r\n\r\n" SMUGGLED,
+                      name[] = GET_REPORTS "X-\0A: b\r\n\r\n" SMUGGLED;
     if (ambiguous[which].bytes)
         raw_send(raw, ambiguous[which].bytes, strlen(ambiguous[which].bytes));
     else if (strstr(ambiguous[which].name, "value"))
@@ -105,20 +142,23 @@ START_TEST(an_ambiguous_request_is_400_and_the_end_of_the_connection)
     send_ambiguous(raw, (size_t)_i);
     struct response *r = raw_response(raw, false, 5000);
     if (!ambiguous[_i].bare)
-        ck_assert_msg(!error_mistake(r, 400, "bad_request"), "%s: %s\n%s", ambiguous[_i].name, error_mistake(r, 400, "bad_request"),
-                      response_text(r));
+        ck_assert_msg(!error_mistake(r, 400, "bad_request"), "%s: %s\n%s", ambiguous[_i].name,
+                      error_mistake(r, 400, "bad_request"), response_text(r));
     else
         ck_assert_msg(r->status == 400, "%s\n%s", ambiguous[_i].name, response_text(r));
     struct response *next = raw_response(raw, false, 3000);
-    ck_assert_msg(next->status == 0, "%s: a second response\n%s", ambiguous[_i].name, response_text(next));
-    ck_assert_msg(raw_closed(raw, 3000), "%s: the connection stays open\n%s", ambiguous[_i].name, response_text(r));
+    ck_assert_msg(next->status == 0, "%s: a second response\n%s", ambiguous[_i].name,
+                  response_text(next));
+    ck_assert_msg(raw_closed(raw, 3000), "%s: the connection stays open\n%s", ambiguous[_i].name,
+                  response_text(r));
     raw_close(raw);
 }
 END_TEST
 
 START_TEST(an_ambiguous_request_in_pieces_is_refused_all_the_same)
 {
-    static const char request[] = POST_REPORTS "Content-Length: 5\r\nX-Filler: yyyyyyyyyyyy\r\nContent-Length: 6\r\n\r\nurl=xx" SMUGGLED;
+    static const char request[] = POST_REPORTS
+        "Content-Length: 5\r\nX-Filler: yyyyyyyyyyyy\r\nContent-Length: 6\r\n\r\nurl=xx" SMUGGLED;
     struct raw *raw = raw_open(server);
     for (size_t i = 0; i < sizeof(request) - 1; i += 7)
         raw_send(raw, request + i, sizeof(request) - 1 - i < 7 ? sizeof(request) - 1 - i : 7);
@@ -161,7 +201,8 @@ END_TEST
 /* By its size, long before its time is over. */
 START_TEST(a_head_without_end_is_cut_at_32_kib)
 {
-    struct server *patient = server_new(&(struct server_options){.yaml = "timeouts: { header: 60s }"});
+    struct server *patient =
+        server_new(&(struct server_options){.yaml = "timeouts: { header: 60s }"});
     server_start(patient);
     struct raw *raw = raw_open(patient);
     raw_text(raw, LINE HOST "X-Endless: ");
@@ -199,23 +240,29 @@ static const struct {
     {"HTTP/1.0 without Host", "GET /healthz HTTP/1.0\r\n\r\n", 200},
     {"HTTP/1.0 with keep-alive", "GET /healthz HTTP/1.0\r\nConnection: keep-alive\r\n\r\n", 200},
     {"absolute form", "GET http://x/healthz HTTP/1.1\r\n" HOST "\r\n", 200},
-    {"absolute form, https", "GET https://api.example.test/healthz HTTP/1.1\r\nHost: api.example.test\r\n\r\n", 200},
+    {"absolute form, https",
+     "GET https://api.example.test/healthz HTTP/1.1\r\nHost: api.example.test\r\n\r\n", 200},
     {"an empty Host", "GET /healthz HTTP/1.1\r\nHost:\r\n\r\n", 200},
     {"an unknown Host", "GET /healthz HTTP/1.1\r\nHost: elsewhere.test:99\r\n\r\n", 200},
-    {"header names in capitals", "GET /healthz HTTP/1.1\r\nHOST: x\r\nACCEPT: application/json\r\n\r\n", 200},
+    {"header names in capitals",
+     "GET /healthz HTTP/1.1\r\nHOST: x\r\nACCEPT: application/json\r\n\r\n", 200},
     {"no space after a colon", "GET /healthz HTTP/1.1\r\nHost:x\r\nAccept:*/*\r\n\r\n", 200},
     {"an empty value", LINE HOST "X-Empty:\r\n\r\n", 200},
     {"a repeated unknown header", LINE HOST "X-A: 1\r\nX-A: 2\r\n\r\n", 200},
     {"a zero length on GET", LINE HOST "Content-Length: 0\r\n\r\n", 200},
     {"chunked in capitals",
      "POST /api/v1/reports HTTP/1.1\r\n" HOST
-     "Content-Type: application/x-www-form-urlencoded\r\nTransfer-Encoding: CHUNKED\r\n\r\n5\r\nurl=x\r\n0\r\n\r\n",
+     "Content-Type: application/x-www-form-urlencoded\r\nTransfer-Encoding: "
+     "CHUNKED\r\n\r\n5\r\nurl=x\r\n0\r\n\r\n",
      401},
-    {"a chunk extension", POST_REPORTS "Transfer-Encoding: chunked\r\n\r\n5;a=b\r\nurl=x\r\n0\r\n\r\n", 401},
+    {"a chunk extension",
+     POST_REPORTS "Transfer-Encoding: chunked\r\n\r\n5;a=b\r\nurl=x\r\n0\r\n\r\n", 401},
     {"a query alone", "GET /healthz? HTTP/1.1\r\n" HOST "\r\n", 200},
     {"an unknown upgrade", LINE HOST "Connection: Upgrade\r\nUpgrade: something/3\r\n\r\n", 200},
     {"h2c is not offered",
-     LINE HOST "Connection: Upgrade, HTTP2-Settings\r\nUpgrade: h2c\r\nHTTP2-Settings: AAMAAABkAARAAAAAAAIAAAAA\r\n\r\n", 200},
+     LINE HOST "Connection: Upgrade, HTTP2-Settings\r\nUpgrade: h2c\r\nHTTP2-Settings: "
+               "AAMAAABkAARAAAAAAAIAAAAA\r\n\r\n",
+     200},
     {"OPTIONS *", "OPTIONS * HTTP/1.1\r\n" HOST "\r\n", 404},
     {"CONNECT", "CONNECT x:80 HTTP/1.1\r\n" HOST "\r\n", 404},
     {"a path without a slash", "GET healthz HTTP/1.1\r\n" HOST "\r\n", 404},
@@ -248,25 +295,37 @@ static const struct {
     int status;
     const char *code;
 } early[] = {
-    {"a length far over every limit", "Content-Length: 99999999999\r\n", "", 413, "payload_too_large"},
-    {"an expectation nobody meets", "Content-Length: 5\r\nExpect: 200-ok\r\n", "url=x", 417, "expectation_failed"},
-    {"a chunk size that is none", "Transfer-Encoding: chunked\r\n", "zz\r\nurl=x\r\n0\r\n\r\n", 400, "bad_request"},
-    {"a negative chunk size", "Transfer-Encoding: chunked\r\n", "-5\r\nurl=x\r\n0\r\n\r\n", 400, "bad_request"},
-    /* libh2o reads it as the last chunk; what saves us is that the connection ends with any chunked request */
-    {"a chunk size with 0x", "Transfer-Encoding: chunked\r\n", "0x5\r\nurl=x\r\n0\r\n\r\n", 422, "validation_failed"},
-    {"a chunk size beyond 64 bits", "Transfer-Encoding: chunked\r\n", "FFFFFFFFFFFFFFFFF\r\nurl=x\r\n0\r\n\r\n", 400, "bad_request"},
-    {"a chunk without its end", "Transfer-Encoding: chunked\r\n", "5\r\nurl=xyz\r\n0\r\n\r\n", 400, "bad_request"},
+    {"a length far over every limit", "Content-Length: 99999999999\r\n", "", 413,
+     "payload_too_large"},
+    {"an expectation nobody meets", "Content-Length: 5\r\nExpect: 200-ok\r\n", "url=x", 417,
+     "expectation_failed"},
+    {"a chunk size that is none", "Transfer-Encoding: chunked\r\n", "zz\r\nurl=x\r\n0\r\n\r\n", 400,
+     "bad_request"},
+    {"a negative chunk size", "Transfer-Encoding: chunked\r\n", "-5\r\nurl=x\r\n0\r\n\r\n", 400,
+     "bad_request"},
+    /*
+     * libh2o reads it as the last chunk; what saves us is that the connection ends with any chunked
+     * request
+     */
+    {"a chunk size with 0x", "Transfer-Encoding: chunked\r\n", "0x5\r\nurl=x\r\n0\r\n\r\n", 422,
+     "validation_failed"},
+    {"a chunk size beyond 64 bits", "Transfer-Encoding: chunked\r\n",
+     "FFFFFFFFFFFFFFFFF\r\nurl=x\r\n0\r\n\r\n", 400, "bad_request"},
+    {"a chunk without its end", "Transfer-Encoding: chunked\r\n", "5\r\nurl=xyz\r\n0\r\n\r\n", 400,
+     "bad_request"},
 };
 
 START_TEST(an_error_before_any_handler_has_the_contracts_shape)
 {
     struct raw *raw = raw_open(server);
-    raw_text(raw, POST_REPORTS "Authorization: Bearer %s\r\n%s\r\n%s", server->key, early[_i].head, early[_i].body);
+    raw_text(raw, POST_REPORTS "Authorization: Bearer %s\r\n%s\r\n%s", server->key, early[_i].head,
+             early[_i].body);
     struct response *r = raw_response(raw, false, 5000);
     const char *mistake = error_mistake(r, early[_i].status, early[_i].code);
     ck_assert_msg(!mistake, "%s: %s\n%s", early[_i].name, mistake, response_text(r));
     if (early[_i].status != 417)
-        ck_assert_msg(raw_closed(raw, 4000), "%s: stays open\n%s", early[_i].name, response_text(r));
+        ck_assert_msg(raw_closed(raw, 4000), "%s: stays open\n%s", early[_i].name,
+                      response_text(r));
     raw_close(raw);
 }
 END_TEST
@@ -285,7 +344,8 @@ START_TEST(a_chunk_size_of_64_bits_is_no_more_than_a_body_that_does_not_come)
 {
     struct raw *raw = raw_open(server);
     raw_text(raw,
-             POST_REPORTS "Authorization: Bearer %s\r\nTransfer-Encoding: chunked\r\n\r\nFFFFFFFFFFFFFFFF\r\nurl=x\r\n0\r\n\r\n" SMUGGLED,
+             POST_REPORTS "Authorization: Bearer %s\r\nTransfer-Encoding: "
+                          "chunked\r\n\r\nFFFFFFFFFFFFFFFF\r\nurl=x\r\n0\r\n\r\n" SMUGGLED,
              server->key);
     ck_assert_int_eq(raw_response(raw, false, 5000)->status, 0);
     ck_assert(raw_closed(raw, 4000)); /* when the time for a body is over */
@@ -309,7 +369,9 @@ START_TEST(pipelined_requests_are_answered_in_order)
     enum { REQUESTS = 40 };
     struct raw *raw = raw_open(server);
     for (int i = 0; i < REQUESTS; i++)
-        raw_text(raw, "GET /api/v1/reports%s HTTP/1.1\r\nHost: x\r\nX-Request-Id: p-%d\r\nAuthorization: Bearer %s\r\n\r\n",
+        raw_text(raw,
+                 "GET /api/v1/reports%s HTTP/1.1\r\nHost: x\r\nX-Request-Id: "
+                 "p-%d\r\nAuthorization: Bearer %s\r\n\r\n",
                  i % 3 ? "" : "/999999", i, server->key);
     for (int i = 0; i < REQUESTS; i++) {
         struct response *r = raw_response(raw, false, 5000);
@@ -344,7 +406,11 @@ START_TEST(a_chunked_form_in_tiny_pieces_is_read)
 {
     struct raw *raw = raw_open(server);
     char *body = form("url", origin_url(origin, "/good"), NULL);
-    raw_text(raw, POST_REPORTS "Authorization: Bearer %s\r\nPrefer: respond-async\r\nTransfer-Encoding: chunked\r\n\r\n", server->key);
+    raw_text(
+        raw,
+        POST_REPORTS
+        "Authorization: Bearer %s\r\nPrefer: respond-async\r\nTransfer-Encoding: chunked\r\n\r\n",
+        server->key);
     for (const char *c = body; *c; c++)
         raw_text(raw, "1\r\n%c\r\n", *c);
     raw_text(raw, "0\r\nX-Trailer: ignored\r\n\r\n");
@@ -379,8 +445,10 @@ START_TEST(a_large_head_and_a_large_form_may_come_together)
     struct raw *raw = raw_open(server);
     char *body = text("url=&x=%016000d", 1);
     for (int i = 0; i < 2; i++)
-        raw_text(raw, POST_REPORTS "Authorization: Bearer %s\r\nX-Long: %020000d\r\nContent-Length: %zu\r\n\r\n%s", server->key, 1,
-                 strlen(body), body);
+        raw_text(raw,
+                 POST_REPORTS
+                 "Authorization: Bearer %s\r\nX-Long: %020000d\r\nContent-Length: %zu\r\n\r\n%s",
+                 server->key, 1, strlen(body), body);
     for (int i = 0; i < 2; i++)
         expect_error(raw_response(raw, false, 5000), 422, "validation_failed");
     raw_close(raw);
@@ -413,10 +481,12 @@ START_TEST(an_ambiguous_request_behind_a_held_post_waits_its_turn)
     origin_held(origin, "/held-first");
     char *body = form("url", origin_url(origin, "/held-first"), NULL);
     struct raw *raw = raw_open(server);
-    raw_text(raw,
-             POST_REPORTS "Authorization: Bearer %s\r\nPrefer: wait=5\r\nContent-Length: %zu\r\n\r\n%s" GET_REPORTS
-                          "Host: y\r\n\r\n" SMUGGLED,
-             server->key, strlen(body), body);
+    raw_text(
+        raw,
+        POST_REPORTS
+        "Authorization: Bearer %s\r\nPrefer: wait=5\r\nContent-Length: %zu\r\n\r\n%s" GET_REPORTS
+        "Host: y\r\n\r\n" SMUGGLED,
+        server->key, strlen(body), body);
     ck_assert(origin_asked(origin, "/held-first"));
     origin_release(origin, "/held-first");
     expect_status(raw_response(raw, false, 8000), 201);
@@ -428,7 +498,11 @@ END_TEST
 START_TEST(a_body_too_large_is_refused_instead_of_continued)
 {
     struct raw *raw = raw_open(server);
-    raw_text(raw, POST_REPORTS "Authorization: Bearer %s\r\nExpect: 100-continue\r\nContent-Length: 99999999999\r\n\r\n", server->key);
+    raw_text(
+        raw,
+        POST_REPORTS
+        "Authorization: Bearer %s\r\nExpect: 100-continue\r\nContent-Length: 99999999999\r\n\r\n",
+        server->key);
     expect_error(raw_response(raw, false, 5000), 413, "payload_too_large");
 }
 END_TEST
@@ -446,7 +520,9 @@ START_TEST(expect_100_continue_is_answered_before_the_body)
 {
     struct raw *raw = raw_open(server);
     char *body = form("url", origin_url(origin, "/good"), NULL);
-    raw_text(raw, POST_REPORTS "Authorization: Bearer %s\r\nPrefer: respond-async\r\nExpect: 100-continue\r\nContent-Length: %zu\r\n\r\n",
+    raw_text(raw,
+             POST_REPORTS "Authorization: Bearer %s\r\nPrefer: respond-async\r\nExpect: "
+                          "100-continue\r\nContent-Length: %zu\r\n\r\n",
              server->key, strlen(body));
     expect_status(raw_response(raw, false, 5000), 100);
     raw_text(raw, "%s", body);
@@ -468,7 +544,8 @@ int main(void)
     Suite *suite = suite_create("raw");
     TCase *tcase = harness_case(suite, "one server");
     tcase_add_unchecked_fixture(tcase, setup, teardown);
-    tcase_add_loop_test(tcase, an_ambiguous_request_is_400_and_the_end_of_the_connection, 0, COUNT(ambiguous));
+    tcase_add_loop_test(tcase, an_ambiguous_request_is_400_and_the_end_of_the_connection, 0,
+                        COUNT(ambiguous));
     tcase_add_test(tcase, an_ambiguous_request_in_pieces_is_refused_all_the_same);
     tcase_add_test(tcase, an_ambiguous_request_behind_a_good_one_is_refused);
     tcase_add_test(tcase, a_head_over_32_kib_is_400_and_the_end_of_the_connection);
@@ -476,7 +553,8 @@ int main(void)
     tcase_add_test(tcase, a_hundred_headers_are_read_and_one_more_is_400);
     tcase_add_loop_test(tcase, what_is_unusual_and_good_is_answered, 0, COUNT(good));
     tcase_add_test(tcase, a_missing_credential_is_judged_before_the_form);
-    tcase_add_loop_test(tcase, an_error_before_any_handler_has_the_contracts_shape, 0, COUNT(early));
+    tcase_add_loop_test(tcase, an_error_before_any_handler_has_the_contracts_shape, 0,
+                        COUNT(early));
     tcase_add_test(tcase, an_early_error_echoes_the_request_id);
     tcase_add_test(tcase, a_chunk_size_of_64_bits_is_no_more_than_a_body_that_does_not_come);
     tcase_add_test(tcase, a_broken_chunk_never_becomes_a_request);

@@ -1,4 +1,4 @@
-/* HUP and USR1: a new configuration under load, refused ones, and new log files. design.md §2. */
+/* HUP and USR1: a new configuration under load, refused configurations, and new log files. */
 #include "t/kit/load.h"
 
 #include <signal.h>
@@ -53,7 +53,10 @@ static bool links_begin_with(void *arg)
     return same;
 }
 
-static struct load loads[] = {{.fresh = true}, {.fresh = false}, {.fresh = true, .writes = true}, {.fresh = false, .writes = true}};
+static struct load loads[] = {{.fresh = true},
+                              {.fresh = false},
+                              {.fresh = true, .writes = true},
+                              {.fresh = false, .writes = true}};
 
 /* Every kind of load has had some more answers (or has failed). */
 static bool has_worked(void *arg)
@@ -71,25 +74,30 @@ START_TEST(five_reloads_under_load_lose_no_request)
     server_start(server);
     load_start(server, loads, COUNT(loads));
     for (int reload = 0; reload < 5; reload++) {
-        struct generation g = {.old_count = server_children(server, g.old, COUNT(g.old)), .workers = workers};
+        struct generation g = {.old_count = server_children(server, g.old, COUNT(g.old)),
+                               .workers = workers};
         char *base = text("http://reload-%d.test", reload);
         g.old_count = g.old_count < COUNT(g.old) ? g.old_count : COUNT(g.old);
         server->options.workers = g.workers = workers = reload % 2 ? 2 : 3;
         server_configure(server, text("base_url: %s", base));
         server_signal(server, SIGHUP);
-        ck_assert_msg(wait_until(is_succeeded, &g, 15000), "reload %d: no new workers\n%s", reload, server_log(server));
-        ck_assert_msg(wait_until(links_begin_with, base, 10000), "reload %d: old configuration\n%s", reload, server_log(server));
+        ck_assert_msg(wait_until(is_succeeded, &g, 15000), "reload %d: no new workers\n%s", reload,
+                      server_log(server));
+        ck_assert_msg(wait_until(links_begin_with, base, 10000), "reload %d: old configuration\n%s",
+                      reload, server_log(server));
         unsigned from[COUNT(loads)];
         for (size_t i = 0; i < COUNT(loads); i++)
             from[i] = loads[i].done;
-        ck_assert_msg(wait_until(has_worked, from, 10000), "reload %d: the load stands still\n%s", reload, server_log(server));
+        ck_assert_msg(wait_until(has_worked, from, 10000), "reload %d: the load stands still\n%s",
+                      reload, server_log(server));
     }
     load_end(loads, COUNT(loads), 100);
     unsigned writes = 0;
     for (size_t i = 0; i < COUNT(loads); i++)
         writes += loads[i].writes ? loads[i].done : 0;
     expect_int(http_get(server, "/api/v1/reports"), "meta.total", writes);
-    ck_assert_msg(wait_until(has_settled, &workers, 10000), "%zu children are left", server_children(server, NULL, 0));
+    ck_assert_msg(wait_until(has_settled, &workers, 10000), "%zu children are left",
+                  server_children(server, NULL, 0));
     server_stop(server);
 }
 END_TEST
@@ -103,8 +111,10 @@ START_TEST(a_burst_of_reloads_ends_with_the_last_configuration)
         server_signal(server, SIGHUP);
         expect_status(http_get(server, "/api/v1/reports"), 200);
     }
-    ck_assert_msg(wait_until(links_begin_with, "http://burst-9.test", 15000), "%s", server_log(server));
-    ck_assert_msg(wait_until(has_settled, &workers, 10000), "%zu children are left", server_children(server, NULL, 0));
+    ck_assert_msg(wait_until(links_begin_with, "http://burst-9.test", 15000), "%s",
+                  server_log(server));
+    ck_assert_msg(wait_until(has_settled, &workers, 10000), "%zu children are left",
+                  server_children(server, NULL, 0));
     server_stop(server);
 }
 END_TEST
@@ -142,13 +152,15 @@ START_TEST(a_refused_reload_says_why_and_changes_nothing)
     server_configure(server, refusals[_i].yaml);
     size_t from = strlen(server_log(server));
     server_signal(server, SIGHUP);
-    ck_assert_msg(server_says(server, refusals[_i].says, from, 5000), "%s is not in the log\n%s", refusals[_i].says, server_log(server));
+    ck_assert_msg(server_says(server, refusals[_i].says, from, 5000), "%s is not in the log\n%s",
+                  refusals[_i].says, server_log(server));
     ck_assert_uint_eq(server_children(server, after, COUNT(after)), 4);
     ck_assert(!memcmp(before, after, 4 * sizeof(*before)));
     expect_status(http_get(server, "/api/v1/reports"), 200);
     server_configure(server, "base_url: http://after.test");
     server_signal(server, SIGHUP);
-    ck_assert_msg(wait_until(links_begin_with, "http://after.test", 10000), "%s", server_log(server));
+    ck_assert_msg(wait_until(links_begin_with, "http://after.test", 10000), "%s",
+                  server_log(server));
     server_stop(server);
 }
 END_TEST
@@ -167,7 +179,8 @@ START_TEST(new_bounds_reach_reports_that_were_graded_before)
     int64_t score = int_at(http_get(server, path), "data.score");
     ck_assert_int_ge(score, 1);
     ck_assert_int_le(score, 99);
-    server_configure(server, text("reports: { good: %lld, decent: %lld }", (long long)score + 1, (long long)score + 1));
+    server_configure(server, text("reports: { good: %lld, decent: %lld }", (long long)score + 1,
+                                  (long long)score + 1));
     server_signal(server, SIGHUP);
     ck_assert_msg(wait_until(one_is, "bad", 10000), "%s", server_log(server));
     ck_assert_str_eq(str_at(http_get(server, path), "data.result"), "bad");
@@ -181,7 +194,8 @@ END_TEST
 
 static bool logs_request(void *arg)
 {
-    expect_status(http(server, .path = "/healthz?logged", .headers = {"X-Request-Id: find-me"}), 200);
+    expect_status(http(server, .path = "/healthz?logged", .headers = {"X-Request-Id: find-me"}),
+                  200);
     struct run run = run_program("/bin/grep", "-c", "find-me", arg, NULL);
     return run.status == 0;
 }
@@ -198,7 +212,9 @@ START_TEST(usr1_reopens_the_access_log)
     struct run run = run_program("/bin/grep", "-m1", "find-me", log, NULL);
     struct json_object *line = json_tokener_parse(run.out), *value;
     ck_assert_msg(json_object_is_type(line, json_type_object), "not JSON: %s", run.out);
-    ck_assert_msg(json_object_object_get_ex(line, "status", &value) && json_object_get_int(value) == 200, "%s", run.out);
+    ck_assert_msg(json_object_object_get_ex(line, "status", &value) &&
+                      json_object_get_int(value) == 200,
+                  "%s", run.out);
     ck_assert_msg(!strstr(run.out, server->key), "%s", run.out);
     json_object_put(line);
     server_stop(server);

@@ -1,4 +1,4 @@
-/* PUT /api/v1/reports/{id}: privacy and password, generating again. api.md §4. */
+/* PUT /api/v1/reports/{id}: privacy, password, and grading again. */
 #include "t/kit/harness.h"
 
 static struct origin *origin;
@@ -62,8 +62,9 @@ static const struct {
 static int64_t report_of(int privacy)
 {
     const char *value[] = {"0", "1", "2"};
-    struct response *r =
-        http_post(server, "/api/v1/reports", form("url", origin_url(origin, "/good"), "privacy", value[privacy], "password", "old", NULL));
+    struct response *r = http_post(server, "/api/v1/reports",
+                                   form("url", origin_url(origin, "/good"), "privacy",
+                                        value[privacy], "password", "old", NULL));
     expect_status(r, 201);
     expect_str(r, "data.status", "done");
     return int_at(r, "data.id");
@@ -105,10 +106,12 @@ END_TEST
 START_TEST(a_password_over_255_bytes_is_refused)
 {
     int64_t id = report_of(2);
-    struct response *r = http_put(server, report_path(id), form("password", text("%0256d", 1), NULL));
+    struct response *r =
+        http_put(server, report_path(id), form("password", text("%0256d", 1), NULL));
     expect_error(r, 422, "validation_failed");
     expect(r, len_at(r, "error.errors.password") > 0);
-    expect_status(http_put(server, report_path(id), form("password", text("%0255d", 1), NULL)), 200);
+    expect_status(http_put(server, report_path(id), form("password", text("%0255d", 1), NULL)),
+                  200);
 }
 END_TEST
 
@@ -118,7 +121,8 @@ START_TEST(an_empty_put_without_a_media_type_changes_nothing)
     struct response *before = http_get(server, report_path(id));
     struct response *r = http(server, .method = "PUT", .path = report_path(id));
     expect_status(r, 200);
-    ck_assert_msg(json_object_equal(at(before, "data"), at(r, "data")), "%s%s", response_text(before), response_text(r));
+    ck_assert_msg(json_object_equal(at(before, "data"), at(r, "data")), "%s%s",
+                  response_text(before), response_text(r));
 }
 END_TEST
 
@@ -127,12 +131,14 @@ END_TEST
 START_TEST(the_old_score_and_results_stay_until_the_new_replace_them)
 {
     origin_page(origin, "/changing", 200, "", "<title>one</title>");
-    struct response *first = http_post(server, "/api/v1/reports", form("url", origin_url(origin, "/changing"), NULL));
+    struct response *first =
+        http_post(server, "/api/v1/reports", form("url", origin_url(origin, "/changing"), NULL));
     expect_status(first, 201);
     expect_str(first, "data.status", "done");
     char *path = report_path(int_at(first, "data.id"));
     origin_page(origin, "/changing", 200, "",
-                "<!doctype html><html lang=en><head><meta charset=utf-8><title>Two</title><meta name=description "
+                "<!doctype html><html lang=en><head><meta charset=utf-8><title>Two</title><meta "
+                "name=description "
                 "content=x></head><body><h1>Other</h1></body></html>");
     origin_hold(origin, "/changing");
 
@@ -143,7 +149,8 @@ START_TEST(the_old_score_and_results_stay_until_the_new_replace_them)
         expect_int(r, "data.score", int_at(first, "data.score"));
         expect_str(r, "data.result", str_at(first, "data.result"));
         expect_str(r, "data.generated_at", str_at(first, "data.generated_at"));
-        ck_assert_msg(json_object_equal(at(first, "data.results"), at(r, "data.results")), "%s", response_text(r));
+        ck_assert_msg(json_object_equal(at(first, "data.results"), at(r, "data.results")), "%s",
+                      response_text(r));
     }
     origin_release(origin, "/changing");
     r = report_wait(server, int_at(first, "data.id"));
@@ -158,19 +165,23 @@ END_TEST
 START_TEST(a_failed_update_keeps_the_old_score_and_the_next_one_mends_it)
 {
     origin_page(origin, "/failing", 200, "", "<title>one</title>");
-    struct response *first = http_post(server, "/api/v1/reports", form("url", origin_url(origin, "/failing"), NULL));
+    struct response *first =
+        http_post(server, "/api/v1/reports", form("url", origin_url(origin, "/failing"), NULL));
     int64_t id = int_at(first, "data.id");
     origin_page(origin, "/failing", 503, "", "down");
-    struct response *r = http(server, .method = "PUT", .path = report_path(id), .body = "update=1", .headers = {"Prefer: wait=15"});
+    struct response *r = http(server, .method = "PUT", .path = report_path(id), .body = "update=1",
+                              .headers = {"Prefer: wait=15"});
     expect_status(r, 200);
     const char *applied = header(r, "Preference-Applied");
     expect(r, applied && !strcmp(applied, "wait=15"));
     expect_str(r, "data.status", "failed");
     expect_str(r, "data.error.code", "http_error");
     expect_int(r, "data.score", int_at(first, "data.score"));
-    ck_assert_msg(json_object_equal(at(first, "data.results"), at(r, "data.results")), "%s", response_text(r));
+    ck_assert_msg(json_object_equal(at(first, "data.results"), at(r, "data.results")), "%s",
+                  response_text(r));
     origin_page(origin, "/failing", 200, "", "<title>one</title>");
-    r = http(server, .method = "PUT", .path = report_path(id), .body = "update=1", .headers = {"Prefer: wait=15"});
+    r = http(server, .method = "PUT", .path = report_path(id), .body = "update=1",
+             .headers = {"Prefer: wait=15"});
     expect_str(r, "data.status", "done");
     expect(r, !at(r, "data.error"));
 }
@@ -179,11 +190,13 @@ END_TEST
 START_TEST(an_update_that_never_worked_can_be_tried_again)
 {
     origin_page(origin, "/late", 500, "", "not yet");
-    struct response *r = http_post(server, "/api/v1/reports", form("url", origin_url(origin, "/late"), NULL));
+    struct response *r =
+        http_post(server, "/api/v1/reports", form("url", origin_url(origin, "/late"), NULL));
     expect_status(r, 201);
     expect_str(r, "data.status", "failed");
     origin_page(origin, "/late", 200, "", "<title>now</title>");
-    r = http(server, .method = "PUT", .path = report_path(int_at(r, "data.id")), .body = "update=1", .headers = {"Prefer: wait=15"});
+    r = http(server, .method = "PUT", .path = report_path(int_at(r, "data.id")), .body = "update=1",
+             .headers = {"Prefer: wait=15"});
     expect_str(r, "data.status", "done");
     int_at(r, "data.score");
 }
@@ -223,7 +236,8 @@ START_TEST(updates_with_a_password_and_update_together_do_both)
 {
     int64_t id = report_of(0);
     struct response *r =
-        http(server, .method = "PUT", .path = report_path(id), .body = "privacy=2&password=x&update=1", .headers = {"Prefer: wait=15"});
+        http(server, .method = "PUT", .path = report_path(id),
+             .body = "privacy=2&password=x&update=1", .headers = {"Prefer: wait=15"});
     expect_status(r, 200);
     expect_str(r, "data.status", "done");
     expect_int(r, "data.privacy", 2);

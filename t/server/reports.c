@@ -1,10 +1,14 @@
-/* Reports one at a time: create, read, delete, conditions and representations. api.md §2 and §4. */
+/* Single reports: create, read, delete, conditional requests and representations. */
 #include "t/kit/harness.h"
 
 #include <regex.h>
 
-#define RECORD "id url project status score result privacy password link issues results error generated_at created_at updated_at"
-#define ITEM "id url project status score result privacy password link issues error generated_at created_at updated_at"
+#define RECORD                                                                                     \
+    "id url project status score result privacy password link issues results error generated_at "  \
+    "created_at updated_at"
+#define ITEM                                                                                       \
+    "id url project status score result privacy password link issues error generated_at "          \
+    "created_at updated_at"
 
 static struct origin *origin;
 static struct server *server;
@@ -12,8 +16,9 @@ static struct server *server;
 static void setup(void)
 {
     origin = origin_usual();
-    server = server_shared(
-        &(struct server_options){.origin = origin, .audit = "timeout: 2s, max_bytes: 256KiB", .yaml = "reports: { wait: 8s }"});
+    server = server_shared(&(struct server_options){.origin = origin,
+                                                    .audit = "timeout: 2s, max_bytes: 256KiB",
+                                                    .yaml = "reports: { wait: 8s }"});
 }
 
 static void teardown(void)
@@ -24,8 +29,8 @@ static void teardown(void)
 
 static struct response *create(const char *path, const char *prefer)
 {
-    return http(server, .method = "POST", .path = "/api/v1/reports", .body = form("url", origin_url(origin, path), NULL),
-                .headers = {prefer});
+    return http(server, .method = "POST", .path = "/api/v1/reports",
+                .body = form("url", origin_url(origin, path), NULL), .headers = {prefer});
 }
 
 static bool matches(const char *pattern, const char *value)
@@ -39,7 +44,8 @@ static bool matches(const char *pattern, const char *value)
 
 static void expect_time(const struct response *r, const char *path)
 {
-    expect(r, matches("^20[0-9]{2}-[01][0-9]-[0-3][0-9]T[0-2][0-9]:[0-5][0-9]:[0-6][0-9]Z$", str_at(r, path)));
+    expect(r, matches("^20[0-9]{2}-[01][0-9]-[0-3][0-9]T[0-2][0-9]:[0-5][0-9]:[0-6][0-9]Z$",
+                      str_at(r, path)));
 }
 
 /* ---- create ---- */
@@ -74,7 +80,8 @@ START_TEST(every_result_has_its_six_members_and_the_issues_count_them)
 {
     struct response *r = create("/decent", NULL);
     expect_status(r, 201);
-    int64_t failed = int_at(r, "data.issues.high") + int_at(r, "data.issues.medium") + int_at(r, "data.issues.low");
+    int64_t failed = int_at(r, "data.issues.high") + int_at(r, "data.issues.medium") +
+                     int_at(r, "data.issues.low");
     int64_t passed = int_at(r, "data.issues.passed");
     expect(r, failed > 0 && passed > 0);
     struct json_object *results = at(r, "data.results");
@@ -82,9 +89,12 @@ START_TEST(every_result_has_its_six_members_and_the_issues_count_them)
     json_object_object_foreach(results, id, result)
     {
         (void)result;
-        expect(r, has_exactly(r, text("data.results.%s", id), "category importance passed value message details"));
-        expect(r, matches("^(seo|performance|security|misc)$", str_at(r, text("data.results.%s.category", id))));
-        expect(r, matches("^(high|medium|low)$", str_at(r, text("data.results.%s.importance", id))));
+        expect(r, has_exactly(r, text("data.results.%s", id),
+                              "category importance passed value message details"));
+        expect(r, matches("^(seo|performance|security|misc)$",
+                          str_at(r, text("data.results.%s.category", id))));
+        expect(r,
+               matches("^(high|medium|low)$", str_at(r, text("data.results.%s.importance", id))));
         len_at(r, text("data.results.%s.details", id));
         struct json_object *verdict = at(r, text("data.results.%s.passed", id));
         seen_passed += verdict && json_object_get_boolean(verdict);
@@ -118,7 +128,8 @@ START_TEST(respond_async_is_202_at_once)
     expect_int(r, "status", 202);
     expect_str(r, "data.status", "pending");
     expect(r, has_exactly(r, "data", RECORD));
-    static const char *const null[] = {"data.score", "data.result", "data.generated_at", "data.error"};
+    static const char *const null[] = {"data.score", "data.result", "data.generated_at",
+                                       "data.error"};
     for (size_t i = 0; i < COUNT(null); i++)
         expect(r, has(r, null[i]) && !at(r, null[i]));
     const char *applied = header(r, "Preference-Applied");
@@ -141,7 +152,8 @@ START_TEST(a_wait_that_runs_out_answers_201_pending)
     expect_str(r, "data.status", "pending");
     const char *applied = header(r, "Preference-Applied");
     expect(r, applied && !strcmp(applied, "wait=1"));
-    ck_assert_msg(took >= 900 && took < 6000, "took %lld ms\n%s", (long long)took, response_text(r));
+    ck_assert_msg(took >= 900 && took < 6000, "took %lld ms\n%s", (long long)took,
+                  response_text(r));
 }
 END_TEST
 
@@ -154,7 +166,8 @@ START_TEST(a_held_post_is_answered_as_soon_as_the_report_is_done)
     int64_t took = now_ms() - before;
     expect_status(r, 201);
     expect_str(r, "data.status", "done");
-    ck_assert_msg(took >= 450 && took < 6000, "took %lld ms\n%s", (long long)took, response_text(r));
+    ck_assert_msg(took >= 450 && took < 6000, "took %lld ms\n%s", (long long)took,
+                  response_text(r));
 }
 END_TEST
 
@@ -220,7 +233,8 @@ START_TEST(a_page_that_cannot_be_graded_is_201_failed_with_its_code)
     expect_str(r, "data.status", "failed");
     expect(r, has_exactly(r, "data.error", "code message"));
     const char *code = str_at(r, "data.error.code");
-    ck_assert_msg(!strcmp(failures[_i].code, code), "%s, not %s\n%s", code, failures[_i].code, response_text(r));
+    ck_assert_msg(!strcmp(failures[_i].code, code), "%s, not %s\n%s", code, failures[_i].code,
+                  response_text(r));
     expect(r, strlen(str_at(r, "data.error.message")) > 0);
     expect(r, !at(r, "data.score") && !at(r, "data.result") && !at(r, "data.generated_at"));
 }
@@ -274,17 +288,24 @@ static char *repeated(const char *piece, size_t count)
 static const struct {
     const char *piece;
     size_t count;
-} hostile[] = {{"<b>", 5000}, {"<table><tr><td>", 1000}, {"<!--", 4000}, {"&amp;", 3000}, {"<select><svg><math>", 800}};
+} hostile[] = {{"<b>", 5000},
+               {"<table><tr><td>", 1000},
+               {"<!--", 4000},
+               {"&amp;", 3000},
+               {"<select><svg><math>", 800}};
 
 START_TEST(hostile_pages_cost_their_own_reports_only)
 {
     int64_t ids[COUNT(hostile) + 1];
     pid_t auditor = server_process(server, "assayd: auditor 0");
     origin_held(origin, "/never");
-    ids[COUNT(hostile)] = report_queued(server, text("http://never.localhost:%u/never", origin_port(origin)));
+    ids[COUNT(hostile)] =
+        report_queued(server, text("http://never.localhost:%u/never", origin_port(origin)));
     for (size_t i = 0; i < COUNT(hostile); i++) {
-        origin_page(origin, text("/hostile-%zu", i), 200, "Content-Type: text/html\r\n", repeated(hostile[i].piece, hostile[i].count));
-        ids[i] = report_queued(server, text("http://hostile-%zu.localhost:%u/hostile-%zu", i, origin_port(origin), i));
+        origin_page(origin, text("/hostile-%zu", i), 200, "Content-Type: text/html\r\n",
+                    repeated(hostile[i].piece, hostile[i].count));
+        ids[i] = report_queued(
+            server, text("http://hostile-%zu.localhost:%u/hostile-%zu", i, origin_port(origin), i));
     }
     expect_str(create("/good", "Prefer: wait=8"), "data.status", "done");
     for (size_t i = 0; i < COUNT(hostile); i++) {
@@ -321,8 +342,9 @@ static const struct {
 
 START_TEST(the_project_is_the_lower_case_punycode_host_without_www_and_port)
 {
-    struct response *r = http(server, .method = "POST", .path = "/api/v1/reports", .body = form("url", hosts[_i].url, NULL),
-                              .headers = {"Prefer: respond-async"});
+    struct response *r =
+        http(server, .method = "POST", .path = "/api/v1/reports",
+             .body = form("url", hosts[_i].url, NULL), .headers = {"Prefer: respond-async"});
     expect_status(r, 202);
     expect_str(r, "data.project", hosts[_i].project);
 }
@@ -340,7 +362,8 @@ START_TEST(a_password_without_privacy_2_is_ignored_on_creation)
 {
     for (int privacy = 0; privacy < 2; privacy++) {
         struct response *r = http_post(server, "/api/v1/reports",
-                                       form("url", origin_url(origin, "/good"), "privacy", privacy ? "1" : "0", "password", "x", NULL));
+                                       form("url", origin_url(origin, "/good"), "privacy",
+                                            privacy ? "1" : "0", "password", "x", NULL));
         expect_status(r, 201);
         expect_int(r, "data.privacy", privacy);
         expect(r, !bool_at(r, "data.password"));
@@ -351,7 +374,8 @@ END_TEST
 START_TEST(a_password_is_taken_with_privacy_2_and_never_shown)
 {
     struct response *r = http_post(server, "/api/v1/reports",
-                                   form("url", origin_url(origin, "/good"), "privacy", "2", "password", "s3cr\xc3\xa9t-Pa55", NULL));
+                                   form("url", origin_url(origin, "/good"), "privacy", "2",
+                                        "password", "s3cr\xc3\xa9t-Pa55", NULL));
     expect_status(r, 201);
     expect_int(r, "data.privacy", 2);
     expect(r, bool_at(r, "data.password"));
@@ -365,8 +389,9 @@ END_TEST
 START_TEST(a_password_may_be_255_bytes_long)
 {
     char *password = text("%0255d", 7);
-    struct response *r =
-        http_post(server, "/api/v1/reports", form("url", origin_url(origin, "/good"), "privacy", "2", "password", password, NULL));
+    struct response *r = http_post(
+        server, "/api/v1/reports",
+        form("url", origin_url(origin, "/good"), "privacy", "2", "password", password, NULL));
     expect_status(r, 201);
 }
 END_TEST
@@ -400,8 +425,11 @@ END_TEST
 
 START_TEST(a_form_may_name_its_charset)
 {
-    struct response *r = http(server, .method = "POST", .path = "/api/v1/reports", .body = form("url", origin_url(origin, "/good"), NULL),
-                              .headers = {"Content-Type: Application/X-WWW-Form-Urlencoded; charset=UTF-8", "Prefer: respond-async"});
+    struct response *r =
+        http(server, .method = "POST", .path = "/api/v1/reports",
+             .body = form("url", origin_url(origin, "/good"), NULL),
+             .headers = {"Content-Type: Application/X-WWW-Form-Urlencoded; charset=UTF-8",
+                         "Prefer: respond-async"});
     expect_status(r, 202);
 }
 END_TEST
@@ -415,18 +443,21 @@ START_TEST(a_report_reads_as_it_was_created)
     expect_status(r, 200);
     expect(r, has_exactly(r, "", "data status"));
     expect_int(r, "status", 200);
-    ck_assert_msg(json_object_equal(at(created, "data"), at(r, "data")), "%s%s", response_text(created), response_text(r));
+    ck_assert_msg(json_object_equal(at(created, "data"), at(r, "data")), "%s%s",
+                  response_text(created), response_text(r));
 }
 END_TEST
 
-static const char *const no_ids[] = {"abc",  "0",  "-1",  "1.0", "999999999", "99999999999999999999999999", "18446744073709551617",
-                                     "%31x", "+1", "0x1", "1%20"};
+static const char *const no_ids[] = {
+    "abc",  "0",  "-1",  "1.0", "999999999", "99999999999999999999999999", "18446744073709551617",
+    "%31x", "+1", "0x1", "1%20"};
 
 START_TEST(an_id_that_is_none_is_404_for_every_method)
 {
     static const char *const methods[] = {"GET", "PUT", "DELETE"};
     for (size_t i = 0; i < COUNT(methods); i++) {
-        struct response *r = http(server, .method = methods[i], .path = text("/api/v1/reports/%s", no_ids[_i]));
+        struct response *r =
+            http(server, .method = methods[i], .path = text("/api/v1/reports/%s", no_ids[_i]));
         expect_error(r, 404, "not_found");
     }
 }
@@ -439,7 +470,8 @@ START_TEST(another_workspaces_report_is_404)
     char *key = key_new(server, "stranger", NULL);
     static const char *const methods[] = {"GET", "PUT", "DELETE"};
     for (size_t i = 0; i < COUNT(methods); i++) {
-        struct response *r = http(server, .method = methods[i], .path = report_path(id), .key = key);
+        struct response *r =
+            http(server, .method = methods[i], .path = report_path(id), .key = key);
         expect_error(r, 404, "not_found");
     }
     expect_status(http_get(server, report_path(id)), 200);
@@ -551,10 +583,12 @@ int main(void)
     tcase_add_loop_test(tcase, preferences_are_read_as_rfc_7240_says, 0, COUNT(preferences));
     tcase_add_loop_test(tcase, a_refusal_of_the_guard_names_the_option_that_opens_it, 0,
                         COUNT(closed));
-    tcase_add_loop_test(tcase, a_page_that_cannot_be_graded_is_201_failed_with_its_code, 0, COUNT(failures));
+    tcase_add_loop_test(tcase, a_page_that_cannot_be_graded_is_201_failed_with_its_code, 0,
+                        COUNT(failures));
     tcase_add_test(tcase, hostile_pages_cost_their_own_reports_only);
     tcase_add_test(tcase, a_page_behind_tls_that_is_none_fails_with_tls_failed);
-    tcase_add_loop_test(tcase, the_project_is_the_lower_case_punycode_host_without_www_and_port, 0, COUNT(hosts));
+    tcase_add_loop_test(tcase, the_project_is_the_lower_case_punycode_host_without_www_and_port, 0,
+                        COUNT(hosts));
     tcase_add_test(tcase, the_same_url_twice_makes_two_reports_with_growing_ids);
     tcase_add_test(tcase, a_password_without_privacy_2_is_ignored_on_creation);
     tcase_add_test(tcase, a_password_is_taken_with_privacy_2_and_never_shown);

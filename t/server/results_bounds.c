@@ -1,6 +1,6 @@
 /*
- * New bounds of results, by a reload, while the writer is killed over them: each report has its result by
- * the old or by the new ones, and its list knows. How far it is shows in the log and in `assay stats`.
+ * A reload changes the bounds of results while the writer is killed: each report has its result by
+ * the old or the new bounds, and its list agrees. The log and `assay stats` show the progress.
  */
 #include "t/kit/harness.h"
 
@@ -31,11 +31,12 @@ static void stop(void)
 static void add_done(struct store_txn *t, unsigned number)
 {
     struct store_answer answer;
-    const struct store_change create = {.kind = CHANGE_REPORT_CREATE,
-                                        .workspace = 1,
-                                        .url = str_of(text("https://site-%u.test/%u", number % 50, number)),
-                                        .name = str_of(text("site-%u.test", number % 50)),
-                                        .code = 201};
+    const struct store_change create = {
+        .kind = CHANGE_REPORT_CREATE,
+        .workspace = 1,
+        .url = str_of(text("https://site-%u.test/%u", number % 50, number)),
+        .name = str_of(text("site-%u.test", number % 50)),
+        .code = 201};
     store_apply(t, &create, 1000 + number, &answer);
     int score = (int)(number % 101);
     const struct store_change done = {.kind = CHANGE_REPORT_FINISH,
@@ -56,8 +57,10 @@ static void fill(void)
 {
     char why[512];
     struct store *s;
-    const struct store_options options = {
-        .dir = server->data, .map_size = (uint64_t)64 << 30, .max_readers = 64, .mode = STORE_WRITE};
+    const struct store_options options = {.dir = server->data,
+                                          .map_size = (uint64_t)64 << 30,
+                                          .max_readers = 64,
+                                          .mode = STORE_WRITE};
     ck_assert_msg(store_open(&options, &s, why, sizeof(why)) == STORE_OK, "%s", why);
     for (unsigned i = 0; i < REPORTS; i += SLICE) {
         struct store_txn *t;
@@ -93,7 +96,10 @@ static int64_t total_of(const char *result)
     return total;
 }
 
-/* Columns: result, how many of the reports have it by the bounds of before (80, 50) and by the new ones (90, 10). */
+/*
+ * Columns: result, how many of the reports have it by the bounds of before (80, 50) and by the new
+ * ones (90, 10).
+ */
 static const struct {
     const char *result;
     unsigned from, to; /* scores of 0…100 that are in both, as many of each */
@@ -101,7 +107,11 @@ static const struct {
 
 static unsigned by_bounds(size_t i, bool now)
 {
-    unsigned low = now ? bounds[i].to : bounds[i].from, high = i == 0 ? 101 : now ? bounds[i - 1].to : bounds[i - 1].from, n = 0;
+    unsigned low = now ? bounds[i].to : bounds[i].from,
+             high = i == 0 ? 101
+                    : now  ? bounds[i - 1].to
+                           : bounds[i - 1].from,
+             n = 0;
     for (unsigned number = 0; number < REPORTS; number++)
         n += number % 101 >= low && number % 101 < high;
     return n;
@@ -120,7 +130,8 @@ START_TEST(new_bounds_reach_every_report_in_the_background_through_kills_of_the_
     said_before = strlen(server_log(server));
     server_configure(server, "reports: { good: 90, decent: 10 }");
     server_signal(server, SIGHUP);
-    for (int64_t deadline = now_ms() + 60000; !server_says(server, "rating reports: done", said_before, 0) && now_ms() < deadline;) {
+    for (int64_t deadline = now_ms() + 60000;
+         !server_says(server, "rating reports: done", said_before, 0) && now_ms() < deadline;) {
         uint64_t left = maintenance_left();
         most_left = left > most_left ? left : most_left;
         pid_t writer = server_process(server, "assayd: writer");
@@ -130,7 +141,9 @@ START_TEST(new_bounds_reach_every_report_in_the_background_through_kills_of_the_
         ck_assert_int_le(good, by_bounds(0, false));
         ck_assert_int_ge(good, by_bounds(0, true));
     }
-    ck_assert_msg(server_says(server, "rating reports: done", said_before, 0) && server_says(server, text(" of %d\"", REPORTS), said_before, 0), "%s", server_log(server));
+    ck_assert_msg(server_says(server, "rating reports: done", said_before, 0) &&
+                      server_says(server, text(" of %d\"", REPORTS), said_before, 0),
+                  "%s", server_log(server));
     ck_assert_uint_ge(kills, 1);
     ck_assert_uint_gt(most_left, 0);
     ck_assert_uint_le(most_left, REPORTS);
@@ -146,6 +159,7 @@ int main(void)
     Suite *suite = suite_create("rating");
     TCase *tcase = harness_case(suite, "a server each");
     tcase_add_checked_fixture(tcase, setup, teardown);
-    tcase_add_test(tcase, new_bounds_reach_every_report_in_the_background_through_kills_of_the_writer);
+    tcase_add_test(tcase,
+                   new_bounds_reach_every_report_in_the_background_through_kills_of_the_writer);
     return harness_main(suite);
 }

@@ -1,6 +1,6 @@
 /*
- * Reloads that change `workers`: the sockets of the slots that come and go. design.md §2. In a network of our own, where a handshake ends
- * within seconds.
+ * Reloads that change `workers`: sockets are added and removed. Runs in a network namespace, where
+ * a handshake ends within seconds.
  */
 #include "t/kit/load.h"
 
@@ -19,7 +19,8 @@ static struct server *server;
 static void handshakes_are_repeated(unsigned times)
 {
     FILE *file = fopen("/proc/sys/net/ipv4/tcp_synack_retries", "w");
-    ck_assert_msg(file && fprintf(file, "%u\n", times) > 0 && fclose(file) == 0, "tcp_synack_retries: %s", strerror(errno));
+    ck_assert_msg(file && fprintf(file, "%u\n", times) > 0 && fclose(file) == 0,
+                  "tcp_synack_retries: %s", strerror(errno));
 }
 
 static void setup(void)
@@ -41,7 +42,8 @@ static unsigned listening(void)
     FILE *file = fopen("/proc/self/net/tcp", "r");
     ck_assert_ptr_nonnull(file);
     while (fgets(line, sizeof(line), file))
-        if (sscanf(line, " %*d: %*8x:%4x %*8x:%*4x %2x", &port, &state) == 2 && port == server->port && state == 0x0a)
+        if (sscanf(line, " %*d: %*8x:%4x %*8x:%*4x %2x", &port, &state) == 2 &&
+            port == server->port && state == 0x0a)
             count++;
     fclose(file);
     return count;
@@ -72,17 +74,21 @@ static void reload(unsigned workers)
 
 START_TEST(workers_come_and_go_under_load_and_their_sockets_with_them)
 {
-    static struct load loads[6] = {{.fresh = true}, {.fresh = true}, {.fresh = true}, {.fresh = true}, {.fresh = true}, {.fresh = true}};
+    static struct load loads[6] = {{.fresh = true}, {.fresh = true}, {.fresh = true},
+                                   {.fresh = true}, {.fresh = true}, {.fresh = true}};
     static unsigned many = 8, few = 2;
     server_start(server);
     ck_assert_uint_eq(listening(), many);
     load_start(server, loads, COUNT(loads));
     for (int cycle = 0; cycle < 10; cycle++) {
         reload(few);
-        if (cycle % 2 == 0) /* else they are taken into use again before they are closed, or while */
-            ck_assert_msg(wait_until(listening_are, &few, 20000), "%u sockets listen\n%s", listening(), server_log(server));
+        /* else they are taken into use again before they are closed, or while */
+        if (cycle % 2 == 0)
+            ck_assert_msg(wait_until(listening_are, &few, 20000), "%u sockets listen\n%s",
+                          listening(), server_log(server));
         reload(many);
-        ck_assert_msg(wait_until(listening_are, &many, 5000), "%u sockets listen\n%s", listening(), server_log(server));
+        ck_assert_msg(wait_until(listening_are, &many, 5000), "%u sockets listen\n%s", listening(),
+                      server_log(server));
     }
     load_end(loads, COUNT(loads), 21);
     server_stop(server);
@@ -91,7 +97,10 @@ END_TEST
 
 /* ---- handshakes ---- */
 
-/* ${deaf}: the server's listening sockets take nothing but SYNs, so that clients believe themselves connected and it does not */
+/*
+ * ${deaf}: the server's listening sockets take nothing but SYNs, so that clients believe themselves
+ * connected and it does not
+ */
 static void make_deaf(bool deaf)
 {
     struct sock_filter flags_with_ack_are_dropped[] = {
@@ -100,14 +109,19 @@ static void make_deaf(bool deaf)
         BPF_STMT(BPF_RET | BPF_K, 0),
         BPF_STMT(BPF_RET | BPF_K, UINT32_MAX),
     };
-    struct sock_fprog filter = {.len = COUNT(flags_with_ack_are_dropped), .filter = flags_with_ack_are_dropped};
+    struct sock_fprog filter = {.len = COUNT(flags_with_ack_are_dropped),
+                                .filter = flags_with_ack_are_dropped};
     int master = (int)syscall(SYS_pidfd_open, server->pid, 0), is_listening = 0, done = 0;
     ck_assert_msg(master >= 0, "pidfd_open: %s", strerror(errno));
     for (int theirs = 3; theirs < 64; theirs++) {
         int fd = (int)syscall(SYS_pidfd_getfd, master, theirs, 0);
         struct sockaddr_in at = {0};
-        if (fd >= 0 && getsockopt(fd, SOL_SOCKET, SO_ACCEPTCONN, &is_listening, &(socklen_t){sizeof(is_listening)}) == 0 && is_listening &&
-            getsockname(fd, (struct sockaddr *)&at, &(socklen_t){sizeof(at)}) == 0 && at.sin_family == AF_INET)
+        if (fd >= 0 &&
+            getsockopt(fd, SOL_SOCKET, SO_ACCEPTCONN, &is_listening,
+                       &(socklen_t){sizeof(is_listening)}) == 0 &&
+            is_listening &&
+            getsockname(fd, (struct sockaddr *)&at, &(socklen_t){sizeof(at)}) == 0 &&
+            at.sin_family == AF_INET)
             done += !(deaf ? setsockopt(fd, SOL_SOCKET, SO_ATTACH_FILTER, &filter, sizeof(filter))
                            : setsockopt(fd, SOL_SOCKET, SO_DETACH_FILTER, &(int){0}, sizeof(int)));
         close(fd);
@@ -143,7 +157,8 @@ START_TEST(a_refused_reload_with_more_workers_leaves_no_connection_waiting)
     server->options.workers = 1;
     server_configure(server, "");
     ck_assert(net_write_good(server->dir));
-    server_spawn(server, "--set", "listen.1.address=127.0.0.1:0", "--set", text("listen.1.tls.certificate=%s", certificate), "--set",
+    server_spawn(server, "--set", "listen.1.address=127.0.0.1:0", "--set",
+                 text("listen.1.tls.certificate=%s", certificate), "--set",
                  text("listen.1.tls.key=%s/key.pem", server->dir), NULL);
     ck_assert_msg(server_ready(server, 15000), "%s", server_log(server));
     FILE *file = fopen(certificate, "w");

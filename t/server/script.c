@@ -1,4 +1,7 @@
-/* The chat widget's script over HTTP: its headers, its two addresses, its size, and the element that `assay agent embed` prints. */
+/*
+ * The chat widget's script over HTTP: its headers, its two URLs, its size, and the element that
+ * `assay agent embed` prints.
+ */
 #include "t/kit/harness.h"
 
 #include <openssl/evp.h>
@@ -12,8 +15,10 @@ static struct json_object *embed;
 
 static void setup(void)
 {
-    server = server_shared(&(struct server_options){.yaml = "base_url: https://api.example.com/assay\n"});
-    agent = assay_ok(server, "agent", "create", "--workspace", "main", "--name", "Shop", "--origin", "https://shop.example", NULL);
+    server = server_shared(
+        &(struct server_options){.yaml = "base_url: https://api.example.com/assay\n"});
+    agent = assay_ok(server, "agent", "create", "--workspace", "main", "--name", "Shop", "--origin",
+                     "https://shop.example", NULL);
     embed = json_object_array_get_idx(assay_list(server, "agent", "embed", agent, NULL), 0);
 }
 
@@ -38,12 +43,14 @@ static const char *pinned(void)
 
 static struct response *ask(const char *path, const char *more)
 {
-    return http(server, .path = path, .key = "", .headers = {"Accept: */*", "Origin: https://shop.example", more});
+    return http(server, .path = path, .key = "",
+                .headers = {"Accept: */*", "Origin: https://shop.example", more});
 }
 
 static void expect_header(const struct response *r, const char *name, const char *want)
 {
-    ck_assert_msg(header(r, name) != NULL && !strcmp(header(r, name), want), "%s is not %s\n%s", name, want, r->head);
+    ck_assert_msg(header(r, name) != NULL && !strcmp(header(r, name), want), "%s is not %s\n%s",
+                  name, want, r->head);
 }
 
 static const char *path_of(int i)
@@ -56,7 +63,8 @@ START_TEST(any_page_may_load_and_keep_it)
     struct response *r = ask(path_of(_i), NULL);
     expect_status(r, 200);
     expect_header(r, "Content-Type", "text/javascript; charset=utf-8");
-    expect_header(r, "Cache-Control", _i == 0 ? "public, max-age=300" : "public, max-age=31536000, immutable");
+    expect_header(r, "Cache-Control",
+                  _i == 0 ? "public, max-age=300" : "public, max-age=31536000, immutable");
     expect_header(r, "Access-Control-Allow-Origin", "*");
     expect_header(r, "Cross-Origin-Resource-Policy", "cross-origin");
     expect_header(r, "X-Content-Type-Options", "nosniff");
@@ -69,13 +77,15 @@ START_TEST(any_page_may_load_and_keep_it)
     ck_assert_str_eq(header(head, "Content-Length"), text("%zu", r->body_size));
     ck_assert_str_eq(header(head, "ETag"), header(r, "ETag"));
     ck_assert_uint_eq(head->body_size, 0);
-    expect_status(http(server, .path = path_of(_i), .key = "", .headers = {"Accept: text/html"}), 200);
+    expect_status(http(server, .path = path_of(_i), .key = "", .headers = {"Accept: text/html"}),
+                  200);
 }
 END_TEST
 
 START_TEST(compressed_it_is_at_most_15_kB_and_the_same)
 {
-    struct response *plain = ask(path_of(_i), NULL), *r = ask(path_of(_i), "Accept-Encoding: br, gzip;q=0.5");
+    struct response *plain = ask(path_of(_i), NULL),
+                    *r = ask(path_of(_i), "Accept-Encoding: br, gzip;q=0.5");
     unsigned char *out = malloc(plain->body_size + 1);
     z_stream z = {.next_in = (unsigned char *)r->body,
                   .avail_in = (unsigned)r->body_size,
@@ -100,7 +110,8 @@ START_TEST(a_copy_that_is_still_good_is_not_sent_again)
     for (size_t i = 0; i < COUNT(codings); i++) {
         struct response *first = ask(path_of(_i), codings[i]);
         struct response *r =
-            http(server, .path = path_of(_i), .key = "", .headers = {codings[i], text("If-None-Match: %s", header(first, "ETag"))});
+            http(server, .path = path_of(_i), .key = "",
+                 .headers = {codings[i], text("If-None-Match: %s", header(first, "ETag"))});
         expect_status(r, 304);
         expect_header(r, "Vary", "accept-encoding");
         ck_assert_uint_eq(r->body_size, 0);
@@ -127,7 +138,8 @@ START_TEST(another_version_is_404_and_nobody_keeps_that)
     expect_error(r, 404, "not_found");
     expect_header(r, "Cache-Control", "no-store");
     expect_header(r, "Access-Control-Allow-Origin", "*");
-    expect_error(ask(text("/widget/%.15s/widget.js", pinned() + strlen("/widget/")), NULL), 404, "not_found");
+    expect_error(ask(text("/widget/%.15s/widget.js", pinned() + strlen("/widget/")), NULL), 404,
+                 "not_found");
     expect_error(ask("/widget/", NULL), 404, "not_found");
 }
 END_TEST
@@ -142,7 +154,8 @@ START_TEST(the_printed_element_pins_these_bytes)
     ck_assert_str_eq(embedded("integrity"), text("sha384-%s", (char *)base64));
     ck_assert_str_eq(ask("/widget.js", NULL)->body, r->body);
     ck_assert_str_eq(assay_ok(server, "agent", "embed", agent, NULL),
-                     text("<script src=\"%s\" integrity=\"%s\" crossorigin=\"anonymous\" data-agent=\"%s\" async></script>",
+                     text("<script src=\"%s\" integrity=\"%s\" crossorigin=\"anonymous\" "
+                          "data-agent=\"%s\" async></script>",
                           embedded("src"), embedded("integrity"), agent));
     assay_ok(server, "agent", "update", agent, "--theme",
              "{\"position\":\"left\",\"color\":\"#0B6e4f\"}", NULL);

@@ -1,4 +1,7 @@
-/* What the auditor of a running server has and has not: seen from outside, with a listener that has a key. audits.md, design.md §7. */
+/*
+ * What the auditor of a running server holds, seen from outside, with a listener that has a private
+ * key.
+ */
 #include "t/kit/harness.h"
 #include "t/kit/tls.h"
 
@@ -59,7 +62,8 @@ static void setup(void)
     server = server_new(&(struct server_options){0});
     char *certificate = text("%s/cert.pem", server->dir), *path = text("%s/key.pem", server->dir);
     write_certificate(certificate, path);
-    server_spawn(server, "--set", "listen.1.address=127.0.0.1:0", "--set", text("listen.1.tls.certificate=%s", certificate), "--set",
+    server_spawn(server, "--set", "listen.1.address=127.0.0.1:0", "--set",
+                 text("listen.1.tls.certificate=%s", certificate), "--set",
                  text("listen.1.tls.key=%s", path), NULL);
     ck_assert_msg(server_ready(server, 15000), "%s", server_log(server));
     ck_assert_int_gt(read(server->output, line, sizeof(line) - 1), 0);
@@ -104,10 +108,14 @@ static int memory_of(pid_t pid)
 
 static bool lies_in(const struct secret_forms *s, const unsigned char *bytes, size_t n)
 {
-    return memmem(bytes, n, s->big, sizeof(s->big)) || memmem(bytes, n, s->little, sizeof(s->little)) || memmem(bytes, n, s->line, 64);
+    return memmem(bytes, n, s->big, sizeof(s->big)) ||
+           memmem(bytes, n, s->little, sizeof(s->little)) || memmem(bytes, n, s->line, 64);
 }
 
-/* Whether the secret lies anywhere in what a process may read; ${whole}: there was something to read. */
+/*
+ * Whether the secret lies anywhere in what a process may read; ${whole}: there was something to
+ * read.
+ */
 static bool holds(pid_t pid, const struct secret_forms *secret, bool *whole)
 {
     enum { CHUNK = 1 << 20, OVERLAP = 64 };
@@ -120,8 +128,10 @@ static bool holds(pid_t pid, const struct secret_forms *secret, bool *whole)
     bool found = false;
     *whole = false;
     ck_assert(bytes != NULL);
-    while (maps && fd >= 0 && !found && fgets(line, sizeof(line), maps)) { /* it may just have gone */
-        if (sscanf(line, "%lx-%lx %4s", &from, &to, may) != 3 || may[0] != 'r' || strstr(line, "[v") != NULL)
+    /* it may just have gone */
+    while (maps && fd >= 0 && !found && fgets(line, sizeof(line), maps)) {
+        if (sscanf(line, "%lx-%lx %4s", &from, &to, may) != 3 || may[0] != 'r' ||
+            strstr(line, "[v") != NULL)
             continue;
         if (to - from > 4UL << 30) /* a sanitizer's shadow */
             continue;
@@ -166,7 +176,8 @@ static const char *const others[] = {"assayd: auditor 0", "assayd: writer"};
 
 static void expect_with_workers_only(struct secret_forms *secret)
 {
-    ck_assert_msg(wait_until(worker_holds, secret, 10000), "the search does not find a secret where one is");
+    ck_assert_msg(wait_until(worker_holds, secret, 10000),
+                  "the search does not find a secret where one is");
     for (size_t i = 0; i < COUNT(others); i++) {
         struct look look = {others[i], secret, false};
         ck_assert_msg(wait_until(is_read_whole, &look, 10000), "%s could not be read", others[i]);
@@ -215,7 +226,9 @@ START_TEST(an_auditor_inherits_no_listener_lock_or_file)
     ck_assert_ptr_nonnull(fds);
     unsigned sockets = 0;
     for (struct dirent *e; (e = readdir(fds)) != NULL;) {
-        ssize_t n = e->d_name[0] == '.' ? -1 : readlink(text("%s/%s", dir, e->d_name), target, sizeof(target) - 1);
+        ssize_t n = e->d_name[0] == '.'
+                        ? -1
+                        : readlink(text("%s/%s", dir, e->d_name), target, sizeof(target) - 1);
         if (n < 0 || atoi(e->d_name) <= STDERR_FILENO)
             continue;
         target[n] = '\0';
@@ -223,12 +236,13 @@ START_TEST(an_auditor_inherits_no_listener_lock_or_file)
         ck_assert_msg(target[0] != '/', "it has %s open", target);
     }
     closedir(fds);
-    /* the writer's, the pair libcurl wakes itself with, and the dead one that takes a stalling connection's place (audit/stall.c) */
+    /* the writer's, the pair libcurl wakes itself with, and the dead one that takes a cut connection's place (audit/watchdog.c) */
     ck_assert_uint_le(sockets, 4);
 }
 END_TEST
 
-static const char *const lines[] = {"NoNewPrivs:\t1\n", "Seccomp:\t2\n", "CapEff:\t0000000000000000\n", "CapPrm:\t0000000000000000\n"};
+static const char *const lines[] = {"NoNewPrivs:\t1\n", "Seccomp:\t2\n",
+                                    "CapEff:\t0000000000000000\n", "CapPrm:\t0000000000000000\n"};
 
 START_TEST(an_auditor_is_locked_in)
 {

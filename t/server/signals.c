@@ -1,7 +1,6 @@
 /*
  * assayd started by a parent that ignores and blocks every signal, as nohup, cron wrappers and CI
- * runners do in part: it obeys HUP, USR1, USR2, TERM, QUIT and INT and sees its children end, as
- * nginx and PostgreSQL do under nohup.
+ * runners do in part. It obeys HUP, USR1, USR2, TERM, QUIT and INT and reaps its children.
  */
 #include "t/kit/harness.h"
 
@@ -53,7 +52,8 @@ START_TEST(hup_reloads)
 {
     server_configure(server, "base_url: http://reloaded.test");
     server_signal(server, SIGHUP);
-    ck_assert_msg(wait_until(links_begin_with, "http://reloaded.test", 10000), "%s", server_log(server));
+    ck_assert_msg(wait_until(links_begin_with, "http://reloaded.test", 10000), "%s",
+                  server_log(server));
     server_stop(server);
 }
 END_TEST

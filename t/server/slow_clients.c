@@ -1,4 +1,4 @@
-/* Clients that are slow or vanish: every wait on them ends, and nothing is lost. design.md §4. */
+/* Clients that are slow or disappear: every wait for them ends, and nothing is lost. */
 #include "t/kit/raw.h"
 
 #include <arpa/inet.h>
@@ -53,7 +53,8 @@ START_TEST(a_body_that_does_not_come_is_cut_off)
 {
     int64_t since = now_ms();
     struct raw *raw = raw_open(server);
-    raw_text(raw, POST_REPORTS "Authorization: Bearer %s\r\nContent-Length: 1000\r\n\r\nurl=", server->key);
+    raw_text(raw, POST_REPORTS "Authorization: Bearer %s\r\nContent-Length: 1000\r\n\r\nurl=",
+             server->key);
     expect_end(raw, since, 1300, 6000);
 }
 END_TEST
@@ -62,7 +63,8 @@ START_TEST(a_body_that_trickles_is_cut_off_all_the_same)
 {
     int64_t since = now_ms();
     struct raw *raw = raw_open(server);
-    raw_text(raw, POST_REPORTS "Authorization: Bearer %s\r\nTransfer-Encoding: chunked\r\n\r\n", server->key);
+    raw_text(raw, POST_REPORTS "Authorization: Bearer %s\r\nTransfer-Encoding: chunked\r\n\r\n",
+             server->key);
     while (now_ms() - since < 6000 && !raw_closed(raw, 100))
         raw_text(raw, "1\r\nx\r\n");
     expect_end(raw, since, 1300, 6000);
@@ -92,7 +94,10 @@ START_TEST(a_held_request_is_not_idle)
 }
 END_TEST
 
-/* Whether some process still holds the server's end of this connection: an orphaned socket shows inode 0. */
+/*
+ * Whether some process still holds the server's end of this connection: an orphaned socket shows
+ * inode 0.
+ */
 static bool is_given_up(void *arg)
 {
     const struct raw *raw = arg;
@@ -106,7 +111,8 @@ static bool is_given_up(void *arg)
     while (fgets(line, sizeof(line), table)) {
         unsigned local, remote;
         unsigned long inode;
-        if (sscanf(line, " %*d: %*8x:%x %*8x:%x %*x %*x:%*x %*x:%*x %*x %*u %*d %lu", &local, &remote, &inode) == 3)
+        if (sscanf(line, " %*d: %*8x:%x %*8x:%x %*x %*x:%*x %*x:%*x %*x %*u %*d %lu", &local,
+                   &remote, &inode) == 3)
             held |= local == server->port && remote == ntohs(mine.sin_port) && inode != 0;
     }
     fclose(table);
@@ -138,7 +144,9 @@ START_TEST(half_a_body_and_an_end_leave_nothing_behind)
     for (int i = 0; i < 20; i++) {
         struct raw *raw = raw_open(server);
         raw_text(raw,
-                 POST_REPORTS "Authorization: Bearer %s\r\nContent-Length: 200\r\n\r\nurl=http%%3A%%2F%%2Falpha.test%%2F&x=", server->key);
+                 POST_REPORTS "Authorization: Bearer %s\r\nContent-Length: "
+                              "200\r\n\r\nurl=http%%3A%%2F%%2Falpha.test%%2F&x=",
+                 server->key);
         if (i % 2)
             shutdown(raw->fd, SHUT_WR);
         raw_close(raw);
@@ -170,8 +178,10 @@ START_TEST(what_is_sent_while_a_post_is_held_is_answered_behind_it)
     raw_post(raw, server->key, "Prefer: wait=20\r\n", body);
     report_listed(server, "behind");
     for (int i = 0; i < BEHIND; i++) /* more than is read at once */
-        raw_text(raw, "GET /api/v1/reports/999999 HTTP/1.1\r\nHost: x\r\nX-Request-Id: b-%d\r\nAuthorization: Bearer %s\r\n\r\n", i,
-                 server->key);
+        raw_text(raw,
+                 "GET /api/v1/reports/999999 HTTP/1.1\r\nHost: x\r\nX-Request-Id: "
+                 "b-%d\r\nAuthorization: Bearer %s\r\n\r\n",
+                 i, server->key);
     ck_assert_int_eq(raw_response(raw, false, 500)->status, 0);
     origin_release(origin, "/behind");
     struct response *r = raw_response(raw, false, 5000);
@@ -194,7 +204,8 @@ START_TEST(a_client_that_hangs_up_while_its_post_is_held_is_waited_for_no_longer
     raw_post(raw, server->key, "Prefer: wait=25\r\n", body);
     shutdown(raw->fd, SHUT_WR);
     int64_t since = now_ms();
-    struct response *r = raw_response(raw, false, 20000); /* who only sends no more is told what is known */
+    /* who only sends no more is told what is known */
+    struct response *r = raw_response(raw, false, 20000);
     int64_t took = now_ms() - since;
     expect_status(r, 201);
     expect_str(r, "data.status", "pending");

@@ -1,4 +1,4 @@
-/* Defects of the whole server, each with its cause. */
+/* Bugs at the start of a server, each with its cause. */
 #include "t/kit/harness.h"
 
 #include <signal.h>
@@ -18,7 +18,10 @@ static void teardown(void)
     server_free(server);
 }
 
-/* A server that was refused tidied up what it had not made: it removed the Unix socket the running one listens on. */
+/*
+ * A server that was refused tidied up what it had not made: it removed the Unix socket the running
+ * one listens on.
+ */
 START_TEST(a_refused_second_server_leaves_the_first_ones_socket)
 {
     char *path = text("%s/http.sock", server->dir), *set = text("listen.1.address=unix:%s", path);
@@ -28,9 +31,11 @@ START_TEST(a_refused_second_server_leaves_the_first_ones_socket)
     ck_assert_int_eq(stat(path, &before), 0);
     struct run run = run_program(assayd_path(), "-c", server->conf, "--set", set, NULL);
     ck_assert_int_eq(run.status, 2);
-    run = run_program(assayd_path(), "-c", server->conf, "--set", set, "--set", text("data_dir=%s/other", server->dir), "--set",
+    run = run_program(assayd_path(), "-c", server->conf, "--set", set, "--set",
+                      text("data_dir=%s/other", server->dir), "--set",
                       text("run_dir=%s/other-run", server->dir), NULL);
-    ck_assert_msg(run.status == 2 && strstr(run.err, "is in use by pid "), "%d: %s", run.status, run.err);
+    ck_assert_msg(run.status == 2 && strstr(run.err, "is in use by pid "), "%d: %s", run.status,
+                  run.err);
     ck_assert_msg(stat(path, &after) == 0 && after.st_ino == before.st_ino, "the socket is gone");
     server_stop(server);
 }
@@ -43,23 +48,29 @@ START_TEST(a_file_at_a_sockets_path_is_left_alone)
     struct stat st;
     FILE *file = fopen(path, "w");
     ck_assert(file && fputs("kept", file) >= 0 && fclose(file) == 0);
-    struct run run = run_program(assayd_path(), "-c", server->conf, "--set", text("listen.1.address=unix:%s", path), NULL);
+    struct run run = run_program(assayd_path(), "-c", server->conf, "--set",
+                                 text("listen.1.address=unix:%s", path), NULL);
     ck_assert_int_eq(run.status, 2);
     ck_assert(stat(path, &st) == 0 && S_ISREG(st.st_mode) && st.st_size == 4);
 }
 END_TEST
 
-/* The writer that followed a dead one made a new, empty store where the old one's disk was lost, and the workers went on with the old. */
+/*
+ * The writer that followed a dead one made a new, empty store where the old one's disk was lost,
+ * and the workers went on with the old.
+ */
 START_TEST(a_writer_makes_no_store_where_one_was_lost)
 {
     struct stat st;
     server_start(server);
     ck_assert_int_eq(unlink(text("%s/data.mdb", server->data)), 0);
     kill(server_process(server, "assayd: writer"), SIGKILL);
-    ck_assert_msg(server_says(server, "holds no store any more", 0, 10000), "%s", server_log(server));
+    ck_assert_msg(server_says(server, "has no store: mount its disk", 0, 10000), "%s",
+                  server_log(server));
     ck_assert_msg(stat(text("%s/data.mdb", server->data), &st) != 0, "a store was made");
     expect_status(http_get(server, "/readyz"), 503);
-    expect_status(http_get(server, "/api/v1/reports"), 200); /* what the workers have mapped is still read */
+    /* what the workers have mapped is still read */
+    expect_status(http_get(server, "/api/v1/reports"), 200);
     server_signal(server, SIGKILL);
     server_wait(server, 5000);
 }
@@ -71,19 +82,24 @@ START_TEST(the_check_of_the_configuration_reads_the_certificates)
     char *bad = text("%s/bad.pem", server->dir);
     FILE *file = fopen(bad, "w");
     ck_assert(file && fputs("no certificate\n", file) >= 0 && fclose(file) == 0);
-    struct run run = run_program(assayd_path(), "-c", server->conf, "-t", "--set", text("listen.0.tls.certificate=%s", bad), "--set",
+    struct run run = run_program(assayd_path(), "-c", server->conf, "-t", "--set",
+                                 text("listen.0.tls.certificate=%s", bad), "--set",
                                  text("listen.0.tls.key=%s", bad), NULL);
     ck_assert_msg(run.status == 1 && strstr(run.err, bad), "%d: %s", run.status, run.err);
 }
 END_TEST
 
-/* The command line made data_dir, and the master its lock, as root's, where the server runs as another user: neither could use the other's. */
+/*
+ * The command line made data_dir, and the master its lock, as root's, where the server runs as
+ * another user: neither could use the other's.
+ */
 START_TEST(root_and_the_servers_user_share_the_data)
 {
     if (geteuid() != 0)
         return; /* only root can become another user */
     struct stat st;
-    setenv("ASAN_OPTIONS", "detect_leaks=0", 1); /* here only: it cannot look into a process that has become another user */
+    /* here only: it cannot look into a process that has become another user */
+    setenv("ASAN_OPTIONS", "detect_leaks=0", 1);
     ck_assert_int_eq(chmod(server->dir, 0755), 0);
     rmdir(server->data);
     rmdir(server->run); /* both are made by whoever comes first */

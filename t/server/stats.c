@@ -1,4 +1,7 @@
-/* assay stats --watch: on a terminal, in a pipe and as JSON, beside a server that works, stops and comes back. operating.md. */
+/*
+ * assay stats --watch: on a terminal, in a pipe and as JSON, with a server that works, stops and
+ * comes back.
+ */
 #include "t/kit/harness.h"
 
 #include <signal.h>
@@ -25,7 +28,8 @@ static void teardown(void)
 static struct watched *watcher;
 
 /* assay with these words on this server's configuration */
-#define watch(by, ...) (watcher = watch_start((by), NULL, assay_path(), "-c", server->conf, __VA_ARGS__, NULL))
+#define watch(by, ...)                                                                             \
+    (watcher = watch_start((by), NULL, assay_path(), "-c", server->conf, __VA_ARGS__, NULL))
 
 /* A frame on a terminal goes from one "home" to the end of its drawing. */
 static bool has_frame_after_forgetting(const struct watched *w, const char *unused)
@@ -39,7 +43,8 @@ static void expect_terminal_clean(void)
 {
     struct termios now;
     watch_expect(watcher, LEAVE);
-    ck_assert_msg(strlen(strstr(watcher->said, LEAVE)) == strlen(LEAVE), "more comes behind the end");
+    ck_assert_msg(strlen(strstr(watcher->said, LEAVE)) == strlen(LEAVE),
+                  "more comes behind the end");
     ck_assert_int_eq(tcgetattr(watcher->terminal, &now), 0);
     ck_assert_uint_eq(now.c_lflag, watcher->before.c_lflag);
     ck_assert_int_eq(now.c_cc[VMIN], watcher->before.c_cc[VMIN]);
@@ -55,8 +60,10 @@ static void ask(int times)
 
 START_TEST(a_terminal_shows_workers_routes_writer_store_and_auditors_until_q)
 {
-    static const char *const parts[] = {"PROCESS", "worker 0", "worker 1", "auditor 0", "writer ", "batch", "commit p50", "store ",
-                                        "readers", "queue", "ROUTE", "GET /api/v1/reports", "LIMITER", "widget-leads", "STREAMS"};
+    static const char *const parts[] = {
+        "PROCESS",    "worker 0",     "worker 1", "auditor 0", "writer ", "batch",
+        "commit p50", "store ",       "readers",  "queue",     "ROUTE",   "GET /api/v1/reports",
+        "LIMITER",    "widget-leads", "STREAMS"};
     ask(20);
     watch(BY_TERMINAL, "stats", "--watch", "--interval", "200ms");
     watch_expect(watcher, ENTER);
@@ -152,7 +159,8 @@ START_TEST(the_screen_follows_the_terminals_size)
 {
     size_t rows, columns;
     ask(3);
-    watch(BY_TERMINAL, "stats", "--watch", "--interval", "1h"); /* so that it is the size that shows it anew */
+    /* so that it is the size that shows it anew */
+    watch(BY_TERMINAL, "stats", "--watch", "--interval", "1h");
     watch_expect(watcher, "LIMITER");
     watch_expect(watcher, "\033[J");
     watch_forget(watcher);
@@ -222,7 +230,8 @@ START_TEST(a_pipe_gets_plain_text_until_its_reader_leaves)
 {
     ask(3);
     watch(BY_PIPE, "stats", "--watch", "--interval", "100ms");
-    ck_assert_msg(watch_until(watcher, has_two_turns, "GET /api/v1/reports\n"), "%s", watcher->said);
+    ck_assert_msg(watch_until(watcher, has_two_turns, "GET /api/v1/reports\n"), "%s",
+                  watcher->said);
     ck_assert_msg(strstr(watcher->said, "  index 0 B  ") != NULL, "%s", watcher->said);
     ck_assert_ptr_null(strchr(watcher->said, '\033'));
     watch_close(watcher);
@@ -251,14 +260,16 @@ static struct json_object *turn(void)
 static double number_in(struct json_object *from, const char *name)
 {
     struct json_object *value = NULL;
-    ck_assert_msg(json_object_object_get_ex(from, name, &value), "no %s in %s", name, json_object_to_json_string(from));
+    ck_assert_msg(json_object_object_get_ex(from, name, &value), "no %s in %s", name,
+                  json_object_to_json_string(from));
     return json_object_get_double(value);
 }
 
 static struct json_object *part(struct json_object *from, const char *name)
 {
     struct json_object *value = NULL;
-    ck_assert_msg(json_object_object_get_ex(from, name, &value), "no %s in %s", name, json_object_to_json_string(from));
+    ck_assert_msg(json_object_object_get_ex(from, name, &value), "no %s in %s", name,
+                  json_object_to_json_string(from));
     return value;
 }
 
@@ -294,19 +305,22 @@ static const char *const wrong_intervals[] = {"soon", "0", "99ms", "-1s", "1"};
 START_TEST(an_interval_that_is_none_is_refused)
 {
     struct run run = assay(server, "stats", "--watch", "--interval", wrong_intervals[_i], NULL);
-    ck_assert_msg(run.status == 2 && strstr(run.err, "--interval") != NULL, "%d: %s", run.status, run.err);
+    ck_assert_msg(run.status == 2 && strstr(run.err, "--interval") != NULL, "%d: %s", run.status,
+                  run.err);
 }
 END_TEST
 
 START_TEST(an_interval_without_watch_is_refused)
 {
     struct run run = assay(server, "stats", "--interval", "1s", NULL);
-    ck_assert_msg(run.status == 2 && strstr(run.err, "--watch") != NULL, "%d: %s", run.status, run.err);
+    ck_assert_msg(run.status == 2 && strstr(run.err, "--watch") != NULL, "%d: %s", run.status,
+                  run.err);
 }
 END_TEST
 
 int main(void)
 {
+    suite_processes(3);
     Suite *suite = suite_create("stats");
     TCase *tcase = harness_case(suite, "a server each");
     tcase_add_checked_fixture(tcase, setup, teardown);

@@ -1,4 +1,7 @@
-/* Bulk sync over HTTP: a shop's plugin against a real server. What is large, or long under way, is in t/server/sync_large.c. api.md §7. */
+/*
+ * Bulk sync over HTTP: a shop's plugin against a real server. Large bodies and long syncs are in
+ * t/server/sync_large.c.
+ */
 #include "t/kit/sync.h"
 
 #include <time.h>
@@ -7,9 +10,11 @@
 
 START_TEST(a_handshake_tells_what_there_is)
 {
-    struct response *r = http(server, .method = "POST", .path = text("%shandshake", prefixes[_i]), .key = token,
-                              .headers = {"Content-Type: application/json"},
-                              .body = "{\"site_url\":\"https://shop.example\",\"plugin_version\":\"1.0\",\"woocommerce_active\":true}");
+    struct response *r =
+        http(server, .method = "POST", .path = text("%shandshake", prefixes[_i]), .key = token,
+             .headers = {"Content-Type: application/json"},
+             .body = "{\"site_url\":\"https://"
+                     "shop.example\",\"plugin_version\":\"1.0\",\"woocommerce_active\":true}");
     expect_status(r, 200);
     ck_assert(has_exactly(r, "data", "workspace agents token limits"));
     expect_str(r, "data.workspace.name", "main");
@@ -26,11 +31,15 @@ END_TEST
 
 START_TEST(each_item_of_a_batch_has_its_own_result)
 {
-    char *items = text("[%s,{\"wp_id\":9,\"name\":\"No price\"},%s,7,{\"name\":\"nobody\"}]", product(142, "Mug", ""), product(143, "Cup", ""));
-    struct response *r = http(server, .method = "POST", .path = text("%sproducts/sync", prefixes[_i]), .key = token,
-                              .headers = {"Content-Type: application/json; charset=utf-8"}, .body = envelope(agent_new(), "", "products", items));
+    char *items = text("[%s,{\"wp_id\":9,\"name\":\"No price\"},%s,7,{\"name\":\"nobody\"}]",
+                       product(142, "Mug", ""), product(143, "Cup", ""));
+    struct response *r =
+        http(server, .method = "POST", .path = text("%sproducts/sync", prefixes[_i]), .key = token,
+             .headers = {"Content-Type: application/json; charset=utf-8"},
+             .body = envelope(agent_new(), "", "products", items));
     expect_status(r, 200);
-    ck_assert(has_exactly(r, "data", "queued skipped_unchanged skipped_stale deleted failed sync_id results"));
+    ck_assert(has_exactly(r, "data",
+                          "queued skipped_unchanged skipped_stale deleted failed sync_id results"));
     expect_int(r, "data.queued", 2);
     expect_int(r, "data.failed", 3);
     expect_int(r, "data.results.0.wp_id", 142);
@@ -47,7 +56,9 @@ START_TEST(both_prefixes_are_one)
 {
     char *of = agent_new(), *body = envelope(of, "", "posts", text("[%s]", a_post(1, "One", "")));
     expect_int(post("posts/sync", body), "data.queued", 1);
-    struct response *r = http(server, .method = "POST", .path = "/api/v1/wp/posts/sync", .key = token, .headers = {"Content-Type: application/json"}, .body = body);
+    struct response *r =
+        http(server, .method = "POST", .path = "/api/v1/wp/posts/sync", .key = token,
+             .headers = {"Content-Type: application/json"}, .body = body);
     expect_int(r, "data.skipped_unchanged", 1);
 }
 END_TEST
@@ -61,7 +72,8 @@ START_TEST(hashes_and_dates_decide_what_is_taken)
         {",\"content_hash\":\"a\"", "Mug", "queued"},
         {",\"content_hash\":\"a\"", "Other", "skipped_unchanged"},
         {",\"content_hash\":\"b\",\"modified_at\":\"2026-05-07T13:00:00Z\"", "Mug", "queued"},
-        {",\"content_hash\":\"c\",\"modified_at\":\"2026-05-07T12:59:59Z\"", "Mug", "skipped_stale"},
+        {",\"content_hash\":\"c\",\"modified_at\":\"2026-05-07T12:59:59Z\"", "Mug",
+         "skipped_stale"},
         {",\"content_hash\":\"c\",\"modified_at\":\"2026-05-07T15:00:00+01:00\"", "Mug", "queued"},
         {"", "Mug", "queued"},
         {"", "Mug", "skipped_unchanged"},
@@ -72,7 +84,8 @@ START_TEST(hashes_and_dates_decide_what_is_taken)
     for (size_t i = 0; i < COUNT(steps); i++) {
         struct response *r = sync_one(of, "", product(1, steps[i].name, steps[i].more));
         expect_status(r, 200);
-        ck_assert_msg(!strcmp(str_at(r, "data.results.0.status"), steps[i].status), "step %zu\n%s", i, response_text(r));
+        ck_assert_msg(!strcmp(str_at(r, "data.results.0.status"), steps[i].status), "step %zu\n%s",
+                      i, response_text(r));
     }
 }
 END_TEST
@@ -80,16 +93,29 @@ END_TEST
 START_TEST(one_item_is_changed_and_deleted)
 {
     char *of = agent_new();
-    expect_int(post("products/changed", envelope(of, ",\"action\":\"upsert\"", "products", product(1, "Mug", ""))), "data.queued", 1);
+    expect_int(post("products/changed",
+                    envelope(of, ",\"action\":\"upsert\"", "products", product(1, "Mug", ""))),
+               "data.queued", 1);
     ck_assert_int_eq(counted(of, "products"), 1);
-    expect_int(post("products/changed", envelope(of, "", "products", "[{\"wp_id\":1,\"action\":\"delete\"}]")), "data.deleted", 1);
+    expect_int(post("products/changed",
+                    envelope(of, "", "products", "[{\"wp_id\":1,\"action\":\"delete\"}]")),
+               "data.deleted", 1);
     ck_assert_int_eq(counted(of, "products"), 0);
-    struct response *r = sync_one(of, "", product(1, "Mug", ",\"modified_at\":\"2020-01-01T00:00:00Z\""));
+    struct response *r =
+        sync_one(of, "", product(1, "Mug", ",\"modified_at\":\"2020-01-01T00:00:00Z\""));
     expect_str(r, "data.results.0.status", "skipped_stale");
-    expect_error(post("products/changed", envelope(of, "", "products", product(1, "Mug", ""))), 422, "validation_failed");
-    expect_error(post("products/changed", envelope(of, ",\"action\":\"burn\"", "products", product(1, "Mug", ""))), 422, "validation_failed");
-    expect_error(post("posts/changed", envelope(of, ",\"action\":\"upsert\"", "posts", text("[%s,%s]", a_post(1, "a", ""), a_post(2, "b", "")))), 422, "validation_failed");
-    expect_int(post("posts/changed", envelope(of, ",\"action\":\"upsert\"", "posts", text("[%s]", a_post(1, "a", "")))), "data.queued", 1);
+    expect_error(post("products/changed", envelope(of, "", "products", product(1, "Mug", ""))), 422,
+                 "validation_failed");
+    expect_error(post("products/changed",
+                      envelope(of, ",\"action\":\"burn\"", "products", product(1, "Mug", ""))),
+                 422, "validation_failed");
+    expect_error(
+        post("posts/changed", envelope(of, ",\"action\":\"upsert\"", "posts",
+                                       text("[%s,%s]", a_post(1, "a", ""), a_post(2, "b", "")))),
+        422, "validation_failed");
+    expect_int(post("posts/changed", envelope(of, ",\"action\":\"upsert\"", "posts",
+                                              text("[%s]", a_post(1, "a", "")))),
+               "data.queued", 1);
 }
 END_TEST
 
@@ -101,7 +127,8 @@ START_TEST(a_full_sync_deletes_what_it_did_not_bring)
     struct response *r = sync_one(of, ",\"sync_id\":\"two\"", product(2, "Mug", ""));
     expect_str(r, "data.sync_id", "two");
     ck_assert_int_eq(counted(of, "products"), 3);
-    r = post("products/sync", envelope(of, ",\"sync_id\":\"two\",\"complete\":true", "products", "[]"));
+    r = post("products/sync",
+             envelope(of, ",\"sync_id\":\"two\",\"complete\":true", "products", "[]"));
     expect_status(r, 200);
     expect_int(r, "data.deleted", 2);
     ck_assert_int_eq(counted(of, "products"), 1);
@@ -116,19 +143,28 @@ END_TEST
 START_TEST(coupons_are_brought_to_one_form_and_replaced_as_a_whole)
 {
     char *of = agent_new();
-    struct response *r = post("coupons/sync", envelope(of, ",\"timezone\":\"Europe/Berlin\"", "coupons",
-                                                       "[{\"code\":\"SAVE10\",\"discount\":\"10%\",\"expires_at\":\"2027-05-07\"},{\"code\":\"FIVE\",\"discount\":\"5\"},"
-                                                       "{\"code\":\"woo\",\"discount_type\":\"fixed_product\",\"amount\":\"2.00\",\"product_ids\":[1,2],\"usage_limit\":null},"
-                                                       "{\"code\":\"bad\",\"discount\":\"a lot\"},{\"discount\":\"5\"}]"));
+    struct response *r =
+        post("coupons/sync",
+             envelope(of, ",\"timezone\":\"Europe/Berlin\"", "coupons",
+                      "[{\"code\":\"SAVE10\",\"discount\":\"10%\",\"expires_at\":\"2027-05-07\"},{"
+                      "\"code\":\"FIVE\",\"discount\":\"5\"},"
+                      "{\"code\":\"woo\",\"discount_type\":\"fixed_product\",\"amount\":\"2.00\","
+                      "\"product_ids\":[1,2],\"usage_limit\":null},"
+                      "{\"code\":\"bad\",\"discount\":\"a lot\"},{\"discount\":\"5\"}]"));
     expect_status(r, 200);
     expect_int(r, "data.queued", 3);
     expect_int(r, "data.failed", 2);
     expect_str(r, "data.results.3.code", "bad");
     ck_assert_int_eq(counted(of, "coupons"), 3);
-    r = post("coupons/sync", envelope(of, "", "coupons", "[{\"code\":\"five\",\"discount\":\"5\"}]"));
+    r = post("coupons/sync",
+             envelope(of, "", "coupons", "[{\"code\":\"five\",\"discount\":\"5\"}]"));
     expect_int(r, "data.deleted", 2);
     ck_assert_int_eq(counted(of, "coupons"), 1);
-    expect_error(post("coupons/sync", envelope(of, "", "coupons", "[{\"code\":\"A\",\"discount\":\"5\"},{\"code\":\"a\",\"discount\":\"5\"}]")), 422, "validation_failed");
+    expect_error(
+        post("coupons/sync",
+             envelope(of, "", "coupons",
+                      "[{\"code\":\"A\",\"discount\":\"5\"},{\"code\":\"a\",\"discount\":\"5\"}]")),
+        422, "validation_failed");
     ck_assert_int_eq(counted(of, "coupons"), 1);
 }
 END_TEST
@@ -138,24 +174,30 @@ START_TEST(status_has_a_tag_that_changes_with_what_it_says)
     char *of = agent_new(), *path = text("/v1/wp/status?agent_id=%s", of);
     const char *tag = header(http(server, .path = path, .key = token), "etag");
     ck_assert_ptr_nonnull(tag);
-    expect_status(http(server, .path = path, .key = token, .headers = {text("If-None-Match: %s", tag)}), 304);
+    expect_status(
+        http(server, .path = path, .key = token, .headers = {text("If-None-Match: %s", tag)}), 304);
     sync_one(of, "", product(1, "Mug", ""));
-    expect_status(http(server, .path = path, .key = token, .headers = {text("If-None-Match: %s", tag)}), 200);
+    expect_status(
+        http(server, .path = path, .key = token, .headers = {text("If-None-Match: %s", tag)}), 200);
 }
 END_TEST
 
 START_TEST(a_batch_under_an_idempotency_key_is_done_once)
 {
-    char *of = agent_new(), *body = envelope(of, "", "products", text("[%s,{\"wp_id\":2}]", product(1, "Mug", "")));
+    char *of = agent_new(),
+         *body = envelope(of, "", "products", text("[%s,{\"wp_id\":2}]", product(1, "Mug", "")));
     struct response *first = NULL, *r = NULL;
     for (int i = 0; i < 2; i++) {
-        r = http(server, .method = "POST", .path = "/v1/wp/products/sync", .key = token, .headers = {"Content-Type: application/json", text("Idempotency-Key: %s", of)}, .body = body);
+        r = http(server, .method = "POST", .path = "/v1/wp/products/sync", .key = token,
+                 .headers = {"Content-Type: application/json", text("Idempotency-Key: %s", of)},
+                 .body = body);
         expect_status(r, 200);
         first = i == 0 ? r : first;
     }
     ck_assert_str_eq(header(r, "idempotent-replayed"), "true");
     ck_assert_str_eq(r->body, first->body);
-    r = http(server, .method = "POST", .path = "/v1/wp/products/sync", .key = token, .headers = {"Content-Type: application/json", text("Idempotency-Key: %s", of)},
+    r = http(server, .method = "POST", .path = "/v1/wp/products/sync", .key = token,
+             .headers = {"Content-Type: application/json", text("Idempotency-Key: %s", of)},
              .body = envelope(of, "", "products", text("[%s]", product(3, "Mug", ""))));
     expect_error(r, 422, "idempotency_key_reused");
     ck_assert_int_eq(counted(of, "products"), 1);
@@ -198,15 +240,24 @@ static const struct {
     {"{\"agent_id\":", 400, "bad_request"},
     {"{\"agent_id\":\"a\",\"agent_id\":\"b\"}", 400, "bad_request"},
     {"{}", 422, "validation_failed"},
-    {"{\"agent_id\":\"01ARZ3NDEKTSV4RRFFQ69G5FAV\",\"site_url\":\"ftp://x\",\"plugin_version\":\"1\",\"products\":[]}", 422, "validation_failed"},
-    {"{\"agent_id\":\"01ARZ3NDEKTSV4RRFFQ69G5FAV\",\"site_url\":\"https://x.example\",\"plugin_version\":\"1\",\"products\":{}}", 422, "validation_failed"},
-    {"{\"agent_id\":\"01ARZ3NDEKTSV4RRFFQ69G5FAV\",\"site_url\":\"https://x.example\",\"plugin_version\":\"1\",\"products\":[]}", 404, "agent_not_found"},
-    {"{\"agent_id\":\"me\",\"site_url\":\"https://x.example\",\"plugin_version\":\"1\",\"products\":[]}", 404, "agent_not_found"},
+    {"{\"agent_id\":\"01ARZ3NDEKTSV4RRFFQ69G5FAV\",\"site_url\":\"ftp://"
+     "x\",\"plugin_version\":\"1\",\"products\":[]}",
+     422, "validation_failed"},
+    {"{\"agent_id\":\"01ARZ3NDEKTSV4RRFFQ69G5FAV\",\"site_url\":\"https://"
+     "x.example\",\"plugin_version\":\"1\",\"products\":{}}",
+     422, "validation_failed"},
+    {"{\"agent_id\":\"01ARZ3NDEKTSV4RRFFQ69G5FAV\",\"site_url\":\"https://"
+     "x.example\",\"plugin_version\":\"1\",\"products\":[]}",
+     404, "agent_not_found"},
+    {"{\"agent_id\":\"me\",\"site_url\":\"https://"
+     "x.example\",\"plugin_version\":\"1\",\"products\":[]}",
+     404, "agent_not_found"},
 };
 
 START_TEST(a_wrong_body_is_refused)
 {
-    expect_error(post("products/sync", wrong_bodies[_i].body), wrong_bodies[_i].status, wrong_bodies[_i].code);
+    expect_error(post("products/sync", wrong_bodies[_i].body), wrong_bodies[_i].status,
+                 wrong_bodies[_i].code);
 }
 END_TEST
 
@@ -216,14 +267,18 @@ START_TEST(malformed_json_is_told_with_line_and_column)
     char *head = text("{\"agent_id\":\"%s\",\n%s", agent, _i == 0 ? "" : padded("", 400000));
     struct response *r = post("products/sync", text("%s\n  \"products\":[1,2}", head));
     expect_error(r, 400, "bad_request");
-    ck_assert_str_eq(str_at(r, "error.message"), "The JSON is malformed at line 3, column 18: expected a comma or the closing ] of the array.");
+    ck_assert_str_eq(str_at(r, "error.message"), "The JSON is malformed at line 3, column 18: "
+                                                 "expected a comma or the closing ] of the array.");
 }
 END_TEST
 
 START_TEST(an_item_named_twice_is_refused_with_its_batch)
 {
     char *of = agent_new();
-    expect_error(post("products/sync", envelope(of, "", "products", text("[%s,%s]", product(1, "a", ""), product(1, "b", "")))), 422, "validation_failed");
+    expect_error(
+        post("products/sync", envelope(of, "", "products",
+                                       text("[%s,%s]", product(1, "a", ""), product(1, "b", "")))),
+        422, "validation_failed");
     ck_assert_int_eq(counted(of, "products"), 0);
 }
 END_TEST
@@ -231,7 +286,8 @@ END_TEST
 START_TEST(a_hundred_items_are_taken_and_one_more_is_not)
 {
     char *of = agent_new();
-    expect_error(post("products/sync", envelope(of, "", "products", many(101))), 422, "validation_failed");
+    expect_error(post("products/sync", envelope(of, "", "products", many(101))), 422,
+                 "validation_failed");
     ck_assert_int_eq(counted(of, "products"), 0);
     expect_int(post("products/sync", envelope(of, "", "products", many(100))), "data.queued", 100);
     ck_assert_int_eq(counted(of, "products"), 100);
@@ -249,24 +305,30 @@ static char *deep(unsigned levels)
 
 START_TEST(json_a_thousand_levels_deep_is_refused)
 {
-    expect_error(post("products/sync", envelope(agent, "", "products", deep(1000))), 400, "bad_request");
+    expect_error(post("products/sync", envelope(agent, "", "products", deep(1000))), 400,
+                 "bad_request");
 }
 END_TEST
 
 /* ---- credentials ---- */
 
-static const char *const paths[] = {"handshake", "posts/sync", "posts/changed", "products/sync", "products/changed", "coupons/sync", "status"};
+static const char *const paths[] = {"handshake",     "posts/sync",       "posts/changed",
+                                    "products/sync", "products/changed", "coupons/sync",
+                                    "status"};
 
 static struct response *ask(const char *prefix, const char *path, const char *key)
 {
     bool get = !strcmp(path, "status");
-    return http(server, .method = get ? "GET" : "POST", .path = text("%s%s", prefix, path), .key = key, .headers = {"Content-Type: application/json"}, .body = get ? NULL : "{}");
+    return http(server, .method = get ? "GET" : "POST", .path = text("%s%s", prefix, path),
+                .key = key, .headers = {"Content-Type: application/json"},
+                .body = get ? NULL : "{}");
 }
 
 START_TEST(every_route_wants_a_workspace_token)
 {
     const char *path = paths[_i / 2], *prefix = prefixes[_i % 2];
-    struct response *none = ask(prefix, path, ""), *key = ask(prefix, path, server->key), *typo = ask(prefix, path, "asy_wp_0000000000000000000000000000000000AA");
+    struct response *none = ask(prefix, path, ""), *key = ask(prefix, path, server->key),
+                    *typo = ask(prefix, path, "asy_wp_0000000000000000000000000000000000AA");
     expect_error(none, 401, "unauthorized");
     expect_error(key, 401, "unauthorized");
     expect_error(typo, 401, "unauthorized");
@@ -279,8 +341,11 @@ END_TEST
 START_TEST(another_workspaces_agent_is_not_found)
 {
     expect_error(sync_one(foreign_agent, "", product(1, "Mug", "")), 404, "agent_not_found");
-    expect_error(http(server, .path = text("/v1/wp/status?agent_id=%s", foreign_agent), .key = token), 404, "agent_not_found");
-    expect_error(post_as(foreign_token, "products/sync", envelope(agent, "", "products", "[]")), 404, "agent_not_found");
+    expect_error(
+        http(server, .path = text("/v1/wp/status?agent_id=%s", foreign_agent), .key = token), 404,
+        "agent_not_found");
+    expect_error(post_as(foreign_token, "products/sync", envelope(agent, "", "products", "[]")),
+                 404, "agent_not_found");
     struct response *all = http(server, .path = "/v1/wp/status", .key = foreign_token);
     expect_int(all, "data.products.count", 0);
     ck_assert_uint_eq(len_at(all, "data.collections"), 0);
@@ -289,7 +354,8 @@ END_TEST
 
 START_TEST(a_method_or_path_that_is_not_there_is_told)
 {
-    expect_error(http(server, .path = "/v1/wp/posts/sync", .key = token), 405, "method_not_allowed");
+    expect_error(http(server, .path = "/v1/wp/posts/sync", .key = token), 405,
+                 "method_not_allowed");
     struct response *r = http(server, .path = "/v1/wp/nothing", .key = token);
     expect_error(r, 404, "not_found");
     ck_assert_ptr_nonnull(header(r, "x-ratelimit-limit"));
@@ -298,7 +364,9 @@ END_TEST
 
 START_TEST(a_form_is_not_taken)
 {
-    struct response *r = http(server, .method = "POST", .path = "/v1/wp/products/sync", .key = token, .headers = {"Content-Type: application/x-www-form-urlencoded"}, .body = "agent_id=1");
+    struct response *r =
+        http(server, .method = "POST", .path = "/v1/wp/products/sync", .key = token,
+             .headers = {"Content-Type: application/x-www-form-urlencoded"}, .body = "agent_id=1");
     expect_error(r, 415, "unsupported_media_type");
     ck_assert_str_eq(header(r, "accept-post"), "application/json");
 }
@@ -308,32 +376,40 @@ END_TEST
 
 static struct response *signed_post(const char *key, const char *header, const char *body)
 {
-    return http(server, .method = "POST", .path = "/v1/wp/products/sync", .key = key, .headers = {"Content-Type: application/json", header}, .body = body);
+    return http(server, .method = "POST", .path = "/v1/wp/products/sync", .key = key,
+                .headers = {"Content-Type: application/json", header}, .body = body);
 }
 
 START_TEST(a_signature_is_judged_whenever_sent_and_wanted_where_the_token_says_so)
 {
     long now = (long)time(NULL);
-    char *of = agent_new(), *body = envelope(of, "", "products", text("[%s]", product(1, "Mug", "")));
+    char *of = agent_new(),
+         *body = envelope(of, "", "products", text("[%s]", product(1, "Mug", "")));
     expect_error(post_as(signing, "products/sync", body), 401, "signature_missing");
     expect_error(http(server, .path = "/v1/wp/status", .key = signing), 401, "signature_missing");
     const char *keys[] = {token, signing};
     for (size_t i = 0; i < COUNT(keys); i++) {
         const char *key = keys[i];
-        char *good = signature(key, now, body, strlen(body)), *wrong = signature("another", now, body, strlen(body));
+        char *good = signature(key, now, body, strlen(body)),
+             *wrong = signature("another", now, body, strlen(body));
         expect_error(signed_post(key, wrong, body), 401, "signature_mismatch");
         expect_error(signed_post(key, good, text("%s ", body)), 401, "signature_mismatch");
-        expect_error(signed_post(key, signature(key, now - 301, body, strlen(body)), body), 401, "signature_mismatch");
-        expect_error(signed_post(key, signature(key, now + 310, body, strlen(body)), body), 401, "signature_mismatch");
+        expect_error(signed_post(key, signature(key, now - 301, body, strlen(body)), body), 401,
+                     "signature_mismatch");
+        expect_error(signed_post(key, signature(key, now + 310, body, strlen(body)), body), 401,
+                     "signature_mismatch");
         expect_error(signed_post(key, "X-Signature: v1=00", body), 401, "signature_mismatch");
-        expect_error(signed_post(key, text("X-Signature: t=%ld,v1=", now), body), 401, "signature_mismatch");
+        expect_error(signed_post(key, text("X-Signature: t=%ld,v1=", now), body), 401,
+                     "signature_mismatch");
         ck_assert_int_eq(counted(of, "products"), (int64_t)i);
         expect_status(signed_post(key, signature(key, now - 290, body, strlen(body)), body), 200);
         expect_status(signed_post(key, good, body), 200);
         if (i == 0)
             ck_assert_int_eq(counted(of, "products"), 1);
     }
-    expect_status(http(server, .path = "/v1/wp/status", .key = signing, .headers = {signature(signing, now, "", 0)}), 200);
+    expect_status(http(server, .path = "/v1/wp/status", .key = signing,
+                       .headers = {signature(signing, now, "", 0)}),
+                  200);
 }
 END_TEST
 
@@ -352,15 +428,24 @@ static const struct {
     {"{\"wp_id\":1,\"name\":\"a\",\"permalink\":\"https://x.example\",\"price\":12.5}", "price"},
     {"{\"wp_id\":1,\"name\":\"a\",\"permalink\":\"https://x.example\",\"price\":\"1e3\"}", "price"},
     {"{\"wp_id\":1,\"name\":\"a\",\"permalink\":\"https://x.example\",\"price\":\"-1\"}", "price"},
-    {"{\"wp_id\":1,\"name\":\"a\",\"permalink\":\"https://x.example\",\"price\":\"1\",\"currency\":\"euro\"}", "currency"},
-    {"{\"wp_id\":1,\"name\":\"a\",\"permalink\":\"https://x.example\",\"price\":\"1\",\"currency\":\"EUR\",\"stock_status\":\"some\"}", "stock_status"},
-    {"{\"wp_id\":1,\"name\":\"a\",\"permalink\":\"https://x.example\",\"price\":\"1\",\"currency\":\"EUR\",\"stock_status\":\"instock\"}", "on_sale"},
+    {"{\"wp_id\":1,\"name\":\"a\",\"permalink\":\"https://"
+     "x.example\",\"price\":\"1\",\"currency\":\"euro\"}",
+     "currency"},
+    {"{\"wp_id\":1,\"name\":\"a\",\"permalink\":\"https://"
+     "x.example\",\"price\":\"1\",\"currency\":\"EUR\",\"stock_status\":\"some\"}",
+     "stock_status"},
+    {"{\"wp_id\":1,\"name\":\"a\",\"permalink\":\"https://"
+     "x.example\",\"price\":\"1\",\"currency\":\"EUR\",\"stock_status\":\"instock\"}",
+     "on_sale"},
     {"{\"wp_id\":1,\"name\":\"a\",\"categories\":[7]}", "categories"},
 };
 
 START_TEST(a_wrong_item_fails_alone_and_says_why)
 {
-    struct response *r = post("products/sync", envelope(agent, "", "products", text("[%s,%s]", wrong_products[_i].item, product(77, "Mug", ""))));
+    struct response *r =
+        post("products/sync",
+             envelope(agent, "", "products",
+                      text("[%s,%s]", wrong_products[_i].item, product(77, "Mug", ""))));
     expect_status(r, 200);
     expect_str(r, "data.results.0.status", "failed");
     expect(r, strstr(str_at(r, "data.results.0.error.message"), wrong_products[_i].says) != NULL);
@@ -372,18 +457,32 @@ END_TEST
 static const struct {
     const char *path, *items, *item, *fields, *message;
 } many_mistakes[] = {
-    {"products/sync", "products", "{\"wp_id\":1,\"name\":7,\"permalink\":\"ftp://x\",\"price\":12.5,\"currency\":\"euro\",\"categories\":[7,8],\"sku\":null}",
-     "categories name permalink price currency stock_status on_sale", "categories must be an array of strings, or of objects with a name (and 6 more: see errors)"},
-    {"products/sync", "products", "{\"modified_at\":7,\"name\":\"\",\"permalink\":\"https://a.example\",\"price\":\"1\",\"currency\":\"EUR\",\"stock_status\":\"some\"}",
-     "wp_id modified_at name stock_status on_sale", "wp_id is required: a whole number from 1 (and 4 more: see errors)"},
-    {"posts/sync", "posts", "{\"wp_id\":1,\"post_type\":\"post\",\"permalink\":\"https://a.example\",\"title\":\"a\"}", "content_html", "content_html is required"},
-    {"posts/sync", "posts", "{\"wp_id\":1,\"title\":\"<b>a</b>\",\"excerpt\":7}", "post_type permalink excerpt content_html", "post_type is required (and 3 more: see errors)"},
-    {"posts/changed", "posts", "{\"wp_id\":1,\"action\":\"upsert\"}", "title post_type permalink content_html", "title is required (and 3 more: see errors)"},
-    {"posts/changed", "posts", "{\"action\":\"delete\"}", "wp_id", "wp_id is required: a whole number from 1"},
+    {"products/sync", "products",
+     "{\"wp_id\":1,\"name\":7,\"permalink\":\"ftp://"
+     "x\",\"price\":12.5,\"currency\":\"euro\",\"categories\":[7,8],\"sku\":null}",
+     "categories name permalink price currency stock_status on_sale",
+     "categories must be an array of strings, or of objects with a name (and 6 more: see errors)"},
+    {"products/sync", "products",
+     "{\"modified_at\":7,\"name\":\"\",\"permalink\":\"https://"
+     "a.example\",\"price\":\"1\",\"currency\":\"EUR\",\"stock_status\":\"some\"}",
+     "wp_id modified_at name stock_status on_sale",
+     "wp_id is required: a whole number from 1 (and 4 more: see errors)"},
+    {"posts/sync", "posts",
+     "{\"wp_id\":1,\"post_type\":\"post\",\"permalink\":\"https://a.example\",\"title\":\"a\"}",
+     "content_html", "content_html is required"},
+    {"posts/sync", "posts", "{\"wp_id\":1,\"title\":\"<b>a</b>\",\"excerpt\":7}",
+     "post_type permalink excerpt content_html", "post_type is required (and 3 more: see errors)"},
+    {"posts/changed", "posts", "{\"wp_id\":1,\"action\":\"upsert\"}",
+     "title post_type permalink content_html", "title is required (and 3 more: see errors)"},
+    {"posts/changed", "posts", "{\"action\":\"delete\"}", "wp_id",
+     "wp_id is required: a whole number from 1"},
     {"products/sync", "products", "7", "wp_id", "wp_id is required: a whole number from 1"},
-    {"coupons/sync", "coupons", "{\"discount_type\":\"some\",\"usage_limit\":-1,\"product_ids\":7,\"expires_at\":\"soon\"}", "code discount_type usage_limit expires_at product_ids",
+    {"coupons/sync", "coupons",
+     "{\"discount_type\":\"some\",\"usage_limit\":-1,\"product_ids\":7,\"expires_at\":\"soon\"}",
+     "code discount_type usage_limit expires_at product_ids",
      "code is required: 1 to 256 bytes (and 4 more: see errors)"},
-    {"coupons/sync", "coupons", "{\"code\":\"a\",\"discount\":7}", "discount", "discount must be a string"},
+    {"coupons/sync", "coupons", "{\"code\":\"a\",\"discount\":7}", "discount",
+     "discount must be a string"},
 };
 
 START_TEST(all_mistakes_of_an_item_are_told_by_field)
@@ -391,8 +490,11 @@ START_TEST(all_mistakes_of_an_item_are_told_by_field)
     const char *path = many_mistakes[_i].path;
     char *of = agent_new();
     for (int times = 0; times < 2; times++) { /* a repeat is answered the same */
-        struct response *r = http(server, .method = "POST", .path = text("/v1/wp/%s", path), .key = token, .headers = {"Content-Type: application/json", text("Idempotency-Key: %s", of)},
-                                  .body = envelope(of, "", many_mistakes[_i].items, text("[%s]", many_mistakes[_i].item)));
+        struct response *r =
+            http(server, .method = "POST", .path = text("/v1/wp/%s", path), .key = token,
+                 .headers = {"Content-Type: application/json", text("Idempotency-Key: %s", of)},
+                 .body = envelope(of, "", many_mistakes[_i].items,
+                                  text("[%s]", many_mistakes[_i].item)));
         expect_status(r, 200);
         expect_str(r, "data.results.0.error.code", "validation_failed");
         expect_str(r, "data.results.0.error.message", many_mistakes[_i].message);
@@ -404,7 +506,8 @@ END_TEST
 
 START_TEST(a_mistake_by_field_is_worded_as_that_of_an_envelope)
 {
-    struct response *r = post("products/sync", envelope(agent_new(), "", "products", "[{\"wp_id\":1,\"name\":\"a\"}]"));
+    struct response *r = post(
+        "products/sync", envelope(agent_new(), "", "products", "[{\"wp_id\":1,\"name\":\"a\"}]"));
     expect_str(r, "data.results.0.error.errors.price.0", "is required");
     ck_assert_uint_eq(len_at(r, "data.results.0.error.errors.price"), 1);
 }
@@ -417,9 +520,13 @@ START_TEST(sixty_a_minute_over_all_of_its_paths)
     server_configure(server, "");
     server_stop(server);
     server_start(server);
-    char *of = agent_new(), *fresh = assay_ok(server, "token", "create", "--workspace", "main", NULL);
+    char *of = agent_new(),
+         *fresh = assay_ok(server, "token", "create", "--workspace", "main", NULL);
     struct response *r = NULL;
-    /* sixty and one more; where a minute ends in between, the request that shows it is the new minute's first */
+    /*
+     * sixty and one more; where a minute ends in between, the request that shows it is the new
+     * minute's first
+     */
     int64_t reset = 0;
     for (int i = 0; i <= 60; i++) {
         r = i % 3 == 0   ? http(server, .path = text("%sstatus", prefixes[i % 2]), .key = fresh)
@@ -436,7 +543,8 @@ START_TEST(sixty_a_minute_over_all_of_its_paths)
     ck_assert_str_eq(header(r, "x-ratelimit-limit"), "60");
     ck_assert_str_eq(header(r, "x-ratelimit-remaining"), "0");
     ck_assert_int_ge(atoi(header(r, "retry-after")), 1);
-    expect_status(http(server, .path = "/v1/wp/status", .key = token), 200); /* another token's budget is its own */
+    /* another token's budget is its own */
+    expect_status(http(server, .path = "/v1/wp/status", .key = token), 200);
 }
 END_TEST
 

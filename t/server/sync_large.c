@@ -1,6 +1,6 @@
 /*
- * Bulk sync with large bodies: how many bytes are taken, compressed or not, what a batch does to others meanwhile, and a sync that is cut off.
- * api.md §2, §7.
+ * Bulk sync with large bodies: how many bytes are accepted, compressed or not, how a batch affects
+ * other requests, and a sync that is interrupted.
  */
 #include "t/kit/sync.h"
 
@@ -13,7 +13,9 @@
 
 static struct response *post_bytes(const char *coding, const char *body, size_t size)
 {
-    return http(server, .method = "POST", .path = "/v1/wp/products/sync", .key = token, .headers = {"Content-Type: application/json", text("Content-Encoding: %s", coding)}, .body = body, .body_size = size);
+    return http(server, .method = "POST", .path = "/v1/wp/products/sync", .key = token,
+                .headers = {"Content-Type: application/json", text("Content-Encoding: %s", coding)},
+                .body = body, .body_size = size);
 }
 
 /* A body of exactly so many bytes. */
@@ -32,7 +34,8 @@ START_TEST(a_compressed_body_is_taken_and_a_bomb_is_not)
     expect_error(post_bytes("gzip", packed, size - 1), 400, "bad_request");
     expect_error(post_bytes("gzip", packed, size / 2), 400, "bad_request");
     expect_error(post_bytes("gzip", body, strlen(body)), 400, "bad_request");
-    char *nothing = envelope(of, "", "products", "[]"), *little = gzip(nothing, strlen(nothing), &little_size);
+    char *nothing = envelope(of, "", "products", "[]"),
+         *little = gzip(nothing, strlen(nothing), &little_size);
     ck_assert_uint_le(little_size, 256); /* read on the loop: all others here are read off it */
     expect_status(post_bytes("gzip", little, little_size), 200);
     expect_error(post_bytes("gzip", little, little_size / 2), 400, "bad_request");
@@ -52,21 +55,29 @@ START_TEST(five_mebibytes_are_taken_and_a_byte_more_is_not)
 {
     char *of = agent_new();
     size_t most = 5 << 20;
-    struct response *r = http(server, .method = "POST", .path = "/v1/wp/products/sync", .key = token, .headers = {"Content-Type: application/json"}, .body = body_of(of, most + 1), .body_size = most + 1);
+    struct response *r = http(server, .method = "POST", .path = "/v1/wp/products/sync",
+                              .key = token, .headers = {"Content-Type: application/json"},
+                              .body = body_of(of, most + 1), .body_size = most + 1);
     expect_error(r, 413, "payload_too_large");
     ck_assert_int_eq(counted(of, "products"), 0);
-    r = http(server, .method = "POST", .path = "/v1/wp/products/sync", .key = token, .headers = {"Content-Type: application/json"}, .body = body_of(of, most), .body_size = most);
+    r = http(server, .method = "POST", .path = "/v1/wp/products/sync", .key = token,
+             .headers = {"Content-Type: application/json"}, .body = body_of(of, most),
+             .body_size = most);
     expect_int(r, "data.queued", 1);
 }
 END_TEST
 
-static struct response *post_signed(const char *key, bool packed, const char *signed_by, const char *body, size_t size)
+static struct response *post_signed(const char *key, bool packed, const char *signed_by,
+                                    const char *body, size_t size)
 {
     size_t out_size = size;
     const char *out = packed ? gzip(body, size, &out_size) : body;
     return http(server, .method = "POST", .path = "/v1/wp/posts/sync", .key = key,
-                .headers = {"Content-Type: application/json", text("Content-Encoding: %s", packed ? "gzip" : "identity"),
-                            signed_by == NULL ? "X-Nothing: 1" : signature(signed_by, (long)time(NULL), out, out_size)},
+                .headers = {"Content-Type: application/json",
+                            text("Content-Encoding: %s", packed ? "gzip" : "identity"),
+                            signed_by == NULL
+                                ? "X-Nothing: 1"
+                                : signature(signed_by, (long)time(NULL), out, out_size)},
                 .body = out, .body_size = out_size);
 }
 
@@ -75,7 +86,12 @@ static char *large_post(const char *of, const char *more, const char *behind, si
 {
     char *all = malloc(2 << 20);
     uint32_t seed = 7;
-    size_t n = (size_t)sprintf(all, "{\"agent_id\":\"%s\",\"site_url\":\"https://shop.example\",\"plugin_version\":\"1\"%s,\"posts\":[{\"wp_id\":1,\"post_type\":\"post\",\"permalink\":\"https://shop.example/1\",\"title\":\"T\",\"content_html\":\"<p>", of, more);
+    size_t n = (size_t)sprintf(
+        all,
+        "{\"agent_id\":\"%s\",\"site_url\":\"https://"
+        "shop.example\",\"plugin_version\":\"1\"%s,\"posts\":[{\"wp_id\":1,\"post_type\":\"post\","
+        "\"permalink\":\"https://shop.example/1\",\"title\":\"T\",\"content_html\":\"<p>",
+        of, more);
     for (; n < 1 << 20; n += 2, seed = seed * 1664525 + 1013904223)
         all[n] = (char)('a' + (seed >> 24) % 26), all[n + 1] = (seed >> 16) % 5 == 0 ? ' ' : 'e';
     n += (size_t)sprintf(all + n, "</p>\"}]}%s", behind);
@@ -125,7 +141,10 @@ START_TEST(a_client_that_leaves_while_its_batch_is_read_harms_nobody)
     char *body = large_post(of, "", "", &size);
     for (int i = 0; i < 30; i++) {
         struct raw *raw = raw_open(server);
-        raw_text(raw, "POST /v1/wp/posts/sync HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer %s\r\nContent-Type: application/json\r\nContent-Length: %zu\r\n\r\n", token, size);
+        raw_text(raw,
+                 "POST /v1/wp/posts/sync HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer "
+                 "%s\r\nContent-Type: application/json\r\nContent-Length: %zu\r\n\r\n",
+                 token, size);
         raw_send(raw, body, size);
         usleep((useconds_t)(i * 300));
         raw_close(raw);
@@ -148,27 +167,34 @@ START_TEST(the_limit_of_bytes_is_the_configurations)
     server_configure(server, text("%ssync: { max_bytes: %s }\n", SYNC_MANY, limits[_i].written));
     server_stop(server);
     server_start(server);
-    struct response *r = http(server, .method = "POST", .path = "/v1/wp/handshake", .headers = {"Content-Type: application/json"}, .key = token,
-                              .body = "{\"site_url\":\"https://shop.example\",\"plugin_version\":\"1.0\"}");
+    struct response *r =
+        http(server, .method = "POST", .path = "/v1/wp/handshake",
+             .headers = {"Content-Type: application/json"}, .key = token,
+             .body = "{\"site_url\":\"https://shop.example\",\"plugin_version\":\"1.0\"}");
     expect_int(r, "data.limits.batch_bytes", most);
     for (int packed = 0; packed < 2; packed++) {
         char *of = agent_new(), *at_most = body_of(of, most), *over = body_of(of, most + 1);
         if (packed)
             over = gzip(over, most + 1, &size);
-        expect_error(post_bytes(packed ? "gzip" : "identity", over, packed ? size : most + 1), 413, "payload_too_large");
+        expect_error(post_bytes(packed ? "gzip" : "identity", over, packed ? size : most + 1), 413,
+                     "payload_too_large");
         ck_assert_int_eq(counted(of, "products"), 0);
         if (packed)
             at_most = gzip(at_most, most, &size);
-        expect_int(post_bytes(packed ? "gzip" : "identity", at_most, packed ? size : most), "data.queued", 1);
+        expect_int(post_bytes(packed ? "gzip" : "identity", at_most, packed ? size : most),
+                   "data.queued", 1);
     }
 }
 END_TEST
 
 START_TEST(a_body_that_ends_early_changes_nothing)
 {
-    char *of = agent_new(), *body = envelope(of, "", "products", text("[%s]", product(1, "Mug", "")));
+    char *of = agent_new(),
+         *body = envelope(of, "", "products", text("[%s]", product(1, "Mug", "")));
     struct raw *raw = raw_open(server);
-    raw_text(raw, "POST /v1/wp/products/sync HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer %s\r\nContent-Type: application/json\r\nContent-Length: %zu\r\n\r\n%s",
+    raw_text(raw,
+             "POST /v1/wp/products/sync HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer "
+             "%s\r\nContent-Type: application/json\r\nContent-Length: %zu\r\n\r\n%s",
              token, strlen(body) + 1, body);
     raw_close(raw);
     ck_assert_int_eq(counted(of, "products"), 0);
@@ -183,8 +209,11 @@ START_TEST(a_batch_of_five_mebibytes_of_html_is_taken)
         memcpy(html + i, i % 20 == 0 ? "<p>word up" : "and on</p>", 10);
     html[50000] = '\0';
     for (unsigned i = 1; i <= 100; i++)
-        items = text("%s%s{\"wp_id\":%u,\"post_type\":\"post\",\"permalink\":\"https://shop.example/%u\",\"title\":\"T\",\"content_html\":\"%s\"}", items, i == 1 ? "" : ",", i, i, html);
-    expect_int(post("posts/sync", envelope(of, "", "posts", text("%s]", items))), "data.queued", 100);
+        items = text("%s%s{\"wp_id\":%u,\"post_type\":\"post\",\"permalink\":\"https://"
+                     "shop.example/%u\",\"title\":\"T\",\"content_html\":\"%s\"}",
+                     items, i == 1 ? "" : ",", i, i, html);
+    expect_int(post("posts/sync", envelope(of, "", "posts", text("%s]", items))), "data.queued",
+               100);
 }
 END_TEST
 
@@ -193,16 +222,23 @@ END_TEST
 #define BATCHES 12
 #define OF_BATCH 50
 
-/* The batch of that number, sent until it is answered: a server that is gone or starting again is asked once more. */
+/*
+ * The batch of that number, sent until it is answered: a server that is gone or starting again is
+ * asked once more.
+ */
 static struct response *send_batch(const char *of, unsigned number, bool last, const char *price)
 {
     char *items = text("[");
     for (unsigned i = 0; i < OF_BATCH; i++)
-        items = text("%s%s%s", items, i == 0 ? "" : ",", product(number * OF_BATCH + i + 1, price, ""));
-    char *body = envelope(of, last ? ",\"sync_id\":\"cut\",\"complete\":true" : ",\"sync_id\":\"cut\"", "products", text("%s]", items));
+        items =
+            text("%s%s%s", items, i == 0 ? "" : ",", product(number * OF_BATCH + i + 1, price, ""));
+    char *body =
+        envelope(of, last ? ",\"sync_id\":\"cut\",\"complete\":true" : ",\"sync_id\":\"cut\"",
+                 "products", text("%s]", items));
     struct response *r = NULL;
     for (int tries = 0; tries < 200; tries++) {
-        r = http(server, .method = "POST", .path = "/v1/wp/products/sync", .key = token, .headers = {"Content-Type: application/json"}, .body = body, .may_fail = true);
+        r = http(server, .method = "POST", .path = "/v1/wp/products/sync", .key = token,
+                 .headers = {"Content-Type: application/json"}, .body = body, .may_fail = true);
         if (r->status == 200)
             return r;
         ck_assert_msg(r->status == 0 || r->status == 503, "%s", response_text(r));
@@ -249,13 +285,20 @@ static char *large_batch(const char *of, unsigned number)
 {
     static char all[5 << 20];
     uint32_t seed = number * 7919 + 1;
-    size_t n = (size_t)sprintf(all, "{\"agent_id\":\"%s\",\"site_url\":\"https://shop%u.example\",\"plugin_version\":\"1\",\"posts\":[", of, number);
+    size_t n = (size_t)sprintf(all,
+                               "{\"agent_id\":\"%s\",\"site_url\":\"https://"
+                               "shop%u.example\",\"plugin_version\":\"1\",\"posts\":[",
+                               of, number);
     for (unsigned i = 1; i <= 100; i++) {
-        n += (size_t)sprintf(all + n, "%s{\"wp_id\":%u,\"post_type\":\"post\",\"permalink\":\"https://shop.example/%u\",\"title\":\"T\",\"content_html\":\"", i == 1 ? "" : ",", i, i);
+        n += (size_t)sprintf(all + n,
+                             "%s{\"wp_id\":%u,\"post_type\":\"post\",\"permalink\":\"https://"
+                             "shop.example/%u\",\"title\":\"T\",\"content_html\":\"",
+                             i == 1 ? "" : ",", i, i);
         for (size_t end = n + LARGE_TEXT; n < end; n += 3) {
             seed = seed * 1664525 + 1013904223;
             uint32_t c = 0x4e00 + (seed >> 8) % 20000;
-            all[n] = (char)(0xe0 | c >> 12), all[n + 1] = (char)(0x80 | (c >> 6 & 0x3f)), all[n + 2] = (char)(0x80 | (c & 0x3f));
+            all[n] = (char)(0xe0 | c >> 12), all[n + 1] = (char)(0x80 | (c >> 6 & 0x3f)),
+            all[n + 2] = (char)(0x80 | (c & 0x3f));
         }
         n += (size_t)sprintf(all + n, "\"}");
     }
@@ -266,7 +309,10 @@ static char *large_batch(const char *of, unsigned number)
 static void send_large(const char *of, unsigned sender)
 {
     for (unsigned i = 0; i < LARGE_BATCHES; i++) {
-        struct response *r = http(server, .method = "POST", .path = "/v1/wp/posts/sync", .key = token, .headers = {"Content-Type: application/json"}, .body = large_batch(of, sender * LARGE_BATCHES + i), .timeout_ms = 60000);
+        struct response *r =
+            http(server, .method = "POST", .path = "/v1/wp/posts/sync", .key = token,
+                 .headers = {"Content-Type: application/json"},
+                 .body = large_batch(of, sender * LARGE_BATCHES + i), .timeout_ms = 60000);
         if (r->status != 200 || int_at(r, "data.queued") != 100)
             _exit(1);
     }
@@ -300,7 +346,10 @@ static void waits_end(struct waits *w)
     w->ninth = w->ms[w->count * 9 / 10];
 }
 
-/* Held against what the machine takes at the same time for as many that wait for nobody; each of the large ones is half a second of work. */
+/*
+ * Held against what the machine takes at the same time for as many that wait for nobody; each of
+ * the large ones is half a second of work.
+ */
 START_TEST(others_do_not_wait_for_large_batches)
 {
     static struct waits alone, beside;
@@ -319,8 +368,11 @@ START_TEST(others_do_not_wait_for_large_batches)
             ck_assert_int_eq(status, 0);
     }
     waits_end(&beside);
-    fprintf(stderr, "waits alone: median %lld ms, nine of ten below %lld ms; beside large batches: %lld ms, %lld ms, longest %lld ms\n",
-            (long long)alone.median, (long long)alone.ninth, (long long)beside.median, (long long)beside.ninth, (long long)beside.ms[beside.count - 1]);
+    fprintf(stderr,
+            "waits alone: median %lld ms, nine of ten below %lld ms; beside large batches: %lld "
+            "ms, %lld ms, longest %lld ms\n",
+            (long long)alone.median, (long long)alone.ninth, (long long)beside.median,
+            (long long)beside.ninth, (long long)beside.ms[beside.count - 1]);
     ck_assert_int_lt(beside.median, 100 + 10 * alone.median);
     ck_assert_int_lt(beside.ninth, 1000 + 10 * alone.ninth);
     assay_ok(server, "check", NULL);
@@ -342,7 +394,10 @@ static bool the_rest_is_refused(void *arg)
     return refused == COUNT(waiting) - HELD_BODIES;
 }
 
-/* Ninety mebibytes of bodies, of which a worker holds 64: the others are told so at once, and all that it took are done. */
+/*
+ * Ninety mebibytes of bodies, of which a worker holds 64: the others are told so at once, and all
+ * that it took are done.
+ */
 START_TEST(a_worker_holds_so_many_bytes_of_bodies_and_no_more)
 {
     size_t size = 5 << 20, taken = 0;
@@ -355,7 +410,10 @@ START_TEST(a_worker_holds_so_many_bytes_of_bodies_and_no_more)
     ck_assert_int_eq(kill(writer, SIGSTOP), 0);
     for (size_t i = 0; i < COUNT(waiting); i++) {
         waiting[i] = raw_open(server);
-        raw_text(waiting[i], "POST /v1/wp/products/sync HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer %s\r\nContent-Type: application/json\r\nContent-Length: %zu\r\n\r\n", token, size);
+        raw_text(waiting[i],
+                 "POST /v1/wp/products/sync HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer "
+                 "%s\r\nContent-Type: application/json\r\nContent-Length: %zu\r\n\r\n",
+                 token, size);
         raw_send(waiting[i], body, size);
     }
     bool refused = wait_until(the_rest_is_refused, NULL, 15000);

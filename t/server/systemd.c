@@ -1,6 +1,7 @@
 /*
- * What the service manager is told: ready, reloading, stopping, who is the main process, and that all is well, sd_notify(3); and the
- * sockets that it gives, sd_listen_fds(3). packaging/assay.service and assay.socket rest on it.
+ * Notifications to the service manager (sd_notify(3)): ready, reloading, stopping, main process,
+ * watchdog; and sockets from it (sd_listen_fds(3)). packaging/assay.service and assay.socket rely
+ * on both.
  */
 #include "t/kit/harness.h"
 
@@ -55,7 +56,8 @@ static const char *told_beside_the_watchdog(int within_ms, unsigned *fed)
     const char *text;
     *fed = 0;
     for (int64_t end = now_ms() + within_ms; now_ms() < end; (*fed)++)
-        if (strcmp(text = next_told((int)(end - now_ms()) > 0 ? (int)(end - now_ms()) : 0), "WATCHDOG=1") != 0)
+        if (strcmp(text = next_told((int)(end - now_ms()) > 0 ? (int)(end - now_ms()) : 0),
+                   "WATCHDOG=1") != 0)
             return text;
     return "";
 }
@@ -67,7 +69,9 @@ START_TEST(a_start_a_reload_and_a_stop_are_told)
     ck_assert_str_eq(next_told(1000), "READY=1");
     server_signal(server, SIGHUP);
     const char *text = next_told(5000);
-    ck_assert_msg(strncmp(text, "RELOADING=1\nMONOTONIC_USEC=", 27) == 0 && strtoull(text + 27, NULL, 10) > 0, "told: %s", text);
+    ck_assert_msg(strncmp(text, "RELOADING=1\nMONOTONIC_USEC=", 27) == 0 &&
+                      strtoull(text + 27, NULL, 10) > 0,
+                  "told: %s", text);
     ck_assert_str_eq(next_told(15000), "READY=1");
     server_signal(server, SIGTERM);
     ck_assert_str_eq(next_told(1000), "STOPPING=1");
@@ -79,7 +83,8 @@ END_TEST
 START_TEST(a_start_that_takes_long_asks_for_time)
 {
     unsetenv("WATCHDOG_USEC");
-    int lock = open(text("%s/writer.lock", server->data), O_RDWR | O_CREAT | O_CLOEXEC, 0600); /* so that the writer waits */
+    /* so that the writer waits */
+    int lock = open(text("%s/writer.lock", server->data), O_RDWR | O_CREAT | O_CLOEXEC, 0600);
     ck_assert(lock >= 0 && flock(lock, LOCK_EX | LOCK_NB) == 0);
     server_spawn(server, NULL);
     for (int i = 0; i < 2; i++)
@@ -139,7 +144,8 @@ START_TEST(the_watchdog_is_not_fed_while_one_does_not_move)
     start_watched();
     pid_t pid = server_process(server, stopped[_i]);
     ck_assert_int_gt(pid, 0);
-    ck_assert_str_eq(told_beside_the_watchdog(WATCHDOG_MS + WATCHDOG_MS / 2, &fed), ""); /* a process is young for an interval */
+    /* a process is young for an interval */
+    ck_assert_str_eq(told_beside_the_watchdog(WATCHDOG_MS + WATCHDOG_MS / 2, &fed), "");
     ck_assert_int_eq(kill(pid, SIGSTOP), 0);
     ck_assert_str_eq(told_beside_the_watchdog(WATCHDOG_MS + WATCHDOG_MS / 2, &fed), "");
     ck_assert_str_eq(told_beside_the_watchdog(WATCHDOG_MS * 2, &fed), "");
@@ -183,7 +189,8 @@ static pid_t teller(char **state, int within_ms)
     static char buffer[512];
     char control[CMSG_SPACE(sizeof(struct ucred))];
     struct iovec io = {buffer, sizeof(buffer) - 1};
-    struct msghdr message = {.msg_iov = &io, .msg_iovlen = 1, .msg_control = control, .msg_controllen = sizeof(control)};
+    struct msghdr message = {
+        .msg_iov = &io, .msg_iovlen = 1, .msg_control = control, .msg_controllen = sizeof(control)};
     struct ucred who = {0};
     *state = "";
     if (poll(&(struct pollfd){told, POLLIN, 0}, 1, within_ms) != 1)
@@ -197,7 +204,10 @@ static pid_t teller(char **state, int within_ms)
     return who.pid;
 }
 
-/* A manager that hears the main process alone (NotifyAccess=main) misses nothing, and hears of nobody else. */
+/*
+ * A manager that hears the main process alone (NotifyAccess=main) misses nothing, and hears of
+ * nobody else.
+ */
 START_TEST(an_upgrade_names_the_new_main_process)
 {
     int one = 1;
@@ -219,12 +229,14 @@ START_TEST(an_upgrade_names_the_new_main_process)
         kill(main_pid, SIGUSR2);
         for (int64_t deadline = now_ms() + 15000; now_ms() < deadline && fed < 3;) {
             pid_t who = teller(&state, 2000);
-            ck_assert_msg(who == main_pid, "%d tells %s, but the main process is %d", (int)who, state, (int)main_pid);
+            ck_assert_msg(who == main_pid, "%d tells %s, but the main process is %d", (int)who,
+                          state, (int)main_pid);
             named = named || sscanf(state, "MAINPID=%d", &main_pid) == 1;
             ready = ready || (named && strcmp(state, "READY=1") == 0);
             fed += ready && strcmp(state, "WATCHDOG=1") == 0;
         }
-        ck_assert_msg(named && ready && fed == 3, "named %d, ready %d, fed %u times\n%s", named, ready, fed, server_log(server));
+        ck_assert_msg(named && ready && fed == 3, "named %d, ready %d, fed %u times\n%s", named,
+                      ready, fed, server_log(server));
         ck_assert_int_ne(main_pid, old);
         ck_assert_int_eq(atoi(line_of(text("%s/assayd.pid", server->run))), main_pid);
         ck_assert_int_eq(server_wait(server, 15000), 0);
@@ -234,7 +246,10 @@ START_TEST(an_upgrade_names_the_new_main_process)
 }
 END_TEST
 
-/* Each of the two feeds it twice in its time: what is between their last and first must not be as long as that. */
+/*
+ * Each of the two feeds it twice in its time: what is between their last and first must not be as
+ * long as that.
+ */
 START_TEST(the_new_main_process_feeds_the_watchdog_at_once)
 {
     const char *state;
@@ -270,7 +285,8 @@ START_TEST(an_upgrade_that_fails_is_told)
         const char *said = next_told(15000);
         ck_assert_msg(strncmp(said, "STATUS=upgrade failed", 21) == 0, "told: %s", said);
     }
-    kill(server->pid, SIGTERM); /* and not server_stop, which takes the refusal in the log for a mishap */
+    /* and not server_stop, which takes the refusal in the log for a mishap */
+    kill(server->pid, SIGTERM);
     ck_assert_int_eq(server_wait(server, 20000), 0);
 }
 END_TEST
@@ -316,7 +332,8 @@ static void activate(const int *fds, int count, pid_t whose, const char *address
             dup2(given[i], 3 + i);
         setenv("LISTEN_FDS", text("%d", count), 1);
         setenv("LISTEN_PID", text("%d", (int)(whose != 0 ? whose : getpid())), 1);
-        execl(assayd_path(), assayd_path(), "-c", server->conf, "--set", text("listen.0.address=%s", address), NULL);
+        execl(assayd_path(), assayd_path(), "-c", server->conf, "--set",
+              text("listen.0.address=%s", address), NULL);
         _exit(127);
     }
     close(out[1]);
@@ -335,7 +352,8 @@ static struct response *ask(int fd, bool send_it)
 
 static int connect_to(uint16_t port)
 {
-    struct sockaddr_in in = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK), .sin_port = htons(port)};
+    struct sockaddr_in in = {
+        .sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK), .sin_port = htons(port)};
     int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
     ck_assert_int_eq(connect(fd, (struct sockaddr *)&in, sizeof(in)), 0);
     return fd;
@@ -380,9 +398,11 @@ START_TEST(a_given_unix_socket_stays_where_it_is)
     unsetenv("WATCHDOG_USEC");
     activate(&given, 1, 0, text("unix:%s", path));
     char line[128] = "";
-    for (size_t n = 0; n < sizeof(line) - 1 && read(server->output, line + n, 1) == 1 && line[n] != '\n'; n++)
+    for (size_t n = 0;
+         n < sizeof(line) - 1 && read(server->output, line + n, 1) == 1 && line[n] != '\n'; n++)
         ;
-    ck_assert_msg(strstr(line, text("ready unix:%s", path)) != NULL, "%s\n%s", line, server_log(server));
+    ck_assert_msg(strstr(line, text("ready unix:%s", path)) != NULL, "%s\n%s", line,
+                  server_log(server));
     strcpy(un.sun_path, path);
     fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
     ck_assert_int_eq(connect(fd, (struct sockaddr *)&un, sizeof(un)), 0);
@@ -415,9 +435,12 @@ START_TEST(what_is_given_and_of_no_listener_is_closed_with_a_word)
     close(ends[1]);
     ck_assert_msg(server_ready(server, 15000), "%s", server_log(server));
     ck_assert_uint_ne(server->port, port);
-    ck_assert_msg(strstr(server_log(server), "descriptor 3 is of no address") != NULL, "%s", server_log(server));
-    ck_assert_msg(strstr(server_log(server), "descriptor 4 is no socket that listens") != NULL, "%s", server_log(server));
-    ck_assert_int_eq(poll(&(struct pollfd){ends[0], POLLIN, 0}, 1, 1000), 1); /* nobody has its other end */
+    ck_assert_msg(strstr(server_log(server), "descriptor 3 is of no address") != NULL, "%s",
+                  server_log(server));
+    ck_assert_msg(strstr(server_log(server), "descriptor 4 is no socket that listens") != NULL,
+                  "%s", server_log(server));
+    /* nobody has its other end */
+    ck_assert_int_eq(poll(&(struct pollfd){ends[0], POLLIN, 0}, 1, 1000), 1);
     close(ends[0]);
     expect_status(ask(connect_to(server->port), true), 200);
     server_stop(server);
@@ -451,6 +474,7 @@ int main(void)
     tcase_add_test(tcase, a_stop_that_takes_long_asks_for_time);
     tcase_add_test(tcase, the_watchdog_is_fed_while_all_move);
     for (int i = 0; i < (int)COUNT(stopped); i++)
-        tcase_add_loop_test(case_new(suite, text("a watchdog %d", i)), the_watchdog_is_not_fed_while_one_does_not_move, i, i + 1);
+        tcase_add_loop_test(case_new(suite, text("a watchdog %d", i)),
+                            the_watchdog_is_not_fed_while_one_does_not_move, i, i + 1);
     return harness_main_at_once(suite);
 }

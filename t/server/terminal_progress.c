@@ -1,6 +1,6 @@
 /*
- * Long work shows how far it is on a terminal, on a line that is gone at its end, and nowhere else; Ctrl-C ends it with nothing half-made.
- * operating.md.
+ * Long work shows its progress on a terminal, on a line that it removes at the end, and nowhere
+ * else. Ctrl-C ends it without partial results.
  */
 #include "t/kit/harness.h"
 
@@ -31,20 +31,24 @@ static void teardown(void)
     origin_stop(origin);
 }
 
-#define run_work(by, ...) (work = watch_start((by), NULL, assay_path(), "-c", server->conf, __VA_ARGS__, NULL))
+#define run_work(by, ...)                                                                          \
+    (work = watch_start((by), NULL, assay_path(), "-c", server->conf, __VA_ARGS__, NULL))
 
-/* Columns: the command, whether the backup's directory is its argument, what its line says, the last words; is the server there? */
+/*
+ * Columns: the command, whether the backup's directory is its argument, what its line says, the
+ * last words; is the server there?
+ */
 static const struct {
     const char *command;
     bool of_backup;
     const char *line, *last;
     bool beside_server;
 } works[] = {
-    {"check", false, "Checking: ", "all is well", true},
-    {"check", false, "Checking: ", "all is well", false},
+    {"check", false, "Checking: ", "no errors", true},
+    {"check", false, "Checking: ", "no errors", false},
     {"backup", true, "Copying: ", "The backup is in", true},
     {"backup", true, "Copying: ", "The backup is in", false},
-    {"restore", true, "Checking and restoring: ", "is restored from", false},
+    {"restore", true, "Checking and restoring: ", "Restored ", false},
 };
 
 /* "12 of 34 (35 %)" behind ${line}; the last of them is not past its end. */
@@ -54,7 +58,9 @@ static void expect_counts(const char *line)
     for (const char *at = strstr(work->said, line); at; at = strstr(at + 1, line), seen++) {
         unsigned long long done, total;
         unsigned percent;
-        ck_assert_msg(sscanf(at + strlen(line), "%llu of %llu (%u %%)", &done, &total, &percent) == 3, "%s", at);
+        ck_assert_msg(sscanf(at + strlen(line), "%llu of %llu (%u %%)", &done, &total, &percent) ==
+                          3,
+                      "%s", at);
         ck_assert_msg(percent <= 100 && total > 0, "%s", at);
     }
     ck_assert_uint_gt(seen, 0);
@@ -72,7 +78,8 @@ START_TEST(how_far_long_work_is_shows_on_a_terminal_and_goes)
     const char *last = strstr(work->said, works[_i].last), *cleared = NULL;
     for (const char *at = work->said; (at = strstr(at, CLEAR)) != NULL; at++)
         cleared = at;
-    ck_assert_msg(last && cleared && cleared < last && !strstr(cleared, works[_i].line), "%s", work->said);
+    ck_assert_msg(last && cleared && cleared < last && !strstr(cleared, works[_i].line), "%s",
+                  work->said);
     watch_close(work);
     if (works[_i].beside_server)
         server_stop(server);
@@ -81,14 +88,16 @@ END_TEST
 
 START_TEST(without_a_terminal_nothing_is_drawn)
 {
-    struct run runs[] = {assay(server, "backup", backup, NULL), assay(server, "check", NULL),
-                         assay(server, "audit", origin_url(origin, "/good"), origin_url(origin, "/bad"), NULL)};
+    struct run runs[] = {
+        assay(server, "backup", backup, NULL), assay(server, "check", NULL),
+        assay(server, "audit", origin_url(origin, "/good"), origin_url(origin, "/bad"), NULL)};
     for (size_t i = 0; i < COUNT(runs); i++)
-        ck_assert_msg(!strpbrk(runs[i].out, "\r\033") && !strpbrk(runs[i].err, "\r\033"), "%s: %s%s", runs[i].command, runs[i].out,
-                      runs[i].err);
+        ck_assert_msg(!strpbrk(runs[i].out, "\r\033") && !strpbrk(runs[i].err, "\r\033"),
+                      "%s: %s%s", runs[i].command, runs[i].out, runs[i].err);
     server_stop(server);
     struct run restore = assay(server, "restore", backup, NULL);
-    ck_assert_msg(restore.status == 0 && !strpbrk(restore.err, "\r\033"), "%d: %s", restore.status, restore.err);
+    ck_assert_msg(restore.status == 0 && !strpbrk(restore.err, "\r\033"), "%d: %s", restore.status,
+                  restore.err);
 }
 END_TEST
 
@@ -97,15 +106,17 @@ START_TEST(pages_are_counted_while_they_are_graded_and_summed_up_at_the_end)
     static const char *const lines[] = {"Grading: 0 of 3 (0 %)", "Grading: 2 of 3 (66 %)"};
     server_stop(server);
     origin_held(origin, "/held");
-    run_work(BY_TERMINAL, "audit", origin_url(origin, "/good"), origin_url(origin, "/held"), origin_url(origin, "/missing"));
+    run_work(BY_TERMINAL, "audit", origin_url(origin, "/good"), origin_url(origin, "/held"),
+             origin_url(origin, "/missing"));
     for (size_t i = 0; i < COUNT(lines); i++)
         watch_expect(work, lines[i]);
     origin_release(origin, "/held");
     watch_expect(work, "3 pages");
     ck_assert_int_eq(watch_wait(work), 2); /* the worst of them */
-    const char *sum = strstr(work->said, "3 pages"), *good = strstr(sum, "/good"), *held = strstr(sum, "/held"),
-               *missing = strstr(sum, "/missing");
-    ck_assert_msg(good && held && missing && good < held && held < missing, "not in the order given: %s", sum);
+    const char *sum = strstr(work->said, "3 pages"), *good = strstr(sum, "/good"),
+               *held = strstr(sum, "/held"), *missing = strstr(sum, "/missing");
+    ck_assert_msg(good && held && missing && good < held && held < missing,
+                  "not in the order given: %s", sum);
     ck_assert_ptr_null(strstr(sum, "Grading"));
     watch_close(work);
 }
@@ -117,7 +128,10 @@ static bool made(const char *path)
     return stat(path, &st) == 0;
 }
 
-/* Stopped before it could begin, or while it was at it: either way there is no backup that is none, and the store is as it was. */
+/*
+ * Stopped before it could begin, or while it was at it: either way there is no backup that is none,
+ * and the store is as it was.
+ */
 START_TEST(ctrl_c_leaves_nothing_half_made)
 {
     for (int round = 0; round < 8; round++) {
@@ -148,7 +162,8 @@ START_TEST(ctrl_c_leaves_nothing_half_made)
         kill(work->pid, SIGINT);
         int status = watch_wait(work);
         watch_close(work);
-        ck_assert_msg(status == 0 || status == 1 || status == 128 + SIGINT, "%d: %s", status, work->said);
+        ck_assert_msg(status == 0 || status == 1 || status == 128 + SIGINT, "%d: %s", status,
+                      work->said);
         assay_ok(server, "check", NULL);
     }
     server_start(server);

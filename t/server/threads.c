@@ -1,9 +1,9 @@
 /*
  * All threads of one worker and of the writer under load at once: lists, searches, reads, visitors'
- * questions, batches of a shop that the loop, the reader thread and the indexer take, and creates
- * and deletes in a workspace whose index the maintainer merges. Answers to reads are the same as
- * those of a quiet server.
- * ThreadSanitizer sees what is shared; ASSAY_LOAD_S says for how many seconds, 3 without it.
+ * questions, batches of a shop, and creates and deletes in a workspace whose index is merged. Reads
+ * get the same answers as from an idle server.
+ *
+ * ThreadSanitizer checks shared data. ASSAY_LOAD_S is the duration in seconds, 3 by default.
  */
 #include "t/kit/index.h"
 #include "t/kit/sync.h"

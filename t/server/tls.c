@@ -1,4 +1,7 @@
-/* TLS of the listeners: what is spoken, certificates of two kinds, their change by a reload, and sessions that go on at any worker. operating.md. */
+/*
+ * TLS of the listeners: protocols and ciphers, certificates of two kinds, a change of certificates
+ * by a reload, and sessions that any worker resumes.
+ */
 #include "t/kit/harness.h"
 #include "t/kit/tls.h"
 
@@ -39,23 +42,27 @@ static const char *also = "workers=2"; /* one more setting */
 /* the server's second listener, with one certificate or two */
 static uint16_t start_tls(char *const first[2], char *const second[2])
 {
-    char *more = second == NULL ? text("workers=2") : text("listen.1.tls.second_certificate=%s", second[0]);
+    char *more =
+        second == NULL ? text("workers=2") : text("listen.1.tls.second_certificate=%s", second[0]);
     unsigned port;
-    server_spawn(server, "--set", "listen.1.address=127.0.0.1:0", "--set", text("listen.1.tls.certificate=%s", first[0]), "--set",
+    server_spawn(server, "--set", "listen.1.address=127.0.0.1:0", "--set",
+                 text("listen.1.tls.certificate=%s", first[0]), "--set",
                  text("listen.1.tls.key=%s", first[1]), "--set", more, "--set",
-                 second == NULL ? "workers=2" : text("listen.1.tls.second_key=%s", second[1]), "--set", also, NULL);
+                 second == NULL ? "workers=2" : text("listen.1.tls.second_key=%s", second[1]),
+                 "--set", also, NULL);
     ck_assert_msg(server_ready(server, 15000), "%s", server_log(server));
     char line[256] = "";
     ck_assert_int_gt(read(server->output, line, sizeof(line) - 1), 0);
-    ck_assert_msg(sscanf(line, "ready https://127.0.0.1:%u workers=", &port) == 1, "second line: %s", line);
+    ck_assert_msg(sscanf(line, "ready https://127.0.0.1:%u workers=", &port) == 1,
+                  "second line: %s", line);
     return (uint16_t)port;
 }
 
 struct offer {
-    int least, most; /* versions; 0: the library's */
+    int least, most;                              /* versions; 0: the library's */
     const char *ciphers, *signatures, *protocols; /* NULL: the library's, none */
-    const char *name; /* SNI; NULL: none */
-    const char *key;  /* asks for projects, not for /healthz alone */
+    const char *name;                             /* SNI; NULL: none */
+    const char *key;                              /* asks for projects, not for /healthz alone */
     SSL_SESSION *session;
 };
 struct handshake {
@@ -72,7 +79,8 @@ struct handshake {
 static struct handshake shake(uint16_t port, const struct offer *o)
 {
     struct handshake h = {.done = false};
-    struct sockaddr_in sa = {.sin_family = AF_INET, .sin_port = htons(port), .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    struct sockaddr_in sa = {
+        .sin_family = AF_INET, .sin_port = htons(port), .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
     const unsigned char *protocol = NULL;
     unsigned protocol_size = 0;
     SSL_CTX *ctx = SSL_CTX_new(TLS_client_method());
@@ -82,7 +90,8 @@ static struct handshake shake(uint16_t port, const struct offer *o)
     ck_assert(o->ciphers == NULL || SSL_CTX_set_cipher_list(ctx, o->ciphers) == 1);
     ck_assert(o->signatures == NULL || SSL_CTX_set1_sigalgs_list(ctx, o->signatures) == 1);
     if (o->protocols != NULL)
-        SSL_CTX_set_alpn_protos(ctx, (const unsigned char *)o->protocols, (unsigned)strlen(o->protocols));
+        SSL_CTX_set_alpn_protos(ctx, (const unsigned char *)o->protocols,
+                                (unsigned)strlen(o->protocols));
     SSL *ssl = SSL_new(ctx);
     int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
     ck_assert_int_eq(connect(fd, (struct sockaddr *)&sa, sizeof(sa)), 0);
@@ -132,10 +141,19 @@ static const struct {
     {"TLS 1.2", {.most = TLS1_2_VERSION}, true, ""},
     {"TLS 1.1", {.most = TLS1_1_VERSION}, false, ""},
     {"TLS 1.0", {.most = TLS1_VERSION}, false, ""},
-    {"forward secret and authenticated", {.most = TLS1_2_VERSION, .ciphers = "ECDHE-ECDSA-AES128-GCM-SHA256"}, true, ""},
+    {"forward secret and authenticated",
+     {.most = TLS1_2_VERSION, .ciphers = "ECDHE-ECDSA-AES128-GCM-SHA256"},
+     true,
+     ""},
     {"ChaCha20", {.most = TLS1_2_VERSION, .ciphers = "ECDHE-ECDSA-CHACHA20-POLY1305"}, true, ""},
-    {"CBC", {.most = TLS1_2_VERSION, .ciphers = "ECDHE-ECDSA-AES128-SHA256:ECDHE-ECDSA-AES256-SHA"}, false, ""},
-    {"no forward secrecy", {.most = TLS1_2_VERSION, .ciphers = "AES128-GCM-SHA256:AES256-SHA"}, false, ""},
+    {"CBC",
+     {.most = TLS1_2_VERSION, .ciphers = "ECDHE-ECDSA-AES128-SHA256:ECDHE-ECDSA-AES256-SHA"},
+     false,
+     ""},
+    {"no forward secrecy",
+     {.most = TLS1_2_VERSION, .ciphers = "AES128-GCM-SHA256:AES256-SHA"},
+     false,
+     ""},
     {"no authentication", {.most = TLS1_2_VERSION, .ciphers = "aNULL:eNULL"}, false, ""},
     {"HTTP/2 or HTTP/1.1", {.protocols = "\x02h2\x08http/1.1"}, true, "http/1.1"},
     {"HTTP/1.1", {.protocols = "\x08http/1.1"}, true, "http/1.1"},
@@ -148,7 +166,8 @@ START_TEST(only_what_is_safe_is_spoken)
     for (size_t i = 0; i < COUNT(offers); i++) {
         struct handshake h = shake(port, &offers[i].offer);
         ck_assert_msg(h.done == offers[i].done, "%s", offers[i].what);
-        ck_assert_msg(strcmp(h.protocol, offers[i].protocol) == 0, "%s: %s", offers[i].what, h.protocol);
+        ck_assert_msg(strcmp(h.protocol, offers[i].protocol) == 0, "%s: %s", offers[i].what,
+                      h.protocol);
         SSL_SESSION_free(h.session);
     }
     server_stop(server);
@@ -160,13 +179,18 @@ START_TEST(each_client_gets_the_certificate_it_knows)
     static const struct {
         const char *signatures;
         int kind;
-    } clients[] = {{"ecdsa_secp256r1_sha256", EVP_PKEY_EC}, {"RSA+SHA256:rsa_pss_rsae_sha256", EVP_PKEY_RSA}};
+    } clients[] = {{"ecdsa_secp256r1_sha256", EVP_PKEY_EC},
+                   {"RSA+SHA256:rsa_pss_rsae_sha256", EVP_PKEY_RSA}};
     for (int turned = 0; turned < 2; turned++) {
         uint16_t port = turned ? start_tls(rsa, ec) : start_tls(ec, rsa);
         for (size_t i = 0; i < COUNT(clients); i++)
             for (int version = TLS1_2_VERSION; version <= TLS1_3_VERSION; version++) {
-                struct handshake h = shake(port, &(struct offer){.least = version, .most = version, .signatures = clients[i].signatures});
-                ck_assert_msg(h.done && h.kind == clients[i].kind, "%s: %d", clients[i].signatures, h.kind);
+                struct handshake h =
+                    shake(port, &(struct offer){.least = version,
+                                                .most = version,
+                                                .signatures = clients[i].signatures});
+                ck_assert_msg(h.done && h.kind == clients[i].kind, "%s: %d", clients[i].signatures,
+                              h.kind);
                 SSL_SESSION_free(h.session);
             }
         server_stop(server);
@@ -181,7 +205,8 @@ START_TEST(browsers_are_told_to_come_by_tls_alone_where_that_is_asked_for)
         struct handshake h = shake(start_tls(ec, NULL), &(struct offer){.least = TLS1_2_VERSION});
         ck_assert(h.done && h.hsts == asked);
         SSL_SESSION_free(h.session);
-        ck_assert(header(http_get(server, "/healthz"), "Strict-Transport-Security") == NULL); /* over plain HTTP it says nothing */
+        /* over plain HTTP it says nothing */
+        ck_assert(header(http_get(server, "/healthz"), "Strict-Transport-Security") == NULL);
         server_stop(server);
     }
 }
@@ -219,7 +244,8 @@ static const struct {
 /* what comes until the end of the connection, by pieces of ${piece} bytes */
 static char *plain_answer(uint16_t port, const char *head, size_t piece)
 {
-    struct sockaddr_in sa = {.sin_family = AF_INET, .sin_port = htons(port), .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    struct sockaddr_in sa = {
+        .sin_family = AF_INET, .sin_port = htons(port), .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
     int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
     char *got = calloc(1, 4096);
     size_t size = 0, left = strlen(head);
@@ -239,14 +265,18 @@ START_TEST(plain_http_is_told_to_come_by_https)
     uint16_t port = start_tls(ec, NULL);
     for (size_t i = 0; i < COUNT(plain); i++)
         for (size_t piece = 1; piece < 4096; piece += 4094) {
-            const char *got = plain_answer(port, plain[i].head, piece), *body = strstr(got, "\r\n\r\n");
+            const char *got = plain_answer(port, plain[i].head, piece),
+                       *body = strstr(got, "\r\n\r\n");
             if (plain[i].answer == NOTHING) {
                 ck_assert_msg(!strstr(got, "HTTP/"), "%s: %s", plain[i].head, got);
                 continue;
             }
-            ck_assert_msg(!strncmp(got, "HTTP/1.1 400 ", 13) && body && strstr(got, "text/plain") && strstr(got, "Connection: close"), "%s: %s",
-                          plain[i].head, got);
-            ck_assert_msg((strstr(body, "This port expects HTTPS") != NULL) == (plain[i].answer == ALL), "%s: %s", plain[i].head, got);
+            ck_assert_msg(!strncmp(got, "HTTP/1.1 400 ", 13) && body && strstr(got, "text/plain") &&
+                              strstr(got, "Connection: close"),
+                          "%s: %s", plain[i].head, got);
+            ck_assert_msg((strstr(body, "This port expects HTTPS") != NULL) ==
+                              (plain[i].answer == ALL),
+                          "%s: %s", plain[i].head, got);
         }
     struct handshake h = shake(port, &(struct offer){0});
     ck_assert(h.done);
@@ -487,10 +517,14 @@ START_TEST(a_session_goes_on_at_any_worker)
     static const int versions[] = {TLS1_2_VERSION, TLS1_3_VERSION};
     uint16_t port = start_tls(ec, NULL);
     for (size_t i = 0; i < COUNT(versions); i++) {
-        struct handshake first = shake(port, &(struct offer){.least = versions[i], .most = versions[i]});
+        struct handshake first =
+            shake(port, &(struct offer){.least = versions[i], .most = versions[i]});
         ck_assert(first.done && !first.resumed);
-        for (int again = 0; again < 12; again++) { /* the kernel spreads connections over the workers */
-            struct handshake h = shake(port, &(struct offer){.least = versions[i], .most = versions[i], .session = first.session});
+        /* the kernel spreads connections over the workers */
+        for (int again = 0; again < 12; again++) {
+            struct handshake h = shake(port, &(struct offer){.least = versions[i],
+                                                             .most = versions[i],
+                                                             .session = first.session});
             ck_assert_msg(h.done && h.resumed, "%d. time", again);
             SSL_SESSION_free(h.session);
         }
@@ -504,34 +538,44 @@ START_TEST(two_certificates_of_one_kind_are_refused)
 {
     char *other[2] = {text("%s/other.0", server->dir), text("%s/other.1", server->dir)};
     write_pair(other, false, 3);
-    struct run run = run_program(assayd_path(), "-c", server->conf, "--set", text("listen.0.tls.certificate=%s", ec[0]), "--set",
-                                 text("listen.0.tls.key=%s", ec[1]), "--set", text("listen.0.tls.second_certificate=%s", other[0]), "--set",
+    struct run run = run_program(assayd_path(), "-c", server->conf, "--set",
+                                 text("listen.0.tls.certificate=%s", ec[0]), "--set",
+                                 text("listen.0.tls.key=%s", ec[1]), "--set",
+                                 text("listen.0.tls.second_certificate=%s", other[0]), "--set",
                                  text("listen.0.tls.second_key=%s", other[1]), NULL);
-    ck_assert_msg(run.status == 1 && strstr(run.err, other[0]) && strstr(run.err, "same type"), "%d: %s", run.status, run.err);
+    ck_assert_msg(run.status == 1 && strstr(run.err, other[0]) && strstr(run.err, "same type"),
+                  "%d: %s", run.status, run.err);
 }
 END_TEST
 
 static const struct {
     const char *set[3], *says;
 } mistakes[] = {
-    {{"listen.0.tls.second_certificate=/c"}, "belong together"},
-    {{"listen.0.tls.certificate=/c", "listen.0.tls.key=/k", "listen.0.tls.second_key=/k"}, "belong together"},
-    {{"listen.0.tls.second_certificate=/c", "listen.0.tls.second_key=/k"}, "beside a certificate"},
+    {{"listen.0.tls.second_certificate=/c"}, "set both second_certificate and second_key"},
+    {{"listen.0.tls.certificate=/c", "listen.0.tls.key=/k", "listen.0.tls.second_key=/k"},
+     "set both second_certificate and second_key"},
+    {{"listen.0.tls.second_certificate=/c", "listen.0.tls.second_key=/k"},
+     "second_certificate needs a certificate"},
 };
 
 START_TEST(half_a_second_certificate_is_a_mistake)
 {
     const char *const *set = mistakes[_i].set;
-    struct run run = set[1] == NULL ? run_program(assayd_path(), "-t", "-c", server->conf, "--set", set[0], NULL)
-                     : set[2] == NULL
-                         ? run_program(assayd_path(), "-t", "-c", server->conf, "--set", set[0], "--set", set[1], NULL)
-                         : run_program(assayd_path(), "-t", "-c", server->conf, "--set", set[0], "--set", set[1], "--set", set[2], NULL);
-    ck_assert_msg(run.status == 1 && strstr(run.err, mistakes[_i].says), "%d: %s", run.status, run.err);
+    struct run run =
+        set[1] == NULL ? run_program(assayd_path(), "-t", "-c", server->conf, "--set", set[0], NULL)
+        : set[2] == NULL ? run_program(assayd_path(), "-t", "-c", server->conf, "--set", set[0],
+                                       "--set", set[1], NULL)
+                         : run_program(assayd_path(), "-t", "-c", server->conf, "--set", set[0],
+                                       "--set", set[1], "--set", set[2], NULL);
+    ck_assert_msg(run.status == 1 && strstr(run.err, mistakes[_i].says), "%d: %s", run.status,
+                  run.err);
 }
 END_TEST
 
 int main(void)
 {
+    tls_prepare();
+    suite_processes(2);
     Suite *suite = suite_create("tls");
     TCase *tcase = harness_case(suite, "a server each");
     tcase_add_checked_fixture(tcase, setup, teardown);

@@ -1,6 +1,6 @@
 /*
- * Names that a route does not know: ignored and named by lists, refused under
- * `Prefer: handling=strict` (RFC 7240). api.md §2.
+ * Unknown names in a request: ignored and listed, or refused under `Prefer: handling=strict` (RFC
+ * 7240).
  */
 #include "t/kit/harness.h"
 
@@ -26,7 +26,7 @@ static void teardown(void)
 #define STRICT "Prefer: handling=strict"
 
 static const char *const lists[] = {"/api/v1/reports", "/api/v1/projects", "/api/v1/conversations",
-                                    "/api/v1/leads", "/api/v1/events", "/api/v1/ratings"};
+                                    "/api/v1/leads",   "/api/v1/events",   "/api/v1/ratings"};
 
 START_TEST(a_list_names_the_parameters_that_it_ignores)
 {
@@ -49,8 +49,10 @@ static const struct {
     {"GET", "/api/v1/projects?srch=a", "Accept: */*", NULL, "srch", "search"},
     {"GET", "/api/v1/projects/a.test?x=1", "Accept: */*", NULL, "x", NULL},
     {"GET", "/api/v1/leads?agent=1", "Accept: */*", NULL, "agent", NULL},
-    {"POST", "/api/v1/reports", JSON_TYPE, "{\"url\":\"http://a.test/\",\"privcy\":1}", "privcy", "privacy"},
-    {"POST", "/api/v1/reports", JSON_TYPE, "{\"url\":\"http://a.test/\",\"colour\":\"red\"}", "colour", NULL},
+    {"POST", "/api/v1/reports", JSON_TYPE, "{\"url\":\"http://a.test/\",\"privcy\":1}", "privcy",
+     "privacy"},
+    {"POST", "/api/v1/reports", JSON_TYPE, "{\"url\":\"http://a.test/\",\"colour\":\"red\"}",
+     "colour", NULL},
     {"POST", "/api/v1/reports", "Content-Type: application/x-www-form-urlencoded",
      "url=http%3A%2F%2Fa.test&privcy=1", "privcy", "privacy"},
     {"POST", "/api/v1/reports?url=x", JSON_TYPE, "{\"url\":\"http://a.test/\"}", "url", NULL},
@@ -61,8 +63,9 @@ static const struct {
 
 START_TEST(strict_handling_refuses_unknown_names_with_the_nearest_known_one)
 {
-    struct response *r = http(server, .method = unknown[_i].method, .path = unknown[_i].path, .key = key,
-                              .headers = {unknown[_i].type, STRICT}, .body = unknown[_i].body);
+    struct response *r =
+        http(server, .method = unknown[_i].method, .path = unknown[_i].path, .key = key,
+             .headers = {unknown[_i].type, STRICT}, .body = unknown[_i].body);
     expect_error(r, 422, "validation_failed");
     ck_assert_str_eq(header(r, "Preference-Applied"), "handling=strict");
     const char *hint = unknown[_i].nearest ? text("; did you mean %s?", unknown[_i].nearest) : "";
@@ -81,12 +84,14 @@ END_TEST
 
 START_TEST(strict_handling_lets_pass_what_is_known)
 {
-    expect_status(http(server, .path = "/api/v1/reports?per_page=10&result=good", .headers = {STRICT}), 200);
+    expect_status(
+        http(server, .path = "/api/v1/reports?per_page=10&result=good", .headers = {STRICT}), 200);
     struct response *r = http(server, .method = "POST", .path = "/api/v1/reports",
                               .headers = {JSON_TYPE, "Prefer: handling=strict, respond-async"},
                               .body = text("{\"url\":\"%s\"}", origin_url(origin, "/good")));
     expect_status(r, 202);
-    expect_error(http(server, .path = "/api/v1/reports?x=%zz", .headers = {STRICT}), 400, "bad_request");
+    expect_error(http(server, .path = "/api/v1/reports?x=%zz", .headers = {STRICT}), 400,
+                 "bad_request");
 }
 END_TEST
 

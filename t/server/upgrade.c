@@ -1,4 +1,7 @@
-/* USR2: another binary takes over under load, or the old one goes on, whatever happens to either. design.md §2, core/master/upgrade.h. */
+/*
+ * USR2: another binary takes over under load, or the old one continues, whatever happens to either
+ * (core/master/upgrade.h).
+ */
 #include "t/kit/harness.h"
 
 #include <errno.h>
@@ -41,15 +44,16 @@ static void point_at_script(const char *script)
 
 static void configure(const char *more)
 {
-    server_configure(server,
-                     text("limits: { slots: %u, limiters: { api: { windows: [ { limit: %d, seconds: 2678400, key: api_key } ] } } }\n"
-                          "timeouts: { drain: 20s, upgrade: 15s }\n%s",
-                          slots, LIMIT, more));
+    server_configure(server, text("limits: { slots: %u, limiters: { api: { windows: [ { limit: %d, "
+                                  "seconds: 2678400, key: api_key } ] } } }\n"
+                                  "timeouts: { drain: 20s, upgrade: 15s }\n%s",
+                                  slots, LIMIT, more));
 }
 
 static void setup(void)
 {
-    ck_assert_int_eq(prctl(PR_SET_CHILD_SUBREAPER, 1), 0); /* the new master is the old one's child, and then ours */
+    /* the new master is the old one's child, and then ours */
+    ck_assert_int_eq(prctl(PR_SET_CHILD_SUBREAPER, 1), 0);
     server = server_new(&(struct server_options){.workers = 2});
     real = realpath(assayd_path(), NULL);
     program = text("%s/assayd", server->dir);
@@ -83,7 +87,8 @@ static bool is_succeeded(void *old)
 
 static void expect_said(const char *words, size_t from, int within_ms)
 {
-    ck_assert_msg(server_says(server, words, from, within_ms), "it does not say \"%s\"\n%s", words, server_log(server));
+    ck_assert_msg(server_says(server, words, from, within_ms), "it does not say \"%s\"\n%s", words,
+                  server_log(server));
 }
 
 static size_t log_size(void)
@@ -103,7 +108,8 @@ static bool has_ended(void *arg)
 {
     struct ending *e = arg;
     int status;
-    return waitpid(e->pid, &status, WNOHANG) == e->pid && WIFEXITED(status) && WEXITSTATUS(status) == e->status;
+    return waitpid(e->pid, &status, WNOHANG) == e->pid && WIFEXITED(status) &&
+           WEXITSTATUS(status) == e->status;
 }
 
 /* the server is another master; the old one drains. Its pid is returned. */
@@ -118,8 +124,9 @@ static pid_t upgrade(void)
 
 static void expect_status_at_end(pid_t old, int status)
 {
-    ck_assert_msg(wait_until(has_ended, &(struct ending){old, status}, 30000), "the old master (%d) has not ended with status %d\n%s",
-                  (int)old, status, server_log(server));
+    ck_assert_msg(wait_until(has_ended, &(struct ending){old, status}, 30000),
+                  "the old master (%d) has not ended with status %d\n%s", (int)old, status,
+                  server_log(server));
 }
 
 static void expect_end(pid_t old)
@@ -129,7 +136,8 @@ static void expect_end(pid_t old)
 
 static struct response *create(void)
 {
-    return http(server, .method = "POST", .path = "/api/v1/reports", .headers = {"Prefer: respond-async"}, .body = "url=http://x.test/");
+    return http(server, .method = "POST", .path = "/api/v1/reports",
+                .headers = {"Prefer: respond-async"}, .body = "url=http://x.test/");
 }
 
 static bool has_children(void *count)
@@ -142,7 +150,8 @@ static void expect_service(unsigned workers)
     size_t count = 2 + workers;
     expect_status(http_get(server, "/api/v1/reports"), 200);
     expect_status(create(), 202);
-    ck_assert_msg(wait_until(has_children, &count, 30000), "%zu children\n%s", server_children(server, NULL, 0), server_log(server));
+    ck_assert_msg(wait_until(has_children, &count, 30000), "%zu children\n%s",
+                  server_children(server, NULL, 0), server_log(server));
     struct json_object *stats = assay_list(server, "stats", NULL);
     ck_assert_uint_ge(json_object_array_length(stats), 2 + workers);
 }
@@ -212,7 +221,8 @@ static const struct {
     {"exit 7", "", "ended with status 7"},
     {"kill -9 $$", "", "killed by signal 9"},
     {NULL, "", "ended with status 127"}, /* there is none */
-    {"exec sleep 100", "timeouts: { upgrade: 1s, drain: 20s }\nlimits: { slots: 65536 }", "does not serve in time"},
+    {"exec sleep 100", "timeouts: { upgrade: 1s, drain: 20s }\nlimits: { slots: 65536 }",
+     "does not serve in time"},
     {NULL, "colour: blue", "ended with status 1"},
     {NULL, OTHER_DATA, "ended with status 2"},
     {NULL, "internal_listen: 192.0.2.1:1", "ended with status 2"},
@@ -234,7 +244,8 @@ START_TEST(the_old_one_goes_on_when_the_new_one_fails)
         server_configure(server, failures[_i].yaml);
         server_signal(server, SIGHUP);
         expect_said("reloading", 0, 10000);
-        ck_assert(wait_until(are_gone, before, 30000) && wait_until(has_children, &(size_t){4}, 30000));
+        ck_assert(wait_until(are_gone, before, 30000) &&
+                  wait_until(has_children, &(size_t){4}, 30000));
     }
     ck_assert_uint_eq(server_children(server, before, COUNT(before)), 4);
     if (failures[_i].script != NULL)
@@ -257,7 +268,8 @@ START_TEST(the_old_one_goes_on_when_the_new_one_fails)
     configure("");
     expect_service(2);
     ck_assert_uint_eq(server_children(server, after, COUNT(after)), 4);
-    ck_assert_msg(memcmp(before, after, sizeof(pid_t) * 4) == 0, "somebody was replaced\n%s", server_log(server));
+    ck_assert_msg(memcmp(before, after, sizeof(pid_t) * 4) == 0, "somebody was replaced\n%s",
+                  server_log(server));
     ck_assert_int_eq(pid_of_file(), server->pid);
     point_at(real);
     expect_end(upgrade());
@@ -268,8 +280,8 @@ START_TEST(the_old_one_goes_on_when_the_new_one_fails)
 END_TEST
 
 /*
- * What is started instead, and leaves a process behind (its pid goes to a file); whether that one ends by itself; what the old master
- * says.
+ * What is started instead, and leaves a process behind (its pid goes to a file); whether that one
+ * ends by itself; what the old master says.
  */
 static const struct {
     const char *script, *says;
@@ -277,8 +289,11 @@ static const struct {
 } left_behind[] = {
     {"sleep 300 & echo $! >%s/left; exit 7", "ended with status 7", false},
     {"sleep 300 & echo $! >%s/left; kill -9 $$", "killed by signal 9", false},
-    {"real=%2$s; $real \"$@\" & echo $! >%1$s/left; exit 0", "this one goes on", true}, /* a binary that goes into the background */
-    {"sh -c 'echo $$ >%1$s/left; exec %2$s \"$@\"' sh \"$@\"; exit 9", "is not the process that was started", true}, /* a script around it */
+    /* a binary that goes into the background */
+    {"real=%2$s; $real \"$@\" & echo $! >%1$s/left; exit 0", "this one goes on", true},
+    /* a script around it */
+    {"sh -c 'echo $$ >%1$s/left; exec %2$s \"$@\"' sh \"$@\"; exit 9",
+     "is not the process that was started", true},
 };
 
 static bool is_gone(void *pid)
@@ -298,7 +313,8 @@ START_TEST(what_a_failed_one_leaves_behind_has_nothing_of_ours)
     ck_assert(file != NULL && fscanf(file, "%d", &left) == 1 && fclose(file) == 0);
     pid_t pid = left;
     if (left_behind[_i].ends)
-        ck_assert_msg(wait_until(is_gone, &pid, 5000), "pid %d goes on\n%s", left, server_log(server));
+        ck_assert_msg(wait_until(is_gone, &pid, 5000), "pid %d goes on\n%s", left,
+                      server_log(server));
     else
         ck_assert(process_alive(pid));
     expect_service(2);
@@ -321,7 +337,10 @@ static bool nobody_is_left(void *arg)
     return waitpid(-1, NULL, WNOHANG) < 0 && errno == ECHILD;
 }
 
-/* Among what has come to be ours since its master ended; those whom the death of theirs kills (and what a script waited for) may take a moment. */
+/*
+ * Among what has come to be ours since its master ended; those whom the death of theirs kills (and
+ * what a script waited for) may take a moment.
+ */
 static bool a_master_is_left(void)
 {
     const struct server here = {.pid = getpid()};
@@ -330,7 +349,8 @@ static bool a_master_is_left(void)
     bool found = false;
     for (size_t i = 0; i < count && i < COUNT(pids) && !found; i++) {
         char *title = process_title(pids[i]);
-        bool dies = strncmp(title, "sleep", 5) == 0 || (strncmp(title, "assayd: ", 8) == 0 && strcmp(title, "assayd: master") != 0);
+        bool dies = strncmp(title, "sleep", 5) == 0 ||
+                    (strncmp(title, "assayd: ", 8) == 0 && strcmp(title, "assayd: master") != 0);
         found = !dies && process_alive(pids[i]);
         free(title);
     }
@@ -342,14 +362,19 @@ static bool heir_is_there(void *pid)
     pid_t pids[16];
     size_t count = server_children(server, pids, COUNT(pids));
     for (size_t i = 0; i < count && i < COUNT(pids); i++)
-        if (strcmp(process_title(pids[i]), "assayd: master") == 0 || strstr(process_title(pids[i]), "sleep") != NULL)
+        if (strcmp(process_title(pids[i]), "assayd: master") == 0 ||
+            strstr(process_title(pids[i]), "sleep") != NULL)
             *(pid_t *)pid = pids[i];
-    if (*(pid_t *)pid == 0 && pid_of_file() != server->pid) /* it serves already, and the old one has ended */
+    /* it serves already, and the old one has ended */
+    if (*(pid_t *)pid == 0 && pid_of_file() != server->pid)
         *(pid_t *)pid = pid_of_file();
     return *(pid_t *)pid != 0;
 }
 
-/* Whichever is killed, whenever: one server is there in the end, and never two writers (assay check, and what was created is there). */
+/*
+ * Whichever is killed, whenever: one server is there in the end, and never two writers (assay
+ * check, and what was created is there).
+ */
 START_TEST(a_master_killed_during_an_upgrade_leaves_the_other)
 {
     bool old_dies = _i % 2 == 0;
@@ -357,13 +382,16 @@ START_TEST(a_master_killed_during_an_upgrade_leaves_the_other)
     pid_t old = server->pid, new_master = 0;
     expect_status(create(), 202);
     server_signal(server, SIGUSR2);
-    ck_assert_msg(wait_until(heir_is_there, &new_master, 5000), "no new master\n%s", server_log(server));
+    ck_assert_msg(wait_until(heir_is_there, &new_master, 5000), "no new master\n%s",
+                  server_log(server));
     poll(NULL, 0, delay_ms);
     kill(old_dies ? old : new_master, SIGKILL);
     if (old_dies) {
         ck_assert_int_eq(waitpid(old, NULL, 0), old);
-        ck_assert_msg(wait_until(is_succeeded, &old, 20000), "no new master: %d is%s alive, the file says %d\n%s", (int)new_master,
-                      process_alive(new_master) ? "" : " not", (int)pid_of_file(), server_log(server));
+        ck_assert_msg(wait_until(is_succeeded, &old, 20000),
+                      "no new master: %d is%s alive, the file says %d\n%s", (int)new_master,
+                      process_alive(new_master) ? "" : " not", (int)pid_of_file(),
+                      server_log(server));
         server->pid = new_master;
         ck_assert_int_eq(pid_of_file(), new_master);
     } else if (!server_says(server, "answers what was begun, and ends", 0, 500)) {
@@ -384,7 +412,10 @@ START_TEST(a_master_killed_during_an_upgrade_leaves_the_other)
 }
 END_TEST
 
-/* The old one does not drain in peace beside a server that is no more: whoever watches over it is to start another. */
+/*
+ * The old one does not drain in peace beside a server that is no more: whoever watches over it is
+ * to start another.
+ */
 START_TEST(a_new_one_that_dies_as_the_server_ends_the_old_one)
 {
     struct raw *under_way = raw_open(server);
@@ -458,20 +489,25 @@ START_TEST(a_reload_meanwhile_reaches_the_new_one)
     server_signal(server, SIGHUP);
     ck_assert(wait_until(is_succeeded, &old, 20000));
     server->pid = pid_of_file();
-    ck_assert_msg(wait_until(links_begin_with, "http://meanwhile.test", 10000), "%s", server_log(server));
+    ck_assert_msg(wait_until(links_begin_with, "http://meanwhile.test", 10000), "%s",
+                  server_log(server));
     expect_end(old);
     expect_service(2);
     server_stop(server);
 }
 END_TEST
 
-/* The new one's writer is the old one's workers', too: a stop leaves it to them for as long as they answer. */
+/*
+ * The new one's writer is the old one's workers', too: a stop leaves it to them for as long as they
+ * answer.
+ */
 START_TEST(a_stop_leaves_the_old_one_time_to_answer)
 {
     const char *body = "url=http%3A%2F%2Fx.test%2F";
     struct raw *under_way = raw_open(server);
     raw_text(under_way,
-             "POST /api/v1/reports HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer %s\r\nPrefer: respond-async\r\n"
+             "POST /api/v1/reports HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer %s\r\nPrefer: "
+             "respond-async\r\n"
              "Content-Type: application/x-www-form-urlencoded\r\nContent-Length: %zu\r\n\r\n%.3s",
              server->key, strlen(body), body);
     poll(NULL, 0, 100);
@@ -497,15 +533,19 @@ START_TEST(a_stop_meanwhile_stops_both)
     expect_status(raw_response(idle, false, 5000), 200);
     begin_slow_upgrade();
     if (_i >= (int)COUNT(stops)) {
-        expect_said("counts in", log_size(), 5000); /* the new one's: it is about to start workers */
+        /* the new one's: it is about to start workers */
+        expect_said("counts in", log_size(), 5000);
         poll(NULL, 0, (_i / (int)COUNT(stops) - 1) * 10);
     }
     server_signal(server, stops[_i % (int)COUNT(stops)]);
-    if (stops[_i % (int)COUNT(stops)] != SIGINT) { /* whoever has waited for the one that was told has waited for both */
+    /* whoever has waited for the one that was told has waited for both */
+    if (stops[_i % (int)COUNT(stops)] != SIGINT) {
         expect_end(server->pid);
-        ck_assert_msg(!a_master_is_left(), "the new one outlives the old one\n%s", server_log(server));
+        ck_assert_msg(!a_master_is_left(), "the new one outlives the old one\n%s",
+                      server_log(server));
     }
-    ck_assert_msg(wait_until(nobody_is_left, NULL, 20000), "somebody is left\n%s", server_log(server));
+    ck_assert_msg(wait_until(nobody_is_left, NULL, 20000), "somebody is left\n%s",
+                  server_log(server));
     server->pid = 0;
     unsetenv("ASSAYD");
     server_start(server);
@@ -541,9 +581,14 @@ static int load_request(struct raw *raw, struct load *load)
     if (load->kind == READS)
         raw_get(raw, server->key, "/api/v1/reports");
     else if (load->kind == SLOW_READS)
-        slowly(raw, text("GET /api/v1/reports HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer %s\r\n\r\n", server->key));
+        slowly(raw,
+               text("GET /api/v1/reports HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer %s\r\n\r\n",
+                    server->key));
     else if (load->id != 0)
-        raw_text(raw, "DELETE /api/v1/reports/%lld HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer %s\r\n\r\n", load->id, server->key);
+        raw_text(
+            raw,
+            "DELETE /api/v1/reports/%lld HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer %s\r\n\r\n",
+            load->id, server->key);
     else
         raw_post(raw, server->key, "Prefer: respond-async\r\n", body);
     return load->kind != WRITES ? 200 : load->id != 0 ? 200 : 202;
@@ -574,7 +619,8 @@ static void *load_run(void *arg)
         unsigned took = (unsigned)(now_ms() - began);
         load->longest_ms = took > load->longest_ms ? took : load->longest_ms;
         if (r->status != want)
-            load->failure = text("after %u requests: status %d, not %d, %u ms\n%s", load->done, r->status, want, took, response_text(r));
+            load->failure = text("after %u requests: status %d, not %d, %u ms\n%s", load->done,
+                                 r->status, want, took, response_text(r));
         load_answered(load, r);
         if (load->fresh || (connection && !strcasecmp(connection, "close"))) {
             raw_close(raw);
@@ -617,10 +663,11 @@ static unsigned drains;
 
 static void chat_open(void)
 {
-    agent = assay_ok(server, "agent", "create", "--workspace", "main", "--name", "Shop", "--origin", "*", NULL);
+    agent = assay_ok(server, "agent", "create", "--workspace", "main", "--name", "Shop", "--origin",
+                     "*", NULL);
     operators = key_new(server, "main", "conversations:read", "conversations:write", NULL);
-    struct response *r = http(server, .method = "POST", .path = "/api/v1/widget/init", .key = "", .headers = {JSON},
-                              .body = text("{\"agent_id\":\"%s\"}", agent));
+    struct response *r = http(server, .method = "POST", .path = "/api/v1/widget/init", .key = "",
+                              .headers = {JSON}, .body = text("{\"agent_id\":\"%s\"}", agent));
     expect_status(r, 200);
     jwt = str_at(r, "data.jwt");
     conversation = str_at(r, "data.conversation_id");
@@ -633,8 +680,8 @@ static void *chat_tell(void *arg)
         char *body = text("{\"message\":\"answer %u.\"}", told);
         struct raw *raw = raw_open(server);
         raw_text(raw,
-                 "POST /api/v1/conversations/%s/messages HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer %s\r\n" JSON
-                 "\r\nConnection: close\r\nContent-Length: %zu\r\n\r\n%s",
+                 "POST /api/v1/conversations/%s/messages HTTP/1.1\r\nHost: x\r\nAuthorization: "
+                 "Bearer %s\r\n" JSON "\r\nConnection: close\r\nContent-Length: %zu\r\n\r\n%s",
                  conversation, operators, strlen(body), body);
         struct response *r = raw_response(raw, false, 20000);
         if (r->status == 201)
@@ -647,16 +694,19 @@ static void *chat_tell(void *arg)
     return NULL;
 }
 
-/* One stream to its end: all messages in their order, each once; where it ends, the client comes again with the last id. */
+/*
+ * One stream to its end: all messages in their order, each once; where it ends, the client comes
+ * again with the last id.
+ */
 static bool chat_read_stream(char last[64], unsigned *next)
 {
     static char seen[1 << 20];
     size_t n = 0, at = 0;
     struct raw *raw = raw_open(server);
-    raw_text(
-        raw,
-        "GET /api/v1/widget/conversation/stream HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer %s\r\nAccept: text/event-stream\r\n%s%s%s\r\n",
-        jwt, last[0] ? "Last-Event-ID: " : "", last, last[0] ? "\r\n" : "");
+    raw_text(raw,
+             "GET /api/v1/widget/conversation/stream HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer "
+             "%s\r\nAccept: text/event-stream\r\n%s%s%s\r\n",
+             jwt, last[0] ? "Last-Event-ID: " : "", last, last[0] ? "\r\n" : "");
     for (bool open = true; open && !(load_ends && *next == told);) {
         struct pollfd p = {raw->fd, POLLIN, 0};
         if (poll(&p, 1, 1000) > 0) {
@@ -665,7 +715,9 @@ static bool chat_read_stream(char last[64], unsigned *next)
             n += got > 0 ? (size_t)got : 0;
             seen[n] = '\0';
         }
-        for (char *id, *end; (id = strstr(seen + at, "\nid: ")) != NULL && (end = strstr(id, "\n\n")) != NULL; at = (size_t)(end - seen)) {
+        for (char *id, *end;
+             (id = strstr(seen + at, "\nid: ")) != NULL && (end = strstr(id, "\n\n")) != NULL;
+             at = (size_t)(end - seen)) {
             unsigned number;
             const char *content = strstr(id, "\"content\":\"answer ");
             if (content == NULL || content > end)
@@ -685,7 +737,8 @@ static bool chat_read_stream(char last[64], unsigned *next)
             break;
     }
     if (n == 0 || (!load_ends && strstr(seen, "event: reconnect\n") == NULL))
-        chat_failure = text("a stream broke off after %u messages:\n%.*s", *next, 400, n > 400 ? seen + n - 400 : seen);
+        chat_failure = text("a stream broke off after %u messages:\n%.*s", *next, 400,
+                            n > 400 ? seen + n - 400 : seen);
     seen[0] = '\0';
     raw_close(raw);
     return chat_failure == NULL;
@@ -724,7 +777,8 @@ static void talk_end(struct talk *talk, const char *dead)
     if (strcmp(talk->worker, dead) == 0)
         ck_assert_msg(raw_closed(talk->raw, 5000), "a dead worker's connection goes on");
     else {
-        raw_text(talk->raw, "%s", talk->inside ? "st: x\r\n\r\n" : "GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n");
+        raw_text(talk->raw, "%s",
+                 talk->inside ? "st: x\r\n\r\n" : "GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n");
         expect_status(raw_response(talk->raw, false, 5000), 200);
     }
     raw_close(talk->raw);
@@ -761,14 +815,16 @@ START_TEST(a_killed_worker_takes_only_the_requests_inside_it)
             talk_begin(&talks[i], i % 2 == 0);
         pid_t victim = server_process(server, text("assayd: worker %d", kills % 2));
         ck_assert_int_eq(kill(victim, SIGKILL), 0);
-        for (int i = 0; i < TALKS && dead[0] == '\0'; i++) /* whose it was is seen by the first connection that ends */
+        /* whose it was is seen by the first connection that ends */
+        for (int i = 0; i < TALKS && dead[0] == '\0'; i++)
             if (raw_closed(talks[i].raw, i == 0 ? 200 : 0))
                 strcpy(dead, talks[i].worker);
         for (int i = 0; i < TALKS; i++) {
             its += strcmp(talks[i].worker, dead) == 0;
             talk_end(&talks[i], dead);
         }
-        ck_assert_msg(its > 0 && its < TALKS, "%u of %d connections were the dead worker's", its, TALKS);
+        ck_assert_msg(its > 0 && its < TALKS, "%u of %d connections were the dead worker's", its,
+                      TALKS);
         expect_service(2);
     }
     load_ends = true;
@@ -777,7 +833,9 @@ START_TEST(a_killed_worker_takes_only_the_requests_inside_it)
         total += failed[i];
     }
     ck_assert_msg(total <= THREADS * KILLS, "%u requests failed: more than could be inside", total);
-    fprintf(stderr, "%d workers killed: %u requests of %d callers, one each at a time, were inside\n", KILLS, total, THREADS);
+    fprintf(stderr,
+            "%d workers killed: %u requests of %d callers, one each at a time, were inside\n",
+            KILLS, total, THREADS);
 }
 END_TEST
 
@@ -792,7 +850,8 @@ static void go_on(const char *what, unsigned number)
     unsigned from[COUNT(loads)];
     for (size_t i = 0; i < COUNT(loads); i++)
         from[i] = loads[i].done;
-    ck_assert_msg(wait_until(has_worked, from, 30000), "%s %u: the load stands still\n%s", what, number, server_log(server));
+    ck_assert_msg(wait_until(has_worked, from, 30000), "%s %u: the load stands still\n%s", what,
+                  number, server_log(server));
 }
 
 static void reload(unsigned number)
@@ -800,12 +859,14 @@ static void reload(unsigned number)
     char *base = text("http://reload-%u.test", number);
     configure(text("base_url: %s", base));
     server_signal(server, SIGHUP);
-    ck_assert_msg(wait_until(links_begin_with, base, 30000), "reload %u: old configuration\n%s", number, server_log(server));
+    ck_assert_msg(wait_until(links_begin_with, base, 30000), "reload %u: old configuration\n%s",
+                  number, server_log(server));
 }
 
 START_TEST(reloads_and_upgrades_under_load_lose_no_request)
 {
-    unsigned upgrades = parameter("ASSAY_T_UPGRADES", 2), reloads = parameter("ASSAY_T_RELOADS", 3), read = 0, kept = 0, total = 0;
+    unsigned upgrades = parameter("ASSAY_T_UPGRADES", 2), reloads = parameter("ASSAY_T_RELOADS", 3),
+             read = 0, kept = 0, total = 0;
     unsigned each = upgrades ? reloads / upgrades : 0, longest[2] = {0};
     pthread_t teller, reader;
     chat_open();
@@ -834,7 +895,8 @@ START_TEST(reloads_and_upgrades_under_load_lose_no_request)
     load_ends = true;
     for (size_t i = 0; i < COUNT(loads); i++) {
         pthread_join(loads[i].thread, NULL);
-        ck_assert_msg(!loads[i].failure, "load %zu: %s\n%s", i, loads[i].failure, server_log(server));
+        ck_assert_msg(!loads[i].failure, "load %zu: %s\n%s", i, loads[i].failure,
+                      server_log(server));
         unsigned *most = &longest[loads[i].kind == WRITES];
         *most = loads[i].longest_ms > *most ? loads[i].longest_ms : *most;
         total += loads[i].done;
@@ -849,7 +911,9 @@ START_TEST(reloads_and_upgrades_under_load_lose_no_request)
     for (size_t i = 0; i < COUNT(loads); i++)
         left += loads[i].created - loads[i].deleted;
     expect_int(http_get(server, "/api/v1/reports"), "meta.total", left);
-    fprintf(stderr, "%u upgrades, %u reloads: %u requests, none failed; the longest read %u ms, write %u ms; %u messages over %u streams\n",
+    fprintf(stderr,
+            "%u upgrades, %u reloads: %u requests, none failed; the longest read %u ms, write %u "
+            "ms; %u messages over %u streams\n",
             upgrades, reloads, total, longest[0], longest[1], read, drains + 1);
     server_stop(server);
 }
@@ -857,6 +921,7 @@ END_TEST
 
 int main(void)
 {
+    suite_processes(3);
     Suite *suite = suite_create("upgrade");
     TCase *tcase = harness_case(suite, "a server each");
     tcase_add_checked_fixture(tcase, setup, teardown);
@@ -864,7 +929,8 @@ int main(void)
     tcase_add_test(tcase, a_unix_socket_is_passed_on_whatever_its_path);
     tcase_add_test(tcase, the_new_one_has_other_workers);
     tcase_add_loop_test(tcase, the_old_one_goes_on_when_the_new_one_fails, 0, COUNT(failures));
-    tcase_add_loop_test(tcase, what_a_failed_one_leaves_behind_has_nothing_of_ours, 0, COUNT(left_behind));
+    tcase_add_loop_test(tcase, what_a_failed_one_leaves_behind_has_nothing_of_ours, 0,
+                        COUNT(left_behind));
     tcase_add_test(tcase, a_new_one_that_dies_as_the_server_ends_the_old_one);
     tcase_add_test(tcase, a_writer_waits_until_the_one_before_it_has_gone);
     tcase_add_test(tcase, a_second_one_changes_nothing);
@@ -873,7 +939,8 @@ int main(void)
     tcase_add_loop_test(tcase, a_stop_meanwhile_stops_both, 0, 5 * COUNT(stops));
     tcase = harness_case(suite, "a master killed");
     tcase_add_checked_fixture(tcase, setup, teardown);
-    tcase_add_loop_test(tcase, a_master_killed_during_an_upgrade_leaves_the_other, 0, (int)parameter("ASSAY_T_KILLS", 8));
+    tcase_add_loop_test(tcase, a_master_killed_during_an_upgrade_leaves_the_other, 0,
+                        (int)parameter("ASSAY_T_KILLS", 8));
     tcase = harness_case(suite, "under load");
     tcase_add_checked_fixture(tcase, setup, teardown);
     tcase_set_timeout(tcase, parameter("ASSAY_T_SECONDS", 120));

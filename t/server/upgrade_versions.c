@@ -1,6 +1,7 @@
 /*
- * USR2 between versions that differ, each assayd with a number of another one: what the processes of one master share may lie
- * otherwise, and counts begin anew where they do; what two masters pass on or say to each other may not, nor may the store be unreadable.
+ * USR2 between versions that differ in one number each. The layout of shared memory may differ;
+ * counters then start again. The inherited state, the messages between processes and the store's
+ * format may not differ.
  */
 #include "t/kit/harness.h"
 
@@ -10,7 +11,8 @@
 static struct server *server;
 static char *program; /* a link to what is started */
 
-static const char *const LATER = "./t/kit/later_assayd"; /* other scoreboard, traffic, limiters and counts; and one line more is passed on */
+/* other scoreboard, traffic, limiters and counts; and one line more is passed on */
+static const char *const LATER = "./t/kit/later_assayd";
 
 /* What cannot follow this version, and the sentence. */
 static const struct {
@@ -18,7 +20,8 @@ static const struct {
 } others[] = {
     {"./t/kit/manifest_assayd", "these two versions cannot work side by side: restart instead"},
     {"./t/kit/channel_assayd", "these two versions cannot work side by side: restart instead"},
-    {"./t/kit/format_assayd", "data.mdb has format 1.4, but this version of Assay reads only format 99.4"},
+    {"./t/kit/format_assayd",
+     "data.mdb has format 1.4, but this version of Assay reads only format 99.4"},
 };
 
 static void point_at(const char *target)
@@ -33,12 +36,14 @@ static void point_at(const char *target)
 
 static void setup(void)
 {
-    ck_assert_int_eq(prctl(PR_SET_CHILD_SUBREAPER, 1), 0); /* the new master is the old one's child, and then ours */
+    /* the new master is the old one's child, and then ours */
+    ck_assert_int_eq(prctl(PR_SET_CHILD_SUBREAPER, 1), 0);
     server = server_new(&(struct server_options){.workers = 2});
     program = text("%s/assayd", server->dir);
     point_at("./assayd");
     setenv("ASSAYD", program, 1);
-    server_configure(server, "limits: { slots: 65536, limiters: { api: { windows: [ { limit: 100000, seconds: 2678400, key: api_key } ] } } }\n"
+    server_configure(server, "limits: { slots: 65536, limiters: { api: { windows: [ { limit: "
+                             "100000, seconds: 2678400, key: api_key } ] } } }\n"
                              "timeouts: { drain: 20s, upgrade: 15s }");
     server_start(server);
 }
@@ -70,14 +75,16 @@ static void upgrade(void)
     pid_t old = server->pid;
     server_signal(server, SIGUSR2);
     ck_assert_msg(wait_until(is_succeeded, &old, 20000), "no new master\n%s", server_log(server));
-    ck_assert_msg(server_wait(server, 30000) == 0, "the old master has not ended\n%s", server_log(server));
+    ck_assert_msg(server_wait(server, 30000) == 0, "the old master has not ended\n%s",
+                  server_log(server));
     server->pid = pid_of_file();
 }
 
 /* reads and writes; what is left of the limit */
 static long expect_service(void)
 {
-    struct response *r = http(server, .method = "POST", .path = "/api/v1/reports", .headers = {"Prefer: respond-async"}, .body = "url=http://x.test/");
+    struct response *r = http(server, .method = "POST", .path = "/api/v1/reports",
+                              .headers = {"Prefer: respond-async"}, .body = "url=http://x.test/");
     expect_status(r, 202);
     r = http_get(server, "/api/v1/reports");
     expect_status(r, 200);
@@ -92,7 +99,8 @@ START_TEST(a_version_that_shares_other_things_takes_over_and_gives_back)
     upgrade();
     ck_assert_int_eq(expect_service(), 100000 - 2); /* counted anew, beside the old table */
     struct run stats = assay(server, "stats", NULL);
-    ck_assert_msg(stats.status == 1 && strstr(stats.err, "another version") != NULL, "%d: %s", stats.status, stats.err);
+    ck_assert_msg(stats.status == 1 && strstr(stats.err, "another version") != NULL, "%d: %s",
+                  stats.status, stats.err);
     point_at("./assayd");
     upgrade(); /* with the line that it does not know */
     ck_assert_int_le(expect_service(), 100000 - 2);
@@ -117,12 +125,14 @@ START_TEST(a_version_that_cannot_follow_is_refused_and_the_old_one_goes_on)
     ck_assert_uint_eq(server_children(server, after, COUNT(after)), 4);
     for (size_t i = 0; i < 4; i++) /* the writer and the auditor may have made room */
         if (strstr(process_title(before[i]), "worker") != NULL)
-            ck_assert_msg(process_alive(before[i]), "a worker was replaced\n%s", server_log(server));
+            ck_assert_msg(process_alive(before[i]), "a worker was replaced\n%s",
+                          server_log(server));
     point_at("./assayd");
     upgrade();
     expect_service();
     expect_int(http_get(server, "/api/v1/reports"), "meta.total", 3);
-    kill(server->pid, SIGTERM); /* and not server_stop, which takes the refusal in the log for a mishap */
+    /* and not server_stop, which takes the refusal in the log for a mishap */
+    kill(server->pid, SIGTERM);
     ck_assert_int_eq(server_wait(server, 20000), 0);
 }
 END_TEST
@@ -133,6 +143,7 @@ int main(void)
     TCase *tcase = harness_case(suite, "a server each");
     tcase_add_checked_fixture(tcase, setup, teardown);
     tcase_add_test(tcase, a_version_that_shares_other_things_takes_over_and_gives_back);
-    tcase_add_loop_test(tcase, a_version_that_cannot_follow_is_refused_and_the_old_one_goes_on, 0, COUNT(others));
+    tcase_add_loop_test(tcase, a_version_that_cannot_follow_is_refused_and_the_old_one_goes_on, 0,
+                        COUNT(others));
     return harness_main(suite);
 }

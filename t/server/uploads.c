@@ -1,4 +1,7 @@
-/* What is held of bodies that are still being sent is bounded: the largest go first. design.md §4. On a server whose bound is 4 MiB. */
+/*
+ * A worker buffers a bounded part of the bodies that are being sent; the largest are refused first.
+ * This server's bound is 4 MiB.
+ */
 #include "t/kit/harness.h"
 
 #include <poll.h>
@@ -8,7 +11,8 @@ static struct server *server;
 static void setup(void)
 {
     ck_assert_int_eq(setenv("ASSAYD", "./t/kit/small_assayd", 1), 0);
-    server = server_shared(&(struct server_options){.workers = 1, .yaml = "internal_listen: 127.0.0.1:0"});
+    server = server_shared(
+        &(struct server_options){.workers = 1, .yaml = "internal_listen: 127.0.0.1:0"});
 }
 
 static void teardown(void)
@@ -23,7 +27,10 @@ static struct raw *unfinished(size_t sent)
     static char body[WHOLE];
     struct raw *raw = raw_open(server);
     memset(body, ' ', sizeof(body));
-    raw_text(raw, "POST /api/v1/widget/init HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n", WHOLE);
+    raw_text(raw,
+             "POST /api/v1/widget/init HTTP/1.1\r\nHost: x\r\nContent-Type: "
+             "application/json\r\nContent-Length: %d\r\n\r\n",
+             WHOLE);
     raw_send(raw, body, sent);
     return raw;
 }
@@ -64,13 +71,16 @@ START_TEST(the_largest_unfinished_bodies_go_until_the_rest_fits)
     for (size_t i = 0; i < COUNT(larges); i++)
         larges[i] = unfinished(LARGE);
     /* two sweeps: one a second */
-    ck_assert_msg(wait_until(enough_are_ended, NULL, 4000), "only %zu are ended", ended(larges, COUNT(larges)));
+    ck_assert_msg(wait_until(enough_are_ended, NULL, 4000), "only %zu are ended",
+                  ended(larges, COUNT(larges)));
     size_t gone = ended(larges, COUNT(larges));
     ck_assert_uint_lt(gone, 110);
-    ck_assert_int_ge(metric(&internal, "assay_connections_cut_off_total{what=\"upload\"}"), (long)gone);
+    ck_assert_int_ge(metric(&internal, "assay_connections_cut_off_total{what=\"upload\"}"),
+                     (long)gone);
     ck_assert_int_eq(metric(&internal, "assay_connections_cut_off_total{what=\"answer\"}"), 0);
     for (size_t i = 0; i < COUNT(smalls); i++)
-        ck_assert_msg(finish(smalls[i], SMALL) && finish(middles[i], MIDDLE), "a smaller one was ended");
+        ck_assert_msg(finish(smalls[i], SMALL) && finish(middles[i], MIDDLE),
+                      "a smaller one was ended");
     for (size_t i = 0; i < COUNT(larges); i++)
         raw_close(larges[i]);
 }

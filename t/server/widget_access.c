@@ -1,6 +1,6 @@
 /*
- * Whom the widget answers: origins, visitors' tokens and the secrets that sign them, agents that stop, and budgets that are each session's own.
- * api.md §2, §6.
+ * Who may use the widget: origins, visitors' tokens and their signing keys, agents that are
+ * stopped, and a budget for each session.
  */
 #include "t/kit/widget.h"
 
@@ -19,18 +19,25 @@ static void teardown(void)
 
 START_TEST(a_preflight_is_answered_free_of_charge)
 {
-    struct response *r = http(server, .method = "OPTIONS", .path = text("/api/v1/widget/%s", surface[_i].path), .key = "",
-                              .headers = {FROM_SHOP, text("Access-Control-Request-Method: %s", surface[_i].method),
-                                          "Access-Control-Request-Headers: authorization,content-type"});
+    struct response *r = http(
+        server, .method = "OPTIONS", .path = text("/api/v1/widget/%s", surface[_i].path), .key = "",
+        .headers = {FROM_SHOP, text("Access-Control-Request-Method: %s", surface[_i].method),
+                    "Access-Control-Request-Headers: authorization,content-type"});
     expect_status(r, 204);
-    expect(r, !strcmp(header(r, "Access-Control-Allow-Origin"), SHOP) && header_times(r, "Access-Control-Allow-Origin") == 1);
+    expect(r, !strcmp(header(r, "Access-Control-Allow-Origin"), SHOP) &&
+                  header_times(r, "Access-Control-Allow-Origin") == 1);
     expect(r, strstr(header(r, "Access-Control-Allow-Methods"), surface[_i].method) != NULL);
-    /* the last two: a script of another origin goes on with a stream, and asks whether there is news (api.md §6) */
-    static const char *const names[] = {"Authorization", "Content-Type",  "Accept",       "Idempotency-Key",
-                                        "X-Request-Id",  "Last-Event-ID", "If-None-Match"};
+    /*
+     * the last two: a script of another origin goes on with a stream, and asks whether there is
+     * news (api.md §6)
+     */
+    static const char *const names[] = {"Authorization",   "Content-Type", "Accept",
+                                        "Idempotency-Key", "X-Request-Id", "Last-Event-ID",
+                                        "If-None-Match"};
     for (size_t i = 0; i < COUNT(names); i++)
         expect(r, strstr(header(r, "Access-Control-Allow-Headers"), names[i]) != NULL);
-    expect(r, !strcmp(header(r, "Access-Control-Max-Age"), "7200") && strstr(header(r, "Vary"), "Origin"));
+    expect(r, !strcmp(header(r, "Access-Control-Max-Age"), "7200") &&
+                  strstr(header(r, "Vary"), "Origin"));
     expect(r, header(r, "X-RateLimit-Limit") == NULL && header(r, "Retry-After") == NULL);
 }
 END_TEST
@@ -40,13 +47,15 @@ START_TEST(refusals_carry_cors_and_limits)
     const char *path = text("/api/v1/widget/%s", surface[_i].path);
     struct response *refused[] = {
         http(server, .method = surface[_i].method, .path = path, .key = "", .headers = {FROM_SHOP}),
-        http(server, .method = surface[_i].method, .path = path, .key = "no.token.atall", .headers = {FROM_SHOP}),
+        http(server, .method = surface[_i].method, .path = path, .key = "no.token.atall",
+             .headers = {FROM_SHOP}),
         http(server, .method = "PUT", .path = path, .key = "", .headers = {FROM_SHOP}, .body = ""),
     };
     for (size_t i = 0; i < COUNT(refused); i++) {
         const struct response *r = refused[i];
         expect(r, r->status >= 400 && r->status < 500);
-        expect(r, header(r, "Access-Control-Allow-Origin") && !strcmp(header(r, "Access-Control-Allow-Origin"), SHOP));
+        expect(r, header(r, "Access-Control-Allow-Origin") &&
+                      !strcmp(header(r, "Access-Control-Allow-Origin"), SHOP));
         expect(r, strstr(header(r, "Access-Control-Expose-Headers"), "X-RateLimit-Remaining") &&
                       strstr(header(r, "Access-Control-Expose-Headers"), "Retry-After") &&
                       strstr(header(r, "Access-Control-Expose-Headers"), "ETag"));
@@ -64,7 +73,8 @@ END_TEST
 
 START_TEST(no_other_surface_has_cors)
 {
-    static const char *const paths[] = {"/api/v1/reports", "/api/v1/conversations", "/healthz", "/api/v1/openapi.json", "/api/v1/widgetx"};
+    static const char *const paths[] = {"/api/v1/reports", "/api/v1/conversations", "/healthz",
+                                        "/api/v1/openapi.json", "/api/v1/widgetx"};
     for (size_t i = 0; i < COUNT(paths); i++) {
         struct response *r = http(server, .path = paths[i], .headers = {FROM_SHOP});
         expect(r, header(r, "Access-Control-Allow-Origin") == NULL);
@@ -90,15 +100,19 @@ static const struct {
 
 START_TEST(the_origin_is_judged_on_every_call)
 {
-    char *own = assay_ok(server, "agent", "create", "--workspace", "main", "--name", "O", "--origin", "*", NULL);
+    char *own = assay_ok(server, "agent", "create", "--workspace", "main", "--name", "O",
+                         "--origin", "*", NULL);
     struct visitor v = visitor_of(init_with(own, ""));
     assay_ok(server, "agent", "update", own, "--origin", origins[_i].origins, NULL);
     struct response *both[] = {
-        http(server, .method = "POST", .path = "/api/v1/widget/init", .key = "", .headers = {JSON, origins[_i].sent},
-             .body = text("{\"agent_id\":\"%s\"}", own)),
-        http(server, .path = "/api/v1/widget/conversation/messages", .key = v.jwt, .headers = {origins[_i].sent}),
-        http(server, .method = "POST", .path = "/api/v1/widget/typing", .key = v.jwt, .headers = {origins[_i].sent}),
-        http(server, .method = "DELETE", .path = "/api/v1/widget/me", .key = v.jwt, .headers = {origins[_i].sent}),
+        http(server, .method = "POST", .path = "/api/v1/widget/init", .key = "",
+             .headers = {JSON, origins[_i].sent}, .body = text("{\"agent_id\":\"%s\"}", own)),
+        http(server, .path = "/api/v1/widget/conversation/messages", .key = v.jwt,
+             .headers = {origins[_i].sent}),
+        http(server, .method = "POST", .path = "/api/v1/widget/typing", .key = v.jwt,
+             .headers = {origins[_i].sent}),
+        http(server, .method = "DELETE", .path = "/api/v1/widget/me", .key = v.jwt,
+             .headers = {origins[_i].sent}),
     };
     for (size_t i = 0; i < COUNT(both); i++)
         if (origins[_i].allowed)
@@ -112,18 +126,22 @@ END_TEST
 
 static bool refused_at(void *path)
 {
-    struct response *r = http(server, .method = "POST", .path = "/api/v1/widget/typing", .key = path, .headers = {FROM_SHOP});
+    struct response *r = http(server, .method = "POST", .path = "/api/v1/widget/typing",
+                              .key = path, .headers = {FROM_SHOP});
     return r->status == 404 && !strcmp(str_at(r, "error.code"), "agent_not_found");
 }
 
 static bool unauthorized_at(void *jwt)
 {
-    return http(server, .method = "POST", .path = "/api/v1/widget/typing", .key = jwt, .headers = {FROM_SHOP})->status == 401;
+    return http(server, .method = "POST", .path = "/api/v1/widget/typing", .key = jwt,
+                .headers = {FROM_SHOP})
+               ->status == 401;
 }
 
 START_TEST(an_agent_that_is_unpublished_stops_within_a_second)
 {
-    char *own = assay_ok(server, "agent", "create", "--workspace", "main", "--name", "U", "--origin", SHOP, NULL);
+    char *own = assay_ok(server, "agent", "create", "--workspace", "main", "--name", "U",
+                         "--origin", SHOP, NULL);
     struct visitor v = visitor_of(init_with(own, ""));
     for (int i = 0; i < 4; i++)
         expect_status(post(&v, "typing", NULL), 200);
@@ -148,7 +166,8 @@ START_TEST(tokens_that_are_not_ours_are_401)
 {
     struct visitor v = visitor_new();
     size_t n = strlen(v.jwt);
-    char *cut = text("%s", v.jwt), *changed = text("%s", v.jwt), *again = text("%s%s", v.jwt, v.jwt), *longer = malloc(9001);
+    char *cut = text("%s", v.jwt), *changed = text("%s", v.jwt),
+         *again = text("%s%s", v.jwt, v.jwt), *longer = malloc(9001);
     cut[n - 1] = '\0';
     changed[n / 2] = changed[n / 2] == 'A' ? 'B' : 'A';
     memset(longer, 'a', 9000);
@@ -169,7 +188,8 @@ START_TEST(tokens_that_are_not_ours_are_401)
         "eyJhbGciOiJSUzI1NiIsInR5cCI6IkpXVCJ9.eyJpc3MiOiJhc3NheSJ9.c2ln",
     };
     for (size_t i = 0; i < COUNT(tokens); i++) {
-        struct response *r = http(server, .path = "/api/v1/widget/conversation/messages", .key = tokens[i], .headers = {FROM_SHOP});
+        struct response *r = http(server, .path = "/api/v1/widget/conversation/messages",
+                                  .key = tokens[i], .headers = {FROM_SHOP});
         expect_error(r, 401, "unauthorized");
         expect(r, header(r, "X-RateLimit-Limit") && !strcmp(header(r, "X-RateLimit-Limit"), "300"));
     }
@@ -181,12 +201,15 @@ START_TEST(a_token_ends_with_its_life)
 {
     struct server *own = server_new(&(struct server_options){.yaml = "jwt: { ttl: 1s }\n"});
     server_start(own);
-    char *id = assay_ok(own, "agent", "create", "--workspace", "main", "--name", "T", "--origin", "*", NULL);
-    struct response *r =
-        http(own, .method = "POST", .path = "/api/v1/widget/init", .key = "", .headers = {JSON}, .body = text("{\"agent_id\":\"%s\"}", id));
+    char *id = assay_ok(own, "agent", "create", "--workspace", "main", "--name", "T", "--origin",
+                        "*", NULL);
+    struct response *r = http(own, .method = "POST", .path = "/api/v1/widget/init", .key = "",
+                              .headers = {JSON}, .body = text("{\"agent_id\":\"%s\"}", id));
     expect_int(r, "data.expires_in", 1);
     /* the leeway for other clocks is thirty seconds; the pure tests of jwt.c hold it to that */
-    expect_status(http(own, .path = "/api/v1/widget/conversation/messages", .key = str_at(r, "data.jwt")), 200);
+    expect_status(
+        http(own, .path = "/api/v1/widget/conversation/messages", .key = str_at(r, "data.jwt")),
+        200);
     server_free(own);
 }
 END_TEST
@@ -222,11 +245,13 @@ START_TEST(one_session_never_spends_anothers_budget)
     for (int i = 0; i < 64 && r->status != 429; i++) /* two windows, where one ends meanwhile */
         r = post(&v, "leads", "{\"email\":\"limit@example.com\"}");
     expect_error(r, 429, "rate_limited");
-    expect(r, header(r, "Retry-After") && !strcmp(header(r, "X-RateLimit-Remaining"), "0") && header(r, "Access-Control-Allow-Origin"));
+    expect(r, header(r, "Retry-After") && !strcmp(header(r, "X-RateLimit-Remaining"), "0") &&
+                  header(r, "Access-Control-Allow-Origin"));
     /* going on with the same conversation refills nothing */
     struct visitor same = visitor_of(init_with(agent, text(",\"anon_id\":\"%s\"", v.secret)));
     struct response *again = post(&same, "leads", "{\"email\":\"limit@example.com\"}");
-    expect(again, again->status == 429 || strcmp(header(again, "X-RateLimit-Reset"), header(r, "X-RateLimit-Reset")) != 0);
+    expect(again, again->status == 429 || strcmp(header(again, "X-RateLimit-Reset"),
+                                                 header(r, "X-RateLimit-Reset")) != 0);
     struct response *other = post(&w, "leads", "{\"email\":\"limit2@example.com\"}");
     expect(other, other->status == 201 && !strcmp(header(other, "X-RateLimit-Remaining"), "29"));
 }

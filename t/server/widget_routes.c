@@ -1,6 +1,7 @@
 /*
- * The widget's routes, each with all that holds for every one of them: its limiter's headers, CORS, its credential, hostile bodies,
- * lengths; and that budgets are each session's own. What each route does is in t/server/widget.c and t/server/widget_leads_events.c. api.md §2, §6.
+ * What every route of the widget has: the limiter's headers, CORS, its credential, refusal of
+ * hostile bodies, length limits, and a budget for each session. The routes themselves are in
+ * t/server/widget.c and t/server/widget_leads_events.c.
  */
 #include "t/kit/widget.h"
 
@@ -11,8 +12,10 @@ static void setup(void)
     server = server_shared(&(struct server_options){.workers = 1});
     widget_make(SHOP);
     token = assay_ok(server, "token", "create", "--workspace", "main", NULL);
-    expect_status(http(server, .method = "POST", .path = "/v1/wp/coupons/sync", .key = token, .headers = {JSON},
-                       .body = text("{\"agent_id\":\"%s\",\"site_url\":\"https://shop.example\",\"plugin_version\":\"1\","
+    expect_status(http(server, .method = "POST", .path = "/v1/wp/coupons/sync", .key = token,
+                       .headers = {JSON},
+                       .body = text("{\"agent_id\":\"%s\",\"site_url\":\"https://"
+                                    "shop.example\",\"plugin_version\":\"1\","
                                     "\"coupons\":[{\"code\":\"TEN\",\"discount\":\"10%%\"}]}",
                                     agent)),
                   200);
@@ -23,13 +26,17 @@ static void teardown(void)
     server_shared_stop(server);
 }
 
-static struct response *ask(const char *jwt, const char *method, const char *path, const char *body, const char *type)
+static struct response *ask(const char *jwt, const char *method, const char *path, const char *body,
+                            const char *type)
 {
-    return http(server, .method = method, .path = text("/api/v1/widget/%s", path), .key = jwt, .headers = {FROM_SHOP, body ? type : NULL},
-                .body = body);
+    return http(server, .method = method, .path = text("/api/v1/widget/%s", path), .key = jwt,
+                .headers = {FROM_SHOP, body ? type : NULL}, .body = body);
 }
 
-/* Columns: a good request of a visitor's, its answer's status, the limit told of (seed), whether it takes a body. */
+/*
+ * Columns: a good request of a visitor's, its answer's status, the limit told of (seed), whether it
+ * takes a body.
+ */
 static const struct route {
     const char *method, *path, *body;
     int status;
@@ -52,16 +59,21 @@ static const struct route {
 
 static void expect_limit(const struct response *r, const char *limit)
 {
-    expect(r, header_times(r, "X-RateLimit-Limit") == 1 && !strcmp(header(r, "X-RateLimit-Limit"), limit));
-    expect(r, header_times(r, "X-RateLimit-Remaining") == 1 && atoi(header(r, "X-RateLimit-Remaining")) < atoi(limit));
+    expect(r, header_times(r, "X-RateLimit-Limit") == 1 &&
+                  !strcmp(header(r, "X-RateLimit-Limit"), limit));
+    expect(r, header_times(r, "X-RateLimit-Remaining") == 1 &&
+                  atoi(header(r, "X-RateLimit-Remaining")) < atoi(limit));
     expect(r, header_times(r, "X-RateLimit-Reset") == 1 && header(r, "Retry-After") == NULL);
 }
 
 static void expect_cors(const struct response *r)
 {
-    expect(r, header_times(r, "Access-Control-Allow-Origin") == 1 && !strcmp(header(r, "Access-Control-Allow-Origin"), SHOP));
-    expect(r, strstr(header(r, "Access-Control-Expose-Headers"), "Retry-After") && header(r, "Vary"));
-    expect(r, header(r, "Access-Control-Allow-Credentials") == NULL && header(r, "Set-Cookie") == NULL);
+    expect(r, header_times(r, "Access-Control-Allow-Origin") == 1 &&
+                  !strcmp(header(r, "Access-Control-Allow-Origin"), SHOP));
+    expect(r,
+           strstr(header(r, "Access-Control-Expose-Headers"), "Retry-After") && header(r, "Vary"));
+    expect(r, header(r, "Access-Control-Allow-Credentials") == NULL &&
+                  header(r, "Set-Cookie") == NULL);
 }
 
 START_TEST(a_good_request_has_its_limit_and_cors_and_is_kept_by_nobody)
@@ -69,13 +81,16 @@ START_TEST(a_good_request_has_its_limit_and_cors_and_is_kept_by_nobody)
     const struct route *row = &routes[_i];
     struct visitor v = visitor_new();
     struct response *r = ask(v.jwt, row->method, row->path, row->body, JSON);
-    expect(r, r->status == row->status || (r->status == 200 && row->status == 201)); /* the lead was there, in another run of the loop */
+    /* the lead was there, in another run of the loop */
+    expect(r, r->status == row->status || (r->status == 200 && row->status == 201));
     expect_limit(r, row->limit);
     expect_cors(r);
-    expect(r, !strcmp(header(r, "Cache-Control"), "no-store") && !strcmp(header(r, "X-Content-Type-Options"), "nosniff"));
+    expect(r, !strcmp(header(r, "Cache-Control"), "no-store") &&
+                  !strcmp(header(r, "X-Content-Type-Options"), "nosniff"));
     expect(r, header(r, "X-Request-Id") != NULL);
     bool events = strstr(row->path, "/stream") != NULL;
-    expect(r, !strcmp(header(r, "Content-Type"), events ? "text/event-stream" : "application/json"));
+    expect(r,
+           !strcmp(header(r, "Content-Type"), events ? "text/event-stream" : "application/json"));
     expect(r, events || (at(r, "data") != NULL && has_exactly(r, "", "data")));
 }
 END_TEST
@@ -86,17 +101,21 @@ START_TEST(no_other_credential_opens_it)
 {
     const struct route *row = &routes[_i];
     struct visitor v = visitor_new();
-    const char *const others[] = {"", operators, server->key, token, "asy_key_", v.conversation, text("%s.", v.jwt), text(" %s x", v.jwt)};
+    const char *const others[] = {
+        "",         operators,      server->key,        token,
+        "asy_key_", v.conversation, text("%s.", v.jwt), text(" %s x", v.jwt)};
     for (size_t i = 0; i < COUNT(others); i++) {
         struct response *r = ask(others[i], row->method, row->path, row->body, JSON);
         expect_error(r, 401, "unauthorized");
         expect_limit(r, row->limit);
         expect_cors(r);
     }
-    struct response *basic = http(server, .method = row->method, .path = text("/api/v1/widget/%s", row->path), .key = "",
-                                  .headers = {FROM_SHOP, text("Authorization: Basic %s", v.jwt)});
+    struct response *basic =
+        http(server, .method = row->method, .path = text("/api/v1/widget/%s", row->path), .key = "",
+             .headers = {FROM_SHOP, text("Authorization: Basic %s", v.jwt)});
     expect_error(basic, 401, "unauthorized");
-    struct response *r = ask(v.jwt, row->method, row->path, row->body, JSON); /* none of that spent or ended anything of the visitor's */
+    /* none of that spent or ended anything of the visitor's */
+    struct response *r = ask(v.jwt, row->method, row->path, row->body, JSON);
     expect(r, r->status / 100 == 2);
     if (!strcmp(row->limit, "300") || !strcmp(row->limit, "30"))
         expect(r, atoi(header(r, "X-RateLimit-Remaining")) == atoi(row->limit) - 1);
@@ -143,7 +162,8 @@ START_TEST(a_hostile_body_is_refused_wherever_one_is_taken)
         return;
     for (size_t i = 0; i < COUNT(hostile); i++) {
         struct response *r = ask(v.jwt, row->method, row->path, hostile[i].body, hostile[i].type);
-        expect_error(r, hostile[i].status, hostile[i].status == 400 ? "bad_request" : "unsupported_media_type");
+        expect_error(r, hostile[i].status,
+                     hostile[i].status == 400 ? "bad_request" : "unsupported_media_type");
         expect(r, (header(r, "Accept-Post") != NULL) == (hostile[i].status == 415));
         expect_limit(r, row->limit);
         expect_cors(r);
@@ -160,7 +180,10 @@ START_TEST(a_hostile_body_is_refused_wherever_one_is_taken)
 }
 END_TEST
 
-/* Columns: where, what is before and behind so many letters, the most that may be, the member named. */
+/*
+ * Columns: where, what is before and behind so many letters, the most that may be, the member
+ * named.
+ */
 static const struct {
     const char *path, *before, *behind;
     int most;
@@ -189,7 +212,9 @@ START_TEST(what_is_longest_is_taken_and_a_letter_more_names_its_member)
         int n = lengths[_i].most + more;
         memset(letters, 'x', (size_t)n);
         letters[n] = '\0';
-        struct response *r = ask(v.jwt, "POST", lengths[_i].path, text("%s%s%s", lengths[_i].before, letters, lengths[_i].behind), JSON);
+        struct response *r =
+            ask(v.jwt, "POST", lengths[_i].path,
+                text("%s%s%s", lengths[_i].before, letters, lengths[_i].behind), JSON);
         if (more == 0) {
             expect(r, r->status / 100 == 2);
             continue;
@@ -216,9 +241,11 @@ START_TEST(each_session_has_its_own_budget_of_each_limiter)
             r = ask(v.jwt, "GET", "conversation/messages", NULL, NULL);
             first = first == NULL ? r : first;
         }
-        struct response *lead = ask(v.jwt, "POST", "leads", "{\"email\":\"budget@b.example\"}", JSON);
+        struct response *lead =
+            ask(v.jwt, "POST", "leads", "{\"email\":\"budget@b.example\"}", JSON);
         struct response *other = ask(w.jwt, "GET", "conversation/messages", NULL, NULL);
-        struct response *others = ask(w.jwt, "POST", "leads", "{\"email\":\"budget@b.example\"}", JSON);
+        struct response *others =
+            ask(w.jwt, "POST", "leads", "{\"email\":\"budget@b.example\"}", JSON);
         if (strcmp(header(first, "X-RateLimit-Reset"), header(others, "X-RateLimit-Reset")) != 0)
             continue;
         ck_assert_int_eq(left(first), 299);
@@ -232,13 +259,19 @@ START_TEST(each_session_has_its_own_budget_of_each_limiter)
 }
 END_TEST
 
-/* Agents from one address: each that is shown has a budget, and all others have one together, however many are invented. */
+/*
+ * Agents from one address: each that is shown has a budget, and all others have one together,
+ * however many are invented.
+ */
 START_TEST(each_agent_has_its_own_budget_of_beginnings_and_invented_ones_share_one)
 {
     const char *const ids[] = {
-        assay_ok(server, "agent", "create", "--workspace", "main", "--name", "A", "--origin", SHOP, NULL),
-        assay_ok(server, "agent", "create", "--workspace", "main", "--name", "B", "--origin", SHOP, NULL),
-        assay_ok(server, "agent", "create", "--workspace", "main", "--name", "C", "--origin", SHOP, "--unpublished", NULL),
+        assay_ok(server, "agent", "create", "--workspace", "main", "--name", "A", "--origin", SHOP,
+                 NULL),
+        assay_ok(server, "agent", "create", "--workspace", "main", "--name", "B", "--origin", SHOP,
+                 NULL),
+        assay_ok(server, "agent", "create", "--workspace", "main", "--name", "C", "--origin", SHOP,
+                 "--unpublished", NULL),
         "01ARZ3NDEKTSV4RRFFQ69G5FAV",
         "01ARZ3NDEKTSV4RRFFQ69G5FAW",
         "x",
@@ -246,12 +279,14 @@ START_TEST(each_agent_has_its_own_budget_of_beginnings_and_invented_ones_share_o
     for (int tries = 0; tries < 2; tries++) { /* again, if a window ended meanwhile */
         struct response *r[2 * COUNT(ids)];
         for (size_t i = 0; i < COUNT(r); i++) {
-            r[i] = http(server, .method = "POST", .path = "/api/v1/widget/init", .key = "", .headers = {JSON, FROM_SHOP},
+            r[i] = http(server, .method = "POST", .path = "/api/v1/widget/init", .key = "",
+                        .headers = {JSON, FROM_SHOP},
                         .body = text("{\"agent_id\":\"%s\"}", ids[i / 2]));
             expect_status(r[i], i < 4 ? 200 : 404);
             expect_limit(r[i], "1000");
         }
-        if (strcmp(header(r[0], "X-RateLimit-Reset"), header(r[COUNT(r) - 1], "X-RateLimit-Reset")) != 0)
+        if (strcmp(header(r[0], "X-RateLimit-Reset"),
+                   header(r[COUNT(r) - 1], "X-RateLimit-Reset")) != 0)
             continue;
         for (size_t i = 0; i < 4; i += 2) /* up to four requests of each in this window */
             ck_assert(left(r[i]) >= 997 && left(r[i + 1]) == left(r[i]) - 1);
@@ -269,7 +304,8 @@ START_TEST(preflights_spend_nothing)
     for (int tries = 0; tries < 2; tries++) { /* again, if a window ended meanwhile */
         struct response *before = ask(v.jwt, "POST", "typing", NULL, NULL);
         for (int i = 0; i < 30; i++)
-            expect_status(http(server, .method = "OPTIONS", .path = "/api/v1/widget/typing", .key = "",
+            expect_status(http(server, .method = "OPTIONS", .path = "/api/v1/widget/typing",
+                               .key = "",
                                .headers = {FROM_SHOP, "Access-Control-Request-Method: POST"}),
                           204);
         struct response *after = ask(v.jwt, "POST", "typing", NULL, NULL);
@@ -286,17 +322,21 @@ END_TEST
 
 static struct response *reply(const struct visitor *v, const char *key, const char *body)
 {
-    return http(server, .method = "POST", .path = text("/api/v1/conversations/%s/messages", v->conversation), .key = operators,
-                .headers = {JSON, text("Idempotency-Key: %s", key)}, .body = body);
+    return http(server, .method = "POST",
+                .path = text("/api/v1/conversations/%s/messages", v->conversation),
+                .key = operators, .headers = {JSON, text("Idempotency-Key: %s", key)},
+                .body = body);
 }
 
 START_TEST(an_operators_message_is_sent_once_under_its_key)
 {
     struct visitor v = visitor_new(), w = visitor_new();
-    struct response *first = reply(&v, "k", "{\"message\":\"one\"}"), *again = reply(&v, "k", "{\"message\":\"one\"}");
+    struct response *first = reply(&v, "k", "{\"message\":\"one\"}"),
+                    *again = reply(&v, "k", "{\"message\":\"one\"}");
     expect_status(first, 201);
     expect(first, header(first, "Idempotent-Replayed") == NULL);
-    expect(again, again->status == 201 && header(again, "Idempotent-Replayed") && !strcmp(again->body, first->body));
+    expect(again, again->status == 201 && header(again, "Idempotent-Replayed") &&
+                      !strcmp(again->body, first->body));
     expect_error(reply(&v, "k", "{\"message\":\"two\"}"), 422, "idempotency_key_reused");
     expect_error(reply(&v, text("%0256d", 1), "{\"message\":\"two\"}"), 400, "bad_request");
     struct response *other = reply(&w, "k", "{\"message\":\"two\"}"); /* another path */
@@ -314,7 +354,10 @@ static long spent_ms(void)
     unsigned long user, system;
     FILE *stat = fopen(text("/proc/%d/stat", (int)server_process(server, "assayd: worker 0")), "r");
     ck_assert_ptr_nonnull(stat);
-    ck_assert_int_eq(fscanf(stat, "%*d (%*[^)]) %*c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %lu %lu", &user, &system), 2);
+    ck_assert_int_eq(fscanf(stat,
+                            "%*d (%*[^)]) %*c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %lu %lu",
+                            &user, &system),
+                     2);
     fclose(stat);
     return (long)((user + system) * 1000 / (unsigned long)sysconf(_SC_CLK_TCK));
 }
@@ -342,9 +385,13 @@ START_TEST(a_304_costs_the_same_whatever_was_said)
     static char message[3999 * 6 + 1];
     for (int i = 0; i < 3999; i++)
         memcpy(message + 6 * i, "\\u0001", 6);
-    expect_status(http(server, .method = "POST", .path = text("/api/v1/conversations/%s/claim", loud.conversation), .key = operators), 200);
+    expect_status(http(server, .method = "POST",
+                       .path = text("/api/v1/conversations/%s/claim", loud.conversation),
+                       .key = operators),
+                  200);
     for (int i = 0; i < 100; i++) {
-        struct response *r = ask(loud.jwt, "POST", "messages", text("{\"message\":\"%s\"}", message), JSON);
+        struct response *r =
+            ask(loud.jwt, "POST", "messages", text("{\"message\":\"%s\"}", message), JSON);
         expect_status(r, 200);
         response_free(r);
     }
@@ -361,10 +408,12 @@ int main(void)
     Suite *suite = suite_create("widget routes");
     TCase *tc = harness_case(suite, "routes");
     tcase_add_unchecked_fixture(tc, setup, teardown);
-    tcase_add_loop_test(tc, a_good_request_has_its_limit_and_cors_and_is_kept_by_nobody, 0, (int)COUNT(routes));
+    tcase_add_loop_test(tc, a_good_request_has_its_limit_and_cors_and_is_kept_by_nobody, 0,
+                        (int)COUNT(routes));
     tcase_add_loop_test(tc, no_other_credential_opens_it, 0, (int)COUNT(routes));
     tcase_add_loop_test(tc, a_hostile_body_is_refused_wherever_one_is_taken, 0, (int)COUNT(routes));
-    tcase_add_loop_test(tc, what_is_longest_is_taken_and_a_letter_more_names_its_member, 0, (int)COUNT(lengths));
+    tcase_add_loop_test(tc, what_is_longest_is_taken_and_a_letter_more_names_its_member, 0,
+                        (int)COUNT(lengths));
     tcase_add_test(tc, each_session_has_its_own_budget_of_each_limiter);
     tcase_add_test(tc, each_agent_has_its_own_budget_of_beginnings_and_invented_ones_share_one);
     tcase_add_test(tc, preflights_spend_nothing);

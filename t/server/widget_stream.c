@@ -1,5 +1,6 @@
 /*
- * The conversation as an event stream: what comes, on whichever worker; no gap; slow readers; heartbeats; and when it ends. api.md §6.
+ * The event stream of a conversation: its events on any worker, no gaps, slow readers, heartbeats,
+ * and its end.
  */
 #include "t/kit/widget.h"
 
@@ -42,10 +43,10 @@ static struct reader *stream_of(const struct visitor *v, const char *last)
 {
     struct raw *raw = raw_open(server);
     struct reader *reader = calloc(1, sizeof(*reader));
-    raw_text(
-        raw,
-        "GET /api/v1/widget/conversation/stream HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer %s\r\nAccept: text/event-stream\r\n%s%s%s\r\n",
-        v->jwt, last ? "Last-Event-ID: " : "", last ? last : "", last ? "\r\n" : "");
+    raw_text(raw,
+             "GET /api/v1/widget/conversation/stream HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer "
+             "%s\r\nAccept: text/event-stream\r\n%s%s%s\r\n",
+             v->jwt, last ? "Last-Event-ID: " : "", last ? last : "", last ? "\r\n" : "");
     reader->fd = raw->fd;
     reader->seen = calloc(1, 1 << 22);
     return reader;
@@ -85,7 +86,8 @@ static size_t times(const struct reader *reader, const char *what)
     return count;
 }
 
-#define expect_comes(reader, what, ms) ck_assert_msg(comes((reader), (what), (ms)), "%s did not come:\n%s", (what), (reader)->seen)
+#define expect_comes(reader, what, ms)                                                             \
+    ck_assert_msg(comes((reader), (what), (ms)), "%s did not come:\n%s", (what), (reader)->seen)
 
 /* ---- what comes ---- */
 
@@ -98,7 +100,8 @@ START_TEST(an_operators_answer_reaches_every_stream_within_200_ms)
         expect_comes(readers[i], ": here", 2000);
     }
     for (int k = 0; k < 5; k++) {
-        char *body = text("{\"message\":\"answer %d\"}", k), *want = text("\"content\":\"answer %d\"", k);
+        char *body = text("{\"message\":\"answer %d\"}", k),
+             *want = text("\"content\":\"answer %d\"", k);
         expect_status(do_as_operator(&v, "messages", body), 201);
         int64_t sent = now_ms();
         for (size_t i = 0; i < COUNT(readers); i++)
@@ -117,8 +120,9 @@ START_TEST(the_head_says_what_it_is)
     struct visitor v = visitor_new();
     struct reader *reader = stream_of(&v, NULL);
     expect_comes(reader, ": here", 2000);
-    static const char *const lines[] = {"HTTP/1.1 200 OK\r\n", "content-type: text/event-stream\r\n", "cache-control: no-store\r\n",
-                                        "X-RateLimit-Limit: 300\r\n", "x-request-id: "};
+    static const char *const lines[] = {
+        "HTTP/1.1 200 OK\r\n", "content-type: text/event-stream\r\n", "cache-control: no-store\r\n",
+        "X-RateLimit-Limit: 300\r\n", "x-request-id: "};
     for (size_t i = 0; i < COUNT(lines); i++)
         ck_assert_msg(strcasestr(reader->seen, lines[i]) != NULL, "%s\n%s", lines[i], reader->seen);
 }
@@ -127,16 +131,21 @@ END_TEST
 START_TEST(a_stream_is_charged_once_whatever_it_tells)
 {
     struct visitor v = visitor_new();
-    struct response *before = http(server, .path = "/api/v1/widget/conversation/messages", .key = v.jwt);
+    struct response *before =
+        http(server, .path = "/api/v1/widget/conversation/messages", .key = v.jwt);
     struct reader *reader = stream_of(&v, NULL);
     expect_comes(reader, ": here", 2000);
     for (int i = 0; i < 5; i++) {
         expect_status(do_as_operator(&v, "messages", text("{\"message\":\"m%d.\"}", i)), 201);
         expect_comes(reader, text("\"m%d.\"", i), 1000);
     }
-    struct response *after = http(server, .path = "/api/v1/widget/conversation/messages", .key = v.jwt);
-    if (!strcmp(header(before, "X-RateLimit-Reset"), header(after, "X-RateLimit-Reset"))) /* else a window ended meanwhile */
-        ck_assert_int_eq(atoi(header(before, "X-RateLimit-Remaining")) - atoi(header(after, "X-RateLimit-Remaining")), 2);
+    struct response *after =
+        http(server, .path = "/api/v1/widget/conversation/messages", .key = v.jwt);
+    /* else a window ended meanwhile */
+    if (!strcmp(header(before, "X-RateLimit-Reset"), header(after, "X-RateLimit-Reset")))
+        ck_assert_int_eq(atoi(header(before, "X-RateLimit-Remaining")) -
+                             atoi(header(after, "X-RateLimit-Remaining")),
+                         2);
 }
 END_TEST
 
@@ -188,7 +197,8 @@ START_TEST(an_id_from_beyond_the_end_hides_nothing)
     expect_status(post(&v, "messages", "{\"message\":\"old\"}"), 200);
     for (size_t i = 0; i < 2; i++) {
         struct response *foreign = post(&other, "messages", "{\"message\":\"foreign\"}");
-        struct reader *reader = stream_of(&v, i == 0 ? "7ZZZZZZZZZZZZZZZZZZZZZZZZZ" : str_at(foreign, "data.answer_id"));
+        struct reader *reader = stream_of(&v, i == 0 ? "7ZZZZZZZZZZZZZZZZZZZZZZZZZ"
+                                                     : str_at(foreign, "data.answer_id"));
         expect_comes(reader, ": here", 2000);
         expect_status(do_as_operator(&v, "messages", text("{\"message\":\"new %zu\"}", i)), 201);
         expect_comes(reader, text("\"new %zu\"", i), 2000);
@@ -245,8 +255,10 @@ static struct reader *stream_from(const struct visitor *v, const char *origin)
 {
     struct raw *raw = raw_open(server);
     struct reader *reader = calloc(1, sizeof(*reader));
-    raw_text(raw, "GET /api/v1/widget/conversation/stream HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer %s\r\nOrigin: %s\r\n\r\n", v->jwt,
-             origin);
+    raw_text(raw,
+             "GET /api/v1/widget/conversation/stream HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer "
+             "%s\r\nOrigin: %s\r\n\r\n",
+             v->jwt, origin);
     reader->fd = raw->fd;
     reader->seen = calloc(1, 1 << 22);
     return reader;
@@ -254,9 +266,11 @@ static struct reader *stream_from(const struct visitor *v, const char *origin)
 
 START_TEST(it_ends_with_its_origin)
 {
-    assay_ok(server, "agent", "update", agent, "--origin", "https://one.example", "--origin", "https://two.example", NULL);
+    assay_ok(server, "agent", "update", agent, "--origin", "https://one.example", "--origin",
+             "https://two.example", NULL);
     struct response *r = http(server, .method = "POST", .path = "/api/v1/widget/init", .key = "",
-                              .headers = {JSON, "Origin: https://one.example"}, .body = text("{\"agent_id\":\"%s\"}", agent));
+                              .headers = {JSON, "Origin: https://one.example"},
+                              .body = text("{\"agent_id\":\"%s\"}", agent));
     struct visitor v = visitor_of(r);
     struct reader *ones[4], *two = stream_from(&v, "https://two.example");
     expect_comes(two, ": here", 2000);
@@ -294,7 +308,8 @@ START_TEST(it_ends_with_the_secret_that_signed_its_token)
     expect_comes(other, ": here", 2000);
     char *path = text("%s/secrets", server->data), *beside = text("%s.other", path);
     ck_assert_int_eq(
-        system(text("grep '^#' %s >%s && tail -n 1 %s >>%s && chmod 600 %s && mv %s %s", path, beside, path, beside, beside, beside, path)),
+        system(text("grep '^#' %s >%s && tail -n 1 %s >>%s && chmod 600 %s && mv %s %s", path,
+                    beside, path, beside, beside, beside, path)),
         0);
     int64_t deadline = now_ms() + 1000;
     for (size_t i = 0; i < COUNT(readers); i++)
@@ -332,15 +347,17 @@ START_TEST(a_quiet_stream_beats_every_15_seconds)
 END_TEST
 
 /*
- * As a client comes again that was told to: a stream that stays. What waited at the door of another worker that is to go is taken in by it
- * and told once more, but by none twice: ${others} of them may.
+ * As a client comes again that was told to: a stream that stays. What waited at the door of another
+ * worker that is to go is taken in by it and told once more, but by none twice: ${others} of them
+ * may.
  */
 static struct reader *come_again(const struct visitor *v, const char *last, int others)
 {
     for (;;) {
         struct reader *reader = stream_of(v, last);
         int64_t deadline = now_ms() + 5000;
-        while (strstr(reader->seen, ": here") == NULL && strstr(reader->seen, "event: reconnect\n") == NULL && now_ms() < deadline)
+        while (strstr(reader->seen, ": here") == NULL &&
+               strstr(reader->seen, "event: reconnect\n") == NULL && now_ms() < deadline)
             take(reader, (int)(deadline - now_ms()));
         if (strstr(reader->seen, ": here") != NULL)
             return reader;
@@ -369,15 +386,18 @@ END_TEST
 /* the workers of before: gone, or at it */
 static bool drains(void *unused)
 {
-    struct json_object *rows = assay_list(server, "stats", NULL), *process = NULL, *phase = NULL, *generation = NULL;
+    struct json_object *rows = assay_list(server, "stats", NULL), *process = NULL, *phase = NULL,
+                       *generation = NULL;
     size_t draining = 0;
     (void)unused;
     for (size_t i = 0; i < json_object_array_length(rows); i++) {
         struct json_object *row = json_object_array_get_idx(rows, i);
-        ck_assert(json_object_object_get_ex(row, "process", &process) && json_object_object_get_ex(row, "phase", &phase) &&
+        ck_assert(json_object_object_get_ex(row, "process", &process) &&
+                  json_object_object_get_ex(row, "phase", &phase) &&
                   json_object_object_get_ex(row, "generation", &generation));
         bool at_it = !strcmp(json_object_get_string(phase), "draining");
-        if (!strcmp(json_object_get_string(process), "worker") && json_object_get_int(generation) == 0 && !at_it)
+        if (!strcmp(json_object_get_string(process), "worker") &&
+            json_object_get_int(generation) == 0 && !at_it)
             return false;
         draining += at_it;
     }
@@ -391,14 +411,16 @@ START_TEST(a_stream_asked_for_while_its_worker_drains_is_told_to_come_again)
     struct raw *begun[4]; /* a drain waits for requests that have begun */
     for (size_t i = 0; i < COUNT(begun); i++) {
         begun[i] = raw_open(server);
-        raw_text(begun[i], "GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n"); /* so that a worker of before has it */
+        /* so that a worker of before has it */
+        raw_text(begun[i], "GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n");
         expect_status(raw_response(begun[i], false, 5000), 200);
         raw_text(begun[i], "GET /api/v1/widget/conversation/stream HTTP/1.1\r\n");
     }
     server_signal(server, SIGHUP);
     ck_assert(wait_until(drains, NULL, 5000));
     for (size_t i = 0; i < COUNT(begun); i++) {
-        raw_text(begun[i], "Host: x\r\nAuthorization: Bearer %s\r\nLast-Event-ID: %s\r\n\r\n", v.jwt, str_at(last, "data.message_id"));
+        raw_text(begun[i], "Host: x\r\nAuthorization: Bearer %s\r\nLast-Event-ID: %s\r\n\r\n",
+                 v.jwt, str_at(last, "data.message_id"));
         struct response *r = raw_response(begun[i], false, 5000);
         expect(r, r->status == 200 && !strcmp(r->body, "event: reconnect\ndata: {}\n\n"));
         ck_assert(raw_closed(begun[i], 1000));
@@ -415,7 +437,8 @@ START_TEST(a_writer_that_dies_loses_no_event)
     expect_comes(reader, ": here", 2000);
     for (int i = 0; i < 3; i++) {
         kill(server_process(server, "assayd: writer"), SIGKILL);
-        expect_status(do_as_operator(&v, "messages", text("{\"message\":\"after death %d\"}", i)), 201);
+        expect_status(do_as_operator(&v, "messages", text("{\"message\":\"after death %d\"}", i)),
+                      201);
         expect_comes(reader, text("after death %d", i), 5000);
     }
     ck_assert_uint_eq(times(reader, "event: message"), 3);
@@ -453,7 +476,8 @@ static bool streams_are(void *arg)
     struct json_object *processes = assay_list(server, "stats", NULL);
     int64_t sum = 0;
     for (size_t i = 0; i < json_object_array_length(processes); i++)
-        sum += json_object_get_int64(json_object_object_get(json_object_array_get_idx(processes, i), "streams"));
+        sum += json_object_get_int64(
+            json_object_object_get(json_object_array_get_idx(processes, i), "streams"));
     json_object_put(processes);
     return sum == *(const int64_t *)arg;
 }
@@ -469,7 +493,8 @@ START_TEST(open_streams_are_counted)
     }
     for (int i = 0; i < 3; i++)
         close(readers[i]->fd);
-    for (int64_t none = 0, tries = 0; !streams_are(&none); tries++) { /* who has gone is noticed when something is sent */
+    /* who has gone is noticed when something is sent */
+    for (int64_t none = 0, tries = 0; !streams_are(&none); tries++) {
         ck_assert_int_lt(tries, 50);
         do_as_operator(&v, "messages", "{\"message\":\"x\"}");
     }

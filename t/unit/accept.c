@@ -1,4 +1,6 @@
+/* Accept and Accept-Encoding: the quality of each media type and coding. */
 #include "core/http/accept.h"
+#include "t/kit/suite.h"
 
 #include <check.h>
 #include <stdlib.h>
@@ -26,7 +28,8 @@ static const struct {
 
 START_TEST(accept_rules_json_out_only_when_it_says_so)
 {
-    ck_assert_msg(accept_json(str_of(accepts[_i].header)) == accepts[_i].json, "%s", accepts[_i].header);
+    ck_assert_msg(accept_json(str_of(accepts[_i].header)) == accepts[_i].json, "%s",
+                  accepts[_i].header);
 }
 END_TEST
 
@@ -34,14 +37,21 @@ static const struct {
     const char *header;
     int quality;
 } codings[] = {
-    {"gzip", 1000},        {"br, gzip;q=0.5", 500}, {"GZIP", 1000},       {"*", 1000},          {"*;q=0.3, br", 300},   {"gzip;q=0, *", 0},
-    {"identity", 0},       {"", 0},                 {"gzip;q=0.001", 1},  {"gzip;q=0.0", 0},    {"gzip;q=1.000", 1000}, {"deflate, gzip ; q=1.0", 1000},
-    {"x-gzip", 0},         {"gzip;q=oops", 1000},   {", ,gzip,,", 1000},
+    {"gzip", 1000},         {"br, gzip;q=0.5", 500},
+    {"GZIP", 1000},         {"*", 1000},
+    {"*;q=0.3, br", 300},   {"gzip;q=0, *", 0},
+    {"identity", 0},        {"", 0},
+    {"gzip;q=0.001", 1},    {"gzip;q=0.0", 0},
+    {"gzip;q=1.000", 1000}, {"deflate, gzip ; q=1.0", 1000},
+    {"x-gzip", 0},          {"gzip;q=oops", 1000},
+    {", ,gzip,,", 1000},
 };
 
 START_TEST(coding_has_the_quality_it_is_given)
 {
-    ck_assert_msg(accept_quality(str_of(codings[_i].header), STR("gzip"), STR("*")) == codings[_i].quality, "%s", codings[_i].header);
+    ck_assert_msg(accept_quality(str_of(codings[_i].header), STR("gzip"), STR("*")) ==
+                      codings[_i].quality,
+                  "%s", codings[_i].header);
 }
 END_TEST
 
@@ -49,12 +59,10 @@ int main(void)
 {
     Suite *s = suite_create("accept");
     TCase *t = tcase_create("accept");
-    tcase_add_loop_test(t, accept_rules_json_out_only_when_it_says_so, 0, sizeof(accepts) / sizeof(accepts[0]));
-    tcase_add_loop_test(t, coding_has_the_quality_it_is_given, 0, sizeof(codings) / sizeof(codings[0]));
+    tcase_add_loop_test(t, accept_rules_json_out_only_when_it_says_so, 0,
+                        sizeof(accepts) / sizeof(accepts[0]));
+    tcase_add_loop_test(t, coding_has_the_quality_it_is_given, 0,
+                        sizeof(codings) / sizeof(codings[0]));
     suite_add_tcase(s, t);
-    SRunner *r = srunner_create(s);
-    srunner_run_all(r, CK_ENV);
-    int failed = srunner_ntests_failed(r);
-    srunner_free(r);
-    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+    return suite_run(s);
 }

@@ -2,8 +2,7 @@
 #include "core/http/admission_queue.h"
 #include "core/http/http.h"
 
-#include <check.h>
-#include <stdlib.h>
+#include "t/kit/suite.h"
 
 static struct {
     unsigned count;
@@ -75,9 +74,5 @@ int main(void)
     suite_add_tcase(suite, tcase);
     tcase_add_test(tcase,
                    requests_are_admitted_in_order_few_wait_and_none_for_a_client_that_is_gone);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_ENV);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+    return suite_run(suite);
 }

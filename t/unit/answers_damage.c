@@ -1,5 +1,9 @@
-/* Answer files that cannot be used: missing ones, other ones, and damage, down to a bit. */
+/*
+ * Answer files that cannot be used: missing files, files of another kind, and damage down to one
+ * bit.
+ */
 #include "t/kit/answers.h"
+#include "t/kit/suite.h"
 
 #include <check.h>
 #include <fcntl.h>
@@ -197,9 +201,5 @@ int main(void)
     for (size_t i = 0; i < sizeof(tests) / sizeof(*tests); i++)
         tcase_add_test(t, tests[i]);
     suite_add_tcase(suite, t);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_ENV);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+    return suite_run(suite);
 }

@@ -1,8 +1,9 @@
 /*
- * The answer index by itself: documents come, change and go; the position is of the same
- * transaction; readers see commits while one writes; what is asked of it.
+ * The answer index alone: documents are added, changed and removed; the position is of the same
+ * transaction; readers see commits of a writer; questions.
  */
 #include "t/kit/answers.h"
+#include "t/kit/suite.h"
 
 #include <check.h>
 #include <fcntl.h>
@@ -407,9 +408,5 @@ int main(void)
     for (size_t i = 0; i < sizeof(tests) / sizeof(*tests); i++)
         tcase_add_test(t, tests[i]);
     suite_add_tcase(suite, t);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_ENV);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+    return suite_run(suite);
 }

@@ -1,5 +1,6 @@
 /* The tokenizer of the answer index: words, stop words, stems and accents by language; bigrams. */
 #include "store/answers/tokenizer.h"
+#include "t/kit/suite.h"
 
 #include <check.h>
 #include <stdio.h>
@@ -143,9 +144,5 @@ int main(void)
                         sizeof(forms) / sizeof(*forms));
     tcase_add_test(t, long_word_is_cut_at_a_letter);
     suite_add_tcase(suite, t);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_ENV);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+    return suite_run(suite);
 }

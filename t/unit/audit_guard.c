@@ -1,7 +1,11 @@
-/* Where grading may go: every row of the deny lists, and what is refused before any look-up. */
+/*
+ * Which addresses grading may reach: every row of the deny lists, and what is refused before any
+ * look-up.
+ */
 #include "core/audit/audit.h"
-#include "core/audit/guard.h"
+#include "core/audit/guard_internal.h"
 #include "core/audit/url.h"
+#include "t/kit/suite.h"
 
 #include <arpa/inet.h>
 #include <check.h>
@@ -49,16 +53,21 @@ static const struct {
     {"240.0.0.0", "255.255.255.255", NULL, NULL},
     /* all outside 2000::/3 */
     {"::", "1fff:ffff:ffff:ffff:ffff:ffff:ffff:ffff", NULL, "2000::"},
-    {"4000::", "ffff:ffff:ffff:ffff:ffff:ffff:ffff:ffff", "3fff:ffff:ffff:ffff:ffff:ffff:ffff:ffff", NULL},
+    {"4000::", "ffff:ffff:ffff:ffff:ffff:ffff:ffff:ffff", "3fff:ffff:ffff:ffff:ffff:ffff:ffff:ffff",
+     NULL},
     {"::1", "::1", NULL, NULL},
     {"64:ff9b::a00:1", "64:ff9b::808:808", NULL, NULL},
     {"fc00::", "fdff:ffff:ffff:ffff:ffff:ffff:ffff:ffff", NULL, NULL},
     {"fe80::", "febf:ffff:ffff:ffff:ffff:ffff:ffff:ffff", NULL, NULL},
     {"ff00::", "ff0e::1", NULL, NULL},
-    {"2001::", "2001:1ff:ffff:ffff:ffff:ffff:ffff:ffff", "2000:ffff:ffff:ffff:ffff:ffff:ffff:ffff", "2001:200::"},
-    {"2001:db8::", "2001:db8:ffff:ffff:ffff:ffff:ffff:ffff", "2001:db7:ffff:ffff:ffff:ffff:ffff:ffff", "2001:db9::"},
-    {"2002::", "2002:ffff:ffff:ffff:ffff:ffff:ffff:ffff", "2001:ffff:ffff:ffff:ffff:ffff:ffff:ffff", "2003::"},
-    {"3fff::", "3fff:fff:ffff:ffff:ffff:ffff:ffff:ffff", "3ffe:ffff:ffff:ffff:ffff:ffff:ffff:ffff", "3fff:1000::"},
+    {"2001::", "2001:1ff:ffff:ffff:ffff:ffff:ffff:ffff", "2000:ffff:ffff:ffff:ffff:ffff:ffff:ffff",
+     "2001:200::"},
+    {"2001:db8::", "2001:db8:ffff:ffff:ffff:ffff:ffff:ffff",
+     "2001:db7:ffff:ffff:ffff:ffff:ffff:ffff", "2001:db9::"},
+    {"2002::", "2002:ffff:ffff:ffff:ffff:ffff:ffff:ffff", "2001:ffff:ffff:ffff:ffff:ffff:ffff:ffff",
+     "2003::"},
+    {"3fff::", "3fff:fff:ffff:ffff:ffff:ffff:ffff:ffff", "3ffe:ffff:ffff:ffff:ffff:ffff:ffff:ffff",
+     "3fff:1000::"},
 };
 
 START_TEST(a_denied_network_is_denied_from_first_to_last_and_its_neighbours_are_not)
@@ -152,9 +161,11 @@ START_TEST(the_hosts_own_addresses_are_denied_though_public)
     struct guard *guard = guard_new(&closed);
     for (struct ifaddrs *a = all; a != NULL; a = a->ifa_next) {
         struct sockaddr_in6 sa;
-        if (a->ifa_addr == NULL || (a->ifa_addr->sa_family != AF_INET && a->ifa_addr->sa_family != AF_INET6))
+        if (a->ifa_addr == NULL ||
+            (a->ifa_addr->sa_family != AF_INET && a->ifa_addr->sa_family != AF_INET6))
             continue;
-        memcpy(&sa, a->ifa_addr, a->ifa_addr->sa_family == AF_INET ? sizeof(struct sockaddr_in) : sizeof(sa));
+        memcpy(&sa, a->ifa_addr,
+               a->ifa_addr->sa_family == AF_INET ? sizeof(struct sockaddr_in) : sizeof(sa));
         if (a->ifa_addr->sa_family == AF_INET)
             ((struct sockaddr_in *)(void *)&sa)->sin_port = htons(80);
         else
@@ -168,7 +179,10 @@ START_TEST(the_hosts_own_addresses_are_denied_though_public)
 }
 END_TEST
 
-/* What is wrong with a URL: it is none that may be asked for at all, or it leads where the guard forbids. */
+/*
+ * What is wrong with a URL: it is none that may be asked for at all, or it leads where the guard
+ * forbids.
+ */
 enum refusal { NO_URL, FORBIDDEN };
 
 /* refused without a look-up: bare, as a redirect would bring it, and by the API */
@@ -245,7 +259,9 @@ static const struct {
       "1/"),
      FORBIDDEN},                              /* ideographic full stops */
     {"http://l\xC2\xADocalhost/", FORBIDDEN}, /* a soft hyphen, which IDN drops */
-    {"http://\xEF\xBD\x8C\xEF\xBD\x8F\xEF\xBD\x83\xEF\xBD\x81\xEF\xBD\x8C\xEF\xBD\x88\xEF\xBD\x8F\xEF\xBD\x93\xEF\xBD\x94/",
+    {"http://"
+     "\xEF\xBD\x8C\xEF\xBD\x8F\xEF\xBD\x83\xEF\xBD\x81\xEF\xBD\x8C\xEF\xBD\x88\xEF\xBD\x8F\xEF\xBD"
+     "\x93\xEF\xBD\x94/",
      FORBIDDEN}, /* full-width localhost */
     {"http://0/", FORBIDDEN},
     {"http://0.0.0.0/", FORBIDDEN},
@@ -374,7 +390,9 @@ static const struct {
     {"http://%6c%6f%63%61%6c%68%6f%73%74/", FORBIDDEN},
     {"http://%zz.example.com/", FORBIDDEN},
     {"http://\xEF\xBC\x91\xEF\xBC\x90.0.0.1/", FORBIDDEN}, /* full-width 10 */
-    {("http://\xEF\xBC\x92\xEF\xBC\x91\xEF\xBC\x93\xEF\xBC\x90\xEF\xBC\x97\xEF\xBC\x90\xEF\xBC\x96\xEF\xBC\x94\xEF\xBC\x93\xEF\xBC\x93/"),
+    {("http://"
+      "\xEF\xBC\x92\xEF\xBC\x91\xEF\xBC\x93\xEF\xBC\x90\xEF\xBC\x97\xEF\xBC\x90\xEF\xBC\x96\xEF\xBC"
+      "\x94\xEF\xBC\x93\xEF\xBC\x93/"),
      FORBIDDEN}, /* 2130706433 */
     {("http://127\xEF\xBC\x8E"
       "0\xEF\xBC\x8E"
@@ -440,7 +458,8 @@ START_TEST(a_url_is_refused_before_any_look_up)
     struct buf out = {0}, host = {0};
     struct url url;
     const char *why = NULL, *at = refused[_i].url;
-    ck_assert_msg(!audit_url_normalise(str_of(at), &closed, &out, &host, &why), "%s became %.*s", at, (int)out.n, out.p);
+    ck_assert_msg(!audit_url_normalise(str_of(at), &closed, &out, &host, &why), "%s became %.*s",
+                  at, (int)out.n, out.p);
     ck_assert_ptr_nonnull(why);
     ck_assert_uint_gt(strlen(why), 10);
     ck_assert(!url_judge(str_of(at), NULL, &closed, &url, &why));
@@ -456,7 +475,8 @@ START_TEST(a_url_with_a_nul_or_over_2048_bytes_is_refused)
     struct buf out = {0}, host = {0};
     const char *why = NULL;
     char longer[2100] = "http://example.com/";
-    ck_assert(!audit_url_normalise((struct str){"http://example.com/\0x", 21}, &closed, &out, &host, &why));
+    ck_assert(!audit_url_normalise((struct str){"http://example.com/\0x", 21}, &closed, &out, &host,
+                                   &why));
     memset(longer + 19, 'a', 2048 - 19);
     ck_assert(audit_url_normalise((struct str){longer, 2048}, &closed, &out, &host, &why));
     longer[2048] = 'a';
@@ -490,7 +510,8 @@ static const char *const accepted[][3] = {
     {"http://8.8.8.8/", "http://8.8.8.8/", "8.8.8.8"},
     {"http://0x08080808/", "http://8.8.8.8/", "8.8.8.8"},
     {"http://[2606:2800:21F::1]/", "http://[2606:2800:21f::1]/", "2606:2800:21f::1"},
-    {"http://[2606:2800:21f:0:0:0:0:1]:443/x", "http://[2606:2800:21f::1]:443/x", "2606:2800:21f::1"},
+    {"http://[2606:2800:21f:0:0:0:0:1]:443/x", "http://[2606:2800:21f::1]:443/x",
+     "2606:2800:21f::1"},
     {"http:/example.com/", "http://example.com/", "example.com"},
     {"http:///example.com/x", "http://example.com/x", "example.com"},
     {"http://xn--a.com/", "http://xn--a.com/", "xn--a.com"},
@@ -508,7 +529,8 @@ static const char *const accepted[][3] = {
     {"http://localhost.example.com/", "http://localhost.example.com/", "localhost.example.com"},
     {"http://local.example.com/", "http://local.example.com/", "local.example.com"},
     {"http://example.com/@127.0.0.1/", "http://example.com/@127.0.0.1/", "example.com"},
-    {"http://example.com/?u=http://127.0.0.1/", "http://example.com/?u=http://127.0.0.1/", "example.com"},
+    {"http://example.com/?u=http://127.0.0.1/", "http://example.com/?u=http://127.0.0.1/",
+     "example.com"},
     {"http://example.com:0080/", "http://example.com/", "example.com"},
     {"http://a_b.example.com/", "http://a_b.example.com/", "a_b.example.com"},
     {"http://example.com/?", "http://example.com/", "example.com"},
@@ -518,7 +540,8 @@ START_TEST(a_url_is_normalised_and_its_host_names_the_project)
 {
     struct buf out = {0}, host = {0}, again = {0};
     const char *why = NULL;
-    ck_assert_msg(audit_url_normalise(str_of(accepted[_i][0]), &closed, &out, &host, &why), "%s: %s", accepted[_i][0], why);
+    ck_assert_msg(audit_url_normalise(str_of(accepted[_i][0]), &closed, &out, &host, &why),
+                  "%s: %s", accepted[_i][0], why);
     buf_add(&out, "", 1);
     buf_add(&host, "", 1);
     ck_assert_str_eq(out.p, accepted[_i][1]);
@@ -535,16 +558,20 @@ END_TEST
 
 START_TEST(allow_private_lets_private_names_and_its_addresses_through)
 {
-    static const char *const open[] = {"http://localhost/", "http://intranet:8080/", "http://127.0.0.1/", "http://[fd00::1]/",
+    static const char *const open[] = {"http://localhost/", "http://intranet:8080/",
+                                       "http://127.0.0.1/", "http://[fd00::1]/",
                                        "http://shop.localhost/"};
-    static const char *const shut[] = {"http://10.0.0.1/", "http://[::1]/", "http://printer.local/", "http://db.internal/"};
+    static const char *const shut[] = {"http://10.0.0.1/", "http://[::1]/", "http://printer.local/",
+                                       "http://db.internal/"};
     struct buf out = {0}, host = {0};
     const char *why = NULL;
     open_loopback();
     for (int i = 0; i < COUNT(open); i++)
-        ck_assert_msg(audit_url_normalise(str_of(open[i]), &opened, &out, &host, &why), "%s: %s", open[i], why);
+        ck_assert_msg(audit_url_normalise(str_of(open[i]), &opened, &out, &host, &why), "%s: %s",
+                      open[i], why);
     for (int i = 0; i < COUNT(shut); i++)
-        ck_assert_msg(!audit_url_normalise(str_of(shut[i]), &opened, &out, &host, &why), "%s", shut[i]);
+        ck_assert_msg(!audit_url_normalise(str_of(shut[i]), &opened, &out, &host, &why), "%s",
+                      shut[i]);
     buf_free(&out);
     buf_free(&host);
 }
@@ -570,8 +597,10 @@ START_TEST(a_redirect_is_resolved_and_judged_anew)
     for (int i = 0; i < COUNT(cases); i++) {
         struct url url;
         const char *why = NULL;
-        bool ok = url_judge(str_of(cases[i].location), "https://example.com/a/page", &closed, &url, &why);
-        ck_assert_msg(ok == (cases[i].becomes != NULL), "%s: %s", cases[i].location, ok ? url.text : why);
+        bool ok =
+            url_judge(str_of(cases[i].location), "https://example.com/a/page", &closed, &url, &why);
+        ck_assert_msg(ok == (cases[i].becomes != NULL), "%s: %s", cases[i].location,
+                      ok ? url.text : why);
         if (ok)
             ck_assert_str_eq(url.text, cases[i].becomes);
         url_free(&url);
@@ -583,7 +612,8 @@ int main(void)
 {
     Suite *s = suite_create("audit_guard");
     TCase *t = tcase_create("guard");
-    tcase_add_loop_test(t, a_denied_network_is_denied_from_first_to_last_and_its_neighbours_are_not, 0, COUNT(rows));
+    tcase_add_loop_test(t, a_denied_network_is_denied_from_first_to_last_and_its_neighbours_are_not,
+                        0, COUNT(rows));
     tcase_add_loop_test(t, a_v4_mapped_address_is_judged_as_ipv4, 0, COUNT(rows));
     tcase_add_test(t, a_socket_opens_only_to_public_addresses_and_listed_ports);
     tcase_add_test(t, an_allowed_private_network_opens_itself_and_nothing_else);
@@ -594,9 +624,5 @@ int main(void)
     tcase_add_test(t, allow_private_lets_private_names_and_its_addresses_through);
     tcase_add_test(t, a_redirect_is_resolved_and_judged_anew);
     suite_add_tcase(s, t);
-    SRunner *r = srunner_create(s);
-    srunner_run_all(r, CK_ENV);
-    int failed = srunner_ntests_failed(r);
-    srunner_free(r);
-    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+    return suite_run(s);
 }

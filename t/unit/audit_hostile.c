@@ -1,7 +1,11 @@
-/* Pages and robots.txt made to take long or much: each ends within its bounds of time and memory. Times are those of the processor. */
+/*
+ * Pages and robots.txt made to take much time or memory: each ends within its bounds. Times are CPU
+ * times.
+ */
 #include "t/kit/audit.h"
-#include "core/audit/results.h"
-#include "core/audit/robots.h"
+#include "t/kit/suite.h"
+#include "core/audit/results_internal.h"
+#include "core/audit/robots_internal.h"
 
 #include <check.h>
 #include <locale.h>
@@ -13,7 +17,8 @@
 #define URL "https://example.com/"
 #define ALL "User-agent: *\n"
 
-static const struct conf conf = {.reports_weight_high = 10, .reports_weight_medium = 5, .reports_weight_low = 1};
+static const struct conf conf = {
+    .reports_weight_high = 10, .reports_weight_medium = 5, .reports_weight_low = 1};
 static struct page page;
 
 /* by a sanitizer; a plain build keeps the bound, whatever the compiler */
@@ -46,8 +51,9 @@ static const struct {
     {"a tag with 500 KB of attributes", "<p ", "a b=c d ", ">x", 63000, false},
     {"a tag with one attribute of 500 KB", "<p a=\"", "xxxxxxxx", "\">x", 63000, false},
     {"a tag that never ends", "<p ", "a=b ", "", 125000, false},
-    {"80 tags with a thousand attributes each", "", "<p q w=1 e r=2 t y=3 u i=4 o p=5 a s=6 d f=7 g h=8 j k=9 l z=0 x c v b n m>", "",
-     13000, false},
+    {"80 tags with a thousand attributes each", "",
+     "<p q w=1 e r=2 t y=3 u i=4 o p=5 a s=6 d f=7 g h=8 j k=9 l z=0 x c v b n m>", "", 13000,
+     false},
     {"unmatched end tags under deep nesting", "<body>", "<b></i>", "", 90000, true},
     {"5 MB of text", "<body>", "word ", "", 1000000, false},
     {"5 MB of <", "<body>", "<", "", 5000000, true},
@@ -87,8 +93,12 @@ START_TEST(hostile_markup_stays_within_its_bounds)
     clock_gettime(CLOCK_THREAD_CPUTIME_ID, &to);
     double spent = (double)(to.tv_sec - from.tv_sec) + (double)(to.tv_nsec - from.tv_nsec) / 1e9;
     if (getenv("SHOW_TIMES") != NULL)
-        fprintf(stderr, "%-45s %d %.3f s %zu KiB\n", hostile[_i].what, status, spent, page.arena.bytes / 1024);
-        /* a sanitizer makes everything slower, so that more may be given up, but never by much more than the deadline */
+        fprintf(stderr, "%-45s %d %.3f s %zu KiB\n", hostile[_i].what, status, spent,
+                page.arena.bytes / 1024);
+        /*
+         * a sanitizer makes everything slower, so that more may be given up, but never by much more
+         * than the deadline
+         */
 #ifdef SLOWED
     ck_assert_msg(spent < 40, "%s: %.1f s", hostile[_i].what, spent);
 #else
@@ -113,14 +123,18 @@ START_TEST(a_parse_past_its_deadline_is_given_up)
 }
 END_TEST
 
-/* ---- pages made to keep the checks busy: what is repeated, up to 5 MiB, the most that is fetched ---- */
+/*
+ * ---- pages made to keep the checks busy: what is repeated, up to 5 MiB, the most that is fetched
+ * ----
+ */
 
 static const char *const busy[] = {
     "<a href='http://x y' onclick>here</a>",
     "<a href=/x>here</a>",
     "<a href=//x.com/y target=_blank>z</a>",
     "<a href='//\xE4\xBE\x8B.\xE4\xBE\x8B.\xE4\xBE\x8B.\xE4\xBE\x8B.jp/'>here</a>",
-    "<link rel=alternate hreflang=en href='//\xE4\xBE\x8B.jp/'><link rel=canonical href='//\xE4\xBE\x8B.\xE4\xBE\x8B.jp/'>",
+    "<link rel=alternate hreflang=en href='//\xE4\xBE\x8B.jp/'><link rel=canonical "
+    "href='//\xE4\xBE\x8B.\xE4\xBE\x8B.jp/'>",
     "<link rel=canonical href=/x>",
     "<link rel=alternate hreflang=en href=http://a.b>",
     "<p style='a:url(b'>",
@@ -144,7 +158,9 @@ static void assert_judged_in_time(const struct buf *html, const char *what)
     struct audit_findings findings = {0};
     struct buf json = {0};
     struct timespec from, to;
-    audit_kit_facts(&f, URL "page", "X-Robots-Tag: all\nContent-Encoding: gzip\nContent-Type: text/html; charset=utf-8", "");
+    audit_kit_facts(
+        &f, URL "page",
+        "X-Robots-Tag: all\nContent-Encoding: gzip\nContent-Type: text/html; charset=utf-8", "");
     page_free(&f.page);
     clock_gettime(CLOCK_THREAD_CPUTIME_ID, &from);
     enum page_status status = facts_read(&f, buf_view(html), 1000);
@@ -229,9 +245,5 @@ int main(void)
     tcase_add_loop_test(t, a_long_base_makes_no_page_dear, 0, COUNT(based));
     tcase_add_test(t, half_a_megabyte_of_robots_rules_is_read_in_time);
     suite_add_tcase(s, t);
-    SRunner *r = srunner_create(s);
-    srunner_run_all(r, CK_ENV);
-    int failed = srunner_ntests_failed(r);
-    srunner_free(r);
-    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+    return suite_run(s);
 }

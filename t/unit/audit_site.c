@@ -1,5 +1,6 @@
-/* The pages of t/unit/site, each graded as if it had been fetched, held to t/unit/site/verdicts. */
+/* The pages of t/unit/site, graded as if fetched, compared with t/unit/site/verdicts. */
 #include "t/kit/audit.h"
+#include "t/kit/suite.h"
 #include "core/audit/text.h"
 
 #include <check.h>
@@ -91,7 +92,8 @@ START_TEST(a_page_of_the_site_gets_its_verdicts)
     struct buf html = {0}, headers = {0}, robots = {0};
     struct facts f;
     char name[128], url[512], check[64];
-    ck_assert_msg(read_file(first_line(block, "page", name, sizeof(name)), &html), "%s: cannot be read", name);
+    ck_assert_msg(read_file(first_line(block, "page", name, sizeof(name)), &html),
+                  "%s: cannot be read", name);
     while (next_line(&rest, "header", &line))
         buf_printf(&headers, "%.*s\n", (int)line.n, line.p);
     buf_add(&headers, "", 1);
@@ -134,9 +136,9 @@ END_TEST
 START_TEST(every_check_of_a_page_is_passed_and_failed_by_one)
 {
     /* these are judged by what a file cannot tell: times, sizes, probes, the connection */
-    static const char elsewhere[] =
-        "not_found_page favicon text_compression load_time ttfb page_size http_requests redirects dom_size in_page_links "
-        "https_redirect http2 text_html_ratio content_length";
+    static const char elsewhere[] = "not_found_page favicon text_compression load_time ttfb "
+                                    "page_size http_requests redirects dom_size in_page_links "
+                                    "https_redirect http2 text_html_ratio content_length";
     for (size_t i = 0; i < checks_count; i++) {
         if (text_has_token(STR(elsewhere), checks[i].id))
             continue;
@@ -160,10 +162,7 @@ int main(void)
     tcase_add_test(t, every_page_of_the_verdicts_is_graded);
     tcase_add_test(t, every_check_of_a_page_is_passed_and_failed_by_one);
     suite_add_tcase(s, t);
-    SRunner *r = srunner_create(s);
-    srunner_run_all(r, CK_ENV);
-    int failed = srunner_ntests_failed(r);
-    srunner_free(r);
+    int failed = suite_run(s);
     buf_free(&verdicts);
     return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
 }

@@ -1,7 +1,11 @@
-/* Plain URLs, which are taken without libcurl's parser: it would have taken each of them as it is. Generated ones, good and nearly good. */
+/*
+ * Plain URLs, which are taken without libcurl's parser: libcurl's parser accepts each one
+ * unchanged. The URLs are generated, valid and nearly valid.
+ */
 #include "core/audit/audit.h"
-#include "core/audit/guard.h"
+#include "core/audit/guard_internal.h"
 #include "core/audit/url.h"
+#include "t/kit/suite.h"
 
 #include <check.h>
 #include <locale.h>
@@ -69,9 +73,11 @@ static void append_good_label(struct text *text)
 static void generate_good(struct text *text)
 {
     static const char *const prefixes[] = {"", "", "www.", "www.www.", "1.2.3.", "a-.", "-."};
-    static const char *const ports[] = {"",     "",    "",     "",   ":8080", ":8080",  ":1",     ":65535", ":65536",
-                                        ":080", ":80", ":443", ":0", ":",     ":99999", ":8080x", ":80800"};
-    static const char *const tops[] = {"com", "de", "x", "local", "localhost", "internal", "c0", "f-", "x0", "e9"};
+    static const char *const ports[] = {"",   "",       "",       "",       ":8080", ":8080",
+                                        ":1", ":65535", ":65536", ":080",   ":80",   ":443",
+                                        ":0", ":",      ":99999", ":8080x", ":80800"};
+    static const char *const tops[] = {"com",      "de", "x",  "local", "localhost",
+                                       "internal", "c0", "f-", "x0",    "e9"};
     append(text, random_below(2) == 0 ? "http://" : "https://");
     append(text, ONE_OF(prefixes));
     for (size_t n = random_below(4); n > 0; n--) {
@@ -86,14 +92,18 @@ static void generate_good(struct text *text)
 
 static void generate_odd(struct text *text)
 {
-    static const char *const schemes[] = {"http://", "https://", "HTTP://", "Https://", "http:/", "http:///", "http:", "//", "ftp://", ""};
+    static const char *const schemes[] = {"http://",  "https://", "HTTP://", "Https://", "http:/",
+                                          "http:///", "http:",    "//",      "ftp://",   ""};
     static const char *const users[] = {"", "", "", "", "", "", "u@", "u:p@", "@"};
-    static const char *const labels[] = {"a",   "xn--mller-kva", "XN--a",         "A",   "127",  "0x7f",      "017",    "", "a_b",
-                                         "%61", "m\xC3\xBCller", "l\xC2\xADocal", "a b", "xn--", "localhost", "example"};
-    static const char *const ports[] = {"", "", "", "", "", ":", ":80", ":443", ":8080", ":0", ":99999", ".", ".:80"};
-    static const char *const steps[] = {"/",   "/.", "/..", "/a",  "//",   "/...",   "/.a", "/%2e", "/%2E%2e",
-                                        "/a.", "?",  "??",  "#",   "/b?",  "?/../",  "/~",  "/ ",   "/\xC3\xA4",
-                                        "/|",  "/[", "/\"", "/\\", "?a b", "?c=/./", "+",   "/%7e"};
+    static const char *const labels[] = {
+        "a",   "xn--mller-kva", "XN--a",         "A",   "127",  "0x7f",      "017",    "", "a_b",
+        "%61", "m\xC3\xBCller", "l\xC2\xADocal", "a b", "xn--", "localhost", "example"};
+    static const char *const ports[] = {"",     "",      "",   "",       "",  ":",   ":80",
+                                        ":443", ":8080", ":0", ":99999", ".", ".:80"};
+    static const char *const steps[] = {
+        "/",   "/.", "/..", "/a",  "//",   "/...",   "/.a", "/%2e", "/%2E%2e",
+        "/a.", "?",  "??",  "#",   "/b?",  "?/../",  "/~",  "/ ",   "/\xC3\xA4",
+        "/|",  "/[", "/\"", "/\\", "?a b", "?c=/./", "+",   "/%7e"};
     append(text, ONE_OF(schemes));
     append(text, ONE_OF(users));
     for (size_t n = random_below(5); n > 0; n--) {
@@ -113,7 +123,8 @@ static void generate_nearly_good(struct text *text)
     generate_good(text);
     for (size_t n = 1 + random_below(2); n > 0; n--) {
         size_t at = random_below(text->n < 40 ? text->n : 40);
-        char byte = random_below(2) == 0 ? telling[random_below(sizeof(telling) - 1)] : (char)random_below(256);
+        char byte = random_below(2) == 0 ? telling[random_below(sizeof(telling) - 1)]
+                                         : (char)random_below(256);
         switch (random_below(3)) {
         case 0:
             memmove(text->p + at + 1, text->p + at, text->n++ - at);
@@ -128,7 +139,10 @@ static void generate_nearly_good(struct text *text)
     }
 }
 
-/* What audit_url_normalise says must be what url_judge says, and a plain URL what it was. True: it was plain, and taken. */
+/*
+ * What audit_url_normalise says must be what url_judge says, and a plain URL what it was. True: it
+ * was plain, and taken.
+ */
 static bool compare(struct str text, const struct conf *conf)
 {
     struct url judged;
@@ -145,15 +159,19 @@ static bool compare(struct str text, const struct conf *conf)
         const char *expected = judged.host;
         if (strncmp(expected, "www.", 4) == 0 && strchr(expected + 4, '.') != NULL)
             expected += 4;
-        ck_assert_msg(str_eq(buf_view(&out), str_of(judged.text)), "%.*s: %.*s", (int)text.n, text.p, (int)out.n, out.p);
-        ck_assert_msg(str_eq(buf_view(&name), str_of(expected)), "%.*s: %.*s", (int)text.n, text.p, (int)name.n, name.p);
+        ck_assert_msg(str_eq(buf_view(&out), str_of(judged.text)), "%.*s: %.*s", (int)text.n,
+                      text.p, (int)out.n, out.p);
+        ck_assert_msg(str_eq(buf_view(&name), str_of(expected)), "%.*s: %.*s", (int)text.n, text.p,
+                      (int)name.n, name.p);
     } else {
         ck_assert_str_eq(why, full_why);
         ck_assert_uint_eq(out.n + name.n, 0);
     }
     if (full && plain) {
-        ck_assert_msg(str_eq(text, str_of(judged.text)), "%.*s: %s", (int)text.n, text.p, judged.text);
-        ck_assert_msg(str_eq(host, str_of(judged.host)), "%.*s: %s", (int)text.n, text.p, judged.host);
+        ck_assert_msg(str_eq(text, str_of(judged.text)), "%.*s: %s", (int)text.n, text.p,
+                      judged.text);
+        ck_assert_msg(str_eq(host, str_of(judged.host)), "%.*s: %s", (int)text.n, text.p,
+                      judged.host);
     }
     url_free(&judged);
     buf_free(&out);
@@ -276,7 +294,8 @@ START_TEST(the_limits_of_labels_names_and_urls_are_the_same)
 {
     for (size_t n = 1; n < 70; n++) { /* a label */
         char text[100];
-        snprintf(text, sizeof(text), "http://%.*s.com/", (int)n, "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa");
+        snprintf(text, sizeof(text), "http://%.*s.com/", (int)n,
+                 "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa");
         ck_assert(compare(str_of(text), &confs[0]) == (n <= 63));
     }
     for (size_t n = 200; n < 300; n++) { /* a name */
@@ -297,7 +316,10 @@ START_TEST(the_limits_of_labels_names_and_urls_are_the_same)
 }
 END_TEST
 
-/* ---- links of a page, as browsers read them (what WHATWG's URL makes of each): the link, what it leads to; NULL: it is no URL ---- */
+/*
+ * ---- links of a page, as browsers read them (what WHATWG's URL makes of each): the link, what it
+ * leads to; NULL: it is no URL ----
+ */
 
 #define PAGE "https://example.com/dir/page"
 
@@ -342,7 +364,8 @@ START_TEST(a_link_leads_where_browsers_take_it)
     bool ok = url_resolve(str_of(links[_i][0]), PAGE, &out);
     const char *expected = links[_i][1];
     bool same = ok == (expected != NULL) && (!ok || url_same(buf_view(&out), str_of(expected)));
-    ck_assert_msg(same, "%s: %.*s, not %s", links[_i][0], ok ? (int)out.n : 6, ok ? out.p : "no URL", expected == NULL ? "none" : expected);
+    ck_assert_msg(same, "%s: %.*s, not %s", links[_i][0], ok ? (int)out.n : 6,
+                  ok ? out.p : "no URL", expected == NULL ? "none" : expected);
     buf_free(&out);
 }
 END_TEST
@@ -379,18 +402,16 @@ int main(void)
     Suite *s = suite_create("audit_url");
     TCase *t = tcase_create("plain");
     tcase_set_timeout(t, 60);
-    tcase_add_loop_test(t, a_plain_url_is_what_libcurl_would_have_made_of_it, 0, (int)COUNT(generators));
+    tcase_add_loop_test(t, a_plain_url_is_what_libcurl_would_have_made_of_it, 0,
+                        (int)COUNT(generators));
     tcase_add_test(t, no_byte_in_any_place_makes_a_plain_url_another);
     tcase_add_loop_test(t, a_url_in_normal_form_is_plain, 0, (int)COUNT(plain_ones));
-    tcase_add_loop_test(t, a_url_that_has_to_be_read_closely_is_not_plain, 0, (int)COUNT(other_ones));
+    tcase_add_loop_test(t, a_url_that_has_to_be_read_closely_is_not_plain, 0,
+                        (int)COUNT(other_ones));
     tcase_add_test(t, the_limits_of_labels_names_and_urls_are_the_same);
     tcase_add_loop_test(t, a_link_leads_where_browsers_take_it, 0, (int)COUNT(links));
     tcase_add_test(t, urls_are_the_same_whatever_the_case_of_their_escapes);
     tcase_add_test(t, a_redirect_to_a_fragment_leads_to_the_same_page);
     suite_add_tcase(s, t);
-    SRunner *r = srunner_create(s);
-    srunner_run_all(r, CK_ENV);
-    int failed = srunner_ntests_failed(r);
-    srunner_free(r);
-    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+    return suite_run(s);
 }

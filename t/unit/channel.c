@@ -1,4 +1,6 @@
+/* The message channel between processes: frames, full sockets and lost peers. */
 #include "core/ipc/channel.h"
+#include "t/kit/suite.h"
 
 #include <check.h>
 #include <poll.h>
@@ -75,7 +77,8 @@ START_TEST(full_socket_keeps_the_rest_until_it_is_read)
 }
 END_TEST
 
-static const struct frame_head wrong[] = {{FRAME_MAX_PAYLOAD + 1, FRAME_CHANGE, 0, 0}, {0, 0, 0, 0}, {0, FRAME_TYPES, 0, 0}};
+static const struct frame_head wrong[] = {
+    {FRAME_MAX_PAYLOAD + 1, FRAME_CHANGE, 0, 0}, {0, 0, 0, 0}, {0, FRAME_TYPES, 0, 0}};
 
 START_TEST(what_is_no_frame_is_told)
 {
@@ -113,9 +116,5 @@ int main(void)
     tcase_add_loop_test(t, what_is_no_frame_is_told, 0, sizeof(wrong) / sizeof(wrong[0]));
     tcase_add_test(t, peer_that_is_gone_is_told_after_what_it_sent);
     suite_add_tcase(s, t);
-    SRunner *r = srunner_create(s);
-    srunner_run_all(r, CK_ENV);
-    int failed = srunner_ntests_failed(r);
-    srunner_free(r);
-    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+    return suite_run(s);
 }

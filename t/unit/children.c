@@ -1,7 +1,8 @@
-/* The master's child_slots, with children that are made up here. */
+/* The master's table of child processes, with made-up children. */
 #include "core/master/master_internal.h"
 
 #include "core/shm/scoreboard.h"
+#include "t/kit/suite.h"
 
 #include <check.h>
 #include <signal.h>
@@ -36,10 +37,13 @@ static void setup(void)
     ck_assert_ptr_nonnull(slot);
     for (int i = OLD; i <= NEXT; i++) {
         scores[i] = (struct score){0};
-        children[i] = (struct child){.pid = i == NEXT ? 0 : sleeper(), .score = &scores[i], .process = {.generation = (unsigned)i}};
+        children[i] = (struct child){.pid = i == NEXT ? 0 : sleeper(),
+                                     .score = &scores[i],
+                                     .process = {.generation = (unsigned)i}};
         score_set(scores[i].phase, i == OLD ? PHASE_READY : PHASE_STARTING);
     }
-    *slot = (struct child_slot){.role = ROLE_WORKER, .child = &children[YOUNG], .old = &children[OLD]};
+    *slot =
+        (struct child_slot){.role = ROLE_WORKER, .child = &children[YOUNG], .old = &children[OLD]};
     generation = (struct generation){.number = YOUNG};
     m = (struct master){.child_slots = slot, .child_slots_count = 1, .generation = &generation};
 }
@@ -75,7 +79,10 @@ START_TEST(an_old_worker_goes_when_the_one_that_follows_it_serves)
 }
 END_TEST
 
-/* It comes up after the master has looked who may go, and before it looks whether a reload may begin. */
+/*
+ * It comes up after the master has looked who may go, and before it looks whether a reload may
+ * begin.
+ */
 START_TEST(no_reload_begins_before_an_old_worker_was_told_to_go)
 {
     children_relieve(&m);
@@ -141,9 +148,5 @@ int main(void)
     tcase_add_test(tc, a_reload_begins_while_one_that_failed_waits_for_its_next_try);
     tcase_add_test(tc, a_reload_begins_while_the_writer_waits_for_the_disk);
     suite_add_tcase(suite, tc);
-    SRunner *sr = srunner_create(suite);
-    srunner_run_all(sr, CK_NORMAL);
-    int failed = srunner_ntests_failed(sr);
-    srunner_free(sr);
-    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+    return suite_run(suite);
 }

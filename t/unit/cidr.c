@@ -1,4 +1,6 @@
+/* Addresses and networks in CIDR notation. */
 #include "core/base/cidr.h"
+#include "t/kit/suite.h"
 
 #include <check.h>
 #include <stdlib.h>
@@ -35,8 +37,9 @@ START_TEST(spellings_of_one_address_are_equal)
 END_TEST
 
 static const char *const no_address[] = {
-    "",         " ",          "1.2.3", "1.2.3.4.5",    "1.2.3.256", "01.2.3.4", "0x1.2.3.4", "1.2.3.4 ",     " 1.2.3.4",
-    "16909060", "1.2.3.4:80", "[::1]", "fe80::1%eth0", ":::",       "1::2::3",  "12345::",   "::ffff:1.2.3", "localhost",
+    "",         " ",        "1.2.3",        "1.2.3.4.5",  "1.2.3.256", "01.2.3.4",     "0x1.2.3.4",
+    "1.2.3.4 ", " 1.2.3.4", "16909060",     "1.2.3.4:80", "[::1]",     "fe80::1%eth0", ":::",
+    "1::2::3",  "12345::",  "::ffff:1.2.3", "localhost",
 };
 
 START_TEST(malformed_address_is_refused)
@@ -78,13 +81,20 @@ START_TEST(network_has_its_addresses_and_no_others)
 {
     struct cidr net = cidr(members[_i].net);
     struct ip address = ip(members[_i].ip);
-    ck_assert_msg(cidr_has(&net, &address) == members[_i].in, "%s in %s", members[_i].ip, members[_i].net);
+    ck_assert_msg(cidr_has(&net, &address) == members[_i].in, "%s in %s", members[_i].ip,
+                  members[_i].net);
 }
 END_TEST
 
 static const char *const no_network[] = {
-    "10.0.0.1/8",     "10.0.0.0/33", "10.0.0.0/", "/8", "10.0.0.0/08", "10.0.0.0/+8", "10.0.0.0/-1", "10.0.0.0/8/8", "10.0.0.0/8x", "10/8",
-    "2001:db8::1/32", "::/129",      "::/1000",   "",   "10.0.0.0 /8",
+    "10.0.0.1/8",     "10.0.0.0/33",
+    "10.0.0.0/",      "/8",
+    "10.0.0.0/08",    "10.0.0.0/+8",
+    "10.0.0.0/-1",    "10.0.0.0/8/8",
+    "10.0.0.0/8x",    "10/8",
+    "2001:db8::1/32", "::/129",
+    "::/1000",        "",
+    "10.0.0.0 /8",
 };
 
 START_TEST(malformed_network_is_refused)
@@ -135,9 +145,5 @@ int main(void)
     tcase_add_test(tcase, a_list_has_what_any_of_its_networks_has);
     tcase_add_test(tcase, socket_addresses_become_the_same_bits);
     suite_add_tcase(suite, tcase);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_ENV);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+    return suite_run(suite);
 }

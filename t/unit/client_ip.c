@@ -1,5 +1,6 @@
-/* The client's address out of X-Forwarded-For: only what trusted proxies wrote counts. api.md §1. */
+/* The client's address from X-Forwarded-For: only addresses written by trusted proxies count. */
 #include "core/http/client_ip.h"
+#include "t/kit/suite.h"
 
 #include <check.h>
 #include <stdlib.h>
@@ -11,10 +12,14 @@ static const struct cidr_list trusted = {nets, 3};
 
 static void begin(void)
 {
-    ck_assert(cidr_parse("192.0.2.0/24", &nets[0]) && cidr_parse("10.0.0.0/8", &nets[1]) && cidr_parse("2001:db8:ffff::/48", &nets[2]));
+    ck_assert(cidr_parse("192.0.2.0/24", &nets[0]) && cidr_parse("10.0.0.0/8", &nets[1]) &&
+              cidr_parse("2001:db8:ffff::/48", &nets[2]));
 }
 
-/* Columns: the header's line; who the client is; whether all of the line was trusted, so that the line before it counts. */
+/*
+ * Columns: the header's line; who the client is; whether all of the line was trusted, so that the
+ * line before it counts.
+ */
 static const struct {
     const char *line, *client;
     bool all_trusted;
@@ -91,9 +96,11 @@ START_TEST(the_client_is_the_right_most_address_that_is_no_proxys)
     struct ip ip;
     char text[INET6_ADDRSTRLEN];
     ck_assert(ip_parse(PEER, &ip));
-    ck_assert_msg(client_right_most(&trusted, str_of(lines[_i].line), &ip) == lines[_i].all_trusted, "%s", lines[_i].line);
+    ck_assert_msg(client_right_most(&trusted, str_of(lines[_i].line), &ip) == lines[_i].all_trusted,
+                  "%s", lines[_i].line);
     ip_text(&ip, text);
-    ck_assert_msg(strcmp(text, lines[_i].client) == 0, "\"%s\": %s, not %s", lines[_i].line, text, lines[_i].client);
+    ck_assert_msg(strcmp(text, lines[_i].client) == 0, "\"%s\": %s, not %s", lines[_i].line, text,
+                  lines[_i].client);
 }
 END_TEST
 
@@ -113,12 +120,9 @@ int main(void)
     Suite *suite = suite_create("client_ip");
     TCase *tcase = tcase_create("client_ip");
     tcase_add_checked_fixture(tcase, begin, NULL);
-    tcase_add_loop_test(tcase, the_client_is_the_right_most_address_that_is_no_proxys, 0, (int)(sizeof(lines) / sizeof(lines[0])));
+    tcase_add_loop_test(tcase, the_client_is_the_right_most_address_that_is_no_proxys, 0,
+                        (int)(sizeof(lines) / sizeof(lines[0])));
     tcase_add_test(tcase, a_nul_in_it_is_no_end);
     suite_add_tcase(suite, tcase);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_ENV);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+    return suite_run(suite);
 }

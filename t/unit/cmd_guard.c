@@ -1,6 +1,10 @@
-/* A command whose work on the store dies goes on: it says where, tidies up, and ends with the documented status. */
+/*
+ * A command survives the death of its work on the store: it reports where, cleans up, and exits
+ * with the documented status.
+ */
 #include "cmd/guard.h"
-#include "core/base/sanitized.h"
+#include "core/base/sanitizer.h"
+#include "t/kit/suite.h"
 
 #include <check.h>
 #include <poll.h>
@@ -94,7 +98,8 @@ END_TEST
 START_TEST(a_crash_is_told_with_its_place_and_what_to_do)
 {
     ck_assert_int_eq(run(crash), CMD_REFUSED);
-    ck_assert_str_eq(said, "assay: no backup was made: /data is damaged. Reading it ended in a crash (SIGSEGV) at the reports. Do this next\n");
+    ck_assert_str_eq(said, "assay: no backup was made: /data is damaged. Reading it ended in a "
+                           "crash (SIGSEGV) at the reports. Do this next\n");
     ck_assert_int_eq(tidied, 1);
 }
 END_TEST
@@ -104,14 +109,17 @@ START_TEST(what_the_library_says_of_a_crash_is_not_heard)
     if (SANITIZED)
         return; /* a sanitizer's report is to be heard */
     ck_assert_int_eq(run(crash_with_words), CMD_REFUSED);
-    ck_assert_str_eq(said, "assay: no backup was made: /data is damaged. Reading it ended in a crash (SIGABRT) at the pages. Do this next\n");
+    ck_assert_str_eq(said, "assay: no backup was made: /data is damaged. Reading it ended in a "
+                           "crash (SIGABRT) at the pages. Do this next\n");
 }
 END_TEST
 
 START_TEST(a_kill_is_not_called_damage)
 {
     ck_assert_int_eq(run(be_killed), CMD_REFUSED);
-    ck_assert_msg(strstr(said, "signal 9 (Killed) ended it at its opening") && !strstr(said, "damaged"), "%s", said);
+    ck_assert_msg(strstr(said, "signal 9 (Killed) ended the process at the opening of the store") &&
+                      !strstr(said, "damaged"),
+                  "%s", said);
     ck_assert_int_eq(tidied, 1);
 }
 END_TEST
@@ -159,9 +167,5 @@ int main(void)
     tcase_add_test(tcase, a_stop_reaches_the_work);
     tcase_set_timeout(tcase, 60);
     suite_add_tcase(suite, tcase);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_ENV);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+    return suite_run(suite);
 }

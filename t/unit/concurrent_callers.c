@@ -1,5 +1,6 @@
 /* How many callers the writer waits for. */
 #include "core/writer/concurrent_callers.h"
+#include "t/kit/suite.h"
 
 #include <check.h>
 #include <stdlib.h>
@@ -27,9 +28,5 @@ int main(void)
     TCase *tc = tcase_create("callers");
     tcase_add_test(tc, callers_who_left_are_forgotten_to_the_last);
     suite_add_tcase(suite, tc);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_ENV);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+    return suite_run(suite);
 }

@@ -1,7 +1,9 @@
+/* ETag, If-Match, If-None-Match, Prefer and Idempotency-Key. */
 #include "config.h"
 #include "core/http/etag.h"
 #include "core/http/idempotency.h"
 #include "core/http/prefer.h"
+#include "t/kit/suite.h"
 
 #include <check.h>
 
@@ -15,7 +17,8 @@ START_TEST(tag_is_version_and_program)
     ck_assert(str_eq(etag_compressed(tag, gz), STR("\"5-" PACKAGE_VERSION "-gz\"")));
     tag = etag_format(UINT64_MAX, out);
     ck_assert(str_eq(tag, STR("\"18446744073709551615-" PACKAGE_VERSION "\"")));
-    ck_assert(str_eq(etag_compressed(tag, gz), STR("\"18446744073709551615-" PACKAGE_VERSION "-gz\"")));
+    ck_assert(
+        str_eq(etag_compressed(tag, gz), STR("\"18446744073709551615-" PACKAGE_VERSION "-gz\"")));
 }
 END_TEST
 
@@ -48,7 +51,9 @@ static const struct {
 
 START_TEST(if_none_match_takes_lists_weak_tags_and_either_form)
 {
-    ck_assert_int_eq(etag_none_match(str_of(none_match_cases[_i].header), STR("\"5-" PACKAGE_VERSION "\"")), none_match_cases[_i].match);
+    ck_assert_int_eq(
+        etag_none_match(str_of(none_match_cases[_i].header), STR("\"5-" PACKAGE_VERSION "\"")),
+        none_match_cases[_i].match);
 }
 END_TEST
 
@@ -60,8 +65,16 @@ static const struct {
 } if_match_cases[] = {
     {"\"5-" PACKAGE_VERSION "\"", true, 1, {5}},
     {"\"5-" PACKAGE_VERSION "-gz\"", true, 1, {5}},
-    {"\"5-" PACKAGE_VERSION "\",\"7-" PACKAGE_VERSION "\" , \"9-" PACKAGE_VERSION "-gz\"", true, 3, {5, 7, 9}},
-    {"\"1-" PACKAGE_VERSION "\",\"2-" PACKAGE_VERSION "\",\"3-" PACKAGE_VERSION "\",\"4-" PACKAGE_VERSION "\"", true, 3, {1, 2, 3}}, /* no more than there is room for */
+    {"\"5-" PACKAGE_VERSION "\",\"7-" PACKAGE_VERSION "\" , \"9-" PACKAGE_VERSION "-gz\"",
+     true,
+     3,
+     {5, 7, 9}},
+    /* no more than there is room for */
+    {"\"1-" PACKAGE_VERSION "\",\"2-" PACKAGE_VERSION "\",\"3-" PACKAGE_VERSION
+     "\",\"4-" PACKAGE_VERSION "\"",
+     true,
+     3,
+     {1, 2, 3}},
     {"*", false, 0, {0}},
     {"W/\"5-" PACKAGE_VERSION "\"", true, 0, {0}},
     {"W/\"5-" PACKAGE_VERSION "\", \"6-" PACKAGE_VERSION "\"", true, 1, {6}},
@@ -71,7 +84,8 @@ static const struct {
     {"\"5\"", true, 0, {0}},
     {"\"-" PACKAGE_VERSION "\"", true, 0, {0}},
     {"\"5-" PACKAGE_VERSION "-gz-gz\"", true, 0, {0}},
-    {"\"18446744073709551615-" PACKAGE_VERSION "\"", true, 0, {0}}, /* the version that no record has */
+    /* the version that no record has */
+    {"\"18446744073709551615-" PACKAGE_VERSION "\"", true, 0, {0}},
     {"\"99999999999999999999-" PACKAGE_VERSION "\"", true, 0, {0}},
     {"\"abc\"", true, 0, {0}},
     {"5-1", true, 0, {0}},
@@ -82,7 +96,8 @@ START_TEST(if_match_names_versions_by_strong_tags_only)
 {
     uint64_t versions[3];
     size_t count = 0;
-    ck_assert_int_eq(etag_versions(str_of(if_match_cases[_i].header), versions, 3, &count), if_match_cases[_i].listed);
+    ck_assert_int_eq(etag_versions(str_of(if_match_cases[_i].header), versions, 3, &count),
+                     if_match_cases[_i].listed);
     ck_assert_uint_eq(count, if_match_cases[_i].count);
     for (size_t i = 0; i < count; ++i)
         ck_assert_uint_eq(versions[i], if_match_cases[_i].versions[i]);
@@ -185,11 +200,13 @@ START_TEST(idempotency_key_is_bound_to_credential_and_path)
         uint64_t credential;
         struct str path, key;
     } triples[] = {
-        {1, {"/a", 2}, {"bc", 2}}, {2, {"/a", 2}, {"bc", 2}}, {1, {"/ab", 3}, {"c", 1}}, {1, {"/a", 2}, {"bd", 2}}, {1, {"/b", 2}, {"bc", 2}},
+        {1, {"/a", 2}, {"bc", 2}}, {2, {"/a", 2}, {"bc", 2}}, {1, {"/ab", 3}, {"c", 1}},
+        {1, {"/a", 2}, {"bd", 2}}, {1, {"/b", 2}, {"bc", 2}},
     };
     uint8_t digests[5][IDEMPOTENCY_DIGEST_SIZE], again[IDEMPOTENCY_DIGEST_SIZE];
     for (int i = 0; i < 5; ++i) {
-        ck_assert(idempotency_digest(triples[i].credential, triples[i].path, triples[i].key, digests[i]));
+        ck_assert(
+            idempotency_digest(triples[i].credential, triples[i].path, triples[i].key, digests[i]));
         for (int j = 0; j < i; ++j)
             ck_assert_mem_ne(digests[i], digests[j], sizeof(again));
     }
@@ -200,8 +217,10 @@ END_TEST
 
 START_TEST(body_digest_is_sha_256)
 {
-    static const uint8_t empty[] = {0xe3, 0xb0, 0xc4, 0x42, 0x98, 0xfc, 0x1c, 0x14, 0x9a, 0xfb, 0xf4, 0xc8, 0x99, 0x6f, 0xb9, 0x24,
-                                    0x27, 0xae, 0x41, 0xe4, 0x64, 0x9b, 0x93, 0x4c, 0xa4, 0x95, 0x99, 0x1b, 0x78, 0x52, 0xb8, 0x55};
+    static const uint8_t empty[] = {0xe3, 0xb0, 0xc4, 0x42, 0x98, 0xfc, 0x1c, 0x14,
+                                    0x9a, 0xfb, 0xf4, 0xc8, 0x99, 0x6f, 0xb9, 0x24,
+                                    0x27, 0xae, 0x41, 0xe4, 0x64, 0x9b, 0x93, 0x4c,
+                                    0xa4, 0x95, 0x99, 0x1b, 0x78, 0x52, 0xb8, 0x55};
     uint8_t got[IDEMPOTENCY_DIGEST_SIZE];
     ck_assert(idempotency_body((struct str){NULL, 0}, got));
     ck_assert_mem_eq(got, empty, sizeof(empty));
@@ -214,16 +233,16 @@ int main(void)
     TCase *tc = tcase_create("conditions");
     suite_add_tcase(suite, tc);
     tcase_add_test(tc, tag_is_version_and_program);
-    tcase_add_loop_test(tc, if_none_match_takes_lists_weak_tags_and_either_form, 0, sizeof(none_match_cases) / sizeof(none_match_cases[0]));
-    tcase_add_loop_test(tc, if_match_names_versions_by_strong_tags_only, 0, sizeof(if_match_cases) / sizeof(if_match_cases[0]));
-    tcase_add_loop_test(tc, prefer_is_read_as_rfc_7240_says, 0, sizeof(prefer_cases) / sizeof(prefer_cases[0]));
-    tcase_add_loop_test(tc, the_first_handling_counts, 0, (int)(sizeof(handlings) / sizeof(handlings[0])));
+    tcase_add_loop_test(tc, if_none_match_takes_lists_weak_tags_and_either_form, 0,
+                        sizeof(none_match_cases) / sizeof(none_match_cases[0]));
+    tcase_add_loop_test(tc, if_match_names_versions_by_strong_tags_only, 0,
+                        sizeof(if_match_cases) / sizeof(if_match_cases[0]));
+    tcase_add_loop_test(tc, prefer_is_read_as_rfc_7240_says, 0,
+                        sizeof(prefer_cases) / sizeof(prefer_cases[0]));
+    tcase_add_loop_test(tc, the_first_handling_counts, 0,
+                        (int)(sizeof(handlings) / sizeof(handlings[0])));
     tcase_add_test(tc, idempotency_key_is_printable_and_of_bounded_length);
     tcase_add_test(tc, idempotency_key_is_bound_to_credential_and_path);
     tcase_add_test(tc, body_digest_is_sha_256);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_ENV);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
+    return suite_run(suite);
 }

@@ -1,4 +1,6 @@
+/* Mistakes in a configuration: each is refused with its line and what to do. */
 #include "t/kit/conf.h"
+#include "t/kit/suite.h"
 
 #include <check.h>
 #include <stdlib.h>
@@ -16,32 +18,62 @@ static const struct {
     {"drain: 1s\n", 1, "did you mean timeouts.drain?"},
     {"workres: 1\n", 1, "did you mean workers?"},
     {"max_connections_per_ip: 1000001\n", 1, "1000001 is out of range; give 0 to 1000000"},
-    {"listen:\n  - address: a:1\n    proxy_protocol: yes\n", 3, "\"yes\" is neither true nor false"},
+    {"listen:\n  - address: a:1\n    proxy_protocol: yes\n", 3,
+     "\"yes\" is neither true nor false"},
     {"limits: { slots: 5 }\n", 1, "5 is out of range; give 1024 to 1073741824"},
     {"limits: { ipv6_prefix: 129 }\n", 1, "129 is out of range; give 16 to 128"},
-    {"limits: { limiters: [] }\n", 1, "limits.limiters: wrong type; give a map of limiters by name"},
-    {"limits:\n  limiters:\n    API: {}\n", 3, "limits.limiters.API: the name of a limiter is 1 to 32 small letters"},
-    {"limits:\n  limiters:\n    api: {}\n    api: {}\n", 4, "api is there twice, first on line 3"},
-    {"limits:\n  limiters:\n    api:\n      window: []\n", 4, "limits.limiters.api.window: there is no such key here"},
-    {"limits: {limiters: {api: {dry_run: yes}}}\n", 1, "limits.limiters.api.dry_run: give true or false"},
-    {"limits: {limiters: {api: {windows: []}}}\n", 1, "limits.limiters.api.windows: give 1 to 4 items"},
-    {"limits: {limiters: {api: {windows: {limit: 1}}}}\n", 1, "limits.limiters.api.windows: wrong type; give a list"},
-    {"limits:\n  limiters:\n    api:\n      windows:\n        - { limit: 5, seconds: 60 }\n", 5, "limits.limiters.api.windows.0: key is missing"},
-    {"limits:\n  limiters:\n    api:\n      windows:\n        - { limit: 5, seconds: 60, key: host }\n", 5, "\"host\" is not one of ip, ip+agent, jwt, token, api_key"},
-    {"limits:\n  limiters:\n    api:\n      windows:\n        - { limit: 5, seconds: 0, key: ip }\n", 5, "windows.0.seconds: \"0\" is not a whole number from 1 to 2678400"},
-    {"limits:\n  limiters:\n    api:\n      windows:\n        - { limit: -5, seconds: 1, key: ip }\n", 5, "windows.0.limit: \"-5\" is not a whole number from 0 to 8388607"},
-    {"limits:\n  limiters:\n    api:\n      windows:\n        - { limit: 1, limit: 2, seconds: 1, key: ip }\n", 5, "windows.0.limit: is there twice"},
-    {"limits: {limiters: {api: {windows: [{limit: 1, seconds: 9, key: ip}, {limit: 2, seconds: 9, key: ip}]}}}\n", 1, "windows.1: has the key and seconds of another window"},
-    {"limits: {limiters: {mine: {routes: ['GET /a']}}}\n", 1, "limits.limiters.mine: a limiter that is not built in needs windows"},
-    {"limits: {limiters: {mine: {windows: [{limit: 1, seconds: 9, key: ip}]}}}\n", 1, "limits.limiters.mine: a limiter that is not built in needs routes"},
-    {"limits: {limiters: {api: {routes: ['/a']}}}\n", 1, "limits.limiters.api.routes.0: \"/a\" is not a route"},
+    {"limits: { limiters: [] }\n", 1,
+     "limits.limiters: wrong type; give a map of limiters by name"},
+    {"limits:\n  limiters:\n    API: {}\n", 3,
+     "limits.limiters.API: the name of a limiter has 1 to 32 lowercase letters"},
+    {"limits:\n  limiters:\n    api: {}\n    api: {}\n", 4, "api is set twice, first on line 3"},
+    {"limits:\n  limiters:\n    api:\n      window: []\n", 4,
+     "limits.limiters.api.window: unknown key"},
+    {"limits: {limiters: {api: {dry_run: yes}}}\n", 1,
+     "limits.limiters.api.dry_run: give true or false"},
+    {"limits: {limiters: {api: {windows: []}}}\n", 1,
+     "limits.limiters.api.windows: give 1 to 4 items"},
+    {"limits: {limiters: {api: {windows: {limit: 1}}}}\n", 1,
+     "limits.limiters.api.windows: wrong type; give a list"},
+    {"limits:\n  limiters:\n    api:\n      windows:\n        - { limit: 5, seconds: 60 }\n", 5,
+     "limits.limiters.api.windows.0: key is missing"},
+    {"limits:\n  limiters:\n    api:\n      windows:\n        - { limit: 5, seconds: 60, key: host "
+     "}\n",
+     5, "\"host\" is not one of ip, ip+agent, jwt, token, api_key"},
+    {"limits:\n  limiters:\n    api:\n      windows:\n        - { limit: 5, seconds: 0, key: ip "
+     "}\n",
+     5, "windows.0.seconds: \"0\" is not a whole number from 1 to 2678400"},
+    {"limits:\n  limiters:\n    api:\n      windows:\n        - { limit: -5, seconds: 1, key: ip "
+     "}\n",
+     5, "windows.0.limit: \"-5\" is not a whole number from 0 to 8388607"},
+    {"limits:\n  limiters:\n    api:\n      windows:\n        - { limit: 1, limit: 2, seconds: 1, "
+     "key: ip }\n",
+     5, "windows.0.limit: is set twice"},
+    {"limits: {limiters: {api: {windows: [{limit: 1, seconds: 9, key: ip}, {limit: 2, seconds: 9, "
+     "key: ip}]}}}\n",
+     1, "windows.1: has the same key and seconds as another window"},
+    {"limits: {limiters: {mine: {routes: ['GET /a']}}}\n", 1,
+     "limits.limiters.mine: a limiter that is not built in needs windows"},
+    {"limits: {limiters: {mine: {windows: [{limit: 1, seconds: 9, key: ip}]}}}\n", 1,
+     "limits.limiters.mine: a limiter that is not built in needs routes"},
+    {"limits: {limiters: {api: {routes: ['/a']}}}\n", 1,
+     "limits.limiters.api.routes.0: \"/a\" is not a route"},
     {"limits: {limiters: {api: {routes: ['GET /a*b']}}}\n", 1, "\"GET /a*b\" is not a route"},
-    {"limits: {limiters: {api: {routes: ['GET /a', 'GET /nowhere']}}}\n", 1, "routes.1: there is no route \"GET /nowhere\""},
-    {"limits: {limiters: {api: {routes: ['* /v1/wp/*']}}}\n", 1, "\"* /v1/wp/*\" is already a route of bulk-sync"},
-    {"limits:\n  limiters:\n    api:\n      overrides:\n        - { key: 1.2.3.4.5, limit: 1 }\n", 5, "limits.limiters.api: \"1.2.3.4.5\" is no key of its windows"},
-    {"limits:\n  limiters:\n    api:\n      overrides:\n        - { key: '7', limit: 1 }\n        - { key: '07', limit: 2 }\n", 6, "there are two overrides of \"07\""},
-    {"limits:\n  limiters:\n    api:\n      overrides:\n        - { key: '7', limit: 1, seconds: 61 }\n", 5, "\"7\" is no key of its windows"},
-    {"limits:\n  limiters:\n    widget-init:\n      overrides:\n        - { key: 1.2.3.4/x, limit: 1 }\n", 5, "\"1.2.3.4/x\" is no key of its windows"},
+    {"limits: {limiters: {api: {routes: ['GET /a', 'GET /nowhere']}}}\n", 1,
+     "routes.1: there is no route \"GET /nowhere\""},
+    {"limits: {limiters: {api: {routes: ['* /v1/wp/*']}}}\n", 1,
+     "\"* /v1/wp/*\" is already a route of bulk-sync"},
+    {"limits:\n  limiters:\n    api:\n      overrides:\n        - { key: 1.2.3.4.5, limit: 1 }\n",
+     5, "limits.limiters.api: \"1.2.3.4.5\" is not a key of its windows"},
+    {"limits:\n  limiters:\n    api:\n      overrides:\n        - { key: '7', limit: 1 }\n        "
+     "- { key: '07', limit: 2 }\n",
+     6, "there are two overrides of \"07\""},
+    {"limits:\n  limiters:\n    api:\n      overrides:\n        - { key: '7', limit: 1, seconds: "
+     "61 }\n",
+     5, "\"7\" is not a key of its windows"},
+    {"limits:\n  limiters:\n    widget-init:\n      overrides:\n        - { key: 1.2.3.4/x, limit: "
+     "1 }\n",
+     5, "\"1.2.3.4/x\" is not a key of its windows"},
     {"workers: 12abc\n", 1, "\"12abc\" is not a whole number; give 1 to 512, or auto"},
     {"workers: 0\n", 1, "0 is out of range; give 1 to 512, or auto"},
     {"workers: -1\n", 1, "not a whole number"},
@@ -51,17 +83,18 @@ static const struct {
     {"workers: [2]\n", 1, "workers: wrong type; give auto or one whole number"},
     {"auditors: {a: b}\n", 1, "auditors: wrong type"},
     {"auditors: 65\n", 1, "65 is out of range; give 1 to 64"},
-    {"a: 1\nworkers: 2\nworkers: 2\n", 3, "workers is there twice, first on line 2"},
-    {"log: {level: info}\nlog: {format: json}\n", 2, "log is there twice, first on line 1"},
-    {"log: {level: info, level: warn}\n", 1, "log.level is there twice"},
+    {"a: 1\nworkers: 2\nworkers: 2\n", 3, "workers is set twice, first on line 2"},
+    {"log: {level: info}\nlog: {format: json}\n", 2, "log is set twice, first on line 1"},
+    {"log: {level: info, level: warn}\n", 1, "log.level is set twice"},
     {"log: {level: loud}\n", 1, "\"loud\" is not one of error, warn, info, debug"},
-    {"log: debug\n", 1, "log: wrong type; its options stand below it"},
+    {"log: debug\n", 1, "log: wrong type; write its options below it"},
     {"- a\n- b\n", 1, "the configuration: wrong type"},
     {"reports: {wait: 10}\n", 1, "\"10\" is not a duration"},
     {"reports: {wait: 10 seconds}\n", 1, "is not a duration"},
     {"reports: {wait: 31s}\n", 1, "31s is out of range; give 0s to 30s"},
-    {"reports:\n  good: 30\n  decent: 40\n", 3, "reports.decent: 40 is over reports.good, which is 30"},
-    {"reports:\n  good: 30\n", 2, "reports.decent: 50 is over reports.good, which is 30"},
+    {"reports:\n  good: 30\n  decent: 40\n", 3,
+     "reports.decent: 40 is greater than reports.good, which is 30"},
+    {"reports:\n  good: 30\n", 2, "reports.decent: 50 is greater than reports.good, which is 30"},
     {"store: {map_size: 64GB}\n", 1, "\"64GB\" is not a size"},
     {"store: {map_size: 100TiB}\n", 1, "is out of range; give 1MiB to 64TiB"},
     {"sync: {max_bytes: 17MiB}\n", 1, "is out of range; give 64KiB to 16MiB"},
@@ -82,17 +115,17 @@ static const struct {
     {"listen:\n  - address: '127.0.0.1:'\n", 2, "the port of"},
     {"listen:\n  - address: 127.0.0.1:65536\n", 2, "is not a number from 0 to 65535"},
     {"listen:\n  - address: 127.0.0.256:80\n", 2, "neither a name nor an address"},
-    {"listen:\n  - address: ::1:80\n", 2, "an IPv6 address stands in brackets"},
-    {"listen:\n  - address: 'unix:x.sock'\n", 2, "the path of a Unix socket is absolute"},
+    {"listen:\n  - address: ::1:80\n", 2, "write an IPv6 address in brackets"},
+    {"listen:\n  - address: 'unix:x.sock'\n", 2, "the path of a Unix socket must be absolute"},
     {"listen:\n  - address: 127.0.0.1:1\n  - address: 127.0.0.1:1\n", 3,
      "listen.1.address: 127.0.0.1:1 is already the address of listen.0"},
-    {"listen:\n  - address: 127.0.0.1:1\n    tls: { key: a }\n", 3, "certificate and key belong together"},
+    {"listen:\n  - address: 127.0.0.1:1\n    tls: { key: a }\n", 3, "set both certificate and key"},
     {"data_dir: ''\n", 1, "data_dir: must not be empty"},
     {"data_dir: \"a\\nb\"\n", 1, "control character"},
     {"data_dir: \"a\\0b\"\n", 1, "data_dir: wrong type"},
-    {"base_url: api.example.com\n", 1, "is not a base address"},
-    {"base_url: https://\n", 1, "is not a base address"},
-    {"base_url: https://a/?b\n", 1, "is not a base address"},
+    {"base_url: api.example.com\n", 1, "is not a base URL"},
+    {"base_url: https://\n", 1, "is not a base URL"},
+    {"base_url: https://a/?b\n", 1, "is not a base URL"},
     {"user: &a assay\n", 1, "anchors (&name) are not allowed"},
     {"user: *a\n", 1, "aliases (*name) are not allowed"},
     {"user: !!str assay\n", 1, "tags (!name) are not allowed"},
@@ -104,7 +137,7 @@ static const struct {
     {"listen:\n  -\taddress: 127.0.0.1:1\n", 2, "a tab in column 4; use spaces"},
     {"user: a @\nlog: @\n", 2, "not YAML: found character that cannot start any token"},
     {"user: 'a\n", 2, "not YAML: "},
-    {"? [a, b]\n: c\n", 1, "a key must be a word"},
+    {"? [a, b]\n: c\n", 1, "a key must be a name"},
     {"user: \xff\n", 1, "not YAML: "},
 };
 
@@ -127,8 +160,10 @@ START_TEST(all_mistakes_come_at_once)
     char *mistakes;
     struct conf *conf;
     const char *sets[] = {"worker=1", "auditors=x"};
-    ck_assert_int_eq(conf_kit_load("wrkers: 1\nreports: { wait: x, good: 101 }\nlog: { level: a, formt: b }\n", sets, 2, &mistakes, &conf),
-                     7);
+    ck_assert_int_eq(
+        conf_kit_load("wrkers: 1\nreports: { wait: x, good: 101 }\nlog: { level: a, formt: b }\n",
+                      sets, 2, &mistakes, &conf),
+        7);
     conf_kit_has(mistakes, 1, "wrkers");
     conf_kit_has(mistakes, 2, "reports.wait");
     conf_kit_has(mistakes, 2, "reports.good");
@@ -144,8 +179,9 @@ START_TEST(a_mistake_is_said_once)
 {
     char *mistakes;
     struct conf *conf;
-    ck_assert_int_eq(conf_kit_load("reports: { good: x, decent: 90 }\nlisten: [ { address: x }, { address: y }, { adress: z } ]\n", NO_SETS,
-                                   &mistakes, &conf),
+    ck_assert_int_eq(conf_kit_load("reports: { good: x, decent: 90 }\nlisten: [ { address: x }, { "
+                                   "address: y }, { adress: z } ]\n",
+                                   NO_SETS, &mistakes, &conf),
                      5);
     free(mistakes);
 }
@@ -162,7 +198,8 @@ START_TEST(a_missing_file_is_a_mistake_only_when_it_was_named)
     ck_assert_int_eq(conf_load("/nonexistent/assay.yaml", true, NO_SETS, out, &conf), 1);
     ck_assert_int_eq(conf_load("/", false, NO_SETS, out, &conf), 1);
     fclose(out);
-    ck_assert_str_eq(mistakes, "/nonexistent/assay.yaml: cannot be read: No such file or directory\n/: cannot be read: Is a directory\n");
+    ck_assert_str_eq(mistakes, "/nonexistent/assay.yaml: cannot be read: No such file or "
+                               "directory\n/: cannot be read: Is a directory\n");
     free(mistakes);
 }
 END_TEST
@@ -190,7 +227,8 @@ START_TEST(hostile_files_end_soon_with_a_mistake)
     char *mistakes;
     size_t size;
     struct conf *conf;
-    const char *const fills[] = {"[", "{a: ", "- ", "? ", "a: 1\n", "workers: 1\n", "x", "\n- a:\n", "!"};
+    const char *const fills[] = {"[", "{a: ",     "- ", "? ", "a: 1\n", "workers: 1\n",
+                                 "x", "\n- a:\n", "!"};
     for (size_t f = 0; f < sizeof(fills) / sizeof(fills[0]); f++) {
         size_t n = strlen(fills[f]), at = 0;
         for (; at + n < 100000; at += n)
@@ -252,9 +290,5 @@ int main(void)
     tcase_add_test(tcase, hostile_files_end_soon_with_a_mistake);
     tcase_add_test(tcase, any_truncation_is_read_or_refused);
     suite_add_tcase(suite, tcase);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_ENV);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+    return suite_run(suite);
 }

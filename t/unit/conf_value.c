@@ -1,4 +1,6 @@
+/* Values of options: durations, sizes and numbers. */
 #include "t/kit/conf.h"
+#include "t/kit/suite.h"
 #include "core/conf/values.h"
 
 #include <check.h>
@@ -78,7 +80,9 @@ START_TEST(sizes_are_read_strictly)
 }
 END_TEST
 
-static const uint64_t numbers[] = {0, 1, 999, 1000, 1024, 1025, 60000, 61000, 3600000, 86400000, 1 << 20, (uint64_t)3 << 40, UINT64_MAX};
+static const uint64_t numbers[] = {0,         1,     999,     1000,     1024,    1025,
+                                   60000,     61000, 3600000, 86400000, 1 << 20, (uint64_t)3 << 40,
+                                   UINT64_MAX};
 
 START_TEST(written_numbers_read_back)
 {
@@ -99,9 +103,5 @@ int main(void)
     tcase_add_loop_test(tcase, sizes_are_read_strictly, 0, COUNT(sizes));
     tcase_add_loop_test(tcase, written_numbers_read_back, 0, COUNT(numbers));
     suite_add_tcase(suite, tcase);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_ENV);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+    return suite_run(suite);
 }

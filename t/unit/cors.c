@@ -1,5 +1,6 @@
-/* Origins as they are written down, and whom they let in. */
+/* Origins: their notation, and which requests they allow. */
 #include "core/http/cors.h"
+#include "t/kit/suite.h"
 
 #include <check.h>
 #include <stdlib.h>
@@ -70,7 +71,8 @@ static const struct {
 START_TEST(only_listed_origins_are_let_in)
 {
     struct str origin = sent[_i].origin == NULL ? (struct str){NULL, 0} : str_of(sent[_i].origin);
-    ck_assert_msg(cors_allowed(str_of(sent[_i].origins), origin) == sent[_i].allowed, "%s: %s", sent[_i].origins, origin.p);
+    ck_assert_msg(cors_allowed(str_of(sent[_i].origins), origin) == sent[_i].allowed, "%s: %s",
+                  sent[_i].origins, origin.p);
 }
 END_TEST
 
@@ -78,12 +80,10 @@ int main(void)
 {
     Suite *suite = suite_create("cors");
     TCase *tc = tcase_create("cors");
-    tcase_add_loop_test(tc, an_origin_is_brought_to_the_form_browsers_send, 0, (int)(sizeof(written) / sizeof(written[0])));
-    tcase_add_loop_test(tc, only_listed_origins_are_let_in, 0, (int)(sizeof(sent) / sizeof(sent[0])));
+    tcase_add_loop_test(tc, an_origin_is_brought_to_the_form_browsers_send, 0,
+                        (int)(sizeof(written) / sizeof(written[0])));
+    tcase_add_loop_test(tc, only_listed_origins_are_let_in, 0,
+                        (int)(sizeof(sent) / sizeof(sent[0])));
     suite_add_tcase(suite, tc);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_ENV);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+    return suite_run(suite);
 }

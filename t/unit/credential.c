@@ -1,12 +1,17 @@
+/* API keys and workspace tokens: their format and their hashes. */
 #include "core/auth/credential.h"
+#include "t/kit/suite.h"
 
 #include <check.h>
 #include <stdio.h>
 #include <stdlib.h>
 
-/* CRC-32 of "asy_key_" and thirty zeros is 0x6f7c7cd1: worked out apart from the code, with Python's zlib.crc32 and base 62. */
-#define KNOWN                                                                                                                              \
-    "asy_key_000000000000000000000000000000"                                                                                               \
+/*
+ * CRC-32 of "asy_key_" and thirty zeros is 0x6f7c7cd1: worked out apart from the code, with
+ * Python's zlib.crc32 and base 62.
+ */
+#define KNOWN                                                                                      \
+    "asy_key_000000000000000000000000000000"                                                       \
     "22a881"
 
 static bool parses(const char *text)
@@ -72,10 +77,14 @@ START_TEST(new_credentials_parse_differ_and_use_the_whole_alphabet)
         for (size_t i = 8; i < 38; i++)
             counts[(unsigned char)text[i]]++;
     }
-    /* 15000 draws over 62 characters: each is expected 242 times; under 120 or over 400 is nine standard deviations away. */
+    /*
+     * 15000 draws over 62 characters: each is expected 242 times; under 120 or over 400 is nine
+     * standard deviations away.
+     */
     for (size_t c = 0; c < 128; c++) {
         used += counts[c] > 0;
-        ck_assert_msg(counts[c] == 0 || (counts[c] > 120 && counts[c] < 400), "%c: %u", (char)c, counts[c]);
+        ck_assert_msg(counts[c] == 0 || (counts[c] > 120 && counts[c] < 400), "%c: %u", (char)c,
+                      counts[c]);
     }
     ck_assert_uint_eq(used, 62);
 }
@@ -95,7 +104,8 @@ static const struct {
     /* FIPS 180-4 examples */
     {"", "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"},
     {"abc", "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad"},
-    {"abcdbcdecdefdefgefghfghighijhijkijkljklmklmnlmnomnopnopq", "248d6a61d20638b8e5c026930c3e6039a33ce45964ff2167f6ecedd419db06c1"},
+    {"abcdbcdecdefdefgefghfghighijhijkijkljklmklmnlmnomnopnopq",
+     "248d6a61d20638b8e5c026930c3e6039a33ce45964ff2167f6ecedd419db06c1"},
 };
 
 START_TEST(hash_is_sha256)
@@ -125,9 +135,5 @@ int main(void)
     tcase_add_test(tcase, a_prefix_that_does_not_fit_is_refused);
     tcase_add_loop_test(tcase, hash_is_sha256, 0, COUNT(vectors));
     suite_add_tcase(suite, tcase);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_ENV);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+    return suite_run(suite);
 }

@@ -1,5 +1,6 @@
-/* What coupons take off carts: the table in t/unit/carts, and bounds that hold for every cart. */
+/* Discounts of coupons: the table in t/unit/carts, and bounds that hold for every cart. */
 #include "core/api/discount.h"
+#include "t/kit/suite.h"
 
 #include <check.h>
 #include <inttypes.h>
@@ -26,7 +27,8 @@ static const char *const refusals[DISCOUNT_REFUSALS] = {
 static void read_cases(void)
 {
     FILE *f = fopen(SRCDIR "/t/unit/carts", "r");
-    while (f != NULL && case_count < CASES_MAX && fgets(cases[case_count], sizeof(cases[0]), f) != NULL) {
+    while (f != NULL && case_count < CASES_MAX &&
+           fgets(cases[case_count], sizeof(cases[0]), f) != NULL) {
         cases[case_count][strcspn(cases[case_count], "\n")] = '\0';
         case_count += cases[case_count][0] != '#';
     }
@@ -40,7 +42,8 @@ static int64_t money(const char *text)
     int64_t v = strtoll(text, NULL, 10) * MONEY_SCALE;
     const char *point = strchr(text, '.');
     int64_t scale = MONEY_SCALE / 10;
-    for (point = point == NULL ? "" : point + 1; *point >= '0' && *point <= '9'; point++, scale /= 10)
+    for (point = point == NULL ? "" : point + 1; *point >= '0' && *point <= '9';
+         point++, scale /= 10)
         v += (*point - '0') * scale;
     return v;
 }
@@ -53,8 +56,10 @@ static struct str id_list(char *text, uint64_t *room)
 {
     size_t n = 0;
     char *save;
-    for (char *id = strtok_r(text, ",", &save); id != NULL && n < 8; id = strtok_r(NULL, ",", &save))
-        room[n++] = strtoull(id, NULL, 10); /* little-endian, as the machines are that this runs on */
+    for (char *id = strtok_r(text, ",", &save); id != NULL && n < 8;
+         id = strtok_r(NULL, ",", &save))
+        /* little-endian, as the machines are that this runs on */
+        room[n++] = strtoull(id, NULL, 10);
     return (struct str){(const char *)room, n * sizeof(*room)};
 }
 
@@ -71,7 +76,8 @@ static void read_option(char *word, struct store_coupon *c, struct lists *lists)
     else if (strncmp(word, "not=", 4) == 0)
         c->excluded = id_list(value, lists->excluded);
     else if (strncmp(word, "used=", 5) == 0)
-        ck_assert_int_eq(sscanf(value, "%" SCNu64 "/%" SCNu64, &c->usage_count, &c->usage_limit), 2);
+        ck_assert_int_eq(sscanf(value, "%" SCNu64 "/%" SCNu64, &c->usage_count, &c->usage_limit),
+                         2);
     else if (strcmp(word, "nosale") == 0)
         c->exclude_sale_items = true;
     else if (strcmp(word, "ended") == 0)
@@ -83,10 +89,13 @@ static void read_option(char *word, struct store_coupon *c, struct lists *lists)
 static void read_coupon(char *text, struct store_coupon *c, struct lists *lists)
 {
     char *save, *type = strtok_r(text, " ", &save), *amount = strtok_r(NULL, " ", &save);
-    *c = (struct store_coupon){.minimum = MONEY_NONE, .maximum = MONEY_NONE, .usage_limit = UINT64_MAX};
+    *c = (struct store_coupon){
+        .minimum = MONEY_NONE, .maximum = MONEY_NONE, .usage_limit = UINT64_MAX};
     ck_assert_ptr_nonnull(amount);
     c->amount = money(amount);
-    c->type = strcmp(type, "percent") == 0 ? COUPON_PERCENT : strcmp(type, "fixed_cart") == 0 ? COUPON_FIXED_CART : COUPON_FIXED_PRODUCT;
+    c->type = strcmp(type, "percent") == 0      ? COUPON_PERCENT
+              : strcmp(type, "fixed_cart") == 0 ? COUPON_FIXED_CART
+                                                : COUPON_FIXED_PRODUCT;
     for (char *word = strtok_r(NULL, " ", &save); word != NULL; word = strtok_r(NULL, " ", &save))
         read_option(word, c, lists);
 }
@@ -95,7 +104,8 @@ static void read_cart(char *text, struct cart *cart)
 {
     char *save;
     cart->count = 0;
-    for (char *word = strtok_r(text, " ", &save); word != NULL && strcmp(word, "-") != 0; word = strtok_r(NULL, " ", &save)) {
+    for (char *word = strtok_r(text, " ", &save); word != NULL && strcmp(word, "-") != 0;
+         word = strtok_r(NULL, " ", &save)) {
         struct cart_item *item = &cart->items[cart->count++];
         char *price = strchr(word, '@');
         ck_assert_ptr_nonnull(price);
@@ -153,13 +163,16 @@ START_TEST(no_line_gets_below_nothing_and_the_parts_are_the_whole)
     uint64_t seed = 42;
     for (unsigned round = 0; round < 20000; round++) {
         struct discount_totals t;
-        struct store_coupon c = {
-            .type = (enum coupon_type)chance(&seed, 3), .minimum = MONEY_NONE, .maximum = MONEY_NONE, .usage_limit = UINT64_MAX};
+        struct store_coupon c = {.type = (enum coupon_type)chance(&seed, 3),
+                                 .minimum = MONEY_NONE,
+                                 .maximum = MONEY_NONE,
+                                 .usage_limit = UINT64_MAX};
         c.amount = (int64_t)chance(&seed, c.type == COUPON_PERCENT ? 1000001 : 3000000);
         cart.count = 1 + chance(&seed, 6);
         cart.exponent = (unsigned)chance(&seed, 4);
         for (size_t i = 0; i < cart.count; i++)
-            cart.items[i] = (struct cart_item){i + 1, 1 + chance(&seed, 12), (int64_t)chance(&seed, 500000), false};
+            cart.items[i] = (struct cart_item){i + 1, 1 + chance(&seed, 12),
+                                               (int64_t)chance(&seed, 500000), false};
         ck_assert_int_eq(discount_apply(&c, &cart, NOW, &t), DISCOUNT_APPLIES);
         int64_t sum = 0;
         for (size_t i = 0; i < cart.count; i++) {
@@ -170,9 +183,12 @@ START_TEST(no_line_gets_below_nothing_and_the_parts_are_the_whole)
         ck_assert_int_eq(t.subtotal, t.discount + t.price);
         ck_assert_int_ge(t.price, 0);
         ck_assert_int_eq(t.subtotal, cart_subtotal(&cart));
-        if (c.type == COUPON_FIXED_CART) { /* all of it, or all there is; but the rest is given once round, a unit a piece */
-            struct cart one = {.items = {{1, 1, c.amount, false}}, .count = 1, .exponent = cart.exponent};
-            int64_t amount = cart_subtotal(&one), all = amount < t.subtotal ? amount : t.subtotal, pieces = 0;
+        /* all of it, or all there is; but the rest is given once round, a unit a piece */
+        if (c.type == COUPON_FIXED_CART) {
+            struct cart one = {
+                .items = {{1, 1, c.amount, false}}, .count = 1, .exponent = cart.exponent};
+            int64_t amount = cart_subtotal(&one), all = amount < t.subtotal ? amount : t.subtotal,
+                    pieces = 0;
             for (size_t i = 0; i < cart.count; i++)
                 pieces += (int64_t)cart.items[i].quantity;
             ck_assert_int_le(t.discount, all);
@@ -184,7 +200,8 @@ END_TEST
 
 START_TEST(a_cart_worth_more_than_numbers_hold_has_no_subtotal)
 {
-    struct cart cart = {.items = {{1, 1000000, INT64_C(9999999999999999), false}}, .count = 1, .exponent = 2};
+    struct cart cart = {
+        .items = {{1, 1000000, INT64_C(9999999999999999), false}}, .count = 1, .exponent = 2};
     ck_assert_int_eq(cart_subtotal(&cart), -1);
 }
 END_TEST
@@ -200,9 +217,5 @@ int main(void)
     tcase_add_test(tcase, no_line_gets_below_nothing_and_the_parts_are_the_whole);
     tcase_add_test(tcase, a_cart_worth_more_than_numbers_hold_has_no_subtotal);
     suite_add_tcase(suite, tcase);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed == 0 ? 0 : 1;
+    return suite_run(suite);
 }

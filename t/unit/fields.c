@@ -1,4 +1,6 @@
+/* Fields of queries, forms and JSON bodies: types, bounds and error messages. */
 #include "core/http/fields.h"
+#include "t/kit/suite.h"
 
 #include <check.h>
 #include <json-c/json.h>
@@ -9,12 +11,9 @@ static struct fields_unknown unknown;
 static const char *const sizes[] = {"10", "25", "50", "100", NULL};
 static const char *const by[] = {"url", NULL};
 static const struct field fields[] = {
-    {"search", FIELD_TEXT, NULL, 0, 0, NULL},
-    {"project", FIELD_TEXT, NULL, 1, 8, NULL},
-    {"per_page", FIELD_CHOICE, sizes, 0, 0, "25"},
-    {"page", FIELD_NUMBER, NULL, 1, 1000, "1"},
-    {"search_by", FIELD_CHOICE, by, 0, 0, NULL},
-    {"pin", FIELD_TEXT, NULL, 4, 8, NULL},
+    {"search", FIELD_TEXT, NULL, 0, 0, NULL},      {"project", FIELD_TEXT, NULL, 1, 8, NULL},
+    {"per_page", FIELD_CHOICE, sizes, 0, 0, "25"}, {"page", FIELD_NUMBER, NULL, 1, 1000, "1"},
+    {"search_by", FIELD_CHOICE, by, 0, 0, NULL},   {"pin", FIELD_TEXT, NULL, 4, 8, NULL},
     {NULL, FIELD_TEXT, NULL, 0, 0, NULL},
 };
 enum { SEARCH, PROJECT, PER_PAGE, PAGE, SEARCH_BY, PIN, COUNT };
@@ -53,7 +52,8 @@ END_TEST
 
 START_TEST(sent_values_are_decoded_and_typed)
 {
-    ck_assert_int_eq(decode(STR("p%61ge=12&search=a+b%26c&per_page=100&unknown=%41&pin=1234")), FIELDS_OK);
+    ck_assert_int_eq(decode(STR("p%61ge=12&search=a+b%26c&per_page=100&unknown=%41&pin=1234")),
+                     FIELDS_OK);
     ck_assert(values[PAGE].sent);
     ck_assert_uint_eq(values[PAGE].number, 12);
     ck_assert(str_eq(values[SEARCH].text, STR("a b&c")));
@@ -73,7 +73,10 @@ START_TEST(empty_text_that_may_be_empty_counts_as_not_sent)
 }
 END_TEST
 
-#define BYTES(literal) {(literal), sizeof(literal) - 1}
+#define BYTES(literal)                                                                             \
+    {                                                                                              \
+        (literal), sizeof(literal) - 1                                                             \
+    }
 static const struct {
     struct str query;
     const char *errors;
@@ -88,7 +91,8 @@ static const struct {
     {BYTES("page=1001"), "\"page\":[\"must be a whole number from 1 to 1000\"]"},
     {BYTES("page=-1"), "\"page\":[\"must be a whole number from 1 to 1000\"]"},
     {BYTES("page=1.5"), "\"page\":[\"must be a whole number from 1 to 1000\"]"},
-    {BYTES("page=99999999999999999999999999"), "\"page\":[\"must be a whole number from 1 to 1000\"]"},
+    {BYTES("page=99999999999999999999999999"),
+     "\"page\":[\"must be a whole number from 1 to 1000\"]"},
     {BYTES("page="), "\"page\":[\"must be a whole number from 1 to 1000\"]"},
     {BYTES("project="), "\"project\":[\"must not be empty\"]"},
     {BYTES("project=123456789"), "\"project\":[\"must be at most 8 bytes long\"]"},
@@ -98,20 +102,34 @@ static const struct {
     {BYTES("page=1&page=1&p%61ge=3&page=4"), "\"page\":[\"must be sent only once\"]"},
     {BYTES("page=x&page=1"), "\"page\":[\"must be a whole number from 1 to 1000\"]"},
     {BYTES("page=0&sort=7&per_page=9&project="),
-     "\"page\":[\"must be a whole number from 1 to 1000\"],\"per_page\":[\"must be one of 10, 25, 50, 100\"],\"project\":[\"must not be empty\"]"},
+     "\"page\":[\"must be a whole number from 1 to 1000\"],\"per_page\":[\"must be one of 10, 25, "
+     "50, 100\"],\"project\":[\"must not be empty\"]"},
 };
 
 START_TEST(every_wrong_value_is_told_at_once)
 {
     ck_assert_int_eq(decode(invalid_cases[_i].query), FIELDS_INVALID);
-    ck_assert_msg(str_eq(buf_view(&errors), str_of(invalid_cases[_i].errors)), "%.*s", (int)errors.n, errors.p);
+    ck_assert_msg(str_eq(buf_view(&errors), str_of(invalid_cases[_i].errors)), "%.*s",
+                  (int)errors.n, errors.p);
 }
 END_TEST
 
 static const struct str malformed_cases[] = {
-    BYTES("search=%"),         BYTES("search=%4"),         BYTES("search=%zz"),     BYTES("search=%00"),      BYTES("search=a\0b"),
-    BYTES("search=\xff"),      BYTES("search=%c3"),        BYTES("search=%ed%a0%80"), BYTES("unknown=%zz"),   BYTES("un%known=1"),
-    BYTES("%00=1"),            BYTES("\xff"),              BYTES("page=1&x=%ff"),   BYTES("page=0&page=%f"), BYTES("search=a&search=%"),
+    BYTES("search=%"),
+    BYTES("search=%4"),
+    BYTES("search=%zz"),
+    BYTES("search=%00"),
+    BYTES("search=a\0b"),
+    BYTES("search=\xff"),
+    BYTES("search=%c3"),
+    BYTES("search=%ed%a0%80"),
+    BYTES("unknown=%zz"),
+    BYTES("un%known=1"),
+    BYTES("%00=1"),
+    BYTES("\xff"),
+    BYTES("page=1&x=%ff"),
+    BYTES("page=0&page=%f"),
+    BYTES("search=a&search=%"),
 };
 
 START_TEST(what_does_not_decode_is_malformed_wherever_it_stands)
@@ -126,8 +144,10 @@ START_TEST(body_of_the_refusal_has_the_contracts_shape)
     ck_assert_int_eq(decode(STR("page=0")), FIELDS_INVALID);
     fields_error(&errors, "x", "says \"%s\"", "no");
     fields_error_body(&errors, &body);
-    const char want[] = "{\"error\":{\"code\":\"validation_failed\",\"message\":\"Some values are invalid. Correct the fields listed in errors.\",\"errors\":{"
-                        "\"page\":[\"must be a whole number from 1 to 1000\"],\"x\":[\"says \\\"no\\\"\"]}}}";
+    const char want[] =
+        "{\"error\":{\"code\":\"validation_failed\",\"message\":\"Some values are invalid. Correct "
+        "the fields listed in errors.\",\"errors\":{"
+        "\"page\":[\"must be a whole number from 1 to 1000\"],\"x\":[\"says \\\"no\\\"\"]}}}";
     ck_assert(str_eq(buf_view(&body), str_of(want)));
     buf_free(&body);
 }
@@ -150,14 +170,18 @@ END_TEST
 START_TEST(a_route_without_fields_still_refuses_what_does_not_decode)
 {
     char room[16];
-    ck_assert_int_eq(fields_decode(NULL, STR("a=%41&b"), room, values, &unknown, &errors), FIELDS_OK);
-    ck_assert_int_eq(fields_decode(NULL, STR("a=%4"), room, values, &unknown, &errors), FIELDS_MALFORMED);
+    ck_assert_int_eq(fields_decode(NULL, STR("a=%41&b"), room, values, &unknown, &errors),
+                     FIELDS_OK);
+    ck_assert_int_eq(fields_decode(NULL, STR("a=%4"), room, values, &unknown, &errors),
+                     FIELDS_MALFORMED);
 }
 END_TEST
 
 START_TEST(plain_text_needs_no_scratch)
 {
-    ck_assert_int_eq(fields_decode(fields, STR("search=plain&page=3"), NULL, values, &unknown, &errors), FIELDS_OK);
+    ck_assert_int_eq(
+        fields_decode(fields, STR("search=plain&page=3"), NULL, values, &unknown, &errors),
+        FIELDS_OK);
     ck_assert(str_eq(values[SEARCH].text, STR("plain")));
 }
 END_TEST
@@ -165,10 +189,8 @@ END_TEST
 /* ---- members of an object ---- */
 
 static const struct field members[] = {
-    {"name", FIELD_CHARS, NULL, 1, 3, NULL},
-    {"size", FIELD_CHOICE, sizes, 0, 0, "10"},
-    {"page", FIELD_NUMBER, NULL, 1, 9, NULL},
-    {"any", FIELD_JSON, NULL, 0, 12, NULL},
+    {"name", FIELD_CHARS, NULL, 1, 3, NULL},  {"size", FIELD_CHOICE, sizes, 0, 0, "10"},
+    {"page", FIELD_NUMBER, NULL, 1, 9, NULL}, {"any", FIELD_JSON, NULL, 0, 12, NULL},
     {NULL, FIELD_TEXT, NULL, 0, 0, NULL},
 };
 
@@ -199,7 +221,8 @@ START_TEST(members_are_typed_as_json_types_them)
     enum fields_status status = fields_of_json(members, tree, values, &unknown, &errors);
     ck_assert_int_eq(status, json_cases[_i].errors == NULL ? FIELDS_OK : FIELDS_INVALID);
     if (json_cases[_i].errors != NULL)
-        ck_assert_msg(str_eq(buf_view(&errors), str_of(json_cases[_i].errors)), "%.*s", (int)errors.n, errors.p);
+        ck_assert_msg(str_eq(buf_view(&errors), str_of(json_cases[_i].errors)), "%.*s",
+                      (int)errors.n, errors.p);
     json_object_put(tree);
 }
 END_TEST
@@ -211,7 +234,8 @@ static const struct {
     {"{\"name\":\"äöü\"}", FIELDS_OK},
     {"{\"unknown\":\"\",\"size\":\"50\",\"name\":\"a\"}", FIELDS_OK},
     {"{\"unknown\":\"x\"}", FIELDS_OK},
-    {"{\"size\":\"11\",\"name\":\"abcd\"}", FIELDS_INVALID}, /* two messages, in the table's order */
+    /* two messages, in the table's order */
+    {"{\"size\":\"11\",\"name\":\"abcd\"}", FIELDS_INVALID},
     {"{\"name\":\"\"}", FIELDS_INVALID},
     {"{\"page\":\"5\"}", FIELDS_MALFORMED},
     {"{\"name\":\"abcd\",\"any\":\"x\"}", FIELDS_MALFORMED},
@@ -227,13 +251,16 @@ START_TEST(what_is_read_flat_comes_out_as_from_a_tree)
     int count = json_scan_flat(text, flat, 4);
     buf_free(&errors);
     memset(values, 0xff, sizeof(values));
-    ck_assert_int_eq(fields_of_flat(members, flat, count, values, &unknown, &errors), flat_cases[_i].status);
+    ck_assert_int_eq(fields_of_flat(members, flat, count, values, &unknown, &errors),
+                     flat_cases[_i].status);
     enum fields_status status = fields_of_json(members, tree, other, &unknown, &said);
     if (flat_cases[_i].status != FIELDS_MALFORMED) {
         ck_assert_int_eq(status, flat_cases[_i].status);
-        ck_assert_msg(str_eq(buf_view(&errors), buf_view(&said)), "%.*s\n%.*s", (int)errors.n, errors.p, (int)said.n, said.p);
+        ck_assert_msg(str_eq(buf_view(&errors), buf_view(&said)), "%.*s\n%.*s", (int)errors.n,
+                      errors.p, (int)said.n, said.p);
         for (size_t i = 0; i < 4; i++)
-            ck_assert(values[i].sent == other[i].sent && values[i].number == other[i].number && str_eq(values[i].text, other[i].text));
+            ck_assert(values[i].sent == other[i].sent && values[i].number == other[i].number &&
+                      str_eq(values[i].text, other[i].text));
     }
     buf_free(&said);
     json_object_put(tree);
@@ -297,7 +324,8 @@ START_TEST(a_nested_value_is_kept_without_its_spaces)
 {
     struct json_object *tree = json_tokener_parse(json_cases[1].json);
     ck_assert_int_eq(fields_of_json(members, tree, values, &unknown, &errors), FIELDS_OK);
-    ck_assert(str_eq(values[3].text, STR("{\"a\":[1]}")) && values[3].json != NULL && values[3].sent);
+    ck_assert(str_eq(values[3].text, STR("{\"a\":[1]}")) && values[3].json != NULL &&
+              values[3].sent);
     ck_assert(values[1].number == 2 && values[2].number == 9 && values[0].text.n == 6);
     json_object_put(tree);
 }
@@ -312,21 +340,21 @@ int main(void)
     tcase_add_test(tc, empty_query_gives_the_initial_values);
     tcase_add_test(tc, sent_values_are_decoded_and_typed);
     tcase_add_test(tc, empty_text_that_may_be_empty_counts_as_not_sent);
-    tcase_add_loop_test(tc, every_wrong_value_is_told_at_once, 0, sizeof(invalid_cases) / sizeof(invalid_cases[0]));
-    tcase_add_loop_test(tc, what_does_not_decode_is_malformed_wherever_it_stands, 0, sizeof(malformed_cases) / sizeof(malformed_cases[0]));
+    tcase_add_loop_test(tc, every_wrong_value_is_told_at_once, 0,
+                        sizeof(invalid_cases) / sizeof(invalid_cases[0]));
+    tcase_add_loop_test(tc, what_does_not_decode_is_malformed_wherever_it_stands, 0,
+                        sizeof(malformed_cases) / sizeof(malformed_cases[0]));
     tcase_add_test(tc, body_of_the_refusal_has_the_contracts_shape);
     tcase_add_test(tc, ten_thousand_parameters_make_one_message_a_field);
     tcase_add_test(tc, a_route_without_fields_still_refuses_what_does_not_decode);
     tcase_add_test(tc, plain_text_needs_no_scratch);
-    tcase_add_loop_test(tc, members_are_typed_as_json_types_them, 0, sizeof(json_cases) / sizeof(json_cases[0]));
-    tcase_add_loop_test(tc, what_is_read_flat_comes_out_as_from_a_tree, 0, sizeof(flat_cases) / sizeof(flat_cases[0]));
+    tcase_add_loop_test(tc, members_are_typed_as_json_types_them, 0,
+                        sizeof(json_cases) / sizeof(json_cases[0]));
+    tcase_add_loop_test(tc, what_is_read_flat_comes_out_as_from_a_tree, 0,
+                        sizeof(flat_cases) / sizeof(flat_cases[0]));
     tcase_add_test(tc, a_nested_value_is_kept_without_its_spaces);
     tcase_add_test(tc, unknown_names_are_noted_once_each_from_whatever_carries_them);
     tcase_add_test(tc, as_mistakes_unknown_names_are_told_with_the_nearest_known_one);
     tcase_add_test(tc, so_many_unknown_names_are_noted_and_no_more);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_ENV);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
+    return suite_run(suite);
 }

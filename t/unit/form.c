@@ -1,9 +1,14 @@
+/* Decoding of URL-encoded forms. */
 #include "core/text/form.h"
+#include "t/kit/suite.h"
 
 #include <check.h>
 #include <stdlib.h>
 
-#define BYTES(literal) {(literal), sizeof(literal) - 1}
+#define BYTES(literal)                                                                             \
+    {                                                                                              \
+        (literal), sizeof(literal) - 1                                                             \
+    }
 
 static const struct {
     struct str text;
@@ -19,21 +24,25 @@ static const struct {
     {BYTES("\xed\x9f\xbf\xee\x80\x80"), true},
     {BYTES("\0"), false},
     {BYTES("12345678\0"), false},
-    {BYTES("1234\0""678"), false},
-    {BYTES("1234567\0""12345678"), false},
-    {BYTES("\x80"), false},                 /* continuation alone */
-    {BYTES("\xc3"), false},                 /* cut short */
+    {BYTES("1234\0"
+           "678"),
+     false},
+    {BYTES("1234567\0"
+           "12345678"),
+     false},
+    {BYTES("\x80"), false}, /* continuation alone */
+    {BYTES("\xc3"), false}, /* cut short */
     {BYTES("\xe2\x82"), false},
     {BYTES("\xf0\x9f\x98"), false},
-    {BYTES("\xc3("), false},                /* no continuation */
+    {BYTES("\xc3("), false}, /* no continuation */
     {BYTES("\xe2\x82("), false},
-    {BYTES("\xc0\x80"), false},             /* overlong NUL */
+    {BYTES("\xc0\x80"), false}, /* overlong NUL */
     {BYTES("\xc1\xbf"), false},
     {BYTES("\xe0\x9f\xbf"), false},
     {BYTES("\xf0\x8f\xbf\xbf"), false},
-    {BYTES("\xed\xa0\x80"), false},         /* surrogates */
+    {BYTES("\xed\xa0\x80"), false}, /* surrogates */
     {BYTES("\xed\xbf\xbf"), false},
-    {BYTES("\xf4\x90\x80\x80"), false},     /* beyond U+10FFFF */
+    {BYTES("\xf4\x90\x80\x80"), false}, /* beyond U+10FFFF */
     {BYTES("\xf5\x80\x80\x80"), false},
     {BYTES("\xff"), false},
     {BYTES("aaaaaaaaaaaaaaaaaaaaaaa\xfe"), false},
@@ -113,7 +122,8 @@ END_TEST
 
 START_TEST(pairs_come_in_order_and_empty_pieces_are_skipped)
 {
-    static const char *const want[][2] = {{"a", "1"}, {"b", ""}, {"c", ""}, {"", "x"}, {"d", "e=f"}, {"a", "2"}};
+    static const char *const want[][2] = {{"a", "1"}, {"b", ""},    {"c", ""},
+                                          {"", "x"},  {"d", "e=f"}, {"a", "2"}};
     struct form f = {STR("&&a=1&b&c=&=x&&&d=e=f&a=2&")};
     struct str name, value;
     for (size_t i = 0; i < sizeof(want) / sizeof(want[0]); ++i) {
@@ -165,7 +175,8 @@ static const struct {
 START_TEST(numbers_are_digits_within_their_range)
 {
     uint64_t got = 0;
-    ck_assert_int_eq(number_parse(str_of(number_cases[_i].text), number_cases[_i].max, &got), number_cases[_i].valid);
+    ck_assert_int_eq(number_parse(str_of(number_cases[_i].text), number_cases[_i].max, &got),
+                     number_cases[_i].valid);
     ck_assert_uint_eq(got, number_cases[_i].number);
 }
 END_TEST
@@ -175,16 +186,15 @@ int main(void)
     Suite *suite = suite_create("form");
     TCase *tc = tcase_create("form");
     suite_add_tcase(suite, tc);
-    tcase_add_loop_test(tc, utf8_is_told_from_what_is_not, 0, sizeof(utf8_cases) / sizeof(utf8_cases[0]));
+    tcase_add_loop_test(tc, utf8_is_told_from_what_is_not, 0,
+                        sizeof(utf8_cases) / sizeof(utf8_cases[0]));
     tcase_add_test(tc, every_position_of_a_bad_byte_is_found);
-    tcase_add_loop_test(tc, percent_encoding_is_read_strictly, 0, sizeof(decode_cases) / sizeof(decode_cases[0]));
+    tcase_add_loop_test(tc, percent_encoding_is_read_strictly, 0,
+                        sizeof(decode_cases) / sizeof(decode_cases[0]));
     tcase_add_test(tc, decoding_may_happen_in_place);
     tcase_add_test(tc, pairs_come_in_order_and_empty_pieces_are_skipped);
     tcase_add_test(tc, empty_form_has_no_pairs);
-    tcase_add_loop_test(tc, numbers_are_digits_within_their_range, 0, sizeof(number_cases) / sizeof(number_cases[0]));
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_ENV);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
+    tcase_add_loop_test(tc, numbers_are_digits_within_their_range, 0,
+                        sizeof(number_cases) / sizeof(number_cases[0]));
+    return suite_run(suite);
 }

@@ -1,5 +1,7 @@
+/* Handlers that change records, with test doubles for the pipeline, the store and the writer. */
 #include "config.h"
 #include "t/kit/api_doubles.h"
+#include "t/kit/suite.h"
 
 #include "core/api/api.h"
 
@@ -13,7 +15,17 @@ static void gone(void)
     played.reports_count = 0;
 }
 
-static const char *const no_ids[] = {"42", "0", "-1", "41x", " 41", "0x29", "", "4.1", "9223372036854775808", "18446744073709551657", "999999999999999999999999999999"};
+static const char *const no_ids[] = {"42",
+                                     "0",
+                                     "-1",
+                                     "41x",
+                                     " 41",
+                                     "0x29",
+                                     "",
+                                     "4.1",
+                                     "9223372036854775808",
+                                     "18446744073709551657",
+                                     "999999999999999999999999999999"};
 
 START_TEST(id_that_names_no_report_is_404)
 {
@@ -118,24 +130,32 @@ START_TEST(caller_says_how_long_to_wait)
 }
 END_TEST
 
-#define LONG_255                                                                                                                                               \
-    "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"                          \
-    "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"
+#define LONG_255                                                                                   \
+    "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa" \
+    "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"                                                          \
+    "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa" \
+    "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"
 
 static const struct {
     const char *form, *errors;
 } create_refusals[] = {
-    {"", "\"errors\":{\"url\":[\"is required: send the address of the page, http:// or https://\"]}"},
+    {"",
+     "\"errors\":{\"url\":[\"is required: send the address of the page, http:// or https://\"]}"},
     {"privacy=1", "\"errors\":{\"url\":[\"is required"},
     {"url=", "\"errors\":{\"url\":[\"must not be empty\"]}"},
     {"url=ftp://example.com", "\"errors\":{\"url\":[\"must be http or https\"]}"},
     {"url=https://EXAMPLE.com&privacy=3", "\"errors\":{\"privacy\":[\"must be one of 0, 1, 2\"]}"},
     {"url=https://EXAMPLE.com&privacy=", "\"errors\":{\"privacy\":["},
-    {"url=https://EXAMPLE.com&privacy=2", "\"errors\":{\"password\":[\"is required with privacy 2\"]}"},
-    {"url=https://EXAMPLE.com&privacy=2&password=", "\"errors\":{\"password\":[\"is required with privacy 2\"]}"},
-    {"url=https://EXAMPLE.com&privacy=2&password=a" LONG_255, "\"errors\":{\"password\":[\"must be at most 255 bytes long\"]}"},
-    {"privacy=2", "\"errors\":{\"url\":[\"is required: send the address of the page, http:// or https://\"],\"password\":[\"is required with privacy 2\"]}"},
-    {"url=https://EXAMPLE.com&url=https://EXAMPLE.com", "\"errors\":{\"url\":[\"must be sent only once\"]}"},
+    {"url=https://EXAMPLE.com&privacy=2",
+     "\"errors\":{\"password\":[\"is required with privacy 2\"]}"},
+    {"url=https://EXAMPLE.com&privacy=2&password=",
+     "\"errors\":{\"password\":[\"is required with privacy 2\"]}"},
+    {"url=https://EXAMPLE.com&privacy=2&password=a" LONG_255,
+     "\"errors\":{\"password\":[\"must be at most 255 bytes long\"]}"},
+    {"privacy=2", "\"errors\":{\"url\":[\"is required: send the address of the page, http:// or "
+                  "https://\"],\"password\":[\"is required with privacy 2\"]}"},
+    {"url=https://EXAMPLE.com&url=https://EXAMPLE.com",
+     "\"errors\":{\"url\":[\"must be sent only once\"]}"},
 };
 
 START_TEST(form_that_is_wrong_creates_nothing)
@@ -152,12 +172,15 @@ START_TEST(password_is_hashed_with_privacy_2_only)
 {
     played_graded();
     played.answer.id = 41;
-    played_send("POST", "/api/v1/reports", NULL, "url=https://EXAMPLE.com&privacy=2&password=" LONG_255, NULL);
+    played_send("POST", "/api/v1/reports", NULL,
+                "url=https://EXAMPLE.com&privacy=2&password=" LONG_255, NULL);
     ck_assert_int_eq(played.status, 201);
     ck_assert(str_eq(played.change.hash, STR("hash of " LONG_255)));
     ck_assert_uint_eq(played.change.privacy, 2);
     for (int i = 0; i < 2; ++i) {
-        static const char *const ignored[] = {"url=https://EXAMPLE.com&privacy=1&password=" LONG_255 LONG_255, "url=https://EXAMPLE.com&password="};
+        static const char *const ignored[] = {
+            "url=https://EXAMPLE.com&privacy=1&password=" LONG_255 LONG_255,
+            "url=https://EXAMPLE.com&password="};
         played_send("POST", "/api/v1/reports", NULL, ignored[i], NULL);
         ck_assert_int_eq(played.status, 201);
         ck_assert_uint_eq(played.change.hash.n, 0);
@@ -169,7 +192,8 @@ END_TEST
 START_TEST(full_hash_queue_is_503)
 {
     played.hash_queue_full = true;
-    played_send("POST", "/api/v1/reports", NULL, "url=https://EXAMPLE.com&privacy=2&password=x", NULL);
+    played_send("POST", "/api/v1/reports", NULL, "url=https://EXAMPLE.com&privacy=2&password=x",
+                NULL);
     ck_assert_int_eq(played.status, 503);
     played_send("PUT", "/api/v1/reports/{id}", id_41, "privacy=2&password=x", NULL);
     ck_assert_int_eq(played.status, 503);
@@ -241,8 +265,11 @@ static const struct {
     enum store_status status;
     int create, update, remove; /* HTTP */
 } refusals[] = {
-    {STORE_NOT_FOUND, 404, 404, 404}, {STORE_PRECONDITION, 412, 412, 412}, {STORE_KEY_REUSED, 422, 422, 422}, {STORE_NO_PASSWORD, 422, 422, 422}, {STORE_NOT_PROTECTED, 422, 422, 422},
-    {STORE_QUEUE_FULL, 503, 503, 503}, {STORE_FULL, 507, 507, 507}, {STORE_IO, 503, 503, 503},    {STORE_CORRUPT, 500, 500, 500},    {STORE_INVALID, 500, 500, 500},
+    {STORE_NOT_FOUND, 404, 404, 404},     {STORE_PRECONDITION, 412, 412, 412},
+    {STORE_KEY_REUSED, 422, 422, 422},    {STORE_NO_PASSWORD, 422, 422, 422},
+    {STORE_NOT_PROTECTED, 422, 422, 422}, {STORE_QUEUE_FULL, 503, 503, 503},
+    {STORE_FULL, 507, 507, 507},          {STORE_IO, 503, 503, 503},
+    {STORE_CORRUPT, 500, 500, 500},       {STORE_INVALID, 500, 500, 500},
 };
 
 START_TEST(what_the_writer_refuses_is_told)
@@ -301,7 +328,8 @@ static const struct {
     {"privacy=1&password=x", "password is accepted only if privacy is 2"},
     {"privacy=0&password=x", "password is accepted only if privacy is 2"},
     {"update=2", "update\":[\"must be one of 0, 1"},
-    {"update=yes&privacy=9", "update\":[\"must be one of 0, 1\"],\"privacy\":[\"must be one of 0, 1, 2"},
+    {"update=yes&privacy=9",
+     "update\":[\"must be one of 0, 1\"],\"privacy\":[\"must be one of 0, 1, 2"},
 };
 
 START_TEST(update_that_is_wrong_changes_nothing)
@@ -341,8 +369,11 @@ static uint64_t matched(size_t i)
 
 START_TEST(if_match_goes_to_the_writer_as_versions)
 {
-    static const char *const some[] = {"if-match", "\"5-" PACKAGE_VERSION "\", W/\"6-" PACKAGE_VERSION "\"", "if-match", "\"7-" PACKAGE_VERSION "-gz\"", NULL};
-    static const char *const any[] = {"if-match", "\"5-" PACKAGE_VERSION "\"", "if-match", "*", NULL};
+    static const char *const some[] = {"if-match",
+                                       "\"5-" PACKAGE_VERSION "\", W/\"6-" PACKAGE_VERSION "\"",
+                                       "if-match", "\"7-" PACKAGE_VERSION "-gz\"", NULL};
+    static const char *const any[] = {"if-match", "\"5-" PACKAGE_VERSION "\"", "if-match", "*",
+                                      NULL};
     static const char *const foreign[] = {"if-match", "\"something\"", NULL};
     played_report(41, REPORT_PENDING, NULL);
     static const char *const methods[] = {"PUT", "DELETE"};
@@ -399,9 +430,5 @@ int main(void)
     tcase_add_test(tc, new_grade_is_waited_for_only_when_asked);
     tcase_add_test(tc, if_match_goes_to_the_writer_as_versions);
     tcase_add_test(tc, deleted_report_is_told_by_its_id);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_ENV);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
+    return suite_run(suite);
 }

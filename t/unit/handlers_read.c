@@ -1,5 +1,7 @@
+/* Handlers that read records, with test doubles for the pipeline, the store and the writer. */
 #include "config.h"
 #include "t/kit/api_doubles.h"
+#include "t/kit/suite.h"
 
 #include "core/api/api.h"
 
@@ -32,7 +34,8 @@ END_TEST
 
 START_TEST(report_at_hand_is_304)
 {
-    static const char *const headers[] = {"if-none-match", "\"4-" PACKAGE_VERSION "\"", "if-none-match", "\"5-" PACKAGE_VERSION "-gz\"", NULL};
+    static const char *const headers[] = {"if-none-match", "\"4-" PACKAGE_VERSION "\"",
+                                          "if-none-match", "\"5-" PACKAGE_VERSION "-gz\"", NULL};
     played_report(41, REPORT_PENDING, NULL);
     played_send("GET", "/api/v1/reports/{id}", id_41, "", headers);
     ck_assert_int_eq(played.status, 304);
@@ -76,7 +79,9 @@ START_TEST(list_passes_every_parameter_on)
 {
     played_project(3, "example.com");
     played_send("GET", "/api/v1/reports", NULL,
-                "search=a%25b&search_by=url&project=3&result=bad&sort_by=score&sort=asc&per_page=50&page=2147483647&include=results", NULL);
+                "search=a%25b&search_by=url&project=3&result=bad&sort_by=score&sort=asc&per_page="
+                "50&page=2147483647&include=results",
+                NULL);
     ck_assert_int_eq(played.status, 200);
     ck_assert(str_eq(played.query.search, STR("a%b")));
     ck_assert_uint_eq(played.query.sort, REPORT_BY_SCORE);
@@ -86,7 +91,8 @@ START_TEST(list_passes_every_parameter_on)
     ck_assert_uint_eq(played.query.page, 2147483647);
     ck_assert_uint_eq(played.query.per_page, 50);
     ck_assert(played.query.with_results);
-    played_send("GET", "/api/v1/projects", NULL, "search=x&search_by=project&sort_by=project&sort=asc&per_page=100&page=2", NULL);
+    played_send("GET", "/api/v1/projects", NULL,
+                "search=x&search_by=project&sort_by=project&sort=asc&per_page=100&page=2", NULL);
     ck_assert_int_eq(played.status, 200);
     ck_assert(str_eq(played.query.search, STR("x")));
     ck_assert_uint_eq(played.query.sort, PROJECT_BY_NAME);
@@ -143,8 +149,14 @@ END_TEST
 
 START_TEST(project_filter_takes_name_or_id_and_an_unknown_one_is_an_empty_list)
 {
-    static const char *const known[] = {"project=3", "project=example.com", "project=EXAMPLE.Com", "project=%65xample.com"};
-    static const char *const unknown[] = {"project=4", "project=0", "project=99999999999999999999", "project=www.example.com", "project=%F0%9F%98%80", "project=-3"};
+    static const char *const known[] = {"project=3", "project=example.com", "project=EXAMPLE.Com",
+                                        "project=%65xample.com"};
+    static const char *const unknown[] = {"project=4",
+                                          "project=0",
+                                          "project=99999999999999999999",
+                                          "project=www.example.com",
+                                          "project=%F0%9F%98%80",
+                                          "project=-3"};
     played_report(41, REPORT_DONE, NULL);
     played_project(3, "example.com");
     played.total = 1;
@@ -165,7 +177,9 @@ END_TEST
 
 START_TEST(list_tag_tells_workspaces_apart)
 {
-    static const char *const at_hand[] = {"if-none-match", "\"7696581394453-" PACKAGE_VERSION "\"", NULL}; /* 7 << 40 + 21 */
+    /* 7 << 40 + 21 */
+    static const char *const at_hand[] = {"if-none-match", "\"7696581394453-" PACKAGE_VERSION "\"",
+                                          NULL};
     static const char *const other[] = {"if-none-match", "\"21-" PACKAGE_VERSION "\"", NULL};
     static const char *const paths[] = {"/api/v1/reports", "/api/v1/projects"};
     for (unsigned i = 0; i < 2; ++i) {
@@ -213,12 +227,16 @@ static const char *const project_names[] = {"3", "example.com", "EXAMPLE.COM", "
 START_TEST(project_is_found_by_name_or_id)
 {
     const char *const args[] = {project_names[_i], ""};
-    static const char *const at_hand[] = {"if-none-match", "\"3298534883330-" PACKAGE_VERSION "\"", NULL}; /* 3 << 40 + 2 */
+    /* 3 << 40 + 2 */
+    static const char *const at_hand[] = {"if-none-match", "\"3298534883330-" PACKAGE_VERSION "\"",
+                                          NULL};
     played_project(3, "example.com");
     played_send("GET", "/api/v1/projects/{project}", args, "", NULL);
     ck_assert_int_eq(played.status, 200);
-    played_body_is("{\"data\":{\"id\":3,\"project\":\"example.com\",\"reports_count\":0,\"score\":null,\"created_at\":\"2026-05-07T13:00:00Z\",\"updated_at\":\"2026-05-07T13:00:00Z\"},"
-            "\"status\":200}");
+    played_body_is(
+        "{\"data\":{\"id\":3,\"project\":\"example.com\",\"reports_count\":0,\"score\":null,"
+        "\"created_at\":\"2026-05-07T13:00:00Z\",\"updated_at\":\"2026-05-07T13:00:00Z\"},"
+        "\"status\":200}");
     played_send("GET", "/api/v1/projects/{project}", args, "", at_hand);
     ck_assert_int_eq(played.status, 304);
 }
@@ -227,7 +245,8 @@ END_TEST
 START_TEST(deleted_project_is_told_by_id_and_name)
 {
     const char *const args[] = {project_names[_i], ""};
-    static const char *const match[] = {"if-match", "\"3298534883330-" PACKAGE_VERSION "\", \"2-" PACKAGE_VERSION "\"", NULL};
+    static const char *const match[] = {
+        "if-match", "\"3298534883330-" PACKAGE_VERSION "\", \"2-" PACKAGE_VERSION "\"", NULL};
     played_project(3, "example.com");
     played_send("DELETE", "/api/v1/projects/{project}", args, "", match);
     ck_assert_int_eq(played.status, 200);
@@ -236,15 +255,18 @@ START_TEST(deleted_project_is_told_by_id_and_name)
     ck_assert_uint_eq(played.change.id, 3);
     ck_assert_uint_eq(played.change.match.n, 16);
     ck_assert_uint_eq(matched(0), 2);
-    ck_assert_uint_gt(matched(1), UINT64_C(1) << 62); /* a tag of another project: no version of this one */
-    played_body_is("{\"id\":3,\"object\":\"project\",\"project\":\"example.com\",\"deleted\":true,\"status\":200}");
+    /* a tag of another project: no version of this one */
+    ck_assert_uint_gt(matched(1), UINT64_C(1) << 62);
+    played_body_is("{\"id\":3,\"object\":\"project\",\"project\":\"example.com\",\"deleted\":true,"
+                   "\"status\":200}");
     played.answer.status = STORE_PRECONDITION;
     played_send("DELETE", "/api/v1/projects/{project}", args, "", match);
     ck_assert_int_eq(played.status, 412);
 }
 END_TEST
 
-static const char *const no_projects[] = {"4", "0", "", "example.org", "-3", "99999999999999999999999", "www.example.com"};
+static const char *const no_projects[] = {
+    "4", "0", "", "example.org", "-3", "99999999999999999999999", "www.example.com"};
 
 START_TEST(project_that_is_not_there_is_404)
 {
@@ -309,9 +331,5 @@ int main(void)
     LOOP(tc, project_that_is_not_there_is_404, no_projects);
     tcase_add_test(tc, health_and_readiness_differ_while_draining);
     tcase_add_loop_test(tc, query_that_does_not_decode_is_400_on_every_route, 0, (int)routes_count);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_ENV);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
+    return suite_run(suite);
 }

@@ -1,4 +1,6 @@
+/* Checks of request heads before any handler. */
 #include "core/http/head_checks.h"
+#include "t/kit/suite.h"
 
 #include <check.h>
 #include <stdlib.h>
@@ -20,9 +22,12 @@ static const struct {
     {OK_HEAD "X: \r\n\r\n", true, NULL},
     {OK_HEAD "Content-Length: 3\r\nContent-Length: 3\r\n\r\n", true, "two Content-Length"},
     {OK_HEAD "content-length: 3\r\nCONTENT-LENGTH: 4\r\n\r\n", true, "two Content-Length"},
-    {OK_HEAD "Content-Length: 3\r\nTransfer-Encoding: chunked\r\n\r\n", true, "both Content-Length and"},
-    {OK_HEAD "Transfer-Encoding: chunked\r\nContent-Length: 3\r\n\r\n", true, "both Content-Length and"},
-    {OK_HEAD "Transfer-Encoding: chunked\r\nTransfer-Encoding: chunked\r\n\r\n", true, "two Transfer-Encoding"},
+    {OK_HEAD "Content-Length: 3\r\nTransfer-Encoding: chunked\r\n\r\n", true,
+     "both Content-Length and"},
+    {OK_HEAD "Transfer-Encoding: chunked\r\nContent-Length: 3\r\n\r\n", true,
+     "both Content-Length and"},
+    {OK_HEAD "Transfer-Encoding: chunked\r\nTransfer-Encoding: chunked\r\n\r\n", true,
+     "two Transfer-Encoding"},
     {"POST / HTTP/1.0\r\nTransfer-Encoding: chunked\r\n\r\n", false, "HTTP/1.0"},
     {OK_HEAD "Host: b\r\n\r\n", true, "two Host"},
     {OK_HEAD "Authorization: a\r\nauthorization: a\r\n\r\n", true, "two Authorization"},
@@ -45,11 +50,14 @@ START_TEST(each_head_has_the_fault_it_has)
     if (cases[_i].fault == NULL)
         ck_assert_msg(fault == NULL, "%s: %s", cases[_i].head, fault);
     else
-        ck_assert_msg(fault != NULL && strstr(fault, cases[_i].fault) != NULL, "%s: %s", cases[_i].head, fault);
+        ck_assert_msg(fault != NULL && strstr(fault, cases[_i].fault) != NULL, "%s: %s",
+                      cases[_i].head, fault);
 }
 END_TEST
 
-/* the library skips an empty line before the request: what stands behind it is judged all the same */
+/*
+ * the library skips an empty line before the request: what stands behind it is judged all the same
+ */
 START_TEST(empty_line_before_the_request_hides_nothing)
 {
     bool chunked;
@@ -62,7 +70,8 @@ START_TEST(empty_line_before_the_request_hides_nothing)
     if (cases[_i].fault == NULL)
         ck_assert_msg(fault == NULL, "%s: %s", cases[_i].head, fault);
     else
-        ck_assert_msg(fault != NULL && strstr(fault, cases[_i].fault) != NULL, "%s: %s", cases[_i].head, fault);
+        ck_assert_msg(fault != NULL && strstr(fault, cases[_i].fault) != NULL, "%s: %s",
+                      cases[_i].head, fault);
     buf_free(&head);
 }
 END_TEST
@@ -70,7 +79,8 @@ END_TEST
 START_TEST(chunked_body_is_told)
 {
     bool chunked;
-    ck_assert_ptr_null(head_fault(STR(OK_HEAD "transfer-encoding: chunked\r\n\r\n"), true, &chunked));
+    ck_assert_ptr_null(
+        head_fault(STR(OK_HEAD "transfer-encoding: chunked\r\n\r\n"), true, &chunked));
     ck_assert(chunked);
     ck_assert_ptr_null(head_fault(STR(OK_HEAD "Content-Length: 1\r\n\r\n"), true, &chunked));
     ck_assert(!chunked);
@@ -99,13 +109,10 @@ int main(void)
     Suite *s = suite_create("head");
     TCase *t = tcase_create("head");
     tcase_add_loop_test(t, each_head_has_the_fault_it_has, 0, sizeof(cases) / sizeof(cases[0]));
-    tcase_add_loop_test(t, empty_line_before_the_request_hides_nothing, 0, sizeof(cases) / sizeof(cases[0]));
+    tcase_add_loop_test(t, empty_line_before_the_request_hides_nothing, 0,
+                        sizeof(cases) / sizeof(cases[0]));
     tcase_add_test(t, chunked_body_is_told);
     tcase_add_test(t, head_of_32_kib_passes_and_one_byte_more_does_not);
     suite_add_tcase(s, t);
-    SRunner *r = srunner_create(s);
-    srunner_run_all(r, CK_ENV);
-    int failed = srunner_ntests_failed(r);
-    srunner_free(r);
-    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+    return suite_run(s);
 }

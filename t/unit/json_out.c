@@ -1,10 +1,15 @@
+/* JSON output: escaping, numbers and structure. */
 #include "core/text/json_out.h"
+#include "t/kit/suite.h"
 
 #include <check.h>
 #include <limits.h>
 #include <time.h>
 
-#define BYTES(literal) {(literal), sizeof(literal) - 1}
+#define BYTES(literal)                                                                             \
+    {                                                                                              \
+        (literal), sizeof(literal) - 1                                                             \
+    }
 
 static struct buf out;
 
@@ -24,7 +29,10 @@ static const struct {
     {BYTES("\b\t\n\f\r"), "\"\\b\\t\\n\\f\\r\""},
     {BYTES("a\0b\x01\x1f\x7f"), "\"a\\u0000b\\u0001\\u001f\\u007f\""},
     {BYTES("\xc3\xa9\xe2\x82\xac\xf0\x9f\x98\x80"), "\"\xc3\xa9\xe2\x82\xac\xf0\x9f\x98\x80\""},
-    {BYTES("a\xff" "b"), "\"a\xef\xbf\xbd" "b\""},
+    {BYTES("a\xff"
+           "b"),
+     "\"a\xef\xbf\xbd"
+     "b\""},
     {BYTES("\xc3"), "\"\xef\xbf\xbd\""},
     {BYTES("\xe2\x82"), "\"\xef\xbf\xbd\xef\xbf\xbd\""},
     {BYTES("\xe2\x82\""), "\"\xef\xbf\xbd\xef\xbf\xbd\\\"\""},
@@ -56,7 +64,8 @@ START_TEST(a_byte_is_written_alike_wherever_it_stands)
         buf_adds(&want, "\"");
         buf_reset(&out);
         json_string(&out, (struct str){text, sizeof(text)});
-        ck_assert_msg(str_eq(buf_view(&out), buf_view(&want)), "%.*s is not %.*s", (int)out.n, out.p, (int)want.n, want.p);
+        ck_assert_msg(str_eq(buf_view(&out), buf_view(&want)), "%.*s is not %.*s", (int)out.n,
+                      out.p, (int)want.n, want.p);
     }
     buf_free(&alone);
     buf_free(&want);
@@ -103,10 +112,12 @@ START_TEST(times_of_one_second_are_written_alike_also_after_another)
     const int64_t times[] = {1, 999, 1000, 1, 86400000, 86400999, -1, 1};
     for (size_t i = 0; i < sizeof(times) / sizeof(times[0]); i++)
         json_time(&out, times[i]);
-    ck_assert_msg(str_eq(buf_view(&out), STR("\"1970-01-01T00:00:00Z\"\"1970-01-01T00:00:00Z\"\"1970-01-01T00:00:01Z\""
-                                             "\"1970-01-01T00:00:00Z\"\"1970-01-02T00:00:00Z\"\"1970-01-02T00:00:00Z\""
-                                             "\"1969-12-31T23:59:59Z\"\"1970-01-01T00:00:00Z\"")),
-                  "%.*s", (int)out.n, out.p);
+    ck_assert_msg(
+        str_eq(buf_view(&out),
+               STR("\"1970-01-01T00:00:00Z\"\"1970-01-01T00:00:00Z\"\"1970-01-01T00:00:01Z\""
+                   "\"1970-01-01T00:00:00Z\"\"1970-01-02T00:00:00Z\"\"1970-01-02T00:00:00Z\""
+                   "\"1969-12-31T23:59:59Z\"\"1970-01-01T00:00:00Z\"")),
+        "%.*s", (int)out.n, out.p);
 }
 END_TEST
 
@@ -120,7 +131,8 @@ START_TEST(every_day_of_four_centuries_agrees_with_the_c_library)
         strftime(want, sizeof(want), "\"%Y-%m-%dT%H:%M:%SZ\"", &tm);
         buf_reset(&out);
         json_time(&out, (int64_t)at * 1000);
-        ck_assert_msg(str_eq(buf_view(&out), str_of(want)), "%.*s is not %s", (int)out.n, out.p, want);
+        ck_assert_msg(str_eq(buf_view(&out), str_of(want)), "%.*s is not %s", (int)out.n, out.p,
+                      want);
     }
 }
 END_TEST
@@ -131,15 +143,13 @@ int main(void)
     TCase *tc = tcase_create("json_out");
     suite_add_tcase(suite, tc);
     tcase_add_checked_fixture(tc, NULL, clean);
-    tcase_add_loop_test(tc, strings_are_escaped_and_mended, 0, sizeof(string_cases) / sizeof(string_cases[0]));
+    tcase_add_loop_test(tc, strings_are_escaped_and_mended, 0,
+                        sizeof(string_cases) / sizeof(string_cases[0]));
     tcase_add_loop_test(tc, a_byte_is_written_alike_wherever_it_stands, 0, 256);
     tcase_add_test(tc, text_that_is_not_there_is_null);
-    tcase_add_loop_test(tc, times_are_rfc_3339_in_utc, 0, sizeof(time_cases) / sizeof(time_cases[0]));
+    tcase_add_loop_test(tc, times_are_rfc_3339_in_utc, 0,
+                        sizeof(time_cases) / sizeof(time_cases[0]));
     tcase_add_test(tc, times_of_one_second_are_written_alike_also_after_another);
     tcase_add_test(tc, every_day_of_four_centuries_agrees_with_the_c_library);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_ENV);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
+    return suite_run(suite);
 }

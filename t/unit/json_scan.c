@@ -1,13 +1,14 @@
-/* The strict scanner in front of json-c, and that json-c takes whatever it lets through. */
+/* The strict scanner in front of json-c: json-c accepts everything that the scanner accepts. */
 #include "core/text/json_scan.h"
+#include "t/kit/suite.h"
 
 #include <check.h>
 #include <json-c/json.h>
 #include <stdlib.h>
 
-#define CASE(text, verdict)                                                                                                                \
-    {                                                                                                                                      \
-        STR(text), verdict                                                                                                                 \
+#define CASE(text, verdict)                                                                        \
+    {                                                                                              \
+        STR(text), verdict                                                                         \
     }
 
 static const struct {
@@ -97,7 +98,8 @@ static const struct {
 START_TEST(each_text_gets_its_verdict)
 {
     enum json_verdict verdict = json_scan(cases[_i].text, 4);
-    ck_assert_msg(verdict == cases[_i].verdict, "%s: %d, not %d", cases[_i].text.p, verdict, cases[_i].verdict);
+    ck_assert_msg(verdict == cases[_i].verdict, "%s: %d, not %d", cases[_i].text.p, verdict,
+                  cases[_i].verdict);
 }
 END_TEST
 
@@ -106,21 +108,34 @@ static const struct {
     struct str text;
     const char *says;
 } faults[] = {
-    {STR("{\"a\":1,\n \"b\" 2}"), "The JSON is malformed at line 2, column 6: expected a colon after the name of a member."},
-    {STR("{\"a\":1,}"), "The JSON is malformed at line 1, column 8: expected the name of a member in double quotes."},
-    {STR("{\"a\":1"), "The JSON is malformed at line 1, column 7: expected a comma or the closing } of the object."},
-    {STR("[1 2]"), "The JSON is malformed at line 1, column 4: expected a comma or the closing ] of the array."},
-    {STR("{\"\xc3\xa4\":blue}"), "The JSON is malformed at line 1, column 6: expected a value: an object, an array, a string in double "
-                              "quotes, a number, true, false or null."},
-    {STR("\r\n\n  01"), "The JSON is malformed at line 3, column 3: expected a number without leading zeros."},
+    {STR("{\"a\":1,\n \"b\" 2}"),
+     "The JSON is malformed at line 2, column 6: expected a colon after the name of a member."},
+    {STR("{\"a\":1,}"),
+     "The JSON is malformed at line 1, column 8: expected the name of a member in double quotes."},
+    {STR("{\"a\":1"),
+     "The JSON is malformed at line 1, column 7: expected a comma or the closing } of the object."},
+    {STR("[1 2]"),
+     "The JSON is malformed at line 1, column 4: expected a comma or the closing ] of the array."},
+    {STR("{\"\xc3\xa4\":blue}"), "The JSON is malformed at line 1, column 6: expected a value: an "
+                                 "object, an array, a string in double "
+                                 "quotes, a number, true, false or null."},
+    {STR("\r\n\n  01"),
+     "The JSON is malformed at line 3, column 3: expected a number without leading zeros."},
     {STR("{} x"), "The JSON is malformed at line 1, column 4: expected the end of the text."},
-    {STR("\"\\x\""), "The JSON is malformed at line 1, column 3: expected one of \" \\ / b f n r t u after the backslash."},
-    {STR("\"a"), "The JSON is malformed at line 1, column 3: expected the closing \" of the string."},
-    {STR("[\n\"\xff\"]"), "The JSON has invalid UTF-8, NUL or an incomplete surrogate pair at line 2, column 2."},
-    {STR("[\"\\ud800\"]"), "The JSON has invalid UTF-8, NUL or an incomplete surrogate pair at line 1, column 3."},
-    {STR("{\"a\":1,\"a\":2}"), "The JSON has two members with the same name in the object that ends at line 1, column 13. Remove one."},
-    {STR("[0,99999999999999999999]"), "The JSON has a number that is too large at line 1, column 4. Whole numbers have 64 bits."},
-    {STR("[[[[[1]]]]]"), "The JSON is nested too deeply at line 1, column 5. Use fewer levels of arrays and objects."},
+    {STR("\"\\x\""), "The JSON is malformed at line 1, column 3: expected one of \" \\ / b f n r t "
+                     "u after the backslash."},
+    {STR("\"a"),
+     "The JSON is malformed at line 1, column 3: expected the closing \" of the string."},
+    {STR("[\n\"\xff\"]"),
+     "The JSON has invalid UTF-8, NUL or an incomplete surrogate pair at line 2, column 2."},
+    {STR("[\"\\ud800\"]"),
+     "The JSON has invalid UTF-8, NUL or an incomplete surrogate pair at line 1, column 3."},
+    {STR("{\"a\":1,\"a\":2}"), "The JSON has two members with the same name in the object that "
+                               "ends at line 1, column 13. Remove one."},
+    {STR("[0,99999999999999999999]"),
+     "The JSON has a number that is too large at line 1, column 4. Whole numbers have 64 bits."},
+    {STR("[[[[[1]]]]]"),
+     "The JSON is nested too deeply at line 1, column 5. Use fewer levels of arrays and objects."},
 };
 
 START_TEST(a_refusal_says_where_and_what_was_expected)
@@ -181,8 +196,11 @@ END_TEST
 START_TEST(values_survive_the_way_through_both)
 {
     enum json_verdict verdict;
-    struct json_object *value = NULL,
-                       *tree = json_scan_parse(STR("{\"k\\u00e4\":\"a\\u0001\\ud83d\\ude00\",\"n\":-9223372036854775808}"), 4, &verdict);
+    struct json_object
+        *value = NULL,
+        *tree = json_scan_parse(
+            STR("{\"k\\u00e4\":\"a\\u0001\\ud83d\\ude00\",\"n\":-9223372036854775808}"), 4,
+            &verdict);
     ck_assert(json_object_object_get_ex(tree, "k\xc3\xa4", &value));
     ck_assert_str_eq(json_object_get_string(value), "a\x01\xf0\x9f\x98\x80");
     ck_assert(json_object_object_get_ex(tree, "n", &value));
@@ -198,7 +216,8 @@ static const struct {
     {STR("{\"a\":\"b\"}"), 1},
     {STR(" \t\r\n{ \"a\" : \"\" , \"\":\"\xc3\xa4\" } "), 2},
     {STR("{\"a\":\"1\",\"b\":\"2\",\"c\":\"3\"}"), 3},
-    {STR("{\"a\":\"1\",\"b\":\"2\",\"c\":\"3\",\"d\":\"4\"}"), -1}, /* more than there is room for */
+    /* more than there is room for */
+    {STR("{\"a\":\"1\",\"b\":\"2\",\"c\":\"3\",\"d\":\"4\"}"), -1},
     {STR("{}"), -1},
     {STR("{\"a\":\"b\",\"a\":\"c\"}"), -1},
     {STR("{\"a\":\"\\u0061\"}"), -1},
@@ -231,7 +250,8 @@ START_TEST(what_is_read_flat_is_what_the_tree_holds)
     ck_assert_int_eq(count, flats[_i].members);
     if (count < 0)
         return;
-    struct json_object *tree = json_scan_parse(flats[_i].text, JSON_SCAN_DEPTH, &verdict), *value = NULL;
+    struct json_object *tree = json_scan_parse(flats[_i].text, JSON_SCAN_DEPTH, &verdict),
+                       *value = NULL;
     ck_assert_int_eq(json_object_object_length(tree), count);
     for (int i = 0; i < count; i++) {
         char name[8] = "";
@@ -249,17 +269,15 @@ int main(void)
     TCase *tc = tcase_create("json_scan");
     const int n = (int)(sizeof(cases) / sizeof(cases[0]));
     tcase_add_loop_test(tc, each_text_gets_its_verdict, 0, n);
-    tcase_add_loop_test(tc, a_refusal_says_where_and_what_was_expected, 0, sizeof(faults) / sizeof(faults[0]));
+    tcase_add_loop_test(tc, a_refusal_says_where_and_what_was_expected, 0,
+                        sizeof(faults) / sizeof(faults[0]));
     tcase_add_loop_test(tc, what_is_let_through_json_c_takes_and_nothing_else_reaches_it, 0, n);
-    tcase_add_loop_test(tc, what_is_read_flat_is_what_the_tree_holds, 0, (int)(sizeof(flats) / sizeof(flats[0])));
+    tcase_add_loop_test(tc, what_is_read_flat_is_what_the_tree_holds, 0,
+                        (int)(sizeof(flats) / sizeof(flats[0])));
     tcase_add_test(tc, depth_is_counted_in_levels);
     tcase_add_test(tc, values_are_counted);
     tcase_add_test(tc, a_hundred_thousand_brackets_are_refused_at_once);
     tcase_add_test(tc, values_survive_the_way_through_both);
     suite_add_tcase(suite, tc);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_ENV);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+    return suite_run(suite);
 }

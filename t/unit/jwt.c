@@ -1,5 +1,6 @@
-/* Visitors' tokens and the secrets that sign them. The clock is the test's. */
+/* Visitors' tokens and the keys that sign them. The test sets the clock. */
 #include "core/auth/jwt.h"
+#include "t/kit/suite.h"
 
 #include <check.h>
 #include <fcntl.h>
@@ -35,8 +36,11 @@ static void end(void)
 
 static struct jwt claims_at(int64_t now_ms)
 {
-    return (struct jwt){
-        .agent = {{1, 2, 3}}, .visitor = {{4, 5, 6}}, .conversation = {{7, 8, 9}}, .iat = now_ms / 1000, .exp = (now_ms + TTL) / 1000};
+    return (struct jwt){.agent = {{1, 2, 3}},
+                        .visitor = {{4, 5, 6}},
+                        .conversation = {{7, 8, 9}},
+                        .iat = now_ms / 1000,
+                        .exp = (now_ms + TTL) / 1000};
 }
 
 static struct str sign_at(int64_t now_ms, char out[JWT_SIZE])
@@ -139,8 +143,9 @@ static struct str forge(const char *head, const char *body, const char *signatur
 }
 
 #define HEAD "{\"alg\":\"HS256\",\"typ\":\"JWT\",\"kid\":\"KID\"}"
-#define IDS                                                                                                                                \
-    ",\"agent_id\":\"01ARZ3NDEKTSV4RRFFQ69G5FAV\",\"visitor_id\":\"01ARZ3NDEKTSV4RRFFQ69G5FAW\",\"conversation_id\":"                      \
+#define IDS                                                                                        \
+    ",\"agent_id\":\"01ARZ3NDEKTSV4RRFFQ69G5FAV\",\"visitor_id\":\"01ARZ3NDEKTSV4RRFFQ69G5FAW\","  \
+    "\"conversation_id\":"                                                                         \
     "\"01ARZ3NDEKTSV4RRFFQ69G5FAX\"}"
 #define BODY "{\"iss\":\"assay\",\"iat\":1800000000,\"exp\":1800003600" IDS
 
@@ -179,13 +184,18 @@ static const struct {
     {HEAD, "{\"iss\":\"assay\",\"iat\":1800000000,\"exp\":1800003600.5" IDS, NULL, false},
     {HEAD, "{\"iss\":\"assay\",\"iat\":1800000000,\"exp\":9223372036854775807" IDS, NULL, false},
     {HEAD, "{\"iss\":\"assay\",\"iat\":1800000000,\"exp\":-1" IDS, NULL, false},
-    {HEAD, "{\"iss\":\"assay\",\"iat\":1800000000,\"exp\":1800003600,\"nbf\":1800000100" IDS, NULL, false},
-    {HEAD, "{\"iss\":\"assay\",\"iat\":1800000000,\"exp\":1800003600,\"nbf\":\"x\"" IDS, NULL, false},
-    {HEAD, "{\"iss\":\"assay\",\"iat\":1800000000,\"exp\":1800003600,\"nbf\":1800000000" IDS, NULL, true},
+    {HEAD, "{\"iss\":\"assay\",\"iat\":1800000000,\"exp\":1800003600,\"nbf\":1800000100" IDS, NULL,
+     false},
+    {HEAD, "{\"iss\":\"assay\",\"iat\":1800000000,\"exp\":1800003600,\"nbf\":\"x\"" IDS, NULL,
+     false},
+    {HEAD, "{\"iss\":\"assay\",\"iat\":1800000000,\"exp\":1800003600,\"nbf\":1800000000" IDS, NULL,
+     true},
     {HEAD, "{\"iss\":\"assay\",\"iat\":1800000000,\"exp\":1800003600}", NULL, false},
-    {HEAD, "{\"iss\":\"assay\",\"iat\":1800000000,\"exp\":1800003600,\"exp\":1900003600" IDS, NULL, false},
+    {HEAD, "{\"iss\":\"assay\",\"iat\":1800000000,\"exp\":1800003600,\"exp\":1900003600" IDS, NULL,
+     false},
     {HEAD,
-     "{\"iss\":\"assay\",\"iat\":1800000000,\"exp\":1800003600,\"agent_id\":\"01ARZ3NDEKTSV4RRFFQ69G5FA\",\"visitor_id\":"
+     "{\"iss\":\"assay\",\"iat\":1800000000,\"exp\":1800003600,\"agent_id\":"
+     "\"01ARZ3NDEKTSV4RRFFQ69G5FA\",\"visitor_id\":"
      "\"01ARZ3NDEKTSV4RRFFQ69G5FAW\",\"conversation_id\":\"01ARZ3NDEKTSV4RRFFQ69G5FAX\"}",
      NULL, false},
 };
@@ -234,8 +244,10 @@ START_TEST(an_old_secret_ends_with_the_last_token_it_may_have_signed)
     strcpy(kid, signing_keys_signing(secrets, NOW)->kid);
     ck_assert_int_eq(signing_keys_rotate(path, NOW, TTL, why, sizeof(why)), 0);
     signing_keys_reload(secrets);
-    ck_assert_ptr_nonnull(signing_keys_find(secrets, str_of(kid), NOW + SECRETS_SETTLE_MS + TTL, TTL));
-    ck_assert_ptr_null(signing_keys_find(secrets, str_of(kid), NOW + SECRETS_SETTLE_MS + TTL + 1, TTL));
+    ck_assert_ptr_nonnull(
+        signing_keys_find(secrets, str_of(kid), NOW + SECRETS_SETTLE_MS + TTL, TTL));
+    ck_assert_ptr_null(
+        signing_keys_find(secrets, str_of(kid), NOW + SECRETS_SETTLE_MS + TTL + 1, TTL));
     ck_assert_int_eq(signing_keys_rotate(path, NOW + TTL + 1, TTL, why, sizeof(why)), 0);
     signing_keys_reload(secrets);
     ck_assert_ptr_null(signing_keys_find(secrets, str_of(kid), NOW, TTL)); /* it is not even kept */
@@ -266,7 +278,10 @@ START_TEST(the_file_is_its_owners_alone_and_is_made_once)
 }
 END_TEST
 
-/* The process that makes the secrets forks those that must not have them. Nothing here may take memory, which could cover what was left. */
+/*
+ * The process that makes the secrets forks those that must not have them. Nothing here may take
+ * memory, which could cover what was left.
+ */
 static bool heap_holds(const char *bytes, size_t n)
 {
     static char maps[1 << 16], heap[1 << 22];
@@ -279,7 +294,8 @@ static bool heap_holds(const char *bytes, size_t n)
         line--;
     if (line != NULL)
         sscanf(line, "%lx-%lx", &from, &to);
-    ssize_t size = pread(mem, heap, to - from < sizeof(heap) ? to - from : sizeof(heap), (off_t)from);
+    ssize_t size =
+        pread(mem, heap, to - from < sizeof(heap) ? to - from : sizeof(heap), (off_t)from);
     close(fd);
     close(mem);
     return size > 0 && memmem(heap, (size_t)size, bytes, n) != NULL;
@@ -352,9 +368,5 @@ int main(void)
     tcase_add_loop_test(tc, a_damaged_file_is_refused_and_what_was_known_stays, 0, COUNT(damaged));
     tcase_add_test(tc, a_file_everybody_may_read_is_refused);
     suite_add_tcase(suite, tc);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_ENV);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+    return suite_run(suite);
 }

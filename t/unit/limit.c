@@ -1,7 +1,8 @@
 /*
- * The pipeline's limiter where the limits change under a request's hands: between the moment when its address is known and the table begins
- * to fetch (limit_prefetch), and the one when it is charged. What was expected by the old limits counts for nothing then. A real table and a
- * real board; a route table of one row.
+ * The pipeline's limiter when the limits change during a request: between the moment its address is
+ * known and the table is prefetched (limit_expect), and the moment it is charged. A prefetch for
+ * the old limits is ignored. A real table and real limiter statistics, and a route table of one
+ * row.
  */
 #include "core/http/http.h"
 #include "core/conn/connection.h"
@@ -10,6 +11,7 @@
 #include "core/worker/worker.h"
 #include "core/http/limit.h"
 #include "core/http/route.h"
+#include "t/kit/suite.h"
 
 #include <check.h>
 #include <stdio.h>
@@ -20,11 +22,13 @@
 #define NOW 1800000000 /* a multiple of 3600 */
 #define LIMIT 10
 
-const struct route routes[] = {{.method = "POST", .path = "/typing", .limiter = LIMITER_WIDGET_TYPING}};
+const struct route routes[] = {
+    {.method = "POST", .path = "/typing", .limiter = LIMITER_WIDGET_TYPING}};
 const size_t routes_count = 1;
 
 /* what limit.c takes from the pipeline for other requests than these */
-const struct route *route_find(struct str method, struct str path, bool internal, struct str args[PATH_ARGS_MAX], const struct route **other)
+const struct route *route_find(struct str method, struct str path, bool internal,
+                               struct str args[PATH_ARGS_MAX], const struct route **other)
 {
     (void)method, (void)path, (void)internal, (void)args, (void)other;
     ck_abort_msg("the route is known");
@@ -148,7 +152,10 @@ static void override_its_address(void)
     limiters_sort(&limits);
 }
 
-/* Columns: what the master publishes meanwhile, the limit that is told then (0: none is), the window's length. */
+/*
+ * Columns: what the master publishes meanwhile, the limit that is told then (0: none is), the
+ * window's length.
+ */
 static const struct {
     const char *what;
     void (*change)(void);
@@ -172,13 +179,15 @@ START_TEST(request_is_charged_by_the_limits_in_force_whatever_was_expected)
     changes[_i].change();
     limiter_stats_publish(process.limiters, &limits);
     ck_assert(limit_charge(&request));
-    ck_assert_msg(request.limit.applies == (changes[_i].limit > 0), "%s: told of a limit: %d", changes[_i].what, request.limit.applies);
+    ck_assert_msg(request.limit.applies == (changes[_i].limit > 0), "%s: told of a limit: %d",
+                  changes[_i].what, request.limit.applies);
     if (!request.limit.applies)
         return;
-    ck_assert_msg(state->limit == changes[_i].limit && state->remaining == changes[_i].limit - 1, "%s: %u of %u remain, not of %u",
-                  changes[_i].what, state->remaining, state->limit, changes[_i].limit);
-    ck_assert_msg(state->reset == NOW + changes[_i].seconds, "%s: it ends %lld s from now", changes[_i].what,
-                  (long long)state->reset - NOW);
+    ck_assert_msg(state->limit == changes[_i].limit && state->remaining == changes[_i].limit - 1,
+                  "%s: %u of %u remain, not of %u", changes[_i].what, state->remaining,
+                  state->limit, changes[_i].limit);
+    ck_assert_msg(state->reset == NOW + changes[_i].seconds, "%s: it ends %lld s from now",
+                  changes[_i].what, (long long)state->reset - NOW);
 }
 END_TEST
 
@@ -212,13 +221,10 @@ int main(void)
     Suite *suite = suite_create("limit");
     TCase *tcase = tcase_create("limit");
     tcase_add_checked_fixture(tcase, begin, end);
-    tcase_add_loop_test(tcase, request_is_charged_by_the_limits_in_force_whatever_was_expected, 0, sizeof(changes) / sizeof(changes[0]));
+    tcase_add_loop_test(tcase, request_is_charged_by_the_limits_in_force_whatever_was_expected, 0,
+                        sizeof(changes) / sizeof(changes[0]));
     tcase_add_test(tcase, nothing_is_charged_to_what_was_expected_by_other_limits);
     tcase_add_test(tcase, what_was_expected_is_charged_where_the_limits_stand);
     suite_add_tcase(suite, tcase);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_ENV);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+    return suite_run(suite);
 }

@@ -1,6 +1,7 @@
-/* The table of limiters, its keys, and the board that puts it into force. The seed's "Limits"; api.md §1. */
+/* The table of limiters, their keys, and the statistics block that activates it. */
 #include "core/conf/limiters.h"
 #include "core/shm/limiter_stats.h"
+#include "t/kit/suite.h"
 
 #include <check.h>
 #include <stdio.h>
@@ -86,18 +87,23 @@ START_TEST(the_longest_path_wins_then_a_named_method)
     add_limiter("below", "GET /api/v1/reports/*", NULL);
     add_limiter("lists", "GET /api/v1/reports", "GET /nowhere");
     unsigned found = limiters_of_path(&limits, str_of(paths[_i].method), str_of(paths[_i].path));
-    ck_assert_msg(strcmp(limits.rows[found].name, paths[_i].limiter) == 0, "%s %s: %s", paths[_i].method, paths[_i].path, limits.rows[found].name);
+    ck_assert_msg(strcmp(limits.rows[found].name, paths[_i].limiter) == 0, "%s %s: %s",
+                  paths[_i].method, paths[_i].path, limits.rows[found].name);
 }
 END_TEST
 
 /* ---- keys ---- */
 
-static struct limiter_key key_of(enum limiter_by by, unsigned prefix, const char *address, uint64_t id, const char *visitor, const char *agent)
+static struct limiter_key key_of(enum limiter_by by, unsigned prefix, const char *address,
+                                 uint64_t id, const char *visitor, const char *agent)
 {
     struct ip ip;
     struct limiter_key key;
     ck_assert(ip_parse(address, &ip));
-    limiter_key_make(by, prefix, &(struct limiter_caller){&ip, id, id, (const uint8_t *)visitor, (const uint8_t *)agent}, &key);
+    limiter_key_make(
+        by, prefix,
+        &(struct limiter_caller){&ip, id, id, (const uint8_t *)visitor, (const uint8_t *)agent},
+        &key);
     return key;
 }
 
@@ -114,7 +120,8 @@ static const struct {
     {16, "203.0.113.7", "203.0.113.6", false}, /* the prefix is IPv6's alone */
     {64, "2001:db8:1:2::1", "2001:db8:1:2:ffff:ffff:ffff:ffff", true},
     {64, "2001:db8:1:2::1", "2001:db8:1:3::1", false},
-    {64, "2001:db8:1:2::1.2.3.4", "2001:db8:1:2::5.6.7.8", true}, /* a dotted quad at the end makes no IPv4 address */
+    /* a dotted quad at the end makes no IPv4 address */
+    {64, "2001:db8:1:2::1.2.3.4", "2001:db8:1:2::5.6.7.8", true},
     {56, "2001:db8:1:200::1", "2001:db8:1:2ff::1", true},
     {56, "2001:db8:1:200::1", "2001:db8:1:300::1", false},
     {61, "2001:db8:1:8::", "2001:db8:1:f::", true},
@@ -138,22 +145,29 @@ END_TEST
 START_TEST(what_is_not_known_is_counted_by_address_and_apart)
 {
     struct limiter_key keys[] = {
-        key_of(BY_IP, 64, "192.0.2.1", 0, NULL, NULL),       key_of(BY_API_KEY, 64, "192.0.2.1", 0, NULL, NULL),
-        key_of(BY_TOKEN, 64, "192.0.2.1", 0, NULL, NULL),    key_of(BY_JWT, 64, "192.0.2.1", 0, NULL, NULL),
-        key_of(BY_IP_AGENT, 64, "192.0.2.1", 0, NULL, NULL), key_of(BY_API_KEY, 64, "192.0.2.1", 7, NULL, NULL),
-        key_of(BY_TOKEN, 64, "192.0.2.1", 7, NULL, NULL),    key_of(BY_JWT, 64, "192.0.2.1", 0, VISITOR, AGENT),
-        key_of(BY_JWT, 64, "192.0.2.1", 0, AGENT, VISITOR),  key_of(BY_IP_AGENT, 64, "192.0.2.1", 0, NULL, AGENT),
+        key_of(BY_IP, 64, "192.0.2.1", 0, NULL, NULL),
+        key_of(BY_API_KEY, 64, "192.0.2.1", 0, NULL, NULL),
+        key_of(BY_TOKEN, 64, "192.0.2.1", 0, NULL, NULL),
+        key_of(BY_JWT, 64, "192.0.2.1", 0, NULL, NULL),
+        key_of(BY_IP_AGENT, 64, "192.0.2.1", 0, NULL, NULL),
+        key_of(BY_API_KEY, 64, "192.0.2.1", 7, NULL, NULL),
+        key_of(BY_TOKEN, 64, "192.0.2.1", 7, NULL, NULL),
+        key_of(BY_JWT, 64, "192.0.2.1", 0, VISITOR, AGENT),
+        key_of(BY_JWT, 64, "192.0.2.1", 0, AGENT, VISITOR),
+        key_of(BY_IP_AGENT, 64, "192.0.2.1", 0, NULL, AGENT),
     };
     for (int i = 0; i < COUNT(keys); i++)
         for (int k = 0; k < i; k++)
-            ck_assert_msg(memcmp(&keys[i], &keys[k], sizeof(keys[i])) != 0, "%d and %d are one", i, k);
+            ck_assert_msg(memcmp(&keys[i], &keys[k], sizeof(keys[i])) != 0, "%d and %d are one", i,
+                          k);
 }
 END_TEST
 
 START_TEST(a_known_caller_is_the_same_from_everywhere)
 {
     static const enum limiter_by kinds[] = {BY_API_KEY, BY_TOKEN, BY_JWT};
-    struct limiter_key here = key_of(kinds[_i], 64, "192.0.2.1", 7, VISITOR, AGENT), there = key_of(kinds[_i], 64, "2001:db8::1", 7, VISITOR, AGENT);
+    struct limiter_key here = key_of(kinds[_i], 64, "192.0.2.1", 7, VISITOR, AGENT),
+                       there = key_of(kinds[_i], 64, "2001:db8::1", 7, VISITOR, AGENT);
     ck_assert_mem_eq(&here, &there, sizeof(here));
 }
 END_TEST
@@ -204,7 +218,9 @@ START_TEST(keys_are_written_and_read_back)
 {
     struct limiter_key key, again;
     char text[LIMITER_TEXT_SIZE];
-    ck_assert_msg(limiter_key_parse(texts[_i].by, 64, texts[_i].text, &key) == (texts[_i].back != NULL), "%s", texts[_i].text);
+    ck_assert_msg(limiter_key_parse(texts[_i].by, 64, texts[_i].text, &key) ==
+                      (texts[_i].back != NULL),
+                  "%s", texts[_i].text);
     if (texts[_i].back == NULL)
         return;
     limiter_key_text(&key, 64, text);
@@ -233,7 +249,8 @@ START_TEST(an_override_is_found_for_its_key_and_window_alone)
     struct limiter_key key;
     for (unsigned i = 0; i < 100; i++) { /* not in the order of their bits */
         struct limiter_override *o = &limits.overrides[limits.overrides_count++];
-        *o = (struct limiter_override){.limiter = i % 2 == 0 ? LIMITER_API : LIMITER_WIDGET_TYPING, .limit = 1000 + i};
+        *o = (struct limiter_override){.limiter = i % 2 == 0 ? LIMITER_API : LIMITER_WIDGET_TYPING,
+                                       .limit = 1000 + i};
         snprintf(text, sizeof(text), "%u", (i * 37) % 100 + 1);
         ck_assert(limiter_key_parse(BY_API_KEY, 64, text, &o->key));
     }
@@ -242,7 +259,8 @@ START_TEST(an_override_is_found_for_its_key_and_window_alone)
         snprintf(text, sizeof(text), "%u", (i * 37) % 100 + 1);
         ck_assert(limiter_key_parse(BY_API_KEY, 64, text, &key));
         ck_assert_uint_eq(limiters_limit(&limits, LIMITER_API, 0, &key), i % 2 == 0 ? 1000 + i : 0);
-        ck_assert_uint_eq(limiters_limit(&limits, LIMITER_WIDGET_TYPING, 0, &key), i % 2 == 0 ? 600 : 1000 + i);
+        ck_assert_uint_eq(limiters_limit(&limits, LIMITER_WIDGET_TYPING, 0, &key),
+                          i % 2 == 0 ? 600 : 1000 + i);
         ck_assert_uint_eq(limiters_limit(&limits, LIMITER_WIDGET_INIT, 1, &key), 30000);
     }
 }
@@ -331,7 +349,7 @@ END_TEST
 START_TEST(names_may_come_and_go_for_ever)
 {
     char name[16];
-    for (unsigned i = 0; i < 5 * LIMITERS_COUNTERS; i++) {
+    for (unsigned i = 0; i < 5 * LIMITER_STATS_COUNTERS; i++) {
         limiters_defaults(&limits);
         snprintf(name, sizeof(name), "n%u", i);
         add_limiter(name, "GET /a", NULL);
@@ -340,7 +358,8 @@ START_TEST(names_may_come_and_go_for_ever)
         limiter_stats_count(board, i, counter_of(name), COUNT_ADMITTED);
         limiter_stats_count(board, i, counter_of("api"), COUNT_ADMITTED);
     }
-    ck_assert_uint_eq(limiter_stats_total(board, counter_of("api"), COUNT_ADMITTED), 5 * LIMITERS_COUNTERS);
+    ck_assert_uint_eq(limiter_stats_total(board, counter_of("api"), COUNT_ADMITTED),
+                      5 * LIMITER_STATS_COUNTERS);
 }
 END_TEST
 
@@ -352,9 +371,10 @@ START_TEST(a_few_lines_are_logged_and_the_rest_is_told_as_a_number)
         lines += limiter_stats_may_log(board, 3, now + i % LIMITER_LOG_SECONDS);
     ck_assert_uint_eq(lines, LIMITER_LOG_LINES);
     ck_assert(limiter_stats_may_log(board, 4, now)); /* another limiter's lines are its own */
-    ck_assert_uint_eq(limiter_stats_left_out(board, 3, now), 0); /* more may come */
-    ck_assert_uint_eq(limiter_stats_left_out(board, 3, now + LIMITER_LOG_SECONDS), 100 - LIMITER_LOG_LINES);
-    ck_assert_uint_eq(limiter_stats_left_out(board, 3, now + LIMITER_LOG_SECONDS), 0);
+    ck_assert_uint_eq(limiter_stats_suppressed(board, 3, now), 0); /* more may come */
+    ck_assert_uint_eq(limiter_stats_suppressed(board, 3, now + LIMITER_LOG_SECONDS),
+                      100 - LIMITER_LOG_LINES);
+    ck_assert_uint_eq(limiter_stats_suppressed(board, 3, now + LIMITER_LOG_SECONDS), 0);
     ck_assert(limiter_stats_may_log(board, 3, now + LIMITER_LOG_SECONDS));
 }
 END_TEST
@@ -395,9 +415,5 @@ int main(void)
     tcase_add_test(boards, a_few_lines_are_logged_and_the_rest_is_told_as_a_number);
     tcase_add_test(boards, a_file_that_is_no_board_is_refused);
     suite_add_tcase(suite, boards);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_ENV);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+    return suite_run(suite);
 }

@@ -1,4 +1,6 @@
+/* The log: levels, formats and escaping. */
 #include "core/base/log.h"
+#include "t/kit/suite.h"
 
 #include <check.h>
 #include <stdlib.h>
@@ -30,7 +32,9 @@ START_TEST(a_line_is_one_json_object_with_time_level_process_and_message)
     log_open("worker 3", LOG_LEVEL_INFO, LOG_FORMAT_JSON);
     const char *line = logged(LOG_LEVEL_WARN, "the disk is full");
     char expected[256];
-    snprintf(expected, sizeof(expected), "\"level\":\"warn\",\"pid\":%ld,\"process\":\"worker 3\",\"message\":\"the disk is full\"}\n",
+    snprintf(expected, sizeof(expected),
+             "\"level\":\"warn\",\"pid\":%ld,\"process\":\"worker 3\",\"message\":\"the disk is "
+             "full\"}\n",
              (long)getpid());
     ck_assert_int_eq(strncmp(line, "{\"time\":\"20", 11), 0);
     ck_assert_ptr_nonnull(strstr(line, expected));
@@ -41,10 +45,11 @@ END_TEST
 START_TEST(a_message_cannot_forge_a_member_or_a_line)
 {
     log_open("worker 0", LOG_LEVEL_INFO, LOG_FORMAT_JSON);
-    const char *line = logged(LOG_LEVEL_INFO, "a\",\"level\":\"error\n\\ \x01\xff\xc3\xa9\xed\xa0\x80");
-    ck_assert_ptr_nonnull(strstr(
-        line,
-        "\"message\":\"a\\\",\\\"level\\\":\\\"error\\u000a\\\\ \\u0001\xef\xbf\xbd\xc3\xa9\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd\"}\n"));
+    const char *line =
+        logged(LOG_LEVEL_INFO, "a\",\"level\":\"error\n\\ \x01\xff\xc3\xa9\xed\xa0\x80");
+    ck_assert_ptr_nonnull(
+        strstr(line, "\"message\":\"a\\\",\\\"level\\\":\\\"error\\u000a\\\\ "
+                     "\\u0001\xef\xbf\xbd\xc3\xa9\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd\"}\n"));
     ck_assert_ptr_eq(strchr(line, '\n'), line + strlen(line) - 1);
 }
 END_TEST
@@ -63,7 +68,8 @@ START_TEST(no_character_of_a_message_steers_a_terminal)
     static const enum log_format formats[] = {LOG_FORMAT_JSON, LOG_FORMAT_COMBINED};
     for (size_t i = 0; i < 2; i++) {
         log_open("writer", LOG_LEVEL_INFO, formats[i]);
-        const char *line = logged(LOG_LEVEL_INFO, "a\xc2\x9b" "31mb\xe2\x80\xae\xe2\x80\xa8\xc2\x85\xd8\x9c");
+        const char *line = logged(LOG_LEVEL_INFO, "a\xc2\x9b"
+                                                  "31mb\xe2\x80\xae\xe2\x80\xa8\xc2\x85\xd8\x9c");
         ck_assert_msg(strstr(line, "a\\u009b31mb\\u202e\\u2028\\u0085\\u061c") != NULL, "%s", line);
     }
 }
@@ -130,9 +136,5 @@ int main(void)
     tcase_add_test(tcase, what_is_under_the_level_is_not_written);
     tcase_add_test(tcase, a_mistake_that_repeats_does_not_fill_the_log_and_hides_no_other);
     suite_add_tcase(suite, tcase);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_ENV);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+    return suite_run(suite);
 }

@@ -1,6 +1,10 @@
-/* The man pages, the sample file, completion and the packages against the tables, by what the programs themselves print. */
+/*
+ * The man pages, the sample configuration, completion and the packages, compared with the tables
+ * and with what the programs print.
+ */
 #include "core/conf/conf.h"
 #include "ratelimit/ratelimit.h"
+#include "t/kit/suite.h"
 
 #include <check.h>
 #include <stdlib.h>
@@ -20,6 +24,20 @@ static char *read_all(FILE *file, bool as_man)
     return text;
 }
 
+/* A line of text goes on in the next one, unless that is a macro or empty. */
+static void join_lines(char *text)
+{
+    bool macro = text[0] == '.';
+    for (char *c = text; *c != '\0'; c++) {
+        if (*c != '\n')
+            continue;
+        bool next_macro = c[1] == '.';
+        if (!macro && !next_macro && c[1] != '\n' && c[1] != '\0')
+            *c = ' ';
+        macro = next_macro;
+    }
+}
+
 static char *source_file(const char *name, bool as_man)
 {
     char path[4096];
@@ -28,6 +46,8 @@ static char *source_file(const char *name, bool as_man)
     ck_assert_msg(file != NULL, "%s", path);
     char *text = read_all(file, as_man);
     fclose(file);
+    if (as_man)
+        join_lines(text);
     return text;
 }
 
@@ -50,8 +70,8 @@ START_TEST(every_option_is_in_assay_yaml_5_with_type_default_and_help)
     struct conf_option_view option;
     for (size_t i = 0; conf_option_at(i, &option); i++) {
         char text[512];
-        snprintf(text, sizeof(text), ".B %s\n%s; default %s; %s.\n.br\n%s\n", option.key, option.type, option.initial,
-                 option.reload ? "reload" : "restart", option.help);
+        snprintf(text, sizeof(text), ".B %s\n%s; default %s; %s.\n.br\n%s\n", option.key,
+                 option.type, option.initial, option.reload ? "reload" : "restart", option.help);
         assert_has(page, text);
     }
     free(page);
@@ -60,7 +80,8 @@ END_TEST
 
 START_TEST(the_packages_configuration_is_the_sample)
 {
-    char *file = source_file("packaging/assay.yaml", false), *sample = output_of("./assay config sample");
+    char *file = source_file("packaging/assay.yaml", false),
+         *sample = output_of("./assay config sample");
     ck_assert_str_eq(file, sample);
     free(file);
     free(sample);
@@ -110,7 +131,10 @@ START_TEST(the_packages_configuration_names_the_values_that_are_no_defaults)
 }
 END_TEST
 
-/* A line of help, "--name TEXT: what it is for", as the page has it: name and help on lines of their own. */
+/*
+ * A line of help, "--name TEXT: what it is for", as the page has it: name and help on lines of
+ * their own.
+ */
 static void assert_option(const char *page, const char *line)
 {
     char text[512];
@@ -122,9 +146,11 @@ static void assert_option(const char *page, const char *line)
 
 START_TEST(every_sub_command_and_option_is_in_assay_1)
 {
-    char *page = source_file("packaging/assay.1", true), *help = output_of("./assay help all"), *rest = NULL, text[512];
+    char *page = source_file("packaging/assay.1", true), *help = output_of("./assay help all"),
+         *rest = NULL, text[512];
     unsigned commands = 0;
-    for (char *line = strtok_r(help, "\n", &rest); line != NULL; line = strtok_r(NULL, "\n", &rest)) {
+    for (char *line = strtok_r(help, "\n", &rest); line != NULL;
+         line = strtok_r(NULL, "\n", &rest)) {
         const char *words = line + strspn(line, " ");
         if (words - line == 0)
             continue;
@@ -144,12 +170,15 @@ START_TEST(every_sub_command_and_option_is_in_assay_1)
 }
 END_TEST
 
-/* The first words of the commands, each once and in the order of the table, and the screen of them. */
+/*
+ * The first words of the commands, each once and in the order of the table, and the screen of them.
+ */
 START_TEST(the_short_help_has_every_subject_and_verb_on_one_screen)
 {
     char *all = output_of("./assay help all"), *screen = output_of("./assay -h"), *rest = NULL;
     unsigned lines = 0, subjects = 0;
-    for (char *line = strtok_r(all, "\n", &rest); line != NULL; line = strtok_r(NULL, "\n", &rest)) {
+    for (char *line = strtok_r(all, "\n", &rest); line != NULL;
+         line = strtok_r(NULL, "\n", &rest)) {
         char subject[32], verb[32] = "", start[40];
         if (strncmp(line, "  ", 2) != 0 || line[2] == ' ' || line[2] == '-')
             continue;
@@ -159,10 +188,12 @@ START_TEST(the_short_help_has_every_subject_and_verb_on_one_screen)
         ck_assert_msg(found != NULL, "no %s in\n%s", subject, screen);
         found += strlen(start);
         const char *verb_found = strstr(found, verb);
-        ck_assert_msg(verb_found != NULL && verb_found < strchr(found, '\n'), "no %s %s in\n%s", subject, verb, screen);
+        ck_assert_msg(verb_found != NULL && verb_found < strchr(found, '\n'), "no %s %s in\n%s",
+                      subject, verb, screen);
     }
     for (char *line = screen; *line != '\0'; line += strcspn(line, "\n") + 1, lines++) {
-        ck_assert_msg(strcspn(line, "\n") <= 80, "longer than 80 columns: %.*s", (int)strcspn(line, "\n"), line);
+        ck_assert_msg(strcspn(line, "\n") <= 80, "longer than 80 columns: %.*s",
+                      (int)strcspn(line, "\n"), line);
         subjects += line[0] == ' ' && line[2] >= 'a';
     }
     ck_assert_uint_le(lines, 24);
@@ -172,13 +203,16 @@ START_TEST(the_short_help_has_every_subject_and_verb_on_one_screen)
 }
 END_TEST
 
-static const char *const assayd_options[] = {".B -c FILE\n", ".B -t\n", ".B --set KEY=VALUE\n", ".B -V\n", ".B -h\n"};
+static const char *const assayd_options[] = {".B -c FILE\n", ".B -t\n", ".B --set KEY=VALUE\n",
+                                             ".B -V\n", ".B -h\n"};
 
 START_TEST(every_option_of_assayd_is_in_assayd_8)
 {
-    char *page = source_file("packaging/assayd.8", true), *help = output_of("./assayd -h"), name[32];
+    char *page = source_file("packaging/assayd.8", true), *help = output_of("./assayd -h"),
+         name[32];
     assert_has(page, assayd_options[_i]);
-    snprintf(name, sizeof(name), "\n  %.*s", (int)strcspn(assayd_options[_i] + 3, "\n"), assayd_options[_i] + 3);
+    snprintf(name, sizeof(name), "\n  %.*s", (int)strcspn(assayd_options[_i] + 3, "\n"),
+             assayd_options[_i] + 3);
     assert_has(help, name);
     free(page);
     free(help);
@@ -187,7 +221,8 @@ END_TEST
 
 START_TEST(file_of_counts_is_named_as_it_is)
 {
-    char *page = source_file("packaging/assayd.8", true), *limits = source_file("packaging/LIMITS.md", false), path[64], text[80];
+    char *page = source_file("packaging/assayd.8", true),
+         *limits = source_file("packaging/LIMITS.md", false), path[64], text[80];
     ck_assert_int_eq(ratelimit_path("", path, sizeof(path)), 0);
     snprintf(text, sizeof(text), ".I %s\n", path + 1);
     assert_has(page, text);
@@ -198,75 +233,94 @@ START_TEST(file_of_counts_is_named_as_it_is)
 }
 END_TEST
 
-/* Every command of the help, word by word, and every option of it is offered; what is missing is printed. */
+/*
+ * Every command of the help, word by word, and every option of it is offered; what is missing is
+ * printed.
+ */
 START_TEST(completion_offers_every_command_and_option)
 {
-    char *missing = output_of("PATH=$PWD:$PATH bash -c '. " SRCDIR "/packaging/assay.bash-completion\n"
-                              "offered() { COMP_WORDS=(\"$@\"); COMP_CWORD=$(($# - 1)); _assay; }\n"
-                              "lacks() { [[ \" ${COMPREPLY[*]} \" == *\" $1 \"* ]] || echo \"${COMP_WORDS[*]}: $1\"; }\n"
-                              "commands=0 typed=()\n"
-                              "while IFS= read -r line; do\n"
-                              "    case $line in\n"
-                              "    Options*) break ;;\n"
-                              "    \"      \"--*) line=${line#\"      \"} line=${line%%:*} option=${line%% *}; offered assay \"${typed[@]}\" --; lacks $option ;;\n"
-                              "    \"  \"[a-z]*)\n"
-                              "        typed=()\n"
-                              "        for word in $line; do\n"
-                              "            [[ $word != *[!a-z]* ]] || break\n"
-                              "            offered assay \"${typed[@]}\" \"\"; lacks $word; typed+=($word)\n"
-                              "        done\n"
-                              "        ((++commands)) ;;\n"
-                              "    esac\n"
-                              "done < <(assay help all)\n"
-                              "((commands > 10)) || echo \"only $commands commands\"'");
+    char *missing = output_of(
+        "PATH=$PWD:$PATH bash -c '. " SRCDIR "/packaging/assay.bash-completion\n"
+        "offered() { COMP_WORDS=(\"$@\"); COMP_CWORD=$(($# - 1)); _assay; }\n"
+        "lacks() { [[ \" ${COMPREPLY[*]} \" == *\" $1 \"* ]] || echo \"${COMP_WORDS[*]}: $1\"; }\n"
+        "commands=0 typed=()\n"
+        "while IFS= read -r line; do\n"
+        "    case $line in\n"
+        "    Options*) break ;;\n"
+        "    \"      \"--*) line=${line#\"      \"} line=${line%%:*} option=${line%% *}; offered "
+        "assay \"${typed[@]}\" --; lacks $option ;;\n"
+        "    \"  \"[a-z]*)\n"
+        "        typed=()\n"
+        "        for word in $line; do\n"
+        "            [[ $word != *[!a-z]* ]] || break\n"
+        "            offered assay \"${typed[@]}\" \"\"; lacks $word; typed+=($word)\n"
+        "        done\n"
+        "        ((++commands)) ;;\n"
+        "    esac\n"
+        "done < <(assay help all)\n"
+        "((commands > 10)) || echo \"only $commands commands\"'");
     ck_assert_str_eq(missing, "");
     free(missing);
 }
 END_TEST
 
-/* The same of zsh's, where there is a zsh. Its words and what it offers them to are put in its place. */
+/*
+ * The same of zsh's, where there is a zsh. Its words and what it offers them to are put in its
+ * place.
+ */
 START_TEST(zsh_completion_offers_every_command_and_option)
 {
-    char *missing = output_of("command -v zsh >/dev/null || exit 0\n"
-                              "PATH=$PWD:$PATH zsh -f -c '\n"
-                              "compadd() { [[ $1 == -S ]] && shift 2; [[ $1 == -a ]] && offers=(${(P)2}) || offers=(\"${@[2,-1]}\"); }\n"
-                              "offered() { local -a words; words=(\"$@\"); local CURRENT=$# service=assay; source " SRCDIR "/packaging/assay.zsh-completion; asked=\"$*\"; }\n"
-                              "lacks() { (( ${offers[(Ie)$1]} )) || echo \"$asked: $1\"; }\n"
-                              "total=0 typed=()\n"
-                              "assay help all | while IFS= read -r line; do\n"
-                              "    case $line in\n"
-                              "    Options*) break ;;\n"
-                              "    \"      \"--*) line=${line#\"      \"} line=${line%%:*} option=${line%% *}; offered assay $typed --; lacks $option ;;\n"
-                              "    \"  \"[a-z]*)\n"
-                              "        typed=()\n"
-                              "        for word in ${=line}; do\n"
-                              "            [[ $word != *[^a-z]* ]] || break\n"
-                              "            offered assay $typed \"\"; lacks $word; typed+=($word)\n"
-                              "        done\n"
-                              "        (( ++total )) ;;\n"
-                              "    esac\n"
-                              "done\n"
-                              "(( total > 10 )) || echo \"only $total commands\"'");
+    char *missing = output_of(
+        "command -v zsh >/dev/null || exit 0\n"
+        "PATH=$PWD:$PATH zsh -f -c '\n"
+        "compadd() { [[ $1 == -S ]] && shift 2; [[ $1 == -a ]] && offers=(${(P)2}) || "
+        "offers=(\"${@[2,-1]}\"); }\n"
+        "offered() { local -a words; words=(\"$@\"); local CURRENT=$# service=assay; source " SRCDIR
+        "/packaging/assay.zsh-completion; asked=\"$*\"; }\n"
+        "lacks() { (( ${offers[(Ie)$1]} )) || echo \"$asked: $1\"; }\n"
+        "total=0 typed=()\n"
+        "assay help all | while IFS= read -r line; do\n"
+        "    case $line in\n"
+        "    Options*) break ;;\n"
+        "    \"      \"--*) line=${line#\"      \"} line=${line%%:*} option=${line%% *}; offered "
+        "assay $typed --; lacks $option ;;\n"
+        "    \"  \"[a-z]*)\n"
+        "        typed=()\n"
+        "        for word in ${=line}; do\n"
+        "            [[ $word != *[^a-z]* ]] || break\n"
+        "            offered assay $typed \"\"; lacks $word; typed+=($word)\n"
+        "        done\n"
+        "        (( ++total )) ;;\n"
+        "    esac\n"
+        "done\n"
+        "(( total > 10 )) || echo \"only $total commands\"'");
     ck_assert_str_eq(missing, "");
     free(missing);
 }
 END_TEST
 
-/* what bootstrap installs to build with, a package asks for to build with; a compiler is there anyway */
+/*
+ * what bootstrap installs to build with, a package asks for to build with; a compiler is there
+ * anyway
+ */
 static const struct {
     const char *list, *packaging, *before;
-} builds[] = {{"DEBIAN=\"", "packaging/debian/control", "\n "}, {"FEDORA=\"", "packaging/assay.spec.in", "\nBuildRequires:  "}};
+} builds[] = {{"DEBIAN=\"", "packaging/debian/control", "\n "},
+              {"FEDORA=\"", "packaging/assay.spec.in", "\nBuildRequires:  "}};
 
 START_TEST(packages_are_built_with_what_bootstrap_installs)
 {
-    char *bootstrap = source_file("bootstrap", false), *asked = source_file(builds[_i].packaging, false), *rest = NULL, text[128];
+    char *bootstrap = source_file("bootstrap", false),
+         *asked = source_file(builds[_i].packaging, false), *rest = NULL, text[128];
     char *list = strstr(bootstrap, builds[_i].list);
     unsigned found = 0;
     ck_assert_ptr_nonnull(list);
     list += strlen(builds[_i].list);
     list[strcspn(list, "\"")] = '\0';
-    for (char *name = strtok_r(list, " \n", &rest); name != NULL; name = strtok_r(NULL, " \n", &rest)) {
-        bool library = strstr(name, "-dev") != NULL && strcmp(name, "libc6-dev") != 0 && strcmp(name, "glibc-devel") != 0;
+    for (char *name = strtok_r(list, " \n", &rest); name != NULL;
+         name = strtok_r(NULL, " \n", &rest)) {
+        bool library = strstr(name, "-dev") != NULL && strcmp(name, "libc6-dev") != 0 &&
+                       strcmp(name, "glibc-devel") != 0;
         if (!library)
             continue;
         snprintf(text, sizeof(text), "%s%s", builds[_i].before, name);
@@ -288,16 +342,14 @@ int main(void)
     tcase_add_test(tcase, the_packages_configuration_is_the_sample);
     tcase_add_test(tcase, every_sub_command_and_option_is_in_assay_1);
     tcase_add_test(tcase, the_short_help_has_every_subject_and_verb_on_one_screen);
-    tcase_add_loop_test(tcase, every_option_of_assayd_is_in_assayd_8, 0, (int)(sizeof(assayd_options) / sizeof(assayd_options[0])));
+    tcase_add_loop_test(tcase, every_option_of_assayd_is_in_assayd_8, 0,
+                        (int)(sizeof(assayd_options) / sizeof(assayd_options[0])));
     tcase_add_test(tcase, file_of_counts_is_named_as_it_is);
     tcase_add_test(tcase, completion_offers_every_command_and_option);
     tcase_add_test(tcase, zsh_completion_offers_every_command_and_option);
-    tcase_add_loop_test(tcase, packages_are_built_with_what_bootstrap_installs, 0, (int)(sizeof(builds) / sizeof(builds[0])));
+    tcase_add_loop_test(tcase, packages_are_built_with_what_bootstrap_installs, 0,
+                        (int)(sizeof(builds) / sizeof(builds[0])));
     tcase_set_timeout(tcase, 60);
     suite_add_tcase(suite, tcase);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_ENV);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+    return suite_run(suite);
 }

@@ -1,6 +1,10 @@
-/* The OpenAPI document against the program: the route table, each route's fields, scopes and errors, in both directions. */
+/*
+ * The OpenAPI document against the program, in both directions: routes, and the fields, scopes and
+ * errors of each.
+ */
 #include "config.h"
 #include "t/kit/api_doubles.h"
+#include "t/kit/suite.h"
 
 #include "core/api/openapi.h"
 
@@ -19,7 +23,9 @@ static void begin(void)
     struct json_tokener *tokener = json_tokener_new();
     json_tokener_set_flags(tokener, JSON_TOKENER_STRICT);
     doc = json_tokener_parse_ex(tokener, (const char *)openapi_text, (int)openapi_size);
-    ck_assert_msg(doc != NULL, "openapi.json: %s at byte %zu", json_tokener_error_desc(json_tokener_get_error(tokener)), json_tokener_get_parse_end(tokener));
+    ck_assert_msg(doc != NULL, "openapi.json: %s at byte %zu",
+                  json_tokener_error_desc(json_tokener_get_error(tokener)),
+                  json_tokener_get_parse_end(tokener));
     json_tokener_free(tokener);
     played_begin();
 }
@@ -53,7 +59,8 @@ static json *resolve(json *value)
     json *at = doc;
     ck_assert_int_eq(strncmp(ref, "#/", 2), 0);
     snprintf(path, sizeof(path), "%s", ref + 2);
-    for (char *save, *name = strtok_r(path, "/", &save); name != NULL && at != NULL; name = strtok_r(NULL, "/", &save))
+    for (char *save, *name = strtok_r(path, "/", &save); name != NULL && at != NULL;
+         name = strtok_r(NULL, "/", &save))
         at = member(at, name);
     ck_assert_msg(at != NULL, "%s points nowhere", ref);
     return at;
@@ -129,14 +136,21 @@ END_TEST
 START_TEST(answers_of_projects_and_reports_have_data_but_for_delete)
 {
     const struct route *route = &routes[_i];
-    if (strncmp(route->path, "/api/v1/reports", 15) != 0 && strncmp(route->path, "/api/v1/projects", 16) != 0)
+    if (strncmp(route->path, "/api/v1/reports", 15) != 0 &&
+        strncmp(route->path, "/api/v1/projects", 16) != 0)
         return;
     bool deletes = strcmp(route->method, "DELETE") == 0;
     json *answer = member(member(operation(route), "responses"), "200");
-    json *schema = answer == NULL ? NULL : resolve(member(member(member(resolve(answer), "content"), "application/json"), "schema"));
+    json *schema =
+        answer == NULL
+            ? NULL
+            : resolve(
+                  member(member(member(resolve(answer), "content"), "application/json"), "schema"));
     if (answer != NULL)
-        ck_assert_msg((member(member(schema, "properties"), "data") == NULL) == deletes, "%s %s", route->method, route->path);
-    const char *says = strstr(text(member(doc, "info"), "description"), "except that of DELETE, which has no `data`");
+        ck_assert_msg((member(member(schema, "properties"), "data") == NULL) == deletes, "%s %s",
+                      route->method, route->path);
+    const char *says = strstr(text(member(doc, "info"), "description"),
+                              "except that of DELETE, which has no `data`");
     ck_assert(says != NULL);
 }
 END_TEST
@@ -180,7 +194,8 @@ END_TEST
 /* The parameter of that name and place, of the operation or its path; NULL if there is none. */
 static json *parameter(const struct route *route, const char *in, const char *name)
 {
-    json *lists[] = {member(operation(route), "parameters"), member(member(member(doc, "paths"), route->path), "parameters")};
+    json *lists[] = {member(operation(route), "parameters"),
+                     member(member(member(doc, "paths"), route->path), "parameters")};
     for (int l = 0; l < 2; ++l) {
         for (size_t i = 0; lists[l] != NULL && i < json_object_array_length(lists[l]); ++i) {
             json *p = resolve(json_object_array_get_idx(lists[l], i));
@@ -216,7 +231,8 @@ static void choice_agrees(const struct field *f, json *schema)
     size_t i = 0;
     ck_assert_ptr_nonnull(choices);
     for (; f->choices[i] != NULL; ++i)
-        ck_assert_pstr_eq(json_object_get_string(json_object_array_get_idx(choices, i)), f->choices[i]);
+        ck_assert_pstr_eq(json_object_get_string(json_object_array_get_idx(choices, i)),
+                          f->choices[i]);
     ck_assert_uint_eq(json_object_array_length(choices), i);
 }
 
@@ -243,8 +259,9 @@ static void json_agrees(const struct field *f, json *schema)
 static void field_agrees(const struct field *f, json *schema)
 {
     static void (*const agrees[])(const struct field *, json *) = {
-        [FIELD_TEXT] = text_agrees,  [FIELD_CHOICE] = choice_agrees, [FIELD_NUMBER] = number_agrees, [FIELD_CHARS] = text_agrees,
-        [FIELD_JSON] = json_agrees, [FIELD_TREE] = json_agrees,     [FIELD_BOOL] = bool_agrees};
+        [FIELD_TEXT] = text_agrees,  [FIELD_CHOICE] = choice_agrees, [FIELD_NUMBER] = number_agrees,
+        [FIELD_CHARS] = text_agrees, [FIELD_JSON] = json_agrees,     [FIELD_TREE] = json_agrees,
+        [FIELD_BOOL] = bool_agrees};
     ck_assert_msg(schema != NULL, "%s is not described", f->name);
     agrees[f->type](f, schema);
     ck_assert_pstr_eq(text(schema, "default"), f->initial);
@@ -256,7 +273,8 @@ START_TEST(every_field_is_described_with_its_choices_and_default)
     json *form = form_schema(route);
     ck_assert_int_eq(form != NULL, route->body != BODY_NONE);
     for (const struct field *f = route->fields; f != NULL && f->name != NULL; ++f)
-        field_agrees(f, form != NULL ? member(member(form, "properties"), f->name) : member(parameter(route, "query", f->name), "schema"));
+        field_agrees(f, form != NULL ? member(member(form, "properties"), f->name)
+                                     : member(parameter(route, "query", f->name), "schema"));
 }
 END_TEST
 
@@ -282,7 +300,8 @@ START_TEST(every_parameter_described_is_taken)
     for (size_t i = 0; parameters != NULL && i < json_object_array_length(parameters); ++i) {
         json *p = resolve(json_object_array_get_idx(parameters, i));
         if (strcmp(text(p, "in"), "query") == 0)
-            ck_assert_msg(route->body == BODY_NONE && has_field(route, text(p, "name")), "%s", text(p, "name"));
+            ck_assert_msg(route->body == BODY_NONE && has_field(route, text(p, "name")), "%s",
+                          text(p, "name"));
         if (strcmp(text(p, "in"), "path") == 0)
             ck_assert_msg(has_argument(route, text(p, "name")), "%s", text(p, "name"));
     }
@@ -340,10 +359,12 @@ START_TEST(credential_and_scope_are_described)
         return;
     }
     uint32_t described = 0;
-    json *names = member(json_object_array_get_idx(security, 0), route->auth == AUTH_WP_TOKEN ? "workspaceToken" : "apiKey");
+    json *names = member(json_object_array_get_idx(security, 0),
+                         route->auth == AUTH_WP_TOKEN ? "workspaceToken" : "apiKey");
     for (size_t i = 0; i < json_object_array_length(names); ++i)
         for (size_t s = 0; s < sizeof(scopes) / sizeof(scopes[0]); ++s)
-            if (strcmp(json_object_get_string(json_object_array_get_idx(names, i)), scopes[s].name) == 0)
+            if (strcmp(json_object_get_string(json_object_array_get_idx(names, i)),
+                       scopes[s].name) == 0)
                 described |= scopes[s].scope;
     ck_assert_uint_eq(described, route->scope);
 }
@@ -353,13 +374,18 @@ START_TEST(conditional_and_idempotent_requests_are_described)
 {
     const struct route *route = &routes[_i];
     /* a visitor's records have no version to match */
-    bool changes_a_record = route->auth == AUTH_API_KEY && (strcmp(route->method, "PUT") == 0 || strcmp(route->method, "DELETE") == 0);
-    bool tagged = strcmp(route->method, "GET") == 0 && ((route->flags & (ROUTE_INTERNAL | ROUTE_TEXT)) == 0 || (route->flags & (ROUTE_PUBLIC | ROUTE_PAGE)) != 0);
-    ck_assert_int_eq(parameter(route, "header", "Idempotency-Key") != NULL, (route->flags & ROUTE_IDEMPOTENT) != 0);
+    bool changes_a_record = route->auth == AUTH_API_KEY && (strcmp(route->method, "PUT") == 0 ||
+                                                            strcmp(route->method, "DELETE") == 0);
+    bool tagged =
+        strcmp(route->method, "GET") == 0 && ((route->flags & (ROUTE_INTERNAL | ROUTE_TEXT)) == 0 ||
+                                              (route->flags & (ROUTE_PUBLIC | ROUTE_PAGE)) != 0);
+    ck_assert_int_eq(parameter(route, "header", "Idempotency-Key") != NULL,
+                     (route->flags & ROUTE_IDEMPOTENT) != 0);
     ck_assert_int_eq(parameter(route, "header", "If-Match") != NULL, changes_a_record);
     ck_assert_int_eq(parameter(route, "header", "If-None-Match") != NULL, tagged);
     ck_assert_int_eq(member(member(operation(route), "responses"), "304") != NULL, tagged);
-    ck_assert_int_eq(member(member(operation(route), "responses"), "412") != NULL, changes_a_record);
+    ck_assert_int_eq(member(member(operation(route), "responses"), "412") != NULL,
+                     changes_a_record);
 }
 END_TEST
 
@@ -367,8 +393,11 @@ START_TEST(errors_that_the_row_makes_possible_are_described)
 {
     const struct route *route = &routes[_i];
     json *responses = member(operation(route), "responses");
-    bool widget = strncmp(route->path, "/api/v1/widget/", 15) == 0; /* an origin may be refused, an agent unpublished */
-    bool of_agent = route->auth == AUTH_WP_TOKEN && (has_field(route, "agent_id") || has_field(route, "conversation_id")); /* another workspace's */
+    /* an origin may be refused, an agent unpublished */
+    bool widget = strncmp(route->path, "/api/v1/widget/", 15) == 0;
+    /* another workspace's */
+    bool of_agent = route->auth == AUTH_WP_TOKEN &&
+                    (has_field(route, "agent_id") || has_field(route, "conversation_id"));
     const struct {
         const char *status;
         bool possible;
@@ -376,7 +405,9 @@ START_TEST(errors_that_the_row_makes_possible_are_described)
         {"400", true},
         {"401", route->auth != AUTH_NONE},
         {"403", route->scope != 0 || widget},
-        {"404", widget || of_agent || strchr(route->path, '{') != NULL || (route->flags & ROUTE_IDEMPOTENT) != 0}, /* a created record may be gone when it is read back */
+        /* a created record may be gone when it is read back */
+        {"404", widget || of_agent || strchr(route->path, '{') != NULL ||
+                    (route->flags & ROUTE_IDEMPOTENT) != 0},
         {"406", (route->flags & ROUTE_TEXT) == 0},
         {"413", route->body != BODY_NONE},
         {"415", route->body != BODY_NONE},
@@ -385,7 +416,8 @@ START_TEST(errors_that_the_row_makes_possible_are_described)
         {"500", true},
     };
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); ++i)
-        ck_assert_msg((member(responses, cases[i].status) != NULL) == cases[i].possible, "%s %s: %s", route->method, route->path, cases[i].status);
+        ck_assert_msg((member(responses, cases[i].status) != NULL) == cases[i].possible,
+                      "%s %s: %s", route->method, route->path, cases[i].status);
 }
 END_TEST
 
@@ -398,22 +430,32 @@ static const char *text_type(const struct route *route)
     return route->auth == AUTH_JWT ? "text/event-stream" : "text/plain";
 }
 
-/* Every answer but 304 has a body, and an error's is of the contract's shape and names the codes of its status. */
+/*
+ * Every answer but 304 has a body, and an error's is of the contract's shape and names the codes of
+ * its status.
+ */
 START_TEST(answers_have_the_contracts_shape)
 {
     json_object_object_foreach(member(operation(&routes[_i]), "responses"), status, response)
     {
         json *found = resolve(response);
         bool is_text = (routes[_i].flags & ROUTE_TEXT) != 0 && atoi(status) == 200;
-        json *schema = member(member(member(found, "content"), is_text ? text_type(&routes[_i]) : "application/json"), "schema");
+        json *schema = member(
+            member(member(found, "content"), is_text ? text_type(&routes[_i]) : "application/json"),
+            "schema");
         ck_assert_ptr_nonnull(member(member(found, "headers"), "X-Request-Id"));
         ck_assert_int_eq(schema == NULL, strcmp(status, "304") == 0);
         if (atoi(status) < 400)
             continue;
         json *both = member(schema, "allOf");
         const char *base = text(json_object_array_get_idx(both, 0), "$ref");
-        ck_assert_str_eq(base, strcmp(status, "422") == 0 ? "#/components/schemas/ValidationError" : "#/components/schemas/Error");
-        json *codes = member(member(member(member(member(json_object_array_get_idx(both, 1), "properties"), "error"), "properties"), "code"), "enum");
+        ck_assert_str_eq(base, strcmp(status, "422") == 0 ? "#/components/schemas/ValidationError"
+                                                          : "#/components/schemas/Error");
+        json *codes = member(
+            member(member(member(member(json_object_array_get_idx(both, 1), "properties"), "error"),
+                          "properties"),
+                   "code"),
+            "enum");
         size_t of_status = 0;
         for (int e = 0; e < ERRS; ++e)
             of_status += err_row((enum err)e)->status == atoi(status);
@@ -421,8 +463,11 @@ START_TEST(answers_have_the_contracts_shape)
         for (size_t i = 0; i < of_status; ++i) {
             bool known = false;
             for (int e = 0; e < ERRS; ++e)
-                known |= err_row((enum err)e)->status == atoi(status) && strcmp(err_row((enum err)e)->code, json_object_get_string(json_object_array_get_idx(codes, i))) == 0;
-            ck_assert_msg(known, "%s: %s", status, json_object_get_string(json_object_array_get_idx(codes, i)));
+                known |= err_row((enum err)e)->status == atoi(status) &&
+                         strcmp(err_row((enum err)e)->code,
+                                json_object_get_string(json_object_array_get_idx(codes, i))) == 0;
+            ck_assert_msg(known, "%s: %s", status,
+                          json_object_get_string(json_object_array_get_idx(codes, i)));
         }
     }
 }
@@ -434,27 +479,37 @@ START_TEST(the_limiter_of_a_route_is_named)
     limiters_defaults(&limits);
     const char *limiter = text(operation(&routes[_i]), "x-limiter");
     ck_assert_uint_lt(routes[_i].limiter, LIMITERS_BUILT_IN);
-    ck_assert_pstr_eq(limiter, routes[_i].limiter == LIMITER_NONE ? NULL : limits.rows[routes[_i].limiter].name);
+    ck_assert_pstr_eq(
+        limiter, routes[_i].limiter == LIMITER_NONE ? NULL : limits.rows[routes[_i].limiter].name);
 }
 END_TEST
 
-/* Projects and reports, the widget's routes and bulk sync are limited surfaces; a row there that names no limiter was forgotten. */
+/*
+ * Projects and reports, the widget's routes and bulk sync are limited surfaces; a row there that
+ * names no limiter was forgotten.
+ */
 START_TEST(every_route_of_a_limited_surface_has_a_limiter)
 {
-    static const char *const surfaces[] = {"/api/v1/projects", "/api/v1/reports", "/api/v1/conversations", "/api/v1/leads", "/api/v1/events", "/api/v1/ratings", "/api/v1/widget/", "/v1/wp/", "/api/v1/wp/"};
+    static const char *const surfaces[] = {
+        "/api/v1/projects", "/api/v1/reports", "/api/v1/conversations",
+        "/api/v1/leads",    "/api/v1/events",  "/api/v1/ratings",
+        "/api/v1/widget/",  "/v1/wp/",         "/api/v1/wp/"};
     bool limited = false;
     for (size_t i = 0; i < sizeof(surfaces) / sizeof(surfaces[0]); ++i)
         limited |= strncmp(routes[_i].path, surfaces[i], strlen(surfaces[i])) == 0;
-    ck_assert_msg(limited == (routes[_i].limiter != LIMITER_NONE), "%s %s", routes[_i].method, routes[_i].path);
+    ck_assert_msg(limited == (routes[_i].limiter != LIMITER_NONE), "%s %s", routes[_i].method,
+                  routes[_i].path);
 }
 END_TEST
 
 START_TEST(every_error_code_is_listed)
 {
-    json *error = member(member(member(member(doc, "components"), "schemas"), "Error"), "properties");
+    json *error =
+        member(member(member(member(doc, "components"), "schemas"), "Error"), "properties");
     json *codes = member(member(member(member(error, "error"), "properties"), "code"), "enum");
     ck_assert_uint_eq(json_object_array_length(codes), ERRS);
-    ck_assert_str_eq(json_object_get_string(json_object_array_get_idx(codes, (size_t)_i)), err_row((enum err)_i)->code);
+    ck_assert_str_eq(json_object_get_string(json_object_array_get_idx(codes, (size_t)_i)),
+                     err_row((enum err)_i)->code);
 }
 END_TEST
 
@@ -507,9 +562,5 @@ int main(void)
     tcase_add_loop_test(tc, every_error_code_is_listed, 0, ERRS);
     tcase_add_loop_test(tc, operations_have_names_of_their_own, 0, n);
     tcase_add_test(tc, document_is_served_with_its_tag);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_ENV);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
+    return suite_run(suite);
 }

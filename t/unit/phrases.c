@@ -1,9 +1,13 @@
-/* Small talk: what is nothing but a greeting, thanks or a goodbye, in which language the reply is, and what is a question. */
+/*
+ * Small talk: which messages are only a greeting, thanks or a goodbye, the language of the reply,
+ * and which are questions.
+ */
 #include <check.h>
 #include <locale.h>
 #include <stdlib.h>
 
 #include "core/api/phrases.h"
+#include "t/kit/suite.h"
 
 /* Columns: the agent's language, what a visitor writes, the reply; NULL: it is a question. */
 static const struct {
@@ -89,9 +93,5 @@ int main(void)
                         sizeof(talk) / sizeof(*talk));
     tcase_add_test(tcase, every_language_has_every_phrase);
     suite_add_tcase(suite, tcase);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_ENV);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+    return suite_run(suite);
 }

@@ -1,5 +1,6 @@
-/* Text of strangers as a log or a terminal gets it: every code point of Unicode, and broken bytes. */
+/* Untrusted text for a log or a terminal: every code point of Unicode, and invalid bytes. */
 #include "core/text/printable.h"
+#include "t/kit/suite.h"
 
 #include <check.h>
 #include <stdio.h>
@@ -54,11 +55,16 @@ static const struct {
 } lines[] = {
     {"", ""},
     {"{\"a\":\"b\"}\n", "{\"a\":\"b\"}\n"},
-    {"{\"a\":\"\xc2\x9b" "31m\"}\n", "{\"a\":\"\\u009b31m\"}\n"},
-    {"{\"a\":\"x\xe2\x80\xae" "gpj.exe\"}\n{}\n", "{\"a\":\"x\\u202egpj.exe\"}\n{}\n"},
+    {"{\"a\":\"\xc2\x9b"
+     "31m\"}\n",
+     "{\"a\":\"\\u009b31m\"}\n"},
+    {"{\"a\":\"x\xe2\x80\xae"
+     "gpj.exe\"}\n{}\n",
+     "{\"a\":\"x\\u202egpj.exe\"}\n{}\n"},
     {"a\x1b[m\xc2\x85\xe2\x80\xa8\xd8\x9c", "a\\u001b[m\\u0085\\u2028\\u061c"},
     {"\xc3\xa9\xe2\x82\xac\xf0\x9f\x98\x80", "\xc3\xa9\xe2\x82\xac\xf0\x9f\x98\x80"},
-    {"\xff\xed\xa0\x80\xc0\x80\xe2\x82", "\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd"},
+    {"\xff\xed\xa0\x80\xc0\x80\xe2\x82", "\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd\xef\xbf"
+                                         "\xbd\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd"},
 };
 
 START_TEST(a_line_is_escaped_from_where_it_begins)
@@ -68,7 +74,9 @@ START_TEST(a_line_is_escaped_from_where_it_begins)
     buf_adds(&b, lines[_i].text);
     printable_escape(&b, 1);
     ck_assert(buf_ok(&b));
-    ck_assert_msg(b.p[0] == '\x1b' && str_eq((struct str){b.p + 1, b.n - 1}, str_of(lines[_i].printed)), "%.*s", (int)b.n, b.p);
+    ck_assert_msg(b.p[0] == '\x1b' &&
+                      str_eq((struct str){b.p + 1, b.n - 1}, str_of(lines[_i].printed)),
+                  "%.*s", (int)b.n, b.p);
     buf_free(&b);
 }
 END_TEST
@@ -78,11 +86,8 @@ int main(void)
     Suite *suite = suite_create("printable");
     TCase *tcase = tcase_create("printable");
     tcase_add_test(tcase, each_code_point_is_printed_as_itself_or_as_its_number);
-    tcase_add_loop_test(tcase, a_line_is_escaped_from_where_it_begins, 0, sizeof(lines) / sizeof(lines[0]));
+    tcase_add_loop_test(tcase, a_line_is_escaped_from_where_it_begins, 0,
+                        sizeof(lines) / sizeof(lines[0]));
     suite_add_tcase(suite, tcase);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_ENV);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+    return suite_run(suite);
 }

@@ -1,7 +1,11 @@
-/* The PROXY protocol's header: what is one, where it ends, whom it names. HAProxy's doc/proxy-protocol.txt. */
+/*
+ * The PROXY protocol header: which bytes are one, where it ends, and which address it gives. See
+ * HAProxy's doc/proxy-protocol.txt.
+ */
 #include "core/conn/proxy_protocol.h"
 
 #include "core/base/cidr.h"
+#include "t/kit/suite.h"
 
 #include <check.h>
 #include <stdlib.h>
@@ -10,8 +14,13 @@
 #define COUNT(array) ((int)(sizeof(array) / sizeof((array)[0])))
 #define SIGNATURE "\r\n\r\n\0\r\nQUIT\n"
 #define V4 "\xc6\x33\x64\x07\xc0\x00\x02\x01\x12\x34\x00\x50"
-#define V6 "\x20\x01\x0d\xb8\0\0\0\0\0\0\0\0\0\0\0\x07" "\x20\x01\x0d\xb8\0\0\0\0\0\0\0\0\0\0\0\x01" "\x12\x34\x00\x50"
-#define TLV "\x03\0\x04" "abcd"
+#define V6                                                                                         \
+    "\x20\x01\x0d\xb8\0\0\0\0\0\0\0\0\0\0\0\x07"                                                   \
+    "\x20\x01\x0d\xb8\0\0\0\0\0\0\0\0\0\0\0\x01"                                                   \
+    "\x12\x34\x00\x50"
+#define TLV                                                                                        \
+    "\x03\0\x04"                                                                                   \
+    "abcd"
 #define BYTES(literal) (literal), sizeof(literal) - 1
 
 /* Columns: the header, what follows it; the client it names, "" where none. */
@@ -25,7 +34,8 @@ static const struct {
     {BYTES("PROXY TCP4 198.51.100.7 192.0.2.1 0 0\r\n"), "198.51.100.7"},
     {BYTES("PROXY TCP6 2001:db8::7 2001:db8::1 4660 80\r\n"), "2001:db8::7"},
     {BYTES("PROXY TCP6 ::ffff:198.51.100.7 ::1 4660 80\r\n"), "198.51.100.7"},
-    {BYTES("PROXY TCP6 ffff:ffff:ffff:ffff:ffff:ffff:ffff:ffff ffff:ffff:ffff:ffff:ffff:ffff:ffff:ffff 65535 65535\r\n"),
+    {BYTES("PROXY TCP6 ffff:ffff:ffff:ffff:ffff:ffff:ffff:ffff "
+           "ffff:ffff:ffff:ffff:ffff:ffff:ffff:ffff 65535 65535\r\n"),
      "ffff:ffff:ffff:ffff:ffff:ffff:ffff:ffff"},
     {BYTES("PROXY UNKNOWN\r\n"), ""},
     {BYTES("PROXY UNKNOWN ffff::1 ffff::2 1 2\r\n"), ""},
@@ -53,13 +63,16 @@ static const char *client_of(const struct proxy_header *header)
 
 START_TEST(a_header_ends_where_it_ends_and_names_the_client)
 {
-    static const char *const following[] = {"", "GET / HTTP/1.1\r\n\r\n", "PROXY TCP4 1.1.1.1 1.1.1.1 1 1\r\n", SIGNATURE};
+    static const char *const following[] = {"", "GET / HTTP/1.1\r\n\r\n",
+                                            "PROXY TCP4 1.1.1.1 1.1.1.1 1 1\r\n", SIGNATURE};
     for (int i = 0; i < COUNT(following); i++) {
         char bytes[600];
         struct proxy_header header;
         memcpy(bytes, good[_i].bytes, good[_i].size);
         memcpy(bytes + good[_i].size, following[i], strlen(following[i]));
-        ck_assert_int_eq(proxy_header_parse((uint8_t *)bytes, good[_i].size + strlen(following[i]), &header), PROXY_WHOLE);
+        ck_assert_int_eq(
+            proxy_header_parse((uint8_t *)bytes, good[_i].size + strlen(following[i]), &header),
+            PROXY_WHOLE);
         ck_assert_uint_eq(header.size, good[_i].size);
         ck_assert_str_eq(client_of(&header), good[_i].client);
     }
@@ -80,7 +93,8 @@ END_TEST
 
 START_TEST(a_unix_sockets_is_skipped)
 {
-    char bytes[16 + 216] = SIGNATURE "\x21\x31\0\xd8" "/run/a.sock";
+    char bytes[16 + 216] = SIGNATURE "\x21\x31\0\xd8"
+                                     "/run/a.sock";
     struct proxy_header header;
     ck_assert_int_eq(proxy_header_parse((uint8_t *)bytes, sizeof(bytes) - 1, &header), PROXY_MORE);
     ck_assert_int_eq(proxy_header_parse((uint8_t *)bytes, sizeof(bytes), &header), PROXY_WHOLE);
@@ -132,19 +146,23 @@ static const struct {
     {BYTES("PROXY UDP4 1.1.1.1 1.1.1.1 1 1\r\n")},
     {BYTES("PROXY TCP4 1.1.1.1\0 1.1.1.1 1 1\r\n")},
     {BYTES("PROXY UNKNOWN\0\r\n")},
-    {BYTES("PROXY UNKNOWN 12345678901234567890123456789012345678901234567890123456789012345678901234567890123456789012345\r\n")},
-    {BYTES("PROXY UNKNOWN 1234567890123456789012345678901234567890123456789012345678901234567890123456789012345678901234567")},
+    {BYTES("PROXY UNKNOWN "
+           "123456789012345678901234567890123456789012345678901234567890123456789012345678901234567"
+           "89012345\r\n")},
+    {BYTES("PROXY UNKNOWN "
+           "123456789012345678901234567890123456789012345678901234567890123456789012345678901234567"
+           "8901234567")},
     {BYTES("\r\n\r\nX")},
-    {BYTES(SIGNATURE "\x11\x11\0\x0c" V4)},     /* version 1 in binary */
-    {BYTES(SIGNATURE "\x31\x11\0\x0c" V4)},     /* version 3 */
-    {BYTES(SIGNATURE "\x22\x11\0\x0c" V4)},     /* no such command */
-    {BYTES(SIGNATURE "\x21\x11\0\x0b" V4)},     /* shorter than its addresses */
+    {BYTES(SIGNATURE "\x11\x11\0\x0c" V4)}, /* version 1 in binary */
+    {BYTES(SIGNATURE "\x31\x11\0\x0c" V4)}, /* version 3 */
+    {BYTES(SIGNATURE "\x22\x11\0\x0c" V4)}, /* no such command */
+    {BYTES(SIGNATURE "\x21\x11\0\x0b" V4)}, /* shorter than its addresses */
     {BYTES(SIGNATURE "\x21\x11\0\0")},
     {BYTES(SIGNATURE "\x21\x21\0\x23" V6)},
     {BYTES(SIGNATURE "\x21\x21\0\x0c" V4)},
-    {BYTES(SIGNATURE "\x21\x12\0\x0c" V4)},     /* UDP */
-    {BYTES(SIGNATURE "\x21\x41\0\x0c" V4)},     /* no such family */
-    {BYTES(SIGNATURE "\x21\x31\0\x0c" V4)},     /* a Unix socket's is 216 bytes long */
+    {BYTES(SIGNATURE "\x21\x12\0\x0c" V4)}, /* UDP */
+    {BYTES(SIGNATURE "\x21\x41\0\x0c" V4)}, /* no such family */
+    {BYTES(SIGNATURE "\x21\x31\0\x0c" V4)}, /* a Unix socket's is 216 bytes long */
     {BYTES(SIGNATURE "\x21\x11\xff\xff" V4)},
     {BYTES(SIGNATURE "\x20\x11\xff\xff")},
 };
@@ -152,7 +170,8 @@ static const struct {
 START_TEST(anything_else_is_refused)
 {
     struct proxy_header header;
-    ck_assert_int_eq(proxy_header_parse((const uint8_t *)bad[_i].bytes, bad[_i].size, &header), PROXY_WRONG);
+    ck_assert_int_eq(proxy_header_parse((const uint8_t *)bad[_i].bytes, bad[_i].size, &header),
+                     PROXY_WRONG);
 }
 END_TEST
 
@@ -166,9 +185,5 @@ int main(void)
     tcase_add_test(tcase, the_largest_is_taken_and_one_byte_more_is_not);
     tcase_add_loop_test(tcase, anything_else_is_refused, 0, COUNT(bad));
     suite_add_tcase(suite, tcase);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_ENV);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+    return suite_run(suite);
 }

@@ -1,5 +1,6 @@
-/* Query threads: turns, refusals, stops. Queries of these tests wait at a gate. */
+/* Query threads: order, refusals and stops. The queries of these tests wait at a gate. */
 #include "t/kit/store.h"
+#include "t/kit/suite.h"
 
 #include "core/conn/connection.h"
 #include "core/http/http.h"
@@ -317,9 +318,5 @@ int main(void)
     tcase_add_test(tc, without_threads_a_query_runs_at_once);
     tcase_add_test(tc, a_query_that_runs_on_after_its_time_ends_the_heartbeat);
     suite_add_tcase(suite, tc);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_ENV);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
+    return suite_run(suite);
 }

@@ -1,7 +1,11 @@
-/* The limiter's table in one process, with the time as an argument. Links libratelimit.a and Check alone. */
-#include "ratelimit/hash.h"
+/*
+ * The limiter's table in one process, with the time as an argument. Links only libratelimit.a and
+ * Check.
+ */
+#include "ratelimit/hash_internal.h"
 #include "ratelimit/ratelimit.h"
-#include "ratelimit/siphash.h"
+#include "ratelimit/siphash_internal.h"
+#include "t/kit/suite.h"
 
 #include <check.h>
 #include <errno.h>
@@ -47,15 +51,18 @@ static void teardown(void)
 
 static struct ratelimit_window window(const char *key, uint32_t limit, uint32_t seconds)
 {
-    return (struct ratelimit_window){.salt = 7, .seconds = seconds, .limit = limit, .key = key, .key_size = strlen(key)};
+    return (struct ratelimit_window){
+        .salt = 7, .seconds = seconds, .limit = limit, .key = key, .key_size = strlen(key)};
 }
 
 static struct ratelimit_window numbered(const uint64_t *key, uint32_t limit)
 {
-    return (struct ratelimit_window){.salt = 9, .seconds = 60, .limit = limit, .key = key, .key_size = sizeof(*key)};
+    return (struct ratelimit_window){
+        .salt = 9, .seconds = 60, .limit = limit, .key = key, .key_size = sizeof(*key)};
 }
 
-static int take(const struct ratelimit_window *w, size_t count, int64_t now, struct ratelimit_state *out)
+static int take(const struct ratelimit_window *w, size_t count, int64_t now,
+                struct ratelimit_state *out)
 {
     return ratelimit_take(rl, w, count, (struct ratelimit_time){ratelimit_token(rl), now}, out);
 }
@@ -86,7 +93,10 @@ static int by_value(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* the hash of ${size} bytes of 0, with one bit turned: of what they belong to, or, from 64 on, of theirs; none for UINT_MAX */
+/*
+ * the hash of ${size} bytes of 0, with one bit turned: of what they belong to, or, from 64 on, of
+ * theirs; none for UINT_MAX
+ */
 static uint64_t hash_with_bit(const struct hash_keys *keys, unsigned size, unsigned bit)
 {
     unsigned char key[HASH_KEY_MAX] = {0};
@@ -111,11 +121,13 @@ START_TEST(every_bit_of_keys_of_every_size_changes_half_of_the_hash)
             hashes[bit] = hash_with_bit(&keys, size, bit);
             changed += (unsigned)__builtin_popcountll(hashes[bit] ^ hashes[bits]);
         }
-        ck_assert_msg(changed > bits * 30 && changed < bits * 34, "size %u: %u of %u bits", size, changed, bits * 64);
+        ck_assert_msg(changed > bits * 30 && changed < bits * 34, "size %u: %u of %u bits", size,
+                      changed, bits * 64);
         qsort(hashes, bits + 1, sizeof(hashes[0]), by_value);
         for (unsigned i = 0; i < bits; i++)
             ck_assert_msg(hashes[i] != hashes[i + 1], "size %u: two have one hash", size);
-        ck_assert(size == 0 || hash_with_bit(&keys, size, UINT_MAX) != hash_with_bit(&keys, size - 1, UINT_MAX));
+        ck_assert(size == 0 ||
+                  hash_with_bit(&keys, size, UINT_MAX) != hash_with_bit(&keys, size - 1, UINT_MAX));
     }
 }
 END_TEST
@@ -130,8 +142,10 @@ START_TEST(short_keys_have_the_same_hash_in_one_line)
         key[i] = (unsigned char)(i * 37 + 1);
     for (size_t size = 0; size <= HASH_KEY_MAX; size++)
         if (hash_is_short(&keys, size))
-            ck_assert_uint_eq(hash_short(&keys, size << 56, key, size), hash_key(&keys, size << 56, key, size));
-    ck_assert(!hash_is_short(&keys, HASH_SHORT_MIN - 1) && !hash_is_short(&keys, HASH_SHORT_MAX + 1));
+            ck_assert_uint_eq(hash_short(&keys, size << 56, key, size),
+                              hash_key(&keys, size << 56, key, size));
+    ck_assert(!hash_is_short(&keys, HASH_SHORT_MIN - 1) &&
+              !hash_is_short(&keys, HASH_SHORT_MAX + 1));
 }
 END_TEST
 
@@ -177,14 +191,20 @@ START_TEST(window_goes_by_the_clock)
     for (int i = 0; i < 2; i++)
         ck_assert_uint_eq(admitted(keys[i], NOW + clocks[_i].first, 2), 2);
     for (int i = 0; i < 2; i++)
-        ck_assert_msg(admitted(keys[i], NOW + clocks[_i].then, 120) == (clocks[_i].same_window ? 98 : 100), "%s", clocks[_i].why);
+        ck_assert_msg(admitted(keys[i], NOW + clocks[_i].then, 120) ==
+                          (clocks[_i].same_window ? 98 : 100),
+                      "%s", clocks[_i].why);
 }
 END_TEST
 
 START_TEST(nobody_is_locked_out_longer_than_a_window_and_two_seconds)
 {
-    /* saturated at NOW, then the clock is stepped by anything: within 62 s of its own time there is a budget again */
-    static const int64_t steps[] = {-1, -2, -3, -59, -60, -61, -3600, -86400, 1, 2, 3, 61, 3600, 86400, 0};
+    /*
+     * saturated at NOW, then the clock is stepped by anything: within 62 s of its own time there is
+     * a budget again
+     */
+    static const int64_t steps[] = {-1, -2, -3, -59, -60,  -61,   -3600, -86400,
+                                    1,  2,  3,  61,  3600, 86400, 0};
     for (size_t i = 0; i < sizeof(steps) / sizeof(steps[0]); i++) {
         char key[24];
         snprintf(key, sizeof(key), "step%zu", i);
@@ -193,7 +213,8 @@ START_TEST(nobody_is_locked_out_longer_than_a_window_and_two_seconds)
         int64_t waited = 0;
         while (admitted(w, NOW + steps[i] + waited, 1) == 0)
             waited++;
-        ck_assert_msg(waited <= 62, "step %lld: locked out for %lld s", (long long)steps[i], (long long)waited);
+        ck_assert_msg(waited <= 62, "step %lld: locked out for %lld s", (long long)steps[i],
+                      (long long)waited);
     }
 }
 END_TEST
@@ -227,7 +248,10 @@ END_TEST
 
 START_TEST(reading_that_grew_old_is_refused)
 {
-    /* the process slept for three seconds after it read the clock: its window is no longer the others' */
+    /*
+     * the process slept for three seconds after it read the clock: its window is no longer the
+     * others'
+     */
     struct ratelimit_window w = window("k", 3, 60);
     struct ratelimit_state s;
     ck_assert_uint_eq(admitted(w, NOW + 58, 3), 3);
@@ -256,7 +280,10 @@ END_TEST
 
 START_TEST(refused_request_makes_no_slot)
 {
-    /* charging the first window and giving it back would leave one, and for that moment stand in another's way */
+    /*
+     * charging the first window and giving it back would leave one, and for that moment stand in
+     * another's way
+     */
     struct ratelimit_window both[2] = {window("agent", 10, 60), window("address", 1, 3600)};
     struct ratelimit_usage usage;
     struct ratelimit_state s;
@@ -341,8 +368,13 @@ START_TEST(expected_key_is_the_same_key)
     for (unsigned char i = 0; i < sizeof(key); i++)
         key[i] = (unsigned char)(i * 37 + 1);
     for (size_t size = 0; size <= RATELIMIT_KEY_MAX; size++) {
-        struct ratelimit_window w = {.salt = 7, .seconds = 60, .limit = 3, .key = key, .key_size = size}, expected = w;
-        ratelimit_expect(rl, &expected);
+        struct ratelimit_window w = {.salt = 7,
+                                     .seconds = 60,
+                                     .limit = 3,
+                                     .key = key,
+                                     .key_size = size},
+                                expected = w;
+        ratelimit_prefetch(rl, &expected);
         ck_assert_uint_eq(expected.hash, ratelimit_hash(rl, &w));
         expected.key = NULL;
         ck_assert_uint_eq(admitted(expected, NOW, 2), 2);
@@ -577,7 +609,8 @@ END_TEST
 START_TEST(short_file_is_made_anew)
 {
     ck_assert_int_eq(truncate(table_path(), 8192), 0);
-    struct ratelimit *whole = rl; /* its pages beyond the end are gone: only its first are touched again */
+    /* its pages beyond the end are gone: only its first are touched again */
+    struct ratelimit *whole = rl;
     open_table(1024, RATELIMIT_REMADE);
     ck_assert_uint_eq(admitted(window("k", 5, 60), NOW, 9), 5);
     ratelimit_close(whole);
@@ -586,7 +619,10 @@ END_TEST
 
 START_TEST(garbage_in_slots_locks_nobody_up)
 {
-    /* whatever bytes stand there: every decision ends, and a key that starts afresh has its whole budget */
+    /*
+     * whatever bytes stand there: every decision ends, and a key that starts afresh has its whole
+     * budget
+     */
     unsigned char noise[4096];
     struct stat st;
     uint64_t seed = 88172645463325252u;
@@ -597,7 +633,8 @@ START_TEST(garbage_in_slots_locks_nobody_up)
             seed ^= seed << 13, seed ^= seed >> 7, seed ^= seed << 17;
             noise[i] = (unsigned char)(i % 16 >= 12 && seed % 3 == 0 ? 0xff : seed >> 32);
         }
-        size_t size = st.st_size - at < (off_t)sizeof(noise) ? (size_t)(st.st_size - at) : sizeof(noise);
+        size_t size =
+            st.st_size - at < (off_t)sizeof(noise) ? (size_t)(st.st_size - at) : sizeof(noise);
         overwrite(at, noise, size);
     }
     open_table(1024, RATELIMIT_KEPT);
@@ -714,7 +751,8 @@ int main(void)
     tcase_add_loop_test(t, window_goes_by_the_clock, 0, sizeof(clocks) / sizeof(clocks[0]));
     tcase_add_test(t, nobody_is_locked_out_longer_than_a_window_and_two_seconds);
     tcase_add_test(t, reading_of_before_a_jump_is_refused);
-    tcase_add_test(t, reading_of_before_a_jump_is_refused_though_the_key_is_there_and_its_window_goes_on);
+    tcase_add_test(
+        t, reading_of_before_a_jump_is_refused_though_the_key_is_there_and_its_window_goes_on);
     tcase_add_test(t, reading_that_grew_old_is_refused);
     tcase_add_test(t, refused_request_charges_no_window);
     tcase_add_test(t, refused_request_makes_no_slot);
@@ -746,9 +784,5 @@ int main(void)
     tcase_add_test(t, note_tells_what_is_used_past_a_limit_that_was_raised);
     tcase_add_test(t, notes_are_bounded_and_keep_the_newest);
     suite_add_tcase(s, t);
-    SRunner *r = srunner_create(s);
-    srunner_run_all(r, CK_ENV);
-    int failed = srunner_ntests_failed(r);
-    srunner_free(r);
-    return failed == 0 ? 0 : 1;
+    return suite_run(s);
 }

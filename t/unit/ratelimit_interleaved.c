@@ -1,11 +1,15 @@
 /*
- * Several callers of the table in one process, interleaved at every access to shared memory as a seed says: far more meetings than
- * processes on two cores ever have. Each caller is a coroutine; RATELIMIT_STEP lets any other go on, for long if chance will have it, and
- * a caller may be stopped for ever in the middle (a killed process).
+ * Several callers of the table in one process, interleaved at every access to shared memory as a
+ * seed says. This gives far more interleavings than processes on two cores. Each caller is a
+ * coroutine; RATELIMIT_STEP switches to another caller, sometimes for long, and a caller may be
+ * stopped for ever (a killed process).
  *
- * Invariants, after every run: a key has one slot at most; no more than the limit was admitted of a key, in each window, and as much again
- * for each slot that was evicted; what is used is what was admitted, in both windows of a request that has two, or no more in all where
- * slots were evicted; and when all who live have ended, every key that was asked for can be asked for again.
+ * Invariants after every run: a key has at most one slot. No more than the limit was admitted for a
+ * key in each window, and as much again for each evicted slot. The use equals what was admitted, in
+ * both windows of a request that has two, or at most that where slots were evicted. When all live
+ * callers have ended, every requested key can be requested again.
+ *
+ * RATELIMIT_TIMES multiplies the number of seeds; .ci/run takes three times as many.
  */
 #include <stdint.h>
 
@@ -15,6 +19,7 @@ static void step(void);
 #include "ratelimit/table.c"
 #include "ratelimit/file.c"
 #include "ratelimit/hash.c"
+#include "t/kit/suite.h"
 
 #include <check.h>
 #ifndef __has_feature
@@ -35,8 +40,9 @@ static void step(void);
 #define STACK 65536
 
 /*
- * Where a stack goes on. place_begin(p, stack, size, run): in ${run}, which never returns. place_go(from, to): go on at ${to}; whoever goes
- * on at ${from} comes back here. By hand: swapcontext does as much, but asks the kernel for the mask of signals at every step, which took
+ * Where a stack goes on. place_begin(p, stack, size, run): in ${run}, which never returns.
+ * place_go(from, to): go on at ${to}; whoever goes on at ${from} comes back here. By hand:
+ * swapcontext does as much, but asks the kernel for the mask of signals at every step, which took
  * most of the time of these tests.
  */
 #if defined(__x86_64__)
@@ -62,7 +68,8 @@ static void place_go(struct place *from, const struct place *to)
 
 static void place_begin(struct place *p, char *stack, size_t size, void (*run)(void))
 {
-    p->sp = (void **)(void *)(stack + size) - 8; /* six registers, where to go on, and a return address that nobody uses */
+    /* six registers, where to go on, and a return address that nobody uses */
+    p->sp = (void **)(void *)(stack + size) - 8;
     memset(p->sp, 0, 8 * sizeof(*p->sp));
     p->sp[6] = (void *)(uintptr_t)run;
 }
@@ -91,13 +98,14 @@ struct caller {
     struct place place;
     char stack[STACK] __attribute__((aligned(16)));
     bool ended;
-    unsigned wakes_at; /* the turn in which it goes on, at the earliest; NEVER: it has ended or is killed */
+    /* the turn in which it goes on, at the earliest; NEVER: it has ended or is killed */
+    unsigned wakes_at;
 };
 #define NEVER UINT32_MAX
 
 /*
- * Columns: requests of each caller, keys they ask for (the least table has 32 slots), limit, whether some are killed, runs, step of the
- * clock.
+ * Columns: requests of each caller, keys they ask for (the least table has 32 slots), limit,
+ * whether some are killed, runs, step of the clock.
  */
 struct plan {
     const char *what;
@@ -105,8 +113,12 @@ struct plan {
     bool kill;
     unsigned runs;
     int64_t clock_step;
-    unsigned wide;   /* a second window, which all keys share, with this limit; 0: none */
-    unsigned second; /* turns that a second takes, windows being of 4 s; 0: the clock stands still and they are of 60 s */
+    unsigned wide; /* a second window, which all keys share, with this limit; 0: none */
+    /*
+     * turns that a second takes, windows being of 4 s; 0: the clock stands still and they are of 60
+     * s
+     */
+    unsigned second;
     unsigned resets; /* of a thousand requests, how many are followed by a reset of their key */
 };
 
@@ -124,7 +136,8 @@ static unsigned taken[KEYS_MAX], in_window[KEYS_MAX][WINDOWS], resets[KEYS_MAX];
 
 static uint64_t chance(uint64_t below)
 {
-    chance_state ^= chance_state << 13, chance_state ^= chance_state >> 7, chance_state ^= chance_state << 17;
+    chance_state ^= chance_state << 13, chance_state ^= chance_state >> 7,
+        chance_state ^= chance_state << 17;
     return (chance_state >> 11) % below;
 }
 
@@ -138,12 +151,17 @@ static int64_t clock_now; /* steps once in a run, at any moment, where the plan 
 
 static struct ratelimit_window key_window(const uint64_t *key, uint32_t limit)
 {
-    return (struct ratelimit_window){.salt = 1, .seconds = plan->second > 0 ? 4 : 60, .limit = limit, .key = key, .key_size = sizeof(*key)};
+    return (struct ratelimit_window){.salt = 1,
+                                     .seconds = plan->second > 0 ? 4 : 60,
+                                     .limit = limit,
+                                     .key = key,
+                                     .key_size = sizeof(*key)};
 }
 
 static struct ratelimit_window wide_window(uint32_t limit)
 {
-    return (struct ratelimit_window){.salt = 2, .seconds = RATELIMIT_SECONDS_MAX, .limit = limit, .key = "", .key_size = 0};
+    return (struct ratelimit_window){
+        .salt = 2, .seconds = RATELIMIT_SECONDS_MAX, .limit = limit, .key = "", .key_size = 0};
 }
 
 /* one request; its reading of the clock may be as old as chance has its caller sleep */
@@ -200,8 +218,9 @@ static void start(void)
 }
 
 /*
- * Who goes on: by chance one of those who are awake, and time goes on by as much as it takes them all to make a step; where all sleep, by as
- * much as it takes one to wake. NULL: nobody is left. *alive: how many are.
+ * Who goes on: by chance one of those who are awake, and time goes on by as much as it takes them
+ * all to make a step; where all sleep, by as much as it takes one to wake. NULL: nobody is left.
+ * *alive: how many are.
  */
 static struct caller *whose_turn(unsigned *turn, unsigned *alive)
 {
@@ -330,17 +349,20 @@ static const struct plan plans[] = {
 
 static void check_key(unsigned seed, unsigned key)
 {
-    unsigned windows = 1 + (plan->clock_step != 0) + resets[key]; /* one extra for the step, and for each reset */
+    /* one extra for the step, and for each reset */
+    unsigned windows = 1 + (plan->clock_step != 0) + resets[key];
     if (slots_of(key) > 1)
         ck_abort_msg("%s, seed %u: key %u has %u slots", plan->what, seed, key, slots_of(key));
-    if (rl->header->evicted[0] != 0) /* and for each slot, also one that a killed caller took and did not live to count */
+    /* and for each slot, also one that a killed caller took and did not live to count */
+    if (rl->header->evicted[0] != 0)
         windows += (unsigned)rl->header->evicted[0] + (plan->kill ? CALLERS - 1 : 0);
     if (plan->second == 0 && taken[key] > plan->limit * windows)
-        ck_abort_msg("%s, seed %u: key %u: %u of %u admitted", plan->what, seed, key, taken[key], plan->limit * windows);
+        ck_abort_msg("%s, seed %u: key %u: %u of %u admitted", plan->what, seed, key, taken[key],
+                     plan->limit * windows);
     for (unsigned w = 0; w < WINDOWS; w++)
         if (in_window[key][w] > plan->limit * windows)
-            ck_abort_msg("%s, seed %u: key %u, window %u: %u of %u admitted", plan->what, seed, key, w, in_window[key][w],
-                         plan->limit * windows);
+            ck_abort_msg("%s, seed %u: key %u, window %u: %u of %u admitted", plan->what, seed, key,
+                         w, in_window[key][w], plan->limit * windows);
 }
 
 /* what the table says that a window has used */
@@ -369,10 +391,14 @@ static void check_used(unsigned seed, struct ratelimit_window w, unsigned told)
 {
     unsigned used = used_of(w);
     if (used < told || used - told > (plan->kill ? CALLERS - 1 : 0))
-        ck_abort_msg("%s, seed %u: %u used of a window of %u s, %u admitted", plan->what, seed, used, w.seconds, told);
+        ck_abort_msg("%s, seed %u: %u used of a window of %u s, %u admitted", plan->what, seed,
+                     used, w.seconds, told);
 }
 
-/* all that was asked, up to the limits: nobody was refused for nothing, and killed ones lost their own charge at most */
+/*
+ * all that was asked, up to the limits: nobody was refused for nothing, and killed ones lost their
+ * own charge at most
+ */
 static void check_the_rest(unsigned seed)
 {
     unsigned total = 0, narrow = 0, all = 0;
@@ -388,8 +414,8 @@ static void check_the_rest(unsigned seed)
             ;
         unsigned lost = plan->limit - taken[key];
         if (taken[key] > plan->limit || (plan->wide == 0 && lost > (plan->kill ? CALLERS - 1 : 0)))
-            ck_abort_msg("%s, seed %u: key %u: %u admitted, then %u, of %u", plan->what, seed, (unsigned)key, before, taken[key] - before,
-                         plan->limit);
+            ck_abort_msg("%s, seed %u: key %u: %u admitted, then %u, of %u", plan->what, seed,
+                         (unsigned)key, before, taken[key] - before, plan->limit);
         total += taken[key];
         all += plan->limit;
     }
@@ -398,10 +424,16 @@ static void check_the_rest(unsigned seed)
         ck_abort_msg("%s, seed %u: %u admitted in all, of %u", plan->what, seed, total, room);
 }
 
+static unsigned seeds(void)
+{
+    const char *times = getenv("RATELIMIT_TIMES");
+    return plan->runs / 3 * (times == NULL ? 1 : (unsigned)strtoul(times, NULL, 10));
+}
+
 START_TEST(any_order_of_steps_keeps_the_invariants)
 {
     plan = &plans[_i];
-    for (unsigned seed = 1; seed <= plan->runs; seed++) {
+    for (unsigned seed = 1; seed <= seeds(); seed++) {
         chance_state = seed * 0x9e3779b97f4a7c15u;
         forget();
         start();
@@ -409,9 +441,11 @@ START_TEST(any_order_of_steps_keeps_the_invariants)
             ck_abort_msg("%s, seed %u: it does not end", plan->what, seed);
         for (unsigned key = 0; key < plan->keys; key++)
             check_key(seed, key);
-        if (plan->keys <= 16 && plan->clock_step == 0 && plan->second == 0 && plan->resets == 0 && rl->header->evicted[0] == 0)
+        if (plan->keys <= 16 && plan->clock_step == 0 && plan->second == 0 && plan->resets == 0 &&
+            rl->header->evicted[0] == 0)
             check_the_rest(seed);
-        if (rl->header->evicted[0] != 0 && plan->clock_step == 0 && plan->second == 0 && plan->resets == 0)
+        if (rl->header->evicted[0] != 0 && plan->clock_step == 0 && plan->second == 0 &&
+            plan->resets == 0)
             check_used_in_all(seed);
         if (plan->wide > 0 && plan->second > 0) {
             unsigned total = 0;
@@ -442,8 +476,9 @@ START_TEST(only_the_window_that_was_charged_is_given_back)
 END_TEST
 
 /*
- * However a decision is come to, it leaves the heat of what is used, by which a full table judges whom to keep, and tells of a key that has
- * just come to half or all of its limit; also where the limit was another one before.
+ * However a decision is come to, it leaves the heat of what is used, by which a full table judges
+ * whom to keep, and tells of a key that has just come to half or all of its limit; also where the
+ * limit was another one before.
  */
 START_TEST(every_charge_leaves_its_heat_and_tells_who_is_near)
 {
@@ -456,11 +491,12 @@ START_TEST(every_charge_leaves_its_heat_and_tells_who_is_near)
         struct ratelimit_state state;
         for (uint32_t used = 1; used <= limit; used++) {
             w.limit = used <= limit / 3 ? first : limit;
-            if (ratelimit_take(rl, &w, 1, (struct ratelimit_time){ratelimit_token(rl), NOW + 30}, &state) != 0)
+            if (ratelimit_take(rl, &w, 1, (struct ratelimit_time){ratelimit_token(rl), NOW + 30},
+                               &state) != 0)
                 break; /* the first limit was the lower one */
-            struct pair *slot = table_look(rl, ratelimit_hash(rl, &w));
+            struct pair *slot = table_find(rl, ratelimit_hash(rl, &w));
             ck_assert_uint_eq(state_used(slot->state), used);
-            ck_assert_uint_eq(state_heat(slot->state), heat_of(used, w.limit));
+            ck_assert_uint_eq(state_level(slot->state), level_of(used, w.limit));
             ck_assert_uint_eq(state.near, is_near(&w, used));
             ck_assert_uint_eq(state.remaining, w.limit - used);
         }
@@ -468,7 +504,10 @@ START_TEST(every_charge_leaves_its_heat_and_tells_who_is_near)
 }
 END_TEST
 
-/* Columns: what; the limit of the key that is asked for three times: its decisions go other ways as it nears that. */
+/*
+ * Columns: what; the limit of the key that is asked for three times: its decisions go other ways as
+ * it nears that.
+ */
 static const struct plan slot_plans[] = {
     {"a key that has used little", 1, 1, 12, false, 0, 0, 0, 0, 0},
     {"a key that has used some", 1, 1, 4, false, 0, 0, 0, 0, 0},
@@ -484,7 +523,10 @@ static void look_on(struct caller *c, unsigned looks)
     }
 }
 
-/* a caller's key is charged by another after so many of its looks, and loses its slot after more; false: there was no such look */
+/*
+ * a caller's key is charged by another after so many of its looks, and loses its slot after more;
+ * false: there was no such look
+ */
 static bool ask_beside(unsigned charged_at, unsigned lost_at)
 {
     struct caller *c = &callers[0];
@@ -501,14 +543,16 @@ static bool ask_beside(unsigned charged_at, unsigned lost_at)
         while (key % KEYS_MAX != 0 && ask(rl, key % KEYS_MAX))
             ;
     look_on(c, UINT32_MAX);
-    ck_assert_msg(taken[0] == 3, "%s: refused when it was charged before look %u and its slot went before look %u", plan->what, charged_at,
-                  lost_at);
+    ck_assert_msg(taken[0] == 3,
+                  "%s: refused when it was charged before look %u and its slot went before look %u",
+                  plan->what, charged_at, lost_at);
     return !ended;
 }
 
 /*
- * A caller sleeps between any two of its looks at the table; meanwhile its key's slot becomes that of another key, which is used up. It is
- * not refused for what that one has used: its own key has lost its count, and begins anew.
+ * A caller sleeps between any two of its looks at the table; meanwhile its key's slot becomes that
+ * of another key, which is used up. It is not refused for what that one has used: its own key has
+ * lost its count, and begins anew.
  */
 START_TEST(slot_that_became_a_full_keys_refuses_nobody)
 {
@@ -523,8 +567,8 @@ START_TEST(slot_that_became_a_full_keys_refuses_nobody)
 END_TEST
 
 /*
- * Columns: what; the limit; a second window, which all keys share, with this limit; how often the heir asks; seconds by which its clock is
- * ahead of the caller's.
+ * Columns: what; the limit; a second window, which all keys share, with this limit; how often the
+ * heir asks; seconds by which its clock is ahead of the caller's.
  */
 static const struct {
     struct plan plan;
@@ -550,7 +594,10 @@ static uint64_t heir_of_the_first(void)
     return key;
 }
 
-/* a caller's key has a slot that is over, and after so many of its looks that becomes another key's; false: there was no such look */
+/*
+ * a caller's key has a slot that is over, and after so many of its looks that becomes another
+ * key's; false: there was no such look
+ */
 static bool ask_beside_heir(unsigned asks, int64_t ahead, unsigned lost_at)
 {
     struct caller *c = &callers[0];
@@ -568,17 +615,19 @@ static bool ask_beside_heir(unsigned asks, int64_t ahead, unsigned lost_at)
     for (unsigned i = 0; i < asks; i++)
         ck_assert(ask(rl, new_master));
     look_on(c, UINT32_MAX);
-    if (taken[0] != 2 || used_of(key_window(&(uint64_t){0}, plan->limit)) != 1 || used_of(key_window(&new_master, plan->limit)) != asks)
-        ck_abort_msg("%s, at look %u: %u admitted, %u used; the heir %u of %u", plan->what, lost_at, taken[0],
-                     used_of(key_window(&(uint64_t){0}, plan->limit)), used_of(key_window(&new_master, plan->limit)), asks);
+    if (taken[0] != 2 || used_of(key_window(&(uint64_t){0}, plan->limit)) != 1 ||
+        used_of(key_window(&new_master, plan->limit)) != asks)
+        ck_abort_msg("%s, at look %u: %u admitted, %u used; the heir %u of %u", plan->what, lost_at,
+                     taken[0], used_of(key_window(&(uint64_t){0}, plan->limit)),
+                     used_of(key_window(&new_master, plan->limit)), asks);
     if (plan->wide > 0)
         check_used(lost_at, wide_window(plan->wide), taken[0] + taken[new_master]);
     return !ended;
 }
 
 /*
- * A caller sleeps between any two of its looks; meanwhile its key's slot, whose window is over, becomes another key's. Each is charged what
- * it asked for, and nobody is refused.
+ * A caller sleeps between any two of its looks; meanwhile its key's slot, whose window is over,
+ * becomes another key's. Each is charged what it asked for, and nobody is refused.
  */
 START_TEST(slot_that_became_an_heirs_is_charged_for_nobody_else)
 {
@@ -596,20 +645,26 @@ static void fill_with_others(void)
     struct ratelimit_state state;
     for (uint64_t key = 0; key < 200; key++)
         for (unsigned i = 0; i < 5; i++) {
-            struct ratelimit_window w = {.salt = 3, .seconds = 60, .limit = 100, .key = &key, .key_size = sizeof(key)};
-            ck_assert_int_ge(ratelimit_take(rl, &w, 1, (struct ratelimit_time){ratelimit_token(rl), clock_now}, &state), 0);
+            struct ratelimit_window w = {
+                .salt = 3, .seconds = 60, .limit = 100, .key = &key, .key_size = sizeof(key)};
+            ck_assert_int_ge(ratelimit_take(rl, &w, 1,
+                                            (struct ratelimit_time){ratelimit_token(rl), clock_now},
+                                            &state),
+                             0);
         }
     for (uint64_t i = 0; i < (rl->mask + 1) * BUCKET_SLOTS; i++)
         ck_assert_uint_eq(state_used(rl->slots[i].state), 5);
 }
 
 /*
- * A caller looks at a slot that is not its key's: one that has used more than its own limit, which is smaller. Meanwhile another process
- * makes the caller's key a slot there. The caller is not refused for what it saw before.
+ * A caller looks at a slot that is not its key's: one that has used more than its own limit, which
+ * is smaller. Meanwhile another process makes the caller's key a slot there. The caller is not
+ * refused for what it saw before.
  */
 START_TEST(slot_that_was_a_full_keys_refuses_nobody)
 {
-    static const struct plan small = {.what = "a key of a small limit", .asks = 1, .keys = 1, .limit = 3};
+    static const struct plan small = {
+        .what = "a key of a small limit", .asks = 1, .keys = 1, .limit = 3};
     struct caller *c = &callers[0];
     uint64_t key = 0;
     bool ended = false;
@@ -627,7 +682,7 @@ START_TEST(slot_that_was_a_full_keys_refuses_nobody)
         look_on(c, made_at);
         ended = c->ended;
         ck_assert(ask(rl, key));
-        ck_assert_msg(table_look(rl, ratelimit_hash(rl, &w)) == slot, "another one went");
+        ck_assert_msg(table_find(rl, ratelimit_hash(rl, &w)) == slot, "another one went");
         look_on(c, UINT32_MAX);
         ck_assert_msg(taken[key] == 2, "refused when its slot was made before look %u", made_at);
     }
@@ -638,13 +693,16 @@ START_TEST(heat_is_how_many_quarters_of_the_limit_are_used)
 {
     for (uint32_t limit = 1; limit <= 40; limit++)
         for (uint32_t used = 0; used <= 2 * limit; used++)
-            ck_assert_uint_eq(heat_of(used, limit), used >= limit ? HEAT_FULL : 4 * used / limit);
-    ck_assert_uint_eq(heat_of(RATELIMIT_COUNT_MAX - 1, RATELIMIT_COUNT_MAX), 3);
-    ck_assert_uint_eq(heat_of(RATELIMIT_COUNT_MAX, RATELIMIT_COUNT_MAX), HEAT_FULL);
+            ck_assert_uint_eq(level_of(used, limit), used >= limit ? LEVEL_FULL : 4 * used / limit);
+    ck_assert_uint_eq(level_of(RATELIMIT_COUNT_MAX - 1, RATELIMIT_COUNT_MAX), 3);
+    ck_assert_uint_eq(level_of(RATELIMIT_COUNT_MAX, RATELIMIT_COUNT_MAX), LEVEL_FULL);
 }
 END_TEST
 
-/* a window that ended by one clock goes on by another that lags: no other key takes the slot meanwhile */
+/*
+ * a window that ended by one clock goes on by another that lags: no other key takes the slot
+ * meanwhile
+ */
 START_TEST(slot_is_kept_for_clocks_that_lag)
 {
     static const struct plan lag = {.what = "lag", .asks = 1, .keys = 1, .limit = 3};
@@ -670,18 +728,17 @@ int main(void)
     TCase *t = tcase_create("turns");
     tcase_add_checked_fixture(t, setup, teardown);
     tcase_set_timeout(t, 120);
-    tcase_add_loop_test(t, any_order_of_steps_keeps_the_invariants, 0, sizeof(plans) / sizeof(plans[0]));
+    tcase_add_loop_test(t, any_order_of_steps_keeps_the_invariants, 0,
+                        sizeof(plans) / sizeof(plans[0]));
     tcase_add_test(t, only_the_window_that_was_charged_is_given_back);
     tcase_add_loop_test(t, every_charge_leaves_its_heat_and_tells_who_is_near, 1, 41);
-    tcase_add_loop_test(t, slot_that_became_a_full_keys_refuses_nobody, 0, sizeof(slot_plans) / sizeof(slot_plans[0]));
+    tcase_add_loop_test(t, slot_that_became_a_full_keys_refuses_nobody, 0,
+                        sizeof(slot_plans) / sizeof(slot_plans[0]));
     tcase_add_test(t, heat_is_how_many_quarters_of_the_limit_are_used);
     tcase_add_test(t, slot_is_kept_for_clocks_that_lag);
     tcase_add_test(t, slot_that_was_a_full_keys_refuses_nobody);
-    tcase_add_loop_test(t, slot_that_became_an_heirs_is_charged_for_nobody_else, 0, sizeof(heirs) / sizeof(heirs[0]));
+    tcase_add_loop_test(t, slot_that_became_an_heirs_is_charged_for_nobody_else, 0,
+                        sizeof(heirs) / sizeof(heirs[0]));
     suite_add_tcase(s, t);
-    SRunner *r = srunner_create(s);
-    srunner_run_all(r, CK_ENV);
-    int failed = srunner_ntests_failed(r);
-    srunner_free(r);
-    return failed == 0 ? 0 : 1;
+    return suite_run(s);
 }

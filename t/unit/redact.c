@@ -1,5 +1,6 @@
-/* What looks like a secret is masked before it is logged; what does not is left as it is. */
+/* Text that looks like a secret is masked before it is logged; other text is not changed. */
 #include "core/text/redact.h"
+#include "t/kit/suite.h"
 
 #include <check.h>
 #include <stdlib.h>
@@ -41,7 +42,8 @@ static const struct {
     {"/x?%73ig=0123&y=1", "/x?%73ig=***&y=1"},
     {"/x?%54%4f%4B%45%4E=0123&y=1", "/x?%54%4f%4B%45%4E=***&y=1"},
     {"/x?password%3Dhunter2&y=1", "/x?password%3D***&y=1"},
-    {"/x?url=https%3A%2F%2Fa.example%2F%3Ftoken%3Dhunter2&y=1", "/x?url=https%3A%2F%2Fa.example%2F%3Ftoken%3D***&y=1"},
+    {"/x?url=https%3A%2F%2Fa.example%2F%3Ftoken%3Dhunter2&y=1",
+     "/x?url=https%3A%2F%2Fa.example%2F%3Ftoken%3D***&y=1"},
     {"/x?a=%61sy_key%5F" KEY_RANDOM "&y=1", "/x?a=***&y=1"},
     {"/x?a=%65yJhbGci&y=1", "/x?a=***&y=1"},
     {"/x?a=%61non%5f" KEY_RANDOM "&y=1", "/x?a=***&y=1"},
@@ -53,7 +55,8 @@ static void expect_redacted(const char *text, const char *logged)
     size_t n = strlen(text);
     char *room = malloc(n + REDACT_MORE);
     struct str out = redact(str_of(text), room);
-    ck_assert_msg(str_eq(out, str_of(logged == NULL ? text : logged)), "%s becomes %.*s", text, (int)out.n, out.p);
+    ck_assert_msg(str_eq(out, str_of(logged == NULL ? text : logged)), "%s becomes %.*s", text,
+                  (int)out.n, out.p);
     ck_assert(logged != NULL || out.p == text);
     free(room);
 }
@@ -74,8 +77,9 @@ static void add_encoded(struct buf *b, const char *text)
             buf_add(b, text, 1);
 }
 
-static const char *const secret_names[] = {"password", "PassWord", "access_token", "client_secret", "signature", "jwt",
-                                           "authorization", "credential", "session_id", "api_key", "sig", "x-sig"};
+static const char *const secret_names[] = {
+    "password",      "PassWord",   "access_token", "client_secret", "signature", "jwt",
+    "authorization", "credential", "session_id",   "api_key",       "sig",       "x-sig"};
 static const char *const secret_starts[] = {"asy_key_", "asy_wp_", "eyJ", "anon_"};
 
 /* Whatever is encoded of a name, a "=" or a beginning, nothing of the secret is left. */
@@ -86,14 +90,20 @@ START_TEST(no_secret_is_left_however_it_is_encoded)
         struct buf b = {0};
         bool named = rand() % 2 == 0;
         buf_adds(&b, rand() % 2 == 0 ? "/a/b?c=1&" : "/a?");
-        add_encoded(&b, named ? secret_names[(size_t)rand() % (sizeof(secret_names) / sizeof(*secret_names))] : "x");
+        add_encoded(
+            &b, named
+                    ? secret_names[(size_t)rand() % (sizeof(secret_names) / sizeof(*secret_names))]
+                    : "x");
         add_encoded(&b, "=");
         if (!named)
-            add_encoded(&b, secret_starts[(size_t)rand() % (sizeof(secret_starts) / sizeof(*secret_starts))]);
+            add_encoded(
+                &b,
+                secret_starts[(size_t)rand() % (sizeof(secret_starts) / sizeof(*secret_starts))]);
         buf_adds(&b, KEY_RANDOM "&page=2");
         char *room = malloc(b.n + REDACT_MORE);
         struct str out = redact(buf_view(&b), room);
-        ck_assert_msg(memmem(out.p, out.n, "OtjqMX", 6) == NULL, "%.*s becomes %.*s", (int)b.n, b.p, (int)out.n, out.p);
+        ck_assert_msg(memmem(out.p, out.n, "OtjqMX", 6) == NULL, "%.*s becomes %.*s", (int)b.n, b.p,
+                      (int)out.n, out.p);
         ck_assert(out.n > 7 && memcmp(out.p + out.n - 7, "&page=2", 7) == 0);
         free(room);
         buf_free(&b);
@@ -117,13 +127,10 @@ int main(void)
 {
     Suite *suite = suite_create("redact");
     TCase *tcase = tcase_create("redact");
-    tcase_add_loop_test(tcase, secrets_are_masked_and_nothing_else, 0, sizeof(cases) / sizeof(cases[0]));
+    tcase_add_loop_test(tcase, secrets_are_masked_and_nothing_else, 0,
+                        sizeof(cases) / sizeof(cases[0]));
     tcase_add_test(tcase, no_secret_is_left_however_it_is_encoded);
     tcase_add_test(tcase, a_text_of_many_empty_secrets_fits_into_the_room);
     suite_add_tcase(suite, tcase);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_ENV);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+    return suite_run(suite);
 }

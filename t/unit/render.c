@@ -1,5 +1,7 @@
+/* JSON of reports and lists as the API returns them. */
 #include "core/api/render.h"
 #include "core/api/render_widget.h"
+#include "t/kit/suite.h"
 
 #include <check.h>
 #include <json-c/json.h>
@@ -17,9 +19,18 @@ static const struct {
     const char *json; /* @ is where base_url goes, # where the results go */
 } report_cases[] = {
     /* just created */
-    {{.id = 41, .score = -1, .created_at = 1778158800123, .updated_at = 1778158800123, .url = {"https://example.com/", 20}, .project_name = {"example.com", 11}},
-     "{\"id\":41,\"url\":\"https://example.com/\",\"project\":\"example.com\",\"status\":\"pending\",\"score\":null,\"result\":null,\"privacy\":0,\"password\":false,"
-     "\"link\":\"@/reports/41\",\"issues\":null#,\"error\":null,\"generated_at\":null,\"created_at\":\"2026-05-07T13:00:00Z\",\"updated_at\":\"2026-05-07T13:00:00Z\"}"},
+    {{.id = 41,
+      .score = -1,
+      .created_at = 1778158800123,
+      .updated_at = 1778158800123,
+      .url = {"https://example.com/", 20},
+      .project_name = {"example.com", 11}},
+     "{\"id\":41,\"url\":\"https://example.com/"
+     "\",\"project\":\"example.com\",\"status\":\"pending\",\"score\":null,\"result\":null,"
+     "\"privacy\":0,\"password\":false,"
+     "\"link\":\"@/reports/"
+     "41\",\"issues\":null#,\"error\":null,\"generated_at\":null,\"created_at\":\"2026-05-07T13:00:"
+     "00Z\",\"updated_at\":\"2026-05-07T13:00:00Z\"}"},
     /* done, with a password */
     {{.id = UINT64_MAX,
       .status = REPORT_DONE,
@@ -36,22 +47,58 @@ static const struct {
       .url = {"https://example.com/?a=\"\\", 25},
       .project_name = {"example.com", 11},
       .password_hash = {"$scrypt$", 8}},
-     "{\"id\":18446744073709551615,\"url\":\"https://example.com/?a=\\\"\\\\\",\"project\":\"example.com\",\"status\":\"done\",\"score\":100,\"result\":\"good\",\"privacy\":2,"
-     "\"password\":true,\"link\":\"@/reports/18446744073709551615\",\"issues\":{\"high\":1,\"medium\":2,\"low\":3,\"passed\":21}#,\"error\":null,"
-     "\"generated_at\":\"2026-05-07T13:00:01Z\",\"created_at\":\"2026-05-07T13:00:00Z\",\"updated_at\":\"2026-05-07T13:00:02Z\"}"},
+     "{\"id\":18446744073709551615,\"url\":\"https://example.com/"
+     "?a=\\\"\\\\\",\"project\":\"example.com\",\"status\":\"done\",\"score\":100,\"result\":"
+     "\"good\",\"privacy\":2,"
+     "\"password\":true,\"link\":\"@/reports/"
+     "18446744073709551615\",\"issues\":{\"high\":1,\"medium\":2,\"low\":3,\"passed\":21}#,"
+     "\"error\":null,"
+     "\"generated_at\":\"2026-05-07T13:00:01Z\",\"created_at\":\"2026-05-07T13:00:00Z\",\"updated_"
+     "at\":\"2026-05-07T13:00:02Z\"}"},
     /* never graded: a score of 0 is a score, failing is not */
-    {{.id = 1, .status = REPORT_FAILED, .privacy = PRIVACY_PRIVATE, .score = -1, .created_at = 1000, .updated_at = 1000, .error_code = {"dns_failed", 10}, .error_message = {"No \"host\"\n\xff", 11}},
-     "{\"id\":1,\"url\":\"\",\"project\":\"\",\"status\":\"failed\",\"score\":null,\"result\":null,\"privacy\":1,\"password\":false,\"link\":\"@/reports/1\",\"issues\":null#,"
-     "\"error\":{\"code\":\"dns_failed\",\"message\":\"No \\\"host\\\"\\n\xef\xbf\xbd\"},\"generated_at\":null,\"created_at\":\"1970-01-01T00:00:01Z\",\"updated_at\":\"1970-01-01T00:00:01Z\"}"},
+    {{.id = 1,
+      .status = REPORT_FAILED,
+      .privacy = PRIVACY_PRIVATE,
+      .score = -1,
+      .created_at = 1000,
+      .updated_at = 1000,
+      .error_code = {"dns_failed", 10},
+      .error_message = {"No \"host\"\n\xff", 11}},
+     "{\"id\":1,\"url\":\"\",\"project\":\"\",\"status\":\"failed\",\"score\":null,\"result\":null,"
+     "\"privacy\":1,\"password\":false,\"link\":\"@/reports/1\",\"issues\":null#,"
+     "\"error\":{\"code\":\"dns_failed\",\"message\":\"No "
+     "\\\"host\\\"\\n\xef\xbf\xbd\"},\"generated_at\":null,\"created_at\":\"1970-01-01T00:00:01Z\","
+     "\"updated_at\":\"1970-01-01T00:00:01Z\"}"},
     /* graded, then failed: what was found stays */
-    {{.id = 2, .status = REPORT_FAILED, .result = RESULT_BAD, .score = 0, .issues_high = 9, .generated_at = 2000, .created_at = 1000, .updated_at = 3000, .error_code = {"timeout", 7}, .error_message = {"Late.", 5}},
-     "{\"id\":2,\"url\":\"\",\"project\":\"\",\"status\":\"failed\",\"score\":0,\"result\":\"bad\",\"privacy\":0,\"password\":false,\"link\":\"@/reports/2\","
-     "\"issues\":{\"high\":9,\"medium\":0,\"low\":0,\"passed\":0}#,\"error\":{\"code\":\"timeout\",\"message\":\"Late.\"},\"generated_at\":\"1970-01-01T00:00:02Z\","
+    {{.id = 2,
+      .status = REPORT_FAILED,
+      .result = RESULT_BAD,
+      .score = 0,
+      .issues_high = 9,
+      .generated_at = 2000,
+      .created_at = 1000,
+      .updated_at = 3000,
+      .error_code = {"timeout", 7},
+      .error_message = {"Late.", 5}},
+     "{\"id\":2,\"url\":\"\",\"project\":\"\",\"status\":\"failed\",\"score\":0,\"result\":\"bad\","
+     "\"privacy\":0,\"password\":false,\"link\":\"@/reports/2\","
+     "\"issues\":{\"high\":9,\"medium\":0,\"low\":0,\"passed\":0}#,\"error\":{\"code\":\"timeout\","
+     "\"message\":\"Late.\"},\"generated_at\":\"1970-01-01T00:00:02Z\","
      "\"created_at\":\"1970-01-01T00:00:01Z\",\"updated_at\":\"1970-01-01T00:00:03Z\"}"},
     /* graded, now again: the error of old is forgotten, the grade is not */
-    {{.id = 3, .status = REPORT_PENDING, .result = RESULT_DECENT, .score = 50, .generated_at = 2000, .created_at = 1000, .updated_at = 3000, .error_code = {"timeout", 7}, .error_message = {"Late.", 5}},
-     "{\"id\":3,\"url\":\"\",\"project\":\"\",\"status\":\"pending\",\"score\":50,\"result\":\"decent\",\"privacy\":0,\"password\":false,\"link\":\"@/reports/3\","
-     "\"issues\":{\"high\":0,\"medium\":0,\"low\":0,\"passed\":0}#,\"error\":null,\"generated_at\":\"1970-01-01T00:00:02Z\",\"created_at\":\"1970-01-01T00:00:01Z\","
+    {{.id = 3,
+      .status = REPORT_PENDING,
+      .result = RESULT_DECENT,
+      .score = 50,
+      .generated_at = 2000,
+      .created_at = 1000,
+      .updated_at = 3000,
+      .error_code = {"timeout", 7},
+      .error_message = {"Late.", 5}},
+     "{\"id\":3,\"url\":\"\",\"project\":\"\",\"status\":\"pending\",\"score\":50,\"result\":"
+     "\"decent\",\"privacy\":0,\"password\":false,\"link\":\"@/reports/3\","
+     "\"issues\":{\"high\":0,\"medium\":0,\"low\":0,\"passed\":0}#,\"error\":null,\"generated_at\":"
+     "\"1970-01-01T00:00:02Z\",\"created_at\":\"1970-01-01T00:00:01Z\","
      "\"updated_at\":\"1970-01-01T00:00:03Z\"}"},
 };
 
@@ -61,7 +108,10 @@ static const char *wanted(const char *json, const char *results)
     static char text[4096];
     size_t n = 0;
     for (const char *p = json; *p != '\0'; p++)
-        n += (size_t)snprintf(text + n, sizeof(text) - n, "%s", *p == '@' ? "https://a.test" : *p == '#' ? results : (char[]){*p, '\0'});
+        n += (size_t)snprintf(text + n, sizeof(text) - n, "%s",
+                              *p == '@'   ? "https://a.test"
+                              : *p == '#' ? results
+                                          : (char[]){*p, '\0'});
     return text;
 }
 
@@ -69,14 +119,19 @@ START_TEST(report_comes_out_as_the_contract_says)
 {
     struct store_report r = report_cases[_i].report;
     render_report(&r, STR("https://a.test"), false, &out);
-    ck_assert_msg(str_eq(buf_view(&out), str_of(wanted(report_cases[_i].json, ""))), "%.*s", (int)out.n, out.p);
+    ck_assert_msg(str_eq(buf_view(&out), str_of(wanted(report_cases[_i].json, ""))), "%.*s",
+                  (int)out.n, out.p);
     buf_reset(&out);
     render_report(&r, STR("https://a.test"), true, &out);
-    ck_assert_msg(str_eq(buf_view(&out), str_of(wanted(report_cases[_i].json, ",\"results\":null"))), "%.*s", (int)out.n, out.p);
+    ck_assert_msg(
+        str_eq(buf_view(&out), str_of(wanted(report_cases[_i].json, ",\"results\":null"))), "%.*s",
+        (int)out.n, out.p);
     buf_reset(&out);
     r.results = STR("{\"title\":{}}");
     render_report(&r, STR("https://a.test"), true, &out);
-    ck_assert_msg(str_eq(buf_view(&out), str_of(wanted(report_cases[_i].json, ",\"results\":{\"title\":{}}"))), "%.*s", (int)out.n, out.p);
+    ck_assert_msg(str_eq(buf_view(&out),
+                         str_of(wanted(report_cases[_i].json, ",\"results\":{\"title\":{}}"))),
+                  "%.*s", (int)out.n, out.p);
     buf_add(&out, "", 1);
     struct json_object *json = json_tokener_parse(out.p);
     ck_assert_ptr_nonnull(json);
@@ -89,35 +144,65 @@ static const struct {
     const char *json;
 } project_cases[] = {
     {{.id = 3, .name = {"example.com", 11}, .reports = 12, .created_at = 1000, .updated_at = 2000},
-     "{\"id\":3,\"project\":\"example.com\",\"reports_count\":12,\"score\":null,\"created_at\":\"1970-01-01T00:00:01Z\",\"updated_at\":\"1970-01-01T00:00:02Z\"}"},
-    {{.id = 3, .name = {"example.com", 11}, .reports = 3, .scored = 2, .score_total = 161, .created_at = 1000, .updated_at = 1000},
-     "{\"id\":3,\"project\":\"example.com\",\"reports_count\":3,\"score\":81,\"created_at\":\"1970-01-01T00:00:01Z\",\"updated_at\":\"1970-01-01T00:00:01Z\"}"},
-    {{.id = 3, .name = {"example.com", 11}, .reports = 3, .scored = 3, .score_total = 241, .created_at = 1000, .updated_at = 1000},
-     "{\"id\":3,\"project\":\"example.com\",\"reports_count\":3,\"score\":80,\"created_at\":\"1970-01-01T00:00:01Z\",\"updated_at\":\"1970-01-01T00:00:01Z\"}"},
-    {{.id = 3, .name = {"example.com", 11}, .reports = 3, .scored = 3, .score_total = 242, .created_at = 1000, .updated_at = 1000},
-     "{\"id\":3,\"project\":\"example.com\",\"reports_count\":3,\"score\":81,\"created_at\":\"1970-01-01T00:00:01Z\",\"updated_at\":\"1970-01-01T00:00:01Z\"}"},
-    {{.id = 3, .name = {"example.com", 11}, .reports = 1, .scored = 1, .score_total = 0, .created_at = 1000, .updated_at = 1000},
-     "{\"id\":3,\"project\":\"example.com\",\"reports_count\":1,\"score\":0,\"created_at\":\"1970-01-01T00:00:01Z\",\"updated_at\":\"1970-01-01T00:00:01Z\"}"},
+     "{\"id\":3,\"project\":\"example.com\",\"reports_count\":12,\"score\":null,\"created_at\":"
+     "\"1970-01-01T00:00:01Z\",\"updated_at\":\"1970-01-01T00:00:02Z\"}"},
+    {{.id = 3,
+      .name = {"example.com", 11},
+      .reports = 3,
+      .scored = 2,
+      .score_total = 161,
+      .created_at = 1000,
+      .updated_at = 1000},
+     "{\"id\":3,\"project\":\"example.com\",\"reports_count\":3,\"score\":81,\"created_at\":\"1970-"
+     "01-01T00:00:01Z\",\"updated_at\":\"1970-01-01T00:00:01Z\"}"},
+    {{.id = 3,
+      .name = {"example.com", 11},
+      .reports = 3,
+      .scored = 3,
+      .score_total = 241,
+      .created_at = 1000,
+      .updated_at = 1000},
+     "{\"id\":3,\"project\":\"example.com\",\"reports_count\":3,\"score\":80,\"created_at\":\"1970-"
+     "01-01T00:00:01Z\",\"updated_at\":\"1970-01-01T00:00:01Z\"}"},
+    {{.id = 3,
+      .name = {"example.com", 11},
+      .reports = 3,
+      .scored = 3,
+      .score_total = 242,
+      .created_at = 1000,
+      .updated_at = 1000},
+     "{\"id\":3,\"project\":\"example.com\",\"reports_count\":3,\"score\":81,\"created_at\":\"1970-"
+     "01-01T00:00:01Z\",\"updated_at\":\"1970-01-01T00:00:01Z\"}"},
+    {{.id = 3,
+      .name = {"example.com", 11},
+      .reports = 1,
+      .scored = 1,
+      .score_total = 0,
+      .created_at = 1000,
+      .updated_at = 1000},
+     "{\"id\":3,\"project\":\"example.com\",\"reports_count\":1,\"score\":0,\"created_at\":\"1970-"
+     "01-01T00:00:01Z\",\"updated_at\":\"1970-01-01T00:00:01Z\"}"},
 };
 
 START_TEST(project_comes_out_with_its_mean_rounded)
 {
     render_project(&project_cases[_i].project, &out);
-    ck_assert_msg(str_eq(buf_view(&out), str_of(project_cases[_i].json)), "%.*s", (int)out.n, out.p);
+    ck_assert_msg(str_eq(buf_view(&out), str_of(project_cases[_i].json)), "%.*s", (int)out.n,
+                  out.p);
 }
 END_TEST
 
 /* ---- the widget ---- */
 
-#define S(literal)                                                                                                                         \
-    {                                                                                                                                      \
-        (literal), sizeof(literal) - 1                                                                                                     \
+#define S(literal)                                                                                 \
+    {                                                                                              \
+        (literal), sizeof(literal) - 1                                                             \
     }
-#define ULID_OF(byte)                                                                                                                      \
-    {                                                                                                                                      \
-        {                                                                                                                                  \
-            byte, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16                                                                       \
-        }                                                                                                                                  \
+#define ULID_OF(byte)                                                                              \
+    {                                                                                              \
+        {                                                                                          \
+            byte, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16                               \
+        }                                                                                          \
     }
 
 /* A message, and its JSON from `role` on. */
@@ -126,7 +211,8 @@ static const struct {
     const char *json;
 } messages[] = {
     {{.id = ULID_OF(1), .role = ROLE_OF_VISITOR, .created_at = 1000, .text = S("x")},
-     "\"role\":\"visitor\",\"content\":\"x\",\"client_message_id\":null,\"page_url\":null,\"page_context\":null,"
+     "\"role\":\"visitor\",\"content\":\"x\",\"client_message_id\":null,\"page_url\":null,\"page_"
+     "context\":null,"
      "\"created_at\":\"1970-01-01T00:00:01Z\"}"},
     {{.id = ULID_OF(2),
       .role = ROLE_OF_VISITOR,
@@ -135,10 +221,16 @@ static const struct {
       .client_id = S("c\"1"),
       .page_url = S("https://a/?b=\""),
       .page_context = S("{\"a\":[1.50,1e3,\"}\\\"\",null],\"content\":{}}")},
-     "\"role\":\"visitor\",\"content\":\"\\\"q\\\" \\\\ / \\n\\t\\u0001 <b> ä 😀\",\"client_message_id\":\"c\\\"1\","
-     "\"page_url\":\"https://a/?b=\\\"\",\"page_context\":{\"a\":[1.50,1e3,\"}\\\"\",null],\"content\":{}},"
+     "\"role\":\"visitor\",\"content\":\"\\\"q\\\" \\\\ / \\n\\t\\u0001 <b> ä "
+     "😀\",\"client_message_id\":\"c\\\"1\","
+     "\"page_url\":\"https://a/"
+     "?b=\\\"\",\"page_context\":{\"a\":[1.50,1e3,\"}\\\"\",null],\"content\":{}},"
      "\"created_at\":\"2026-11-06T21:20:00Z\"}"},
-    {{.id = ULID_OF(3), .role = ROLE_OF_ASSISTANT, .created_at = 5000, .text = S("found"), .low_confidence = true},
+    {{.id = ULID_OF(3),
+      .role = ROLE_OF_ASSISTANT,
+      .created_at = 5000,
+      .text = S("found"),
+      .low_confidence = true},
      "\"role\":\"assistant\",\"content\":\"found\",\"citations\":[],\"low_confidence\":true,"
      "\"created_at\":\"1970-01-01T00:00:05Z\"}"},
     {{.id = ULID_OF(4),
@@ -146,7 +238,8 @@ static const struct {
       .created_at = 5000,
       .text = S("found"),
       .citations = S("[{\"title\":\"a ] b\",\"wp_id\":12}]")},
-     "\"role\":\"assistant\",\"content\":\"found\",\"citations\":[{\"title\":\"a ] b\",\"wp_id\":12}],\"low_confidence\":false,"
+     "\"role\":\"assistant\",\"content\":\"found\",\"citations\":[{\"title\":\"a ] "
+     "b\",\"wp_id\":12}],\"low_confidence\":false,"
      "\"created_at\":\"1970-01-01T00:00:05Z\"}"},
     {{.id = ULID_OF(5), .role = ROLE_OF_OPERATOR, .created_at = 5000, .text = S("null")},
      "\"role\":\"operator\",\"content\":\"null\",\"created_at\":\"1970-01-01T00:00:05Z\"}"},
@@ -173,14 +266,20 @@ END_TEST
 START_TEST(the_answer_to_a_message_repeats_what_was_said_and_how_sure_it_is)
 {
     render_message_result(&messages[2].message, &out);
-    ck_assert(str_eq(buf_view(&out), STR("\"content\":\"found\",\"citations\":[],\"low_confidence\":true")));
+    ck_assert(str_eq(buf_view(&out),
+                     STR("\"content\":\"found\",\"citations\":[],\"low_confidence\":true")));
 }
 END_TEST
 
 START_TEST(events_and_ratings_come_out_with_what_was_not_told_as_null)
 {
     static const struct store_event_row events[] = {
-        {.id = ULID_OF(1), .agent = ULID_OF(2), .visitor = ULID_OF(3), .conversation = ULID_OF(4), .created_at = 7000, .kind = S("a.b")},
+        {.id = ULID_OF(1),
+         .agent = ULID_OF(2),
+         .visitor = ULID_OF(3),
+         .conversation = ULID_OF(4),
+         .created_at = 7000,
+         .kind = S("a.b")},
         {.id = ULID_OF(1),
          .agent = ULID_OF(2),
          .visitor = ULID_OF(3),
@@ -209,9 +308,13 @@ START_TEST(events_and_ratings_come_out_with_what_was_not_told_as_null)
     };
     static const char *const want[][2] = {
         {"\"kind\":\"a.b\",\"payload\":null,\"at\":null,\"created_at\":\"1970-01-01T00:00:07Z\"}",
-         "\"rating\":5,\"comment\":null,\"created_at\":\"1970-01-01T00:00:01Z\",\"updated_at\":\"1970-01-01T00:00:09Z\"}"},
-        {"\"kind\":\"a\",\"payload\":{\"kind\":[1.0]},\"at\":\"1970-01-01T00:00:06Z\",\"created_at\":\"1970-01-01T00:00:07Z\"}",
-         "\"rating\":1,\"comment\":\"so \\\"so\\\"\",\"created_at\":\"1970-01-01T00:00:01Z\",\"updated_at\":\"1970-01-01T00:00:01Z\"}"},
+         "\"rating\":5,\"comment\":null,\"created_at\":\"1970-01-01T00:00:01Z\",\"updated_at\":"
+         "\"1970-01-01T00:00:09Z\"}"},
+        {"\"kind\":\"a\",\"payload\":{\"kind\":[1.0]},\"at\":\"1970-01-01T00:00:06Z\",\"created_"
+         "at\":\"1970-01-01T00:00:07Z\"}",
+         "\"rating\":1,\"comment\":\"so "
+         "\\\"so\\\"\",\"created_at\":\"1970-01-01T00:00:01Z\",\"updated_at\":\"1970-01-01T00:00:"
+         "01Z\"}"},
     };
     for (size_t i = 0; i < 2; i++) {
         render_event(&events[i], &out);
@@ -228,14 +331,13 @@ int main(void)
     TCase *tc = tcase_create("render");
     suite_add_tcase(suite, tc);
     tcase_add_checked_fixture(tc, NULL, clean);
-    tcase_add_loop_test(tc, report_comes_out_as_the_contract_says, 0, sizeof(report_cases) / sizeof(report_cases[0]));
-    tcase_add_loop_test(tc, project_comes_out_with_its_mean_rounded, 0, sizeof(project_cases) / sizeof(project_cases[0]));
-    tcase_add_loop_test(tc, message_comes_out_as_both_sides_see_it, 0, sizeof(messages) / sizeof(messages[0]));
+    tcase_add_loop_test(tc, report_comes_out_as_the_contract_says, 0,
+                        sizeof(report_cases) / sizeof(report_cases[0]));
+    tcase_add_loop_test(tc, project_comes_out_with_its_mean_rounded, 0,
+                        sizeof(project_cases) / sizeof(project_cases[0]));
+    tcase_add_loop_test(tc, message_comes_out_as_both_sides_see_it, 0,
+                        sizeof(messages) / sizeof(messages[0]));
     tcase_add_test(tc, events_and_ratings_come_out_with_what_was_not_told_as_null);
     tcase_add_test(tc, the_answer_to_a_message_repeats_what_was_said_and_how_sure_it_is);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_ENV);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
+    return suite_run(suite);
 }

@@ -1,6 +1,7 @@
-/* What the command line prints: reports, records, and other people's text made harmless. */
+/* Output of the command line: reports, records, and untrusted text made harmless. */
 #include "cmd/cmd.h"
 #include "cmd/report_print.h"
+#include "t/kit/suite.h"
 
 #include <check.h>
 #include <locale.h>
@@ -13,10 +14,13 @@ static const char results[] =
     "\\u001b[31mred\\u001b]0;x\\u0007\",\"message\":\"The page has 2 titles. "
     "Keep one <title>, and let it say in few words what the page is about, so that people find "
     "it.\",\"details\":[\"a\",\"b\",\"c\",\"d\",\"e\",\"f\",\"g\"]},"
-    "\"dom_size\":{\"category\":\"performance\",\"importance\":\"low\",\"passed\":false,\"value\":9000,\"message\":\"Too many "
+    "\"dom_size\":{\"category\":\"performance\",\"importance\":\"low\",\"passed\":false,\"value\":"
+    "9000,\"message\":\"Too many "
     "elements.\",\"details\":[]},"
-    "\"language\":{\"category\":\"seo\",\"importance\":\"medium\",\"passed\":true,\"value\":\"en\",\"message\":null,\"details\":[]},"
-    "\"hsts\":{\"category\":\"security\",\"importance\":\"low\",\"passed\":null,\"value\":null,\"message\":null,\"details\":[]}}";
+    "\"language\":{\"category\":\"seo\",\"importance\":\"medium\",\"passed\":true,\"value\":\"en\","
+    "\"message\":null,\"details\":[]},"
+    "\"hsts\":{\"category\":\"security\",\"importance\":\"low\",\"passed\":null,\"value\":null,"
+    "\"message\":null,\"details\":[]}}";
 
 /* The report as printed, to be freed. */
 static char *printed(bool colour, unsigned width, const char *verdict, const char *json)
@@ -26,7 +30,10 @@ static char *printed(bool colour, unsigned width, const char *verdict, const cha
     FILE *out = open_memstream(&text, &size);
     struct report_look look = {.colour = colour, .width = width};
     struct json *read = json == NULL ? NULL : json_read(str_of(json));
-    struct report_print report = {.url = "https://a.example/\x1b[2J\xc2\x9b", .verdict = verdict, .score = 42, .results = read};
+    struct report_print report = {.url = "https://a.example/\x1b[2J\xc2\x9b",
+                                  .verdict = verdict,
+                                  .score = 42,
+                                  .results = read};
     if (verdict == NULL) {
         report.error_code = "dns_failed";
         report.error_message = "The host name could not be found.";
@@ -46,9 +53,11 @@ START_TEST(a_report_says_score_and_verdict_then_what_to_mend_by_category)
 {
     char *text = printed(false, 80, "bad", results);
     assert_has(text, "42 / 100");
-    assert_has(text, "Bad\n\n  2 to mend: 1 high, 1 low\n\n  SEO · 1 of 2 passed\n\n    ✗ Title  high\n      The page has 2 titles.");
+    assert_has(text, "Bad\n\n  2 issues: 1 high, 1 low\n\n  SEO · 1 of 2 passed\n\n    ✗ Title  "
+                     "high\n      The page has 2 titles.");
     assert_has(text, "        e\n        and 2 more\n\n    ✓ Language\n");
-    assert_has(text, "Performance · 0 of 1 passed\n\n    ✗ DOM size  low\n      Too many elements.\n");
+    assert_has(text,
+               "Performance · 0 of 1 passed\n\n    ✗ DOM size  low\n      Too many elements.\n");
     ck_assert_ptr_null(strstr(text, "9000"));
     assert_has(text, "Security · 0 of 0 passed\n\n    – HSTS\n");
     ck_assert(strstr(text, "SEO") < strstr(text, "Performance"));
@@ -56,14 +65,17 @@ START_TEST(a_report_says_score_and_verdict_then_what_to_mend_by_category)
 }
 END_TEST
 
-static const char unordered[] = "{\"favicon\":{\"category\":\"seo\",\"importance\":\"low\",\"passed\":false,\"message\":\"C.\"},"
-                                "\"noindex\":{\"category\":\"seo\",\"importance\":\"high\",\"passed\":false,\"message\":\"A.\"},"
-                                "\"language\":{\"category\":\"seo\",\"importance\":\"medium\",\"passed\":false,\"message\":\"B.\"}}";
+static const char unordered[] = "{\"favicon\":{\"category\":\"seo\",\"importance\":\"low\","
+                                "\"passed\":false,\"message\":\"C.\"},"
+                                "\"noindex\":{\"category\":\"seo\",\"importance\":\"high\","
+                                "\"passed\":false,\"message\":\"A.\"},"
+                                "\"language\":{\"category\":\"seo\",\"importance\":\"medium\","
+                                "\"passed\":false,\"message\":\"B.\"}}";
 
 START_TEST(what_matters_most_comes_first)
 {
     char *text = printed(false, 80, "bad", unordered);
-    assert_has(text, "3 to mend: 1 high, 1 medium, 1 low\n");
+    assert_has(text, "3 issues: 1 high, 1 medium, 1 low\n");
     ck_assert(strstr(text, "A.") < strstr(text, "B.") && strstr(text, "B.") < strstr(text, "C."));
     free(text);
 }
@@ -71,8 +83,10 @@ END_TEST
 
 START_TEST(a_page_without_a_fault_says_so)
 {
-    char *text = printed(false, 80, "good", "{\"title\":{\"category\":\"seo\",\"importance\":\"high\",\"passed\":true}}");
-    assert_has(text, "Good\n\n  Nothing to mend.\n");
+    char *text =
+        printed(false, 80, "good",
+                "{\"title\":{\"category\":\"seo\",\"importance\":\"high\",\"passed\":true}}");
+    assert_has(text, "Good\n\n  No issues.\n");
     free(text);
 }
 END_TEST
@@ -83,9 +97,13 @@ START_TEST(a_line_says_score_verdict_and_url)
     size_t size;
     FILE *out = open_memstream(&text, &size);
     struct report_look look = {.width = 40};
-    report_print_line(out, &look, &(struct report_print){.url = "https://a.example/", .verdict = "decent", .score = 65});
+    report_print_line(
+        out, &look,
+        &(struct report_print){.url = "https://a.example/", .verdict = "decent", .score = 65});
     report_print_line(out, &look, &(struct report_print){.url = "https://b.ex/\x1b"});
-    report_print_line(out, &look, &(struct report_print){.url = "https://a.very.long.example/", .verdict = "good", .score = 100});
+    report_print_line(out, &look,
+                      &(struct report_print){
+                          .url = "https://a.very.long.example/", .verdict = "good", .score = 100});
     fclose(out);
     ck_assert_str_eq(text, "   65  Decent      https://a.example/\n"
                            "    –  Not graded  https://b.ex/\\u001b\n"
@@ -117,7 +135,8 @@ END_TEST
 START_TEST(lines_keep_to_the_width)
 {
     char *text = printed(false, 50, "decent", results), *rest = NULL;
-    for (char *line = strtok_r(text, "\n", &rest); line != NULL; line = strtok_r(NULL, "\n", &rest)) {
+    for (char *line = strtok_r(text, "\n", &rest); line != NULL;
+         line = strtok_r(NULL, "\n", &rest)) {
         size_t columns = 0;
         for (const char *c = line; *c != '\0'; c++)
             columns += ((unsigned char)*c & 0xc0) != 0x80;
@@ -160,12 +179,17 @@ END_TEST
 
 START_TEST(wide_text_keeps_to_the_width)
 {
-    static const char wide[] = "{\"title\":{\"category\":\"seo\",\"importance\":\"high\",\"passed\":false,\"message\":\"Shorten it.\","
-                               "\"value\":\"日本語の長い題名がここにあります。とても長いので短くしましょう。\",\"details\":["
-                               "\"日本語の長い題名がここにあります。とても長いので短くしましょう。\"]}}";
+    static const char wide[] =
+        "{\"title\":{\"category\":\"seo\",\"importance\":\"high\",\"passed\":false,\"message\":"
+        "\"Shorten it.\","
+        "\"value\":\"日本語の長い題名がここにあります。とても長いので短くしましょう。\","
+        "\"details\":["
+        "\"日本語の長い題名がここにあります。とても長いので短くしましょう。\"]}}";
     char *text = printed(false, 50, "bad", wide), *rest = NULL;
     for (char *line = strtok_r(text, "\n", &rest); line != NULL; line = strtok_r(NULL, "\n", &rest))
-        ck_assert_msg(cmd_print_plain(NULL, str_of(line), SIZE_MAX) <= 50 || strstr(line, "100  ") != NULL, "%s", line);
+        ck_assert_msg(cmd_print_plain(NULL, str_of(line), SIZE_MAX) <= 50 ||
+                          strstr(line, "100  ") != NULL,
+                      "%s", line);
     free(text);
 }
 END_TEST
@@ -180,7 +204,9 @@ START_TEST(a_page_that_could_not_be_graded_says_why)
 END_TEST
 
 static const char *const odd_results[] = {
-    "null", "[]", "{}", "{\"a\":null}", "{\"a\":[]}", "{\"a\":{\"passed\":false,\"importance\":\"high\",\"category\":\"seo\"}}"};
+    "null",       "[]",
+    "{}",         "{\"a\":null}",
+    "{\"a\":[]}", "{\"a\":{\"passed\":false,\"importance\":\"high\",\"category\":\"seo\"}}"};
 
 START_TEST(odd_results_are_survived)
 {
@@ -194,7 +220,8 @@ static const struct {
     const char *name;
     bool valid;
 } names[] = {
-    {"acme", true},          {"ünï 日本", true},       {"", false}, {"a\nb", false}, {"\xff", false}, {"a\xc2\x80", false},
+    {"acme", true},          {"ünï 日本", true},       {"", false},
+    {"a\nb", false},         {"\xff", false},          {"a\xc2\x80", false},
     {"\xed\xa0\x80", false}, {"a\xe2\x80\xae", false}, {"a\xd8\x9c", false},
 };
 
@@ -265,8 +292,10 @@ END_TEST
 START_TEST(records_are_an_object_a_line_as_json)
 {
     char *text = standard_output(print_two, true);
-    ck_assert_str_eq(text, "{\"id\":1,\"name\":\"ünï/\\\"日\\\"\",\"scopes\":[\"a:read\",\"a:write\"],\"at\":\"2023-11-14T22:13:20Z\"}\n"
-                           "{\"id\":20,\"name\":null,\"scopes\":[],\"at\":null}\n");
+    ck_assert_str_eq(
+        text, "{\"id\":1,\"name\":\"ünï/"
+              "\\\"日\\\"\",\"scopes\":[\"a:read\",\"a:write\"],\"at\":\"2023-11-14T22:13:20Z\"}\n"
+              "{\"id\":20,\"name\":null,\"scopes\":[],\"at\":null}\n");
     free(text);
 }
 END_TEST
@@ -275,14 +304,17 @@ static void print_steering(bool json)
 {
     struct records records;
     records_start(&records, json);
-    records_text(&records, "name", STR("a\xc2\x9b" "31m\xe2\x80\xae"));
+    records_text(&records, "name",
+                 STR("a\xc2\x9b"
+                     "31m\xe2\x80\xae"));
     records_end_row(&records);
     records_finish(&records);
 }
 
 START_TEST(no_record_steers_the_terminal)
 {
-    char *json = standard_output(print_steering, true), *table = standard_output(print_steering, false);
+    char *json = standard_output(print_steering, true),
+         *table = standard_output(print_steering, false);
     ck_assert_str_eq(json, "{\"name\":\"a\\u009b31m\\u202e\"}\n");
     ck_assert_str_eq(table, "name\na\\u009b31m\\u202e\n");
     free(json);
@@ -304,7 +336,8 @@ int main(void)
     tcase_add_test(tcase, nothing_from_the_page_steers_the_terminal);
     tcase_add_test(tcase, colour_comes_only_where_it_is_asked_for);
     tcase_add_test(tcase, lines_keep_to_the_width);
-    tcase_add_loop_test(tcase, wide_characters_take_two_columns, 0, (int)(sizeof(fits) / sizeof(*fits)));
+    tcase_add_loop_test(tcase, wide_characters_take_two_columns, 0,
+                        (int)(sizeof(fits) / sizeof(*fits)));
     tcase_add_test(tcase, wide_text_keeps_to_the_width);
     tcase_add_test(tcase, a_page_that_could_not_be_graded_says_why);
     tcase_add_loop_test(tcase, odd_results_are_survived, 0, COUNT(odd_results));
@@ -314,9 +347,5 @@ int main(void)
     tcase_add_test(tcase, records_are_an_object_a_line_as_json);
     tcase_add_test(tcase, no_record_steers_the_terminal);
     suite_add_tcase(suite, tcase);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_ENV);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+    return suite_run(suite);
 }

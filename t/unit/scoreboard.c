@@ -1,4 +1,6 @@
+/* The scoreboard in shared memory. */
 #include "core/shm/scoreboard.h"
+#include "t/kit/suite.h"
 
 #include <check.h>
 #include <fcntl.h>
@@ -79,7 +81,7 @@ START_TEST(narrowed_board_keeps_the_auditors_slots_and_nothing_else)
     struct score *s = scoreboard_claim(sb, ROLE_AUDITOR, 0, 0, 1);
     pid_t child = fork();
     if (child == 0) {
-        scoreboard_narrow(sb);
+        scoreboard_unmap_private(sb);
         score_set(s->requests, 5);
         /* the page of the workers' slots is gone: the kernel cannot read from it either */
         int null = open("/dev/null", O_WRONLY);
@@ -117,9 +119,5 @@ int main(void)
     tcase_add_test(t, narrowed_board_keeps_the_auditors_slots_and_nothing_else);
     tcase_add_test(t, board_of_another_version_is_not_opened);
     suite_add_tcase(s, t);
-    SRunner *r = srunner_create(s);
-    srunner_run_all(r, CK_ENV);
-    int failed = srunner_ntests_failed(r);
-    srunner_free(r);
-    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+    return suite_run(s);
 }

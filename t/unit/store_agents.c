@@ -21,7 +21,8 @@ static void end(void)
 START_TEST(an_id_reads_back_from_its_text)
 {
     /* the specification's own example: 01ARZ3NDEKTSV4RRFFQ69G5FAV */
-    static const struct ulid known = {{0x01, 0x56, 0x3e, 0x3a, 0xb5, 0xd3, 0xd6, 0x76, 0x4c, 0x61, 0xef, 0xb9, 0x93, 0x02, 0xbd, 0x5b}};
+    static const struct ulid known = {{0x01, 0x56, 0x3e, 0x3a, 0xb5, 0xd3, 0xd6, 0x76, 0x4c, 0x61,
+                                       0xef, 0xb9, 0x93, 0x02, 0xbd, 0x5b}};
     char text[ULID_TEXT + 1] = "";
     struct ulid back;
     ulid_text(&known, text);
@@ -53,7 +54,8 @@ START_TEST(ids_grow_whatever_the_clock_does)
     static const int64_t clock[] = {NOW, NOW, NOW + 1, NOW - 100000, NOW - 1, NOW + 1, 0, NOW + 2};
     struct ulid last = {{0}}, next;
     for (size_t i = 0; i < 8000; i++) {
-        ulid_next(clock[i / 1000], &last, (uint64_t[]){(uint64_t)rand(), (uint64_t)rand() << 32}, &next);
+        ulid_next(clock[i / 1000], &last, (uint64_t[]){(uint64_t)rand(), (uint64_t)rand() << 32},
+                  &next);
         ck_assert_int_lt(memcmp(last.b, next.b, ULID_BYTES), 0);
         last = next;
     }
@@ -131,7 +133,8 @@ START_TEST(an_agent_reads_back_as_it_was_made)
     struct ulid id = create();
     kit_reopen(&kit);
     ck_status(get(&id, &a), STORE_OK);
-    ck_assert(str_eq(a.name, STR("Shop")) && str_eq(a.origins, STR("https://a.example\n")) && str_eq(a.settings, STR("\"theme\":{}")));
+    ck_assert(str_eq(a.name, STR("Shop")) && str_eq(a.origins, STR("https://a.example\n")) &&
+              str_eq(a.settings, STR("\"theme\":{}")));
     ck_assert(a.is_published && !a.require_lead && a.workspace == workspace && a.created_at == NOW);
     ck_assert(str_eq(a.name, STR("Shop")) && a.version == 1);
     ck_assert_uint_eq(count(workspace), 1);
@@ -144,21 +147,28 @@ START_TEST(an_update_changes_what_was_sent_and_tells_the_workers)
     struct ulid id = create();
     size_t events;
     kit.now += 1000;
-    ck_status(kit_status(&kit, &(struct store_change){.kind = CHANGE_AGENT_UPDATE, .agent = id, .fields = AGENT_HAS_PUBLISHED}), STORE_OK);
+    ck_status(kit_status(&kit, &(struct store_change){.kind = CHANGE_AGENT_UPDATE,
+                                                      .agent = id,
+                                                      .fields = AGENT_HAS_PUBLISHED}),
+              STORE_OK);
     const struct store_event *e = store_events(kit.s, &events);
     uint64_t high, low;
     ulid_halves(&id, &high, &low);
-    ck_assert(events == 1 && e->kind == EVENT_AGENT_CHANGED && e->workspace == workspace && e->id == high && e->value == low);
+    ck_assert(events == 1 && e->kind == EVENT_AGENT_CHANGED && e->workspace == workspace &&
+              e->id == high && e->value == low);
     ck_status(get(&id, &a), STORE_OK);
-    ck_assert(!a.is_published && a.version == 2 && a.created_at == NOW && a.updated_at == NOW + 1000 && str_eq(a.name, STR("Shop")));
+    ck_assert(!a.is_published && a.version == 2 && a.created_at == NOW &&
+              a.updated_at == NOW + 1000 && str_eq(a.name, STR("Shop")));
     store_read_end(kit.s);
     ck_status(kit_status(&kit, &(struct store_change){.kind = CHANGE_AGENT_UPDATE,
                                                       .agent = id,
-                                                      .fields = AGENT_HAS_NAME | AGENT_HAS_ORIGINS | AGENT_HAS_LEAD | AGENT_LEAD,
+                                                      .fields = AGENT_HAS_NAME | AGENT_HAS_ORIGINS |
+                                                                AGENT_HAS_LEAD | AGENT_LEAD,
                                                       .name = STR("New")}),
               STORE_OK);
     ck_status(get(&id, &a), STORE_OK);
-    ck_assert(str_eq(a.name, STR("New")) && a.origins.n == 0 && a.require_lead && str_eq(a.settings, STR("\"theme\":{}")));
+    ck_assert(str_eq(a.name, STR("New")) && a.origins.n == 0 && a.require_lead &&
+              str_eq(a.settings, STR("\"theme\":{}")));
     ck_assert(str_eq(a.name, STR("New")) && a.version == 3);
 }
 END_TEST
@@ -167,7 +177,8 @@ START_TEST(an_update_of_another_version_is_refused)
 {
     struct ulid id = create();
     uint64_t version = 7;
-    struct store_change c = {.kind = CHANGE_AGENT_UPDATE, .agent = id, .fields = AGENT_HAS_NAME, .name = STR("New")};
+    struct store_change c = {
+        .kind = CHANGE_AGENT_UPDATE, .agent = id, .fields = AGENT_HAS_NAME, .name = STR("New")};
     c.match = (struct str){(const char *)&version, sizeof(version)};
     ck_status(kit_status(&kit, &c), STORE_PRECONDITION);
     version = 1;
@@ -181,8 +192,14 @@ START_TEST(another_workspaces_agent_is_not_found)
     uint64_t other = kit_workspace(&kit, "other");
     ck_assert_uint_eq(count(other), 0);
     ck_assert_uint_eq(count(0), 1);
-    ck_status(kit_status(&kit, &(struct store_change){.kind = CHANGE_AGENT_UPDATE, .workspace = other, .agent = id}), STORE_NOT_FOUND);
-    ck_status(kit_status(&kit, &(struct store_change){.kind = CHANGE_AGENT_DELETE, .workspace = other, .agent = id}), STORE_NOT_FOUND);
+    ck_status(kit_status(&kit, &(struct store_change){.kind = CHANGE_AGENT_UPDATE,
+                                                      .workspace = other,
+                                                      .agent = id}),
+              STORE_NOT_FOUND);
+    ck_status(kit_status(&kit, &(struct store_change){.kind = CHANGE_AGENT_DELETE,
+                                                      .workspace = other,
+                                                      .agent = id}),
+              STORE_NOT_FOUND);
 }
 END_TEST
 
@@ -205,9 +222,13 @@ START_TEST(a_deleted_workspace_takes_its_agents_along)
     struct ulid ids[3];
     for (int i = 0; i < 3; i++)
         ids[i] = create();
-    ck_status(kit_status(&kit, &(struct store_change){.kind = CHANGE_WORKSPACE_DELETE, .id = workspace}), STORE_OK);
+    ck_status(
+        kit_status(&kit, &(struct store_change){.kind = CHANGE_WORKSPACE_DELETE, .id = workspace}),
+        STORE_OK);
     ck_status(get(&ids[0], &a), STORE_NOT_FOUND);
-    ck_status(kit_status(&kit, &(struct store_change){.kind = CHANGE_AGENT_UPDATE, .agent = ids[0]}), STORE_NOT_FOUND);
+    ck_status(
+        kit_status(&kit, &(struct store_change){.kind = CHANGE_AGENT_UPDATE, .agent = ids[0]}),
+        STORE_NOT_FOUND);
     ck_assert_uint_ge(kit_purge(&kit, 1), 4);
     ck_assert_uint_eq(count(0), 0);
 }
@@ -252,7 +273,8 @@ int main(void)
     tcase_add_test(tc, another_workspaces_agent_is_not_found);
     tcase_add_test(tc, a_deleted_agent_is_gone_and_stays_gone);
     tcase_add_test(tc, a_deleted_workspace_takes_its_agents_along);
-    tcase_add_loop_test(tc, a_malformed_agent_is_refused, 0, (int)(sizeof(malformed) / sizeof(malformed[0])));
+    tcase_add_loop_test(tc, a_malformed_agent_is_refused, 0,
+                        (int)(sizeof(malformed) / sizeof(malformed[0])));
     tcase_add_test(tc, an_agent_needs_a_living_workspace);
     suite_add_tcase(suite, tc);
     return kit_run(suite);

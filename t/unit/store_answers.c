@@ -1,6 +1,6 @@
 /*
- * Questions over a small shop: the right page answers however few pages there are, a question about a page that is not there is not
- * answered, and neither hashes of words nor their order matter.
+ * Questions over a small shop: the right page answers however few pages there are, a question
+ * without a page is not answered, and neither hashes nor the order of words matter.
  */
 #include "t/kit/store.h"
 
@@ -260,8 +260,8 @@ END_TEST
 
 #define MEANINGS 60 /* different words of a collection */
 #define ASKED 48    /* of a question */
-#define LANGUAGES                                                                                  \
-    4 /* in which each collection is written: each has its own word, thus its own hash, for a meaning */
+/* each collection is written in so many: each has its own word, thus its own hash, for a meaning */
+#define LANGUAGES 4
 
 static uint64_t seed;
 

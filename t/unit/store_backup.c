@@ -1,10 +1,10 @@
 /*
- * A backup is data.mdb alone, also of a store with segment files and beside a writer. A restore
- * builds the segment files anew and keeps what was there.
+ * A backup is data.mdb alone, also with segment files and beside a writer. A restore rebuilds the
+ * segment files and keeps all records.
  */
 #include "t/kit/store.h"
 
-#include "store/index/segment_file.h"
+#include "store/index/segment_file_internal.h"
 
 #include <fcntl.h>
 #include <signal.h>
@@ -25,13 +25,17 @@ static struct store_txn *begin(void)
     return t;
 }
 
-/* In one transaction every report gets the score of the round, so that in any state all have the same. */
+/*
+ * In one transaction every report gets the score of the round, so that in any state all have the
+ * same.
+ */
 static void grade_all(unsigned round)
 {
     struct store_answer a;
     struct store_txn *t = begin();
     for (uint64_t id = 1; id <= REPORTS; id++) {
-        struct store_change c = {.kind = CHANGE_REPORT_UPDATE, .workspace = w, .id = id, .fields = CHANGE_REGENERATE};
+        struct store_change c = {
+            .kind = CHANGE_REPORT_UPDATE, .workspace = w, .id = id, .fields = CHANGE_REGENERATE};
         if (round != 0)
             store_apply(t, &c, k.now, &a);
         c = kit_done_change(id, round + 1, (int)(round % 101));
@@ -52,9 +56,17 @@ static void put_document(uint64_t number)
     size_t n = 0;
     for (unsigned i = 0; i < 600; i++)
         n += (size_t)snprintf(text + n, sizeof(text) - n, " w%u", i);
-    const struct store_synced d = {.title = STR("A document"), .text = {text, n}, .url = STR("https://a.com/"), .price = MONEY_NONE};
+    const struct store_synced d = {.title = STR("A document"),
+                                   .text = {text, n},
+                                   .url = STR("https://a.com/"),
+                                   .price = MONEY_NONE};
     sync_pack(&rows, SYNC_UPSERT, number, hash, 0, &d);
-    ck_status(kit_status(&k, &(struct store_change){.kind = CHANGE_SYNC, .workspace = w, .agent = agent, .name = STR("a.com"), .status = SYNCED_POST, .text = STR(""),
+    ck_status(kit_status(&k, &(struct store_change){.kind = CHANGE_SYNC,
+                                                    .workspace = w,
+                                                    .agent = agent,
+                                                    .name = STR("a.com"),
+                                                    .status = SYNCED_POST,
+                                                    .text = STR(""),
                                                     .data = buf_view(&rows)}),
               STORE_OK);
     buf_free(&rows);
@@ -69,7 +81,11 @@ static void setup(void)
     kit_open(&k);
     kit_dir(copy);
     w = kit_workspace(&k, "acme");
-    agent = kit_apply(&k, &(struct store_change){.kind = CHANGE_AGENT_CREATE, .workspace = w, .name = STR("a"), .data = STR("{}")}).first;
+    agent = kit_apply(&k, &(struct store_change){.kind = CHANGE_AGENT_CREATE,
+                                                 .workspace = w,
+                                                 .name = STR("a"),
+                                                 .data = STR("{}")})
+                .first;
     struct store_txn *t = begin();
     for (unsigned i = 0; i < REPORTS; i++) {
         char url[64];
@@ -134,7 +150,8 @@ static struct store_found find_document(void)
  */
 static int expect_whole(struct store *s)
 {
-    struct store_list_query q = {.workspace = w, .sort = REPORT_BY_URL, .ascending = true, .page = 1, .per_page = REPORTS};
+    struct store_list_query q = {
+        .workspace = w, .sort = REPORT_BY_URL, .ascending = true, .page = 1, .per_page = REPORTS};
     struct kit_list l = kit_reports(s, &q);
     ck_status(l.status, STORE_OK);
     ck_assert_uint_eq(l.total, REPORTS);
@@ -261,7 +278,8 @@ START_TEST(a_backup_beside_a_writer_that_merges_is_one_moments_store)
     int last = 0;
     for (int i = 0; i < 5; i++) {
         k.s = kit_store(k.dir, STORE_READ, 0);
-        struct kit_list l = kit_reports(k.s, &(struct store_list_query){.workspace = w, .page = 1, .per_page = 1});
+        struct kit_list l =
+            kit_reports(k.s, &(struct store_list_query){.workspace = w, .page = 1, .per_page = 1});
         ck_status(l.status, STORE_OK);
         int before = (int)l.reports[0].attempt;
         store_read_end(k.s);
@@ -269,7 +287,8 @@ START_TEST(a_backup_beside_a_writer_that_merges_is_one_moments_store)
         store_close(k.s);
         struct store *s = kit_store(copy, STORE_WRITE, MAP_BYTES);
         ck_status(store_rebuild(s, false, NULL, NULL), STORE_OK);
-        l = kit_reports(s, &(struct store_list_query){.workspace = w, .page = 1, .per_page = REPORTS});
+        l = kit_reports(s,
+                        &(struct store_list_query){.workspace = w, .page = 1, .per_page = REPORTS});
         ck_assert_uint_eq(l.count, REPORTS);
         last = (int)l.reports[0].attempt;
         ck_assert_int_ge(last, before);
@@ -353,7 +372,8 @@ START_TEST(a_restore_builds_the_segment_files_and_keeps_what_was_there)
     size_t before = segment_files(k.dir);
     restore();
     ck_assert(there(k.dir, "data.mdb.before-restore") && !there(k.dir, "restore.part"));
-    ck_assert_uint_eq(segment_files(k.dir), before + 1); /* of the large workspace, by the usual sizes */
+    /* of the large workspace, by the usual sizes */
+    ck_assert_uint_eq(segment_files(k.dir), before + 1);
     struct store *s = kit_store(k.dir, STORE_READ, 0); /* nothing is left to be built */
     ck_assert_int_eq(expect_whole(s), 1);
     store_close(s);
@@ -376,7 +396,8 @@ START_TEST(a_second_restore_keeps_what_the_first_one_put_in_place)
     open_and_go_on(1);
     restore();
     open_and_go_on(1);
-    ck_assert(there(k.dir, "data.mdb.before-restore-1") && there(k.dir, "data.mdb.before-restore-2"));
+    ck_assert(there(k.dir, "data.mdb.before-restore-1") &&
+              there(k.dir, "data.mdb.before-restore-2"));
     move(k.dir, "data.mdb.before-restore", k.dir, "data.mdb");
     k.s = kit_store(k.dir, STORE_WRITE, MAP_BYTES);
     ck_status(store_rebuild(k.s, false, NULL, NULL), STORE_OK);

@@ -1,6 +1,6 @@
 /*
- * Search in conversations: what is found, in pages, and begun again after stops, while the store
- * changes.
+ * Search in conversations: its matches, its pages, and its continuation after stops, while the
+ * store changes.
  */
 #include "t/kit/store_widget.h"
 
@@ -32,7 +32,7 @@ static struct store_search search_for(const char *needle, enum store_search_by b
 {
     return (struct store_search){.rows = {.workspace = workspace, .limit = STORE_SEARCH_ROWS},
                                  .by = by,
-                                 .needle = str_of(needle),
+                                 .pattern = str_of(needle),
                                  .budget = UINT64_MAX,
                                  .pause_arg = &stop};
 }
@@ -76,10 +76,16 @@ static void expect_one(struct outcome o, const struct ulid *id)
     ck_assert(ulid_eq(&o.ids[0], id));
 }
 
-static void write_as_operator(enum store_change_kind kind, const struct ulid *conversation, const char *body)
+static void write_as_operator(enum store_change_kind kind, const struct ulid *conversation,
+                              const char *body)
 {
-    ck_status(kit_status(&kit, &(struct store_change){.kind = kind, .workspace = workspace, .id = 7, .conversation = *conversation,
-                                                      .name = kind == CHANGE_NOTE ? STR("Renée") : STR(""), .text = str_of(body)}),
+    ck_status(kit_status(
+                  &kit, &(struct store_change){.kind = kind,
+                                               .workspace = workspace,
+                                               .id = 7,
+                                               .conversation = *conversation,
+                                               .name = kind == CHANGE_NOTE ? STR("Renée") : STR(""),
+                                               .text = str_of(body)}),
               STORE_OK);
 }
 
@@ -90,17 +96,30 @@ START_TEST(a_text_is_found_whoever_wrote_it)
     post(&v, "Where is my ORDER, déjà payé? \xf0\x9f\x8e\x89 Straße ΣΊΣΥΦΟΣ");
     write_as_operator(CHANGE_MESSAGE_REPLY, &v.conversation, "under way");
     write_as_operator(CHANGE_NOTE, &v.conversation, "she is cross");
-    static const char *const needles[] = {"Where is my order, deja paye?", "ORDER", "er, D", "déjà", "\xf0\x9f\x8e\x89", "STRASSE", "σισυφος",
-                                          "under Way", "She is CROSS", "renee", "w", "deja\xcc\x81"};
+    static const char *const needles[] = {"Where is my order, deja paye?",
+                                          "ORDER",
+                                          "er, D",
+                                          "déjà",
+                                          "\xf0\x9f\x8e\x89",
+                                          "STRASSE",
+                                          "σισυφος",
+                                          "under Way",
+                                          "She is CROSS",
+                                          "renee",
+                                          "w",
+                                          "deja\xcc\x81"};
     for (size_t i = 0; i < sizeof(needles) / sizeof(*needles); i++) {
         struct outcome o = found(needles[i], SEARCH_BY_TEXT);
-        ck_assert_msg(o.count >= 1 && ulid_eq(&o.ids[o.count - 1], &v.conversation), "%s", needles[i]);
+        ck_assert_msg(o.count >= 1 && ulid_eq(&o.ids[o.count - 1], &v.conversation), "%s",
+                      needles[i]);
     }
     static const char *const others[] = {"orders", "her order", "order?", "way.", "walrus", "555"};
     for (size_t i = 0; i < sizeof(others) / sizeof(*others); i++)
         ck_assert_msg(found(others[i], SEARCH_BY_TEXT).count == 0, "%s", others[i]);
-    ck_assert_uint_eq(found("found nothing", SEARCH_BY_TEXT).count, 2); /* what the assistant said */
-    struct outcome all = found("\xcc\x81", SEARCH_BY_TEXT); /* an accent alone is no letter to look for */
+    /* what the assistant said */
+    ck_assert_uint_eq(found("found nothing", SEARCH_BY_TEXT).count, 2);
+    /* an accent alone is no letter to look for */
+    struct outcome all = found("\xcc\x81", SEARCH_BY_TEXT);
     ck_assert_uint_eq(all.count, 2);
 }
 END_TEST
@@ -182,7 +201,8 @@ static void fill(uint64_t seed)
             for (size_t c = 0; c < n; c++)
                 body[c] = "aaabA"[kit_random(&seed) % 5];
             body[n] = '\0';
-            write_as_operator(kit_random(&seed) % 3 == 0 ? CHANGE_NOTE : CHANGE_MESSAGE_REPLY, &talks[i].conversation, body);
+            write_as_operator(kit_random(&seed) % 3 == 0 ? CHANGE_NOTE : CHANGE_MESSAGE_REPLY,
+                              &talks[i].conversation, body);
             strcat(strcat(said[i], body), "|");
         }
         kit.now += (int64_t)(kit_random(&seed) % 3);
@@ -215,7 +235,8 @@ START_TEST(stops_pages_and_budgets_find_what_there_is)
                 do
                     next--;
                 while (strcasestr(said[next], needle) == NULL);
-                ck_assert_msg(ulid_eq(&o.ids[i], &talks[next].conversation), "%s: %s", needle, said[next]);
+                ck_assert_msg(ulid_eq(&o.ids[i], &talks[next].conversation), "%s: %s", needle,
+                              said[next]);
             }
             more = o.status == STORE_OK;
             ck_assert(!q.stopped || (more && stop.asked >= q.budget &&
@@ -224,7 +245,8 @@ START_TEST(stops_pages_and_budgets_find_what_there_is)
             q.rows.after = o.last;
         }
         while (next-- > 0)
-            ck_assert_msg(strcasestr(said[next], needle) == NULL, "%s is missed in %s", needle, said[next]);
+            ck_assert_msg(strcasestr(said[next], needle) == NULL, "%s is missed in %s", needle,
+                          said[next]);
     }
     ck_assert_uint_gt(stops, 100);
 }
@@ -239,7 +261,8 @@ static void change_one(void)
     if (i <= 0 || changes % 3 != 0)
         return;
     if (i % 2 == 0)
-        kit_apply(&kit, &(struct store_change){.kind = CHANGE_VISITOR_ERASE, .agent = agent, .visitor = talks[i].id});
+        kit_apply(&kit, &(struct store_change){
+                            .kind = CHANGE_VISITOR_ERASE, .agent = agent, .visitor = talks[i].id});
     else
         write_as_operator(CHANGE_MESSAGE_REPLY, &talks[i].conversation, "b");
 }
@@ -268,7 +291,8 @@ START_TEST(one_that_goes_after_it_was_found_is_not_found_again)
         o = outcome_until(&q, at);
         ck_assert_int_eq(o.status, STORE_AGAIN);
     }
-    kit_apply(&kit, &(struct store_change){.kind = CHANGE_VISITOR_ERASE, .agent = agent, .visitor = talks[0].id});
+    kit_apply(&kit, &(struct store_change){
+                        .kind = CHANGE_VISITOR_ERASE, .agent = agent, .visitor = talks[0].id});
     o = outcome_until(&q, 0);
     ck_assert(o.status != STORE_AGAIN && o.count == 0);
 }
@@ -287,7 +311,8 @@ START_TEST(a_page_ends_before_the_row_that_is_not_taken)
         rows_most = 2;
         struct outcome o = outcome_of(&q, NULL);
         rows_most = SIZE_MAX;
-        ck_assert(o.count >= 1 && o.count < 10 && ulid_eq(&o.ids[0], &talks[TALKS - 1 - seen].conversation));
+        ck_assert(o.count >= 1 && o.count < 10 &&
+                  ulid_eq(&o.ids[0], &talks[TALKS - 1 - seen].conversation));
         seen += o.count;
         ck_assert_int_eq(o.status, seen < TALKS ? STORE_OK : STORE_NOT_FOUND);
         q.rows.after = o.last;
@@ -297,11 +322,11 @@ END_TEST
 
 START_TEST(what_is_longer_than_a_needle_is_refused)
 {
-    char needle[3 * STORE_NEEDLE_CHARS + 2];
+    char needle[3 * STORE_PATTERN_CHARS + 2];
     memset(needle, 'x', sizeof(needle));
-    needle[3 * STORE_NEEDLE_CHARS + 1] = '\0';
+    needle[3 * STORE_PATTERN_CHARS + 1] = '\0';
     ck_status(found(needle, SEARCH_BY_TEXT).status, STORE_INVALID);
-    needle[3 * STORE_NEEDLE_CHARS] = '\0';
+    needle[3 * STORE_PATTERN_CHARS] = '\0';
     ck_status(found(needle, SEARCH_BY_TEXT).status, STORE_NOT_FOUND);
     struct store_search q = search_for("x", SEARCH_BY_TEXT);
     q.rows.limit++;

@@ -1,7 +1,10 @@
-/* Visitors, conversations, messages, leads, events and ratings in the store: once only, isolated, in order. */
+/*
+ * Visitors, conversations, messages, leads, events and ratings in the store: each once, isolated by
+ * workspace, in order.
+ */
 #include "t/kit/store_widget.h"
 
-#include "store/widget_parts.h"
+#include "store/records/ulid_keys.h"
 
 /* ---- visitors ---- */
 
@@ -23,15 +26,19 @@ START_TEST(a_known_visitor_goes_on_for_a_day)
     struct store_conversation c = {.version = 0};
     kit.now += DAY - 1;
     struct store_answer a = init_try(&agent, v.secret, next);
-    ck_assert(a.status == STORE_OK && a.code == 0 && ulid_eq(&a.first, &v.conversation) && ulid_eq(&a.second, &v.id));
-    store_visitor_resume(kit.s, &agent, (const uint8_t *)v.secret, kit.now - DAY, note_conversation, &c);
+    ck_assert(a.status == STORE_OK && a.code == 0 && ulid_eq(&a.first, &v.conversation) &&
+              ulid_eq(&a.second, &v.id));
+    store_visitor_resume(kit.s, &agent, (const uint8_t *)v.secret, kit.now - DAY, note_conversation,
+                         &c);
     ck_assert(ulid_eq(&c.id, &v.conversation));
     kit.now += 1;
-    store_visitor_resume(kit.s, &agent, (const uint8_t *)v.secret, kit.now - DAY, note_conversation, &c);
+    store_visitor_resume(kit.s, &agent, (const uint8_t *)v.secret, kit.now - DAY, note_conversation,
+                         &c);
     ck_assert_uint_eq(c.version, 0);
     store_read_end(kit.s);
     a = init_try(&agent, v.secret, next);
-    ck_assert(a.status == STORE_OK && a.code == 0 && !ulid_eq(&a.first, &v.conversation) && ulid_eq(&a.second, &v.id));
+    ck_assert(a.status == STORE_OK && a.code == 0 && !ulid_eq(&a.first, &v.conversation) &&
+              ulid_eq(&a.second, &v.id));
     struct store_answer again = init_try(&agent, v.secret, next);
     ck_assert(ulid_eq(&again.first, &a.first));
 }
@@ -80,7 +87,8 @@ START_TEST(a_message_and_its_answer_are_kept_in_order)
     ck_status(a.status, STORE_OK);
     kit.now -= 5000; /* a clock set back */
     struct store_answer b = post(&v, "two");
-    ck_assert(memcmp(a.first.b, a.second.b, 16) < 0 && memcmp(a.second.b, b.first.b, 16) < 0 && memcmp(b.first.b, b.second.b, 16) < 0);
+    ck_assert(memcmp(a.first.b, a.second.b, 16) < 0 && memcmp(a.second.b, b.first.b, 16) < 0 &&
+              memcmp(b.first.b, b.second.b, 16) < 0);
     struct texts t = messages(&v.conversation, NULL, NULL, false, 10);
     ck_assert_uint_eq(t.count, 4);
     ck_assert_str_eq(t.text[0], "message 0 one");
@@ -123,25 +131,29 @@ START_TEST(pages_of_messages_skip_and_repeat_nothing)
         ck_assert_uint_eq(seen, 0);
     }
     struct texts between = messages(&v.conversation, &all.id[2], &all.id[5], false, 60);
-    ck_assert(between.count == 2 && ulid_eq(&between.id[0], &all.id[3]) && between.end == STORE_NOT_FOUND);
+    ck_assert(between.count == 2 && ulid_eq(&between.id[0], &all.id[3]) &&
+              between.end == STORE_NOT_FOUND);
     between = messages(&v.conversation, &all.id[2], &all.id[5], true, 1);
     ck_assert(between.count == 1 && ulid_eq(&between.id[0], &all.id[4]) && between.end == STORE_OK);
 }
 END_TEST
 
-START_TEST(a_page_ends_with_the_message_that_reaches_its_bytes_and_a_list_before_the_row_that_exceeds_them)
+START_TEST(a_page_of_messages_includes_the_one_that_reaches_its_bytes_and_a_list_excludes_it)
 {
     struct visitor v = visitor_new();
     for (int i = 0; i < 5; i++)
         post(&v, "twenty bytes of text");
     struct texts all = messages(&v.conversation, NULL, NULL, false, 60);
-    size_t first = strlen("twenty bytes of text"), both = first + strlen(all.text[1]) - strlen("message 1 ");
+    size_t first = strlen("twenty bytes of text"),
+           both = first + strlen(all.text[1]) - strlen("message 1 ");
     const struct {
         size_t bytes, count;
-    } pages[] = {{0, 10}, {1, 1}, {first, 1}, {first + 1, 2}, {both, 2}, {both + 1, 3}, {100000, 10}};
+    } pages[] = {{0, 10},   {1, 1},        {first, 1},  {first + 1, 2},
+                 {both, 2}, {both + 1, 3}, {100000, 10}};
     for (size_t i = 0; i < sizeof(pages) / sizeof(pages[0]); i++) {
         struct texts t = {.count = 0};
-        const struct store_messages_query q = {.conversation = v.conversation, .limit = 60, .bytes = pages[i].bytes};
+        const struct store_messages_query q = {
+            .conversation = v.conversation, .limit = 60, .bytes = pages[i].bytes};
         store_message_each(kit.s, &q, note_message, &t);
         ck_assert_uint_eq(t.count, pages[i].count);
         ck_assert_int_eq(t.end, t.count < 10 ? STORE_OK : STORE_NOT_FOUND);
@@ -162,16 +174,25 @@ END_TEST
 START_TEST(a_repeat_under_a_client_id_answers_as_the_first_did)
 {
     struct visitor v = visitor_new(), other = visitor_new();
-    struct store_change c = {
-        .kind = CHANGE_MESSAGE_POST, OF(&v), .text = STR("one"), .client_id = STR("c-1"), .answer = STR("a"), .code = 200};
+    struct store_change c = {.kind = CHANGE_MESSAGE_POST,
+                             OF(&v),
+                             .text = STR("one"),
+                             .client_id = STR("c-1"),
+                             .answer = STR("a"),
+                             .code = 200};
     struct store_answer first = kit_apply(&kit, &c);
     c.text = STR("another text");
     kit.now += 100 * DAY;
     struct store_answer again = kit_apply(&kit, &c);
-    ck_assert(again.status == STORE_OK && again.replayed && ulid_eq(&again.first, &first.first) && ulid_eq(&again.second, &first.second));
+    ck_assert(again.status == STORE_OK && again.replayed && ulid_eq(&again.first, &first.first) &&
+              ulid_eq(&again.second, &first.second));
     ck_assert_uint_eq(messages(&v.conversation, NULL, NULL, false, 10).count, 2);
-    c = (struct store_change){
-        .kind = CHANGE_MESSAGE_POST, OF(&other), .text = STR("one"), .client_id = STR("c-1"), .answer = STR("a"), .code = 200};
+    c = (struct store_change){.kind = CHANGE_MESSAGE_POST,
+                              OF(&other),
+                              .text = STR("one"),
+                              .client_id = STR("c-1"),
+                              .answer = STR("a"),
+                              .code = 200};
     ck_assert_uint_eq(kit_apply(&kit, &c).replayed, 0);
 }
 END_TEST
@@ -188,7 +209,8 @@ START_TEST(an_idempotency_key_is_good_for_a_day_and_one_body)
                              .idem_key = {key, 32},
                              .idem_body = {body, 32}};
     struct store_answer first = kit_apply(&kit, &c), again = kit_apply(&kit, &c);
-    ck_assert(again.status == STORE_OK && again.replayed && again.code == 200 && ulid_eq(&again.first, &first.first));
+    ck_assert(again.status == STORE_OK && again.replayed && again.code == 200 &&
+              ulid_eq(&again.first, &first.first));
     c.idem_body.p = else_;
     ck_status(kit_status(&kit, &c), STORE_KEY_REUSED);
     ck_assert_uint_eq(messages(&v.conversation, NULL, NULL, false, 10).count, 2);
@@ -206,9 +228,12 @@ START_TEST(nobody_answers_for_a_human)
     ck_assert(a.status == STORE_OK && ulid_none(&a.second));
     ck_status(operate(8, &v.conversation, CONVERSATION_SET_CLAIMED).status, STORE_EXISTS);
     ck_status(operate(7, &v.conversation, CONVERSATION_SET_CLAIMED).status, STORE_OK);
-    struct store_answer reply = kit_apply(
-        &kit, &(struct store_change){
-                  .kind = CHANGE_MESSAGE_REPLY, .workspace = workspace, .id = 7, .conversation = v.conversation, .text = STR("hi")});
+    struct store_answer reply =
+        kit_apply(&kit, &(struct store_change){.kind = CHANGE_MESSAGE_REPLY,
+                                               .workspace = workspace,
+                                               .id = 7,
+                                               .conversation = v.conversation,
+                                               .text = STR("hi")});
     ck_status(reply.status, STORE_OK);
     ck_status(operate(8, &v.conversation, CONVERSATION_SET_RELEASED).status, STORE_OK);
     a = post(&v, "again");
@@ -224,7 +249,8 @@ START_TEST(changes_of_a_conversation_are_idempotent_and_listed_by_status)
     static const struct {
         uint32_t fields;
         enum conversation_status status;
-    } steps[] = {{CONVERSATION_SET_HUMAN, CONVERSATION_WAITING}, {CONVERSATION_SET_CLOSED, CONVERSATION_CLOSED}};
+    } steps[] = {{CONVERSATION_SET_HUMAN, CONVERSATION_WAITING},
+                 {CONVERSATION_SET_CLOSED, CONVERSATION_CLOSED}};
     struct visitor v = visitor_new();
     post(&v, "x");
     for (size_t i = 0; i < 2; i++) {
@@ -232,14 +258,21 @@ START_TEST(changes_of_a_conversation_are_idempotent_and_listed_by_status)
         ck_assert(a.status == STORE_OK && b.status == STORE_OK && a.version == b.version);
         for (unsigned s = 0; s < CONVERSATION_STATUSES; s++) {
             size_t want = s == (unsigned)steps[i].status;
-            ck_assert_uint_eq(rows(ROWS_CONVERSATIONS, (struct store_rows_query){.class = s + 1}).count, want);
-            ck_assert_uint_eq(rows(ROWS_CONVERSATIONS, (struct store_rows_query){.class = s + 1, .agent = agent}).count, want);
+            ck_assert_uint_eq(
+                rows(ROWS_CONVERSATIONS, (struct store_rows_query){.class = s + 1}).count, want);
+            ck_assert_uint_eq(
+                rows(ROWS_CONVERSATIONS, (struct store_rows_query){.class = s + 1, .agent = agent})
+                    .count,
+                want);
         }
         kit_check_clean(kit.s);
     }
     post(&v, "open again");
-    ck_assert_int_eq(conversation_status(&(struct store_conversation){.human_requested = true}), CONVERSATION_WAITING);
-    ck_assert_uint_eq(rows(ROWS_CONVERSATIONS, (struct store_rows_query){.class = CONVERSATION_CLOSED + 1}).count, 0);
+    ck_assert_int_eq(conversation_status(&(struct store_conversation){.human_requested = true}),
+                     CONVERSATION_WAITING);
+    ck_assert_uint_eq(
+        rows(ROWS_CONVERSATIONS, (struct store_rows_query){.class = CONVERSATION_CLOSED + 1}).count,
+        0);
     struct store_answer a = set(&v, CONVERSATION_SET_READ | CONVERSATION_SET_CLEARED);
     struct store_conversation c = conversation(&v.conversation);
     ck_assert(ulid_eq(&c.read, &c.last) && ulid_eq(&c.cleared, &c.last) && c.version == a.version);
@@ -275,16 +308,19 @@ START_TEST(a_claim_has_a_name_until_it_ends)
     ck_assert(str_eq(c.page_url, STR("https://shop.example/zebra")));
     ck_status(operate(8, &v.conversation, CONVERSATION_SET_CLOSED).status, STORE_OK);
     c = conversation(&v.conversation);
-    ck_assert(c.claimed_by == 0 && c.claimed_name.n == 0 && c.closed_by == 8 && conversation_status(&c) == CONVERSATION_CLOSED);
+    ck_assert(c.claimed_by == 0 && c.claimed_name.n == 0 && c.closed_by == 8 &&
+              conversation_status(&c) == CONVERSATION_CLOSED);
     ck_status(claim(8, &v, STR("")).status, STORE_OK);
     c = conversation(&v.conversation);
-    ck_assert(c.claimed_by == 8 && c.claimed_name.n == 0 && c.closed_by == 0 && conversation_status(&c) == CONVERSATION_CLAIMED);
+    ck_assert(c.claimed_by == 8 && c.claimed_name.n == 0 && c.closed_by == 0 &&
+              conversation_status(&c) == CONVERSATION_CLAIMED);
 }
 END_TEST
 
 /* ---- notes ---- */
 
-static struct store_answer note(uint64_t key, const struct visitor *v, const char *body, const char *name)
+static struct store_answer note(uint64_t key, const struct visitor *v, const char *body,
+                                const char *name)
 {
     return kit_apply(&kit, &(struct store_change){.kind = CHANGE_NOTE,
                                                   .workspace = workspace,
@@ -301,8 +337,8 @@ static void note_note(void *arg, enum store_status status, const struct store_no
         t->end = status;
         return;
     }
-    snprintf(t->text[t->count], sizeof(t->text[0]), "%llu %.*s: %.*s", (unsigned long long)n->key, (int)n->name.n,
-             n->name.p, (int)n->text.n, n->text.p);
+    snprintf(t->text[t->count], sizeof(t->text[0]), "%llu %.*s: %.*s", (unsigned long long)n->key,
+             (int)n->name.n, n->name.p, (int)n->text.n, n->text.p);
     t->id[t->count++] = n->id;
 }
 
@@ -323,19 +359,26 @@ START_TEST(a_note_changes_nothing_of_what_a_visitor_sees)
     struct store_answer a;
     size_t events;
     ck_status(store_begin(kit.s, &t), STORE_OK);
-    store_apply(t, &(struct store_change){.kind = CHANGE_NOTE, .workspace = workspace, .id = 7,
-                                          .conversation = v.conversation, .text = STR("dear")}, kit.now, &a);
+    store_apply(t,
+                &(struct store_change){.kind = CHANGE_NOTE,
+                                       .workspace = workspace,
+                                       .id = 7,
+                                       .conversation = v.conversation,
+                                       .text = STR("dear")},
+                kit.now, &a);
     ck_status(a.status, STORE_OK);
     ck_status(store_commit(t), STORE_OK);
     store_events(kit.s, &events);
     ck_assert_uint_eq(events, 0);
     ck_status(note(8, &other, "another's", "").status, STORE_OK);
     struct store_conversation after = conversation(&v.conversation);
-    ck_assert(after.version == before.version && after.messages == 2 && ulid_eq(&after.last, &before.last));
+    ck_assert(after.version == before.version && after.messages == 2 &&
+              ulid_eq(&after.last, &before.last));
     ck_assert_int_eq(after.updated_at, before.updated_at);
     ck_assert_uint_eq(messages(&v.conversation, NULL, NULL, false, 10).count, 2);
     ck_assert_uint_eq(messages(&v.conversation, NULL, &a.first, true, 10).count, 2);
-    struct texts all = notes((struct store_messages_query){.conversation = v.conversation, .limit = 10});
+    struct texts all =
+        notes((struct store_messages_query){.conversation = v.conversation, .limit = 10});
     ck_assert(all.count == 1 && all.end == STORE_NOT_FOUND);
     ck_assert_str_eq(all.text[0], "7 : dear");
 }
@@ -355,18 +398,22 @@ START_TEST(pages_of_notes_skip_and_repeat_nothing)
         struct store_messages_query q = {.conversation = v.conversation, .limit = limit};
         for (unsigned seen = 0; seen < 9; seen += (unsigned)t.count) {
             t = notes(q);
-            ck_assert(t.count == (limit < 9 - seen ? limit : 9 - seen) && ulid_eq(&t.id[0], &ids[seen]));
+            ck_assert(t.count == (limit < 9 - seen ? limit : 9 - seen) &&
+                      ulid_eq(&t.id[0], &ids[seen]));
             ck_assert_int_eq(t.end, seen + t.count < 9 ? STORE_OK : STORE_NOT_FOUND);
             q.after = t.id[t.count - 1];
         }
-        q = (struct store_messages_query){.conversation = v.conversation, .limit = limit, .newest = true};
+        q = (struct store_messages_query){
+            .conversation = v.conversation, .limit = limit, .newest = true};
         for (unsigned seen = 0; seen < 9; seen += (unsigned)t.count) {
             t = notes(q);
-            ck_assert(t.count == (limit < 9 - seen ? limit : 9 - seen) && ulid_eq(&t.id[0], &ids[8 - seen]));
+            ck_assert(t.count == (limit < 9 - seen ? limit : 9 - seen) &&
+                      ulid_eq(&t.id[0], &ids[8 - seen]));
             q.before = t.id[t.count - 1];
         }
     }
-    t = notes((struct store_messages_query){.conversation = v.conversation, .limit = 9, .after = ids[1], .before = ids[4]});
+    t = notes((struct store_messages_query){
+        .conversation = v.conversation, .limit = 9, .after = ids[1], .before = ids[4]});
     ck_assert(t.count == 2 && ulid_eq(&t.id[0], &ids[2]) && t.end == STORE_NOT_FOUND);
 }
 END_TEST
@@ -375,17 +422,25 @@ START_TEST(a_note_is_written_once_by_whom_it_says)
 {
     struct visitor v = visitor_new();
     char key[32] = "key", body[32] = "body", other[32] = "other";
-    struct store_change c = {.kind = CHANGE_NOTE, .workspace = workspace, .id = 7, .conversation = v.conversation,
-                             .text = STR("once"), .idem_key = {key, 32}, .idem_body = {body, 32}, .code = 201};
+    struct store_change c = {.kind = CHANGE_NOTE,
+                             .workspace = workspace,
+                             .id = 7,
+                             .conversation = v.conversation,
+                             .text = STR("once"),
+                             .idem_key = {key, 32},
+                             .idem_body = {body, 32},
+                             .code = 201};
     claim(7, &v, STR("Anna"));
     struct store_answer first = kit_apply(&kit, &c), again = kit_apply(&kit, &c);
-    ck_assert(again.status == STORE_OK && again.replayed == 1 && ulid_eq(&first.first, &again.first));
+    ck_assert(again.status == STORE_OK && again.replayed == 1 &&
+              ulid_eq(&first.first, &again.first));
     c.idem_body.p = other;
     ck_status(kit_status(&kit, &c), STORE_KEY_REUSED);
     ck_status(note(7, &v, "as another", "Berta").status, STORE_OK);
     ck_status(note(8, &v, "without a claim", "").status, STORE_OK);
     ck_status(note(8, &v, "", "").status, STORE_INVALID);
-    struct texts t = notes((struct store_messages_query){.conversation = v.conversation, .limit = 10});
+    struct texts t =
+        notes((struct store_messages_query){.conversation = v.conversation, .limit = 10});
     ck_assert_uint_eq(t.count, 3);
     ck_assert_str_eq(t.text[0], "7 Anna: once");
     ck_assert_str_eq(t.text[1], "7 Berta: as another");
@@ -403,10 +458,12 @@ START_TEST(a_note_of_no_conversation_is_found_out)
     key_of(&k, SPACE_NOTE, &v.conversation);
     k.b[1] ^= 1;
     key_bytes(&k, v.id.b, ULID_BYTES);
-    txn_put(t, SPACE_NOTE, &k, _i == 0 ? "x" : "\7\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\1\0\0\0x", _i == 0 ? 1 : 23);
+    txn_put(t, SPACE_NOTE, &k, _i == 0 ? "x" : "\7\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\1\0\0\0x",
+            _i == 0 ? 1 : 23);
     ck_status(store_commit(t), STORE_OK);
     ck_assert_uint_eq(kit_problems(kit.s), 1);
-    ck_assert_msg(strstr(kit_problem, _i == 0 ? "malformed" : "not there") != NULL, "%s", kit_problem);
+    ck_assert_msg(strstr(kit_problem, _i == 0 ? "malformed" : "not there") != NULL, "%s",
+                  kit_problem);
     ck_status(store_begin(kit.s, &t), STORE_OK);
     txn_del(t, SPACE_NOTE, &k);
     ck_status(store_commit(t), STORE_OK);
@@ -419,7 +476,8 @@ START_TEST(an_address_makes_one_lead_an_agent)
 {
     struct visitor v = visitor_new(), w = visitor_new();
     char next[32];
-    struct store_answer a = lead(&v, "a@b", "Ann"), b = lead(&w, "a@b", ""), c = lead(&v, "c@b", "C");
+    struct store_answer a = lead(&v, "a@b", "Ann"), b = lead(&w, "a@b", ""),
+                        c = lead(&v, "c@b", "C");
     ck_assert(a.code == 201 && b.code == 200 && ulid_eq(&a.first, &b.first) && c.code == 201);
     struct texts t = rows(ROWS_LEADS, (struct store_rows_query){.limit = 10});
     ck_assert_uint_eq(t.count, 2);
@@ -447,22 +505,30 @@ START_TEST(events_are_listed_newest_first_by_agent_and_time)
     ck_assert_uint_eq(rows(ROWS_EVENTS, (struct store_rows_query){.agent = agent}).count, 2);
     ck_assert_uint_eq(rows(ROWS_EVENTS, (struct store_rows_query){.since = kit.now}).count, 1);
     ck_assert_uint_eq(rows(ROWS_EVENTS, (struct store_rows_query){.until = kit.now}).count, 2);
-    ck_assert_uint_eq(rows(ROWS_EVENTS, (struct store_rows_query){.since = kit.now - 1000, .until = kit.now}).count, 2);
+    ck_assert_uint_eq(
+        rows(ROWS_EVENTS, (struct store_rows_query){.since = kit.now - 1000, .until = kit.now})
+            .count,
+        2);
 }
 END_TEST
 
 START_TEST(malformed_events_are_refused_whole)
 {
     struct visitor v = visitor_new();
-    ck_status(kit_status(&kit, &(struct store_change){.kind = CHANGE_EVENTS, OF(&v), .data = STR("too short")}), STORE_INVALID);
+    ck_status(
+        kit_status(&kit,
+                   &(struct store_change){.kind = CHANGE_EVENTS, OF(&v), .data = STR("too short")}),
+        STORE_INVALID);
 }
 END_TEST
 
 START_TEST(the_first_rating_stays_and_its_comment_changes)
 {
     struct visitor v = visitor_new();
-    struct store_answer a = rate(&v, 4, "good"), b = rate(&v, 1, NULL), c = rate(&v, 1, "less good");
-    ck_assert(a.code == 4 && b.code == 4 && c.code == 4 && ulid_eq(&a.first, &b.first) && ulid_eq(&b.first, &c.first));
+    struct store_answer a = rate(&v, 4, "good"), b = rate(&v, 1, NULL),
+                        c = rate(&v, 1, "less good");
+    ck_assert(a.code == 4 && b.code == 4 && c.code == 4 && ulid_eq(&a.first, &b.first) &&
+              ulid_eq(&b.first, &c.first));
     struct texts t = rows(ROWS_RATINGS, (struct store_rows_query){.limit = 5});
     ck_assert_uint_eq(t.count, 1);
     ck_assert_str_eq(t.text[0], "4 less good");
@@ -483,25 +549,33 @@ START_TEST(nothing_crosses_workspaces)
     rate(&v, 3, NULL);
     events(&v, (const char *const[]){"a", NULL});
     for (int kind = ROWS_CONVERSATIONS; kind <= ROWS_RATINGS; kind++) {
-        ck_assert_uint_eq(rows((enum store_rows)kind, (struct store_rows_query){.limit = 9}).count, 1);
-        ck_assert_uint_eq(rows((enum store_rows)kind, (struct store_rows_query){.workspace = other}).count, 0);
-        ck_assert_uint_eq(rows((enum store_rows)kind, (struct store_rows_query){.workspace = other, .agent = agent}).count, 0);
+        ck_assert_uint_eq(rows((enum store_rows)kind, (struct store_rows_query){.limit = 9}).count,
+                          1);
+        ck_assert_uint_eq(
+            rows((enum store_rows)kind, (struct store_rows_query){.workspace = other}).count, 0);
+        ck_assert_uint_eq(rows((enum store_rows)kind,
+                               (struct store_rows_query){.workspace = other, .agent = agent})
+                              .count,
+                          0);
     }
     store_conversation_get(kit.s, other, &v.conversation, note_conversation, &c);
     ck_assert_uint_eq(c.version, 0);
     store_read_end(kit.s);
     const enum store_change_kind kinds[] = {CHANGE_MESSAGE_REPLY, CHANGE_CONVERSATION_SET};
     for (size_t i = 0; i < 2; i++)
-        ck_status(kit_status(&kit,
-                             &(struct store_change){
-                                 .kind = kinds[i], .workspace = other, .conversation = v.conversation, .text = STR("x"), .fields = 4}),
+        ck_status(kit_status(&kit, &(struct store_change){.kind = kinds[i],
+                                                          .workspace = other,
+                                                          .conversation = v.conversation,
+                                                          .text = STR("x"),
+                                                          .fields = 4}),
                   STORE_NOT_FOUND);
 }
 END_TEST
 
 START_TEST(a_session_changes_its_own_conversation_alone)
 {
-    static const enum store_change_kind kinds[] = {CHANGE_MESSAGE_POST, CHANGE_CONVERSATION_SET, CHANGE_LEAD, CHANGE_EVENTS, CHANGE_RATING};
+    static const enum store_change_kind kinds[] = {CHANGE_MESSAGE_POST, CHANGE_CONVERSATION_SET,
+                                                   CHANGE_LEAD, CHANGE_EVENTS, CHANGE_RATING};
     struct visitor v = visitor_new(), w = visitor_new();
     char hash[32] = "h";
     struct store_change c = {.kind = kinds[_i],
@@ -535,7 +609,8 @@ int main(void)
     tcase_add_test(tc, a_secret_is_good_for_its_own_agent_alone);
     tcase_add_test(tc, a_message_and_its_answer_are_kept_in_order);
     tcase_add_test(tc, pages_of_messages_skip_and_repeat_nothing);
-    tcase_add_test(tc, a_page_ends_with_the_message_that_reaches_its_bytes_and_a_list_before_the_row_that_exceeds_them);
+    tcase_add_test(
+        tc, a_page_of_messages_includes_the_one_that_reaches_its_bytes_and_a_list_excludes_it);
     tcase_add_test(tc, a_repeat_under_a_client_id_answers_as_the_first_did);
     tcase_add_test(tc, an_idempotency_key_is_good_for_a_day_and_one_body);
     tcase_add_test(tc, nobody_answers_for_a_human);

@@ -1,7 +1,10 @@
-/* What visitors left goes: to the last byte, with its agent or workspace, or when it is older than kept; and leads that several share. */
+/*
+ * Erasure of visitors' data: every byte, with its agent or workspace, or after the retention time;
+ * and leads that several visitors share.
+ */
 #include "t/kit/store_widget.h"
 
-#include "store/schema.h"
+#include "store/engine/txn.h"
 
 /* ---- erasure ---- */
 
@@ -22,7 +25,8 @@ static size_t bytes_found(const char *needle, size_t n)
         ck_assert_int_eq(mdb_dbi_open(txn, schema_db_names[db], 0, &dbi), 0);
         ck_assert_int_eq(mdb_cursor_open(txn, dbi, &cursor), 0);
         while (mdb_cursor_get(cursor, &k, &v, MDB_NEXT) == 0)
-            found += (memmem(k.mv_data, k.mv_size, needle, n) != NULL) + (v.mv_size > 0 && memmem(v.mv_data, v.mv_size, needle, n) != NULL);
+            found += (memmem(k.mv_data, k.mv_size, needle, n) != NULL) +
+                     (v.mv_size > 0 && memmem(v.mv_data, v.mv_size, needle, n) != NULL);
         mdb_cursor_close(cursor);
     }
     mdb_txn_abort(txn);
@@ -59,12 +63,16 @@ START_TEST(a_shared_lead_loses_what_an_erased_sender_said)
     struct visitor both[] = {visitor_new(), visitor_new()};
     lead(&both[0], "a@b", "Ann");
     lead(&both[1], "a@b", "Bea");
-    ck_status(kit_status(&kit, &(struct store_change){.kind = CHANGE_VISITOR_ERASE, OF(&both[_i])}), STORE_OK);
-    ck_assert_str_eq(only_lead(), _i == 0 ? "a@b Bea 555-walrus {\"x\":1}" : "a@b Ann 555-walrus {\"x\":1}");
+    ck_status(kit_status(&kit, &(struct store_change){.kind = CHANGE_VISITOR_ERASE, OF(&both[_i])}),
+              STORE_OK);
+    ck_assert_str_eq(only_lead(),
+                     _i == 0 ? "a@b Bea 555-walrus {\"x\":1}" : "a@b Ann 555-walrus {\"x\":1}");
     ck_assert_uint_eq(bytes_found(_i == 0 ? "Ann" : "Bea", 3), 0);
     ck_assert_uint_eq(bytes_found((const char *)both[_i].id.b, ULID_BYTES), 0);
     kit_check_clean(kit.s);
-    ck_status(kit_status(&kit, &(struct store_change){.kind = CHANGE_VISITOR_ERASE, OF(&both[1 - _i])}), STORE_OK);
+    ck_status(
+        kit_status(&kit, &(struct store_change){.kind = CHANGE_VISITOR_ERASE, OF(&both[1 - _i])}),
+        STORE_OK);
     ck_assert_uint_eq(rows(ROWS_LEADS, (struct store_rows_query){.limit = 10}).count, 0);
     struct visitor next = visitor_new();
     ck_assert_uint_eq(lead(&next, "a@b", "Eve").code, 201);
@@ -72,7 +80,10 @@ START_TEST(a_shared_lead_loses_what_an_erased_sender_said)
 }
 END_TEST
 
-/* Behind the store's back: the lead's record becomes ${bytes}, and what it was is copied to ${was}, of the size of ${room}. */
+/*
+ * Behind the store's back: the lead's record becomes ${bytes}, and what it was is copied to ${was},
+ * of the size of ${room}.
+ */
 static size_t lead_replace(const struct ulid *id, MDB_val bytes, char *was, size_t room)
 {
     MDB_env *env;
@@ -131,9 +142,11 @@ START_TEST(many_senders_do_not_push_the_first_out)
     size_t senders = 0;
     for (const char *at = shown; (at = strstr(at, "a@b")) != NULL; at++)
         senders++;
-    ck_assert_msg(strncmp(shown, "a@b Ann ", 8) == 0 && strstr(shown, " n19. ") && senders == 8, "%s", shown);
+    ck_assert_msg(strncmp(shown, "a@b Ann ", 8) == 0 && strstr(shown, " n19. ") && senders == 8,
+                  "%s", shown);
     kit_check_clean(kit.s);
-    ck_status(kit_status(&kit, &(struct store_change){.kind = CHANGE_AGENT_DELETE, .agent = agent}), STORE_OK);
+    ck_status(kit_status(&kit, &(struct store_change){.kind = CHANGE_AGENT_DELETE, .agent = agent}),
+              STORE_OK);
     kit_purge(&kit, 3);
     ck_assert_uint_eq(bytes_found("a@b", 3), 0);
 }
@@ -167,32 +180,40 @@ static struct visitor talkative(void)
                                       .idem_key = {note_key, 32},
                                       .idem_body = {body, 32}};
     ck_status(kit_status(&kit, &note), STORE_OK);
-    const struct store_change stage = {.kind = CHANGE_COUPON_STAGE, OF(&v), .text = STR("walrus20"), .expires_at = kit.now + HOUR};
+    const struct store_change stage = {
+        .kind = CHANGE_COUPON_STAGE, OF(&v), .text = STR("walrus20"), .expires_at = kit.now + HOUR};
     ck_status(kit_status(&kit, &stage), STORE_OK);
     return v;
 }
 
 START_TEST(erasure_leaves_no_byte_of_the_visitor)
 {
-    static const char *const needles[] = {"walrus", "Walrus", "giraffe", "zebra", "zulu", "ocelot", "secret", "walrus20", "Otter", "heron"};
+    static const char *const needles[] = {"walrus", "Walrus", "giraffe",  "zebra", "zulu",
+                                          "ocelot", "secret", "walrus20", "Otter", "heron"};
     struct visitor v = talkative();
     kit.now += 2 * DAY;
     char next[32];
-    struct store_answer second = init_try(&agent, v.secret, next); /* a second conversation of the same visitor */
+    /* a second conversation of the same visitor */
+    struct store_answer second = init_try(&agent, v.secret, next);
     ck_assert(!ulid_eq(&second.first, &v.conversation));
     for (size_t i = 0; i < sizeof(needles) / sizeof(*needles); i++)
-        ck_assert_msg(bytes_found(needles[i], strlen(needles[i])) > 0, "%s was never there", needles[i]);
-    const struct store_change erase = {.kind = CHANGE_VISITOR_ERASE, .agent = v.agent, .visitor = v.id};
+        ck_assert_msg(bytes_found(needles[i], strlen(needles[i])) > 0, "%s was never there",
+                      needles[i]);
+    const struct store_change erase = {
+        .kind = CHANGE_VISITOR_ERASE, .agent = v.agent, .visitor = v.id};
     ck_status(kit_status(&kit, &erase), STORE_OK);
     for (size_t i = 0; i < sizeof(needles) / sizeof(*needles); i++)
-        ck_assert_msg(bytes_found(needles[i], strlen(needles[i])) == 0, "%s is still there", needles[i]);
+        ck_assert_msg(bytes_found(needles[i], strlen(needles[i])) == 0, "%s is still there",
+                      needles[i]);
     const struct ulid *ids[] = {&v.id, &v.conversation, &second.first};
     for (size_t i = 0; i < 3; i++)
-        ck_assert_uint_eq(bytes_found((const char *)ids[i]->b, ULID_BYTES), i == 2 ? 1 : 0); /* the last id given is remembered as such */
+        /* the last id given is remembered as such */
+        ck_assert_uint_eq(bytes_found((const char *)ids[i]->b, ULID_BYTES), i == 2 ? 1 : 0);
     ck_status(session(&agent, &v.id, &v.conversation), STORE_NOT_FOUND);
     ck_status(kit_status(&kit, &erase), STORE_NOT_FOUND);
     for (int kind = ROWS_CONVERSATIONS; kind <= ROWS_RATINGS; kind++)
-        ck_assert_uint_eq(rows((enum store_rows)kind, (struct store_rows_query){.limit = 9}).count, 0);
+        ck_assert_uint_eq(rows((enum store_rows)kind, (struct store_rows_query){.limit = 9}).count,
+                          0);
 }
 END_TEST
 
@@ -201,11 +222,15 @@ START_TEST(erasure_of_one_visitor_leaves_the_others_alone)
     struct visitor v = talkative(), w = visitor_new();
     post(&w, "an otter");
     lead(&w, "otter@example.com", "O");
-    ck_status(kit_status(&kit, &(struct store_change){.kind = CHANGE_VISITOR_ERASE, OF(&v)}), STORE_OK);
+    ck_status(kit_status(&kit, &(struct store_change){.kind = CHANGE_VISITOR_ERASE, OF(&v)}),
+              STORE_OK);
     ck_status(session(&agent, &w.id, &w.conversation), STORE_OK);
     ck_assert_uint_eq(messages(&w.conversation, NULL, NULL, false, 9).count, 2);
     ck_assert_uint_eq(rows(ROWS_LEADS, (struct store_rows_query){.limit = 9}).count, 1);
-    ck_status(kit_status(&kit, &(struct store_change){.kind = CHANGE_VISITOR_ERASE, .agent = w.id, .visitor = w.id}), STORE_NOT_FOUND);
+    ck_status(kit_status(&kit, &(struct store_change){.kind = CHANGE_VISITOR_ERASE,
+                                                      .agent = w.id,
+                                                      .visitor = w.id}),
+              STORE_NOT_FOUND);
 }
 END_TEST
 
@@ -217,12 +242,17 @@ START_TEST(a_talkative_visitor_is_invisible_at_once_and_goes_in_slices)
     store_read_end(kit.s);
     ck_status(store_begin(kit.s, &t), STORE_OK);
     for (int i = 0; i < 1500; i++) {
-        store_apply(t, &(struct store_change){.kind = CHANGE_MESSAGE_POST, OF(&v), .text = STR("walrus"), .answer = STR("a")}, kit.now, &a);
+        store_apply(
+            t,
+            &(struct store_change){
+                .kind = CHANGE_MESSAGE_POST, OF(&v), .text = STR("walrus"), .answer = STR("a")},
+            kit.now, &a);
         ck_status(a.status, STORE_OK);
     }
     ck_status(store_commit(t), STORE_OK);
     events(&v, (const char *const[]){"page.walrus", NULL});
-    ck_status(kit_status(&kit, &(struct store_change){.kind = CHANGE_VISITOR_ERASE, OF(&v)}), STORE_OK);
+    ck_status(kit_status(&kit, &(struct store_change){.kind = CHANGE_VISITOR_ERASE, OF(&v)}),
+              STORE_OK);
     size_t count;
     const struct store_event *e = store_events(kit.s, &count);
     bool purge = false;
@@ -266,10 +296,12 @@ START_TEST(a_deleted_agent_takes_all_its_visitors_along)
     struct visitor v = talkative();
     struct ulid other = agent_new(workspace);
     struct visitor w = visitor_of(&other);
-    ck_status(kit_status(&kit, &(struct store_change){.kind = CHANGE_AGENT_DELETE, .agent = agent}), STORE_OK);
+    ck_status(kit_status(&kit, &(struct store_change){.kind = CHANGE_AGENT_DELETE, .agent = agent}),
+              STORE_OK);
     ck_status(session(&agent, &v.id, &v.conversation), STORE_NOT_FOUND);
     for (int kind = ROWS_LEADS; kind <= ROWS_RATINGS; kind++)
-        ck_assert_uint_eq(rows((enum store_rows)kind, (struct store_rows_query){.limit = 9}).count, 0);
+        ck_assert_uint_eq(rows((enum store_rows)kind, (struct store_rows_query){.limit = 9}).count,
+                          0);
     kit_check_clean(kit.s);
     kit_purge(&kit, 3);
     ck_assert_uint_eq(bytes_found("walrus", 6), 0);
@@ -277,7 +309,10 @@ START_TEST(a_deleted_agent_takes_all_its_visitors_along)
 }
 END_TEST
 
-/* A list passes over no more of them in one go than it may while others wait, and goes on behind them. */
+/*
+ * A list passes over no more of them in one go than it may while others wait, and goes on behind
+ * them.
+ */
 START_TEST(what_is_left_of_a_deleted_agent_is_passed_over_in_parts)
 {
     enum { EVENTS = 50, BATCHES = 20, AT_ONCE = 200 };
@@ -290,7 +325,10 @@ START_TEST(what_is_left_of_a_deleted_agent_is_passed_over_in_parts)
         kinds[i] = "page.gone";
     for (int i = 0; i < BATCHES; i++)
         events(&goes, kinds);
-    ck_status(kit_status(&kit, &(struct store_change){.kind = CHANGE_AGENT_DELETE, .agent = other, .workspace = workspace}), STORE_OK);
+    ck_status(kit_status(&kit, &(struct store_change){.kind = CHANGE_AGENT_DELETE,
+                                                      .agent = other,
+                                                      .workspace = workspace}),
+              STORE_OK);
     struct store_rows_query q = {.limit = 10};
     struct texts t = rows(ROWS_EVENTS, q);
     for (int pages = 1; pages < EVENTS * BATCHES / AT_ONCE; pages++) {
@@ -317,8 +355,12 @@ START_TEST(an_erasure_does_not_wait_for_the_purge_of_a_large_project)
     talkative();
     ck_status(kit_project(kit.s, workspace, "a.com", &p), STORE_OK);
     store_read_end(kit.s);
-    ck_status(kit_status(&kit, &(struct store_change){.kind = CHANGE_PROJECT_DELETE, .workspace = workspace, .id = p.id}), STORE_OK);
-    ck_status(kit_status(&kit, &(struct store_change){.kind = CHANGE_AGENT_DELETE, .agent = agent}), STORE_OK);
+    ck_status(kit_status(&kit, &(struct store_change){.kind = CHANGE_PROJECT_DELETE,
+                                                      .workspace = workspace,
+                                                      .id = p.id}),
+              STORE_OK);
+    ck_status(kit_status(&kit, &(struct store_change){.kind = CHANGE_AGENT_DELETE, .agent = agent}),
+              STORE_OK);
     enum store_status status = STORE_OK;
     for (int i = 0; i < SLICES && status == STORE_OK; i++) {
         kit_maintain(&kit, LIMIT, 1);
@@ -333,7 +375,9 @@ END_TEST
 START_TEST(a_deleted_workspace_leaves_nothing)
 {
     talkative();
-    ck_status(kit_status(&kit, &(struct store_change){.kind = CHANGE_WORKSPACE_DELETE, .id = workspace}), STORE_OK);
+    ck_status(
+        kit_status(&kit, &(struct store_change){.kind = CHANGE_WORKSPACE_DELETE, .id = workspace}),
+        STORE_OK);
     kit_purge(&kit, 3);
     ck_assert_uint_eq(bytes_found("walrus", 6), 0);
     ck_assert_uint_eq(bytes_found((const char *)agent.b, ULID_BYTES), 0);
@@ -346,8 +390,10 @@ static unsigned retain(uint32_t what, int64_t before, uint64_t limit)
 {
     unsigned slices = 0;
     enum store_status status;
-    while ((status = kit_status(
-                &kit, &(struct store_change){.kind = CHANGE_RETAIN, .fields = what, .expires_at = before, .limit = limit})) == STORE_OK)
+    while ((status = kit_status(&kit, &(struct store_change){.kind = CHANGE_RETAIN,
+                                                             .fields = what,
+                                                             .expires_at = before,
+                                                             .limit = limit})) == STORE_OK)
         slices++;
     ck_status(status, STORE_NOT_FOUND);
     return slices;
@@ -407,7 +453,8 @@ int main(void)
     tcase_add_test(tc, an_erasure_does_not_wait_for_the_purge_of_a_large_project);
     tcase_add_test(tc, a_deleted_workspace_leaves_nothing);
     tcase_add_test(tc, what_is_older_than_kept_goes_in_slices_and_the_rest_stays);
-    tcase_add_loop_test(tc, a_visitor_of_whom_nothing_is_kept_is_forgotten_wherever_the_slices_end, 0, 4);
+    tcase_add_loop_test(tc, a_visitor_of_whom_nothing_is_kept_is_forgotten_wherever_the_slices_end,
+                        0, 4);
     suite_add_tcase(suite, tc);
     return kit_run(suite);
 }

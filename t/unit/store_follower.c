@@ -1,7 +1,8 @@
 /*
- * The follower of answer files: a build that is interrupted goes on, and a file that is missing,
- * damaged or of another time is built anew.
+ * The follower of answer files: it continues an interrupted build, and rebuilds a file that is
+ * missing, damaged or of another store.
  */
+#include "t/kit/file_damage.h"
 #include "t/kit/store_lookup.h"
 
 #include "store/answers/follower.h"
@@ -45,18 +46,6 @@ START_TEST(a_build_goes_on_where_it_was_and_takes_in_what_changed_meanwhile)
 END_TEST
 
 /* ---- files that are not what they should be ---- */
-
-static void delete_file(const char *path)
-{
-    ck_assert_int_eq(unlink(path), 0);
-}
-
-static void truncate_file(const char *path)
-{
-    struct stat st;
-    ck_assert_int_eq(stat(path, &st), 0);
-    ck_assert_int_eq(truncate(path, st.st_size / 2), 0);
-}
 
 static void empty_file(const char *path)
 {

@@ -1,5 +1,6 @@
 /*
- * The upkeep of the reports' indexes beside deletes, cut off anywhere, and where room is scarce.
+ * Maintenance of the report index during deletes, interrupted at any point, and with little free
+ * space.
  */
 #include "t/kit/store.h"
 
@@ -52,7 +53,8 @@ static void teardown(void)
 
 static bool one_slice(uint64_t limit)
 {
-    enum store_status status = kit_status(&k, &(struct store_change){.kind = CHANGE_PURGE, .limit = limit});
+    enum store_status status =
+        kit_status(&k, &(struct store_change){.kind = CHANGE_PURGE, .limit = limit});
     if (status != STORE_NOT_FOUND)
         ck_status(status, STORE_OK);
     return status == STORE_OK;
@@ -67,7 +69,8 @@ START_TEST(a_deleted_workspaces_index_goes_in_slices_of_any_size_cut_off_anywher
     for (int i = 0; i < REPORTS; i++)
         kit_create(&k, i % 10 == 0 ? other : w, "https://a.com/x", i % 2 ? "a.com" : "b.com");
     kit_purge(&k, 1);
-    ck_status(kit_status(&k, &(struct store_change){.kind = CHANGE_WORKSPACE_DELETE, .id = w}), STORE_OK);
+    ck_status(kit_status(&k, &(struct store_change){.kind = CHANGE_WORKSPACE_DELETE, .id = w}),
+              STORE_OK);
     do {
         kit_maintain(&k, 1 + (uint64_t)_i, 4);
         kit_check_clean(k.s);
@@ -76,7 +79,8 @@ START_TEST(a_deleted_workspaces_index_goes_in_slices_of_any_size_cut_off_anywher
         ck_assert_uint_lt(rounds++, 3000);
     } while (u.workspaces == 2);
     kit_purge(&k, 100);
-    struct store_list_query q = {.workspace = other, .sort = REPORT_BY_ID, .page = 1, .per_page = 100};
+    struct store_list_query q = {
+        .workspace = other, .sort = REPORT_BY_ID, .page = 1, .per_page = 100};
     ck_assert_uint_eq(kit_reports(k.s, &q).total, REPORTS / 10);
     store_read_end(k.s);
     kit_check_clean(k.s);
@@ -126,7 +130,8 @@ static void fill(uint64_t w)
 {
     char url[200], project[32];
     for (uint64_t i = 0;; i++) {
-        snprintf(url, sizeof(url), "https://host%u.example/some/where/%llu/else", (unsigned)(i % 40), (unsigned long long)i * 7919);
+        snprintf(url, sizeof(url), "https://host%u.example/some/where/%llu/else",
+                 (unsigned)(i % 40), (unsigned long long)i * 7919);
         snprintf(project, sizeof(project), "p%u", (unsigned)(i % 40));
         struct store_change c = kit_create_change(w, url, project);
         struct store_answer answer = kit_apply(&k, &c);
@@ -174,7 +179,10 @@ START_TEST(a_full_store_deletes_whatever_its_upkeep_is_at)
         ck_status(kit_project(k.s, w, name, &p), STORE_OK);
         uint64_t id = p.id;
         store_read_end(k.s);
-        ck_status(kit_status(&k, &(struct store_change){.kind = CHANGE_PROJECT_DELETE, .workspace = w, .id = id}), STORE_OK);
+        ck_status(kit_status(&k, &(struct store_change){.kind = CHANGE_PROJECT_DELETE,
+                                                        .workspace = w,
+                                                        .id = id}),
+                  STORE_OK);
         kit_purge(&k, 200);
     }
     kit_check_clean(k.s);
@@ -208,7 +216,10 @@ static void delete_project(uint64_t w, const char *name)
     ck_status(kit_project(k.s, w, name, &p), STORE_OK);
     uint64_t id = p.id;
     store_read_end(k.s);
-    ck_status(kit_status(&k, &(struct store_change){.kind = CHANGE_PROJECT_DELETE, .workspace = w, .id = id}), STORE_OK);
+    ck_status(
+        kit_status(&k,
+                   &(struct store_change){.kind = CHANGE_PROJECT_DELETE, .workspace = w, .id = id}),
+        STORE_OK);
 }
 
 static uint64_t records(void)
@@ -236,10 +247,11 @@ START_TEST(work_in_the_background_ends_its_slice_with_each_record_where_a_pause_
     pauses = 0;
     for (size_t i = 0; i < REPORTS / 2; i++) {
         uint64_t before = records();
-        struct store_change purge = {.kind = CHANGE_PURGE_DYING,
-                                     .workspace = w,
-                                     .id = p.id,
-                                     .data = {(const char *)&ids[i], sizeof(ids) - i * sizeof(*ids)}};
+        struct store_change purge = {
+            .kind = CHANGE_PURGE_DELETED,
+            .workspace = w,
+            .id = p.id,
+            .data = {(const char *)&ids[i], sizeof(ids) - i * sizeof(*ids)}};
         struct store_answer a = paused(&purge);
         ck_status(a.status, STORE_OK);
         ck_assert_uint_eq(a.id, 1);
@@ -263,10 +275,10 @@ START_TEST(work_in_the_background_ends_its_slice_with_each_record_where_a_pause_
 }
 END_TEST
 
-static struct store_upkeep upkeep_now(void)
+static struct store_maintenance_status upkeep_now(void)
 {
-    struct store_upkeep u;
-    ck_status(store_upkeep(k.s, &u), STORE_OK);
+    struct store_maintenance_status u;
+    ck_status(store_maintenance_status(k.s, &u), STORE_OK);
     store_read_end(k.s);
     return u;
 }
@@ -293,7 +305,8 @@ START_TEST(rating_tells_how_far_it_is_and_a_purge_does_not_wait_for_it)
     ck_assert_uint_gt(records(), REPORTS / 2 + 1);
     kit_purge(&k, 100);
     ck_assert_str_eq(upkeep_now().what, "");
-    kit_good = 65; /* and bounds that come after others are told before the first step by them, too */
+    /* and bounds that come after others are told before the first step by them, too */
+    kit_good = 65;
     kit_reopen(&k);
     ck_assert_str_eq(upkeep_now().what, "rating");
     ck_assert_uint_eq(upkeep_now().done, 0);
@@ -319,7 +332,7 @@ START_TEST(what_nobody_waits_for_is_synced_once_and_what_a_caller_waits_for_twic
         ck_assert_uint_eq(syncs_of(create), 2);
     ck_status(kit_project(k.s, w, "a.com", &p), STORE_OK);
     delete_project(w, "a.com");
-    const struct store_change purge = {.kind = CHANGE_PURGE_DYING,
+    const struct store_change purge = {.kind = CHANGE_PURGE_DELETED,
                                        .workspace = w,
                                        .id = p.id,
                                        .data = {(const char *)&id, sizeof(id)}};
@@ -344,12 +357,14 @@ int main(void)
     TCase *tc = tcase_create("upkeep");
     tcase_add_checked_fixture(tc, setup, teardown);
     tcase_set_timeout(tc, 120);
-    tcase_add_loop_test(tc, a_deleted_workspaces_index_goes_in_slices_of_any_size_cut_off_anywhere, 0, 5);
+    tcase_add_loop_test(tc, a_deleted_workspaces_index_goes_in_slices_of_any_size_cut_off_anywhere,
+                        0, 5);
     tcase_add_test(tc, a_grade_by_the_bounds_of_before_is_brought_to_those_of_now);
     tcase_add_test(tc, rating_that_was_undone_is_not_taken_for_done);
     tcase_add_test(tc, work_in_the_background_ends_its_slice_with_each_record_where_a_pause_is_due);
     tcase_add_test(tc, rating_tells_how_far_it_is_and_a_purge_does_not_wait_for_it);
-    tcase_add_loop_test(tc, a_full_store_deletes_whatever_its_upkeep_is_at, 0, (int)(sizeof(maps) / sizeof(*maps)));
+    tcase_add_loop_test(tc, a_full_store_deletes_whatever_its_upkeep_is_at, 0,
+                        (int)(sizeof(maps) / sizeof(*maps)));
     tcase_add_test(tc, what_nobody_waits_for_is_synced_once_and_what_a_caller_waits_for_twice);
     suite_add_tcase(suite, tc);
     return kit_run(suite);

@@ -1,7 +1,12 @@
-/* Messages lie in the order in which they came, and are found by their conversation, place and id all the same: few pages a commit, few steps a page. */
+/*
+ * The message log: messages are stored in order of arrival and found by conversation, position and
+ * id, with few pages a commit and few steps a page.
+ */
 #include "t/kit/store.h"
 
-#include "store/chain.h"
+#include "store/engine/snapshot.h"
+#include "store/records/message_log.h"
+#include "store/records/ulid_keys.h"
 
 #define TALKS 64
 #define LONG 3000 /* messages in the longest */
@@ -17,11 +22,17 @@ static void begin(void)
 {
     kit_open(&kit);
     workspace = kit_workspace(&kit, "acme");
-    agent = kit_apply(&kit, &(struct store_change){.kind = CHANGE_AGENT_CREATE, .workspace = workspace, .name = STR("Shop"), .data = STR("{}")}).first;
+    agent = kit_apply(&kit, &(struct store_change){.kind = CHANGE_AGENT_CREATE,
+                                                   .workspace = workspace,
+                                                   .name = STR("Shop"),
+                                                   .data = STR("{}")})
+                .first;
     for (int i = 0; i < TALKS; i++) {
         char secret[32] = {(char)(1 + i)};
         struct store_answer a =
-            kit_apply(&kit, &(struct store_change){.kind = CHANGE_VISITOR_INIT, .agent = agent, .match = {secret, sizeof(secret)}});
+            kit_apply(&kit, &(struct store_change){.kind = CHANGE_VISITOR_INIT,
+                                                   .agent = agent,
+                                                   .match = {secret, sizeof(secret)}});
         ck_status(a.status, STORE_OK);
         talks[i] = (struct talk){a.second, a.first};
     }
@@ -37,8 +48,12 @@ static void end(void)
 static struct store_answer post(struct store_txn *t, int i, struct str text)
 {
     struct store_answer a;
-    const struct store_change c = {.kind = CHANGE_MESSAGE_POST, .agent = agent, .visitor = talks[i].visitor, .conversation = talks[i].id,
-                                   .text = text, .answer = STR("nothing was found of that")};
+    const struct store_change c = {.kind = CHANGE_MESSAGE_POST,
+                                   .agent = agent,
+                                   .visitor = talks[i].visitor,
+                                   .conversation = talks[i].id,
+                                   .text = text,
+                                   .answer = STR("nothing was found of that")};
     store_apply(t, &c, kit.now, &a);
     ck_status(a.status, STORE_OK);
     return a;
@@ -89,12 +104,16 @@ static struct ulid some_id(uint64_t *seed)
     ulid_halves(&id, &high, &low);
     if (how < 2)
         return ulid_of_halves(how == 0 ? 0 : UINT64_MAX, UINT64_MAX);
-    return how == 2 ? (struct ulid){{0}} : how < 5 ? ulid_of_halves(high, low + 1) : how < 7 ? ulid_of_halves(high, low - 1) : id;
+    return how == 2  ? (struct ulid){{0}}
+           : how < 5 ? ulid_of_halves(high, low + 1)
+           : how < 7 ? ulid_of_halves(high, low - 1)
+                     : id;
 }
 
 static bool within(const struct ulid *id, const struct store_messages_query *q)
 {
-    return memcmp(id->b, q->after.b, ULID_BYTES) > 0 && (ulid_none(&q->before) || memcmp(id->b, q->before.b, ULID_BYTES) < 0);
+    return memcmp(id->b, q->after.b, ULID_BYTES) > 0 &&
+           (ulid_none(&q->before) || memcmp(id->b, q->before.b, ULID_BYTES) < 0);
 }
 
 /* What a walk over all of them would show. */
@@ -102,7 +121,8 @@ static void expect(const struct store_messages_query *q, const struct seen *seen
 {
     size_t room = q->bytes == 0 ? SIZE_MAX : q->bytes, all = 0, shown = 0;
     for (size_t n = 0; n < LONG; n++) {
-        size_t i = q->newest ? LONG - 1 - n : n, bytes = strlen(i % 2 == 0 ? "mine" : "nothing was found of that");
+        size_t i = q->newest ? LONG - 1 - n : n,
+               bytes = strlen(i % 2 == 0 ? "mine" : "nothing was found of that");
         bool in = within(&ids[i], q);
         all += in;
         if (!in || shown == q->limit || room == 0)
@@ -127,7 +147,8 @@ START_TEST(any_page_is_what_a_walk_over_all_would_show)
                                                .before = some_id(&seed),
                                                .newest = i % 2,
                                                .limit = limits[kit_random(&seed) % 7],
-                                               .bytes = i % 5 == 0 ? 1 + kit_random(&seed) % 1000 : 0};
+                                               .bytes =
+                                                   i % 5 == 0 ? 1 + kit_random(&seed) % 1000 : 0};
         seen.count = 0;
         store_message_each(kit.s, &q, see, &seen);
         expect(&q, &seen);
@@ -158,13 +179,13 @@ START_TEST(a_message_is_found_in_its_own_conversation_alone)
 END_TEST
 
 /* As chain.c goes, but counted. */
-static unsigned steps_to(MDB_txn *txn, struct chained at, uint64_t place)
+static unsigned steps_to(MDB_txn *txn, struct logged_message at, uint64_t place)
 {
     unsigned steps = 0;
     for (; at.record->place > place; steps++) {
         const struct message_record *r = at.record;
         struct ulid next = r->jump_place >= place ? r->jump : r->before;
-        ck_status(chain_get(kit.s, txn, &talks[0].id, &next, &at), STORE_OK);
+        ck_status(message_log_get(kit.s, txn, &talks[0].id, &next, &at), STORE_OK);
     }
     ck_assert_uint_eq(at.record->place, place);
     ck_assert(ulid_eq(&at.id, &ids[place - 1]));
@@ -174,11 +195,11 @@ static unsigned steps_to(MDB_txn *txn, struct chained at, uint64_t place)
 START_TEST(any_place_of_a_long_conversation_is_a_few_steps_away)
 {
     MDB_txn *txn;
-    struct chained last;
+    struct logged_message last;
     unsigned most = 0;
     fill();
     ck_status(store_snapshot(kit.s, &txn), STORE_OK);
-    ck_status(chain_get(kit.s, txn, &talks[0].id, &ids[LONG - 1], &last), STORE_OK);
+    ck_status(message_log_get(kit.s, txn, &talks[0].id, &ids[LONG - 1], &last), STORE_OK);
     for (uint64_t place = 1; place <= LONG; place++) {
         unsigned steps = steps_to(txn, last, place);
         most = steps > most ? steps : most;
@@ -190,7 +211,9 @@ END_TEST
 
 /* ---- few pages ---- */
 
-/* What a commit takes while a snapshot pins all that earlier ones freed: it is all new, at the end. */
+/*
+ * What a commit takes while a snapshot pins all that earlier ones freed: it is all new, at the end.
+ */
 static uint64_t pages_of(int posts, struct str text)
 {
     MDB_envinfo before, after;
@@ -216,7 +239,8 @@ START_TEST(a_commit_of_messages_of_many_conversations_changes_few_pages)
         pages = pages_of(TALKS, STR("Where is my order of 00004711, please?"));
     store_read_end(kit.s);
     records = TALKS * 2 * (sizeof(struct message_record) + 64) / 4096;
-    ck_assert_msg(pages <= records + 24, "%llu pages", (unsigned long long)pages); /* their heads, and the ways down to them; 64 and more by conversation */
+    /* their heads, and the ways down to them; 64 and more by conversation */
+    ck_assert_msg(pages <= records + 24, "%llu pages", (unsigned long long)pages);
 }
 END_TEST
 
@@ -226,14 +250,14 @@ static void overwrite(const struct ulid *id, void (*spoil)(struct message_record
 {
     MDB_txn *txn;
     struct key k;
-    struct chained at;
+    struct logged_message at;
     char copy[1024];
     MDB_val v;
     key_of(&k, SPACE_MESSAGE, id);
     MDB_val key = key_val(&k);
     ck_assert_int_eq(mdb_txn_begin(kit.s->env, NULL, 0, &txn), 0);
     ck_assert_int_eq(mdb_get(txn, kit.s->dbi[DB_WIDGET], &key, &v), 0);
-    ck_assert(chain_look(key, v, &at) && v.mv_size < sizeof(copy));
+    ck_assert(message_log_look(key, v, &at) && v.mv_size < sizeof(copy));
     memcpy(copy, v.mv_data, v.mv_size);
     spoil((struct message_record *)(void *)copy);
     v.mv_data = copy;
@@ -267,23 +291,25 @@ static void a_place_before_it(struct message_record *r)
     r->jump_place = r->place;
 }
 
-static void (*const spoils[])(struct message_record *r) = {its_place, its_conversation, the_one_before, its_jump, a_place_before_it};
+static void (*const spoils[])(struct message_record *r) = {
+    its_place, its_conversation, the_one_before, its_jump, a_place_before_it};
 
 START_TEST(a_message_that_is_not_at_its_place_is_found_out)
 {
     static struct seen seen;
     struct message_record saved;
-    struct chained at;
+    struct logged_message at;
     MDB_txn *txn;
     fill();
     ck_status(store_snapshot(kit.s, &txn), STORE_OK);
-    ck_status(chain_get(kit.s, txn, &talks[0].id, &ids[100], &at), STORE_OK);
+    ck_status(message_log_get(kit.s, txn, &talks[0].id, &ids[100], &at), STORE_OK);
     saved = *at.record;
     ck_assert_uint_gt(saved.jump_place, 3);
     store_read_end(kit.s);
     overwrite(&ids[100], spoils[_i]);
     ck_assert_uint_ge(kit_problems(kit.s), 1);
-    const struct store_messages_query q = {.conversation = talks[0].id, .limit = LONG, .newest = true};
+    const struct store_messages_query q = {
+        .conversation = talks[0].id, .limit = LONG, .newest = true};
     seen.count = 0;
     store_message_each(kit.s, &q, see, &seen); /* whoever goes there comes to an end */
     store_read_end(kit.s);
@@ -314,7 +340,10 @@ START_TEST(a_damaged_conversation_keeps_no_other_from_being_erased)
     ck_status(store_commit(t), STORE_OK);
     overwrite(&ids[LONG - 200], its_conversation);
     for (int i = 0; i < 3; i++) {
-        ck_status(kit_status(&kit, &(struct store_change){.kind = CHANGE_VISITOR_ERASE, .agent = agent, .visitor = talks[i].visitor}), STORE_OK);
+        ck_status(kit_status(&kit, &(struct store_change){.kind = CHANGE_VISITOR_ERASE,
+                                                          .agent = agent,
+                                                          .visitor = talks[i].visitor}),
+                  STORE_OK);
         ck_assert(is_erasing(i));
     }
     for (int i = 0; i < 1000 && (is_erasing(1) || is_erasing(2)); i++)
@@ -335,7 +364,8 @@ int main(void)
     tcase_add_test(tc, a_message_is_found_in_its_own_conversation_alone);
     tcase_add_test(tc, any_place_of_a_long_conversation_is_a_few_steps_away);
     tcase_add_test(tc, a_commit_of_messages_of_many_conversations_changes_few_pages);
-    tcase_add_loop_test(tc, a_message_that_is_not_at_its_place_is_found_out, 0, sizeof(spoils) / sizeof(spoils[0]));
+    tcase_add_loop_test(tc, a_message_that_is_not_at_its_place_is_found_out, 0,
+                        sizeof(spoils) / sizeof(spoils[0]));
     tcase_add_test(tc, a_damaged_conversation_keeps_no_other_from_being_erased);
     suite_add_tcase(suite, tc);
     return kit_run(suite);

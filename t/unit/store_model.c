@@ -1,6 +1,7 @@
 /*
- * Random changes, and beside them a model as simple as can be: an array of reports that is filtered and sorted anew for each question.
- * After every batch the store must be clean and answer everything as the model does. The seeds are fixed, so a failure comes again.
+ * Random changes beside a simple model: an array of reports that is filtered and sorted for each
+ * query. After every batch the store is consistent and answers as the model does. The seeds are
+ * fixed, so a failure repeats.
  */
 #include "t/kit/store.h"
 
@@ -48,7 +49,8 @@ static void model_create(struct store_txn *t)
     r->project = (int)pick(PROJECTS);
     size_t pad = pick(10) == 0 ? 400 + pick(600) : 0;
     static const char *const words[] = {"shop", "Pricing", "blog", "about-us", "item"};
-    int n = snprintf(r->url, sizeof(r->url), "https://%s/%s/%u", names[r->project], words[pick(5)], pick(40));
+    int n = snprintf(r->url, sizeof(r->url), "https://%s/%s/%u", names[r->project], words[pick(5)],
+                     pick(40));
     memset(r->url + n, 'x', pad);
     r->url[(size_t)n + pad] = '\0';
     struct store_change c = kit_create_change(workspaces[r->workspace], r->url, names[r->project]);
@@ -84,7 +86,8 @@ static void model_finish(struct store_txn *t)
     bool fails = pick(4) == 0;
     uint32_t attempt = r->attempt - (pick(8) == 0);
     int score = (int)pick(101);
-    struct store_change c = fails ? kit_failed_change(r->id, attempt) : kit_done_change(r->id, attempt, score);
+    struct store_change c =
+        fails ? kit_failed_change(r->id, attempt) : kit_done_change(r->id, attempt, score);
     store_apply(t, &c, k.now, &a);
     if (r->status != REPORT_PENDING || attempt != r->attempt) {
         ck_status(a.status, STORE_STALE);
@@ -105,7 +108,8 @@ static void model_update(struct store_txn *t)
     struct model_report *r = any();
     if (r == NULL)
         return;
-    struct store_change c = {.kind = CHANGE_REPORT_UPDATE, .workspace = workspaces[r->workspace], .id = r->id};
+    struct store_change c = {
+        .kind = CHANGE_REPORT_UPDATE, .workspace = workspaces[r->workspace], .id = r->id};
     uint32_t privacy = pick(2);
     if (pick(2)) {
         c.fields |= CHANGE_HAS_PRIVACY;
@@ -133,7 +137,8 @@ static void model_delete(struct store_txn *t)
     struct model_report *r = any();
     if (r == NULL)
         return;
-    struct store_change c = {.kind = CHANGE_REPORT_DELETE, .workspace = workspaces[r->workspace], .id = r->id};
+    struct store_change c = {
+        .kind = CHANGE_REPORT_DELETE, .workspace = workspaces[r->workspace], .id = r->id};
     store_apply(t, &c, k.now, &a);
     ck_status(a.status, STORE_OK);
     r->there = false;
@@ -145,12 +150,14 @@ static void model_delete_project(struct store_txn *t)
     int w = (int)pick(WORKSPACES), p = (int)pick(PROJECTS);
     if (projects[w][p] == 0)
         return;
-    struct store_change c = {.kind = CHANGE_PROJECT_DELETE, .workspace = workspaces[w], .id = projects[w][p]};
+    struct store_change c = {
+        .kind = CHANGE_PROJECT_DELETE, .workspace = workspaces[w], .id = projects[w][p]};
     store_apply(t, &c, k.now, &a);
     ck_status(a.status, STORE_OK);
     projects[w][p] = 0;
     for (size_t i = 0; i < count; i++)
-        reports[i].there = reports[i].there && (reports[i].workspace != w || reports[i].project != p);
+        reports[i].there =
+            reports[i].there && (reports[i].workspace != w || reports[i].project != p);
 }
 
 static void model_purge(struct store_txn *t)
@@ -172,7 +179,8 @@ static void learn_projects(void)
             bool there = kit_project(k.s, workspaces[w], names[p], &got) == STORE_OK;
             bool wanted = projects[w][p] != 0;
             for (size_t i = 0; i < count; i++)
-                wanted = wanted || (reports[i].there && reports[i].workspace == w && reports[i].project == p);
+                wanted = wanted ||
+                         (reports[i].there && reports[i].workspace == w && reports[i].project == p);
             ck_assert_int_eq(there || !wanted, 1);
             ck_assert(projects[w][p] == 0 || (there && projects[w][p] == got.id));
             projects[w][p] = there ? got.id : 0;
@@ -262,7 +270,9 @@ static void same(const struct store_report *got, const struct model_report *want
     ck_assert(str_eq(got->url, str_of(want->url)));
 }
 
-static const char *const needles[] = {"", "", "COM/s", "xx", "g/1", "//e.io/shop/", "/", "3", "pricing/2", "no such thing", "https://", "ABOUT-us/39"};
+static const char *const needles[] = {
+    "",  "",          "COM/s",         "xx",       "g/1",        "//e.io/shop/", "/",
+    "3", "pricing/2", "no such thing", "https://", "ABOUT-us/39"};
 
 static struct kit_stop stop;
 
@@ -307,7 +317,8 @@ static void ask(void)
     struct store_list_query q = any_query(&w, &p);
     for (size_t i = 0; i < count; i++) {
         const struct model_report *r = &reports[i];
-        if (r->there && r->workspace == w && (q.project == 0 || r->project == p) && (q.result == 0 || result_of(r) == q.result) &&
+        if (r->there && r->workspace == w && (q.project == 0 || r->project == p) &&
+            (q.result == 0 || result_of(r) == q.result) &&
             (q.status == 0 || (unsigned)r->status == q.status - 1) &&
             strcasestr(r->url, q.search.p) != NULL)
             matching[matches++] = i;
@@ -362,7 +373,8 @@ static void ask_reports(void)
     size_t pending = 0;
     for (size_t i = 0; i < count; i++) {
         struct store_report got;
-        enum store_status status = kit_report(k.s, workspaces[reports[i].workspace], reports[i].id, &got);
+        enum store_status status =
+            kit_report(k.s, workspaces[reports[i].workspace], reports[i].id, &got);
         ck_status(status, reports[i].there ? STORE_OK : STORE_NOT_FOUND);
         if (!reports[i].there)
             continue;
@@ -373,7 +385,10 @@ static void ask_reports(void)
     ck_assert_uint_eq(kit_jobs(k.s), pending);
 }
 
-/* Columns: a segment's rows, a chunk's as a power of two, the log's length: small ones, so that there is much to merge. */
+/*
+ * Columns: a segment's rows, a chunk's as a power of two, the log's length: small ones, so that
+ * there is much to merge.
+ */
 static const struct {
     uint32_t rows, shift, entries;
 } sizes[] = {{40, 6, 15}, {150, 6, 40}, {600, 7, 25}, {0, 0, 0}};
@@ -419,7 +434,8 @@ int main(void)
     Suite *suite = suite_create("store model");
     TCase *tc = tcase_create("model");
     tcase_set_timeout(tc, 120);
-    tcase_add_loop_test(tc, random_changes_leave_a_clean_store_that_answers_as_the_model_does, 0, 8);
+    tcase_add_loop_test(tc, random_changes_leave_a_clean_store_that_answers_as_the_model_does, 0,
+                        8);
     suite_add_tcase(suite, tc);
     return kit_run(suite);
 }

@@ -1,28 +1,34 @@
-/* Searches of a chunk, made here without a store, beside a look at each of its texts. */
+/* Searches of an n-gram block, made without a store, compared with a scan of its texts. */
 #include "t/kit/store.h"
 
-#include "store/index/chunk.h"
+#include "store/index/bitmap_internal.h"
+#include "store/index/ngram_block_internal.h"
 
 #include <ctype.h>
 #include <strings.h>
 
 #define COUNT(a) ((int)(sizeof(a) / sizeof(*(a))))
 
-enum { ROWS_MAX = 1 << CHUNK_ROWS_SHIFT, URL_MAX = 400 };
+enum { ROWS_MAX = 1 << NGRAM_BLOCK_ROWS_SHIFT, URL_MAX = 400 };
 
 static char texts[ROWS_MAX][URL_MAX];
 static struct str urls[ROWS_MAX];
 static struct buf part;
-static struct chunk chunk;
+static struct ngram_block chunk;
 
-/* Columns: rows; words to choose from, of which the n-th comes in one of n rows where ${steep}, and each as often where not; of so many letters. */
+/*
+ * Columns: rows; words to choose from, of which the n-th comes in one of n rows where ${steep}, and
+ * each as often where not; of so many letters.
+ */
 static const struct shape {
     uint32_t rows, words;
     bool steep;
     unsigned letters;
 } shapes[] = {
-    {1, 4, false, 26},    {63, 20, true, 26},        {64, 20, false, 3},      {65, 5, true, 2},          {500, 300, true, 26},
-    {1000, 80, false, 4}, {ROWS_MAX, 600, true, 26}, {ROWS_MAX, 60, true, 6}, {ROWS_MAX, 900, false, 5}, {ROWS_MAX, 40, false, 26},
+    {1, 4, false, 26},         {63, 20, true, 26},      {64, 20, false, 3},
+    {65, 5, true, 2},          {500, 300, true, 26},    {1000, 80, false, 4},
+    {ROWS_MAX, 600, true, 26}, {ROWS_MAX, 60, true, 6}, {ROWS_MAX, 900, false, 5},
+    {ROWS_MAX, 40, false, 26},
 };
 
 static size_t word(char *to, uint32_t number, unsigned letters)
@@ -53,10 +59,10 @@ static void make_chunk(uint32_t rows)
 {
     buf_free(&part);
     part = (struct buf){0};
-    chunk_make(urls, rows, sizeof(*urls), &part);
+    ngram_block_make(urls, rows, sizeof(*urls), &part);
     kit_assert(buf_ok(&part));
     struct part_reader r = {(const uint8_t *)part.p, (const uint8_t *)part.p + part.n, false};
-    kit_assert(chunk_read(&r, &chunk) && chunk.head->rows == rows);
+    kit_assert(ngram_block_read(&r, &chunk) && chunk.head->rows == rows);
 }
 
 static void make(const struct shape *shape, uint64_t seed)
@@ -74,7 +80,10 @@ static void teardown(void)
 
 /* ---- what is asked ---- */
 
-/* Of a text's or, one behind the other, of frequent words that follow each other nowhere else; with a letter changed now and then. */
+/*
+ * Of a text's or, one behind the other, of frequent words that follow each other nowhere else; with
+ * a letter changed now and then.
+ */
 static struct str needle_of(uint64_t *seed, char out[URL_MAX])
 {
     struct str from = urls[kit_random(seed) % chunk.head->rows];
@@ -95,24 +104,24 @@ static struct str needle_of(uint64_t *seed, char out[URL_MAX])
 static void expect_stop(struct search *s, const uint64_t *bits)
 {
     struct kit_stop stop = {.at = 1};
-    uint64_t some[CHUNK_WORDS] = {0};
+    uint64_t some[NGRAM_BLOCK_WORDS] = {0};
     s->stop = kit_stop;
     s->stop_arg = &stop;
-    bool whole = chunk_match(&chunk, s, some);
+    bool whole = ngram_block_match(&chunk, s, some);
     kit_assert(stop.asked == (whole ? 0 : 1));
-    for (size_t i = 0; i < CHUNK_WORDS; i++)
+    for (size_t i = 0; i < NGRAM_BLOCK_WORDS; i++)
         kit_assert(whole ? some[i] == bits[i] : (some[i] & ~bits[i]) == 0);
 }
 
-/* ${other}: of whose rows the order was told that grams are asked in, NULL: of none's. */
-static void expect_match(struct str needle, const struct chunk *other, bool stops)
+/* ${other}: of whose rows the order was told that trigrams are asked in, NULL: of none's. */
+static void expect_match(struct str needle, const struct ngram_block *other, bool stops)
 {
     struct search s;
-    uint64_t bits[CHUNK_WORDS] = {0};
+    uint64_t bits[NGRAM_BLOCK_WORDS] = {0};
     kit_assert(search_begin(&s, needle));
     if (other != NULL)
-        chunk_order(other, &s);
-    kit_assert(chunk_match(&chunk, &s, bits));
+        ngram_block_order(other, &s);
+    kit_assert(ngram_block_match(&chunk, &s, bits));
     for (uint32_t i = 0; i < ROWS_MAX; i++) {
         bool has = i < chunk.head->rows && strcasestr(texts[i], needle.p) != NULL;
         if (bit_test(bits, i) != has)
@@ -142,7 +151,7 @@ START_TEST(in_which_order_grams_are_asked_changes_no_answer)
     uint64_t seed = 9;
     make(&shapes[COUNT(shapes) - 2], 1);
     first = part;
-    struct chunk other = chunk;
+    struct ngram_block other = chunk;
     part = (struct buf){0};
     make(&shapes[_i], 2);
     for (int i = 0; i < NEEDLES; i++)
@@ -151,7 +160,7 @@ START_TEST(in_which_order_grams_are_asked_changes_no_answer)
 }
 END_TEST
 
-/* The grams of a needle are as many as they were, whichever is asked first. */
+/* The trigrams of a needle are as many as they were, whichever is asked first. */
 START_TEST(an_order_has_each_gram_once)
 {
     char needle[URL_MAX];
@@ -161,12 +170,12 @@ START_TEST(an_order_has_each_gram_once)
         struct search s;
         kit_assert(search_begin(&s, needle_of(&seed, needle)));
         struct search before = s;
-        chunk_order(&chunk, &s);
-        kit_assert(s.gram_count == before.gram_count);
-        for (size_t j = 0; j < s.gram_count; j++) {
+        ngram_block_order(&chunk, &s);
+        kit_assert(s.trigram_count == before.trigram_count);
+        for (size_t j = 0; j < s.trigram_count; j++) {
             int left = 0;
-            for (size_t l = 0; l < s.gram_count; l++)
-                left += (s.grams[l] == s.grams[j]) - (before.grams[l] == s.grams[j]);
+            for (size_t l = 0; l < s.trigram_count; l++)
+                left += (s.trigrams[l] == s.trigrams[j]) - (before.trigrams[l] == s.trigrams[j]);
             kit_assert(left == 0);
         }
         search_end(&s);
@@ -174,12 +183,17 @@ START_TEST(an_order_has_each_gram_once)
 }
 END_TEST
 
-/* Words end where the next begins: what is at the end of the one and the beginning of the other is in neither. */
+/*
+ * Words end where the next begins: what is at the end of the one and the beginning of the other is
+ * in neither.
+ */
 START_TEST(a_word_is_the_first_that_has_the_needle_within_itself)
 {
-    static const char *const words[] = {"ab/", "abab", "/ba", "bbbb", "b-", "-aab", "a", "ba-b", "b"};
-    static const char *const needles[] = {"ab", "ba", "b/a", "/a", "bb",   "bbbb", "bbbbb", "b-a", "-",
-                                          "--", "a",  "aab", "B",  "abab", "-b",   "bab",   "c"};
+    static const char *const words[] = {"ab/",  "abab", "/ba",  "bbbb", "b-",
+                                        "-aab", "a",    "ba-b", "b"};
+    static const char *const needles[] = {"ab",    "ba",   "b/a", "/a",  "bb", "bbbb",
+                                          "bbbbb", "b-a",  "-",   "--",  "a",  "aab",
+                                          "B",     "abab", "-b",  "bab", "c"};
     uint8_t all[256] = {0};
     uint32_t offset[COUNT(words) + 1] = {0};
     for (int i = 0; i < COUNT(words); i++) {
@@ -194,7 +208,8 @@ START_TEST(a_word_is_the_first_that_has_the_needle_within_itself)
                 uint32_t want = from;
                 while (want < count && strcasestr(words[want], needles[i]) == NULL)
                     want++;
-                ck_assert_msg(search_word(&s, all, offset, from, count) == want, "\"%s\" from %u to %u", needles[i], from, count);
+                ck_assert_msg(search_word(&s, all, offset, from, count) == want,
+                              "\"%s\" from %u to %u", needles[i], from, count);
             }
         }
         search_end(&s);
@@ -216,7 +231,10 @@ static uint32_t rows_of_frequent(const char *text)
     return n;
 }
 
-/* Words that are rare, as two rows alone share a number: what they begin or end with, how many do, and of how many that is kept as a frequent word. */
+/*
+ * Words that are rare, as two rows alone share a number: what they begin or end with, how many do,
+ * and of how many that is kept as a frequent word.
+ */
 static const struct {
     const char *form, *affix;
     uint32_t rows, kept;
@@ -240,7 +258,9 @@ START_TEST(what_many_rare_words_begin_or_end_with_is_kept_as_a_frequent_one)
     for (int i = 0; i < COUNT(rare); i++) {
         kept += rare[i].kept != 0;
         for (uint32_t j = 0; j < rare[i].rows; j++, row++) {
-            urls[row] = (struct str){texts[row], (size_t)sprintf(texts[row], rare[i].form, row / 2, rare[i].affix, 'a' + row / 2 % 26)};
+            urls[row] =
+                (struct str){texts[row], (size_t)sprintf(texts[row], rare[i].form, row / 2,
+                                                         rare[i].affix, 'a' + row / 2 % 26)};
             for (size_t at = 0; row % 3 == 0 && at < urls[row].n; at++)
                 texts[row][at] = (char)toupper(texts[row][at]);
         }
@@ -257,7 +277,8 @@ START_TEST(the_larger_a_chunk_the_more_rows_a_frequent_word_has)
 {
     for (uint32_t row = 0; row < ROWS_MAX; row++) {
         const char *affix = row < 64 ? "kitchen" : row < 64 + 63 ? "portal" : "";
-        urls[row] = (struct str){texts[row], (size_t)sprintf(texts[row], "/%s%c%u", affix, 'a' + (int)(row % 26), row)};
+        urls[row] = (struct str){
+            texts[row], (size_t)sprintf(texts[row], "/%s%c%u", affix, 'a' + (int)(row % 26), row)};
     }
     make_chunk(ROWS_MAX);
     ck_assert_uint_eq(rows_of_frequent("kitchen"), 64);
@@ -304,7 +325,8 @@ int main(void)
     TCase *tc = tcase_create("chunk");
     tcase_add_checked_fixture(tc, NULL, teardown);
     tcase_set_timeout(tc, 60);
-    tcase_add_loop_test(tc, a_search_of_a_chunk_finds_the_rows_that_have_the_needle, 0, COUNT(shapes));
+    tcase_add_loop_test(tc, a_search_of_a_chunk_finds_the_rows_that_have_the_needle, 0,
+                        COUNT(shapes));
     tcase_add_loop_test(tc, in_which_order_grams_are_asked_changes_no_answer, 0, COUNT(shapes));
     tcase_add_loop_test(tc, an_order_has_each_gram_once, 0, COUNT(shapes));
     tcase_add_test(tc, a_word_is_the_first_that_has_the_needle_within_itself);

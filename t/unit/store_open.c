@@ -1,6 +1,6 @@
 /*
- * Opening: what is missing, foreign, damaged or of another format is told in a sentence and never ends the process; store_check sees every
- * lost record.
+ * Opening a store: one that is missing, foreign, damaged or of another format is reported in a
+ * sentence and never ends the process. store_check reports every lost record.
  */
 #include "t/kit/store.h"
 #include "store/index/index.h"
@@ -32,11 +32,13 @@ static void close_store(void)
 }
 
 /* Opening must fail so, and say a sentence. */
-static void refused(const char *dir, enum store_mode mode, enum store_status status, const char *part)
+static void refused(const char *dir, enum store_mode mode, enum store_status status,
+                    const char *part)
 {
     char why[512] = "";
     struct store *s = NULL;
-    const struct store_options o = {.dir = dir, .map_size = MAP_BYTES, .max_readers = 16, .mode = mode};
+    const struct store_options o = {
+        .dir = dir, .map_size = MAP_BYTES, .max_readers = 16, .mode = mode};
     enum store_status got = store_open(&o, &s, why, sizeof(why));
     ck_assert_msg(got == status, "%s: %s", store_status_text(got), why);
     ck_assert_ptr_null(s);
@@ -163,8 +165,8 @@ START_TEST(a_store_cut_anywhere_is_told)
     ck_status(store_usage(k.s, &u), STORE_OK);
     close_store();
     ck_assert_int_eq(stat(path, &st), 0);
-    ck_assert_uint_ge((uint64_t)st.st_size, u.room.used_bytes);
-    for (off_t size = (off_t)u.room.used_bytes / 2; size > 100; size /= 2) {
+    ck_assert_uint_ge((uint64_t)st.st_size, u.space.used_bytes);
+    for (off_t size = (off_t)u.space.used_bytes / 2; size > 100; size /= 2) {
         ck_assert_int_eq(truncate(path, size), 0);
         refused(k.dir, STORE_READ, STORE_CORRUPT, "backup");
         refused(k.dir, STORE_WRITE, STORE_CORRUPT, "backup");
@@ -224,7 +226,8 @@ START_TEST(bytes_gone_bad_anywhere_are_found_or_harmless_and_never_a_crash)
         seed = seed * 6364136223846793005ULL + 1442695040888963407ULL;
         off_t at = (off_t)((seed >> 20) % 90 * 4096 + (seed >> 13) % (round % 2 ? 64 : 4000));
         memset(junk, (int)(seed >> 57), sizeof(junk));
-        ck_assert_int_eq(pwrite(fd, junk, round % 3 ? 8 : sizeof(junk), at), round % 3 ? 8 : (ssize_t)sizeof(junk));
+        ck_assert_int_eq(pwrite(fd, junk, round % 3 ? 8 : sizeof(junk), at),
+                         round % 3 ? 8 : (ssize_t)sizeof(junk));
         const struct store_options o = {.dir = k.dir, .mode = STORE_READ};
         if (store_open(&o, &s, why, sizeof(why)) == STORE_OK) {
             kit_problems(s);
@@ -282,13 +285,17 @@ static const struct {
     uint32_t record[16];
     size_t n;
 } others[] = {
-    {{STORE_FORMAT_VERSION + 1, 1}, 20}, {{STORE_FORMAT_VERSION + 1, 1}, 64}, {{STORE_FORMAT_VERSION - 1, 1}, 20}, {{UINT32_MAX}, 4}, {{STORE_FORMAT_VERSION, STORE_LAYOUT + 1}, 8},
+    {{STORE_FORMAT_VERSION + 1, 1}, 20},           {{STORE_FORMAT_VERSION + 1, 1}, 64},
+    {{STORE_FORMAT_VERSION - 1, 1}, 20},           {{UINT32_MAX}, 4},
+    {{STORE_FORMAT_VERSION, STORE_LAYOUT + 1}, 8},
 };
 
 static const char *refusal(int row)
 {
     static char text[128];
-    snprintf(text, sizeof(text), "has format %u.%u, but this version of Assay reads only format %d.%d: use the version of Assay that wrote it",
+    snprintf(text, sizeof(text),
+             "has format %u.%u, but this version of Assay reads only format %d.%d: use the version "
+             "of Assay that wrote it",
              others[row].record[0], others[row].record[1], STORE_FORMAT_VERSION, STORE_LAYOUT);
     return text;
 }
@@ -315,7 +322,9 @@ START_TEST(a_backup_of_another_format_is_not_restored)
     tamper("base", "mf", 2, others[_i].record, others[_i].n);
     kit_dir(to);
     ck_status(store_restore(k.dir, to, NULL, NULL, why, sizeof(why)), STORE_OTHER_FORMAT);
-    ck_assert_msg(strncmp(why, "the backup ", 11) == 0 && strstr(why, k.dir) != NULL && strstr(why, refusal(_i)) != NULL, "%s", why);
+    ck_assert_msg(strncmp(why, "the backup ", 11) == 0 && strstr(why, k.dir) != NULL &&
+                      strstr(why, refusal(_i)) != NULL,
+                  "%s", why);
     snprintf(made, sizeof(made), "%s/data.mdb", to);
     ck_assert_int_ne(access(made, F_OK), 0);
     kit_remove(to);
@@ -336,9 +345,9 @@ END_TEST
 static const struct {
     const char *db, *prefix;
 } losses[] = {
-    {"base", "w"},     {"base", "n"},     {"base", "i"},     {"base", "h"},     {"base", "p"},     {"base", "q"},     {"base", "d"},
-    {"base", "j"},     {"base", "e"},     {"base", "f"},     {"record", "k"},   {"record", "r"},   {"result", "s"},   {"list", "l"},     {"list", "m"},
-    {"list", "s"},
+    {"base", "w"},   {"base", "n"}, {"base", "i"}, {"base", "h"}, {"base", "p"},   {"base", "q"},
+    {"base", "d"},   {"base", "j"}, {"base", "e"}, {"base", "f"}, {"record", "k"}, {"record", "r"},
+    {"result", "s"}, {"list", "l"}, {"list", "m"}, {"list", "s"},
 };
 
 START_TEST(check_finds_a_lost_record_of_any_kind)
@@ -366,7 +375,8 @@ START_TEST(check_finds_an_index_entry_too_many)
     const struct {
         struct log_head head;
         struct log_entry entry;
-    } PACKED record = {{61, sizeof(struct log_entry)}, {.kind = LOG_ADD, .id = 999, .score = -1, .project = 1}};
+    } PACKED record = {{61, sizeof(struct log_entry)},
+                       {.kind = LOG_ADD, .id = 999, .score = -1, .project = 1}};
     tamper("list", "l\x01\x01\x02\x01\x00", 6, &record, sizeof(record));
     k.s = kit_store(k.dir, STORE_WRITE, MAP_BYTES);
     ck_assert_uint_gt(kit_problems(k.s), 0);

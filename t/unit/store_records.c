@@ -1,4 +1,4 @@
-/* Workspaces, keys, projects, jobs, channels and purges: every answer of their changes. */
+/* Workspaces, keys, projects, jobs, channels and purges: every result of their changes. */
 #include "t/kit/store.h"
 
 static struct kit k;
@@ -38,9 +38,14 @@ START_TEST(a_taken_workspace_name_is_refused_and_a_malformed_one_too)
     char long_name[500];
     memset(long_name, 'x', sizeof(long_name));
     kit_workspace(&k, "acme");
-    ck_status(change((struct store_change){.kind = CHANGE_WORKSPACE_CREATE, .name = STR("acme")}).status, STORE_EXISTS);
+    ck_status(
+        change((struct store_change){.kind = CHANGE_WORKSPACE_CREATE, .name = STR("acme")}).status,
+        STORE_EXISTS);
     ck_status(change((struct store_change){.kind = CHANGE_WORKSPACE_CREATE}).status, STORE_INVALID);
-    ck_status(change((struct store_change){.kind = CHANGE_WORKSPACE_CREATE, .name = {long_name, sizeof(long_name)}}).status, STORE_INVALID);
+    ck_status(change((struct store_change){.kind = CHANGE_WORKSPACE_CREATE,
+                                           .name = {long_name, sizeof(long_name)}})
+                  .status,
+              STORE_INVALID);
     ck_status(change((struct store_change){.kind = CHANGE_KINDS}).status, STORE_INVALID);
     ck_status(change((struct store_change){.kind = 0}).status, STORE_INVALID);
 }
@@ -85,7 +90,8 @@ START_TEST(each_names_every_living_workspace_by_id_and_ends_once)
         snprintf(name, sizeof(name), "w%d", i);
         kit_workspace(&k, name);
     }
-    ck_status(change((struct store_change){.kind = CHANGE_WORKSPACE_DELETE, .id = 7}).status, STORE_OK);
+    ck_status(change((struct store_change){.kind = CHANGE_WORKSPACE_DELETE, .id = 7}).status,
+              STORE_OK);
     store_workspace_each(k.s, each_workspace, &n);
     ck_assert_int_eq(n.records, 299);
     ck_assert_int_eq(n.ends, 1);
@@ -98,7 +104,8 @@ START_TEST(a_deleted_workspace_is_gone_at_once_and_its_name_free)
     size_t count;
     uint64_t report = kit_create(&k, id, "https://a.com/", "a.com");
     kit_key(&k, id, 1);
-    ck_status(change((struct store_change){.kind = CHANGE_WORKSPACE_DELETE, .id = id}).status, STORE_OK);
+    ck_status(change((struct store_change){.kind = CHANGE_WORKSPACE_DELETE, .id = id}).status,
+              STORE_OK);
     const struct store_event *e = store_events(k.s, &count);
     ck_assert_uint_eq(count, 2);
     ck_assert_uint_eq(e[0].kind, EVENT_WORKSPACE_DELETED);
@@ -109,7 +116,8 @@ START_TEST(a_deleted_workspace_is_gone_at_once_and_its_name_free)
     ck_status(kit_report(k.s, id, report, NULL), STORE_NOT_FOUND);
     ck_status(kit_project(k.s, id, "a.com", NULL), STORE_NOT_FOUND);
     ck_assert_uint_eq(kit_jobs(k.s), 0);
-    ck_status(change((struct store_change){.kind = CHANGE_WORKSPACE_DELETE, .id = id}).status, STORE_NOT_FOUND);
+    ck_status(change((struct store_change){.kind = CHANGE_WORKSPACE_DELETE, .id = id}).status,
+              STORE_NOT_FOUND);
     struct store_change c = kit_create_change(id, "https://a.com/", "a.com");
     ck_status(kit_status(&k, &c), STORE_NOT_FOUND);
     c = kit_done_change(report, 1, 90);
@@ -117,7 +125,8 @@ START_TEST(a_deleted_workspace_is_gone_at_once_and_its_name_free)
     uint64_t again = kit_workspace(&k, "acme");
     ck_assert_uint_gt(again, id);
     kit_check_clean(k.s);
-    ck_assert_uint_eq(kit_purge(&k, 1), 7); /* report, project, key, two records of the log, the manifest that is past them, workspace */
+    /* report, project, key, two records of the log, the manifest that is past them, workspace */
+    ck_assert_uint_eq(kit_purge(&k, 1), 7);
     kit_check_clean(k.s);
     struct store_usage u;
     ck_status(store_usage(k.s, &u), STORE_OK);
@@ -171,8 +180,12 @@ START_TEST(revoking_a_key_says_so_once_and_is_refused_across_workspaces)
     struct store_key key;
     ck_status(kit_find_key(k.s, 1, &key), STORE_OK);
     ck_assert_int_eq(key.revoked_at, 0);
-    ck_status(change((struct store_change){.kind = CHANGE_KEY_REVOKE, .workspace = other, .id = id}).status, STORE_NOT_FOUND);
-    ck_status(change((struct store_change){.kind = CHANGE_KEY_REVOKE, .workspace = w, .id = id + 1}).status, STORE_NOT_FOUND);
+    ck_status(change((struct store_change){.kind = CHANGE_KEY_REVOKE, .workspace = other, .id = id})
+                  .status,
+              STORE_NOT_FOUND);
+    ck_status(change((struct store_change){.kind = CHANGE_KEY_REVOKE, .workspace = w, .id = id + 1})
+                  .status,
+              STORE_NOT_FOUND);
     k.now += 5;
     ck_status(change((struct store_change){.kind = CHANGE_KEY_REVOKE, .id = id}).status, STORE_OK);
     const struct store_event *e = store_events(k.s, &count);
@@ -188,17 +201,23 @@ START_TEST(revoking_a_key_says_so_once_and_is_refused_across_workspaces)
 }
 END_TEST
 
-START_TEST(a_rotated_key_lives_on_to_the_end_of_the_overlap_and_the_new_one_as_long_as_it_was_made_to)
+START_TEST(
+    a_rotated_key_lives_on_to_the_end_of_the_overlap_and_the_new_one_as_long_as_it_was_made_to)
 {
     uint64_t w = kit_workspace(&k, "acme");
     char hash[32];
     memset(hash, 1, sizeof(hash));
-    struct store_change c = {
-        .kind = CHANGE_KEY_CREATE, .workspace = w, .name = STR("ci"), .scopes = 3, .hash = {hash, 32}, .expires_at = NOW + 100 * HOUR};
+    struct store_change c = {.kind = CHANGE_KEY_CREATE,
+                             .workspace = w,
+                             .name = STR("ci"),
+                             .scopes = 3,
+                             .hash = {hash, 32},
+                             .expires_at = NOW + 100 * HOUR};
     uint64_t id = kit_apply(&k, &c).id;
     k.now += HOUR;
     memset(hash, 2, sizeof(hash));
-    c = (struct store_change){.kind = CHANGE_KEY_ROTATE, .id = id, .hash = {hash, 32}, .expires_at = NOW + 2 * HOUR};
+    c = (struct store_change){
+        .kind = CHANGE_KEY_ROTATE, .id = id, .hash = {hash, 32}, .expires_at = NOW + 2 * HOUR};
     struct store_answer a = kit_apply(&k, &c);
     struct store_key old, new;
     ck_status(a.status, STORE_OK);
@@ -224,10 +243,12 @@ START_TEST(a_rotation_never_lengthens_the_old_keys_life)
     char hash[32];
     struct store_key old;
     memset(hash, 1, sizeof(hash));
-    struct store_change c = {.kind = CHANGE_KEY_CREATE, .workspace = w, .hash = {hash, 32}, .expires_at = NOW + HOUR};
+    struct store_change c = {
+        .kind = CHANGE_KEY_CREATE, .workspace = w, .hash = {hash, 32}, .expires_at = NOW + HOUR};
     uint64_t id = kit_apply(&k, &c).id;
     memset(hash, 2, sizeof(hash));
-    c = (struct store_change){.kind = CHANGE_KEY_ROTATE, .id = id, .hash = {hash, 32}, .expires_at = NOW + 24 * HOUR};
+    c = (struct store_change){
+        .kind = CHANGE_KEY_ROTATE, .id = id, .hash = {hash, 32}, .expires_at = NOW + 24 * HOUR};
     ck_status(kit_status(&k, &c), STORE_OK);
     ck_status(kit_find_key(k.s, 1, &old), STORE_OK);
     ck_assert_int_eq(old.expires_at, NOW + HOUR);
@@ -250,7 +271,8 @@ START_TEST(touching_a_key_is_no_event_and_no_version)
     ck_assert_uint_eq(before.version, after.version);
     ck_status(kit_find_key(k.s, 1, &key), STORE_OK);
     ck_assert_int_eq(key.last_used_at, NOW + 77);
-    ck_status(change((struct store_change){.kind = CHANGE_KEY_TOUCH, .id = id + 1}).status, STORE_NOT_FOUND);
+    ck_status(change((struct store_change){.kind = CHANGE_KEY_TOUCH, .id = id + 1}).status,
+              STORE_NOT_FOUND);
 }
 END_TEST
 
@@ -325,7 +347,10 @@ START_TEST(a_projects_version_moves_once_a_transaction_and_guards_its_deletion)
     ck_status(kit_project(k.s, w, "a.com", &p), STORE_OK);
     ck_assert_uint_eq(p.version, 2);
     uint64_t versions[2] = {1, 17};
-    struct store_change c = {.kind = CHANGE_PROJECT_DELETE, .workspace = w, .id = p.id, .match = {(char *)versions, sizeof(versions)}};
+    struct store_change c = {.kind = CHANGE_PROJECT_DELETE,
+                             .workspace = w,
+                             .id = p.id,
+                             .match = {(char *)versions, sizeof(versions)}};
     ck_status(kit_status(&k, &c), STORE_PRECONDITION);
     versions[1] = 2;
     ck_status(kit_status(&k, &c), STORE_OK);
@@ -353,7 +378,8 @@ START_TEST(a_deleted_project_frees_its_name_and_hides_its_reports_at_once)
     ck_assert(!store_job_get(k.s, gone, &job));
     struct store_change finish = kit_done_change(gone, 1, 90);
     ck_status(kit_status(&k, &finish), STORE_STALE);
-    struct kit_list l = kit_reports(k.s, &(struct store_list_query){.workspace = w, .page = 1, .per_page = 10});
+    struct kit_list l =
+        kit_reports(k.s, &(struct store_list_query){.workspace = w, .page = 1, .per_page = 10});
     ck_assert_uint_eq(l.total, 1);
     ck_assert_uint_eq(l.count, 1);
     ck_assert_uint_eq(l.reports[0].id, kept);
@@ -425,19 +451,25 @@ START_TEST(one_transaction_may_make_delete_purge_and_make_again)
     for (uint64_t project = 1; project <= 3; project++) {
         store_apply(t, &create, k.now, &a);
         ck_status(a.status, STORE_OK);
-        store_apply(t, &(struct store_change){.kind = CHANGE_PROJECT_DELETE, .workspace = w, .id = project}, k.now, &a);
+        store_apply(
+            t, &(struct store_change){.kind = CHANGE_PROJECT_DELETE, .workspace = w, .id = project},
+            k.now, &a);
         ck_status(a.status, STORE_OK);
         const uint64_t report = project;
-        const struct store_change purge = {.kind = CHANGE_PURGE_DYING,
+        const struct store_change purge = {.kind = CHANGE_PURGE_DELETED,
                                            .workspace = w,
                                            .id = project,
                                            .data = {(const char *)&report, sizeof(report)}};
         store_apply(t, &purge, k.now, &a);
         ck_status(a.status, STORE_OK);
         ck_assert_uint_eq(a.id, 1);
-        store_apply(t, &(struct store_change){.kind = CHANGE_PURGE_DYING, .workspace = w, .id = project}, k.now, &a);
+        store_apply(
+            t, &(struct store_change){.kind = CHANGE_PURGE_DELETED, .workspace = w, .id = project},
+            k.now, &a);
         ck_status(a.status, STORE_OK);
-        store_apply(t, &(struct store_change){.kind = CHANGE_PROJECT_DELETE, .workspace = w, .id = project}, k.now, &a);
+        store_apply(
+            t, &(struct store_change){.kind = CHANGE_PROJECT_DELETE, .workspace = w, .id = project},
+            k.now, &a);
         ck_status(a.status, STORE_NOT_FOUND);
     }
     store_apply(t, &create, k.now, &a);
@@ -536,7 +568,9 @@ int main(void)
     tcase_add_test(tc, a_key_is_found_by_its_hash_with_all_it_was_made_with);
     tcase_add_test(tc, a_key_is_refused_without_workspace_or_with_a_used_or_short_hash);
     tcase_add_test(tc, revoking_a_key_says_so_once_and_is_refused_across_workspaces);
-    tcase_add_test(tc, a_rotated_key_lives_on_to_the_end_of_the_overlap_and_the_new_one_as_long_as_it_was_made_to);
+    tcase_add_test(
+        tc,
+        a_rotated_key_lives_on_to_the_end_of_the_overlap_and_the_new_one_as_long_as_it_was_made_to);
     tcase_add_test(tc, a_rotation_never_lengthens_the_old_keys_life);
     tcase_add_test(tc, touching_a_key_is_no_event_and_no_version);
     tcase_add_test(tc, each_key_of_one_workspace_or_of_all_by_id);

@@ -1,4 +1,4 @@
-/* Reports: every answer of their changes, idempotency, and the life of a generation. */
+/* Reports: every result of their changes, and the life of a grading. */
 #include "t/kit/store.h"
 
 static struct kit k;
@@ -29,7 +29,8 @@ static struct store_report report(uint64_t id)
 
 static struct store_change update(uint64_t id, uint32_t fields)
 {
-    return (struct store_change){.kind = CHANGE_REPORT_UPDATE, .workspace = w, .id = id, .fields = fields};
+    return (struct store_change){
+        .kind = CHANGE_REPORT_UPDATE, .workspace = w, .id = id, .fields = fields};
 }
 
 /* ---- create ---- */
@@ -68,7 +69,10 @@ START_TEST(another_workspaces_report_is_not_found)
 {
     uint64_t other = kit_workspace(&k, "other"), id = kit_create(&k, w, "https://a.com/x", "a.com");
     ck_status(kit_report(k.s, other, id, NULL), STORE_NOT_FOUND);
-    ck_status(change((struct store_change){.kind = CHANGE_REPORT_DELETE, .workspace = other, .id = id}).status, STORE_NOT_FOUND);
+    ck_status(
+        change((struct store_change){.kind = CHANGE_REPORT_DELETE, .workspace = other, .id = id})
+            .status,
+        STORE_NOT_FOUND);
     struct store_change c = update(id, CHANGE_REGENERATE);
     c.workspace = other;
     ck_status(kit_status(&k, &c), STORE_NOT_FOUND);
@@ -84,7 +88,8 @@ static const struct {
     {{.url = {"https://a.com/", 14}}, STORE_INVALID},
     {{.url = {"https://a.com/", 14}, .name = {"a.com", 5}, .privacy = 3}, STORE_INVALID},
     {{.url = {"https://\0.com/", 14}, .name = {"a.com", 5}}, STORE_INVALID},
-    {{.url = {"https://a.com/", 14}, .name = {"a.com", 5}, .idem_key = {"short", 5}}, STORE_INVALID},
+    {{.url = {"https://a.com/", 14}, .name = {"a.com", 5}, .idem_key = {"short", 5}},
+     STORE_INVALID},
     {{.url = {"https://a.com/", 14}, .name = {"a.com", 5}, .privacy = 2}, STORE_NO_PASSWORD},
     {{.url = {"https://a.com/", 14}, .name = {"a.com", 5}, .workspace = 99}, STORE_NOT_FOUND},
 };
@@ -146,7 +151,7 @@ START_TEST(what_waits_in_a_deleted_project_counts_until_it_is_purged)
         STORE_OK);
     kit_check_clean(k.s);
     ck_status(kit_status(&k, &c), STORE_QUEUE_FULL);
-    const struct store_change purge = {.kind = CHANGE_PURGE_DYING,
+    const struct store_change purge = {.kind = CHANGE_PURGE_DELETED,
                                        .workspace = w,
                                        .id = project,
                                        .data = {(const char *)&id, sizeof(id)}};
@@ -174,103 +179,12 @@ START_TEST(jobs_that_are_out_for_nobody_count_as_pending)
 }
 END_TEST
 
-/* ---- idempotency ---- */
-
-static char idem_key[32], idem_body[32];
-
-static struct store_change idem_change(char key, char body)
-{
-    struct store_change c = kit_create_change(w, "https://a.com/", "a.com");
-    memset(idem_key, key, sizeof(idem_key));
-    memset(idem_body, body, sizeof(idem_body));
-    c.idem_key = (struct str){idem_key, 32};
-    c.idem_body = (struct str){idem_body, 32};
-    return c;
-}
-
-START_TEST(a_repeat_answers_the_first_ones_record_and_code)
-{
-    struct store_change c = idem_change(1, 1);
-    c.code = 202;
-    struct store_answer first = kit_apply(&k, &c);
-    ck_status(first.status, STORE_OK);
-    ck_assert_uint_eq(first.replayed, 0);
-    kit_done(&k, first.id, 1, 70);
-    c.code = 201;
-    struct store_answer again = kit_apply(&k, &c);
-    ck_status(again.status, STORE_OK);
-    ck_assert_uint_eq(again.replayed, 1);
-    ck_assert_uint_eq(again.id, first.id);
-    ck_assert_uint_eq(again.code, 202);
-    ck_assert_uint_eq(again.version, 2);
-    struct store_usage u;
-    ck_status(store_usage(k.s, &u), STORE_OK);
-    ck_assert_uint_eq(u.reports, 1);
-}
-END_TEST
-
-START_TEST(a_repeat_with_another_body_is_refused_and_another_key_is_another_report)
-{
-    struct store_change c = idem_change(1, 1);
-    uint64_t first = kit_apply(&k, &c).id;
-    c = idem_change(1, 2);
-    ck_status(kit_status(&k, &c), STORE_KEY_REUSED);
-    c = idem_change(2, 1);
-    struct store_answer a = kit_apply(&k, &c);
-    ck_status(a.status, STORE_OK);
-    ck_assert_uint_ne(a.id, first);
-}
-END_TEST
-
-START_TEST(a_repeat_of_a_deleted_report_is_not_found)
-{
-    struct store_change c = idem_change(1, 1);
-    uint64_t id = kit_apply(&k, &c).id;
-    change((struct store_change){.kind = CHANGE_REPORT_DELETE, .workspace = w, .id = id});
-    struct store_answer a = kit_apply(&k, &c);
-    ck_status(a.status, STORE_NOT_FOUND);
-    ck_assert_uint_eq(a.replayed, 1);
-    ck_assert_uint_eq(a.id, id);
-}
-END_TEST
-
-START_TEST(an_idempotency_row_lives_24_hours_and_is_then_overwritten_or_purged)
-{
-    struct store_change c = idem_change(1, 1);
-    uint64_t id = kit_apply(&k, &c).id;
-    k.now = NOW + 24 * HOUR - 1;
-    ck_assert_uint_eq(kit_apply(&k, &c).replayed, 1);
-    ck_status(change((struct store_change){.kind = CHANGE_PURGE, .limit = 9}).status, STORE_NOT_FOUND);
-    k.now = NOW + 24 * HOUR;
-    struct store_answer a = kit_apply(&k, &c);
-    ck_status(a.status, STORE_OK);
-    ck_assert_uint_eq(a.replayed, 0);
-    ck_assert_uint_ne(a.id, id);
-    kit_check_clean(k.s);
-    k.now += 24 * HOUR;
-    a = change((struct store_change){.kind = CHANGE_PURGE, .limit = 9});
-    ck_status(a.status, STORE_OK);
-    ck_assert_uint_eq(a.id, 1);
-    ck_status(change((struct store_change){.kind = CHANGE_PURGE, .limit = 9}).status, STORE_NOT_FOUND);
-    kit_check_clean(k.s);
-}
-END_TEST
-
-START_TEST(a_refused_create_stores_no_idempotency_row)
-{
-    struct store_change c = idem_change(1, 1);
-    c.privacy = 2;
-    ck_status(kit_status(&k, &c), STORE_NO_PASSWORD);
-    c.privacy = 0;
-    struct store_answer a = kit_apply(&k, &c);
-    ck_status(a.status, STORE_OK);
-    ck_assert_uint_eq(a.replayed, 0);
-}
-END_TEST
-
 /* ---- update ---- */
 
-/* Columns: privacy before, fields sent, privacy sent, answer, privacy after, which password after ("": none). */
+/*
+ * Columns: privacy before, fields sent, privacy sent, answer, privacy after, which password after
+ * ("": none).
+ */
 static const struct {
     uint32_t before, fields, sent;
     enum store_status status;
@@ -303,7 +217,8 @@ START_TEST(privacy_and_password_follow_the_contract)
         put.hash = STR("new");
     ck_status(kit_status(&k, &put), puts_[_i].status);
     struct store_report r = report(id);
-    bool changed = puts_[_i].after != puts_[_i].before || strcmp(puts_[_i].password, puts_[_i].before == 2 ? "old" : "") != 0;
+    bool changed = puts_[_i].after != puts_[_i].before ||
+                   strcmp(puts_[_i].password, puts_[_i].before == 2 ? "old" : "") != 0;
     ck_assert_uint_eq(r.privacy, puts_[_i].after);
     ck_assert(str_eq(r.password_hash, str_of(puts_[_i].password)));
     ck_assert_uint_eq(r.version, changed ? 2 : 1);
@@ -335,7 +250,8 @@ START_TEST(if_match_lets_only_its_versions_through)
     c.privacy = 1;
     c.match = (struct str){(char *)versions, sizeof(versions)};
     ck_status(kit_status(&k, &c), STORE_PRECONDITION);
-    struct store_change d = {.kind = CHANGE_REPORT_DELETE, .workspace = w, .id = id, .match = c.match};
+    struct store_change d = {
+        .kind = CHANGE_REPORT_DELETE, .workspace = w, .id = id, .match = c.match};
     ck_status(kit_status(&k, &d), STORE_PRECONDITION);
     versions[1] = 1;
     ck_status(kit_status(&k, &c), STORE_OK);
@@ -536,7 +452,8 @@ static void note(void *arg, const struct store_job *job)
 
 START_TEST(jobs_come_oldest_first_and_a_regeneration_queues_at_the_end)
 {
-    uint64_t a = kit_create(&k, w, "https://a.com/", "a.com"), b = kit_create(&k, w, "https://b.com/", "b.com");
+    uint64_t a = kit_create(&k, w, "https://a.com/", "a.com"),
+             b = kit_create(&k, w, "https://b.com/", "b.com");
     kit_done(&k, a, 1, 50);
     uint64_t c = kit_create(&k, w, "https://c.com/", "c.com");
     struct store_change again = update(a, CHANGE_REGENERATE);
@@ -554,7 +471,9 @@ START_TEST(deleting_a_pending_report_takes_its_job_along)
 {
     size_t count;
     uint64_t id = kit_create(&k, w, "https://a.com/", "a.com");
-    ck_status(change((struct store_change){.kind = CHANGE_REPORT_DELETE, .workspace = w, .id = id}).status, STORE_OK);
+    ck_status(change((struct store_change){.kind = CHANGE_REPORT_DELETE, .workspace = w, .id = id})
+                  .status,
+              STORE_OK);
     const struct store_event *e = store_events(k.s, &count);
     ck_assert_uint_eq(count, 1);
     ck_assert_uint_eq(e->kind, EVENT_REPORT_DELETED);
@@ -602,18 +521,14 @@ int main(void)
     tcase_add_test(tc, a_full_queue_refuses_creates_and_regenerations);
     tcase_add_test(tc, what_waits_in_a_deleted_project_counts_until_it_is_purged);
     tcase_add_test(tc, jobs_that_are_out_for_nobody_count_as_pending);
-    tcase_add_test(tc, a_repeat_answers_the_first_ones_record_and_code);
-    tcase_add_test(tc, a_repeat_with_another_body_is_refused_and_another_key_is_another_report);
-    tcase_add_test(tc, a_repeat_of_a_deleted_report_is_not_found);
-    tcase_add_test(tc, an_idempotency_row_lives_24_hours_and_is_then_overwritten_or_purged);
-    tcase_add_test(tc, a_refused_create_stores_no_idempotency_row);
     tcase_add_loop_test(tc, privacy_and_password_follow_the_contract, 0, COUNT(puts_));
     tcase_add_test(tc, an_empty_update_changes_nothing_not_even_the_time);
     tcase_add_test(tc, if_match_lets_only_its_versions_through);
     tcase_add_test(tc, findings_replace_everything_in_one_step);
     tcase_add_test(tc, a_regeneration_keeps_the_old_findings_until_the_new_ones_come);
     tcase_add_test(tc, regenerating_a_pending_report_makes_no_second_job);
-    tcase_add_test(tc, a_failure_keeps_the_old_score_and_results_and_the_next_success_clears_the_error);
+    tcase_add_test(tc,
+                   a_failure_keeps_the_old_score_and_results_and_the_next_success_clears_the_error);
     tcase_add_test(tc, a_first_failure_leaves_a_report_without_score_and_results);
     tcase_add_loop_test(tc, malformed_findings_are_refused, 0, COUNT(bad_findings));
     tcase_add_test(tc, findings_of_nothing_are_stale);

@@ -1,10 +1,11 @@
 /*
- * Searches in any script. URLs are kept in ASCII, with all else percent-encoded, and a needle stands for its encoding: held against an oracle
- * that compares letter by letter, over reports in segments and in the log.
+ * Searches in any script. URLs are stored in ASCII, percent-encoded; a search pattern stands for
+ * its encoding. Results are compared with an oracle that compares character by character, over
+ * reports in segments and in the in-memory tail.
  */
 #include "t/kit/store.h"
 
-#include "store/search.h"
+#include "store/index/search_internal.h"
 
 #include <strings.h>
 
@@ -18,11 +19,46 @@ static uint64_t w, seed;
 static const struct {
     const char *lower, *upper;
 } letters[] = {
-    {"a", "A"},   {"k", "K"},   {"s", "S"},   {"i", "I"},   {"7", "7"},   {"-", "-"},   {"/", "/"},         {"_", "_"},   {"б", "Б"},
-    {"д", "Д"},   {"я", "Я"},   {"ё", "Ё"},   {"σ", "Σ"},   {"λ", "Λ"},   {"ί", "Ί"},   {"ü", "Ü"},         {"é", "É"},   {"ñ", "Ñ"},
-    {"ß", "ß"},   {"ı", "ı"},   {"İ", "İ"},   {"ş", "Ş"},   {"ő", "Ő"},   {"ա", "Ա"},   {"ა", "ა"},         {"漢", "漢"}, {"字", "字"},
-    {"カ", "カ"}, {"م", "م"},   {"ر", "ر"},   {"ש", "ש"},   {"ก", "ก"},   {"ह", "ह"},   {"😀", "😀"},       {"👍🏽", "👍🏽"}, {"e\xCC\x81", "E\xCC\x81"},
-    {"𐐨", "𐐀"},   {"ⲁ", "Ⲁ"},   {"ḁ", "Ḁ"},   {"ѣ", "Ѣ"},
+    {"a", "A"},
+    {"k", "K"},
+    {"s", "S"},
+    {"i", "I"},
+    {"7", "7"},
+    {"-", "-"},
+    {"/", "/"},
+    {"_", "_"},
+    {"б", "Б"},
+    {"д", "Д"},
+    {"я", "Я"},
+    {"ё", "Ё"},
+    {"σ", "Σ"},
+    {"λ", "Λ"},
+    {"ί", "Ί"},
+    {"ü", "Ü"},
+    {"é", "É"},
+    {"ñ", "Ñ"},
+    {"ß", "ß"},
+    {"ı", "ı"},
+    {"İ", "İ"},
+    {"ş", "Ş"},
+    {"ő", "Ő"},
+    {"ա", "Ա"},
+    {"ა", "ა"},
+    {"漢", "漢"},
+    {"字", "字"},
+    {"カ", "カ"},
+    {"م", "م"},
+    {"ر", "ر"},
+    {"ש", "ש"},
+    {"ก", "ก"},
+    {"ह", "ह"},
+    {"😀", "😀"},
+    {"👍🏽", "👍🏽"},
+    {"e\xCC\x81", "E\xCC\x81"},
+    {"𐐨", "𐐀"},
+    {"ⲁ", "Ⲁ"},
+    {"ḁ", "Ḁ"},
+    {"ѣ", "Ѣ"},
 };
 #define LETTERS (sizeof(letters) / sizeof(*letters))
 
@@ -35,7 +71,9 @@ static const char *letter(size_t i, bool upper)
 static void encode(const char *utf8, bool high, char *out)
 {
     for (; *utf8 != '\0'; utf8++)
-        out += (unsigned char)*utf8 < 0x80 ? sprintf(out, "%c", *utf8) : sprintf(out, high ? "%%%02X" : "%%%02x", (unsigned char)*utf8);
+        out += (unsigned char)*utf8 < 0x80
+                   ? sprintf(out, "%c", *utf8)
+                   : sprintf(out, high ? "%%%02X" : "%%%02x", (unsigned char)*utf8);
 }
 
 static void random_letters(uint8_t *to, size_t n)
@@ -53,7 +91,9 @@ static bool begins(const char *url, const uint8_t *needle, size_t n)
 {
     for (size_t i = 0; i < n; i++) {
         const struct form *form = forms[needle[i]];
-        int at = strncasecmp(url, form[0].text, form[0].n) == 0 ? 0 : strncasecmp(url, form[1].text, form[1].n) == 0 ? 1 : -1;
+        int at = strncasecmp(url, form[0].text, form[0].n) == 0   ? 0
+                 : strncasecmp(url, form[1].text, form[1].n) == 0 ? 1
+                                                                  : -1;
         if (at < 0)
             return false;
         url += form[at].n;
@@ -71,7 +111,12 @@ static bool has(const char *url, const uint8_t *needle, size_t n)
 
 static uint64_t total_of(const char *needle)
 {
-    struct store_list_query q = {.workspace = w, .sort = REPORT_BY_URL, .ascending = true, .page = 1, .per_page = 10, .search = str_of(needle)};
+    struct store_list_query q = {.workspace = w,
+                                 .sort = REPORT_BY_URL,
+                                 .ascending = true,
+                                 .page = 1,
+                                 .per_page = 10,
+                                 .search = str_of(needle)};
     struct kit_list l = kit_reports(k.s, &q);
     ck_status(l.status, STORE_OK);
     store_read_end(k.s);
@@ -109,7 +154,8 @@ START_TEST(a_needle_in_any_script_is_found_whatever_its_case)
         strcpy(urls[i], "http://a.test/");
         random_letters(texts[i], LETTERS_MOST);
         for (int j = 0; j < LETTERS_MOST; j++)
-            encode(letter(texts[i][j], kit_random(&seed) % 2 != 0), kit_random(&seed) % 2 != 0, urls[i] + strlen(urls[i]));
+            encode(letter(texts[i][j], kit_random(&seed) % 2 != 0), kit_random(&seed) % 2 != 0,
+                   urls[i] + strlen(urls[i]));
         kit_create(&k, w, urls[i], "a.test");
         if (i == URLS * 3 / 4)
             kit_purge(&k, 100);
@@ -117,7 +163,8 @@ START_TEST(a_needle_in_any_script_is_found_whatever_its_case)
     for (int round = 0; round < 250; round++) {
         uint8_t needle[LETTERS_MOST];
         char text[LETTERS_MOST * 16] = "";
-        size_t n = 1 + kit_random(&seed) % (round % 8 == 0 ? LETTERS_MOST : 4), from = kit_random(&seed) % (LETTERS_MOST - n + 1);
+        size_t n = 1 + kit_random(&seed) % (round % 8 == 0 ? LETTERS_MOST : 4),
+               from = kit_random(&seed) % (LETTERS_MOST - n + 1);
         uint64_t wanted = 0;
         memcpy(needle, texts[kit_random(&seed) % URLS] + from, n);
         if (round % 5 == 0)
@@ -127,7 +174,8 @@ START_TEST(a_needle_in_any_script_is_found_whatever_its_case)
         for (int i = 0; i < URLS; i++)
             wanted += has(urls[i], needle, n);
         found += wanted != 0;
-        ck_assert_msg(total_of(text) == wanted, "%s: %llu, not %llu", text, (unsigned long long)total_of(text), (unsigned long long)wanted);
+        ck_assert_msg(total_of(text) == wanted, "%s: %llu, not %llu", text,
+                      (unsigned long long)total_of(text), (unsigned long long)wanted);
     }
     ck_assert_uint_ge(found, 150);
 }
@@ -138,15 +186,16 @@ static const struct {
     const char *path, *needle;
     bool found;
 } pairs[] = {
-    {"σίσυφος", "ΣΊΣΥΦΟΣ", true},           /* a last sigma is a sigma */
+    {"σίσυφος", "ΣΊΣΥΦΟΣ", true}, /* a last sigma is a sigma */
     {"ΣΊΣΥΦΟΣ", "σίσυφος", true},
-    {"σίσυφος", "σισυφος", false},          /* an accent is not nothing */
-    {"μm", "µM", true},                     /* the sign of micro is a mu */
-    {"ǆ", "ǅ", true},                       /* and a title's letter the letter */
+    {"σίσυφος", "σισυφος", false}, /* an accent is not nothing */
+    {"μm", "µM", true},            /* the sign of micro is a mu */
+    {"ǆ", "ǅ", true},              /* and a title's letter the letter */
     {"straße", "STRAßE", true},
-    {"straße", "strasse", false},           /* one letter is not two */
-    {"ẞ", "ß", false},                      /* UTF-8 writes them with three bytes and two */
-    {"istanbul", "İSTANBUL", false},        /* dotted and dotless letters are letters of their own */
+    {"straße", "strasse", false}, /* one letter is not two */
+    {"ẞ", "ß", false},            /* UTF-8 writes them with three bytes and two */
+    /* dotted and dotless letters are letters of their own */
+    {"istanbul", "İSTANBUL", false},
     {"ısparta", "isparta", false},
     {"İzmir", "İZMIR", true},
     {"caf\xC3\xA9", "CAF\xC3\x89", true},
@@ -157,9 +206,9 @@ static const struct {
     {"👩‍👩‍👧", "👩‍👧", true},
     {"مرحبا", "رحب", true},
     {"привет", "РИВЕ", true},
-    {"привет", "%D1%80", true},             /* what a URL says is found as it says it */
+    {"привет", "%D1%80", true}, /* what a URL says is found as it says it */
     {"привет", "Прив%D0%b5т", true},
-    {"a-b", "a\xFF", false},                /* no UTF-8 */
+    {"a-b", "a\xFF", false}, /* no UTF-8 */
     {"\xFF", "\xFF", true},
 };
 
@@ -178,7 +227,8 @@ END_TEST
 START_TEST(two_needles_that_differ_in_a_letter_are_two)
 {
     kit_create(&k, w, "https://a.test/%d0%b4", "a.test"); /* д */
-    kit_create(&k, w, "https://a.test/%d0%b5", "a.test"); /* е, whose cases differ in the same places */
+    /* е, whose cases differ in the same places */
+    kit_create(&k, w, "https://a.test/%d0%b5", "a.test");
     for (int i = 0; i < 40; i++)
         kit_create(&k, w, "https://a.test/", "a.test");
     kit_purge(&k, 100);
@@ -190,22 +240,24 @@ START_TEST(two_needles_that_differ_in_a_letter_are_two)
 }
 END_TEST
 
-/* Columns: two needles that begin as the same bytes, or fold to the same letter, and how many of the four URLs below each finds. */
+/*
+ * Columns: two needles that begin as the same bytes, or fold to the same letter, and how many of
+ * the four URLs below each finds.
+ */
 static const struct {
     const char *one, *other;
     unsigned ones, others;
 } alike[] = {
-    {"\xC3\xA9", "%C3%89", 2, 1},
-    {"\xC3\x89", "%C3%89", 2, 1},
-    {"\xE1\xB9\xA1", "\xE1\xBA\x9B", 1, 1},
-    {"\xE1\xB9\xA0", "%e1%b9%a0", 1, 0},
+    {"\xC3\xA9", "%C3%89", 2, 1},           {"\xC3\x89", "%C3%89", 2, 1},
+    {"\xE1\xB9\xA1", "\xE1\xBA\x9B", 1, 1}, {"\xE1\xB9\xA0", "%e1%b9%a0", 1, 0},
     {"\xE1\xB2\x88", "\xEA\x99\x8A", 1, 1},
 };
 
 /* More rows than are looked at one by one, so that what was found is kept. */
 START_TEST(what_one_needle_found_is_not_what_another_does)
 {
-    static const char *const some[] = {"https://a.test/%c3%a9", "https://a.test/%c3%89", "https://a.test/%e1%ba%9b", "https://a.test/%e1%b2%88"};
+    static const char *const some[] = {"https://a.test/%c3%a9", "https://a.test/%c3%89",
+                                       "https://a.test/%e1%ba%9b", "https://a.test/%e1%b2%88"};
     unsigned i = (unsigned)_i / 2;
     bool turned = _i % 2 != 0;
     kit_close(&k);
@@ -215,16 +267,22 @@ START_TEST(what_one_needle_found_is_not_what_another_does)
     kit_open(&k);
     w = kit_workspace(&k, "acme");
     for (unsigned row = 0; row < 600; row++)
-        kit_create(&k, w, row >= 100 && row < 104 ? some[row - 100] : "https://a.test/c/3/8/9/a/%aa/e1/b9", "a.test");
+        kit_create(&k, w,
+                   row >= 100 && row < 104 ? some[row - 100] : "https://a.test/c/3/8/9/a/%aa/e1/b9",
+                   "a.test");
     kit_purge(&k, 1000);
     for (int turn = 0; turn < 4; turn++) {
         bool other = (turn % 2 != 0) != turned;
-        ck_assert_uint_eq(total_of(other ? alike[i].other : alike[i].one), other ? alike[i].others : alike[i].ones);
+        ck_assert_uint_eq(total_of(other ? alike[i].other : alike[i].one),
+                          other ? alike[i].others : alike[i].ones);
     }
 }
 END_TEST
 
-/* Rows that are nearly the needle at each of their letters take long, so a chunk of them is not looked at in one go. */
+/*
+ * Rows that are nearly the needle at each of their letters take long, so a chunk of them is not
+ * looked at in one go.
+ */
 START_TEST(a_long_needle_that_is_nearly_everywhere_stops_within_a_chunk)
 {
     enum { LONG = 80, ROWS = 600, CHUNK = 512, AT_ONCE = 16 };
@@ -268,7 +326,10 @@ START_TEST(a_long_needle_that_is_nearly_everywhere_stops_within_a_chunk)
 }
 END_TEST
 
-/* Of every length, since many letters are compared at once; in either case, and not with another letter at any place. */
+/*
+ * Of every length, since many letters are compared at once; in either case, and not with another
+ * letter at any place.
+ */
 START_TEST(a_needle_of_any_length_is_found_and_nothing_that_differs_in_a_letter)
 {
     for (size_t n = 1; n <= 5000; n += n < 100 ? 1 : n / 3) {
@@ -282,12 +343,15 @@ START_TEST(a_needle_of_any_length_is_found_and_nothing_that_differs_in_a_letter)
         memset(text + 20 + n, '-', 20);
         needle[n] = '\0';
         ck_assert(search_begin(&s, str_of(needle)));
-        ck_assert(search_matches(&s, (struct str){text, 40 + n}) && search_matches(&s, (struct str){text + 20, n}));
-        ck_assert(!search_matches(&s, (struct str){text, 19 + n}) && !search_matches(&s, (struct str){text + 21, 19 + n}));
+        ck_assert(search_matches(&s, (struct str){text, 40 + n}) &&
+                  search_matches(&s, (struct str){text + 20, n}));
+        ck_assert(!search_matches(&s, (struct str){text, 19 + n}) &&
+                  !search_matches(&s, (struct str){text + 21, 19 + n}));
         for (size_t i = 0; i < n; i += n <= 100 ? 1 : n / 8) {
             char was = text[20 + i];
             text[20 + i] = '!';
-            ck_assert_msg(!search_matches(&s, (struct str){text, 40 + n}), "length %zu, place %zu", n, i);
+            ck_assert_msg(!search_matches(&s, (struct str){text, 40 + n}), "length %zu, place %zu",
+                          n, i);
             text[20 + i] = was;
         }
         search_end(&s);
@@ -295,7 +359,10 @@ START_TEST(a_needle_of_any_length_is_found_and_nothing_that_differs_in_a_letter)
 }
 END_TEST
 
-/* Of rows that are nearly the needle, one behind the other, those that have it: wherever in them, and in how many. */
+/*
+ * Of rows that are nearly the needle, one behind the other, those that have it: wherever in them,
+ * and in how many.
+ */
 START_TEST(rows_that_have_a_long_needle_are_found_among_those_that_nearly_do)
 {
     enum { ROWS = 20, ROW = 900, ROUNDS = 12 };
@@ -333,9 +400,11 @@ int main(void)
     tcase_add_checked_fixture(tc, setup, teardown);
     tcase_set_timeout(tc, 60);
     tcase_add_loop_test(tc, a_needle_in_any_script_is_found_whatever_its_case, 0, 4);
-    tcase_add_loop_test(tc, letters_are_the_same_where_simple_case_folding_says_so, 0, (int)(sizeof(pairs) / sizeof(*pairs)));
+    tcase_add_loop_test(tc, letters_are_the_same_where_simple_case_folding_says_so, 0,
+                        (int)(sizeof(pairs) / sizeof(*pairs)));
     tcase_add_test(tc, two_needles_that_differ_in_a_letter_are_two);
-    tcase_add_loop_test(tc, what_one_needle_found_is_not_what_another_does, 0, (int)(2 * sizeof(alike) / sizeof(*alike)));
+    tcase_add_loop_test(tc, what_one_needle_found_is_not_what_another_does, 0,
+                        (int)(2 * sizeof(alike) / sizeof(*alike)));
     tcase_add_test(tc, a_long_needle_that_is_nearly_everywhere_stops_within_a_chunk);
     tcase_add_test(tc, a_needle_of_any_length_is_found_and_nothing_that_differs_in_a_letter);
     tcase_add_test(tc, rows_that_have_a_long_needle_are_found_among_those_that_nearly_do);

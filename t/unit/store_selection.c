@@ -1,11 +1,21 @@
-/* Pages out of several sorted runs, made here without a store, beside all of their elements sorted in one array. */
+/*
+ * Pages from several sorted runs, made without a store, compared with one sorted array of all
+ * elements.
+ */
 #include "t/kit/store.h"
 
-#include "store/index/select.h"
+#include "store/index/select_internal.h"
 
 #define COUNT(a) ((int)(sizeof(a) / sizeof(*(a))))
 
-enum { RUNS_MAX = 24, ROWS_MAX = 3000, OWN_MAX = 400, URL_BYTES = 24, WANT = 5, SORTS = REPORT_BY_SCORE + 1 };
+enum {
+    RUNS_MAX = 24,
+    ROWS_MAX = 3000,
+    OWN_MAX = 400,
+    URL_BYTES = 24,
+    WANT = 5,
+    SORTS = REPORT_BY_SCORE + 1
+};
 
 struct element {
     int64_t value;
@@ -17,16 +27,17 @@ struct element {
 struct made {
     struct segment segment;
     struct segment_file file; /* its data: the offsets of the URLs, and these */
-    atomic_uchar verified[(ROWS_MAX + 1) * (URL_BYTES + sizeof(uint32_t)) / SEGMENT_BLOCK_BYTES + 1];
-    struct chunk_head chunk_head;
-    struct chunk chunk;
+    atomic_uchar
+        verified[(ROWS_MAX + 1) * (URL_BYTES + sizeof(uint32_t)) / SEGMENT_BLOCK_BYTES + 1];
+    struct ngram_block_head chunk_head;
+    struct ngram_block chunk;
     uint32_t rows;
     bool *matches;
     struct element *all; /* by row */
 };
 
 static struct made made[RUNS_MAX];
-static struct view view;
+static struct index_snapshot view;
 static struct run runs[RUNS_MAX + 1];
 static struct element *model;
 static size_t run_count, model_count;
@@ -56,7 +67,8 @@ static void forget_segments(void)
 {
     for (int i = 0; i < RUNS_MAX; i++) {
         const struct segment *g = &made[i].segment;
-        const void *all[] = {g->ids, g->dates, g->scores, g->url.row, g->date.row, g->score.row, made[i].chunk.offset};
+        const void *all[] = {g->ids,      g->dates,     g->scores,           g->url.row,
+                             g->date.row, g->score.row, made[i].chunk.offset};
         for (int j = 0; j < COUNT(all); j++)
             free((void *)(uintptr_t)all[j]);
         free(made[i].matches);
@@ -84,18 +96,27 @@ static void *room(size_t n, size_t size)
 
 enum spread { MIXED, DISJOINT, EQUAL, FEW_VALUES, STEEP, BACKWARDS };
 
-/* Columns: how values and ids lie; runs; rows of each but the first, and of the first; the view's own rows; of how many rows one matches. */
+/*
+ * Columns: how values and ids lie; runs; rows of each but the first, and of the first; the view's
+ * own rows; of how many rows one matches.
+ */
 static const struct shape {
     enum spread spread;
     size_t runs;
     uint32_t rows, first_rows, own, one_in;
 } shapes[] = {
-    {MIXED, 1, 0, 300, 0, 1},        {MIXED, 5, 200, 200, 50, 1},      {MIXED, 5, 200, 200, 50, 3},   {MIXED, 16, 40, 40, 300, 2},
-    {MIXED, 3, 20, 3000, 10, 1},     {MIXED, 3, 20, 3000, 10, 40},     {MIXED, 20, 2, 1, 0, 1},       {MIXED, 20, 30, 0, 3, 25},
-    {DISJOINT, 6, 200, 200, 60, 1},  {DISJOINT, 6, 200, 200, 60, 4},   {DISJOINT, 4, 10, 2500, 9, 2}, {BACKWARDS, 6, 200, 200, 60, 1},
-    {BACKWARDS, 9, 90, 700, 0, 3},   {EQUAL, 6, 150, 150, 70, 1},      {EQUAL, 6, 150, 150, 70, 5},   {EQUAL, 3, 5, 2000, 100, 1},
-    {FEW_VALUES, 7, 150, 150, 9, 1}, {FEW_VALUES, 4, 30, 2000, 99, 2}, {STEEP, 7, 150, 150, 90, 1},   {STEEP, 4, 12, 2500, 40, 1},
-    {STEEP, 2, 2000, 2000, 0, 7},    {MIXED, 0, 0, 0, 300, 1},         {MIXED, 0, 0, 0, 1, 1},        {MIXED, 4, 1, 1, 1, 1},
+    {MIXED, 1, 0, 300, 0, 1},        {MIXED, 5, 200, 200, 50, 1},
+    {MIXED, 5, 200, 200, 50, 3},     {MIXED, 16, 40, 40, 300, 2},
+    {MIXED, 3, 20, 3000, 10, 1},     {MIXED, 3, 20, 3000, 10, 40},
+    {MIXED, 20, 2, 1, 0, 1},         {MIXED, 20, 30, 0, 3, 25},
+    {DISJOINT, 6, 200, 200, 60, 1},  {DISJOINT, 6, 200, 200, 60, 4},
+    {DISJOINT, 4, 10, 2500, 9, 2},   {BACKWARDS, 6, 200, 200, 60, 1},
+    {BACKWARDS, 9, 90, 700, 0, 3},   {EQUAL, 6, 150, 150, 70, 1},
+    {EQUAL, 6, 150, 150, 70, 5},     {EQUAL, 3, 5, 2000, 100, 1},
+    {FEW_VALUES, 7, 150, 150, 9, 1}, {FEW_VALUES, 4, 30, 2000, 99, 2},
+    {STEEP, 7, 150, 150, 90, 1},     {STEEP, 4, 12, 2500, 40, 1},
+    {STEEP, 2, 2000, 2000, 0, 7},    {MIXED, 0, 0, 0, 300, 1},
+    {MIXED, 0, 0, 0, 1, 1},          {MIXED, 4, 1, 1, 1, 1},
 };
 
 static int64_t value_of(const struct shape *shape, size_t run, uint32_t row, uint64_t *seed)
@@ -120,10 +141,13 @@ static int64_t value_of(const struct shape *shape, size_t run, uint32_t row, uin
 /* Ascending by row; of every other shape's runs they lie between each other. */
 static uint64_t id_of(const struct shape *shape, size_t run, uint32_t row)
 {
-    return shape->spread == DISJOINT || shape->spread == BACKWARDS ? 1 + run * 10000 + row : 1 + row * (uint64_t)(RUNS_MAX + 1) + run;
+    return shape->spread == DISJOINT || shape->spread == BACKWARDS
+               ? 1 + run * 10000 + row
+               : 1 + row * (uint64_t)(RUNS_MAX + 1) + run;
 }
 
-static struct element element_of(const struct shape *shape, size_t run, uint32_t row, uint64_t *seed)
+static struct element element_of(const struct shape *shape, size_t run, uint32_t row,
+                                 uint64_t *seed)
 {
     struct element e = {.value = value_of(shape, run, row, seed), .id = id_of(shape, run, row)};
     snprintf(e.url, sizeof(e.url), "%llx", (unsigned long long)e.value);
@@ -170,7 +194,9 @@ static void make_segment(const struct shape *shape, size_t run, uint32_t rows, u
     int8_t *scores = room(rows, 1);
     uint32_t *offset = room(rows, sizeof(*offset) + URL_BYTES);
     char *text = (char *)(offset + rows + 1);
-    *m = (struct made){.rows = rows, .matches = room(rows, sizeof(bool)), .all = room(rows, sizeof(struct element))};
+    *m = (struct made){.rows = rows,
+                       .matches = room(rows, sizeof(bool)),
+                       .all = room(rows, sizeof(struct element))};
     for (uint32_t i = 0; i < rows; i++) {
         struct element e = m->all[i] = element_of(shape, run, i, seed);
         m->matches[i] = kit_random(seed) % shape->one_in == 0;
@@ -184,16 +210,16 @@ static void make_segment(const struct shape *shape, size_t run, uint32_t rows, u
     m->file = (struct segment_file){.data = (const uint8_t *)offset,
                                     .data_bytes = (size_t)(text - (char *)offset) + offset[rows],
                                     .verified = m->verified};
-    m->chunk = (struct chunk){
-        .head = &m->chunk_head, .offset = offset, .text = (const uint8_t *)text};
+    m->chunk =
+        (struct ngram_block){.head = &m->chunk_head, .offset = offset, .text = (const uint8_t *)text};
     m->segment = (struct segment){.file = &m->file,
                                   .rows = rows,
                                   .words = (rows + 63) / 64,
-                                  .chunk_shift = CHUNK_ROWS_SHIFT,
+                                  .ngram_block_shift = NGRAM_BLOCK_ROWS_SHIFT,
                                   .ids = ids,
                                   .dates = dates,
                                   .scores = scores,
-                                  .chunks = &m->chunk};
+                                  .ngram_blocks = &m->chunk};
     m->segment.url.row = order_of(m, REPORT_BY_URL);
     m->segment.date.row = order_of(m, REPORT_BY_GENERATED_AT);
     m->segment.score.row = order_of(m, REPORT_BY_SCORE);
@@ -209,7 +235,8 @@ static void make_own(const struct shape *shape, uint64_t *seed)
     buf_add(&view.offset, &at, sizeof(at));
     for (uint32_t i = 0; i < shape->own; i++) {
         struct element e = own[i] = element_of(shape, shape->runs, i, seed);
-        view.rows[i] = (struct view_row){.id = e.id, .date = e.value, .score = (int8_t)(e.value % 101)};
+        view.rows[i] =
+            (struct tail_row){.id = e.id, .date = e.value, .score = (int8_t)(e.value % 101)};
         buf_add(&view.text, e.url, strlen(e.url) + 1);
         at = (uint32_t)view.text.n;
         buf_add(&view.offset, &at, sizeof(at));
@@ -306,8 +333,9 @@ static void expect_page(size_t from)
     size_t want = model_count - from < WANT ? model_count - from : WANT;
     page(from, want, ids);
     for (size_t i = 0; i < want; i++)
-        ck_assert_msg(ids[i] == model[from + i].id, "sort %u, the %zu-th from %zu: %llu, not %llu", sort, i, from,
-                      (unsigned long long)ids[i], (unsigned long long)model[from + i].id);
+        ck_assert_msg(ids[i] == model[from + i].id, "sort %u, the %zu-th from %zu: %llu, not %llu",
+                      sort, i, from, (unsigned long long)ids[i],
+                      (unsigned long long)model[from + i].id);
 }
 
 START_TEST(a_page_of_any_runs_is_that_of_all_elements_sorted)
@@ -325,7 +353,10 @@ START_TEST(a_page_of_any_runs_is_that_of_all_elements_sorted)
 }
 END_TEST
 
-/* Ids alone, of two runs that are longer than segments are, and where one is the other is not likely to be. */
+/*
+ * Ids alone, of two runs that are longer than segments are, and where one is the other is not
+ * likely to be.
+ */
 START_TEST(a_place_is_found_in_runs_of_any_length)
 {
     enum { LONG = 1 << 20, SPARSE = 1 << 19 };
@@ -339,8 +370,11 @@ START_TEST(a_place_is_found_in_runs_of_any_length)
     for (run_count = 0; run_count < 2; run_count++) {
         struct run *run = &runs[run_count];
         longs[run_count].ids = all + run_count * LONG;
-        *run = (struct run){
-            .segment = &longs[run_count], .bits = bits, .before = room(LONG / 64, sizeof(uint32_t)), .words = LONG / 64, .ranks = LONG};
+        *run = (struct run){.segment = &longs[run_count],
+                            .bits = bits,
+                            .before = room(LONG / 64, sizeof(uint32_t)),
+                            .words = LONG / 64,
+                            .ranks = LONG};
         run_of_bits(run);
     }
     sort = REPORT_BY_ID;

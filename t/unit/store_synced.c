@@ -1,7 +1,9 @@
-/* What bulk sync brings, in the store: items, generations, tombstones, coupons. */
+/* Synced content in the store: items, generations, tombstones, coupons. */
 #include "t/kit/store.h"
 
-#include "store/internal.h"
+#include "store/engine/cursor.h"
+#include "store/engine/snapshot.h"
+#include "store/engine/txn.h"
 
 #define SITE STR("shop.example")
 
@@ -11,8 +13,11 @@ static struct ulid agent;
 
 static struct ulid agent_new(void)
 {
-    const struct store_change c = {
-        .kind = CHANGE_AGENT_CREATE, .workspace = workspace, .name = STR("Shop"), .data = STR("\"theme\":{}"), .fields = AGENT_PUBLISHED};
+    const struct store_change c = {.kind = CHANGE_AGENT_CREATE,
+                                   .workspace = workspace,
+                                   .name = STR("Shop"),
+                                   .data = STR("\"theme\":{}"),
+                                   .fields = AGENT_PUBLISHED};
     return kit_apply(&kit, &c).first;
 }
 
@@ -41,19 +46,27 @@ static void hash_of(int content, uint8_t out[16])
     memcpy(out, &content, sizeof(content));
 }
 
-static void row(struct rows *r, enum sync_action action, uint64_t wp_id, int content, int64_t modified_at)
+static void row(struct rows *r, enum sync_action action, uint64_t wp_id, int content,
+                int64_t modified_at)
 {
     char title[32], url[64];
     uint8_t hash[16];
     snprintf(title, sizeof(title), "Item %d", content);
     snprintf(url, sizeof(url), "https://shop.example/%llu", (unsigned long long)wp_id);
-    const struct store_synced d = {.title = str_of(title), .url = str_of(url), .text = STR("text"), .price = 125000, .regular_price = MONEY_NONE, .sale_price = MONEY_NONE, .modified_at = modified_at};
+    const struct store_synced d = {.title = str_of(title),
+                                   .url = str_of(url),
+                                   .text = STR("text"),
+                                   .price = 125000,
+                                   .regular_price = MONEY_NONE,
+                                   .sale_price = MONEY_NONE,
+                                   .modified_at = modified_at};
     hash_of(content, hash);
     sync_pack(&r->data, action, wp_id, hash, modified_at, action == SYNC_UPSERT ? &d : NULL);
 }
 
 /* Send what was gathered; "" is no sync_id. */
-static struct store_answer send_kind(struct rows *r, enum synced_kind kind, const char *sync_id, bool complete)
+static struct store_answer send_kind(struct rows *r, enum synced_kind kind, const char *sync_id,
+                                     bool complete)
 {
     const struct store_change c = {.kind = CHANGE_SYNC,
                                    .workspace = workspace,
@@ -76,7 +89,8 @@ static struct store_answer send(struct rows *r, const char *sync_id, bool comple
     return answer;
 }
 
-static enum synced_mark one(enum sync_action action, uint64_t wp_id, int content, int64_t modified_at, const char *sync_id)
+static enum synced_mark one(enum sync_action action, uint64_t wp_id, int content,
+                            int64_t modified_at, const char *sync_id)
 {
     struct rows r = {0};
     row(&r, action, wp_id, content, modified_at);
@@ -128,7 +142,8 @@ static const char *shown(void)
     size_t n = 0;
     text[0] = '\0';
     for (size_t i = 0; i < t->count; i++)
-        n += (size_t)snprintf(text + n, sizeof(text) - n, "%s%llu:%s", i == 0 ? "" : " ", (unsigned long long)t->ids[i], t->titles[i] + 5);
+        n += (size_t)snprintf(text + n, sizeof(text) - n, "%s%llu:%s", i == 0 ? "" : " ",
+                              (unsigned long long)t->ids[i], t->titles[i] + 5);
     return text;
 }
 
@@ -235,7 +250,8 @@ START_TEST(what_is_malformed_is_refused_whole)
     row(&r, SYNC_UPSERT, 1, 5, 0);
     ck_status(send_kind(&r, SYNCED_COUPON, "", false).status, STORE_INVALID);
     row(&r, SYNC_UPSERT, 1, 5, 0);
-    ck_status(send_kind(&r, SYNCED_PRODUCT, "", true).status, STORE_INVALID); /* complete, but of which? */
+    /* complete, but of which? */
+    ck_status(send_kind(&r, SYNCED_PRODUCT, "", true).status, STORE_INVALID);
     for (uint64_t i = 1; i <= STORE_BATCH_MAX + 1; i++)
         row(&r, SYNC_UPSERT, i, 5, 0);
     ck_status(send_kind(&r, SYNCED_PRODUCT, "", false).status, STORE_INVALID);
@@ -333,10 +349,18 @@ START_TEST(what_was_deleted_during_a_sync_is_not_brought_back_by_it)
 }
 END_TEST
 
-static struct store_answer apply_in(struct store_txn *t, const char *site, const char *sync_id, bool complete)
+static struct store_answer apply_in(struct store_txn *t, const char *site, const char *sync_id,
+                                    bool complete)
 {
     struct store_answer answer = {0};
-    const struct store_change c = {.kind = CHANGE_SYNC, .workspace = workspace, .agent = agent, .name = str_of(site), .status = SYNCED_PRODUCT, .text = str_of(sync_id), .fields = complete ? SYNC_COMPLETE : 0, .code = 200};
+    const struct store_change c = {.kind = CHANGE_SYNC,
+                                   .workspace = workspace,
+                                   .agent = agent,
+                                   .name = str_of(site),
+                                   .status = SYNCED_PRODUCT,
+                                   .text = str_of(sync_id),
+                                   .fields = complete ? SYNC_COMPLETE : 0,
+                                   .code = 200};
     store_apply(t, &c, kit.now, &answer);
     return answer;
 }
@@ -344,12 +368,13 @@ static struct store_answer apply_in(struct store_txn *t, const char *site, const
 static uint64_t rows_of(enum space space)
 {
     MDB_txn *txn;
-    struct walk w = {0};
+    struct cursor w = {0};
     uint64_t count = 0;
     ck_status(store_snapshot(kit.s, &txn), STORE_OK);
-    for (enum store_status status = walk_begin(kit.s, txn, &w, space); status == STORE_OK; status = walk_next(&w))
+    for (enum store_status status = cursor_begin(kit.s, txn, &w, space); status == STORE_OK;
+         status = cursor_next(&w))
         count++;
-    walk_end(&w);
+    cursor_end(&w);
     store_read_end(kit.s);
     return count;
 }
@@ -359,7 +384,14 @@ static struct store_answer see_in(struct store_txn *t, const char *sync_id, uint
     struct rows r = {0};
     struct store_answer answer = {0};
     row(&r, SYNC_UPSERT, wp_id, 7, 0);
-    const struct store_change c = {.kind = CHANGE_SYNC, .workspace = workspace, .agent = agent, .name = SITE, .status = SYNCED_PRODUCT, .text = str_of(sync_id), .data = buf_view(&r.data), .code = 200};
+    const struct store_change c = {.kind = CHANGE_SYNC,
+                                   .workspace = workspace,
+                                   .agent = agent,
+                                   .name = SITE,
+                                   .status = SYNCED_PRODUCT,
+                                   .text = str_of(sync_id),
+                                   .data = buf_view(&r.data),
+                                   .code = 200};
     store_apply(t, &c, kit.now, &answer);
     ck_status(answer.status, STORE_OK);
     buf_free(&r.data);
@@ -395,9 +427,11 @@ START_TEST(who_never_completes_a_sync_begins_new_ones_for_ever_and_the_oldest_ar
     snprintf(name, sizeof(name), "s%u", BEGUN - STORE_SYNCS_OPEN);
     ck_status(apply_in(t, "shop.example", name, true).status, STORE_STALE);
     snprintf(name, sizeof(name), "s%u", BEGUN - STORE_SYNCS_OPEN + 1);
-    struct store_answer answer = apply_in(t, "shop.example", name, true); /* the oldest that can be */
+    /* the oldest that can be */
+    struct store_answer answer = apply_in(t, "shop.example", name, true);
     ck_status(answer.status, STORE_OK);
-    ck_assert_uint_eq(answer.id, 2); /* the one of before all syncs, and that of the last closed one */
+    /* the one of before all syncs, and that of the last closed one */
+    ck_assert_uint_eq(answer.id, 2);
     see_in(t, "last", 3);
     answer = apply_in(t, "shop.example", "last", true);
     ck_assert_uint_eq(answer.id, ITEMS - 2);
@@ -415,7 +449,7 @@ static bool pause_always(void *arg)
     return true;
 }
 
-START_TEST(the_end_of_a_sync_hides_all_at_once_and_what_is_left_goes_a_step_at_a_time_where_a_pause_is_due)
+START_TEST(the_end_of_a_sync_hides_all_at_once_and_deletes_in_steps_that_may_pause)
 {
     enum { ITEMS = 3000 };
     struct store_txn *t;
@@ -429,7 +463,8 @@ START_TEST(the_end_of_a_sync_hides_all_at_once_and_what_is_left_goes_a_step_at_a
     }
     complete("a");
     one(SYNC_UPSERT, 1, 7, 0, "b");
-    for (uint64_t at = 1; _i == 1 && at <= ITEMS; at += STORE_BATCH_MAX) { /* or nearly all are seen */
+    /* or nearly all are seen */
+    for (uint64_t at = 1; _i == 1 && at <= ITEMS; at += STORE_BATCH_MAX) {
         struct rows rows = {0};
         for (uint64_t i = at; i < at + STORE_BATCH_MAX - (at == 1); i++)
             row(&rows, SYNC_UPSERT, i, 7, 0);
@@ -446,7 +481,8 @@ START_TEST(the_end_of_a_sync_hides_all_at_once_and_what_is_left_goes_a_step_at_a
     for (; answer.status == STORE_OK; steps++) {
         ck_status(store_begin(kit.s, &t), STORE_OK);
         store_txn_pause(t, pause_always, NULL);
-        store_apply(t, &(struct store_change){.kind = CHANGE_PURGE, .limit = 1000}, kit.now, &answer);
+        store_apply(t, &(struct store_change){.kind = CHANGE_PURGE, .limit = 1000}, kit.now,
+                    &answer);
         ck_status(store_commit(t), STORE_OK);
     }
     ck_assert_uint_gt(steps, _i == 1 ? 1 : ITEMS / 1000);
@@ -490,7 +526,8 @@ START_TEST(an_agent_has_so_many_sites_and_no_more)
     ck_status(store_begin(kit.s, &t), STORE_OK);
     for (unsigned i = 0; i <= STORE_SITES_MAX; i++) {
         snprintf(name, sizeof(name), "shop%u.example", i);
-        ck_status(apply_in(t, name, "", false).status, i < STORE_SITES_MAX ? STORE_OK : STORE_TOO_MANY);
+        ck_status(apply_in(t, name, "", false).status,
+                  i < STORE_SITES_MAX ? STORE_OK : STORE_TOO_MANY);
     }
     ck_status(apply_in(t, "shop1.example", "", false).status, STORE_OK);
     ck_status(store_commit(t), STORE_OK);
@@ -516,7 +553,10 @@ struct shop {
     int content[SHOP]; /* 0: not in the shop */
 };
 
-/* One full sync in batches of up to 7, cut off and begun again at any point, with single changes in between. */
+/*
+ * One full sync in batches of up to 7, cut off and begun again at any point, with single changes in
+ * between.
+ */
 static void sync_once(struct shop *shop, unsigned *seed, unsigned number)
 {
     char id[32];
@@ -554,7 +594,8 @@ static void expect_shop(const struct shop *shop)
     for (unsigned i = 0; i < SHOP; i++) {
         if (shop->content[i] == 0)
             continue;
-        ck_assert_msg(at < t->count && t->ids[at] == i + 1 && atoi(t->titles[at] + 5) == shop->content[i],
+        ck_assert_msg(at < t->count && t->ids[at] == i + 1 &&
+                          atoi(t->titles[at] + 5) == shop->content[i],
                       "item %u must be there with %d", i + 1, shop->content[i]);
         at++;
     }
@@ -620,13 +661,23 @@ static struct store_answer coupons(const char *const *codes, size_t count, int64
 {
     struct buf data = {0};
     for (size_t i = 0; i < count; i++) {
-        const struct store_coupon coupon = {.code = str_of(codes[i]), .type = COUPON_PERCENT, .amount = amount, .minimum = MONEY_NONE, .maximum = MONEY_NONE, .usage_limit = UINT64_MAX, .products = {"\1\0\0\0\0\0\0\0", 8}};
+        const struct store_coupon coupon = {.code = str_of(codes[i]),
+                                            .type = COUPON_PERCENT,
+                                            .amount = amount,
+                                            .minimum = MONEY_NONE,
+                                            .maximum = MONEY_NONE,
+                                            .usage_limit = UINT64_MAX,
+                                            .products = {"\1\0\0\0\0\0\0\0", 8}};
         if (codes[i][0] == '!')
             coupon_pack_seen(&data, str_of(codes[i] + 1));
         else
             coupon_pack(&data, &coupon);
     }
-    const struct store_change c = {.kind = CHANGE_COUPONS, .workspace = workspace, .agent = agent, .data = buf_view(&data), .code = 200};
+    const struct store_change c = {.kind = CHANGE_COUPONS,
+                                   .workspace = workspace,
+                                   .agent = agent,
+                                   .data = buf_view(&data),
+                                   .code = 200};
     struct store_answer answer = kit_apply(&kit, &c);
     ck_status(answer.status, STORE_OK);
     buf_free(&data);
@@ -640,7 +691,8 @@ static void see_coupon(void *arg, enum store_status status, const struct store_c
         ck_status(status, STORE_NOT_FOUND);
         return;
     }
-    buf_printf(out, "%.*s=%d ", (int)coupon->code.n, coupon->code.p, (int)(coupon->amount / MONEY_SCALE));
+    buf_printf(out, "%.*s=%d ", (int)coupon->code.n, coupon->code.p,
+               (int)(coupon->amount / MONEY_SCALE));
     ck_assert_uint_eq(coupon_product(coupon->products, 0), 1);
 }
 
@@ -657,7 +709,8 @@ static const char *coupons_shown(void)
 
 START_TEST(coupons_are_replaced_as_a_whole)
 {
-    static const char *const first[] = {"SAVE10", " Lower "}, *const second[] = {"save10", "NEW"}, *const third[] = {"!NEW"};
+    static const char *const first[] = {"SAVE10", " Lower "}, *const second[] = {"save10", "NEW"},
+                             *const third[] = {"!NEW"};
     struct store_answer answer = coupons(first, 2, 10 * MONEY_SCALE);
     ck_assert_str_eq(coupons_shown(), "Lower=10 SAVE10=10 ");
     answer = coupons(first, 2, 10 * MONEY_SCALE);
@@ -714,7 +767,8 @@ START_TEST(what_was_synced_goes_with_its_agent_or_workspace)
         one(SYNC_UPSERT, i, 7, 0, "b");
     coupons(codes, 1, MONEY_SCALE);
     complete("b");
-    struct store_change gone = {.kind = CHANGE_AGENT_DELETE, .workspace = workspace, .agent = agent};
+    struct store_change gone = {
+        .kind = CHANGE_AGENT_DELETE, .workspace = workspace, .agent = agent};
     if (_i == 1)
         gone = (struct store_change){.kind = CHANGE_WORKSPACE_DELETE, .id = workspace};
     ck_status(kit_status(&kit, &gone), STORE_OK);
@@ -749,7 +803,9 @@ static const struct {
     int64_t money;
     unsigned exponent;
     int64_t minor;
-} minors[] = {{125000, 2, 1250}, {125049, 2, 1250}, {125050, 2, 1251}, {125000, 0, 13}, {124999, 0, 12}, {125000, 3, 12500}, {125005, 3, 12501}, {125001, 4, 125001}, {0, 2, 0}};
+} minors[] = {{125000, 2, 1250},  {125049, 2, 1250},   {125050, 2, 1251},
+              {125000, 0, 13},    {124999, 0, 12},     {125000, 3, 12500},
+              {125005, 3, 12501}, {125001, 4, 125001}, {0, 2, 0}};
 
 START_TEST(money_rounds_half_up_to_minor_units)
 {
@@ -764,7 +820,8 @@ static Suite *suite(void)
     tcase_add_checked_fixture(c, begin, end);
     tcase_set_timeout(c, 60);
     tcase_add_test(c, an_item_is_kept_changed_left_as_it_is_and_deleted);
-    tcase_add_test(c, a_deleted_item_is_brought_back_by_what_is_newer_alone_and_gets_a_new_document);
+    tcase_add_test(c,
+                   a_deleted_item_is_brought_back_by_what_is_newer_alone_and_gets_a_new_document);
     tcase_add_test(c, a_deletion_that_comes_before_its_item_holds_it_off);
     tcase_add_test(c, what_was_seen_to_be_the_same_must_still_be);
     tcase_add_test(c, posts_and_products_of_one_number_are_two_items);
@@ -773,11 +830,15 @@ static Suite *suite(void)
     tcase_add_test(c, a_complete_sync_deletes_what_it_did_not_see_and_nothing_before);
     tcase_add_test(c, what_failed_or_changed_singly_meanwhile_counts_as_seen);
     tcase_add_test(c, a_sync_that_never_ends_deletes_nothing_and_an_older_one_comes_too_late);
-    tcase_add_loop_test(c, an_item_that_was_deleted_for_not_being_seen_comes_back_by_a_later_sync_whatever_its_date, 0, 2);
+    tcase_add_loop_test(
+        c, an_item_that_was_deleted_for_not_being_seen_comes_back_by_a_later_sync_whatever_its_date,
+        0, 2);
     tcase_add_loop_test(c, a_batch_that_is_overtaken_by_the_end_of_its_sync_is_taken, 0, 2);
     tcase_add_test(c, what_was_deleted_during_a_sync_is_not_brought_back_by_it);
-    tcase_add_test(c, who_never_completes_a_sync_begins_new_ones_for_ever_and_the_oldest_are_closed);
-    tcase_add_loop_test(c, the_end_of_a_sync_hides_all_at_once_and_what_is_left_goes_a_step_at_a_time_where_a_pause_is_due, 0, 2);
+    tcase_add_test(c,
+                   who_never_completes_a_sync_begins_new_ones_for_ever_and_the_oldest_are_closed);
+    tcase_add_loop_test(c, the_end_of_a_sync_hides_all_at_once_and_deletes_in_steps_that_may_pause,
+                        0, 2);
     tcase_add_test(c, old_syncs_are_closed_and_forgotten);
     tcase_add_test(c, an_agent_has_so_many_sites_and_no_more);
     tcase_add_test(c, old_tombstones_are_forgotten_by_the_next_complete_sync);
@@ -787,7 +848,8 @@ static Suite *suite(void)
     tcase_add_test(c, a_coupon_is_found_whatever_the_case_of_its_code);
     tcase_add_loop_test(c, what_was_synced_goes_with_its_agent_or_workspace, 0, 2);
     tcase_add_test(c, a_document_is_found_by_its_id_while_it_is_there);
-    tcase_add_loop_test(c, money_rounds_half_up_to_minor_units, 0, sizeof(minors) / sizeof(minors[0]));
+    tcase_add_loop_test(c, money_rounds_half_up_to_minor_units, 0,
+                        sizeof(minors) / sizeof(minors[0]));
     suite_add_tcase(s, c);
     return s;
 }

@@ -1,9 +1,10 @@
 /*
- * Readers of one environment in several threads, while another process writes, grows the map and
+ * Readers of one environment in several threads while another process writes, grows the map and
  * merges. Run it under ThreadSanitizer too.
  */
 #include "t/kit/store.h"
-#include "store/internal.h"
+#include "t/kit/suite.h"
+#include "store/engine/environment.h"
 
 #include <limits.h>
 #include <pthread.h>
@@ -48,8 +49,8 @@ static void merge(struct store *s)
 
 static uint64_t used_bytes(struct store *s)
 {
-    struct store_room room;
-    kit_assert(store_room(s, &room) == STORE_OK);
+    struct store_space room;
+    kit_assert(store_space(s, &room) == STORE_OK);
     store_read_end(s);
     return room.used_bytes;
 }
@@ -206,9 +207,5 @@ int main(void)
     tcase_add_test(tc, threads_read_while_another_process_writes_and_grows_the_map);
     tcase_add_test(tc, a_store_that_is_written_is_read_by_another_thread);
     suite_add_tcase(suite, tc);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_ENV);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
+    return suite_run(suite);
 }

@@ -1,12 +1,16 @@
-/* The pure parts of bulk sync: money, dates in zones, signatures, compression, plain text, JSON as text, items into documents. */
+/*
+ * Pure functions of bulk sync: money, dates in time zones, signatures, compression, plain text,
+ * JSON as text, items as documents.
+ */
 #include "core/api/money.h"
 #include "core/api/wp.h"
 #include "core/api/zone.h"
-#include "core/audit/plain.h"
+#include "core/audit/plain_text.h"
 #include "core/http/inflate.h"
 #include "core/text/json_scan.h"
 #include "core/text/json_span.h"
 #include "core/auth/request_signature.h"
+#include "t/kit/suite.h"
 
 #include <check.h>
 #include <json-c/json.h>
@@ -21,15 +25,36 @@ static const struct {
     const char *text;
     int64_t value;
 } moneys[] = {
-    {"0", 0}, {"12", 120000}, {"12.5", 125000}, {"12.50", 125000}, {"0.0001", 1}, {"0.00005", 1}, {"0.00004999", 0}, {"0.99995", 10000}, {"999999999999.9999", 9999999999999999},
-    {"", -1}, {".5", -1}, {"5.", -1}, {"-1", -1}, {"+1", -1}, {"1e3", -1}, {"1,5", -1}, {" 1", -1}, {"1 ", -1}, {"1.2.3", -1}, {"1000000000000", -1}, {"0x1", -1}, {"0.1234567890123", -1},
+    {"0", 0},
+    {"12", 120000},
+    {"12.5", 125000},
+    {"12.50", 125000},
+    {"0.0001", 1},
+    {"0.00005", 1},
+    {"0.00004999", 0},
+    {"0.99995", 10000},
+    {"999999999999.9999", 9999999999999999},
+    {"", -1},
+    {".5", -1},
+    {"5.", -1},
+    {"-1", -1},
+    {"+1", -1},
+    {"1e3", -1},
+    {"1,5", -1},
+    {" 1", -1},
+    {"1 ", -1},
+    {"1.2.3", -1},
+    {"1000000000000", -1},
+    {"0x1", -1},
+    {"0.1234567890123", -1},
 };
 
 START_TEST(money_is_read_exactly_or_not_at_all)
 {
     int64_t value = -1;
     bool read = money_read(str_of(moneys[_i].text), &value);
-    ck_assert_msg(read == (moneys[_i].value >= 0) && (!read || value == moneys[_i].value), "%s: %d %lld", moneys[_i].text, read, (long long)value);
+    ck_assert_msg(read == (moneys[_i].value >= 0) && (!read || value == moneys[_i].value),
+                  "%s: %d %lld", moneys[_i].text, read, (long long)value);
 }
 END_TEST
 
@@ -38,7 +63,8 @@ START_TEST(currencies_have_the_decimals_of_iso_4217)
     ck_assert_uint_eq(currency_exponent(STR("EUR")), 2);
     ck_assert_uint_eq(currency_exponent(STR("JPY")), 0);
     ck_assert_uint_eq(currency_exponent(STR("KWD")), 3);
-    ck_assert(currency_known(STR("USD")) && !currency_known(STR("usd")) && !currency_known(STR("US")) && !currency_known(STR("USDT")));
+    ck_assert(currency_known(STR("USD")) && !currency_known(STR("usd")) &&
+              !currency_known(STR("US")) && !currency_known(STR("USDT")));
 }
 END_TEST
 
@@ -71,10 +97,10 @@ START_TEST(dates_are_read_in_their_zone)
 {
     int64_t ms = 0;
     bool read = zone_date(str_of(dates[_i].text), str_of(dates[_i].zone), &ms);
-    ck_assert_msg(read == (dates[_i].ms != 0) && (!read || ms == dates[_i].ms), "%s %s: %d %lld", dates[_i].text, dates[_i].zone, read, (long long)ms);
+    ck_assert_msg(read == (dates[_i].ms != 0) && (!read || ms == dates[_i].ms), "%s %s: %d %lld",
+                  dates[_i].text, dates[_i].zone, read, (long long)ms);
 }
 END_TEST
-
 
 static const struct {
     const char *header;
@@ -84,19 +110,29 @@ static const struct {
     {"", 1760000000, SIGNATURE_MALFORMED},
     {"t=1760000000", 1760000000, SIGNATURE_MALFORMED},
     {"v1=00,t=1760000000", 1760000000, SIGNATURE_MALFORMED},
-    {"t=,v1=0000000000000000000000000000000000000000000000000000000000000000", 1760000000, SIGNATURE_MALFORMED},
-    {"t=17600000x0,v1=0000000000000000000000000000000000000000000000000000000000000000", 1760000000, SIGNATURE_MALFORMED},
-    {"t=9999999999999,v1=0000000000000000000000000000000000000000000000000000000000000000", 1760000000, SIGNATURE_MALFORMED},
-    {"t=1760000000,v1=g000000000000000000000000000000000000000000000000000000000000000", 1760000000, SIGNATURE_MALFORMED},
-    {"t=1760000000,v1=0000000000000000000000000000000000000000000000000000000000000000", 1760000000, SIGNATURE_WRONG},
-    {"t=1760000000,v1=0000000000000000000000000000000000000000000000000000000000000000", 1760000300, SIGNATURE_WRONG},
-    {"t=1760000000,v1=0000000000000000000000000000000000000000000000000000000000000000", 1760000301, SIGNATURE_OLD},
-    {"t=1760000000,v1=0000000000000000000000000000000000000000000000000000000000000000", 1759999699, SIGNATURE_OLD},
+    {"t=,v1=0000000000000000000000000000000000000000000000000000000000000000", 1760000000,
+     SIGNATURE_MALFORMED},
+    {"t=17600000x0,v1=0000000000000000000000000000000000000000000000000000000000000000", 1760000000,
+     SIGNATURE_MALFORMED},
+    {"t=9999999999999,v1=0000000000000000000000000000000000000000000000000000000000000000",
+     1760000000, SIGNATURE_MALFORMED},
+    {"t=1760000000,v1=g000000000000000000000000000000000000000000000000000000000000000", 1760000000,
+     SIGNATURE_MALFORMED},
+    {"t=1760000000,v1=0000000000000000000000000000000000000000000000000000000000000000", 1760000000,
+     SIGNATURE_WRONG},
+    {"t=1760000000,v1=0000000000000000000000000000000000000000000000000000000000000000", 1760000300,
+     SIGNATURE_WRONG},
+    {"t=1760000000,v1=0000000000000000000000000000000000000000000000000000000000000000", 1760000301,
+     SIGNATURE_OLD},
+    {"t=1760000000,v1=0000000000000000000000000000000000000000000000000000000000000000", 1759999699,
+     SIGNATURE_OLD},
 };
 
 START_TEST(a_signature_that_is_not_good_says_why)
 {
-    ck_assert_int_eq(signature_check(str_of(signatures[_i].header), STR("asy_wp_test"), STR("{\"a\":1}"), signatures[_i].now), signatures[_i].verdict);
+    ck_assert_int_eq(signature_check(str_of(signatures[_i].header), STR("asy_wp_test"),
+                                     STR("{\"a\":1}"), signatures[_i].now),
+                     signatures[_i].verdict);
 }
 END_TEST
 
@@ -135,8 +171,10 @@ static const char *const htmls[][2] = {
 START_TEST(html_is_reduced_to_what_people_read)
 {
     struct buf out = {0};
-    ck_assert_int_eq(plain_text(str_of(htmls[_i][0]), 1000, &(uint64_t){PLAIN_BUDGET_US}, &out), PLAIN_OK);
-    ck_assert_msg(str_eq(buf_view(&out), str_of(htmls[_i][1])), "%s became %.*s", htmls[_i][0], (int)out.n, out.p);
+    ck_assert_int_eq(plain_text(str_of(htmls[_i][0]), 1000, &(uint64_t){PLAIN_BUDGET_US}, &out),
+                     PLAIN_OK);
+    ck_assert_msg(str_eq(buf_view(&out), str_of(htmls[_i][1])), "%s became %.*s", htmls[_i][0],
+                  (int)out.n, out.p);
     buf_free(&out);
 }
 END_TEST
@@ -144,7 +182,8 @@ END_TEST
 START_TEST(text_is_cut_between_code_points)
 {
     struct buf out = {0};
-    ck_assert_int_eq(plain_text(STR("a\xc3\xa4\xc3\xa4"), 4, &(uint64_t){PLAIN_BUDGET_US}, &out), PLAIN_OK);
+    ck_assert_int_eq(plain_text(STR("a\xc3\xa4\xc3\xa4"), 4, &(uint64_t){PLAIN_BUDGET_US}, &out),
+                     PLAIN_OK);
     ck_assert_msg(str_eq(buf_view(&out), STR("a\xc3\xa4")), "%.*s", (int)out.n, out.p);
     buf_free(&out);
 }
@@ -156,7 +195,8 @@ START_TEST(hostile_nesting_ends_soon)
     for (int i = 0; i < 100000; i++)
         buf_adds(&html, _i == 0 ? "<div>" : _i == 1 ? "<b>" : "<table><tr><td>");
     buf_adds(&html, "x");
-    enum plain_status status = plain_text(buf_view(&html), 1000, &(uint64_t){PLAIN_BUDGET_US}, &out);
+    enum plain_status status =
+        plain_text(buf_view(&html), 1000, &(uint64_t){PLAIN_BUDGET_US}, &out);
     ck_assert(status == PLAIN_TOO_COMPLEX || (status == PLAIN_OK && out.n <= 1000));
     buf_free(&html);
     buf_free(&out);
@@ -173,7 +213,8 @@ START_TEST(the_texts_of_an_item_share_their_time)
         buf_adds(&html, "<b>");
     for (int i = 0; i < 5000; i++)
         buf_adds(&html, "</i>");
-    buf_adds(&item, "{\"wp_id\":1,\"title\":\"a\",\"content_html\":\"a\",\"permalink\":\"https://a.example/\",\"post_type\":\"post\",\"taxonomy_terms\":[");
+    buf_adds(&item, "{\"wp_id\":1,\"title\":\"a\",\"content_html\":\"a\",\"permalink\":\"https://"
+                    "a.example/\",\"post_type\":\"post\",\"taxonomy_terms\":[");
     for (int i = 0; i < 90; i++)
         buf_printf(&item, "%s\"%.*s\"", i == 0 ? "" : ",", (int)html.n, html.p);
     buf_adds(&item, "]}");
@@ -197,7 +238,10 @@ START_TEST(a_bomb_is_stopped_at_its_limit)
 {
     struct buf out = {0};
     static char zeros[1 << 20], packed[1 << 14];
-    z_stream z = {.next_in = (Bytef *)zeros, .avail_in = sizeof(zeros), .next_out = (Bytef *)packed, .avail_out = sizeof(packed)};
+    z_stream z = {.next_in = (Bytef *)zeros,
+                  .avail_in = sizeof(zeros),
+                  .next_out = (Bytef *)packed,
+                  .avail_out = sizeof(packed)};
     ck_assert_int_eq(deflateInit2(&z, 9, Z_DEFLATED, 16 + MAX_WBITS, 9, Z_DEFAULT_STRATEGY), Z_OK);
     ck_assert_int_eq(deflate(&z, Z_FINISH), Z_STREAM_END);
     struct str body = {packed, sizeof(packed) - z.avail_out};
@@ -218,8 +262,16 @@ END_TEST
 
 /* Well-formed JSON of all shapes: walked as text it has the members and items that json-c finds. */
 static const char *const jsons[] = {
-    "{}", "[]", " { } ", "{\"a\":1}", "{\"a\" : [1, 2,{\"b\":\"]\"}] , \"c\":\"x\\\"y\\\\\"}", "[1,-2.5e3,true,false,null,\"\",\"\\\\\",[],{}]", "[[[[1]]],{\"a\":{\"b\":{}}}]",
-    "{\"\":0,\"\\u0061b\":\"\\ud83d\\ude00\"}", "[\"a\\\\\\\"b\",\"c\"]", "[ 1\n,\t2 ,3\r]",
+    "{}",
+    "[]",
+    " { } ",
+    "{\"a\":1}",
+    "{\"a\" : [1, 2,{\"b\":\"]\"}] , \"c\":\"x\\\"y\\\\\"}",
+    "[1,-2.5e3,true,false,null,\"\",\"\\\\\",[],{}]",
+    "[[[[1]]],{\"a\":{\"b\":{}}}]",
+    "{\"\":0,\"\\u0061b\":\"\\ud83d\\ude00\"}",
+    "[\"a\\\\\\\"b\",\"c\"]",
+    "[ 1\n,\t2 ,3\r]",
 };
 
 static void same_value(struct str text, struct json_object *value);
@@ -278,8 +330,11 @@ START_TEST(an_item_written_with_escapes_is_the_same_item)
 {
     struct wp_item plain, escaped;
     uint8_t one[16], other[16];
-    wp_item_read(STR("{\"wp_id\":7,\"content_hash\":\"ab\",\"modified_at\":\"x\",\"action\":null}"), &plain);
-    wp_item_read(STR("{\"\\u0077p_id\":7,\"content_hash\":\"\\u0061b\",\"modified_at\":\"\\u0078\"}"), &escaped);
+    wp_item_read(STR("{\"wp_id\":7,\"content_hash\":\"ab\",\"modified_at\":\"x\",\"action\":null}"),
+                 &plain);
+    wp_item_read(
+        STR("{\"\\u0077p_id\":7,\"content_hash\":\"\\u0061b\",\"modified_at\":\"\\u0078\"}"),
+        &escaped);
     ck_assert_uint_eq(plain.wp_id, 7);
     ck_assert_uint_eq(escaped.wp_id, 7);
     ck_assert(plain.json == NULL && escaped.json != NULL);
@@ -291,7 +346,17 @@ START_TEST(an_item_written_with_escapes_is_the_same_item)
 }
 END_TEST
 
-static const char *const not_ids[] = {"{\"wp_id\":0}", "{\"wp_id\":01}", "{\"wp_id\":-1}", "{\"wp_id\":1.0}", "{\"wp_id\":\"1\"}", "{\"wp_id\":null}", "{}", "[]", "7", "null", "{\"wp_id\":9223372036854775808}"};
+static const char *const not_ids[] = {"{\"wp_id\":0}",
+                                      "{\"wp_id\":01}",
+                                      "{\"wp_id\":-1}",
+                                      "{\"wp_id\":1.0}",
+                                      "{\"wp_id\":\"1\"}",
+                                      "{\"wp_id\":null}",
+                                      "{}",
+                                      "[]",
+                                      "7",
+                                      "null",
+                                      "{\"wp_id\":9223372036854775808}"};
 
 START_TEST(what_is_no_number_from_one_is_no_wp_id)
 {
@@ -305,17 +370,24 @@ END_TEST
 START_TEST(a_product_becomes_a_document)
 {
     static const char text[] =
-        "{\"wp_id\":7,\"sku\":\"M-1\",\"name\":\"Mug &amp;\\n<b>Cup</b>\",\"permalink\":\"https://shop.example/mug\",\"short_description\":\"<p>Short</p>\",\"description\":\"<p>Long</p>\","
-        "\"price\":\"12.5\",\"regular_price\":\"\",\"sale_price\":null,\"currency\":\"JPY\",\"stock_status\":\"onbackorder\",\"on_sale\":true,\"categories\":[\"Cups\",{\"name\":\"<i>Gifts</i>\"}],"
+        "{\"wp_id\":7,\"sku\":\"M-1\",\"name\":\"Mug "
+        "&amp;\\n<b>Cup</b>\",\"permalink\":\"https://shop.example/"
+        "mug\",\"short_description\":\"<p>Short</p>\",\"description\":\"<p>Long</p>\","
+        "\"price\":\"12.5\",\"regular_price\":\"\",\"sale_price\":null,\"currency\":\"JPY\","
+        "\"stock_status\":\"onbackorder\",\"on_sale\":true,\"categories\":[\"Cups\",{\"name\":\"<i>"
+        "Gifts</i>\"}],"
         "\"attributes\":[{\"name\":\"Colour\",\"options\":[\"Red\",\"Blue\"]}]}";
     struct json_object *item = json_tokener_parse(text);
     struct buf texts = {0};
     struct store_synced d;
     struct wp_mistake mistake = {0};
     ck_assert_msg(wp_document(SYNCED_PRODUCT, item, &texts, &d, &mistake), "%s", mistake.message);
-    ck_assert(str_eq(d.title, STR("Mug & Cup")) && str_eq(d.text, STR("Short\nLong")) && str_eq(d.sku, STR("M-1")));
-    ck_assert_msg(str_eq(d.taxonomy, STR("Cups\nGifts\nColour: Red, Blue")), "%.*s", (int)d.taxonomy.n, d.taxonomy.p);
-    ck_assert(d.price == 125000 && d.regular_price == MONEY_NONE && d.sale_price == MONEY_NONE && d.exponent == 0);
+    ck_assert(str_eq(d.title, STR("Mug & Cup")) && str_eq(d.text, STR("Short\nLong")) &&
+              str_eq(d.sku, STR("M-1")));
+    ck_assert_msg(str_eq(d.taxonomy, STR("Cups\nGifts\nColour: Red, Blue")), "%.*s",
+                  (int)d.taxonomy.n, d.taxonomy.p);
+    ck_assert(d.price == 125000 && d.regular_price == MONEY_NONE && d.sale_price == MONEY_NONE &&
+              d.exponent == 0);
     ck_assert(!strcmp(d.currency, "JPY") && d.on_sale && d.stock == STOCK_BACKORDER);
     buf_free(&texts);
     json_object_put(item);
@@ -324,28 +396,43 @@ END_TEST
 
 START_TEST(both_forms_of_a_coupon_become_one)
 {
-    static const char woo[] = "{\"code\":\" Save \",\"label\":\"<b>Ten</b>\",\"discount_type\":\"percent\",\"amount\":\"10.00\",\"minimum_amount\":\"50\",\"maximum_amount\":\"0.00\",\"product_ids\":[7,8],\"excluded_product_ids\":[],"
-                              "\"exclude_sale_items\":true,\"usage_limit\":3,\"usage_count\":1,\"date_expires_gmt\":\"2026-05-07T13:00:00\"}";
-    static const char simple[] = "{\"code\":\"Save\",\"discount\":\"10%\",\"expires_at\":\"2026-05-07T15:00:00\"}";
+    static const char woo[] =
+        "{\"code\":\" Save "
+        "\",\"label\":\"<b>Ten</"
+        "b>\",\"discount_type\":\"percent\",\"amount\":\"10.00\",\"minimum_amount\":\"50\","
+        "\"maximum_amount\":\"0.00\",\"product_ids\":[7,8],\"excluded_product_ids\":[],"
+        "\"exclude_sale_items\":true,\"usage_limit\":3,\"usage_count\":1,\"date_expires_gmt\":"
+        "\"2026-05-07T13:00:00\"}";
+    static const char simple[] =
+        "{\"code\":\"Save\",\"discount\":\"10%\",\"expires_at\":\"2026-05-07T15:00:00\"}";
     struct json_object *one = json_tokener_parse(woo), *other = json_tokener_parse(simple);
     struct buf texts = {0};
     struct store_coupon c;
     struct wp_mistake mistake = {0};
-    ck_assert_msg(wp_coupon(one, STR("Europe/Berlin"), &texts, &c, &mistake), "%s", mistake.message);
-    ck_assert(str_eq(c.code, STR("Save")) && str_eq(c.label, STR("Ten")) && c.type == COUPON_PERCENT && c.amount == 100000);
-    ck_assert(c.minimum == 500000 && c.maximum == MONEY_NONE && c.exclude_sale_items && c.usage_limit == 3 && c.usage_count == 1);
-    ck_assert(coupon_products(c.products) == 2 && coupon_product(c.products, 1) == 8 && c.excluded.n == 0);
+    ck_assert_msg(wp_coupon(one, STR("Europe/Berlin"), &texts, &c, &mistake), "%s",
+                  mistake.message);
+    ck_assert(str_eq(c.code, STR("Save")) && str_eq(c.label, STR("Ten")) &&
+              c.type == COUPON_PERCENT && c.amount == 100000);
+    ck_assert(c.minimum == 500000 && c.maximum == MONEY_NONE && c.exclude_sale_items &&
+              c.usage_limit == 3 && c.usage_count == 1);
+    ck_assert(coupon_products(c.products) == 2 && coupon_product(c.products, 1) == 8 &&
+              c.excluded.n == 0);
     int64_t expires_at = c.expires_at;
     ck_assert_int_eq(expires_at, 1778158800000);
-    ck_assert_msg(wp_coupon(other, STR("Europe/Berlin"), &texts, &c, &mistake), "%s", mistake.message);
-    ck_assert(c.type == COUPON_PERCENT && c.amount == 100000 && c.expires_at == expires_at && c.usage_limit == UINT64_MAX);
+    ck_assert_msg(wp_coupon(other, STR("Europe/Berlin"), &texts, &c, &mistake), "%s",
+                  mistake.message);
+    ck_assert(c.type == COUPON_PERCENT && c.amount == 100000 && c.expires_at == expires_at &&
+              c.usage_limit == UINT64_MAX);
     buf_free(&texts);
     json_object_put(one);
     json_object_put(other);
 }
 END_TEST
 
-/* What the parser makes once in a process counts for no text: under valgrind it takes longer than a label may. */
+/*
+ * What the parser makes once in a process counts for no text: under valgrind it takes longer than a
+ * label may.
+ */
 static void warm_up(void)
 {
     struct buf out = {0};
@@ -381,9 +468,5 @@ static Suite *suite(void)
 
 int main(void)
 {
-    SRunner *runner = srunner_create(suite());
-    srunner_run_all(runner, CK_ENV);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
+    return suite_run(suite());
 }

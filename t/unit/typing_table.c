@@ -1,5 +1,9 @@
-/* The table of who is typing: what one process writes another reads, for as long as it lasts, and however full it is. */
+/*
+ * The table of who is typing: what one process writes another reads until it expires, also when the
+ * table is full.
+ */
 #include "core/shm/typing_table.h"
+#include "t/kit/suite.h"
 
 #include <check.h>
 #include <stdlib.h>
@@ -29,15 +33,18 @@ static struct ulid id(uint64_t n)
 START_TEST(a_ping_lasts_until_its_time_and_is_one_sides_alone)
 {
     struct ulid a = id(1), b = id(2);
-    ck_assert(!typing_table_now(board, &a, TYPIST_VISITOR, NOW));
+    ck_assert(!typing_table_is_typing(board, &a, TYPIST_VISITOR, NOW));
     typing_table_set(board, &a, TYPIST_VISITOR, NOW + TYPING_MS, NOW);
-    ck_assert(typing_table_now(board, &a, TYPIST_VISITOR, NOW + TYPING_MS - 1));
-    ck_assert(!typing_table_now(board, &a, TYPIST_VISITOR, NOW + TYPING_MS));
-    ck_assert(!typing_table_now(board, &a, TYPIST_OPERATOR, NOW) && !typing_table_now(board, &b, TYPIST_VISITOR, NOW));
+    ck_assert(typing_table_is_typing(board, &a, TYPIST_VISITOR, NOW + TYPING_MS - 1));
+    ck_assert(!typing_table_is_typing(board, &a, TYPIST_VISITOR, NOW + TYPING_MS));
+    ck_assert(!typing_table_is_typing(board, &a, TYPIST_OPERATOR, NOW) &&
+              !typing_table_is_typing(board, &b, TYPIST_VISITOR, NOW));
     typing_table_set(board, &a, TYPIST_OPERATOR, NOW + 1, NOW);
-    ck_assert(typing_table_now(board, &a, TYPIST_OPERATOR, NOW) && typing_table_now(board, &a, TYPIST_VISITOR, NOW));
+    ck_assert(typing_table_is_typing(board, &a, TYPIST_OPERATOR, NOW) &&
+              typing_table_is_typing(board, &a, TYPIST_VISITOR, NOW));
     typing_table_set(board, &a, TYPIST_VISITOR, 0, NOW);
-    ck_assert(!typing_table_now(board, &a, TYPIST_VISITOR, NOW) && typing_table_now(board, &a, TYPIST_OPERATOR, NOW));
+    ck_assert(!typing_table_is_typing(board, &a, TYPIST_VISITOR, NOW) &&
+              typing_table_is_typing(board, &a, TYPIST_OPERATOR, NOW));
 }
 END_TEST
 
@@ -62,7 +69,7 @@ START_TEST(another_process_sees_it)
         _exit(0);
     }
     ck_assert_int_eq(waitpid(child, &status, 0), child);
-    ck_assert(typing_table_now(board, &a, TYPIST_OPERATOR, NOW));
+    ck_assert(typing_table_is_typing(board, &a, TYPIST_OPERATOR, NOW));
 }
 END_TEST
 
@@ -72,11 +79,12 @@ START_TEST(a_full_table_forgets_whoever_typed_longest_ago)
     for (uint64_t i = 0; i < 200000; i++) {
         struct ulid a = id(i);
         typing_table_set(board, &a, TYPIST_VISITOR, NOW + i + 1, NOW);
-        ck_assert(typing_table_now(board, &a, TYPIST_VISITOR, NOW)); /* the newest always finds a place */
+        /* the newest always finds a place */
+        ck_assert(typing_table_is_typing(board, &a, TYPIST_VISITOR, NOW));
     }
     for (uint64_t i = 190000; i < 200000; i++) {
         struct ulid a = id(i);
-        kept += typing_table_now(board, &a, TYPIST_VISITOR, NOW);
+        kept += typing_table_is_typing(board, &a, TYPIST_VISITOR, NOW);
     }
     ck_assert_msg(kept > 9900, "%zu", kept);
 }
@@ -92,9 +100,5 @@ int main(void)
     tcase_add_test(tc, another_process_sees_it);
     tcase_add_test(tc, a_full_table_forgets_whoever_typed_longest_ago);
     suite_add_tcase(suite, tc);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_ENV);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+    return suite_run(suite);
 }

@@ -1,5 +1,6 @@
-/* What two masters say to each other, and the descriptors that one asks the other for. */
+/* Messages between two masters, and the descriptors that one requests from the other. */
 #include "core/master/upgrade_channel.h"
+#include "t/kit/suite.h"
 
 #include <check.h>
 #include <errno.h>
@@ -167,7 +168,8 @@ START_TEST(numbers_go_with_a_word)
         numbers[i] = (pid_t)i + 1000;
     ck_assert(upgrade_channel_send(pair[0], MESSAGE_TAKE, numbers, SCOREBOARD_SLOTS));
     ck_assert_int_eq(upgrade_channel_receive(pair[1], &heard), MESSAGE_TAKE);
-    ck_assert(heard.count == SCOREBOARD_SLOTS && heard.numbers[SCOREBOARD_SLOTS - 1] == numbers[SCOREBOARD_SLOTS - 1]);
+    ck_assert(heard.count == SCOREBOARD_SLOTS &&
+              heard.numbers[SCOREBOARD_SLOTS - 1] == numbers[SCOREBOARD_SLOTS - 1]);
     ck_assert_int_eq(upgrade_channel_receive(pair[1], &heard), 0);
     close(pair[0]);
     pair[0] = -1;
@@ -181,16 +183,15 @@ int main(void)
     TCase *tcase = tcase_create("a pair of sockets");
     tcase_add_checked_fixture(tcase, begin, end);
     tcase_set_timeout(tcase, 60);
-    tcase_add_loop_test(tcase, all_descriptors_come_in_their_order_and_from_is_who_asked, 0, sizeof(counts) / sizeof(counts[0]));
-    tcase_add_loop_test(tcase, what_lies_in_the_pair_outlives_who_gave_it_until_it_is_drained, 0, 2);
+    tcase_add_loop_test(tcase, all_descriptors_come_in_their_order_and_from_is_who_asked, 0,
+                        sizeof(counts) / sizeof(counts[0]));
+    tcase_add_loop_test(tcase, what_lies_in_the_pair_outlives_who_gave_it_until_it_is_drained, 0,
+                        2);
     tcase_add_loop_test(tcase, who_is_given_nothing_is_told_so_by_the_end, 0, 2);
-    tcase_add_loop_test(tcase, what_is_not_there_cannot_be_asked_for, 0, sizeof(wrong) / sizeof(wrong[0]));
+    tcase_add_loop_test(tcase, what_is_not_there_cannot_be_asked_for, 0,
+                        sizeof(wrong) / sizeof(wrong[0]));
     tcase_add_test(tcase, descriptors_in_place_of_a_word_are_not_taken);
     tcase_add_test(tcase, numbers_go_with_a_word);
     suite_add_tcase(suite, tcase);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_ENV);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+    return suite_run(suite);
 }

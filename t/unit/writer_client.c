@@ -1,12 +1,13 @@
 /*
- * A writer client whose writer does not answer: what waiting requests are told, and when. The test
- * sets the clock.
+ * A worker's client of a writer that does not answer: what waiting requests are told, and when. The
+ * test sets the time.
  */
 #include "core/ipc/channel.h"
 #include "core/conn/connection.h"
 #include "core/async/writer_client.h"
 #include "core/http/request.h"
 #include "core/http/http.h"
+#include "t/kit/suite.h"
 
 #include <check.h>
 #include <stdlib.h>
@@ -33,7 +34,8 @@ void store_read_end(struct store *s)
     (void)s;
 }
 
-void store_report_get(struct store *s, uint64_t workspace, uint64_t id, bool with_results, store_report_fn *done, void *arg)
+void store_report_get(struct store *s, uint64_t workspace, uint64_t id, bool with_results,
+                      store_report_fn *done, void *arg)
 {
     (void)s, (void)workspace, (void)id, (void)with_results, (void)done, (void)arg;
     ck_abort_msg("nobody waits for a report");
@@ -118,7 +120,8 @@ static void send_create(struct request *r, const char *key)
 {
     char hash[32] = "";
     strncpy(hash, key, sizeof(hash) - 1);
-    struct store_change change = {.kind = CHANGE_REPORT_CREATE, .idem_key = {hash, key[0] == '\0' ? 0 : sizeof(hash)}};
+    struct store_change change = {.kind = CHANGE_REPORT_CREATE,
+                                  .idem_key = {hash, key[0] == '\0' ? 0 : sizeof(hash)}};
     *r = (struct request){.http = &http};
     request_change(r, &change, must_not_end);
 }
@@ -129,7 +132,10 @@ static void tick_after(unsigned ms)
     writer_client_tick(l);
 }
 
-/* Columns: Idempotency-Key of a first request, of one a second later, and what the later one is told when its 30 s are over. */
+/*
+ * Columns: Idempotency-Key of a first request, of one a second later, and what the later one is
+ * told when its 30 s are over.
+ */
 static const struct {
     const char *first, *second;
     enum err told;
@@ -170,10 +176,7 @@ int main(void)
     TCase *tcase = tcase_create("writer_client");
     suite_add_tcase(suite, tcase);
     tcase_add_checked_fixture(tcase, setup, teardown);
-    tcase_add_loop_test(tcase, who_gets_no_answer_is_told_after_30_s, 0, sizeof(cases) / sizeof(cases[0]));
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_ENV);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+    tcase_add_loop_test(tcase, who_gets_no_answer_is_told_after_30_s, 0,
+                        sizeof(cases) / sizeof(cases[0]));
+    return suite_run(suite);
 }
