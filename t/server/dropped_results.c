@@ -107,7 +107,7 @@ END_TEST
 
 int main(void)
 {
-    Suite *suite = suite_create("dropped_findings");
+    Suite *suite = suite_create("dropped_results");
     TCase *tcase = harness_case(suite, "a server");
     tcase_add_checked_fixture(tcase, setup, teardown);
     tcase_add_test(tcase, reports_whose_results_were_dropped_are_graded_once_the_store_has_room);

@@ -252,7 +252,7 @@ END_TEST
 
 int main(void)
 {
-    Suite *suite = suite_create("crowd");
+    Suite *suite = suite_create("connection_table");
     TCase *tcase = tcase_create("one table");
     tcase_add_checked_fixture(tcase, begin, end);
     tcase_set_timeout(tcase, 60);

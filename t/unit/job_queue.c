@@ -505,7 +505,7 @@ END_TEST
 
 int main(void)
 {
-    Suite *s = suite_create("queue");
+    Suite *s = suite_create("job_queue");
     TCase *t = tcase_create("queue");
     tcase_add_checked_fixture(t, setup_one, teardown);
     tcase_add_test(t, workspaces_take_turns);

@@ -201,7 +201,7 @@ END_TEST
 
 int main(void)
 {
-    Suite *suite = suite_create("link");
+    Suite *suite = suite_create("writer_client");
     TCase *tcase = tcase_create("link");
     suite_add_tcase(suite, tcase);
     tcase_add_checked_fixture(tcase, setup, teardown);
