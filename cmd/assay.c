@@ -1,4 +1,4 @@
-/* assay: argv → a row of the table → run. */
+/* assay: parses the command line and runs a row of the command table. */
 #include "cmd/cmd_help.h"
 #include "config.h"
 #include "core/http/route.h"
@@ -8,66 +8,91 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define CONF_PATH "/etc/assay/assay.yaml"
-
 static const struct cmd_option no_options[] = {{.name = NULL}};
-static const struct cmd_option check_options[] = {
-    {"--repair", NULL, "first build all that follows from records anew; the server must be stopped"}, {.name = NULL}};
 
 /*
- * The sub-commands. Columns: name; words as help shows them, how few and how many; its own options; one sentence; the function; whether it
- * runs without a configuration.
- * A row here is a line of `assay help all` and, by a test, an entry of assay.1 and part of `assay -h`.
+ * The sub-commands; struct cmd_row explains the columns. Each row is an entry of `assay help all`
+ * and, checked by a test, of assay.1 and `assay -h`.
  */
 const struct cmd_row cmd_rows[] = {
-    {"workspace create", "NAME", 1, 1, no_options, "Make a workspace; prints its id.", cmd_workspace_create, false},
+    {"workspace create", "NAME", 1, 1, no_options, "Create a workspace and print its id.",
+     cmd_workspace_create, false},
     {"workspace list", "", 0, 0, no_options, "List the workspaces.", cmd_workspace_list, false},
-    {"workspace delete", "NAME", 1, 1, no_options, "Delete a workspace, by name or id, and everything in it.", cmd_workspace_delete, false},
-    {"key create", "", 0, 0, cmd_key_create_options, "Make an API key; prints the secret, which is shown only now.", cmd_key_create, false},
+    {"workspace delete", "NAME", 1, 1, no_options,
+     "Delete a workspace, given by name or id, and everything in it.", cmd_workspace_delete, false},
+    {"key create", "", 0, 0, cmd_key_create_options,
+     "Create an API key and print its secret. The secret is not shown again.", cmd_key_create,
+     false},
     {"key list", "", 0, 0, cmd_key_list_options, "List the API keys.", cmd_key_list, false},
-    {"key revoke", "ID", 1, 1, no_options, "Revoke an API key; every worker refuses it within a second.", cmd_key_revoke, false},
-    {"key rotate", "ID", 1, 1, cmd_key_rotate_options, "Make a new secret in the place of a key; the old one ends after the overlap.",
-     cmd_key_rotate, false},
-    {"token create", "", 0, 0, cmd_token_create_options, "Make a workspace token for bulk sync; prints the secret, which is shown only now.",
+    {"key revoke", "ID", 1, 1, no_options,
+     "Revoke an API key. All workers refuse it within one second.", cmd_key_revoke, false},
+    {"key rotate", "ID", 1, 1, cmd_key_rotate_options,
+     "Replace an API key with a new one. The old key stays valid for the overlap.", cmd_key_rotate,
+     false},
+    {"token create", "", 0, 0, cmd_token_create_options,
+     "Create a workspace token for bulk sync and print its secret. The secret is not shown again.",
      cmd_token_create, false},
-    {"token list", "", 0, 0, cmd_key_list_options, "List the workspace tokens.", cmd_token_list, false},
-    {"token revoke", "ID", 1, 1, no_options, "Revoke a workspace token; every worker refuses it within a second.", cmd_token_revoke, false},
-    {"token rotate", "ID", 1, 1, cmd_key_rotate_options, "Make a new secret in the place of a token; the old one ends after the overlap.",
-     cmd_token_rotate, false},
-    {"agent create", "", 0, 0, cmd_agent_create_options, "Make an agent, a chat widget of a workspace; prints its id.", cmd_agent_create,
+    {"token list", "", 0, 0, cmd_key_list_options, "List the workspace tokens.", cmd_token_list,
      false},
+    {"token revoke", "ID", 1, 1, no_options,
+     "Revoke a workspace token. All workers refuse it within one second.", cmd_token_revoke, false},
+    {"token rotate", "ID", 1, 1, cmd_key_rotate_options,
+     "Replace a token with a new one. The old token stays valid for the overlap.", cmd_token_rotate,
+     false},
+    {"agent create", "", 0, 0, cmd_agent_create_options,
+     "Create an agent, the chat widget of a workspace, and print its id.", cmd_agent_create, false},
     {"agent list", "", 0, 0, cmd_key_list_options, "List the agents.", cmd_agent_list, false},
-    {"agent update", "ID", 1, 1, cmd_agent_update_options, "Change an agent; every worker goes by it within a second.", cmd_agent_update,
-     false},
-    {"agent embed", "ID", 1, 1, no_options, "Print the script element that brings an agent to a page, pinned by its digest.", cmd_agent_embed,
-     false},
-    {"agent delete", "ID", 1, 1, no_options, "Delete an agent with its conversations, leads, events and ratings.", cmd_agent_delete, false},
-    {"secret rotate", "", 0, 0, no_options, "Sign visitors' tokens with a new secret; the old one stays good for one token's life.",
+    {"agent update", "ID", 1, 1, cmd_agent_update_options,
+     "Change an agent. All workers use the change within one second.", cmd_agent_update, false},
+    {"agent embed", "ID", 1, 1, no_options,
+     "Print the script element that adds an agent to a page, pinned by its digest.",
+     cmd_agent_embed, false},
+    {"agent delete", "ID", 1, 1, no_options,
+     "Delete an agent and its conversations, leads, events and ratings.", cmd_agent_delete, false},
+    {"secret rotate", "", 0, 0, no_options,
+     "Sign visitors' tokens with a new secret. Existing tokens stay valid until they expire.",
      cmd_secret_rotate, false},
-    {"audit", "URL…", 1, 10000, no_options, "Grade pages here and now, without a server; exit status 0 good, 1 decent or bad, 2 failed.",
-     cmd_audit, false},
-    {"limits list", "", 0, 0, no_options, "List the limiters in force, and what they admitted and refused.", cmd_limits_list, false},
-    {"limits top", "[N]", 0, 1, no_options, "List the N callers nearest to their limit, of those past half of it; 20 without N.",
+    {"audit", "URL…", 1, 10000, no_options,
+     "Grade pages without a server. Exit status: 0 good, 1 decent or bad, 2 failed.", cmd_audit,
+     false},
+    {"limits list", "", 0, 0, no_options,
+     "List the limiters in force and how many requests they admitted and refused.", cmd_limits_list,
+     false},
+    {"limits top", "[N]", 0, 1, no_options,
+     "List the N callers (default 20) nearest to their limit that used more than half of it.",
      cmd_limits_top, false},
-    {"limits show", "LIMITER KEY", 2, 2, no_options, "Show what a key has used of a limiter's windows.", cmd_limits_show, false},
-    {"limits reset", "LIMITER KEY", 2, 2, no_options, "Forget what a key has used of the windows that go on.", cmd_limits_reset, false},
-    {"backup", "DIR", 1, 1, no_options, "Copy the store into a new or empty directory, also while the server runs; missing parents are made.", cmd_backup, false},
-    {"restore", "DIR", 1, 1, no_options, "Put a backup in the store's place; the server must be stopped.", cmd_restore, false},
-    {"check", "", 0, 0, check_options, "Hold every record of the store against every index, also while the server runs.", cmd_check, false},
-    {"stats", "", 0, 0, cmd_stats_options, "Show what every process of the server is doing.", cmd_stats, false},
-    {"config dump", "", 0, 0, no_options, "Print the whole configuration in force, as YAML.", cmd_config_dump, false},
-    {"config sample", "", 0, 0, no_options, "Print a configuration with every option explained and at its default.", cmd_config_sample,
-     true},
-    {"demo", "[URL]", 0, 1, no_options, "Start a server under var/, grade a page with it and show how to go on.", cmd_demo, true},
-    {"help", "[COMMAND]", 0, 2, no_options, "Explain a command, the commands of a subject, or all of them (help all).", cmd_help, true},
+    {"limits show", "LIMITER KEY", 2, 2, no_options,
+     "Show how many requests a key has used in the windows of a limiter.", cmd_limits_show, false},
+    {"limits reset", "LIMITER KEY", 2, 2, no_options,
+     "Set the count of a key in the current windows of a limiter to zero.", cmd_limits_reset,
+     false},
+    {"backup", "DIR", 1, 1, no_options,
+     "Copy the store into a new or empty directory, even while the server runs.", cmd_backup,
+     false},
+    {"restore", "DIR", 1, 1, no_options,
+     "Replace the store with a backup. The server must be stopped.", cmd_restore, false},
+    {"check", "", 0, 0, cmd_check_options,
+     "Check every record of the store against every index, even while the server runs.", cmd_check,
+     false},
+    {"stats", "", 0, 0, cmd_stats_options, "Show what each process of the server is doing.",
+     cmd_stats, false},
+    {"config dump", "", 0, 0, no_options,
+     "Print the configuration in force as YAML, with every option.", cmd_config_dump, false},
+    {"config sample", "", 0, 0, no_options,
+     "Print a sample configuration that describes every option and has its default.",
+     cmd_config_sample, true},
+    {"demo", "[URL]", 0, 1, no_options,
+     "Start a server under var/, grade a page with it and show the next steps.", cmd_demo, true},
+    {"help", "[COMMAND]", 0, 2, no_options,
+     "Explain a command, a group of commands, or all commands (help all).", cmd_help, true},
     {.name = NULL},
 };
 
 const struct cmd_option cmd_global_options[] = {
-    {"-c", "FILE", "configuration file; default " CONF_PATH " where it exists"},
-    {"--set", "KEY=VALUE", "override one option of the configuration"},
-    {"--json", NULL, "print records as JSON, an object a line"},
-    {"-h", NULL, "print help, after a command for that command"},
+    {"-c", "FILE", "configuration file; default " CONF_DEFAULT_PATH ", if it exists"},
+    {"--set", "KEY=VALUE", "set one option of the configuration"},
+    {"--json", NULL, "print records as JSON, one object per line"},
+    {"-h", NULL, "print help; after a command, help for that command"},
     {"-V", NULL, "print the version"},
     {.name = NULL},
 };
@@ -80,7 +105,7 @@ struct arguments {
     struct cmd cmd;
 };
 
-/* The row of "key create" or "audit"; ${taken} words of ${words} were its name. NULL when there is none. */
+/* The row of "key create" or "audit", or NULL. ${taken}: how many of ${words} are its name. */
 static const struct cmd_row *find_row(const char *const *words, size_t count, size_t *taken)
 {
     for (const struct cmd_row *row = cmd_rows; row->name != NULL && count > 0; row++) {
@@ -96,7 +121,8 @@ static const struct cmd_row *find_row(const char *const *words, size_t count, si
     return NULL;
 }
 
-static const struct cmd_option *find_option(const struct cmd_option *options, const char *name, size_t n)
+static const struct cmd_option *find_option(const struct cmd_option *options, const char *name,
+                                            size_t n)
 {
     for (; options->name != NULL; options++)
         if (strlen(options->name) == n && strncmp(options->name, name, n) == 0)
@@ -104,7 +130,7 @@ static const struct cmd_option *find_option(const struct cmd_option *options, co
     return NULL;
 }
 
-/* Any row's option of that name: options may stand before the command's last word is known. */
+/* The option of any command: options may come before the words of the command. */
 static const struct cmd_option *find_any_option(const char *name, size_t n)
 {
     const struct cmd_option *found = find_option(cmd_global_options, name, n);
@@ -131,8 +157,8 @@ static void take_option(struct arguments *a, const struct cmd_option *option, co
     }
 }
 
-/* Sort the command line into options and words. False for wrong usage, which has been told. */
-static bool sort_arguments(int argc, char **argv, struct arguments *a)
+/* Split the command line into options and words. False: wrong usage, which is reported. */
+static bool split_arguments(int argc, char **argv, struct arguments *a)
 {
     bool options_end = false;
     for (int i = 1; i < argc; i++) {
@@ -161,7 +187,7 @@ static bool sort_arguments(int argc, char **argv, struct arguments *a)
         }
         const char *value = text[n] == '=' ? text + n + 1 : NULL;
         if (option->value != NULL && value == NULL && ++i == argc) {
-            cmd_misuse(&a->cmd, "%s needs its %s", option->name, option->value);
+            cmd_misuse(&a->cmd, "%s needs a value: %s", option->name, option->value);
             return false;
         }
         take_option(a, option, option->value == NULL || value != NULL ? value : argv[i]);
@@ -169,8 +195,8 @@ static bool sort_arguments(int argc, char **argv, struct arguments *a)
     return true;
 }
 
-/* Find the row and hold what was given against it. */
-static bool judge_arguments(struct arguments *a)
+/* Find the command and check its options and words. */
+static bool check_arguments(struct arguments *a)
 {
     struct cmd *cmd = &a->cmd;
     size_t taken = 0;
@@ -182,7 +208,8 @@ static bool judge_arguments(struct arguments *a)
     cmd->words += taken;
     cmd->words_count -= taken;
     for (size_t i = 0; i < cmd->given_count; i++) {
-        if (find_option(cmd->row->options, cmd->given[i].name, strlen(cmd->given[i].name)) == NULL) {
+        if (find_option(cmd->row->options, cmd->given[i].name, strlen(cmd->given[i].name)) ==
+            NULL) {
             cmd_help_takes_no(cmd, cmd->given[i].name);
             return false;
         }
@@ -198,25 +225,27 @@ static int run(struct arguments *a)
 {
     struct conf *conf = NULL;
     if (!a->cmd.row->without_conf) {
-        int mistakes = conf_load(a->conf_path, a->conf_required, a->sets, a->set_count, stderr, &conf);
+        int mistakes =
+            conf_load(a->conf_path, a->conf_required, a->sets, a->set_count, stderr, &conf);
         if (mistakes > 0)
-            return cmd_refuse("the configuration has %d mistake%s", mistakes, mistakes == 1 ? "" : "s");
+            return cmd_refuse("the configuration has %d error%s", mistakes,
+                              mistakes == 1 ? "" : "s");
         a->cmd.conf = conf;
     }
     int status = a->cmd.row->run(&a->cmd);
     conf_free(conf);
     if (fflush(stdout) != 0 || ferror(stdout) != 0)
-        status = cmd_refuse("standard output cannot be written");
+        status = cmd_refuse("cannot write to standard output");
     return status;
 }
 
 int main(int argc, char **argv)
 {
-    setlocale(LC_CTYPE, "C.UTF-8"); /* for the columns that text takes, see cmd_print_plain */
-    signal(SIGCHLD, SIG_DFL);       /* ignored by the parent, the end of a child would be lost */
-    signal(SIGXFSZ, SIG_IGN);       /* where files may not be longer, a command says so and tidies up */
+    setlocale(LC_CTYPE, "C.UTF-8"); /* cmd_print_plain measures columns */
+    signal(SIGCHLD, SIG_DFL);       /* if inherited as ignored, waitpid would fail */
+    signal(SIGXFSZ, SIG_IGN);       /* at the file size limit write fails, and we clean up */
     struct arguments a = {
-        .conf_path = CONF_PATH,
+        .conf_path = CONF_DEFAULT_PATH,
         .sets = calloc((size_t)argc, sizeof(*a.sets)),
         .cmd = {.program = argv[0],
                 .words = calloc((size_t)argc, sizeof(*a.cmd.words)),
@@ -227,7 +256,7 @@ int main(int argc, char **argv)
     int status = CMD_USAGE;
     if (a.sets == NULL || words == NULL || a.cmd.given == NULL)
         status = cmd_refuse("out of memory");
-    else if (!sort_arguments(argc, argv, &a))
+    else if (!split_arguments(argc, argv, &a))
         status = CMD_USAGE;
     else if (a.version) {
         puts("assay " PACKAGE_VERSION);
@@ -236,7 +265,7 @@ int main(int argc, char **argv)
         size_t taken = a.cmd.words_count;
         bool found = find_row(words, a.cmd.words_count, &taken) != NULL;
         status = cmd_help_words(&a.cmd, words, found ? taken : a.cmd.words_count);
-    } else if (judge_arguments(&a)) {
+    } else if (check_arguments(&a)) {
         status = run(&a);
     }
     free(a.sets);

@@ -1,10 +1,10 @@
-/* assayd: argv → configuration → run. */
+/* assayd: parses the command line, loads the configuration and runs the master. */
 #include "core/conf/conf.h"
 #include "core/base/log.h"
 #include "core/master/master.h"
 #include "core/process/process.h"
 #include "core/conn/tls.h"
-#include "core/conf/try_file.h"
+#include "core/process/try_file.h"
 #include "core/http/route.h"
 #include "config.h"
 
@@ -12,8 +12,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-
-#define CONF_PATH "/etc/assay/assay.yaml"
 
 struct arguments {
     struct master_options options;
@@ -24,31 +22,36 @@ static void print_help(FILE *out)
 {
     fputs("usage: assayd [-c FILE] [-t] [--set KEY=VALUE]... [-V] [-h]\n"
           "\n"
-          "Grades web pages and serves the reports and projects API. Stays in the foreground.\n"
+          "Grades web pages and serves the HTTP API. Runs in the foreground.\n"
           "\n"
-          "  -c FILE          configuration; default " CONF_PATH ", or the built-in defaults without it\n"
+          "  -c FILE          configuration file; default " CONF_DEFAULT_PATH "; if that does\n"
+          "                   not exist, the built-in defaults are used\n"
           "  -t               check the configuration and exit\n"
-          "  --set KEY=VALUE  override one option, for example --set listen.0.address=127.0.0.1:0\n"
+          "  --set KEY=VALUE  set one option, for example --set listen.0.address=127.0.0.1:0\n"
           "  -V               print the version and exit\n"
-          "  -h               print this and exit\n"
+          "  -h               print this help and exit\n"
           "\n"
-          "Exit status: 0 stopped as asked, 1 configuration, 2 could not start, 3 gave up (workers keep dying).\n"
+          "Exit status: 0 stopped as requested, 1 wrong configuration, 2 could not start,\n"
+          "3 gave up because workers kept dying.\n"
           "\n"
           "Options of the configuration:\n",
           out);
     struct conf_option_view option;
     for (size_t i = 0; conf_option_at(i, &option); i++)
-        fprintf(out, "  %s (%s; default %s; %s)\n      %s\n", option.key, option.type, option.initial, option.reload ? "reload" : "restart",
-                option.help);
+        fprintf(out, "  %s (%s; default %s; %s)\n      %s\n", option.key, option.type,
+                option.initial, option.reload ? "reload" : "restart", option.help);
 }
 
-/* False for wrong usage, which has been told. ${sets} has room for every argument. */
+/* False: wrong usage, which is reported. ${sets} has space for every argument. */
 static bool arguments_parse(int argc, char **argv, const char **sets, struct arguments *out)
 {
     enum { SET = 256 };
-    static const struct option names[] = {
-        {"set", required_argument, NULL, SET}, {"version", no_argument, NULL, 'V'}, {"help", no_argument, NULL, 'h'}, {NULL, 0, NULL, 0}};
-    *out = (struct arguments){.options = {.program = argv[0], .conf_path = CONF_PATH, .sets = sets}};
+    static const struct option names[] = {{"set", required_argument, NULL, SET},
+                                          {"version", no_argument, NULL, 'V'},
+                                          {"help", no_argument, NULL, 'h'},
+                                          {NULL, 0, NULL, 0}};
+    *out = (struct arguments){
+        .options = {.program = argv[0], .conf_path = CONF_DEFAULT_PATH, .sets = sets}};
     for (int option; (option = getopt_long(argc, argv, "c:tVh", names, NULL)) != -1;) {
         switch (option) {
         case 'c':
@@ -73,15 +76,15 @@ static bool arguments_parse(int argc, char **argv, const char **sets, struct arg
         }
     }
     if (optind < argc) {
-        fprintf(stderr, "assayd: does not know what to do with \"%s\"; try assayd -h\n", argv[optind]);
+        fprintf(stderr, "assayd: unexpected argument \"%s\"; try assayd -h\n", argv[optind]);
         return false;
     }
     return true;
 }
 
 /*
- * What to start for an upgrade: the path as it was called, so that a link goes where it points by then; what PATH found, as the kernel
- * knows it.
+ * The program to start for an upgrade: the path as called, so that a symbolic link is followed
+ * again; if called without a path, the path that the kernel knows.
  */
 static char *program_path(const char *called)
 {
@@ -98,7 +101,7 @@ static char *program_path(const char *called)
     return strdup(path);
 }
 
-/* The title of a process is written over argv, and HUP reads these again: keep copies, which live as long as the program. */
+/* Copies of the arguments: process titles overwrite argv, and HUP reads the arguments again. */
 static bool keep_arguments(struct master_options *options, const char **sets)
 {
     options->program = program_path(options->program);
@@ -113,7 +116,7 @@ static bool keep_arguments(struct master_options *options, const char **sets)
     return kept;
 }
 
-/* How many certificates and keys cannot be used. ${warn}: warnings too; else the master logs them. */
+/* The number of unusable certificates and keys. ${warn}: print warnings, too. */
 static int try_tls(const struct conf *conf, bool warn)
 {
     struct tls tls;
@@ -136,9 +139,11 @@ static int serve(struct arguments *arguments)
 {
     struct master_options *options = &arguments->options;
     struct conf *conf;
-    int mistakes = conf_load(options->conf_path, options->conf_required, options->sets, options->set_count, stderr, &conf);
+    int mistakes = conf_load(options->conf_path, options->conf_required, options->sets,
+                             options->set_count, stderr, &conf);
     if (mistakes > 0) {
-        fprintf(stderr, "assayd: the configuration has %d mistake%s\n", mistakes, mistakes == 1 ? "" : "s");
+        fprintf(stderr, "assayd: the configuration has %d error%s\n", mistakes,
+                mistakes == 1 ? "" : "s");
         return EXIT_CONFIGURATION;
     }
     mistakes = try_tls(conf, arguments->test);
@@ -147,7 +152,7 @@ static int serve(struct arguments *arguments)
         return EXIT_CONFIGURATION;
     }
     if (arguments->test) {
-        fprintf(stderr, "assayd: the configuration is good\n");
+        fprintf(stderr, "assayd: the configuration is valid\n");
         conf_free(conf);
         return EXIT_STOPPED;
     }

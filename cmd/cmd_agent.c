@@ -7,33 +7,41 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define LOOK_OPTIONS                                                                                                                       \
-    {"--name", "TEXT", "what visitors see it called"},                                                                                     \
-        {"--origin", "ORIGIN", "a site that may show it, such as https://example.com, once for each; * for all; \"\" for none"},           \
-        {"--prompt", "TEXT", "a question offered at the start, once for each"},                                                            \
-        {"--theme", "JSON", "its looks, such as {\"color\":\"#0b6e4f\",\"position\":\"left\",\"title\":\"Help\",\"greeting\":\"Hello!\"}"},  \
-        {"--lead-fields", "JSON", "what its lead form asks beside the e-mail address, such as [{\"name\":\"company\"}]"},                  \
-    {                                                                                                                                      \
-        "--language", "TAG", "the language of its own words, and of synced content that names none; en at first"                                                    \
+#define SETTING_OPTIONS                                                                            \
+    {"--name", "TEXT", "name that visitors see"},                                                  \
+        {"--origin", "ORIGIN",                                                                     \
+         "site that may show the agent, can be repeated: https://example.com, * for all, \"\" "    \
+         "for none"},                                                                              \
+        {"--prompt", "TEXT", "question offered at the start of a chat, can be repeated"},          \
+        {"--theme", "JSON",                                                                        \
+         "appearance, such as "                                                                    \
+         "{\"color\":\"#0b6e4f\",\"position\":\"left\",\"title\":\"Help\",\"greeting\":\"Hello!"   \
+         "\"}"},                                                                                   \
+        {"--lead-fields", "JSON",                                                                  \
+         "fields of the lead form besides the e-mail address, such as [{\"name\":\"company\"}]"},  \
+    {                                                                                              \
+        "--language", "TAG",                                                                       \
+            "language of the widget and of synced content that names none; default for a new "     \
+            "agent: en"                                                                            \
     }
 
 const struct cmd_option cmd_agent_create_options[] = {
-    {"--workspace", "NAME", "the workspace it belongs to, by name or id"},
-    LOOK_OPTIONS,
-    {"--require-lead", NULL, "ask for the lead form before the chat"},
-    {"--unpublished", NULL, "answer nobody yet"},
+    {"--workspace", "NAME", "workspace of the agent, by name or id"},
+    SETTING_OPTIONS,
+    {"--require-lead", NULL, "show the lead form before the chat"},
+    {"--unpublished", NULL, "do not publish the agent yet"},
     {.name = NULL},
 };
 const struct cmd_option cmd_agent_update_options[] = {
-    LOOK_OPTIONS,
-    {"--require-lead", NULL, "ask for the lead form before the chat"},
-    {"--no-require-lead", NULL, "let visitors chat at once"},
-    {"--published", NULL, "answer visitors"},
-    {"--unpublished", NULL, "answer nobody any more"},
+    SETTING_OPTIONS,
+    {"--require-lead", NULL, "show the lead form before the chat"},
+    {"--no-require-lead", NULL, "let visitors chat without the lead form"},
+    {"--published", NULL, "publish the agent: it answers visitors"},
+    {"--unpublished", NULL, "unpublish the agent: it answers nobody"},
     {.name = NULL},
 };
 
-/* An option that is set, its opposite, and the bits of a change that say so. */
+/* An option, its opposite, and the bits of a change that they set. */
 struct flag {
     const char *yes, *no;
     uint32_t has, value;
@@ -53,7 +61,7 @@ static void flags_given(const struct cmd *cmd, struct store_change *change)
     }
 }
 
-/* Every --origin as a line of ${out}; an empty one alone stands for none. */
+/* Each --origin as a line of ${out}; a single empty one means none. */
 static int origins_given(const struct cmd *cmd, struct buf *out)
 {
     char normal[CORS_ORIGIN_MAX];
@@ -62,17 +70,19 @@ static int origins_given(const struct cmd *cmd, struct buf *out)
         if (strcmp(cmd->given[i].name, "--origin") != 0 || text[0] == '\0')
             continue;
         if (!cors_origin_normal(str_of(text), normal))
-            return cmd_refuse(
-                "--origin: \"%s\" is not an origin; give scheme://host[:port] without a path, such as https://example.com, or *", text);
+            return cmd_refuse("--origin: \"%s\" is not an origin; give scheme://host[:port] "
+                              "without a path, such as https://example.com, or *",
+                              text);
         if (!cors_allowed(buf_view(out), str_of(normal)))
             buf_printf(out, "%s\n", normal);
     }
     if (out->n > STORE_ORIGINS_MAX)
-        return cmd_refuse("--origin: these are more origins than an agent can have (%d bytes)", STORE_ORIGINS_MAX);
+        return cmd_refuse("--origin: too many origins; all together may have %d bytes",
+                          STORE_ORIGINS_MAX);
     return CMD_DONE;
 }
 
-/* What was given of the settings; ${prompts} has room for every option. True: anything was. */
+/* The settings that the options give; ${prompts} has space for every option. False: none. */
 static bool wishes_given(const struct cmd *cmd, const char **prompts, struct agent_wishes *out)
 {
     size_t count = 0;
@@ -85,10 +95,11 @@ static bool wishes_given(const struct cmd *cmd, const char **prompts, struct age
                                  .lead_form_fields = cmd_value(cmd, "--lead-fields"),
                                  .language_default = cmd_value(cmd, "--language"),
                                  .starter_prompts = asked ? prompts : NULL};
-    return asked || out->theme != NULL || out->lead_form_fields != NULL || out->language_default != NULL;
+    return asked || out->theme != NULL || out->lead_form_fields != NULL ||
+           out->language_default != NULL;
 }
 
-/* "--theme: must be …" */
+/* Name the option instead of the setting: "--theme: must be …". */
 static int settings_refuse(const struct agent_mistake *mistake)
 {
     static const struct {
@@ -103,7 +114,7 @@ static int settings_refuse(const struct agent_mistake *mistake)
     return cmd_refuse("%s", mistake->text);
 }
 
-/* The settings ${present} as the options want them. *given: they want anything. */
+/* The settings ${present}, changed by the options. ${given}: whether there are such options. */
 static int settings_given(const struct cmd *cmd, struct str present, struct buf *out, bool *given)
 {
     struct agent_mistake mistake;
@@ -128,14 +139,14 @@ static void wanted_free(struct wanted *wanted)
     buf_free(&wanted->settings);
 }
 
-/* The change that the options ask for, over an agent whose settings are ${settings}. */
+/* The change that the options ask for, to an agent with ${settings}. */
 static int wanted_make(const struct cmd *cmd, struct str settings, struct wanted *wanted)
 {
     struct store_change *change = &wanted->change;
     const char *name = cmd_value(cmd, "--name");
     bool given = false;
-    if (name != NULL && !cmd_name_valid(name))
-        return cmd_refuse("an agent's name is 1 to 100 characters of UTF-8 without control characters");
+    if (name != NULL && cmd_name_check(name) != CMD_DONE)
+        return CMD_REFUSED;
     change->name = str_of(name == NULL ? "" : name);
     change->fields |= name == NULL ? 0 : AGENT_HAS_NAME;
     flags_given(cmd, change);
@@ -144,7 +155,8 @@ static int wanted_make(const struct cmd *cmd, struct str settings, struct wanted
         status = settings_given(cmd, settings, &wanted->settings, &given);
     if (status != CMD_DONE)
         return status;
-    change->fields |= (cmd_has(cmd, "--origin") ? AGENT_HAS_ORIGINS : 0u) | (given ? AGENT_HAS_SETTINGS : 0u);
+    change->fields |=
+        (cmd_has(cmd, "--origin") ? AGENT_HAS_ORIGINS : 0u) | (given ? AGENT_HAS_SETTINGS : 0u);
     change->text = buf_view(&wanted->origins);
     change->data = buf_view(&wanted->settings);
     return CMD_DONE;
@@ -155,7 +167,7 @@ static void print_id(const struct cmd *cmd, const struct ulid *id, const char *n
     char text[ULID_TEXT + 1] = "";
     ulid_text(id, text);
     if (!cmd->json) {
-        cmd_say("Agent \"%s\" is made; its id is:", name);
+        cmd_say("Created agent \"%s\". Its id:", name);
         puts(text);
         return;
     }
@@ -167,14 +179,13 @@ static void print_id(const struct cmd *cmd, const struct ulid *id, const char *n
     records_finish(&records);
 }
 
-static int create(struct cmd *cmd, struct client *client, const char *workspace, struct store_change *change)
+static int create(struct cmd *cmd, struct client *client, const char *workspace,
+                  struct store_change *change)
 {
     struct store_answer answer = {.status = STORE_OK};
     int status = cmd_workspace_find(client, workspace, &change->workspace);
     if (status == CMD_DONE)
-        status = cmd_store_change(client, change, &answer);
-    if (status == CMD_DONE && answer.status != STORE_OK)
-        status = cmd_store_refuse(client, answer.status);
+        status = cmd_store_apply(client, change, &answer);
     if (status == CMD_DONE)
         print_id(cmd, &answer.first, cmd_value(cmd, "--name"));
     return status;
@@ -185,9 +196,9 @@ int cmd_agent_create(struct cmd *cmd)
     const char *workspace = cmd_value(cmd, "--workspace");
     struct wanted wanted = {.change = {.kind = CHANGE_AGENT_CREATE}};
     if (workspace == NULL)
-        return cmd_misuse(cmd, "which workspace is the agent for? Give --workspace NAME");
+        return cmd_misuse(cmd, "--workspace NAME is required");
     if (cmd_value(cmd, "--name") == NULL)
-        return cmd_misuse(cmd, "what is the agent called? Give --name TEXT");
+        return cmd_misuse(cmd, "--name TEXT is required");
     int status = wanted_make(cmd, (struct str){NULL, 0}, &wanted);
     wanted.change.fields |= cmd_has(cmd, "--unpublished") ? 0u : AGENT_PUBLISHED;
     struct client *client = status == CMD_DONE ? cmd_store_open(cmd) : NULL;
@@ -201,11 +212,6 @@ int cmd_agent_create(struct cmd *cmd)
 }
 
 /* ---- update, delete ---- */
-
-static int no_agent(const char *text)
-{
-    return cmd_refuse("there is no agent \"%s\"; assay agent list shows them", text);
-}
 
 struct found {
     enum store_status status;
@@ -223,8 +229,9 @@ static void note_agent(void *arg, enum store_status status, const struct store_a
     buf_str(&found->settings, agent->settings);
 }
 
-/* One try, over the agent as it stands now; STORE_PRECONDITION in ${answer}: somebody else was faster. */
-static int update_try(struct cmd *cmd, struct client *client, const struct ulid *id, struct store_answer *answer)
+/* One try; STORE_PRECONDITION in ${answer}: the agent was changed by another client meanwhile. */
+static int update_try(struct cmd *cmd, struct client *client, const struct ulid *id,
+                      struct store_answer *answer)
 {
     struct found found = {.status = STORE_NOT_FOUND};
     store_agent_get(client_store(client), id, note_agent, &found);
@@ -238,7 +245,7 @@ static int update_try(struct cmd *cmd, struct client *client, const struct ulid 
     uint64_t version = htole64(found.version);
     wanted.change.match = (struct str){(const char *)&version, sizeof(version)};
     if (status == CMD_DONE && wanted.change.fields == 0)
-        status = cmd_misuse(cmd, "what shall change? Give at least one option");
+        status = cmd_misuse(cmd, "nothing to change; give at least one option");
     if (status == CMD_DONE)
         status = cmd_store_change(client, &wanted.change, answer);
     wanted_free(&wanted);
@@ -250,19 +257,20 @@ int cmd_agent_update(struct cmd *cmd)
     struct ulid id;
     struct store_answer answer = {.status = STORE_PRECONDITION};
     if (!ulid_parse(str_of(cmd->words[0]), &id))
-        return no_agent(cmd->words[0]);
+        return cmd_agent_missing(cmd->words[0]);
     struct client *client = cmd_store_open(cmd);
     if (client == NULL)
         return CMD_REFUSED;
     int status = CMD_DONE;
-    for (int tries = 0; status == CMD_DONE && answer.status == STORE_PRECONDITION && tries < 5; tries++)
+    for (int tries = 0; status == CMD_DONE && answer.status == STORE_PRECONDITION && tries < 5;
+         tries++)
         status = update_try(cmd, client, &id, &answer);
     if (status == CMD_DONE && answer.status == STORE_NOT_FOUND)
-        status = no_agent(cmd->words[0]);
+        status = cmd_agent_missing(cmd->words[0]);
     else if (status == CMD_DONE && answer.status != STORE_OK)
         status = cmd_store_refuse(client, answer.status);
     if (status == CMD_DONE)
-        cmd_say("Agent %s is changed.", cmd->words[0]);
+        cmd_say("Changed agent %s.", cmd->words[0]);
     client_close(client);
     return status;
 }
@@ -272,19 +280,20 @@ int cmd_agent_delete(struct cmd *cmd)
     struct store_change change = {.kind = CHANGE_AGENT_DELETE};
     struct store_answer answer = {.status = STORE_OK};
     if (!ulid_parse(str_of(cmd->words[0]), &change.agent))
-        return no_agent(cmd->words[0]);
+        return cmd_agent_missing(cmd->words[0]);
     struct client *client = cmd_store_open(cmd);
     if (client == NULL)
         return CMD_REFUSED;
     int status = cmd_store_change(client, &change, &answer);
     if (status == CMD_DONE && answer.status == STORE_NOT_FOUND)
-        status = no_agent(cmd->words[0]);
+        status = cmd_agent_missing(cmd->words[0]);
     else if (status == CMD_DONE && answer.status != STORE_OK)
         status = cmd_store_refuse(client, answer.status);
     if (status == CMD_DONE && !client_is_live(client))
         status = cmd_store_purge(client);
     if (status == CMD_DONE)
-        cmd_say("Agent %s and what visitors left with it are deleted.", cmd->words[0]);
+        cmd_say("Deleted agent %s and its conversations, leads, events and ratings.",
+                cmd->words[0]);
     client_close(client);
     return status;
 }
@@ -303,7 +312,8 @@ static void list_origins(struct records *records, struct str origins)
     char *lines = strndup(origins.p, origins.n), *rest = NULL;
     if (lines == NULL)
         abort();
-    for (char *line = strtok_r(lines, "\n", &rest); line != NULL && count < sizeof(words) / sizeof(words[0]);
+    for (char *line = strtok_r(lines, "\n", &rest);
+         line != NULL && count < sizeof(words) / sizeof(words[0]);
          line = strtok_r(NULL, "\n", &rest))
         words[count++] = line;
     records_list(records, "allowed_origins", words, count);
@@ -337,19 +347,16 @@ int cmd_agent_list(struct cmd *cmd)
     struct client *client = cmd_store_open(cmd);
     if (client == NULL)
         return CMD_REFUSED;
-    const char *name = cmd_value(cmd, "--workspace");
-    uint64_t workspace = 0;
-    int status = name == NULL ? CMD_DONE : cmd_workspace_find(client, name, &workspace);
+    uint64_t workspace;
+    int status = cmd_workspace_given(cmd, client, &workspace);
     if (status == CMD_DONE) {
         struct listing listing = {.status = STORE_OK};
         records_start(&listing.records, cmd->json);
         store_agent_each(client_store(client), workspace, list_one, &listing);
         store_read_end(client_store(client));
-        if (!cmd->json && listing.records.columns == 0 && listing.status == STORE_NOT_FOUND)
-            cmd_say("There is no agent yet; assay agent create --workspace NAME --name TEXT makes one.");
-        records_finish(&listing.records);
-        if (listing.status != STORE_OK && listing.status != STORE_NOT_FOUND)
-            status = cmd_store_refuse(client, listing.status);
+        status = cmd_store_list_end(client, &listing.records, listing.status,
+                                    "There are no agents. Create one with assay agent create "
+                                    "--workspace NAME --name TEXT.");
     }
     client_close(client);
     return status;

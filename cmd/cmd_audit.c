@@ -12,10 +12,10 @@ enum { AUDIT_GOOD = 0, AUDIT_NOT_GOOD = 1, AUDIT_FAILED = 2 };
 
 #define WAIT_MS 200
 
-/* One page of the command line, and what it came to. */
+/* One page of the command line and its result. */
 struct grade {
     const char *given;
-    struct buf url, host; /* normalised, zero-terminated; empty where it is no URL to grade */
+    struct buf url, host; /* normalised, zero-terminated; empty: not a URL that can be graded */
     const char *verdict;  /* NULL: not graded */
     int score;
 };
@@ -29,7 +29,8 @@ struct grading {
     int status; /* the worst so far */
 };
 
-static const char *const verdicts[] = {[RESULT_GOOD] = "good", [RESULT_DECENT] = "decent", [RESULT_BAD] = "bad"};
+static const char *const verdicts[] = {
+    [RESULT_GOOD] = "good", [RESULT_DECENT] = "decent", [RESULT_BAD] = "bad"};
 
 static const char *url_of(const struct grade *grade)
 {
@@ -48,7 +49,8 @@ static void add_number(struct buf *out, const char *member, uint64_t number)
     buf_u64(out, number);
 }
 
-static void add_grade(struct buf *out, const struct report_print *report, const struct audit_findings *findings)
+static void add_grade(struct buf *out, const struct report_print *report,
+                      const struct audit_findings *findings)
 {
     add_number(out, ",\"status\":\"done\",\"score\":", (uint64_t)report->score);
     add_text(out, ",\"result\":", report->verdict);
@@ -62,8 +64,9 @@ static void add_grade(struct buf *out, const struct report_print *report, const 
     json_time(out, (int64_t)time(NULL) * 1000);
 }
 
-/* The API's record of a report, but for what only a server can say of one: its id, privacy, link and when it was made. */
-static void print_json(const struct grade *grade, const struct report_print *report, const struct audit_findings *findings)
+/* The API's record of a report without the members that need a server, such as id and link. */
+static void print_json(const struct grade *grade, const struct report_print *report,
+                       const struct audit_findings *findings)
 {
     struct buf out = {0};
     add_text(&out, "{\"url\":", report->url);
@@ -71,7 +74,8 @@ static void print_json(const struct grade *grade, const struct report_print *rep
     if (report->verdict != NULL) {
         add_grade(&out, report, findings);
     } else {
-        buf_adds(&out, ",\"status\":\"failed\",\"score\":null,\"result\":null,\"issues\":null,\"results\":null");
+        buf_adds(&out, ",\"status\":\"failed\",\"score\":null,\"result\":null,\"issues\":null,"
+                       "\"results\":null");
         add_text(&out, ",\"error\":{\"code\":", report->error_code);
         add_text(&out, ",\"message\":", report->error_message);
         buf_adds(&out, "},\"generated_at\":null");
@@ -82,9 +86,12 @@ static void print_json(const struct grade *grade, const struct report_print *rep
     buf_free(&out);
 }
 
-static void finish(struct grading *grading, struct grade *grade, const struct report_print *report, const struct audit_findings *findings)
+static void finish(struct grading *grading, struct grade *grade, const struct report_print *report,
+                   const struct audit_findings *findings)
 {
-    int status = report->verdict == NULL ? AUDIT_FAILED : report->verdict == verdicts[RESULT_GOOD] ? AUDIT_GOOD : AUDIT_NOT_GOOD;
+    int status = report->verdict == NULL                    ? AUDIT_FAILED
+                 : report->verdict == verdicts[RESULT_GOOD] ? AUDIT_GOOD
+                                                            : AUDIT_NOT_GOOD;
     if (status > grading->status)
         grading->status = status;
     grade->verdict = report->verdict;
@@ -116,7 +123,7 @@ static void graded(void *arg, const struct audit_findings *findings)
     json_free(results);
 }
 
-/* Queue one page; what is not acceptable is told at once. A bare host is taken for https. */
+/* Queue a page, or report why it cannot be graded. A URL without a scheme gets https. */
 static void add(struct audit *audit, struct grading *grading, size_t id)
 {
     struct grade *grade = &grading->grades[id];
@@ -132,19 +139,21 @@ static void add(struct audit *audit, struct grading *grading, size_t id)
     } else {
         buf_reset(&grade->url);
         buf_reset(&grade->host);
-        struct report_print report = {.url = grade->given, .error_code = "validation_failed", .error_message = why};
+        struct report_print report = {
+            .url = grade->given, .error_code = "validation_failed", .error_message = why};
         finish(grading, grade, &report, NULL);
     }
     buf_free(&text);
 }
 
-/* All pages at a glance, in the order in which they were given. */
+/* A line for each page, in the order given. */
 static void print_summary(const struct grading *grading)
 {
     printf("  %zu pages\n\n", grading->total);
     for (size_t i = 0; i < grading->total; i++) {
         const struct grade *grade = &grading->grades[i];
-        struct report_print report = {.url = url_of(grade), .verdict = grade->verdict, .score = grade->score};
+        struct report_print report = {
+            .url = url_of(grade), .verdict = grade->verdict, .score = grade->score};
         report_print_line(stdout, &grading->look, &report);
     }
     fputc('\n', stdout);
@@ -167,8 +176,8 @@ static void grades_free(struct grade *grades, size_t count)
     free(grades);
 }
 
-/* A build with sanitizers looks for leaks at exit, and cannot from within the sandbox: it ends here. */
-static int leave(int status)
+/* The leak check of a sanitizer at exit does not work within the sandbox, so exit at once. */
+static int exit_sandboxed(int status)
 {
 #if defined(__has_feature)
 #if __has_feature(address_sanitizer)
@@ -186,12 +195,16 @@ static int leave(int status)
 
 int cmd_audit(struct cmd *cmd)
 {
-    struct grading grading = {
-        .conf = cmd->conf, .json = cmd->json, .look = report_look_of(stdout), .grades = grades_new(cmd), .total = cmd->words_count};
+    struct grading grading = {.conf = cmd->conf,
+                              .json = cmd->json,
+                              .look = report_look_of(stdout),
+                              .grades = grades_new(cmd),
+                              .total = cmd->words_count};
     const char *why = NULL;
     struct audit *audit = audit_new(cmd->conf);
     if (audit == NULL || grading.grades == NULL || audit_sandbox(cmd->conf, &why) != 0) {
-        cmd_refuse("cannot begin to grade: %s", why == NULL ? "libcurl does not start, or memory is short" : why);
+        cmd_refuse("cannot start grading: %s",
+                   why == NULL ? "libcurl cannot be initialised, or out of memory" : why);
         audit_free(audit);
         grades_free(grading.grades, grading.total);
         return AUDIT_FAILED;
@@ -202,7 +215,7 @@ int cmd_audit(struct cmd *cmd)
         cmd_progress("Grading", grading.done, grading.total);
         if (audit_wait(audit, NULL, 0, WAIT_MS) == 0)
             continue;
-        cmd_refuse("libcurl gave up");
+        cmd_refuse("libcurl failed");
         grading.status = AUDIT_FAILED;
         break;
     }
@@ -211,5 +224,5 @@ int cmd_audit(struct cmd *cmd)
         print_summary(&grading);
     audit_free(audit);
     grades_free(grading.grades, grading.total);
-    return leave(grading.status);
+    return exit_sandboxed(grading.status);
 }

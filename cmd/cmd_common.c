@@ -2,13 +2,15 @@
 
 #include "cmd/cmd.h"
 #include "core/text/printable.h"
+#include "core/shm/scoreboard.h"
 
 #include <inttypes.h>
 #include <limits.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
+
 #include <unistd.h>
 #include <wchar.h>
 
@@ -28,7 +30,7 @@ bool cmd_has(const struct cmd *cmd, const char *name)
     return false;
 }
 
-/* A line on standard error. Names, addresses and pages' words of strangers may be part of it. */
+/* Print a line on standard error. It may contain untrusted text, which is escaped. */
 static void say(const char *before, const char *format, va_list args)
 {
     char *text = NULL;
@@ -56,7 +58,8 @@ int cmd_misuse(const struct cmd *cmd, const char *format, ...)
     va_start(args, format);
     say("assay: ", format, args);
     va_end(args);
-    fprintf(stderr, "assay: try assay %s%s-h\n", cmd->row == NULL ? "" : cmd->row->name, cmd->row == NULL ? "" : " ");
+    fprintf(stderr, "assay: try assay %s%s-h\n", cmd->row == NULL ? "" : cmd->row->name,
+            cmd->row == NULL ? "" : " ");
     return CMD_USAGE;
 }
 
@@ -81,13 +84,20 @@ bool cmd_name_valid(const char *text)
     return count >= 1 && count <= 100;
 }
 
+int cmd_name_check(const char *text)
+{
+    if (cmd_name_valid(text))
+        return CMD_DONE;
+    return cmd_refuse("a name must have 1 to 100 characters of UTF-8, without control characters");
+}
+
 size_t cmd_print_plain(FILE *out, struct str text, size_t max)
 {
     struct printable next;
     size_t columns = 0;
     for (; text.n > 0; text.p += next.taken, text.n -= next.taken) {
         printable_next(text, &next);
-        /* of a character newer than the system 1 is as good a guess as any */
+        /* wcwidth is -1 for characters that the system does not know yet: assume 1 */
         bool escaped = !next.as_itself && next.code != 0xfffd;
         int width = escaped ? (int)next.n : wcwidth((wchar_t)next.code);
         if (columns + (width < 0 ? 1 : (size_t)width) > max)
@@ -121,21 +131,14 @@ bool cmd_program_beside(const char *name, char *out, size_t size)
     return (size_t)snprintf(out, size, "%s/%s", own, name) < size;
 }
 
-/* ---- progress ---- */
+/* ---- long work ---- */
 
 static bool progress_shown;
 
-static int64_t now_ms(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
-}
-
 void cmd_progress(const char *what, uint64_t done, uint64_t total)
 {
-    static int64_t drawn_ms;
-    int64_t now = now_ms();
+    static uint64_t drawn_ms;
+    uint64_t now = clock_mono_ms();
     if (!isatty(fileno(stderr)) || (progress_shown && now - drawn_ms < 100))
         return;
     drawn_ms = now;
@@ -153,4 +156,24 @@ void cmd_progress_end(void)
     if (progress_shown)
         fputs("\r\033[K", stderr);
     progress_shown = false;
+}
+
+static volatile sig_atomic_t interrupted;
+
+static void on_interrupt(int number)
+{
+    (void)number;
+    interrupted = 1;
+}
+
+void cmd_catch_interrupts(void)
+{
+    struct sigaction action = {.sa_handler = on_interrupt};
+    sigaction(SIGINT, &action, NULL);
+    sigaction(SIGTERM, &action, NULL);
+}
+
+bool cmd_interrupted(void)
+{
+    return interrupted != 0;
 }

@@ -9,7 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-static bool pour(int from, int to)
+static bool copy_bytes(int from, int to)
 {
     char bytes[4096];
     ssize_t got;
@@ -23,8 +23,8 @@ static bool pour(int from, int to)
     return got == 0 && fsync(to) == 0;
 }
 
-/* Root's copy has owner and mode of what it replaces, else the owner of the directory. */
-static bool give(int fd, const char *to)
+/* As root: owner and mode of the replaced file or, if there is none, owner of the directory. */
+static bool copy_owner(int fd, const char *to)
 {
     char copy[PATH_MAX];
     struct stat st;
@@ -68,8 +68,8 @@ bool cmd_copy_file(const char *from, const char *to)
     snprintf(part, sizeof(part), "%.4000s.part", to);
     int in = open(from, O_RDONLY | O_CLOEXEC);
     int out = in < 0 ? -1 : open(part, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
-    bool done =
-        out >= 0 && give(out, to) && pour(in, out) && rename(part, to) == 0 && sync_dir_of(to);
+    bool done = out >= 0 && copy_owner(out, to) && copy_bytes(in, out) && rename(part, to) == 0 &&
+                sync_dir_of(to);
     int error = errno;
     if (out >= 0)
         close(out);

@@ -7,7 +7,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* The parent of the first ${n} bytes of ${path} has a new name in it. */
+/* Sync the directory that contains the first ${n} bytes of ${path}. */
 static bool sync_parent(char *path, size_t n)
 {
     while (n > 0 && path[n - 1] != '/')
@@ -22,7 +22,7 @@ static bool sync_parent(char *path, size_t n)
     return synced;
 }
 
-/* The first ${n} bytes of the path, which end with a name. */
+/* Create the directory of the first ${n} bytes of the path. */
 static bool make_one(struct cmd_dir *dir, size_t n)
 {
     char end = dir->path[n];
@@ -64,6 +64,6 @@ void cmd_dir_unmake(struct cmd_dir *dir)
             continue;
         dir->path[n] = '\0';
         if (n > 0 && dir->path[n - 1] != '/')
-            rmdir(dir->path); /* fails for what was not made or holds something */
+            rmdir(dir->path); /* fails if it is not empty */
     }
 }

@@ -1,4 +1,4 @@
-/* A directory with its parents, for what a command writes. */
+/* Creates a directory with its parents. */
 #ifndef ASSAY_CMD_DIR_H
 #define ASSAY_CMD_DIR_H
 
@@ -8,13 +8,13 @@
 
 struct cmd_dir {
     char path[PATH_MAX];
-    size_t kept; /* bytes of path that were there before; its length where all of it was */
+    size_t kept; /* length of the part of the path that existed before */
 };
 
 /*
- * cmd_dir_make(path, dir): make ${path} and the parents that it lacks, each with mode 0700 and on
- * the disk when this returns. False: errno says why, and nothing is left of it.
- * cmd_dir_unmake(dir): remove what was made, as far as it is empty.
+ * cmd_dir_make(path, dir): create ${path} and its missing parents, with mode 0700, and sync them.
+ * False with errno: nothing is created.
+ * cmd_dir_unmake(dir): remove the created directories that are empty.
  */
 bool cmd_dir_make(const char *path, struct cmd_dir *dir);
 void cmd_dir_unmake(struct cmd_dir *dir);

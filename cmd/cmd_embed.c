@@ -1,4 +1,4 @@
-/* agent embed: the element that brings an agent's chat to a page, its script pinned by version and digest. */
+/* assay agent embed: the script element that adds an agent to a page. */
 #include "cmd/cmd_embed.h"
 #include "cmd/cmd_store.h"
 
@@ -13,7 +13,7 @@ struct known {
     struct embed_looks *looks;
 };
 
-/* Whether ${text}, a JSON value, is a colour that the widget takes: then it needs no escape in an attribute either. */
+/* Whether the JSON value ${text} is a colour of the widget. It is then safe in an attribute. */
 static bool is_color(struct str text)
 {
     if ((text.n != 6 && text.n != 9) || text.p[1] != '#')
@@ -24,7 +24,7 @@ static bool is_color(struct str text)
     return true;
 }
 
-static void take_looks(struct str theme, struct embed_looks *out)
+static void read_looks(struct str theme, struct embed_looks *out)
 {
     struct str color = {NULL, 0}, position = {NULL, 0};
     if (theme.n == 0)
@@ -43,11 +43,11 @@ static void note_agent(void *arg, enum store_status status, const struct store_a
     struct known *known = arg;
     known->status = status;
     if (status == STORE_OK)
-        take_looks(agent_setting(agent, STR("theme")), known->looks);
+        read_looks(agent_setting(agent, STR("theme")), known->looks);
 }
 
-/* CMD_DONE where there is such an agent. */
-static int agent_known(struct cmd *cmd, const char *text, struct embed_looks *looks)
+/* CMD_DONE: the agent exists. */
+static int find_agent(struct cmd *cmd, const char *text, struct embed_looks *looks)
 {
     struct ulid id;
     struct known known = {STORE_NOT_FOUND, looks};
@@ -59,7 +59,7 @@ static int agent_known(struct cmd *cmd, const char *text, struct embed_looks *lo
     store_read_end(client_store(client));
     int status = CMD_DONE;
     if (known.status == STORE_NOT_FOUND)
-        status = cmd_refuse("there is no agent \"%s\"; assay agent list shows them", text);
+        status = cmd_agent_missing(text);
     else if (known.status != STORE_OK)
         status = cmd_store_refuse(client, known.status);
     client_close(client);
@@ -70,19 +70,20 @@ struct pinned {
     char src[4096], integrity[SCRIPT_INTEGRITY_SIZE];
 };
 
-static bool pin(const char *base, struct pinned *out)
+static bool make_pinned(const char *base, struct pinned *out)
 {
     char version[SCRIPT_VERSION_SIZE];
     script_version_text(version);
     return strpbrk(base, "\"<>&") == NULL && script_integrity(out->integrity) &&
-           (size_t)snprintf(out->src, sizeof(out->src), "%s/widget/%s/widget.js", base, version) < sizeof(out->src);
+           (size_t)snprintf(out->src, sizeof(out->src), "%s/widget/%s/widget.js", base, version) <
+               sizeof(out->src);
 }
 
 bool embed_element(const char *base, const char *agent, const struct embed_looks *looks,
                    struct buf *out)
 {
     struct pinned pinned;
-    if (!pin(base, &pinned))
+    if (!make_pinned(base, &pinned))
         return false;
     buf_printf(out,
                "<script src=\"%s\" integrity=\"%s\" crossorigin=\"anonymous\" data-agent=\"%s\"",
@@ -95,6 +96,11 @@ bool embed_element(const char *base, const char *agent, const struct embed_looks
     return buf_ok(out);
 }
 
+static int no_element(void)
+{
+    return cmd_refuse("base_url cannot be used in an HTML attribute; remove quotes, <, > and &");
+}
+
 static int print_element(const char *base, const char *agent, const struct embed_looks *looks)
 {
     struct buf element = {0};
@@ -102,15 +108,15 @@ static int print_element(const char *base, const char *agent, const struct embed
     if (good)
         printf("%.*s\n", (int)element.n, element.p);
     buf_free(&element);
-    return good ? CMD_DONE : cmd_refuse("the element cannot be made: base_url does not fit into an attribute");
+    return good ? CMD_DONE : no_element();
 }
 
 static int print_record(const char *base, const char *agent, const struct embed_looks *looks)
 {
     struct pinned pinned;
     struct records records;
-    if (!pin(base, &pinned))
-        return cmd_refuse("the element cannot be made: base_url does not fit into an attribute");
+    if (!make_pinned(base, &pinned))
+        return no_element();
     records_start(&records, true);
     records_text(&records, "agent_id", str_of(agent));
     records_text(&records, "src", str_of(pinned.src));
@@ -130,14 +136,16 @@ int cmd_agent_embed(struct cmd *cmd)
     struct embed_looks looks = {.position = NULL};
     const struct conf *conf = cmd->conf;
     const struct conf_listen *first = &conf->listen[0];
-    int status = agent_known(cmd, cmd->words[0], &looks);
+    int status = find_agent(cmd, cmd->words[0], &looks);
     if (status != CMD_DONE)
         return status;
     if (conf->base_url[0] != '\0')
         snprintf(base, sizeof(base), "%s", conf->base_url);
     else {
-        snprintf(base, sizeof(base), "%s%s", first->tls_certificate[0] != '\0' ? "https://" : "http://", first->address);
-        cmd_say("base_url is not set, so this names the first listener; pages of others need the public address there.");
+        snprintf(base, sizeof(base), "%s%s",
+                 first->tls_certificate[0] != '\0' ? "https://" : "http://", first->address);
+        cmd_say("base_url is not set, so the element uses the first listener. Set base_url to the "
+                "public URL of the server.");
     }
     return (cmd->json ? print_record : print_element)(base, cmd->words[0], &looks);
 }

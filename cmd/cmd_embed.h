@@ -1,18 +1,18 @@
-/* The element that brings an agent's chat to a page. */
+/* The script element that adds an agent's chat to a page. */
 #ifndef ASSAY_CMD_EMBED_H
 #define ASSAY_CMD_EMBED_H
 
 #include "store/bytes.h"
 
-/* What the launcher shows before the server is asked: of the agent's theme. */
+/* What the launcher shows before it asks the server; part of the agent's theme. */
 struct embed_looks {
-    char color[8];        /* "#rgb" or "#rrggbb"; empty: the widget's own */
-    const char *position; /* "left" or "right"; NULL: the widget's own */
+    char color[8];        /* "#rgb" or "#rrggbb"; empty: the default */
+    const char *position; /* "left" or "right"; NULL: the default */
 };
 
 /*
- * embed_element(base, agent, looks, out): append the script element for pages, pinned by version and digest; ${base}: the server's public
- * address. False where that cannot stand in an attribute, or OpenSSL failed.
+ * embed_element(base, agent, looks, out): append the script element, pinned by version and digest.
+ * ${base}: the public URL of the server. False: the URL cannot be an attribute, or OpenSSL failed.
  */
 bool embed_element(const char *base, const char *agent, const struct embed_looks *looks,
                    struct buf *out);

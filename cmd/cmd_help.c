@@ -4,31 +4,28 @@
 #include <limits.h>
 #include <string.h>
 
-/*
- * A line of `assay -h` for each first word of cmd_rows, which has the verbs. A test holds the two
- * tables against each other.
- */
+/* A line of `assay -h` for each first word of cmd_rows. A test compares the two tables. */
 static const struct {
     const char *name, *help;
 } subjects[] = {
-    {"workspace", "tenants, which own everything below"},
+    {"workspace", "tenants, which own all other records"},
     {"key", "API keys"},
-    {"token", "tokens for the bulk sync of a shop"},
+    {"token", "workspace tokens for bulk sync"},
     {"agent", "chat widgets"},
-    {"secret", "the secrets that sign the tokens of visitors"},
-    {"audit", "grade pages here and now, without a server"},
+    {"secret", "secrets that sign visitors' tokens"},
+    {"audit", "grade pages without a server"},
     {"limits", "rate limits and their callers"},
     {"backup", "copy the store into a directory"},
-    {"restore", "put a backup in the place of the store"},
-    {"check", "verify every record and index of the store"},
-    {"stats", "what every process of the server is doing"},
-    {"config", "the configuration in force, and a sample"},
-    {"demo", "start a server under var/ and grade a page with it"},
-    {"help", "explain a command: assay help key; all of them: assay help all"},
+    {"restore", "replace the store with a backup"},
+    {"check", "check every record and index of the store"},
+    {"stats", "show what each process of the server is doing"},
+    {"config", "print the configuration in force, or a sample"},
+    {"demo", "start a server under var/ and grade a page"},
+    {"help", "explain a command: assay help key; all: assay help all"},
 };
 #define SUBJECTS (sizeof(subjects) / sizeof(subjects[0]))
 
-/* The row's verb where ${subject} is its first word, "" where the row has no verb; else NULL. */
+/* The second word of the row if ${subject} is the first, "" without a second word; else NULL. */
 static const char *verb_of(const struct cmd_row *row, const char *subject)
 {
     size_t n = strlen(subject);
@@ -37,7 +34,7 @@ static const char *verb_of(const struct cmd_row *row, const char *subject)
     return row->name[n] == '\0' ? "" : row->name + n + 1;
 }
 
-/* "create, list, revoke, rotate"; empty for a command without verbs. */
+/* "create, list, revoke, rotate"; empty for a command without a second word. */
 static void verbs_list(const char *subject, struct buf *out)
 {
     for (const struct cmd_row *row = cmd_rows; row->name != NULL; row++) {
@@ -86,7 +83,7 @@ static void print_row(FILE *out, const struct cmd_row *row)
         print_option(out, "      ", option);
 }
 
-/* Print the rows of ${subject} with ${verb}; NULL: any. Returns how many there are. */
+/* Print the rows with ${subject} and ${verb}; NULL: any. Returns their number. */
 static size_t print_rows(FILE *out, const char *subject, const char *verb)
 {
     size_t count = 0;
@@ -116,7 +113,7 @@ int cmd_help_words(struct cmd *cmd, const char *const *words, size_t count)
     }
     fputs("\nOptions of every command:\n", stdout);
     print_global_options(stdout);
-    fputs("\n" STATUS " Commands work while assayd runs and while it does not.\n", stdout);
+    fputs("\n" STATUS " Commands work whether or not assayd runs.\n", stdout);
     return CMD_DONE;
 }
 

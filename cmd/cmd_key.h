@@ -1,11 +1,11 @@
-/* What assay key and assay token share: they are one kind of record, told apart by their scopes. */
+/* The commands of API keys and workspace tokens: the same kind of record with other scopes. */
 #ifndef ASSAY_CMD_KEY_H
 #define ASSAY_CMD_KEY_H
 
 #include "cmd/cmd_store.h"
 #include "core/auth/credential.h"
 
-/* Each is the whole command for a credential of ${kind}, by the options and words of ${cmd}; ${scopes} are enum scope bits. */
+/* The commands for a credential of ${kind}. ${scopes} are bits of enum scope. */
 int cmd_credential_create(struct cmd *cmd, enum credential_kind kind, uint32_t scopes);
 int cmd_credential_rotate(struct cmd *cmd, enum credential_kind kind);
 int cmd_credential_revoke(struct cmd *cmd, enum credential_kind kind);

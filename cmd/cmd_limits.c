@@ -1,5 +1,6 @@
-/* assay limits: the limiters in force and the live table of counts, by mapping the server's files; they outlive it. */
+/* assay limits: reads the limiters and counts from the server's files, even after it stopped. */
 #include "cmd/cmd.h"
+#include "cmd/stats.h"
 #include "core/shm/limiter_stats.h"
 #include "core/shm/scoreboard.h"
 #include "ratelimit/ratelimit.h"
@@ -8,15 +9,13 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #define TOP_DEFAULT 20
 #define TOP_MAX 10000
 
-/* What the commands look at. */
 struct view {
-    struct limiters limits;             /* in force; the configuration's where no server runs */
-    const struct limiter_stats *board; /* NULL: no server has run on run_dir */
+    struct limiters limits;            /* in force; without a server, those of the configuration */
+    const struct limiter_stats *board; /* NULL: no server has used run_dir */
     struct ratelimit *table;
     int64_t now; /* seconds */
 };
@@ -26,15 +25,12 @@ static bool server_runs(const struct conf *conf)
     char path[4200];
     snprintf(path, sizeof(path), "%s/scoreboard", conf->run_dir);
     const struct scoreboard *scoreboard = scoreboard_open(path);
-    if (scoreboard == NULL)
-        return false;
-    snprintf(path, sizeof(path), "/proc/%d", score_get(scoreboard->master_pid));
-    bool runs = score_get(scoreboard->master_pid) > 0 && access(path, F_OK) == 0;
+    bool runs = scoreboard != NULL && stats_alive(scoreboard);
     scoreboard_close(scoreboard);
     return runs;
 }
 
-static int open_view(const struct conf *conf, bool write, struct view *v)
+static int open_files(const struct conf *conf, bool write, struct view *v)
 {
     char path[4200];
     uint64_t version;
@@ -49,12 +45,14 @@ static int open_view(const struct conf *conf, bool write, struct view *v)
         return CMD_DONE;
     limiter_stats_close(v->board);
     if (error == ENOENT)
-        return cmd_refuse("nothing has been counted in run_dir %s: has the server run?", conf->run_dir);
-    return cmd_refuse("the counts in run_dir %s cannot be read: %s", conf->run_dir,
-                      error == EPROTO ? "they are another version's" : strerror(error));
+        return cmd_refuse("there are no counts in run_dir %s; start the server, or name its "
+                          "configuration with -c",
+                          conf->run_dir);
+    return cmd_refuse("cannot read the counts in run_dir %s: %s", conf->run_dir,
+                      error == EPROTO ? "another version wrote them" : strerror(error));
 }
 
-static void close_view(struct view *v)
+static void close_files(struct view *v)
 {
     ratelimit_close(v->table);
     limiter_stats_close(v->board);
@@ -68,7 +66,8 @@ static uint64_t counted(const struct view *v, const char *name, enum limiter_cou
     return counter < 0 ? 0 : limiter_stats_total(v->board, (unsigned)counter, what);
 }
 
-static void list_window(struct records *records, const struct view *v, const struct limiter_row *row, unsigned w)
+static void list_window(struct records *records, const struct view *v,
+                        const struct limiter_row *row, unsigned w)
 {
     uint32_t overrides = row->override_from[w + 1] - row->override_from[w];
     bool off = row->windows[w].limit == 0 && overrides == 0;
@@ -89,7 +88,7 @@ int cmd_limits_list(struct cmd *cmd)
     struct view v;
     struct records records;
     struct ratelimit_usage usage;
-    if (open_view(cmd->conf, false, &v) != CMD_DONE)
+    if (open_files(cmd->conf, false, &v) != CMD_DONE)
         return CMD_REFUSED;
     records_start(&records, cmd->json);
     for (unsigned i = 1; i < v.limits.count; i++)
@@ -98,9 +97,10 @@ int cmd_limits_list(struct cmd *cmd)
     records_finish(&records);
     ratelimit_usage(v.table, v.now, &usage);
     if (!cmd->json)
-        printf("\nThe table: about %" PRIu64 " of %" PRIu64 " slots in use, %" PRIu64 " keys forgotten too early, %.1f MiB.\n", usage.used,
-               usage.slots, usage.evicted_alive, (double)usage.bytes / (1 << 20));
-    close_view(&v);
+        printf("\nThe limiter table: about %" PRIu64 " of %" PRIu64 " slots in use, %" PRIu64
+               " keys forgotten while active, %.1f MiB.\n",
+               usage.used, usage.slots, usage.evicted_alive, (double)usage.bytes / (1 << 20));
+    close_files(&v);
     return CMD_DONE;
 }
 
@@ -120,14 +120,16 @@ static unsigned limiter_of(const struct view *v, const struct ratelimit_noted *n
     return LIMITER_NONE;
 }
 
-/* what holds for that key by now: the note may be older than the last reload */
-static uint32_t limit_now(const struct view *v, unsigned limiter, const struct ratelimit_noted *noted)
+/* The current limit of the key: it may have changed by a reload since it was noted. */
+static uint32_t limit_now(const struct view *v, unsigned limiter,
+                          const struct ratelimit_noted *noted)
 {
     const struct limiter_row *row = &v->limits.rows[limiter];
     struct limiter_key key;
     for (unsigned w = 0; w < row->windows_count; w++)
         if (row->windows[w].seconds == noted->seconds &&
-            limiter_key_parse((enum limiter_by)row->windows[w].by, v->limits.ipv6_prefix, noted->text, &key))
+            limiter_key_parse((enum limiter_by)row->windows[w].by, v->limits.ipv6_prefix,
+                              noted->text, &key))
             return limiters_limit(&v->limits, limiter, w, &key);
     return noted->limit;
 }
@@ -146,7 +148,7 @@ static void add_note(void *arg, const struct ratelimit_noted *noted)
     top->count++;
 }
 
-/* by the part of the limit that is used, the largest first */
+/* By the used share of the limit, largest first. */
 static int compare_notes(const void *a, const void *b)
 {
     const struct ratelimit_noted *x = a, *y = b;
@@ -161,7 +163,8 @@ static void print_top(const struct view *v, struct top *top, uint64_t most, bool
     for (size_t i = 0; i < top->count && i < most; i++) {
         const struct ratelimit_noted *noted = &top->notes[i];
         unsigned limiter = limiter_of(v, noted);
-        records_text(&records, "limiter", str_of(limiter == LIMITER_NONE ? NULL : v->limits.rows[limiter].name));
+        records_text(&records, "limiter",
+                     str_of(limiter == LIMITER_NONE ? NULL : v->limits.rows[limiter].name));
         records_text(&records, "key", str_of(noted->text));
         records_number(&records, "used", noted->used);
         records_number(&records, "limit", noted->limit);
@@ -178,23 +181,24 @@ int cmd_limits_top(struct cmd *cmd)
     struct view v;
     struct top top = {.view = &v};
     char *end = NULL;
-    if (cmd->words_count > 0 && (most = strtoull(cmd->words[0], &end, 10), *end != '\0' || most == 0 || most > TOP_MAX))
+    if (cmd->words_count > 0 &&
+        (most = strtoull(cmd->words[0], &end, 10), *end != '\0' || most == 0 || most > TOP_MAX))
         return cmd_misuse(cmd, "\"%s\" is not a number from 1 to %d", cmd->words[0], TOP_MAX);
-    if (open_view(cmd->conf, false, &v) != CMD_DONE)
+    if (open_files(cmd->conf, false, &v) != CMD_DONE)
         return CMD_REFUSED;
     ratelimit_notes(v.table, v.now, add_note, &top);
     qsort(top.notes, top.count, sizeof(*top.notes), compare_notes);
     print_top(&v, &top, most, cmd->json);
     if (top.count == 0)
-        cmd_say("Nobody has used half of a limit in a window that goes on.");
+        cmd_say("No key has used more than half of its limit in the current window.");
     free(top.notes);
-    close_view(&v);
+    close_files(&v);
     return CMD_DONE;
 }
 
 /* ---- show and reset ---- */
 
-/* The windows of a limiter that a key can be of. */
+/* The windows of a limiter that count a key. */
 struct target {
     unsigned limiter, count;
     unsigned windows[LIMITER_WINDOWS_MAX];
@@ -205,19 +209,23 @@ static int find_target(const struct view *v, const char *name, const char *text,
 {
     *t = (struct target){.limiter = limiters_find(&v->limits, name)};
     if (t->limiter == LIMITER_NONE)
-        return cmd_refuse("there is no limiter \"%s\"; assay limits list shows them", name);
+        return cmd_refuse("there is no limiter \"%s\"; assay limits list shows all", name);
     const struct limiter_row *row = &v->limits.rows[t->limiter];
     for (unsigned w = 0; w < row->windows_count; w++)
-        if (limiter_key_parse((enum limiter_by)row->windows[w].by, v->limits.ipv6_prefix, text, &t->keys[t->count]))
+        if (limiter_key_parse((enum limiter_by)row->windows[w].by, v->limits.ipv6_prefix, text,
+                              &t->keys[t->count]))
             t->windows[t->count++] = w;
     if (t->count > 0)
         return CMD_DONE;
-    return cmd_refuse("\"%s\" is no key of %s, which counts by %s%s%s; see KEYS in assay(1)", text, name,
-                      limiter_by_name((enum limiter_by)row->windows[0].by), row->windows_count > 1 ? " and " : "",
-                      row->windows_count > 1 ? limiter_by_name((enum limiter_by)row->windows[row->windows_count - 1].by) : "");
+    return cmd_refuse(
+        "\"%s\" is not a key of %s, which counts by %s%s%s; see KEYS in assay(1)", text, name,
+        limiter_by_name((enum limiter_by)row->windows[0].by), row->windows_count > 1 ? " and " : "",
+        row->windows_count > 1
+            ? limiter_by_name((enum limiter_by)row->windows[row->windows_count - 1].by)
+            : "");
 }
 
-/* as if there were no limit, so that more than is allowed by now can be told too */
+/* With the highest limit, so that a count above the current limit can be shown, too. */
 static struct ratelimit_window window_of(const struct view *v, const struct target *t, unsigned i)
 {
     const struct limiter_row *row = &v->limits.rows[t->limiter];
@@ -229,7 +237,8 @@ static struct ratelimit_window window_of(const struct view *v, const struct targ
                                      .key_size = t->keys[i].size};
 }
 
-static void show_window(struct records *records, const struct view *v, const struct target *t, unsigned i)
+static void show_window(struct records *records, const struct view *v, const struct target *t,
+                        unsigned i)
 {
     struct ratelimit_window window = window_of(v, t, i);
     struct ratelimit_state state;
@@ -253,14 +262,14 @@ int cmd_limits_show(struct cmd *cmd)
     struct view v;
     struct target t;
     struct records records;
-    if (open_view(cmd->conf, false, &v) != CMD_DONE)
+    if (open_files(cmd->conf, false, &v) != CMD_DONE)
         return CMD_REFUSED;
     int status = find_target(&v, cmd->words[0], cmd->words[1], &t);
     records_start(&records, cmd->json);
     for (unsigned i = 0; status == CMD_DONE && i < t.count; i++)
         show_window(&records, &v, &t, i);
     records_finish(&records);
-    close_view(&v);
+    close_files(&v);
     return status;
 }
 
@@ -268,7 +277,7 @@ int cmd_limits_reset(struct cmd *cmd)
 {
     struct view v;
     struct target t;
-    if (open_view(cmd->conf, true, &v) != CMD_DONE)
+    if (open_files(cmd->conf, true, &v) != CMD_DONE)
         return CMD_REFUSED;
     int status = find_target(&v, cmd->words[0], cmd->words[1], &t);
     unsigned had = 0;
@@ -277,7 +286,9 @@ int cmd_limits_reset(struct cmd *cmd)
         had += ratelimit_reset(v.table, &window, v.now);
     }
     if (status == CMD_DONE)
-        cmd_say(had > 0 ? "What %s has used of %s is forgotten." : "%s had used nothing of %s.", cmd->words[1], cmd->words[0]);
-    close_view(&v);
+        cmd_say(had > 0 ? "Set the count of %s in limiter %s to zero."
+                        : "%s has no count in limiter %s.",
+                cmd->words[1], cmd->words[0]);
+    close_files(&v);
     return status;
 }

@@ -8,14 +8,18 @@ int cmd_secret_rotate(struct cmd *cmd)
 {
     char path[SECRETS_PATH], why[SECRETS_PATH + 256];
     int64_t keep_ms = (int64_t)cmd->conf->jwt_ttl_ms + JWT_LEEWAY_S * 1000 + SECRETS_SETTLE_MS;
-    /* reaching the store makes data_dir, and makes us its owner, whose file it is to be */
+    /* opening the store creates data_dir and switches root to its owner, who must own the file */
     struct client *client = cmd_store_open(cmd);
     if (client == NULL)
         return CMD_REFUSED;
     signing_keys_path(cmd->conf, path);
-    int status = signing_keys_rotate(path, clock_wall_ms(), keep_ms, why, sizeof(why)) == 0 ? CMD_DONE : cmd_refuse("%s", why);
+    int status = signing_keys_rotate(path, clock_wall_ms(), keep_ms, why, sizeof(why)) == 0
+                     ? CMD_DONE
+                     : cmd_refuse("%s", why);
     if (status == CMD_DONE)
-        cmd_say("Visitors' tokens are signed with a new secret; those signed before stay good until they end.");
+        cmd_say(
+            "Visitors' tokens are signed with a new secret. Existing tokens stay valid until they "
+            "expire.");
     client_close(client);
     return status;
 }

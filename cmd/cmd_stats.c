@@ -9,33 +9,37 @@
 
 #define WATCH_MS 1000
 #define WATCH_LEAST_MS 100
-#define FIRST_MS 250 /* between the first two looks */
+#define FIRST_MS 250 /* between the first two snapshots */
 
 const struct cmd_option cmd_stats_options[] = {
-    {"--watch", NULL, "a live screen of workers, routes, writer, store, auditors and limiters; text that goes on, where there is no terminal"},
-    {"--interval", "TIME", "how often to look with --watch: 2s, 500ms; default 1s"},
+    {"--watch", NULL,
+     "show a live screen of workers, routes, writer, store, auditors and limiters; without a "
+     "terminal, print it repeatedly"},
+    {"--interval", "TIME", "time between updates of --watch, such as 2s or 500ms; default 1s"},
     {.name = NULL},
 };
 
 static void show_process(struct records *records, const struct score *score, uint64_t now_ms)
 {
-    uint64_t started = score_get(score->started_ms), heartbeat = score_get(score->heartbeat_ms), busy = score_get(score->busy_since_ms);
+    uint64_t started = score_get(score->started_ms), heartbeat = score_get(score->heartbeat_ms),
+             busy = score_get(score->busy_since_ms);
     records_text(records, "process", str_of(role_name((enum role)score_get(score->role))));
     records_number(records, "index", score_get(score->index));
     records_number(records, "pid", (uint64_t)score_get(score->pid));
     records_number(records, "generation", score_get(score->generation));
     records_text(records, "phase", str_of(phase_name((enum phase)score_get(score->phase))));
     records_number(records, "up_s", (now_ms - started) / 1000);
-    records_number(records, "heartbeat_ms_ago", heartbeat == 0 || heartbeat > now_ms ? 0 : now_ms - heartbeat);
+    records_number(records, "heartbeat_ms_ago",
+                   heartbeat == 0 || heartbeat > now_ms ? 0 : now_ms - heartbeat);
     records_number(records, "busy_ms", busy == 0 || busy > now_ms ? 0 : now_ms - busy);
     records_number(records, "connections", score_get(score->connections));
     records_number(records, "streams", score_get(score->streams));
     records_number(records, "done", score_get(score->requests));
     records_number(records, "batches", score_get(score->batches));
     records_number(records, "pending", score_get(score->pending));
-    records_number(records, "upkeep", score_get(score->upkeep));
-    records_number(records, "stretch_us", score_get(score->stretch_us));
-    records_number(records, "stretch_cpu_us", score_get(score->stretch_cpu_us));
+    records_number(records, "upkeep", score_get(score->maintenance_left));
+    records_number(records, "stretch_us", score_get(score->longest_us));
+    records_number(records, "stretch_cpu_us", score_get(score->longest_cpu_us));
     records_end_row(records);
 }
 
@@ -49,17 +53,21 @@ static void show(const struct scoreboard *board, bool json)
         if (score_get(score->pid) != 0)
             show_process(&records, score, now_ms);
     if (!json)
-        printf("assayd %d, generation %u, %u children replaced\n\n", score_get(board->master_pid), score_get(board->generation),
+        printf("assayd %d, configuration generation %u, %u processes replaced\n\n",
+               score_get(board->master_pid), score_get(board->generation),
                score_get(board->restarts));
     records_finish(&records);
     if (!json)
-        puts("\ndone: requests of a worker, changes of the writer, pages of an auditor; batches: the writer's commits, an auditor's failed "
-             "pages;\n"
-             "streams: event streams among the connections; pending: a worker's held requests, the writer's jobs, an auditor's running pages;\n"
-             "upkeep: records that the writer has left to rate or purge in the background;\n"
-             "stretch: the longest turn of a worker's event loop without its wait, and the writer's\n"
-             "longest transaction of background work, in microseconds: us of wall time (of a worker to\n"
-             "within 1 ms), cpu_us of CPU time.");
+        puts("\n"
+             "done      requests of a worker, changes of the writer, pages of an auditor\n"
+             "batches   commits of the writer, failed pages of an auditor\n"
+             "streams   connections that are event streams\n"
+             "pending   waiting requests of a worker, queued pages of the writer, pages that an\n"
+             "          auditor is grading\n"
+             "upkeep    records that the writer still has to update or purge in the background\n"
+             "stretch   longest time that a worker's event loop ran without waiting, or longest\n"
+             "          background transaction of the writer: us of wall time (for a worker to\n"
+             "          within 1 ms), cpu_us of CPU time");
     fflush(stdout);
 }
 
@@ -69,14 +77,15 @@ static int show_once(struct cmd *cmd)
     snprintf(path, sizeof(path), "%s/scoreboard", cmd->conf->run_dir);
     const struct scoreboard *board = scoreboard_open(path);
     if (board == NULL && errno == EPROTO)
-        return cmd_refuse("%s is another version's: use the assay of the server that runs, or upgrade that", path);
+        return cmd_refuse("%s was written by another version; use the assay of the running server",
+                          path);
     if (board == NULL)
-        return cmd_refuse("%s cannot be read: %s; is the server running?", path, strerror(errno));
+        return cmd_refuse("cannot read %s: %s; is the server running?", path, strerror(errno));
     int status = CMD_DONE;
     if (stats_alive(board))
         show(board, cmd->json);
     else
-        status = cmd_refuse("no server runs on run_dir %s", cmd->conf->run_dir);
+        status = cmd_refuse("no server runs with run_dir %s", cmd->conf->run_dir);
     scoreboard_close(board);
     return status;
 }
@@ -85,7 +94,7 @@ static int show_once(struct cmd *cmd)
 
 struct watch {
     struct stats *stats;
-    struct stats_look *before, *now;
+    struct stats_snapshot *before, *now;
     enum stats_order order;
     bool json, terminal;
     struct buf out;
@@ -109,20 +118,20 @@ static bool print(struct watch *w)
         putchar('\n');
     if (fflush(stdout) == 0)
         return true;
-    if (errno == EPIPE) /* who read it has gone, and that is how one ends it */
+    if (errno == EPIPE) /* the reader has left: the normal end */
         clearerr(stdout);
     return false;
 }
 
-static void look_again(struct watch *w)
+static void take_snapshot(struct watch *w)
 {
-    struct stats_look *spare = w->before;
+    struct stats_snapshot *spare = w->before;
     w->before = w->now;
     w->now = spare;
-    stats_look(w->stats, w->now);
+    stats_snapshot_take(w->stats, w->now);
 }
 
-/* False: it was the key to end. */
+/* False: the key ends the program. */
 static bool take_key(struct watch *w, int key)
 {
     for (int i = 0; i < STATS_ORDERS; i++)
@@ -131,16 +140,16 @@ static bool take_key(struct watch *w, int key)
     return key != 'q' && key != 'Q';
 }
 
-/* A key or another size shows the same two looks anew; time brings the next. */
+/* A key or a new size draws the same snapshots again; after the interval comes the next one. */
 static void watch(struct watch *w, uint64_t interval_ms)
 {
     uint64_t next_ms = clock_mono_ms() + (interval_ms < FIRST_MS ? interval_ms : FIRST_MS);
-    stats_look(w->stats, w->now);
+    stats_snapshot_take(w->stats, w->now);
     for (bool on = true, shown = false; on;) {
         int what = screen_wait(next_ms);
         on = what != SCREEN_STOP && (what <= 0 || take_key(w, what));
         if (on && what == SCREEN_TIME) {
-            look_again(w);
+            take_snapshot(w);
             next_ms = clock_mono_ms() + interval_ms;
             shown = true;
         }
@@ -148,7 +157,7 @@ static void watch(struct watch *w, uint64_t interval_ms)
     }
 }
 
-static int show_on_and_on(struct cmd *cmd, uint64_t interval_ms)
+static int show_live(struct cmd *cmd, uint64_t interval_ms)
 {
     struct watch w = {.stats = stats_new(cmd->conf),
                       .before = calloc(1, sizeof(*w.before)),
@@ -175,8 +184,11 @@ int cmd_stats(struct cmd *cmd)
     const char *interval = cmd_value(cmd, "--interval");
     uint64_t interval_ms = WATCH_MS;
     if (interval != NULL && !cmd_has(cmd, "--watch"))
-        return cmd_misuse(cmd, "--interval is for --watch");
-    if (interval != NULL && (!value_duration(interval, &interval_ms) || interval_ms < WATCH_LEAST_MS))
-        return cmd_misuse(cmd, "--interval %s is no time of at least %dms, such as 2s or 500ms", interval, WATCH_LEAST_MS);
-    return cmd_has(cmd, "--watch") ? show_on_and_on(cmd, interval_ms) : show_once(cmd);
+        return cmd_misuse(cmd, "--interval needs --watch");
+    if (interval != NULL &&
+        (!value_duration(interval, &interval_ms) || interval_ms < WATCH_LEAST_MS))
+        return cmd_misuse(cmd,
+                          "--interval: \"%s\" is not a time of at least %dms, such as 2s or 500ms",
+                          interval, WATCH_LEAST_MS);
+    return cmd_has(cmd, "--watch") ? show_live(cmd, interval_ms) : show_once(cmd);
 }

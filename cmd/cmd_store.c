@@ -7,14 +7,14 @@
 
 #define PURGE_SLICE 1000
 
-/* Opening a store makes it where there is none, and nobody backs up or checks an empty one. */
+/* Opening a store would create a missing one, which makes no sense for backup and check. */
 bool cmd_store_there(struct cmd *cmd)
 {
     char path[4096 + 16];
     snprintf(path, sizeof(path), "%.4096s/data.mdb", cmd->conf->data_dir);
     if (access(path, F_OK) == 0 || errno != ENOENT)
         return true;
-    cmd_refuse("there is no store in %s: name the server's configuration with -c FILE",
+    cmd_refuse("there is no store in %s; name the configuration of the server with -c FILE",
                cmd->conf->data_dir);
     return false;
 }
@@ -29,25 +29,38 @@ struct client *cmd_store_open(struct cmd *cmd)
     return NULL;
 }
 
-int cmd_store_change(struct client *client, const struct store_change *change, struct store_answer *answer)
+int cmd_store_change(struct client *client, const struct store_change *change,
+                     struct store_answer *answer)
 {
     if (client_change(client, change, answer) == 0)
         return CMD_DONE;
-    return cmd_refuse("the writer did not answer within 30 s, so it is not known whether this was done; look, then try again");
+    return cmd_refuse("the writer did not answer within 30 s, so the change may or may not be "
+                      "done; check, then try again");
+}
+
+int cmd_store_apply(struct client *client, const struct store_change *change,
+                    struct store_answer *answer)
+{
+    int status = cmd_store_change(client, change, answer);
+    if (status != CMD_DONE || answer->status == STORE_OK)
+        return status;
+    return cmd_store_refuse(client, answer->status);
 }
 
 int cmd_store_refuse(struct client *client, unsigned status)
 {
-    const char *why = status == STORE_IO || status == STORE_FULL || status == STORE_CORRUPT ? store_why(client_store(client)) : NULL;
-    return cmd_refuse("the store refused: %s%s%s", store_status_text((enum store_status)status), why == NULL || why[0] == '\0' ? "" : ": ",
-                      why == NULL ? "" : why);
+    const char *why = status == STORE_IO || status == STORE_FULL || status == STORE_CORRUPT
+                          ? store_why(client_store(client))
+                          : NULL;
+    return cmd_refuse("the store refused: %s%s%s", store_status_text((enum store_status)status),
+                      why == NULL || why[0] == '\0' ? "" : ": ", why == NULL ? "" : why);
 }
 
 int cmd_id_parse(const char *text, uint64_t *id)
 {
     if (value_number(text, id) && *id > 0)
         return CMD_DONE;
-    return cmd_refuse("\"%s\" is not an id; an id is a number, as the list command shows it", text);
+    return cmd_refuse("\"%s\" is not an id; an id is a number, which the list command shows", text);
 }
 
 struct finding {
@@ -55,7 +68,8 @@ struct finding {
     uint64_t id;
 };
 
-static void found_workspace(void *arg, enum store_status status, const struct store_workspace *workspace)
+static void found_workspace(void *arg, enum store_status status,
+                            const struct store_workspace *workspace)
 {
     struct finding *finding = arg;
     finding->status = status;
@@ -74,14 +88,38 @@ int cmd_workspace_find(struct client *client, const char *text, uint64_t *id)
     if (finding.status == STORE_OK)
         return CMD_DONE;
     if (finding.status == STORE_NOT_FOUND)
-        return cmd_refuse("there is no workspace \"%s\"; assay workspace list shows them", text);
+        return cmd_refuse("there is no workspace \"%s\"; assay workspace list shows all", text);
     return cmd_store_refuse(client, finding.status);
+}
+
+int cmd_workspace_given(const struct cmd *cmd, struct client *client, uint64_t *id)
+{
+    const char *name = cmd_value(cmd, "--workspace");
+    *id = 0;
+    return name == NULL ? CMD_DONE : cmd_workspace_find(client, name, id);
+}
+
+int cmd_agent_missing(const char *id)
+{
+    return cmd_refuse("there is no agent \"%s\"; assay agent list shows all", id);
+}
+
+int cmd_store_list_end(struct client *client, struct records *records, enum store_status status,
+                       const char *none)
+{
+    bool empty = !records->json && records->columns == 0 && status == STORE_NOT_FOUND;
+    if (empty)
+        cmd_say("%s", none);
+    records_finish(records);
+    if (status == STORE_OK || status == STORE_NOT_FOUND)
+        return CMD_DONE;
+    return cmd_store_refuse(client, status);
 }
 
 static bool show_purge(void *arg, uint64_t done, uint64_t total)
 {
     (void)arg;
-    cmd_progress("Deleting its records", done, total);
+    cmd_progress("Deleting records", done, total);
     return true;
 }
 

@@ -23,7 +23,7 @@ static int create(struct cmd *cmd, struct client *client)
         records_end_row(&records);
         records_finish(&records);
     } else {
-        cmd_say("Workspace \"%s\" is made; its id is:", name);
+        cmd_say("Created workspace \"%s\". Its id:", name);
         printf("%" PRIu64 "\n", answer.id);
     }
     return CMD_DONE;
@@ -32,10 +32,10 @@ static int create(struct cmd *cmd, struct client *client)
 int cmd_workspace_create(struct cmd *cmd)
 {
     uint64_t number;
-    if (!cmd_name_valid(cmd->words[0]))
-        return cmd_refuse("a workspace's name is 1 to 100 characters of UTF-8 without control characters");
+    if (cmd_name_check(cmd->words[0]) != CMD_DONE)
+        return CMD_REFUSED;
     if (value_number(cmd->words[0], &number))
-        return cmd_refuse("a name of digits alone would be taken for an id; give it a letter");
+        return cmd_refuse("a name must not consist of digits only, because that is an id");
     struct client *client = cmd_store_open(cmd);
     if (client == NULL)
         return CMD_REFUSED;
@@ -72,10 +72,9 @@ int cmd_workspace_list(struct cmd *cmd)
     records_start(&listing.records, cmd->json);
     store_workspace_each(client_store(client), list_one, &listing);
     store_read_end(client_store(client));
-    if (!cmd->json && listing.records.columns == 0 && listing.status == STORE_NOT_FOUND)
-        cmd_say("There is no workspace yet; assay workspace create NAME makes one.");
-    records_finish(&listing.records);
-    int status = listing.status == STORE_OK || listing.status == STORE_NOT_FOUND ? CMD_DONE : cmd_store_refuse(client, listing.status);
+    int status = cmd_store_list_end(client, &listing.records, listing.status,
+                                    "There are no workspaces. Create one with assay workspace "
+                                    "create NAME.");
     client_close(client);
     return status;
 }
@@ -89,13 +88,11 @@ int cmd_workspace_delete(struct cmd *cmd)
     struct store_answer answer = {.status = STORE_OK};
     int status = cmd_workspace_find(client, cmd->words[0], &change.id);
     if (status == CMD_DONE)
-        status = cmd_store_change(client, &change, &answer);
-    if (status == CMD_DONE && answer.status != STORE_OK)
-        status = cmd_store_refuse(client, answer.status);
+        status = cmd_store_apply(client, &change, &answer);
     if (status == CMD_DONE && !client_is_live(client))
         status = cmd_store_purge(client);
     if (status == CMD_DONE)
-        cmd_say("Workspace \"%s\" and everything in it is deleted.", cmd->words[0]);
+        cmd_say("Deleted workspace \"%s\" and everything in it.", cmd->words[0]);
     client_close(client);
     return status;
 }

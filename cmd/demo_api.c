@@ -1,9 +1,11 @@
-/* The API as a user's program calls it: libcurl, a form, JSON back. */
+/* Calls to the API over HTTP: a user's with a key and a form, a shop's with a signed JSON body. */
 #include "cmd/demo.h"
-#include "store/bytes.h"
+
+#include "core/auth/request_signature.h"
 
 #include <curl/curl.h>
 #include <stdio.h>
+#include <time.h>
 
 #define TIMEOUT_S 45L
 #define BODY_MAX_BYTES (4u << 20)
@@ -23,16 +25,28 @@ static int stop_on_signal(void *arg, curl_off_t a, curl_off_t b, curl_off_t c, c
     return demo_pending() ? 1 : 0;
 }
 
-void demo_call(const char *method, const char *url, const char *key, const char *form, struct demo_answer *answer)
+static struct curl_slist *header_add(struct curl_slist *headers, const char *name,
+                                     const char *value)
 {
-    char authorization[128];
+    char line[192];
+    snprintf(line, sizeof(line), "%s: %s", name, value);
+    return curl_slist_append(headers, line);
+}
+
+static struct curl_slist *header_bearer(const char *credential)
+{
+    char value[128];
+    snprintf(value, sizeof(value), "Bearer %s", credential);
+    return header_add(header_add(NULL, "Authorization", value), "Accept", "application/json");
+}
+
+/* ${sent}: the body; p NULL for none. Frees ${headers}. */
+static void perform(const char *method, const char *url, struct curl_slist *headers,
+                    struct str sent, struct demo_answer *answer)
+{
     struct buf body = {.p = NULL};
     *answer = (struct demo_answer){.status = 0};
     CURL *curl = curl_easy_init();
-    snprintf(authorization, sizeof(authorization), "Authorization: Bearer %s", key);
-    struct curl_slist *headers = curl_slist_append(NULL, authorization);
-    headers = curl_slist_append(headers, "Accept: application/json");
-    headers = curl_slist_append(headers, "Prefer: wait=30");
     curl_easy_setopt(curl, CURLOPT_URL, url);
     curl_easy_setopt(curl, CURLOPT_CUSTOMREQUEST, method);
     curl_easy_setopt(curl, CURLOPT_HTTPHEADER, headers);
@@ -43,8 +57,10 @@ void demo_call(const char *method, const char *url, const char *key, const char 
     curl_easy_setopt(curl, CURLOPT_WRITEDATA, &body);
     curl_easy_setopt(curl, CURLOPT_XFERINFOFUNCTION, stop_on_signal);
     curl_easy_setopt(curl, CURLOPT_NOPROGRESS, 0L);
-    if (form != NULL)
-        curl_easy_setopt(curl, CURLOPT_POSTFIELDS, form);
+    if (sent.p != NULL) {
+        curl_easy_setopt(curl, CURLOPT_POSTFIELDSIZE, (long)sent.n);
+        curl_easy_setopt(curl, CURLOPT_POSTFIELDS, sent.p);
+    }
     CURLcode code = curl_easy_perform(curl);
     if (code == CURLE_OK) {
         curl_easy_getinfo(curl, CURLINFO_RESPONSE_CODE, &answer->status);
@@ -57,10 +73,42 @@ void demo_call(const char *method, const char *url, const char *key, const char 
     buf_free(&body);
 }
 
+void demo_call(const char *method, const char *url, const char *key, const char *form,
+               struct demo_answer *answer)
+{
+    perform(method, url, header_add(header_bearer(key), "Prefer", "wait=30"), str_of(form), answer);
+}
+
+void demo_shop_call(const char *method, const char *url, const char *token, struct str json,
+                    struct demo_answer *answer)
+{
+    char signature[SIGNATURE_SIZE];
+    if (!signature_make(str_of(token), json, time(NULL), signature)) {
+        *answer = (struct demo_answer){.why = "OpenSSL could not sign the request"};
+        return;
+    }
+    struct curl_slist *headers = header_add(header_bearer(token), "X-Signature", signature);
+    if (json.n > 0)
+        headers = header_add(headers, "Content-Type", "application/json");
+    perform(method, url, headers, json, answer);
+}
+
 void demo_answer_free(struct demo_answer *answer)
 {
     json_free(answer->body);
     answer->body = NULL;
+}
+
+int demo_answer_refuse(const struct demo_answer *answer)
+{
+    const struct json *error = json_member(answer->body, "error");
+    if (answer->status == 0)
+        return cmd_refuse("the server did not answer: %s", answer->why);
+    const char *message = json_chars(json_member(error, "message"));
+    if (json_member(error, "errors") != NULL)
+        message = json_chars(json_member(error, "errors"));
+    return cmd_refuse("the server answered %ld: %s", answer->status,
+                      message == NULL ? "no reason given" : message);
 }
 
 bool demo_escape(const char *text, char *out, size_t size)

@@ -1,14 +1,14 @@
-/* The demo's chat: an agent of the workspace, and a page of another origin that has it. */
+/* The shop's agent and the element of its chat. */
 #include "cmd/cmd_embed.h"
 #include "cmd/cmd_store.h"
 #include "cmd/demo.h"
 
 #include "core/api/agent.h"
 
-#include <string.h>
-
 #define NAME "Harbour Coffee"
 #define COLOR "#6b3e1e"
+#define THEME "{\"color\":\"" COLOR "\",\"greeting\":\"Hello! Ask us anything about coffee.\"}"
+#define PROMPTS_MAX 10
 
 struct search {
     struct ulid id;
@@ -24,31 +24,37 @@ static void note_agent(void *arg, enum store_status status, const struct store_a
     search->found = true;
 }
 
-static bool settings(struct buf *out)
+/* The questions to try are the agent's starter prompts. */
+static bool settings(const struct demo_catalogue *catalogue, struct buf *out)
 {
-    static const char *const prompts[] = {"When are you open?", "Where is my order?", NULL};
+    const struct json *questions = json_member(catalogue->json, "questions");
+    const char *prompts[PROMPTS_MAX + 1] = {NULL};
     struct agent_mistake mistake;
-    return agent_settings((struct str){NULL, 0},
-                          &(struct agent_wishes){.theme = "{\"color\":\"" COLOR "\",\"greeting\":\"Hello! Ask us anything about coffee.\"}",
-                                                 .starter_prompts = prompts},
-                          out, &mistake);
+    for (size_t i = 0; i < json_length(questions) && i < PROMPTS_MAX; i++)
+        prompts[i] = json_chars(json_item(questions, i));
+    const struct agent_wishes wishes = {.theme = THEME, .starter_prompts = prompts};
+    return agent_settings((struct str){NULL, 0}, &wishes, out, &mistake);
 }
 
-int demo_agent_have(struct client *client, uint64_t workspace, unsigned port, struct ulid *id)
+int demo_agent(struct client *client, uint64_t workspace, const struct demo_catalogue *catalogue,
+               struct ulid *id)
 {
     struct search search = {.found = false};
     struct buf origins = {0}, looks = {0};
     struct store_answer answer = {.status = STORE_OK};
     store_agent_each(client_store(client), workspace, note_agent, &search);
     store_read_end(client_store(client));
-    buf_printf(&origins, "http://127.0.0.1:%u\nhttp://localhost:%u\n", port, port);
+    const char *port = strrchr(catalogue->origin, ':');
+    buf_printf(&origins, "%s\nhttp://localhost%s\n", catalogue->origin, port);
     struct store_change change = {.kind = search.found ? CHANGE_AGENT_UPDATE : CHANGE_AGENT_CREATE,
                                   .workspace = workspace,
                                   .agent = search.id,
                                   .name = STR(NAME),
-                                  .fields =
-                                      AGENT_HAS_NAME | AGENT_HAS_ORIGINS | AGENT_HAS_SETTINGS | AGENT_HAS_PUBLISHED | AGENT_PUBLISHED};
-    int status = settings(&looks) ? CMD_DONE : cmd_refuse("the demo's agent cannot be described");
+                                  .fields = AGENT_HAS_NAME | AGENT_HAS_ORIGINS |
+                                            AGENT_HAS_SETTINGS | AGENT_HAS_PUBLISHED |
+                                            AGENT_PUBLISHED};
+    int status =
+        settings(catalogue, &looks) ? CMD_DONE : cmd_refuse("the demo's agent cannot be described");
     change.text = buf_view(&origins);
     change.data = buf_view(&looks);
     if (status == CMD_DONE)
@@ -61,26 +67,9 @@ int demo_agent_have(struct client *client, uint64_t workspace, unsigned port, st
     return status;
 }
 
-bool demo_chat_page(const char *api, const struct ulid *agent, struct buf *page)
+bool demo_chat_element(const char *api, const struct ulid *agent, struct buf *out)
 {
     char id[ULID_TEXT + 1] = "";
     ulid_text(agent, id);
-    buf_adds(page, "<!doctype html>\n<html lang=\"en\">\n<meta charset=\"utf-8\">\n<meta name=\"viewport\" content=\"width=device-width, "
-                   "initial-scale=1\">\n"
-                   "<title>Harbour Coffee</title>\n<h1>Harbour Coffee</h1>\n"
-                   "<p>This page comes from another origin than the server, under a Content-Security-Policy that allows its script and its "
-                   "calls and nothing else. "
-                   "The button in the corner opens the chat; the terminal shows how an operator answers.</p>\n");
-    bool good = embed_element(api, id, &(struct embed_looks){.color = COLOR}, page);
-    buf_adds(page, "\n</html>\n");
-    return good && buf_ok(page);
-}
-
-bool demo_chat_head(const char *api, struct buf *head)
-{
-    buf_printf(head,
-               "Content-Security-Policy: default-src 'none'; script-src %s; connect-src %s; style-src 'none'; require-trusted-types-for "
-               "'script'\r\n",
-               api, api);
-    return buf_ok(head);
+    return embed_element(api, id, &(struct embed_looks){.color = COLOR}, out);
 }

@@ -1,4 +1,4 @@
-/* assayd as a child: started, waited for until it says ready, stopped. */
+/* assayd as a child process: start it, wait until it is ready, stop it. */
 #include "cmd/cmd.h"
 #include "cmd/demo.h"
 
@@ -23,8 +23,9 @@ static int64_t now_ms(void)
     return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
 }
 
-/* In the child: become assayd. Its own process group, so that Ctrl-C reaches the demo alone, which then stops it in good order. */
-static void become_server(const char *program, const char *const *sets, size_t set_count, const char *log_path, int out, pid_t parent)
+/* In the child process. In a process group of its own, so that Ctrl-C reaches only the demo. */
+static void become_server(const char *program, const char *const *sets, size_t set_count,
+                          const char *log_path, int out, pid_t parent)
 {
     const char **argv = calloc(2 * set_count + 4, sizeof(*argv));
     int log = open(log_path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
@@ -34,11 +35,12 @@ static void become_server(const char *program, const char *const *sets, size_t s
     sigprocmask(SIG_SETMASK, &none, NULL);
     setpgid(0, 0);
     prctl(PR_SET_PDEATHSIG, SIGTERM);
-    if (argv == NULL || log < 0 || getppid() != parent || dup2(out, STDOUT_FILENO) < 0 || dup2(log, STDERR_FILENO) < 0)
+    if (argv == NULL || log < 0 || getppid() != parent || dup2(out, STDOUT_FILENO) < 0 ||
+        dup2(log, STDERR_FILENO) < 0)
         _exit(127);
     argv[argc++] = program;
     argv[argc++] = "-c";
-    argv[argc++] = "/dev/null"; /* the built-in defaults, whatever stands in /etc */
+    argv[argc++] = "/dev/null"; /* the built-in defaults */
     for (size_t i = 0; i < set_count; i++) {
         argv[argc++] = "--set";
         argv[argc++] = sets[i];
@@ -59,12 +61,13 @@ static void show_log(const char *log_path)
     fclose(log);
 }
 
-/* Read until "ready URL …"; false when it ended, took too long or Ctrl-C was pressed. */
+/* Read until "ready URL …". False if assayd ended, took too long, or Ctrl-C was pressed. */
 static bool await_ready(int fd, char *url, size_t size)
 {
     char text[1024];
     size_t n = 0;
-    for (int64_t end = now_ms() + READY_MS; now_ms() < end && !demo_pending() && n < sizeof(text) - 1;) {
+    for (int64_t end = now_ms() + READY_MS;
+         now_ms() < end && !demo_pending() && n < sizeof(text) - 1;) {
         struct pollfd wait = {.fd = fd, .events = POLLIN};
         if (poll(&wait, 1, 100) <= 0)
             continue;
@@ -82,7 +85,8 @@ static bool await_ready(int fd, char *url, size_t size)
     return false;
 }
 
-int demo_server_start(const char *const *sets, size_t set_count, const char *log_path, struct demo_server *server)
+int demo_server_start(const char *const *sets, size_t set_count, const char *log_path,
+                      struct demo_server *server)
 {
     char program[PATH_MAX];
     int out[2];

@@ -1,7 +1,7 @@
 #include "cmd/guard.h"
 
 #include "core/process/process.h"
-#include "core/audit/sandbox.h"
+#include "core/base/sanitizer.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -15,10 +15,10 @@
 
 #define STEP_BYTES 128
 
-static char *step; /* shared with the child */
+static char *step; /* what the child is doing; shared memory */
 static volatile sig_atomic_t child;
 
-/* changing ids, as reaching another's store does, clears what PR_SET_PDEATHSIG set: so it is set with each part */
+/* PR_SET_PDEATHSIG is set again at each step: a change of user ids, on opening, clears it. */
 void guard_at(void *arg, const char *what)
 {
     (void)arg;
@@ -28,19 +28,20 @@ void guard_at(void *arg, const char *what)
     prctl(PR_SET_PDEATHSIG, SIGKILL);
 }
 
-static void pass_on(int number)
+static void forward_signal(int number)
 {
     if (child > 0)
         kill((pid_t)child, number);
 }
 
 /*
- * What the C library says of its own of a broken heap or stack goes nowhere: our words, and nobody
- * else's, are on standard error. Sanitizers report there, so they keep it.
+ * The C library's messages about a corrupted heap or stack go to /dev/null, and only our messages
+ * to standard error. Sanitizers keep standard error for their reports.
  */
-static void keep_library_quiet(void)
+static void silence_library(void)
 {
-    int words = fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, STDERR_FILENO + 1), nowhere = open("/dev/null", O_WRONLY | O_CLOEXEC);
+    int words = fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, STDERR_FILENO + 1),
+        nowhere = open("/dev/null", O_WRONLY | O_CLOEXEC);
     FILE *out = SANITIZED || words < 0 ? NULL : fdopen(words, "w");
     if (out != NULL && nowhere >= 0) {
         setvbuf(out, NULL, _IONBF, 0);
@@ -51,7 +52,8 @@ static void keep_library_quiet(void)
         close(nowhere);
 }
 
-static void run_child(struct cmd *cmd, int (*work)(struct cmd *cmd), pid_t parent, const sigset_t *mask)
+static void run_child(struct cmd *cmd, int (*work)(struct cmd *cmd), pid_t parent,
+                      const sigset_t *mask)
 {
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     if (getppid() != parent)
@@ -59,30 +61,32 @@ static void run_child(struct cmd *cmd, int (*work)(struct cmd *cmd), pid_t paren
     signal(SIGINT, SIG_DFL);
     signal(SIGTERM, SIG_DFL);
     sigprocmask(SIG_SETMASK, mask, NULL);
-    process_leave_no_core();
-    keep_library_quiet();
+    process_disable_core_dumps();
+    silence_library();
     int status = work(cmd);
     if (fflush(stdout) != 0)
-        status = cmd_refuse("standard output cannot be written");
+        status = cmd_refuse("cannot write to standard output");
     exit(status);
 }
 
-static bool is_damage(int number)
+static bool is_crash(int number)
 {
-    return number == SIGSEGV || number == SIGBUS || number == SIGABRT || number == SIGFPE || number == SIGILL;
+    return number == SIGSEGV || number == SIGBUS || number == SIGABRT || number == SIGFPE ||
+           number == SIGILL;
 }
 
-static int died(struct cmd *cmd, const struct guard *guard, int number)
+static int report_crash(struct cmd *cmd, const struct guard *guard, int number)
 {
     const char *name = sigabbrev_np(number);
     cmd_progress_end();
     if (guard->tidy != NULL)
         guard->tidy(cmd);
-    if (is_damage(number))
-        return cmd_refuse("%s: %s is damaged. Reading it ended in a crash (SIG%s) at %s. %s", guard->refused, guard->path, name,
-                          step, guard->advice);
+    if (is_crash(number))
+        return cmd_refuse("%s: %s is damaged. Reading it ended in a crash (SIG%s) at %s. %s",
+                          guard->refused, guard->path, name, step, guard->advice);
     if (number != SIGINT && number != SIGTERM)
-        return cmd_refuse("%s: signal %d (%s) ended it at %s", guard->refused, number, strsignal(number), step);
+        return cmd_refuse("%s: signal %d (%s) ended the process at %s", guard->refused, number,
+                          strsignal(number), step);
     signal(number, SIG_DFL);
     raise(number);
     return CMD_REFUSED;
@@ -96,7 +100,7 @@ int guard_run(struct cmd *cmd, const struct guard *guard, int (*work)(struct cmd
     step = mmap(NULL, STEP_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     if (step == MAP_FAILED)
         return cmd_refuse("out of memory");
-    strcpy(step, "its opening");
+    strcpy(step, "the opening of the store");
     fflush(NULL);
     sigemptyset(&stop);
     sigaddset(&stop, SIGINT);
@@ -106,13 +110,13 @@ int guard_run(struct cmd *cmd, const struct guard *guard, int (*work)(struct cmd
     if (pid == 0)
         run_child(cmd, work, parent, &before);
     child = pid;
-    sigaction(SIGINT, &(struct sigaction){.sa_handler = pass_on}, NULL);
-    sigaction(SIGTERM, &(struct sigaction){.sa_handler = pass_on}, NULL);
+    sigaction(SIGINT, &(struct sigaction){.sa_handler = forward_signal}, NULL);
+    sigaction(SIGTERM, &(struct sigaction){.sa_handler = forward_signal}, NULL);
     sigprocmask(SIG_SETMASK, &before, NULL);
     while (pid > 0 && waitpid(pid, &status, 0) < 0 && errno == EINTR)
         ;
     child = 0;
     if (pid < 0)
-        return cmd_refuse("a process for the store cannot be made: %s", strerror(errno));
-    return WIFSIGNALED(status) ? died(cmd, guard, WTERMSIG(status)) : WEXITSTATUS(status);
+        return cmd_refuse("cannot create a process: %s", strerror(errno));
+    return WIFSIGNALED(status) ? report_crash(cmd, guard, WTERMSIG(status)) : WEXITSTATUS(status);
 }

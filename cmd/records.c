@@ -13,7 +13,7 @@ void records_start(struct records *records, bool json)
     *records = (struct records){.json = json};
 }
 
-/* The next cell of the table; the first row's members name the columns. */
+/* Add a cell of the table. The first row gives the columns their names. */
 static void add_cell(struct records *records, const char *name, const char *text, size_t n)
 {
     if (records->cells_count < COLUMNS_MAX && records->columns == 0)

@@ -28,13 +28,14 @@ struct report_look report_look_of(FILE *out)
     struct winsize size;
     const char *no_colour = getenv("NO_COLOR"), *terminal = getenv("TERM");
     int fd = fileno(out);
-    look.colour = isatty(fd) != 0 && (no_colour == NULL || no_colour[0] == '\0') && (terminal == NULL || strcmp(terminal, "dumb") != 0);
+    look.colour = isatty(fd) != 0 && (no_colour == NULL || no_colour[0] == '\0') &&
+                  (terminal == NULL || strcmp(terminal, "dumb") != 0);
     if (ioctl(fd, TIOCGWINSZ, &size) == 0 && size.ws_col >= 40)
         look.width = size.ws_col < WIDTH_MAX ? size.ws_col : WIDTH_MAX;
     return look;
 }
 
-/* ${style}: SGR numbers; what follows is plain again after style(p, NULL). */
+/* ${numbers}: SGR parameters; NULL: back to plain text. */
 static void style(const struct printer *p, const char *numbers)
 {
     if (p->look->colour)
@@ -53,7 +54,7 @@ static size_t columns_of(const char *text, size_t n)
     return cmd_print_plain(NULL, (struct str){text, n}, SIZE_MAX);
 }
 
-/* ${text} in words between ${indent} and the look's width; the cursor stands at ${at} when it begins. Returns where it ends. */
+/* Print ${text} wrapped, from column ${at}, next lines at ${indent}. Returns the last column. */
 static size_t wrap(const struct printer *p, size_t indent, size_t at, const char *text)
 {
     bool first = true;
@@ -102,7 +103,8 @@ static bool member_is(const struct json *check, const char *name, const char *wa
     return text != NULL && strcmp(text, wanted) == 0;
 }
 
-static unsigned count(const struct json *results, const char *member, const char *wanted, enum outcome outcome)
+static unsigned count(const struct json *results, const char *member, const char *wanted,
+                      enum outcome outcome)
 {
     unsigned n = 0;
     const void *at = NULL;
@@ -113,27 +115,27 @@ static unsigned count(const struct json *results, const char *member, const char
     return n;
 }
 
-/* Checks whose ids do not read as what they are about. */
+/* Names of checks whose ids are not clear enough. */
 static const char *const names[][2] = {
     {"title", "Title"},
-    {"content_keywords", "Title's words in the text"},
+    {"content_keywords", "Title words in the text"},
     {"image_alt", "Alternative texts of images"},
     {"seo_friendly_url", "Readable URL"},
-    {"not_found_page", "Not-found page"},
+    {"not_found_page", "404 page"},
     {"robots", "Allowed by robots.txt"},
     {"noindex", "Allowed in search results"},
     {"robots_txt_valid", "Valid robots.txt"},
     {"canonical", "Canonical URL"},
     {"hreflang", "Links to other languages"},
-    {"link_text", "Texts of links"},
+    {"link_text", "Link texts"},
     {"in_page_links", "Number of links"},
     {"ttfb", "Time to first byte"},
-    {"http_requests", "Files that are loaded"},
-    {"image_format", "Formats of images"},
+    {"http_requests", "Number of files loaded"},
+    {"image_format", "Image formats"},
     {"defer_javascript", "Deferred JavaScript"},
-    {"render_blocking_css", "Few blocking stylesheets"},
+    {"render_blocking_css", "Few render-blocking stylesheets"},
     {"dom_size", "DOM size"},
-    {"unsized_images", "Sizes of images"},
+    {"unsized_images", "Image dimensions"},
     {"https_encryption", "HTTPS encryption"},
     {"https_redirect", "Redirect to HTTPS"},
     {"mixed_content", "No mixed content"},
@@ -141,19 +143,19 @@ static const char *const names[][2] = {
     {"http2", "HTTP/2"},
     {"unsafe_cross_origin_links", "Links to other sites"},
     {"hsts", "HSTS"},
-    {"clickjacking", "Protection from framing"},
+    {"clickjacking", "Protection against clickjacking"},
     {"csp", "Content Security Policy"},
-    {"nosniff", "No guessing of types"},
-    {"plaintext_email", "Hidden e-mail addresses"},
+    {"nosniff", "No MIME type sniffing"},
+    {"plaintext_email", "No plain e-mail addresses"},
     {"meta_viewport", "Viewport"},
     {"charset", "Character encoding"},
     {"social", "Social networks"},
-    {"text_html_ratio", "Text to HTML"},
-    {"inline_css", "Styles in stylesheets"},
-    {"deprecated_html_tags", "Up-to-date HTML"},
+    {"text_html_ratio", "Text-to-HTML ratio"},
+    {"inline_css", "Few inline styles"},
+    {"deprecated_html_tags", "No deprecated HTML tags"},
 };
 
-/* "meta_description" as "Meta description", where it has no name of its own. */
+/* The name of a check; by default its id, "meta_description", as "Meta description". */
 static void name_of(const char *id, char *out, size_t size)
 {
     for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
@@ -183,14 +185,16 @@ static void print_head(const struct printer *p, const struct report_print *repor
     fputs("\n\n", p->out);
 }
 
-/* Columns: the importance, the colour of what failed. In the order in which they are shown. */
+/* In the order of printing, with the colour of issues. */
 static const struct {
     const char *name, *colour;
 } importances[] = {{"high", RED}, {"medium", YELLOW}, {"low", ""}};
 #define IMPORTANCES (sizeof(importances) / sizeof(importances[0]))
 
-static const char *const categories[][2] = {
-    {"seo", "SEO"}, {"performance", "Performance"}, {"security", "Security"}, {"misc", "Miscellaneous"}};
+static const char *const categories[][2] = {{"seo", "SEO"},
+                                            {"performance", "Performance"},
+                                            {"security", "Security"},
+                                            {"misc", "Miscellaneous"}};
 #define CATEGORIES (sizeof(categories) / sizeof(categories[0]))
 
 static void print_bar(const struct printer *p, unsigned part, unsigned whole, int columns)
@@ -216,17 +220,17 @@ static void print_verdict(const struct printer *p, const struct report_print *re
     fputs("\n\n", p->out);
 }
 
-/* "12 to mend: 2 high, 6 medium, 4 low" */
+/* "12 issues: 2 high, 6 medium, 4 low" */
 static void print_counts(const struct printer *p, const struct json *results)
 {
     unsigned counts[IMPORTANCES], all = 0;
     for (size_t i = 0; i < IMPORTANCES; i++)
         all += counts[i] = count(results, "importance", importances[i].name, OUTCOME_FAILED);
     if (all == 0) {
-        fputs("  Nothing to mend.\n", p->out);
+        fputs("  No issues.\n", p->out);
         return;
     }
-    fprintf(p->out, "  %u to mend", all);
+    fprintf(p->out, "  %u issue%s", all, all == 1 ? "" : "s");
     const char *before = ": ";
     for (size_t i = 0; i < IMPORTANCES; i++) {
         if (counts[i] == 0)
@@ -240,8 +244,8 @@ static void print_counts(const struct printer *p, const struct json *results)
     fputc('\n', p->out);
 }
 
-/* A line of its own under a check: ${label} and as much of ${text} as fits. */
-static void print_aside(const struct printer *p, const char *label, const char *text)
+/* A line below a check: ${label} and as much of ${text} as fits. */
+static void print_note(const struct printer *p, const char *label, const char *text)
 {
     size_t room = p->look->width - 8 - strlen(label), columns = columns_of(text, strlen(text));
     fputs("        ", p->out);
@@ -259,12 +263,13 @@ static void print_details(const struct printer *p, const struct json *check)
     const struct json *details = json_member(check, "details");
     size_t n = json_length(details);
     for (size_t i = 0; i < n && i < DETAILS_SHOWN; i++)
-        print_aside(p, "", json_chars(json_item(details, i)));
+        print_note(p, "", json_chars(json_item(details, i)));
     if (n > DETAILS_SHOWN)
         fprintf(p->out, "        and %zu more\n", n - DETAILS_SHOWN);
 }
 
-static void print_failed(const struct printer *p, const char *id, const struct json *check, size_t importance)
+static void print_failed(const struct printer *p, const char *id, const struct json *check,
+                         size_t importance)
 {
     char name[64];
     const struct json *value = json_member(check, "value");
@@ -279,14 +284,15 @@ static void print_failed(const struct printer *p, const char *id, const struct j
     fputs("\n      ", p->out);
     wrap(p, 6, 6, message == NULL ? "Failed." : message);
     fputc('\n', p->out);
-    /* a number is in the sentence already */
+    /* the message already contains numbers */
     if (json_kind(value) == JSON_STRING && json_chars(value)[0] != '\0')
-        print_aside(p, "found: ", json_chars(value));
+        print_note(p, "found: ", json_chars(value));
     print_details(p, check);
 }
 
-/* What the category's checks of ${outcome} are called, on as few lines as they fit on. */
-static void print_names(const struct printer *p, const struct json *results, const char *category, enum outcome outcome)
+/* The names of the category's checks with ${outcome}, on as few lines as possible. */
+static void print_names(const struct printer *p, const struct json *results, const char *category,
+                        enum outcome outcome)
 {
     static const struct {
         const char *mark, *colour;
@@ -315,9 +321,11 @@ static void print_names(const struct printer *p, const struct json *results, con
         fputc('\n', p->out);
 }
 
-static void print_category(const struct printer *p, const struct json *results, const char *category, const char *heading)
+static void print_category(const struct printer *p, const struct json *results,
+                           const char *category, const char *heading)
 {
-    unsigned passed = count(results, "category", category, OUTCOME_PASSED), failed = count(results, "category", category, OUTCOME_FAILED);
+    unsigned passed = count(results, "category", category, OUTCOME_PASSED),
+             failed = count(results, "category", category, OUTCOME_FAILED);
     unsigned whole = passed + failed + count(results, "category", category, OUTCOME_NONE);
     if (whole == 0)
         return;
@@ -329,7 +337,8 @@ static void print_category(const struct printer *p, const struct json *results, 
         const char *id;
         struct json *check;
         while (json_next(results, &at, &id, &check)) {
-            if (member_is(check, "category", category) && member_is(check, "importance", importances[i].name) &&
+            if (member_is(check, "category", category) &&
+                member_is(check, "importance", importances[i].name) &&
                 outcome_of(check) == OUTCOME_FAILED)
                 print_failed(p, id, check, i);
         }
@@ -347,7 +356,9 @@ void report_print(FILE *out, const struct report_look *look, const struct report
         fputs("  ", out);
         styled(&p, RED, "✗ Not graded");
         fputs(": ", out);
-        size_t at = wrap(&p, 2, 16, report->error_message == NULL ? "no reason was given" : report->error_message);
+        size_t at =
+            wrap(&p, 2, 16,
+                 report->error_message == NULL ? "no reason was given" : report->error_message);
         const char *code = report->error_code == NULL ? "unknown" : report->error_code;
         fprintf(out, at + strlen(code) + 3 > look->width ? "\n  (%s)\n\n" : " (%s)\n\n", code);
         return;

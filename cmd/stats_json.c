@@ -21,7 +21,7 @@ static void put_number(struct buf *out, const char *name, double n)
     buf_printf(out, "%.3f", n);
 }
 
-/* a time of so many microseconds; null: none was timed */
+/* A time in microseconds, as ms; negative: null. */
 static void put_time(struct buf *out, const char *name, double us)
 {
     put_name(out, name);
@@ -50,7 +50,8 @@ static void put_answers(struct buf *out, const struct stats_answers *a)
     put_count(out, "total", a->ever);
 }
 
-static void put_process(const struct stats_view *v, const struct stats_process *p, struct buf *out)
+static void put_process(const struct stats_interval *v, const struct stats_process *p,
+                        struct buf *out)
 {
     buf_adds(out, "{");
     put_text(out, "process", role_name(p->role));
@@ -70,7 +71,7 @@ static void put_process(const struct stats_view *v, const struct stats_process *
     buf_adds(out, "}");
 }
 
-static void put_processes(const struct stats_view *v, struct buf *out)
+static void put_processes(const struct stats_interval *v, struct buf *out)
 {
     put_name(out, "processes");
     buf_adds(out, "[");
@@ -81,7 +82,7 @@ static void put_processes(const struct stats_view *v, struct buf *out)
     buf_adds(out, "]");
 }
 
-static void put_routes(const struct stats_view *v, struct buf *out)
+static void put_routes(const struct stats_interval *v, struct buf *out)
 {
     bool first = true;
     put_name(out, "routes");
@@ -100,7 +101,7 @@ static void put_routes(const struct stats_view *v, struct buf *out)
     buf_adds(out, "]");
 }
 
-static void put_limiters(const struct stats_view *v, struct buf *out)
+static void put_limiters(const struct stats_interval *v, struct buf *out)
 {
     put_name(out, "limiters");
     buf_adds(out, "[");
@@ -119,7 +120,7 @@ static void put_limiters(const struct stats_view *v, struct buf *out)
     buf_adds(out, "]");
 }
 
-static void put_work(const struct stats_view *v, struct buf *out)
+static void put_work(const struct stats_interval *v, struct buf *out)
 {
     struct stats_work w = stats_work(v);
     put_name(out, "writer");
@@ -142,7 +143,7 @@ static void put_work(const struct stats_view *v, struct buf *out)
     buf_adds(out, "}");
 }
 
-static void put_store(const struct stats_look *now, struct buf *out)
+static void put_store(const struct stats_snapshot *now, struct buf *out)
 {
     put_name(out, "store");
     buf_adds(out, "{");
@@ -155,9 +156,10 @@ static void put_store(const struct stats_look *now, struct buf *out)
     buf_adds(out, "}");
 }
 
-void stats_json(const struct stats_look *before, const struct stats_look *now, struct buf *out)
+void stats_json(const struct stats_snapshot *before, const struct stats_snapshot *now,
+                struct buf *out)
 {
-    struct stats_view v = stats_view(before, now, STATS_NAMED);
+    struct stats_interval v = stats_interval(before, now, STATS_NAMED);
     buf_adds(out, "{\"time\":");
     json_time(out, now->wall_ms);
     put_name(out, "running");

@@ -8,14 +8,14 @@
 #include <time.h>
 #include <unistd.h>
 
-/* another screen than the shell's, without a cursor; and back */
+/* the alternate screen without a cursor, and back */
 #define ENTER "\033[?1049h\033[?25l"
 #define LEAVE "\033[?25h\033[?1049l"
 
 static volatile sig_atomic_t asked_to_stop, suspended, resized;
-static bool drawn_on, keys; /* the screen is ours; standard input sends keys */
+static bool entered, keys; /* on the alternate screen; standard input sends keys */
 static struct termios before;
-static sigset_t outside; /* signals that are blocked outside of screen_wait */
+static sigset_t outside; /* the signal mask while screen_wait waits */
 
 static void on_signal(int number)
 {
@@ -27,7 +27,7 @@ static void on_signal(int number)
         asked_to_stop = 1;
 }
 
-/* What must not be lost: a plain write, since standard output may be at its end. */
+/* Write without stdio, whose stream may be in an error state. */
 static void say(const char *text)
 {
     size_t n = strlen(text);
@@ -48,7 +48,7 @@ static void enter(void)
     quiet.c_cc[VMIN] = 0;
     quiet.c_cc[VTIME] = 0;
     keys = keys && tcsetattr(STDIN_FILENO, TCSANOW, &quiet) == 0;
-    drawn_on = true;
+    entered = true;
     say(ENTER);
 }
 
@@ -65,22 +65,22 @@ void screen_open(bool terminal)
     for (size_t i = 0; i < count; i++)
         sigaction(stops[i], &action, NULL);
     action.sa_handler = SIG_IGN;
-    sigaction(SIGPIPE, &action, NULL); /* a reader that leaves ends it in order */
+    sigaction(SIGPIPE, &action, NULL); /* if the reader leaves, write fails and we end */
     if (terminal)
         enter();
 }
 
 void screen_close(void)
 {
-    if (!drawn_on)
+    if (!entered)
         return;
-    drawn_on = false;
+    entered = false;
     say(LEAVE);
     if (keys)
         tcsetattr(STDIN_FILENO, TCSAFLUSH, &before);
 }
 
-/* Ctrl-Z: the shell's screen while we stand, and ours again after fg. */
+/* Ctrl-Z: leave the screen while stopped. */
 static void suspend(void)
 {
     suspended = 0;
@@ -103,7 +103,7 @@ int screen_wait(uint64_t until_ms)
         struct timespec most = {(time_t)(left / 1000), (long)(left % 1000) * 1000000};
         int ready = asked_to_stop ? 0 : ppoll(fds, keys ? 2 : 1, &most, &outside);
         char key;
-        if (asked_to_stop || (ready > 0 && fds[0].revents != 0)) /* who read standard output is gone */
+        if (asked_to_stop || (ready > 0 && fds[0].revents != 0)) /* nobody reads standard output */
             return SCREEN_STOP;
         if (suspended)
             suspend();

@@ -1,4 +1,4 @@
-#include "ratelimit/table.h"
+#include "ratelimit/table_internal.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -15,34 +15,41 @@
 #endif
 #define TEXT_OF(number) #number
 #define NAME_OF(version) "limits-" TEXT_OF(version)
-#define FILE_NAME NAME_OF(RATELIMIT_VERSION) /* the version is in the name, so that two versions can stand side by side */
+/* The name contains the version, so that files of two versions can exist side by side. */
+#define FILE_NAME NAME_OF(RATELIMIT_VERSION)
 
 static const char magic[8] = "assayrl";
 
-/* room for ${slots} keys with half of it free: then no neighbourhood of four buckets is full */
+/* Sizes for ${slots} keys with half of the slots free: then no key's four buckets are all full. */
 static struct table_header geometry(uint64_t slots)
 {
-    struct table_header h = {.version = RATELIMIT_VERSION, .buckets = BUCKETS_MIN, .claims = CLAIMS, .notes = NOTES, .hash = hash_kind_here()};
+    struct table_header h = {.version = RATELIMIT_VERSION,
+                             .buckets = BUCKETS_MIN,
+                             .claims = CLAIMS,
+                             .notes = NOTES,
+                             .hash = hash_kind_here()};
     memcpy(h.magic, magic, sizeof(magic));
     while (h.buckets * BUCKET_SLOTS / 2 < slots)
         h.buckets *= 2;
-    h.bytes = sizeof(h) + CLAIMS * sizeof(struct pair) + NOTES * NOTE_WORDS * 8 + h.buckets * BUCKET_SLOTS * sizeof(struct pair);
+    h.bytes = sizeof(h) + CLAIMS * sizeof(struct pair) + NOTES * NOTE_WORDS * 8 +
+              h.buckets * BUCKET_SLOTS * sizeof(struct pair);
     return h;
 }
 
-/* the geometry is the first words of the header; the seed and what changes follow */
+/* The geometry is the first part of the header; the seed and mutable fields follow. */
 static bool same_geometry(const struct table_header *a, const struct table_header *b)
 {
     return memcmp(a, b, offsetof(struct table_header, seed)) == 0;
 }
 
-/* with the mapping, ${fd} is its own */
+/* Takes over ${fd} on success. */
 static int map(int fd, const struct table_header *shape, bool write, struct ratelimit **out)
 {
     struct ratelimit *rl = calloc(1, sizeof(*rl));
     if (rl == NULL)
         return ENOMEM;
-    char *at = mmap(NULL, shape->bytes, write ? PROT_READ | PROT_WRITE : PROT_READ, MAP_SHARED, fd, 0);
+    char *at =
+        mmap(NULL, shape->bytes, write ? PROT_READ | PROT_WRITE : PROT_READ, MAP_SHARED, fd, 0);
     if (at == MAP_FAILED) {
         int error = errno;
         free(rl);
@@ -60,20 +67,23 @@ static int map(int fd, const struct table_header *shape, bool write, struct rate
     return 0;
 }
 
-/* 0, or EPROTO where the file is not what its own header says */
+/* 0, or EPROTO if the file does not match its header. */
 static int read_header(int fd, struct table_header *out)
 {
     struct stat st;
     if (fstat(fd, &st) != 0)
         return errno;
-    if (pread(fd, out, sizeof(*out), 0) != (ssize_t)sizeof(*out) || memcmp(out->magic, magic, sizeof(magic)) != 0 ||
-        out->buckets > (uint64_t)1 << 40)
+    if (pread(fd, out, sizeof(*out), 0) != (ssize_t)sizeof(*out) ||
+        memcmp(out->magic, magic, sizeof(magic)) != 0 || out->buckets > (uint64_t)1 << 40)
         return EPROTO;
     struct table_header expected = geometry(out->buckets * BUCKET_SLOTS / 2);
-    return same_geometry(out, &expected) && (uint64_t)st.st_size == out->bytes && (out->seed[0] | out->seed[1]) != 0 ? 0 : EPROTO;
+    return same_geometry(out, &expected) && (uint64_t)st.st_size == out->bytes &&
+                   (out->seed[0] | out->seed[1]) != 0
+               ? 0
+               : EPROTO;
 }
 
-/* a file with all its room taken, so that no later write meets a full disk */
+/* Allocates the whole file, so that no later write fails on a full disk. */
 static int fill(int fd, struct table_header *h)
 {
     if (getrandom(h->seed, sizeof(h->seed), 0) != sizeof(h->seed))
@@ -84,7 +94,7 @@ static int fill(int fd, struct table_header *h)
     return pwrite(fd, h, sizeof(*h), 0) == (ssize_t)sizeof(*h) ? 0 : EIO;
 }
 
-/* made under another name and moved into place whole */
+/* Makes the file under a temporary name and renames it. */
 static int make(const char *path, struct table_header *h, struct ratelimit **out)
 {
     char made[4200];
@@ -129,7 +139,8 @@ static int attach(const char *path, bool write, struct table_header *header, str
     return error;
 }
 
-int ratelimit_open(const char *dir, uint64_t slots, enum ratelimit_made *made, struct ratelimit **out)
+int ratelimit_open(const char *dir, uint64_t slots, enum ratelimit_made *made,
+                   struct ratelimit **out)
 {
     char path[4100];
     struct table_header wanted = geometry(slots), there;

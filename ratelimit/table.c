@@ -1,42 +1,53 @@
 /*
- * Making a slot. A slot itself changes by single swaps of both its words, which is all that charging takes. But two processes that meet a
- * new key could make two slots for it, and each would admit the whole limit. So a slot is made through the key's claim, a pair of words
- * that many keys share, in four steps, each one swap, which any process that comes by carries on from where it stands (help):
+ * Inserting a key. Charging only swaps a slot, key and state at once. But two processes that insert
+ * the same key could create two slots, each with the whole limit. So a key is inserted through its
+ * claim, a pair of words shared by many keys, in four steps of one swap each. Any process that
+ * finds the claim busy continues from the current step (help):
  *
- *   claim idle                    slot: over, empty, or somebody to evict
- *   claim open (hash, target)     .                                           nobody else makes a slot through this claim
- *   .                             slot reserved (claim, turn, number)         by anyone who helps, each under a number of its own
- *   claim decided (number)        .                                           that reservation and no other
- *   .                             slot the key's, not charged yet
- *   claim idle, next turn
+ *   claim idle                    slot: expired, empty, or chosen for eviction
+ *   claim open (hash, target)     .                        excludes other inserts by this claim
+ *   .                             slot reserved (claim, version, number)
+ *                                                          by any helper, with a number of its own
+ *   claim decided (number)        .                        selects that reservation
+ *   .                             slot has the key, not charged yet
+ *   claim idle, next version
  *
- * Why it takes the numbers: a process may sleep anywhere and go on after all is long done. A swap of the claim fails then, since the turn
- * has moved on. A swap of the slot may succeed (it may be over again, or look the same), but leaves a reservation that the claim does not
- * name: it is void, and void is free. Only the decided number becomes a key's slot, and each number is written once.
+ * Why numbers: a process may sleep at any point and continue after the insert is done. Its swap of
+ * the claim then fails, since the version has changed. Its swap of the slot may succeed (the slot
+ * may have expired again or look the same), but creates a reservation that the claim does not name;
+ * such a reservation is void, and a void slot is free. Only the decided number becomes a key's
+ * slot, and each number is used once.
  *
- * A key's slot never moves. Where the target is not what it was chosen for (it got a key meanwhile, or a hotter one), the claim goes back
- * to idle with the next turn, and who needs it chooses anew.
+ * A key's slot never moves. If the target is no longer what it was chosen for (it got a key, or a
+ * higher level), the claim returns to idle with the next version, and the process chooses again.
  */
-#include "ratelimit/table.h"
-#include "ratelimit/window.h"
+#include "ratelimit/table_internal.h"
+#include "ratelimit/window_internal.h"
 
 #define TRIES_MAX 10000
 
-enum phase { IDLE, OPEN_FREE /* takes only a free slot */, OPEN_EVICT /* takes one no hotter than it was */, DECIDED };
+enum phase {
+    IDLE,
+    OPEN_FREE,  /* free slots only */
+    OPEN_EVICT, /* evict a key of at most this level */
+    DECIDED
+};
 
-/* ---- a claim's state: turn 23, heat 3, phase 2, target 4, number 32 bits ---- */
+/* ---- a claim's state: version 23, level 3, phase 2, target 4, number 32 bits ---- */
 
-static inline uint64_t claim_make(uint32_t turn, unsigned heat, enum phase phase, unsigned target)
+static inline uint64_t claim_make(uint32_t version, unsigned level, enum phase phase,
+                                  unsigned target)
 {
-    return (uint64_t)(turn & 0x7fffff) << 41 | (uint64_t)heat << 38 | (uint64_t)phase << 36 | (uint64_t)target << 32;
+    return (uint64_t)(version & 0x7fffff) << 41 | (uint64_t)level << 38 | (uint64_t)phase << 36 |
+           (uint64_t)target << 32;
 }
 
-static inline uint32_t claim_turn(uint64_t state)
+static inline uint32_t claim_version(uint64_t state)
 {
     return (uint32_t)(state >> 41);
 }
 
-static inline unsigned claim_heat(uint64_t state)
+static inline unsigned claim_level(uint64_t state)
 {
     return state >> 38 & 7;
 }
@@ -53,22 +64,23 @@ static inline unsigned claim_target(uint64_t state)
 
 static inline uint64_t claim_decided(uint64_t state, uint32_t number)
 {
-    return claim_make(claim_turn(state), 0, DECIDED, claim_target(state)) | number;
+    return claim_make(claim_version(state), 0, DECIDED, claim_target(state)) | number;
 }
 
-/* what a reserved slot's key is: whose reservation it is */
-static inline uint64_t reservation_of(const struct ratelimit *rl, const struct pair *claim, uint64_t state)
+/* the key of a reserved slot: identifies the reservation */
+static inline uint64_t reservation_of(const struct ratelimit *rl, const struct pair *claim,
+                                      uint64_t state)
 {
-    return (uint64_t)(claim - rl->claims) << 32 | claim_turn(state);
+    return (uint64_t)(claim - rl->claims) << 32 | claim_version(state);
 }
 
-/* ---- places ---- */
+/* ---- buckets ---- */
 
 static void buckets_of(const struct ratelimit *rl, uint64_t hash, struct pair *out[BUCKETS_OF_KEY])
 {
     uint64_t first = bucket_first(rl, hash), other = hash >> 32 & rl->mask;
     if ((first ^ other) <= 1)
-        other ^= 2; /* not the same two again */
+        other ^= 2; /* a different pair */
     uint64_t index[BUCKETS_OF_KEY] = {first, first ^ 1, other, other ^ 1};
     for (unsigned i = 0; i < BUCKETS_OF_KEY; i++) {
         out[i] = table_bucket(rl, index[i]);
@@ -76,7 +88,7 @@ static void buckets_of(const struct ratelimit *rl, uint64_t hash, struct pair *o
     }
 }
 
-static struct pair *place(struct pair *const buckets[BUCKETS_OF_KEY], unsigned target)
+static struct pair *slot_at(struct pair *const buckets[BUCKETS_OF_KEY], unsigned target)
 {
     return buckets[target / BUCKET_SLOTS] + target % BUCKET_SLOTS;
 }
@@ -91,7 +103,7 @@ static struct pair *find_in(struct pair *const buckets[BUCKETS_OF_KEY], uint64_t
     return NULL;
 }
 
-struct pair *table_look(const struct ratelimit *rl, uint64_t hash)
+struct pair *table_find(const struct ratelimit *rl, uint64_t hash)
 {
     struct pair *buckets[BUCKETS_OF_KEY];
     buckets_of(rl, hash, buckets);
@@ -106,9 +118,13 @@ static bool clock_swap(uint64_t *at, uint64_t is, uint64_t next)
     return __atomic_compare_exchange_n(at, &is, next, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE);
 }
 
-bool table_advance(struct ratelimit *rl, struct ratelimit_time *time)
+bool table_advance_clock(struct ratelimit *rl, struct ratelimit_time *time)
 {
-    for (;;) { /* where another process told its own time meanwhile, this one may still be ahead of it: untold it would count in secret */
+    /*
+     * If another process set the clock meanwhile, this time may still be later: counting by a time
+     * that the clock does not show is not allowed.
+     */
+    for (;;) {
         uint64_t clock = word_load(&rl->header->clock);
         int64_t ahead = time->now - (int64_t)(clock >> 32);
         bool jump = ahead > RATELIMIT_LATE_SECONDS || ahead < -RATELIMIT_LATE_SECONDS;
@@ -126,38 +142,44 @@ bool table_advance(struct ratelimit *rl, struct ratelimit_time *time)
 
 /* ---- helping ---- */
 
-static void help(struct ratelimit *rl, struct pair *claim, struct pair is, const struct ratelimit_time *time);
+static void help(struct ratelimit *rl, struct pair *claim, struct pair is,
+                 const struct ratelimit_time *time);
 
-/* the claim that ${slot} is reserved for while that goes on, or NULL: the reservation is void */
-static struct pair *reserved_for(const struct ratelimit *rl, struct pair slot, struct pair *claim_is)
+/* The claim of a valid reservation of ${slot}; NULL: the reservation is void. */
+static struct pair *reserved_for(const struct ratelimit *rl, struct pair slot,
+                                 struct pair *claim_is)
 {
     if (slot.key >> 32 >= CLAIMS)
         return NULL;
     struct pair *claim = &rl->claims[slot.key >> 32];
     *claim_is = pair_read(claim);
-    return reservation_of(rl, claim, claim_is->state) == slot.key && claim_phase(claim_is->state) != IDLE ? claim : NULL;
+    return reservation_of(rl, claim, claim_is->state) == slot.key &&
+                   claim_phase(claim_is->state) != IDLE
+               ? claim
+               : NULL;
 }
 
 /*
- * how unwelcome it is to evict a key: one that was not charged yet goes before a saturated one and after all others, or two could chase
- * each other
+ * Rank for eviction by level. An uncharged key ranks just before a full one; otherwise two
+ * inserting processes could evict each other's keys forever.
  */
-static unsigned warmth(uint64_t state)
+static unsigned eviction_level(uint64_t state)
 {
-    return state_heat(state) == HEAT_UNBORN ? HEAT_FULL : state_heat(state);
+    return state_level(state) == LEVEL_UNCHARGED ? LEVEL_FULL : state_level(state);
 }
 
 static bool is_free(struct pair slot, int64_t now)
 {
-    return slot.key == 0 || state_over(slot.state, now);
+    return slot.key == 0 || state_expired(slot.state, now);
 }
 
-/* put a reservation in place of what the target is, where that is what it was chosen for */
-static bool reserve(struct ratelimit *rl, struct pair *slot, struct pair is, uint64_t reservation, struct pair claim_is,
-                    const struct ratelimit_time *time)
+/* Replace the target by a reservation, if it still is what it was chosen for. */
+static bool reserve(struct ratelimit *rl, struct pair *slot, struct pair is, uint64_t reservation,
+                    struct pair claim_is, const struct ratelimit_time *time)
 {
     bool over = state_reserved(is.state) || is_free(is, time->now);
-    if (!over && (claim_phase(claim_is.state) == OPEN_FREE || warmth(is.state) > claim_heat(claim_is.state)))
+    if (!over && (claim_phase(claim_is.state) == OPEN_FREE ||
+                  eviction_level(is.state) > claim_level(claim_is.state)))
         return false;
     uint64_t number = __atomic_fetch_add(&rl->header->nonce, 1, __ATOMIC_RELAXED);
     struct pair reserved = {reservation, (uint64_t)STATE_RESERVED_END << 32 | (uint32_t)number};
@@ -167,40 +189,47 @@ static bool reserve(struct ratelimit *rl, struct pair *slot, struct pair is, uin
     unsigned tag = state_tag(is.state);
     if (pair_swap(slot, &is, reserved) && lost_count)
         __atomic_fetch_add(&rl->header->evicted[tag], 1, __ATOMIC_RELAXED);
-    return true; /* not swapped: it changed, look again */
+    return true; /* on a failed swap the caller reads it again */
 }
 
-static void close_turn(struct pair *claim, struct pair is)
+static void release_claim(struct pair *claim, struct pair is)
 {
-    pair_swap(claim, &is, (struct pair){0, claim_make(claim_turn(is.state) + 1, 0, IDLE, 0)});
+    pair_swap(claim, &is, (struct pair){0, claim_make(claim_version(is.state) + 1, 0, IDLE, 0)});
 }
 
-static void help_open(struct ratelimit *rl, struct pair *claim, struct pair is, struct pair *slot, const struct ratelimit_time *time)
+static void help_open(struct ratelimit *rl, struct pair *claim, struct pair is, struct pair *slot,
+                      const struct ratelimit_time *time)
 {
     struct pair slot_is = pair_read(slot), other_is, *other;
     uint64_t reservation = reservation_of(rl, claim, is.state);
     if (state_reserved(slot_is.state) && slot_is.key == reservation)
-        pair_swap(claim, &is, (struct pair){is.key, claim_decided(is.state, (uint32_t)slot_is.state)});
-    else if (state_reserved(slot_is.state) && (other = reserved_for(rl, slot_is, &other_is)) != NULL)
-        help(rl, other, other_is, time); /* its target holds its own reservation: it goes no deeper */
+        pair_swap(claim, &is,
+                  (struct pair){is.key, claim_decided(is.state, (uint32_t)slot_is.state)});
+    else if (state_reserved(slot_is.state) &&
+             (other = reserved_for(rl, slot_is, &other_is)) != NULL)
+        help(rl, other, other_is, time); /* recurses once: that target holds its own reservation */
     else if (!reserve(rl, slot, slot_is, reservation, is, time))
-        close_turn(claim, is);
+        release_claim(claim, is);
 }
 
-static void help_decided(struct ratelimit *rl, struct pair *claim, struct pair is, struct pair *slot, const struct ratelimit_time *time)
+static void help_decided(struct ratelimit *rl, struct pair *claim, struct pair is,
+                         struct pair *slot, const struct ratelimit_time *time)
 {
-    struct pair reserved = {reservation_of(rl, claim, is.state), (uint64_t)STATE_RESERVED_END << 32 | (uint32_t)is.state};
+    struct pair reserved = {reservation_of(rl, claim, is.state),
+                            (uint64_t)STATE_RESERVED_END << 32 | (uint32_t)is.state};
     uint32_t kept_until = (uint32_t)time->now + RATELIMIT_LATE_SECONDS + 1;
-    pair_swap(slot, &reserved, (struct pair){is.key, state_make(kept_until, HEAT_UNBORN, 0, 0)});
-    close_turn(claim, is);
+    pair_swap(slot, &reserved,
+              (struct pair){is.key, state_make(kept_until, LEVEL_UNCHARGED, 0, 0)});
+    release_claim(claim, is);
 }
 
-/* one step of whatever goes on at ${claim}, which was ${is} */
-static void help(struct ratelimit *rl, struct pair *claim, struct pair is, const struct ratelimit_time *time)
+/* Do one step of the insert at ${claim}, whose value was ${is}. */
+static void help(struct ratelimit *rl, struct pair *claim, struct pair is,
+                 const struct ratelimit_time *time)
 {
     struct pair *buckets[BUCKETS_OF_KEY];
     buckets_of(rl, is.key, buckets);
-    struct pair *slot = place(buckets, claim_target(is.state));
+    struct pair *slot = slot_at(buckets, claim_target(is.state));
     if (claim_phase(is.state) == DECIDED)
         help_decided(rl, claim, is, slot, time);
     else if (claim_phase(is.state) != IDLE)
@@ -210,26 +239,32 @@ static void help(struct ratelimit *rl, struct pair *claim, struct pair is, const
 /* ---- choosing ---- */
 
 struct choice {
-    unsigned target, heat;
+    unsigned target, level;
     enum phase phase; /* IDLE: none yet */
 };
 
-/* whom a full neighbourhood loses: the coldest, then whoever used least; ties by chance of the hash */
-static void consider(struct choice *best, uint64_t *best_rank, unsigned target, uint64_t state, uint64_t hash)
+/* Candidate for eviction: lowest level, then lowest count; ties are broken by the hash. */
+static void consider_eviction(struct choice *best, uint64_t *best_rank, unsigned target,
+                              uint64_t state, uint64_t hash)
 {
-    uint64_t rank =
-        (uint64_t)warmth(state) << 40 | (uint64_t)state_used(state) << 8 | ((target + (hash >> 20)) % (BUCKETS_OF_KEY * BUCKET_SLOTS));
+    uint64_t rank = (uint64_t)eviction_level(state) << 40 | (uint64_t)state_used(state) << 8 |
+                    ((target + (hash >> 20)) % (BUCKETS_OF_KEY * BUCKET_SLOTS));
     if (best->phase == IDLE || rank < *best_rank) {
-        *best = (struct choice){target, warmth(state), OPEN_EVICT};
+        *best = (struct choice){target, eviction_level(state), OPEN_EVICT};
         *best_rank = rank;
     }
 }
 
-/* a free slot: of the first two buckets unless they are nearly full and the other two less so; of two, of the first that has one */
-static bool choose_free(const unsigned used[BUCKETS_OF_KEY], const unsigned free_at[BUCKETS_OF_KEY], struct choice *out)
+/*
+ * A free slot in the first pair, unless that is nearly full and the other pair is less full; within
+ * a pair, in the first bucket with a free slot.
+ */
+static bool choose_free(const unsigned used[BUCKETS_OF_KEY], const unsigned free_at[BUCKETS_OF_KEY],
+                        struct choice *out)
 {
     enum { NEARLY_FULL = 2 * BUCKET_SLOTS - 2 };
-    unsigned own = used[0] + used[1], other = used[2] + used[3], bucket = own >= NEARLY_FULL && other < own ? 2 : 0;
+    unsigned own = used[0] + used[1], other = used[2] + used[3],
+             bucket = own >= NEARLY_FULL && other < own ? 2 : 0;
     bucket += used[bucket] == BUCKET_SLOTS;
     if (used[bucket] == BUCKET_SLOTS)
         return false;
@@ -237,15 +272,15 @@ static bool choose_free(const unsigned used[BUCKETS_OF_KEY], const unsigned free
     return true;
 }
 
-/* phase IDLE: another one's reservation stood there and was helped on; choose again */
-static struct choice choose(struct ratelimit *rl, struct pair *const buckets[BUCKETS_OF_KEY], uint64_t hash,
-                            const struct ratelimit_time *time)
+/* phase IDLE: found and helped another insert; choose again. */
+static struct choice choose(struct ratelimit *rl, struct pair *const buckets[BUCKETS_OF_KEY],
+                            uint64_t hash, const struct ratelimit_time *time)
 {
     unsigned used[BUCKETS_OF_KEY] = {0}, free_at[BUCKETS_OF_KEY] = {0};
     struct choice best = {0, 0, IDLE};
     uint64_t rank = 0;
     for (unsigned target = 0; target < BUCKETS_OF_KEY * BUCKET_SLOTS; target++) {
-        struct pair *slot = place(buckets, target), claim_is, *claim;
+        struct pair *slot = slot_at(buckets, target), claim_is, *claim;
         struct pair is = {word_load(&slot->key), word_load(&slot->state)};
         unsigned bucket = target / BUCKET_SLOTS;
         if (state_reserved(is.state)) {
@@ -258,7 +293,7 @@ static struct choice choose(struct ratelimit *rl, struct pair *const buckets[BUC
             free_at[bucket] = target % BUCKET_SLOTS;
         } else {
             used[bucket]++;
-            consider(&best, &rank, target, is.state, hash);
+            consider_eviction(&best, &rank, target, is.state, hash);
         }
     }
     choose_free(used, free_at, &best);
@@ -275,12 +310,17 @@ struct pair *table_slot(struct ratelimit *rl, uint64_t hash, const struct rateli
             help(rl, claim, is, time);
             continue;
         }
-        /* what is found while the claim is idle in this turn is all there is, if the swap below finds the same turn */
+        /*
+         * if the swap below finds the same version, the search while the claim was idle was
+         * complete
+         */
         if ((slot = find_in(buckets, hash)) != NULL)
             return slot;
         struct choice choice = choose(rl, buckets, hash, time);
         if (choice.phase != IDLE)
-            pair_swap(claim, &is, (struct pair){hash, claim_make(claim_turn(is.state), choice.heat, choice.phase, choice.target)});
+            pair_swap(claim, &is,
+                      (struct pair){hash, claim_make(claim_version(is.state), choice.level,
+                                                     choice.phase, choice.target)});
     }
     return NULL;
 }

@@ -1,9 +1,9 @@
 /*
- * Bytes: a borrowed string that knows its length, and a buffer that grows.
+ * Bytes: a borrowed string with a length, and a growing buffer. Used by every folder.
  *
- * Shared by every folder (core includes store, never the other way round). A struct str never owns what it points at; whoever hands one
- * out says until when it may be read. A struct buf owns its bytes until buf_free. A failed allocation is remembered in the buffer
- * (sticky), so that a chain of appends is checked once, with buf_ok.
+ * A struct str never owns its bytes; its source says how long they are valid. A struct buf owns its
+ * bytes until buf_free. It remembers a failed allocation, so a chain of appends is checked once,
+ * with buf_ok.
  */
 #ifndef ASSAY_BYTES_H
 #define ASSAY_BYTES_H
@@ -38,11 +38,14 @@ struct buf {
 };
 
 /*
- * buf_reserve(b, more): make room for ${more} bytes beyond b->n and return where they start; NULL (and b is failed) when memory is short.
+ * buf_reserve(b, more): make space for ${more} bytes after b->n and return where they start; NULL
+ * (and ${b} is failed): out of memory.
  */
 char *buf_reserve(struct buf *b, size_t more);
 
-/* buf_add(b, p, n), buf_adds(b, s), buf_str(b, s): append bytes, a zero-terminated string, a str. */
+/*
+ * buf_add(b, p, n), buf_adds(b, s), buf_str(b, s): append bytes, a zero-terminated string, a str.
+ */
 static inline void buf_add(struct buf *b, const void *p, size_t n)
 {
     char *to = n == 0 ? NULL : b->cap - b->n >= n && !b->failed ? b->p + b->n : buf_reserve(b, n);
@@ -54,7 +57,7 @@ static inline void buf_add(struct buf *b, const void *p, size_t n)
 
 static inline void buf_adds(struct buf *b, const char *s)
 {
-    buf_add(b, s, strlen(s)); /* known to the compiler where s is a literal */
+    buf_add(b, s, strlen(s)); /* a constant for a literal */
 }
 
 static inline void buf_str(struct buf *b, struct str s)
@@ -79,7 +82,10 @@ static inline struct str buf_view(const struct buf *b)
     return (struct str){b->p, b->n};
 }
 
-/* buf_free(b): give the bytes back; ${b} is an empty buffer again. buf_reset(b) keeps the bytes for reuse. */
+/*
+ * buf_free(b): free the bytes; ${b} is an empty buffer again. buf_reset(b): empty it, and keep the
+ * memory.
+ */
 void buf_free(struct buf *b);
 static inline void buf_reset(struct buf *b)
 {

@@ -1,6 +1,8 @@
 #include "store/change.h"
 
-/* The numbers travel as the bytes before `name`, the strings as lengths and bytes. */
+#include "store/store.h"
+
+/* Numbers are sent as the bytes before `name`, strings as lengths and bytes. */
 #define NUMBERS_SIZE offsetof(struct store_change, name)
 #define STRINGS ((sizeof(struct store_change) - NUMBERS_SIZE) / sizeof(struct str))
 

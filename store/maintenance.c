@@ -1,21 +1,26 @@
 #include "store/maintenance.h"
 
+#include "store/engine/cursor.h"
+#include "store/engine/errors.h"
+#include "store/engine/snapshot.h"
+#include "store/index/builder_internal.h"
 #include "store/index/merge.h"
-#include "store/index/view.h"
-#include "store/purge.h"
+#include "store/index/snapshot.h"
+#include "store/records/purge.h"
+#include "store/records/result.h"
 
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 
 #define BATCH 256 /* reports of a change; the loop deletes as many as its time allows */
-#define IDS_MAX ((size_t)1 << 20) /* that are remembered of what is dying */
+#define IDS_MAX ((size_t)1 << 20) /* reports to delete that are kept in memory */
 
 /* Reports that are to be deleted. */
 struct purge {
-    struct dying dying;
+    struct deleting deleting;
     struct buf ids;  /* of uint64_t */
-    size_t at;       /* before it they are deleted */
+    size_t at;       /* ids before it are deleted */
     uint64_t mended; /* the workspace whose index contradicted the reports */
 };
 
@@ -26,20 +31,20 @@ struct maintenance {
     void *arg;
     bool started;
     struct purge purge;
-    uint64_t due;            /* the workspace that was looked at last */
+    uint64_t due;            /* the last workspace that was checked */
     bool sweeping;           /* its log is being swept */
-    bool due_failed;         /* some of those that were looked at since the first one */
-    bool due_moved;          /* and others were merged */
-    struct rebuild *rebuild; /* that goes on */
+    bool due_failed;         /* some failed since the first one */
+    bool due_moved;          /* others were merged */
+    struct rebuild *rebuild; /* in progress */
     bool rebuild_due;
     unsigned turn;      /* which kind of work is next */
-    unsigned failed;    /* bits of the kinds of work that failed, and rest */
+    unsigned failed;    /* bits of the kinds of work that failed and wait */
     char why[1024];     /* the last failure */
-    bool files_due;     /* there may be files without a name */
+    bool files_due;     /* unnamed files may exist */
     struct buf pending; /* sweep_files */
     bool files_later;
     pthread_mutex_t lock;
-    struct store_upkeep progress; /* under the lock */
+    struct store_maintenance_status progress; /* under the lock */
 };
 
 /* ---- progress ---- */
@@ -47,21 +52,21 @@ struct maintenance {
 static void tell(struct maintenance *m, const char *what, uint64_t left)
 {
     pthread_mutex_lock(&m->lock);
-    struct store_upkeep *p = &m->progress;
+    struct store_maintenance_status *p = &m->progress;
     if (strcmp(p->what, what) != 0 || left > p->total)
-        *p = (struct store_upkeep){.what = what, .total = left};
+        *p = (struct store_maintenance_status){.what = what, .total = left};
     p->done = p->total - left;
     pthread_mutex_unlock(&m->lock);
 }
 
-void maintenance_progress(struct maintenance *m, struct store_upkeep *out)
+void maintenance_progress(struct maintenance *m, struct store_maintenance_status *out)
 {
     pthread_mutex_lock(&m->lock);
     *out = m->progress;
     pthread_mutex_unlock(&m->lock);
 }
 
-/* ---- what is dying ---- */
+/* ---- deletions ---- */
 
 static bool take_id(void *arg, uint64_t id)
 {
@@ -70,7 +75,7 @@ static bool take_id(void *arg, uint64_t id)
     return buf_ok(ids) && ids->n < IDS_MAX * sizeof(id);
 }
 
-/* What a step could not do; STORE_OK, and the step goes on with what is next, where it is mended. */
+/* Handle the failure of a step. STORE_OK: it was repaired, and the step continues. */
 static enum store_status mend(struct maintenance *m, uint64_t workspace, enum store_status status)
 {
     if (status != STORE_DAMAGED)
@@ -78,24 +83,24 @@ static enum store_status mend(struct maintenance *m, uint64_t workspace, enum st
     const struct store_change lost = {
         .kind = CHANGE_INDEX_LOST, .workspace = workspace, .id = store_lost_segment(m->s)};
     status = m->carry(m->arg, &lost).status;
-    m->files_due = true; /* those of its segments */
+    m->files_due = true; /* files of its segments */
     return status == STORE_STALE ? STORE_OK : status;
 }
 
 static enum store_status find_reports(struct maintenance *m, MDB_txn *txn)
 {
     struct purge *p = &m->purge;
-    struct view *v;
-    enum store_status status = view_get(m->s, txn, p->dying.workspace, &v);
+    struct index_snapshot *v;
+    enum store_status status = index_snapshot_get(m->s, txn, p->deleting.workspace, &v);
     buf_reset(&p->ids);
     p->at = 0;
     if (status != STORE_OK)
         return status;
-    view_each_id(v, p->dying.project, take_id, &p->ids);
+    index_snapshot_each_id(v, p->deleting.project, take_id, &p->ids);
     return buf_ok(&p->ids) ? STORE_OK : store_fail(m->s, ENOMEM, "find reports to delete");
 }
 
-/* Pages that are not in memory are waited for here, and not in the transaction. */
+/* Read the pages from the disk here, so that the transaction does not wait for them. */
 static void read_records(struct maintenance *m, const uint64_t *ids, size_t count)
 {
     MDB_txn *txn;
@@ -112,16 +117,17 @@ static void read_records(struct maintenance *m, const uint64_t *ids, size_t coun
     store_read_end(m->s);
 }
 
-/* An index that is built anew is of the reports that are there. Once: else it is not the index. */
+/* The index contradicts the reports: rebuild it, once per workspace. */
 static enum store_status contradicted(struct maintenance *m)
 {
     struct purge *p = &m->purge;
-    const struct store_change lost = {.kind = CHANGE_INDEX_LOST, .workspace = p->dying.workspace};
+    const struct store_change lost = {.kind = CHANGE_INDEX_LOST,
+                                      .workspace = p->deleting.workspace};
     buf_reset(&p->ids);
     p->at = 0;
-    if (p->mended == p->dying.workspace)
+    if (p->mended == p->deleting.workspace)
         return STORE_CORRUPT;
-    p->mended = p->dying.workspace;
+    p->mended = p->deleting.workspace;
     return m->carry(m->arg, &lost).status;
 }
 
@@ -130,8 +136,9 @@ static enum store_status purge_some(struct maintenance *m)
     struct purge *p = &m->purge;
     const uint64_t *ids = (const uint64_t *)(const void *)p->ids.p;
     size_t left = p->ids.n / sizeof(*ids) - p->at, count = left < BATCH ? left : BATCH;
-    struct store_change change = {
-        .kind = CHANGE_PURGE_DYING, .workspace = p->dying.workspace, .id = p->dying.project};
+    struct store_change change = {.kind = CHANGE_PURGE_DELETED,
+                                  .workspace = p->deleting.workspace,
+                                  .id = p->deleting.project};
     tell(m, "purging", left);
     if (count != 0) {
         read_records(m, ids + p->at, count);
@@ -139,7 +146,7 @@ static enum store_status purge_some(struct maintenance *m)
     }
     struct store_answer answer = m->carry(m->arg, &change);
     if (count == 0)
-        m->files_due = true; /* its segments go with a workspace */
+        m->files_due = true; /* a workspace's segments are deleted with it */
     if (answer.status == STORE_CORRUPT)
         return contradicted(m);
     if (answer.status == STORE_OK && count != 0)
@@ -147,7 +154,7 @@ static enum store_status purge_some(struct maintenance *m)
     return answer.status == STORE_NOT_FOUND ? STORE_OK : answer.status;
 }
 
-/* STORE_NOT_FOUND: nothing is dying. */
+/* STORE_NOT_FOUND: nothing is being deleted. */
 static enum store_status purge_step(struct maintenance *m)
 {
     struct purge *p = &m->purge;
@@ -155,7 +162,8 @@ static enum store_status purge_step(struct maintenance *m)
     if (p->at < p->ids.n / sizeof(uint64_t))
         return purge_some(m);
     enum store_status status = store_snapshot(m->s, &txn);
-    if (status == STORE_OK && !(store_any_dying(m->s, txn) && dying_first(m->s, txn, &p->dying)))
+    if (status == STORE_OK &&
+        !(store_any_deleting(m->s, txn) && deleting_first(m->s, txn, &p->deleting)))
         status = STORE_NOT_FOUND;
     if (status == STORE_OK)
         status = find_reports(m, txn);
@@ -163,7 +171,7 @@ static enum store_status purge_step(struct maintenance *m)
     if (status == STORE_REBUILDING)
         return STORE_NOT_FOUND;
     if (status != STORE_OK)
-        return status == STORE_NOT_FOUND ? status : mend(m, p->dying.workspace, status);
+        return status == STORE_NOT_FOUND ? status : mend(m, p->deleting.workspace, status);
     return purge_some(m);
 }
 
@@ -213,7 +221,7 @@ static void note_failure(struct maintenance *m)
     snprintf(m->why, sizeof(m->why), "%s", store_why(m->s));
 }
 
-/* All of them were looked at. Those that are due again, or still, are looked at once more. */
+/* All were checked. Start again with those that are still, or again, due. */
 static enum store_status end_of_due(struct maintenance *m)
 {
     bool failed = m->due_failed, moved = m->due_moved;
@@ -226,7 +234,7 @@ static enum store_status index_step(struct maintenance *m)
 {
     if (m->sweeping)
         return sweep_log(m);
-    enum store_status status = walk_next_workspace(m->s, SPACE_INDEX_DUE, m->due, &m->due);
+    enum store_status status = cursor_next_workspace(m->s, SPACE_INDEX_DUE, m->due, &m->due);
     if (status != STORE_OK)
         return status;
     if (m->due == 0)
@@ -235,7 +243,7 @@ static enum store_status index_step(struct maintenance *m)
     m->sweeping = status == STORE_OK;
     if (status == STORE_OK || status == STORE_FULL || status == STORE_IO)
         return status;
-    note_failure(m); /* of this workspace alone */
+    note_failure(m); /* of this workspace only */
     m->due_failed = true;
     return STORE_OK;
 }
@@ -245,11 +253,11 @@ static enum store_status index_step(struct maintenance *m)
 static enum store_status sweep(struct maintenance *m)
 {
     m->files_due = false;
-    view_tidy(m->s); /* whose maps would keep the disk space of deleted files */
+    index_snapshot_tidy(m->s); /* their maps keep the disk space of deleted files in use */
     return sweep_files(m->s, &m->pending, &m->files_later);
 }
 
-/* The files of a rebuild have no name before its end. */
+/* The files of a rebuild are unnamed until its end. */
 static enum store_status files_step(struct maintenance *m)
 {
     return !m->files_due || m->rebuild != NULL ? STORE_NOT_FOUND : sweep(m);
@@ -262,7 +270,7 @@ static void take_missing(void *arg, uint64_t workspace, uint64_t number)
     buf_add(out, &number, sizeof(number));
 }
 
-/* Files that a backup left out, or that were lost, are known before a list needs them. */
+/* Find missing files before a list needs them: a backup has none. */
 static enum store_status start(struct maintenance *m)
 {
     struct buf missing = {0};
@@ -274,7 +282,7 @@ static enum store_status start(struct maintenance *m)
         const struct store_change lost = {
             .kind = CHANGE_INDEX_LOST, .workspace = at[i], .id = at[i + 1]};
         status = m->carry(m->arg, &lost).status;
-        if (status == STORE_STALE) /* by another segment of the same workspace */
+        if (status == STORE_STALE) /* reported by another segment of the workspace */
             status = STORE_OK;
     }
     buf_free(&missing);
@@ -286,8 +294,8 @@ static enum store_status start(struct maintenance *m)
 /* ---- indexes that are rebuilt ---- */
 
 /*
- * The files that it takes the place of may hold the disk space that it needs. Where they cannot be
- * deleted, files_step says so.
+ * Delete the replaced files first: the rebuild may need their disk space. files_step reports a file
+ * that cannot be deleted.
  */
 static enum store_status rebuild_begin(struct maintenance *m)
 {
@@ -313,7 +321,7 @@ static enum store_status rebuild_some(struct maintenance *m)
 
 /* ---- steps ---- */
 
-/* Each in its turn, so that none waits for the end of another. */
+/* Round robin, so that no kind of work waits for another. */
 static enum store_status (*const kinds[])(struct maintenance *m) = {purge_step, index_step,
                                                                     rebuild_some, files_step};
 #define KINDS (sizeof(kinds) / sizeof(*kinds))

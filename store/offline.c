@@ -1,17 +1,21 @@
-#include "store/derived.h"
+#include "store/engine/cursor.h"
+#include "store/engine/derived.h"
+#include "store/engine/environment.h"
+#include "store/engine/errors.h"
+#include "store/index/builder_internal.h"
 #include "store/index/merge.h"
 #include "store/maintenance.h"
 
 #include <errno.h>
 #include <stdio.h>
 
-/* What the server's maintenance thread does otherwise, while no server runs. */
+/* The work of the maintenance thread, for a command while no server runs. */
 
 #define BATCH 256 /* changes of a transaction */
 
 struct offline {
     struct store *s, *reader;
-    struct store_txn *t; /* NULL: none is begun */
+    struct store_txn *t; /* NULL: none is open */
     unsigned count;      /* of its changes */
     store_progress_fn *progress;
     void *arg;
@@ -52,7 +56,7 @@ static enum store_status mark(struct offline *r, enum space space)
     struct store_answer answer;
     enum store_status status = STORE_OK;
     for (uint64_t workspace = 0; status == STORE_OK;) {
-        status = walk_next_workspace(r->reader, space, workspace, &workspace);
+        status = cursor_next_workspace(r->reader, space, workspace, &workspace);
         if (status != STORE_OK || workspace == 0)
             break;
         const struct store_change lost = {.kind = CHANGE_INDEX_LOST, .workspace = workspace};
@@ -61,7 +65,7 @@ static enum store_status mark(struct offline *r, enum space space)
     return status == STORE_OK ? commit(r) : status;
 }
 
-/* A file whose installing is not committed has no name, and the server deletes it. */
+/* Until the commit the file has no name in the store, and the server would delete it. */
 static enum store_status install(void *arg, struct builder *b, struct str data)
 {
     struct store_answer answer;
@@ -86,7 +90,7 @@ static enum store_status rebuild_indexes(struct offline *r)
     return status == STORE_NOT_FOUND ? commit(r) : status;
 }
 
-/* Files of segments that were lost. */
+/* Delete files of lost segments. */
 static enum store_status sweep(struct offline *r)
 {
     struct buf pending = {0};
@@ -102,7 +106,7 @@ static bool never(void *arg)
     return false;
 }
 
-/* Of both, who could not go on says why. */
+/* The store that failed has the sentence. */
 static enum store_status end(struct offline *r, enum store_status status)
 {
     if (r->t != NULL)
@@ -120,10 +124,10 @@ enum store_status store_rebuild(struct store *s, bool all, store_progress_fn *pr
     if (status != STORE_OK)
         return status;
     if (all) {
-        store_begins(s, "what follows from records");
+        store_stage_begins(s, "the derived rows");
         status = derived_rebuild(s, r.reader);
     }
-    store_begins(s, "the indexes of reports");
+    store_stage_begins(s, "the indexes of reports");
     if (status == STORE_OK)
         status = mark(&r, all ? SPACE_WORKSPACE : SPACE_SEGMENT);
     if (status == STORE_OK)
@@ -135,7 +139,7 @@ enum store_status store_rebuild(struct store *s, bool all, store_progress_fn *pr
 
 static enum store_status maintain(struct offline *r)
 {
-    struct store_upkeep now;
+    struct store_maintenance_status now;
     struct maintenance *m = maintenance_new(r->reader, carry_out, never, r);
     if (m == NULL)
         return store_fail(r->reader, ENOMEM, "maintain the store");

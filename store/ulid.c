@@ -1,5 +1,7 @@
 #include "store/ulid.h"
 
+#include "store/bytes.h"
+
 #include <endian.h>
 
 #define MS_MAX (((int64_t)1 << 48) - 1)
@@ -52,7 +54,7 @@ void ulid_next(int64_t now_ms, const struct ulid *last, const uint64_t random[2]
         *out = ulid_of_halves((uint64_t)now_ms << 16 | (random[0] & 0xffff), random[1]);
         return;
     }
-    /* a step nobody can guess; where the randomness runs over, the time goes on by a millisecond */
+    /* an unpredictable step; on overflow the time increases by a millisecond */
     uint64_t step = (random[1] & 0xffffffffffff) + 1;
     *out = ulid_of_halves(high + (low + step < low), low + step);
 }

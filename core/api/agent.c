@@ -25,7 +25,7 @@ static struct str text_of(struct json_object *value)
     return (struct str){json_object_get_string(value), (size_t)json_object_get_string_len(value)};
 }
 
-/* a text of at least one and at most ${max} characters */
+/* a text of 1 to ${max} characters */
 static bool is_text(struct json_object *value, size_t max)
 {
     if (!json_object_is_type(value, json_type_string))
@@ -40,15 +40,15 @@ static bool is_word(struct json_object *value, size_t max, const char *also)
         return false;
     struct str s = text_of(value);
     for (size_t i = 0; i < s.n; i++)
-        if (!((s.p[i] | 0x20) >= 'a' && (s.p[i] | 0x20) <= 'z') && !(s.p[i] >= '0' && s.p[i] <= '9') &&
-            (s.p[i] == '\0' || strchr(also, s.p[i]) == NULL))
+        if (!((s.p[i] | 0x20) >= 'a' && (s.p[i] | 0x20) <= 'z') &&
+            !(s.p[i] >= '0' && s.p[i] <= '9') && (s.p[i] == '\0' || strchr(also, s.p[i]) == NULL))
             return false;
     return true;
 }
 
-/* Note what is wrong, once; always false. */
-static bool __attribute__((format(printf, 2, 3))) wrong(struct agent_mistake *mistake,
-                                                        const char *format, ...)
+/* Sets the mistake if none is set. Always false. */
+static bool __attribute__((format(printf, 2, 3)))
+wrong(struct agent_mistake *mistake, const char *format, ...)
 {
     va_list args;
     va_start(args, format);
@@ -65,7 +65,8 @@ static bool is_color(struct json_object *value)
     if ((s.n != 4 && s.n != 7) || s.p[0] != '#')
         return false;
     for (size_t i = 1; i < s.n; i++)
-        if (!((s.p[i] | 0x20) >= 'a' && (s.p[i] | 0x20) <= 'f') && !(s.p[i] >= '0' && s.p[i] <= '9'))
+        if (!((s.p[i] | 0x20) >= 'a' && (s.p[i] | 0x20) <= 'f') &&
+            !(s.p[i] >= '0' && s.p[i] <= '9'))
             return false;
     return true;
 }
@@ -81,7 +82,10 @@ static bool is_line(struct json_object *value)
     return is_text(value, 200);
 }
 
-/* What the script knows of a theme (script/widget.js). Columns: key, what may stand there, in words. */
+/*
+ * The keys of a theme that the script reads (core/widget/widget.js). Columns: key, check, allowed values
+ * in words.
+ */
 static const struct {
     const char *name;
     bool (*valid)(struct json_object *value);
@@ -129,7 +133,7 @@ static bool theme_valid(struct json_object *theme, struct agent_mistake *mistake
     return true;
 }
 
-/* ---- the others ---- */
+/* ---- other settings ---- */
 
 static bool prompts_valid(struct json_object *prompts, struct agent_mistake *mistake)
 {
@@ -150,7 +154,8 @@ static bool is_field_type(struct json_object *value)
 {
     static const char *const types[] = {"text", "email", "tel", "textarea"};
     for (size_t i = 0; i < sizeof(types) / sizeof(types[0]); i++)
-        if (json_object_is_type(value, json_type_string) && str_eq(text_of(value), str_of(types[i])))
+        if (json_object_is_type(value, json_type_string) &&
+            str_eq(text_of(value), str_of(types[i])))
             return true;
     return false;
 }
@@ -160,7 +165,7 @@ static bool is_boolean(struct json_object *value)
     return json_object_is_type(value, json_type_boolean);
 }
 
-/* Columns as of theme_rows. */
+/* Columns as in theme_rows. */
 static const struct {
     const char *name;
     bool (*valid)(struct json_object *value);
@@ -183,8 +188,10 @@ static bool field_valid(struct json_object *field, size_t number, struct agent_m
         while (i < FIELD_ROWS && strcmp(field_rows[i].name, name) != 0)
             i++;
         if (i == FIELD_ROWS)
-            return wrong(mistake, "field %zu of the lead form has an unknown key \"%.64s\"; the "
-                                  "keys are name, label, type and required", number, name);
+            return wrong(mistake,
+                         "field %zu of the lead form has an unknown key \"%.64s\"; the "
+                         "keys are name, label, type and required",
+                         number, name);
         if (!field_rows[i].valid(value))
             return wrong(mistake, "field %zu of the lead form: \"%s\" must be %s", number, name,
                          field_rows[i].wanted);
@@ -197,8 +204,10 @@ static bool fields_valid(struct json_object *fields, struct agent_mistake *mista
 {
     if (!json_object_is_type(fields, json_type_array) ||
         json_object_array_length(fields) > FIELDS_MAX)
-        return wrong(mistake, "must be an array of at most %d fields of the lead form, such as "
-                              "[{\"name\":\"company\"}]", FIELDS_MAX);
+        return wrong(mistake,
+                     "must be an array of at most %d fields of the lead form, such as "
+                     "[{\"name\":\"company\"}]",
+                     FIELDS_MAX);
     for (size_t i = 0; i < json_object_array_length(fields); i++)
         if (!field_valid(json_object_array_get_idx(fields, i), i + 1, mistake))
             return false;
@@ -207,10 +216,11 @@ static bool fields_valid(struct json_object *fields, struct agent_mistake *mista
 
 static bool language_valid(struct json_object *language, struct agent_mistake *mistake)
 {
-    return is_word(language, 35, "-") || wrong(mistake, "must be a language tag such as en or pt-BR");
+    return is_word(language, 35, "-") ||
+           wrong(mistake, "must be a language tag such as en or pt-BR");
 }
 
-/* Columns: name, what may stand there, its default. */
+/* Columns: name, check, default. */
 static const struct {
     const char *name;
     bool (*valid)(struct json_object *value, struct agent_mistake *mistake);
@@ -222,7 +232,8 @@ static const struct {
     {"language_default", language_valid, "\"en\""},
 };
 
-static bool settings_put(struct json_object *settings, struct buf *out, struct agent_mistake *mistake)
+static bool settings_put(struct json_object *settings, struct buf *out,
+                         struct agent_mistake *mistake)
 {
     for (size_t i = 0; i < sizeof(settings_rows) / sizeof(settings_rows[0]); i++) {
         struct json_object *value = NULL;
@@ -231,7 +242,8 @@ static bool settings_put(struct json_object *settings, struct buf *out, struct a
         if (sent && !settings_rows[i].valid(value, mistake))
             return false;
         buf_printf(out, "%s\"%s\":", i == 0 ? "" : ",", settings_rows[i].name);
-        buf_adds(out, sent ? json_object_to_json_string_ext(value, JSON_C_TO_STRING_PLAIN | JSON_C_TO_STRING_NOSLASHESCAPE)
+        buf_adds(out, sent ? json_object_to_json_string_ext(
+                                 value, JSON_C_TO_STRING_PLAIN | JSON_C_TO_STRING_NOSLASHESCAPE)
                            : settings_rows[i].initial);
     }
     if (buf_ok(out) && out->n <= STORE_SETTINGS_MAX)
@@ -240,7 +252,7 @@ static bool settings_put(struct json_object *settings, struct buf *out, struct a
     return wrong(mistake, "the settings of an agent are larger than 32 KiB in all");
 }
 
-/* ${text} takes the place of the member, unless it is NULL. */
+/* Replaces the member by ${text}, unless it is NULL. */
 static bool wish_json(struct json_object *settings, const char *name, const char *text,
                       struct agent_mistake *mistake)
 {
@@ -259,7 +271,8 @@ static bool wish_json(struct json_object *settings, const char *name, const char
 static void wish_texts(struct json_object *settings, const struct agent_wishes *wishes)
 {
     if (wishes->language_default != NULL)
-        json_object_object_add(settings, "language_default", json_object_new_string(wishes->language_default));
+        json_object_object_add(settings, "language_default",
+                               json_object_new_string(wishes->language_default));
     if (wishes->starter_prompts == NULL)
         return;
     struct json_object *prompts = json_object_new_array();
@@ -275,15 +288,17 @@ static struct json_object *settings_read(struct str members)
     buf_adds(&text, "{");
     buf_str(&text, members);
     buf_adds(&text, "}");
-    struct json_object *settings = buf_ok(&text) ? json_scan_parse(buf_view(&text), JSON_SCAN_DEPTH, &verdict) : NULL;
+    struct json_object *settings =
+        buf_ok(&text) ? json_scan_parse(buf_view(&text), JSON_SCAN_DEPTH, &verdict) : NULL;
     buf_free(&text);
     return settings;
 }
 
-bool agent_settings(struct str present, const struct agent_wishes *wishes, struct buf *out, struct agent_mistake *mistake)
+bool agent_settings(struct str present, const struct agent_wishes *wishes, struct buf *out,
+                    struct agent_mistake *mistake)
 {
     struct json_object *settings = settings_read(present);
-    *mistake = (struct agent_mistake){.text = "the present settings cannot be read"};
+    *mistake = (struct agent_mistake){.text = "the current settings cannot be read"};
     bool good = settings != NULL && wish_json(settings, "theme", wishes->theme, mistake) &&
                 wish_json(settings, "lead_form_fields", wishes->lead_form_fields, mistake);
     if (good) {

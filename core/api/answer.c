@@ -1,10 +1,11 @@
 #include "core/api/answer.h"
 
+#include "core/http/http.h"
 #include "core/api/agent.h"
 #include "core/api/api.h"
 #include "core/api/phrases.h"
 #include "core/base/log.h"
-#include "core/loop/query_threads.h"
+#include "core/async/query_threads.h"
 #include "core/text/json_out.h"
 
 #include <inttypes.h>
@@ -16,14 +17,14 @@ struct finding {
     struct query query;
     answer_done_fn *done;
     struct ulid agent;
-    struct store *store; /* the thread's, while it runs */
+    struct store *store; /* the thread's, while the query runs */
     enum store_status status;
-    uint32_t lost; /* generation of an answer file that is missing or damaged; 0: none is */
+    uint32_t lost; /* generation of a missing or damaged answer file; 0: none */
     char why[200];
     bool found;
     struct buf content, citations;
     struct str question, language;
-    char text[]; /* copies of what the query reads */
+    char text[]; /* copies of the query's strings */
 };
 
 static void put_citation(struct buf *out, const struct store_hit *hit)
@@ -111,7 +112,7 @@ static void put_content(struct buf *out, const struct store_hit *hit, struct str
     buf_str(out, hit->excerpt);
 }
 
-/* ---- in the thread ---- */
+/* ---- in the query thread ---- */
 
 static void take_hits(void *arg, enum store_status status, const struct store_found *found)
 {
@@ -148,7 +149,7 @@ static bool run(struct query *q, struct store *s)
     return f->status != STORE_AGAIN;
 }
 
-/* ---- on the loop ---- */
+/* ---- on the event loop ---- */
 
 static struct answer nothing_found(struct str language)
 {
@@ -181,11 +182,12 @@ static void have_file_built(struct request *r, const struct finding *f)
                                         .attempt = f->lost,
                                         .code = ANSWERS_FORMAT};
     log_warn("requesting the rebuild of an answer file: %s", f->why);
-    writer_client_send(r->worker->writer, &change);
+    writer_client_send(r->http->writer, &change);
 }
 
-static void over(struct query *q, struct request *r)
+static void over(struct query *q, struct waiter *w)
 {
+    struct request *r = request_of(w);
     struct finding *f = (struct finding *)q;
     if (r != NULL && f->lost != 0)
         have_file_built(r, f);
@@ -246,7 +248,7 @@ void answer_find(struct request *r, const struct ulid *agent, struct str questio
         reply_store_error(r, asked.status);
     } else if (phrase_small_talk(language, question, &answer.content)) {
         done(r, &answer);
-    } else if (asked.status == STORE_NOT_FOUND) { /* just deleted: the change is refused */
+    } else if (asked.status == STORE_NOT_FOUND) { /* just deleted: the writer refuses the change */
         answer = nothing_found(language);
         done(r, &answer);
     } else {

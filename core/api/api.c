@@ -1,7 +1,7 @@
 #include "core/api/api.h"
 #include "core/text/form.h"
 #include "core/http/pagination.h"
-#include "core/worker/worker.h"
+#include "core/http/http.h"
 
 #include <endian.h>
 
@@ -67,7 +67,7 @@ struct str api_ignored(struct request *r)
 
 struct buf *api_body(struct request *r)
 {
-    struct buf *body = &r->worker->body;
+    struct buf *body = &r->http->body;
     if (body->cap > API_LIST_MAX)
         buf_free(body);
     buf_reset(body);
@@ -89,8 +89,8 @@ void api_list_begin(struct buf *out)
     buf_adds(out, "{\"data\":[");
 }
 
-void api_list_reply(struct request *r, struct buf *out, struct str path, const struct store_list_query *query,
-                    uint64_t total, size_t count)
+void api_list_reply(struct request *r, struct buf *out, struct str path,
+                    const struct store_list_query *query, uint64_t total, size_t count)
 {
     struct buf link = {0};
     struct pagination p = {
@@ -109,7 +109,7 @@ void api_list_reply(struct request *r, struct buf *out, struct str path, const s
     if (!buf_ok(&link)) {
         reply_error(r, ERR_UNAVAILABLE, NULL);
     } else if (out->n > API_LIST_MAX) {
-        reply_invalid(r, "per_page", "this page would be over 1 MiB; ask for a smaller one");
+        reply_invalid(r, "per_page", "makes a response larger than 1 MiB; send a smaller value");
     } else {
         if (link.n > 0)
             reply_header(r, "link", api_copy(r, buf_view(&link)));

@@ -1,8 +1,11 @@
-/* The operators' side: conversations, and what visitors left. API keys with conversations:read or conversations:write. */
+/*
+ * Conversations and visitors' records, for operators: API keys with conversations:read or
+ * conversations:write.
+ */
 #include "core/api/widget.h"
 
 #include "core/api/render_widget.h"
-#include "core/loop/query_threads.h"
+#include "core/async/query_threads.h"
 #include "core/shm/typing_table.h"
 #include "core/text/json_out.h"
 #include "core/text/time_in.h"
@@ -12,11 +15,11 @@
 
 /* ---- lists ---- */
 
-#define LIST_BYTES (API_LIST_MAX - 1024) /* of rows; what is left is for what stands around them */
+#define LIST_BYTES (API_LIST_MAX - 1024) /* for rows; the rest is for the envelope */
 
 struct rows {
     struct buf *out;
-    struct str ignored; /* the names that meta.ignored tells */
+    struct str ignored; /* names for meta.ignored */
     struct ulid last;
     size_t count;
     enum store_status status;
@@ -34,7 +37,7 @@ static void row_put(const struct store_row *row, struct buf *out)
         render_rating(row->rating, out);
 }
 
-/* A row that the body has no room for begins the next page, but the first one is shown whatever its size. */
+/* A row that does not fit begins the next page. The first row is always sent. */
 static bool add_row(void *arg, enum store_status status, const struct store_row *row)
 {
     struct rows *l = arg;
@@ -46,7 +49,7 @@ static bool add_row(void *arg, enum store_status status, const struct store_row 
     buf_adds(l->out, l->count == 0 ? "" : ",");
     const size_t start = l->out->n;
     row_put(row, l->out);
-    if (l->out->n == start) { /* no row, but where to go on */
+    if (l->out->n == start) { /* not a row: where the next page begins */
         l->out->n = from;
         l->last = row->id;
         return true;
@@ -66,11 +69,12 @@ static bool time_given(struct request *r, unsigned field, int64_t *out)
     *out = v->sent ? time_read(v->text) : 0;
     if (!v->sent || *out > 0)
         return true;
-    reply_invalid(r, r->route->fields[field].name, "must be a time as RFC 3339 writes it: 2026-05-07T13:00:00Z");
+    reply_invalid(r, r->route->fields[field].name,
+                  "must be an RFC 3339 time, such as 2026-05-07T13:00:00Z");
     return false;
 }
 
-/* The rows are new whenever their bytes are. */
+/* The version of a list is a checksum of its bytes. */
 static uint64_t body_tag(struct str body, uint64_t tag)
 {
     for (size_t i = 0; i < body.n; i++)
@@ -78,7 +82,7 @@ static uint64_t body_tag(struct str body, uint64_t tag)
     return tag >> 1;
 }
 
-/* ${more}: further members of meta. */
+/* ${more}: more members of meta. */
 static void list_reply(struct request *r, struct rows *l, const char *more)
 {
     static const struct ulid none;
@@ -87,7 +91,8 @@ static void list_reply(struct request *r, struct rows *l, const char *more)
         reply_store_error(r, l->status);
         return;
     }
-    buf_adds(l->out, l->status == STORE_OK ? "],\"meta\":{\"has_more\":true" : "],\"meta\":{\"has_more\":false");
+    buf_adds(l->out, l->status == STORE_OK ? "],\"meta\":{\"has_more\":true"
+                                           : "],\"meta\":{\"has_more\":false");
     widget_id(l->out, ",\"next_after\":", l->status == STORE_OK ? &l->last : &none);
     buf_adds(l->out, more);
     buf_str(l->out, ignored.n == 0 ? STR("") : STR(",\"ignored\":"));
@@ -99,13 +104,13 @@ static void list_reply(struct request *r, struct rows *l, const char *more)
         api_reply(r, 200, l->out);
 }
 
-/* What the request asks for; false: 422 was replied. */
+/* Reads the query. False: 422 was sent. */
 static bool query_given(struct request *r, struct store_rows_query *q)
 {
-    *q = (struct store_rows_query){
-        .workspace = r->workspace, .limit = api_per_page[r->values[ROWS_PER_PAGE].number]};
-    return widget_ulid(r, ROWS_AGENT, &q->agent) && widget_ulid(r, ROWS_AFTER, &q->after) && time_given(r, ROWS_SINCE, &q->since) &&
-           time_given(r, ROWS_UNTIL, &q->until);
+    *q = (struct store_rows_query){.workspace = r->workspace,
+                                   .limit = api_per_page[r->values[ROWS_PER_PAGE].number]};
+    return widget_ulid(r, ROWS_AGENT, &q->agent) && widget_ulid(r, ROWS_AFTER, &q->after) &&
+           time_given(r, ROWS_SINCE, &q->since) && time_given(r, ROWS_UNTIL, &q->until);
 }
 
 static void list_send(struct request *r, enum store_rows rows, const struct store_rows_query *q)
@@ -124,8 +129,8 @@ static void list(struct request *r, enum store_rows rows)
 }
 
 /*
- * Messages, notes and leads that one request looks at: about 0.1 s of CPU time. The next request goes
- * on behind them.
+ * Messages, notes and leads that one request reads, about 0.1 s of CPU time. The next request
+ * continues after them.
  */
 #define SEARCH_BUDGET 250000
 
@@ -146,8 +151,9 @@ static bool search_run(struct query *q, struct store *store)
     return s->rows.status != STORE_AGAIN;
 }
 
-static void search_over(struct query *q, struct request *r)
+static void search_over(struct query *q, struct waiter *w)
 {
+    struct request *r = request_of(w);
     struct searching *s = (struct searching *)q;
     if (r != NULL && !q->done)
         query_late(r);
@@ -172,7 +178,7 @@ static void search_begin(struct request *r, const struct store_rows_query *q)
                                       .over = search_over},
                             .search = {.rows = *q,
                                        .by = (enum store_search_by)r->values[ROWS_SEARCH_BY].number,
-                                       .needle = {s->needle, needle.n},
+                                       .pattern = {s->needle, needle.n},
                                        .budget = SEARCH_BUDGET,
                                        .pause = query_pause,
                                        .pause_arg = &s->query},
@@ -208,9 +214,9 @@ void ratings_list(struct request *r)
     list(r, ROWS_RATINGS);
 }
 
-/* ---- one ---- */
+/* ---- one conversation ---- */
 
-/* The newest note, since a note changes nothing of the record. */
+/* The newest note is part of the version, because a note does not change the record. */
 static void note_mark(void *arg, enum store_status status, const struct store_note *n)
 {
     uint64_t high, low;
@@ -223,7 +229,8 @@ static void note_mark(void *arg, enum store_status status, const struct store_no
 
 static uint64_t notes_mark(struct request *r, const struct ulid *conversation)
 {
-    const struct store_messages_query newest = {.conversation = *conversation, .newest = true, .limit = 1};
+    const struct store_messages_query newest = {
+        .conversation = *conversation, .newest = true, .limit = 1};
     uint64_t mark = 0;
     store_note_each(r->store, &newest, note_mark, &mark);
     return mark;
@@ -237,12 +244,15 @@ static void show(void *arg, enum store_status status, const struct store_convers
         reply_store_error(r, status);
         return;
     }
-    bool visitor = widget_is_typing(r, &c->id, TYPIST_VISITOR), operated = widget_is_typing(r, &c->id, TYPIST_OPERATOR);
+    bool visitor = widget_is_typing(r, &c->id, TYPIST_VISITOR),
+         operated = widget_is_typing(r, &c->id, TYPIST_OPERATOR);
     const struct ulid id = c->id;
-    if (reply_etag(r, widget_tag(c, (visitor ? 1u : 0u) | (operated ? 2u : 0u) | notes_mark(r, &id) << 2)))
+    if (reply_etag(
+            r, widget_tag(c, (visitor ? 1u : 0u) | (operated ? 2u : 0u) | notes_mark(r, &id) << 2)))
         return;
     render_conversation_members(c, &before);
-    buf_printf(&before, ",\"visitor_typing\":%s,\"operator_typing\":%s,", visitor ? "true" : "false", operated ? "true" : "false");
+    buf_printf(&before, ",\"visitor_typing\":%s,\"operator_typing\":%s,",
+               visitor ? "true" : "false", operated ? "true" : "false");
     conversation_page_reply(r, &id, &before);
     buf_free(&before);
 }
@@ -262,7 +272,7 @@ void conversations_get(struct request *r)
         store_conversation_get(r->store, r->workspace, &id, show, r);
 }
 
-/* ---- what operators do ---- */
+/* ---- changes by operators ---- */
 
 static struct store_change *change_new(struct request *r, enum store_change_kind kind)
 {
@@ -274,7 +284,8 @@ static struct store_change *change_new(struct request *r, enum store_change_kind
     return change;
 }
 
-static void show_message(struct request *r, const struct store_answer *answer, const struct store_message *m)
+static void show_message(struct request *r, const struct store_answer *answer,
+                         const struct store_message *m)
 {
     struct buf *body = api_body(r);
     (void)answer;

@@ -16,7 +16,7 @@ static struct str text_of(struct json_object *value)
     return (struct str){json_object_get_string(value), (size_t)json_object_get_string_len(value)};
 }
 
-/* "12", "12.5", "12.50": what money is written as; never a float. */
+/* Money is a string such as "12", "12.5" or "12.50", never a float. */
 static bool is_money(struct json_object *value)
 {
     int64_t money;
@@ -25,7 +25,8 @@ static bool is_money(struct json_object *value)
 
 static bool is_count(struct json_object *value, int64_t most)
 {
-    return json_object_is_type(value, json_type_int) && json_object_get_int64(value) > 0 && json_object_get_int64(value) <= most;
+    return json_object_is_type(value, json_type_int) && json_object_get_int64(value) > 0 &&
+           json_object_get_int64(value) <= most;
 }
 
 static bool item_valid(struct json_object *item)
@@ -47,7 +48,7 @@ static bool is_currency(struct json_object *value)
            strspn(json_object_get_string(value), "ABCDEFGHIJKLMNOPQRSTUVWXYZ") == 3;
 }
 
-/* ${cart} is well-formed but for what it comes to. */
+/* ${cart} is valid, except perhaps for its total. */
 static void read_cart(struct json_object *cart, struct cart *out)
 {
     struct json_object *items = NULL, *currency = NULL, *v = NULL;
@@ -77,18 +78,21 @@ const char *coupon_cart_mistake(struct json_object *cart)
     json_object_object_get_ex(cart, "currency", &currency);
     json_object_object_get_ex(cart, "items", &items);
     if (!is_currency(currency))
-        return "needs a currency of three capital letters, such as USD";
-    if (!json_object_is_type(items, json_type_array) || json_object_array_length(items) > CART_ITEMS_MAX)
-        return "needs items: an array of at most 200";
+        return "must have a currency of three capital letters, such as USD";
+    if (!json_object_is_type(items, json_type_array) ||
+        json_object_array_length(items) > CART_ITEMS_MAX)
+        return "must have items: an array of at most 200";
     for (size_t i = 0; i < json_object_array_length(items); i++)
         if (!item_valid(json_object_array_get_idx(items, i)))
-            return "has an item without wp_id, quantity (whole numbers from 1) and price (a decimal string)";
+            return "must have a wp_id, a quantity (whole numbers from 1) and a price (a decimal "
+                   "string) in each item";
     struct cart read;
     read_cart(cart, &read);
-    return cart_subtotal(&read) < 0 ? "is worth more than can be told: check its prices and quantities" : NULL;
+    return cart_subtotal(&read) < 0 ? "has too large a total; check its prices and quantities"
+                                    : NULL;
 }
 
-/* What a cart does not say of its items, bulk sync may have: whether they are on sale. */
+/* Items without on_sale get the value of the synced product. */
 static void look_for_sales(struct request *r, struct json_object *sent, struct cart *cart)
 {
     struct json_object *items = NULL;
@@ -100,22 +104,26 @@ static void look_for_sales(struct request *r, struct json_object *sent, struct c
     }
 }
 
-/* ---- answers ---- */
+/* ---- responses ---- */
 
-static const char *const types[] = {
-    [COUPON_PERCENT] = "percent", [COUPON_FIXED_CART] = "fixed_cart", [COUPON_FIXED_PRODUCT] = "fixed_product"};
+static const char *const types[] = {[COUPON_PERCENT] = "percent",
+                                    [COUPON_FIXED_CART] = "fixed_cart",
+                                    [COUPON_FIXED_PRODUCT] = "fixed_product"};
 
 static const char *const refusals[DISCOUNT_REFUSALS] = {
     [DISCOUNT_EXPIRED] = "This coupon has expired.",
-    [DISCOUNT_USED_UP] = "This coupon has been used as often as it may be.",
-    [DISCOUNT_BELOW_MINIMUM] = "The cart is below the minimum of this coupon: add to it, and try again.",
+    [DISCOUNT_USED_UP] = "This coupon has reached its usage limit.",
+    [DISCOUNT_BELOW_MINIMUM] =
+        "The cart is below the minimum of this coupon. Add items and try again.",
     [DISCOUNT_ABOVE_MAXIMUM] = "The cart is above the maximum of this coupon.",
-    [DISCOUNT_OTHER_GOODS] = "This coupon is not for these goods.",
-    [DISCOUNT_EXCLUDED] = "This coupon is not for some of these goods: take them out, and try again.",
-    [DISCOUNT_ON_SALE] = "This coupon is not for goods on sale: take them out, and try again.",
+    [DISCOUNT_OTHER_GOODS] = "This coupon is not valid for these products.",
+    [DISCOUNT_EXCLUDED] =
+        "This coupon is not valid for some of these products. Remove them and try again.",
+    [DISCOUNT_ON_SALE] =
+        "This coupon is not valid for products on sale. Remove them and try again.",
 };
 
-/* "12.5": as many decimals as it has. */
+/* without trailing zeros: "12.5" */
 static void put_money(struct buf *out, int64_t money)
 {
     char decimals[8];
@@ -144,7 +152,7 @@ static void end(struct request *r, struct buf *body)
     buf_free(body);
 }
 
-/* What is told of a staged code is what it was when it was looked at. */
+/* The response describes the coupon as it was when it was checked. */
 static void staged(struct request *r, const struct store_answer *answer)
 {
     const struct store_change *change = r->state;
@@ -172,31 +180,34 @@ static void stage(struct request *r, const struct store_coupon *c)
         return;
     }
     change->text = api_copy(r, c->code);
-    change->data = api_copy(r, buf_view(&told)); /* for the answer alone */
+    change->data = api_copy(r, buf_view(&told)); /* used for the response only */
     change->expires_at = r->now_ms + COUPON_STAGED_MS;
     buf_free(&told);
     request_change(r, change, staged);
 }
 
-static void reply_totals(struct request *r, const struct store_coupon *c, struct str currency, unsigned exponent,
-                         const struct discount_totals *totals)
+static void reply_totals(struct request *r, const struct store_coupon *c, struct str currency,
+                         unsigned exponent, const struct discount_totals *totals)
 {
     struct buf body = {0};
     buf_adds(&body, "{\"applied\":true,\"pending\":false,");
     put_coupon(&body, c);
     buf_adds(&body, ",\"message\":\"The coupon is applied.\",\"totals\":{\"currency_code\":");
     json_string(&body, currency);
-    buf_printf(&body, ",\"currency_minor_unit\":%u,\"total_discount\":\"%" PRId64 "\",\"total_price\":\"%" PRId64 "\"}}", exponent,
-               totals->discount, totals->price);
+    buf_printf(&body,
+               ",\"currency_minor_unit\":%u,\"total_discount\":\"%" PRId64
+               "\",\"total_price\":\"%" PRId64 "\"}}",
+               exponent, totals->discount, totals->price);
     end(r, &body);
 }
 
 struct applying {
     struct request *r;
-    struct json_object *cart; /* NULL: none was sent */
+    struct json_object *cart; /* NULL: not sent */
 };
 
-static void apply_to_cart(struct request *r, const struct store_coupon *coupon, struct json_object *sent)
+static void apply_to_cart(struct request *r, const struct store_coupon *coupon,
+                          struct json_object *sent)
 {
     struct cart *cart = request_alloc(r, sizeof(*cart));
     struct discount_totals *totals = request_alloc(r, sizeof(*totals));
@@ -216,7 +227,7 @@ static void apply(void *arg, enum store_status status, const struct store_coupon
 {
     const struct applying *a = arg;
     if (status == STORE_NOT_FOUND) {
-        reply_error(a->r, ERR_INVALID_COUPON, "This code is not known: check its spelling.");
+        reply_error(a->r, ERR_INVALID_COUPON, "This code is unknown. Check its spelling.");
         return;
     }
     if (status != STORE_OK) {
@@ -238,21 +249,21 @@ void coupon_apply(struct request *r, struct str code, struct json_object *cart)
     store_coupon_get(r->store, &r->session.agent, code, apply, &a);
 }
 
-/* ---- what is staged, for the shop ---- */
+/* ---- pending coupons, for the shop ---- */
 
-struct pending {
+struct pending_rows {
     struct request *r;
     struct ulid agent;
     enum store_status status;
     bool any;
-    const struct store_staged *row;
+    const struct store_pending_coupon *row;
     struct buf body;
 };
 
-/* What became of it meanwhile is told by the coupon as it is now. */
+/* Leaves out coupons that have become unusable since they were staged. */
 static void add_pending(void *arg, enum store_status status, const struct store_coupon *coupon)
 {
-    struct pending *p = arg;
+    struct pending_rows *p = arg;
     if (status != STORE_OK || coupon_usable(coupon, p->r->now_ms) != DISCOUNT_APPLIES) {
         p->status = status == STORE_OK || status == STORE_NOT_FOUND ? p->status : status;
         return;
@@ -265,9 +276,9 @@ static void add_pending(void *arg, enum store_status status, const struct store_
     p->any = true;
 }
 
-static void look_at_staged(void *arg, enum store_status status, const struct store_staged *row)
+static void look_at_staged(void *arg, enum store_status status, const struct store_pending_coupon *row)
 {
-    struct pending *p = arg;
+    struct pending_rows *p = arg;
     if (row == NULL) {
         p->status = status == STORE_NOT_FOUND ? p->status : status;
         return;
@@ -276,9 +287,10 @@ static void look_at_staged(void *arg, enum store_status status, const struct sto
     store_coupon_get(p->r->store, &p->agent, row->code, add_pending, p);
 }
 
-static void look_at_conversation(void *arg, enum store_status status, const struct store_conversation *c)
+static void look_at_conversation(void *arg, enum store_status status,
+                                 const struct store_conversation *c)
 {
-    struct pending *p = arg;
+    struct pending_rows *p = arg;
     p->status = status;
     if (status != STORE_OK)
         return;
@@ -286,13 +298,13 @@ static void look_at_conversation(void *arg, enum store_status status, const stru
     p->agent = c->agent;
     widget_id(&p->body, "{\"conversation_id\":", &id);
     buf_adds(&p->body, ",\"coupons\":[");
-    store_staged_each(p->r->store, &id, p->r->now_ms, look_at_staged, p);
+    store_pending_coupon_each(p->r->store, &id, p->r->now_ms, look_at_staged, p);
     buf_adds(&p->body, "]}");
 }
 
 void wp_coupons_pending(struct request *r)
 {
-    struct pending p = {.r = r};
+    struct pending_rows p = {.r = r};
     struct ulid id;
     const struct value *sent = &r->values[WP_PENDING_CONVERSATION];
     if (!sent->sent) {

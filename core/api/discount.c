@@ -5,11 +5,11 @@
 __extension__ typedef __int128 wide;
 
 struct line {
-    size_t item;                       /* its place in the cart */
+    size_t item;                       /* index in the cart */
     int64_t quantity, price, discount; /* minor units */
 };
 
-/* The lines a coupon is for, the dearest first. */
+/* The lines that a coupon applies to, dearest first. */
 struct lines {
     struct line of[CART_ITEMS_MAX];
     size_t count;
@@ -23,7 +23,7 @@ static int64_t line_price(const struct cart_item *item, unsigned exponent)
     for (; exponent > 0 && scale > 1; exponent--)
         scale /= 10;
     wide price = ((wide)item->price * (wide)item->quantity + scale / 2) / scale;
-    for (; exponent > 0; exponent--) /* what is left of a unit finer than ours */
+    for (; exponent > 0; exponent--) /* the currency's unit is finer than MONEY_SCALE */
         price *= 10;
     return price > CART_MOST ? CART_MOST + 1 : (int64_t)price;
 }
@@ -36,7 +36,7 @@ int64_t cart_subtotal(const struct cart *cart)
     return sum <= CART_MOST ? sum : -1;
 }
 
-/* ---- may it be used? ---- */
+/* ---- checks ---- */
 
 static bool names(struct str list, uint64_t wp_id)
 {
@@ -50,15 +50,16 @@ static bool is_for(const struct store_coupon *coupon, const struct cart_item *it
 {
     if (coupon->type == COUPON_FIXED_CART)
         return true;
-    return (coupon->products.n == 0 || names(coupon->products, item->wp_id)) && !names(coupon->excluded, item->wp_id) &&
-           !(coupon->exclude_sale_items && item->on_sale);
+    return (coupon->products.n == 0 || names(coupon->products, item->wp_id)) &&
+           !names(coupon->excluded, item->wp_id) && !(coupon->exclude_sale_items && item->on_sale);
 }
 
 enum discount_refusal coupon_usable(const struct store_coupon *coupon, int64_t now_ms)
 {
     if (coupon->usage_limit != UINT64_MAX && coupon->usage_count >= coupon->usage_limit)
         return DISCOUNT_USED_UP;
-    return coupon->expires_at != 0 && now_ms >= coupon->expires_at ? DISCOUNT_EXPIRED : DISCOUNT_APPLIES;
+    return coupon->expires_at != 0 && now_ms >= coupon->expires_at ? DISCOUNT_EXPIRED
+                                                                   : DISCOUNT_APPLIES;
 }
 
 static enum discount_refusal judge_goods(const struct store_coupon *coupon, const struct cart *cart)
@@ -78,8 +79,9 @@ static enum discount_refusal judge_goods(const struct store_coupon *coupon, cons
     return coupon->type == COUPON_FIXED_CART && excluded ? DISCOUNT_EXCLUDED : DISCOUNT_APPLIES;
 }
 
-/* Sums are compared as they are meant: a bound of 50.005 is not reached by 50.00. */
-static enum discount_refusal judge(const struct store_coupon *coupon, const struct cart *cart, int64_t now_ms, int64_t subtotal)
+/* Exact amounts are compared, not rounded ones: 50.00 is below a minimum of 50.005. */
+static enum discount_refusal judge(const struct store_coupon *coupon, const struct cart *cart,
+                                   int64_t now_ms, int64_t subtotal)
 {
     wide sum = (wide)subtotal * MONEY_SCALE;
     for (unsigned i = 0; i < cart->exponent; i++)
@@ -94,7 +96,7 @@ static enum discount_refusal judge(const struct store_coupon *coupon, const stru
     return judge_goods(coupon, cart);
 }
 
-/* ---- sharing it out ---- */
+/* ---- division among the lines ---- */
 
 static int dearest_first(const void *a, const void *b)
 {
@@ -105,19 +107,21 @@ static int dearest_first(const void *a, const void *b)
     return x->item < y->item ? -1 : x->item > y->item;
 }
 
-static void take_lines(const struct store_coupon *coupon, const struct cart *cart, struct lines *out)
+static void take_lines(const struct store_coupon *coupon, const struct cart *cart,
+                       struct lines *out)
 {
     out->count = 0;
     for (size_t i = 0; i < cart->count; i++) {
         const struct cart_item *item = &cart->items[i];
         int64_t price = line_price(item, cart->exponent);
         if (price > 0 && item->quantity > 0 && is_for(coupon, item))
-            out->of[out->count++] = (struct line){.item = i, .quantity = (int64_t)item->quantity, .price = price};
+            out->of[out->count++] =
+                (struct line){.item = i, .quantity = (int64_t)item->quantity, .price = price};
     }
     qsort(out->of, out->count, sizeof(*out->of), dearest_first);
 }
 
-/* Takes up to ${amount} off a line; how much. */
+/* Takes up to ${amount} off a line. Returns the amount taken. */
 static int64_t take(struct line *line, wide amount)
 {
     int64_t left = line->price - line->discount;
@@ -126,11 +130,12 @@ static int64_t take(struct line *line, wide amount)
     return taken;
 }
 
-/* A unit off each piece in turn, until ${amount} is given. */
+/* Takes one unit off each piece in turn, until ${amount} is used up. */
 static void give_rest(struct lines *lines, int64_t amount)
 {
     for (size_t i = 0; i < lines->count && amount > 0; i++)
-        amount -= take(&lines->of[i], lines->of[i].quantity < amount ? lines->of[i].quantity : amount);
+        amount -=
+            take(&lines->of[i], lines->of[i].quantity < amount ? lines->of[i].quantity : amount);
 }
 
 static void percent(struct lines *lines, int64_t amount)
@@ -153,7 +158,7 @@ static int64_t fixed_product(struct lines *lines, int64_t amount)
     return given;
 }
 
-/* Pieces of lines that something is left of. */
+/* Number of pieces in the lines that still have a price above zero. */
 static int64_t pieces(const struct lines *lines)
 {
     int64_t sum = 0;
@@ -162,7 +167,7 @@ static int64_t pieces(const struct lines *lines)
     return sum;
 }
 
-/* Each round gives all it can, or uses a line up. */
+/* Each round takes the full share of each piece, or uses up a line. */
 static void fixed_cart(struct lines *lines, int64_t amount)
 {
     for (int64_t count = pieces(lines); amount > 0 && count > 0; count = pieces(lines)) {
@@ -180,8 +185,8 @@ static int64_t minor_units(int64_t money, unsigned exponent)
     return line_price(&one, exponent);
 }
 
-enum discount_refusal discount_apply(const struct store_coupon *coupon, const struct cart *cart, int64_t now_ms,
-                                     struct discount_totals *out)
+enum discount_refusal discount_apply(const struct store_coupon *coupon, const struct cart *cart,
+                                     int64_t now_ms, struct discount_totals *out)
 {
     struct lines lines;
     int64_t subtotal = cart_subtotal(cart);

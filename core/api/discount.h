@@ -1,17 +1,17 @@
 /*
- * What a coupon takes off a cart, as WooCommerce works it out (class WC_Discounts), in whole minor
- * units. Pure functions, any process.
+ * Discount of a coupon on a cart, in whole minor units, calculated as WooCommerce does (class
+ * WC_Discounts). Pure functions, any process.
  *
- * Each line is rounded half up to minor units. A percentage is taken off each line and rounded
- * down, and what that lacks of the percentage of all lines together (rounded half up) is given a
- * unit at a time, the dearest lines first. A sum off the cart is shared evenly over its pieces, as
- * often as something is left of it and of them, and the rest a unit at a time. A sum off products
- * is taken off each piece. No line gets below nothing.
+ * Each line is rounded half up to minor units. A percentage is taken off each line, rounded down.
+ * The difference to the same percentage of all lines together (rounded half up) is added one unit
+ * at a time, dearest lines first. A fixed cart amount is divided evenly among the pieces; the
+ * remainder is divided again, and finally given one unit at a time. A fixed product amount is taken
+ * off each piece. A line never falls below zero.
  *
- * Percentages and sums off products are for the products the coupon names, if it names any, less
- * those it excludes; of others nothing is taken off, and without any the coupon is refused. A sum
- * off the cart is for all of it, and refused where an excluded product is in it, or where it names
- * products and none of them is.
+ * Percentages and product amounts apply to the products that the coupon names (all if it names
+ * none), without those that it excludes; if no such product is in the cart, the coupon is refused.
+ * A cart amount applies to the whole cart. It is refused if the cart has an excluded product, or
+ * none of the products that the coupon names.
  */
 #ifndef ASSAY_API_DISCOUNT_H
 #define ASSAY_API_DISCOUNT_H
@@ -19,18 +19,18 @@
 #include "store/store.h"
 
 #define CART_ITEMS_MAX 200
-#define CART_MOST INT64_C(1000000000000000) /* minor units that a cart may be worth */
+#define CART_MOST INT64_C(1000000000000000) /* maximum total of a cart, in minor units */
 
 struct cart_item {
     uint64_t wp_id, quantity;
-    int64_t price; /* of one, in MONEY_SCALE */
+    int64_t price; /* of one piece, in MONEY_SCALE */
     bool on_sale;
 };
 
 struct cart {
     struct cart_item items[CART_ITEMS_MAX];
     size_t count;
-    unsigned exponent; /* of its currency */
+    unsigned exponent; /* decimals of the currency's minor unit */
 };
 
 enum discount_refusal {
@@ -39,26 +39,24 @@ enum discount_refusal {
     DISCOUNT_USED_UP,
     DISCOUNT_BELOW_MINIMUM,
     DISCOUNT_ABOVE_MAXIMUM,
-    DISCOUNT_OTHER_GOODS, /* nothing in the cart is what it is for */
-    DISCOUNT_EXCLUDED,    /* something in it is what it is not for */
-    DISCOUNT_ON_SALE,     /* something in it is on sale already */
+    DISCOUNT_OTHER_GOODS, /* the cart has no product that the coupon is for */
+    DISCOUNT_EXCLUDED,    /* the cart has an excluded product */
+    DISCOUNT_ON_SALE,     /* the cart has a product on sale */
     DISCOUNT_REFUSALS
 };
 
 struct discount_totals {
     int64_t subtotal, discount, price; /* price = subtotal - discount */
-    int64_t each[CART_ITEMS_MAX];      /* of the discount, by line */
+    int64_t each[CART_ITEMS_MAX];      /* discount of each line */
 };
 
-/*
- * cart_subtotal(cart): in minor units; above CART_MOST: -1, and the cart is for nobody to discount.
- */
+/* cart_subtotal(cart): total in minor units; -1 if it is above CART_MOST: the cart is refused. */
 int64_t cart_subtotal(const struct cart *cart);
 
-/* coupon_usable(coupon, now_ms): what can be said without a cart. */
+/* coupon_usable(coupon, now_ms): the checks that need no cart. */
 enum discount_refusal coupon_usable(const struct store_coupon *coupon, int64_t now_ms);
 
-/* discount_apply(coupon, cart, now_ms, out): ${out} is filled where it applies. */
+/* discount_apply(coupon, cart, now_ms, out): fills ${out} if the coupon applies. */
 enum discount_refusal discount_apply(const struct store_coupon *coupon, const struct cart *cart,
                                      int64_t now_ms, struct discount_totals *out);
 

@@ -1,12 +1,13 @@
 #include "core/api/listing.h"
 
-#include "core/loop/writer_client.h"
+#include "core/http/http.h"
+#include "core/async/writer_client.h"
 #include "core/base/log.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#define LOGGED_MS 10000 /* between two lines of the log about damage */
+#define LOGGED_MS 10000 /* minimum time between two log lines about damage */
 
 bool listing_found(struct listing *l, enum store_status status, uint64_t total, size_t count)
 {
@@ -46,21 +47,21 @@ static void have_index_rebuilt(struct request *r, const struct listing *l)
 {
     const struct store_change change = {
         .kind = CHANGE_INDEX_LOST, .workspace = l->list.workspace, .id = l->lost};
-    static uint64_t logged_ms; /* each list asks again until the writer has heard of it */
-    if (logged_ms == 0 || r->worker->now_ms - logged_ms >= LOGGED_MS) {
-        logged_ms = r->worker->now_ms;
+    static uint64_t logged_ms; /* every list requests the rebuild until the writer has started it */
+    if (logged_ms == 0 || r->http->loop->now_ms - logged_ms >= LOGGED_MS) {
+        logged_ms = r->http->loop->now_ms;
         log_error("requesting the rebuild of the index of reports of workspace %llu: %s",
                   (unsigned long long)l->list.workspace, l->why);
     }
-    writer_client_send(r->worker->writer, &change);
+    writer_client_send(r->http->writer, &change);
 }
 
 static void reply_rebuilding(struct request *r)
 {
     reply_header(r, "retry-after", STR("2"));
-    reply_error(r, ERR_UNAVAILABLE,
-                "The index of this workspace's reports is being rebuilt: send this again in some "
-                "seconds.");
+    reply_error(
+        r, ERR_UNAVAILABLE,
+        "The index of this workspace's reports is being rebuilt. Try again in a few seconds.");
 }
 
 static void reply(struct request *r, struct listing *l)
@@ -75,8 +76,9 @@ static void reply(struct request *r, struct listing *l)
         api_list_reply(r, &l->body, l->path, &l->list, l->total, l->count);
 }
 
-static void over(struct query *q, struct request *r)
+static void over(struct query *q, struct waiter *w)
 {
+    struct request *r = request_of(w);
     struct listing *l = (struct listing *)q;
     if (r != NULL && l->status == STORE_DAMAGED)
         have_index_rebuilt(r, l);
@@ -125,7 +127,7 @@ struct known {
     bool replied;
 };
 
-/* A caller that has the list already is answered at once. */
+/* If the caller has the current version, 304 is sent at once. */
 static void look_at_version(void *arg, enum store_status status,
                             const struct store_workspace *workspace)
 {

@@ -1,19 +1,18 @@
 /*
- * The lists of reports and projects: read and rendered in a query thread (query_threads.h), sent by the
- * loop.
- * Worker processes only.
+ * Lists of reports and projects: read and rendered in a query thread (query_threads.h), sent by the event
+ * loop. Worker processes only.
  */
 #ifndef ASSAY_API_LISTING_H
 #define ASSAY_API_LISTING_H
 
 #include "core/api/api.h"
-#include "core/loop/query_threads.h"
+#include "core/async/query_threads.h"
 
 struct listing;
 
 /*
- * find(l, s): ask ${s}, whose callback begins with listing_found. In the thread, once or, where the
- * query was stopped and is run again, more often.
+ * find(l, s): query ${s} with a callback that begins with listing_found. Runs in the thread; runs
+ * again if the query was stopped and restarted.
  */
 typedef void listing_find_fn(struct listing *l, struct store *s);
 
@@ -21,16 +20,16 @@ struct listing {
     struct query query;
     struct store_list_query list;
     listing_find_fn *find;
-    struct store *store;             /* the thread's, while it runs */
+    struct store *store;             /* the thread's, while the query runs */
     struct str name, path, base_url; /* name: the project's name or id as sent; p NULL: none */
-    /* the answer, of one snapshot */
+    /* result, from one snapshot */
     enum store_status status;
     uint64_t version, total;
     size_t count;
     struct buf body;
     uint64_t lost; /* STORE_DAMAGED: store_lost_segment */
     char why[512];
-    char text[]; /* copies of what the query reads */
+    char text[]; /* copies of the query's strings */
 };
 
 /*
@@ -41,7 +40,7 @@ void listing_send(struct request *r, const struct store_list_query *list, struct
                   struct str name, listing_find_fn *find);
 
 /*
- * listing_found(l, status, total, count): note the result, and begin the body. False: there are no
+ * listing_found(l, status, total, count): store the result and begin the body. False: there are no
  * items to render.
  */
 bool listing_found(struct listing *l, enum store_status status, uint64_t total, size_t count);

@@ -27,7 +27,7 @@ bool money_read(struct str text, int64_t *out)
     value *= MONEY_SCALE;
     for (size_t i = 0; i < decimals; i++) {
         int64_t digit = text.p[whole + 1 + i] - '0';
-        if (scale == 1) { /* the first that does not count */
+        if (scale == 1) { /* the first decimal below the scale */
             value += digit >= 5;
             break;
         }
@@ -48,14 +48,15 @@ bool currency_known(struct str code)
     return true;
 }
 
-/* ISO 4217: those whose minor unit is no hundredth. Columns: code, decimals. */
+/* ISO 4217 currencies without two decimals. Columns: code, decimals. */
 static const struct {
     char code[4];
     unsigned exponent;
 } unusual[] = {
-    {"BHD", 3}, {"BIF", 0}, {"CLF", 4}, {"CLP", 0}, {"DJF", 0}, {"GNF", 0}, {"IQD", 3}, {"ISK", 0}, {"JOD", 3}, {"JPY", 0},
-    {"KMF", 0}, {"KRW", 0}, {"KWD", 3}, {"LYD", 3}, {"OMR", 3}, {"PYG", 0}, {"RWF", 0}, {"TND", 3}, {"UGX", 0}, {"UYI", 0},
-    {"UYW", 4}, {"VND", 0}, {"VUV", 0}, {"XAF", 0}, {"XOF", 0}, {"XPF", 0},
+    {"BHD", 3}, {"BIF", 0}, {"CLF", 4}, {"CLP", 0}, {"DJF", 0}, {"GNF", 0}, {"IQD", 3},
+    {"ISK", 0}, {"JOD", 3}, {"JPY", 0}, {"KMF", 0}, {"KRW", 0}, {"KWD", 3}, {"LYD", 3},
+    {"OMR", 3}, {"PYG", 0}, {"RWF", 0}, {"TND", 3}, {"UGX", 0}, {"UYI", 0}, {"UYW", 4},
+    {"VND", 0}, {"VUV", 0}, {"XAF", 0}, {"XOF", 0}, {"XPF", 0},
 };
 
 unsigned currency_exponent(struct str code)

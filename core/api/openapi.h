@@ -1,6 +1,6 @@
 /*
- * The OpenAPI document, openapi.json, as bytes in the program (made when it is built).
- * t/unit/openapi.c holds it against the route table.
+ * The OpenAPI document, openapi.json, embedded by the build. A test compares it with the route
+ * table.
  */
 #ifndef ASSAY_API_OPENAPI_H
 #define ASSAY_API_OPENAPI_H

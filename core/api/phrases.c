@@ -2,12 +2,12 @@
 
 #include "core/audit/text.h"
 
-#define KINDS (PHRASE_GOODBYE + 1) /* of small talk: its replies are the first phrases */
+#define KINDS (PHRASE_GOODBYE + 1) /* kinds of small talk; their replies are the first phrases */
 
 /*
- * Columns: language; greetings, thanks, goodbyes, and what may stand beside them, in lower case
- * without punctuation, with | before and after each; the phrases. A greeting that several languages
- * have is taken for the agent's language, or else for the first row that has it.
+ * Columns: language; greetings, thanks, goodbyes and the words allowed beside them, in lower case
+ * without punctuation, separated by |; the phrases. If several languages have a greeting, the
+ * agent's language is used, otherwise the first row that has it.
  */
 static const struct row {
     const char *language, *talk[KINDS], *beside, *phrases[PHRASES];
@@ -18,16 +18,16 @@ static const struct row {
       "|bye|goodbye|good bye|see you|good night|have a nice day|have a good day|take care|"},
      "|ok|great|perfect|there|all|everyone|later|a lot|so much|very much|for your help|you too|",
      {"Hello! What would you like to know?", "You are welcome!", "Goodbye!",
-      ("I found nothing about that on this site. Leave your address, or ask for a person, "
-       "and somebody will answer."),
+      ("I found nothing about that on this site. Leave your e-mail address or ask for a "
+       "person, and somebody will answer you."),
       "regular price", "in stock", "out of stock", "available on backorder"}},
     {"fr",
      {"|bonjour|bonsoir|salut|coucou|allô|allo|", "|merci|mille mercis|grand merci|",
       "|au revoir|bonne journée|bonne soirée|bonne nuit|à bientôt|a bientot|à plus|à plus tard|"},
      "|ok|d accord|super|parfait|beaucoup|bien|à tous|madame|monsieur|pour votre aide|",
      {"Bonjour ! Que souhaitez-vous savoir ?", "Avec plaisir !", "Au revoir !",
-      ("Je n’ai rien trouvé à ce sujet sur ce site. Laissez votre adresse ou demandez à "
-       "parler à une personne, et quelqu’un vous répondra."),
+      ("Je n’ai rien trouvé à ce sujet sur ce site. Laissez votre adresse e-mail ou "
+       "demandez à parler à une personne, et quelqu’un vous répondra."),
       "prix normal", "en stock", "en rupture de stock", "disponible sur commande"}},
     {"es",
      {"|hola|buenas|buenos días|buenos dias|buen día|buen dia|buenas tardes|buenas noches|saludos|",
@@ -35,8 +35,8 @@ static const struct row {
       "|adiós|adios|hasta luego|hasta pronto|hasta mañana|chao|nos vemos|"},
      "|ok|vale|perfecto|qué tal|que tal|a todos|por su ayuda|por tu ayuda|por la ayuda|",
      {"¡Hola! ¿Qué le gustaría saber?", "¡De nada!", "¡Hasta luego!",
-      ("No he encontrado nada sobre eso en este sitio. Deje su dirección o pida hablar "
-       "con una persona, y alguien le responderá."),
+      ("No he encontrado nada sobre eso en este sitio. Deje su correo electrónico o "
+       "pida hablar con una persona, y alguien le responderá."),
       "precio normal", "en existencias", "agotado", "disponible bajo pedido"}},
     {"pt",
      {"|olá|ola|oi|bom dia|boa tarde|boa noite|",
@@ -44,36 +44,36 @@ static const struct row {
       "|tchau|adeus|até logo|ate logo|até mais|até breve|até amanhã|"},
      "|ok|perfeito|tudo bem|a todos|pela ajuda|pela sua ajuda|",
      {"Olá! O que gostaria de saber?", "De nada!", "Até logo!",
-      ("Não encontrei nada sobre isso neste site. Deixe o seu endereço ou peça para falar "
-       "com uma pessoa, e alguém responderá."),
-      "preço normal", "em estoque", "esgotado", "disponível por encomenda"}},
+      ("Não encontrei nada sobre isso neste site. Deixe o seu e-mail ou peça para falar "
+       "com uma pessoa, e alguém lhe responderá."),
+      "preço normal", "em estoque", "esgotado", "disponível sob encomenda"}},
     {"it",
      {"|ciao|salve|buongiorno|buon giorno|buonasera|buona sera|",
       "|grazie|molte grazie|tante grazie|",
       "|arrivederci|a presto|buona giornata|buona serata|buonanotte|buona notte|"},
      "|ok|perfetto|mille|a tutti|per l aiuto|",
      {"Salve! Che cosa desidera sapere?", "Prego!", "Arrivederci!",
-      ("Non ho trovato nulla a riguardo su questo sito. Lasci il Suo indirizzo o chieda "
-       "di parlare con una persona, e qualcuno risponderà."),
-      "prezzo normale", "disponibile", "esaurito", "ordinabile"}},
+      ("Non ho trovato nulla al riguardo su questo sito. Lasci il Suo indirizzo e-mail o "
+       "chieda di parlare con una persona, e qualcuno Le risponderà."),
+      "prezzo normale", "disponibile", "esaurito", "disponibile su ordinazione"}},
     {"de",
      {"|hallo|hi|hey|guten tag|guten morgen|guten abend|moin|servus|grüß gott|grüß dich|grüezi|",
       "|danke|dankeschön|danke schön|danke sehr|vielen dank|besten dank|herzlichen dank|",
       "|auf wiedersehen|tschüss|tschüß|tschuess|ciao|bis bald|bis später|schönen tag|gute nacht|"},
      "|ok|super|prima|gut|alles klar|noch|zusammen|ihnen|dir|für ihre hilfe|für die hilfe|",
      {"Guten Tag! Was möchten Sie wissen?", "Gern geschehen!", "Auf Wiedersehen!",
-      ("Dazu habe ich auf dieser Website nichts gefunden. Hinterlassen Sie Ihre Adresse "
-       "oder fragen Sie nach einer Person, dann antwortet Ihnen jemand."),
-      "regulärer Preis", "auf Lager", "nicht auf Lager", "auf Nachbestellung"}},
+      ("Dazu habe ich auf dieser Website nichts gefunden. Hinterlassen Sie Ihre "
+       "E-Mail-Adresse oder fragen Sie nach einer Person, dann antwortet Ihnen jemand."),
+      "regulärer Preis", "auf Lager", "nicht auf Lager", "auf Nachbestellung lieferbar"}},
     {"nl",
      {"|hallo|hoi|hey|hi|goedemorgen|goedemiddag|goedenavond|goedendag|dag|",
       "|bedankt|dank je|dank je wel|dank u|dank u wel|dankjewel|dankuwel|heel erg bedankt|",
       "|doei|tot ziens|tot later|tot straks|fijne dag|fijne avond|"},
      "|ok|oké|okay|super|prima|allemaal|voor je hulp|voor uw hulp|",
      {"Hallo! Wat wilt u weten?", "Graag gedaan!", "Tot ziens!",
-      ("Daarover heb ik op deze site niets gevonden. Laat uw adres achter of vraag naar "
-       "een persoon, dan antwoordt iemand u."),
-      "normale prijs", "op voorraad", "niet op voorraad", "op nabestelling"}},
+      ("Daarover heb ik op deze site niets gevonden. Laat uw e-mailadres achter of "
+       "vraag om een medewerker, dan krijgt u antwoord."),
+      "normale prijs", "op voorraad", "niet op voorraad", "leverbaar op nabestelling"}},
     {"ja",
      {"|こんにちは|こんにちわ|こんばんは|おはよう|おはようございます|はじめまして|もしもし|",
       "|ありがとう|ありがとうございます|ありがとうございました|どうもありがとうございます|",
@@ -87,7 +87,7 @@ static const struct row {
 
 #define ROWS (sizeof(rows) / sizeof(*rows))
 
-/* The row of a tag's primary subtag (RFC 5646); the first where there is none. */
+/* The row of a tag's primary subtag (RFC 5646), or the first row. */
 static const struct row *row_of(struct str language)
 {
     for (size_t i = 0; i < ROWS; i++)
@@ -103,13 +103,13 @@ struct str phrase_of(struct str language, enum phrase which)
 
 /* ---- small talk ---- */
 
-#define WORDS_MAX 12       /* of small talk */
-#define PHRASE_WORDS_MAX 5 /* of a phrase in the table */
+#define WORDS_MAX 12       /* words in a message of small talk */
+#define PHRASE_WORDS_MAX 5 /* words in a phrase of the table */
 #define TALK_BYTES 120
 
 /*
- * Whether the character at ${p} separates words: ASCII punctuation, U+0080–U+00BF, U+2000–U+303F, and
- * from U+F000 (wide punctuation, emoji).
+ * True if the character at ${p} separates words: ASCII punctuation, U+0080–U+00BF, U+2000–U+303F,
+ * and from U+F000 (wide punctuation, emoji).
  */
 static bool parts_words(const char *p)
 {
@@ -128,12 +128,12 @@ static size_t character_length(struct str s, size_t at)
 }
 
 struct talk {
-    struct buf text;                       /* words in lower case, with | before and after each */
-    size_t from[WORDS_MAX], to[WORDS_MAX]; /* of each word in it */
+    struct buf text;                       /* words in lower case, separated by | */
+    size_t from[WORDS_MAX], to[WORDS_MAX]; /* place of each word in text */
     size_t count;
 };
 
-/* The words of a message; false where there are none, or too many for small talk. */
+/* Splits a message into words. False if there are none, or too many for small talk. */
 static bool take_words(struct str message, struct talk *t)
 {
     for (size_t at = 0; at < message.n;) {
@@ -161,7 +161,7 @@ static bool has(const char *list, struct str phrase)
     return memmem(list, strlen(list), phrase.p, phrase.n) != NULL;
 }
 
-/* The words ${first} to ${last} as one phrase: | before and after it, spaces in it. */
+/* The words ${first} to ${last} as one phrase, separated by spaces, with | before and after. */
 static struct str phrase_at(struct talk *t, size_t first, size_t last)
 {
     for (size_t i = first; i < last; i++)
@@ -170,7 +170,9 @@ static struct str phrase_at(struct talk *t, size_t first, size_t last)
     return (struct str){t->text.p + t->from[first] - 1, t->to[last] - t->from[first] + 2};
 }
 
-/* Whether a row has ${phrase}; ${kind}: which reply it gets, PHRASES for what may stand beside one. */
+/*
+ * True if a row has ${phrase}. ${kind}: the reply, or PHRASES for words allowed beside small talk.
+ */
 static bool row_replies(const struct row *row, struct str phrase, enum phrase *kind)
 {
     for (*kind = PHRASE_HELLO; *kind < KINDS; ++*kind)
@@ -195,7 +197,7 @@ static bool talked(struct str language, struct str phrase, struct str *reply)
     return false;
 }
 
-/* The longest phrase that begins with word ${at}: how many words it has; 0: there is none. */
+/* Number of words in the longest phrase that begins with word ${at}; 0: none. */
 static size_t next_phrase(struct talk *t, size_t at, struct str language, struct str *reply)
 {
     size_t most = t->count - at < PHRASE_WORDS_MAX ? t->count - at : PHRASE_WORDS_MAX;

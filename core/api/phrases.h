@@ -1,6 +1,6 @@
 /*
- * What the server says to visitors in its own words, by language, and the small talk it replies to.
- * Pure functions; the LC_CTYPE of the process is UTF-8.
+ * Phrases that the server sends to visitors, by language, and replies to small talk. Pure
+ * functions; the LC_CTYPE of the process is UTF-8.
  */
 #ifndef ASSAY_API_PHRASES_H
 #define ASSAY_API_PHRASES_H
@@ -21,15 +21,14 @@ enum phrase {
 
 /*
  * phrase_of(language, which): static text in the language of the tag ${language}, such as "pt-BR";
- * in English where the table lacks the language.
+ * English if the table lacks the language.
  */
 struct str phrase_of(struct str language, enum phrase which);
 
 /*
- * phrase_small_talk(language, message, reply): whether ${message} is nothing but greetings, thanks
- * and goodbyes. ${reply}: static, to the last of them, in its language. Where several languages
- * have it:
- * in ${language}, the agent's, if that is one of them.
+ * phrase_small_talk(language, message, reply): true if ${message} has only greetings, thanks and
+ * goodbyes. ${reply}: the static reply to the last one, in its language. If several languages have
+ * the phrase, the agent's ${language} is preferred.
  */
 bool phrase_small_talk(struct str language, struct str message, struct str *reply);
 

@@ -1,8 +1,8 @@
-/* What the service says about itself. */
+/* The OpenAPI document, health checks and metrics. */
 #include "core/api/api.h"
 #include "core/api/openapi.h"
 #include "core/http/metrics.h"
-#include "core/worker/worker.h"
+#include "core/http/http.h"
 
 void platform_openapi(struct request *r)
 {
@@ -21,16 +21,17 @@ void platform_healthz(struct request *r)
 void platform_readyz(struct request *r)
 {
     reply_header(r, "cache-control", STR("no-store"));
-    if (worker_ready(r->worker))
+    if (http_ready(r->http))
         reply_json(r, 200, &STR("{\"status\":\"ready\"}"), 1);
     else
-        reply_error(r, ERR_UNAVAILABLE, "Not ready: the store is not open, or the server is stopping.");
+        reply_error(r, ERR_UNAVAILABLE,
+                    "Not ready: the store is not open, or the server is stopping.");
 }
 
 void platform_metrics(struct request *r)
 {
     struct buf text = {0};
-    metrics_write(r->worker, &text);
+    metrics_write(r->http, &text);
     struct str body = buf_view(&text);
     reply_header(r, "cache-control", STR("no-store"));
     if (buf_ok(&text))

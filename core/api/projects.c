@@ -6,7 +6,8 @@
 
 /* ---- list ---- */
 
-static void list_found(void *arg, enum store_status status, uint64_t total, const struct store_project *items, size_t count)
+static void list_found(void *arg, enum store_status status, uint64_t total,
+                       const struct store_project *items, size_t count)
 {
     struct listing *l = arg;
     if (!listing_found(l, status, total, count))
@@ -36,7 +37,7 @@ void projects_list(struct request *r)
     listing_send(r, &query, STR("/api/v1/projects"), (struct str){0}, list_find);
 }
 
-/* ---- one ---- */
+/* ---- one project ---- */
 
 /* {project} is an id or a name; a name is never all digits. */
 static void project_look_up(struct request *r, store_project_fn *found)
@@ -86,9 +87,12 @@ static void deleted(struct request *r, const struct store_answer *answer)
         reply_store_error(r, answer->status);
         return;
     }
-    /* a host's name holds nothing that JSON would escape */
-    struct str body = request_printf(r, "{\"id\":%" PRIu64 ",\"object\":\"project\",\"project\":\"%.*s\",\"deleted\":true,\"status\":200}", doomed->change.id,
-                                     (int)doomed->name.n, doomed->name.p);
+    /* a host name has no characters that JSON escapes */
+    struct str body = request_printf(
+        r,
+        "{\"id\":%" PRIu64
+        ",\"object\":\"project\",\"project\":\"%.*s\",\"deleted\":true,\"status\":200}",
+        doomed->change.id, (int)doomed->name.n, doomed->name.p);
     reply_json(r, 200, &body, 1);
 }
 

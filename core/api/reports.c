@@ -1,10 +1,10 @@
-/* Reading reports. Writing them: reports_change.c. */
+/* Reads reports. Changes: reports_change.c. */
 #include "core/api/api.h"
 #include "core/api/listing.h"
 #include "core/api/render.h"
 #include "core/text/form.h"
 #include "core/http/response_cache.h"
-#include "core/worker/worker.h"
+#include "core/http/http.h"
 
 static struct buf *report_body(struct request *r, const struct store_report *report, int status)
 {
@@ -37,13 +37,13 @@ static void report_found(void *arg, enum store_status status, const struct store
     }
     const struct buf *body = report_body(r, report, 200);
     if (buf_ok(body))
-        serve(r, cached_report_put(r->worker->cache, r->workspace, report->id, report->version,
-                                 store_snapshot_version(r->store), buf_view(body)));
+        serve(r, cached_report_put(r->http->cache, r->workspace, report->id, report->version,
+                                   store_snapshot_version(r->store), buf_view(body)));
     else
         reply_error(r, ERR_UNAVAILABLE, NULL);
 }
 
-/* the store has moved on: is it still this version of the record? */
+/* the store has changed: is this still the current version of the record? */
 static void version_found(void *arg, enum store_status status, const struct store_report *report)
 {
     struct request *r = arg;
@@ -51,7 +51,7 @@ static void version_found(void *arg, enum store_status status, const struct stor
         reply_store_error(r, status);
         return;
     }
-    struct cached_report *known = cached_report(r->worker->cache, r->workspace, report->id);
+    struct cached_report *known = cached_report(r->http->cache, r->workspace, report->id);
     if (known == NULL || known->version != report->version) {
         store_report_get(r->store, r->workspace, report->id, true, report_found, r);
         return;
@@ -67,7 +67,7 @@ void reports_get(struct request *r)
         reply_error(r, ERR_NOT_FOUND, NULL);
         return;
     }
-    struct cached_report *known = cached_report(r->worker->cache, r->workspace, id);
+    struct cached_report *known = cached_report(r->http->cache, r->workspace, id);
     if (known == NULL)
         store_report_get(r->store, r->workspace, id, true, report_found, r);
     else if (known->seen == r->seen)
@@ -76,7 +76,8 @@ void reports_get(struct request *r)
         store_report_get(r->store, r->workspace, id, false, version_found, r);
 }
 
-static void list_found(void *arg, enum store_status status, uint64_t total, const struct store_report *items, size_t count)
+static void list_found(void *arg, enum store_status status, uint64_t total,
+                       const struct store_report *items, size_t count)
 {
     struct listing *l = arg;
     if (!listing_found(l, status, total, count))
@@ -87,7 +88,8 @@ static void list_found(void *arg, enum store_status status, uint64_t total, cons
     }
 }
 
-static void list_project_found(void *arg, enum store_status status, const struct store_project *project)
+static void list_project_found(void *arg, enum store_status status,
+                               const struct store_project *project)
 {
     struct listing *l = arg;
     if (status == STORE_NOT_FOUND) {
@@ -123,11 +125,13 @@ void reports_list(struct request *r)
         .search = v[REPORTS_SEARCH].text,
         .sort = (unsigned)v[REPORTS_SORT_BY].number,
         .ascending = v[REPORTS_SORT].number == 1,
-        .result = v[REPORTS_RESULT].sent ? (enum report_result)(v[REPORTS_RESULT].number + 1) : RESULT_NONE,
+        .result = v[REPORTS_RESULT].sent ? (enum report_result)(v[REPORTS_RESULT].number + 1)
+                                         : RESULT_NONE,
         .status = v[REPORTS_STATUS].sent ? (unsigned)v[REPORTS_STATUS].number + 1 : 0,
         .page = v[REPORTS_PAGE].number,
         .per_page = api_per_page[v[REPORTS_PER_PAGE].number],
         .with_results = v[REPORTS_INCLUDE].sent,
     };
-    listing_send(r, &query, STR("/api/v1/reports"), project.p == NULL ? project : api_lower(r, project), list_find);
+    listing_send(r, &query, STR("/api/v1/reports"),
+                 project.p == NULL ? project : api_lower(r, project), list_find);
 }

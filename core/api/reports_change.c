@@ -1,6 +1,7 @@
 /*
- * Creating, updating and deleting reports. A change goes: judge → hash (where there is a password) → writer → read the record back → hold
- * (where the caller waits for its grade) → read again → answer. Between the steps r->state is a struct asked.
+ * Creates, updates and deletes reports. Steps of a change: check → hash a password → writer → read
+ * the record → wait for its grade, if the caller wants to → read again → respond. Between the steps
+ * r->state is a struct asked.
  */
 #include "core/api/api.h"
 #include "core/audit/audit.h"
@@ -8,13 +9,13 @@
 
 #include <inttypes.h>
 
-/* Pages of one workspace that may wait for their grade. */
+/* Maximum number of a workspace's pages that wait for their grade. */
 #define PENDING_MAX 10000
 
 struct asked {
     struct store_change change;
-    int code;         /* of the answer, if all goes well */
-    unsigned hold_ms; /* how long the answer may still wait for the grade */
+    int code;         /* status of a successful response */
+    unsigned hold_ms; /* how long the response may still wait for the grade */
     struct str applied;
 };
 
@@ -31,13 +32,13 @@ static struct str location_of(struct request *r, uint64_t id)
     return buf_view(&text);
 }
 
-/* The change was made, so it is no 404: nothing is wrong with the request. */
+/* The request was valid and the change was made, so this is not 404. */
 static void reply_gone(struct request *r, uint64_t id)
 {
     reply_error(
         r, ERR_GONE,
         "Report %" PRIu64
-        " has been deleted since this request was accepted. Create a new report to grade its page.",
+        " was deleted after this request was accepted. Create a new report to grade its page.",
         id);
 }
 
@@ -59,7 +60,7 @@ static void record_found(void *arg, enum store_status status, const struct store
         request_await(r, asked->change.id, hold_ms, record_show);
         return;
     }
-    /* a replay answers as the first did, whatever this one prefers */
+    /* a repeat gets the status of the first response, whatever its Prefer says */
     bool async = str_eq(asked->applied, STR("respond-async"));
     if (asked->applied.p != NULL && async == (asked->code == 202))
         reply_header(r, "preference-applied", asked->applied);
@@ -68,7 +69,7 @@ static void record_found(void *arg, enum store_status status, const struct store
     api_report_reply(r, asked->code, report);
 }
 
-/* Read the record anew: it is what the answer shows, and it may have been graded, or deleted, meanwhile. */
+/* Reads the record again: it may have been graded or deleted since. */
 static void record_show(struct request *r)
 {
     const struct asked *asked = r->state;
@@ -82,10 +83,13 @@ static void refused(struct request *r, enum store_status status)
         reply_invalid(r, "password", "is required with privacy 2, unless one is set already");
         break;
     case STORE_NOT_PROTECTED:
-        reply_invalid(r, "password", "is taken only where privacy is 2; send privacy=2 with it");
+        reply_invalid(r, "password", "is accepted only if privacy is 2; send privacy=2 with it");
         break;
     case STORE_QUEUE_FULL:
-        reply_error(r, ERR_UNAVAILABLE, "This workspace has %d pages waiting for their grade: try again when some are done.", PENDING_MAX);
+        reply_error(
+            r, ERR_UNAVAILABLE,
+            "This workspace has %d pages waiting for their grade. Try again when some are done.",
+            PENDING_MAX);
         break;
     default:
         reply_store_error(r, status);
@@ -95,7 +99,8 @@ static void refused(struct request *r, enum store_status status)
 static struct asked *asked_new(struct request *r, enum store_change_kind kind)
 {
     struct asked *asked = request_alloc(r, sizeof(*asked));
-    *asked = (struct asked){.change = {.kind = kind, .workspace = r->workspace, .limit = PENDING_MAX}};
+    *asked =
+        (struct asked){.change = {.kind = kind, .workspace = r->workspace, .limit = PENDING_MAX}};
     r->state = asked;
     return asked;
 }
@@ -108,7 +113,8 @@ static void url_judge(struct request *r, struct store_change *change, struct buf
     struct buf url = {0}, host = {0};
     const char *why = NULL;
     if (sent.p == NULL) {
-        fields_error(errors, "url", "is required: send the address of the page, http:// or https://");
+        fields_error(errors, "url",
+                     "is required: send the address of the page, http:// or https://");
     } else if (audit_url_plain(sent, r->conf, &change->name)) {
         change->url = sent;
     } else if (!audit_url_normalise(sent, r->conf, &url, &host, &why)) {
@@ -154,7 +160,8 @@ static void create_hashed(struct request *r, struct str hash)
 {
     struct asked *asked = r->state;
     if (hash.p == NULL) {
-        reply_error(r, ERR_UNAVAILABLE, "Too many passwords are being set at the moment: try again shortly.");
+        reply_error(r, ERR_UNAVAILABLE,
+                    "Too many passwords are being set at the moment. Try again shortly.");
         return;
     }
     asked->change.hash = hash;
@@ -203,14 +210,15 @@ static void update_hashed(struct request *r, struct str hash)
 {
     struct asked *asked = r->state;
     if (hash.p == NULL) {
-        reply_error(r, ERR_UNAVAILABLE, "Too many passwords are being set at the moment: try again shortly.");
+        reply_error(r, ERR_UNAVAILABLE,
+                    "Too many passwords are being set at the moment. Try again shortly.");
         return;
     }
     asked->change.hash = hash;
     request_change(r, &asked->change, updated);
 }
 
-/* Only a new grade can be waited for, and without a wish to wait the answer is at once. */
+/* Only a new grade can be waited for. Without Prefer: wait, the response is sent at once. */
 static void update_prefer(struct request *r, struct asked *asked)
 {
     unsigned wait_ms = 0;
@@ -226,7 +234,8 @@ void reports_update(struct request *r)
 {
     struct asked *asked = asked_new(r, CHANGE_REPORT_UPDATE);
     struct store_change *change = &asked->change;
-    const struct value *privacy = &r->values[UPDATE_PRIVACY], *password = &r->values[UPDATE_PASSWORD];
+    const struct value *privacy = &r->values[UPDATE_PRIVACY],
+                       *password = &r->values[UPDATE_PASSWORD];
     asked->code = 200;
     if (!api_id(r->args[0], &change->id)) {
         reply_error(r, ERR_NOT_FOUND, NULL);
@@ -237,7 +246,8 @@ void reports_update(struct request *r)
         return;
     }
     change->privacy = (uint32_t)privacy->number;
-    change->fields = (privacy->sent ? CHANGE_HAS_PRIVACY : 0u) | (password->sent ? CHANGE_HAS_PASSWORD : 0u) |
+    change->fields = (privacy->sent ? CHANGE_HAS_PRIVACY : 0u) |
+                     (password->sent ? CHANGE_HAS_PASSWORD : 0u) |
                      (r->values[UPDATE_UPDATE].number == 1 ? CHANGE_REGENERATE : 0u);
     update_prefer(r, asked);
     request_if_match(r, change);
@@ -256,7 +266,9 @@ static void deleted(struct request *r, const struct store_answer *answer)
         reply_store_error(r, answer->status);
         return;
     }
-    struct str body = request_printf(r, "{\"id\":%" PRIu64 ",\"object\":\"report\",\"deleted\":true,\"status\":200}", asked->change.id);
+    struct str body = request_printf(
+        r, "{\"id\":%" PRIu64 ",\"object\":\"report\",\"deleted\":true,\"status\":200}",
+        asked->change.id);
     reply_json(r, 200, &body, 1);
 }
 

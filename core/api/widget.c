@@ -3,7 +3,7 @@
 #include "core/api/render_widget.h"
 #include "core/process/process.h"
 #include "core/shm/typing_table.h"
-#include "core/worker/worker.h"
+#include "core/http/http.h"
 #include "core/text/json_out.h"
 
 #include <stdlib.h>
@@ -44,9 +44,12 @@ void widget_refuse(struct request *r, enum store_status status)
 {
     if (status == STORE_NOT_FOUND && r->route->auth == AUTH_JWT) {
         reply_header(r, "www-authenticate", STR("Bearer realm=\"assay\", error=\"invalid_token\""));
-        reply_error(r, ERR_UNAUTHORIZED, "This visitor or its agent is gone: begin again by POST /api/v1/widget/init.");
+        reply_error(
+            r, ERR_UNAUTHORIZED,
+            "This visitor or its agent was deleted. Begin again with POST /api/v1/widget/init.");
     } else if (status == STORE_EXISTS)
-        reply_error(r, ERR_CONFLICT, "Another operator has claimed this conversation: wait until it is released.");
+        reply_error(r, ERR_CONFLICT,
+                    "Another operator has claimed this conversation. Wait until it is released.");
     else
         reply_store_error(r, status);
 }
@@ -74,7 +77,8 @@ static void message_read(void *arg, enum store_status status, const struct store
     k->done(k->r, k->answer, m);
 }
 
-void widget_kept(struct request *r, const struct store_answer *answer, const struct ulid *id, widget_kept_fn *done)
+void widget_kept(struct request *r, const struct store_answer *answer, const struct ulid *id,
+                 widget_kept_fn *done)
 {
     const struct store_change *change = r->state;
     struct keeping k = {r, answer, done};
@@ -108,31 +112,32 @@ bool widget_ulid(struct request *r, unsigned field, struct ulid *out)
 {
     const struct value *v = &r->values[field];
     *out = (struct ulid){{0}};
-    if (!v->sent || (ulid_parse(v->text, out) && !ulid_none(out))) /* none is all zeros, which stands for no id within */
+    if (!v->sent ||
+        (ulid_parse(v->text, out) && !ulid_none(out))) /* all zeros means no id internally */
         return true;
-    reply_invalid(r, r->route->fields[field].name, "must be an id, as earlier answers gave them");
+    reply_invalid(r, r->route->fields[field].name, "must be an id from an earlier response");
     return false;
 }
 
 /* ---- pages of messages ---- */
 
-#define WHOLE_MAX (64u << 10) /* bytes: what is larger is sent in pieces */
-#define FRAME 3               /* parts before and behind the messages */
+#define WHOLE_MAX (64u << 10) /* larger bodies, in bytes, are sent in chunks */
+#define FRAME 3               /* parts before and after the messages */
 
 struct item {
     struct ulid id;
-    size_t at, n; /* its JSON, in the page's texts, unless they are too large to be kept */
+    size_t at, n; /* place of its JSON in the page's texts, if those are kept */
     bool note;
 };
 
 struct page {
-    struct buf *texts; /* of the items; good until the reply begins */
-    bool large;        /* they are not kept: the pieces of the body are rendered as they are taken */
+    struct buf *texts; /* JSON of the items; valid until the reply begins */
+    bool large;        /* texts are not kept: each chunk of the body is rendered when it is sent */
     struct ulid conversation;
     struct item items[2 * WIDGET_MESSAGES_MAX];
-    size_t count, next; /* next: the first that no piece has had yet */
+    size_t count, next; /* next: the first item that is not sent yet */
     enum store_status status;
-    struct str before, behind; /* of a body in pieces: what no piece has had yet */
+    struct str before, behind; /* for a chunked body: the rest that is not sent yet */
 };
 
 static struct item *add_item(struct page *page, const struct ulid *id, size_t from)
@@ -176,30 +181,34 @@ static int by_id(const void *a, const void *b)
     return memcmp(((const struct item *)a)->id.b, ((const struct item *)b)->id.b, ULID_BYTES);
 }
 
-/* In order, and no more of them than were asked for, at the end that the cursor is at. */
+/* Sorts the page and keeps the requested number of items, next to the cursor. */
 static void page_order(struct page *page, const struct store_messages_query *q)
 {
     qsort(page->items, page->count, sizeof(page->items[0]), by_id);
     if (page->count <= q->limit)
         return;
     if (q->newest)
-        memmove(page->items, page->items + (page->count - q->limit), q->limit * sizeof(page->items[0]));
+        memmove(page->items, page->items + (page->count - q->limit),
+                q->limit * sizeof(page->items[0]));
     page->count = q->limit;
     page->status = STORE_OK;
 }
 
-/* Zeros are below all ids: who knows no message yet asks so for the first ones. */
+/* Zeros come before all ids: a client without messages sends them to get the first ones. */
 static bool after_given(struct request *r, struct ulid *out)
 {
     const struct value *v = &r->values[PAGE_AFTER];
-    return (v->sent && ulid_parse(v->text, out) && ulid_none(out)) || widget_ulid(r, PAGE_AFTER, out);
+    return (v->sent && ulid_parse(v->text, out) && ulid_none(out)) ||
+           widget_ulid(r, PAGE_AFTER, out);
 }
 
-/* The messages, oldest first; false: 422 or 503 was replied. */
-static bool page_gather(struct request *r, const struct ulid *seen_after, const struct value *values, bool notes, struct page *page)
+/* Reads the messages, oldest first. False: 422 or 503 was sent. */
+static bool page_gather(struct request *r, const struct ulid *seen_after,
+                        const struct value *values, bool notes, struct page *page)
 {
     struct store_messages_query q = {.conversation = page->conversation,
-                                     .limit = values == NULL ? WIDGET_MESSAGES_INIT : (unsigned)values[PAGE_LIMIT].number};
+                                     .limit = values == NULL ? WIDGET_MESSAGES_INIT
+                                                             : (unsigned)values[PAGE_LIMIT].number};
     if (values != NULL && (!after_given(r, &q.after) || !widget_ulid(r, PAGE_BEFORE, &q.before)))
         return false;
     q.newest = values == NULL || !values[PAGE_AFTER].sent;
@@ -250,7 +259,8 @@ static void put_note(void *arg, enum store_status status, const struct store_not
         render_note(n, piece->out);
 }
 
-static void put_item(struct request *r, const struct page *page, const struct item *item, struct piece *piece)
+static void put_item(struct request *r, const struct page *page, const struct item *item,
+                     struct piece *piece)
 {
     if (item->note)
         store_note_get(r->store, &page->conversation, &item->id, put_note, piece);
@@ -258,7 +268,7 @@ static void put_item(struct request *r, const struct page *page, const struct it
         store_message_get(r->store, &page->conversation, &item->id, put_message, piece);
 }
 
-/* A message is never another one, but may be erased before its reader takes it. */
+/* A message never changes, but can be erased before it is sent. */
 static bool page_more(struct request *r, struct buf *out)
 {
     struct page *page = r->state;
@@ -276,7 +286,7 @@ static bool page_more(struct request *r, struct buf *out)
     return piece.good;
 }
 
-/* ${parts}: the whole body, as page_reply puts it together. */
+/* ${parts}: the whole body, as page_reply builds it. */
 static void page_send(struct request *r, struct page *page, const struct str *parts, size_t count)
 {
     size_t bytes = 0;
@@ -292,8 +302,9 @@ static void page_send(struct request *r, struct page *page, const struct str *pa
     reply_chunked(r, 200, bytes, page_more);
 }
 
-static void page_reply(struct request *r, const struct ulid *conversation, const struct ulid *seen_after, const struct value *values,
-                       bool notes, const struct buf *before, const struct buf *behind)
+static void page_reply(struct request *r, const struct ulid *conversation,
+                       const struct ulid *seen_after, const struct value *values, bool notes,
+                       const struct buf *before, const struct buf *behind)
 {
     struct str parts[2 * WIDGET_MESSAGES_MAX + 2 * FRAME];
     size_t count = 0;
@@ -314,9 +325,11 @@ static void page_reply(struct request *r, const struct ulid *conversation, const
     for (size_t i = 0; i < page->count; i++) {
         if (i > 0)
             parts[count++] = STR(",");
-        parts[count++] = (struct str){page->large ? NULL : page->texts->p + page->items[i].at, page->items[i].n};
+        parts[count++] =
+            (struct str){page->large ? NULL : page->texts->p + page->items[i].at, page->items[i].n};
     }
-    parts[count++] = page->status == STORE_OK ? STR("],\"has_more\":true") : STR("],\"has_more\":false");
+    parts[count++] =
+        page->status == STORE_OK ? STR("],\"has_more\":true") : STR("],\"has_more\":false");
     parts[count++] = buf_view(behind);
     parts[count++] = STR("}}");
     if (r->etag.p == NULL)
@@ -324,13 +337,15 @@ static void page_reply(struct request *r, const struct ulid *conversation, const
     page_send(r, page, parts, count);
 }
 
-void widget_page_reply(struct request *r, const struct ulid *conversation, const struct ulid *seen_after, const struct value *values,
+void widget_page_reply(struct request *r, const struct ulid *conversation,
+                       const struct ulid *seen_after, const struct value *values,
                        const struct buf *before, const struct buf *behind)
 {
     page_reply(r, conversation, seen_after, values, false, before, behind);
 }
 
-void conversation_page_reply(struct request *r, const struct ulid *conversation, const struct buf *before)
+void conversation_page_reply(struct request *r, const struct ulid *conversation,
+                             const struct buf *before)
 {
     static const struct ulid all;
     const struct buf behind = {0};
@@ -349,21 +364,23 @@ uint64_t widget_tag(const struct store_conversation *c, uint64_t extra)
     parts[3] = extra;
     for (size_t i = 0; i < sizeof(parts); i++)
         tag = (tag ^ ((const uint8_t *)parts)[i]) * UINT64_C(0x100000001b3);
-    return tag >> 1; /* one value is nobody's: etag.h */
+    return tag >> 1; /* etag.h reserves one value */
 }
 
 /* ---- typing ---- */
 
 bool widget_is_typing(struct request *r, const struct ulid *conversation, unsigned who)
 {
-    return typing_table_now(r->worker->process->typing, conversation, (enum typist)who, r->worker->now_ms);
+    return typing_table_is_typing(r->http->loop->process->typing, conversation, (enum typist)who,
+                            r->http->loop->now_ms);
 }
 
 void widget_typing_reply(struct request *r, const struct ulid *conversation, unsigned who, bool on)
 {
     char text[96];
-    struct buf body = {.p = text, .cap = sizeof(text)}; /* never grows beyond: both texts are shorter */
-    typing_table_set(r->worker->process->typing, conversation, (enum typist)who, on ? r->worker->now_ms + TYPING_MS : 0, r->worker->now_ms);
+    struct buf body = {.p = text, .cap = sizeof(text)}; /* never grows: both texts fit */
+    typing_table_set(r->http->loop->process->typing, conversation, (enum typist)who,
+                     on ? r->http->loop->now_ms + TYPING_MS : 0, r->http->loop->now_ms);
     buf_adds(&body, on ? "{\"typing\":true,\"expires_at\":" : "{\"typing\":false,\"expires_at\":");
     json_time(&body, on ? r->now_ms + TYPING_MS : 0);
     buf_adds(&body, "}");

@@ -1,4 +1,4 @@
-/* What a visitor does in the conversation: ask, look, mark, leave. */
+/* A visitor's requests in a conversation: messages, reading, streaming, state. */
 #include "core/api/widget.h"
 
 #include "core/api/answer.h"
@@ -6,15 +6,15 @@
 #include "core/shm/typing_table.h"
 #include "core/text/json_scan.h"
 #include "core/text/json_out.h"
-#include "core/http/event_stream.h"
+#include "core/api/event_stream.h"
 
 #include <json-c/json.h>
 
 /* ---- a message ---- */
 
-/* The object that tells what became of the message. ${reply}: NULL where a human has the conversation. */
-static void result_put(struct buf *body, const struct store_change *change, const struct store_answer *answer,
-                       const struct store_message *reply)
+/* The result of a message. ${reply}: NULL if an operator has claimed the conversation. */
+static void result_put(struct buf *body, const struct store_change *change,
+                       const struct store_answer *answer, const struct store_message *reply)
 {
     widget_id(body, "{\"message_id\":", &answer->first);
     widget_id(body, ",\"answer_id\":", &answer->second);
@@ -29,7 +29,7 @@ static void result_put(struct buf *body, const struct store_change *change, cons
     buf_adds(body, reply == NULL ? ",\"human_takeover\":true}" : ",\"human_takeover\":false}");
 }
 
-/* An answer word by word, as pages that show it while it comes take it. */
+/* Sends an answer word by word, for pages that show it as it arrives. */
 static void tokens_put(struct buf *body, struct str content)
 {
     for (size_t from = 0, to; from < content.n; from = to) {
@@ -52,7 +52,9 @@ static void answer_events(struct buf *body, const struct store_message *reply)
     buf_adds(body, "\n\n");
 }
 
-/* Committed and whole when it starts, so nothing can go wrong on the way: it ends with done. */
+/*
+ * The answer is committed before the stream starts, so the stream cannot fail and ends with done.
+ */
 static void events_reply(struct request *r, const struct store_answer *answer,
                          const struct store_message *reply, struct buf *body)
 {
@@ -89,7 +91,8 @@ static void message_body(struct request *r, const struct store_answer *answer,
     buf_free(&body);
 }
 
-static void answered(struct request *r, const struct store_answer *answer, const struct store_message *m)
+static void answered(struct request *r, const struct store_answer *answer,
+                     const struct store_message *m)
 {
     message_body(r, answer, m);
 }
@@ -136,9 +139,10 @@ void widget_message(struct request *r)
         answer_find(r, &change->agent, change->text, answer_found);
 }
 
-/* ---- a look ---- */
+/* ---- reading ---- */
 
-static void look(void *arg, enum store_status status, const struct store_agent *agent, const struct store_conversation *c)
+static void look(void *arg, enum store_status status, const struct store_agent *agent,
+                 const struct store_conversation *c)
 {
     struct request *r = arg;
     struct buf before = {0}, behind = {0};
@@ -159,12 +163,14 @@ static void look(void *arg, enum store_status status, const struct store_agent *
 
 void widget_messages(struct request *r)
 {
-    store_session_get(r->store, &r->session.agent, &r->session.visitor, &r->session.conversation, look, r);
+    store_session_get(r->store, &r->session.agent, &r->session.visitor, &r->session.conversation,
+                      look, r);
 }
 
-/* ---- a stream ---- */
+/* ---- streaming ---- */
 
-static void stream(void *arg, enum store_status status, const struct store_agent *agent, const struct store_conversation *c)
+static void stream(void *arg, enum store_status status, const struct store_agent *agent,
+                   const struct store_conversation *c)
 {
     struct request *r = arg;
     (void)agent;
@@ -176,9 +182,12 @@ static void stream(void *arg, enum store_status status, const struct store_agent
     }
     last = c->last;
     if (request_header(r, "last-event-id", &sent) && sent.n > 0 && !ulid_parse(sent, &last))
-        reply_error(r, ERR_BAD_REQUEST, "Last-Event-ID must be the id of a message, as the stream gave it.");
+        reply_error(r, ERR_BAD_REQUEST,
+                    "Last-Event-ID must be the id of a message event of the stream.");
     else {
-        /* an id from beyond the end (made up, or of a store that was restored since) would hide what comes */
+        /*
+         * an id after the last message (invented, or from before a restore) would hide new messages
+         */
         if (memcmp(last.b, c->last.b, ULID_BYTES) > 0)
             last = c->last;
         stream_open(r, &last);
@@ -187,12 +196,14 @@ static void stream(void *arg, enum store_status status, const struct store_agent
 
 void widget_stream(struct request *r)
 {
-    store_session_get(r->store, &r->session.agent, &r->session.visitor, &r->session.conversation, stream, r);
+    store_session_get(r->store, &r->session.agent, &r->session.visitor, &r->session.conversation,
+                      stream, r);
 }
 
-/* ---- marks ---- */
+/* ---- state ---- */
 
-static void show_state(void *arg, enum store_status status, const struct store_agent *agent, const struct store_conversation *c)
+static void show_state(void *arg, enum store_status status, const struct store_agent *agent,
+                       const struct store_conversation *c)
 {
     struct request *r = arg;
     struct buf body = {0};
@@ -202,7 +213,8 @@ static void show_state(void *arg, enum store_status status, const struct store_a
         return;
     }
     widget_id(&body, "{\"conversation_id\":", &c->id);
-    buf_printf(&body, ",\"status\":\"%s\",\"is_claimed\":%s", conversation_status_name(conversation_status(c)),
+    buf_printf(&body, ",\"status\":\"%s\",\"is_claimed\":%s",
+               conversation_status_name(conversation_status(c)),
                c->claimed_by != 0 ? "true" : "false");
     widget_id(&body, ",\"read_up_to\":", &c->read);
     buf_adds(&body, "}");
@@ -215,7 +227,8 @@ static void marked(struct request *r, const struct store_answer *answer)
     if (answer->status != STORE_OK)
         widget_refuse(r, answer->status);
     else
-        store_session_get(r->store, &r->session.agent, &r->session.visitor, &r->session.conversation, show_state, r);
+        store_session_get(r->store, &r->session.agent, &r->session.visitor,
+                          &r->session.conversation, show_state, r);
 }
 
 static void mark(struct request *r, uint32_t fields)
@@ -245,7 +258,7 @@ void widget_request_human(struct request *r)
     mark(r, CONVERSATION_SET_HUMAN);
 }
 
-/* ---- the end ---- */
+/* ---- erasing ---- */
 
 static void show_erased(struct request *r)
 {

@@ -1,27 +1,27 @@
 /*
- * POST /widget/init: the page opens the chat. A visitor who is known and whose conversation goes on costs a look; everybody else is written
- * down first. The visitor's secret is kept as SHA-256 only.
+ * POST /widget/init: the page opens the chat. A known visitor's conversation is only read; a new
+ * visitor or conversation is stored first. Of the visitor's secret only the SHA-256 is stored.
  */
 #include "core/api/widget.h"
 #include "core/api/render_widget.h"
 
 #include "core/auth/credential.h"
 #include "core/auth/jwt.h"
-#include "core/worker/worker.h"
+#include "core/http/http.h"
 #include "core/http/cors.h"
 #include "core/http/cors_request.h"
 #include "core/text/json_out.h"
 
 #include <inttypes.h>
 
-/* what the request waits with for its conversation */
+/* state of a request that waits for its conversation */
 struct opening {
     struct store_change *change;
-    struct str anonymous_id; /* that the answer tells */
+    struct str anonymous_id; /* in the response */
     char made[CREDENTIAL_SIZE];
     uint8_t sent_hash[CREDENTIAL_HASH], made_hash[CREDENTIAL_HASH];
     struct ulid agent, visitor, conversation;
-    enum err refused; /* ERRS: not */
+    enum err refused; /* ERRS: not refused */
 };
 
 static void judge_agent(void *arg, enum store_status status, const struct store_agent *agent)
@@ -36,16 +36,17 @@ static void judge_agent(void *arg, enum store_status status, const struct store_
         o->refused = ERR_ORIGIN_FORBIDDEN;
 }
 
-/* ---- the answer ---- */
+/* ---- the response ---- */
 
 struct shown {
     struct request *r;
-    struct buf body, state; /* state: what stands behind the messages */
+    struct buf body, state; /* state: the part after the messages */
     enum store_status status;
     struct ulid cleared;
 };
 
-static void show_agent(void *arg, enum store_status status, const struct store_agent *agent, const struct store_conversation *c)
+static void show_agent(void *arg, enum store_status status, const struct store_agent *agent,
+                       const struct store_conversation *c)
 {
     struct shown *shown = arg;
     shown->status = status;
@@ -54,7 +55,8 @@ static void show_agent(void *arg, enum store_status status, const struct store_a
     buf_adds(&shown->body, ",\"agent\":");
     render_agent(agent, &shown->body);
     widget_state(&shown->state, c);
-    buf_adds(&shown->state, c->lead_captured ? ",\"lead_captured\":true" : ",\"lead_captured\":false");
+    buf_adds(&shown->state,
+             c->lead_captured ? ",\"lead_captured\":true" : ",\"lead_captured\":false");
     shown->cleared = c->cleared;
 }
 
@@ -62,9 +64,12 @@ static bool show_token(struct request *r, const struct opening *o, struct buf *o
 {
     char token[JWT_SIZE];
     int64_t ttl_s = r->conf->jwt_ttl_ms / 1000, now_s = r->now_ms / 1000;
-    const struct jwt claims = {
-        .agent = o->agent, .visitor = o->visitor, .conversation = o->conversation, .iat = now_s, .exp = now_s + ttl_s};
-    size_t n = jwt_sign(r->worker->secrets, r->now_ms, &claims, token);
+    const struct jwt claims = {.agent = o->agent,
+                               .visitor = o->visitor,
+                               .conversation = o->conversation,
+                               .iat = now_s,
+                               .exp = now_s + ttl_s};
+    size_t n = jwt_sign(r->http->keys, r->now_ms, &claims, token);
     buf_adds(out, ",\"jwt\":\"");
     buf_add(out, token, n);
     buf_adds(out, "\",\"expires_at\":");
@@ -86,7 +91,9 @@ static void show(struct request *r)
     if (!good)
         reply_error(r, ERR_INTERNAL, NULL);
     else if (shown.status != STORE_OK)
-        reply_error(r, shown.status == STORE_NOT_FOUND ? ERR_AGENT_NOT_FOUND : err_of_store(shown.status), NULL);
+        reply_error(
+            r, shown.status == STORE_NOT_FOUND ? ERR_AGENT_NOT_FOUND : err_of_store(shown.status),
+            NULL);
     else {
         const struct ulid conversation = o->conversation;
         buf_adds(&shown.body, ",");
@@ -102,7 +109,10 @@ static void opened(struct request *r, const struct store_answer *answer)
 {
     struct opening *o = r->state;
     if (answer->status != STORE_OK) {
-        reply_error(r, answer->status == STORE_NOT_FOUND ? ERR_AGENT_NOT_FOUND : err_of_store(answer->status), NULL);
+        reply_error(r,
+                    answer->status == STORE_NOT_FOUND ? ERR_AGENT_NOT_FOUND
+                                                      : err_of_store(answer->status),
+                    NULL);
         return;
     }
     o->conversation = answer->first;
@@ -122,17 +132,19 @@ static void resumed(void *arg, enum store_status status, const struct store_conv
     o->anonymous_id = r->values[INIT_ANON].text;
 }
 
-/* What is known of the page, as JSON; kept with a new visitor. */
+/* What is known about the page, as JSON; stored with a new visitor. */
 static struct str about(struct request *r)
 {
     static const struct {
         const char *name;
         unsigned field;
-    } members[] = {{"locale", INIT_LOCALE}, {"page_title", INIT_TITLE}, {"referrer", INIT_REFERRER}};
+    } members[] = {
+        {"locale", INIT_LOCALE}, {"page_title", INIT_TITLE}, {"referrer", INIT_REFERRER}};
     struct buf out = {0};
     for (size_t i = 0; i < sizeof(members) / sizeof(members[0]); i++) {
         buf_printf(&out, "%s\"%s\":", i == 0 ? "{" : ",", members[i].name);
-        json_text(&out, r->values[members[i].field].sent ? r->values[members[i].field].text : (struct str){NULL, 0});
+        json_text(&out, r->values[members[i].field].sent ? r->values[members[i].field].text
+                                                         : (struct str){NULL, 0});
     }
     buf_adds(&out, "}");
     struct str copy = buf_ok(&out) ? api_copy(r, buf_view(&out)) : (struct str){NULL, 0};
@@ -148,12 +160,14 @@ static bool make_secret(struct opening *o)
 static void open_new(struct request *r, struct opening *o)
 {
     struct store_change *change = request_alloc(r, sizeof(*change));
-    *change = (struct store_change){.kind = CHANGE_VISITOR_INIT,
-                                    .agent = o->agent,
-                                    .match = {(const char *)o->made_hash, sizeof(o->made_hash)},
-                                    .url = r->values[INIT_PAGE_URL].sent ? r->values[INIT_PAGE_URL].text : (struct str){NULL, 0},
-                                    .data = about(r),
-                                    .expires_at = r->now_ms - WIDGET_RESUME_MS};
+    *change =
+        (struct store_change){.kind = CHANGE_VISITOR_INIT,
+                              .agent = o->agent,
+                              .match = {(const char *)o->made_hash, sizeof(o->made_hash)},
+                              .url = r->values[INIT_PAGE_URL].sent ? r->values[INIT_PAGE_URL].text
+                                                                   : (struct str){NULL, 0},
+                              .data = about(r),
+                              .expires_at = r->now_ms - WIDGET_RESUME_MS};
     if (r->values[INIT_ANON].sent)
         change->hash = (struct str){(const char *)o->sent_hash, sizeof(o->sent_hash)};
     if (make_secret(o))
@@ -168,7 +182,7 @@ void widget_init(struct request *r)
     *o = (struct opening){.refused = ERRS};
     r->state = o;
     if (!r->values[INIT_AGENT].sent) {
-        reply_invalid(r, "agent_id", "is required: the id of the agent to show");
+        reply_invalid(r, "agent_id", "is required: the agent's id");
         return;
     }
     if (!ulid_parse(r->values[INIT_AGENT].text, &o->agent)) {
@@ -185,7 +199,8 @@ void widget_init(struct request *r)
             reply_error(r, ERR_INTERNAL, NULL);
             return;
         }
-        store_visitor_resume(r->store, &o->agent, o->sent_hash, r->now_ms - WIDGET_RESUME_MS, resumed, r);
+        store_visitor_resume(r->store, &o->agent, o->sent_hash, r->now_ms - WIDGET_RESUME_MS,
+                             resumed, r);
     }
     if (!ulid_none(&o->conversation))
         show(r);

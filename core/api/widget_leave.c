@@ -1,4 +1,4 @@
-/* What a visitor leaves: events, an address, a rating, a ping that they are typing, a coupon's code. */
+/* What a visitor sends besides messages: events, leads, typing, ratings and coupon codes. */
 #include "core/api/widget.h"
 
 #include "core/api/coupon.h"
@@ -30,20 +30,22 @@ static bool kind_valid(struct str kind)
 static struct str text_of(struct json_object *value)
 {
     return json_object_is_type(value, json_type_string)
-               ? (struct str){json_object_get_string(value), (size_t)json_object_get_string_len(value)}
+               ? (struct str){json_object_get_string(value),
+                              (size_t)json_object_get_string_len(value)}
                : (struct str){"", 0};
 }
 
-/* One event into ${out}; a sentence where it cannot be one. */
-static const char *event_add(struct buf *out, struct str kind, struct str payload, struct json_object *at)
+/* Appends an event to ${out}. Returns what is wrong, or NULL. */
+static const char *event_add(struct buf *out, struct str kind, struct str payload,
+                             struct json_object *at)
 {
     int64_t at_ms = at == NULL ? 0 : time_read(text_of(at));
     if (!kind_valid(kind))
-        return "each need a kind of 1 to 64 characters of a-z, 0-9, _, . and -";
+        return "must have a kind of 1 to 64 characters of a-z, 0-9, _, . and -";
     if (payload.n > PAYLOAD_MAX)
-        return "have a payload of at most 4 KiB of JSON";
+        return "must have a payload of at most 4 KiB of JSON";
     if (at != NULL && at_ms <= 0)
-        return "have an at as RFC 3339 writes it: 2026-05-07T13:00:00Z";
+        return "must have an RFC 3339 time in at, such as 2026-05-07T13:00:00Z";
     event_pack(out, kind, payload, at_ms);
     return NULL;
 }
@@ -58,7 +60,8 @@ static const char *event_member_add(struct buf *out, struct json_object *event)
     json_object_object_get_ex(event, "at", &at);
     struct str text = {NULL, 0};
     if (payload != NULL)
-        text = str_of(json_object_to_json_string_ext(payload, JSON_C_TO_STRING_PLAIN | JSON_C_TO_STRING_NOSLASHESCAPE));
+        text = str_of(json_object_to_json_string_ext(payload, JSON_C_TO_STRING_PLAIN |
+                                                                  JSON_C_TO_STRING_NOSLASHESCAPE));
     return event_add(out, text_of(kind), text, at);
 }
 
@@ -85,15 +88,17 @@ static void events_kept(struct request *r, const struct store_answer *answer)
 
 void widget_events(struct request *r)
 {
-    const struct value *batch = &r->values[EVENTS_BATCH], *one = &r->values[EVENTS_ONE], *metadata = &r->values[EVENTS_METADATA];
+    const struct value *batch = &r->values[EVENTS_BATCH], *one = &r->values[EVENTS_ONE],
+                       *metadata = &r->values[EVENTS_METADATA];
     struct buf rows = {0};
     const char *why = NULL;
     if (batch->sent == one->sent)
-        why = "or event is required: a batch, or one";
+        why = "or event is required: a batch or a single event";
     else if (batch->sent)
         why = batch_add(&rows, batch->json);
     else
-        why = event_add(&rows, one->text, metadata->sent ? metadata->text : (struct str){NULL, 0}, NULL);
+        why = event_add(&rows, one->text, metadata->sent ? metadata->text : (struct str){NULL, 0},
+                        NULL);
     if (why != NULL)
         reply_invalid(r, one->sent && !batch->sent ? "event" : "events", why);
     else if (!buf_ok(&rows))
@@ -108,7 +113,10 @@ void widget_events(struct request *r)
 
 /* ---- leads ---- */
 
-/* As HTML's forms judge it: something, an at sign, a name with a letter; nothing that could end a header or a line. */
+/*
+ * As in HTML forms: text, an at sign, and a host name with a letter. Refuses characters that could
+ * end a header or a line.
+ */
 static bool email_valid(struct str email)
 {
     const char *at = email.n == 0 ? NULL : memchr(email.p, '@', email.n);
@@ -116,9 +124,11 @@ static bool email_valid(struct str email)
         return false;
     struct str host = {at + 1, email.n - (size_t)(at + 1 - email.p)};
     for (size_t i = 0; i < email.n; i++)
-        if ((unsigned char)email.p[i] <= ' ' || email.p[i] == 0x7f || strchr("<>()[],;:\\\"", email.p[i]) != NULL)
+        if ((unsigned char)email.p[i] <= ' ' || email.p[i] == 0x7f ||
+            strchr("<>()[],;:\\\"", email.p[i]) != NULL)
             return false;
-    return host.n > 0 && memchr(host.p, '@', host.n) == NULL && host.p[0] != '.' && host.p[0] != '-' && host.p[host.n - 1] != '.';
+    return host.n > 0 && memchr(host.p, '@', host.n) == NULL && host.p[0] != '.' &&
+           host.p[0] != '-' && host.p[host.n - 1] != '.';
 }
 
 static void lead_kept(struct request *r, const struct store_answer *answer)
@@ -128,7 +138,7 @@ static void lead_kept(struct request *r, const struct store_answer *answer)
         widget_refuse(r, answer->status);
         return;
     }
-    /* what an earlier sender of the address told is nothing for this one */
+    /* what an earlier sender of the address sent is not shown to this one */
     widget_replayed(r, answer);
     widget_id(&body, "{\"lead_id\":", &answer->first);
     widget_id(&body, ",\"conversation_id\":", &r->session.conversation);
@@ -181,7 +191,8 @@ void widget_lead(struct request *r)
 
 void widget_typing(struct request *r)
 {
-    widget_typing_reply(r, &r->session.conversation, TYPIST_VISITOR, r->values[TYPING_STATUS].number == 0);
+    widget_typing_reply(r, &r->session.conversation, TYPIST_VISITOR,
+                        r->values[TYPING_STATUS].number == 0);
 }
 
 /* ---- rating ---- */
@@ -202,7 +213,8 @@ static void rating_kept(struct request *r, const struct store_answer *answer)
 
 void widget_rating(struct request *r)
 {
-    static const int32_t scores[] = {1, 2, 3, 4, 5, 5, 1}; /* the choices of the route's table: 1 to 5, positive, negative */
+    /* by choice in the route's table: 1 to 5, positive, negative */
+    static const int32_t scores[] = {1, 2, 3, 4, 5, 5, 1};
     if (!r->values[RATING_VALUE].sent) {
         reply_invalid(r, "rating", "is required: 1 to 5, positive or negative");
         return;

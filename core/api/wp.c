@@ -1,4 +1,4 @@
-/* Handshake and status of bulk sync, and what its handlers share. */
+/* Handshake and status of bulk sync, and functions that its handlers share. */
 #include "core/api/wp.h"
 #include "core/api/render_widget.h"
 
@@ -19,7 +19,8 @@ bool wp_site(struct request *r, struct str text, struct str *out)
 {
     struct url url;
     const char *why;
-    bool good = url_judge(text, NULL, r->conf, &url, &why) || url.forbidden; /* a shop in an intranet is one, too: nothing is fetched */
+    bool good = url_judge(text, NULL, r->conf, &url, &why) ||
+                url.forbidden; /* intranet addresses are allowed: nothing is fetched */
     struct str host = good && url.host != NULL ? str_of(url.host) : (struct str){"", 0};
     if (host.n > 4 && memcmp(host.p, "www.", 4) == 0)
         host = (struct str){host.p + 4, host.n - 4};
@@ -55,7 +56,8 @@ static void add_named(struct hand *h, const char *name, uint64_t id, struct str 
     json_string(&h->body, text);
 }
 
-static void add_workspace(void *arg, enum store_status status, const struct store_workspace *workspace)
+static void add_workspace(void *arg, enum store_status status,
+                          const struct store_workspace *workspace)
 {
     struct hand *h = arg;
     h->status = status;
@@ -89,7 +91,8 @@ void wp_handshake(struct request *r)
     struct str site;
     const struct value *v = r->values;
     if (!v[WP_HAND_SITE].sent || !wp_site(r, v[WP_HAND_SITE].text, &site))
-        fields_error(&errors, "site_url", v[WP_HAND_SITE].sent ? "must be an http or https address" : "is required");
+        fields_error(&errors, "site_url",
+                     v[WP_HAND_SITE].sent ? "must be an http or https address" : "is required");
     if (!v[WP_HAND_PLUGIN].sent)
         fields_error(&errors, "plugin_version", "is required");
     if (errors.n > 0) {
@@ -102,25 +105,29 @@ void wp_handshake(struct request *r)
         buf_adds(&h.body, "},\"agents\":[");
         store_agent_each(r->store, r->workspace, add_agent, &h);
     }
-    if (h.status == STORE_NOT_FOUND) /* the end of the agents */
+    if (h.status == STORE_NOT_FOUND) /* end of the agents */
         store_key_get(r->store, r->key, add_token, &h);
     if (h.status == STORE_NOT_FOUND)
-        h.status = STORE_BUSY; /* revoked and purged this moment */
-    buf_printf(&h.body, ",\"abilities\":[\"wp:sync\"]},\"limits\":{\"batch_items\":%d,\"batch_bytes\":%" PRIu64 "}}", STORE_BATCH_MAX,
-               r->conf->sync_max_bytes);
+        h.status = STORE_BUSY; /* the token was just revoked and purged */
+    buf_printf(
+        &h.body,
+        ",\"abilities\":[\"wp:sync\"]},\"limits\":{\"batch_items\":%d,\"batch_bytes\":%" PRIu64
+        "}}",
+        STORE_BATCH_MAX, r->conf->sync_max_bytes);
     end(r, h.status, &h.body);
 }
 
 /* ---- status ---- */
 
-static const char *const kind_names[SYNCED_KINDS] = {[SYNCED_POST] = "posts", [SYNCED_PRODUCT] = "products", [SYNCED_COUPON] = "coupons"};
+static const char *const kind_names[SYNCED_KINDS] = {
+    [SYNCED_POST] = "posts", [SYNCED_PRODUCT] = "products", [SYNCED_COUPON] = "coupons"};
 
 struct overview {
     struct request *r;
-    struct ulid only; /* none: all agents of the workspace */
+    struct ulid only; /* no id: all agents of the workspace */
     bool found, unindexed;
     enum store_status status;
-    struct buf collections, last_id[SYNCED_KINDS]; /* last_id: the sync_id of what was complete last */
+    struct buf collections, last_id[SYNCED_KINDS]; /* last_id: sync_id of the last complete sync */
     uint64_t counts[SYNCED_KINDS];
     int64_t completed_at[SYNCED_KINDS];
 };
@@ -154,8 +161,8 @@ static void add_collection(void *arg, enum store_status status, const struct sto
         buf_str(&o->last_id[c->kind], c->sync_id);
     }
     ulid_text(&c->agent, id);
-    buf_printf(&o->collections, "%s{\"agent_id\":\"%.*s\",\"kind\":\"%s\",\"site\":", o->collections.n > 0 ? "," : "", ULID_TEXT, id,
-               kind_names[c->kind]);
+    buf_printf(&o->collections, "%s{\"agent_id\":\"%.*s\",\"kind\":\"%s\",\"site\":",
+               o->collections.n > 0 ? "," : "", ULID_TEXT, id, kind_names[c->kind]);
     json_text(&o->collections, c->site.n > 0 ? c->site : (struct str){NULL, 0});
     buf_printf(&o->collections, ",\"count\":%" PRIu64 ",\"last_batch_at\":", c->count);
     json_time(&o->collections, c->synced_at);
@@ -182,7 +189,8 @@ static void look_at_agent(void *arg, enum store_status status, const struct stor
             o->status = status;
         return;
     }
-    if (agent->workspace != o->r->workspace || (!ulid_none(&o->only) && !ulid_eq(&o->only, &agent->id)))
+    if (agent->workspace != o->r->workspace ||
+        (!ulid_none(&o->only) && !ulid_eq(&o->only, &agent->id)))
         return;
     o->found = true;
     struct ulid id = agent->id;
@@ -193,7 +201,8 @@ static void look_at_agent(void *arg, enum store_status status, const struct stor
 static void overview_build(struct buf *out, const struct overview *o)
 {
     for (unsigned kind = 0; kind < SYNCED_KINDS; kind++) {
-        buf_printf(out, "%s\"%s\":{\"count\":%" PRIu64 ",\"last_complete\":", kind == 0 ? "{" : ",", kind_names[kind], o->counts[kind]);
+        buf_printf(out, "%s\"%s\":{\"count\":%" PRIu64 ",\"last_complete\":", kind == 0 ? "{" : ",",
+                   kind_names[kind], o->counts[kind]);
         add_last(out, buf_view(&o->last_id[kind]), o->completed_at[kind]);
         buf_adds(out, "}");
     }
@@ -209,7 +218,7 @@ uint64_t wp_version(struct str s)
     uint64_t hash = UINT64_C(0xcbf29ce484222325);
     for (size_t i = 0; i < s.n; i++)
         hash = (hash ^ (unsigned char)s.p[i]) * UINT64_C(0x100000001b3);
-    return hash >> 1; /* one value is nobody's: etag.h */
+    return hash >> 1; /* etag.h reserves one value */
 }
 
 void wp_status(struct request *r)

@@ -1,18 +1,17 @@
 /*
- * Bulk sync (api.md §7): a shop's plugin sends posts, products and coupons in batches. Worker
- * processes.
+ * Bulk sync: a shop's plugin sends posts, products and coupons in batches. Worker processes.
  *
- *   wp.c         handshake, status, and what the handlers share
- *   wp_sync.c    a batch on its way: envelope → items → one change → what became of each
- *   wp_items.c   an item as the shop sends it into a document
- *   wp_coupons.c a coupon likewise
+ *   wp.c         handshake, status, shared functions
+ *   wp_sync.c    a batch: envelope → items → one change → result of each item
+ *   wp_items.c   converts a post or product into a document
+ *   wp_coupons.c converts a coupon
  */
 #ifndef ASSAY_API_WP_H
 #define ASSAY_API_WP_H
 
 #include "core/api/api.h"
 
-/* The fields of each route, in the order of their tables in routes.c. */
+/* Indexes into r->values: the fields of each route, in the order of their tables in routes.c. */
 enum { WP_HAND_SITE, WP_HAND_PLUGIN, WP_HAND_COMMERCE, WP_HAND_WORDPRESS };
 enum { WP_AGENT, WP_SITE, WP_PLUGIN, WP_ZONE, WP_SYNC_ID, WP_COMPLETE, WP_ACTION, WP_ITEMS };
 enum { WP_STATUS_AGENT };
@@ -21,37 +20,36 @@ enum { WP_PENDING_CONVERSATION };
 request_fn wp_handshake, wp_status, wp_posts_sync, wp_products_sync, wp_posts_changed,
     wp_products_changed, wp_coupons_sync, wp_coupons_pending;
 
-/* wp_reply(r, status, body): {"data":…}, never kept by caches. */
+/* wp_reply(r, status, body): send {"data":…}, no-store. */
 void wp_reply(struct request *r, int status, struct str body);
 
-/* wp_version(body): what reply_etag takes of an answer that has no version but what it says. */
+/* wp_version(body): a version for reply_etag, computed from the body. */
 uint64_t wp_version(struct str body);
 
 /*
- * wp_site(r, text, out): the host of a site: lower case, punycode, without www. and port. False: it
- * is no http or https URL.
+ * wp_site(r, text, out): the host of a site: lower case, punycode, without www. and port. False if
+ * ${text} is not an http or https URL.
  */
 bool wp_site(struct request *r, struct str text, struct str *out);
 
 /*
- * Why an item cannot be taken, as its result tells: the first mistake in ${message}, each of
- * ${count} by its field in ${errors} (fields.h). Zeroed at first; wp_mistake_reset frees and zeroes
- * it.
+ * Why an item is refused: ${message} has the first mistake, ${errors} all ${count} mistakes by
+ * field (fields.h). Initialise with zeros; wp_mistake_reset frees and zeroes it.
  */
 struct wp_mistake {
-    const char *code; /* of an error; NULL: nothing is wrong */
+    const char *code; /* error code; NULL: no mistake */
     char message[200];
     unsigned count;
-    const char *field; /* of the newest */
+    const char *field; /* field of the last mistake */
     struct buf errors;
-    bool collects; /* an item is read to its end whatever is wrong */
+    bool collects; /* continue after a mistake to find all of them */
 };
-#define WP_TOO_COMPLEX "its HTML takes too long to read: nest less"
+#define WP_TOO_COMPLEX "its HTML takes too long to parse; use less nesting"
 void wp_mistake_reset(struct wp_mistake *mistake);
 /*
- * wp_wrong(mistake, field, format, …): what is wrong with ${field}, static, which is told once;
- * NULL: with the item as a whole.
- * wp_goes_on(mistake): whether to look at the next field.
+ * wp_wrong(mistake, field, format, …): add a mistake of ${field} (static; NULL: of the item as a
+ * whole). Only the first mistake of a field is added.
+ * wp_goes_on(mistake): true if the next field is to be checked.
  */
 void wp_wrong(struct wp_mistake *mistake, const char *field, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
@@ -60,45 +58,43 @@ bool wp_goes_on(const struct wp_mistake *mistake);
 /* ---- wp_items.c ---- */
 
 /*
- * An item as it stands in the body, and what decides whether more of it has to be looked at: so
- * much is read without parsing all of it.
+ * The parts of an item that decide whether the rest is needed. They are read without parsing the
+ * whole item.
  */
 struct wp_item {
     struct str raw;
-    uint64_t wp_id;                   /* 0: it has none */
-    struct str content_hash;          /* empty: none */
-    struct str modified_at, action;   /* empty: none */
-    bool modified_wrong, action_wrong; /* sent, but not as a string */
-    struct json_object *json;         /* parsed; NULL: not yet */
-    bool decoded;                     /* the texts above lie in it */
+    uint64_t wp_id;                    /* 0: none */
+    struct str content_hash;           /* empty: none */
+    struct str modified_at, action;    /* empty: none */
+    bool modified_wrong, action_wrong; /* sent, but not a string */
+    struct json_object *json;          /* NULL: not parsed yet */
+    bool decoded;                      /* the texts above point into json */
 };
 /*
- * wp_item_read(raw, out): ${raw} is well-formed JSON, whatever it is. wp_item_json(item): all of
- * it, parsed; NULL where that is no object, or memory is short: to be passed on to wp_document all
- * the same. wp_item_free(item): its tree; ${raw} stays.
+ * wp_item_read(raw, out): ${raw} is well-formed JSON of any type.
+ * wp_item_json(item): the item, parsed; NULL if it is not an object or memory is short. Pass it to
+ * wp_document in either case.
+ * wp_item_free(item): free the parsed item; ${raw} stays.
  */
 void wp_item_read(struct str raw, struct wp_item *out);
 struct json_object *wp_item_json(struct wp_item *item);
 void wp_item_free(struct wp_item *item);
-/*
- * wp_item_hash(item, out): bytes that are equal where content_hash is, or without one all of its
- * text.
- */
+/* wp_item_hash(item, out): hash of content_hash or, without it, of the item's text. */
 bool wp_item_hash(const struct wp_item *item, uint8_t out[16]);
-/* wp_item_modified(item, out, mistake): modified_at, 0 where it was not sent. */
+/* wp_item_modified(item, out, mistake): modified_at; 0 if it was not sent. */
 bool wp_item_modified(const struct wp_item *item, int64_t *out, struct wp_mistake *mistake);
 
 /*
- * wp_document(kind, item, texts, out, mistake): what the shop says of a post or product, in ${out},
- * but for its date; its texts lie in ${texts}, which the caller frees. False: ${mistake} says why
- * not, with all that is wrong with its fields, beside what it said before.
+ * wp_document(kind, item, texts, out, mistake): convert a post or product into ${out}, except its
+ * date. Its texts are in ${texts}, which the caller frees. False: ${mistake} has all mistakes, in
+ * addition to earlier ones.
  */
 bool wp_document(enum synced_kind kind, struct json_object *item, struct buf *texts,
                  struct store_synced *out, struct wp_mistake *mistake);
 
 /*
- * wp_text(item, name, out): a member that is a string. wp_member(item, name): a member that is not
- * null, or NULL.
+ * wp_text(item, name, out): a string member.
+ * wp_member(item, name): a member; NULL if it is missing or null.
  */
 bool wp_text(struct json_object *item, const char *name, struct str *out);
 struct json_object *wp_member(struct json_object *item, const char *name);
@@ -106,8 +102,8 @@ struct json_object *wp_member(struct json_object *item, const char *name);
 /* ---- wp_coupons.c ---- */
 
 /*
- * wp_coupon(item, zone, texts, out, mistake): as wp_document; ${zone}: the shop's.
- * wp_coupon_code(item, out): its code, trimmed.
+ * wp_coupon(item, zone, texts, out, mistake): as wp_document; ${zone}: the shop's time zone.
+ * wp_coupon_code(item, out): the coupon's code, trimmed.
  */
 bool wp_coupon(struct json_object *item, struct str zone, struct buf *texts,
                struct store_coupon *out, struct wp_mistake *mistake);

@@ -1,9 +1,9 @@
-/* A coupon as a shop sends it, simple or as WooCommerce keeps it, brought to one form. */
+/* Converts a coupon in the simple form or in WooCommerce's form. */
 #include "core/api/wp.h"
 
 #include "core/api/money.h"
 #include "core/api/zone.h"
-#include "core/audit/plain.h"
+#include "core/audit/plain_text.h"
 #include "core/audit/text.h"
 
 #include <endian.h>
@@ -19,7 +19,8 @@ bool wp_coupon_code(struct json_object *item, struct str *out)
     return out->n > 0 && out->n <= STORE_COUPON_CODE_MAX;
 }
 
-static void optional_text(struct json_object *item, const char *name, struct str *out, struct wp_mistake *mistake)
+static void optional_text(struct json_object *item, const char *name, struct str *out,
+                          struct wp_mistake *mistake)
 {
     if (wp_member(item, name) != NULL && !wp_text(item, name, out))
         wp_wrong(mistake, name, "must be a string");
@@ -37,8 +38,9 @@ static bool simple_discount(struct str text, struct store_coupon *out)
 
 static void discount(struct json_object *item, struct store_coupon *out, struct wp_mistake *mistake)
 {
-    static const char *const types[] = {
-        [COUPON_PERCENT] = "percent", [COUPON_FIXED_CART] = "fixed_cart", [COUPON_FIXED_PRODUCT] = "fixed_product"};
+    static const char *const types[] = {[COUPON_PERCENT] = "percent",
+                                        [COUPON_FIXED_CART] = "fixed_cart",
+                                        [COUPON_FIXED_PRODUCT] = "fixed_product"};
     struct str simple, type, amount;
     const unsigned before = mistake->count;
     size_t found = sizeof(types) / sizeof(types[0]);
@@ -56,13 +58,16 @@ static void discount(struct json_object *item, struct store_coupon *out, struct 
     else if (type.n > 0 && !money_read(amount, &out->amount))
         wp_wrong(mistake, "amount", "must be a decimal string, such as \"10\"");
     else if (type.n == 0 && !simple_discount(simple, out))
-        wp_wrong(mistake, "discount", "must be such as \"10%%\" or \"5\"");
+        wp_wrong(mistake, "discount",
+                 "must be a percentage or an amount, such as \"10%%\" or \"5\"");
     else if (out->type == COUPON_PERCENT && out->amount > PERCENT_MAX)
-        wp_wrong(mistake, type.n > 0 ? "amount" : "discount", "must be at most 100 for a percentage");
+        wp_wrong(mistake, type.n > 0 ? "amount" : "discount",
+                 "must be at most 100 for a percentage");
 }
 
-/* A bound on the cart's sum; nothing and zero are none. */
-static void bound(struct json_object *item, const char *name, int64_t *out, struct wp_mistake *mistake)
+/* A limit of the cart's total; absent and zero mean none. */
+static void bound(struct json_object *item, const char *name, int64_t *out,
+                  struct wp_mistake *mistake)
 {
     struct str text;
     *out = MONEY_NONE;
@@ -73,7 +78,8 @@ static void bound(struct json_object *item, const char *name, int64_t *out, stru
         *out = MONEY_NONE;
 }
 
-static void number(struct json_object *item, const char *name, uint64_t *out, struct wp_mistake *mistake)
+static void number(struct json_object *item, const char *name, uint64_t *out,
+                   struct wp_mistake *mistake)
 {
     struct json_object *value = wp_member(item, name);
     *out = 0;
@@ -85,13 +91,15 @@ static void number(struct json_object *item, const char *name, uint64_t *out, st
         *out = (uint64_t)json_object_get_int64(value);
 }
 
-static void products(struct json_object *item, const char *name, struct buf *texts, size_t *count, struct wp_mistake *mistake)
+static void products(struct json_object *item, const char *name, struct buf *texts, size_t *count,
+                     struct wp_mistake *mistake)
 {
     struct json_object *list = wp_member(item, name);
     *count = 0;
     if (list == NULL)
         return;
-    bool good = json_object_is_type(list, json_type_array) && json_object_array_length(list) <= STORE_COUPON_LIST_MAX;
+    bool good = json_object_is_type(list, json_type_array) &&
+                json_object_array_length(list) <= STORE_COUPON_LIST_MAX;
     for (size_t i = 0; good && i < json_object_array_length(list); i++) {
         struct json_object *id = json_object_array_get_idx(list, i);
         good = json_object_is_type(id, json_type_int) && json_object_get_int64(id) > 0;
@@ -100,22 +108,28 @@ static void products(struct json_object *item, const char *name, struct buf *tex
         ++*count;
     }
     if (!good)
-        wp_wrong(mistake, name, "must be an array of at most %d product ids", STORE_COUPON_LIST_MAX);
+        wp_wrong(mistake, name, "must be an array of at most %d product ids",
+                 STORE_COUPON_LIST_MAX);
 }
 
-/* date_expires_gmt is in UTC; a date without a zone elsewhere is the shop's. A day alone ends a coupon as it begins, as in WooCommerce. */
-static void expiry(struct json_object *item, struct str zone, struct store_coupon *out, struct wp_mistake *mistake)
+/*
+ * date_expires_gmt is UTC. Other times without a zone are in the shop's zone. With a date alone,
+ * the coupon expires when that day begins, as in WooCommerce.
+ */
+static void expiry(struct json_object *item, struct str zone, struct store_coupon *out,
+                   struct wp_mistake *mistake)
 {
     struct str local, utc;
     optional_text(item, "expires_at", &local, mistake);
     optional_text(item, "date_expires_gmt", &utc, mistake);
     if (local.n > 0 && !zone_date(local, zone, &out->expires_at))
-        wp_wrong(mistake, "expires_at", "must be a time as RFC 3339 writes it, or a date: 2026-05-07");
+        wp_wrong(mistake, "expires_at", "must be an RFC 3339 time, or a date such as 2026-05-07");
     else if (local.n == 0 && utc.n > 0 && !zone_date(utc, (struct str){NULL, 0}, &out->expires_at))
-        wp_wrong(mistake, "date_expires_gmt", "must be a time: 2026-05-07T13:00:00");
+        wp_wrong(mistake, "date_expires_gmt", "must be a time, such as 2026-05-07T13:00:00");
 }
 
-static void sale_items(struct json_object *item, struct store_coupon *out, struct wp_mistake *mistake)
+static void sale_items(struct json_object *item, struct store_coupon *out,
+                       struct wp_mistake *mistake)
 {
     struct json_object *value = wp_member(item, "exclude_sale_items");
     if (value != NULL && !json_object_is_type(value, json_type_boolean))
@@ -123,11 +137,12 @@ static void sale_items(struct json_object *item, struct store_coupon *out, struc
     out->exclude_sale_items = value != NULL && json_object_get_boolean(value);
 }
 
-/* A label is a line, and it is read on the event loop. */
+/* A label is one line, and is parsed on the event loop. */
 #define LABEL_HTML_MAX ((size_t)2048)
 #define LABEL_BUDGET_US 20000
 
-bool wp_coupon(struct json_object *item, struct str zone, struct buf *texts, struct store_coupon *out, struct wp_mistake *mistake)
+bool wp_coupon(struct json_object *item, struct str zone, struct buf *texts,
+               struct store_coupon *out, struct wp_mistake *mistake)
 {
     struct str label;
     uint64_t left_us = LABEL_BUDGET_US;
@@ -150,13 +165,16 @@ bool wp_coupon(struct json_object *item, struct str zone, struct buf *texts, str
         return false;
     if (out->usage_limit == 0)
         out->usage_limit = UINT64_MAX;
-    if (plain_text(plain_cut(label, LABEL_HTML_MAX), STORE_SYNCED_SHORT_MAX, &left_us, texts) != PLAIN_OK || !buf_ok(texts)) {
-        wp_wrong(mistake, "label", "cannot be read: send it without markup");
+    if (plain_text(text_cut_bytes(label, LABEL_HTML_MAX), STORE_SYNCED_SHORT_MAX, &left_us,
+                   texts) != PLAIN_OK ||
+        !buf_ok(texts)) {
+        wp_wrong(mistake, "label", "is too complex; send it without markup");
         return false;
     }
     const char *p = texts->p + at;
     out->products = (struct str){p, named * sizeof(uint64_t)};
     out->excluded = (struct str){p + out->products.n, excluded * sizeof(uint64_t)};
-    out->label = (struct str){p + out->products.n + out->excluded.n, texts->n - at - out->products.n - out->excluded.n};
+    out->label = (struct str){p + out->products.n + out->excluded.n,
+                              texts->n - at - out->products.n - out->excluded.n};
     return true;
 }

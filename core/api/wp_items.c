@@ -1,10 +1,11 @@
-/* A post or product as a shop sends it, judged and reduced to a document: plain texts, exact prices. */
+/* Checks a post or product and converts it into a document: plain texts, exact prices. */
 #include "core/api/wp.h"
 
 #include "core/api/money.h"
 #include "core/api/zone.h"
 #include "core/auth/credential.h"
-#include "core/audit/plain.h"
+#include "core/audit/plain_text.h"
+#include "core/audit/text.h"
 #include "core/http/fields.h"
 #include "core/text/form.h"
 #include "core/text/json_scan.h"
@@ -33,7 +34,8 @@ void wp_wrong(struct wp_mistake *mistake, const char *field, const char *format,
     vsnprintf(text, sizeof(text), format, args);
     va_end(args);
     if (mistake->count++ == 0)
-        snprintf(mistake->message, sizeof(mistake->message), "%s%s%s", field == NULL ? "" : field, field == NULL ? "" : " ", text);
+        snprintf(mistake->message, sizeof(mistake->message), "%s%s%s", field == NULL ? "" : field,
+                 field == NULL ? "" : " ", text);
     if (field != NULL)
         fields_error(&mistake->errors, field, "%s", text);
     mistake->field = field;
@@ -64,27 +66,32 @@ bool wp_text(struct json_object *item, const char *name, struct str *out)
     return is_text;
 }
 
-/* ---- an item, before it is parsed ---- */
+/* ---- items, before parsing ---- */
 
 static bool id_read(struct str digits, uint64_t *out)
 {
     return number_parse(digits, INT64_MAX, out) && *out > 0 && digits.p[0] != '0';
 }
 
-/* What is in a tree, where the text alone does not tell: names or values with escapes. */
+/* Reads the parsed item, if the text has names or values with escapes. */
 static void read_tree(struct wp_item *item)
 {
-    struct json_object *json = wp_item_json(item), *id = json == NULL ? NULL : wp_member(json, "wp_id");
-    item->wp_id = json_object_is_type(id, json_type_int) && json_object_get_int64(id) > 0 ? (uint64_t)json_object_get_int64(id) : 0;
+    struct json_object *json = wp_item_json(item),
+                       *id = json == NULL ? NULL : wp_member(json, "wp_id");
+    item->wp_id = json_object_is_type(id, json_type_int) && json_object_get_int64(id) > 0
+                      ? (uint64_t)json_object_get_int64(id)
+                      : 0;
     item->decoded = true;
     if (json == NULL)
         return;
     wp_text(json, "content_hash", &item->content_hash);
-    item->modified_wrong = wp_member(json, "modified_at") != NULL && !wp_text(json, "modified_at", &item->modified_at);
-    item->action_wrong = wp_member(json, "action") != NULL && !wp_text(json, "action", &item->action);
+    item->modified_wrong =
+        wp_member(json, "modified_at") != NULL && !wp_text(json, "modified_at", &item->modified_at);
+    item->action_wrong =
+        wp_member(json, "action") != NULL && !wp_text(json, "action", &item->action);
 }
 
-/* A string as it stands; false where it has to be decoded. */
+/* Reads a string without escapes. False: it must be decoded. */
 static bool text_read(struct str value, struct str *out, bool *wrong)
 {
     if (str_eq(value, STR("null")))
@@ -115,7 +122,8 @@ static bool read_member(struct wp_item *item, struct str name, struct str value)
 
 void wp_item_read(struct str raw, struct wp_item *out)
 {
-    struct str rest = raw.n > 0 && raw.p[0] == '{' ? json_span_inside(raw) : (struct str){NULL, 0}, name, value;
+    struct str rest = raw.n > 0 && raw.p[0] == '{' ? json_span_inside(raw) : (struct str){NULL, 0},
+               name, value;
     *out = (struct wp_item){.raw = raw};
     while (rest.n > 0 && json_span_member(&rest, &name, &value))
         if (!read_member(out, name, value)) {
@@ -148,7 +156,9 @@ bool wp_item_hash(const struct wp_item *item, uint8_t out[16])
     char few[256];
     struct buf named = {.p = few, .cap = sizeof(few)};
     struct str text = item->raw;
-    if (item->content_hash.n > 0 && item->content_hash.n < sizeof(few) - 8) { /* told apart from a whole item, which begins with a brace */
+    if (item->content_hash.n > 0 &&
+        item->content_hash.n <
+            sizeof(few) - 8) { /* differs from a whole item, which begins with a brace */
         buf_adds(&named, "hash:");
         buf_str(&named, item->content_hash);
         text = buf_view(&named);
@@ -168,11 +178,11 @@ bool wp_item_modified(const struct wp_item *item, int64_t *out, struct wp_mistak
         return true;
     if (!item->modified_wrong && zone_date(item->modified_at, (struct str){NULL, 0}, out))
         return true;
-    wp_wrong(mistake, "modified_at", "must be a time as RFC 3339 writes it: 2026-05-07T13:00:00Z");
+    wp_wrong(mistake, "modified_at", "must be an RFC 3339 time, such as 2026-05-07T13:00:00Z");
     return false;
 }
 
-/* ---- the texts of one document: they end up side by side, so they are places first ---- */
+/* ---- texts of a document: they are appended to one buffer, so offsets are kept first ---- */
 
 struct piece {
     size_t at, n;
@@ -181,7 +191,7 @@ struct draft {
     struct json_object *item;
     struct buf *texts;
     struct wp_mistake *mistake;
-    uint64_t left_us; /* for reading its HTML */
+    uint64_t left_us; /* time left for parsing HTML */
     struct piece title, taxonomy, text, url, language, type, image_url, sku;
 };
 
@@ -203,7 +213,7 @@ static struct piece keep(struct draft *d, struct str s)
     return piece;
 }
 
-/* A text that is kept as it is. */
+/* A text that is stored unchanged. */
 static bool exact(struct draft *d, const char *name, bool required, size_t max, struct piece *out)
 {
     struct str text;
@@ -219,27 +229,31 @@ static bool exact(struct draft *d, const char *name, bool required, size_t max, 
 
 static bool address_valid(struct str url)
 {
-    size_t scheme = url.n > 8 && strncasecmp(url.p, "https://", 8) == 0 ? 8 : url.n > 7 && strncasecmp(url.p, "http://", 7) == 0 ? 7 : 0;
+    size_t scheme = url.n > 8 && strncasecmp(url.p, "https://", 8) == 0  ? 8
+                    : url.n > 7 && strncasecmp(url.p, "http://", 7) == 0 ? 7
+                                                                         : 0;
     if (scheme == 0 || memchr("/?#:@", url.p[scheme], 5) != NULL)
         return false;
     for (size_t i = 0; i < url.n; i++)
-        if ((unsigned char)url.p[i] <= ' ' || url.p[i] == 0x7f || memchr("\"<>\\^`{|}", url.p[i], 9) != NULL)
+        if ((unsigned char)url.p[i] <= ' ' || url.p[i] == 0x7f ||
+            memchr("\"<>\\^`{|}", url.p[i], 9) != NULL)
             return false;
     return true;
 }
 
-/* A link: nothing but http and https ever becomes one. */
+/* A link. Only http and https are accepted. */
 static bool address(struct draft *d, const char *name, bool required, struct piece *out)
 {
     if (!exact(d, name, required, STORE_SYNCED_SHORT_MAX, out))
         return false;
-    if (out->n == 0 || (buf_ok(d->texts) && address_valid((struct str){d->texts->p + out->at, out->n})))
+    if (out->n == 0 ||
+        (buf_ok(d->texts) && address_valid((struct str){d->texts->p + out->at, out->n})))
         return true;
     wp_wrong(d->mistake, name, "must be an http or https address");
     return wp_goes_on(d->mistake);
 }
 
-/* Where all mistakes are collected no HTML is read: an item with one is not taken anyway. */
+/* If all mistakes are collected, the item is refused anyway and HTML is not parsed. */
 static bool reduce(struct draft *d, struct str html, size_t max)
 {
     if (d->mistake->collects)
@@ -252,7 +266,7 @@ static bool reduce(struct draft *d, struct str html, size_t max)
     return wp_goes_on(d->mistake);
 }
 
-/* One line: a break is a space. */
+/* Joins lines with spaces. */
 static void join_lines(struct draft *d, size_t from)
 {
     for (size_t i = from; buf_ok(d->texts) && i < d->texts->n; i++)
@@ -260,7 +274,7 @@ static void join_lines(struct draft *d, size_t from)
             d->texts->p[i] = ' ';
 }
 
-#define NAME_HTML_MAX ((size_t)2048) /* of a name that is read in any case: a name of tags alone is an empty one */
+#define NAME_HTML_MAX ((size_t)2048) /* a name is always parsed: one of tags alone is empty */
 
 static bool plain(struct draft *d, const char *name, bool required, size_t max, struct piece *out)
 {
@@ -268,7 +282,8 @@ static bool plain(struct draft *d, const char *name, bool required, size_t max, 
     size_t at = d->texts->n;
     if (!wanted(d, name, required, &html) || !reduce(d, html, max))
         return false;
-    if (d->mistake->collects && required && html.n <= NAME_HTML_MAX && plain_text(html, max, &d->left_us, d->texts) != PLAIN_OK)
+    if (d->mistake->collects && required && html.n <= NAME_HTML_MAX &&
+        plain_text(html, max, &d->left_us, d->texts) != PLAIN_OK)
         return true;
     *out = (struct piece){at, d->texts->n - at};
     if (required && out->n == 0 && (html.n <= NAME_HTML_MAX || !d->mistake->collects))
@@ -276,7 +291,7 @@ static bool plain(struct draft *d, const char *name, bool required, size_t max, 
     return wp_goes_on(d->mistake);
 }
 
-/* The short text, a line, then the long one. */
+/* The short text on one line, then the long one. */
 static bool body(struct draft *d, const char *summary, const char *content, bool required)
 {
     struct piece first, second;
@@ -293,7 +308,7 @@ static bool body(struct draft *d, const char *summary, const char *content, bool
     return true;
 }
 
-/* ---- terms: strings, or objects with a name and perhaps values ---- */
+/* ---- terms: strings, or objects with a name and optional values ---- */
 
 static void add_line(struct draft *d, struct str html, const char *before)
 {
@@ -310,7 +325,9 @@ static void add_values(struct draft *d, struct json_object *values)
 {
     if (json_object_is_type(values, json_type_string))
         add_line(d, string_of(values), ": ");
-    for (size_t i = 0; json_object_is_type(values, json_type_array) && i < json_object_array_length(values) && i < TERMS_MAX; i++) {
+    for (size_t i = 0; json_object_is_type(values, json_type_array) &&
+                       i < json_object_array_length(values) && i < TERMS_MAX;
+         i++) {
         struct json_object *value = json_object_array_get_idx(values, i);
         if (json_object_is_type(value, json_type_string))
             add_line(d, string_of(value), i == 0 ? ": " : ", ");
@@ -350,7 +367,7 @@ static bool terms(struct draft *d, const char *name)
 static void end_terms(struct draft *d)
 {
     struct str all = {d->texts->p + d->taxonomy.at, d->texts->n - d->taxonomy.at};
-    d->taxonomy.n = buf_ok(d->texts) ? plain_cut(all, STORE_SYNCED_TAXONOMY_MAX).n : 0;
+    d->taxonomy.n = buf_ok(d->texts) ? text_cut_bytes(all, STORE_SYNCED_TAXONOMY_MAX).n : 0;
     d->texts->n = d->taxonomy.at + d->taxonomy.n;
 }
 
@@ -371,13 +388,14 @@ static bool post(struct draft *d)
         return false;
     end_terms(d);
     return title(d, "title") && exact(d, "post_type", true, 64, &d->type) &&
-           address(d, "permalink", true, &d->url) && exact(d, "language", false, 64, &d->language) &&
+           address(d, "permalink", true, &d->url) &&
+           exact(d, "language", false, 64, &d->language) &&
            body(d, "excerpt", "content_html", true);
 }
 
 /* ---- products ---- */
 
-/* An empty price is as good as none: a product that has only variations has no price of its own. */
+/* An empty price means none: a product with only variations has no own price. */
 static bool price(struct draft *d, const char *name, bool required, int64_t *out)
 {
     struct str text;
@@ -392,7 +410,8 @@ static bool price(struct draft *d, const char *name, bool required, int64_t *out
 static bool prices(struct draft *d, struct store_synced *out)
 {
     struct str currency;
-    if (!price(d, "price", true, &out->price) || !price(d, "regular_price", false, &out->regular_price) ||
+    if (!price(d, "price", true, &out->price) ||
+        !price(d, "regular_price", false, &out->regular_price) ||
         !price(d, "sale_price", false, &out->sale_price) || !wanted(d, "currency", true, &currency))
         return false;
     if (!currency_known(currency)) {
@@ -406,7 +425,8 @@ static bool prices(struct draft *d, struct store_synced *out)
 
 static bool stock(struct draft *d, struct store_synced *out)
 {
-    static const char *const names[] = {[STOCK_IN] = "instock", [STOCK_OUT] = "outofstock", [STOCK_BACKORDER] = "onbackorder"};
+    static const char *const names[] = {
+        [STOCK_IN] = "instock", [STOCK_OUT] = "outofstock", [STOCK_BACKORDER] = "onbackorder"};
     struct str text;
     struct json_object *on_sale = wp_member(d->item, "on_sale");
     if (!wanted(d, "stock_status", true, &text))
@@ -429,7 +449,8 @@ static bool product(struct draft *d, struct store_synced *out)
         return false;
     end_terms(d);
     return title(d, "name") && exact(d, "sku", false, 256, &d->sku) &&
-           address(d, "permalink", true, &d->url) && address(d, "image_url", false, &d->image_url) && prices(d, out) && stock(d, out) &&
+           address(d, "permalink", true, &d->url) &&
+           address(d, "image_url", false, &d->image_url) && prices(d, out) && stock(d, out) &&
            body(d, "short_description", "description", false);
 }
 
@@ -440,15 +461,17 @@ static struct str text_at(const struct buf *texts, struct piece piece)
 
 static bool no_memory(struct wp_mistake *mistake)
 {
-    wp_wrong(mistake, NULL, "there is no memory for it at the moment: send it again");
+    wp_wrong(mistake, NULL, "the server has no memory for the item; send it again");
     mistake->code = "unavailable";
     return false;
 }
 
-static bool document(enum synced_kind kind, struct json_object *item, struct buf *texts, struct store_synced *out, struct wp_mistake *mistake)
+static bool document(enum synced_kind kind, struct json_object *item, struct buf *texts,
+                     struct store_synced *out, struct wp_mistake *mistake)
 {
     struct draft d = {.item = item, .texts = texts, .mistake = mistake, .left_us = PLAIN_BUDGET_US};
-    *out = (struct store_synced){.kind = kind, .price = MONEY_NONE, .regular_price = MONEY_NONE, .sale_price = MONEY_NONE};
+    *out = (struct store_synced){
+        .kind = kind, .price = MONEY_NONE, .regular_price = MONEY_NONE, .sale_price = MONEY_NONE};
     if (!(kind == SYNCED_POST ? post(&d) : product(&d, out)) || mistake->code != NULL)
         return false;
     if (!buf_ok(texts))
@@ -464,11 +487,12 @@ static bool document(enum synced_kind kind, struct json_object *item, struct buf
     return true;
 }
 
-/* Most items are good: only of others all fields are looked at, a second time. */
-bool wp_document(enum synced_kind kind, struct json_object *item, struct buf *texts, struct store_synced *out, struct wp_mistake *mistake)
+/* Most items are valid. Only for the others all fields are checked, in a second pass. */
+bool wp_document(enum synced_kind kind, struct json_object *item, struct buf *texts,
+                 struct store_synced *out, struct wp_mistake *mistake)
 {
     struct wp_mistake first = {.code = NULL};
-    buf_reserve(texts, 1); /* so that there are bytes for empty texts to point at */
+    buf_reserve(texts, 1); /* empty texts need an address */
     if (item == NULL)
         return no_memory(mistake);
     if (mistake->code == NULL && document(kind, item, texts, out, &first))
@@ -476,7 +500,7 @@ bool wp_document(enum synced_kind kind, struct json_object *item, struct buf *te
     mistake->collects = true;
     document(kind, item, texts, out, mistake);
     mistake->collects = false;
-    if (mistake->code == NULL) { /* only its HTML told */
+    if (mistake->code == NULL) { /* only parsing its HTML failed */
         *mistake = first;
         first.errors = (struct buf){0};
     }

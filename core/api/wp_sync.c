@@ -1,13 +1,14 @@
 /*
- * A batch on its way: the envelope is judged as a whole, each item on its own; what has not changed on the loop, and from the first that has on
- * in the reader's thread, since HTML can take long. What can be taken goes to the writer as one change, and its answer tells what became of
- * each.
+ * Processes a batch. The envelope is checked as a whole, each item alone. Unchanged items are
+ * skipped on the event loop; from the first changed item on, the rest runs in the reader thread,
+ * because HTML can take long. Valid items go to the writer as one change. The writer's answer has
+ * the result of each item.
  */
 #include "core/api/wp.h"
 
 #include "core/api/widget.h"
 #include "core/api/zone.h"
-#include "core/loop/thread_pool.h"
+#include "core/async/thread_pool.h"
 #include "core/http/admission_queue.h"
 #include "core/text/json_out.h"
 #include "core/text/json_span.h"
@@ -18,38 +19,38 @@
 #include <strings.h>
 #include <time.h>
 
-#define SLICE_US 2000 /* of the loop's time, and of a turn in the thread */
+#define SLICE_US 2000 /* of the event loop's time, and of a turn in the thread */
 
-/* What is to be told of an item. */
+/* The result of an item. */
 struct result {
     struct wp_item item;
-    struct store_item known;   /* what there was of it */
-    struct str code;           /* a coupon's */
-    struct wp_mistake mistake; /* its code NULL: none */
-    bool sent;                 /* it is in the change, */
-    size_t row;                /* as this one */
+    struct store_item known;   /* the stored item */
+    struct str code;           /* coupons only */
+    struct wp_mistake mistake; /* code NULL: none */
+    bool sent;                 /* part of the change, */
+    size_t row;                /* as this row */
 };
 
-/* What the thread touches is the batch's own: the request may end before. */
+/* The thread uses only the batch's own memory, because the request may end first. */
 struct batch {
     struct pool_job away;
-    struct request *r; /* the loop's alone */
+    struct request *r; /* event loop only */
     struct admission turn;
     enum synced_kind kind;
     struct ulid agent;
     struct str site;
-    bool deletes; /* by its action */
+    bool deletes; /* the action is delete */
     size_t count, at, row_count;
-    struct result *results; /* room for one more than may be */
-    char *list;             /* the items as they were sent, and the time zone */
-    struct str zone;        /* of coupons */
-    bool whole; /* send all content: what was taken for unchanged is not any more */
+    struct result *results; /* one more than allowed */
+    char *list;             /* copies of the items and the time zone */
+    struct str zone;        /* of the shop, for coupons */
+    bool whole; /* send all items: the store has changed since unchanged items were skipped */
     struct buf rows;
 };
 
 /*
- * Large batches of one worker go to the writer one after the other: whatever comes behind one there waits for it, and behind eight it would wait
- * eight times as long.
+ * Large batches of a worker go to the writer one at a time. A later change waits for a large one;
+ * behind eight it would wait eight times as long.
  */
 #define LARGE_BYTES ((size_t)128 * 1024)
 
@@ -83,9 +84,10 @@ static bool batch_room(struct batch *b)
 
 /* ---- the envelope ---- */
 
-static const char *const items_names[] = {[SYNCED_POST] = "posts", [SYNCED_PRODUCT] = "products", [SYNCED_COUPON] = "coupons"};
+static const char *const items_names[] = {
+    [SYNCED_POST] = "posts", [SYNCED_PRODUCT] = "products", [SYNCED_COUPON] = "coupons"};
 
-/* Where they stand, up to one more than may be. */
+/* Finds the items, up to one more than allowed. */
 static void find_items(struct batch *b, struct str list)
 {
     struct str rest = list.p[0] == '[' ? json_span_inside(list) : list, raw;
@@ -95,10 +97,12 @@ static void find_items(struct batch *b, struct str list)
 
 static const char *items_mistake(struct batch *b, bool single)
 {
-    static const char array[] = "must be an array of at most 100 items", one[] = "must be one item: an object, or an array of one";
+    static const char array[] = "must be an array of at most 100 items",
+                      one[] = "must be one item: an object, or an array of one";
     const struct value *v = &b->r->values[WP_ITEMS];
     if (!v->sent)
-        return single ? "is required: the item, with an action" : "is required: an array of at most 100 items";
+        return single ? "is required: the item, with an action"
+                      : "is required: an array of at most 100 items";
     if (v->text.p[0] != '[' && (!single || v->text.p[0] != '{'))
         return single ? one : array;
     find_items(b, (struct str){b->list, v->text.n});
@@ -107,11 +111,12 @@ static const char *items_mistake(struct batch *b, bool single)
     return b->count <= STORE_BATCH_MAX ? NULL : array;
 }
 
-/* What two items of one batch may not share. */
+/* Two items of a batch must not have the same id. */
 static bool same_item(const struct result *a, const struct result *b)
 {
     return a->item.wp_id != 0 ? a->item.wp_id == b->item.wp_id
-                              : a->code.n > 0 && a->code.n == b->code.n && strncasecmp(a->code.p, b->code.p, a->code.n) == 0;
+                              : a->code.n > 0 && a->code.n == b->code.n &&
+                                    strncasecmp(a->code.p, b->code.p, a->code.n) == 0;
 }
 
 static void read_one(const struct batch *b, struct result *one)
@@ -130,7 +135,8 @@ static const char *read_items(struct batch *b)
         read_one(b, &b->results[i]);
         for (size_t before = 0; before < i; before++)
             if (same_item(&b->results[i], &b->results[before]))
-                return b->kind == SYNCED_COUPON ? "name a code twice" : "name a wp_id twice";
+                return b->kind == SYNCED_COUPON ? "must not have a code twice"
+                                                : "must not have a wp_id twice";
     }
     return NULL;
 }
@@ -138,7 +144,8 @@ static const char *read_items(struct batch *b)
 static const char *action_mistake(struct batch *b)
 {
     const struct wp_item *item = &b->results[0].item;
-    struct str action = item->action.n > 0 || item->action_wrong ? item->action : b->r->values[WP_ACTION].text;
+    struct str action =
+        item->action.n > 0 || item->action_wrong ? item->action : b->r->values[WP_ACTION].text;
     b->deletes = str_eq(action, STR("delete"));
     return b->deletes || str_eq(action, STR("upsert")) ? NULL : "is required: upsert or delete";
 }
@@ -151,13 +158,14 @@ static bool envelope_judge(struct batch *b, bool single)
     if (!v[WP_AGENT].sent)
         fields_error(&errors, "agent_id", "is required");
     if (!v[WP_SITE].sent || !wp_site(b->r, v[WP_SITE].text, &b->site))
-        fields_error(&errors, "site_url", v[WP_SITE].sent ? "must be an http or https address" : "is required");
+        fields_error(&errors, "site_url",
+                     v[WP_SITE].sent ? "must be an http or https address" : "is required");
     if (!v[WP_PLUGIN].sent)
         fields_error(&errors, "plugin_version", "is required");
     if (v[WP_ZONE].sent && !zone_known(v[WP_ZONE].text))
-        fields_error(&errors, "timezone", "must be the name of a zone, such as Europe/Berlin");
+        fields_error(&errors, "timezone", "must be the name of a time zone, such as Europe/Berlin");
     if (v[WP_COMPLETE].number != 0 && !v[WP_SYNC_ID].sent && b->kind != SYNCED_COUPON)
-        fields_error(&errors, "sync_id", "is required with complete: it says which full sync is complete");
+        fields_error(&errors, "sync_id", "is required with complete");
     if ((why = items_mistake(b, single)) != NULL || (why = read_items(b)) != NULL)
         fields_error(&errors, items_names[b->kind], "%s", why);
     else if (single && (why = action_mistake(b)) != NULL)
@@ -202,29 +210,37 @@ static void look_at_known(struct batch *b)
         b->results[i].known = known[i];
 }
 
-/* ---- the answer ---- */
+/* ---- the response ---- */
 
 enum told { TOLD_QUEUED, TOLD_UNCHANGED, TOLD_STALE, TOLD_DELETED, TOLD_FAILED, TOLDS };
 
-static const char *const told_names[TOLDS] = {"queued", "skipped_unchanged", "skipped_stale", "deleted", "failed"};
+static const char *const told_names[TOLDS] = {"queued", "skipped_unchanged", "skipped_stale",
+                                              "deleted", "failed"};
 
-/* What failed is told by the store as well, since how long HTML takes to read is another time each time, and an answer must not be. */
-static enum told told_of(const struct batch *b, const struct result *one, const struct store_answer *answer)
+/*
+ * Failures are read from the store: parsing HTML takes a different time at each attempt, but a
+ * repeat must get the same response.
+ */
+static enum told told_of(const struct batch *b, const struct result *one,
+                         const struct store_answer *answer)
 {
     if (!one->sent || (b->deletes && one->mistake.code != NULL))
         return TOLD_FAILED;
     enum synced_mark mark = synced_mark(answer, one->row);
-    return mark == SYNCED_FAILED && !b->deletes ? TOLD_FAILED : (enum told)mark; /* in the order of enum synced_mark */
+    /* enum told has the order of enum synced_mark */
+    return mark == SYNCED_FAILED && !b->deletes ? TOLD_FAILED : (enum told)mark;
 }
 
-static const struct wp_mistake took_too_long = {.code = "too_complex", .message = WP_TOO_COMPLEX, .count = 1};
+static const struct wp_mistake took_too_long = {
+    .code = "too_complex", .message = WP_TOO_COMPLEX, .count = 1};
 
 static void add_mistake(struct buf *out, const struct wp_mistake *mistake)
 {
     char message[sizeof(mistake->message) + 40];
     snprintf(message, sizeof(message), "%s", mistake->message);
     if (mistake->count > 1)
-        snprintf(message, sizeof(message), "%s (and %u more: see errors)", mistake->message, mistake->count - 1);
+        snprintf(message, sizeof(message), "%s (and %u more: see errors)", mistake->message,
+                 mistake->count - 1);
     buf_printf(out, ",\"error\":{\"code\":\"%s\",\"message\":", mistake->code);
     json_string(out, str_of(message));
     if (mistake->errors.n > 0) {
@@ -236,7 +252,8 @@ static void add_mistake(struct buf *out, const struct wp_mistake *mistake)
     out->failed = out->failed || !buf_ok(&mistake->errors);
 }
 
-static void add_result(struct buf *out, const struct batch *b, const struct result *one, enum told told)
+static void add_result(struct buf *out, const struct batch *b, const struct result *one,
+                       enum told told)
 {
     if (b->kind == SYNCED_COUPON) {
         buf_adds(out, "{\"code\":");
@@ -274,7 +291,7 @@ static void answer_build(struct buf *out, const struct batch *b, const struct st
     buf_adds(out, "]}");
 }
 
-/* ---- its way ---- */
+/* ---- processing ---- */
 
 static void batch_go(struct batch *b);
 
@@ -302,15 +319,18 @@ static void batch_done(struct request *r, const struct store_answer *answer)
             reply_error(r, ERR_UNAVAILABLE, NULL);
         buf_free(&body);
         return;
-    case STORE_AGAIN: /* something was changed in between: nothing is left out this time */
+    case STORE_AGAIN: /* something has changed since: send all items this time */
         b->whole = true;
         batch_begin(b);
         return;
     case STORE_STALE:
-        reply_error(r, ERR_CONFLICT, "A later full sync is complete already, or %d were begun since: begin another one, under a new sync_id.", STORE_SYNCS_OPEN);
+        reply_error(r, ERR_CONFLICT,
+                    "A later full sync is complete, or %d syncs were begun since. Begin a new one "
+                    "with a new sync_id.",
+                    STORE_SYNCS_OPEN);
         return;
     case STORE_TOO_MANY:
-        reply_invalid(r, "site_url", "is one more than the 100 sites that an agent may have");
+        reply_invalid(r, "site_url", "exceeds the limit of 100 sites per agent");
         return;
     case STORE_NOT_FOUND:
         reply_error(r, ERR_AGENT_NOT_FOUND, NULL);
@@ -361,7 +381,8 @@ static void coupon_add(struct batch *b, struct result *one)
     buf_free(&texts);
 }
 
-static void content_add(struct batch *b, struct result *one, const uint8_t hash[16], int64_t modified_at)
+static void content_add(struct batch *b, struct result *one, const uint8_t hash[16],
+                        int64_t modified_at)
 {
     struct buf texts = {0};
     struct store_synced document;
@@ -376,10 +397,11 @@ static void content_add(struct batch *b, struct result *one, const uint8_t hash[
     buf_free(&texts);
 }
 
-#define HASHED_HERE ((size_t)64 * 1024) /* bytes of an item without content_hash */
-#define READ_HERE ((size_t)4 * 1024)    /* bytes of an item that has to be read: a shop's usual products need no other thread */
+/* Largest items without content_hash, and largest parsed items, that the event loop handles. */
+#define HASHED_HERE ((size_t)64 * 1024)
+#define READ_HERE ((size_t)4 * 1024)
 
-/* False: it takes longer than the loop may be held, and nothing was done. */
+/* False: it would hold the loop for too long, and nothing was done. */
 static bool document_add(struct batch *b, struct result *one, bool here)
 {
     const struct store_item *known = &one->known;
@@ -393,13 +415,13 @@ static bool document_add(struct batch *b, struct result *one, bool here)
         wp_wrong(&one->mistake, "wp_id", "is required: a whole number from 1");
     bool good = wp_item_modified(&one->item, &modified_at, &one->mistake) && wp_id != 0;
     if (good && !wp_item_hash(&one->item, hash)) {
-        wp_wrong(&one->mistake, NULL, "its content could not be hashed: send it again");
+        wp_wrong(&one->mistake, NULL, "the server could not hash the item; send it again");
         sync_pack(&b->rows, SYNC_SEEN, wp_id, NULL, 0, NULL);
     } else if (good && b->deletes) {
         sync_pack(&b->rows, SYNC_DELETE, wp_id, NULL, modified_at, NULL);
     } else if (good && !b->whole && known->there && memcmp(known->hash, hash, sizeof(hash)) == 0) {
         sync_pack(&b->rows, SYNC_SAME, wp_id, hash, modified_at, NULL);
-    } else if (b->deletes || one->item.raw.p[0] != '{') { /* which has no other fields */
+    } else if (b->deletes || one->item.raw.p[0] != '{') { /* a deletion has no other fields */
         if (wp_id != 0)
             sync_pack(&b->rows, SYNC_SEEN, wp_id, NULL, 0, NULL);
     } else {
@@ -413,7 +435,7 @@ static bool document_add(struct batch *b, struct result *one, bool here)
     return true;
 }
 
-/* Coupons have dates in a time zone, which is for the thread alone (zone.h). */
+/* Coupons have dates in a time zone, which only the thread may read (zone.h). */
 static bool item_add(struct batch *b, struct result *one, bool here)
 {
     if (b->kind != SYNCED_COUPON)
@@ -440,8 +462,9 @@ static bool add_some(struct pool_job *job)
     return b->at < b->count;
 }
 
-static void rest_added(struct pool_job *job, struct request *r)
+static void rest_added(struct pool_job *job, struct waiter *w)
 {
+    struct request *r = request_of(w);
     struct batch *b = batch_of(job);
     if (r != NULL)
         batch_send(b);
@@ -455,7 +478,7 @@ static void batch_leave(struct batch *b)
     request_run_in_pool(b->r, &b->away);
 }
 
-/* What the loop has no time for, the thread does. */
+/* Work that is too long for the loop runs in the thread. */
 static void batch_go(struct batch *b)
 {
     uint64_t until = clock_mono_us() + SLICE_US;

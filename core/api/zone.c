@@ -9,12 +9,13 @@
 
 #define ZONES "/usr/share/zoneinfo/"
 
-/* Nothing that leads out of the directory of zones. */
+/* Refuses names that leave the directory of zones. */
 static bool name_valid(struct str name)
 {
     for (size_t i = 0; i < name.n; i++) {
         char c = name.p[i];
-        if (!(c >= 'a' && c <= 'z') && !(c >= 'A' && c <= 'Z') && !(c >= '0' && c <= '9') && memchr("_+-/", c, 4) == NULL)
+        if (!(c >= 'a' && c <= 'z') && !(c >= 'A' && c <= 'Z') && !(c >= '0' && c <= '9') &&
+            memchr("_+-/", c, 4) == NULL)
             return false;
     }
     return name.n > 0 && name.n <= ZONE_NAME_MAX && name.p[0] >= 'A' && name.p[0] <= 'Z';
@@ -30,13 +31,17 @@ bool zone_known(struct str name)
     snprintf(path, sizeof(path), ZONES "%.*s", (int)name.n, name.p);
     FILE *file = fopen(path, "re");
     char magic[4] = "";
-    bool known = file != NULL && fread(magic, 1, sizeof(magic), file) == sizeof(magic) && memcmp(magic, "TZif", sizeof(magic)) == 0;
+    bool known = file != NULL && fread(magic, 1, sizeof(magic), file) == sizeof(magic) &&
+                 memcmp(magic, "TZif", sizeof(magic)) == 0;
     if (file != NULL)
         fclose(file);
     return known;
 }
 
-/* The process' zone; its place in the environment is made once, so that nobody else's look at that is disturbed. */
+/*
+ * Sets the zone of the process. Its environment variable is created once, so that other threads can
+ * read the environment.
+ */
 static void zone_set(struct str name)
 {
     static char entry[4 + ZONE_NAME_MAX + 1] = "TZ=UTC0";
@@ -48,7 +53,7 @@ static void zone_set(struct str name)
     tzset();
 }
 
-/* ${ms}, which reads as the local time does, in UTC's place. */
+/* ${ms}: the local time, as if it were UTC. */
 static bool local_to_utc(int64_t ms, struct str name, int64_t *out)
 {
     time_t seconds = ms / 1000;
@@ -69,7 +74,8 @@ bool zone_date(struct str text, struct str name, int64_t *out)
     *out = time_read(text);
     if (*out > 0)
         return true;
-    if (text.n != DATE && (text.n < WHOLE || text.n > MOST || (text.p[DATE] != 'T' && text.p[DATE] != ' ')))
+    if (text.n != DATE &&
+        (text.n < WHOLE || text.n > MOST || (text.p[DATE] != 'T' && text.p[DATE] != ' ')))
         return false;
     snprintf(utc, sizeof(utc), "%.*s%s", (int)text.n, text.p, text.n == DATE ? "T00:00:00Z" : "Z");
     utc[DATE] = 'T';

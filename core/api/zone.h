@@ -1,6 +1,6 @@
 /*
- * Dates in the time zone they were written in. Worker processes. The C library has one time zone a
- * process, so zone_date with a name is for one thread alone: the reader thread.
+ * Dates with a time zone. Worker processes. The C library has one time zone per process, so only
+ * one thread, the reader thread, may call zone_date with a name.
  */
 #ifndef ASSAY_ZONE_H
 #define ASSAY_ZONE_H
@@ -9,14 +9,14 @@
 
 #define ZONE_NAME_MAX 64
 
-/* zone_known(name): an IANA name ("Europe/Berlin", "UTC") that this host knows. */
+/* zone_known(name): true if this host knows the IANA name, such as "Europe/Berlin" or "UTC". */
 bool zone_known(struct str name);
 
 /*
- * zone_date(text, name, out): ${text} as milliseconds since the epoch: RFC 3339, or the same
- * without its zone or with a space for its T, or the date alone, which is its midnight: these in
- * the zone ${name} (empty: UTC). An hour that the zone skipped is moved by as much; one that it had
- * twice is the first. False where it is no date, or no zone that is known.
+ * zone_date(text, name, out): parse ${text} into milliseconds since the epoch: RFC 3339; or, in the
+ * zone ${name} (empty: UTC), the same without an offset, with a space for the T, or a date alone,
+ * which is its midnight. A time that the zone skipped is moved forward; of a time that occurs
+ * twice, the first counts. False if the date is invalid or the zone unknown.
  */
 bool zone_date(struct str text, struct str name, int64_t *out);
 

@@ -1,4 +1,4 @@
-#include "core/audit/arena.h"
+#include "core/audit/arena_internal.h"
 
 #include <stdalign.h>
 #include <stdarg.h>

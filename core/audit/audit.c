@@ -1,13 +1,17 @@
-#include "core/audit/job.h"
-#include "core/audit/stall.h"
+#include "core/audit/clock_internal.h"
+#include "core/audit/job_internal.h"
+#include "core/audit/watchdog_internal.h"
 
 #include <libxml/parser.h>
 #include <locale.h>
 #include <stdlib.h>
 #include <unistd.h>
 
-/* pages are read for so long at a stretch; then the caller has its turn, whose heartbeat others watch */
-#define TURN_MS 200
+/*
+ * One call of audit_wait parses pages for at most this long, so that the caller can update its
+ * heartbeat.
+ */
+#define PERFORM_MAX_MS 200
 
 struct audit *audit_new(const struct conf *conf)
 {
@@ -24,35 +28,36 @@ struct audit *audit_new(const struct conf *conf)
     jobs_init(&audit->finished);
     audit->multi = curl_multi_init();
     audit->guard = guard_new(conf);
-    audit->places = audit->own_places = calloc(1, sizeof(*audit->places));
+    audit->host_slots = audit->own_host_slots = calloc(1, sizeof(*audit->host_slots));
     audit->pid = getpid();
-    if (audit->multi == NULL || audit->guard == NULL || audit->places == NULL || !stall_start()) {
+    if (audit->multi == NULL || audit->guard == NULL || audit->host_slots == NULL ||
+        !watchdog_start()) {
         audit_free(audit);
         return NULL;
     }
-    host_slots_init(audit->places);
+    host_slots_init(audit->host_slots);
     return audit;
 }
 
-void audit_share(struct audit *audit, struct host_slots *places)
+void audit_share_host_slots(struct audit *audit, struct host_slots *slots)
 {
-    free(audit->own_places);
-    audit->own_places = NULL;
-    audit->places = places;
+    free(audit->own_host_slots);
+    audit->own_host_slots = NULL;
+    audit->host_slots = slots;
 }
 
 void audit_free(struct audit *audit)
 {
     if (audit == NULL)
         return;
-    stall_stop();
+    watchdog_stop();
     struct jobs *const queues[] = {&audit->waiting, &audit->running, &audit->finished};
     for (size_t i = 0; i < sizeof(queues) / sizeof(*queues); i++)
         while (queues[i]->first != NULL)
             job_free(audit, jobs_take(queues[i], &queues[i]->first));
     guard_free(audit->guard);
     curl_multi_cleanup(audit->multi);
-    free(audit->own_places);
+    free(audit->own_host_slots);
     free(audit);
 }
 
@@ -65,14 +70,14 @@ void audit_add(struct audit *audit, uint64_t id, struct str url, audit_done_fn *
 {
     struct job *job = calloc(1, sizeof(*job));
     if (job == NULL)
-        abort(); /* nothing is left to say so with: the job is run again by a fresh auditor */
+        abort(); /* the writer gives the job to the next auditor */
     job->id = id;
     job->done = done;
     job->arg = arg;
     facts_init(&job->facts);
-    for (unsigned i = 0; i < PARTS; i++) {
-        job->parts[i].job = job;
-        job->parts[i].part = (enum part)i;
+    for (unsigned i = 0; i < REQUEST_KINDS; i++) {
+        job->transfers[i].job = job;
+        job->transfers[i].kind = (enum request_kind)i;
     }
     if (url_judge(url, NULL, audit->conf, &job->url, &job->refusal)) {
         jobs_add(&audit->waiting, job);
@@ -100,17 +105,17 @@ void audit_withdraw(struct audit *audit, const void *arg)
 static int perform(struct audit *audit)
 {
     int running, left;
-    stall_enter();
+    watchdog_enter();
     CURLMcode code = curl_multi_perform(audit->multi, &running);
-    stall_leave();
+    watchdog_leave();
     if (code != CURLM_OK)
         return -1;
-    int64_t until = job_clock_ms() + TURN_MS;
+    int64_t until = monotonic_ms() + PERFORM_MAX_MS;
     audit->more = false;
     for (CURLMsg *m; !audit->more && (m = curl_multi_info_read(audit->multi, &left)) != NULL;) {
         if (m->msg == CURLMSG_DONE)
             transfer_ended(audit, fetch_owner(m->easy_handle), m->data.result);
-        audit->more = left > 0 && job_clock_ms() > until;
+        audit->more = left > 0 && monotonic_ms() > until;
     }
     schedule(audit);
     return 0;
@@ -121,8 +126,10 @@ int audit_wait(struct audit *audit, struct curl_waitfd *extra, unsigned count, i
     schedule(audit);
     if (perform(audit) != 0)
         return -1;
-    timeout_ms = audit->finished.first != NULL || audit->more ? 0 : schedule_idle_ms(audit, timeout_ms);
-    if (curl_multi_poll(audit->multi, extra, count, timeout_ms, NULL) != CURLM_OK || (!audit->more && perform(audit) != 0))
+    timeout_ms =
+        audit->finished.first != NULL || audit->more ? 0 : schedule_idle_ms(audit, timeout_ms);
+    if (curl_multi_poll(audit->multi, extra, count, timeout_ms, NULL) != CURLM_OK ||
+        (!audit->more && perform(audit) != 0))
         return -1;
     job_call_finished(audit);
     return 0;

@@ -1,13 +1,16 @@
 /*
- * The auditor: jobs in, findings out. It holds no store and no keys, and gives up what grading does not need before the first page, the
- * making of Unix sockets included: so it lives as long as its connection to the writer, and when that ends the next auditor gets the jobs
- * from the next writer.
+ * The auditor process: receives jobs from the writer, grades pages, sends findings back. It holds
+ * no store and no keys. Before the first page it gives up its privileges, including the right to
+ * create Unix sockets, so it lives as long as its connection to the writer. When that ends, the
+ * writer gives the jobs to the next auditor.
  */
+#include "core/audit/auditor.h"
+
 #include "core/ipc/channel.h"
 #include "core/base/log.h"
 #include "core/process/process.h"
 #include "core/audit/audit.h"
-#include "core/audit/last_words.h"
+#include "core/audit/crash_note_internal.h"
 #include "store/change.h"
 
 #include <errno.h>
@@ -21,25 +24,25 @@ struct auditor {
     struct process *process;
     struct audit *audit;
     struct channel channel;
-    struct running *running;
+    struct running_job *running;
 };
 
-struct running {
+struct running_job {
     struct auditor *auditor;
-    struct running *next;
+    struct running_job *next;
     uint64_t report, attempt;
 };
 
-static struct running **find(struct auditor *a, const struct running *r)
+static struct running_job **find(struct auditor *a, const struct running_job *r)
 {
-    struct running **at = &a->running;
+    struct running_job **at = &a->running;
     while (*at != r)
         at = &(*at)->next;
     return at;
 }
 
-static void send_findings(struct auditor *a, const struct running *r,
-                          const struct audit_findings *f)
+static void send_result(struct auditor *a, const struct running_job *r,
+                        const struct audit_findings *f)
 {
     struct buf wire = {0};
     struct store_change change = {.kind = CHANGE_REPORT_FINISH,
@@ -51,57 +54,58 @@ static void send_findings(struct auditor *a, const struct running *r,
                                   .issues_passed = f->issues.passed,
                                   .results = f->results,
                                   .error_code = str_of(f->error_code),
-                                  .error_message = str_of(f->error_code == NULL ? NULL : f->error_message)};
+                                  .error_message =
+                                      str_of(f->error_code == NULL ? NULL : f->error_message)};
     change_encode(&change, &wire);
-    channel_put(&a->channel, FRAME_FINDINGS, r->report, r->attempt, buf_view(&wire));
+    channel_put(&a->channel, FRAME_RESULT, r->report, r->attempt, buf_view(&wire));
     buf_free(&wire);
     score_add(a->process->score->requests, 1);
     if (f->error_code != NULL)
         score_add(a->process->score->batches, 1);
 }
 
-static void on_done(void *arg, const struct audit_findings *f)
+static void on_finished(void *arg, const struct audit_findings *f)
 {
-    struct running *r = arg;
+    struct running_job *r = arg;
     struct auditor *a = r->auditor;
     if (f->withdrawn)
-        channel_put(&a->channel, FRAME_BACK, r->report, r->attempt, (struct str){0});
+        channel_put(&a->channel, FRAME_RETURNED, r->report, r->attempt, (struct str){0});
     else
-        send_findings(a, r, f);
+        send_result(a, r, f);
     *find(a, r) = r->next;
     free(r);
 }
 
 static bool on_job(struct auditor *a, const struct frame *f)
 {
-    struct running *r = malloc(sizeof(*r));
+    struct running_job *r = malloc(sizeof(*r));
     if (r == NULL)
         return false;
-    *r = (struct running){a, a->running, f->head.a, f->head.b};
+    *r = (struct running_job){a, a->running, f->head.a, f->head.b};
     a->running = r;
-    audit_add(a->audit, r->report, f->payload, on_done, r);
+    audit_add(a->audit, r->report, f->payload, on_finished, r);
     return true;
 }
 
-/* a job that is not found has ended, and its findings are on their way */
+/* A job that is not found has ended; its findings are on their way. */
 static void on_withdraw(struct auditor *a, const struct frame *f)
 {
-    for (const struct running *r = a->running; r != NULL; r = r->next)
+    for (const struct running_job *r = a->running; r != NULL; r = r->next)
         if (r->report == f->head.a && r->attempt == f->head.b)
             audit_withdraw(a->audit, r);
 }
 
-static void forget(struct auditor *a)
+static void free_jobs(struct auditor *a)
 {
     audit_free(a->audit);
     while (a->running != NULL) {
-        struct running *r = a->running;
+        struct running_job *r = a->running;
         a->running = r->next;
         free(r);
     }
 }
 
-/* the master holds the listening socket, so a writer that is being replaced only makes us wait */
+/* The master holds the listening socket, so while the writer is replaced connecting waits. */
 static bool connect_writer(struct auditor *a)
 {
     int fd = channel_connect(a->process->writer_path);
@@ -114,7 +118,7 @@ static bool connect_writer(struct auditor *a)
     return channel_flush(&a->channel) >= 0;
 }
 
-static bool exchange(struct auditor *a)
+static bool read_and_send(struct auditor *a)
 {
     struct frame f;
     int got = channel_read(&a->channel), next = 0;
@@ -127,44 +131,47 @@ static bool exchange(struct auditor *a)
     return got >= 0 && next >= 0 && channel_flush(&a->channel) >= 0;
 }
 
-/* until something happened; false when the writer is gone */
+/* Wait for events and handle them; false when the writer is gone. */
 static bool serve(struct auditor *a)
 {
-    struct curl_waitfd fd = {.fd = a->channel.fd,
-                             .events = (short)(CURL_WAIT_POLLIN | (channel_pending(&a->channel) > 0 ? CURL_WAIT_POLLOUT : 0))};
+    struct curl_waitfd fd = {
+        .fd = a->channel.fd,
+        .events =
+            (short)(CURL_WAIT_POLLIN | (channel_pending(&a->channel) > 0 ? CURL_WAIT_POLLOUT : 0))};
     if (audit_wait(a->audit, &fd, 1, 250) != 0) {
-        log_error("libcurl failed: the auditor starts again");
+        log_error("libcurl failed; the auditor restarts");
         exit(EXIT_START);
     }
     score_set(a->process->score->pending, audit_pending(a->audit));
-    return exchange(a);
+    return read_and_send(a);
 }
 
-/* what is not finished goes back to the queue, without blame */
-static void give_back(struct auditor *a)
+/* Return unfinished jobs to the queue; they are not counted as failed attempts. */
+static void return_jobs(struct auditor *a)
 {
-    channel_put(&a->channel, FRAME_BACK, 0, 0, (struct str){0});
-    for (struct running *r = a->running; r != NULL; r = r->next)
-        channel_put(&a->channel, FRAME_BACK, r->report, r->attempt, (struct str){0});
+    channel_put(&a->channel, FRAME_RETURNED, 0, 0, (struct str){0});
+    for (struct running_job *r = a->running; r != NULL; r = r->next)
+        channel_put(&a->channel, FRAME_RETURNED, r->report, r->attempt, (struct str){0});
     for (int tries = 0; tries < 20 && channel_flush(&a->channel) == 1; tries++)
         poll(&(struct pollfd){a->channel.fd, POLLOUT, 0}, 1, 100);
 }
 
-static struct channel *last_channel;
+static struct channel *last_channel; /* for the signal handler */
 
-static void name_suspect(uint64_t report)
+static void send_crash_note(uint64_t report)
 {
-    channel_last_word(last_channel, FRAME_SUSPECT, report);
+    channel_send_now(last_channel, FRAME_SUSPECT, report);
 }
 
-/* the guard denies the host's own addresses, and everything where it cannot learn them */
-static void look_at_host(void)
+/* The guard denies the host's own addresses. If they cannot be listed, it denies every address. */
+static void check_own_addresses(void)
 {
     struct ifaddrs *all;
     if (getifaddrs(&all) == 0)
         freeifaddrs(all);
     else
-        log_error("the host's own addresses cannot be learnt, so no page is graded: %s", strerror(errno));
+        log_error("cannot list the host's own addresses, so no page is graded: %s",
+                  strerror(errno));
 }
 
 int auditor_run(struct process *p)
@@ -172,28 +179,28 @@ int auditor_run(struct process *p)
     struct auditor a = {.process = p, .audit = audit_new(p->conf), .channel.fd = -1};
     const char *why = NULL;
     score_set(p->scoreboard->auditor_pid[p->score - p->scoreboard->auditor_slot], getpid());
-    scoreboard_narrow(p->scoreboard);
+    scoreboard_unmap_private(p->scoreboard);
     if (a.audit != NULL)
-        audit_share(a.audit, &p->scoreboard->places);
+        audit_share_host_slots(a.audit, &p->scoreboard->host_slots);
     p->scoreboard = NULL;
     if (a.audit == NULL || !connect_writer(&a))
         return EXIT_START;
     last_channel = &a.channel;
-    last_words_hear(name_suspect);
-    look_at_host();
+    crash_note_install(send_crash_note);
+    check_own_addresses();
     if (audit_sandbox(p->conf, &why) != 0) {
         log_error("the auditor cannot give up its privileges: %s", why);
         return EXIT_START;
     }
-    process_phase(p, PHASE_READY);
-    bool there = true;
-    while (there && !process_stopping && !process_draining) {
-        process_beat(p);
-        there = serve(&a);
+    process_set_phase(p, PHASE_READY);
+    bool connected = true;
+    while (connected && !process_stopping && !process_draining) {
+        process_heartbeat(p);
+        connected = serve(&a);
     }
-    if (there)
-        give_back(&a);
+    if (connected)
+        return_jobs(&a);
     channel_close(&a.channel);
-    forget(&a);
+    free_jobs(&a);
     return EXIT_STOPPED;
 }

@@ -1,6 +1,6 @@
 #include "config.h"
 
-#include "core/audit/charset.h"
+#include "core/audit/charset_internal.h"
 #include "core/audit/text.h"
 
 #include <errno.h>
@@ -19,8 +19,8 @@ static bool set_name(struct charset *out, struct str name)
         return false;
     for (size_t i = 0; i < name.n; i++) {
         char c = text_lower(name.p[i]);
-        /* iconv's own suffixes (//IGNORE) and anything else that no label has stay out */
-        if (!((c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || strchr("-_.:+()", c) != NULL))
+        /* rejects iconv's suffixes such as //IGNORE, and anything else that no label contains */
+        if (!((c >= 'a' && c <= 'z') || text_is_digit(c) || strchr("-_.:+()", c) != NULL))
             return false;
         out->name[i] = c;
     }
@@ -28,7 +28,10 @@ static bool set_name(struct charset *out, struct str name)
     return true;
 }
 
-/* The value after "charset" in a header or a meta's content (WHATWG HTML, "extracting a character encoding from a meta element"). */
+/*
+ * The value after "charset" in a header or a meta's content (WHATWG HTML, "extracting a character
+ * encoding from a meta element").
+ */
 static bool from_content(struct str s, struct charset *out)
 {
     while (s.n >= 7) {
@@ -52,7 +55,7 @@ static bool from_content(struct str s, struct charset *out)
     return false;
 }
 
-/* One attribute of the tag at ${s}; false at the tag's end. */
+/* Read one attribute of the tag at ${s}; false at the end of the tag. */
 static bool next_attribute(struct str *s, struct str *name, struct str *value)
 {
     while (s->n > 0 && (text_is_space(s->p[0]) || s->p[0] == '/'))
@@ -115,7 +118,8 @@ static bool prescan(struct str body, struct charset *out)
             s = text_from(s, (size_t)(end - s.p) + 3);
             continue;
         }
-        if (text_starts(s, "<meta") && s.n > 5 && (text_is_space(s.p[5]) || s.p[5] == '/') && from_meta(text_from(s, 5), out))
+        if (text_starts(s, "<meta") && s.n > 5 && (text_is_space(s.p[5]) || s.p[5] == '/') &&
+            from_meta(text_from(s, 5), out))
             return true;
         s = text_from(s, 1);
     }
@@ -127,7 +131,8 @@ static void find_declared(struct str body, struct str content_type, struct chars
     static const struct {
         const char *mark, *name;
         size_t n;
-    } marks[] = {{"\xEF\xBB\xBF", "utf-8", 3}, {"\xFE\xFF", "utf-16be", 2}, {"\xFF\xFE", "utf-16le", 2}};
+    } marks[] = {
+        {"\xEF\xBB\xBF", "utf-8", 3}, {"\xFE\xFF", "utf-16be", 2}, {"\xFF\xFE", "utf-16le", 2}};
     for (size_t i = 0; i < sizeof(marks) / sizeof(*marks); i++) {
         if (body.n >= marks[i].n && memcmp(body.p, marks[i].mark, marks[i].n) == 0) {
             out->source = CHARSET_BOM;
@@ -142,11 +147,12 @@ static void find_declared(struct str body, struct str content_type, struct chars
             return;
     }
     struct charset meta = {.known = true};
-    if (!prescan(body, &meta) || (out->source == CHARSET_HEADER && charset_iconv_name(meta.name) == NULL))
+    if (!prescan(body, &meta) ||
+        (out->source == CHARSET_HEADER && charset_iconv_name(meta.name) == NULL))
         return;
     *out = meta;
     out->source = CHARSET_META;
-    /* A meta tag that could be read as ASCII is not UTF-16, whatever it says. */
+    /* A meta tag that was readable as ASCII is not UTF-16, whatever it declares. */
     if (strncmp(out->name, "utf-16", 6) == 0)
         snprintf(out->name, sizeof(out->name), "utf-8");
 }
@@ -161,18 +167,22 @@ void charset_find(struct str body, struct str content_type, struct charset *out)
         out->known = charset_iconv_name(out->name) != NULL;
 }
 
-/* Bytes of the valid UTF-8 sequence at ${p}; 0 when it is none (RFC 3629). */
+/* Length of the valid UTF-8 sequence at ${p}; 0: invalid (RFC 3629). */
 static size_t utf8_valid(const unsigned char *p, size_t n)
 {
     if (p[0] < 0x80)
         return p[0] == 0 ? 0 : 1;
-    size_t need = p[0] >= 0xC2 && p[0] <= 0xDF ? 2 : (p[0] & 0xF0) == 0xE0 ? 3 : p[0] >= 0xF0 && p[0] <= 0xF4 ? 4 : 0;
+    size_t need = p[0] >= 0xC2 && p[0] <= 0xDF   ? 2
+                  : (p[0] & 0xF0) == 0xE0        ? 3
+                  : p[0] >= 0xF0 && p[0] <= 0xF4 ? 4
+                                                 : 0;
     if (need == 0 || n < need)
         return 0;
     for (size_t i = 1; i < need; i++)
         if ((p[i] & 0xC0) != 0x80)
             return 0;
-    if ((p[0] == 0xE0 && p[1] < 0xA0) || (p[0] == 0xED && p[1] > 0x9F) || (p[0] == 0xF0 && p[1] < 0x90) || (p[0] == 0xF4 && p[1] > 0x8F))
+    if ((p[0] == 0xE0 && p[1] < 0xA0) || (p[0] == 0xED && p[1] > 0x9F) ||
+        (p[0] == 0xF0 && p[1] < 0x90) || (p[0] == 0xF4 && p[1] > 0x8F))
         return 0;
     return need;
 }
@@ -215,20 +225,32 @@ static void add_converted(iconv_t cd, struct str s, struct buf *out)
     }
 }
 
+bool charset_clean_utf8(struct str s, struct buf *out)
+{
+    add_clean(s, out);
+    return buf_ok(out);
+}
+
 bool charset_to_utf8(const struct charset *charset, struct str body, struct buf *out)
 {
     struct str s = text_from(body, charset->skip);
     const char *name = charset->known ? charset_iconv_name(charset->name) : "windows-1252";
-    if (strcmp(name, "utf-8") == 0) {
-        add_clean(s, out);
-        return buf_ok(out);
-    }
+    if (strcmp(name, "utf-8") == 0)
+        return charset_clean_utf8(s, out);
     iconv_t cd = iconv_open("UTF-8", name);
-    if (cd == (iconv_t)-1) {
-        add_clean(s, out);
-        return buf_ok(out);
-    }
+    if (cd == (iconv_t)-1)
+        return charset_clean_utf8(s, out);
     add_converted(cd, s, out);
     iconv_close(cd);
     return buf_ok(out);
+}
+
+struct str charset_copy_utf8(struct arena *arena, struct str s)
+{
+    struct buf clean = {0};
+    struct str out = STR("");
+    if (charset_clean_utf8(s, &clean))
+        out = arena_copy(arena, buf_view(&clean));
+    buf_free(&clean);
+    return out;
 }

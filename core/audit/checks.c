@@ -1,10 +1,10 @@
-#include "core/audit/checks.h"
+#include "core/audit/checks_internal.h"
 #include "core/audit/text.h"
 
 #include <stdarg.h>
 #include <stdio.h>
 
-/* id (the member of results), category, importance (its weight), function. The order is that of audits.md and of the results. */
+/* id (member of results), category, importance (weight), function; in the order of the results */
 const struct check checks[] = {
     {"title", CATEGORY_SEO, IMPORTANCE_HIGH, check_title},
     {"meta_description", CATEGORY_SEO, IMPORTANCE_HIGH, check_meta_description},
@@ -40,7 +40,8 @@ const struct check checks[] = {
     {"mixed_content", CATEGORY_SECURITY, IMPORTANCE_MEDIUM, check_mixed_content},
     {"server_signature", CATEGORY_SECURITY, IMPORTANCE_MEDIUM, check_server_signature},
     {"http2", CATEGORY_SECURITY, IMPORTANCE_MEDIUM, check_http2},
-    {"unsafe_cross_origin_links", CATEGORY_SECURITY, IMPORTANCE_MEDIUM, check_unsafe_cross_origin_links},
+    {"unsafe_cross_origin_links", CATEGORY_SECURITY, IMPORTANCE_MEDIUM,
+     check_unsafe_cross_origin_links},
     {"hsts", CATEGORY_SECURITY, IMPORTANCE_LOW, check_hsts},
     {"clickjacking", CATEGORY_SECURITY, IMPORTANCE_LOW, check_clickjacking},
     {"csp", CATEGORY_SECURITY, IMPORTANCE_LOW, check_csp},
@@ -81,7 +82,7 @@ static struct str format_text(struct arena *arena, const char *format, va_list a
     int n = vsnprintf(text, sizeof(text), format, args);
     if (n < 0)
         return STR("");
-    /* a cut of a long one may leave half a code point; the bytes after the last whole one go */
+    /* text_cut drops an incomplete code point at the end of a truncated text */
     struct str s = {text, (size_t)n < sizeof(text) ? (size_t)n : sizeof(text) - 1};
     return arena_copy(arena, text_cut(s, VERDICT_TEXT_POINTS));
 }
@@ -127,8 +128,9 @@ void verdict_detail(struct verdict *v, const char *format, ...)
 
 void verdict_element(struct verdict *v, const struct page_element *e)
 {
-    /* one of these tells which element it is; the first that stands is shown */
-    static const char *const telling[] = {"src", "href", "srcset", "data", "action", "poster", "name", "property", "id", "class", "style"};
+    /* attributes that identify an element; the first one that is present is shown */
+    static const char *const telling[] = {"src",  "href",     "srcset", "data",  "action", "poster",
+                                          "name", "property", "id",     "class", "style"};
     for (size_t i = 0; i < sizeof(telling) / sizeof(*telling); i++) {
         struct str value = page_value(e, telling[i]);
         if (value.n > 0) {

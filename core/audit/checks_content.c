@@ -1,6 +1,6 @@
 #include "config.h"
 
-#include "core/audit/checks.h"
+#include "core/audit/checks_internal.h"
 #include "core/audit/text.h"
 
 #include <stdlib.h>
@@ -8,7 +8,8 @@
 #define CONTENT_MIN_WORDS 500
 #define TEXT_MIN_PERCENT 10
 #define TITLE_WORDS_MAX 512
-#define IDEOGRAPHS_MAX 64 /* words that are looked for by a search of the whole text each; a title that passes has no more */
+/* Each is searched for in the whole text. A title that passes has no more. */
+#define IDEOGRAPHS_MAX 64
 
 /* ---- words of the title ---- */
 
@@ -17,7 +18,8 @@ struct words {
     struct str list[TITLE_WORDS_MAX];
     bool found[TITLE_WORDS_MAX];
     size_t count;
-    uint32_t lengths[256]; /* by the first byte: bit n is set where a word has n bytes, the last one for 31 and more */
+    /* by first byte: bit n is set if a word has n bytes; bit 31: 31 or more */
+    uint32_t lengths[256];
 };
 
 static uint32_t length_bit(size_t n)
@@ -59,7 +61,10 @@ static bool is_ascii(struct str s)
     return true;
 }
 
-/* Mark ${word} of a text if it is one of ${words}. Most are not, and that is seen before they are folded. */
+/*
+ * Mark ${word} of the text if it is one of ${words}. Most are not; the length tells that without
+ * folding.
+ */
 static void find_word(struct words *words, struct str word, struct buf *scratch)
 {
     bool ascii = (unsigned char)word.p[0] < 0x80 && is_ascii(word);
@@ -68,12 +73,13 @@ static void find_word(struct words *words, struct str word, struct buf *scratch)
     buf_reset(scratch);
     text_fold(word, scratch);
     struct str folded = buf_view(scratch);
-    struct str *hit = bsearch(&folded, words->list, words->count, sizeof(*words->list), compare_words);
+    struct str *hit =
+        bsearch(&folded, words->list, words->count, sizeof(*words->list), compare_words);
     if (hit != NULL)
         words->found[hit - words->list] = true;
 }
 
-/* Where a script parts no words, they may be anywhere in the text. */
+/* Scripts without spaces between words: search the whole text. */
 static void find_ideographs(struct words *words, struct str text, struct buf *scratch)
 {
     bool folded = false;
@@ -86,11 +92,12 @@ static void find_ideographs(struct words *words, struct str text, struct buf *sc
             text_fold(text, scratch);
             folded = true;
         }
-        words->found[i] = scratch->n > 0 && memmem(scratch->p, scratch->n, words->list[i].p, words->list[i].n) != NULL;
+        words->found[i] = scratch->n > 0 && memmem(scratch->p, scratch->n, words->list[i].p,
+                                                   words->list[i].n) != NULL;
     }
 }
 
-/* Mark the words that are in ${text}; how many are. */
+/* Mark the words that occur in ${text}; returns how many do. */
 static size_t find_words(struct words *words, struct str text)
 {
     struct buf scratch = {0};
@@ -116,9 +123,12 @@ void check_content_keywords(struct facts *f, struct verdict *v)
             verdict_detail(v, "%.*s", STR_ARG(words->list[i]));
     verdict_number(v, (double)found);
     if (words->count == 0)
-        verdict_fail(v, "The title has no words that the text could take up. Write a title that says what the page is about.");
+        verdict_fail(v, "The title has no word that the text could repeat. Write a title that says "
+                        "what the page is about.");
     else if (found == 0)
-        verdict_fail(v, "No word of the title is in the page's text. Write about what the title promises.");
+        verdict_fail(
+            v,
+            "No word of the title occurs in the page's text. Write about the topic of the title.");
     else
         verdict_pass(v);
     buf_free(&words->folded);
@@ -129,17 +139,20 @@ void check_seo_friendly_url(struct facts *f, struct verdict *v)
 {
     struct str url = f->response.url;
     struct words *words = calloc(1, sizeof(*words));
-    bool awkward = false;
+    bool has_bad_character = false;
     if (words == NULL)
         return;
     for (size_t i = 0; i < url.n; i++)
-        awkward = awkward || strchr("?=_%, ", url.p[i]) != NULL;
+        has_bad_character = has_bad_character || strchr("?=_%, ", url.p[i]) != NULL;
     words_of(facts_title(f), words);
     verdict_text(v, url);
-    if (awkward)
-        verdict_fail(v, "The URL has one of the characters ? = _ %% , in it. Use short words with hyphens between them.");
+    if (has_bad_character)
+        verdict_fail(v, "The URL contains one of the characters ? = _ %% , or a space. Use short "
+                        "words separated by hyphens.");
     else if (!str_eq(f->response.target, STR("/")) && find_words(words, f->response.target) == 0)
-        verdict_fail(v, "The URL has no word of the title. Name the page in its URL by what it is about.");
+        verdict_fail(
+            v,
+            "The URL contains no word of the title. Use a URL that names the topic of the page.");
     else
         verdict_pass(v);
     buf_free(&words->folded);
@@ -148,7 +161,7 @@ void check_seo_friendly_url(struct facts *f, struct verdict *v)
 
 /* ---- how much text ---- */
 
-/* Where a script parts no words, each character counts as one. */
+/* Number of words; in scripts without spaces, each character counts as one. */
 static size_t words_in(struct str word)
 {
     size_t count = 0;
@@ -174,8 +187,10 @@ void check_content_length(struct facts *f, struct verdict *v)
         count += words_in(word);
     verdict_number(v, (double)count);
     if (count < CONTENT_MIN_WORDS)
-        verdict_fail(v, "The page has %zu %s. Pages of at least %d are found better.", count, verdict_plural(count, "word", "words"),
-                     CONTENT_MIN_WORDS);
+        verdict_fail(
+            v,
+            "The page has %zu %s. Write at least %d: longer pages rank better in search results.",
+            count, verdict_plural(count, "word", "words"), CONTENT_MIN_WORDS);
     else
         verdict_pass(v);
 }
@@ -186,12 +201,15 @@ void check_text_html_ratio(struct facts *f, struct verdict *v)
     size_t bytes = 0;
     for (size_t i = 0; i < text.n; i++)
         bytes += !text_is_space(text.p[i]) || !text_is_space(text.p[i - 1]);
-    double percent = f->page.html_bytes == 0 ? 0 : 100.0 * (double)bytes / (double)f->page.html_bytes;
+    double percent =
+        f->page.html_bytes == 0 ? 0 : 100.0 * (double)bytes / (double)f->page.html_bytes;
     verdict_number(v, (double)(long)(percent * 10 + 0.5) / 10);
-    verdict_detail(v, "%zu bytes of text in %zu of HTML", bytes, f->page.html_bytes);
+    verdict_detail(v, "%zu bytes of text in %zu bytes of HTML", bytes, f->page.html_bytes);
     if (percent < TEXT_MIN_PERCENT)
-        verdict_fail(v, "Only %.1f %% of the page is text. Write more, or move scripts and styles to files: %d %% is good.", percent,
-                     TEXT_MIN_PERCENT);
+        verdict_fail(v,
+                     "Only %.1f %% of the HTML is text. Add text, or move scripts and styles to "
+                     "files, to reach %d %%.",
+                     percent, TEXT_MIN_PERCENT);
     else
         verdict_pass(v);
 }
@@ -200,15 +218,15 @@ void check_text_html_ratio(struct facts *f, struct verdict *v)
 
 static bool is_local_char(char c)
 {
-    return (c >= '0' && c <= '9') || (text_lower(c) >= 'a' && text_lower(c) <= 'z') || (c != '\0' && strchr("._%+-", c) != NULL);
+    return text_is_digit(c) || text_is_letter(c) || (c != '\0' && strchr("._%+-", c) != NULL);
 }
 
 static bool is_domain_char(char c)
 {
-    return (c >= '0' && c <= '9') || (text_lower(c) >= 'a' && text_lower(c) <= 'z') || c == '.' || c == '-';
+    return text_is_digit(c) || text_is_letter(c) || c == '.' || c == '-';
 }
 
-/* The address around the @ at ${at} of ${s}; empty when it is none. */
+/* The e-mail address around the @ at ${at}; empty if there is none. */
 static struct str address_at(struct str s, size_t at)
 {
     size_t from = at, to = at + 1;
@@ -225,8 +243,10 @@ static struct str address_at(struct str s, size_t at)
         top--;
     bool dotted = top > at + 2 && to - top >= 2;
     for (size_t i = top; dotted && i < to; i++)
-        dotted = text_lower(s.p[i]) >= 'a' && text_lower(s.p[i]) <= 'z';
-    return dotted && from < at && s.p[at + 1] != '.' && s.p[at + 1] != '-' ? (struct str){s.p + from, to - from} : STR("");
+        dotted = text_is_letter(s.p[i]);
+    return dotted && from < at && s.p[at + 1] != '.' && s.p[at + 1] != '-'
+               ? (struct str){s.p + from, to - from}
+               : STR("");
 }
 
 static size_t add_addresses(struct verdict *v, struct str s)
@@ -259,18 +279,22 @@ void check_plaintext_email(struct facts *f, struct verdict *v)
     }
     verdict_number(v, (double)count);
     if (count > 0)
-        verdict_fail(v, "The page shows %zu e-mail %s, which spammers collect. Use a contact form instead.", count,
-                     verdict_plural(count, "address", "addresses"));
+        verdict_fail(v,
+                     "The page contains %zu e-mail %s that spammers can collect. Use a contact "
+                     "form instead.",
+                     count, verdict_plural(count, "address", "addresses"));
     else
         verdict_pass(v);
 }
 
-/* ---- social networks: the hosts of profiles, and paths there that are not profiles but buttons for sharing ---- */
+/* ---- social networks: hosts of profiles, and paths there that share instead ---- */
 
 static const char *const social_hosts[] = {
-    "facebook.com",  "instagram.com",   "x.com",       "twitter.com", "linkedin.com", "youtube.com", "tiktok.com",
-    "pinterest.com", "threads.net",     "threads.com", "bsky.app",    "reddit.com",   "tumblr.com",  "vk.com",
-    "snapchat.com",  "mastodon.social", "xing.com",    "t.me",        "twitch.tv",    "vimeo.com",   "weibo.com",
+    "facebook.com",    "instagram.com", "x.com",         "twitter.com", "linkedin.com",
+    "youtube.com",     "tiktok.com",    "pinterest.com", "threads.net", "threads.com",
+    "bsky.app",        "reddit.com",    "tumblr.com",    "vk.com",      "snapchat.com",
+    "mastodon.social", "xing.com",      "t.me",          "twitch.tv",   "vimeo.com",
+    "weibo.com",
 };
 static const char *const sharing_paths[] = {"/share",      "/sharer", "/intent", "/sharearticle",
                                             "/pin/create", "/dialog", "/submit", "/plugins"};
@@ -310,7 +334,8 @@ void check_social(struct facts *f, struct verdict *v)
     }
     verdict_number(v, (double)count);
     if (count == 0)
-        verdict_fail(v, "The page links to no profile in a social network. Link to yours, if you have one.");
+        verdict_fail(v, "The page links to no social media profile. Add links to your profiles, if "
+                        "you have any.");
     else
         verdict_pass(v);
 }

@@ -1,19 +1,17 @@
-#include "core/audit/checks.h"
+#include "core/audit/checks_internal.h"
 #include "core/audit/text.h"
 
-static bool is_digit(char c)
-{
-    return c >= '0' && c <= '9';
-}
-
-/* nginx/1.22, PHP 8, 2.4.57: digits after a slash, a space or a dot between digits; h2o has none. */
+/*
+ * nginx/1.22, PHP 8, 2.4.57: digits after a slash, a space, or a dot between digits. "h2o" has
+ * none.
+ */
 static bool has_version(struct str value)
 {
     for (size_t i = 0; i + 1 < value.n; i++) {
         char c = value.p[i];
-        if ((c == '/' || c == ' ') && is_digit(value.p[i + 1]))
+        if ((c == '/' || c == ' ') && text_is_digit(value.p[i + 1]))
             return true;
-        if (c == '.' && i > 0 && is_digit(value.p[i - 1]) && is_digit(value.p[i + 1]))
+        if (c == '.' && i > 0 && text_is_digit(value.p[i - 1]) && text_is_digit(value.p[i + 1]))
             return true;
     }
     return false;
@@ -33,7 +31,8 @@ void check_server_signature(struct facts *f, struct verdict *v)
         }
     }
     if (count > 0)
-        verdict_fail(v, "The server tells its version, which helps attackers. Hide it in the server's configuration.");
+        verdict_fail(v, "The Server or X-Powered-By header shows a version, which helps attackers. "
+                        "Hide it in the server's configuration.");
     else
         verdict_pass(v);
 }
@@ -44,12 +43,13 @@ void check_http2(struct facts *f, struct verdict *v)
     verdict_text(v, version < 20 ? arena_printf(&f->arena, "HTTP/%u.%u", version / 10, version % 10)
                                  : arena_printf(&f->arena, "HTTP/%u", version / 10));
     if (version < 20)
-        verdict_fail(v, "The page comes over an old HTTP version. Switch on HTTP/2 in the web server.");
+        verdict_fail(v, "The server sent the page with an old version of HTTP. Enable HTTP/2 in "
+                        "the web server.");
     else
         verdict_pass(v);
 }
 
-/* The enforced policy's ${directive}. Policies are parted by commas, directives by semicolons. */
+/* The ${directive} of an enforced policy. Commas separate policies, semicolons directives. */
 static struct str find_policy(struct facts *f, const char *directive)
 {
     size_t from = 0;
@@ -64,17 +64,20 @@ static struct str find_policy(struct facts *f, const char *directive)
     return STR("");
 }
 
-/* Whether ${value} lets nobody or the same site only frame the page; a list must do so in each member (WHATWG HTML, 7.6). */
-static bool bars_frames(struct str value)
+/*
+ * ${value} lets nobody, or only the same site, frame the page; in a list each member must (WHATWG
+ * HTML, 7.6).
+ */
+static bool denies_framing(struct str value)
 {
     struct str one;
-    bool bars = false;
+    bool denies = false;
     while (text_token(&value, ", \t", &one)) {
-        bars = text_eq(one, "deny") || text_eq(one, "sameorigin");
-        if (!bars)
+        denies = text_eq(one, "deny") || text_eq(one, "sameorigin");
+        if (!denies)
             return false;
     }
-    return bars;
+    return denies;
 }
 
 void check_clickjacking(struct facts *f, struct verdict *v)
@@ -87,12 +90,13 @@ void check_clickjacking(struct facts *f, struct verdict *v)
     }
     for (size_t from = 0; (options = facts_header(f, "x-frame-options", &from)).p != NULL;) {
         verdict_text(v, text_trim(options));
-        if (bars_frames(options)) {
+        if (denies_framing(options)) {
             verdict_pass(v);
             return;
         }
     }
-    verdict_fail(v, "Other sites may frame the page and trick its visitors. Send Content-Security-Policy: frame-ancestors 'self'.");
+    verdict_fail(v, "Other sites can show the page in a frame and trick its visitors. Send "
+                    "Content-Security-Policy: frame-ancestors 'self'.");
 }
 
 void check_nosniff(struct facts *f, struct verdict *v)
@@ -104,5 +108,6 @@ void check_nosniff(struct facts *f, struct verdict *v)
     if (text_eq(text_trim(value), "nosniff"))
         verdict_pass(v);
     else
-        verdict_fail(v, "Browsers may guess the type of the page's files. Send X-Content-Type-Options: nosniff.");
+        verdict_fail(v, "Browsers may guess the type of the page's files. Send "
+                        "X-Content-Type-Options: nosniff.");
 }

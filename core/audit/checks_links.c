@@ -1,12 +1,12 @@
-#include "core/audit/checks.h"
-#include "core/audit/language.h"
-#include "core/audit/link_words.h"
+#include "core/audit/checks_internal.h"
+#include "core/audit/language_internal.h"
+#include "core/audit/generic_link_text_internal.h"
 #include "core/audit/text.h"
 #include "core/audit/url.h"
 
 #define LINKS_MAX 150
 
-/* ${url} up to its fragment. */
+/* ${url} without its fragment. */
 static struct str without_fragment(struct str url)
 {
     struct str before, rest;
@@ -24,25 +24,17 @@ static struct str authority_of(struct str url)
     return text_token(&rest, "/?#", &authority) ? authority : STR("");
 }
 
-static bool has_scheme(struct str url)
-{
-    struct str scheme, rest;
-    if (!text_split(url, ':', &scheme, &rest) || scheme.n == 0)
-        return false;
-    for (size_t i = 0; i < scheme.n; i++)
-        if (!(text_lower(scheme.p[i]) >= 'a' && text_lower(scheme.p[i]) <= 'z') && !(i > 0 && strchr("0123456789+-.", scheme.p[i]) != NULL))
-            return false;
-    return true;
-}
-
-/* Whether ${href}, as the page means it, leads to another host. Pages have many links, so this reads them as they stand. */
+/*
+ * ${href} leads to another host. Works on the text, without libcurl, since a page may have many
+ * links.
+ */
 static bool is_external(const struct facts *f, struct str href)
 {
     struct str own = authority_of(f->response.url), other, rest;
     if (text_starts(href, "//")) {
         rest = text_from(href, 2);
         other = text_token(&rest, "/?#", &other) ? other : STR("");
-    } else if (has_scheme(href)) {
+    } else if (url_has_scheme(href)) {
         other = authority_of(href);
     } else {
         other = authority_of(f->base_url);
@@ -50,10 +42,11 @@ static bool is_external(const struct facts *f, struct str href)
     return other.n > 0 && !(other.n == own.n && strncasecmp(other.p, own.p, own.n) == 0);
 }
 
-/* Where a link leads: its href, or xlink:href within SVG. False: it has neither. */
+/* The link's href, or xlink:href within SVG. False: it has neither. */
 static bool href_of(const struct page_element *a, struct str *out)
 {
-    bool has = page_attribute(a, "href", out) || ((a->flags & ELEMENT_IN_SVG) != 0 && page_attribute(a, "xlink:href", out));
+    bool has = page_attribute(a, "href", out) ||
+               ((a->flags & ELEMENT_IN_SVG) != 0 && page_attribute(a, "xlink:href", out));
     if (out->p == NULL)
         *out = STR("");
     return has;
@@ -66,19 +59,23 @@ static bool is_generic(const struct page_element *a)
     struct buf folded = {0};
     struct str language, rest;
     text_split(a->lang, '-', &language, &rest);
-    text_fold(text_trim_wide(a->text), &folded);
-    bool generic = link_words_have(language, buf_view(&folded));
+    text_fold(text_trim_unicode(a->text), &folded);
+    bool generic = is_generic_link_text(language, buf_view(&folded));
     buf_free(&folded);
     return generic;
 }
 
-/* A plain path of this site, made absolute without libcurl, since a page may have very many; 0: not that plain. */
+/*
+ * Fast path without libcurl: an absolute path of this site made absolute in ${out}. Returns its
+ * length; 0: not of that form.
+ */
 static size_t plain_absolute(const struct facts *f, struct str href, char *out, size_t size)
 {
     struct str authority = authority_of(f->base_url), host;
     uint16_t port;
     size_t origin = authority.n == 0 ? 0 : (size_t)(authority.p - f->base_url.p) + authority.n;
-    if (origin == 0 || href.n == 0 || href.p[0] != '/' || (href.n > 1 && href.p[1] == '/') || origin + href.n > size)
+    if (origin == 0 || href.n == 0 || href.p[0] != '/' || (href.n > 1 && href.p[1] == '/') ||
+        origin + href.n > size)
         return 0;
     memcpy(out, f->base_url.p, origin);
     memcpy(out + origin, href.p, href.n);
@@ -97,7 +94,8 @@ static bool leads_here(const struct facts *f, struct str href, size_t *resolved)
     if (!facts_may_resolve(f, resolved))
         return true;
     struct buf url = {0};
-    bool same = url_resolve(href, f->base_url.p, &url) && buf_ok(&url) && url_same(without_fragment(buf_view(&url)), here);
+    bool same = url_resolve(href, f->base_url.p, &url) && buf_ok(&url) &&
+                url_same(without_fragment(buf_view(&url)), here);
     buf_free(&url);
     return same;
 }
@@ -109,7 +107,8 @@ void check_link_text(struct facts *f, struct verdict *v)
         struct str href;
         bool has_href = href_of(e, &href);
         href = text_trim(href);
-        if (!has_href || text_has(page_value(e, "rel"), "nofollow") || text_starts(href, "javascript:") || text_starts(href, "mailto:"))
+        if (!has_href || text_has(page_value(e, "rel"), "nofollow") ||
+            text_starts(href, "javascript:") || text_starts(href, "mailto:"))
             continue;
         count++;
         if (e->text.n == 0 || !is_generic(e) || leads_here(f, href, &resolved))
@@ -119,19 +118,26 @@ void check_link_text(struct facts *f, struct verdict *v)
     }
     verdict_number(v, (double)generic);
     if (generic > 0)
-        verdict_fail(v, "%zu of %zu %s not say where %s. Name the target in the link's text.", generic, count,
-                     verdict_plural(count, "link does", verdict_plural(generic, "links does", "links do")),
-                     verdict_plural(generic, "it leads", "they lead"));
+        verdict_fail(
+            v,
+            "%zu of %zu %s a generic text, such as \"click here\". Say in the text where the link "
+            "leads.",
+            generic, count,
+            verdict_plural(count, "link has", verdict_plural(generic, "links has", "links have")));
     else
         verdict_pass(v);
 }
 
 /* ---- anchors a crawler can follow ---- */
 
-/* An anchor with none of these is no link, but may act as one by scripts; those of the markup can be seen. */
+/*
+ * An anchor without these attributes is no link. ${acts}: it has event handlers in the markup and
+ * may act as a link.
+ */
 static bool is_placeholder(const struct page_element *e, bool *acts)
 {
-    static const char *const of_links[] = {"target", "download", "ping", "rel", "hreflang", "type", "referrerpolicy"};
+    static const char *const of_links[] = {"target",   "download", "ping",          "rel",
+                                           "hreflang", "type",     "referrerpolicy"};
     struct str unused;
     for (size_t i = 0; i < sizeof(of_links) / sizeof(*of_links); i++)
         if (page_attribute(e, of_links[i], &unused))
@@ -142,8 +148,8 @@ static bool is_placeholder(const struct page_element *e, bool *acts)
     return true;
 }
 
-/* ${href} without any white space, as Lighthouse reads it; what is longer than any URL that is fetched is cut. */
-static struct str tight(struct str href, char *out, size_t size)
+/* ${href} without white space, as in Lighthouse; cut at ${size}. */
+static struct str without_space(struct str href, char *out, size_t size)
 {
     size_t n = 0;
     for (size_t i = 0; i < href.n && n < size - 1; i++)
@@ -153,7 +159,7 @@ static struct str tight(struct str href, char *out, size_t size)
     return (struct str){out, n};
 }
 
-/* Whether no URL comes of ${href}. Those of the schemes with hosts can be broken; a plain one is not, and that is quickly seen. */
+/* ${href} has a scheme with a host and is no valid URL. */
 static bool is_broken_url(const struct facts *f, struct str href, size_t *resolved)
 {
     static const char *const schemes[] = {"http:", "https:", "ftp:", "ws:", "wss:", "//"};
@@ -172,7 +178,7 @@ static bool is_broken_url(const struct facts *f, struct str href, size_t *resolv
     return false;
 }
 
-static bool voids(struct str href)
+static bool is_void_script(struct str href)
 {
     return text_has(href, "javascript:void(0") || text_has(href, "javascript:void0");
 }
@@ -184,7 +190,7 @@ static bool is_uncrawlable(const struct facts *f, const struct page_element *e, 
     bool acts, has_href = href_of(e, &written);
     if (page_value(e, "role").n > 0)
         return false;
-    struct str href = tight(written, space, sizeof(space));
+    struct str href = without_space(written, space, sizeof(space));
     if (text_starts(href, "mailto:") || (href.n == 0 && page_value(e, "id").n > 0))
         return false;
     if (text_starts(href, "file:"))
@@ -193,7 +199,7 @@ static bool is_uncrawlable(const struct facts *f, const struct page_element *e, 
         return false;
     if (!has_href)
         return is_placeholder(e, &acts) ? acts : true;
-    return voids(href) || is_broken_url(f, href, resolved);
+    return is_void_script(href) || is_broken_url(f, href, resolved);
 }
 
 void check_crawlable_links(struct facts *f, struct verdict *v)
@@ -203,11 +209,12 @@ void check_crawlable_links(struct facts *f, struct verdict *v)
         if (!is_uncrawlable(f, e, &resolved))
             continue;
         count++;
-        verdict_detail(v, "<a href=\"%.*s\">%.*s</a>", STR_ARG(page_value(e, "href")), STR_ARG(e->text));
+        verdict_detail(v, "<a href=\"%.*s\">%.*s</a>", STR_ARG(page_value(e, "href")),
+                       STR_ARG(e->text));
     }
     verdict_number(v, (double)count);
     if (count > 0)
-        verdict_fail(v, "%zu %s cannot be followed by search engines. Give each an href with a real URL.", count,
+        verdict_fail(v, "Search engines cannot follow %zu %s. Give each an href with a URL.", count,
                      verdict_plural(count, "link", "links"));
     else
         verdict_pass(v);
@@ -229,7 +236,8 @@ void check_in_page_links(struct facts *f, struct verdict *v)
     verdict_detail(v, "Internal: %zu", internal);
     verdict_detail(v, "External: %zu", external);
     if (internal + external > LINKS_MAX)
-        verdict_fail(v, "The page has %zu links. Bring it to at most %d, so that each counts.", internal + external, LINKS_MAX);
+        verdict_fail(v, "The page has %zu links. Reduce them to at most %d, so that each counts.",
+                     internal + external, LINKS_MAX);
     else
         verdict_pass(v);
 }
@@ -242,15 +250,18 @@ void check_unsafe_cross_origin_links(struct facts *f, struct verdict *v)
         if ((e->tag != TAG_A && e->tag != TAG_AREA) || !text_eq(page_value(e, "target"), "_blank"))
             continue;
         struct str rel = page_value(e, "rel");
-        if (text_has_token(rel, "noopener") || text_has_token(rel, "noreferrer") || !is_external(f, page_value(e, "href")))
+        if (text_has_token(rel, "noopener") || text_has_token(rel, "noreferrer") ||
+            !is_external(f, page_value(e, "href")))
             continue;
         count++;
         verdict_element(v, e);
     }
     verdict_number(v, (double)count);
     if (count > 0)
-        verdict_fail(v, "%zu %s another site in a new window that can reach back. Add rel=\"noopener\".", count,
-                     verdict_plural(count, "link opens", "links open"));
+        verdict_fail(
+            v,
+            "%zu %s another site in a new window that can control this page. Add rel=\"noopener\".",
+            count, verdict_plural(count, "link opens", "links open"));
     else
         verdict_pass(v);
 }
@@ -263,15 +274,16 @@ struct link {
     bool of_header;
 };
 
-/* Where a reading of all links stands. */
-struct links {
+/* Iterates over all links of the head and of the Link headers. */
+struct link_iterator {
     struct facts *facts;
     size_t element, header;
-    struct str rest; /* of the Link header that is being read */
+    struct str rest; /* of the current Link header */
 };
 
 /*
- * One parameter of a Link header's value (RFC 8288, 3): ;name=value or ;name="value". False at the value's end, where a comma may follow.
+ * One parameter of a Link header's value (RFC 8288, 3): ;name=value or ;name="value". False at the
+ * end of the value, where a comma may follow.
  */
 static bool header_parameter(struct str *rest, struct str *name, struct str *value)
 {
@@ -299,11 +311,12 @@ static bool header_parameter(struct str *rest, struct str *name, struct str *val
     return true;
 }
 
-static bool header_link(struct links *all, struct link *out)
+static bool header_link(struct link_iterator *all, struct link *out)
 {
     for (;;) {
         struct str before, name, value;
-        if (text_split(all->rest, '<', &before, &all->rest) && text_split(all->rest, '>', &out->href, &all->rest)) {
+        if (text_split(all->rest, '<', &before, &all->rest) &&
+            text_split(all->rest, '>', &out->href, &all->rest)) {
             while (header_parameter(&all->rest, &name, &value)) {
                 if (text_eq(name, "rel") && out->rel.n == 0) /* RFC 8288, 3.3: the first counts */
                     out->rel = value;
@@ -322,29 +335,36 @@ static bool header_link(struct links *all, struct link *out)
     }
 }
 
-static bool next_link(struct links *all, struct link *out)
+static bool next_link(struct link_iterator *all, struct link *out)
 {
     *out = (struct link){0};
-    for (const struct page_element *e; (e = page_next(&all->facts->page, TAG_LINK, &all->element)) != NULL;) {
+    for (const struct page_element *e;
+         (e = page_next(&all->facts->page, TAG_LINK, &all->element)) != NULL;) {
         if ((e->flags & ELEMENT_IN_HEAD) == 0)
             continue;
         out->rel = page_value(e, "rel");
         out->has_href = page_attribute(e, "href", &out->href) && out->href.n > 0;
         out->href = text_trim(out->href);
-        page_attribute(e, "hreflang", &out->hreflang); /* as it stands: white space makes it no language */
+        /* not trimmed: with white space it is no language */
+        page_attribute(e, "hreflang", &out->hreflang);
         out->has_hreflang = out->hreflang.n > 0;
         return true;
     }
     return header_link(all, out);
 }
 
-/* A link of the header may have several relations; one of the page is known by its whole rel, as Lighthouse does. */
+/*
+ * A link of a header may have several relations. One of the page is identified by its whole rel, as
+ * in Lighthouse.
+ */
 static bool is_rel(const struct link *link, const char *rel)
 {
     return link->of_header ? text_has_token(link->rel, rel) : text_eq(link->rel, rel);
 }
 
-/* A link of the header is relative to the response, whatever base the page sets. Empty: no URL. */
+/*
+ * A link of a header is relative to the response's URL, not to the page's base. Empty: invalid URL.
+ */
 static struct str resolve(struct facts *f, const struct link *link)
 {
     if (!link->of_header)
@@ -357,14 +377,14 @@ static struct str resolve(struct facts *f, const struct link *link)
 }
 
 struct canonical {
-    struct str url; /* the first, resolved */
+    struct str url; /* of the first one, resolved */
     size_t distinct;
-    bool invalid, relative; /* one of them is */
+    bool invalid, relative; /* at least one is */
 };
 
 static void find_canonical(struct facts *f, struct verdict *v, struct canonical *out)
 {
-    struct links all = {.facts = f};
+    struct link_iterator all = {.facts = f};
     for (struct link link; next_link(&all, &link);) {
         if (!is_rel(&link, "canonical") || !link.has_href)
             continue;
@@ -372,7 +392,7 @@ static void find_canonical(struct facts *f, struct verdict *v, struct canonical 
         verdict_detail(v, "%.*s", STR_ARG(link.href));
         if (url.n == 0) {
             out->invalid = true;
-        } else if (!has_scheme(link.href)) {
+        } else if (!url_has_scheme(link.href)) {
             out->relative = true;
         } else if (out->distinct == 0 || !url_same(out->url, url)) {
             out->url = out->distinct == 0 ? url : out->url;
@@ -381,10 +401,10 @@ static void find_canonical(struct facts *f, struct verdict *v, struct canonical 
     }
 }
 
-/* Whether the page and its canonical are two different ones of its own languages. */
+/* The page and its canonical URL are two different entries of the page's hreflang set. */
 static bool leads_to_another_language(struct facts *f, struct str canonical)
 {
-    struct links all = {.facts = f};
+    struct link_iterator all = {.facts = f};
     bool has_page = false, has_canonical = false;
     for (struct link link; next_link(&all, &link);) {
         if (!is_rel(&link, "alternate") || link.href.n == 0 || !link.has_hreflang)
@@ -412,22 +432,27 @@ void check_canonical(struct facts *f, struct verdict *v)
     if (canonical.url.n > 0)
         verdict_text(v, canonical.url);
     if (canonical.invalid)
-        verdict_fail(v, "The canonical link is no valid URL. Write it out in full.");
+        verdict_fail(v, "The canonical link is not a valid URL. Write the full URL.");
     else if (canonical.relative)
-        verdict_fail(v, "The canonical link is relative. Write its URL out in full, with https://.");
+        verdict_fail(
+            v,
+            "The canonical link is a relative URL. Write the full URL, beginning with https://.");
     else if (canonical.distinct > 1)
-        verdict_fail(v, "The page has canonical links that contradict each other. Keep one.");
+        verdict_fail(v, "The page has several different canonical links. Keep one.");
     else if (leads_to_another_language(f, canonical.url))
-        verdict_fail(v, "The canonical link leads to the page in another language. Let each language be its own canonical page.");
-    else if (is_root(canonical.url, f->response.origin) && !is_root(f->response.url, f->response.origin))
-        verdict_fail(v, "The canonical link leads to the home page instead of to this page. Let it name this page.");
+        verdict_fail(v, "The canonical link points to the page in another language. Let each "
+                        "language version name itself.");
+    else if (is_root(canonical.url, f->response.origin) &&
+             !is_root(f->response.url, f->response.origin))
+        verdict_fail(v, "The canonical link points to the home page, not to this page. Set it to "
+                        "the URL of this page.");
     else
         verdict_pass(v);
 }
 
 void check_hreflang(struct facts *f, struct verdict *v)
 {
-    struct links all = {.facts = f};
+    struct link_iterator all = {.facts = f};
     size_t count = 0, bad = 0;
     for (struct link link; next_link(&all, &link);) {
         if (!is_rel(&link, "alternate") || !link.has_hreflang)
@@ -440,12 +465,17 @@ void check_hreflang(struct facts *f, struct verdict *v)
         if (known && full)
             continue;
         bad++;
-        verdict_detail(v, "%s: %.*s %.*s", known ? "relative URL" : "unknown language", STR_ARG(link.hreflang), STR_ARG(link.href));
+        verdict_detail(v, "%s: %.*s %.*s", known ? "relative URL" : "unknown language",
+                       STR_ARG(link.hreflang), STR_ARG(link.href));
     }
     verdict_number(v, (double)count);
     if (bad > 0)
-        verdict_fail(v, "%zu of %zu alternate %s an unknown language or a relative URL. Use codes such as de or pt-BR, and full URLs.", bad,
-                     count, verdict_plural(count, "link has", verdict_plural(bad, "links has", "links have")));
+        verdict_fail(
+            v,
+            "%zu of %zu alternate %s an unknown language or a relative URL. Use codes such as de "
+            "or pt-BR, and full URLs.",
+            bad, count,
+            verdict_plural(count, "link has", verdict_plural(bad, "links has", "links have")));
     else
         verdict_pass(v);
 }

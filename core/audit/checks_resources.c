@@ -1,5 +1,5 @@
-#include "core/audit/checks.h"
-#include "core/audit/css.h"
+#include "core/audit/checks_internal.h"
+#include "core/audit/css_internal.h"
 #include "core/audit/text.h"
 
 #include <stdlib.h>
@@ -14,7 +14,8 @@ static bool is_lazy(const struct page_element *e)
 
 static bool is_loaded(struct str url)
 {
-    return url.n > 0 && !text_starts(url, "data:") && !text_starts(url, "about:") && !text_starts(url, "javascript:") && url.p[0] != '#';
+    return url.n > 0 && !text_starts(url, "data:") && !text_starts(url, "about:") &&
+           !text_starts(url, "javascript:") && url.p[0] != '#';
 }
 
 static bool loads(const struct page_element *e, const char *attribute)
@@ -25,11 +26,20 @@ static bool loads(const struct page_element *e, const char *attribute)
 static bool is_stylesheet(const struct page_element *e)
 {
     struct str rel = page_value(e, "rel"), disabled;
-    return e->tag == TAG_LINK && text_has_token(rel, "stylesheet") && !text_has_token(rel, "alternate") &&
-           !page_attribute(e, "disabled", &disabled) && loads(e, "href");
+    return e->tag == TAG_LINK && text_has_token(rel, "stylesheet") &&
+           !text_has_token(rel, "alternate") && !page_attribute(e, "disabled", &disabled) &&
+           loads(e, "href");
 }
 
-enum request { REQUEST_NONE, REQUEST_SCRIPT, REQUEST_STYLESHEET, REQUEST_IMAGE, REQUEST_FRAME, REQUEST_MEDIA, REQUESTS };
+enum request {
+    REQUEST_NONE,
+    REQUEST_SCRIPT,
+    REQUEST_STYLESHEET,
+    REQUEST_IMAGE,
+    REQUEST_FRAME,
+    REQUEST_MEDIA,
+    REQUESTS
+};
 
 static enum request request_of(const struct page_element *e)
 {
@@ -39,9 +49,11 @@ static enum request request_of(const struct page_element *e)
     case TAG_LINK:
         return is_stylesheet(e) ? REQUEST_STYLESHEET : REQUEST_NONE;
     case TAG_IMG:
-        return !is_lazy(e) && (loads(e, "src") || loads(e, "srcset")) ? REQUEST_IMAGE : REQUEST_NONE;
+        return !is_lazy(e) && (loads(e, "src") || loads(e, "srcset")) ? REQUEST_IMAGE
+                                                                      : REQUEST_NONE;
     case TAG_INPUT:
-        return text_eq(page_value(e, "type"), "image") && loads(e, "src") ? REQUEST_IMAGE : REQUEST_NONE;
+        return text_eq(page_value(e, "type"), "image") && loads(e, "src") ? REQUEST_IMAGE
+                                                                          : REQUEST_NONE;
     case TAG_IFRAME:
         return !is_lazy(e) && loads(e, "src") ? REQUEST_FRAME : REQUEST_NONE;
     case TAG_FRAME:
@@ -59,8 +71,8 @@ static enum request request_of(const struct page_element *e)
 }
 
 /*
- * What the CSS in the page loads for sure: images of style attributes, and imported stylesheets. An image or font of a rule is loaded only
- * where the rule applies, which cannot be told from here.
+ * Counts what the page's CSS certainly loads: images of style attributes, and imported stylesheets.
+ * Images and fonts of a rule are loaded only where the rule applies, which is unknown here.
  */
 static void count_css(const struct page_element *e, size_t counts[REQUESTS])
 {
@@ -73,7 +85,8 @@ static void count_css(const struct page_element *e, size_t counts[REQUESTS])
 
 void check_http_requests(struct facts *f, struct verdict *v)
 {
-    static const char *const names[REQUESTS] = {"", "Scripts", "Stylesheets", "Images", "Frames", "Media"};
+    static const char *const names[REQUESTS] = {"",       "Scripts", "Stylesheets",
+                                                "Images", "Frames",  "Media"};
     size_t counts[REQUESTS] = {0}, total = 0;
     for (size_t i = 0; i < f->page.count; i++) {
         counts[request_of(f->page.elements[i])]++;
@@ -86,13 +99,18 @@ void check_http_requests(struct facts *f, struct verdict *v)
     }
     verdict_number(v, (double)total);
     if (total > REQUESTS_MAX)
-        verdict_fail(v, "The page loads %zu files at once. Bring it to at most %d: join scripts and styles, load images lazily.", total,
-                     REQUESTS_MAX);
+        verdict_fail(v,
+                     "The page loads %zu files. Reduce them to at most %d: combine scripts and "
+                     "stylesheets, and load images lazily.",
+                     total, REQUESTS_MAX);
     else
         verdict_pass(v);
 }
 
-/* ---- image formats, by the type that is declared or the URL's ending; where neither tells, nothing is said ---- */
+/*
+ * ---- image formats, by declared type or file extension; images of unknown format do not count
+ * ----
+ */
 
 enum format { FORMAT_UNKNOWN, FORMAT_OLD, FORMAT_MODERN };
 
@@ -100,9 +118,11 @@ static const struct {
     const char *name;
     enum format format;
 } formats[] = {
-    {"avif", FORMAT_MODERN}, {"webp", FORMAT_MODERN}, {"svg", FORMAT_MODERN}, {"svg+xml", FORMAT_MODERN}, {"jpg", FORMAT_OLD},
-    {"jpeg", FORMAT_OLD},    {"jpe", FORMAT_OLD},     {"jfif", FORMAT_OLD},   {"pjpeg", FORMAT_OLD},      {"png", FORMAT_OLD},
-    {"apng", FORMAT_OLD},    {"gif", FORMAT_OLD},     {"bmp", FORMAT_OLD},    {"tif", FORMAT_OLD},        {"tiff", FORMAT_OLD},
+    {"avif", FORMAT_MODERN},    {"webp", FORMAT_MODERN}, {"svg", FORMAT_MODERN},
+    {"svg+xml", FORMAT_MODERN}, {"jpg", FORMAT_OLD},     {"jpeg", FORMAT_OLD},
+    {"jpe", FORMAT_OLD},        {"jfif", FORMAT_OLD},    {"pjpeg", FORMAT_OLD},
+    {"png", FORMAT_OLD},        {"apng", FORMAT_OLD},    {"gif", FORMAT_OLD},
+    {"bmp", FORMAT_OLD},        {"tif", FORMAT_OLD},     {"tiff", FORMAT_OLD},
 };
 
 static enum format format_named(struct str name)
@@ -117,7 +137,7 @@ static enum format format_of_url(struct str url)
 {
     struct str path, rest;
     if (text_starts(url, "data:"))
-        return FORMAT_UNKNOWN; /* no file of its own */
+        return FORMAT_UNKNOWN; /* not a separate file */
     text_split(url, '#', &path, &rest);
     text_split(path, '?', &path, &rest);
     size_t dot = path.n;
@@ -126,11 +146,12 @@ static enum format format_of_url(struct str url)
     return dot > 0 && path.p[dot - 1] == '.' ? format_named(text_from(path, dot)) : FORMAT_UNKNOWN;
 }
 
-/* The first of a srcset that tells. */
+/* Format of the first candidate of a srcset whose format is known. */
 static enum format format_of_set(struct str set)
 {
     for (struct str candidate, url; text_token(&set, ",", &candidate);) {
-        enum format format = text_token(&candidate, " \t\n\f\r", &url) ? format_of_url(url) : FORMAT_UNKNOWN;
+        enum format format =
+            text_token(&candidate, " \t\n\f\r", &url) ? format_of_url(url) : FORMAT_UNKNOWN;
         if (format != FORMAT_UNKNOWN)
             return format;
     }
@@ -148,7 +169,7 @@ static bool is_modern_source(const struct page_element *source)
 void check_image_format(struct facts *f, struct verdict *v)
 {
     size_t count = 0, old = 0;
-    bool modern_source = false; /* of the picture we are in */
+    bool modern_source = false; /* the current picture has a source in a modern format */
     for (size_t i = 0; i < f->page.count; i++) {
         const struct page_element *e = f->page.elements[i];
         if (e->tag == TAG_PICTURE)
@@ -172,17 +193,23 @@ void check_image_format(struct facts *f, struct verdict *v)
         return;
     verdict_number(v, (double)old);
     if (old > 0)
-        verdict_fail(v, "%zu of %zu %s in an old format. Offer %s as AVIF or WebP, which are a third of the size.", old, count,
-                     verdict_plural(count, "image is", verdict_plural(old, "images is", "images are")), verdict_plural(old, "it", "them"));
+        verdict_fail(
+            v,
+            "%zu of %zu %s in an old format. Offer %s as AVIF or WebP, at about a third of the "
+            "size.",
+            old, count,
+            verdict_plural(count, "image is", verdict_plural(old, "images is", "images are")),
+            verdict_plural(old, "it", "them"));
     else
         verdict_pass(v);
 }
 
-/* ---- what holds the first paint up ---- */
+/* ---- what delays the first paint ---- */
 
 static bool is_javascript(struct str type)
 {
-    return type.n == 0 || text_ends(type, "javascript") || text_ends(type, "ecmascript") || text_ends(type, "jscript");
+    return type.n == 0 || text_ends(type, "javascript") || text_ends(type, "ecmascript") ||
+           text_ends(type, "jscript");
 }
 
 void check_defer_javascript(struct facts *f, struct verdict *v)
@@ -190,16 +217,18 @@ void check_defer_javascript(struct facts *f, struct verdict *v)
     size_t count = 0, at = 0;
     for (const struct page_element *e; (e = page_next(&f->page, TAG_SCRIPT, &at)) != NULL;) {
         struct str unused;
-        if ((e->flags & ELEMENT_IN_HEAD) == 0 || !loads(e, "src") || !is_javascript(page_value(e, "type")) ||
-            page_attribute(e, "async", &unused) || page_attribute(e, "defer", &unused))
+        if ((e->flags & ELEMENT_IN_HEAD) == 0 || !loads(e, "src") ||
+            !is_javascript(page_value(e, "type")) || page_attribute(e, "async", &unused) ||
+            page_attribute(e, "defer", &unused))
             continue;
         count++;
         verdict_element(v, e);
     }
     verdict_number(v, (double)count);
     if (count > 0)
-        verdict_fail(v, "%zu %s the page up. Add defer or async to each.", count,
-                     verdict_plural(count, "script in the head holds", "scripts in the head hold"));
+        verdict_fail(
+            v, "%zu %s rendering. Add defer or async to each.", count,
+            verdict_plural(count, "script in the head blocks", "scripts in the head block"));
     else
         verdict_pass(v);
 }
@@ -216,12 +245,13 @@ void check_render_blocking_css(struct facts *f, struct verdict *v)
     }
     verdict_number(v, (double)count);
     if (count > BLOCKING_STYLESHEETS_MAX)
-        verdict_fail(v, "%zu stylesheets hold the page up. Join them into at most %d.", count, BLOCKING_STYLESHEETS_MAX);
+        verdict_fail(v, "%zu stylesheets block rendering. Combine them into at most %d.", count,
+                     BLOCKING_STYLESHEETS_MAX);
     else
         verdict_pass(v);
 }
 
-/* ---- sizes of images (Lighthouse: both attributes, or both in the style, or one with an aspect ratio) ---- */
+/* ---- sizes of images ---- */
 
 static bool has_length(const struct page_element *e, const char *name)
 {
@@ -229,7 +259,10 @@ static bool has_length(const struct page_element *e, const char *name)
     return text_number(page_value(e, name), &n);
 }
 
-/* The value of ${property} in a style attribute; empty where it is not set to anything of its own. */
+/*
+ * The value of ${property} in the style attribute; empty if it is not set or has no value of its
+ * own.
+ */
 static struct str style_of(const struct page_element *e, const char *property)
 {
     static const char *const nothing[] = {"auto", "initial", "unset", "inherit"};
@@ -252,7 +285,7 @@ static bool is_sized(const struct page_element *e)
     bool ratio = style_of(e, "aspect-ratio").n > 0;
     struct str position = style_of(e, "position");
     if (text_eq(position, "fixed") || text_eq(position, "absolute"))
-        return true; /* moves nothing when it comes */
+        return true; /* loading it moves nothing */
     return (width && height) || (ratio && (width || height));
 }
 
@@ -270,9 +303,13 @@ void check_unsized_images(struct facts *f, struct verdict *v)
     }
     verdict_number(v, (double)unsized);
     if (unsized > 0)
-        verdict_fail(v, "%zu of %zu %s no width and height, so that the page jumps when %s. Add both attributes.", unsized, count,
-                     verdict_plural(count, "image has", verdict_plural(unsized, "images has", "images have")),
-                     verdict_plural(unsized, "it comes", "they come"));
+        verdict_fail(
+            v,
+            "%zu of %zu %s no width and height, so the page shifts while %s. Add both attributes.",
+            unsized, count,
+            verdict_plural(count, "image has",
+                           verdict_plural(unsized, "images has", "images have")),
+            verdict_plural(unsized, "it loads", "they load"));
     else
         verdict_pass(v);
 }
@@ -283,7 +320,8 @@ void check_inline_css(struct facts *f, struct verdict *v)
     for (size_t i = 0; i < f->page.style_attributes && i < VERDICT_DETAILS_MAX; i++)
         verdict_detail(v, "%.*s", STR_ARG(f->page.style_samples[i]));
     if (f->page.style_attributes > 1)
-        verdict_fail(v, "%zu elements have a style attribute. Move the styles to a stylesheet.", f->page.style_attributes);
+        verdict_fail(v, "%zu elements have a style attribute. Move the styles to a stylesheet.",
+                     f->page.style_attributes);
     else
         verdict_pass(v);
 }

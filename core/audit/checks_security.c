@@ -1,6 +1,7 @@
-#include "core/audit/checks.h"
-#include "core/audit/css.h"
+#include "core/audit/checks_internal.h"
+#include "core/audit/css_internal.h"
 #include "core/audit/text.h"
+#include "core/audit/url.h"
 
 #define HSTS_MIN_SECONDS 31536000
 
@@ -9,7 +10,8 @@ void check_https_encryption(struct facts *f, struct verdict *v)
     const struct fact_certificate *c = &f->response.certificate;
     verdict_text(v, f->response.https ? STR("https") : STR("http"));
     if (!f->response.https) {
-        verdict_fail(v, "The page is not encrypted. Serve it over https, with a certificate of a known authority.");
+        verdict_fail(v, "The page is not encrypted. Serve it over https, with a certificate from a "
+                        "trusted authority.");
         return;
     }
     if (c->issuer.n > 0)
@@ -19,12 +21,18 @@ void check_https_encryption(struct facts *f, struct verdict *v)
     if (c->not_after.n > 0)
         verdict_detail(v, "Valid until %.*s", STR_ARG(c->not_after));
     if (!c->verified)
-        verdict_fail(v, "Browsers warn of the certificate: %.*s. Install one that is valid for this host name.", STR_ARG(c->reason));
+        verdict_fail(v,
+                     "Browsers warn about the certificate: %.*s. Install one that is valid for "
+                     "this host name.",
+                     STR_ARG(c->reason));
     else
         verdict_pass(v);
 }
 
-/* What a page loads or sends to: element, attribute. Links, which only lead elsewhere, are not among them; <link> is judged by its rel. */
+/*
+ * Attributes with URLs that a page loads from or sends to. <link> is judged by its rel; links that
+ * lead elsewhere are not listed.
+ */
 static const struct {
     enum page_tag tag;
     const char *attribute;
@@ -55,8 +63,9 @@ static const struct {
 };
 
 static const char *const loading_rels[] = {
-    "stylesheet",    "icon",     "apple-touch-icon", "apple-touch-icon-precomposed", "mask-icon", "preload",
-    "modulepreload", "prefetch", "manifest",
+    "stylesheet", "icon",    "apple-touch-icon", "apple-touch-icon-precomposed",
+    "mask-icon",  "preload", "modulepreload",    "prefetch",
+    "manifest",
 };
 
 static bool is_loading_link(const struct page_element *link)
@@ -68,20 +77,15 @@ static bool is_loading_link(const struct page_element *link)
     return false;
 }
 
-/* Whether ${url}, as the page means it, goes over http. */
+/* ${url}, as the page means it, uses http. */
 static bool is_insecure(const struct facts *f, struct str url)
 {
-    struct str scheme, rest;
     if (text_starts(url, "http:"))
         return true;
-    bool absolute = text_split(url, ':', &scheme, &rest);
-    for (size_t i = 0; absolute && i < scheme.n; i++)
-        absolute =
-            (text_lower(scheme.p[i]) >= 'a' && text_lower(scheme.p[i]) <= 'z') || (i > 0 && strchr("0123456789+-.", scheme.p[i]) != NULL);
-    return !absolute && url.n > 0 && text_starts(f->base_url, "http:");
+    return !url_has_scheme(url) && url.n > 0 && text_starts(f->base_url, "http:");
 }
 
-/* A srcset is a list of URLs, each with a descriptor; a plain URL is a list of one. */
+/* ${value} is one URL, or for a srcset a list of URLs with descriptors. */
 static bool any_insecure(const struct facts *f, const char *attribute, struct str value)
 {
     if (!text_ends(str_of(attribute), "srcset"))
@@ -110,7 +114,8 @@ static bool loads_insecurely(const struct facts *f, const struct page_element *e
     if (e->tag == TAG_LINK && !is_loading_link(e))
         return false;
     for (size_t i = 0; i < sizeof(loads) / sizeof(*loads); i++)
-        if (loads[i].tag == e->tag && any_insecure(f, loads[i].attribute, page_value(e, loads[i].attribute)))
+        if (loads[i].tag == e->tag &&
+            any_insecure(f, loads[i].attribute, page_value(e, loads[i].attribute)))
             return true;
     return false;
 }
@@ -128,8 +133,10 @@ void check_mixed_content(struct facts *f, struct verdict *v)
     }
     verdict_number(v, (double)count);
     if (count > 0)
-        verdict_fail(v, "%zu %s loaded or sent over http, which browsers block or warn of. Use https for each.", count,
-                     verdict_plural(count, "element is", "elements are"));
+        verdict_fail(
+            v,
+            "%zu %s loaded or sent over http, which browsers block or warn about. Use https URLs.",
+            count, verdict_plural(count, "element is", "elements are"));
     else
         verdict_pass(v);
 }
@@ -138,13 +145,14 @@ void check_hsts(struct facts *f, struct verdict *v)
 {
     if (!f->response.https)
         return;
-    /* RFC 6797, 8.1: only the first header counts; 6.1: empty directives are allowed. */
+    /* RFC 6797, 8.1: only the first header counts; 6.1: directives may be empty. */
     struct str header = facts_header_first(f, "strict-transport-security");
     bool has_age = false;
     unsigned long age = 0;
     size_t unknown = 0;
     if (header.n == 0) {
-        verdict_fail(v, "There is no Strict-Transport-Security header. Send one with a max-age of at least a year.");
+        verdict_fail(v, "The Strict-Transport-Security header is missing. Send it with a max-age "
+                        "of at least a year.");
         return;
     }
     verdict_text(v, header);
@@ -164,13 +172,19 @@ void check_hsts(struct facts *f, struct verdict *v)
         }
     }
     if (!has_age)
-        verdict_fail(v, "The Strict-Transport-Security header has no max-age. Set it to at least %d seconds, a year.", HSTS_MIN_SECONDS);
-    else if (age < HSTS_MIN_SECONDS)
-        verdict_fail(v, "The Strict-Transport-Security header's max-age is %lu seconds. Set it to at least %d, a year.", age,
+        verdict_fail(v,
+                     "The Strict-Transport-Security header has no max-age. Set it to at least %d "
+                     "seconds (one year).",
                      HSTS_MIN_SECONDS);
+    else if (age < HSTS_MIN_SECONDS)
+        verdict_fail(v,
+                     "The max-age of the Strict-Transport-Security header is %lu seconds. Set it "
+                     "to at least %d (one year).",
+                     age, HSTS_MIN_SECONDS);
     else if (unknown > 0)
-        verdict_fail(v, "The Strict-Transport-Security header has %zu unknown %s. Remove %s.", unknown,
-                     verdict_plural(unknown, "directive", "directives"), verdict_plural(unknown, "it", "them"));
+        verdict_fail(v, "The Strict-Transport-Security header has %zu unknown %s. Remove %s.",
+                     unknown, verdict_plural(unknown, "directive", "directives"),
+                     verdict_plural(unknown, "it", "them"));
     else
         verdict_pass(v);
 }

@@ -1,8 +1,8 @@
 #include "config.h"
 
-#include "core/audit/checks.h"
-#include "core/audit/language.h"
-#include "core/audit/robots.h"
+#include "core/audit/checks_internal.h"
+#include "core/audit/language_internal.h"
+#include "core/audit/robots_internal.h"
 #include "core/audit/text.h"
 
 #include <curl/curl.h>
@@ -16,7 +16,7 @@
 void check_title(struct facts *f, struct verdict *v)
 {
     const struct page_element *first = facts_title_element(f);
-    struct str title = text_trim_wide(facts_title(f));
+    struct str title = text_trim_unicode(facts_title(f));
     size_t cut = first == NULL ? 0 : first->points - text_points(first->text);
     size_t count = 0, at = 0, points = text_points(title) + cut;
     for (const struct page_element *e; (e = page_next(&f->page, TAG_TITLE, &at)) != NULL;) {
@@ -30,18 +30,26 @@ void check_title(struct facts *f, struct verdict *v)
     if (points > 0)
         verdict_detail(v, "%zu %s", points, verdict_plural(points, "character", "characters"));
     if (count == 0)
-        verdict_fail(v, "The page has no title. Add one <title> of at most %d characters to its head.", TITLE_MAX_POINTS);
+        verdict_fail(v,
+                     "The page has no title. Add one <title> of at most %d characters to its head.",
+                     TITLE_MAX_POINTS);
     else if (count > 1)
         verdict_fail(v, "The page has %zu titles. Keep one <title>.", count);
     else if (points == 0)
-        verdict_fail(v, "The title is empty. Say in at most %d characters what the page is about.", TITLE_MAX_POINTS);
+        verdict_fail(v, "The title is empty. Say in at most %d characters what the page is about.",
+                     TITLE_MAX_POINTS);
     else if (points > TITLE_MAX_POINTS)
-        verdict_fail(v, "The title has %zu characters. Shorten it to at most %d, or search engines cut it.", points, TITLE_MAX_POINTS);
+        verdict_fail(
+            v, "The title has %zu characters. Shorten it to at most %d, or search engines cut it.",
+            points, TITLE_MAX_POINTS);
     else
         verdict_pass(v);
 }
 
-/* Of the head: what stands in the body is none of the page's, to Lighthouse as to search engines. */
+/*
+ * The first meta tag of that name in the head. Search engines and Lighthouse ignore those in the
+ * body.
+ */
 static const struct page_element *find_meta(const struct page *page, const char *name)
 {
     size_t at = 0;
@@ -54,23 +62,28 @@ static const struct page_element *find_meta(const struct page *page, const char 
 void check_meta_description(struct facts *f, struct verdict *v)
 {
     const struct page_element *meta = find_meta(&f->page, "description");
-    struct str content = meta == NULL ? STR("") : text_trim_wide(page_value(meta, "content"));
+    struct str content = meta == NULL ? STR("") : text_trim_unicode(page_value(meta, "content"));
     size_t points = text_points(content);
     if (meta != NULL)
         verdict_text(v, content);
     if (points == 0) {
         verdict_fail(v,
-                     meta == NULL ? "The page has no description. Add <meta name=\"description\"> that says what the page is about. Search results "
+                     meta == NULL ? "The page has no description. Add <meta name=\"description\"> "
+                                    "that says what the page is about. Search results "
                                     "show %d to %d characters best."
-                                  : "The description is empty. Say what the page is about. Search results show %d to %d characters best.",
+                                  : "The description is empty. Say what the page is about. Search "
+                                    "results show %d to %d characters best.",
                      DESCRIPTION_ADVISED_MIN, DESCRIPTION_ADVISED_MAX);
         return;
     }
     verdict_detail(v, "%zu %s", points, verdict_plural(points, "character", "characters"));
     verdict_pass(v);
     if (points < DESCRIPTION_ADVISED_MIN || points > DESCRIPTION_ADVISED_MAX)
-        verdict_advise(v, "The description has %zu %s. Any text passes; search results show %d to %d characters best.", points,
-                       verdict_plural(points, "character", "characters"), DESCRIPTION_ADVISED_MIN, DESCRIPTION_ADVISED_MAX);
+        verdict_advise(v,
+                       "The description has %zu %s. Any text passes; search results show %d to %d "
+                       "characters best.",
+                       points, verdict_plural(points, "character", "characters"),
+                       DESCRIPTION_ADVISED_MIN, DESCRIPTION_ADVISED_MAX);
 }
 
 void check_headings(struct facts *f, struct verdict *v)
@@ -90,20 +103,26 @@ void check_headings(struct facts *f, struct verdict *v)
     if (h1_count == 0)
         verdict_fail(v, "The page has no h1. Give it one main heading.");
     else if (h1_count > 1)
-        verdict_fail(v, "The page has %zu h1 headings. Keep one, and make the others h2 to h6.", h1_count);
+        verdict_fail(v,
+                     "The page has %zu h1 headings. Keep one, and change the others to h2 to h6.",
+                     h1_count);
     else if (h1.n > 0 && str_eq(h1, facts_title(f)))
-        verdict_fail(v, "The h1 repeats the title word for word. Say it in other words.");
+        verdict_fail(v, "The h1 is identical to the title. Use different words.");
     else
         verdict_pass(v);
 }
 
-/* Whether its role says that it only decorates: what can be focused or has properties for screen readers is no decoration (WAI-ARIA 1.2, 7.4). */
+/*
+ * The image's role marks it as decoration, and nothing contradicts: it is not focusable and has no
+ * ARIA properties (WAI-ARIA 1.2, 7.4).
+ */
 static bool only_decorates(const struct page_element *img)
 {
     struct str role = page_value(img, "role");
     bool stands = text_eq(role, "none") || text_eq(role, "presentation");
     for (size_t i = 0; stands && i < img->attribute_count; i++)
-        stands = !text_starts(img->attributes[i].name, "aria-") && !text_eq(img->attributes[i].name, "tabindex");
+        stands = !text_starts(img->attributes[i].name, "aria-") &&
+                 !text_eq(img->attributes[i].name, "tabindex");
     return stands;
 }
 
@@ -111,9 +130,9 @@ static bool has_name(const struct page_element *img)
 {
     struct str alt;
     if (page_attribute(img, "alt", &alt))
-        return alt.n == 0 || text_trim_wide(alt).n > 0; /* a blank one is wrong, whatever else stands there (axe: alt-space-value) */
-    return page_value(img, "aria-label").n > 0 || page_value(img, "aria-labelledby").n > 0 || page_value(img, "title").n > 0 ||
-           only_decorates(img);
+        return alt.n == 0 || text_trim_unicode(alt).n > 0; /* axe: alt-space-value */
+    return page_value(img, "aria-label").n > 0 || page_value(img, "aria-labelledby").n > 0 ||
+           page_value(img, "title").n > 0 || only_decorates(img);
 }
 
 void check_image_alt(struct facts *f, struct verdict *v)
@@ -121,7 +140,7 @@ void check_image_alt(struct facts *f, struct verdict *v)
     size_t count = 0, missing = 0, at = 0;
     for (const struct page_element *e; (e = page_next(&f->page, TAG_IMG, &at)) != NULL;) {
         if ((e->flags & (ELEMENT_HIDDEN | ELEMENT_UNREAD)) != 0)
-            continue; /* what no screen reader comes to is not held to have a name (axe) */
+            continue; /* hidden from screen readers: needs no name (axe) */
         count++;
         if (has_name(e))
             continue;
@@ -132,8 +151,12 @@ void check_image_alt(struct facts *f, struct verdict *v)
         return;
     verdict_number(v, (double)missing);
     if (missing > 0)
-        verdict_fail(v, "%zu of %zu %s no alternative text. Add an alt attribute to each; an empty one where the image only decorates.",
-                     missing, count, verdict_plural(count, "image has", verdict_plural(missing, "images has", "images have")));
+        verdict_fail(v,
+                     "%zu of %zu %s no alternative text. Add an alt attribute to each, empty if "
+                     "the image is decoration.",
+                     missing, count,
+                     verdict_plural(count, "image has",
+                                    verdict_plural(missing, "images has", "images have")));
     else
         verdict_pass(v);
 }
@@ -144,9 +167,10 @@ void check_robots(struct facts *f, struct verdict *v)
         return;
     if (f->robots.status >= 500) {
         verdict_number(v, (double)f->robots.status);
-        verdict_fail(
-            v, "robots.txt answers %ld, which crawlers take for a ban on the whole site. Make it answer 200, or 404 if there is none.",
-            f->robots.status);
+        verdict_fail(v,
+                     "robots.txt answers with status %ld, so crawlers avoid the whole site. Let it "
+                     "answer 200, or 404 if there is none.",
+                     f->robots.status);
         return;
     }
     struct robots_verdict robots = {.allowed = true};
@@ -159,13 +183,20 @@ void check_robots(struct facts *f, struct verdict *v)
     if (robots.allowed)
         verdict_pass(v);
     else
-        verdict_fail(v, "robots.txt forbids search engines to fetch this page. Remove or narrow the rule in line %u.", robots.line);
+        verdict_fail(v,
+                     "robots.txt forbids search engines to fetch this page. Remove or narrow the "
+                     "rule in line %u.",
+                     robots.line);
 }
 
-/* ---- noindex: a bot is kept out by the meta tag of its name, else by robots, or by a header that is for it or for all. ---- */
+/*
+ * ---- noindex: a bot obeys the meta tag of its name, else robots, and headers for it or for all
+ * ----
+ */
 
-/* The bots that must all be kept out before the page counts as hidden; "" is any other. */
-static const char *const noindex_bots[] = {"", "googlebot", "bingbot", "duckduckbot", "archive.org_bot"};
+/* The page fails only if all of these bots are blocked; "" stands for any other bot. */
+static const char *const noindex_bots[] = {"", "googlebot", "bingbot", "duckduckbot",
+                                           "archive.org_bot"};
 
 static bool parse_date(struct str text, int64_t *out_s)
 {
@@ -198,11 +229,15 @@ static bool is_blocking(struct str directive, int64_t now_ms)
     directive = text_trim(directive);
     if (text_eq(directive, "noindex") || text_eq(directive, "none"))
         return true;
-    return text_split(directive, ':', &name, &value) && text_eq(text_trim(name), "unavailable_after") &&
-           parse_date(text_trim(value), &at) && at * 1000 < now_ms;
+    return text_split(directive, ':', &name, &value) &&
+           text_eq(text_trim(name), "unavailable_after") && parse_date(text_trim(value), &at) &&
+           at * 1000 < now_ms;
 }
 
-/* The first blocking one of comma-separated ${directives}; a date's own commas do not part it. */
+/*
+ * The first blocking directive of the comma-separated ${directives}. A date may contain commas
+ * itself.
+ */
 static bool find_blocking(struct str directives, int64_t now_ms, struct str *out)
 {
     while (directives.n > 0) {
@@ -231,22 +266,23 @@ static struct str header_bot(struct str value, struct str *directives)
 {
     struct str name, rest;
     *directives = value;
-    if (!text_split(value, ':', &name, &rest) || memchr(name.p, ',', name.n) != NULL || text_eq(text_trim(name), "unavailable_after"))
+    if (!text_split(value, ':', &name, &rest) || memchr(name.p, ',', name.n) != NULL ||
+        text_eq(text_trim(name), "unavailable_after"))
         return STR("");
     *directives = rest;
     return text_trim(name);
 }
 
-/* A reading of all that keeps a bot out: the meta tag first, then the headers. */
-struct blocks {
+/* Iterates over the directives that block a bot: the meta tag first, then the headers. */
+struct block_iterator {
     struct facts *facts;
     const char *bot;
     bool meta_read;
     size_t header;
 };
 
-/* The next of them in words; ${own}: it is for this bot alone. */
-static bool next_block(struct blocks *all, struct str *words, bool *own)
+/* The next one, with its source, in ${words}. ${own}: it is for this bot alone. */
+static bool next_block(struct block_iterator *all, struct str *words, bool *own)
 {
     struct facts *f = all->facts;
     struct str directive, directives;
@@ -255,24 +291,27 @@ static bool next_block(struct blocks *all, struct str *words, bool *own)
     if (meta != NULL && find_blocking(page_value(meta, "content"), f->now_ms, &directive)) {
         struct str name = page_value(meta, "name");
         *own = !text_eq(name, "robots");
-        *words = arena_printf(&f->arena, "%.*s in <meta name=\"%.*s\">", STR_ARG(text_trim(directive)), STR_ARG(name));
+        *words = arena_printf(&f->arena, "%.*s in <meta name=\"%.*s\">",
+                              STR_ARG(text_trim(directive)), STR_ARG(name));
         return true;
     }
     for (struct str value; (value = facts_header(f, "x-robots-tag", &all->header)).p != NULL;) {
         struct str for_bot = header_bot(value, &directives);
-        if ((for_bot.n > 0 && !text_eq(for_bot, all->bot)) || !find_blocking(directives, f->now_ms, &directive))
+        if ((for_bot.n > 0 && !text_eq(for_bot, all->bot)) ||
+            !find_blocking(directives, f->now_ms, &directive))
             continue;
         *own = for_bot.n > 0;
-        *words = arena_printf(&f->arena, "%.*s in X-Robots-Tag: %.*s", STR_ARG(text_trim(directive)), STR_ARG(value));
+        *words = arena_printf(&f->arena, "%.*s in X-Robots-Tag: %.*s",
+                              STR_ARG(text_trim(directive)), STR_ARG(value));
         return true;
     }
     return false;
 }
 
-/* Whether ${bot} is kept out. What is for any bot is told once, of "". */
+/* ${bot} is blocked. A directive for all bots is listed once, with the bot "". */
 static bool is_blocked(struct facts *f, struct verdict *v, const char *bot)
 {
-    struct blocks all = {.facts = f, .bot = bot};
+    struct block_iterator all = {.facts = f, .bot = bot};
     struct str words;
     bool blocked = false;
     for (bool own; next_block(&all, &words, &own);) {
@@ -292,12 +331,14 @@ void check_noindex(struct facts *f, struct verdict *v)
     for (size_t i = 0; i < bots; i++)
         blocked += is_blocked(f, v, noindex_bots[i]);
     if (blocked == bots) {
-        verdict_fail(v, "The page tells search engines not to show it. Remove the noindex directive if it should be found.");
+        verdict_fail(v, "The page tells search engines not to index it. Remove the noindex "
+                        "directive if the page should be found.");
         return;
     }
     verdict_pass(v);
     if (blocked > 0)
-        verdict_advise(v, "Some search engines are told not to show this page.");
+        verdict_advise(v, "The page tells some search engines not to index it. Remove the "
+                          "directives in the details if all should find it.");
 }
 
 void check_language(struct facts *f, struct verdict *v)
@@ -308,9 +349,11 @@ void check_language(struct facts *f, struct verdict *v)
     if (lang.n > 0)
         verdict_text(v, lang);
     if (lang.n == 0)
-        verdict_fail(v, "The page does not say its language. Add a lang attribute to <html>, such as lang=\"en\".");
+        verdict_fail(v, "The page does not declare its language. Add a lang attribute to <html>, "
+                        "such as lang=\"en\".");
     else if (!language_is_known(lang))
-        verdict_fail(v, "The lang attribute of <html> names no known language. Use a code such as en, de or pt-BR.");
+        verdict_fail(v, "The lang attribute of <html> is not a known language. Use a code such as "
+                        "en, de or pt-BR.");
     else
         verdict_pass(v);
 }

@@ -1,5 +1,5 @@
-#include "core/audit/checks.h"
-#include "core/audit/robots.h"
+#include "core/audit/checks_internal.h"
+#include "core/audit/robots_internal.h"
 #include "core/audit/text.h"
 #include "core/audit/url.h"
 
@@ -15,10 +15,13 @@ void check_not_found_page(struct facts *f, struct verdict *v)
     if (f->missing.status == 404 || f->missing.status == 410)
         verdict_pass(v);
     else
-        verdict_fail(v, "A page that does not exist answers %ld, so that search engines may keep it. Answer 404.", f->missing.status);
+        verdict_fail(v,
+                     "A page that does not exist answers with status %ld, so search engines may "
+                     "index it. Answer with 404.",
+                     f->missing.status);
 }
 
-/* ---- the syntax of robots.txt, as Lighthouse holds it ---- */
+/* ---- syntax of robots.txt, by Lighthouse's rules ---- */
 
 static const char *const robots_names[] = {
     "user-agent", "disallow",     "allow",      "sitemap", "crawl-delay",    "clean-param",
@@ -33,7 +36,7 @@ static bool is_robots_name(struct str name)
     return false;
 }
 
-static const char *sitemap_mistake(struct str value)
+static const char *sitemap_error(struct str value)
 {
     static const char *const schemes[] = {"http:", "https:", "ftp:"};
     struct buf absolute = {0};
@@ -41,25 +44,25 @@ static const char *sitemap_mistake(struct str value)
     buf_free(&absolute);
     struct str scheme, rest;
     if (!valid || !text_split(value, ':', &scheme, &rest))
-        return "no valid sitemap URL";
+        return "invalid sitemap URL";
     for (size_t i = 0; i < sizeof(schemes) / sizeof(*schemes); i++)
         if (text_starts(value, schemes[i]))
             return NULL;
-    return "no valid sitemap URL";
+    return "invalid sitemap URL";
 }
 
-static const char *pattern_mistake(struct str value)
+static const char *pattern_error(struct str value)
 {
     const char *dollar = value.n == 0 ? NULL : memchr(value.p, '$', value.n);
     if (value.n > 0 && value.p[0] != '/' && value.p[0] != '*')
-        return "a pattern should be empty or begin with / or *";
+        return "a pattern must be empty or begin with / or *";
     if (dollar != NULL && dollar != value.p + value.n - 1)
-        return "$ should only end a pattern";
+        return "$ is allowed only at the end of a pattern";
     return NULL;
 }
 
-/* What is wrong with ${line}; NULL for nothing. ${in_group}: a user-agent line came before. */
-static const char *robots_mistake(const struct robots_line *line, bool *in_group)
+/* What is wrong with ${line}; NULL: nothing. ${in_group}: after a user-agent line. */
+static const char *robots_error(const struct robots_line *line, bool *in_group)
 {
     bool rule = text_eq(line->name, "allow") || text_eq(line->name, "disallow");
     if (line->name.p == NULL)
@@ -67,14 +70,14 @@ static const char *robots_mistake(const struct robots_line *line, bool *in_group
     if (!is_robots_name(line->name))
         return "unknown directive";
     if (text_eq(line->name, "sitemap"))
-        return sitemap_mistake(line->value);
+        return sitemap_error(line->value);
     if (text_eq(line->name, "user-agent")) {
         if (line->value.n == 0)
             return "no user-agent given";
         *in_group = true;
     }
-    const char *mistake = rule ? pattern_mistake(line->value) : NULL;
-    return mistake == NULL && rule && !*in_group ? "no user-agent before it" : mistake;
+    const char *error = rule ? pattern_error(line->value) : NULL;
+    return error == NULL && rule && !*in_group ? "no user-agent before it" : error;
 }
 
 void check_robots_txt_valid(struct facts *f, struct verdict *v)
@@ -83,31 +86,35 @@ void check_robots_txt_valid(struct facts *f, struct verdict *v)
     struct str rest = robots->body;
     struct robots_line line = {0};
     bool in_group = false;
-    size_t mistakes = 0;
+    size_t errors = 0;
     if (robots->state == PROBE_FAILED || robots->state == PROBE_CLOSED) {
-        verdict_fail(v, "robots.txt could not be fetched. Make it answer 200, or 404 if there is none.");
+        verdict_fail(
+            v, "robots.txt could not be fetched. Let it answer 200, or 404 if there is none.");
         return;
     }
     if (robots->state != PROBE_DONE)
         return;
     if (robots->status >= 500) {
         verdict_number(v, (double)robots->status);
-        verdict_fail(v, "robots.txt answers %ld. Make it answer 200, or 404 if there is none.", robots->status);
+        verdict_fail(
+            v, "robots.txt answers with status %ld. Let it answer 200, or 404 if there is none.",
+            robots->status);
         return;
     }
     if (robots->status >= 400 || rest.n == 0)
         return;
     while (robots_line(&rest, &line)) {
-        const char *mistake = robots_mistake(&line, &in_group);
-        if (mistake == NULL)
+        const char *error = robots_error(&line, &in_group);
+        if (error == NULL)
             continue;
-        mistakes++;
-        verdict_detail(v, "Line %u: %s: %.*s", line.number, mistake, STR_ARG(line.whole));
+        errors++;
+        verdict_detail(v, "Line %u: %s: %.*s", line.number, error, STR_ARG(line.whole));
     }
-    verdict_number(v, (double)mistakes);
-    if (mistakes > 0)
-        verdict_fail(v, "robots.txt has %zu %s that crawlers do not understand. Mend %s.", mistakes,
-                     verdict_plural(mistakes, "line", "lines"), verdict_plural(mistakes, "it", "them"));
+    verdict_number(v, (double)errors);
+    if (errors > 0)
+        verdict_fail(v, "robots.txt has %zu %s that crawlers do not understand. Correct %s.",
+                     errors, verdict_plural(errors, "line", "lines"),
+                     verdict_plural(errors, "it", "them"));
     else
         verdict_pass(v);
 }
@@ -128,7 +135,9 @@ void check_sitemap(struct facts *f, struct verdict *v)
     }
     verdict_number(v, (double)count);
     if (count == 0)
-        verdict_fail(v, "robots.txt names no sitemap. Make one and add a line: Sitemap: and its URL.");
+        verdict_fail(
+            v,
+            "robots.txt names no sitemap. Create one, and add a line \"Sitemap:\" with its URL.");
     else
         verdict_pass(v);
 }
@@ -150,7 +159,7 @@ void check_favicon(struct facts *f, struct verdict *v)
         verdict_text(v, f->favicon.final_url);
         verdict_pass(v);
     } else {
-        verdict_fail(v, "The page has no icon. Add <link rel=\"icon\"> or a file /favicon.ico.");
+        verdict_fail(v, "The page has no icon. Add <link rel=\"icon\"> or the file /favicon.ico.");
     }
 }
 
@@ -158,7 +167,10 @@ void check_ttfb(struct facts *f, struct verdict *v)
 {
     verdict_number(v, f->response.ttfb_ms);
     if (f->response.ttfb_ms > TTFB_MAX_MS)
-        verdict_fail(v, "The server took %u ms to begin its answer. Bring it to at most %d by caching.", f->response.ttfb_ms, TTFB_MAX_MS);
+        verdict_fail(v,
+                     "The server took %u ms to begin its response. Reduce this to at most %d, for "
+                     "example with caching.",
+                     f->response.ttfb_ms, TTFB_MAX_MS);
     else
         verdict_pass(v);
 }
@@ -172,7 +184,7 @@ void check_redirects(struct facts *f, struct verdict *v)
         verdict_detail(v, "%.*s", STR_ARG(r->url));
     verdict_number(v, (double)r->hop_count);
     if (r->hop_count > REDIRECTS_MAX)
-        verdict_fail(v, "It takes %zu redirects to come to the page. Lead there in one.", r->hop_count);
+        verdict_fail(v, "The page is behind %zu redirects. Redirect to it directly.", r->hop_count);
     else
         verdict_pass(v);
 }
@@ -181,7 +193,7 @@ void check_https_redirect(struct facts *f, struct verdict *v)
 {
     if (!f->response.https) {
         verdict_text(v, f->response.url);
-        verdict_fail(v, "The page stays on http. Redirect it to https.");
+        verdict_fail(v, "The page is served over http. Redirect it to https.");
         return;
     }
     if (f->http_form.state != PROBE_DONE)
@@ -192,5 +204,5 @@ void check_https_redirect(struct facts *f, struct verdict *v)
     if (text_starts(f->http_form.final_url, "https://"))
         verdict_pass(v);
     else
-        verdict_fail(v, "The http form of the page does not lead to https. Redirect it.");
+        verdict_fail(v, "The http URL of the page does not redirect to https. Add a redirect.");
 }

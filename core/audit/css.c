@@ -1,12 +1,12 @@
-#include "core/audit/css.h"
+#include "core/audit/css_internal.h"
 #include "core/audit/text.h"
 
-/* The rule that is being read, where strings and URLs mean something else. */
+/* The current at-rule: it decides what strings and URLs mean. */
 enum rule { RULE_ANY, RULE_IMPORT, RULE_NAMESPACE };
 
 static bool is_name(char c)
 {
-    return (text_lower(c) >= 'a' && text_lower(c) <= 'z') || (c >= '0' && c <= '9') || c == '-' || c == '_' || c == '\\' ||
+    return text_is_letter(c) || text_is_digit(c) || c == '-' || c == '_' || c == '\\' ||
            ((unsigned char)c & 0x80) != 0;
 }
 
@@ -20,7 +20,9 @@ static struct str take_name(struct str *rest)
     return name;
 }
 
-/* The string at ${rest}, without its quotes; it ends with the line where the quote is missing. */
+/*
+ * The string at ${rest} without its quotes. If the closing quote is missing, it ends with the line.
+ */
 static struct str take_string(struct str *rest)
 {
     char quote = rest->p[0];
@@ -32,7 +34,7 @@ static struct str take_string(struct str *rest)
     return text;
 }
 
-/* What follows "url(", up to its parenthesis. */
+/* What follows "url(", up to the closing parenthesis. */
 static struct str take_url(struct str *rest)
 {
     struct str url;
@@ -54,7 +56,9 @@ static enum rule take_at_rule(struct str *rest)
 {
     *rest = text_from(*rest, 1);
     struct str name = take_name(rest);
-    return text_eq(name, "import") ? RULE_IMPORT : text_eq(name, "namespace") ? RULE_NAMESPACE : RULE_ANY;
+    return text_eq(name, "import")      ? RULE_IMPORT
+           : text_eq(name, "namespace") ? RULE_NAMESPACE
+                                        : RULE_ANY;
 }
 
 bool css_url(struct str *rest, struct css_url *out)

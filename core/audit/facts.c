@@ -1,13 +1,14 @@
-#include "core/audit/facts.h"
+#include "core/audit/facts_internal.h"
 #include "core/audit/text.h"
 #include "core/audit/url.h"
 
 #include <zlib.h>
 
-#define RESOLVED_MAX 10000 /* microseconds each; further ones of a page are taken for good */
-#define BASE_MAX 2048      /* as any address of ours; a longer one is no base */
+/* About a microsecond each. URLs beyond this number are assumed to be valid. */
+#define RESOLVED_MAX 10000
+#define BASE_MAX 2048 /* as for all URLs; a longer base is ignored */
 
-#define GZIP_LEVEL 1 /* what nginx does where it is told nothing else; and a third of the time of 6 */
+#define GZIP_LEVEL 1 /* nginx's default; takes a third of the time of level 6 */
 #define ARENA_BYTES ((size_t)16 * 1024 * 1024)
 
 void facts_init(struct facts *facts)
@@ -125,7 +126,8 @@ struct str facts_resolve(struct facts *facts, struct str url)
 {
     struct buf out = {0};
     struct str kept = STR("");
-    if (facts_may_resolve(facts, &facts->resolved) && url_resolve(url, facts->base_url.p, &out) && buf_ok(&out))
+    if (facts_may_resolve(facts, &facts->resolved) && url_resolve(url, facts->base_url.p, &out) &&
+        buf_ok(&out))
         kept = arena_copy(&facts->arena, buf_view(&out));
     buf_free(&out);
     return kept;

@@ -1,7 +1,8 @@
 #include "config.h"
 
-#include "core/audit/fetch.h"
-#include "core/audit/stall.h"
+#include "core/audit/clock_internal.h"
+#include "core/audit/fetch_state_internal.h"
+#include "core/audit/watchdog_internal.h"
 #include "core/audit/text.h"
 
 #include <errno.h>
@@ -10,88 +11,39 @@
 #include <openssl/x509_vfy.h>
 #include <openssl/x509.h>
 #include <stdlib.h>
-#include <time.h>
 #include <unistd.h>
 
 #define HEAD_MAX_BYTES ((size_t)64 * 1024)
 #define CONNECT_TIMEOUT_MS 5000L
-#define LOW_SPEED_BYTES 32L /* a second, over LOW_SPEED_SECONDS */
+#define LOW_SPEED_BYTES 32L /* per second, over LOW_SPEED_SECONDS */
 #define LOW_SPEED_SECONDS 10L
-#define SOCKETS_KEPT 4
 #define RECEIVED_POLL_MS 100
-#define FRAMING_BYTES ((uint64_t)16 * 1024 * 1024) /* of TLS, HTTP/2 or chunks, and what waits in the kernel */
+/* allowance for TLS, HTTP/2 or chunk framing and for kernel buffers */
+#define FRAMING_BYTES ((uint64_t)16 * 1024 * 1024)
 #define USER_AGENT "Mozilla/5.0 (compatible; Assay/" PACKAGE_VERSION "; +%s)"
-#define HOME_PAGE "https://assay.example/bot" /* where base_url does not say whose server this is */
-
-struct fetch {
-    CURL *easy;
-    struct curl_slist *request_headers;
-    const struct conf *conf;
-    struct guard *guard;
-    struct fetch_request request;
-    bool private_host, running;
-    /* what came */
-    struct buf head;   /* header lines of the last response */
-    size_t head_bytes; /* of all of them, interim ones and trailers included */
-    struct buf body;
-    uint64_t decoded_bytes;
-    long status;
-    bool head_whole, body_begun;
-    bool enough;              /* we ended it, having what we wanted */
-    unsigned sockets;         /* that the guard let through */
-    int socket;               /* the last of them, while it is connecting */
-    int opened[SOCKETS_KEPT]; /* the last ones; libcurl closes them */
-    bool connected;           /* one of them, though TLS may not stand yet */
-    bool refused_by_guard, too_large, not_html;
-    volatile bool cut;      /* it kept libcurl busy without end, see stall.h */
-    int64_t received_at_ms; /* when received_bytes was looked at */
-    char reason[160];
-    bool verified;
-};
-
-static int64_t now_ms(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
-}
+#define HOME_PAGE "https://assay.example/bot" /* if base_url is not configured */
 
 static curl_socket_t open_socket(void *arg, curlsocktype purpose, struct curl_sockaddr *address)
 {
     struct fetch *f = arg;
     (void)purpose;
-    if (!guard_connect(f->guard, &address->addr, f->private_host, now_ms())) {
+    if (!guard_connect(f->guard, &address->addr, f->private_host, monotonic_ms())) {
         f->refused_by_guard = true;
         return CURL_SOCKET_BAD;
     }
     f->socket = socket(address->family, address->socktype | SOCK_CLOEXEC, address->protocol);
-    f->opened[f->sockets++ % SOCKETS_KEPT] = f->socket;
-    stall_add(f->socket, &f->cut);
+    f->opened[f->sockets++ % FETCH_SOCKETS_KEPT] = f->socket;
+    watchdog_add(f->socket, &f->cut);
     return f->socket;
 }
 
-/* libcurl's own word comes when TLS stands. */
-static void look_if_connected(struct fetch *f)
+/* libcurl reports a connection only after the TLS handshake. */
+static void check_connected(struct fetch *f)
 {
     struct sockaddr_storage peer;
     socklen_t n = sizeof(peer);
     if (!f->connected && f->socket >= 0)
         f->connected = getpeername(f->socket, (struct sockaddr *)&peer, &n) == 0;
-}
-
-/* The value of the first header ${name} of the last response. */
-static struct str header(const struct fetch *f, const char *name)
-{
-    struct str rest = buf_view(&f->head), line, field, value;
-    while (text_split(rest, '\n', &line, &rest) || line.n > 0)
-        if (text_split(line, ':', &field, &value) && text_eq(field, name))
-            return text_trim(value);
-    return STR("");
-}
-
-static bool is_redirect(long status)
-{
-    return status == 301 || status == 302 || status == 303 || status == 307 || status == 308;
 }
 
 static bool is_html(struct str type)
@@ -102,7 +54,7 @@ static bool is_html(struct str type)
     return text_eq(essence, "text/html") || text_eq(essence, "application/xhtml+xml");
 }
 
-/* A response that is neither redirect nor error, and so the page itself. */
+/* The response is the page itself: no redirect and no error. */
 static bool is_page(const struct fetch *f)
 {
     return f->status < 400 && fetch_location(f).n == 0;
@@ -111,12 +63,13 @@ static bool is_page(const struct fetch *f)
 static void head_complete(struct fetch *f)
 {
     if (f->status < 200)
-        return; /* an interim one */
-    f->head_whole = true;
-    f->enough = f->request.body == FETCH_BODY_NONE || (f->request.body == FETCH_BODY_HTML && !is_page(f));
-    if (f->request.body != FETCH_BODY_HTML || f->enough)
+        return; /* an interim response */
+    f->head_done = true;
+    f->done_early =
+        f->request.body == FETCH_BODY_NONE || (f->request.body == FETCH_BODY_HTML && !is_page(f));
+    if (f->request.body != FETCH_BODY_HTML || f->done_early)
         return;
-    struct str type = header(f, "content-type");
+    struct str type = fetch_header(f, "content-type");
     f->not_html = type.n > 0 && !is_html(type);
     if (!f->not_html && f->request.head != NULL)
         f->request.head(f->request.head_arg);
@@ -133,7 +86,7 @@ static size_t on_header(char *p, size_t size, size_t count, void *arg)
         return 0;
     }
     if (f->body_begun)
-        return n; /* trailers say nothing we ask for */
+        return n; /* trailers are ignored */
     if (text_starts(line, "HTTP/")) {
         buf_reset(&f->head);
         f->status = 0;
@@ -145,13 +98,13 @@ static size_t on_header(char *p, size_t size, size_t count, void *arg)
     }
     if (text_trim(line).n == 0) {
         head_complete(f);
-        return f->not_html || f->enough ? 0 : n;
+        return f->not_html || f->done_early ? 0 : n;
     }
     buf_add(&f->head, p, n);
     return buf_ok(&f->head) ? n : 0;
 }
 
-/* A page without a Content-Type is HTML if it begins like markup. */
+/* A response without Content-Type is HTML if it begins like markup. */
 static bool begins_like_html(struct str body)
 {
     if (text_starts(body, "\xEF\xBB\xBF"))
@@ -167,15 +120,16 @@ static size_t on_body(char *p, size_t size, size_t count, void *arg)
     bool first = !f->body_begun;
     f->body_begun = true;
     f->decoded_bytes += n;
-    if (f->request.body == FETCH_BODY_HTML && first && header(f, "content-type").n == 0 && !begins_like_html((struct str){p, n})) {
+    if (f->request.body == FETCH_BODY_HTML && first && fetch_header(f, "content-type").n == 0 &&
+        !begins_like_html((struct str){p, n})) {
         f->not_html = true;
         return 0;
     }
     uint64_t room = f->request.max_body - f->body.n;
     if (n > room) {
         f->too_large = f->request.body == FETCH_BODY_HTML;
-        f->enough = !f->too_large;
-        if (f->enough)
+        f->done_early = !f->too_large;
+        if (f->done_early)
             buf_add(&f->body, p, (size_t)room);
         return 0;
     }
@@ -189,12 +143,14 @@ static unsigned local_port(int socket)
     socklen_t n = sizeof(own);
     if (getsockname(socket, (struct sockaddr *)&own, &n) != 0)
         return 0;
-    return ntohs(own.ss_family == AF_INET6 ? ((struct sockaddr_in6 *)&own)->sin6_port : ((struct sockaddr_in *)&own)->sin_port);
+    return ntohs(own.ss_family == AF_INET6 ? ((struct sockaddr_in6 *)&own)->sin6_port
+                                           : ((struct sockaddr_in *)&own)->sin_port);
 }
 
 /*
- * What the kernel took in for this transfer, framing and all; 0 where it does not say. Of the sockets that were opened for it libcurl keeps
- * one, known by its port: the number of another may be a stranger's by now.
+ * Bytes that the kernel received for this transfer, framing included; 0: unknown. libcurl keeps one
+ * of the opened sockets; its local port identifies it, since the descriptors of the others may have
+ * been reused.
  */
 static uint64_t received_bytes(const struct fetch *f)
 {
@@ -203,16 +159,17 @@ static uint64_t received_bytes(const struct fetch *f)
     socklen_t n = sizeof(info);
     if (curl_easy_getinfo(f->easy, CURLINFO_LOCAL_PORT, &port) != CURLE_OK || port <= 0)
         return 0;
-    for (unsigned i = 0; i < f->sockets && i < SOCKETS_KEPT; i++)
-        if (local_port(f->opened[i]) == (unsigned)port && getsockopt(f->opened[i], IPPROTO_TCP, TCP_INFO, &info, &n) == 0)
+    for (unsigned i = 0; i < f->sockets && i < FETCH_SOCKETS_KEPT; i++)
+        if (local_port(f->opened[i]) == (unsigned)port &&
+            getsockopt(f->opened[i], IPPROTO_TCP, TCP_INFO, &info, &n) == 0)
             return info.tcpi_bytes_received;
     return 0;
 }
 
-/* Chunk extensions and the like are read and thrown away by libcurl, which would go on with them until the time is over. */
+/* libcurl reads and discards chunk extensions and the like, and would go on until the timeout. */
 static bool is_all_framing(struct fetch *f)
 {
-    int64_t now = now_ms();
+    int64_t now = monotonic_ms();
     if (now - f->received_at_ms < RECEIVED_POLL_MS)
         return false;
     bool first = f->received_at_ms == 0;
@@ -220,17 +177,19 @@ static bool is_all_framing(struct fetch *f)
     return !first && received_bytes(f) > 2 * f->request.max_body + HEAD_MAX_BYTES + FRAMING_BYTES;
 }
 
-/* What is sent without end may decode to nothing, which on_body never sees. */
-static int on_progress(void *arg, curl_off_t total, curl_off_t received, curl_off_t to_send, curl_off_t sent)
+/* on_body does not see data that decodes to nothing. */
+static int on_progress(void *arg, curl_off_t total, curl_off_t received, curl_off_t to_send,
+                       curl_off_t sent)
 {
     struct fetch *f = arg;
     (void)total, (void)to_send, (void)sent;
-    stall_step();
-    look_if_connected(f);
-    if (f->enough || f->not_html || ((uint64_t)received <= f->request.max_body && !is_all_framing(f)))
+    watchdog_progress();
+    check_connected(f);
+    if (f->done_early || f->not_html ||
+        ((uint64_t)received <= f->request.max_body && !is_all_framing(f)))
         return 0;
     f->too_large = f->request.body == FETCH_BODY_HTML;
-    f->enough = !f->too_large;
+    f->done_early = !f->too_large;
     return 1;
 }
 
@@ -257,7 +216,10 @@ static bool set_options(struct fetch *f)
     SET(CURLOPT_LOW_SPEED_LIMIT, LOW_SPEED_BYTES);
     SET(CURLOPT_LOW_SPEED_TIME, LOW_SPEED_SECONDS);
     SET(CURLOPT_CERTINFO, 1L);
-    /* A connection is a place at its host (host_slots.h): none stands idle. And a page's times are those of a first visit. */
+    /*
+     * A new connection per request: an idle one would hold a slot of its host, and load times shall
+     * be those of a first visit.
+     */
     SET(CURLOPT_FRESH_CONNECT, 1L);
     SET(CURLOPT_FORBID_REUSE, 1L);
     SET(CURLOPT_NOPROGRESS, 0L);
@@ -281,7 +243,8 @@ struct fetch *fetch_new(const struct conf *conf, struct guard *guard)
     f->conf = conf;
     f->guard = guard;
     f->easy = curl_easy_init();
-    f->request_headers = curl_slist_append(NULL, "Accept: text/html,application/xhtml+xml;q=0.9,*/*;q=0.8");
+    f->request_headers =
+        curl_slist_append(NULL, "Accept: text/html,application/xhtml+xml;q=0.9,*/*;q=0.8");
     if (f->easy == NULL || f->request_headers == NULL || !set_options(f)) {
         fetch_free(f);
         return NULL;
@@ -293,7 +256,7 @@ void fetch_free(struct fetch *f)
 {
     if (f == NULL)
         return;
-    stall_remove(&f->cut);
+    watchdog_remove(&f->cut);
     curl_easy_cleanup(f->easy);
     curl_slist_free_all(f->request_headers);
     buf_free(&f->head);
@@ -316,7 +279,8 @@ bool fetch_start(struct fetch *f, CURLM *multi, const struct fetch_request *requ
     f->socket = -1;
     f->connected = false;
     f->received_at_ms = 0;
-    f->head_whole = f->body_begun = f->enough = f->refused_by_guard = f->too_large = f->not_html = f->cut = false;
+    f->head_done = f->body_begun = f->done_early = f->refused_by_guard = f->too_large =
+        f->not_html = f->cut = false;
     f->verified = request->verify;
     f->reason[0] = '\0';
 #define SET(option, value) (ok = curl_easy_setopt(e, option, value) == CURLE_OK && ok)
@@ -336,11 +300,11 @@ void fetch_cancel(struct fetch *f, CURLM *multi)
         curl_multi_remove_handle(multi, f->easy);
     if (f != NULL) {
         f->running = false;
-        stall_remove(&f->cut);
+        watchdog_remove(&f->cut);
     }
 }
 
-bool fetch_is_looking_up(const struct fetch *f)
+bool fetch_is_resolving(const struct fetch *f)
 {
     return f != NULL && f->running && f->sockets == 0 && !f->refused_by_guard;
 }
@@ -349,12 +313,16 @@ static void find_reason(struct fetch *f)
 {
     long result = 0;
     curl_easy_getinfo(f->easy, CURLINFO_SSL_VERIFYRESULT, &result);
-    /* libcurl looks at the name when the chain is good, and keeps OpenSSL's word on the chain only when that is done */
+    /*
+     * libcurl checks the host name after the chain, and stores OpenSSL's result for the chain only
+     * then
+     */
     bool chain_good = result == X509_V_OK || result == X509_V_ERR_UNSPECIFIED;
-    snprintf(f->reason, sizeof(f->reason), "%s", chain_good ? "it is for another host name" : X509_verify_cert_error_string(result));
+    snprintf(f->reason, sizeof(f->reason), "%s",
+             chain_good ? "it is for another host name" : X509_verify_cert_error_string(result));
 }
 
-/* libcurl's codes for what went wrong on the way; what is not here is FETCH_BROKEN. */
+/* Other codes mean FETCH_BROKEN. */
 static enum fetch_error error_of(CURLcode code)
 {
     static const struct {
@@ -382,8 +350,8 @@ static enum fetch_error error_of(CURLcode code)
     return FETCH_BROKEN;
 }
 
-/* How far it came before its time was over says what was too slow. */
-static enum fetch_error slow_part(const struct fetch *f)
+/* What was too slow: derived from how far the request came. */
+static enum fetch_error timeout_phase(const struct fetch *f)
 {
     curl_off_t looked_up = 0, connected = 0;
     curl_easy_getinfo(f->easy, CURLINFO_NAMELOOKUP_TIME_T, &looked_up);
@@ -403,12 +371,13 @@ static bool refused_by_peer(const struct fetch *f)
 }
 
 /*
- * Bytes behind the end of a compressed body: libcurl can write them nowhere, browsers leave them out, and the page is whole. Whatever else
- * cannot be written was refused by our own functions, and is told by what they noted.
+ * The body has bytes after the end of its compressed data. libcurl reports a write error; browsers
+ * ignore them, and the page is complete. Errors of our own callbacks are recognized by the flags
+ * they set.
  */
-static bool has_more_than_it_coded(const struct fetch *f, CURLcode code)
+static bool has_trailing_bytes(const struct fetch *f, CURLcode code)
 {
-    return code == CURLE_WRITE_ERROR && f->head_whole && header(f, "content-encoding").n > 0;
+    return code == CURLE_WRITE_ERROR && f->head_done && fetch_header(f, "content-encoding").n > 0;
 }
 
 enum fetch_error fetch_end(struct fetch *f, CURLM *multi, CURLcode code)
@@ -420,12 +389,13 @@ enum fetch_error fetch_end(struct fetch *f, CURLM *multi, CURLcode code)
         return FETCH_NOT_HTML;
     if (!buf_ok(&f->body) || !buf_ok(&f->head))
         return FETCH_MEMORY;
-    enum fetch_error error = f->enough || has_more_than_it_coded(f, code) ? FETCH_OK : error_of(code);
+    enum fetch_error error =
+        f->done_early || has_trailing_bytes(f, code) ? FETCH_OK : error_of(code);
     if (error == FETCH_TIMEOUT)
-        error = slow_part(f);
-    if (error == FETCH_MEMORY && !f->head_whole)
-        return FETCH_TOO_LARGE; /* what libcurl says of a header line that is longer than it takes */
-    if (error == FETCH_BROKEN && f->head_whole)
+        error = timeout_phase(f);
+    if (error == FETCH_MEMORY && !f->head_done)
+        return FETCH_TOO_LARGE; /* libcurl's code for a header line longer than its limit */
+    if (error == FETCH_BROKEN && f->head_done)
         return FETCH_CUT;
     if (error == FETCH_CONNECT && f->refused_by_guard && f->sockets == 0)
         return FETCH_FORBIDDEN;
@@ -433,8 +403,9 @@ enum fetch_error fetch_end(struct fetch *f, CURLM *multi, CURLcode code)
         return FETCH_REFUSED;
     if (error == FETCH_UNVERIFIED)
         find_reason(f);
-    if (error == FETCH_OK && f->request.body == FETCH_BODY_HTML && is_page(f) && f->status != 200 && f->body.n == 0)
-        return FETCH_NOT_HTML; /* 204 and its like */
+    if (error == FETCH_OK && f->request.body == FETCH_BODY_HTML && is_page(f) && f->status != 200 &&
+        f->body.n == 0)
+        return FETCH_NOT_HTML; /* 204 and the like */
     return error;
 }
 
@@ -443,119 +414,4 @@ void *fetch_owner(CURL *easy)
     char *owner = NULL;
     curl_easy_getinfo(easy, CURLINFO_PRIVATE, &owner);
     return owner;
-}
-
-long fetch_status(const struct fetch *f)
-{
-    return f->status;
-}
-
-struct str fetch_body(const struct fetch *f)
-{
-    return buf_view(&f->body);
-}
-
-struct str fetch_location(const struct fetch *f)
-{
-    return is_redirect(f->status) ? header(f, "location") : STR("");
-}
-
-const char *fetch_reason(const struct fetch *f)
-{
-    return f->reason;
-}
-
-/* A number of seconds, or a date. libcurl takes anything else, and a number that it cannot hold, for "now". */
-static bool is_delay(struct str value)
-{
-    char date[64];
-    size_t digits = 0;
-    while (digits < value.n && value.p[digits] >= '0' && value.p[digits] <= '9')
-        digits++;
-    if (digits == value.n)
-        return digits > 0 && digits <= 18;
-    snprintf(date, sizeof(date), "%.*s", (int)(value.n < sizeof(date) ? value.n : 0), value.p);
-    return strchr(date, ':') != NULL && curl_getdate(date, NULL) != -1;
-}
-
-int64_t fetch_retry_after(const struct fetch *f)
-{
-    curl_off_t seconds = 0;
-    if ((f->status != 429 && f->status != 503) || !is_delay(header(f, "retry-after")) ||
-        curl_easy_getinfo(f->easy, CURLINFO_RETRY_AFTER, &seconds) != CURLE_OK)
-        return -1;
-    return seconds > 0 ? seconds : 0; /* a date that has passed is now */
-}
-
-static struct str clean_copy(struct arena *arena, struct str s)
-{
-    static const struct charset utf8 = {.name = "utf-8", .known = true};
-    struct buf clean = {0};
-    struct str out = STR("");
-    if (charset_to_utf8(&utf8, s, &clean))
-        out = arena_copy(arena, buf_view(&clean));
-    buf_free(&clean);
-    return out;
-}
-
-static void describe_headers(const struct fetch *f, struct arena *arena, struct fact_response *out)
-{
-    struct str rest = buf_view(&f->head), line, name, value;
-    while ((text_split(rest, '\n', &line, &rest) || line.n > 0) && out->header_count < FACT_HEADERS_MAX) {
-        /* a line that begins with white space goes on the one before (RFC 9112, 5.2); none of the headers we read is ever folded */
-        if (line.n == 0 || text_is_space(line.p[0]) || !text_split(line, ':', &name, &value))
-            continue;
-        struct fact_header *h = &out->headers[out->header_count++];
-        h->name = clean_copy(arena, text_trim(name));
-        h->value = clean_copy(arena, text_trim(value));
-    }
-}
-
-static void describe_certificate(const struct fetch *f, struct arena *arena, struct fact_certificate *out)
-{
-    struct curl_certinfo *info = NULL;
-    out->verified = f->verified;
-    if (curl_easy_getinfo(f->easy, CURLINFO_CERTINFO, &info) != CURLE_OK || info == NULL || info->num_of_certs == 0)
-        return;
-    const struct {
-        const char *label;
-        struct str *to;
-    } fields[] = {{"Issuer:", &out->issuer}, {"Start date:", &out->not_before}, {"Expire date:", &out->not_after}};
-    for (const struct curl_slist *l = info->certinfo[0]; l != NULL; l = l->next)
-        for (size_t i = 0; i < sizeof(fields) / sizeof(*fields); i++)
-            if (text_starts(str_of(l->data), fields[i].label))
-                *fields[i].to = clean_copy(arena, text_from(str_of(l->data), strlen(fields[i].label)));
-}
-
-static unsigned version_number(long version)
-{
-    switch (version) {
-    case CURL_HTTP_VERSION_1_0:
-        return 10;
-    case CURL_HTTP_VERSION_2_0:
-        return 20;
-    case CURL_HTTP_VERSION_3:
-        return 30;
-    default:
-        return 11;
-    }
-}
-
-void fetch_describe(const struct fetch *f, struct arena *arena, struct fact_response *out)
-{
-    curl_off_t begun = 0, answered = 0, whole = 0, wire = 0;
-    long version = 0;
-    curl_easy_getinfo(f->easy, CURLINFO_PRETRANSFER_TIME_T, &begun);
-    curl_easy_getinfo(f->easy, CURLINFO_STARTTRANSFER_TIME_T, &answered);
-    curl_easy_getinfo(f->easy, CURLINFO_TOTAL_TIME_T, &whole);
-    curl_easy_getinfo(f->easy, CURLINFO_SIZE_DOWNLOAD_T, &wire);
-    curl_easy_getinfo(f->easy, CURLINFO_HTTP_VERSION, &version);
-    out->status = f->status;
-    out->http_version = version_number(version);
-    out->load_ms = (unsigned)(whole / 1000);
-    out->ttfb_ms = answered > begun ? (unsigned)((answered - begun) / 1000) : 0;
-    out->wire_bytes = (uint64_t)wire;
-    out->decoded_bytes = f->decoded_bytes;
-    describe_headers(f, arena, out);
-    describe_certificate(f, arena, &out->certificate);
 }

@@ -1,4 +1,4 @@
-#include "core/audit/guard.h"
+#include "core/audit/guard_internal.h"
 #include "core/audit/text.h"
 
 #include <ifaddrs.h>
@@ -6,17 +6,17 @@
 
 #define OWN_MAX_AGE_MS 10000
 
-/* Networks as bits from the start: each is asked for every address. */
-#define NET4(a, b, c, bits)                                                                                                                \
-    {                                                                                                                                      \
-        {{[10] = 0xff, [11] = 0xff, (a), (b), (c)}}, 96 + (bits)                                                                           \
+/* A network as prefix and length. */
+#define NET4(a, b, c, bits)                                                                        \
+    {                                                                                              \
+        {{[10] = 0xff, [11] = 0xff, (a), (b), (c)}}, 96 + (bits)                                   \
     }
-#define NET6(first, second, bits)                                                                                                          \
-    {                                                                                                                                      \
-        {{(first) >> 8, (first)&0xff, (second) >> 8, (second)&0xff}}, (bits)                                                               \
+#define NET6(first, second, bits)                                                                  \
+    {                                                                                              \
+        {{(first) >> 8, (first)&0xff, (second) >> 8, (second)&0xff}}, (bits)                       \
     }
 
-/* IPv4: everything is public but these. */
+/* IPv4: all addresses are public except these. */
 static const struct cidr denied_v4[] = {
     NET4(0, 0, 0, 8),       /* this network, RFC 791 */
     NET4(10, 0, 0, 8),      /* private, RFC 1918 */
@@ -32,15 +32,15 @@ static const struct cidr denied_v4[] = {
     NET4(198, 51, 100, 24), /* documentation, RFC 5737 */
     NET4(203, 0, 113, 24),  /* documentation, RFC 5737 */
     NET4(224, 0, 0, 4),     /* multicast, RFC 5771 */
-    NET4(240, 0, 0, 4),     /* reserved, and broadcast, RFC 1112 */
+    NET4(240, 0, 0, 4),     /* reserved and broadcast, RFC 1112 */
 };
 
-/* IPv6: nothing is public but global unicast, less these. */
+/* IPv6: only global unicast is public, except these. */
 static const struct cidr public_v6 = NET6(0x2000, 0, 3);
 static const struct cidr denied_v6[] = {
-    NET6(0x2001, 0, 23),     /* protocol assignments, Teredo among them, RFC 2928 */
+    NET6(0x2001, 0, 23),     /* protocol assignments, including Teredo, RFC 2928 */
     NET6(0x2001, 0xdb8, 32), /* documentation, RFC 3849 */
-    NET6(0x2002, 0, 16),     /* 6to4: an IPv4 address in disguise, RFC 3056 */
+    NET6(0x2002, 0, 16),     /* 6to4: contains an IPv4 address, RFC 3056 */
     NET6(0x3fff, 0, 20),     /* documentation, RFC 9637 */
 };
 
@@ -63,7 +63,8 @@ bool guard_ip_denied(const struct ip *ip)
 {
     if (ip_is_v4(ip))
         return in_list(denied_v4, sizeof(denied_v4) / sizeof(*denied_v4), ip);
-    return !cidr_has(&public_v6, ip) || in_list(denied_v6, sizeof(denied_v6) / sizeof(*denied_v6), ip);
+    return !cidr_has(&public_v6, ip) ||
+           in_list(denied_v6, sizeof(denied_v6) / sizeof(*denied_v6), ip);
 }
 
 static bool ends_in_label(struct str host, const char *label)
@@ -72,10 +73,11 @@ static bool ends_in_label(struct str host, const char *label)
     return text_ends(host, label) && (host.n == n || host.p[host.n - n - 1] == '.');
 }
 
-/* names of networks nobody outside can mean; audit.allow_private does not open them */
+/* Names of local networks. audit.allow_private does not open them. */
 static bool is_reserved_name(struct str host)
 {
-    return memchr(host.p, '.', host.n) != NULL && (ends_in_label(host, "local") || ends_in_label(host, "internal"));
+    return memchr(host.p, '.', host.n) != NULL &&
+           (ends_in_label(host, "local") || ends_in_label(host, "internal"));
 }
 
 static bool is_private_name(struct str host)
@@ -83,26 +85,29 @@ static bool is_private_name(struct str host)
     return memchr(host.p, '.', host.n) == NULL || ends_in_label(host, "localhost");
 }
 
-/* A last label that is a number, in any base, would make an address of it for one reader and a name for another. */
+/* Some parsers read a name whose last label is a number, in any base, as an address. */
 static bool is_number(struct str label)
 {
     bool hex = label.n >= 2 && label.p[0] == '0' && label.p[1] == 'x';
-    return strspn(label.p + (hex ? 2 : 0), hex ? "0123456789abcdef" : "0123456789") >= label.n - (hex ? 2 : 0);
+    return strspn(label.p + (hex ? 2 : 0), hex ? "0123456789abcdef" : "0123456789") >=
+           label.n - (hex ? 2 : 0);
 }
 
-/* Why ${host} is no host name, or NULL. It ends in a zero byte. */
-static const char *name_mistake(struct str host)
+/* Why ${host}, which is zero-terminated, is no valid host name; NULL: it is. */
+static const char *name_error(struct str host)
 {
     if (host.n > 253)
         return "The host name is longer than 253 characters.";
     if (strspn(host.p, "abcdefghijklmnopqrstuvwxyz0123456789-_.") != host.n)
-        return "The host name has a character that no host name has.";
+        return "The host name contains an invalid character. Use letters, digits, hyphens and "
+               "dots.";
     for (struct str rest = host, label;;) {
         bool more = text_split(rest, '.', &label, &rest);
         if (label.n == 0 || label.n > 63)
             return "The host name has an empty label, or one longer than 63 characters.";
         if (!more)
-            return is_number(label) ? "The host name ends in a number, but is no address." : NULL;
+            return is_number(label) ? "The host name ends in a number but is not an address."
+                                    : NULL;
     }
 }
 
@@ -122,7 +127,7 @@ bool guard_name_refused(struct str name, const struct conf *conf)
 
 static enum guard_host judge_name(struct str host, const struct conf *conf, const char **why)
 {
-    *why = name_mistake(host);
+    *why = name_error(host);
     if (*why != NULL)
         return GUARD_HOST_REFUSED;
     enum guard_host class = class_of_name(host, conf);
@@ -158,11 +163,11 @@ bool guard_port_open(uint16_t port, const struct conf *conf)
     return false;
 }
 
-static void learn_own(struct guard *guard, int64_t now_ms)
+static void list_own_addresses(struct guard *guard, int64_t now_ms)
 {
     struct ifaddrs *all = NULL;
     if (getifaddrs(&all) != 0)
-        return; /* keep what is known */
+        return; /* keep the old list */
     size_t count = 0;
     for (struct ifaddrs *a = all; a != NULL; a = a->ifa_next)
         count++;
@@ -201,11 +206,11 @@ void guard_free(struct guard *guard)
 static bool is_own(struct guard *guard, const struct ip *ip, int64_t now_ms)
 {
     if (now_ms - guard->own_at_ms >= OWN_MAX_AGE_MS)
-        learn_own(guard, now_ms);
+        list_own_addresses(guard, now_ms);
     for (size_t i = 0; i < guard->own_count; i++)
         if (memcmp(&guard->own[i], ip, sizeof(*ip)) == 0)
             return true;
-    return guard->own == NULL; /* not known: any might be */
+    return guard->own == NULL; /* unknown: any address may be the host's own */
 }
 
 static uint16_t port_of(const struct sockaddr *sa)
@@ -215,7 +220,8 @@ static uint16_t port_of(const struct sockaddr *sa)
     return ntohs(((const struct sockaddr_in6 *)(const void *)sa)->sin6_port);
 }
 
-bool guard_connect(struct guard *guard, const struct sockaddr *sa, bool private_host, int64_t now_ms)
+bool guard_connect(struct guard *guard, const struct sockaddr *sa, bool private_host,
+                   int64_t now_ms)
 {
     struct ip ip;
     if (!ip_of(sa, &ip) || !guard_port_open(port_of(sa), guard->conf))

@@ -1,15 +1,16 @@
-#include "core/audit/page_runs.h"
+#include "core/audit/page_runs_internal.h"
 
 #include <stdlib.h>
 
-/* What marks stand for runs, in turn: so many may be lost before two could be taken for each other. */
+/* Marks are used in rotation. This many runs may be lost before two have the same mark. */
 static const char marks[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
 #define MARKS (sizeof(marks) - 1)
 
 static bool grow(struct page_runs *runs)
 {
     if (runs->first > runs->room / 2) {
-        memmove(runs->list, runs->list + runs->first, (runs->end - runs->first) * sizeof(*runs->list));
+        memmove(runs->list, runs->list + runs->first,
+                (runs->end - runs->first) * sizeof(*runs->list));
         runs->end -= runs->first;
         runs->first = 0;
         return true;
@@ -36,7 +37,8 @@ char page_runs_add(struct page_runs *runs, struct page_run run)
 bool page_runs_take(struct page_runs *runs, char mark, struct page_run *out)
 {
     const char *at = memchr(marks, mark, MARKS);
-    size_t ahead = at == NULL ? SIZE_MAX : ((size_t)(at - marks) + MARKS - runs->number % MARKS) % MARKS;
+    size_t ahead =
+        at == NULL ? SIZE_MAX : ((size_t)(at - marks) + MARKS - runs->number % MARKS) % MARKS;
     if (ahead >= runs->end - runs->first)
         return false;
     *out = runs->list[runs->first + ahead];

@@ -1,26 +1,27 @@
 #include "config.h"
 
-#include "core/audit/page_name.h"
+#include "core/audit/page_scan_internal.h"
+#include "core/audit/page_tags_internal.h"
 #include "core/audit/text.h"
 
-#define SLICE_BYTES 4096
+#define CHUNK_BYTES 4096
 
 struct scan {
-    struct str left; /* not read yet */
+    struct str left; /* not yet read */
     const struct page_sink *sink;
-    char slice[SLICE_BYTES];
+    char chunk[CHUNK_BYTES];
     size_t n;
     bool stopped;
-    bool begun;       /* something that is no comment, doctype or white space was seen */
-    bool started;     /* an element was */
-    bool head_over;   /* and said so */
-    bool spaced;      /* white space was seen since the last text */
-    size_t templates; /* open ones */
+    bool content_seen;  /* anything but comments, doctype and white space was seen */
+    bool element_seen;  /* an element was seen */
+    bool head_over;     /* and PAGE_MARK_BODY was sent */
+    bool space_pending; /* white space was seen since the last text */
+    size_t templates;   /* number of open ones */
 };
 
 static void flush(struct scan *s)
 {
-    if (s->n > 0 && !s->stopped && !s->sink->feed(s->sink->arg, s->slice, s->n))
+    if (s->n > 0 && !s->stopped && !s->sink->feed(s->sink->arg, s->chunk, s->n))
         s->stopped = true;
     s->n = 0;
 }
@@ -28,13 +29,13 @@ static void flush(struct scan *s)
 static void put(struct scan *s, const char *p, size_t n)
 {
     while (n > 0 && !s->stopped) {
-        size_t room = SLICE_BYTES - s->n;
+        size_t room = CHUNK_BYTES - s->n;
         size_t some = n < room ? n : room;
-        memcpy(s->slice + s->n, p, some);
+        memcpy(s->chunk + s->n, p, some);
         s->n += some;
         p += some;
         n -= some;
-        if (s->n == SLICE_BYTES)
+        if (s->n == CHUNK_BYTES)
             flush(s);
     }
 }
@@ -54,18 +55,20 @@ static void end_head(struct scan *s)
     put_mark(s, PAGE_MARK_BODY);
 }
 
-/* White space alone is only remembered: it is the next text's. */
+/* White space alone is no run: the next run gets RUN_AFTER_SPACE. */
 static void put_text(struct scan *s, struct str text, unsigned flags)
 {
     size_t i = 0;
     while (i < text.n && text_is_space(text.p[i]))
         i++;
     if (i < text.n)
-        put_mark(s, s->sink->text(s->sink->arg, (struct page_run){text, flags | (s->spaced ? RUN_SPACED : 0)}));
-    s->spaced = i == text.n && (s->spaced || i > 0);
+        put_mark(s, s->sink->text(
+                        s->sink->arg,
+                        (struct page_run){text, flags | (s->space_pending ? RUN_AFTER_SPACE : 0)}));
+    s->space_pending = i == text.n && (s->space_pending || i > 0);
 }
 
-/* Drop ${n} bytes of what is left. */
+/* Skip ${n} bytes of the input. */
 static void skip(struct scan *s, size_t n)
 {
     s->left = text_from(s->left, n);
@@ -78,7 +81,7 @@ static void skip_past(struct scan *s, const char *end, size_t from)
     skip(s, p == NULL ? s->left.n : (size_t)(p - s->left.p) + strlen(end));
 }
 
-/* <!-- …: ends at -->, --!> or, right at its start, > or -> (WHATWG HTML, 13.2.5.43 on). */
+/* A comment ends at -->, --!> or, directly after <!--, at > or -> (WHATWG HTML, 13.2.5.43 on). */
 static void skip_comment(struct scan *s)
 {
     struct str rest = text_from(s->left, 4);
@@ -101,18 +104,18 @@ static void skip_comment(struct scan *s)
     }
 }
 
-/* The attributes of an element that is only counted which the parser shall see all the same. */
+/* Attributes that the parser sees even of elements that are only counted. */
 static const char *const counted_attributes[] = {"style", "lang", "hidden", "aria-hidden"};
 #define COUNTED_ATTRIBUTES (sizeof(counted_attributes) / sizeof(*counted_attributes))
 
 struct tag {
     struct str name;
-    const struct page_name *known; /* NULL: nothing is */
-    size_t end;                    /* bytes of the whole tag with its > */
-    size_t whole;                  /* bytes from the < that may be passed on: whole attributes within the bounds */
+    const struct page_tag_info *known; /* NULL: unknown */
+    size_t end;                        /* bytes of the tag, up to and including > */
+    size_t whole; /* bytes from < that may be passed on: complete attributes within the limits */
     bool cut;
     bool closes_itself;
-    struct str counted[COUNTED_ATTRIBUTES]; /* as they stand, with what parts them from the one before */
+    struct str counted[COUNTED_ATTRIBUTES]; /* as written, with leading separators */
 };
 
 static bool is_kept(const struct tag *tag)
@@ -120,7 +123,10 @@ static bool is_kept(const struct tag *tag)
     return tag->known != NULL && tag->known->tag != TAG_OTHER;
 }
 
-/* Bytes of one attribute at ${s}, value and white space before it included; 0 at the tag's end. s.n when the document ends first. */
+/*
+ * Length of one attribute at ${s}, with its value and leading white space. 0 at the end of the tag,
+ * s.n if the document ends first.
+ */
 static size_t attribute_bytes(struct str s)
 {
     size_t i = 0;
@@ -128,7 +134,7 @@ static size_t attribute_bytes(struct str s)
         i++;
     if (i == s.n || s.p[i] == '>')
         return i == s.n ? s.n : 0;
-    i++; /* even a = may begin a name */
+    i++; /* a name may begin with = */
     while (i < s.n && !text_is_space(s.p[i]) && s.p[i] != '/' && s.p[i] != '>' && s.p[i] != '=')
         i++;
     size_t name_end = i;
@@ -155,12 +161,16 @@ static void note_attribute(struct tag *tag, struct str s)
         name = text_from(name, 1);
     for (size_t i = 0; i < COUNTED_ATTRIBUTES; i++) {
         size_t n = strlen(counted_attributes[i]);
-        if (tag->counted[i].n == 0 && text_starts(name, counted_attributes[i]) && (name.n == n || strchr("= \t\n\f\r", name.p[n]) != NULL))
+        if (tag->counted[i].n == 0 && text_starts(name, counted_attributes[i]) &&
+            (name.n == n || strchr("= \t\n\f\r", name.p[n]) != NULL))
             tag->counted[i] = s;
     }
 }
 
-/* The tag at ${s}, which begins with < or </ and a letter. False: the document ends within it, and browsers drop it. */
+/*
+ * Read the tag at ${s}, which begins with < or </ and a letter. False: the document ends within it,
+ * so browsers drop it.
+ */
 static bool read_tag(struct str s, struct tag *out)
 {
     size_t at = s.p[1] == '/' ? 2 : 1;
@@ -168,7 +178,7 @@ static bool read_tag(struct str s, struct tag *out)
     while (at < s.n && !text_is_space(s.p[at]) && s.p[at] != '/' && s.p[at] != '>')
         at++;
     *out = (struct tag){.name = {s.p + begin, at - begin}, .whole = at};
-    out->known = page_name_find(out->name);
+    out->known = page_tag_find(out->name);
     for (unsigned attributes = 0;; attributes++) {
         size_t n = at < s.n && s.p[at] == '>' ? 0 : attribute_bytes(text_from(s, at));
         if (n == 0)
@@ -191,7 +201,7 @@ static bool read_tag(struct str s, struct tag *out)
     return true;
 }
 
-/* How far the raw text at ${s} goes: to </name, or to the end. */
+/* Length of the raw text at ${s}: up to </name, or to the end. */
 static size_t raw_bytes(struct str s, struct str name)
 {
     for (size_t at = 0; at < s.n;) {
@@ -208,7 +218,10 @@ static size_t raw_bytes(struct str s, struct str name)
     return s.n;
 }
 
-/* JSON-LD and styles go on to the parser, and nothing in them may look like an end tag: <\/ is the same to both. */
+/*
+ * Pass JSON-LD and styles to the parser with </ written as <\/, which means the same there, so that
+ * nothing looks like an end tag.
+ */
 static void put_raw(struct scan *s, struct str text)
 {
     while (text.n > 0 && !s->stopped) {
@@ -229,7 +242,7 @@ static void put_start_tag(struct scan *s, const struct tag *tag)
         return;
     }
     if (tag->known != NULL && tag->known->content == CONTENT_REST) {
-        put(s, "<pre>", 5); /* no parser would see its end */
+        put(s, "<pre>", 5); /* the parser would not find the end of <plaintext> */
         return;
     }
     put(s, source, is_kept(tag) ? tag->whole : (size_t)(tag->name.p - source) + tag->name.n);
@@ -248,19 +261,27 @@ static void put_end_tag(struct scan *s, struct str name)
     put(s, ">", 1);
 }
 
-/* What stands inside the element whose start tag was put, when that is no markup. */
+/*
+ * Handle the content of the element whose start tag was just passed on, if the content is no
+ * markup.
+ */
 static void put_content(struct scan *s, const struct tag *tag, struct str attributes)
 {
     enum page_content content = tag->known->content;
-    struct str inside = {s->left.p, content == CONTENT_REST ? s->left.n : raw_bytes(s->left, tag->name)};
+    struct str inside = {s->left.p,
+                         content == CONTENT_REST ? s->left.n : raw_bytes(s->left, tag->name)};
     skip(s, inside.n);
     if (content == CONTENT_DECODED)
         put_text(s, inside, RUN_DECODED);
     else if (content == CONTENT_VERBATIM || content == CONTENT_REST)
         put_text(s, inside, 0);
-    else if (content == CONTENT_STYLE || (content == CONTENT_SCRIPT && text_has(attributes, "ld+json")))
+    else if (content == CONTENT_STYLE ||
+             (content == CONTENT_SCRIPT && text_has(attributes, "ld+json")))
         put_raw(s, inside);
-    /* What is not closed is closed here, lest the parser takes the end of the document for content. */
+    /*
+     * An element that the document does not close is closed here. Otherwise the parser would treat
+     * the end of the document as its content.
+     */
     if (s->left.n == 0)
         put_end_tag(s, content == CONTENT_REST ? STR("pre") : tag->name);
 }
@@ -272,10 +293,10 @@ static void start_tag(struct scan *s, const struct tag *tag)
         skip(s, tag->end);
         return;
     }
-    if (tag->known == NULL || (tag->known->flags & NAME_IN_HEAD) == 0)
+    if (tag->known == NULL || (tag->known->flags & PAGE_TAG_IN_HEAD) == 0)
         end_head(s);
     put_start_tag(s, tag);
-    s->started = true;
+    s->element_seen = true;
     skip(s, tag->end);
     if (tag->known == NULL)
         return;
@@ -286,16 +307,22 @@ static void start_tag(struct scan *s, const struct tag *tag)
 
 static void end_tag(struct scan *s, const struct tag *tag)
 {
-    /* What comes after </body> and </html> is the body's all the same, but the parser would take it for the end. */
-    bool is_end = tag->known != NULL && (tag->known->tag == TAG_BODY || tag->known->tag == TAG_HTML);
-    if (text_eq(tag->name, "br")) { /* so it is read, as is an end of p without its start: for an empty paragraph, which parts words too */
+    /*
+     * Content after </body> and </html> still belongs to the body, but the parser would take these
+     * tags for the end.
+     */
+    bool is_end =
+        tag->known != NULL && (tag->known->tag == TAG_BODY || tag->known->tag == TAG_HTML);
+    /* </br> means <br>; </p> without <p> means an empty paragraph, which separates words */
+    if (text_eq(tag->name, "br")) {
         end_head(s);
         put(s, "<br>", 4);
-        s->started = true;
-    } else if (s->started && tag->name.n <= PAGE_TAG_BYTES && !is_end) {
-        put_end_tag(s, tag->name); /* before anything began, the parser would take one for the end of the document */
+        s->element_seen = true;
+    } else if (s->element_seen && tag->name.n <= PAGE_TAG_BYTES && !is_end) {
+        /* before the first element, the parser would take an end tag for the end of the document */
+        put_end_tag(s, tag->name);
     }
-    s->spaced = s->spaced || text_eq(tag->name, "p");
+    s->space_pending = s->space_pending || text_eq(tag->name, "p");
     if (tag->known != NULL && tag->known->tag == TAG_TEMPLATE && s->templates > 0)
         s->templates--;
     skip(s, tag->end);
@@ -303,13 +330,14 @@ static void end_tag(struct scan *s, const struct tag *tag)
 
 static bool is_letter(struct str s, size_t at)
 {
-    return at < s.n && text_lower(s.p[at]) >= 'a' && text_lower(s.p[at]) <= 'z';
+    return at < s.n && text_is_letter(s.p[at]);
 }
 
-/* Whether markup begins at the < that ${s} begins with; else it is a character like any other. */
+/* Markup begins at ${s}, which begins with <. Otherwise the < is text. */
 static bool is_markup(struct str s)
 {
-    return s.n > 1 && (is_letter(s, 1) || s.p[1] == '!' || s.p[1] == '?' || (s.p[1] == '/' && s.n > 2));
+    return s.n > 1 &&
+           (is_letter(s, 1) || s.p[1] == '!' || s.p[1] == '?' || (s.p[1] == '/' && s.n > 2));
 }
 
 static void markup(struct scan *s, struct str *doctype)
@@ -319,14 +347,15 @@ static void markup(struct scan *s, struct str *doctype)
     if (text_starts(at, "<!--")) {
         skip_comment(s);
     } else if (at.p[1] == '!' || at.p[1] == '?' || (at.p[1] == '/' && !is_letter(at, 2))) {
-        bool is_doctype = text_starts(at, "<!doctype") && !s->begun && doctype->n == 0;
+        bool is_doctype = text_starts(at, "<!doctype") && !s->content_seen && doctype->n == 0;
         skip_past(s, ">", 2);
         if (is_doctype && at.n > s->left.n)
-            *doctype = (struct str){at.p + 2, at.n - s->left.n - (at.p[at.n - s->left.n - 1] == '>' ? 3 : 2)};
+            *doctype = (struct str){at.p + 2,
+                                    at.n - s->left.n - (at.p[at.n - s->left.n - 1] == '>' ? 3 : 2)};
     } else if (!read_tag(at, &tag)) {
         skip(s, at.n);
     } else {
-        s->begun = true;
+        s->content_seen = true;
         if (at.p[1] == '/')
             end_tag(s, &tag);
         else
@@ -334,7 +363,7 @@ static void markup(struct scan *s, struct str *doctype)
     }
 }
 
-/* The text up to the next markup. */
+/* Handle text up to the next markup. */
 static void text(struct scan *s)
 {
     size_t n = 0;
@@ -346,7 +375,7 @@ static void text(struct scan *s)
     }
     struct str run = {s->left.p, n};
     if (text_trim(run).n > 0) {
-        s->begun = true;
+        s->content_seen = true;
         end_head(s);
     }
     put_text(s, run, RUN_DECODED);

@@ -1,12 +1,16 @@
-#include "core/audit/page_name.h"
+#include "core/audit/page_internal.h"
+#include "core/audit/page_text_internal.h"
 #include "core/audit/text.h"
 
 #include <libxml/HTMLparser.h>
 
-/* Code points that numbers of windows-1252 stand for, 0x80 to 0x9F (WHATWG HTML, 13.2.5.80). 0: itself. */
+/*
+ * Code points of windows-1252 for the numbers 0x80 to 0x9F (WHATWG HTML, 13.2.5.80). 0: unchanged.
+ */
 static const uint16_t windows_1252[32] = {
-    0x20AC, 0,      0x201A, 0x0192, 0x201E, 0x2026, 0x2020, 0x2021, 0x02C6, 0x2030, 0x0160, 0x2039, 0x0152, 0, 0x017D, 0,
-    0,      0x2018, 0x2019, 0x201C, 0x201D, 0x2022, 0x2013, 0x2014, 0x02DC, 0x2122, 0x0161, 0x203A, 0x0153, 0, 0x017E, 0x0178,
+    0x20AC, 0,      0x201A, 0x0192, 0x201E, 0x2026, 0x2020, 0x2021, 0x02C6, 0x2030, 0x0160,
+    0x2039, 0x0152, 0,      0x017D, 0,      0,      0x2018, 0x2019, 0x201C, 0x201D, 0x2022,
+    0x2013, 0x2014, 0x02DC, 0x2122, 0x0161, 0x203A, 0x0153, 0,      0x017E, 0x0178,
 };
 
 static uint32_t point_of_number(uint32_t n)
@@ -19,10 +23,12 @@ static uint32_t point_of_number(uint32_t n)
 static unsigned digit_of(char c)
 {
     char lower = text_lower(c);
-    return c >= '0' && c <= '9' ? (unsigned)(c - '0') : lower >= 'a' && lower <= 'f' ? (unsigned)(lower - 'a') + 10 : 16;
+    return c >= '0' && c <= '9'           ? (unsigned)(c - '0')
+           : lower >= 'a' && lower <= 'f' ? (unsigned)(lower - 'a') + 10
+                                          : 16;
 }
 
-/* &#65; or &#x41; at ${s}: bytes of it, without a semicolon too; 0 when it is none. */
+/* Length of &#65; or &#x41; at ${s}, where the semicolon is optional; 0: none. */
 static size_t number_at(struct str s, uint32_t *point)
 {
     unsigned base = s.n > 2 && text_lower(s.p[2]) == 'x' ? 16 : 10;
@@ -36,13 +42,16 @@ static size_t number_at(struct str s, uint32_t *point)
 
 #define NAME_MAX_BYTES 10
 
-/* &name; at ${s}: bytes of it. Names of Latin-1 need no semicolon before what is no letter or digit. */
+/*
+ * Length of &name; at ${s}; 0: none. Names of Latin-1 need no semicolon if no letter or digit
+ * follows.
+ */
 static size_t name_at(struct str s, uint32_t *point)
 {
     char name[NAME_MAX_BYTES + 1];
     size_t n = 0;
     while (n < NAME_MAX_BYTES && 1 + n < s.n &&
-           (digit_of(s.p[1 + n]) < 10 || (text_lower(s.p[1 + n]) >= 'a' && text_lower(s.p[1 + n]) <= 'z'))) {
+           (digit_of(s.p[1 + n]) < 10 || text_is_letter(s.p[1 + n]))) {
         name[n] = s.p[1 + n];
         n++;
     }
@@ -85,7 +94,7 @@ struct str page_collapse(struct arena *arena, struct str s)
             space = true;
             continue;
         }
-        /* cut before a code point that would not fit whole */
+        /* stop before a code point that may not fit */
         if (n >= PAGE_TEXT_BYTES - 5 && ((unsigned char)s.p[i] & 0xC0) != 0x80)
             break;
         if (space)
@@ -101,7 +110,8 @@ size_t page_points(struct str s)
     size_t points = 0;
     s = text_trim(s);
     for (size_t i = 0; i < s.n; i++)
-        points += text_is_space(s.p[i]) ? !text_is_space(s.p[i - 1]) : ((unsigned char)s.p[i] & 0xC0) != 0x80;
+        points += text_is_space(s.p[i]) ? !text_is_space(s.p[i - 1])
+                                        : ((unsigned char)s.p[i] & 0xC0) != 0x80;
     return points;
 }
 

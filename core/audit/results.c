@@ -1,12 +1,12 @@
-#include "core/audit/results.h"
-#include "core/audit/charset.h"
+#include "core/audit/results_internal.h"
+#include "core/audit/charset_internal.h"
 #include "core/audit/text.h"
 
 #include <stdlib.h>
 
 /*
- * Where the results would be too long, details go first: how many a check keeps, and how long its texts are; the next row is tried until
- * all fits.
+ * If the results are too long, details go first. Each row gives how many details a check keeps and
+ * how long texts are; the first row that fits is used.
  */
 static const struct {
     size_t details, points;
@@ -14,9 +14,8 @@ static const struct {
 
 void results_add_text(struct buf *out, struct str s, size_t points)
 {
-    static const struct charset utf8 = {.name = "utf-8", .known = true};
     struct buf clean = {0};
-    if (!charset_to_utf8(&utf8, s, &clean))
+    if (!charset_clean_utf8(s, &clean))
         out->failed = true;
     s = text_cut(buf_view(&clean), points);
     buf_add(out, "\"", 1);
@@ -42,11 +41,14 @@ static void add_value(struct buf *out, const struct verdict *v, size_t points)
         buf_adds(out, "null");
 }
 
-static void add_check(struct buf *out, const struct check *check, const struct verdict *v, size_t details, size_t points)
+static void add_check(struct buf *out, const struct check *check, const struct verdict *v,
+                      size_t details, size_t points)
 {
-    static const char *const outcomes[] = {[OUTCOME_NOT_APPLICABLE] = "null", [OUTCOME_PASS] = "true", [OUTCOME_FAIL] = "false"};
-    buf_printf(out, "\"%s\":{\"category\":\"%s\",\"importance\":\"%s\",\"passed\":%s,\"value\":", check->id,
-               check_category_name(check->category), check_importance_name(check->importance), outcomes[v->outcome]);
+    static const char *const outcomes[] = {
+        [OUTCOME_NOT_APPLICABLE] = "null", [OUTCOME_PASS] = "true", [OUTCOME_FAIL] = "false"};
+    buf_printf(out, "\"%s\":{\"category\":\"%s\",\"importance\":\"%s\",\"passed\":%s,\"value\":",
+               check->id, check_category_name(check->category),
+               check_importance_name(check->importance), outcomes[v->outcome]);
     add_value(out, v, points);
     buf_adds(out, ",\"message\":");
     if (v->message.n > 0)
@@ -74,14 +76,16 @@ static void add_all(struct buf *out, const struct verdict *verdicts, size_t deta
     buf_adds(out, "}");
 }
 
-static void count(const struct verdict *verdicts, const struct conf *conf, struct audit_findings *out)
+static void count(const struct verdict *verdicts, const struct conf *conf,
+                  struct audit_findings *out)
 {
     const unsigned weights[] = {[IMPORTANCE_HIGH] = conf->reports_weight_high,
                                 [IMPORTANCE_MEDIUM] = conf->reports_weight_medium,
                                 [IMPORTANCE_LOW] = conf->reports_weight_low};
     unsigned won = 0, all = 0;
-    unsigned *const failed[] = {
-        [IMPORTANCE_HIGH] = &out->issues.high, [IMPORTANCE_MEDIUM] = &out->issues.medium, [IMPORTANCE_LOW] = &out->issues.low};
+    unsigned *const failed[] = {[IMPORTANCE_HIGH] = &out->issues.high,
+                                [IMPORTANCE_MEDIUM] = &out->issues.medium,
+                                [IMPORTANCE_LOW] = &out->issues.low};
     out->issues = (struct audit_issues){0};
     for (size_t i = 0; i < checks_count; i++) {
         if (verdicts[i].outcome == OUTCOME_NOT_APPLICABLE)
@@ -95,11 +99,12 @@ static void count(const struct verdict *verdicts, const struct conf *conf, struc
             (*failed[checks[i].importance])++;
         }
     }
-    /* rounded half up; the checks that always apply keep ${all} above 0 */
+    /* rounded half up; some checks always apply, so ${all} > 0 */
     out->score = all == 0 ? 0 : (int)((200 * won + all) / (2 * all));
 }
 
-bool results_make(struct facts *facts, const struct conf *conf, struct audit_findings *out, struct buf *json)
+bool results_make(struct facts *facts, const struct conf *conf, struct audit_findings *out,
+                  struct buf *json)
 {
     struct verdict *verdicts = calloc(checks_count, sizeof(*verdicts));
     if (verdicts == NULL)
@@ -124,5 +129,7 @@ int audit_result(int score, const struct conf *conf)
     enum { NONE, GOOD, DECENT, BAD };
     if (score < 0)
         return NONE;
-    return score >= (int)conf->reports_good ? GOOD : score >= (int)conf->reports_decent ? DECENT : BAD;
+    return score >= (int)conf->reports_good     ? GOOD
+           : score >= (int)conf->reports_decent ? DECENT
+                                                : BAD;
 }

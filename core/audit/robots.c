@@ -1,9 +1,9 @@
 #include "config.h"
 
-#include "core/audit/robots.h"
+#include "core/audit/robots_internal.h"
 #include "core/audit/text.h"
 
-#define PATTERN_MAX_BYTES 8192 /* a longer rule is no rule: no URL is that long */
+#define PATTERN_MAX_BYTES 8192 /* Longer rules are ignored: no URL is that long. */
 
 bool robots_line(struct str *rest, struct robots_line *out)
 {
@@ -37,17 +37,20 @@ bool robots_line(struct str *rest, struct robots_line *out)
 
 static int hex(char c)
 {
-    return c >= '0' && c <= '9' ? c - '0' : text_lower(c) >= 'a' && text_lower(c) <= 'f' ? text_lower(c) - 'a' + 10 : -1;
+    return c >= '0' && c <= '9'                           ? c - '0'
+           : text_lower(c) >= 'a' && text_lower(c) <= 'f' ? text_lower(c) - 'a' + 10
+                                                          : -1;
 }
 
 static bool is_unreserved(unsigned char c)
 {
-    return (c >= '0' && c <= '9') || (text_lower((char)c) >= 'a' && text_lower((char)c) <= 'z') || (c != 0 && strchr("-._~", c) != NULL);
+    return text_is_digit((char)c) || text_is_letter((char)c) ||
+           (c != 0 && strchr("-._~", c) != NULL);
 }
 
 /*
- * One form of what can be written in several: unreserved characters bare, bytes beyond ASCII encoded, hex digits upper case. ${out} has
- * room for three times ${s}.
+ * Canonical form of percent-encodings: unreserved characters bare, bytes beyond ASCII encoded, hex
+ * digits in upper case. ${out} has space for three times ${s}.
  */
 static size_t canonical(struct str s, char *out)
 {
@@ -72,8 +75,8 @@ static size_t canonical(struct str s, char *out)
 }
 
 /*
- * * is any run of bytes, $ at the end is the end. The leftmost place of each piece between stars is as good as any other, but for the last
- * one before $.
+ * In a pattern, * matches any bytes and a final $ the end. Each piece between stars may match at
+ * its leftmost position, except the last one before $.
  */
 static bool matches(struct str pattern, struct str target)
 {
@@ -115,20 +118,24 @@ long robots_match(struct str pattern, struct str target)
     return matches((struct str){p, pn}, (struct str){t, tn}) ? (long)pn : -1;
 }
 
-/* Whether a user-agent line's ${value} names ${agent}: its product token, letters, - and _, without regard to case (2.2.1). */
+/*
+ * A user-agent line's ${value} names ${agent}: the product token of letters, - and _, ignoring case
+ * (2.2.1).
+ */
 static bool names(struct str value, const char *agent)
 {
     size_t n = 0;
     while (n < value.n &&
-           (text_lower(value.p[n]) == '-' || value.p[n] == '_' || (text_lower(value.p[n]) >= 'a' && text_lower(value.p[n]) <= 'z')))
+           (text_lower(value.p[n]) == '-' || value.p[n] == '_' || text_is_letter(value.p[n])))
         n++;
     return n > 0 && text_eq((struct str){value.p, n}, agent);
 }
 
 enum { GROUP_NONE = 0, GROUP_STAR = 1, GROUP_AGENT = 2 };
 
-/* Judge by the groups of ${kind}; how many rules or user-agent lines spoke of it. */
-static bool judge_group(struct str text, const char *agent, struct str target, int kind, struct robots_verdict *out)
+/* Judge by the groups of ${kind}; false if there is none. */
+static bool judge_group(struct str text, const char *agent, struct str target, int kind,
+                        struct robots_verdict *out)
 {
     struct robots_line line = {0};
     int group = GROUP_NONE;
@@ -139,13 +146,15 @@ static bool judge_group(struct str text, const char *agent, struct str target, i
             if (!in_agents)
                 group = GROUP_NONE;
             in_agents = true;
-            group |= names(line.value, agent) ? GROUP_AGENT : text_eq(line.value, "*") ? GROUP_STAR : GROUP_NONE;
+            group |= names(line.value, agent)   ? GROUP_AGENT
+                     : text_eq(line.value, "*") ? GROUP_STAR
+                                                : GROUP_NONE;
             found = found || (group & kind) != 0;
             continue;
         }
         bool allow = text_eq(line.name, "allow");
         if (!allow && !text_eq(line.name, "disallow"))
-            continue; /* other records end no group: crawl-delay, sitemap (2.2.4) */
+            continue; /* other records, such as sitemap, do not end a group (2.2.4) */
         in_agents = false;
         if ((group & kind) == 0 || line.value.n == 0)
             continue;

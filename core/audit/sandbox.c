@@ -1,8 +1,9 @@
 #include "config.h"
 
 #include "core/audit/audit.h"
-#include "core/audit/last_words.h"
-#include "core/audit/sandbox.h"
+#include "core/audit/crash_note_internal.h"
+#include "core/audit/sandbox_internal.h"
+#include "core/base/sanitizer.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -25,11 +26,14 @@
 #include <unistd.h>
 
 #define THREAD_STACK_BYTES ((size_t)512 * 1024)
-#define BASE_BYTES ((rlim_t)512 * 1024 * 1024) /* parser, facts, TLS and the like, over what is mapped already */
-#define PAGE_COPIES 4                          /* of a body: received, growing, as UTF-8, as text */
-#define WINDOW_BYTES ((rlim_t)128 * 1024 * 1024) /* of zstd, the largest its decoder takes; only what is decoded is ever touched */
-#define SPARE_TASKS 1024                       /* over all that run on this machine now: RLIMIT_NPROC counts the whole user's */
-#define OUTPUT_BYTES ((rlim_t)1 << 30)         /* that a log or a file of reports may grow by and still take our lines */
+/* for parser, facts, TLS and the like, beyond what is already mapped */
+#define BASE_BYTES ((rlim_t)512 * 1024 * 1024)
+#define PAGE_COPIES 4 /* of a body: received, growing, as UTF-8, as text */
+/* The largest window that zstd's decoder accepts. Only used pages of it are touched. */
+#define ZSTD_WINDOW_BYTES ((rlim_t)128 * 1024 * 1024)
+/* beyond all tasks that run: RLIMIT_NPROC counts all processes of the user */
+#define SPARE_TASKS 1024
+#define OUTPUT_BYTES ((rlim_t)1 << 30) /* growth allowed for a log or a file of reports */
 
 /* ---- limits ---- */
 
@@ -52,22 +56,27 @@ static bool set_limit(__rlimit_resource_t what, rlim_t value)
     if (now.rlim_max != RLIM_INFINITY && now.rlim_max < value)
         value = now.rlim_max;
     struct rlimit hard = {value, value}, soft = {value, now.rlim_max};
-    return setrlimit(what, &hard) == 0 || setrlimit(what, &soft) == 0; /* a debugger may keep the hard one for itself */
+    /* a debugger may keep the hard limit */
+    return setrlimit(what, &hard) == 0 || setrlimit(what, &soft) == 0;
 }
 
-/* Threads, which libcurl makes to resolve names, would each map an arena of 64 MiB and a stack of 8. */
+/* libcurl's resolver threads would each map an arena of 64 MiB and a stack of 8 MiB. */
 static bool bound_threads(void)
 {
     pthread_attr_t attr;
     mallopt(M_ARENA_MAX, 2);
     if (pthread_attr_init(&attr) != 0)
         return false;
-    bool ok = pthread_attr_setstacksize(&attr, THREAD_STACK_BYTES) == 0 && pthread_setattr_default_np(&attr) == 0;
+    bool ok = pthread_attr_setstacksize(&attr, THREAD_STACK_BYTES) == 0 &&
+              pthread_setattr_default_np(&attr) == 0;
     pthread_attr_destroy(&attr);
     return ok;
 }
 
-/* It opens no file to write; its output and its log may be some that were open before. A line too many is lost and kills nobody. */
+/*
+ * The process opens no file for writing; its output and log may be open files. SIGXFSZ is ignored:
+ * a write beyond the limit fails and does not end the process.
+ */
 static bool limit_files(void)
 {
     rlim_t most = 0;
@@ -83,13 +92,16 @@ static bool limit_resources(const struct conf *conf)
 {
     rlim_t files = 64 + 8 * (rlim_t)conf->audit_concurrency;
     struct sysinfo now = {.procs = 0};
-    if (!set_limit(RLIMIT_CORE, 0) || !set_limit(RLIMIT_NOFILE, files) || !limit_files() || sysinfo(&now) != 0 ||
+    if (!set_limit(RLIMIT_CORE, 0) || !set_limit(RLIMIT_NOFILE, files) || !limit_files() ||
+        sysinfo(&now) != 0 ||
         !set_limit(RLIMIT_NPROC, (rlim_t)now.procs + conf->audit_concurrency + SPARE_TASKS))
         return false;
     if (SANITIZED)
-        return true; /* shadow memory alone is terabytes of address space */
-    rlim_t per_page = PAGE_COPIES * (rlim_t)conf->audit_max_bytes + 2 * THREAD_STACK_BYTES + WINDOW_BYTES;
-    return bound_threads() && set_limit(RLIMIT_AS, mapped_bytes() + BASE_BYTES + conf->audit_concurrency * per_page);
+        return true; /* shadow memory alone takes terabytes of address space */
+    rlim_t per_page =
+        PAGE_COPIES * (rlim_t)conf->audit_max_bytes + 2 * THREAD_STACK_BYTES + ZSTD_WINDOW_BYTES;
+    return bound_threads() &&
+           set_limit(RLIMIT_AS, mapped_bytes() + BASE_BYTES + conf->audit_concurrency * per_page);
 }
 
 /* ---- capabilities ---- */
@@ -98,7 +110,10 @@ static bool drop_capabilities(void)
 {
     struct __user_cap_header_struct header = {.version = _LINUX_CAPABILITY_VERSION_3};
     struct __user_cap_data_struct none[_LINUX_CAPABILITY_U32S_3] = {0};
-    /* Dropping from the bounding set needs a capability; without it there is nothing to gain by an exec either (no_new_privs). */
+    /*
+     * Dropping from the bounding set needs a capability. Without it, no_new_privs prevents gaining
+     * any by an exec.
+     */
     for (int cap = 0; prctl(PR_CAPBSET_READ, cap, 0, 0, 0) >= 0; cap++)
         prctl(PR_CAPBSET_DROP, cap, 0, 0, 0);
     prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0);
@@ -106,12 +121,13 @@ static bool drop_capabilities(void)
 }
 
 /*
- * ---- Landlock: the files that resolving, TLS and charsets need, read-only; nothing else ----
- * A rule holds the file it was made for. Where resolv.conf is replaced later, and its folder is not listed, a process goes on with the old
- * name servers until it is started anew.
+ * ---- Landlock: read-only access to the files that resolving, TLS and charsets need ----
+ *
+ * A rule holds the inode it was made for. If resolv.conf is replaced and its folder is not listed,
+ * the process keeps the old name servers until it restarts.
  */
 
-static const char *const readable[] = {
+static const char *const readable_paths[] = {
     "/etc/resolv.conf",
     "/etc/hosts",
     "/etc/host.conf",
@@ -121,7 +137,7 @@ static const char *const readable[] = {
     "/etc/protocols",
     "/etc/ld.so.cache",
     "/etc/localtime",
-    /* of the folders of TLS, not those of keys */
+    /* certificates and configuration of TLS, no folder with keys */
     "/etc/ssl/certs",
     "/etc/ssl/cert.pem",
     "/etc/ssl/openssl.cnf",
@@ -137,7 +153,7 @@ static const char *const readable[] = {
     "/usr/share/crypto-policies",
     "/run/systemd/resolve",
     "/run/NetworkManager",
-    /* converters of charsets, and what resolving loads */
+    /* charset converters, and libraries loaded for resolving */
     "/usr/lib",
     "/usr/lib64",
     "/lib",
@@ -152,7 +168,8 @@ static const char *const readable[] = {
 };
 
 /*
- * Every right of Landlock's first version, and those later ones that this kernel knows; what is handled is denied unless a rule allows it.
+ * Rights of Landlock's first version, and later ones that this kernel knows. A handled right is
+ * denied unless a rule allows it.
  */
 static uint64_t handled_rights(long version)
 {
@@ -184,22 +201,23 @@ static bool restrict_files(void)
 {
     long version = syscall(SYS_landlock_create_ruleset, NULL, 0, LANDLOCK_CREATE_RULESET_VERSION);
     if (version < 1)
-        return true; /* a kernel without Landlock; file modes and seccomp still hold */
+        return true; /* no Landlock in this kernel; file modes and seccomp still apply */
     struct landlock_ruleset_attr attr = {.handled_access_fs = handled_rights(version)};
     int ruleset = (int)syscall(SYS_landlock_create_ruleset, &attr, sizeof(attr), 0);
     if (ruleset < 0)
         return false;
     bool ok = true;
-    for (size_t i = 0; ok && i < sizeof(readable) / sizeof(*readable); i++)
-        ok = allow_path(ruleset, readable[i]);
+    for (size_t i = 0; ok && i < sizeof(readable_paths) / sizeof(*readable_paths); i++)
+        ok = allow_path(ruleset, readable_paths[i]);
     ok = ok && syscall(SYS_landlock_restrict_self, ruleset, 0) == 0;
     close(ruleset);
     return ok;
 }
 
 /*
- * ---- seccomp: what libcurl, its resolving threads, TLS and the parser call; the rest does not exist (ENOSYS), and what only an intruder
- * would call kills ----
+ * ---- seccomp: the calls of libcurl, its resolver threads, TLS and the parser ----
+ *
+ * Any other call fails with ENOSYS; calls that only an intruder makes kill the process.
  */
 
 static const int allowed_calls[] = {
@@ -240,7 +258,7 @@ static const int allowed_calls[] = {
     SCMP_SYS(restart_syscall),
     SCMP_SYS(arch_prctl),
     SCMP_SYS(membarrier),
-    /* signals, to oneself at most (see below) */
+    /* signals; to itself only, see below */
     SCMP_SYS(rt_sigaction),
     SCMP_SYS(rt_sigprocmask),
     SCMP_SYS(rt_sigreturn),
@@ -277,7 +295,7 @@ static const int allowed_calls[] = {
     SCMP_SYS(epoll_pwait),
     SCMP_SYS(eventfd2),
     SCMP_SYS(pipe2),
-    /* looking at files; opening is judged below and by Landlock */
+    /* file metadata; opening is restricted below and by Landlock */
     SCMP_SYS(stat),
     SCMP_SYS(fstat),
     SCMP_SYS(lstat),
@@ -293,7 +311,7 @@ static const int allowed_calls[] = {
     SCMP_SYS(getdents64),
     SCMP_SYS(getcwd),
     SCMP_SYS(flock),
-    /* sockets; making one is judged below */
+    /* sockets; creating one is restricted below */
     SCMP_SYS(connect),
     SCMP_SYS(bind),
     SCMP_SYS(getsockname),
@@ -310,8 +328,8 @@ static const int allowed_calls[] = {
     SCMP_SYS(getrlimit),
 };
 
-/* Nothing here ever makes these: whoever does has taken the process over. */
-static const int deadly_calls[] = {
+/* Calls that nothing here makes: they are a sign of an intruder. */
+static const int killing_calls[] = {
     SCMP_SYS(execve),
     SCMP_SYS(execveat),
     SCMP_SYS(fork),
@@ -345,7 +363,7 @@ static const int deadly_calls[] = {
     SCMP_SYS(ptrace),
 };
 
-/* A leak checker, which runs at the end of a sanitized process, traces it from a clone. */
+/* The leak checker, which runs when a sanitized process ends, traces it from a clone. */
 static const int sanitizer_calls[] = {
     SCMP_SYS(ptrace), SCMP_SYS(clone), SCMP_SYS(wait4), SCMP_SYS(prctl),     SCMP_SYS(prlimit64),
     SCMP_SYS(tgkill), SCMP_SYS(tkill), SCMP_SYS(open),  SCMP_SYS(setrlimit),
@@ -355,67 +373,88 @@ static bool add_list(scmp_filter_ctx filter, uint32_t action, const int *calls, 
 {
     for (size_t i = 0; i < count; i++) {
         int code = seccomp_rule_add(filter, action, calls[i], 0);
-        /* EDOM: not a call of this architecture; EEXIST, EACCES: said already */
+        /* EDOM: no call of this architecture; EEXIST, EACCES: already listed */
         if (code != 0 && code != -EDOM && code != -EEXIST && code != -EACCES)
             return false;
     }
     return true;
 }
 
-#define ADD_LIST(filter, action, list) add_list(filter, action, list, sizeof(list) / sizeof(*(list)))
+#define ADD_LIST(filter, action, list)                                                             \
+    add_list(filter, action, list, sizeof(list) / sizeof(*(list)))
 
-static bool add_judged(scmp_filter_ctx filter)
+static bool add_conditional_rules(scmp_filter_ctx filter)
 {
     /* no AF_UNIX: the writer's socket is one */
     static const int families[] = {AF_INET, AF_INET6, AF_NETLINK};
     static const unsigned long controls[] = {FIONBIO, FIONREAD, TCGETS};
-    const uint64_t writes = O_WRONLY | O_RDWR | O_CREAT | O_TRUNC | O_APPEND | (O_TMPFILE & ~O_DIRECTORY);
+    const uint64_t writes =
+        O_WRONLY | O_RDWR | O_CREAT | O_TRUNC | O_APPEND | (O_TMPFILE & ~O_DIRECTORY);
     const uint64_t self = (uint64_t)getpid();
-    bool ok = seccomp_rule_add(filter, SCMP_ACT_ALLOW, SCMP_SYS(openat), 1, SCMP_A2(SCMP_CMP_MASKED_EQ, writes, 0)) == 0;
-    /* a pair of the stream kind leads to its other end only; one of datagrams could be led to another's socket */
-    ok = ok && seccomp_rule_add(filter, SCMP_ACT_ALLOW, SCMP_SYS(socketpair), 1, SCMP_A1(SCMP_CMP_MASKED_EQ, 0xf, SOCK_STREAM)) == 0;
+    bool ok = seccomp_rule_add(filter, SCMP_ACT_ALLOW, SCMP_SYS(openat), 1,
+                               SCMP_A2(SCMP_CMP_MASKED_EQ, writes, 0)) == 0;
+    /*
+     * A stream pair reaches only its other end. A datagram socket could be connected to another
+     * process's socket.
+     */
+    ok = ok && seccomp_rule_add(filter, SCMP_ACT_ALLOW, SCMP_SYS(socketpair), 1,
+                                SCMP_A1(SCMP_CMP_MASKED_EQ, 0xf, SOCK_STREAM)) == 0;
     for (size_t i = 0; ok && i < sizeof(families) / sizeof(*families); i++)
-        ok = seccomp_rule_add(filter, SCMP_ACT_ALLOW, SCMP_SYS(socket), 1, SCMP_A0(SCMP_CMP_EQ, (uint64_t)families[i], 0)) == 0;
+        ok = seccomp_rule_add(filter, SCMP_ACT_ALLOW, SCMP_SYS(socket), 1,
+                              SCMP_A0(SCMP_CMP_EQ, (uint64_t)families[i], 0)) == 0;
     if (!SANITIZED) {
-        /* threads, but no processes; clone3 hides its flags from the filter, so that libc must use clone */
-        ok = ok &&
-             seccomp_rule_add(filter, SCMP_ACT_ALLOW, SCMP_SYS(clone), 1, SCMP_A0(SCMP_CMP_MASKED_EQ, CLONE_THREAD, CLONE_THREAD)) == 0;
-        ok = ok && seccomp_rule_add(filter, SCMP_ACT_ALLOW, SCMP_SYS(tgkill), 1, SCMP_A0(SCMP_CMP_EQ, self, 0)) == 0;
-        ok = ok && seccomp_rule_add(filter, SCMP_ACT_ALLOW, SCMP_SYS(prctl), 1, SCMP_A0(SCMP_CMP_EQ, PR_SET_NAME, 0)) == 0;
-        ok = ok && seccomp_rule_add(filter, SCMP_ACT_ALLOW, SCMP_SYS(prlimit64), 1, SCMP_A2(SCMP_CMP_EQ, 0, 0)) == 0;
+        /*
+         * Threads, but no processes. clone3 hides its flags from the filter; without it, libc uses
+         * clone.
+         */
+        ok = ok && seccomp_rule_add(filter, SCMP_ACT_ALLOW, SCMP_SYS(clone), 1,
+                                    SCMP_A0(SCMP_CMP_MASKED_EQ, CLONE_THREAD, CLONE_THREAD)) == 0;
+        ok = ok && seccomp_rule_add(filter, SCMP_ACT_ALLOW, SCMP_SYS(tgkill), 1,
+                                    SCMP_A0(SCMP_CMP_EQ, self, 0)) == 0;
+        ok = ok && seccomp_rule_add(filter, SCMP_ACT_ALLOW, SCMP_SYS(prctl), 1,
+                                    SCMP_A0(SCMP_CMP_EQ, PR_SET_NAME, 0)) == 0;
+        ok = ok && seccomp_rule_add(filter, SCMP_ACT_ALLOW, SCMP_SYS(prlimit64), 1,
+                                    SCMP_A2(SCMP_CMP_EQ, 0, 0)) == 0;
     }
     for (size_t i = 0; ok && i < sizeof(controls) / sizeof(*controls); i++)
-        ok = seccomp_rule_add(filter, SCMP_ACT_ALLOW, SCMP_SYS(ioctl), 1, SCMP_A1(SCMP_CMP_EQ, controls[i], 0)) == 0;
+        ok = seccomp_rule_add(filter, SCMP_ACT_ALLOW, SCMP_SYS(ioctl), 1,
+                              SCMP_A1(SCMP_CMP_EQ, controls[i], 0)) == 0;
     return ok;
 }
 
 static bool restrict_calls(void)
 {
     if (seccomp_api_get() == 0)
-        return true;                                                                          /* a kernel without seccomp filters */
-    uint32_t kill_it = seccomp_api_get() >= 3 ? SCMP_ACT_KILL_PROCESS : SCMP_ACT_KILL_THREAD; /* kernels before 4.14 know the latter only */
+        return true; /* no seccomp filters in this kernel */
+    /* before Linux 4.14 */
+    uint32_t kill_action = seccomp_api_get() >= 3 ? SCMP_ACT_KILL_PROCESS : SCMP_ACT_KILL_THREAD;
     scmp_filter_ctx filter = seccomp_init(SCMP_ACT_ERRNO(ENOSYS));
     if (filter == NULL)
         return false;
-    bool ok = seccomp_attr_set(filter, SCMP_FLTATR_ACT_BADARCH, kill_it) == 0 &&
-              (!SANITIZED || ADD_LIST(filter, SCMP_ACT_ALLOW, sanitizer_calls)) && ADD_LIST(filter, SCMP_ACT_ALLOW, allowed_calls);
-    for (size_t i = 0; ok && i < sizeof(deadly_calls) / sizeof(*deadly_calls); i++)
-        if (!(SANITIZED && deadly_calls[i] == SCMP_SYS(ptrace)))
-            ok = add_list(filter, kill_it, &deadly_calls[i], 1);
-    ok = ok && add_judged(filter) && seccomp_attr_set(filter, SCMP_FLTATR_API_SYSRAWRC, 1) == 0;
+    bool ok = seccomp_attr_set(filter, SCMP_FLTATR_ACT_BADARCH, kill_action) == 0 &&
+              (!SANITIZED || ADD_LIST(filter, SCMP_ACT_ALLOW, sanitizer_calls)) &&
+              ADD_LIST(filter, SCMP_ACT_ALLOW, allowed_calls);
+    for (size_t i = 0; ok && i < sizeof(killing_calls) / sizeof(*killing_calls); i++)
+        if (!(SANITIZED && killing_calls[i] == SCMP_SYS(ptrace)))
+            ok = add_list(filter, kill_action, &killing_calls[i], 1);
+    ok = ok && add_conditional_rules(filter) &&
+         seccomp_attr_set(filter, SCMP_FLTATR_API_SYSRAWRC, 1) == 0;
     int loaded = ok ? seccomp_load(filter) : -1;
     seccomp_release(filter);
     return ok && (loaded == 0 || loaded == -ENOSYS ||
-                  loaded == -EINVAL); /* the latter two where there is no such thing: a kernel without filters, valgrind */
+                  loaded == -EINVAL); /* no filters in this kernel, or valgrind */
 }
 
-/* The watchdog's signal must end us, whoever we were forked from; after the last words, where they are heard, it does. */
-static bool open_alarm(void)
+/*
+ * SIGALRM must end the process, even if the parent ignored or blocked it. With a crash note its
+ * handler does.
+ */
+static bool unblock_alarm(void)
 {
     sigset_t alarm_only;
     sigemptyset(&alarm_only);
     sigaddset(&alarm_only, SIGALRM);
-    bool ends = last_words_heard() || signal(SIGALRM, SIG_DFL) != SIG_ERR;
+    bool ends = crash_note_installed() || signal(SIGALRM, SIG_DFL) != SIG_ERR;
     return ends && sigprocmask(SIG_UNBLOCK, &alarm_only, NULL) == 0;
 }
 
@@ -430,19 +469,19 @@ int audit_sandbox(const struct conf *conf, const char **why)
 {
     *why = NULL;
     if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0)
-        *why = "no_new_privs could not be set";
-    else if (!open_alarm())
-        *why = "the watchdog's signal could not be opened";
+        *why = "setting no_new_privs failed";
+    else if (!unblock_alarm())
+        *why = "unblocking SIGALRM failed";
     else if (!limit_resources(conf))
-        *why = "resource limits could not be set";
+        *why = "setting resource limits failed";
     else if (!restrict_files())
-        *why = "Landlock refused the rules for files";
+        *why = "Landlock rejected the rules for files";
     else if (!drop_capabilities())
-        *why = "capabilities could not be dropped";
+        *why = "dropping capabilities failed";
     else if (!SANITIZED && prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) != 0)
-        *why = "the process could not be hidden from debuggers";
+        *why = "hiding the process from debuggers failed";
     else if (!restrict_calls())
-        *why = "seccomp refused the filter";
+        *why = "seccomp rejected the filter";
     is_on = *why == NULL;
     return is_on ? 0 : -1;
 }

@@ -1,20 +1,21 @@
-#include "core/audit/job.h"
-#include "core/audit/robots.h"
+#include "core/audit/clock_internal.h"
+#include "core/audit/job_internal.h"
+#include "core/audit/robots_internal.h"
 
 #include <string.h>
 
-#define PER_HOST PLACES_PER_HOST /* pages of one host at once */
-#define PLACE_POLL_MS 20         /* other auditors do not say when they give a place back */
+#define PER_HOST HOST_SLOTS_PER_HOST /* pages of one host that run at once */
+#define HOST_SLOT_POLL_MS 20     /* other auditors do not announce free slots */
 #define PROBE_TIMEOUT_MS 5000
 
 static const struct {
     enum fetch_body body;
     uint64_t max_body;
-} probe_bodies[PARTS] = {
-    [PART_ROBOTS] = {FETCH_BODY_HEAD, ROBOTS_MAX_BYTES},
-    [PART_MISSING] = {FETCH_BODY_NONE, 0},
-    [PART_FAVICON] = {FETCH_BODY_NONE, 0},
-    [PART_HTTP_FORM] = {FETCH_BODY_NONE, 0},
+} probe_bodies[REQUEST_KINDS] = {
+    [REQUEST_ROBOTS] = {FETCH_BODY_HEAD, ROBOTS_MAX_BYTES},
+    [REQUEST_MISSING] = {FETCH_BODY_NONE, 0},
+    [REQUEST_FAVICON] = {FETCH_BODY_NONE, 0},
+    [REQUEST_HTTP_FORM] = {FETCH_BODY_NONE, 0},
 };
 
 static bool host_has_page_room(const struct audit *audit, const char *host)
@@ -27,16 +28,22 @@ static bool host_has_page_room(const struct audit *audit, const char *host)
 
 static bool transfer_start(struct audit *audit, struct transfer *t, int64_t now)
 {
-    bool page = t->part == PART_PAGE;
+    bool page = t->kind == REQUEST_PAGE;
     struct fetch_request request = {
         .url = &t->url,
-        .body = page ? FETCH_BODY_HTML : probe_bodies[t->part].body,
-        .max_body = page ? audit->conf->audit_max_bytes : probe_bodies[t->part].max_body,
-        /* the last resort: deadlines are kept here, where it is known who waited for whom */
+        .body = page ? FETCH_BODY_HTML : probe_bodies[t->kind].body,
+        .max_body = page ? audit->conf->audit_max_bytes : probe_bodies[t->kind].max_body,
+        /*
+         * Last resort. The deadlines here are stricter; they know how long a page waited for
+         * others.
+         */
         .timeout_ms = (unsigned)(t->job->deadline_ms - now) + 2 * audit->conf->audit_timeout_ms,
-        /* A probe asks what a server says, not who it is; it goes where the page's own request was accepted. */
+        /*
+         * A probe goes to the server that the page's own request accepted, so it need not verify
+         * the certificate either.
+         */
         .verify = page ? !t->unverified : t->job->reason[0] == '\0',
-        .head = page ? job_head_came : NULL,
+        .head = page ? job_head_received : NULL,
         .head_arg = t,
         .owner = t,
     };
@@ -44,7 +51,7 @@ static bool transfer_start(struct audit *audit, struct transfer *t, int64_t now)
         t->fetch = fetch_new(audit->conf, audit->guard);
     if (t->fetch == NULL || !fetch_start(t->fetch, audit->multi, &request))
         return false;
-    t->state = PART_RUNNING;
+    t->state = TRANSFER_RUNNING;
     t->until_ms = now + PROBE_TIMEOUT_MS;
     return true;
 }
@@ -58,35 +65,37 @@ static bool same_site(const char *a, const char *b)
 }
 
 /*
- * A place at its host, and the time its page waited for one given back to the report. False: there is none yet. The time that can be given
- * back is audit.timeout: a page that waits longer fails.
+ * Take a slot of the host. If the page waited for it, its deadline is extended by that time, at
+ * most by audit.timeout; a page that waits longer fails. False: no slot is free.
  */
-static bool take_place(struct audit *audit, struct transfer *t, int64_t now)
+static bool take_host_slot(struct audit *audit, struct transfer *t, int64_t now)
 {
     bool own = same_site(t->url.host, t->job->url.host);
-    t->placed = (own ? host_slots_take : host_slots_take_as_guest)(audit->places, t->url.host, audit->pid);
-    if (t->placed && t->part == PART_PAGE && t->refused_at_ms != 0)
-        job_waited(audit, t->job, now - t->refused_at_ms);
-    if (t->placed)
-        t->refused_at_ms = 0;
-    else if (t->refused_at_ms == 0)
-        t->refused_at_ms = now;
-    return t->placed;
+    t->has_host_slot = (own ? host_slots_take : host_slots_take_redirected)(audit->host_slots,
+                                                                          t->url.host, audit->pid);
+    if (t->has_host_slot && t->kind == REQUEST_PAGE && t->slot_wanted_at_ms != 0)
+        job_extend_deadline(audit, t->job, now - t->slot_wanted_at_ms);
+    if (t->has_host_slot)
+        t->slot_wanted_at_ms = 0;
+    else if (t->slot_wanted_at_ms == 0)
+        t->slot_wanted_at_ms = now;
+    return t->has_host_slot;
 }
 
-/* Start what waits for its host, pages before probes. */
+/* Start waiting transfers, pages before probes. */
 static void start_transfers(struct audit *audit)
 {
-    int64_t now = job_clock_ms();
-    for (unsigned part = 0; part < PARTS; part++) {
+    int64_t now = monotonic_ms();
+    for (unsigned kind = 0; kind < REQUEST_KINDS; kind++) {
         for (struct job *job = audit->running.first, *next; job != NULL; job = next) {
             next = job->next;
-            struct transfer *t = &job->parts[part];
-            if (t->state != PART_WAITING || now < t->not_before_ms || !take_place(audit, t, now) || transfer_start(audit, t, now))
+            struct transfer *t = &job->transfers[kind];
+            if (t->state != TRANSFER_WAITING || now < t->not_before_ms ||
+                !take_host_slot(audit, t, now) || transfer_start(audit, t, now))
                 continue;
             transfer_stop(audit, t);
-            t->state = PART_ENDED;
-            if (part != PART_PAGE)
+            t->state = TRANSFER_ENDED;
+            if (kind != REQUEST_PAGE)
                 job_finish_if_done(audit, job);
             else
                 job_fail_as(audit, job, FETCH_MEMORY);
@@ -94,12 +103,12 @@ static void start_transfers(struct audit *audit)
     }
 }
 
-/* When the report's time is over; a page that waits for a place has its waiting time before that. */
+/* When the page's time is up. While it waits for a host slot, its waiting time runs instead. */
 static int64_t due_ms(const struct audit *audit, const struct job *job)
 {
-    const struct transfer *page = &job->parts[PART_PAGE];
-    if (page->state == PART_WAITING && page->refused_at_ms != 0)
-        return page->refused_at_ms + (int64_t)audit->conf->audit_timeout_ms - job->waited_ms;
+    const struct transfer *page = &job->transfers[REQUEST_PAGE];
+    if (page->state == TRANSFER_WAITING && page->slot_wanted_at_ms != 0)
+        return page->slot_wanted_at_ms + (int64_t)audit->conf->audit_timeout_ms - job->waited_ms;
     return job->deadline_ms;
 }
 
@@ -109,30 +118,32 @@ static void job_overdue(struct audit *audit, struct job *job)
         job_end_withdrawn(audit, job);
         return;
     }
-    if (!job->read) {
-        if (job->parts[PART_PAGE].refused_at_ms != 0)
-            job_fail(audit, job, "timeout", "The host was busy with other pages all the time. Try again later.");
+    if (!job->parsed) {
+        if (job->transfers[REQUEST_PAGE].slot_wanted_at_ms != 0)
+            job_fail(audit, job, "timeout",
+                     "The host was busy with other pages the whole time. Try again later.");
         else
             job_fail_as(audit, job, FETCH_TIMEOUT);
         return;
     }
-    for (unsigned i = PART_PAGE + 1; i < PARTS; i++) { /* what did not answer is not known */
-        transfer_stop(audit, &job->parts[i]);
-        job->parts[i].state = PART_ENDED;
+    /* the outcome of unfinished probes stays unknown */
+    for (unsigned i = REQUEST_PAGE + 1; i < REQUEST_KINDS; i++) {
+        transfer_stop(audit, &job->transfers[i]);
+        job->transfers[i].state = TRANSFER_ENDED;
     }
     job_finish_if_done(audit, job);
 }
 
-/* A probe that takes too long is given up, with what it would have told. */
+/* End probes that take too long; their outcome stays unknown. */
 static void end_slow_probes(struct audit *audit, struct job *job, int64_t now)
 {
     bool ended = false;
-    for (unsigned i = PART_PAGE + 1; i < PARTS; i++) {
-        struct transfer *t = &job->parts[i];
-        if (t->state != PART_RUNNING || now < t->until_ms)
+    for (unsigned i = REQUEST_PAGE + 1; i < REQUEST_KINDS; i++) {
+        struct transfer *t = &job->transfers[i];
+        if (t->state != TRANSFER_RUNNING || now < t->until_ms)
             continue;
         transfer_stop(audit, t);
-        t->state = PART_ENDED;
+        t->state = TRANSFER_ENDED;
         ended = true;
     }
     if (ended)
@@ -141,7 +152,7 @@ static void end_slow_probes(struct audit *audit, struct job *job, int64_t now)
 
 static void end_overdue(struct audit *audit)
 {
-    int64_t now = job_clock_ms();
+    int64_t now = monotonic_ms();
     for (struct job *job = audit->running.first, *next; job != NULL; job = next) {
         next = job->next;
         if (now >= due_ms(audit, job))
@@ -153,15 +164,15 @@ static void end_overdue(struct audit *audit)
 
 int schedule_idle_ms(const struct audit *audit, int most)
 {
-    int64_t now = job_clock_ms(), until = now + most;
+    int64_t now = monotonic_ms(), until = now + most;
     for (const struct job *job = audit->running.first; job != NULL; job = job->next) {
         int64_t due = due_ms(audit, job);
-        for (unsigned i = 0; i < PARTS; i++) {
-            const struct transfer *t = &job->parts[i];
-            int64_t ready = t->refused_at_ms != 0 ? now + PLACE_POLL_MS : t->not_before_ms;
-            if (t->state == PART_WAITING && ready < due)
+        for (unsigned i = 0; i < REQUEST_KINDS; i++) {
+            const struct transfer *t = &job->transfers[i];
+            int64_t ready = t->slot_wanted_at_ms != 0 ? now + HOST_SLOT_POLL_MS : t->not_before_ms;
+            if (t->state == TRANSFER_WAITING && ready < due)
                 due = ready;
-            if (t->state == PART_RUNNING && i != PART_PAGE && t->until_ms < due)
+            if (t->state == TRANSFER_RUNNING && i != REQUEST_PAGE && t->until_ms < due)
                 due = t->until_ms;
         }
         until = due < until ? due : until;
@@ -171,19 +182,20 @@ int schedule_idle_ms(const struct audit *audit, int most)
 
 static bool job_admit(struct audit *audit, struct job *job)
 {
-    struct transfer *t = &job->parts[PART_PAGE];
+    struct transfer *t = &job->transfers[REQUEST_PAGE];
     const char *why;
     if (!url_judge(str_of(job->url.text), NULL, audit->conf, &t->url, &why))
         return false;
-    t->state = PART_WAITING;
-    job->began_ms = job_clock_ms();
+    t->state = TRANSFER_WAITING;
+    job->began_ms = monotonic_ms();
     job->deadline_ms = job->began_ms + (int64_t)audit->conf->audit_timeout_ms;
     return true;
 }
 
 static void admit_jobs(struct audit *audit)
 {
-    for (struct job **at = &audit->waiting.first; *at != NULL && audit->running.count < audit->conf->audit_concurrency;) {
+    for (struct job **at = &audit->waiting.first;
+         *at != NULL && audit->running.count < audit->conf->audit_concurrency;) {
         if (!host_has_page_room(audit, (*at)->url.host)) {
             at = &(*at)->next;
             continue;
@@ -195,17 +207,17 @@ static void admit_jobs(struct audit *audit)
     }
 }
 
-static void probe_where_heads_came(struct audit *audit)
+static void start_probes(struct audit *audit)
 {
     for (struct job *job = audit->running.first; job != NULL; job = job->next)
-        if (job->head_came && !job->probing && !job->withdrawn)
+        if (job->head_received && !job->probing && !job->withdrawn)
             job_probe(audit, job);
 }
 
 void schedule(struct audit *audit)
 {
     end_overdue(audit);
-    probe_where_heads_came(audit);
+    start_probes(audit);
     admit_jobs(audit);
     start_transfers(audit);
 }

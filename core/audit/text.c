@@ -63,8 +63,11 @@ struct str text_trim(struct str s)
     return s;
 }
 
-/* Bytes of the white space of Unicode that ${s} begins with, a byte order mark too; 0 for none (ECMAScript, 12.2 and 12.3). */
-static size_t wide_space(const char *p, size_t n)
+/*
+ * Length of the Unicode white space or byte order mark that ${s} begins with; 0: none (ECMAScript,
+ * 12.2 and 12.3).
+ */
+static size_t unicode_space(const char *p, size_t n)
 {
     unsigned char a = (unsigned char)p[0];
     if (text_is_space(p[0]) || a == 0x0B)
@@ -73,21 +76,23 @@ static size_t wide_space(const char *p, size_t n)
         return 2;
     if (n < 3 || a < 0xE1)
         return 0;
-    unsigned point = (a & 0x0Fu) << 12 | ((unsigned char)p[1] & 0x3Fu) << 6 | ((unsigned char)p[2] & 0x3Fu);
-    bool space = point == 0x1680 || (point >= 0x2000 && point <= 0x200A) || point == 0x2028 || point == 0x2029 || point == 0x202F ||
-                 point == 0x205F || point == 0x3000 || point == 0xFEFF;
+    unsigned point =
+        (a & 0x0Fu) << 12 | ((unsigned char)p[1] & 0x3Fu) << 6 | ((unsigned char)p[2] & 0x3Fu);
+    bool space = point == 0x1680 || (point >= 0x2000 && point <= 0x200A) || point == 0x2028 ||
+                 point == 0x2029 || point == 0x202F || point == 0x205F || point == 0x3000 ||
+                 point == 0xFEFF;
     return a < 0xF0 && space ? 3 : 0;
 }
 
-struct str text_trim_wide(struct str s)
+struct str text_trim_unicode(struct str s)
 {
-    for (size_t n; s.n > 0 && (n = wide_space(s.p, s.n)) > 0;)
+    for (size_t n; s.n > 0 && (n = unicode_space(s.p, s.n)) > 0;)
         s = text_from(s, n);
     while (s.n > 0) {
         size_t n = 1;
         while (n < s.n && n < 3 && continues(s.p[s.n - n]))
             n++;
-        if (wide_space(s.p + s.n - n, n) != n)
+        if (unicode_space(s.p + s.n - n, n) != n)
             break;
         s.n -= n;
     }
@@ -157,12 +162,21 @@ struct str text_cut(struct str s, size_t points)
     return s;
 }
 
+struct str text_cut_bytes(struct str s, size_t max)
+{
+    if (s.n <= max)
+        return s;
+    while (max > 0 && continues(s.p[max]))
+        max--;
+    return (struct str){s.p, max};
+}
+
 bool text_number(struct str s, unsigned long *out)
 {
     s = text_trim(s);
     unsigned long n = 0;
     size_t i = 0;
-    for (; i < s.n && s.p[i] >= '0' && s.p[i] <= '9'; i++) {
+    for (; i < s.n && text_is_digit(s.p[i]); i++) {
         unsigned long digit = (unsigned long)(s.p[i] - '0');
         n = n > (ULONG_MAX - digit) / 10 ? ULONG_MAX : n * 10 + digit;
     }
@@ -170,7 +184,9 @@ bool text_number(struct str s, unsigned long *out)
     return i > 0;
 }
 
-/* U+2000–U+206F is General Punctuation, U+3000–U+303F CJK Punctuation; U+FFFD is no letter either. */
+/*
+ * U+2000–U+206F is General Punctuation, U+3000–U+303F CJK Punctuation; U+FFFD is no letter either.
+ */
 static bool is_letter_beyond_ascii(const char *p, size_t n)
 {
     unsigned char a = (unsigned char)p[0];
@@ -204,12 +220,13 @@ static size_t point_length(struct str s, size_t at)
     return n;
 }
 
-/* The end of the run of letters, or of what are none, that begins at ${at}. */
+/* End of the run of letters (or of non-letters) that begins at ${at}. */
 static size_t run_end(struct str s, size_t at, bool letters)
 {
     while (at < s.n) {
         unsigned kind = kinds[(unsigned char)s.p[at]];
-        bool is = kind == LETTER || (kind == BEYOND_ASCII && is_letter_beyond_ascii(s.p + at, s.n - at));
+        bool is =
+            kind == LETTER || (kind == BEYOND_ASCII && is_letter_beyond_ascii(s.p + at, s.n - at));
         if (is != letters)
             break;
         at += kind == BEYOND_ASCII ? point_length(s, at) : 1;
@@ -226,7 +243,7 @@ bool text_word(struct str *rest, struct str *out)
     return out->n > 0;
 }
 
-/* The code point at ${s}, valid UTF-8 by now; ${n} its bytes. */
+/* The code point at ${s}, valid UTF-8; ${n} is its length. */
 static uint32_t point_at(struct str s, size_t *n)
 {
     unsigned char a = (unsigned char)s.p[0];

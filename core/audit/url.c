@@ -2,16 +2,22 @@
 
 #include "core/audit/url.h"
 #include "core/audit/audit.h"
-#include "core/audit/guard.h"
+#include "core/audit/guard_internal.h"
 #include "core/audit/text.h"
 
 #include <locale.h>
 #include <stdlib.h>
 
-/* An IDN may map to an address or a name with a trailing dot, so what came out is read again until it stays the same. */
+/*
+ * An IDN may map to an address or to a name with a trailing dot, so the result is parsed again
+ * until it is stable.
+ */
 #define ROUNDS 4
 
-/* libcurl maps IDN by the locale's charset. A thread's own locale leaves the process' alone. */
+/*
+ * libcurl maps IDN with the locale's charset. A thread-local locale leaves the process's locale
+ * unchanged.
+ */
 static locale_t utf8_locale(void)
 {
     static locale_t made;
@@ -29,9 +35,9 @@ static const char *bad_bytes(struct str text)
     for (size_t i = 0; i < text.n; i++) {
         unsigned char c = (unsigned char)text.p[i];
         if (c < 0x20 || c == 0x7F)
-            return "The URL has control characters.";
+            return "The URL contains control characters. Remove them.";
         if (c == '\\')
-            return "The URL has a backslash. Use / instead.";
+            return "The URL contains a backslash. Use / instead.";
     }
     return NULL;
 }
@@ -59,18 +65,18 @@ static const char *parse_why(CURLUcode code)
     case CURLUE_BAD_HOSTNAME:
         return "The URL's host name is missing or malformed.";
     case CURLUE_OUT_OF_MEMORY:
-        return "Memory is short.";
+        return "The server is out of memory. Try again later.";
     default:
         return "The URL is malformed.";
     }
 }
 
-/* The host as the guard reads it, malloc'd; NULL when it cannot be mapped to ASCII. */
+/* The host as the guard reads it, malloc'd; NULL if it cannot be mapped to ASCII. */
 static char *host_of(CURLU *u)
 {
     char *host = NULL;
     if (curl_url_get(u, CURLUPART_HOST, &host, CURLU_PUNYCODE) != CURLUE_OK || host == NULL) {
-        curl_free(host); /* libcurl 7.88 hands it out though it could not be mapped */
+        curl_free(host); /* libcurl 7.88 sets it even on failure */
         return NULL;
     }
     size_t n = strlen(host);
@@ -82,7 +88,7 @@ static char *host_of(CURLU *u)
     if (n > 0 && host[from + n - 1] == '.')
         n--;
     if (n > 0 && host[from + n - 1] == '.')
-        n = 0; /* one dot at the end says that the name is whole; two are none */
+        n = 0; /* one trailing dot marks a complete name; two are invalid */
     char *out = n == 0 ? NULL : strndup(host + from, n);
     curl_free(host);
     for (char *p = out; p != NULL && *p != '\0'; p++) {
@@ -95,7 +101,7 @@ static char *host_of(CURLU *u)
     return out;
 }
 
-/* One round: read ${text}, map its host, and write it all out again. NULL: refused, with ${why}. */
+/* Parse ${text}, map its host, and write the URL again. NULL: refused, with ${why}. */
 static char *round_trip(CURLU *u, const char *text, char **host, const char **why)
 {
     CURLUcode code = curl_url_set(u, CURLUPART_URL, text, CURLU_URLENCODE | CURLU_ALLOW_SPACE);
@@ -104,15 +110,16 @@ static char *round_trip(CURLU *u, const char *text, char **host, const char **wh
         return NULL;
     }
     if (has_part(u, CURLUPART_USER) || has_part(u, CURLUPART_PASSWORD)) {
-        *why = "The URL has a user name or password. Leave them out.";
+        *why = "The URL contains a user name or password. Remove it.";
         return NULL;
     }
     if (has_part(u, CURLUPART_ZONEID)) {
-        *why = "The URL's IPv6 address has a zone. Leave it out.";
+        *why = "The URL's IPv6 address contains a zone. Remove it.";
         return NULL;
     }
     char *scheme = NULL;
-    bool http = curl_url_get(u, CURLUPART_SCHEME, &scheme, 0) == CURLUE_OK && (strcmp(scheme, "http") == 0 || strcmp(scheme, "https") == 0);
+    bool http = curl_url_get(u, CURLUPART_SCHEME, &scheme, 0) == CURLUE_OK &&
+                (strcmp(scheme, "http") == 0 || strcmp(scheme, "https") == 0);
     curl_free(scheme);
     if (!http) {
         *why = "The URL must begin with http:// or https://.";
@@ -126,7 +133,8 @@ static char *round_trip(CURLU *u, const char *text, char **host, const char **wh
     bool v6 = strchr(*host, ':') != NULL;
     int n = snprintf(bracketed, sizeof(bracketed), v6 ? "[%s]" : "%s", *host);
     char *out = NULL, *copy = NULL;
-    if (n < 0 || (size_t)n >= sizeof(bracketed) || curl_url_set(u, CURLUPART_HOST, bracketed, 0) != CURLUE_OK ||
+    if (n < 0 || (size_t)n >= sizeof(bracketed) ||
+        curl_url_set(u, CURLUPART_HOST, bracketed, 0) != CURLUE_OK ||
         curl_url_set(u, CURLUPART_FRAGMENT, NULL, 0) != CURLUE_OK ||
         curl_url_get(u, CURLUPART_URL, &out, CURLU_NO_DEFAULT_PORT) != CURLUE_OK)
         return NULL;
@@ -145,7 +153,7 @@ static char *normalise(CURLU *u, struct str text, const char *base, char **host,
         return NULL;
     }
     if (base != NULL && text.p[0] == '#')
-        text = str_of(base); /* libcurl 7.88 would take the last step of its path away */
+        text = str_of(base); /* libcurl 7.88 would drop the last segment of the path */
     char *now = strndup(text.p, text.n);
     for (unsigned i = 0; now != NULL && i < ROUNDS; i++) {
         free(*host);
@@ -163,7 +171,7 @@ static char *normalise(CURLU *u, struct str text, const char *base, char **host,
     return NULL;
 }
 
-/* ${count} pieces as one string, malloc'd; NULL when memory is short. */
+/* Join ${count} strings, malloc'd; NULL when memory is short. */
 static char *joined(const char *const *pieces, size_t count)
 {
     struct buf all = {0};
@@ -187,9 +195,11 @@ static bool split(CURLU *u, struct url *out)
         out->port = (uint16_t)strtoul(port, NULL, 10);
         bool usual = out->port == (out->https ? 443 : 80);
         bool v6 = strchr(out->host, ':') != NULL;
-        out->target = joined((const char *[]){path, has_query ? "?" : "", has_query ? query : ""}, 3);
-        out->origin =
-            joined((const char *[]){scheme, v6 ? "://[" : "://", out->host, v6 ? "]" : "", usual ? "" : ":", usual ? "" : port}, 6);
+        out->target =
+            joined((const char *[]){path, has_query ? "?" : "", has_query ? query : ""}, 3);
+        out->origin = joined((const char *[]){scheme, v6 ? "://[" : "://", out->host, v6 ? "]" : "",
+                                              usual ? "" : ":", usual ? "" : port},
+                             6);
         ok = out->target != NULL && out->origin != NULL;
     }
     curl_free(scheme);
@@ -206,7 +216,7 @@ static bool judge(CURLU *u, struct url *out, const struct conf *conf, const char
         return false;
     }
     if (!split(u, out)) {
-        *why = "Memory is short.";
+        *why = "The server is out of memory. Try again later.";
         return false;
     }
     if (!guard_port_open(out->port, conf)) {
@@ -222,10 +232,11 @@ static bool judge(CURLU *u, struct url *out, const struct conf *conf, const char
     return !out->forbidden;
 }
 
-bool url_judge(struct str text, const char *base, const struct conf *conf, struct url *out, const char **why)
+bool url_judge(struct str text, const char *base, const struct conf *conf, struct url *out,
+               const char **why)
 {
     *out = (struct url){0};
-    *why = "Memory is short.";
+    *why = "The server is out of memory. Try again later.";
     locale_t before = uselocale(utf8_locale());
     CURLU *u = curl_url();
     bool ok = false;
@@ -247,7 +258,7 @@ void url_free(struct url *url)
     *url = (struct url){0};
 }
 
-/* What a byte may be part of in a plain URL. The dot and the question mark are looked at on their own. */
+/* Where a byte may occur in a plain URL. Dot and question mark have further rules below. */
 enum { IN_LABEL = 1, IN_TARGET = 2 };
 enum { PLAIN_NAME_MAX = 253 };
 
@@ -281,14 +292,18 @@ static bool plain_is(char c, unsigned part)
     return plain_bytes[(unsigned char)c] & part;
 }
 
-/* The host that ${text} begins with: two labels at least, none of them an IDN's, the last no number as an address would end in. */
+/*
+ * The host at the start of ${text}: at least two labels, none of an IDN, the last one not beginning
+ * with a digit.
+ */
 static bool plain_host(struct str text, struct str *host)
 {
     size_t at = 0, label = 0;
     for (;; at++) {
         if (at < text.n && plain_is(text.p[at], IN_LABEL))
             continue;
-        if (at == label || at - label > 63 || (at - label >= 4 && memcmp(text.p + label, "xn--", 4) == 0))
+        if (at == label || at - label > 63 ||
+            (at - label >= 4 && memcmp(text.p + label, "xn--", 4) == 0))
             return false;
         if (at == text.n || text.p[at] != '.')
             break;
@@ -298,7 +313,10 @@ static bool plain_host(struct str text, struct str *host)
     return at <= PLAIN_NAME_MAX && label > 0 && text.p[label] >= 'a' && text.p[label] <= 'z';
 }
 
-/* Nothing for libcurl to escape, cut off or resolve: a dot after a slash may be a step of the path, a question mark at the end goes. */
+/*
+ * Nothing that libcurl would escape, cut or resolve: no dot after a slash, no question mark at the
+ * end.
+ */
 static bool plain_target(struct str text)
 {
     if (text.n == 0 || text.p[0] != '/')
@@ -318,7 +336,10 @@ static struct str plain_scheme(struct str text)
     return (struct str){NULL, 0};
 }
 
-/* The ":8080" that ${text} begins with, as a number in its shortest form and not the scheme's own; how many bytes it takes, 0: none. */
+/*
+ * Length of the port at the start of ${text}, such as ":8080": shortest form, not the scheme's
+ * default; 0: none.
+ */
 static size_t plain_port(struct str text, uint16_t own, uint16_t *port)
 {
     unsigned value = 0;
@@ -326,7 +347,7 @@ static size_t plain_port(struct str text, uint16_t own, uint16_t *port)
     *port = own;
     if (text.n < 2 || text.p[0] != ':' || text.p[1] == '0')
         return 0;
-    for (; at < text.n && at < 6 && text.p[at] >= '0' && text.p[at] <= '9'; at++)
+    for (; at < text.n && at < 6 && text_is_digit(text.p[at]); at++)
         value = value * 10 + (unsigned)(text.p[at] - '0');
     if (at == 1 || value > UINT16_MAX || value == own)
         return 0;
@@ -343,16 +364,17 @@ bool url_plain(struct str text, struct str *host, uint16_t *port)
     return plain_target(text_from(rest, plain_port(rest, text.p[4] == 's' ? 443 : 80, port)));
 }
 
-/* The guard's word on the host of a plain URL. What it refuses is judged in full, to say why. */
+/* The guard's verdict on a plain URL. A refused one is judged again in full, for the reason. */
 static bool plain_judge(struct str host, uint16_t port, const struct conf *conf)
 {
     return guard_port_open(port, conf) && !guard_name_refused(host, conf);
 }
 
-/* www. is dropped only where a whole name is left: www.com is a site of its own. */
+/* Drop www. only if a full name is left: www.com is a site of its own. */
 static struct str project_of(struct str host)
 {
-    bool www = host.n > 4 && memcmp(host.p, "www.", 4) == 0 && memchr(host.p + 4, '.', host.n - 4) != NULL;
+    bool www =
+        host.n > 4 && memcmp(host.p, "www.", 4) == 0 && memchr(host.p + 4, '.', host.n - 4) != NULL;
     return www ? text_from(host, 4) : host;
 }
 
@@ -365,7 +387,8 @@ bool audit_url_plain(struct str url, const struct conf *conf, struct str *host)
     return true;
 }
 
-bool audit_url_normalise(struct str url, const struct conf *conf, struct buf *out, struct buf *host, const char **why)
+bool audit_url_normalise(struct str url, const struct conf *conf, struct buf *out, struct buf *host,
+                         const char **why)
 {
     struct url judged = {0};
     struct str name;
@@ -382,7 +405,7 @@ bool audit_url_normalise(struct str url, const struct conf *conf, struct buf *ou
     }
     url_free(&judged);
     if (ok && !(buf_ok(out) && buf_ok(host))) {
-        *why = "Memory is short.";
+        *why = "The server is out of memory. Try again later.";
         ok = false;
     }
     return ok;

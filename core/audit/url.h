@@ -1,5 +1,6 @@
 /*
- * URLs as the fetcher will read them: parsed by libcurl, so that what was judged is what is fetched. Any process; no look-ups.
+ * URLs, parsed by libcurl, so that the URL that is judged is the URL that is fetched. No DNS
+ * lookups. Any process.
  */
 #ifndef ASSAY_URL_H
 #define ASSAY_URL_H
@@ -9,40 +10,46 @@
 
 #define URL_MAX_BYTES 2048
 
-/* A URL that was judged fit to fetch. Owns its strings; url_free gives them back. */
+/* A URL accepted for fetching. Owns its strings; free with url_free. */
 struct url {
-    char *text;       /* normalised: lower-case punycode host, no default port, no fragment, no user */
-    char *host;       /* lower case, punycode, no trailing dot, no brackets */
-    char *target;     /* path and query, as sent */
-    char *origin;     /* scheme://host[:port] */
+    char *text;   /* normalised: lower-case punycode host, no default port, no fragment, no user */
+    char *host;   /* lower case, punycode, no trailing dot, no brackets */
+    char *target; /* path and query, as sent */
+    char *origin; /* scheme://host[:port] */
     uint16_t port;
     bool https;
-    bool private_host; /* a name that only conf->audit_allow_private may open */
+    bool private_host; /* only an address of conf->audit_allow_private is acceptable */
     bool forbidden;    /* refused by the guard (host or port), not malformed */
 };
 
 /*
  * url_judge(text, base, conf, out, why):
- * Resolve ${text} against ${base} (NULL: it must be absolute), normalise it and judge it as audits.md says "before any look-up". False: not
- * acceptable, ${why} a static sentence, and ${out}->forbidden tells a refusal of the guard; ${out} must be freed either way.
+ * Resolve ${text} against ${base} (NULL: it must be absolute), normalise it and judge host and
+ * port. False: refused; ${why} is a static sentence, and ${out}->forbidden tells whether the guard
+ * refused it. ${out} must be freed either way.
  */
-bool url_judge(struct str text, const char *base, const struct conf *conf, struct url *out, const char **why);
+bool url_judge(struct str text, const char *base, const struct conf *conf, struct url *out,
+               const char **why);
 void url_free(struct url *url);
 
 /*
- * url_resolve(text, base, out): ${text} resolved against ${base}, absolute, without judging it and with any scheme; false when it is no
- * URL. ${out} is appended to. For reading links of a page: what browsers forgive (backslashes, too many or too few slashes) is forgiven.
- * The process' LC_CTYPE is UTF-8, see audit_new.
+ * url_resolve(text, base, out): append ${text} resolved against ${base} to ${out}: any scheme, not
+ * judged. False if it is invalid. For links of a page: forgives what browsers forgive (backslashes,
+ * too many or too few slashes). The process's LC_CTYPE must be UTF-8 (audit_new sets it).
  *
- * url_same(a, b): whether two absolute URLs are the same but for the case of their escapes' digits.
+ * url_same(a, b): two absolute URLs are equal, except for the case of hex digits in escapes.
  */
 bool url_resolve(struct str text, const char *base, struct buf *out);
 bool url_same(struct str a, struct str b);
 
+/* url_has_scheme(url): ${url} begins with a scheme and a colon. */
+bool url_has_scheme(struct str url);
+
 /*
- * url_plain(text, host, port): whether ${text} is an http or https URL of the plainest kind, one that url_judge (which has the last word on any
- * other) takes as it is, to the byte, where the guard lets its host and ${port} through. ${host}, within ${text}, is then what url_judge
- * finds. Many a good URL is not plain: it has an address, an escape, or a dot after a slash.
+ * url_plain(text, host, port): fast path: ${text} is an http or https URL in a form that url_judge
+ * returns unchanged if the guard accepts host and ${port}. ${host}, within ${text}, is what
+ * url_judge would return. False: unknown, as for addresses, escapes or a dot after a slash; call
+ * url_judge.
  */
 bool url_plain(struct str text, struct str *host, uint16_t *port);
 

@@ -8,13 +8,15 @@
 #include <stdlib.h>
 
 /*
- * Links as browsers read them (WHATWG URL, 4.4), as far as libcurl does not: after the scheme of a URL with a host any run of slashes,
- * either way, stands for two; none or one stands for nothing where the scheme is the page's own; and a backslash in a path is a slash.
+ * Links as browsers read them (WHATWG URL, 4.4), where libcurl differs: any number of slashes and
+ * backslashes after the scheme of a URL with a host stands for two; none or one, after the page's
+ * own scheme, makes the URL relative; a backslash in a path is a slash.
  */
 
 static struct str special_scheme(struct str text)
 {
-    static const struct str schemes[] = {{"https:", 6}, {"http:", 5}, {"ftp:", 4}, {"wss:", 4}, {"ws:", 3}};
+    static const struct str schemes[] = {
+        {"https:", 6}, {"http:", 5}, {"ftp:", 4}, {"wss:", 4}, {"ws:", 3}};
     for (size_t i = 0; i < sizeof(schemes) / sizeof(*schemes); i++)
         if (text_starts(text, schemes[i].p))
             return schemes[i];
@@ -29,7 +31,7 @@ static size_t count_slashes(struct str text)
     return n;
 }
 
-static bool has_scheme(struct str text)
+static bool has_colon_before_path(struct str text)
 {
     size_t n = 0;
     while (n < text.n && text.p[n] != ':' && strchr("/\\?#", text.p[n]) == NULL)
@@ -37,7 +39,7 @@ static bool has_scheme(struct str text)
     return n > 0 && n < text.n && text.p[n] == ':';
 }
 
-/* Line breaks and tabs stand for nothing anywhere, a backslash for a slash up to the query. */
+/* Drop line breaks and tabs; up to the query, a backslash becomes a slash. */
 static void add_path(struct buf *out, struct str text)
 {
     bool in_path = true;
@@ -52,7 +54,7 @@ static void add_path(struct buf *out, struct str text)
 static void add_reference(struct buf *out, struct str text, struct str base)
 {
     struct str scheme = special_scheme(text), page, rest;
-    if (scheme.n == 0 && has_scheme(text)) {
+    if (scheme.n == 0 && has_colon_before_path(text)) {
         buf_str(out, text);
         return;
     }
@@ -65,13 +67,17 @@ static void add_reference(struct buf *out, struct str text, struct str base)
         buf_adds(out, "//");
         text = text_from(text, slashes);
     } else if (text.n == 0 || text.p[0] == '#') {
-        text_split(base, '#', &page, &rest); /* libcurl 7.88 takes the last step of the path away from what is a fragment only */
+        /* libcurl 7.88 drops the last segment of the path for a fragment alone */
+        text_split(base, '#', &page, &rest);
         buf_str(out, page);
     }
     add_path(out, text);
 }
 
-/* What libcurl lets by as a host and no browser does: an address that is none, and characters that no name has. */
+/*
+ * Rejects hosts that libcurl accepts and browsers do not: malformed addresses, and characters that
+ * names cannot contain.
+ */
 static bool is_host(const char *host)
 {
     struct in_addr unused;
@@ -107,7 +113,8 @@ bool url_resolve(struct str text, const char *base, struct buf *out)
     CURLU *u = curl_url();
     add_reference(&reference, text_trim(text), str_of(base));
     buf_add(&reference, "", 1);
-    bool ok = u != NULL && buf_ok(&reference) && memchr(reference.p, '\0', reference.n) == reference.p + reference.n - 1 &&
+    bool ok = u != NULL && buf_ok(&reference) &&
+              memchr(reference.p, '\0', reference.n) == reference.p + reference.n - 1 &&
               resolve(u, base, reference.p, &host, &absolute);
     if (ok) {
         char *at = absolute, *end = strstr(absolute, "://");
@@ -124,7 +131,7 @@ bool url_resolve(struct str text, const char *base, struct buf *out)
 
 bool url_same(struct str a, struct str b)
 {
-    size_t digits = 0; /* of an escape, that are still to come */
+    size_t digits = 0; /* hex digits of an escape still to come */
     if (a.n != b.n)
         return false;
     for (size_t i = 0; i < a.n; i++) {
@@ -132,5 +139,17 @@ bool url_same(struct str a, struct str b)
             return false;
         digits = a.p[i] == '%' ? 2 : digits - (digits > 0);
     }
+    return true;
+}
+
+bool url_has_scheme(struct str url)
+{
+    struct str scheme, rest;
+    if (!text_split(url, ':', &scheme, &rest) || scheme.n == 0)
+        return false;
+    for (size_t i = 0; i < scheme.n; i++)
+        if (!text_is_letter(scheme.p[i]) &&
+            !(i > 0 && strchr("0123456789+-.", scheme.p[i]) != NULL))
+            return false;
     return true;
 }

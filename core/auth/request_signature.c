@@ -3,6 +3,8 @@
 #include <openssl/crypto.h>
 #include <openssl/evp.h>
 #include <openssl/params.h>
+#include <inttypes.h>
+#include <stdio.h>
 
 #define MAC_BYTES 32
 #define TIME_DIGITS_MAX 12
@@ -78,4 +80,16 @@ enum signature_verdict signature_judge(struct str header, struct str token, stru
     if (t < now_s - SIGNATURE_SKEW_S || t > now_s + SIGNATURE_SKEW_S)
         return SIGNATURE_OLD;
     return mac_make(token, digits, body, ours) && CRYPTO_memcmp(sent, ours, MAC_BYTES) == 0 ? SIGNATURE_GOOD : SIGNATURE_WRONG;
+}
+
+bool signature_make(struct str token, struct str body, int64_t now_s, char out[SIGNATURE_SIZE])
+{
+    uint8_t mac[MAC_BYTES];
+    int n = snprintf(out, SIGNATURE_SIZE, "t=%" PRId64 ",v1=", now_s);
+    const struct str digits = {out + 2, (size_t)n - 6};
+    if (!mac_make(token, digits, body, mac))
+        return false;
+    for (size_t i = 0; i < MAC_BYTES; i++)
+        n += snprintf(out + n, SIGNATURE_SIZE - (size_t)n, "%02x", mac[i]);
+    return true;
 }

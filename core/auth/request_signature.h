@@ -21,4 +21,8 @@ enum signature_verdict {
 enum signature_verdict signature_judge(struct str header, struct str token, struct str body,
                                        int64_t now_s);
 
+/* signature_make(token, body, now_s, out): the header's value. False when OpenSSL fails. */
+#define SIGNATURE_SIZE 96
+bool signature_make(struct str token, struct str body, int64_t now_s, char out[SIGNATURE_SIZE]);
+
 #endif

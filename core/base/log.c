@@ -3,6 +3,7 @@
 #include "core/text/printable.h"
 
 #include <stdarg.h>
+#include <stdio.h>
 #include <string.h>
 #include <time.h>
 #include <unistd.h>

@@ -6,7 +6,8 @@
 #ifndef ASSAY_BASE_LOG_H
 #define ASSAY_BASE_LOG_H
 
-#include "core/conf/conf.h"
+enum log_level { LOG_LEVEL_ERROR, LOG_LEVEL_WARN, LOG_LEVEL_INFO, LOG_LEVEL_DEBUG };
+enum log_format { LOG_FORMAT_JSON, LOG_FORMAT_COMBINED };
 
 void log_open(const char *process, enum log_level level, enum log_format format);
 

@@ -3,13 +3,14 @@
 #include <string.h>
 
 #define INDENT 4
+#define WIDTH 100 /* of the sample */
 
-/* What one walk over the table writes: the values of ${conf}, and with ${comments} what each option is about. */
+/* A walk over the table that prints the values and, with ${comments}, the descriptions. */
 struct dump {
     const struct conf *conf;
     FILE *out;
     bool comments;
-    char group[64]; /* the groups that are open, dotted, with the dot at the end */
+    char group[64]; /* the open groups, dotted, with a dot at the end */
 };
 
 static void indent(const struct dump *dump, size_t columns)
@@ -25,7 +26,7 @@ static size_t columns_of(const char *group)
     return columns;
 }
 
-/* Open the groups of ${key} that are not open yet, a line each. Groups are closed by what comes after being less indented. */
+/* Open the groups of ${key} that are not open yet, one line each. */
 static void open_groups(struct dump *dump, const char *key)
 {
     size_t same = 0;
@@ -46,15 +47,33 @@ static void open_groups(struct dump *dump, const char *key)
     snprintf(dump->group, sizeof(dump->group), "%.*s", (int)end, key);
 }
 
+/* ${text} as comment lines of at most WIDTH columns. */
+static void wrap(const struct dump *dump, size_t columns, const char *text)
+{
+    size_t at = 0;
+    for (size_t n; *text != '\0'; text += n + strspn(text + n, " ")) {
+        n = strcspn(text, " ");
+        if (at == 0 || at + 1 + n > WIDTH) {
+            fputs(at == 0 ? "" : "\n", dump->out);
+            indent(dump, columns);
+            fputc('#', dump->out);
+            at = columns + 1;
+        }
+        fprintf(dump->out, " %.*s", (int)n, text);
+        at += 1 + n;
+    }
+    fputc('\n', dump->out);
+}
+
 static void comment(const struct dump *dump, size_t option_index, size_t columns)
 {
     struct conf_option_view view;
     if (!dump->comments || !conf_option_at(option_index, &view))
         return;
+    wrap(dump, columns, view.help);
     indent(dump, columns);
-    fprintf(dump->out, "# %s\n", view.help);
-    indent(dump, columns);
-    fprintf(dump->out, "# %s; default %s; %s\n", view.type, view.initial, view.reload ? "reload" : "restart");
+    fprintf(dump->out, "# %s; default %s; %s\n", view.type, view.initial,
+            view.reload ? "reload" : "restart");
 }
 
 static void value(const struct dump *dump, const struct conf_option *option, const char *base)
@@ -69,7 +88,7 @@ static void value(const struct dump *dump, const struct conf_option *option, con
     }
 }
 
-/* The list of listeners: the rows of CONF_LISTEN_PREFIX once for each, the first behind "- ". */
+/* The list of listeners: the options of CONF_LISTEN_PREFIX for each, the first after "- ". */
 static void dump_listeners(struct dump *dump)
 {
     fputs("listen:\n", dump->out);
@@ -124,17 +143,19 @@ void conf_sample(FILE *out)
     struct conf *conf;
     if (conf_load(NULL, false, NULL, 0, out, &conf) != 0)
         return;
-    fputs("# Configuration of assayd, with every option. One that is left out has the default that "
-          "its\n"
-          "# comment names. The values here are the defaults, except:\n",
-          out);
+    fputs(
+        "# Configuration of assayd. Each option has a description, its type and its default.\n"
+        "# An option that is left out has its default. The values here are the defaults, except:\n",
+        out);
     for (size_t i = 0; i < conf_options_count; i++)
         if (conf_options[i].sample != NULL)
             fprintf(out, "#     %s: %s\n", conf_options[i].key, conf_options[i].sample);
-    fputs("# Check with `assayd -t`. HUP applies changed options marked reload; where one marked "
-          "restart has\n"
-          "# changed too, it applies none.\n\n",
-          out);
+    fputs(
+        "# Check the file with `assayd -t`. A reload (HUP) applies changed options marked reload.\n"
+        "# If an option marked restart has changed, too, the reload is refused and applies "
+        "nothing.\n"
+        "\n",
+        out);
     struct dump dump = {.conf = conf, .out = out, .comments = true};
     dump_all(&dump);
     conf_free(conf);

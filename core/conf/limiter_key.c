@@ -1,15 +1,19 @@
-/* Keys of limiters: from a caller to bits, from and to what people write. */
+/* Keys of limiters: from a caller to binary, and between binary and text. */
 #include "core/conf/limiters.h"
+#include "core/conf/values.h"
 
 #include <arpa/inet.h>
 #include <inttypes.h>
 #include <stdio.h>
 
-/* The first byte of a key: what it is of; of an address in the place of something unknown also this, since it is another budget. */
+/* Set in the first byte, the kind of key, if an address replaces an unknown credential. */
 #define INSTEAD 0x80
 
-static const char *const by_names[LIMITER_BYS] = {
-    [BY_IP_AGENT] = "ip+agent", [BY_JWT] = "jwt", [BY_TOKEN] = "token", [BY_API_KEY] = "api_key", [BY_IP] = "ip"};
+static const char *const by_names[LIMITER_BYS] = {[BY_IP_AGENT] = "ip+agent",
+                                                  [BY_JWT] = "jwt",
+                                                  [BY_TOKEN] = "token",
+                                                  [BY_API_KEY] = "api_key",
+                                                  [BY_IP] = "ip"};
 
 const char *limiter_by_name(enum limiter_by by)
 {
@@ -24,7 +28,7 @@ enum limiter_by limiter_by_find(const char *name)
     return by;
 }
 
-/* ---- bits ---- */
+/* ---- binary ---- */
 
 static void add(struct limiter_key *key, const void *bytes, size_t n)
 {
@@ -32,7 +36,7 @@ static void add(struct limiter_key *key, const void *bytes, size_t n)
     key->size = (uint8_t)(key->size + n);
 }
 
-/* an IPv6 address without what its holder may choose */
+/* Of an IPv6 address only the prefix: its owner can choose the rest. */
 static void add_ip(struct limiter_key *key, const struct ip *ip, unsigned ipv6_prefix)
 {
     struct ip net = *ip;
@@ -53,7 +57,8 @@ static void add_ulid(struct limiter_key *key, const uint8_t *ulid)
     add(key, ulid == NULL ? unknown : ulid, LIMITER_ULID);
 }
 
-void limiter_key_make(enum limiter_by by, unsigned ipv6_prefix, const struct limiter_caller *caller, struct limiter_key *out)
+void limiter_key_make(enum limiter_by by, unsigned ipv6_prefix, const struct limiter_caller *caller,
+                      struct limiter_key *out)
 {
     memset(out, 0, sizeof(*out));
     out->size = 1;
@@ -96,7 +101,7 @@ static const char digits32[] = "0123456789ABCDEFGHJKMNPQRSTVWXYZ";
 static void ulid_text(const uint8_t *ulid, char out[ULID_TEXT + 1])
 {
     for (int i = 0; i < ULID_TEXT; i++) {
-        /* 130 bits for 128: the first digit has three */
+        /* 26 digits have 130 bits, so the first digit has only three */
         int from = i * 5 - 2;
         unsigned value = 0;
         for (int bit = from; bit < from + 5; bit++)
@@ -125,7 +130,7 @@ static bool ulid_parse(const char *text, size_t n, uint8_t out[LIMITER_ULID])
 
 /* ---- text: addresses and ids ---- */
 
-/* an address, or the whole network a key stands for */
+/* An address, or the network that is one key. */
 static bool network_parse(const char *text, size_t n, unsigned ipv6_prefix, struct ip *out)
 {
     char copy[64];
@@ -142,14 +147,10 @@ static bool network_parse(const char *text, size_t n, unsigned ipv6_prefix, stru
 
 static bool id_parse(const char *text, uint64_t *id)
 {
-    *id = 0;
-    for (const char *p = text; *p != '\0'; p++)
-        if (*p < '0' || *p > '9' || __builtin_mul_overflow(*id, 10, id) || __builtin_add_overflow(*id, (uint64_t)(*p - '0'), id))
-            return false;
-    return *id != 0;
+    return value_number(text, id) && *id != 0;
 }
 
-/* "…/AGENT", split at its last slash */
+/* "…/AGENT" */
 static bool agent_parse(const char *text, size_t *before, uint8_t agent[LIMITER_ULID], bool *known)
 {
     const char *slash = strrchr(text, '/');
@@ -160,7 +161,8 @@ static bool agent_parse(const char *text, size_t *before, uint8_t agent[LIMITER_
     return !*known || ulid_parse(slash + 1, strlen(slash + 1), agent);
 }
 
-bool limiter_key_parse(enum limiter_by by, unsigned ipv6_prefix, const char *text, struct limiter_key *out)
+bool limiter_key_parse(enum limiter_by by, unsigned ipv6_prefix, const char *text,
+                       struct limiter_key *out)
 {
     struct ip ip;
     struct limiter_caller caller = {.ip = &ip};
@@ -174,9 +176,11 @@ bool limiter_key_parse(enum limiter_by by, unsigned ipv6_prefix, const char *tex
     else if (by == BY_API_KEY)
         ok = id_parse(text, &caller.api_key);
     else if (by == BY_IP_AGENT)
-        ok = agent_parse(text, &before, agent, &known) && network_parse(text, before, ipv6_prefix, &ip);
+        ok = agent_parse(text, &before, agent, &known) &&
+             network_parse(text, before, ipv6_prefix, &ip);
     else if (by == BY_JWT)
-        ok = agent_parse(text, &before, agent, &known) && known && ulid_parse(text, before, visitor);
+        ok =
+            agent_parse(text, &before, agent, &known) && known && ulid_parse(text, before, visitor);
     if (!ok)
         return false;
     caller.agent = known ? agent : NULL;
@@ -191,10 +195,12 @@ static int network_text(const uint8_t *bytes, unsigned ipv6_prefix, char *out, s
     char text[INET6_ADDRSTRLEN];
     memcpy(ip.b, bytes, sizeof(ip.b));
     ip_text(&ip, text);
-    return ip_is_v4(&ip) ? snprintf(out, size, "%s", text) : snprintf(out, size, "%s/%u", text, ipv6_prefix);
+    return ip_is_v4(&ip) ? snprintf(out, size, "%s", text)
+                         : snprintf(out, size, "%s/%u", text, ipv6_prefix);
 }
 
-void limiter_key_text(const struct limiter_key *key, unsigned ipv6_prefix, char out[LIMITER_TEXT_SIZE])
+void limiter_key_text(const struct limiter_key *key, unsigned ipv6_prefix,
+                      char out[LIMITER_TEXT_SIZE])
 {
     static const uint8_t unknown[LIMITER_ULID];
     const uint8_t *bytes = key->bytes + 1;

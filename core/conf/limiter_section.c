@@ -1,9 +1,9 @@
 /*
- * limits.limiters: a map of limiters by name, each changing a built-in row or adding one.
+ * limits.limiters: a map of limiters by name. Each entry changes a built-in limiter or adds one.
  *
  *   NAME:
- *     windows: [ { limit: N, seconds: S, key: ip } ]     all of its windows
- *     routes: [ "GET /api/v1/reports" ]                  what it is put on, instead of the limiter built in there
+ *     windows: [ { limit: N, seconds: S, key: ip } ]     replaces all windows
+ *     routes: [ "GET /api/v1/reports" ]                  replaces the built-in limiter of the route
  *     dry_run: true
  *     overrides: [ { key: "203.0.113.7", limit: N, seconds: S } ]
  */
@@ -15,17 +15,19 @@
 #include <stdarg.h>
 #include <stdlib.h>
 
-_Static_assert(LIMITER_WINDOWS_MAX <= RATELIMIT_WINDOWS_MAX && LIMITER_KEY_MAX <= RATELIMIT_KEY_MAX, "what the table can hold");
+_Static_assert(LIMITER_WINDOWS_MAX <= RATELIMIT_WINDOWS_MAX && LIMITER_KEY_MAX <= RATELIMIT_KEY_MAX,
+               "the limiter table can hold every window and key");
 
-/* The place that is being read: "limits.limiters.api.windows.0". */
+/* The place in the document: "limits.limiters.api.windows.0". */
 struct at {
-    struct large_body *reading;
+    struct yaml_reader *reading;
     struct limiters *limits;
     unsigned limiter;
     char path[CONF_KEY_SIZE];
 };
 
-static void mistake(const struct at *at, const yaml_node_t *node, const char *format, ...) __attribute__((format(printf, 3, 4)));
+static void mistake(const struct at *at, const yaml_node_t *node, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
 static void mistake(const struct at *at, const yaml_node_t *node, const char *format, ...)
 {
     char text[CONF_WHY_SIZE];
@@ -54,14 +56,14 @@ static struct at item_of(const struct at *at, size_t i)
 
 /* ---- maps and lists ---- */
 
-/* A key that a map may have; ${read} says what is wrong itself. */
+/* A key of a map; ${read} reports its errors. */
 struct member {
     const char *name;
     void (*read)(struct at *at, const yaml_node_t *node, void *to);
     bool needed;
 };
 
-/* the map at ${node}, by the rows of ${members} */
+/* Read the map at ${node}, whose keys are ${members}. */
 static bool read_map(struct at *at, const yaml_node_t *node, const struct member *members, void *to)
 {
     uint32_t seen = 0;
@@ -70,7 +72,8 @@ static bool read_map(struct at *at, const yaml_node_t *node, const struct member
         mistake(at, node, "wrong type; give a map such as {%s: …}", members[0].name);
         return false;
     }
-    for (const yaml_node_pair_t *pair = node->data.mapping.pairs.start; pair < node->data.mapping.pairs.top; pair++) {
+    for (const yaml_node_pair_t *pair = node->data.mapping.pairs.start;
+         pair < node->data.mapping.pairs.top; pair++) {
         const yaml_node_t *key = conf_node(at->reading, pair->key);
         const char *name = conf_scalar(key);
         size_t i = 0;
@@ -78,9 +81,9 @@ static bool read_map(struct at *at, const yaml_node_t *node, const struct member
             i++;
         struct at deeper = below(at, name == NULL ? "?" : name);
         if (name == NULL || members[i].name == NULL)
-            mistake(&deeper, key, "there is no such key here");
+            mistake(&deeper, key, "unknown key");
         else if ((seen & 1u << i) != 0)
-            mistake(&deeper, key, "is there twice");
+            mistake(&deeper, key, "is set twice");
         else
             members[i].read(&deeper, conf_node(at->reading, pair->value), to);
         if (name != NULL && members[i].name != NULL)
@@ -92,8 +95,9 @@ static bool read_map(struct at *at, const yaml_node_t *node, const struct member
     return at->reading->build->mistakes_count == before;
 }
 
-/* the items of the list at ${node}, at most ${max}; NULL where it is none */
-static const yaml_node_item_t *read_items(struct at *at, const yaml_node_t *node, size_t least, size_t max, size_t *count)
+/* The items of the list at ${node}; NULL and an error if it is not one of ${least} to ${max}. */
+static const yaml_node_item_t *read_items(struct at *at, const yaml_node_t *node, size_t least,
+                                          size_t max, size_t *count)
 {
     if (node->type != YAML_SEQUENCE_NODE) {
         mistake(at, node, "wrong type; give a list");
@@ -106,7 +110,8 @@ static const yaml_node_item_t *read_items(struct at *at, const yaml_node_t *node
     return NULL;
 }
 
-static bool read_number(struct at *at, const yaml_node_t *node, uint64_t least, uint64_t most, uint32_t *out)
+static bool read_number(struct at *at, const yaml_node_t *node, uint64_t least, uint64_t most,
+                        uint32_t *out)
 {
     char quoted[CONF_QUOTE_SIZE];
     const char *text = conf_scalar(node);
@@ -115,8 +120,8 @@ static bool read_number(struct at *at, const yaml_node_t *node, uint64_t least, 
         *out = (uint32_t)value;
         return true;
     }
-    mistake(at, node, "\"%s\" is not a whole number from %" PRIu64 " to %" PRIu64, conf_quote(text == NULL ? "…" : text, quoted), least,
-            most);
+    mistake(at, node, "\"%s\" is not a whole number from %" PRIu64 " to %" PRIu64,
+            conf_quote(text == NULL ? "…" : text, quoted), least, most);
     return false;
 }
 
@@ -138,12 +143,14 @@ static void read_by(struct at *at, const yaml_node_t *node, void *to)
     char quoted[CONF_QUOTE_SIZE];
     enum limiter_by by = text == NULL ? LIMITER_BYS : limiter_by_find(text);
     if (by == LIMITER_BYS)
-        mistake(at, node, "\"%s\" is not one of ip, ip+agent, jwt, token, api_key", conf_quote(text == NULL ? "…" : text, quoted));
+        mistake(at, node, "\"%s\" is not one of ip, ip+agent, jwt, token, api_key",
+                conf_quote(text == NULL ? "…" : text, quoted));
     else
         ((struct limiter_window *)to)->by = by;
 }
 
-static const struct member window_members[] = {{"limit", read_limit, true}, {"seconds", read_seconds, true}, {"key", read_by, true}, {0}};
+static const struct member window_members[] = {
+    {"limit", read_limit, true}, {"seconds", read_seconds, true}, {"key", read_by, true}, {0}};
 
 static void read_windows(struct at *at, const yaml_node_t *node, void *to)
 {
@@ -161,7 +168,8 @@ static void read_windows(struct at *at, const yaml_node_t *node, void *to)
             good = false;
         for (size_t k = 0; good && k < i; k++)
             if (windows[k].by == windows[i].by && windows[k].seconds == windows[i].seconds)
-                mistake(&item, child, "has the key and seconds of another window; give one limit for both");
+                mistake(&item, child,
+                        "has the same key and seconds as another window; give one of them");
     }
     if (!good)
         return;
@@ -171,7 +179,8 @@ static void read_windows(struct at *at, const yaml_node_t *node, void *to)
 
 /* ---- routes ---- */
 
-static bool route_named(const struct limiters *limits, unsigned limiter, const char *route, const char **by)
+static bool route_named(const struct limiters *limits, unsigned limiter, const char *route,
+                        const char **by)
 {
     for (unsigned i = 1; i < limits->count; i++)
         for (uint32_t k = 0; i != limiter && k < limits->rows[i].routes_count; k++)
@@ -188,10 +197,14 @@ static bool read_route(struct at *at, const yaml_node_t *node, char out[LIMITER_
     char quoted[CONF_QUOTE_SIZE];
     struct str method, path;
     conf_quote(text == NULL ? "…" : text, quoted);
-    if (text == NULL || strlen(text) >= LIMITER_ROUTE_SIZE || !limiters_route_parts(text, &method, &path))
-        mistake(at, node, "\"%s\" is not a route; write one such as \"GET /api/v1/reports/{id}\" or \"* /v1/wp/*\"", quoted);
+    if (text == NULL || strlen(text) >= LIMITER_ROUTE_SIZE ||
+        !limiters_route_parts(text, &method, &path))
+        mistake(at, node,
+                "\"%s\" is not a route; write one such as \"GET /api/v1/reports/{id}\" or \"* "
+                "/v1/wp/*\"",
+                quoted);
     else if (!conf_route_taken(method, path))
-        mistake(at, node, "there is no route \"%s\"; they are listed in openapi.json", quoted);
+        mistake(at, node, "there is no route \"%s\"; openapi.json lists the routes", quoted);
     else if (route_named(at->limits, at->limiter, text, &other))
         mistake(at, node, "\"%s\" is already a route of %s", quoted, other);
     else {
@@ -209,7 +222,8 @@ static void read_routes(struct at *at, const yaml_node_t *node, void *to)
     row->routes_count = 0;
     for (size_t i = 0; items != NULL && i < count; i++) {
         struct at item = item_of(at, i);
-        row->routes_count += read_route(&item, conf_node(at->reading, items[i]), row->routes[row->routes_count]);
+        row->routes_count +=
+            read_route(&item, conf_node(at->reading, items[i]), row->routes[row->routes_count]);
     }
 }
 
@@ -235,8 +249,10 @@ static void read_override_seconds(struct at *at, const yaml_node_t *node, void *
     read_number(at, node, 1, RATELIMIT_SECONDS_MAX, &((struct conf_override *)to)->seconds);
 }
 
-static const struct member override_members[] = {
-    {"key", read_override_key, true}, {"limit", read_override_limit, true}, {"seconds", read_override_seconds, false}, {0}};
+static const struct member override_members[] = {{"key", read_override_key, true},
+                                                 {"limit", read_override_limit, true},
+                                                 {"seconds", read_override_seconds, false},
+                                                 {0}};
 
 static void drop_overrides(struct conf_build *build, unsigned limiter)
 {
@@ -256,7 +272,8 @@ static void read_overrides(struct at *at, const yaml_node_t *node, void *to)
     if (items == NULL)
         return;
     drop_overrides(build, at->limiter);
-    struct conf_override *overrides = realloc(build->overrides, (build->overrides_count + count + 1) * sizeof(*overrides));
+    struct conf_override *overrides =
+        realloc(build->overrides, (build->overrides_count + count + 1) * sizeof(*overrides));
     if (overrides == NULL) {
         mistake(at, node, "out of memory");
         return;
@@ -265,7 +282,8 @@ static void read_overrides(struct at *at, const yaml_node_t *node, void *to)
     for (size_t i = 0; i < count; i++) {
         struct at item = item_of(at, i);
         const yaml_node_t *child = conf_node(at->reading, items[i]);
-        struct conf_override o = {.limiter = at->limiter, .place = conf_node_place(at->reading, child)};
+        struct conf_override o = {.limiter = at->limiter,
+                                  .place = conf_node_place(at->reading, child)};
         if (read_map(&item, child, override_members, &o))
             overrides[build->overrides_count++] = o;
     }
@@ -291,18 +309,23 @@ static const struct member limiter_members[] = {{"windows", read_windows, false}
 static bool name_good(const char *name)
 {
     size_t n = strlen(name);
-    return n > 0 && n <= LIMITER_NAME_MAX && strspn(name, "abcdefghijklmnopqrstuvwxyz0123456789-_") == n && name[0] != '-' &&
+    return n > 0 && n <= LIMITER_NAME_MAX &&
+           strspn(name, "abcdefghijklmnopqrstuvwxyz0123456789-_") == n && name[0] != '-' &&
            name[0] != '_';
 }
 
-/* the row of that name, a new one where there is none; LIMITER_NONE and a mistake where there cannot be one */
+/* The row with this name, a new one if necessary; LIMITER_NONE and an error if not possible. */
 static unsigned row_of(struct at *at, const yaml_node_t *key, const char *name)
 {
     unsigned i = limiters_find(at->limits, name);
     if (i != LIMITER_NONE)
         return i;
     if (!name_good(name)) {
-        mistake(at, key, "the name of a limiter is 1 to %d small letters, digits, - and _", LIMITER_NAME_MAX);
+        mistake(at, key,
+                "the name of a limiter has 1 to %d lowercase letters, digits, - and _, and begins "
+                "with a letter "
+                "or digit",
+                LIMITER_NAME_MAX);
         return LIMITER_NONE;
     }
     if (at->limits->count == LIMITERS_MAX) {
@@ -326,26 +349,31 @@ static void read_limiter(struct at *at, const yaml_node_t *key, const yaml_node_
     if (row->windows_count == 0)
         mistake(&deeper, key, "a limiter that is not built in needs windows");
     else if (deeper.limiter >= LIMITERS_BUILT_IN && row->routes_count == 0)
-        mistake(&deeper, key, "a limiter that is not built in needs routes; without, it limits nothing");
+        mistake(&deeper, key,
+                "a limiter that is not built in needs routes; without routes it limits nothing");
 }
 
-void conf_limits_read(struct large_body *reading, const yaml_node_t *node)
+void conf_limits_read(struct yaml_reader *reading, const yaml_node_t *node)
 {
-    struct at at = {.reading = reading, .limits = reading->build->conf->limits, .path = "limits.limiters"};
+    struct at at = {
+        .reading = reading, .limits = reading->build->conf->limits, .path = "limits.limiters"};
     const yaml_node_t *seen[LIMITERS_MAX];
     size_t seen_count = 0;
     if (node->type != YAML_MAPPING_NODE) {
-        mistake(&at, node, "wrong type; give a map of limiters by name, such as {api: {windows: […]}}");
+        mistake(&at, node,
+                "wrong type; give a map of limiters by name, such as {api: {windows: […]}}");
         return;
     }
-    for (const yaml_node_pair_t *pair = node->data.mapping.pairs.start; pair < node->data.mapping.pairs.top; pair++) {
+    for (const yaml_node_pair_t *pair = node->data.mapping.pairs.start;
+         pair < node->data.mapping.pairs.top; pair++) {
         const yaml_node_t *key = conf_node(reading, pair->key);
         const char *name = conf_scalar(key);
         size_t i = 0;
         while (name != NULL && i < seen_count && strcmp(conf_scalar(seen[i]), name) != 0)
             i++;
         if (i < seen_count)
-            mistake(&at, key, "%s is there twice, first on line %zu", name, seen[i]->start_mark.line + 1);
+            mistake(&at, key, "%s is set twice, first on line %zu", name,
+                    seen[i]->start_mark.line + 1);
         else
             read_limiter(&at, key, conf_node(reading, pair->value));
         if (name != NULL && i == seen_count && seen_count < LIMITERS_MAX)
@@ -353,18 +381,20 @@ void conf_limits_read(struct large_body *reading, const yaml_node_t *node)
     }
 }
 
-/* ---- the end ---- */
+/* ---- after all values are read ---- */
 
-static bool add_override(struct limiters *limits, const struct conf_override *o, unsigned window, const struct limiter_key *key)
+static bool add_override(struct limiters *limits, const struct conf_override *o, unsigned window,
+                         const struct limiter_key *key)
 {
     if (limits->overrides_count == LIMITERS_OVERRIDES_MAX)
         return false;
-    limits->overrides[limits->overrides_count++] =
-        (struct limiter_override){.limiter = o->limiter, .window = window, .limit = o->limit, .key = *key};
+    limits->overrides[limits->overrides_count++] = (struct limiter_override){
+        .limiter = o->limiter, .window = window, .limit = o->limit, .key = *key};
     return true;
 }
 
-static void finish_override(struct conf_build *build, struct limiters *limits, const struct conf_override *o)
+static void finish_override(struct conf_build *build, struct limiters *limits,
+                            const struct conf_override *o)
 {
     const struct limiter_row *row = &limits->rows[o->limiter];
     char quoted[CONF_QUOTE_SIZE];
@@ -372,19 +402,24 @@ static void finish_override(struct conf_build *build, struct limiters *limits, c
     for (unsigned w = 0; w < row->windows_count; w++) {
         struct limiter_key key;
         if ((o->seconds != 0 && row->windows[w].seconds != o->seconds) ||
-            !limiter_key_parse((enum limiter_by)row->windows[w].by, limits->ipv6_prefix, o->key, &key))
+            !limiter_key_parse((enum limiter_by)row->windows[w].by, limits->ipv6_prefix, o->key,
+                               &key))
             continue;
         meant++;
         for (uint32_t i = 0; i < limits->overrides_count; i++)
             if (limits->overrides[i].limiter == o->limiter && limits->overrides[i].window == w &&
                 memcmp(&limits->overrides[i].key, &key, sizeof(key)) == 0)
-                conf_mistake(build, o->place, "limits.limiters.%s: there are two overrides of \"%s\"", row->name,
+                conf_mistake(build, o->place,
+                             "limits.limiters.%s: there are two overrides of \"%s\"", row->name,
                              conf_quote(o->key, quoted));
         if (!add_override(limits, o, w, &key))
-            conf_mistake(build, o->place, "limits.limiters: more than %d overrides in all", LIMITERS_OVERRIDES_MAX);
+            conf_mistake(build, o->place, "limits.limiters: more than %d overrides in all",
+                         LIMITERS_OVERRIDES_MAX);
     }
     if (meant == 0)
-        conf_mistake(build, o->place, "limits.limiters.%s: \"%s\" is no key of its windows", row->name, conf_quote(o->key, quoted));
+        conf_mistake(build, o->place,
+                     "limits.limiters.%s: \"%s\" is not a key of its windows; see KEYS in assay(1)",
+                     row->name, conf_quote(o->key, quoted));
 }
 
 void conf_limits_finish(struct conf_build *build)
@@ -392,81 +427,13 @@ void conf_limits_finish(struct conf_build *build)
     const struct conf *conf = build->conf;
     struct limiters *limits = conf->limits;
     limits->ipv6_prefix = conf->limits_ipv6_prefix;
-    limits->exempt_count = (uint32_t)(conf->limits_exempt.count < LIMITERS_EXEMPT_MAX ? conf->limits_exempt.count : LIMITERS_EXEMPT_MAX);
+    limits->exempt_count =
+        (uint32_t)(conf->limits_exempt.count < LIMITERS_EXEMPT_MAX ? conf->limits_exempt.count
+                                                                   : LIMITERS_EXEMPT_MAX);
     for (uint32_t i = 0; i < limits->exempt_count; i++)
         limits->exempt[i] = conf->limits_exempt.items[i];
-    limiters_sort(limits); /* the overrides go by the windows' places */
+    limiters_sort(limits); /* overrides refer to windows by position */
     for (size_t i = 0; i < build->overrides_count && build->mistakes_count < CONF_MISTAKES_MAX; i++)
         finish_override(build, limits, &build->overrides[i]);
     limiters_sort(limits);
 }
-
-/* ---- the option's type ---- */
-
-static struct limiters **limits_member(const struct conf_option *option, char *base)
-{
-    return (struct limiters **)(void *)(base + option->offset);
-}
-
-static bool limits_parse(const struct conf_option *option, char *base, const char *text, char why[CONF_WHY_SIZE])
-{
-    struct limiters **limits = limits_member(option, base);
-    if (strcmp(text, "{}") != 0 || (*limits = malloc(sizeof(**limits))) == NULL) {
-        snprintf(why, CONF_WHY_SIZE, "out of memory");
-        return false;
-    }
-    limiters_defaults(*limits);
-    return true;
-}
-
-static void limits_clear(const struct conf_option *option, char *base)
-{
-    free(*limits_member(option, base));
-    *limits_member(option, base) = NULL;
-}
-
-static void print_overrides(const struct limiters *limits, unsigned limiter, FILE *out)
-{
-    unsigned count = 0;
-    for (uint32_t i = 0; i < limits->overrides_count; i++) {
-        const struct limiter_override *o = &limits->overrides[i];
-        char key[LIMITER_TEXT_SIZE];
-        if (o->limiter != limiter)
-            continue;
-        limiter_key_text(&o->key, limits->ipv6_prefix, key);
-        fprintf(out, "%s{ key: \"%s\", limit: %u, seconds: %u }", count++ == 0 ? ", overrides: [ " : ", ", key, o->limit,
-                limits->rows[limiter].windows[o->window].seconds);
-    }
-    fputs(count > 0 ? " ]" : "", out);
-}
-
-static void print_row(const struct limiters *limits, unsigned limiter, FILE *out)
-{
-    const struct limiter_row *row = &limits->rows[limiter];
-    fprintf(out, "\n        %s: { windows: [", row->name);
-    for (uint32_t i = 0; i < row->windows_count; i++)
-        fprintf(out, "%s { limit: %u, seconds: %u, key: %s }", i == 0 ? "" : ",", row->windows[i].limit, row->windows[i].seconds,
-                limiter_by_name((enum limiter_by)row->windows[i].by));
-    fputs(" ]", out);
-    for (uint32_t i = 0; i < row->routes_count; i++)
-        fprintf(out, "%s\"%s\"%s", i == 0 ? ", routes: [ " : ", ", row->routes[i], i + 1 == row->routes_count ? " ]" : "");
-    if (row->dry_run)
-        fputs(", dry_run: true", out);
-    print_overrides(limits, limiter, out);
-    fputs(" }", out);
-}
-
-static void limits_print(const struct conf_option *option, const char *base, FILE *out)
-{
-    const struct limiters *limits = *(struct limiters *const *)(const void *)(base + option->offset);
-    fputc('{', out);
-    for (unsigned i = 1; i < limits->count; i++) {
-        print_row(limits, i, out);
-        if (i + 1 < limits->count)
-            fputc(',', out);
-    }
-    fputs("\n        }", out);
-}
-
-const struct conf_type conf_type_limiters = {"limiters",  "a map of limiters by name", false, false, limits_parse, limits_print,
-                                             limits_clear};

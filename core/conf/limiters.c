@@ -3,18 +3,21 @@
 #include <stdlib.h>
 
 /*
- * The built-in limiters, the seed's. Columns: name, windows (limit, seconds, key), and the paths that belong to it beside the rows of the
- * route table: what is not found below them is counted as well.
+ * The built-in limiters: name, windows (limit, seconds, key), and paths in addition to those of the
+ * route table, so that requests for unknown paths below them are counted, too.
  */
 static const struct limiter_row built_in[LIMITERS_BUILT_IN] = {
-    [LIMITER_WIDGET_INIT] = {"widget-init", .windows_count = 2, .windows = {{1000, 60, BY_IP_AGENT}, {30000, 3600, BY_IP}}},
-    [LIMITER_WIDGET_SESSION] = {"widget-session", .windows_count = 1, .windows = {{300, 60, BY_JWT}}},
+    [LIMITER_WIDGET_INIT] = {"widget-init", .windows_count = 2,
+                             .windows = {{1000, 60, BY_IP_AGENT}, {30000, 3600, BY_IP}}},
+    [LIMITER_WIDGET_SESSION] = {"widget-session", .windows_count = 1,
+                                .windows = {{300, 60, BY_JWT}}},
     [LIMITER_WIDGET_LEADS] = {"widget-leads", .windows_count = 1, .windows = {{30, 60, BY_JWT}}},
     [LIMITER_WIDGET_TYPING] = {"widget-typing", .windows_count = 1, .windows = {{600, 60, BY_IP}}},
-    [LIMITER_WIDGET_SATISFACTION] = {"widget-satisfaction", .windows_count = 1, .windows = {{60, 60, BY_IP}}},
+    [LIMITER_WIDGET_SATISFACTION] = {"widget-satisfaction", .windows_count = 1,
+                                     .windows = {{60, 60, BY_IP}}},
     [LIMITER_WIDGET_COUPON] = {"widget-coupon", .windows_count = 1, .windows = {{120, 60, BY_IP}}},
-    [LIMITER_BULK_SYNC] = {"bulk-sync", .windows_count = 1, .windows = {{60, 60, BY_TOKEN}}, .routes_count = 2,
-                           .routes = {"* /v1/wp/*", "* /api/v1/wp/*"}},
+    [LIMITER_BULK_SYNC] = {"bulk-sync", .windows_count = 1, .windows = {{60, 60, BY_TOKEN}},
+                           .routes_count = 2, .routes = {"* /v1/wp/*", "* /api/v1/wp/*"}},
     [LIMITER_API] = {"api", .windows_count = 1, .windows = {{0, 60, BY_API_KEY}}},
 };
 
@@ -48,8 +51,8 @@ bool limiters_route_parts(const char *route, struct str *method, struct str *pat
     return strpbrk(path->p, " \t") == NULL && strcspn(path->p, "*") + 1 >= path->n;
 }
 
-/* How well ${route} names it: 0 not at all. */
-static size_t fit(const char *route, struct str method, struct str path)
+/* How well ${route} matches; 0: not at all. */
+static size_t match_length(const char *route, struct str method, struct str path)
 {
     struct str m, p;
     if (!limiters_route_parts(route, &m, &p))
@@ -71,7 +74,7 @@ unsigned limiters_of_path(const struct limiters *limits, struct str method, stru
         method = STR("GET");
     for (unsigned i = 1; i < limits->count; i++)
         for (unsigned k = 0; k < limits->rows[i].routes_count; k++) {
-            size_t fits = fit(limits->rows[i].routes[k], method, path);
+            size_t fits = match_length(limits->rows[i].routes[k], method, path);
             if (fits > best) {
                 best = fits;
                 found = i;
@@ -85,7 +88,8 @@ unsigned limiters_of_path(const struct limiters *limits, struct str method, stru
 static int compare_windows(const void *a, const void *b)
 {
     const struct limiter_window *x = a, *y = b;
-    return x->by != y->by ? (x->by > y->by) - (x->by < y->by) : (x->seconds > y->seconds) - (x->seconds < y->seconds);
+    return x->by != y->by ? (x->by > y->by) - (x->by < y->by)
+                          : (x->seconds > y->seconds) - (x->seconds < y->seconds);
 }
 
 static int compare_overrides(const void *a, const void *b)
@@ -101,18 +105,21 @@ static int compare_overrides(const void *a, const void *b)
 void limiters_sort(struct limiters *limits)
 {
     for (unsigned i = 1; i < limits->count; i++)
-        qsort(limits->rows[i].windows, limits->rows[i].windows_count, sizeof(struct limiter_window), compare_windows);
-    qsort(limits->overrides, limits->overrides_count, sizeof(struct limiter_override), compare_overrides);
+        qsort(limits->rows[i].windows, limits->rows[i].windows_count, sizeof(struct limiter_window),
+              compare_windows);
+    qsort(limits->overrides, limits->overrides_count, sizeof(struct limiter_override),
+          compare_overrides);
     uint32_t at = 0;
     for (unsigned i = 1; i < limits->count; i++)
         for (unsigned w = 0; w <= LIMITER_WINDOWS_MAX; w++) {
             limits->rows[i].override_from[w] = at;
-            while (at < limits->overrides_count && limits->overrides[at].limiter == i && limits->overrides[at].window == w)
+            while (at < limits->overrides_count && limits->overrides[at].limiter == i &&
+                   limits->overrides[at].window == w)
                 at++;
         }
 }
 
-/* ---- judging ---- */
+/* ---- limits ---- */
 
 bool limiters_exempt(const struct limiters *limits, const struct ip *ip)
 {
@@ -122,7 +129,8 @@ bool limiters_exempt(const struct limiters *limits, const struct ip *ip)
     return false;
 }
 
-uint32_t limiters_limit(const struct limiters *limits, unsigned limiter, unsigned window, const struct limiter_key *key)
+uint32_t limiters_limit(const struct limiters *limits, unsigned limiter, unsigned window,
+                        const struct limiter_key *key)
 {
     const struct limiter_row *row = &limits->rows[limiter];
     uint32_t from = row->override_from[window], to = row->override_from[window + 1];

@@ -10,14 +10,15 @@
 
 #define WHY(...) snprintf(why, CONF_WHY_SIZE, __VA_ARGS__)
 
-/* ---- text, path, address, url: a char * of its own ---- */
+/* ---- text, path, address, url: a char * each ---- */
 
 static char **text_member(const struct conf_option *option, char *base)
 {
     return (char **)(void *)(base + option->offset);
 }
 
-static bool text_parse(const struct conf_option *option, char *base, const char *text, char why[CONF_WHY_SIZE])
+static bool text_parse(const struct conf_option *option, char *base, const char *text,
+                       char why[CONF_WHY_SIZE])
 {
     if (text[0] == '\0' && option->max == 0) {
         WHY("must not be empty");
@@ -25,7 +26,7 @@ static bool text_parse(const struct conf_option *option, char *base, const char 
     }
     for (const char *p = text; *p != '\0'; p++) {
         if ((unsigned char)*p < 0x20 || *p == 0x7f) {
-            WHY("has a control character in it");
+            WHY("contains a control character");
             return false;
         }
     }
@@ -39,7 +40,7 @@ static bool text_parse(const struct conf_option *option, char *base, const char 
     return true;
 }
 
-/* In double quotes, so that nothing in it means anything to YAML. Bytes that are not ASCII go as they are: they came as UTF-8. */
+/* In double quotes, so that no character is special in YAML. Other bytes are UTF-8 as read. */
 static void text_print(const struct conf_option *option, const char *base, FILE *out)
 {
     const char *text = *(char *const *)(const void *)(base + option->offset);
@@ -58,14 +59,15 @@ static void text_clear(const struct conf_option *option, char *base)
     *text_member(option, base) = NULL;
 }
 
-/* The host part of a listener's address: an IPv4 address or a name. What looks like numbers and dots must be an address. */
+/* The host of an address: a name or an IPv4 address. Digits and dots alone must be an address. */
 static bool host_valid(const char *host)
 {
     struct in_addr in;
     if (strspn(host, "0123456789.") == strlen(host))
         return inet_pton(AF_INET, host, &in) == 1;
-    return strspn(host, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789.-") == strlen(host) && host[0] != '-' &&
-           host[0] != '.';
+    return strspn(host, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789.-") ==
+               strlen(host) &&
+           host[0] != '-' && host[0] != '.';
 }
 
 static bool address_valid(const char *text, char why[CONF_WHY_SIZE])
@@ -74,7 +76,7 @@ static bool address_valid(const char *text, char why[CONF_WHY_SIZE])
     if (strncmp(text, "unix:", 5) == 0) {
         if (text[5] == '/' && strlen(text + 5) < sizeof(((struct sockaddr_un *)NULL)->sun_path))
             return true;
-        WHY("the path of a Unix socket is absolute and at most 107 bytes long");
+        WHY("the path of a Unix socket must be absolute and at most 107 bytes long");
         return false;
     }
     const char *colon = strrchr(text, ':');
@@ -82,7 +84,8 @@ static bool address_valid(const char *text, char why[CONF_WHY_SIZE])
     char host[256];
     size_t host_size = colon == NULL ? 0 : (size_t)(colon - text);
     if (host_size == 0 || host_size >= sizeof(host)) {
-        WHY("\"%s\" is not an address; give host:port, [ipv6]:port or unix:/path", conf_quote(text, quoted));
+        WHY("\"%s\" is not an address; give host:port, [ipv6]:port or unix:/path",
+            conf_quote(text, quoted));
         return false;
     }
     if (!value_number(colon + 1, &port) || port > 65535) {
@@ -97,23 +100,30 @@ static bool address_valid(const char *text, char why[CONF_WHY_SIZE])
         host[host_size - 1] = '\0';
     if (bracketed ? inet_pton(AF_INET6, host + 1, &in6) == 1 : host_valid(host))
         return true;
-    WHY("the host of \"%s\" is neither a name nor an address; an IPv6 address stands in brackets", conf_quote(text, quoted));
+    WHY("the host of \"%s\" is neither a name nor an address; write an IPv6 address in brackets",
+        conf_quote(text, quoted));
     return false;
 }
 
-static bool address_parse(const struct conf_option *option, char *base, const char *text, char why[CONF_WHY_SIZE])
+static bool address_parse(const struct conf_option *option, char *base, const char *text,
+                          char why[CONF_WHY_SIZE])
 {
     if (text[0] != '\0' && !address_valid(text, why))
         return false;
     return text_parse(option, base, text, why);
 }
 
-static bool url_parse(const struct conf_option *option, char *base, const char *text, char why[CONF_WHY_SIZE])
+static bool url_parse(const struct conf_option *option, char *base, const char *text,
+                      char why[CONF_WHY_SIZE])
 {
-    size_t scheme = strncmp(text, "https://", 8) == 0 ? 8 : strncmp(text, "http://", 7) == 0 ? 7 : 0;
-    if (text[0] != '\0' && (scheme == 0 || text[scheme] == '\0' || text[scheme] == '/' || strpbrk(text, " ?#\"<>\\") != NULL)) {
+    size_t scheme = strncmp(text, "https://", 8) == 0  ? 8
+                    : strncmp(text, "http://", 7) == 0 ? 7
+                                                       : 0;
+    if (text[0] != '\0' && (scheme == 0 || text[scheme] == '\0' || text[scheme] == '/' ||
+                            strpbrk(text, " ?#\"<>\\") != NULL)) {
         char quoted[CONF_QUOTE_SIZE];
-        WHY("\"%s\" is not a base address; give scheme and host, such as https://api.example.com", conf_quote(text, quoted));
+        WHY("\"%s\" is not a base URL; give scheme and host, such as https://api.example.com",
+            conf_quote(text, quoted));
         return false;
     }
     if (!text_parse(option, base, text, why))
@@ -146,16 +156,19 @@ static unsigned unsigned_load(const struct conf_option *option, const char *base
     return value;
 }
 
-static bool integer_parse(const struct conf_option *option, char *base, const char *text, char why[CONF_WHY_SIZE])
+static bool integer_parse(const struct conf_option *option, char *base, const char *text,
+                          char why[CONF_WHY_SIZE])
 {
     char quoted[CONF_QUOTE_SIZE];
     uint64_t value;
     if (!value_number(text, &value)) {
-        WHY("\"%s\" is not a whole number; give %" PRIu64 " to %" PRIu64, conf_quote(text, quoted), option->min, option->max);
+        WHY("\"%s\" is not a whole number; give %" PRIu64 " to %" PRIu64, conf_quote(text, quoted),
+            option->min, option->max);
         return false;
     }
     if (value < option->min || value > option->max) {
-        WHY("%s is out of range; give %" PRIu64 " to %" PRIu64, conf_quote(text, quoted), option->min, option->max);
+        WHY("%s is out of range; give %" PRIu64 " to %" PRIu64, conf_quote(text, quoted),
+            option->min, option->max);
         return false;
     }
     return unsigned_store(option, base, value);
@@ -166,7 +179,8 @@ static void integer_print(const struct conf_option *option, const char *base, FI
     fprintf(out, "%u", unsigned_load(option, base));
 }
 
-static bool workers_parse(const struct conf_option *option, char *base, const char *text, char why[CONF_WHY_SIZE])
+static bool workers_parse(const struct conf_option *option, char *base, const char *text,
+                          char why[CONF_WHY_SIZE])
 {
     if (strcmp(text, "auto") != 0) {
         if (integer_parse(option, base, text, why))
@@ -180,8 +194,9 @@ static bool workers_parse(const struct conf_option *option, char *base, const ch
     return unsigned_store(option, base, value > option->max ? option->max : value);
 }
 
-/* Whether ${ms} is in the row's range; else the sentence. */
-static bool duration_in_range(const struct conf_option *option, const char *text, uint64_t ms, char why[CONF_WHY_SIZE])
+/* Whether ${ms} is in the option's range; if not, ${why} says so. */
+static bool duration_in_range(const struct conf_option *option, const char *text, uint64_t ms,
+                              char why[CONF_WHY_SIZE])
 {
     if (ms >= option->min && ms <= option->max)
         return true;
@@ -192,12 +207,14 @@ static bool duration_in_range(const struct conf_option *option, const char *text
     return false;
 }
 
-static bool duration_text_parse(const struct conf_option *option, char *base, const char *text, char why[CONF_WHY_SIZE])
+static bool duration_text_parse(const struct conf_option *option, char *base, const char *text,
+                                char why[CONF_WHY_SIZE])
 {
     char quoted[CONF_QUOTE_SIZE];
     uint64_t ms;
     if (!value_duration(text, &ms)) {
-        WHY("\"%s\" is not a duration; give a whole number and ms, s, m, h or d, such as 10s", conf_quote(text, quoted));
+        WHY("\"%s\" is not a duration; give a whole number and ms, s, m, h or d, such as 10s",
+            conf_quote(text, quoted));
         return false;
     }
     return duration_in_range(option, text, ms, why) && unsigned_store(option, base, ms);
@@ -210,13 +227,15 @@ static void duration_print(const struct conf_option *option, const char *base, F
     fputs(text, out);
 }
 
-/* A long one, which has 64 bits. */
-static bool age_parse(const struct conf_option *option, char *base, const char *text, char why[CONF_WHY_SIZE])
+/* A duration of 64 bits. */
+static bool age_parse(const struct conf_option *option, char *base, const char *text,
+                      char why[CONF_WHY_SIZE])
 {
     uint64_t ms;
     if (!value_duration(text, &ms)) {
         char quoted[CONF_QUOTE_SIZE];
-        WHY("\"%s\" is not a duration; give a whole number and ms, s, m, h or d, such as 90d", conf_quote(text, quoted));
+        WHY("\"%s\" is not a duration; give a whole number and ms, s, m, h or d, such as 90d",
+            conf_quote(text, quoted));
         return false;
     }
     if (!duration_in_range(option, text, ms, why))
@@ -234,12 +253,15 @@ static void age_print(const struct conf_option *option, const char *base, FILE *
     fputs(text, out);
 }
 
-static bool size_parse(const struct conf_option *option, char *base, const char *text, char why[CONF_WHY_SIZE])
+static bool size_parse(const struct conf_option *option, char *base, const char *text,
+                       char why[CONF_WHY_SIZE])
 {
     char quoted[CONF_QUOTE_SIZE];
     uint64_t bytes;
     if (!value_size(text, &bytes)) {
-        WHY("\"%s\" is not a size; give bytes, or a whole number and KiB, MiB, GiB or TiB, such as 5MiB", conf_quote(text, quoted));
+        WHY("\"%s\" is not a size; give bytes, or a whole number and KiB, MiB, GiB or TiB, such as "
+            "5MiB",
+            conf_quote(text, quoted));
         return false;
     }
     if (bytes < option->min || bytes > option->max) {
@@ -262,9 +284,10 @@ static void size_print(const struct conf_option *option, const char *base, FILE 
     fputs(text, out);
 }
 
-/* ---- choice: an enum whose values are the choices' places ---- */
+/* ---- choice: an enum; its values are indexes of the choices ---- */
 
-static bool choice_parse(const struct conf_option *option, char *base, const char *text, char why[CONF_WHY_SIZE])
+static bool choice_parse(const struct conf_option *option, char *base, const char *text,
+                         char why[CONF_WHY_SIZE])
 {
     for (unsigned i = 0; option->choices[i] != NULL; i++)
         if (strcmp(option->choices[i], text) == 0)
@@ -272,7 +295,8 @@ static bool choice_parse(const struct conf_option *option, char *base, const cha
     char quoted[CONF_QUOTE_SIZE];
     size_t n = (size_t)WHY("\"%s\" is not one of", conf_quote(text, quoted));
     for (unsigned i = 0; option->choices[i] != NULL && n < CONF_WHY_SIZE; i++)
-        n += (size_t)snprintf(why + n, CONF_WHY_SIZE - n, "%s %s", i == 0 ? "" : ",", option->choices[i]);
+        n += (size_t)snprintf(why + n, CONF_WHY_SIZE - n, "%s %s", i == 0 ? "" : ",",
+                              option->choices[i]);
     return false;
 }
 
@@ -281,9 +305,10 @@ static void choice_print(const struct conf_option *option, const char *base, FIL
     fputs(option->choices[unsigned_load(option, base)], out);
 }
 
-/* ---- yes or no ---- */
+/* ---- true or false ---- */
 
-static bool bool_parse(const struct conf_option *option, char *base, const char *text, char why[CONF_WHY_SIZE])
+static bool bool_parse(const struct conf_option *option, char *base, const char *text,
+                       char why[CONF_WHY_SIZE])
 {
     bool yes = strcmp(text, "true") == 0;
     if (!yes && strcmp(text, "false") != 0) {
@@ -309,13 +334,15 @@ static struct cidr_list *cidrs_member(const struct conf_option *option, char *ba
     return (struct cidr_list *)(void *)(base + option->offset);
 }
 
-static bool cidrs_parse(const struct conf_option *option, char *base, const char *text, char why[CONF_WHY_SIZE])
+static bool cidrs_parse(const struct conf_option *option, char *base, const char *text,
+                        char why[CONF_WHY_SIZE])
 {
     struct cidr_list *list = cidrs_member(option, base);
     struct cidr network;
     if (!cidr_parse(text, &network)) {
         char quoted[CONF_QUOTE_SIZE];
-        WHY("\"%s\" is not an address or network; give one such as 10.0.0.0/8 or 2001:db8::/32, without bits beyond the prefix",
+        WHY("\"%s\" is not an address or network; give one such as 10.0.0.0/8 or 2001:db8::/32; "
+            "the bits after the prefix must be 0",
             conf_quote(text, quoted));
         return false;
     }
@@ -350,14 +377,16 @@ static void cidrs_clear(const struct conf_option *option, char *base)
     *list = (struct cidr_list){.items = NULL};
 }
 
-static bool ports_parse(const struct conf_option *option, char *base, const char *text, char why[CONF_WHY_SIZE])
+static bool ports_parse(const struct conf_option *option, char *base, const char *text,
+                        char why[CONF_WHY_SIZE])
 {
     uint16_t *ports = (uint16_t *)(void *)(base + option->offset);
     size_t *count = (size_t *)(void *)(base + option->count_offset);
     char quoted[CONF_QUOTE_SIZE];
     uint64_t value;
     if (!value_number(text, &value) || value < option->min || value > option->max) {
-        WHY("\"%s\" is not a port; give %" PRIu64 " to %" PRIu64, conf_quote(text, quoted), option->min, option->max);
+        WHY("\"%s\" is not a port; give %" PRIu64 " to %" PRIu64, conf_quote(text, quoted),
+            option->min, option->max);
         return false;
     }
     if (*count == CONF_PORTS_MAX) {
@@ -384,20 +413,34 @@ static void ports_clear(const struct conf_option *option, char *base)
     memset(base + option->count_offset, 0, sizeof(size_t));
 }
 
-const struct conf_type conf_type_text = {"text", "one text", false, false, text_parse, text_print, text_clear};
-const struct conf_type conf_type_path = {"path", "one path", false, false, text_parse, text_print, text_clear};
-const struct conf_type conf_type_address = {"address", "one address such as 127.0.0.1:8080", false, false, address_parse, text_print,
-                                            text_clear};
-const struct conf_type conf_type_url = {"URL", "one URL", false, false, url_parse, text_print, text_clear};
-const struct conf_type conf_type_integer = {"integer", "one whole number", false, true, integer_parse, integer_print, number_clear};
-const struct conf_type conf_type_workers = {"auto | integer", "auto or one whole number", false, true, workers_parse, integer_print,
-                                            number_clear};
-const struct conf_type conf_type_duration = {"duration",  "one duration such as 10s", false, true, duration_text_parse, duration_print,
-                                             number_clear};
-const struct conf_type conf_type_age = {"duration", "one duration such as 90d", false, true, age_parse, age_print, number_clear};
-const struct conf_type conf_type_size = {"size", "one size such as 5MiB", false, true, size_parse, size_print, number_clear};
-const struct conf_type conf_type_choice = {"choice", "one word", false, false, choice_parse, choice_print, number_clear};
-const struct conf_type conf_type_bool = {"true | false", "true or false", false, false, bool_parse, bool_print, number_clear};
-const struct conf_type conf_type_cidrs = {"list of networks", "a list such as [10.0.0.0/8]", true, false, cidrs_parse, cidrs_print,
-                                          cidrs_clear};
-const struct conf_type conf_type_ports = {"list of ports", "a list such as [80, 443]", true, false, ports_parse, ports_print, ports_clear};
+const struct conf_type conf_type_text = {"text",     "one text", false,     false,
+                                         text_parse, text_print, text_clear};
+const struct conf_type conf_type_path = {"path",     "one path", false,     false,
+                                         text_parse, text_print, text_clear};
+const struct conf_type conf_type_address = {
+    "address", "one address such as 127.0.0.1:8080", false, false, address_parse, text_print,
+    text_clear};
+const struct conf_type conf_type_url = {"URL",     "one URL",  false,     false,
+                                        url_parse, text_print, text_clear};
+const struct conf_type conf_type_integer = {"integer",     "one whole number", false,       true,
+                                            integer_parse, integer_print,      number_clear};
+const struct conf_type conf_type_workers = {
+    "auto | integer", "auto or one whole number", false, true, workers_parse, integer_print,
+    number_clear};
+const struct conf_type conf_type_duration = {
+    "duration",  "one duration such as 10s", false, true, duration_text_parse, duration_print,
+    number_clear};
+const struct conf_type conf_type_age = {
+    "duration", "one duration such as 90d", false, true, age_parse, age_print, number_clear};
+const struct conf_type conf_type_size = {
+    "size", "one size such as 5MiB", false, true, size_parse, size_print, number_clear};
+const struct conf_type conf_type_choice = {"choice",     "one word",   false,       false,
+                                           choice_parse, choice_print, number_clear};
+const struct conf_type conf_type_bool = {"true | false", "true or false", false,       false,
+                                         bool_parse,     bool_print,      number_clear};
+const struct conf_type conf_type_cidrs = {
+    "list of networks", "a list such as [10.0.0.0/8]", true, false, cidrs_parse, cidrs_print,
+    cidrs_clear};
+const struct conf_type conf_type_ports = {
+    "list of ports", "a list such as [80, 443]", true, false, ports_parse, ports_print,
+    ports_clear};

@@ -9,18 +9,24 @@ struct unit {
     uint64_t factor;
 };
 
-/* Largest first, so that the first that divides is the shortest spelling. */
-static const struct unit duration_units[] = {{"d", 86400000}, {"h", 3600000}, {"m", 60000}, {"s", 1000}, {"ms", 1}, {NULL, 0}};
-static const struct unit size_units[] = {
-    {"TiB", 1ull << 40}, {"GiB", 1ull << 30}, {"MiB", 1ull << 20}, {"KiB", 1ull << 10}, {"", 1}, {NULL, 0}};
+/* Largest first: the first unit that divides a value gives the shortest text. */
+static const struct unit duration_units[] = {{"d", 86400000}, {"h", 3600000}, {"m", 60000},
+                                             {"s", 1000},     {"ms", 1},      {NULL, 0}};
+static const struct unit size_units[] = {{"TiB", 1ull << 40},
+                                         {"GiB", 1ull << 30},
+                                         {"MiB", 1ull << 20},
+                                         {"KiB", 1ull << 10},
+                                         {"", 1},
+                                         {NULL, 0}};
 
-/* The digits at ${text} as a number, and where they end; NULL when there are none or too many. */
+/* Parse the digits at ${text}. Returns their end; NULL: no digits, or overflow. */
 static const char *digits_parse(const char *text, uint64_t *out)
 {
     uint64_t value = 0;
     const char *p = text;
     for (; *p >= '0' && *p <= '9'; p++)
-        if (__builtin_mul_overflow(value, 10, &value) || __builtin_add_overflow(value, (uint64_t)(*p - '0'), &value))
+        if (__builtin_mul_overflow(value, 10, &value) ||
+            __builtin_add_overflow(value, (uint64_t)(*p - '0'), &value))
             return NULL;
     *out = value;
     return p == text ? NULL : p;

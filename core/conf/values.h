@@ -1,7 +1,6 @@
 /*
- * Numbers, durations and sizes as people write them: `12`, `90d`, `5MiB`. Pure functions, any process; the configuration and the command
- * line share them.
- * Strict: no sign, no fraction, nothing before or after, nothing too big for its unit.
+ * Numbers, durations and sizes as text: `12`, `90d`, `5MiB`. Used by the configuration and the
+ * command line. Parsing is strict: no sign, no fraction, nothing before or after, no overflow.
  */
 #ifndef ASSAY_CONF_VALUES_H
 #define ASSAY_CONF_VALUES_H
@@ -10,16 +9,19 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* value_number(text, out): decimal digits and nothing else. */
+/* value_number(text, out): decimal digits only. */
 bool value_number(const char *text, uint64_t *out);
 
-/* value_duration(text, ms): a number and ms, s, m, h or d, a blank between them allowed; 0 needs no unit. */
+/*
+ * value_duration(text, ms): a number and ms, s, m, h or d, with an optional space between them; 0
+ * needs no unit.
+ */
 bool value_duration(const char *text, uint64_t *ms);
 
-/* value_size(text, bytes): a number of bytes, or a number and KiB, MiB, GiB or TiB, a blank between them allowed. */
+/* value_size(text, bytes): a number, with an optional space, and KiB, MiB, GiB, TiB or nothing. */
 bool value_size(const char *text, uint64_t *bytes);
 
-/* value_duration_text(ms, out), value_size_text(bytes, out): the shortest exact spelling, read back to the same by the above. */
+/* value_duration_text, value_size_text: the shortest exact text, which the above read back. */
 #define VALUE_TEXT_SIZE 32
 void value_duration_text(uint64_t ms, char out[VALUE_TEXT_SIZE]);
 void value_size_text(uint64_t bytes, char out[VALUE_TEXT_SIZE]);

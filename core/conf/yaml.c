@@ -3,16 +3,16 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define KEYS_MAX 64   /* of one group; more than the table has */
-#define ITEMS_MAX 256 /* of one list */
-#define DEPTH_MAX 8   /* more than any option lies deep; libyaml takes quadratic time over nesting */
+#define KEYS_MAX 64   /* in one group; more than the table has */
+#define ITEMS_MAX 256 /* in one list */
+#define DEPTH_MAX 8   /* more than any option needs; libyaml takes quadratic time for nesting */
 
-static struct conf_place place_at(const struct large_body *reading, size_t line)
+static struct conf_place place_at(const struct yaml_reader *reading, size_t line)
 {
     return (struct conf_place){.file = reading->file, .line = reading->lineless ? 0 : line + 1};
 }
 
-struct conf_place conf_node_place(const struct large_body *reading, const yaml_node_t *node)
+struct conf_place conf_node_place(const struct yaml_reader *reading, const yaml_node_t *node)
 {
     return place_at(reading, node->start_mark.line);
 }
@@ -22,7 +22,7 @@ static const char *scalar_text(const yaml_node_t *node)
     return (const char *)node->data.scalar.value;
 }
 
-/* A scalar whose text is what the file says: libyaml allows NUL as an escape, and a C string would end there. */
+/* A scalar without NUL: libyaml accepts it as an escape, but a C string would end there. */
 static bool scalar_plain(const yaml_node_t *node)
 {
     return node->type == YAML_SCALAR_NODE && strlen(scalar_text(node)) == node->data.scalar.length;
@@ -33,20 +33,21 @@ const char *conf_scalar(const yaml_node_t *node)
     return scalar_plain(node) ? scalar_text(node) : NULL;
 }
 
-/* `key:` without anything behind it. */
+/* `key:` without a value. */
 static bool scalar_absent(const yaml_node_t *node)
 {
-    return node->type == YAML_SCALAR_NODE && node->data.scalar.length == 0 && node->data.scalar.style == YAML_PLAIN_SCALAR_STYLE;
+    return node->type == YAML_SCALAR_NODE && node->data.scalar.length == 0 &&
+           node->data.scalar.style == YAML_PLAIN_SCALAR_STYLE;
 }
 
-/* What the first pass has seen so far. */
+/* The state of the first pass. */
 struct events {
     size_t documents, depth;
     bool walkable;
 };
 
-/* One event's own mistakes. */
-static void judge_event(struct large_body *reading, const yaml_event_t *event, struct events *seen)
+/* Report the errors of one event. */
+static void check_event(struct yaml_reader *reading, const yaml_event_t *event, struct events *seen)
 {
     struct conf_build *build = reading->build;
     struct conf_place place = place_at(reading, event->start_mark.line);
@@ -71,29 +72,29 @@ static void judge_event(struct large_body *reading, const yaml_event_t *event, s
         seen->depth--;
         break;
     case YAML_ALIAS_EVENT:
-        conf_mistake(build, place, "aliases (*name) are not allowed; write the value out");
+        conf_mistake(build, place, "aliases (*name) are not allowed; repeat the value");
         seen->walkable = false;
         break;
     case YAML_DOCUMENT_START_EVENT:
         if (++seen->documents == 2)
-            conf_mistake(build, place, "a second document; a configuration is one");
+            conf_mistake(build, place, "a second document; a configuration is one document");
         break;
     default:
         break;
     }
     if (anchor != NULL)
-        conf_mistake(build, place, "anchors (&name) are not allowed; write each value where it belongs");
+        conf_mistake(build, place, "anchors (&name) are not allowed; repeat the value");
     if (tag != NULL)
         conf_mistake(build, place, "tags (!name) are not allowed");
     if (seen->depth > DEPTH_MAX)
-        conf_mistake(build, place, "nested deeper than any option");
+        conf_mistake(build, place, "nested too deeply");
 }
 
 /*
- * The column, from 1, of a tab that YAML does not take: in the indentation of the line of ${mark}, or at
- * ${mark}, whose column counts characters. 0: there is none.
+ * The column, from 1, of a tab that YAML does not allow: in the indentation of the line of ${mark},
+ * or at ${mark} itself, whose column counts characters. 0: there is none.
  */
-static size_t tab_column(const struct large_body *reading, yaml_mark_t mark)
+static size_t tab_column(const struct yaml_reader *reading, yaml_mark_t mark)
 {
     const char *at = reading->text, *end = at + reading->size;
     for (size_t line = 0; line < mark.line && at != NULL; line++)
@@ -109,7 +110,7 @@ static size_t tab_column(const struct large_body *reading, yaml_mark_t mark)
     return 0;
 }
 
-static void tell_not_yaml(struct large_body *reading, const yaml_parser_t *parser)
+static void report_not_yaml(struct yaml_reader *reading, const yaml_parser_t *parser)
 {
     bool unreadable = parser->error == YAML_READER_ERROR;
     struct conf_place place =
@@ -123,21 +124,20 @@ static void tell_not_yaml(struct large_body *reading, const yaml_parser_t *parse
 }
 
 /*
- * First pass, over events: what the document API does not tell. Anchors and aliases are refused rather than bounded, so nothing can stand
- * in two places; tags, because no value needs one; a second
- * document, because only one would count. False when the file is not YAML, has an alias or is nested too deep: then there is nothing to
- * walk.
+ * First pass, over events, for errors that the document API does not show. Aliases are refused
+ * because they could expand without bound, tags because no value needs one, a second document
+ * because it would have no effect. False if the document cannot be loaded.
  */
-static bool pass_events(struct large_body *reading, yaml_parser_t *parser)
+static bool pass_events(struct yaml_reader *reading, yaml_parser_t *parser)
 {
     struct events seen = {.walkable = true};
     for (;;) {
         yaml_event_t event;
         if (!yaml_parser_parse(parser, &event)) {
-            tell_not_yaml(reading, parser);
+            report_not_yaml(reading, parser);
             return false;
         }
-        judge_event(reading, &event, &seen);
+        check_event(reading, &event, &seen);
         bool end = event.type == YAML_STREAM_END_EVENT;
         yaml_event_delete(&event);
         if (end)
@@ -147,33 +147,40 @@ static bool pass_events(struct large_body *reading, yaml_parser_t *parser)
     }
 }
 
-static void read_scalar(struct large_body *reading, const struct conf_option *option, size_t listener, const yaml_node_t *node)
+static void read_scalar(struct yaml_reader *reading, const struct conf_option *option,
+                        size_t listener, const yaml_node_t *node)
 {
     char key[CONF_KEY_SIZE];
     if (!scalar_plain(node)) {
-        conf_mistake(reading->build, conf_node_place(reading, node), "%s: wrong type; give %s", conf_key(option, listener, key),
-                     option->type->wanted);
-        reading->build->places[option - conf_options] = (struct conf_place){.file = reading->file, .mistaken = true};
+        conf_mistake(reading->build, conf_node_place(reading, node), "%s: wrong type; give %s",
+                     conf_key(option, listener, key), option->type->wanted);
+        reading->build->places[option - conf_options] =
+            (struct conf_place){.file = reading->file, .mistaken = true};
         return;
     }
     const char *text = scalar_text(node);
     conf_assign(reading->build, option, listener, conf_node_place(reading, node), &text, 1);
 }
 
-static void read_list(struct large_body *reading, const struct conf_option *option, const yaml_node_t *node)
+static void read_list(struct yaml_reader *reading, const struct conf_option *option,
+                      const yaml_node_t *node)
 {
     const char *texts[ITEMS_MAX];
     size_t count = 0;
     if (node->type != YAML_SEQUENCE_NODE) {
-        conf_mistake(reading->build, conf_node_place(reading, node), "%s: wrong type; give %s", option->key, option->type->wanted);
+        conf_mistake(reading->build, conf_node_place(reading, node), "%s: wrong type; give %s",
+                     option->key, option->type->wanted);
         return;
     }
-    for (const yaml_node_item_t *item = node->data.sequence.items.start; item < node->data.sequence.items.top; item++) {
+    for (const yaml_node_item_t *item = node->data.sequence.items.start;
+         item < node->data.sequence.items.top; item++) {
         const yaml_node_t *child = yaml_document_get_node(&reading->document, *item);
         if (!scalar_plain(child)) {
-            conf_mistake(reading->build, conf_node_place(reading, child), "%s: wrong type of item; give %s", option->key, option->type->wanted);
+            conf_mistake(reading->build, conf_node_place(reading, child),
+                         "%s: wrong type of item; give %s", option->key, option->type->wanted);
         } else if (count == ITEMS_MAX) {
-            conf_mistake(reading->build, conf_node_place(reading, child), "%s: more than %d items", option->key, ITEMS_MAX);
+            conf_mistake(reading->build, conf_node_place(reading, child), "%s: more than %d items",
+                         option->key, ITEMS_MAX);
             return;
         } else {
             texts[count++] = scalar_text(child);
@@ -182,22 +189,27 @@ static void read_list(struct large_body *reading, const struct conf_option *opti
     conf_assign(reading->build, option, 0, conf_node_place(reading, node), texts, count);
 }
 
-static void read_group(struct large_body *reading, const char *path, size_t listener, const yaml_node_t *node);
+static void read_group(struct yaml_reader *reading, const char *path, size_t listener,
+                       const yaml_node_t *node);
 
-static void read_listeners(struct large_body *reading, const yaml_node_t *node)
+static void read_listeners(struct yaml_reader *reading, const yaml_node_t *node)
 {
     struct conf_build *build = reading->build;
-    if (node->type != YAML_SEQUENCE_NODE || node->data.sequence.items.top == node->data.sequence.items.start) {
-        conf_mistake(build, conf_node_place(reading, node),
-                     "listen: give a list of at least one listener, each on a line such as \"- address: 127.0.0.1:8080\"");
+    if (node->type != YAML_SEQUENCE_NODE ||
+        node->data.sequence.items.top == node->data.sequence.items.start) {
+        conf_mistake(
+            build, conf_node_place(reading, node),
+            "listen: give a list of at least one listener, such as \"- address: 127.0.0.1:8080\"");
         return;
     }
     conf_listen_clear(build->conf);
-    for (const yaml_node_item_t *item = node->data.sequence.items.start; item < node->data.sequence.items.top; item++) {
+    for (const yaml_node_item_t *item = node->data.sequence.items.start;
+         item < node->data.sequence.items.top; item++) {
         const yaml_node_t *child = yaml_document_get_node(&reading->document, *item);
         size_t listener = build->conf->listen_count;
         if (!conf_listen_append(build->conf)) {
-            conf_mistake(build, conf_node_place(reading, child), "listen: more than %d listeners", CONF_LISTEN_MAX);
+            conf_mistake(build, conf_node_place(reading, child), "listen: more than %d listeners",
+                         CONF_LISTEN_MAX);
             return;
         }
         build->listen_places[listener] = conf_node_place(reading, child);
@@ -205,18 +217,21 @@ static void read_listeners(struct large_body *reading, const yaml_node_t *node)
         build->places[address].file = NULL;
         if (child->type != YAML_MAPPING_NODE) {
             build->listen_places[listener].mistaken = true;
-            conf_mistake(build, conf_node_place(reading, child), "listen: wrong type of item; write \"- address: 127.0.0.1:8080\"");
+            conf_mistake(build, conf_node_place(reading, child),
+                         "listen: wrong type of item; write \"- address: 127.0.0.1:8080\"");
             continue;
         }
         read_group(reading, "listen.N", listener, child);
         if (build->places[address].file != NULL)
             continue;
         build->listen_places[listener].mistaken = true;
-        conf_mistake(build, conf_node_place(reading, child), "listen.%zu has no address; write \"- address: 127.0.0.1:8080\"", listener);
+        conf_mistake(build, conf_node_place(reading, child),
+                     "listen.%zu has no address; write \"- address: 127.0.0.1:8080\"", listener);
     }
 }
 
-static void read_value(struct large_body *reading, const char *path, size_t listener, const yaml_node_t *key, const yaml_node_t *node)
+static void read_value(struct yaml_reader *reading, const char *path, size_t listener,
+                       const yaml_node_t *key, const yaml_node_t *node)
 {
     const struct conf_option *option = conf_find(path);
     if (option != NULL && option->type == &conf_type_limiters)
@@ -233,8 +248,9 @@ static void read_value(struct large_body *reading, const char *path, size_t list
         read_group(reading, path, listener, node);
 }
 
-/* A mapping: the rows below "${path}." (the whole table where it is empty). */
-static void read_group(struct large_body *reading, const char *path, size_t listener, const yaml_node_t *node)
+/* A mapping: the options below "${path}."; all options if it is empty. */
+static void read_group(struct yaml_reader *reading, const char *path, size_t listener,
+                       const yaml_node_t *node)
 {
     struct conf_build *build = reading->build;
     const yaml_node_t *seen[KEYS_MAX];
@@ -243,33 +259,38 @@ static void read_group(struct large_body *reading, const char *path, size_t list
     if (scalar_absent(node))
         return;
     if (node->type != YAML_MAPPING_NODE) {
-        conf_mistake(build, conf_node_place(reading, node), "%s: wrong type; its options stand below it, one a line",
+        conf_mistake(build, conf_node_place(reading, node),
+                     "%s: wrong type; write its options below it, one per line",
                      path[0] == '\0' ? "the configuration" : path);
         return;
     }
-    for (const yaml_node_pair_t *pair = node->data.mapping.pairs.start; pair < node->data.mapping.pairs.top; pair++) {
+    for (const yaml_node_pair_t *pair = node->data.mapping.pairs.start;
+         pair < node->data.mapping.pairs.top; pair++) {
         const yaml_node_t *key = yaml_document_get_node(&reading->document, pair->key);
         if (build->mistakes_count >= CONF_MISTAKES_MAX)
             return;
         if (!scalar_plain(key)) {
-            conf_mistake(build, conf_node_place(reading, key), "a key must be a word");
+            conf_mistake(build, conf_node_place(reading, key), "a key must be a name");
             continue;
         }
-        if ((size_t)snprintf(below, sizeof(below), "%s%s%s", path, path[0] == '\0' ? "" : ".", scalar_text(key)) >= sizeof(below)) {
-            conf_mistake(build, conf_node_place(reading, key), "unknown key %s", conf_quote(scalar_text(key), quoted));
+        if ((size_t)snprintf(below, sizeof(below), "%s%s%s", path, path[0] == '\0' ? "" : ".",
+                             scalar_text(key)) >= sizeof(below)) {
+            conf_mistake(build, conf_node_place(reading, key), "unknown key %s",
+                         conf_quote(scalar_text(key), quoted));
             continue;
         }
         size_t i = 0;
         while (i < seen_count && strcmp(scalar_text(seen[i]), scalar_text(key)) != 0)
             i++;
         if (i < seen_count) {
-            conf_mistake(build, conf_node_place(reading, key), "%s is there twice, first on line %zu", conf_quote(below, quoted),
-                         seen[i]->start_mark.line + 1);
+            conf_mistake(build, conf_node_place(reading, key), "%s is set twice, first on line %zu",
+                         conf_quote(below, quoted), seen[i]->start_mark.line + 1);
             continue;
         }
         if (seen_count < KEYS_MAX)
             seen[seen_count++] = key;
-        read_value(reading, below, listener, key, yaml_document_get_node(&reading->document, pair->value));
+        read_value(reading, below, listener, key,
+                   yaml_document_get_node(&reading->document, pair->value));
     }
 }
 
@@ -282,9 +303,10 @@ static bool parser_start(yaml_parser_t *parser, const char *text, size_t size)
     return true;
 }
 
-void conf_yaml_read(struct conf_build *build, const char *path, bool lineless, const char *text, size_t size)
+void conf_yaml_read(struct conf_build *build, const char *path, bool lineless, const char *text,
+                    size_t size)
 {
-    struct large_body reading = {
+    struct yaml_reader reading = {
         .build = build, .file = path, .lineless = lineless, .text = text, .size = size};
     yaml_parser_t parser;
     bool walkable = parser_start(&parser, text, size) && pass_events(&reading, &parser);

@@ -1,4 +1,4 @@
-/* Walking a YAML document, for yaml.c and what reads structures of its own in it (limiter_section.c). */
+/* Walks over a YAML document, for yaml.c and limiter_section.c. */
 #ifndef ASSAY_CONF_YAML_INTERNAL_H
 #define ASSAY_CONF_YAML_INTERNAL_H
 
@@ -6,26 +6,26 @@
 
 #include <yaml.h>
 
-struct large_body {
+struct yaml_reader {
     struct conf_build *build;
     const char *file;
-    bool lineless; /* the text is not a file's: mistakes have no line */
-    const char *text; /* the whole of it */
+    bool lineless; /* the text is not a file: errors have no line */
+    const char *text;
     size_t size;
     yaml_document_t document;
 };
 
-struct conf_place conf_node_place(const struct large_body *reading, const yaml_node_t *node);
+struct conf_place conf_node_place(const struct yaml_reader *reading, const yaml_node_t *node);
 
-static inline yaml_node_t *conf_node(struct large_body *reading, int index)
+static inline yaml_node_t *conf_node(struct yaml_reader *reading, int index)
 {
     return yaml_document_get_node(&reading->document, index);
 }
 
-/* conf_scalar(node): its text where it is a scalar whose text is what the file says (no NUL in it); else NULL. */
+/* conf_scalar(node): the text of a scalar without NUL bytes; NULL for other nodes. */
 const char *conf_scalar(const yaml_node_t *node);
 
-/* conf_limits_read(reading, node): the value of limits.limiters. */
-void conf_limits_read(struct large_body *reading, const yaml_node_t *node);
+/* conf_limits_read(reading, node): read the value of limits.limiters. */
+void conf_limits_read(struct yaml_reader *reading, const yaml_node_t *node);
 
 #endif

@@ -14,7 +14,7 @@
 /* connections of its address, here: those that wait and those that do not */
 static size_t share_of(const struct conn *c)
 {
-    return c->stands_for_many ? 1 : connection_table_share(acceptor_connection_table(c->worker->acceptor), c->share);
+    return c->stands_for_many ? 1 : connection_table_address_count(acceptor_connection_table(c->acceptor), c->share);
 }
 
 /* who is to go where not all can wait: the newest of the address that has most, if that is more than one in so many; NULL: nobody */
@@ -40,12 +40,12 @@ static void warn_of_crowd(struct acceptor *d, const struct conn *c)
     char text[INET6_ADDRSTRLEN];
     struct sockaddr_storage peer = {0};
     struct ip ip;
-    if ((d->crowded_ms != 0 && d->worker->now_ms - d->crowded_ms < WARN_EVERY_MS) ||
+    if ((d->crowded_ms != 0 && d->loop->now_ms - d->crowded_ms < WARN_EVERY_MS) ||
         h2o_socket_getpeername(c->socket, (struct sockaddr *)&peer) == 0 || !ip_of((struct sockaddr *)&peer, &ip))
         return;
     ip_text(&ip, text);
     log_warn("connections from %s are closed: max_connections is reached, and most of those that wait are its", text);
-    d->crowded_ms = d->worker->now_ms;
+    d->crowded_ms = d->loop->now_ms;
 }
 
 void accept_queue_enter(struct acceptor *d, h2o_socket_t *socket, struct endpoint *endpoint)
@@ -77,7 +77,7 @@ static bool is_gone(const struct conn *c)
 struct conn *accept_queue_patient(struct acceptor *d)
 {
     struct conn *oldest = d->accept_queue.next;
-    bool patient = oldest != &d->accept_queue && d->worker->now_ms - oldest->since_ms >= ACCEPT_QUEUE_PATIENT_MS;
+    bool patient = oldest != &d->accept_queue && d->loop->now_ms - oldest->since_ms >= ACCEPT_QUEUE_PATIENT_MS;
     return patient && ++d->called % ACCEPT_QUEUE_PATIENT_OF == 0 ? oldest : NULL;
 }
 

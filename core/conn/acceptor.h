@@ -16,12 +16,15 @@
 #ifndef ASSAY_CONN_ACCEPTOR_H
 #define ASSAY_CONN_ACCEPTOR_H
 
-#include "core/worker/worker.h"
+#include "core/loop/loop.h"
 #include "core/base/cidr.h"
 
 struct endpoint;
 struct request;
 struct pending_header;
+
+/* how often a streaming connection sends at least: a comment, so that both sides notice a lost peer */
+#define CONN_BEAT_MS 15000
 
 /* a longer head of a request ends its connection */
 #define CONN_HEAD_MAX (32u << 10)
@@ -29,7 +32,8 @@ struct pending_header;
 /* One client connection; found from a request by conn_of. */
 struct conn {
     struct conn *prev, *next;
-    struct worker *worker;
+    struct loop *loop;
+    struct acceptor *acceptor;
     struct endpoint *endpoint; /* through which it came */
     h2o_socket_t *socket;
     struct request *request; /* in the pipeline now; NULL while idle or receiving */
@@ -56,7 +60,7 @@ struct conn {
     uint64_t held_ms; /* since when there are any */
 };
 
-struct acceptor *acceptor_new(struct worker *w);
+struct acceptor *acceptor_new(struct loop *loop);
 void acceptor_free(struct acceptor *d);
 
 /* acceptor_open(d): begin to serve the worker's own slots. acceptor_tick(d): adopt and give back slots, once a second sweep the connections. */

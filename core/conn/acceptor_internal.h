@@ -24,8 +24,8 @@ struct endpoint {
 };
 
 struct acceptor {
-    struct worker *worker;
-    struct endpoint *acceptor;
+    struct loop *loop;
+    struct endpoint *endpoints;
     size_t count, connections, internal_extra;
     unsigned slots; /* the first: those whose sockets we have a copy of */
     struct conn conns, accept_queue; /* rings' anchors */
@@ -42,7 +42,7 @@ struct acceptor {
 
 static inline struct connection_table *acceptor_connection_table(const struct acceptor *d)
 {
-    return d->worker->process->connection_table;
+    return d->loop->process->connection_table;
 }
 
 /* ---- conn.c ---- */

@@ -3,7 +3,6 @@
 #include "core/shm/connection_table.h"
 #include "core/base/log.h"
 #include "core/conn/eviction.h"
-#include "core/http/pipeline.h"
 
 #include <errno.h>
 #include <netinet/in.h>
@@ -23,7 +22,7 @@
 /* whom its address stands for; false: for many, and no number is too large */
 static bool find_caller(struct conn *c, struct ip *ip)
 {
-    const struct conf *conf = c->worker->conf;
+    const struct conf *conf = c->loop->conf;
     struct sockaddr_storage peer = {0};
     return !c->internal && !c->direct && h2o_socket_getpeername(c->socket, (struct sockaddr *)&peer) != 0 &&
            ip_of((struct sockaddr *)&peer, ip) && !cidr_list_has(&conf->trusted_proxies, ip) && !cidr_list_has(&conf->limits_exempt, ip);
@@ -32,24 +31,24 @@ static bool find_caller(struct conn *c, struct ip *ip)
 static void warn_of_many(struct acceptor *d, const struct ip *ip)
 {
     char text[INET6_ADDRSTRLEN];
-    if (d->turned_away_ms != 0 && d->worker->now_ms - d->turned_away_ms < WARN_EVERY_MS)
+    if (d->turned_away_ms != 0 && d->loop->now_ms - d->turned_away_ms < WARN_EVERY_MS)
         return;
     ip_text(ip, text);
     log_warn("a connection from %s is closed: it has %u others, which is max_connections_per_ip", text,
-             d->worker->conf->max_connections_per_ip);
-    d->turned_away_ms = d->worker->now_ms;
+             d->loop->conf->max_connections_per_ip);
+    d->turned_away_ms = d->loop->now_ms;
 }
 
 /* a client of TLS would not understand it */
 void conn_turn_away(struct conn *c, bool tls)
 {
-    static const char body[] = "{\"error\":{\"code\":\"unavailable\",\"message\":\"There are too many connections from your address: close some.\"}}";
+    static const char body[] = "{\"error\":{\"code\":\"unavailable\",\"message\":\"There are too many connections from your address. Close some.\"}}";
     char answer[512];
     int n = snprintf(answer, sizeof(answer),
                      "HTTP/1.1 503 Service Unavailable\r\nContent-Type: application/json\r\nX-Content-Type-Options: nosniff\r\nX-Request-Id: %.*s\r\n"
                      "Retry-After: 1\r\nConnection: close\r\nContent-Length: %zu\r\n\r\n%s",
-                     (int)sizeof(c->worker->id), pipeline_id(c->worker).p, strlen(body), body);
-    connection_table_tell(acceptor_connection_table(c->worker->acceptor), CROWD_TURNED_AWAY);
+                     LOOP_ID_BYTES, loop_next_id(c->loop).p, strlen(body), body);
+    connection_table_count_event(acceptor_connection_table(c->acceptor), CONNECTIONS_REFUSED);
     if (!tls && send(h2o_socket_get_fd(c->socket), answer, (size_t)n, MSG_NOSIGNAL | MSG_DONTWAIT) > 0)
         conn_linger(c);
     h2o_socket_close(c->socket);
@@ -57,14 +56,14 @@ void conn_turn_away(struct conn *c, bool tls)
 
 bool conn_arrive(struct conn *c, bool tls)
 {
-    struct acceptor *d = c->worker->acceptor;
+    struct acceptor *d = c->acceptor;
     struct limiter_key key;
     struct ip ip;
     c->stands_for_many = !find_caller(c, &ip);
     if (c->stands_for_many)
         return true;
-    limiter_key_make(BY_IP, c->worker->conf->limits_ipv6_prefix, &(struct limiter_caller){.ip = &ip}, &key);
-    if (connection_table_arrive(acceptor_connection_table(d), c->worker->process->place, key.bytes, key.size, c->worker->conf->max_connections_per_ip, &c->share))
+    limiter_key_make(BY_IP, c->loop->conf->limits_ipv6_prefix, &(struct limiter_caller){.ip = &ip}, &key);
+    if (connection_table_add_address(acceptor_connection_table(d), c->loop->process->connection_slot, key.bytes, key.size, c->loop->conf->max_connections_per_ip, &c->share))
         return true;
     warn_of_many(d, &ip);
     conn_turn_away(c, tls);
@@ -76,10 +75,10 @@ bool conn_arrive(struct conn *c, bool tls)
 void endpoint_let_in(struct acceptor *d, bool allowed, bool internal_too)
 {
     d->full = !allowed;
-    d->try_at_ms = d->worker->now_ms + TRY_ROOM_EVERY_MS;
+    d->try_at_ms = d->loop->now_ms + TRY_ROOM_EVERY_MS;
     for (size_t i = 0; i < d->count; i++) {
-        h2o_socket_t *socket = d->acceptor[i].socket;
-        if (socket != NULL && h2o_socket_is_reading(socket) != allowed && (internal_too || !d->acceptor[i].listener->internal)) {
+        h2o_socket_t *socket = d->endpoints[i].socket;
+        if (socket != NULL && h2o_socket_is_reading(socket) != allowed && (internal_too || !d->endpoints[i].listener->internal)) {
             if (allowed)
                 h2o_socket_read_start(socket, endpoint_on_accept);
             else
@@ -96,18 +95,18 @@ struct place {
 
 static int part_of(const struct acceptor *d)
 {
-    return connection_table_part(acceptor_connection_table(d), d->worker->process->place, d->worker->conf->max_connections);
+    return connection_table_compare_share(acceptor_connection_table(d), d->loop->process->connection_slot, d->loop->conf->max_connections);
 }
 
 static bool claim_of(struct acceptor *d, size_t most)
 {
-    return connection_table_claim(acceptor_connection_table(d), d->worker->process->place, most);
+    return connection_table_add(acceptor_connection_table(d), d->loop->process->connection_slot, most);
 }
 
 /* a place of ours, and a descriptor for it */
 static bool claim(struct acceptor *d)
 {
-    const struct conf *conf = d->worker->conf;
+    const struct conf *conf = d->loop->conf;
     return d->connections < conf->worker_connections && claim_of(d, conf->max_connections);
 }
 
@@ -117,7 +116,7 @@ static bool claim(struct acceptor *d)
  */
 static bool leaves_to_others(const struct acceptor *d)
 {
-    return connection_table_asks(acceptor_connection_table(d), d->worker->process->place) && part_of(d) >= 0;
+    return connection_table_eviction_requested(acceptor_connection_table(d), d->loop->process->connection_slot) && part_of(d) >= 0;
 }
 
 /* ${newcomer}: NULL where it has not been let in at all, and is not known */
@@ -128,9 +127,9 @@ static struct place find_place(struct acceptor *d, const struct endpoint *endpoi
     bool leaves = leaves_to_others(d);
     if (!leaves && claim(d))
         return (struct place){PLACE_FREE, NULL};
-    if (d->pressed_until_ms < d->worker->now_ms)
+    if (d->pressed_until_ms < d->loop->now_ms)
         d->sweep_at_ms = 0;
-    d->pressed_until_ms = d->worker->now_ms + PRESSED_MS;
+    d->pressed_until_ms = d->loop->now_ms + PRESSED_MS;
     struct conn *another = eviction_find(d->eviction, d->connections);
     if (another != NULL && (newcomer == NULL || !eviction_spares(d->eviction, another, newcomer, d->connections)))
         return (struct place){PLACE_OF_ANOTHER, another};
@@ -140,7 +139,7 @@ static struct place find_place(struct acceptor *d, const struct endpoint *endpoi
 static void give_place_back(struct acceptor *d, struct place place)
 {
     if (place.kind == PLACE_FREE)
-        connection_table_unclaim(acceptor_connection_table(d), d->worker->process->place);
+        connection_table_remove(acceptor_connection_table(d), d->loop->process->connection_slot);
 }
 
 /* from now on its place is another's */
@@ -149,7 +148,7 @@ static void give_way(struct acceptor *d, struct conn *c)
     eviction_forget(d->eviction, c);
     c->seated = false;
     conn_end(c);
-    connection_table_tell(acceptor_connection_table(d), CROWD_GAVE_WAY);
+    connection_table_count_event(acceptor_connection_table(d), CONNECTIONS_EVICTED);
 }
 
 static void come_in(struct endpoint *endpoint, h2o_socket_t *socket, struct place place)
@@ -185,9 +184,9 @@ static void come_in(struct endpoint *endpoint, h2o_socket_t *socket, struct plac
 static void ask_for_room(struct acceptor *d, bool asks)
 {
     if (asks)
-        connection_table_ask(acceptor_connection_table(d), d->worker->process->place);
+        connection_table_request_eviction(acceptor_connection_table(d), d->loop->process->connection_slot);
     else
-        connection_table_unask(acceptor_connection_table(d), d->worker->process->place);
+        connection_table_cancel_eviction(acceptor_connection_table(d), d->loop->process->connection_slot);
 }
 
 /* who speaks for others first, or for the operators, has no address to go by */
@@ -212,10 +211,10 @@ static void descriptors_are_out(struct acceptor *d)
     struct conn *c = eviction_find(d->eviction, d->connections);
     if (c != NULL) {
         give_way(d, c);
-        connection_table_unclaim(acceptor_connection_table(d), d->worker->process->place);
+        connection_table_remove(acceptor_connection_table(d), d->loop->process->connection_slot);
     }
     endpoint_let_in(d, false, true);
-    d->try_at_ms = d->worker->now_ms + TRY_EVERY_MS;
+    d->try_at_ms = d->loop->now_ms + TRY_EVERY_MS;
 }
 
 void endpoint_on_accept(h2o_socket_t *listener, const char *err)
@@ -224,7 +223,7 @@ void endpoint_on_accept(h2o_socket_t *listener, const char *err)
     struct acceptor *d = endpoint->acceptor;
     if (err != NULL)
         return;
-    worker_look_at_clock(d->worker);
+    loop_look_at_clock(d->loop);
     for (int i = 0; i < ACCEPTS_PER_WAKE; i++) {
         bool inside = may_wait_inside(endpoint);
         struct place place = inside ? free_place(d) : find_place(d, endpoint, NULL);
@@ -253,7 +252,7 @@ void endpoint_on_accept(h2o_socket_t *listener, const char *err)
 
 static void seat(struct conn *c, struct place place)
 {
-    struct acceptor *d = c->worker->acceptor;
+    struct acceptor *d = c->acceptor;
     if (place.kind == PLACE_OF_ANOTHER)
         give_way(d, place.another);
     conn_sit(c);
@@ -289,13 +288,13 @@ void acceptor_seat(struct acceptor *d)
 
 void acceptor_help(struct acceptor *d)
 {
-    if (!connection_table_asks(acceptor_connection_table(d), d->worker->process->place) || connection_table_count(acceptor_connection_table(d)) < d->worker->conf->max_connections)
+    if (!connection_table_eviction_requested(acceptor_connection_table(d), d->loop->process->connection_slot) || connection_table_count(acceptor_connection_table(d)) < d->loop->conf->max_connections)
         return;
     if ((d->full || d->waiting > 0) && part_of(d) <= 0)
         return; /* somebody waits here too */
     struct conn *c = eviction_find(d->eviction, d->connections);
-    if (c == NULL || eviction_spares(d->eviction, c, NULL, d->connections) || !connection_table_answer(acceptor_connection_table(d)))
+    if (c == NULL || eviction_spares(d->eviction, c, NULL, d->connections) || !connection_table_take_eviction(acceptor_connection_table(d)))
         return;
     give_way(d, c);
-    connection_table_unclaim(acceptor_connection_table(d), d->worker->process->place);
+    connection_table_remove(acceptor_connection_table(d), d->loop->process->connection_slot);
 }

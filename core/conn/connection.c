@@ -16,7 +16,7 @@ struct conn *conn_of(h2o_req_t *req)
 uint64_t conn_hsts_s(const struct conn *c)
 {
     const struct listener *l = c->endpoint->listener;
-    return l->tls ? c->worker->conf->listen[l->conf_index].tls_hsts_ms / 1000 : 0;
+    return l->tls ? c->loop->conf->listen[l->conf_index].tls_hsts_ms / 1000 : 0;
 }
 
 void conn_linger(struct conn *c)
@@ -34,8 +34,8 @@ void conn_hold(struct conn *c, size_t bytes)
     if (c->socket->ssl != NULL)
         bytes *= 2; /* as it is, and as it is sent */
     if (c->held == 0)
-        c->held_ms = c->worker->now_ms;
-    c->worker->acceptor->held += bytes - c->held;
+        c->held_ms = c->loop->now_ms;
+    c->acceptor->held += bytes - c->held;
     c->held = bytes;
 }
 
@@ -61,19 +61,19 @@ void conn_unwatch(struct conn *c)
 static void on_conn_closed(void *data)
 {
     struct conn *c = data;
-    struct acceptor *d = c->worker->acceptor;
+    struct acceptor *d = c->acceptor;
     conn_hold(c, 0);
     c->prev->next = c->next;
     c->next->prev = c->prev;
     *(c->waits ? &d->waiting : &d->connections) -= 1;
     eviction_forget(d->eviction, c);
-    connection_table_depart(acceptor_connection_table(d), c->share);
+    connection_table_remove_address(acceptor_connection_table(d), c->share);
     if (c->seated)
-        connection_table_unclaim(acceptor_connection_table(d), d->worker->process->place);
+        connection_table_remove(acceptor_connection_table(d), d->loop->process->connection_slot);
     else if (c->extra)
         d->internal_extra--;
     if (c->lingers)
-        linger(d->lingering, c->linger_fd, c->worker->now_ms);
+        linger(d->lingering, c->linger_fd, c->loop->now_ms);
     free(c->proxy_header);
     free(c);
     if (d->full)
@@ -93,11 +93,12 @@ struct conn *conn_new(struct acceptor *d, struct endpoint *endpoint, h2o_socket_
     struct conn *c = calloc(1, sizeof(*c));
     if (c == NULL)
         return NULL;
-    *c = (struct conn){.worker = d->worker,
+    *c = (struct conn){.loop = d->loop,
+                       .acceptor = d,
                        .endpoint = endpoint,
                        .socket = socket,
-                       .came_ms = d->worker->now_ms,
-                       .since_ms = d->worker->now_ms,
+                       .came_ms = d->loop->now_ms,
+                       .since_ms = d->loop->now_ms,
                        .waits = waits,
                        .internal = endpoint->listener->internal};
     join(waits ? &d->accept_queue : &d->conns, c);
@@ -109,14 +110,14 @@ struct conn *conn_new(struct acceptor *d, struct endpoint *endpoint, h2o_socket_
 
 void conn_sit(struct conn *c)
 {
-    struct acceptor *d = c->worker->acceptor;
+    struct acceptor *d = c->acceptor;
     c->prev->next = c->next;
     c->next->prev = c->prev;
     join(&d->conns, c);
     d->waiting--;
     d->connections++;
     c->waits = false;
-    c->came_ms = c->since_ms = d->worker->now_ms;
+    c->came_ms = c->since_ms = d->loop->now_ms;
 }
 
 void conn_end(struct conn *c)

@@ -29,7 +29,7 @@ struct candidate {
 #define CLASS(rank) ((rank) >> 56) /* crowding, and what it is at */
 
 struct eviction {
-    const struct worker *worker;
+    const struct loop *loop;
     struct conn *ring;
     struct candidate found[CANDIDATES]; /* ascending */
     size_t count;
@@ -37,11 +37,11 @@ struct eviction {
     bool fruitless; /* the last look found none */
 };
 
-struct eviction *eviction_new(const struct worker *w, struct conn *ring)
+struct eviction *eviction_new(const struct loop *loop, struct conn *ring)
 {
     struct eviction *eviction = calloc(1, sizeof(*eviction));
     if (eviction != NULL)
-        *eviction = (struct eviction){.worker = w, .ring = ring};
+        *eviction = (struct eviction){.loop = loop, .ring = ring};
     return eviction;
 }
 
@@ -146,7 +146,7 @@ static bool may_go(struct conn *c, enum turn turn)
 
 static size_t held_by(const struct eviction *eviction, const struct conn *c)
 {
-    return c->stands_for_many ? 1 : connection_table_share(eviction->worker->process->connection_table, c->share);
+    return c->stands_for_many ? 1 : connection_table_address_count(eviction->loop->process->connection_table, c->share);
 }
 
 static bool crowds(const struct eviction *eviction, const struct conn *c, size_t connections)
@@ -159,9 +159,9 @@ static uint64_t rank_of(const struct eviction *eviction, struct conn *c, size_t 
 {
     size_t held = held_by(eviction, c);
     bool crowding = crowds(eviction, c, connections);
-    *turn = turn_of(c, eviction->worker->now_ms, crowding);
+    *turn = turn_of(c, eviction->loop->now_ms, crowding);
     uint64_t size = held == 0 ? 0 : 64 - (uint64_t)__builtin_clzll(held);
-    return (uint64_t)crowding << 60 | (uint64_t)*turn << 56 | size << 48 | (age_of(c, eviction->worker->now_ms) & 0xffffffffff);
+    return (uint64_t)crowding << 60 | (uint64_t)*turn << 56 | size << 48 | (age_of(c, eviction->loop->now_ms) & 0xffffffffff);
 }
 
 /* among the best, in their order, if it may go; the least of them falls out */
@@ -184,7 +184,7 @@ static void look(struct eviction *eviction, size_t connections)
 {
     enum turn turn;
     eviction->count = 0;
-    eviction->looked_ms = eviction->worker->now_ms;
+    eviction->looked_ms = eviction->loop->now_ms;
     for (struct conn *c = eviction->ring->next; c != eviction->ring; c = c->next) {
         struct candidate one = {c, rank_of(eviction, c, connections, &turn), age_of(c, eviction->looked_ms)};
         if (turn != NEVER)
@@ -198,12 +198,12 @@ static bool is_good(const struct eviction *eviction, const struct candidate *one
 {
     enum turn turn;
     uint64_t rank = rank_of(eviction, one->conn, connections, &turn);
-    return turn != NEVER && CLASS(rank) >= CLASS(one->rank) && age_of(one->conn, eviction->worker->now_ms) >= one->age && may_go(one->conn, turn);
+    return turn != NEVER && CLASS(rank) >= CLASS(one->rank) && age_of(one->conn, eviction->loop->now_ms) >= one->age && may_go(one->conn, turn);
 }
 
 struct conn *eviction_find(struct eviction *eviction, size_t connections)
 {
-    if (eviction->worker->now_ms - eviction->looked_ms >= LOOK_EVERY_MS(connections))
+    if (eviction->loop->now_ms - eviction->looked_ms >= LOOK_EVERY_MS(connections))
         eviction->fruitless = false, eviction->count = 0;
     for (int looks = 0; looks < 2 && !eviction->fruitless; looks++) {
         for (; eviction->count > 0 && CLASS(eviction->found[eviction->count - 1].rank) == eviction->class; eviction->count--)
@@ -220,7 +220,7 @@ bool eviction_spares(const struct eviction *eviction, struct conn *c, const stru
 {
     if (crowds(eviction, c, connections) || (newcomer != NULL && !crowds(eviction, newcomer, connections)))
         return false;
-    enum turn turn = turn_of(c, eviction->worker->now_ms, false);
+    enum turn turn = turn_of(c, eviction->loop->now_ms, false);
     return turn == HEAD || turn == REST;
 }
 

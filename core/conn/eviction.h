@@ -21,8 +21,8 @@ struct eviction;
 /* an address crowds that holds more than one in so many of a worker's connections */
 #define EVICTION_CROWDING 8
 
-/* eviction_new(w, ring): ${ring} is the anchor of the worker's connections. NULL when out of memory. eviction_free(NULL) does nothing. */
-struct eviction *eviction_new(const struct worker *w, struct conn *ring);
+/* eviction_new(loop, ring): ${ring} is the anchor of the worker's connections. NULL when out of memory. eviction_free(NULL) does nothing. */
+struct eviction *eviction_new(const struct loop *loop, struct conn *ring);
 void eviction_free(struct eviction *eviction);
 
 /* eviction_find(room, count): of its ${count} connections the one that gives way next; the same until it does. NULL: none may. */

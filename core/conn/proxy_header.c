@@ -23,7 +23,7 @@ static void greeted(struct conn *c, const struct proxy_header *header)
     h2o_socket_dont_read(socket, 0);
     free(c->proxy_header);
     c->proxy_header = NULL;
-    c->since_ms = c->worker->now_ms;
+    c->since_ms = c->loop->now_ms;
     c->direct = header->client.ss_family == AF_UNSPEC;
     if (!c->direct) {
         struct sockaddr_storage client = header->client;
@@ -62,13 +62,13 @@ bool proxy_header_trusted(struct acceptor *d, h2o_socket_t *socket)
     struct ip ip;
     if (h2o_socket_getpeername(socket, (struct sockaddr *)&peer) == 0 || !ip_of((struct sockaddr *)&peer, &ip))
         return true; /* a Unix socket's */
-    if (cidr_list_has(&d->worker->conf->trusted_proxies, &ip))
+    if (cidr_list_has(&d->loop->conf->trusted_proxies, &ip))
         return true;
-    if (d->warned_ms == 0 || d->worker->now_ms - d->warned_ms > WARN_EVERY_MS) {
+    if (d->warned_ms == 0 || d->loop->now_ms - d->warned_ms > WARN_EVERY_MS) {
         char text[INET6_ADDRSTRLEN];
         ip_text(&ip, text);
         log_warn("a connection from %s to a listener with proxy_protocol is closed: it is not in trusted_proxies", text);
-        d->warned_ms = d->worker->now_ms;
+        d->warned_ms = d->loop->now_ms;
     }
     return false;
 }
@@ -90,5 +90,5 @@ void proxy_header_read(struct endpoint *endpoint, h2o_socket_t *socket)
 bool proxy_header_expected(const struct endpoint *endpoint)
 {
     const struct listener *l = endpoint->listener;
-    return !l->internal && endpoint->acceptor->worker->conf->listen[l->conf_index].proxy_protocol;
+    return !l->internal && endpoint->acceptor->loop->conf->listen[l->conf_index].proxy_protocol;
 }

@@ -3,8 +3,6 @@
 #include "core/shm/connection_table.h"
 #include "core/conn/lingering_close.h"
 #include "core/conn/eviction.h"
-#include "core/http/pipeline.h"
-#include "core/http/event_stream.h"
 
 #include <poll.h>
 #include <stdio.h>
@@ -28,19 +26,19 @@
 /* the library has nothing to send on this connection before the head is whole, so we may */
 static void refuse_head(const struct conn *c)
 {
-    static const char body[] = "{\"error\":{\"code\":\"bad_request\",\"message\":\"The head of the request is larger than 32 KiB.\"}}";
+    static const char body[] = "{\"error\":{\"code\":\"bad_request\",\"message\":\"The request head is larger than 32 KiB.\"}}";
     char answer[512];
     int n = snprintf(answer, sizeof(answer),
                      "HTTP/1.1 400 Bad Request\r\nContent-Type: application/json\r\nX-Content-Type-Options: nosniff\r\n"
                      "X-Request-Id: %.*s\r\nConnection: close\r\nContent-Length: %zu\r\n\r\n%s",
-                     (int)sizeof(c->worker->id), pipeline_id(c->worker).p, strlen(body), body);
+                     LOOP_ID_BYTES, loop_next_id(c->loop).p, strlen(body), body);
     if (c->socket->ssl == NULL && send(h2o_socket_get_fd(c->socket), answer, (size_t)n, MSG_NOSIGNAL | MSG_DONTWAIT) < 0)
         return; /* it is going anyway */
 }
 
 static void sweep_receiving(struct conn *c, uint64_t now)
 {
-    const struct conf *conf = c->worker->conf;
+    const struct conf *conf = c->loop->conf;
     const h2o_buffer_t *input = c->socket->input;
     conn_received(c, now);
     if (!c->head_done && input->size > CONN_HEAD_MAX) {
@@ -52,7 +50,7 @@ static void sweep_receiving(struct conn *c, uint64_t now)
 
 static void sweep_idle(struct conn *c, uint64_t now)
 {
-    const struct worker *w = c->worker;
+    const struct loop *w = c->loop;
     uint64_t idle = now - c->since_ms, most = c->requests == 0 ? w->conf->header_timeout_ms : w->conf->idle_timeout_ms;
     if (w->draining)
         most = w->stopping ? STOP_IDLE_MS : GENTLE_IDLE_MS;
@@ -70,9 +68,9 @@ static void sweep_sending(struct conn *c, uint64_t now)
     if (sent != c->sent) {
         c->sent = sent;
         c->since_ms = now;
-    } else if (now - c->since_ms > (c->streaming && c->worker->conf->send_timeout_ms < 3 * STREAM_BEAT_MS
-                                        ? 3 * STREAM_BEAT_MS
-                                        : c->worker->conf->send_timeout_ms))
+    } else if (now - c->since_ms > (c->streaming && c->loop->conf->send_timeout_ms < 3 * CONN_BEAT_MS
+                                        ? 3 * CONN_BEAT_MS
+                                        : c->loop->conf->send_timeout_ms))
         conn_end(c);
 }
 
@@ -114,7 +112,7 @@ static size_t answering(const struct conn *c)
 
 static uint64_t waits_ms(const struct conn *c)
 {
-    return c->worker->now_ms - c->held_ms + 1;
+    return c->loop->now_ms - c->held_ms + 1;
 }
 
 static uint64_t is_large(const struct conn *c)
@@ -128,7 +126,7 @@ struct bounded {
     uint64_t (*first)(const struct conn *c);
     enum connection_table_event event;
 };
-static const struct bounded uploads = {receiving, is_large, CROWD_UPLOAD_CUT}, answers = {answering, waits_ms, CROWD_ANSWER_CUT};
+static const struct bounded uploads = {receiving, is_large, CONNECTIONS_UPLOAD_CUT}, answers = {answering, waits_ms, CONNECTIONS_RESPONSE_CUT};
 
 static unsigned class_of(const struct bounded *what, const struct conn *c)
 {
@@ -153,13 +151,13 @@ static void end_some(struct acceptor *d, const struct bounded *what, size_t exce
                 continue;
             freed += what->bytes(c);
             conn_end(c);
-            connection_table_tell(acceptor_connection_table(d), what->event);
+            connection_table_count_event(acceptor_connection_table(d), what->event);
         }
 }
 
 void timeouts_conns(struct acceptor *d)
 {
-    uint64_t now = d->worker->now_ms;
+    uint64_t now = d->loop->now_ms;
     lingering_tick(d->lingering, now);
     accept_queue_sweep(d);
     size_t buffered = 0;

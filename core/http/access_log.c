@@ -65,7 +65,7 @@ static void add_times(struct buf *b, const struct request *r, uint64_t took_us)
 {
     uint64_t answer_us = r->answered_us > r->started_us ? r->answered_us - r->started_us : 0;
     buf_printf(b, ",\"receive_us\":%llu,\"wait_us\":%llu,\"answer_us\":%llu,\"took_us\":%llu", (unsigned long long)received_us(r),
-               (unsigned long long)r->waited_us, (unsigned long long)answer_us, (unsigned long long)took_us);
+               (unsigned long long)r->wait.waited_us, (unsigned long long)answer_us, (unsigned long long)took_us);
 }
 
 static void add_json(struct buf *b, const struct request *r, const struct line *line)
@@ -172,7 +172,7 @@ void access_log_flush(struct access_log *log, bool all)
         return;
     log->flushed_ms = now;
     if (!write_all(log))
-        log_error("log.access %s: lines were lost: %s", log->conf->log_access, strerror(errno));
+        log_error("log.access %s: cannot write, lines were lost: %s", log->conf->log_access, strerror(errno));
     buf_reset(&log->out);
 }
 

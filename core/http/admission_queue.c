@@ -1,14 +1,14 @@
 #include "core/http/admission_queue.h"
 
 #include "core/conn/acceptor.h"
-#include "core/loop/writer_client.h"
+#include "core/http/http.h"
 
 bool admission_take(struct admission *turn, struct request *r, request_fn *go)
 {
-    struct admission_queue *all = &r->worker->turns;
+    struct admission_queue *all = &r->http->admissions;
     struct admission **end = &all->first;
     size_t waiting = 0;
-    *turn = (struct admission){.of = all, .request = r, .go = go, .given_up_at_ms = r->worker->now_ms + WRITER_ANSWER_MS};
+    *turn = (struct admission){.of = all, .request = r, .go = go, .given_up_at_ms = r->http->loop->now_ms + WRITER_ANSWER_MS};
     if (!all->taken) {
         all->taken = turn->taken = true;
         return true;
@@ -16,7 +16,7 @@ bool admission_take(struct admission *turn, struct request *r, request_fn *go)
     for (; *end != NULL; end = &(*end)->next)
         waiting++;
     if (waiting >= ADMISSIONS_WAITING) {
-        reply_error(r, ERR_UNAVAILABLE, "Too many large changes wait already, and nothing of this one was done: send it again later.");
+        reply_error(r, ERR_UNAVAILABLE, "Too many large changes are waiting. This one was not processed. Retry later.");
         return false;
     }
     turn->waits = true;
@@ -49,13 +49,13 @@ void admission_release(struct admission *turn)
     next->go(next->request);
 }
 
-void admission_queue_tick(struct worker *w)
+void admission_queue_tick(struct admission_queue *all, uint64_t now_ms)
 {
-    for (struct admission *turn = w->turns.first, *next; turn != NULL; turn = next) {
+    for (struct admission *turn = all->first, *next; turn != NULL; turn = next) {
         next = turn->next;
-        if (turn->given_up_at_ms > w->now_ms && !turn->request->conn->vanished)
+        if (turn->given_up_at_ms > now_ms && !turn->request->wait.conn->vanished)
             continue;
         leave(turn);
-        reply_error(turn->request, ERR_UNAVAILABLE, "Its turn did not come in time, and nothing of it was done: send it again later.");
+        reply_error(turn->request, ERR_UNAVAILABLE, "The request timed out in the queue and was not processed. Retry later.");
     }
 }

@@ -24,7 +24,7 @@ bool admission_take(struct admission *turn, struct request *r, request_fn *go);
 /* admission_release(turn): the turn is over, or wanted no more. Once for each that was taken, before its memory goes; more often does nothing. */
 void admission_release(struct admission *turn);
 
-/* admission_queue_tick(w): 503 to whom WRITER_ANSWER_MS were not enough, and to clients that are gone. */
-void admission_queue_tick(struct worker *w);
+/* admission_queue_tick(all, now_ms): 503 to whom WRITER_ANSWER_MS were not enough, and to clients that are gone. */
+void admission_queue_tick(struct admission_queue *all, uint64_t now_ms);
 
 #endif

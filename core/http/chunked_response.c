@@ -28,7 +28,7 @@ static void send_next(struct pieces *p)
         return;
     }
     p->left -= p->out.n;
-    conn_hold(r->conn, p->out.cap);
+    conn_hold(r->wait.conn, p->out.cap);
     h2o_iovec_t part = {p->out.p, p->out.n};
     reply_send(r, &part, 1, p->left == 0 ? H2O_SEND_STATE_FINAL : H2O_SEND_STATE_IN_PROGRESS);
 }

@@ -89,7 +89,7 @@ static void value_set(const struct field *f, struct str text, struct value *v, s
     case FIELD_JSON:
     case FIELD_TREE:
     case FIELD_BOOL:
-        fields_error(errors, f->name, "needs a JSON body");
+        fields_error(errors, f->name, "must be sent in a JSON body");
         break;
     case FIELD_CHOICE: {
         int at = choice_find(f->choices, text);
@@ -138,7 +138,7 @@ void fields_unknown_errors(const struct field *fields, const struct fields_unkno
         const char *nearest = nearest_field(fields, unknown->name[i]);
         buf_adds(errors, errors->n == 0 ? "" : ",");
         json_string(errors, unknown->name[i]);
-        buf_adds(errors, ":[\"is not known here");
+        buf_adds(errors, ":[\"is unknown");
         if (nearest != NULL)
             buf_printf(errors, "; did you mean %s?", nearest);
         buf_adds(errors, "\"]");
@@ -207,7 +207,7 @@ enum fields_status fields_decode(const struct field *fields, struct str encoded,
         uint32_t bit = UINT32_C(1) << at;
         if ((seen & bit) != 0) {
             if ((told & bit) == 0)
-                fields_error(errors, fields[at].name, "must be sent once only");
+                fields_error(errors, fields[at].name, "must be sent only once");
             told |= bit;
             continue;
         }

@@ -63,7 +63,7 @@ static bool parse(struct request *r, const struct field *fields, struct str enco
         return true;
     case FIELDS_MALFORMED:
         buf_free(&errors);
-        reply_error(r, ERR_BAD_REQUEST, "The %s is malformed: every %%XX must be two hexadecimal digits, and the text they make UTF-8 without NUL.",
+        reply_error(r, ERR_BAD_REQUEST, "The %s is malformed. Each %% needs two hexadecimal digits; decoded, its text must be UTF-8 without NUL.",
                     what);
         return false;
     case FIELDS_INVALID:

@@ -61,14 +61,14 @@ const char *head_fault(struct str raw, bool http11, bool *chunked)
     for (bool request_line = true;; request_line = false) {
         const char *eol = memchr(p, '\n', (size_t)(end - p));
         if (eol == NULL)
-            return "The head of the request is larger than 32 KiB.";
+            return "The request head is larger than 32 KiB.";
         if (eol == p || eol[-1] != '\r')
-            return "A line of the head ends without a carriage return.";
+            return "A line of the request head ends without a carriage return.";
         if (eol - p == 1 && !request_line)
             break;
         if (!request_line) {
             if (*p == ' ' || *p == '\t')
-                return "A header of the request is folded over several lines.";
+                return "A header is folded over several lines.";
             enum once i = which(p, eol);
             if (seen[i]++ > 0 && i != ONCE_COUNT)
                 return once[i].twice;

@@ -45,8 +45,9 @@ static void count(struct large_body *g, size_t bytes)
     g->counted = bytes;
 }
 
-static void all_read(struct pool_job *job, struct request *r)
+static void all_read(struct pool_job *job, struct waiter *w)
 {
+    struct request *r = request_of(w);
     struct large_body *g = (struct large_body *)job;
     count(g, g->body.n + g->plain.n);
     if (r != NULL)

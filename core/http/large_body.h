@@ -6,7 +6,7 @@
 #ifndef ASSAY_HTTP_LARGE_BODY_H
 #define ASSAY_HTTP_LARGE_BODY_H
 
-#include "core/loop/thread_pool.h"
+#include "core/async/thread_pool.h"
 #include "core/http/inflate.h"
 #include "core/text/json_scan.h"
 #include "core/http/request.h"

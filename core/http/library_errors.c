@@ -9,7 +9,7 @@
 
 struct library_filter {
     h2o_filter_t super;
-    struct worker *worker;
+    struct http *http;
 };
 struct library_answer {
     h2o_ostream_t super;
@@ -26,16 +26,16 @@ static void send_ours(h2o_ostream_t *self, h2o_req_t *req, h2o_iovec_t *bufs, si
 }
 
 /* a request that never was in the pipeline: what the limiter needs of it */
-static struct request *stranger(struct worker *w, h2o_req_t *req)
+static struct request *stranger(struct http *h, h2o_req_t *req)
 {
     struct request *r = h2o_mem_alloc_pool(&req->pool, sizeof(*r));
     memset(r, 0, sizeof(*r));
     r->h2o = req;
-    r->worker = w;
-    r->conf = w->conf;
-    r->now_ms = (int64_t)h2o_now(w->ctx.loop);
-    r->conn = conn_of(req);
-    r->started_us = request_clock_us();
+    r->http = h;
+    r->conf = h->loop->conf;
+    r->now_ms = (int64_t)h2o_now(h->loop->ctx.loop);
+    r->wait.conn = conn_of(req);
+    r->started_us = clock_mono_us();
     step_find_client(r);
     return r;
 }
@@ -43,12 +43,12 @@ static struct request *stranger(struct worker *w, h2o_req_t *req)
 /* errors before any handler (413, 417, a broken chunk) in the contract's shape */
 static void on_library_answer(h2o_filter_t *self, h2o_req_t *req, h2o_ostream_t **slot)
 {
-    struct worker *w = ((struct library_filter *)self)->worker;
-    if (w->replying) {
+    struct http *h = ((struct library_filter *)self)->http;
+    if (h->replying) {
         h2o_setup_next_ostream(req, slot);
         return;
     }
-    struct request *r = stranger(w, req);
+    struct request *r = stranger(h, req);
     conn_linger(conn_of(req));
     bool admitted = limit_charge(r);
     struct buf body = {0};
@@ -64,11 +64,11 @@ static void on_library_answer(h2o_filter_t *self, h2o_req_t *req, h2o_ostream_t 
     answer->super.do_send = send_ours;
     req->res.headers.size = 0;
     req->res.content_length = answer->body.len;
-    struct str id = r->id = pipeline_request_id(w, req);
+    struct str id = r->id = pipeline_request_id(h, req);
     r->status = req->res.status;
     r->sent_bytes = answer->body.len;
     r->answered_us = r->started_us;
-    access_log_add(w->access_log, r, 0);
+    access_log_add(h->access_log, r, 0);
     h2o_add_header(&req->pool, &req->res.headers, H2O_TOKEN_CONTENT_TYPE, NULL, H2O_STRLIT("application/json"));
     h2o_add_header_by_str(&req->pool, &req->res.headers, H2O_STRLIT("x-request-id"), 0, NULL, id.p, id.n);
     reply_safety_headers(r);
@@ -77,9 +77,9 @@ static void on_library_answer(h2o_filter_t *self, h2o_req_t *req, h2o_ostream_t 
     h2o_setup_next_ostream(req, &answer->super.next);
 }
 
-void library_answers_register(struct worker *w, h2o_hostconf_t *host)
+void library_answers_register(struct http *h, h2o_hostconf_t *host)
 {
     struct library_filter *filter = (struct library_filter *)h2o_create_filter(&host->fallback_path, sizeof(*filter));
     filter->super.on_setup_ostream = on_library_answer;
-    filter->worker = w;
+    filter->http = h;
 }

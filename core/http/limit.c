@@ -5,7 +5,7 @@
 #include "core/conn/acceptor.h"
 #include "core/shm/limiter_stats.h"
 #include "core/base/log.h"
-#include "core/worker/worker.h"
+#include "core/http/http.h"
 
 #include <stdlib.h>
 
@@ -26,7 +26,7 @@ struct known {
 };
 
 struct limiting {
-    struct worker *worker;
+    const struct loop *loop;
     struct limiter_stats *board;
     struct ratelimit *table;
     uint64_t token;   /* of ${table}'s clock, from before the loop last read its own */
@@ -57,16 +57,16 @@ static void follow_board(struct limiting *l)
         settle_routes(l);
 }
 
-struct limiting *limiting_new(struct worker *w)
+struct limiting *limiting_new(const struct loop *loop)
 {
     struct limiting *l = calloc(1, sizeof(*l));
     if (l == NULL)
         return NULL;
-    l->worker = w;
-    l->board = w->process->limiters;
-    l->table = w->process->ratelimit;
+    l->loop = loop;
+    l->board = loop->process->limiters;
+    l->table = loop->process->ratelimit;
     l->token = ratelimit_token(l->table);
-    l->limits = *w->conf->limits; /* until the board can be read */
+    l->limits = *loop->conf->limits; /* until the board can be read */
     settle_routes(l);
     follow_board(l);
     return l;
@@ -89,9 +89,9 @@ void limiting_tick(struct limiting *l, int64_t now_ms)
 {
     l->token = ratelimit_token(l->table);
     for (unsigned i = 1; i < l->limits.count; i++) {
-        uint64_t count = limiter_stats_left_out(l->board, l->limits.rows[i].counter, now_ms / 1000);
+        uint64_t count = limiter_stats_suppressed(l->board, l->limits.rows[i].counter, now_ms / 1000);
         if (count > 0)
-            log_info("limiter %s: %llu more refusals were not logged one by one", l->limits.rows[i].name, (unsigned long long)count);
+            log_info("limiter %s: %llu further refusals were not logged individually", l->limits.rows[i].name, (unsigned long long)count);
     }
 }
 
@@ -134,7 +134,7 @@ static void log_refusal(struct limiting *l, unsigned limiter, const struct reque
         return;
     make_windows(l, limiter, r, keys, windows);
     limiter_key_text(&keys[state->window], l->limits.ipv6_prefix, text);
-    log_info("limiter %s %s %s: over %u in %u s, for %lld s more", row->name, row->dry_run ? "would refuse" : "refuses", text, state->limit,
+    log_info("limiter %s %s %s: over %u in %u s, resets in %lld s", row->name, row->dry_run ? "would refuse" : "refuses", text, state->limit,
              windows[state->window].seconds, (long long)(state->reset - r->now_ms / 1000));
 }
 
@@ -183,14 +183,14 @@ static size_t find_windows(struct limiting *l, unsigned limiter, const struct re
 
 void limit_expect(struct request *r)
 {
-    struct limiting *l = r->worker->limiting;
+    struct limiting *l = r->http->limiting;
     follow_board(l);
     unsigned limiter = r->route != NULL ? l->of_route[r->route - routes] : LIMITER_NONE;
     const struct limiter_row *row = &l->limits.rows[limiter];
     struct limiter_key key;
     if (row->windows_count != 1 || row->windows[0].by != BY_IP || make_windows(l, limiter, r, &key, &r->limit.expected) == 0)
         return;
-    ratelimit_expect(l->table, &r->limit.expected);
+    ratelimit_prefetch(l->table, &r->limit.expected);
     r->limit.expected.key = NULL;
     r->limit.expected_by = l->version;
 }
@@ -239,7 +239,7 @@ static bool charge(struct limiting *l, unsigned limiter, struct request *r)
     bool exempt = over && l->limits.exempt_count > 0 && limiters_exempt(&l->limits, &r->client_ip);
     if (over && !exempt)
         log_refusal(l, limiter, r);
-    limiter_stats_count(l->board, l->worker->process->index, row->counter,
+    limiter_stats_count(l->board, l->loop->process->index, row->counter,
                          !over || exempt ? COUNT_ADMITTED
                          : row->dry_run  ? COUNT_DRY_RUN_REFUSED
                                          : COUNT_REFUSED);
@@ -260,11 +260,11 @@ static unsigned limiter_of_stranger(const struct limiting *l, struct request *r)
 
 bool limit_charge(struct request *r)
 {
-    struct limiting *l = r->worker->limiting;
+    struct limiting *l = r->http->limiting;
     if (r->limit.settled)
         return !r->limit.refused;
     r->limit.settled = true;
-    if (r->conn->internal || h2o_memis(r->h2o->input.method.base, r->h2o->input.method.len, H2O_STRLIT("OPTIONS")))
+    if (r->wait.conn->internal || h2o_memis(r->h2o->input.method.base, r->h2o->input.method.len, H2O_STRLIT("OPTIONS")))
         return true;
     follow_board(l);
     unsigned limiter = r->route != NULL ? l->of_route[r->route - routes] : limiter_of_stranger(l, r);
@@ -273,7 +273,7 @@ bool limit_charge(struct request *r)
 
 const char *limit_name(const struct request *r)
 {
-    const struct limiters *limits = &r->worker->limiting->limits;
+    const struct limiters *limits = &r->http->limiting->limits;
     return r->limit.told && r->limit.limiter < limits->count ? limits->rows[r->limit.limiter].name : NULL;
 }
 
@@ -308,7 +308,7 @@ void limit_headers(struct request *r)
     static h2o_iovec_t limit = {H2O_STRLIT("x-ratelimit-limit")}, remaining = {H2O_STRLIT("x-ratelimit-remaining")},
                        reset = {H2O_STRLIT("x-ratelimit-reset")}, after = {H2O_STRLIT("retry-after")};
     const struct ratelimit_state *state = &r->limit.state;
-    struct limiting *l = r->worker->limiting;
+    struct limiting *l = r->http->limiting;
     if (!r->limit.told)
         return;
     /* one piece of the request's memory for all: what is remembered may be another request's text before this one is sent */

@@ -12,10 +12,10 @@
 #include "core/http/request.h"
 
 struct limiting;
-struct worker;
+struct loop;
 
-/* limiting_new(w): this worker's view of the limits in force and of the table; NULL with errno. */
-struct limiting *limiting_new(struct worker *w);
+/* limiting_new(loop): this worker's view of the limits in force and of the table; NULL with errno. */
+struct limiting *limiting_new(const struct loop *loop);
 void limiting_free(struct limiting *l);
 
 /* limiting_limits(l): the limits in force; borrowed until the loop turns. */

@@ -10,58 +10,58 @@
 
 /* ---- limits ---- */
 
-static void limiter_counts(struct worker *w, const struct metric *m, struct buf *out, enum limiter_count what)
+static void limiter_counts(struct http *h, const struct metric *m, struct buf *out, enum limiter_count what)
 {
-    const struct limiters *limits = limiting_limits(w->limiting);
+    const struct limiters *limits = limiting_limits(h->limiting);
     for (unsigned i = 1; i < limits->count; i++)
-        metrics_sample(out, m, "limiter", limits->rows[i].name, limiter_stats_total(w->process->limiters, limits->rows[i].counter, what));
+        metrics_sample(out, m, "limiter", limits->rows[i].name, limiter_stats_total(h->loop->process->limiters, limits->rows[i].counter, what));
 }
 
-static void admitted(struct worker *w, const struct metric *m, struct buf *out)
+static void admitted(struct http *h, const struct metric *m, struct buf *out)
 {
-    limiter_counts(w, m, out, COUNT_ADMITTED);
+    limiter_counts(h, m, out, COUNT_ADMITTED);
 }
 
-static void refused(struct worker *w, const struct metric *m, struct buf *out)
+static void refused(struct http *h, const struct metric *m, struct buf *out)
 {
-    limiter_counts(w, m, out, COUNT_REFUSED);
+    limiter_counts(h, m, out, COUNT_REFUSED);
 }
 
-static void dry_run_refused(struct worker *w, const struct metric *m, struct buf *out)
+static void dry_run_refused(struct http *h, const struct metric *m, struct buf *out)
 {
-    limiter_counts(w, m, out, COUNT_DRY_RUN_REFUSED);
+    limiter_counts(h, m, out, COUNT_DRY_RUN_REFUSED);
 }
 
 /* the table tells limiters apart by the numbers of their counters */
-static void limiter_tags(struct worker *w, const struct metric *m, struct buf *out, const uint64_t by_tag[RATELIMIT_TAGS])
+static void limiter_tags(struct http *h, const struct metric *m, struct buf *out, const uint64_t by_tag[RATELIMIT_TAGS])
 {
-    const struct limiters *limits = limiting_limits(w->limiting);
+    const struct limiters *limits = limiting_limits(h->limiting);
     for (unsigned i = 1; i < limits->count; i++)
         metrics_sample(out, m, "limiter", limits->rows[i].name, by_tag[limits->rows[i].counter]);
 }
 
-static struct ratelimit_usage usage(struct worker *w)
+static struct ratelimit_usage usage(struct http *h)
 {
     struct ratelimit_usage usage;
-    ratelimit_usage(w->process->ratelimit, clock_wall_ms() / 1000, &usage);
+    ratelimit_usage(h->loop->process->ratelimit, clock_wall_ms() / 1000, &usage);
     return usage;
 }
 
-static void slots(struct worker *w, const struct metric *m, struct buf *out)
+static void slots(struct http *h, const struct metric *m, struct buf *out)
 {
-    metrics_sample(out, m, NULL, NULL, usage(w).slots);
+    metrics_sample(out, m, NULL, NULL, usage(h).slots);
 }
 
-static void slots_used(struct worker *w, const struct metric *m, struct buf *out)
+static void slots_used(struct http *h, const struct metric *m, struct buf *out)
 {
-    struct ratelimit_usage all = usage(w);
-    limiter_tags(w, m, out, all.used_by);
+    struct ratelimit_usage all = usage(h);
+    limiter_tags(h, m, out, all.used_by);
 }
 
-static void evicted_alive(struct worker *w, const struct metric *m, struct buf *out)
+static void evicted_alive(struct http *h, const struct metric *m, struct buf *out)
 {
-    struct ratelimit_usage all = usage(w);
-    limiter_tags(w, m, out, all.evicted_by);
+    struct ratelimit_usage all = usage(h);
+    limiter_tags(h, m, out, all.evicted_by);
 }
 
 /* ---- answers ---- */
@@ -75,12 +75,12 @@ static void route_labels(size_t route, char labels[LABELS_MAX])
     snprintf(labels, LABELS_MAX, "method=\"%s\",route=\"%s\"", none ? "" : routes[route].method, none ? "" : routes[route].path);
 }
 
-static void answers(struct worker *w, const struct metric *m, struct buf *out)
+static void answers(struct http *h, const struct metric *m, struct buf *out)
 {
     for (size_t route = 0; route <= routes_count; route++)
         for (size_t i = 0; request_stats_status(i) >= 0; i++) {
             char labels[LABELS_MAX], status[16] = "other";
-            uint64_t count = request_stats_answers(w->process->request_stats, route, i);
+            uint64_t count = request_stats_answers(h->loop->process->request_stats, route, i);
             if (count == 0)
                 continue;
             route_labels(route, labels);
@@ -112,11 +112,11 @@ static void times(const struct metric *m, struct buf *out, const char *labels, c
     buf_printf(out, "\n%s_count%s%s%s %llu\n", m->name, open, labels, close, (unsigned long long)count);
 }
 
-static void answer_times(struct worker *w, const struct metric *m, struct buf *out)
+static void answer_times(struct http *h, const struct metric *m, struct buf *out)
 {
     for (size_t route = 0; route <= routes_count; route++) {
         char labels[LABELS_MAX];
-        struct request_stats_times t = request_stats_route_times(w->process->request_stats, route);
+        struct request_stats_times t = request_stats_route_times(h->loop->process->request_stats, route);
         bool any = t.sum > 0;
         for (size_t i = 0; i <= REQUEST_STATS_BOUNDS; i++)
             any = any || t.count[i] > 0;
@@ -129,11 +129,11 @@ static void answer_times(struct worker *w, const struct metric *m, struct buf *o
 /* ---- processes ---- */
 
 /* the sum, or the largest, of a member over a role's processes */
-static uint64_t over_role(struct worker *w, enum role role, bool largest, uint64_t (*member)(const struct score *s))
+static uint64_t over_role(struct http *h, enum role role, bool largest, uint64_t (*member)(const struct score *s))
 {
     uint64_t result = 0, value;
     const struct score *s;
-    for (size_t i = 0; (s = scoreboard_at(w->process->scoreboard, i)) != NULL; i++)
+    for (size_t i = 0; (s = scoreboard_at(h->loop->process->scoreboard, i)) != NULL; i++)
         if (score_get(s->pid) != 0 && score_get(s->role) == role && ((value = member(s)) > result || !largest))
             result = largest ? value : result + value;
     return result;
@@ -162,7 +162,7 @@ static uint64_t pending(const struct score *s)
 
 static uint64_t upkeep(const struct score *s)
 {
-    return score_get(s->upkeep);
+    return score_get(s->maintenance_left);
 }
 
 static uint64_t heartbeat_age_ms(const struct score *s)
@@ -173,247 +173,249 @@ static uint64_t heartbeat_age_ms(const struct score *s)
 
 static uint64_t stretch_us(const struct score *s)
 {
-    return score_get(s->stretch_us);
+    return score_get(s->longest_us);
 }
 
 static const enum role roles[] = {ROLE_WORKER, ROLE_WRITER, ROLE_AUDITOR};
 
-static void processes(struct worker *w, const struct metric *m, struct buf *out)
+static void processes(struct http *h, const struct metric *m, struct buf *out)
 {
     for (size_t i = 0; i < sizeof(roles) / sizeof(roles[0]); i++)
-        metrics_sample(out, m, "role", role_name(roles[i]), over_role(w, roles[i], false, one));
+        metrics_sample(out, m, "role", role_name(roles[i]), over_role(h, roles[i], false, one));
 }
 
-static void heartbeats(struct worker *w, const struct metric *m, struct buf *out)
+static void heartbeats(struct http *h, const struct metric *m, struct buf *out)
 {
     for (size_t i = 0; i < sizeof(roles) / sizeof(roles[0]); i++) {
         buf_printf(out, "%s{role=\"%s\"} ", m->name, role_name(roles[i]));
-        seconds(out, over_role(w, roles[i], true, heartbeat_age_ms) * 1000);
+        seconds(out, over_role(h, roles[i], true, heartbeat_age_ms) * 1000);
         buf_adds(out, "\n");
     }
 }
 
-static void stretches(struct worker *w, const struct metric *m, struct buf *out)
+static void stretches(struct http *h, const struct metric *m, struct buf *out)
 {
     static const enum role loops[] = {ROLE_WORKER, ROLE_WRITER};
     for (size_t i = 0; i < sizeof(loops) / sizeof(loops[0]); i++) {
         buf_printf(out, "%s{role=\"%s\"} ", m->name, role_name(loops[i]));
-        seconds(out, over_role(w, loops[i], true, stretch_us));
+        seconds(out, over_role(h, loops[i], true, stretch_us));
         buf_adds(out, "\n");
     }
 }
 
-static void restarts(struct worker *w, const struct metric *m, struct buf *out)
+static void restarts(struct http *h, const struct metric *m, struct buf *out)
 {
-    metrics_sample(out, m, NULL, NULL, score_get(w->process->scoreboard->restarts));
+    metrics_sample(out, m, NULL, NULL, score_get(h->loop->process->scoreboard->restarts));
 }
 
-static void generation(struct worker *w, const struct metric *m, struct buf *out)
+static void generation(struct http *h, const struct metric *m, struct buf *out)
 {
-    metrics_sample(out, m, NULL, NULL, score_get(w->process->scoreboard->generation));
+    metrics_sample(out, m, NULL, NULL, score_get(h->loop->process->scoreboard->generation));
 }
 
-static void started(struct worker *w, const struct metric *m, struct buf *out)
+static void started(struct http *h, const struct metric *m, struct buf *out)
 {
-    metrics_sample(out, m, NULL, NULL, score_get(w->process->scoreboard->started_at_s));
+    metrics_sample(out, m, NULL, NULL, score_get(h->loop->process->scoreboard->started_at_s));
 }
 
-static void build(struct worker *w, const struct metric *m, struct buf *out)
+static void build(struct http *h, const struct metric *m, struct buf *out)
 {
-    (void)w;
+    (void)h;
     metrics_sample(out, m, "version", PACKAGE_VERSION, 1);
 }
 
-static void connections(struct worker *w, const struct metric *m, struct buf *out)
+static void connections(struct http *h, const struct metric *m, struct buf *out)
 {
-    metrics_sample(out, m, NULL, NULL, over_role(w, ROLE_WORKER, false, open_connections));
+    metrics_sample(out, m, NULL, NULL, over_role(h, ROLE_WORKER, false, open_connections));
 }
 
-static void connections_max(struct worker *w, const struct metric *m, struct buf *out)
+static void connections_max(struct http *h, const struct metric *m, struct buf *out)
 {
-    metrics_sample(out, m, NULL, NULL, w->conf->max_connections);
+    metrics_sample(out, m, NULL, NULL, h->loop->conf->max_connections);
 }
 
-static void streams(struct worker *w, const struct metric *m, struct buf *out)
+static void streams(struct http *h, const struct metric *m, struct buf *out)
 {
-    metrics_sample(out, m, NULL, NULL, over_role(w, ROLE_WORKER, false, open_streams));
+    metrics_sample(out, m, NULL, NULL, over_role(h, ROLE_WORKER, false, open_streams));
 }
 
-static void gave_way(struct worker *w, const struct metric *m, struct buf *out)
+static void gave_way(struct http *h, const struct metric *m, struct buf *out)
 {
-    metrics_sample(out, m, NULL, NULL, connection_table_told(w->process->connection_table, CROWD_GAVE_WAY));
+    metrics_sample(out, m, NULL, NULL, connection_table_event_count(h->loop->process->connection_table, CONNECTIONS_EVICTED));
 }
 
-static void turned_away(struct worker *w, const struct metric *m, struct buf *out)
+static void turned_away(struct http *h, const struct metric *m, struct buf *out)
 {
-    metrics_sample(out, m, NULL, NULL, connection_table_told(w->process->connection_table, CROWD_TURNED_AWAY));
+    metrics_sample(out, m, NULL, NULL, connection_table_event_count(h->loop->process->connection_table, CONNECTIONS_REFUSED));
 }
 
-static void cut_off(struct worker *w, const struct metric *m, struct buf *out)
+static void cut_off(struct http *h, const struct metric *m, struct buf *out)
 {
-    metrics_sample(out, m, "what", "answer", connection_table_told(w->process->connection_table, CROWD_ANSWER_CUT));
-    metrics_sample(out, m, "what", "upload", connection_table_told(w->process->connection_table, CROWD_UPLOAD_CUT));
+    metrics_sample(out, m, "what", "answer", connection_table_event_count(h->loop->process->connection_table, CONNECTIONS_RESPONSE_CUT));
+    metrics_sample(out, m, "what", "upload", connection_table_event_count(h->loop->process->connection_table, CONNECTIONS_UPLOAD_CUT));
 }
 
-static void held(struct worker *w, const struct metric *m, struct buf *out)
+static void held(struct http *h, const struct metric *m, struct buf *out)
 {
-    metrics_sample(out, m, NULL, NULL, over_role(w, ROLE_WORKER, false, pending));
+    metrics_sample(out, m, NULL, NULL, over_role(h, ROLE_WORKER, false, pending));
 }
 
 /* ---- writer, store, auditors ---- */
 
-static void changes(struct worker *w, const struct metric *m, struct buf *out)
+static void changes(struct http *h, const struct metric *m, struct buf *out)
 {
-    metrics_sample(out, m, NULL, NULL, request_stats_work(w->process->request_stats).changes);
+    metrics_sample(out, m, NULL, NULL, request_stats_work(h->loop->process->request_stats).changes);
 }
 
-static void commit_times(struct worker *w, const struct metric *m, struct buf *out)
+static void commit_times(struct http *h, const struct metric *m, struct buf *out)
 {
-    struct request_stats_work work = request_stats_work(w->process->request_stats);
+    struct request_stats_work work = request_stats_work(h->loop->process->request_stats);
     times(m, out, "", &work.commits);
 }
 
-static void maintenance_left(struct worker *w, const struct metric *m, struct buf *out)
+static void maintenance_left(struct http *h, const struct metric *m, struct buf *out)
 {
-    metrics_sample(out, m, NULL, NULL, over_role(w, ROLE_WRITER, false, upkeep));
+    metrics_sample(out, m, NULL, NULL, over_role(h, ROLE_WRITER, false, upkeep));
 }
 
-static void unindexed(struct worker *w, const struct metric *m, struct buf *out)
+static void unindexed(struct http *h, const struct metric *m, struct buf *out)
 {
     uint64_t count;
-    if (store_answers_unindexed(w->store, &count) != STORE_OK)
+    if (store_answers_unindexed(h->loop->store, &count) != STORE_OK)
         count = 0;
     metrics_sample(out, m, NULL, NULL, count);
 }
 
-static struct store_room room(struct worker *w)
+static struct store_space room(struct http *h)
 {
-    struct store_room room;
-    if (store_room(w->store, &room) != STORE_OK)
-        room = (struct store_room){0};
+    struct store_space room;
+    if (store_space(h->loop->store, &room) != STORE_OK)
+        room = (struct store_space){0};
     return room;
 }
 
-static void map_used(struct worker *w, const struct metric *m, struct buf *out)
+static void map_used(struct http *h, const struct metric *m, struct buf *out)
 {
-    metrics_sample(out, m, NULL, NULL, room(w).used_bytes);
+    metrics_sample(out, m, NULL, NULL, room(h).used_bytes);
 }
 
-static void index_size(struct worker *w, const struct metric *m, struct buf *out)
+static void index_size(struct http *h, const struct metric *m, struct buf *out)
 {
-    metrics_sample(out, m, NULL, NULL, room(w).index_bytes);
+    metrics_sample(out, m, NULL, NULL, room(h).index_bytes);
 }
 
-static void map_size(struct worker *w, const struct metric *m, struct buf *out)
+static void map_size(struct http *h, const struct metric *m, struct buf *out)
 {
-    metrics_sample(out, m, NULL, NULL, room(w).map_bytes);
+    metrics_sample(out, m, NULL, NULL, room(h).map_bytes);
 }
 
-static void readers(struct worker *w, const struct metric *m, struct buf *out)
+static void readers(struct http *h, const struct metric *m, struct buf *out)
 {
-    metrics_sample(out, m, NULL, NULL, room(w).readers);
+    metrics_sample(out, m, NULL, NULL, room(h).readers);
 }
 
-static void readers_max(struct worker *w, const struct metric *m, struct buf *out)
+static void readers_max(struct http *h, const struct metric *m, struct buf *out)
 {
-    metrics_sample(out, m, NULL, NULL, room(w).max_readers);
+    metrics_sample(out, m, NULL, NULL, room(h).max_readers);
 }
 
-static void queued(struct worker *w, const struct metric *m, struct buf *out)
+static void queued(struct http *h, const struct metric *m, struct buf *out)
 {
-    metrics_sample(out, m, NULL, NULL, over_role(w, ROLE_WRITER, false, pending));
+    metrics_sample(out, m, NULL, NULL, over_role(h, ROLE_WRITER, false, pending));
 }
 
-static void grading(struct worker *w, const struct metric *m, struct buf *out)
+static void grading(struct http *h, const struct metric *m, struct buf *out)
 {
-    metrics_sample(out, m, NULL, NULL, over_role(w, ROLE_AUDITOR, false, pending));
+    metrics_sample(out, m, NULL, NULL, over_role(h, ROLE_AUDITOR, false, pending));
 }
 
-static void graded(struct worker *w, const struct metric *m, struct buf *out)
+static void graded(struct http *h, const struct metric *m, struct buf *out)
 {
-    struct request_stats_work work = request_stats_work(w->process->request_stats);
+    struct request_stats_work work = request_stats_work(h->loop->process->request_stats);
     metrics_sample(out, m, "outcome", "done", work.done);
     metrics_sample(out, m, "outcome", "failed", work.failed);
 }
 
-static void page_times(struct worker *w, const struct metric *m, struct buf *out)
+static void page_times(struct http *h, const struct metric *m, struct buf *out)
 {
-    struct request_stats_work work = request_stats_work(w->process->request_stats);
+    struct request_stats_work work = request_stats_work(h->loop->process->request_stats);
     times(m, out, "", &work.pages);
 }
 
 /* Columns: name, type, help, what writes its samples. */
 const struct metric metrics[] = {
     {"assay_build_info", "gauge", "The server's version; always 1.", build},
-    {"assay_start_time_seconds", "gauge", "When the server started, in seconds since 1970.",
+    {"assay_start_time_seconds", "gauge",
+     "Start time of the server, in seconds since the Unix epoch.",
      started},
     {"assay_generation", "gauge",
-     "How many configurations were put in force since; each reload is one.", generation},
-    {"assay_processes", "gauge", "Live processes by role, those that drain included.", processes},
+     "Configurations applied since the start; each reload applies one.", generation},
+    {"assay_processes", "gauge", "Live processes by role, including draining ones.", processes},
     {"assay_process_restarts_total", "counter",
-     "Processes replaced after a death that nobody asked for.", restarts},
+     "Processes replaced after they ended unexpectedly.", restarts},
     {"assay_heartbeat_age_seconds", "gauge",
-     "How long ago the process of a role that is last to do so has moved.", heartbeats},
+     "Age of the oldest heartbeat among the processes of a role.", heartbeats},
     {"assay_stretch_max_seconds", "gauge",
      "Wall time of the longest turn of a live worker's event loop, and of "
-     "the writer's longest transaction of background work.",
+     "the writer's longest background transaction.",
      stretches},
     {"assay_connections", "gauge",
-     "Connections that are open, those that wait for a place included.", connections},
-    {"assay_connections_max", "gauge", "Connections that are let in, max_connections.",
+     "Open connections, including those that wait in the accept queue.", connections},
+    {"assay_connections_max", "gauge", "Maximum number of admitted connections, max_connections.",
      connections_max},
-    {"assay_http_streams", "gauge", "Event streams that are open; each is one of the connections.",
+    {"assay_http_streams", "gauge", "Open event streams; each uses one connection.",
      streams},
     {"assay_connections_gave_way_total", "counter",
-     "Connections closed to let others in, max_connections being reached.", gave_way},
+     "Connections closed to admit others when max_connections was reached.", gave_way},
     {"assay_connections_turned_away_total", "counter",
-     "Connections that were not let in: max_connections_per_ip of their address was reached, or "
-     "too many waited and most were its.",
+     "Connections refused because their address had max_connections_per_ip, or had most of the "
+     "connections in a full accept queue.",
      turned_away},
     {"assay_connections_cut_off_total", "counter",
-     "Connections ended past a worker's bound of memory: answers that were not read for longest, "
+     "Connections closed when a worker reached its memory bound: the responses unread for longest, "
      "and the largest unfinished uploads.",
      cut_off},
     {"assay_http_requests_held", "gauge", "Requests that wait for a grade.", held},
     {"assay_http_requests_total", "counter",
-     "Requests answered, by route and status; without a route where the path has none.", answers},
+     "Requests answered, by route and status; the route is empty if no route matched.", answers},
     {"assay_http_request_duration_seconds", "histogram",
-     "Time from a request's head to the end of its answer; event streams are left out.",
+     "Time from the request head to the end of the response, without event streams.",
      answer_times},
     {"assay_writer_changes_total", "counter",
-     "Changes that were made durable; with the commits' count, how large a batch is.", changes},
+     "Durable changes; divided by the number of commits, the batch size.", changes},
     {"assay_writer_commit_duration_seconds", "histogram",
-     "Time of one commit, the disk's included.", commit_times},
+     "Time of one commit, including the disk.", commit_times},
     {"assay_writer_upkeep_records", "gauge",
-     "Records that the writer has left to rate or purge in the background.", maintenance_left},
+     "Records left to rate again or purge in the background.", maintenance_left},
     {"assay_answers_unindexed_changes", "gauge",
-     "Changes of synced documents that visitors' questions do not find yet, and answer files to "
-     "build.",
+     "Changes of synced documents that the chat does not find yet, and answer files to build.",
      unindexed},
     {"assay_store_used_bytes", "gauge",
-     "Bytes of data.mdb in use, free pages within it not counted.", map_used},
-    {"assay_store_index_bytes", "gauge", "Bytes of the segment files of indexes of reports.", index_size},
+     "Bytes of data.mdb in use, without its free pages.", map_used},
+    {"assay_store_index_bytes", "gauge",
+     "Bytes of the segment files of the report indexes.", index_size},
     {"assay_store_map_bytes", "gauge",
-     "Bytes that data.mdb may grow to, store.map_size.", map_size},
-    {"assay_store_readers", "gauge", "Slots of the store's readers' table in use.", readers},
-    {"assay_store_readers_max", "gauge", "Slots of the store's readers' table.", readers_max},
-    {"assay_audit_jobs_queued", "gauge", "Pages that wait for an auditor or are with one.", queued},
-    {"assay_audit_pages_running", "gauge", "Pages that auditors fetch and grade at the moment.",
+     "Maximum size of data.mdb in bytes, store.map_size.", map_size},
+    {"assay_store_readers", "gauge", "Used slots of the store's reader table.", readers},
+    {"assay_store_readers_max", "gauge", "Slots of the store's reader table.", readers_max},
+    {"assay_audit_jobs_queued", "gauge",
+     "Pages that wait for an auditor or are being graded.", queued},
+    {"assay_audit_pages_running", "gauge", "Pages that auditors are fetching and grading.",
      grading},
-    {"assay_audit_pages_total", "counter", "Pages that ended: graded, or failed.", graded},
+    {"assay_audit_pages_total", "counter", "Finished pages: graded or failed.", graded},
     {"assay_audit_page_duration_seconds", "histogram",
-     "Time of one page, from when an auditor got it to when its findings were kept.", page_times},
-    {"assay_limiter_admitted_total", "counter", "Requests that a limiter counted and let through.",
+     "Time of one page, from its start in an auditor until its results are stored.", page_times},
+    {"assay_limiter_admitted_total", "counter", "Requests that a limiter counted and admitted.",
      admitted},
     {"assay_limiter_refused_total", "counter", "Requests that a limiter refused with 429.",
      refused},
     {"assay_limiter_dry_run_refused_total", "counter",
      "Requests that a limiter in dry run would have refused.", dry_run_refused},
-    {"assay_limiter_slots", "gauge", "Keys that the table of all limiters has room for.", slots},
+    {"assay_limiter_slots", "gauge", "Capacity, in keys, of the table of all limiters.", slots},
     {"assay_limiter_slots_used", "gauge",
-     "Keys in it whose window goes on; an estimate where the table is large.", slots_used},
+     "Keys in the table whose window is open; an estimate for a large table.", slots_used},
     {"assay_limiter_evicted_alive_total", "counter",
-     "Keys that lost their count to another while their window went on: the table is too small.",
+     "Keys that were evicted while their window was open: the table is too small.",
      evicted_alive},
 };
 const size_t metrics_count = sizeof(metrics) / sizeof(metrics[0]);
@@ -428,10 +430,10 @@ void metrics_sample(struct buf *out, const struct metric *m, const char *label, 
     buf_adds(out, "\n");
 }
 
-void metrics_write(struct worker *w, struct buf *out)
+void metrics_write(struct http *h, struct buf *out)
 {
     for (size_t i = 0; i < metrics_count; i++) {
         buf_printf(out, "# HELP %s %s\n# TYPE %s %s\n", metrics[i].name, metrics[i].help, metrics[i].name, metrics[i].type);
-        metrics[i].write(w, &metrics[i], out);
+        metrics[i].write(h, &metrics[i], out);
     }
 }

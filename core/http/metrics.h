@@ -6,14 +6,14 @@
 #ifndef ASSAY_HTTP_METRICS_H
 #define ASSAY_HTTP_METRICS_H
 
-#include "core/worker/worker.h"
+#include "core/http/http.h"
 
 struct metric {
     const char *name; /* of a counter it ends in _total */
     const char *type; /* counter or gauge */
     const char *help; /* one sentence */
     /* the metric's samples: one metrics_sample each */
-    void (*write)(struct worker *w, const struct metric *m, struct buf *out);
+    void (*write)(struct http *h, const struct metric *m, struct buf *out);
 };
 
 extern const struct metric metrics[];
@@ -26,7 +26,7 @@ extern const size_t metrics_count;
 void metrics_sample(struct buf *out, const struct metric *m, const char *label, const char *value,
                     uint64_t number);
 
-/* metrics_write(w, out): all of them. */
-void metrics_write(struct worker *w, struct buf *out);
+/* metrics_write(h, out): all of them. */
+void metrics_write(struct http *h, struct buf *out);
 
 #endif

@@ -1,5 +1,6 @@
 #include "core/http/password_job.h"
 
+#include "core/http/http.h"
 #include "core/auth/password.h"
 #include "core/http/request.h"
 
@@ -23,8 +24,9 @@ static bool work(struct pool_job *away)
     return false;
 }
 
-static void over(struct pool_job *away, struct request *r)
+static void over(struct pool_job *away, struct waiter *w)
 {
+    struct request *r = request_of(w);
     struct hash_job *job = (struct hash_job *)away;
     if (r != NULL)
         job->done(r, job->ok ? str_of(job->hash) : (struct str){0});
@@ -34,7 +36,7 @@ static void over(struct pool_job *away, struct request *r)
 
 void request_hash(struct request *r, struct str password, request_hash_fn *done)
 {
-    struct thread_pool *password_pool = r->worker->password_pool;
+    struct thread_pool *password_pool = r->http->password_pool;
     struct hash_job *job = thread_pool_waiting(password_pool) >= HASHER_QUEUE ? NULL : malloc(sizeof(*job) + password.n);
     if (job == NULL) {
         done(r, (struct str){0});
@@ -42,5 +44,5 @@ void request_hash(struct request *r, struct str password, request_hash_fn *done)
     }
     *job = (struct hash_job){.away = {.work = work, .over = over}, .done = done, .size = password.n};
     memcpy(job->password, password.p, password.n);
-    thread_pool_send(password_pool, &job->away, r);
+    thread_pool_send(password_pool, &job->away, &r->wait);
 }

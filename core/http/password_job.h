@@ -4,7 +4,7 @@
 #ifndef ASSAY_HTTP_PASSWORD_JOB_H
 #define ASSAY_HTTP_PASSWORD_JOB_H
 
-#include "core/loop/thread_pool.h"
+#include "core/async/thread_pool.h"
 
 #define HASHER_QUEUE 16
 

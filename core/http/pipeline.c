@@ -4,10 +4,9 @@
 #include "core/http/response_cache.h"
 #include "core/http/session.h"
 #include "core/http/steps.h"
-#include "core/http/event_stream.h"
 #include "core/http/access_log.h"
 #include "core/conn/acceptor.h"
-#include "core/loop/writer_client.h"
+#include "core/async/writer_client.h"
 #include "core/shm/request_stats.h"
 
 #include <sys/random.h>
@@ -91,132 +90,83 @@ static bool id_acceptable(struct str id)
     return true;
 }
 
-static void hex(char *to, uint64_t v)
-{
-    for (int shift = 60; shift >= 0; shift -= 4)
-        *to++ = "0123456789abcdef"[v >> shift & 15];
-}
-
-/* the hex number of ${n} digits, one more */
-static void count_up(char *digits, size_t n)
-{
-    while (n-- > 0) {
-        if (digits[n] != 'f') {
-            digits[n] = digits[n] == '9' ? 'a' : (char)(digits[n] + 1);
-            return;
-        }
-        digits[n] = '0';
-    }
-}
-
-/* this worker's random prefix and a counter */
-struct str pipeline_id(struct worker *w)
-{
-    count_up(w->id, sizeof(w->id));
-    return (struct str){w->id, sizeof(w->id)};
-}
-
 /* the caller's, or a new one */
-struct str pipeline_request_id(struct worker *w, h2o_req_t *req)
+struct str pipeline_request_id(struct http *h, h2o_req_t *req)
 {
     for (size_t i = 0; i < req->headers.size; i++) {
-        const h2o_header_t *h = &req->headers.entries[i];
-        if (h->name->len != strlen("x-request-id") || memcmp(h->name->base, "x-request-id", h->name->len) != 0)
+        const h2o_header_t *header = &req->headers.entries[i];
+        if (header->name->len != strlen("x-request-id") || memcmp(header->name->base, "x-request-id", header->name->len) != 0)
             continue;
-        if (id_acceptable(view(h->value)))
-            return view(h->value);
+        if (id_acceptable(view(header->value)))
+            return view(header->value);
         break;
     }
-    char *text = h2o_mem_alloc_pool(&req->pool, sizeof(w->id));
-    memcpy(text, pipeline_id(w).p, sizeof(w->id));
-    return (struct str){text, sizeof(w->id)};
-}
-
-bool pipeline_start(struct worker *w)
-{
-    uint64_t prefix;
-    w->cache = response_cache_new();
-    w->limiting = limiting_new(w);
-    w->sessions = sessions_new();
-    w->streams = streams_new();
-    if (w->cache == NULL || w->sessions == NULL || w->streams == NULL || w->limiting == NULL || getrandom(&prefix, sizeof(prefix), 0) != sizeof(prefix))
-        return false;
-    hex(w->id, prefix);
-    hex(w->id + sizeof(w->id) / 2, 0);
-    return true;
-}
-
-void pipeline_finish(struct worker *w)
-{
-    buf_free(&w->body);
-    response_cache_free(w->cache);
-    limiting_free(w->limiting);
-    sessions_free(w->sessions);
-    streams_free(w->streams);
+    char *text = h2o_mem_alloc_pool(&req->pool, LOOP_ID_BYTES);
+    memcpy(text, loop_next_id(h->loop).p, LOOP_ID_BYTES);
+    return (struct str){text, LOOP_ID_BYTES};
 }
 
 static void note_answer(struct request *r, bool streamed)
 {
-    const struct process *p = r->worker->process;
-    uint64_t took_us = request_clock_us() - r->started_us;
+    const struct process *p = r->http->loop->process;
+    uint64_t took_us = clock_mono_us() - r->started_us;
     if (r->replied)
-        request_stats_answered(p->request_stats, p->index, r->route == NULL ? routes_count : (size_t)(r->route - routes), r->status, streamed ? REQUEST_STATS_UNTIMED : took_us);
-    access_log_add(r->worker->access_log, r, took_us);
+        request_stats_count_request(p->request_stats, p->index, r->route == NULL ? routes_count : (size_t)(r->route - routes), r->status, streamed ? REQUEST_STATS_UNTIMED : took_us);
+    access_log_add(r->http->access_log, r, took_us);
 }
 
 static void on_request_end(void *arg)
 {
     struct request *r = arg;
-    struct conn *c = r->conn;
-    if (r->pending != NULL)
-        r->pending->request = NULL;
+    struct conn *c = r->wait.conn;
+    waiter_leave(&r->wait);
     c->request = NULL;
     c->requests++;
-    c->since_ms = r->worker->now_ms;
+    c->since_ms = r->http->loop->now_ms;
     bool streamed = c->streaming;
     c->receiving = c->head_done = c->sending = c->streaming = false;
     conn_hold(c, 0);
-    score_add(r->worker->process->score->requests, 1);
+    score_add(r->http->loop->process->score->requests, 1);
     note_answer(r, streamed);
 }
 
 struct pipeline_handler {
     h2o_handler_t super;
-    struct worker *worker;
+    struct http *http;
 };
 
 static int on_request(h2o_handler_t *self, h2o_req_t *req)
 {
-    struct worker *w = ((struct pipeline_handler *)self)->worker;
+    struct http *h = ((struct pipeline_handler *)self)->http;
     struct request *r = h2o_mem_alloc_shared(&req->pool, sizeof(*r), on_request_end);
     memset(r, 0, offsetof(struct request, values)); /* fields_parse fills those, find_credential and others what is behind them */
     r->h2o = req;
-    r->worker = w;
-    r->conf = w->conf;
-    r->store = w->store;
-    r->now_ms = (int64_t)h2o_now(w->ctx.loop);
-    r->conn = conn_of(req);
-    r->conn->request = r;
-    r->id = pipeline_request_id(w, req);
-    r->started_us = request_clock_us();
-    w->now_ms = r->started_us / 1000;
+    r->http = h;
+    r->conf = h->loop->conf;
+    r->store = h->loop->store;
+    r->now_ms = (int64_t)h2o_now(h->loop->ctx.loop);
+    r->wait.conn = conn_of(req);
+    r->wait.conn->request = r;
+    r->id = pipeline_request_id(h, req);
+    r->started_us = clock_mono_us();
+    h->loop->now_ms = r->started_us / 1000;
     h2o_vector_reserve(&req->pool, &req->res.headers, 12); /* what a limited report has, and more */
     pipeline_resume(r);
     return 0;
 }
 
-static void put_handler(struct worker *w, h2o_pathconf_t *path)
+static void put_handler(struct http *h, h2o_pathconf_t *path)
 {
     struct pipeline_handler *handler = (struct pipeline_handler *)h2o_create_handler(path, sizeof(*handler));
     handler->super.on_req = on_request;
-    handler->worker = w;
+    handler->http = h;
 }
 
-void pipeline_register(struct worker *w, h2o_hostconf_t *host)
+void pipeline_register(struct http *h, h2o_hostconf_t *host)
 {
-    put_handler(w, h2o_config_register_path(host, "/", 0));
-    put_handler(w, &host->fallback_path); /* absolute-form targets */
-    library_answers_register(w, host);
+    put_handler(h, h2o_config_register_path(host, "/", 0));
+    put_handler(h, &host->fallback_path); /* absolute-form targets */
+    library_answers_register(h, host);
 }
 
 size_t pipeline_max_body(const struct conf *conf)

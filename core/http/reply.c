@@ -1,6 +1,7 @@
 /* Sending what a handler decided: headers, gzip, HEAD, and the shapes of errors. */
 #include "core/http/reply.h"
 
+#include "core/http/http.h"
 #include "core/http/cors_request.h"
 #include "core/http/etag.h"
 #include "core/http/fields.h"
@@ -63,7 +64,7 @@ bool request_header(struct request *r, const char *name, struct str *value)
 
 struct str request_base_url(struct request *r)
 {
-    return r->worker->base_url;
+    return r->http->base_url;
 }
 
 void reply_header(struct request *r, const char *name, struct str value)
@@ -91,7 +92,7 @@ static h2o_iovec_t refusal(struct request *r)
 void reply_safety_headers(struct request *r)
 {
     static h2o_iovec_t sniffing = {H2O_STRLIT("x-content-type-options")}, hsts = {H2O_STRLIT("strict-transport-security")};
-    uint64_t hsts_s = conn_hsts_s(r->conn);
+    uint64_t hsts_s = conn_hsts_s(r->wait.conn);
     reply_push(r, &sniffing, NULL, STR("nosniff")); /* what callers sent is in our answers, and never a page */
     if (hsts_s == 0)
         return;
@@ -115,24 +116,24 @@ static void start_reply(struct request *r, int status, size_t length, h2o_genera
         reply_token(r, H2O_TOKEN_ETAG, r->etag);
     limit_headers(r);
     cors_headers(r);
-    if (r->worker->draining)
+    if (r->http->loop->draining)
         req->http1_is_persistent = 0;
     if (r->conf->log_access[0] != '\0')
-        r->answered_us = request_clock_us();
+        r->answered_us = clock_mono_us();
     r->replied = true;
     r->status = status;
     r->sent_bytes = r->is_head || length == SIZE_MAX ? 0 : length;
-    r->conn->sending = true;
-    r->conn->since_ms = r->conn->paced_ms = r->worker->now_ms;
-    r->conn->sent = 0;
-    r->worker->replying = true;
+    r->wait.conn->sending = true;
+    r->wait.conn->since_ms = r->wait.conn->paced_ms = r->http->loop->now_ms;
+    r->wait.conn->sent = 0;
+    r->http->replying = true;
     h2o_start_response(req, generator);
-    r->worker->replying = false;
+    r->http->replying = false;
 }
 
 void reply_send(struct request *r, h2o_iovec_t *body, size_t count, h2o_send_state_t state)
 {
-    r->worker->sent = true;
+    r->http->loop->sent = true;
     h2o_send(r->h2o, body, count, state);
 }
 
@@ -168,7 +169,7 @@ static bool accepts_gzip(struct request *r)
 
 static bool compress_body(struct request *r, h2o_iovec_t *body)
 {
-    z_stream *z = &r->worker->gzip;
+    z_stream *z = &r->http->gzip;
     size_t room = deflateBound(z, body->len);
     char *out = request_alloc(r, room);
     z->next_in = (Bytef *)body->base;
@@ -211,7 +212,7 @@ void reply_parts(struct request *r, int status, const char *type, const struct s
         to += parts[i].n;
     }
     reply_token(r, H2O_TOKEN_CONTENT_TYPE, str_of(type));
-    conn_hold(r->conn, body.len);
+    conn_hold(r->wait.conn, body.len);
     negotiate_gzip(r, &body);
     send_reply(r, status, body.len, &body);
 }
@@ -282,7 +283,7 @@ static void tell_trouble(const struct request *r, enum store_status status)
         (told_ms != 0 && now - told_ms < TROUBLE_EVERY_MS))
         return;
     told_ms = now;
-    log_error("requests cannot be answered from the store: %s", store_why(r->store));
+    log_error("cannot answer requests from the store: %s", store_why(r->store));
 }
 
 void reply_store_error(struct request *r, enum store_status status)

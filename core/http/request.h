@@ -13,6 +13,7 @@
 #define ASSAY_HTTP_REQUEST_H
 
 #include "core/conf/conf.h"
+#include "core/async/waiter.h"
 #include "core/http/err.h"
 #include "core/conf/limiters.h"
 #include "ratelimit/ratelimit.h"
@@ -21,9 +22,9 @@
 #include <h2o.h>
 #include <time.h>
 
-struct worker;
+struct http;
+struct query;
 struct request;
-struct pending;
 
 enum route_auth {
     AUTH_NONE,
@@ -128,9 +129,13 @@ struct session {
     bool erased;        /* the visitor is not there any more; only with ROUTE_ERASED */
 };
 
+struct store_answer;
+typedef void request_change_fn(struct request *r, const struct store_answer *answer);
+
 struct request {
+    struct waiter wait; /* the first member: request_of */
     h2o_req_t *h2o;
-    struct worker *worker;
+    struct http *http;
     const struct conf *conf;
     struct store *store;
     const struct route *route;      /* NULL until found */
@@ -163,10 +168,8 @@ struct request {
     int status;
     size_t sent_bytes;
     uint64_t started_us;
-    struct conn *conn;
-    /* the continuation it waits for, or NULL; request_wait, request_go_on */
-    struct pending *pending;
-    uint64_t waits_from_us, waited_us;
+    request_change_fn *change_done;
+    request_fn *await_done;
     /* when the answer began, of CLOCK_MONOTONIC; where there is an access log */
     uint64_t answered_us;
     struct str etag;
@@ -182,27 +185,10 @@ struct request {
     struct store_key credential;     /* as found; without its name */
 };
 
-/*
- * request_clock_us(): CLOCK_MONOTONIC. request_wait(r, pending), request_go_on(r): begin and end of
- * a wait, whoever it is for.
- */
-static inline uint64_t request_clock_us(void)
+/* request_of(w): the request that contains ${w}; NULL: NULL. */
+static inline struct request *request_of(struct waiter *w)
 {
-    struct timespec ts;
-    clock_gettime(CLOCK_MONOTONIC, &ts);
-    return (uint64_t)ts.tv_sec * 1000000 + (uint64_t)ts.tv_nsec / 1000;
-}
-
-static inline void request_wait(struct request *r, struct pending *pending)
-{
-    r->pending = pending;
-    r->waits_from_us = request_clock_us();
-}
-
-static inline void request_go_on(struct request *r)
-{
-    r->pending = NULL;
-    r->waited_us += request_clock_us() - r->waits_from_us;
+    return (struct request *)w;
 }
 
 /*
@@ -309,7 +295,6 @@ bool request_is_strict(struct request *r);
  * request_change(r, change, done): send ${change} to the writer (copied); ${done} when it is
  * durable or refused. A writer that is gone for 30 s: 503, and ${done} is not called.
  */
-typedef void request_change_fn(struct request *r, const struct store_answer *answer);
 void request_change(struct request *r, const struct store_change *change, request_change_fn *done);
 
 /*
@@ -318,9 +303,17 @@ void request_change(struct request *r, const struct store_change *change, reques
  */
 void request_await(struct request *r, uint64_t report, unsigned timeout_ms, request_fn *done);
 
-/* request_run_in_pool(r, job): work in the reader's thread (thread_pool.h). */
+/* request_run_in_pool(r, job): work in the thread for large bodies (thread_pool.h). */
 struct pool_job;
 void request_run_in_pool(struct request *r, struct pool_job *job);
+
+/*
+ * request_query(r, query): ${r} waits for it, and ${query}->over replies. Where too many wait: 503
+ * with Retry-After, and ${query}->over is called with NULL.
+ * query_late(r): reply 503 with Retry-After, for a query that is not done.
+ */
+void request_query(struct request *r, struct query *query);
+void query_late(struct request *r);
 
 /*
  * request_hash(r, password, done): scrypt on the hash thread; ${done} gets the text to store, p

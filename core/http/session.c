@@ -3,7 +3,7 @@
 #include "core/http/cors.h"
 #include "core/http/cors_request.h"
 #include "core/auth/jwt.h"
-#include "core/worker/worker.h"
+#include "core/http/http.h"
 
 #include <stdlib.h>
 
@@ -65,11 +65,11 @@ static bool same(const char *a, const char *b, size_t n)
 /* Its place, once it is known to be a good token; NULL when it is none. */
 static struct seen *verify(struct request *r, struct str token)
 {
-    const struct signing_keys *secrets = r->worker->secrets;
+    const struct signing_keys *secrets = r->http->keys;
     struct jwt claims;
     if (token.n < sizeof(uint64_t) || token.n >= JWT_SIZE)
         return NULL;
-    struct seen *seen = slot_of(r->worker->sessions, token);
+    struct seen *seen = slot_of(r->http->sessions, token);
     bool known = seen->size == token.n && same(seen->text, token.p, token.n) &&
                  seen->generation == signing_keys_generation(secrets) && seen->claims.exp + JWT_LEEWAY_S > r->now_ms / 1000;
     if (known)
@@ -100,7 +100,7 @@ bool session_allows(struct request *r, const struct store_agent *agent)
 bool session_signed(struct request *r, int64_t now_ms)
 {
     struct jwt claims;
-    return jwt_verify(r->worker->secrets, r->session.token, now_ms, r->conf->jwt_ttl_ms, &claims);
+    return jwt_verify(r->http->keys, r->session.token, now_ms, r->conf->jwt_ttl_ms, &claims);
 }
 
 static void learn(struct request *r, struct seen *seen, uint64_t workspace)

@@ -119,7 +119,7 @@ enum step step_check_signature(struct request *r)
     case SIGNATURE_MALFORMED:
         return refuse_signature(r, ERR_SIGNATURE_MISMATCH, "X-Signature must be t=<unix>,v1=<64 hexadecimal digits>.");
     case SIGNATURE_OLD:
-        return refuse_signature(r, ERR_SIGNATURE_MISMATCH, "The time of X-Signature is more than 300 seconds from ours: set the clock.");
+        return refuse_signature(r, ERR_SIGNATURE_MISMATCH, "The time of X-Signature differs from the server's by more than 300 seconds. Set the clock.");
     default:
         return refuse_signature(r, ERR_SIGNATURE_MISMATCH, NULL);
     }
@@ -150,7 +150,7 @@ enum step step_inflate_body(struct request *r)
         reply_error(r, ERR_UNAVAILABLE, NULL);
         return STEP_DONE;
     default:
-        reply_error(r, ERR_BAD_REQUEST, "The body is not gzip, or ends early.");
+        reply_error(r, ERR_BAD_REQUEST, "The body is not valid gzip, or is incomplete.");
         return STEP_DONE;
     }
 }

@@ -4,7 +4,7 @@
 #include "core/http/pipeline.h"
 #include "core/http/session.h"
 #include "core/auth/credential.h"
-#include "core/loop/writer_client.h"
+#include "core/async/writer_client.h"
 
 #include <stdio.h>
 #include <strings.h>
@@ -34,13 +34,13 @@ bool step_bearer(struct request *r, struct str *token)
 /* say, now and then, that a key is in use */
 static void touch(struct request *r)
 {
-    uint64_t *slot = &r->worker->touched[r->key % (sizeof(r->worker->touched) / sizeof(r->worker->touched[0]))];
+    uint64_t *slot = &r->http->touched[r->key % (sizeof(r->http->touched) / sizeof(r->http->touched[0]))];
     uint64_t mark = r->key << 20 | ((uint64_t)(r->now_ms / TOUCH_EVERY_MS) & 0xfffff);
     if (r->now_ms - r->credential.last_used_at < TOUCH_EVERY_MS || *slot == mark)
         return;
     *slot = mark;
     struct store_change change = {.kind = CHANGE_KEY_TOUCH, .id = r->key};
-    writer_client_send(r->worker->writer, &change);
+    writer_client_send(r->http->writer, &change);
 }
 
 static void key_found(void *arg, enum store_status status, const struct store_key *key)
@@ -49,7 +49,7 @@ static void key_found(void *arg, enum store_status status, const struct store_ke
     r->credential_status = status;
     if (status == STORE_OK) {
         r->credential = *key;
-        cached_key_learn(r->worker->cache, key, store_snapshot_version(r->store));
+        cached_key_learn(r->http->cache, key, store_snapshot_version(r->store));
     }
     r->looked_up = true;
     if (r->waits_for_key)
@@ -60,13 +60,13 @@ static void key_found(void *arg, enum store_status status, const struct store_ke
 static const struct {
     const char *name, *send, *unknown, *revoked, *expired;
 } credential_words[] = {
-    [AUTH_API_KEY] = {"an API key", "Send an API key: Authorization: Bearer asy_key_….", "This API key is not known; check that it was copied whole.",
-                      "This API key was revoked.", "This API key has expired."},
-    [AUTH_JWT] = {"a visitor's token", "Send the visitor's token of POST /api/v1/widget/init: Authorization: Bearer ….",
-                  "This visitor's token is not good, or has expired: get another one by POST /api/v1/widget/init.", NULL, NULL},
+    [AUTH_API_KEY] = {"an API key", "Send an API key: Authorization: Bearer asy_key_….", "This API key is unknown. Check that it is complete.",
+                      "This API key was revoked. Ask for another one.", "This API key has expired. Ask for another one."},
+    [AUTH_JWT] = {"a visitor's token", "Send the visitor's token from POST /api/v1/widget/init: Authorization: Bearer ….",
+                  "This visitor's token is invalid or has expired. Get another one with POST /api/v1/widget/init.", NULL, NULL},
     [AUTH_WP_TOKEN] = {"a workspace token", "Send a workspace token: Authorization: Bearer asy_wp_….",
-                       "This workspace token is not known; check that it was copied whole.", "This workspace token was revoked.",
-                       "This workspace token has expired."},
+                       "This workspace token is unknown. Check that it is complete.", "This workspace token was revoked. Ask for another one.",
+                       "This workspace token has expired. Ask for another one."},
 };
 
 /* A good credential of another kind is as little known here as a bad one: what is told of it is what its first characters say. */
@@ -77,7 +77,7 @@ static enum step refuse_unknown(struct request *r, struct str token)
     const char *sent = credential_looks_like(token);
     if (sent == NULL || strcmp(sent, credential_words[auth].name) == 0)
         return refuse_credential(r, true, credential_words[auth].unknown);
-    snprintf(message, sizeof(message), "This operation takes %s, and what was sent looks like %s. %s", credential_words[auth].name, sent,
+    snprintf(message, sizeof(message), "This operation needs %s. The credential looks like %s. %s", credential_words[auth].name, sent,
              credential_words[auth].send);
     return refuse_credential(r, true, message);
 }
@@ -107,7 +107,7 @@ static enum step find_session(struct request *r, struct str token)
 static enum step look_up(struct request *r, struct str token, enum credential_kind kind)
 {
     const struct cached_key *known;
-    int there = cached_key(r->worker->cache, token, kind, &known);
+    int there = cached_key(r->http->cache, token, kind, &known);
     r->credential_status = there == 0 ? STORE_NOT_FOUND : there < 0 ? STORE_IO : STORE_OK;
     if (there != 1)
         return STEP_NEXT;
@@ -161,7 +161,7 @@ static enum step refuse_scope(struct request *r)
     char *asked = request_alloc(r, ROOM);
     int n = snprintf(asked, ROOM, "Bearer realm=\"assay\", error=\"insufficient_scope\", scope=\"%s\"", scope->name);
     reply_header(r, "www-authenticate", (struct str){asked, (size_t)n});
-    reply_error(r, ERR_INSUFFICIENT_SCOPE, "This credential does not have the scope %s, which the operation needs: use one that has it.",
+    reply_error(r, ERR_INSUFFICIENT_SCOPE, "The credential does not have the scope %s, which the operation needs. Use one that has it.",
                 scope->name);
     return STEP_DONE;
 }

@@ -12,7 +12,7 @@
 enum step step_check_head(struct request *r)
 {
     /* the library keeps the head at the start of its input until the request ends, a body behind it */
-    h2o_buffer_t *input = r->conn->socket->input;
+    h2o_buffer_t *input = r->wait.conn->socket->input;
     bool chunked;
     const char *fault = head_fault((struct str){input->bytes, input->size}, r->h2o->version >= 0x101, &chunked);
     /* the library's decoder is laxer about chunk sizes than others ("0x5" ends the body): whatever follows such a body is not read */
@@ -21,7 +21,7 @@ enum step step_check_head(struct request *r)
     if (fault == NULL)
         return STEP_NEXT;
     r->h2o->http1_is_persistent = 0;
-    conn_linger(r->conn);
+    conn_linger(r->wait.conn);
     reply_error(r, ERR_BAD_REQUEST, "%s", fault);
     return STEP_DONE;
 }
@@ -61,10 +61,10 @@ enum step step_find_route(struct request *r)
     r->is_head = str_eq(method, STR("HEAD"));
     if (!path_valid(r, path)) {
         reply_error(r, ERR_BAD_REQUEST,
-                    "The path is malformed: every %%XX must be two hexadecimal digits, and the text they make UTF-8 without NUL.");
+                    "The path is malformed. Each %% needs two hexadecimal digits; decoded, the path must be UTF-8 without NUL.");
         return STEP_DONE;
     }
-    r->route = route_find(method, path, r->conn->internal, r->args, &r->other);
+    r->route = route_find(method, path, r->wait.conn->internal, r->args, &r->other);
     if (r->route != NULL && decode_args(r))
         return STEP_NEXT;
     r->route = NULL;
@@ -115,7 +115,7 @@ static void follow_proxies(struct request *r)
 
 enum step step_find_client(struct request *r)
 {
-    struct conn *c = r->conn;
+    struct conn *c = r->wait.conn;
     if (!c->peer_known) {
         struct sockaddr_storage peer = {0};
         c->peer_known = true;

@@ -31,7 +31,7 @@ size_t step_max_body(const struct route *route, const struct conf *conf);
  * library_answers_register(w, host): the contract's errors on what the library answers by itself
  * (library_errors.c).
  */
-void library_answers_register(struct worker *w, h2o_hostconf_t *host);
+void library_answers_register(struct http *h, h2o_hostconf_t *host);
 
 static inline struct str view(h2o_iovec_t v)
 {

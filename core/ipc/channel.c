@@ -8,7 +8,7 @@
 #include <unistd.h>
 
 #define READ_CHUNK (64u << 10)
-/* a buffer that grew for one large frame is given back when it is empty */
+/* a larger buffer is freed when it is empty */
 #define KEEP_BYTES (256u << 10)
 
 void channel_init(struct channel *c, int fd)
@@ -75,21 +75,23 @@ int channel_listen(const char *path)
     return -1;
 }
 
-void channel_put(struct channel *c, enum frame_type type, uint64_t a, uint64_t b, struct str payload)
+void channel_put(struct channel *c, enum frame_type type, uint64_t a, uint64_t b,
+                 struct str payload)
 {
     struct frame_head head = {(uint32_t)payload.n, type, a, b};
     buf_add(&c->out, &head, sizeof(head));
     buf_str(&c->out, payload);
 }
 
-void channel_last_word(const struct channel *c, enum frame_type type, uint64_t a)
+void channel_send_now(const struct channel *c, enum frame_type type, uint64_t a)
 {
     struct frame_head head = {0, type, a, 0};
-    if (c->fd >= 0 && c->out_at == 0 && send(c->fd, &head, sizeof(head), MSG_NOSIGNAL | MSG_DONTWAIT) < 0)
-        return; /* it is not known then who is to blame, and all are suspected */
+    if (c->fd >= 0 && c->out_at == 0 &&
+        send(c->fd, &head, sizeof(head), MSG_NOSIGNAL | MSG_DONTWAIT) < 0)
+        return; /* the writer then suspects all jobs of this auditor */
 }
 
-/* give back the bytes before ${at} */
+/* drop the bytes before ${at} */
 static void compact(struct buf *b, size_t *at)
 {
     if (*at == b->n) {
@@ -149,7 +151,8 @@ int channel_next(struct channel *c, struct frame *out)
     if (have < sizeof(out->head))
         return 0;
     memcpy(&out->head, c->in.p + c->in_at, sizeof(out->head));
-    if (out->head.payload > FRAME_MAX_PAYLOAD || out->head.type == 0 || out->head.type >= FRAME_TYPES)
+    if (out->head.payload > FRAME_MAX_PAYLOAD || out->head.type == 0 ||
+        out->head.type >= FRAME_TYPES)
         return -1;
     if (have - sizeof(out->head) < out->head.payload)
         return 0;

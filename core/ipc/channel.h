@@ -1,17 +1,20 @@
 /*
- * A channel: frames over a Unix stream socket between the writer and everybody else (workers, auditors, commands). Non-blocking on both
- * sides; a frame is sent whole or stays in the buffer. One channel belongs to one process; nothing here is shared.
+ * A channel: frames over a Unix stream socket between the writer and everybody else (workers,
+ * auditors, commands). Non-blocking on both sides; what the socket does not take stays in a buffer.
+ * A channel belongs to one process.
  *
- *   HELLO    →writer   a: channel id (0: none), b: 0         first frame of every connection
- *   CHANGE   →writer   a: sequence, b: highest answered      payload: change_encode
- *   ANSWER   writer→   a: sequence                           payload: struct store_answer
- *   EVENT    writer→                                         payload: struct store_event
- *   WAIT     →writer   a: report                             somebody waits for this job: it goes first
- *   JOB      writer→   a: report, b: attempt                 payload: URL; to auditors only
- *   FINDINGS →writer   a: report, b: attempt                 payload: change_encode of a CHANGE_REPORT_FINISH; from auditors only
- *   WITHDRAW writer→   a: report, b: attempt                 cancel this job and give it back; to auditors only
- *   BACK     →writer   a: report, b: attempt                 a job given back; a = 0: the auditor takes no more
- *   SUSPECT  →writer   a: report                             an auditor's last words: it dies while it reads this one
+ *   HELLO     to writer    a: sender id (0: none), b: auditor's index  first frame of a connection
+ *   CHANGE    to writer    a: sequence, b: highest answered            change_encode
+ *   ANSWER    from writer  a: sequence                                 struct store_answer
+ *   EVENT     from writer                                              struct store_event
+ *   WAIT      to writer    a: report                                   prioritize its job
+ *   JOB       from writer  a: report, b: attempt                       its URL
+ *   RESULT    to writer    a: report, b: attempt                       change_encode of the result
+ *   WITHDRAW  from writer  a: report, b: attempt                       cancel and return this job
+ *   RETURNED  to writer    a: report, b: attempt                       a = 0: take no more jobs
+ *   SUSPECT   to writer    a: report                                   the auditor dies of this one
+ *
+ * The last five are for auditors, CHANGE and WAIT for everybody else.
  */
 #ifndef ASSAY_IPC_CHANNEL_H
 #define ASSAY_IPC_CHANNEL_H
@@ -19,8 +22,9 @@
 #include "store/bytes.h"
 
 /*
- * Of the frames and what they carry. Workers of the version before speak with the writer of the next one while a binary upgrade goes on, so
- * whoever changes what is in a frame raises it: then that upgrade needs a restart, and says so.
+ * Of the frames and their contents. Workers of the old version speak with the new writer during a
+ * binary upgrade, so every change of a frame raises it; the upgrade is then refused with a sentence
+ * that asks for a restart.
  */
 #ifndef CHANNEL_VERSION
 #define CHANNEL_VERSION 2
@@ -33,14 +37,14 @@ enum frame_type {
     FRAME_EVENT,
     FRAME_WAIT,
     FRAME_JOB,
-    FRAME_FINDINGS,
-    FRAME_BACK,
+    FRAME_RESULT,
+    FRAME_RETURNED,
     FRAME_SUSPECT,
     FRAME_WITHDRAW,
     FRAME_TYPES
 };
 
-#define FRAME_MAX_PAYLOAD (12u << 20) /* a batch of the largest documents is some 9 MB */
+#define FRAME_MAX_PAYLOAD (12u << 20) /* a sync of the largest documents is some 9 MB */
 
 struct frame_head {
     uint32_t payload; /* bytes after this head */
@@ -60,36 +64,38 @@ struct channel {
 };
 
 /*
- * channel_init(c, fd): take over ${fd}, made non-blocking and close-on-exec. channel_close(c): close it and free the buffers; fine on a
- * closed one.
+ * channel_init(c, fd): take over ${fd}, and make it non-blocking and close-on-exec.
+ * channel_close(c): close it and free the buffers; a closed one may be closed again.
  */
 void channel_init(struct channel *c, int fd);
 void channel_close(struct channel *c);
 
 /* channel_connect(path): a connected socket, or -1 with errno. */
 int channel_connect(const char *path);
-/* channel_listen(path): a listening socket of mode 0600 in place of whatever is at ${path}; -1 with errno. */
+
+/* channel_listen(path): a listening socket of mode 0600 in place of the file; -1 with errno. */
 int channel_listen(const char *path);
 
-/* channel_put(c, type, a, b, payload): queue a frame; nothing is sent before channel_flush. */
-void channel_put(struct channel *c, enum frame_type type, uint64_t a, uint64_t b, struct str payload);
+/* channel_put(c, type, a, b, payload): queue a frame; channel_flush sends it. */
+void channel_put(struct channel *c, enum frame_type type, uint64_t a, uint64_t b,
+                 struct str payload);
 
 /*
- * channel_last_word(c, type, a): send a frame at once, past what is queued, from a signal's handler of a process that dies; nothing where the
- * socket is full or a frame is half sent.
+ * channel_send_now(c, type, a): send a frame before what is queued, from a signal handler of a
+ * dying process. Nothing is sent when the socket is full or a frame is half sent.
  */
-void channel_last_word(const struct channel *c, enum frame_type type, uint64_t a);
+void channel_send_now(const struct channel *c, enum frame_type type, uint64_t a);
 
-/* channel_flush(c): send what can be sent. 0: all gone; 1: the socket is full, wait until it is writable; -1: the peer is gone. */
+/* channel_flush(c): send. 0: all is sent; 1: the socket is full; -1: the other side is gone. */
 int channel_flush(struct channel *c);
 
 /*
- * channel_read(c): take in what has arrived. 1: something did; 0: nothing now; -1: the peer is gone (frames taken in before are still
- * there).
+ * channel_read(c): receive. 1: something arrived; 0: nothing; -1: the other side is gone, and
+ * frames received before are still there.
  */
 int channel_read(struct channel *c);
 
-/* channel_next(c, out): the next whole frame. 1: one; 0: none yet; -1: the peer does not speak our protocol. */
+/* channel_next(c, out): the next whole frame. 1: one; 0: none yet; -1: it is not a valid frame. */
 int channel_next(struct channel *c, struct frame *out);
 
 /* channel_pending(c): bytes queued and not sent. */

@@ -19,7 +19,7 @@ void loop_time_turn(struct loop_time *t, struct score *score, uint64_t polled_ms
         return;
     uint64_t cpu_now_us = clock_thread_us(), cpu_us = cpu_now_us - t->cpu_us;
     uint64_t us = since_us(polled_ms, now_us - t->read_us);
-    score_raise(&score->stretch_cpu_us, cpu_us);
-    score_raise(&score->stretch_us, us > cpu_us ? us : cpu_us);
+    score_raise(&score->longest_cpu_us, cpu_us);
+    score_raise(&score->longest_us, us > cpu_us ? us : cpu_us);
     *t = (struct loop_time){.read_us = now_us, .cpu_us = cpu_now_us};
 }

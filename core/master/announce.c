@@ -18,7 +18,8 @@ static bool has_file(const struct master_options *o)
 static void add_listeners(const struct master *m, struct buf *line)
 {
     for (size_t i = 0; i < m->listeners_count; i++)
-        buf_printf(line, "%s%s%s", i == 0 ? "" : ", ", m->listeners[i].url, m->listeners[i].internal ? " (internal)" : "");
+        buf_printf(line, "%s%s%s", i == 0 ? "" : ", ", m->listeners[i].url,
+                   m->listeners[i].internal ? " (internal)" : "");
 }
 
 void announce_start(const struct master *m)
@@ -26,10 +27,12 @@ void announce_start(const struct master *m)
     const struct master_options *o = m->options;
     const struct conf *conf = master_conf(m);
     struct buf line = {0};
-    buf_printf(&line, "assayd " PACKAGE_VERSION " starts: configuration %s", has_file(o) ? o->conf_path : "built-in defaults");
+    buf_printf(&line, "assayd " PACKAGE_VERSION " starts: configuration %s",
+               has_file(o) ? o->conf_path : "built-in defaults");
     if (o->set_count > 0)
         buf_printf(&line, " and %zu --set", o->set_count);
-    buf_printf(&line, ", pid %d, workers %u, auditors %u, listeners ", (int)getpid(), conf->workers, conf->auditors);
+    buf_printf(&line, ", pid %d, workers %u, auditors %u, listeners ", (int)getpid(), conf->workers,
+               conf->auditors);
     add_listeners(m, &line);
     if (buf_ok(&line))
         log_info("%.*s", (int)line.n, line.p);
@@ -47,7 +50,7 @@ static uint64_t requests_of(const struct request_stats *t)
 {
     uint64_t all = 0;
     for (unsigned worker = 0; t != NULL && worker < REQUEST_STATS_WORKERS; worker++) {
-        struct request_stats_answered answered = request_stats_worker(t, worker);
+        struct request_stats_totals answered = request_stats_worker(t, worker);
         for (size_t i = 0; i < REQUEST_STATS_STATUSES; i++)
             all += answered.by_status[i];
     }
@@ -56,6 +59,8 @@ static uint64_t requests_of(const struct request_stats *t)
 
 void announce_end(const struct master *m, int status)
 {
-    log_info("assayd " PACKAGE_VERSION " ends: %s; exit status %d, uptime %llu s, %llu requests answered", m->why, status,
-             (unsigned long long)(clock_mono_ms() - m->started_ms) / 1000, (unsigned long long)requests_of(m->request_stats));
+    log_info("assayd " PACKAGE_VERSION
+             " ends: %s; exit status %d, uptime %llu s, %llu requests answered",
+             m->why, status, (unsigned long long)(clock_mono_ms() - m->started_ms) / 1000,
+             (unsigned long long)requests_of(m->request_stats));
 }

@@ -1,6 +1,9 @@
 #include "core/master/master_internal.h"
 
+#include "core/audit/auditor.h"
 #include "core/base/log.h"
+#include "core/worker/worker.h"
+#include "core/writer/writer.h"
 #include "core/master/systemd.h"
 #include "core/shm/request_stats.h"
 
@@ -89,7 +92,8 @@ int children_make(struct master *m)
     /* whoever sits keeps the seat of the same name; the others have none and are told to go */
     for (size_t i = 0; i < count; i++)
         for (size_t k = 0; k < m->child_slots_count; k++)
-            if (m->child_slots[k].role == child_slots[i].role && m->child_slots[k].index == child_slots[i].index) {
+            if (m->child_slots[k].role == child_slots[i].role &&
+                m->child_slots[k].index == child_slots[i].index) {
                 child_slots[i] = m->child_slots[k];
                 m->child_slots[k] = (struct child_slot){0};
             }
@@ -110,7 +114,7 @@ int children_make(struct master *m)
 
 static int run_child(struct process *p)
 {
-    process_enter(p);
+    process_child_init(p);
     switch (p->role) {
     case ROLE_WRITER:
         return writer_run(p);
@@ -167,7 +171,7 @@ static struct child *fork_child(struct master *m, const struct child_slot *slot)
                                   .ratelimit = m->ratelimit,
                                   .typing = m->typing,
                                   .connection_table = m->connection_table,
-                                  .place = (unsigned)(c->score - m->scoreboard->slot),
+                                  .connection_slot = (unsigned)(c->score - m->scoreboard->slot),
                                   .request_stats = m->request_stats,
                                   .listeners = m->listeners,
                                   .listeners_count = m->listeners_count,
@@ -181,7 +185,7 @@ static struct child *fork_child(struct master *m, const struct child_slot *slot)
     m->children = c;
     fflush(NULL);
     if (slot->role == ROLE_WORKER)
-        connection_table_enter(m->connection_table, c->process.place);
+        connection_table_open_slot(m->connection_table, c->process.connection_slot);
     if (slot->role == ROLE_WORKER && !tls_lend(&m->generation->tls, true))
         log_error("keys cannot be lent to a worker: %s", strerror(errno));
     c->pid = fork();
@@ -191,7 +195,7 @@ static struct child *fork_child(struct master *m, const struct child_slot *slot)
         log_error("fork: %s", strerror(errno));
         m->children = c->next;
         if (slot->role == ROLE_WORKER)
-            connection_table_leave(m->connection_table, c->process.place);
+            connection_table_close_slot(m->connection_table, c->process.connection_slot);
         scoreboard_release(m->scoreboard, c->score);
         free(c);
         return NULL;
@@ -200,7 +204,8 @@ static struct child *fork_child(struct master *m, const struct child_slot *slot)
         close_masters(m, slot->role, c->score);
         int status = run_child(&c->process);
         if (slot->role == ROLE_AUDITOR)
-            _exit(status); /* it has nothing to flush, and its sandbox is no place for exit handlers */
+            _exit(
+                status); /* it has nothing to flush, and its sandbox is no place for exit handlers */
         exit(status);
     }
     m->generation->children++;
@@ -243,7 +248,8 @@ void children_fill(struct master *m)
     uint64_t now = clock_mono_ms();
     for (size_t i = 0; i < m->child_slots_count; i++) {
         struct child_slot *s = &m->child_slots[i];
-        if (s->child == NULL && now >= s->fill_at_ms && may_fill(m, s) && !upgrade_holds(m, s->role))
+        if (s->child == NULL && now >= s->fill_at_ms && may_fill(m, s) &&
+            !upgrade_holds(m, s->role))
             s->child = fork_child(m, s);
     }
 }
@@ -265,21 +271,24 @@ void children_relieve(struct master *m)
 /* what a damaged page does to a process inside LMDB */
 static bool is_crash(int number)
 {
-    return number == SIGSEGV || number == SIGBUS || number == SIGABRT || number == SIGFPE || number == SIGILL;
+    return number == SIGSEGV || number == SIGBUS || number == SIGABRT || number == SIGFPE ||
+           number == SIGILL;
 }
 
 static void describe_death(const struct child *c, int status)
 {
     const char *role = role_name(c->process.role);
     if (WIFSIGNALED(status) && is_crash(WTERMSIG(status)) && c->process.role != ROLE_AUDITOR)
-        log_error("%s %u (pid %d) was killed by signal %d (%s): where that goes on, the store may be damaged: stop the server and "
+        log_error("%s %u (pid %d) was killed by signal %d (%s): where that goes on, the store may "
+                  "be damaged: stop the server and "
                   "run assay check",
                   role, c->process.index, c->pid, WTERMSIG(status), strsignal(WTERMSIG(status)));
     else if (WIFSIGNALED(status))
-        log_warn("%s %u (pid %d) was killed by signal %d (%s)", role, c->process.index, c->pid, WTERMSIG(status),
-                 strsignal(WTERMSIG(status)));
+        log_warn("%s %u (pid %d) was killed by signal %d (%s)", role, c->process.index, c->pid,
+                 WTERMSIG(status), strsignal(WTERMSIG(status)));
     else
-        log_warn("%s %u (pid %d) ended with status %d", role, c->process.index, c->pid, WEXITSTATUS(status));
+        log_warn("%s %u (pid %d) ended with status %d", role, c->process.index, c->pid,
+                 WEXITSTATUS(status));
 }
 
 /* somebody of the generation before goes on, since its successor has not come up */
@@ -298,10 +307,12 @@ static void slot_emptied(struct master *m, struct child_slot *s, const struct ch
     if (m->stopping || m->left)
         return;
     if (s->old != NULL)
-        log_error("%s %u of generation %u did not start: the one of the generation before goes on, and it is tried again",
+        log_error("%s %u of generation %u did not start: the one of the generation before goes on, "
+                  "and it is tried again",
                   role_name(s->role), s->index, c->process.generation);
     /* an auditor ends of itself when its writer is gone */
-    bool expected = c->stopping || (c->process.role == ROLE_AUDITOR && WIFEXITED(status) && WEXITSTATUS(status) == EXIT_STOPPED);
+    bool expected = c->stopping || (c->process.role == ROLE_AUDITOR && WIFEXITED(status) &&
+                                    WEXITSTATUS(status) == EXIT_STOPPED);
     if (!expected) {
         describe_death(c, status);
         score_add(m->scoreboard->restarts, 1);
@@ -311,12 +322,17 @@ static void slot_emptied(struct master *m, struct child_slot *s, const struct ch
     for (unsigned i = 1; i < s->short_lives; i++)
         delay = delay == 0 ? DELAY_MIN_MS : delay * 2 < DELAY_MAX_MS ? delay * 2 : DELAY_MAX_MS;
     s->fill_at_ms = now + delay;
-    bool cannot_start = (WIFEXITED(status) && WEXITSTATUS(status) == EXIT_START && !m->store_known) || (upgrade_is_trial(m) && !expected);
+    bool cannot_start =
+        (WIFEXITED(status) && WEXITSTATUS(status) == EXIT_START && !m->store_known) ||
+        (upgrade_is_trial(m) && !expected);
     /* without auditors or a writer (a dead disk) the server still serves what it has */
-    if (cannot_start || (s->role == ROLE_WORKER && !is_half_succeeded(m) && s->short_lives >= GIVE_UP_DEATHS)) {
-        log_error(cannot_start ? "cannot start: the %s said why" : "giving up: the %s keeps dying", role_name(c->process.role));
+    if (cannot_start ||
+        (s->role == ROLE_WORKER && !is_half_succeeded(m) && s->short_lives >= GIVE_UP_DEATHS)) {
+        log_error(cannot_start ? "cannot start: the %s said why" : "giving up: the %s keeps dying",
+                  role_name(c->process.role));
         m->exit_status = cannot_start ? EXIT_START : EXIT_GAVE_UP;
-        snprintf(m->why, sizeof(m->why), "the %s %s", role_name(c->process.role), cannot_start ? "cannot start" : "keeps dying");
+        snprintf(m->why, sizeof(m->why), "the %s %s", role_name(c->process.role),
+                 cannot_start ? "cannot start" : "keeps dying");
         m->stopping = true;
         systemd_tell("STOPPING=1");
         m->stop_at_ms = now + master_conf(m)->drain_timeout_ms;
@@ -347,7 +363,7 @@ static void bury(struct master *m, struct child *c, int status)
         if (g->number == c->process.generation)
             g->children--;
     if (c->process.role == ROLE_WORKER)
-        connection_table_leave(m->connection_table, c->process.place);
+        connection_table_close_slot(m->connection_table, c->process.connection_slot);
     scoreboard_release(m->scoreboard, c->score);
     struct child **at = &m->children;
     while (*at != c)
@@ -361,7 +377,8 @@ void children_reap(struct master *m)
     int status;
     pid_t pid;
     while ((pid = waitpid(-1, &status, WNOHANG)) > 0)
-        for (struct child *c = upgrade_buried(m, pid, status) ? NULL : m->children; c != NULL; c = c->next)
+        for (struct child *c = upgrade_buried(m, pid, status) ? NULL : m->children; c != NULL;
+             c = c->next)
             if (c->pid == pid) {
                 bury(m, c, status);
                 break;
@@ -376,16 +393,18 @@ static void watch_one(struct master *m, struct child *c, uint64_t now)
     uint64_t beat = score_get(c->score->heartbeat_ms), busy = score_get(c->score->busy_since_ms);
     bool syncing = c->process.role == ROLE_WRITER && score_get(c->score->phase) == PHASE_SYNCING;
     if (c->draining && now - c->told_ms > master_conf(m)->drain_timeout_ms + 1000u) {
-        log_warn("%s %u (pid %d) did not drain in time: killed", role_name(c->process.role), c->process.index, c->pid);
+        log_warn("%s %u (pid %d) did not drain in time: killed", role_name(c->process.role),
+                 c->process.index, c->pid);
         kill(c->pid, SIGKILL);
     } else if (syncing && busy != 0 && now > busy && now - busy > SYNC_ALARM_MS) {
         if (!c->alarmed)
-            log_error("the disk has kept the writer waiting for over %d s: no write is answered until it does its work",
+            log_error("the disk has kept the writer waiting for over %d s: no write is answered "
+                      "until it does its work",
                       SYNC_ALARM_MS / 1000);
         c->alarmed = true;
     } else if (!syncing && now > beat && now - beat > STUCK_MS && now - c->born_ms > STUCK_MS) {
-        log_error("%s %u (pid %d) has not moved for over %d s: killed, to be replaced", role_name(c->process.role), c->process.index,
-                  c->pid, STUCK_MS / 1000);
+        log_error("%s %u (pid %d) has not moved for over %d s: killed, to be replaced",
+                  role_name(c->process.role), c->process.index, c->pid, STUCK_MS / 1000);
         kill(c->pid, SIGKILL);
     } else
         c->alarmed = c->alarmed && syncing;
@@ -403,8 +422,10 @@ bool children_move(const struct master *m, uint64_t within_ms)
     uint64_t now = clock_mono_ms();
     for (const struct child *c = m->children; c != NULL; c = c->next) {
         uint64_t beat = score_get(c->score->heartbeat_ms);
-        bool syncing = c->process.role == ROLE_WRITER && score_get(c->score->phase) == PHASE_SYNCING;
-        if (c->process.role != ROLE_AUDITOR && !syncing && now > beat && now - beat > within_ms && now - c->born_ms > within_ms)
+        bool syncing =
+            c->process.role == ROLE_WRITER && score_get(c->score->phase) == PHASE_SYNCING;
+        if (c->process.role != ROLE_AUDITOR && !syncing && now > beat && now - beat > within_ms &&
+            now - c->born_ms > within_ms)
             return false;
     }
     return true;
@@ -427,7 +448,8 @@ unsigned children_draining(const struct master *m)
 bool children_changing(const struct master *m)
 {
     for (size_t i = 0; i < m->child_slots_count; i++)
-        if (m->child_slots[i].child != NULL && (!is_ready(m->child_slots[i].child) || m->child_slots[i].old != NULL))
+        if (m->child_slots[i].child != NULL &&
+            (!is_ready(m->child_slots[i].child) || m->child_slots[i].old != NULL))
             return true;
     return false;
 }

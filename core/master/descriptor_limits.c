@@ -56,7 +56,8 @@ int descriptors_fit(struct conf *conf, size_t acceptor)
         want = taken + LINGERING_MOST + conf->max_connections;
     rlim_t limit = raise_to(want, &hard), over = taken + lingering_of(limit);
     if (limit < over + PLACES_LEAST) {
-        log_error("RLIMIT_NOFILE: a process may open %llu descriptors, which is too few to serve connections: set LimitNOFILE= of the "
+        log_error("RLIMIT_NOFILE: a process may open %llu descriptors, which is too few to serve "
+                  "connections: set LimitNOFILE= of the "
                   "service, or ulimit -n, to %llu",
                   (unsigned long long)limit, (unsigned long long)want);
         return -1;
@@ -66,10 +67,12 @@ int descriptors_fit(struct conf *conf, size_t acceptor)
     conf->worker_connections = places < UINT_MAX ? (unsigned)places : UINT_MAX;
     if (all >= conf->max_connections)
         return 0;
-    log_warn("max_connections is lowered from %u to %llu: a process may open %llu descriptors (RLIMIT_NOFILE), which leaves %llu "
-             "connections to each of %u workers; set LimitNOFILE= of the service, or ulimit -n, to %llu",
-             conf->max_connections, (unsigned long long)all, (unsigned long long)limit, (unsigned long long)places, conf->workers,
-             (unsigned long long)want);
+    log_warn(
+        "max_connections is lowered from %u to %llu: a process may open %llu descriptors "
+        "(RLIMIT_NOFILE), which leaves %llu "
+        "connections to each of %u workers; set LimitNOFILE= of the service, or ulimit -n, to %llu",
+        conf->max_connections, (unsigned long long)all, (unsigned long long)limit,
+        (unsigned long long)places, conf->workers, (unsigned long long)want);
     conf->max_connections = (unsigned)all;
     return 0;
 }

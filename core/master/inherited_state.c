@@ -30,12 +30,15 @@ static size_t place(struct passed *out, int fd)
     return out->count++;
 }
 
-static void write_listener(FILE *out, const struct conf *conf, const struct listener *l, struct passed *passed)
+static void write_listener(FILE *out, const struct conf *conf, const struct listener *l,
+                           struct passed *passed)
 {
-    fprintf(out, "listener %d %d %d %zu ", l->internal, l->shared, l->bound, l->heard);
+    fprintf(out, "listener %d %d %d %zu ", l->internal, l->shared, l->bound, l->listening);
     for (size_t i = 0; i < l->count; i++)
         fprintf(out, "%s%zu", i == 0 ? "" : ",", place(passed, l->fds[i]));
-    fprintf(out, " %s\n", l->internal ? conf->internal_listen : conf->listen[l->conf_index].address); /* a path may have spaces */
+    fprintf(out, " %s\n",
+            l->internal ? conf->internal_listen
+                        : conf->listen[l->conf_index].address); /* a path may have spaces */
 }
 
 static bool make_room(const struct master *m, struct passed *out)
@@ -52,7 +55,8 @@ int inherited_state_write(const struct master *m, struct passed *passed)
     const struct conf *conf = master_conf(m);
     if (!make_room(m, passed))
         return -1;
-    int fd = memfd_create("assay-upgrade", MFD_CLOEXEC), copy = fd < 0 ? -1 : fcntl(fd, F_DUPFD_CLOEXEC, 0);
+    int fd = memfd_create("assay-upgrade", MFD_CLOEXEC),
+        copy = fd < 0 ? -1 : fcntl(fd, F_DUPFD_CLOEXEC, 0);
     FILE *out = copy < 0 ? NULL : fdopen(copy, "w");
     place(passed, fd);
     if (out == NULL) {
@@ -60,7 +64,8 @@ int inherited_state_write(const struct master *m, struct passed *passed)
         inherited_state_drop(passed);
         return -1;
     }
-    fprintf(out, "upgrade %d %d\ngeneration %u\n", MANIFEST_VERSION, CHANNEL_VERSION, m->generation->number);
+    fprintf(out, "upgrade %d %d\ngeneration %u\n", MANIFEST_VERSION, CHANNEL_VERSION,
+            m->generation->number);
     fprintf(out, "data_dir %s\nrun_dir %s\n", conf->data_dir, conf->run_dir);
     fprintf(out, "locks %zu", place(passed, m->data_lock));
     fprintf(out, " %zu\n", place(passed, m->run_lock));
@@ -106,19 +111,20 @@ static bool read_fds(struct passed *passed, char *text, struct listen_given *g)
             return false;
         g->count++;
     }
-    return g->count > 0 && g->heard <= g->count;
+    return g->count > 0 && g->listening <= g->count;
 }
 
 static bool read_listener(struct master *m, struct passed *passed, const char *line)
 {
-    struct listen_given *given = realloc(m->old_master.given, (m->old_master.given_count + 1) * sizeof(*given));
+    struct listen_given *given =
+        realloc(m->old_master.given, (m->old_master.given_count + 1) * sizeof(*given));
     int internal, shared, bound, at = 0;
     if (given == NULL)
         return false;
     m->old_master.given = given;
     struct listen_given *g = &given[m->old_master.given_count++];
     *g = (struct listen_given){0};
-    if (sscanf(line, "%d %d %d %zu %n", &internal, &shared, &bound, &g->heard, &at) != 4 || at == 0)
+    if (sscanf(line, "%d %d %d %zu %n", &internal, &shared, &bound, &g->listening, &at) != 4 || at == 0)
         return false;
     g->internal = internal != 0;
     g->shared = shared != 0;
@@ -150,17 +156,21 @@ static int read_line(struct master *m, struct passed *passed, char *line)
         return inherited_state_refuse("the manifest is not whole");
     *rest++ = '\0';
     bool ok = true;
-    if (strcmp(line, "upgrade") == 0 && (sscanf(rest, "%d %d", &a, &b) != 2 || a != MANIFEST_VERSION || b != CHANNEL_VERSION))
-        return inherited_state_refuse("these two versions cannot work side by side: restart instead");
+    if (strcmp(line, "upgrade") == 0 &&
+        (sscanf(rest, "%d %d", &a, &b) != 2 || a != MANIFEST_VERSION || b != CHANNEL_VERSION))
+        return inherited_state_refuse(
+            "these two versions cannot work side by side: restart instead");
     if ((strcmp(line, "data_dir") == 0 && strcmp(rest, conf->data_dir) != 0) ||
         (strcmp(line, "run_dir") == 0 && strcmp(rest, conf->run_dir) != 0))
-        return inherited_state_refuse("data_dir and run_dir must stay as they are: restart to change them");
+        return inherited_state_refuse(
+            "data_dir and run_dir must stay as they are: restart to change them");
     if (strcmp(line, "generation") == 0)
         m->old_master.generation = (unsigned)atoi(rest);
     else if (strcmp(line, "slots") == 0)
         ok = sscanf(rest, "%u %u", &m->old_master.slots, &m->old_master.steered) == 2;
     else if (strcmp(line, "locks") == 0)
-        ok = sscanf(rest, "%d %d", &a, &b) == 2 && take(passed, a, &m->data_lock) && take(passed, b, &m->run_lock);
+        ok = sscanf(rest, "%d %d", &a, &b) == 2 && take(passed, a, &m->data_lock) &&
+             take(passed, b, &m->run_lock);
     else if (strcmp(line, "writer") == 0)
         ok = sscanf(rest, "%d", &a) == 1 && take(passed, a, &m->writer_fd);
     else if (strcmp(line, "listener") == 0)
@@ -186,7 +196,8 @@ int inherited_state_read(struct master *m, struct passed *passed)
         close_if(passed->fds[i]); /* what it does not name */
     free(passed->fds);
     *passed = (struct passed){0};
-    if (result == 0 && (m->data_lock < 0 || m->run_lock < 0 || m->writer_fd < 0 || m->old_master.slots == 0))
+    if (result == 0 &&
+        (m->data_lock < 0 || m->run_lock < 0 || m->writer_fd < 0 || m->old_master.slots == 0))
         result = inherited_state_refuse("the manifest is not whole");
     return result;
 }

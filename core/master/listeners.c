@@ -32,22 +32,29 @@ static const char *option_of(const struct listener *l, char out[32])
     return out;
 }
 
-static int refuse_holder(char *why, size_t size, const struct listener *l, const char *address, pid_t holder)
+static int refuse_holder(char *why, size_t size, const struct listener *l, const char *address,
+                         pid_t holder)
 {
     char option[32], who[HOLDER_TEXT];
     if (holder == getpid()) {
-        snprintf(why, size, "%s %s: the address is in use by another listener of this configuration: change one of them",
+        snprintf(why, size,
+                 "%s %s: the address is in use by another listener of this configuration: change "
+                 "one of them",
                  option_of(l, option), address);
         return -1;
     }
     holder_text(holder, who);
-    snprintf(why, size, "%s %s: the address is in use by %s%s: stop that process, or set %s to another address",
-             option_of(l, option), address, who, holder == 0 ? " (as root, ss -ltnp names it)" : "", option);
+    snprintf(
+        why, size,
+        "%s %s: the address is in use by %s%s: stop that process, or set %s to another address",
+        option_of(l, option), address, who, holder == 0 ? " (as root, ss -ltnp names it)" : "",
+        option);
     return -1;
 }
 
 /* errno: why it cannot be bound */
-static int refuse_bind(char *why, size_t size, const struct listener *l, const char *address, const struct sockaddr_storage *sa)
+static int refuse_bind(char *why, size_t size, const struct listener *l, const char *address,
+                       const struct sockaddr_storage *sa)
 {
     if (errno != EADDRINUSE)
         return refuse(why, size, address, strerror(errno));
@@ -55,7 +62,8 @@ static int refuse_bind(char *why, size_t size, const struct listener *l, const c
 }
 
 /* "host:port" or "[v6]:port" → one address */
-static int resolve(const char *address, struct sockaddr_storage *sa, socklen_t *len, const char **reason)
+static int resolve(const char *address, struct sockaddr_storage *sa, socklen_t *len,
+                   const char **reason)
 {
     char host[256];
     const char *colon = strrchr(address, ':');
@@ -67,7 +75,8 @@ static int resolve(const char *address, struct sockaddr_storage *sa, socklen_t *
     bool bracketed = address[0] == '[' && address[n - 1] == ']';
     memcpy(host, address + bracketed, n - (bracketed ? 2 : 0));
     host[n - (bracketed ? 2 : 0)] = '\0';
-    struct addrinfo hints = {.ai_socktype = SOCK_STREAM, .ai_flags = AI_PASSIVE | AI_NUMERICSERV}, *found;
+    struct addrinfo hints = {.ai_socktype = SOCK_STREAM, .ai_flags = AI_PASSIVE | AI_NUMERICSERV},
+                    *found;
     int failed = getaddrinfo(host, colon + 1, &hints, &found);
     if (failed != 0) {
         *reason = gai_strerror(failed);
@@ -118,8 +127,8 @@ static int add_slot(struct listener *l, const struct sockaddr_storage *sa, sockl
 /* in the slots' order, so that the kernel numbers the sockets of a port as we do */
 int listen_hear(struct listener *l)
 {
-    for (; l->heard < l->count; l->heard++)
-        if (listen(l->fds[l->heard], BACKLOG) != 0)
+    for (; l->listening < l->count; l->listening++)
+        if (listen(l->fds[l->listening], BACKLOG) != 0)
             return -1;
     return 0;
 }
@@ -127,11 +136,14 @@ int listen_hear(struct listener *l)
 static void name_tcp(struct listener *l, const struct sockaddr_storage *sa, socklen_t len)
 {
     char host[INET6_ADDRSTRLEN + 16] = "?", port[8] = "?";
-    getnameinfo((const struct sockaddr *)sa, len, host, sizeof(host), port, sizeof(port), NI_NUMERICHOST | NI_NUMERICSERV);
-    snprintf(l->url, sizeof(l->url), sa->ss_family == AF_INET6 ? "%s://[%s]:%s" : "%s://%s:%s", l->tls ? "https" : "http", host, port);
+    getnameinfo((const struct sockaddr *)sa, len, host, sizeof(host), port, sizeof(port),
+                NI_NUMERICHOST | NI_NUMERICSERV);
+    snprintf(l->url, sizeof(l->url), sa->ss_family == AF_INET6 ? "%s://[%s]:%s" : "%s://%s:%s",
+             l->tls ? "https" : "http", host, port);
 }
 
-static int open_tcp(struct listener *l, const char *address, size_t slots, char *why, size_t why_size)
+static int open_tcp(struct listener *l, const char *address, size_t slots, char *why,
+                    size_t why_size)
 {
     struct sockaddr_storage sa;
     socklen_t len;
@@ -168,7 +180,9 @@ static int open_unix(struct listener *l, const char *address, char *why, size_t 
         return refuse_holder(why, why_size, l, address, holder_of_unix(fd));
     struct stat st;
     if (lstat(path, &st) == 0 && (!S_ISSOCK(st.st_mode) || unlink(path) != 0))
-        return refuse(why, why_size, address, S_ISSOCK(st.st_mode) ? strerror(errno) : "something else than a socket is there");
+        return refuse(why, why_size, address,
+                      S_ISSOCK(st.st_mode) ? strerror(errno)
+                                           : "something else than a socket is there");
     l->bound = bind(fd, (struct sockaddr *)&sa, sizeof(sa)) == 0;
     if (!l->bound || chmod(path, 0666) != 0 || listen_hear(l) != 0)
         return refuse(why, why_size, address, strerror(errno));
@@ -186,7 +200,8 @@ static bool same_address(const struct sockaddr_storage *a, const struct sockaddr
         return false;
     if (a->ss_family == AF_INET)
         return a4->sin_port == b4->sin_port && a4->sin_addr.s_addr == b4->sin_addr.s_addr;
-    return a->ss_family == AF_INET6 && a6->sin6_port == b6->sin6_port && memcmp(&a6->sin6_addr, &b6->sin6_addr, sizeof(a6->sin6_addr)) == 0;
+    return a->ss_family == AF_INET6 && a6->sin6_port == b6->sin6_port &&
+           memcmp(&a6->sin6_addr, &b6->sin6_addr, sizeof(a6->sin6_addr)) == 0;
 }
 
 static bool is_of_address(const struct listen_given *g, const char *address)
@@ -197,28 +212,33 @@ static bool is_of_address(const struct listen_given *g, const char *address)
     if (getsockname(g->fds[0], (struct sockaddr *)&its, &len) != 0)
         return false;
     if (strncmp(address, "unix:", 5) == 0)
-        return its.ss_family == AF_UNIX && strcmp(((const struct sockaddr_un *)(const void *)&its)->sun_path, address + 5) == 0;
-    return its.ss_family != AF_UNIX && resolve(address, &wanted, &len, &reason) == 0 && same_address(&its, &wanted);
+        return its.ss_family == AF_UNIX &&
+               strcmp(((const struct sockaddr_un *)(const void *)&its)->sun_path, address + 5) == 0;
+    return its.ss_family != AF_UNIX && resolve(address, &wanted, &len, &reason) == 0 &&
+           same_address(&its, &wanted);
 }
 
-static struct listen_given *find_given(struct listen_given *given, size_t count, const char *address, bool internal)
+static struct listen_given *find_given(struct listen_given *given, size_t count,
+                                       const char *address, bool internal)
 {
     for (size_t i = 0; i < count; i++) {
         struct listen_given *g = &given[i];
-        bool named = g->address[0] != '\0' && g->internal == internal && strcmp(g->address, address) == 0;
+        bool named =
+            g->address[0] != '\0' && g->internal == internal && strcmp(g->address, address) == 0;
         if (g->fds != NULL && (named || (g->address[0] == '\0' && is_of_address(g, address))))
             return g;
     }
     return NULL;
 }
 
-static int adopt(struct listener *l, struct listen_given *g, const char *address, size_t slots, char *why, size_t why_size)
+static int adopt(struct listener *l, struct listen_given *g, const char *address, size_t slots,
+                 char *why, size_t why_size)
 {
     struct sockaddr_storage sa = {0};
     socklen_t len = sizeof(sa);
     l->fds = g->fds;
     l->count = g->count;
-    l->heard = g->heard;
+    l->listening = g->listening;
     l->shared = g->shared;
     l->bound = g->bound;
     l->inherited = true;
@@ -235,7 +255,9 @@ static int adopt(struct listener *l, struct listen_given *g, const char *address
 void listen_drop(struct listen_given *given, size_t count, bool remove)
 {
     for (size_t i = 0; i < count; i++) {
-        struct listener left = {.fds = given[i].fds, .count = given[i].fds == NULL ? 0 : given[i].count, .bound = given[i].bound};
+        struct listener left = {.fds = given[i].fds,
+                                .count = given[i].fds == NULL ? 0 : given[i].count,
+                                .bound = given[i].bound};
         if (remove && given[i].fds != NULL)
             listen_remove(&left, 1, true);
         listen_close(&left, 1);
@@ -243,20 +265,23 @@ void listen_drop(struct listen_given *given, size_t count, bool remove)
     free(given);
 }
 
-static int open_one(struct listener *l, const char *address, size_t slots, char *why, size_t why_size)
+static int open_one(struct listener *l, const char *address, size_t slots, char *why,
+                    size_t why_size)
 {
     if (strncmp(address, "unix:", 5) == 0)
         return open_unix(l, address, why, why_size);
     return open_tcp(l, address, slots, why, why_size);
 }
 
-static int open_or_adopt(struct listener *l, struct listen_given *given, const char *address, size_t slots, char *why, size_t why_size)
+static int open_or_adopt(struct listener *l, struct listen_given *given, const char *address,
+                         size_t slots, char *why, size_t why_size)
 {
-    return given != NULL ? adopt(l, given, address, slots, why, why_size) : open_one(l, address, slots, why, why_size);
+    return given != NULL ? adopt(l, given, address, slots, why, why_size)
+                         : open_one(l, address, slots, why, why_size);
 }
 
-int listen_open(const struct conf *conf, struct listen_given *given, size_t given_count, struct listener *out, size_t *count, char *why,
-                size_t why_size)
+int listen_open(const struct conf *conf, struct listen_given *given, size_t given_count,
+                struct listener *out, size_t *count, char *why, size_t why_size)
 {
     int result = 0;
     *count = 0;
@@ -264,13 +289,15 @@ int listen_open(const struct conf *conf, struct listen_given *given, size_t give
         struct listener *l = &out[(*count)++];
         *l = (struct listener){.conf_index = i};
         const char *address = conf->listen[i].address;
-        result = open_or_adopt(l, find_given(given, given_count, address, false), address, conf->workers, why, why_size);
+        result = open_or_adopt(l, find_given(given, given_count, address, false), address,
+                               conf->workers, why, why_size);
     }
     if (result == 0 && conf->internal_listen[0] != '\0') {
         struct listener *l = &out[(*count)++];
         *l = (struct listener){.internal = true};
         const char *address = conf->internal_listen;
-        result = open_or_adopt(l, find_given(given, given_count, address, true), address, 1, why, why_size);
+        result = open_or_adopt(l, find_given(given, given_count, address, true), address, 1, why,
+                               why_size);
         l->shared = true;
     }
     if (result != 0) {
@@ -311,8 +338,8 @@ void listen_shrink(struct listener *l, size_t slots)
 {
     while (l->count > slots)
         close(l->fds[--l->count]);
-    if (l->heard > l->count)
-        l->heard = l->count;
+    if (l->listening > l->count)
+        l->listening = l->count;
 }
 
 /* by chance and not by the packet's hash, which some network cards do not give */
@@ -352,11 +379,12 @@ uint64_t listen_handshake_ms(void)
 
 bool listen_quiet(const struct listener *l, size_t from)
 {
-    for (size_t i = from; i < l->heard; i++) {
+    for (size_t i = from; i < l->listening; i++) {
         struct tcp_info info = {0};
         socklen_t size = sizeof(info);
         /* of a listening socket: the connections nobody has accepted yet */
-        if (getsockopt(l->fds[i], IPPROTO_TCP, TCP_INFO, &info, &size) != 0 || info.tcpi_unacked != 0)
+        if (getsockopt(l->fds[i], IPPROTO_TCP, TCP_INFO, &info, &size) != 0 ||
+            info.tcpi_unacked != 0)
             return false;
     }
     return true;

@@ -14,7 +14,7 @@
 struct listen_given {
     char address[256]; /* "": the socket's own */
     int *fds;          /* a socket for each slot, or one that is shared; NULL: it was taken */
-    size_t count, heard;
+    size_t count, listening;
     bool shared, bound, internal;
 };
 
@@ -25,8 +25,8 @@ struct listen_given {
  * that address it is taken over instead: a shared one stays so, and slots that it lacks are bound and not heard yet. Return 0, or -1 with
  * a sentence. A failed call leaves nothing open but what was not taken.
  */
-int listen_open(const struct conf *conf, struct listen_given *given, size_t given_count, struct listener *out, size_t *count, char *why,
-                size_t why_size);
+int listen_open(const struct conf *conf, struct listen_given *given, size_t given_count,
+                struct listener *out, size_t *count, char *why, size_t why_size);
 
 /*
  * listen_apply(listeners, count, conf): set what a reload may change in open listeners: whether each

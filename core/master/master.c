@@ -2,7 +2,7 @@
 
 #include "core/master/announce.h"
 #include "core/ipc/channel.h"
-#include "core/ipc/command_client.h"
+#include "core/base/data_lock.h"
 #include "core/master/descriptor_limits.h"
 #include "core/base/log.h"
 #include "core/auth/signing_keys.h"
@@ -26,8 +26,10 @@
 
 #define LOOK_EVERY_MS 250
 #define DRAINING_GENERATIONS 3
-#define CROWD_LEAST 65536 /* so far a reload may raise max_connections; its table takes 4 MiB at most */
-#define TELL_TIME_MS 5000 /* between two words to the service manager that a start, or a stop, takes its time */
+#define CONNECTIONS_MIN                                                                                \
+    65536 /* so far a reload may raise max_connections; its table takes 4 MiB at most */
+#define TELL_TIME_MS                                                                               \
+    5000 /* between two words to the service manager that a start, or a stop, takes its time */
 
 static int refuse(const char *what, const char *path, const char *reason)
 {
@@ -56,7 +58,9 @@ static void refuse_locked(const char *what, const char *path)
 {
     char who[HOLDER_TEXT];
     data_holder(path, who);
-    log_error("%s %s: it is in use by %s: stop that assayd or assay, or set %s to another directory", what, path, who, what);
+    log_error(
+        "%s %s: it is in use by %s: stop that assayd or assay, or set %s to another directory",
+        what, path, who, what);
 }
 
 /* the lock outlives us and must be the user's: the command line takes it as data_dir's owner */
@@ -65,7 +69,8 @@ static int lock_dir(const struct conf *conf, const char *what, const char *path)
     uid_t uid;
     gid_t gid;
     int fd = data_lock(path);
-    for (int tries = 0; fd < 0 && errno == EWOULDBLOCK && tries < 50; tries++) { /* a command has it for a moment only */
+    for (int tries = 0; fd < 0 && errno == EWOULDBLOCK && tries < 50;
+         tries++) { /* a command has it for a moment only */
         poll(NULL, 0, 20);
         fd = data_lock(path);
     }
@@ -74,7 +79,8 @@ static int lock_dir(const struct conf *conf, const char *what, const char *path)
     else if (fd < 0)
         refuse(what, path, strerror(errno));
     else if (process_user(conf, &uid, &gid) && fchown(fd, uid, gid) != 0)
-        log_warn("%s %s: its lock cannot be given to user \"%s\": %s", what, path, conf->user, strerror(errno));
+        log_warn("%s %s: its lock cannot be given to user \"%s\": %s", what, path, conf->user,
+                 strerror(errno));
     return fd;
 }
 
@@ -90,7 +96,9 @@ static void say_made(const char *dir, enum ratelimit_made made)
     if (made == RATELIMIT_KEPT)
         log_info("limits: the counts in %s are kept", dir);
     else if (made == RATELIMIT_REMADE)
-        log_warn("limits: the counts in %s were of another limits.slots or not whole; counting begins anew", dir);
+        log_warn("limits: the counts in %s were of another limits.slots or not whole; counting "
+                 "begins anew",
+                 dir);
     else
         log_info("limits: counting begins in %s", dir);
 }
@@ -99,9 +107,12 @@ static void say_made(const char *dir, enum ratelimit_made made)
 static int open_counts(struct master *m, enum ratelimit_made *made)
 {
     const struct conf *conf = master_conf(m);
-    int error = m->old_master.state == OLD_MASTER_NONE ? ENOENT : ratelimit_attach(conf->run_dir, true, &m->ratelimit);
+    int error = m->old_master.state == OLD_MASTER_NONE
+                    ? ENOENT
+                    : ratelimit_attach(conf->run_dir, true, &m->ratelimit);
     *made = RATELIMIT_KEPT;
-    return error == ENOENT ? ratelimit_open(conf->run_dir, conf->limits_slots, made, &m->ratelimit) : error;
+    return error == ENOENT ? ratelimit_open(conf->run_dir, conf->limits_slots, made, &m->ratelimit)
+                           : error;
 }
 
 /* ${inherit}: from those that we succeed, if there are any */
@@ -110,7 +121,8 @@ static int open_table(struct master *m, bool inherit)
     const struct conf *conf = master_conf(m);
     enum ratelimit_made made;
     char path[4200];
-    int error = inherit ? open_counts(m, &made) : ratelimit_open(conf->run_dir, conf->limits_slots, &made, &m->ratelimit);
+    int error = inherit ? open_counts(m, &made)
+                        : ratelimit_open(conf->run_dir, conf->limits_slots, &made, &m->ratelimit);
     if (error == 0)
         error = ratelimit_path(conf->run_dir, path, sizeof(path));
     if (error == 0 && give_file(m, path) != 0)
@@ -138,7 +150,8 @@ static void mend_table(struct master *m)
     struct ratelimit *cut = m->ratelimit;
     if (m->stopping || ratelimit_whole(cut))
         return;
-    log_error("limits: somebody cut the table in %s short, which kills workers; it is made anew, and every worker replaced",
+    log_error("limits: somebody cut the table in %s short, which kills workers; it is made anew, "
+              "and every worker replaced",
               master_conf(m)->run_dir);
     if (open_table(m, false) != 0 && m->ratelimit == cut)
         return; /* tried again with the next death */
@@ -163,10 +176,11 @@ static int make_run_files(struct master *m)
     score_set(m->scoreboard->auditors, conf->auditors);
     m->slots = conf->workers > m->old_master.slots ? conf->workers : m->old_master.slots;
     score_set(m->scoreboard->listener_slots, m->slots);
-    score_set(m->scoreboard->shut, m->old_master.state != OLD_MASTER_NONE);
+    score_set(m->scoreboard->accept_paused, m->old_master.state != OLD_MASTER_NONE);
     snprintf(path, sizeof(path), "%s/writer.sock", conf->run_dir);
     if (strlen(path) >= sizeof(m->writer_path))
-        return refuse("run_dir", conf->run_dir, "the path is too long for a socket in it (94 bytes at most)");
+        return refuse("run_dir", conf->run_dir,
+                      "the path is too long for a socket in it (94 bytes at most)");
     strcpy(m->writer_path, path);
     if (m->old_master.state == OLD_MASTER_NONE) {
         m->writer_fd = channel_listen(path);
@@ -178,8 +192,8 @@ static int make_run_files(struct master *m)
     if (m->request_stats == NULL || give_file(m, path) != 0)
         return refuse("run_dir", path, strerror(errno));
     m->typing = typing_table_new();
-    m->connection_table = connection_table_new(conf->max_connections > CROWD_LEAST ? conf->max_connections : CROWD_LEAST,
-                         conf->workers);
+    m->connection_table = connection_table_new(
+        conf->max_connections > CONNECTIONS_MIN ? conf->max_connections : CONNECTIONS_MIN, conf->workers);
     if (m->typing == NULL || m->connection_table == NULL)
         return refuse("cannot start", "shared memory", strerror(errno));
     return make_limits(m);
@@ -234,14 +248,18 @@ static int make_listeners(struct master *m)
     char why[512] = "listen: out of memory";
     bool ok = systemd_listeners(&given, &count);
     if (ok && m->old_master.state != OLD_MASTER_NONE)
-        ok = listen_open(master_conf(m), m->old_master.given, m->old_master.given_count, m->listeners, &m->listeners_count, why, sizeof(why)) == 0;
+        ok = listen_open(master_conf(m), m->old_master.given, m->old_master.given_count,
+                         m->listeners, &m->listeners_count, why, sizeof(why)) == 0;
     else if (ok)
-        ok = listen_open(master_conf(m), given, count, m->listeners, &m->listeners_count, why, sizeof(why)) == 0;
+        ok = listen_open(master_conf(m), given, count, m->listeners, &m->listeners_count, why,
+                         sizeof(why)) == 0;
     if (!ok)
         log_error("%s", why);
     for (size_t i = 0; ok && i < count; i++)
         if (given[i].fds != NULL)
-            log_warn("LISTEN_FDS: descriptor %d is of no address of listen or internal_listen: it is closed", given[i].fds[0]);
+            log_warn("LISTEN_FDS: descriptor %d is of no address of listen or internal_listen: it "
+                     "is closed",
+                     given[i].fds[0]);
     listen_drop(given, count, false);
     return ok ? 0 : -1;
 }
@@ -263,7 +281,8 @@ static int prepare(struct master *m)
         return refuse("cannot start", "signalfd", strerror(errno));
     if (upgrade_inherit(m) != 0)
         return -1;
-    if (make_dir(conf, "data_dir", conf->data_dir, 0700) != 0 || make_dir(conf, "run_dir", conf->run_dir, 0755) != 0)
+    if (make_dir(conf, "data_dir", conf->data_dir, 0700) != 0 ||
+        make_dir(conf, "run_dir", conf->run_dir, 0755) != 0)
         return -1;
     if (lock_dirs(m) != 0 || make_listeners(m) != 0 || make_secrets(conf) != 0)
         return -1;
@@ -292,13 +311,15 @@ static void write_pid(const struct master *m)
 
 static void say_ready(struct master *m)
 {
-    bool all = children_ready(m, ROLE_WRITER) && children_ready(m, ROLE_AUDITOR) && children_ready(m, ROLE_WORKER);
+    bool all = children_ready(m, ROLE_WRITER) && children_ready(m, ROLE_AUDITOR) &&
+               children_ready(m, ROLE_WORKER);
     if (m->ready_said || upgrade_is_going_on(m) || !all)
         return;
     m->ready_said = m->store_known = true;
     write_pid(m);
     for (size_t i = 0; i < m->listeners_count; i++)
-        printf("ready %s workers=%u auditors=%u\n", m->listeners[i].url, master_conf(m)->workers, master_conf(m)->auditors);
+        printf("ready %s workers=%u auditors=%u\n", m->listeners[i].url, master_conf(m)->workers,
+               master_conf(m)->auditors);
     fflush(stdout);
     systemd_tell("READY=1");
 }
@@ -332,7 +353,8 @@ static void feed_watchdog(struct master *m)
 static void ask_for_time(struct master *m)
 {
     uint64_t now = clock_mono_ms();
-    bool goes_on = m->stopping ? now < m->stop_at_ms : !m->ready_said && children_move(m, 2 * TELL_TIME_MS);
+    bool goes_on =
+        m->stopping ? now < m->stop_at_ms : !m->ready_said && children_move(m, 2 * TELL_TIME_MS);
     if (!goes_on || now < m->time_at_ms)
         return;
     m->time_at_ms = now + TELL_TIME_MS;
@@ -353,7 +375,8 @@ static struct conf *read_again(struct master *m)
     int wrong = conf_load(o->conf_path, o->conf_required, o->sets, o->set_count, mistakes, &conf);
     if (wrong == 0)
         wrong = conf_reload_refusals(master_conf(m), conf, mistakes);
-    if (wrong == 0 && !connection_table_fit(m->connection_table, conf->max_connections, conf->workers)) {
+    if (wrong == 0 &&
+        !connection_table_reserve(m->connection_table, conf->max_connections, conf->workers)) {
         fprintf(mistakes, "max_connections: raising it from %u to %u needs a restart\n",
                 master_conf(m)->max_connections, conf->max_connections);
         wrong = 1;
@@ -371,7 +394,8 @@ static struct conf *read_again(struct master *m)
 
 static void reload(struct master *m)
 {
-    if (!m->ready_said || upgrade_is_going_on(m) || children_changing(m) || children_draining(m) >= DRAINING_GENERATIONS) {
+    if (!m->ready_said || upgrade_is_going_on(m) || children_changing(m) ||
+        children_draining(m) >= DRAINING_GENERATIONS) {
         m->hup_waits = true;
         return;
     }
@@ -481,7 +505,8 @@ static void stop_rest(struct master *m)
 
 static void wait_for_something(struct master *m)
 {
-    struct pollfd fds[] = {{m->signal_fd, POLLIN, 0}, {m->notify_fd, POLLIN, 0}, {upgrade_fd(m), POLLIN, 0}};
+    struct pollfd fds[] = {
+        {m->signal_fd, POLLIN, 0}, {m->notify_fd, POLLIN, 0}, {upgrade_fd(m), POLLIN, 0}};
     uint64_t count;
     poll(fds, sizeof(fds) / sizeof(fds[0]), LOOK_EVERY_MS);
     if ((fds[1].revents & POLLIN) != 0 && read(m->notify_fd, &count, sizeof(count)) < 0)
@@ -529,9 +554,14 @@ static void tidy(struct master *m)
 /* The life of the server: bind → map → fork → reap → stop. */
 int master_run(const struct master_options *options)
 {
-    struct master m = {.options = options, .writer_fd = -1, .notify_fd = -1, .signal_fd = -1, .data_lock = -1, .run_lock = -1};
+    struct master m = {.options = options,
+                       .writer_fd = -1,
+                       .notify_fd = -1,
+                       .signal_fd = -1,
+                       .data_lock = -1,
+                       .run_lock = -1};
     process_title("assayd: master");
-    process_leave_no_core();
+    process_disable_core_dumps();
     log_open("master", options->conf->log_level, options->conf->log_format);
     m.new_master.fd = m.new_master.far = m.old_master.fd = -1;
     m.started_ms = clock_mono_ms();

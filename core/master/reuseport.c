@@ -24,7 +24,7 @@ void reuseport_unbind(struct master *m)
     int kept = errno;
     for (size_t i = 0; i < m->listeners_count; i++)
         if (split(m, i) != NULL)
-            listen_shrink(split(m, i), split(m, i)->heard);
+            listen_shrink(split(m, i), split(m, i)->listening);
     errno = kept;
 }
 
@@ -40,7 +40,9 @@ static void steer(struct master *m, unsigned slots)
 {
     for (size_t i = 0; i < m->listeners_count; i++)
         if (split(m, i) != NULL && listen_steer(split(m, i), slots) != 0) {
-            log_warn("listen: the kernel does not steer connections to %u slots (%s): removed ones are served on", slots, strerror(errno));
+            log_warn("listen: the kernel does not steer connections to %u slots (%s): removed ones "
+                     "are served on",
+                     slots, strerror(errno));
             unsteer(m, i);
             m->steered = 0;
             return;
@@ -51,15 +53,17 @@ static void steer(struct master *m, unsigned slots)
 
 void reuseport_change(struct master *m)
 {
-    unsigned workers = master_conf(m)->workers, used = m->steered != 0 ? m->steered : m->slots, most = m->slots;
+    unsigned workers = master_conf(m)->workers, used = m->steered != 0 ? m->steered : m->slots,
+             most = m->slots;
     if (used == workers && m->slots == workers)
         return;
     if (m->steered != used || workers < used)
         steer(m, workers < used ? workers : used);
     for (size_t i = 0; i < m->listeners_count; i++)
         if (split(m, i) != NULL && listen_hear(split(m, i)) != 0) {
-            log_error("%s: %s: some workers have no socket of their own", m->listeners[i].url, strerror(errno));
-            listen_shrink(split(m, i), split(m, i)->heard);
+            log_error("%s: %s: some workers have no socket of their own", m->listeners[i].url,
+                      strerror(errno));
+            listen_shrink(split(m, i), split(m, i)->listening);
         }
     m->slots = workers > most ? workers : most;
     score_set(m->scoreboard->listener_slots, m->slots);
@@ -77,7 +81,8 @@ void reuseport_restore(struct master *m)
 static bool is_settled(const struct master *m)
 {
     for (size_t i = 0; i < m->child_slots_count; i++) {
-        const struct child *c = m->child_slots[i].role == ROLE_WORKER ? m->child_slots[i].child : NULL;
+        const struct child *c =
+            m->child_slots[i].role == ROLE_WORKER ? m->child_slots[i].child : NULL;
         if (c != NULL && c->process.generation != m->generation->number)
             return false;
     }

@@ -30,7 +30,8 @@ void systemd_tell(const char *state)
 {
     const char *path = getenv("NOTIFY_SOCKET");
     struct sockaddr_un sa = {.sun_family = AF_UNIX};
-    if (hushed || path == NULL || (path[0] != '/' && path[0] != '@') || strlen(path) >= sizeof(sa.sun_path))
+    if (hushed || path == NULL || (path[0] != '/' && path[0] != '@') ||
+        strlen(path) >= sizeof(sa.sun_path))
         return;
     memcpy(sa.sun_path, path, strlen(path));
     if (path[0] == '@')
@@ -81,7 +82,8 @@ static bool is_listening(int fd)
 /* what is given stays in no child's program, and blocks no loop */
 static bool take(int fd, struct listen_given *out)
 {
-    *out = (struct listen_given){.fds = malloc(sizeof(*out->fds)), .count = 1, .heard = 1, .shared = true};
+    *out = (struct listen_given){
+        .fds = malloc(sizeof(*out->fds)), .count = 1, .listening = 1, .shared = true};
     if (out->fds == NULL)
         return false;
     out->fds[0] = fd;
@@ -107,7 +109,9 @@ bool systemd_listeners(struct listen_given **out, size_t *count)
         if (is_listening(fd))
             ok = take(fd, &(*out)[(*count)++]);
         else {
-            log_warn("LISTEN_FDS: descriptor %d is no socket that listens for streams: it is closed", fd);
+            log_warn(
+                "LISTEN_FDS: descriptor %d is no socket that listens for streams: it is closed",
+                fd);
             close(fd);
         }
     return ok && *out != NULL;

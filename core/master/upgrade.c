@@ -17,7 +17,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#define TAKE_MS 15000 /* for the writers to change places, while changes wait: less than a worker lets them (WRITER_ANSWER_MS) */
+#define TAKE_MS                                                                                    \
+    15000 /* for the writers to change places, while changes wait: less than a worker lets them (WRITER_ANSWER_MS) */
 #define LEAVE_MS 2000 /* for what was begun, when neither of the two serves any more */
 #define ENVIRONMENT "ASSAY_UPGRADE" /* the descriptor to the elder, and who is the heir */
 #define NEXT ".next"                /* behind a name in run_dir: the heir's, until it takes over */
@@ -109,7 +110,11 @@ static void begin(struct master *m)
         part_from_heir(m);
         return;
     }
-    m->new_master = (struct new_master){.state = NEW_MASTER_STARTS, .pid = pid, .fd = pair[0], .far = pair[1], .passed = m->new_master.passed};
+    m->new_master = (struct new_master){.state = NEW_MASTER_STARTS,
+                                        .pid = pid,
+                                        .fd = pair[0],
+                                        .far = pair[1],
+                                        .passed = m->new_master.passed};
     m->new_master.deadline_ms = clock_mono_ms() + master_conf(m)->upgrade_timeout_ms;
     log_info("upgrade: %s starts as pid %d", m->options->program, (int)pid);
 }
@@ -127,7 +132,8 @@ void upgrade_want(struct master *m)
 /* an heir of whom the elder still waits for its end would have two masters' workers to look after */
 static bool may_begin(const struct master *m)
 {
-    return m->ready_said && !m->stopping && m->old_master.state == OLD_MASTER_NONE && !children_changing(m);
+    return m->ready_said && !m->stopping && m->old_master.state == OLD_MASTER_NONE &&
+           !children_changing(m);
 }
 
 /* ---- the elder: handing over, or going on ---- */
@@ -158,7 +164,8 @@ static void let_take(struct master *m)
             workers[count++] = c->pid;
     m->new_master.state = NEW_MASTER_TAKES;
     if (!upgrade_channel_send(m->new_master.fd, MESSAGE_TAKE, workers, count))
-        log_debug("upgrade: the new binary does not listen: %s", strerror(errno)); /* its death is heard of */
+        log_debug("upgrade: the new binary does not listen: %s",
+                  strerror(errno)); /* its death is heard of */
 }
 
 static void hand_over(struct master *m)
@@ -183,7 +190,8 @@ static void hand_over(struct master *m)
         m->stop_at_ms = clock_mono_ms() + master_conf(m)->drain_timeout_ms;
     }
     m->hup_waits = m->new_master.stop_waits = false;
-    log_info("upgrade: pid %d serves; this one answers what was begun, and ends", (int)m->new_master.pid);
+    log_info("upgrade: pid %d serves; this one answers what was begun, and ends",
+             (int)m->new_master.pid);
 }
 
 static void kill_heir(struct master *m)
@@ -194,9 +202,12 @@ static void kill_heir(struct master *m)
 
 static void give(struct master *m, const struct upgrade_message *heard)
 {
-    if (upgrade_channel_give(m->new_master.fd, m->new_master.passed.fds, m->new_master.passed.count, heard) || errno == EPIPE) /* its death is heard of */
+    if (upgrade_channel_give(m->new_master.fd, m->new_master.passed.fds, m->new_master.passed.count,
+                             heard) ||
+        errno == EPIPE) /* its death is heard of */
         return;
-    log_error("upgrade: descriptors cannot be given to pid %d: %s", (int)m->new_master.pid, strerror(errno));
+    log_error("upgrade: descriptors cannot be given to pid %d: %s", (int)m->new_master.pid,
+              strerror(errno));
     kill_heir(m);
 }
 
@@ -205,8 +216,9 @@ static void listen_to_heir(struct master *m)
     struct upgrade_message heard;
     int word = upgrade_channel_receive(m->new_master.fd, &heard);
     if (word > 0 && heard.from != m->new_master.pid) { /* whose death we would not see */
-        log_error("upgrade: pid %d speaks for pid %d, which was started: it must become the new binary (exec), not run it", (int)heard.from,
-                  (int)m->new_master.pid);
+        log_error("upgrade: pid %d speaks for pid %d, which was started: it must become the new "
+                  "binary (exec), not run it",
+                  (int)heard.from, (int)m->new_master.pid);
         kill_heir(m);
         part_from_heir(m);
     } else if (word == MESSAGE_ASK && m->new_master.state == NEW_MASTER_STARTS)
@@ -225,7 +237,8 @@ static void watch_heir(struct master *m)
     if (m->new_master.state == NEW_MASTER_SERVES || clock_mono_ms() < m->new_master.deadline_ms)
         return;
     if (m->new_master.deadline_ms != UINT64_MAX)
-        log_error("upgrade: pid %d does not serve in time (timeouts.upgrade): killed", (int)m->new_master.pid);
+        log_error("upgrade: pid %d does not serve in time (timeouts.upgrade): killed",
+                  (int)m->new_master.pid);
     kill_heir(m);
 }
 
@@ -245,7 +258,9 @@ static void follow_heir(struct master *m, int status)
     if (WIFEXITED(status) && WEXITSTATUS(status) == EXIT_STOPPED)
         log_info("upgrade: pid %d was stopped: this one ends too", (int)m->new_master.pid);
     else {
-        log_error("upgrade: the new binary (pid %d) ended while this one still drained: this one ends too", (int)m->new_master.pid);
+        log_error("upgrade: the new binary (pid %d) ended while this one still drained: this one "
+                  "ends too",
+                  (int)m->new_master.pid);
         m->exit_status = EXIT_GAVE_UP;
         left_ms = left_ms < LEAVE_MS ? left_ms : LEAVE_MS;
     }
@@ -267,9 +282,13 @@ bool upgrade_buried(struct master *m, pid_t pid, int status)
         return true;
     }
     if (WIFSIGNALED(status))
-        log_error("upgrade failed: the new binary was killed by signal %d before it served: this one goes on", WTERMSIG(status));
+        log_error("upgrade failed: the new binary was killed by signal %d before it served: this "
+                  "one goes on",
+                  WTERMSIG(status));
     else
-        log_error("upgrade failed: the new binary ended with status %d before it served: this one goes on", WEXITSTATUS(status));
+        log_error("upgrade failed: the new binary ended with status %d before it served: this one "
+                  "goes on",
+                  WEXITSTATUS(status));
     tell_failed();
     remove_next(m);
     if (m->new_master.state == NEW_MASTER_TAKES)
@@ -293,7 +312,8 @@ bool upgrade_stop_waits(struct master *m, bool again)
 
 bool upgrade_stops_now(struct master *m)
 {
-    bool now = m->new_master.stop_waits && m->new_master.state == NEW_MASTER_NONE && children_ready(m, ROLE_WRITER);
+    bool now = m->new_master.stop_waits && m->new_master.state == NEW_MASTER_NONE &&
+               children_ready(m, ROLE_WRITER);
     if (now)
         m->new_master.stop_waits = false;
     return now;
@@ -302,7 +322,8 @@ bool upgrade_stops_now(struct master *m)
 bool upgrade_pass_on(struct master *m, int number)
 {
     bool serves = m->new_master.state == NEW_MASTER_SERVES;
-    if (m->new_master.state != NEW_MASTER_NONE && m->new_master.pid > 0 && (serves || number == SIGUSR1)) /* logs are opened early */
+    if (m->new_master.state != NEW_MASTER_NONE && m->new_master.pid > 0 &&
+        (serves || number == SIGUSR1)) /* logs are opened early */
         kill(m->new_master.pid, number);
     return serves;
 }
@@ -320,15 +341,19 @@ int upgrade_inherit(struct master *m)
     m->old_master.state = OLD_MASTER_SERVES;
     m->store_known = true;
     int pid = 0;
-    bool ok = sscanf(named, "%d %d", &m->old_master.fd, &pid) == 2 && m->old_master.fd > 2 && fcntl(m->old_master.fd, F_SETFD, FD_CLOEXEC) == 0;
+    bool ok = sscanf(named, "%d %d", &m->old_master.fd, &pid) == 2 && m->old_master.fd > 2 &&
+              fcntl(m->old_master.fd, F_SETFD, FD_CLOEXEC) == 0;
     unsetenv(ENVIRONMENT);
     if (!ok || pid != getpid()) {
         m->old_master.fd = -1;
-        return inherited_state_refuse(ok ? "this is not the process that was started: that must become the new binary (exec), not run it"
-                                  : ENVIRONMENT " is in the environment, and no master passed it on");
+        return inherited_state_refuse(ok ? "this is not the process that was started: that must "
+                                           "become the new binary (exec), not run it"
+                                         : ENVIRONMENT
+                                          " is in the environment, and no master passed it on");
     }
     if (upgrade_channel_get(m->old_master.fd, &passed.fds, &passed.count) != 0)
-        return inherited_state_refuse(errno == EPIPE ? "the old binary gives nothing" : strerror(errno));
+        return inherited_state_refuse(errno == EPIPE ? "the old binary gives nothing"
+                                                     : strerror(errno));
     if (inherited_state_read(m, &passed) != 0)
         return -1;
     m->generation->number = m->old_master.generation + 1;
@@ -337,12 +362,14 @@ int upgrade_inherit(struct master *m)
 
 bool upgrade_is_trial(const struct master *m)
 {
-    return m->old_master.state != OLD_MASTER_NONE && m->old_master.state != OLD_MASTER_ENDS && m->old_master.fd >= 0;
+    return m->old_master.state != OLD_MASTER_NONE && m->old_master.state != OLD_MASTER_ENDS &&
+           m->old_master.fd >= 0;
 }
 
 void upgrade_path(const struct master *m, const char *name, char *out, size_t size)
 {
-    snprintf(out, size, "%s/%s%s", master_conf(m)->run_dir, name, m->old_master.state == OLD_MASTER_NONE ? "" : NEXT);
+    snprintf(out, size, "%s/%s%s", master_conf(m)->run_dir, name,
+             m->old_master.state == OLD_MASTER_NONE ? "" : NEXT);
 }
 
 /* ---- the heir: taking over ---- */
@@ -352,7 +379,8 @@ static bool workers_wait(const struct master *m)
     unsigned count = 0;
     for (size_t i = 0; i < m->child_slots_count; i++)
         if (m->child_slots[i].role == ROLE_WORKER)
-            count += m->child_slots[i].child != NULL && score_get(m->child_slots[i].child->score->phase) == PHASE_WAITING;
+            count += m->child_slots[i].child != NULL &&
+                     score_get(m->child_slots[i].child->score->phase) == PHASE_WAITING;
     return count == master_conf(m)->workers;
 }
 
@@ -372,7 +400,7 @@ static void open_doors(struct master *m)
     m->steered = m->old_master.steered;
     m->quiet_from_ms = clock_mono_ms() + listen_handshake_ms();
     reuseport_change(m);
-    score_set(m->scoreboard->shut, 0);
+    score_set(m->scoreboard->accept_paused, 0);
     m->old_master.open = true;
 }
 
@@ -386,8 +414,10 @@ static void take_over(struct master *m)
             log_error("run_dir %s: %s", to, strerror(errno));
     }
     m->old_master.state = OLD_MASTER_ENDS;
-    m->old_master.heard = m->old_master.fd < 0 || !upgrade_channel_send(m->old_master.fd, MESSAGE_SERVES, NULL, 0);
-    listen_drop(m->old_master.given, m->old_master.given_count, true); /* those that the new configuration has no more */
+    m->old_master.heard =
+        m->old_master.fd < 0 || !upgrade_channel_send(m->old_master.fd, MESSAGE_SERVES, NULL, 0);
+    listen_drop(m->old_master.given, m->old_master.given_count,
+                true); /* those that the new configuration has no more */
     m->old_master.given = NULL;
     m->old_master.given_count = 0;
 }
@@ -414,14 +444,17 @@ static void watch_elder(struct master *m)
         listen_to_elder(m);
     if (m->old_master.state == OLD_MASTER_SERVES && workers_wait(m)) {
         m->old_master.state = OLD_MASTER_YIELDS;
-        if (m->old_master.fd >= 0 && !upgrade_channel_send(m->old_master.fd, MESSAGE_PREPARED, NULL, 0))
+        if (m->old_master.fd >= 0 &&
+            !upgrade_channel_send(m->old_master.fd, MESSAGE_PREPARED, NULL, 0))
             log_debug("upgrade: the old binary does not listen: %s", strerror(errno));
     }
     if (m->old_master.state == OLD_MASTER_YIELDS && m->old_master.fd < 0)
         old_master_yields(m, NULL, 0);
-    if (m->old_master.state == OLD_MASTER_YIELDED && !m->old_master.open && children_ready(m, ROLE_WRITER))
+    if (m->old_master.state == OLD_MASTER_YIELDED && !m->old_master.open &&
+        children_ready(m, ROLE_WRITER))
         open_doors(m);
-    if (m->old_master.state == OLD_MASTER_YIELDED && m->old_master.open && children_ready(m, ROLE_WRITER) && children_ready(m, ROLE_AUDITOR) &&
+    if (m->old_master.state == OLD_MASTER_YIELDED && m->old_master.open &&
+        children_ready(m, ROLE_WRITER) && children_ready(m, ROLE_AUDITOR) &&
         children_ready(m, ROLE_WORKER))
         take_over(m);
     if (m->old_master.state == OLD_MASTER_ENDS && m->old_master.heard)
@@ -435,7 +468,8 @@ static void watch_elder(struct master *m)
 /* one that stops hears it only to know when it has ended */
 static bool old_master_is_heard(const struct master *m)
 {
-    return m->old_master.state == OLD_MASTER_ENDS || (m->old_master.state != OLD_MASTER_NONE && !m->stopping);
+    return m->old_master.state == OLD_MASTER_ENDS ||
+           (m->old_master.state != OLD_MASTER_NONE && !m->stopping);
 }
 
 /* one that gives up does not wait: nobody takes connections meanwhile */
@@ -469,12 +503,14 @@ bool upgrade_holds(const struct master *m, enum role role)
 {
     if (role == ROLE_WORKER) /* the heir's writer serves those of ours that TAKE has named */
         return m->new_master.state == NEW_MASTER_TAKES;
-    return m->new_master.state >= NEW_MASTER_PREPARED || m->old_master.state == OLD_MASTER_SERVES || m->old_master.state == OLD_MASTER_YIELDS;
+    return m->new_master.state >= NEW_MASTER_PREPARED || m->old_master.state == OLD_MASTER_SERVES ||
+           m->old_master.state == OLD_MASTER_YIELDS;
 }
 
 bool upgrade_is_going_on(const struct master *m)
 {
-    return m->new_master.state != NEW_MASTER_NONE || (m->old_master.state != OLD_MASTER_NONE && !m->old_master.heard);
+    return m->new_master.state != NEW_MASTER_NONE ||
+           (m->old_master.state != OLD_MASTER_NONE && !m->old_master.heard);
 }
 
 int upgrade_fd(const struct master *m)
@@ -496,9 +532,11 @@ void upgrade_close(struct master *m)
 
 void upgrade_end(struct master *m)
 {
-    if (m->new_master.state != NEW_MASTER_NONE && m->new_master.state != NEW_MASTER_SERVES && m->new_master.pid > 0) {
+    if (m->new_master.state != NEW_MASTER_NONE && m->new_master.state != NEW_MASTER_SERVES &&
+        m->new_master.pid > 0) {
         kill(m->new_master.pid, SIGKILL);
-        for (int tries = 0; tries < LEAVE_MS / 10 && waitpid(m->new_master.pid, NULL, WNOHANG) == 0; tries++) /* who waits for us has waited for it */
+        for (int tries = 0; tries < LEAVE_MS / 10 && waitpid(m->new_master.pid, NULL, WNOHANG) == 0;
+             tries++) /* who waits for us has waited for it */
             poll(NULL, 0, 10);
         part_from_heir(m);
     }

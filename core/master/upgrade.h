@@ -34,7 +34,13 @@ struct passed {
 };
 
 /* what the elder knows of its heir */
-enum new_master_state { NEW_MASTER_NONE, NEW_MASTER_STARTS, NEW_MASTER_PREPARED, NEW_MASTER_TAKES, NEW_MASTER_SERVES };
+enum new_master_state {
+    NEW_MASTER_NONE,
+    NEW_MASTER_STARTS,
+    NEW_MASTER_PREPARED,
+    NEW_MASTER_TAKES,
+    NEW_MASTER_SERVES
+};
 struct new_master {
     enum new_master_state state;
     pid_t pid;
@@ -46,7 +52,13 @@ struct new_master {
 };
 
 /* what the heir knows of its elder */
-enum old_master_state { OLD_MASTER_NONE, OLD_MASTER_SERVES, OLD_MASTER_YIELDS, OLD_MASTER_YIELDED, OLD_MASTER_ENDS };
+enum old_master_state {
+    OLD_MASTER_NONE,
+    OLD_MASTER_SERVES,
+    OLD_MASTER_YIELDS,
+    OLD_MASTER_YIELDED,
+    OLD_MASTER_ENDS
+};
 struct old_master {
     enum old_master_state state;
     int fd;     /* to it; -1: it is gone */
@@ -55,7 +67,8 @@ struct old_master {
     unsigned slots, steered, generation;
     struct listen_given *given;
     size_t given_count;
-    pid_t *workers; /* its, as they were when it yielded: they go on with our writer until they have drained */
+    pid_t *
+        workers; /* its, as they were when it yielded: they go on with our writer until they have drained */
     size_t workers_count;
 };
 

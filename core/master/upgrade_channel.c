@@ -10,12 +10,14 @@
 
 struct message {
     char bytes[1 + SCOREBOARD_SLOTS * sizeof(pid_t)];
-    _Alignas(struct cmsghdr) char more[CMSG_SPACE(FDS_MAX * sizeof(int))]; /* descriptors, or the sender, which is less */
+    _Alignas(struct cmsghdr) char more[CMSG_SPACE(
+        FDS_MAX * sizeof(int))]; /* descriptors, or the sender, which is less */
     struct iovec part;
     struct msghdr head;
 };
 
-static void compose(struct message *m, enum upgrade_message_type word, const pid_t *numbers, size_t count)
+static void compose(struct message *m, enum upgrade_message_type word, const pid_t *numbers,
+                    size_t count)
 {
     memset(m, 0, sizeof(*m));
     m->bytes[0] = (char)word;
@@ -31,11 +33,13 @@ static bool send_off(int fd, const struct message *m)
 }
 
 /* its first byte is the word; 0: the other is gone, -1 with errno */
-static ssize_t receive(int fd, struct message *m, size_t room, int flags, struct upgrade_message *out)
+static ssize_t receive(int fd, struct message *m, size_t room, int flags,
+                       struct upgrade_message *out)
 {
     memset(m, 0, sizeof(*m));
     m->part = (struct iovec){m->bytes, sizeof(m->bytes)};
-    m->head = (struct msghdr){.msg_iov = &m->part, .msg_iovlen = 1, .msg_control = m->more, .msg_controllen = room};
+    m->head = (struct msghdr){
+        .msg_iov = &m->part, .msg_iovlen = 1, .msg_control = m->more, .msg_controllen = room};
     ssize_t got = recvmsg(fd, &m->head, flags | MSG_CMSG_CLOEXEC);
     out->count = got < 1 ? 0 : (size_t)(got - 1) / sizeof(out->numbers[0]);
     memcpy(out->numbers, m->bytes + 1, out->count * sizeof(out->numbers[0]));
@@ -57,7 +61,8 @@ int upgrade_channel_pair(int pair[2])
     return -1;
 }
 
-bool upgrade_channel_send(int fd, enum upgrade_message_type word, const pid_t *numbers, size_t count)
+bool upgrade_channel_send(int fd, enum upgrade_message_type word, const pid_t *numbers,
+                          size_t count)
 {
     struct message m;
     compose(&m, word, numbers, count);
@@ -96,7 +101,8 @@ bool upgrade_channel_give(int fd, const int *fds, size_t count, const struct upg
     m.head.msg_control = m.more;
     m.head.msg_controllen = CMSG_SPACE(n * sizeof(*fds));
     struct cmsghdr *more = CMSG_FIRSTHDR(&m.head);
-    *more = (struct cmsghdr){.cmsg_level = SOL_SOCKET, .cmsg_type = SCM_RIGHTS, .cmsg_len = CMSG_LEN(n * sizeof(*fds))};
+    *more = (struct cmsghdr){
+        .cmsg_level = SOL_SOCKET, .cmsg_type = SCM_RIGHTS, .cmsg_len = CMSG_LEN(n * sizeof(*fds))};
     memcpy(CMSG_DATA(more), fds + from, n * sizeof(*fds));
     return send_off(fd, &m);
 }
@@ -121,8 +127,9 @@ static int take_some(int fd, int **fds, size_t *count, int flags)
         got = receive(fd, &m, CMSG_SPACE(FDS_MAX * sizeof(int)), flags, &heard);
     while (got < 0 && errno == EINTR);
     const struct cmsghdr *more = got <= 0 ? NULL : CMSG_FIRSTHDR(&m.head);
-    bool whole = more != NULL && more->cmsg_level == SOL_SOCKET && more->cmsg_type == SCM_RIGHTS && more->cmsg_len > CMSG_LEN(0) &&
-                 m.bytes[0] == MESSAGE_GIVEN && heard.count == 1 && (m.head.msg_flags & MSG_CTRUNC) == 0;
+    bool whole = more != NULL && more->cmsg_level == SOL_SOCKET && more->cmsg_type == SCM_RIGHTS &&
+                 more->cmsg_len > CMSG_LEN(0) && m.bytes[0] == MESSAGE_GIVEN && heard.count == 1 &&
+                 (m.head.msg_flags & MSG_CTRUNC) == 0;
     if (!whole) {
         errno = got == 0 || (got < 0 && errno == ECONNRESET) ? EPIPE : got < 0 ? errno : EPROTO;
         return -1;
@@ -153,7 +160,9 @@ int upgrade_channel_get(int fd, int **fds, size_t *count)
     while (all == 0) {
         all = take_some(fd, fds, count, MSG_DONTWAIT);
         if (all < 0 && errno == EAGAIN)
-            all = upgrade_channel_send(fd, MESSAGE_ASK, &(pid_t){(pid_t)*count}, 1) ? take_some(fd, fds, count, 0) : -1;
+            all = upgrade_channel_send(fd, MESSAGE_ASK, &(pid_t){(pid_t)*count}, 1)
+                      ? take_some(fd, fds, count, 0)
+                      : -1;
     }
     if (all > 0)
         return 0;

@@ -17,7 +17,14 @@
 #include <sys/types.h>
 
 /* ASK is answered by GIVEN, see below; the elder's workers' pids follow TAKE */
-enum upgrade_message_type { MESSAGE_ASK = 'A', MESSAGE_GIVEN = 'D', MESSAGE_PREPARED = 'P', MESSAGE_TAKE = 'T', MESSAGE_SERVES = 'S', MESSAGE_GO = 'G' };
+enum upgrade_message_type {
+    MESSAGE_ASK = 'A',
+    MESSAGE_GIVEN = 'D',
+    MESSAGE_PREPARED = 'P',
+    MESSAGE_TAKE = 'T',
+    MESSAGE_SERVES = 'S',
+    MESSAGE_GO = 'G'
+};
 
 struct upgrade_message {
     pid_t from; /* 0: not known, as in the heir */
@@ -32,7 +39,8 @@ int upgrade_channel_pair(int pair[2]);
  * upgrade_channel_send(fd, word, numbers, count): at once; false with errno. upgrade_channel_receive(fd, out): the next word, 0: none yet, -1: the other is
  * gone.
  */
-bool upgrade_channel_send(int fd, enum upgrade_message_type word, const pid_t *numbers, size_t count);
+bool upgrade_channel_send(int fd, enum upgrade_message_type word, const pid_t *numbers,
+                          size_t count);
 int upgrade_channel_receive(int fd, struct upgrade_message *out);
 
 /*
@@ -45,6 +53,7 @@ int upgrade_channel_receive(int fd, struct upgrade_message *out);
 void upgrade_channel_push(int fd, const int *fds, size_t count);
 void upgrade_channel_drain(int fd);
 int upgrade_channel_get(int fd, int **fds, size_t *count);
-bool upgrade_channel_give(int fd, const int *fds, size_t count, const struct upgrade_message *heard);
+bool upgrade_channel_give(int fd, const int *fds, size_t count,
+                          const struct upgrade_message *heard);
 
 #endif

@@ -8,9 +8,9 @@
 static struct store *watched;
 
 /*
- * The log may be written to here: the address is in a segment file, and nothing reads one while it
- * holds a lock of the C library. The file is derived: who asks for it next has it rebuilt, and no
- * process reads the bad place again. The signal's own action follows.
+ * Logging is safe here: the address is in a segment file, and no code reads one while it holds a
+ * lock of the C library. The file is derived: it is deleted, and the index is rebuilt. Then the
+ * signal's default action ends the process.
  */
 static void on_bus_error(int number, siginfo_t *info, void *context)
 {

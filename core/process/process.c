@@ -1,7 +1,7 @@
 #include "core/process/process.h"
 
 #include "core/base/log.h"
-#include "core/audit/sandbox.h"
+#include "core/base/sanitizer.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -22,15 +22,18 @@ volatile sig_atomic_t process_stopping, process_draining, process_reopen;
 static struct {
     char *at;
     size_t room;
-    char **environment; /* where environ was moved to */
-    char **texts;       /* its strings, also those that are taken out of it */
+    char **environment; /* the copy of environ */
+    char **texts;       /* its strings, to be freed */
 } title;
 
 extern char **environ;
 
 void process_title_init(int argc, char **argv)
 {
-    /* the kernel shows what lies where argv and the environment were, one after the other; move the environment away and use the room */
+    /*
+     * the kernel shows the memory of argv and the environment: move the environment away to use
+     * both
+     */
     char *end = argv[argc - 1] + strlen(argv[argc - 1]) + 1;
     size_t count = 0;
     while (environ[count] != NULL)
@@ -45,7 +48,7 @@ void process_title_init(int argc, char **argv)
         if (environ[i] == end)
             end += strlen(environ[i]) + 1;
         copy[i] = texts[i] = strdup(environ[i]);
-        if (copy[i] == NULL) { /* no title then */
+        if (copy[i] == NULL) { /* out of memory: no title */
             while (i > 0)
                 free(copy[--i]);
             free(copy);
@@ -81,7 +84,9 @@ bool process_user(const struct conf *conf, uid_t *uid, gid_t *gid)
     errno = 0;
     const struct passwd *pw = getpwnam(conf->user);
     if (pw == NULL) {
-        log_error("user: there is no user \"%s\" to run as; make it, or set user to one that exists (or to \"\" to stay root)", conf->user);
+        log_error("user: there is no user \"%s\" to run as; make it, or set user to one that "
+                  "exists (or to \"\" to stay root)",
+                  conf->user);
         exit(EXIT_START);
     }
     if (pw->pw_uid == 0)
@@ -97,21 +102,22 @@ static void drop_privileges(const struct conf *conf)
     gid_t gid;
     if (!process_user(conf, &uid, &gid))
         return;
-    if (setgroups(0, NULL) != 0 || setresgid(gid, gid, gid) != 0 || setresuid(uid, uid, uid) != 0 || setuid(0) == 0) {
+    if (setgroups(0, NULL) != 0 || setresgid(gid, gid, gid) != 0 || setresuid(uid, uid, uid) != 0 ||
+        setuid(0) == 0) {
         log_error("cannot become user \"%s\": %s", conf->user, strerror(errno));
         exit(EXIT_START);
     }
 }
 
-void process_leave_no_core(void)
+void process_disable_core_dumps(void)
 {
-    /* the limit alone is not asked where the kernel hands cores to a program, such as systemd-coredump */
+    /* the limit alone does not stop systemd-coredump */
     setrlimit(RLIMIT_CORE, &(struct rlimit){0, 0});
     if (!SANITIZED && prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) != 0)
         log_warn("core files cannot be turned off: %s", strerror(errno));
 }
 
-/* only what is ignored: the sanitizers have handlers by now */
+/* only what is ignored: sanitizers have installed handlers */
 void process_default_signals(void)
 {
     for (int number = 1; number < NSIG; number++) {
@@ -139,7 +145,8 @@ static void on_signal(int number)
 static void set_signals(void)
 {
     static const int caught[] = {SIGTERM, SIGQUIT, SIGUSR1};
-    static const int ignored[] = {SIGPIPE, SIGXFSZ, SIGINT, SIGHUP, SIGUSR2}; /* Ctrl-C reaches the whole group; the master decides */
+    static const int ignored[] = {SIGPIPE, SIGXFSZ, SIGINT, SIGHUP,
+                                  SIGUSR2}; /* Ctrl-C reaches all; the master decides */
     sigset_t none;
     for (size_t i = 0; i < sizeof(caught) / sizeof(caught[0]); i++)
         sigaction(caught[i], &(struct sigaction){.sa_handler = on_signal}, NULL);
@@ -151,33 +158,40 @@ static void set_signals(void)
 }
 
 /*
- * How the roles share a processor. Whoever answers is to run as soon as it has something to do: a short slice lets a worker that wakes go
- * before what runs (since Linux 6.12; earlier ones do not read it). Grading goes on with what the others leave.
+ * Workers and the writer run as soon as they have something to do: a short slice lets a process
+ * that wakes go before the running one (since Linux 6.12). Grading uses what the others leave.
  */
 static void share_processor(enum role role)
 {
     static const struct share {
         uint32_t policy;
         int32_t nice;
-        uint64_t slice_ns; /* 0: the system's */
+        uint64_t slice_ns; /* 0: the default */
     } shares[] = {
         [ROLE_WORKER] = {SCHED_OTHER, 0, 100000},
         [ROLE_WRITER] = {SCHED_OTHER, 0, 100000},
         [ROLE_AUDITOR] = {SCHED_BATCH, 10, 0},
     };
-    int nice = getpriority(PRIO_PROCESS, 0) + shares[role].nice; /* beside what whoever started us has set */
-    struct { /* struct sched_attr, of which glibc knows nothing yet */
+    int nice = getpriority(PRIO_PROCESS, 0) + shares[role].nice; /* added to the inherited one */
+    struct { /* struct sched_attr, which glibc does not have yet */
         uint32_t size, policy;
         uint64_t flags;
         int32_t nice;
         uint32_t priority;
         uint64_t runtime, deadline, period;
-    } attr = {sizeof(attr), shares[role].policy, 0, nice < 19 ? nice : 19, 0, shares[role].slice_ns, 0, 0};
+    } attr = {sizeof(attr),
+              shares[role].policy,
+              0,
+              nice < 19 ? nice : 19,
+              0,
+              shares[role].slice_ns,
+              0,
+              0};
     if (syscall(SYS_sched_setattr, 0, &attr, 0) != 0)
-        log_warn("its share of the processor cannot be set: %s", strerror(errno));
+        log_warn("cannot set its share of the processor: %s", strerror(errno));
 }
 
-void process_enter(struct process *p)
+void process_child_init(struct process *p)
 {
     char name[32];
     if (p->role == ROLE_WRITER)
@@ -189,24 +203,25 @@ void process_enter(struct process *p)
     set_signals();
     share_processor(p->role);
     drop_privileges(p->conf);
-    process_leave_no_core(); /* again: changing ids sets what the system says */
-    /* after dropping, since changing ids clears it; and the master may have died before it was set */
+    process_disable_core_dumps(); /* again: a change of ids resets it */
+    /* last, since a change of ids clears it; then check that the master is still alive */
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     if (getppid() != p->master)
         _exit(EXIT_STOPPED);
     score_set(p->score->pid, getpid());
-    process_beat(p);
+    process_heartbeat(p);
 }
 
-void process_phase(struct process *p, enum phase phase)
+void process_set_phase(struct process *p, enum phase phase)
 {
     score_set(p->score->phase, phase);
     uint64_t one = 1;
     if (write(p->notify_fd, &one, sizeof(one)) != sizeof(one))
-        log_debug("the master was not told of phase %s: %s", phase_name(phase), strerror(errno)); /* it looks every 250 ms anyway */
+        log_debug("the master was not told of phase %s: %s", phase_name(phase),
+                  strerror(errno)); /* it also looks every 250 ms */
 }
 
-void process_beat(struct process *p)
+void process_heartbeat(struct process *p)
 {
     score_set(p->score->heartbeat_ms, clock_mono_ms());
 }

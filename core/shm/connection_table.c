@@ -6,47 +6,51 @@
 #include <sys/mman.h>
 #include <sys/random.h>
 
-#define PLACE_BITS 11
-#define CLAIMING (UINT32_C(1) << 31) /* of an owner: the share is being made, and counts nothing yet */
-#define BIRTHS ((CLAIMING >> PLACE_BITS) - 1)
-#define SPARE 4 /* shares for each connection: so the shares near an address' own place are hardly ever all taken */
-#define NEAR 64 /* shares that are looked at for an address, and four more for each worker: one for each of its generations */
-_Static_assert(CROWD_PLACES <= 1 << PLACE_BITS, "a place must fit into an owner");
+#define SLOT_BITS 11
+#define BEING_TAKEN (UINT32_C(1) << 31) /* bit of an owner: the row does not count yet */
+#define SERIAL_MAX ((BEING_TAKEN >> SLOT_BITS) - 1)
+#define ROWS_PER_CONNECTION                                                                        \
+    4 /* so that the rows that an address may use are hardly ever all taken */
+/* rows that an address may use; and four more for each worker, one for each of its generations */
+#define PROBES_MIN 64
+_Static_assert(CONNECTION_TABLE_SLOTS <= 1 << SLOT_BITS, "a slot must fit into an owner");
 
-/* what one process has of one address */
-struct share {
+/* the connections that one process has of one address */
+struct row {
     _Atomic uint64_t address; /* hashed */
-    _Atomic uint32_t owner;   /* 0: free; of a process that is gone: as good as free */
+    _Atomic uint32_t owner;   /* 0, or an owner that is gone: free */
     _Atomic uint32_t count;
 };
 
 struct connection_table {
-    size_t size, shares; /* bytes; and a power of two */
-    _Atomic size_t near; /* a reload may raise it */
+    size_t size;           /* bytes */
+    size_t rows;           /* a power of two */
+    _Atomic size_t probes; /* a reload may raise it */
     uint64_t seed[2];
-    uint32_t births; /* the master's */
-    _Atomic uint32_t top; /* places up to here were in use */
-    _Atomic uint32_t asked; /* by whom: its place and one; 0: by nobody */
-    _Atomic uint64_t told[CROWD_EVENTS];
-    _Atomic uint32_t owner[CROWD_PLACES]; /* who is there: a number that nobody had before; 0: nobody */
-    _Atomic uint32_t open[CROWD_PLACES];  /* its connections */
-    struct share share[];
+    uint32_t serial; /* of the master */
+    _Atomic uint32_t slots_used;
+    _Atomic uint32_t eviction_for; /* the slot that requests an eviction, plus one; 0: none */
+    _Atomic uint64_t events[CONNECTION_TABLE_EVENTS];
+    _Atomic uint32_t owner[CONNECTION_TABLE_SLOTS]; /* serial and slot; 0: no process */
+    _Atomic uint32_t open[CONNECTION_TABLE_SLOTS];  /* connections of this slot */
+    struct row row[];
 };
 
 /* ---- the table ---- */
 
-static size_t near_of(unsigned workers)
+static size_t probes_for(unsigned workers)
 {
-    return NEAR + 4 * (size_t)workers;
+    return PROBES_MIN + 4 * (size_t)workers;
 }
 
 struct connection_table *connection_table_new(size_t connections, unsigned workers)
 {
-    size_t shares = 1024, near = near_of(workers);
-    while (shares < SPARE * connections || shares < 2 * near)
-        shares *= 2;
-    size_t size = sizeof(struct connection_table) + shares * sizeof(struct share);
-    struct connection_table *c = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    size_t rows = 1024, probes = probes_for(workers);
+    while (rows < ROWS_PER_CONNECTION * connections || rows < 2 * probes)
+        rows *= 2;
+    size_t size = sizeof(struct connection_table) + rows * sizeof(struct row);
+    struct connection_table *c =
+        mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     if (c == MAP_FAILED)
         return NULL;
     if (getrandom(c->seed, sizeof(c->seed), 0) != sizeof(c->seed)) {
@@ -54,18 +58,18 @@ struct connection_table *connection_table_new(size_t connections, unsigned worke
         return NULL;
     }
     c->size = size;
-    c->near = near;
-    c->shares = shares;
+    c->probes = probes;
+    c->rows = rows;
     return c;
 }
 
-bool connection_table_fit(struct connection_table *c, size_t connections, unsigned workers)
+bool connection_table_reserve(struct connection_table *c, size_t connections, unsigned workers)
 {
-    size_t near = near_of(workers);
-    if (SPARE * connections > c->shares || 2 * near > c->shares)
+    size_t probes = probes_for(workers);
+    if (ROWS_PER_CONNECTION * connections > c->rows || 2 * probes > c->rows)
         return false;
-    if (near > c->near)
-        c->near = near;
+    if (probes > c->probes)
+        c->probes = probes;
     return true;
 }
 
@@ -75,20 +79,20 @@ void connection_table_free(struct connection_table *c)
         munmap(c, c->size);
 }
 
-void connection_table_enter(struct connection_table *c, unsigned place)
+void connection_table_open_slot(struct connection_table *c, unsigned slot)
 {
-    c->births = c->births % BIRTHS + 1;
-    atomic_store(&c->open[place], 0);
-    atomic_store(&c->owner[place], c->births << PLACE_BITS | place);
-    if (c->top <= place)
-        c->top = place + 1;
+    c->serial = c->serial % SERIAL_MAX + 1;
+    atomic_store(&c->open[slot], 0);
+    atomic_store(&c->owner[slot], c->serial << SLOT_BITS | slot);
+    if (c->slots_used <= slot)
+        c->slots_used = slot + 1;
 }
 
-void connection_table_leave(struct connection_table *c, unsigned place)
+void connection_table_close_slot(struct connection_table *c, unsigned slot)
 {
-    atomic_store(&c->owner[place], 0);
-    atomic_store(&c->open[place], 0);
-    connection_table_unask(c, place);
+    atomic_store(&c->owner[slot], 0);
+    atomic_store(&c->open[slot], 0);
+    connection_table_cancel_eviction(c, slot);
 }
 
 /* ---- all connections ---- */
@@ -96,26 +100,26 @@ void connection_table_leave(struct connection_table *c, unsigned place)
 size_t connection_table_count(const struct connection_table *c)
 {
     size_t sum = 0;
-    for (uint32_t i = 0, top = atomic_load(&c->top); i < top; i++)
+    for (uint32_t i = 0, end = atomic_load(&c->slots_used); i < end; i++)
         sum += atomic_load(&c->open[i]);
     return sum;
 }
 
-bool connection_table_claim(struct connection_table *c, unsigned place, size_t most)
+bool connection_table_add(struct connection_table *c, unsigned slot, size_t max)
 {
-    atomic_fetch_add(&c->open[place], 1);
-    if (connection_table_count(c) <= most)
+    atomic_fetch_add(&c->open[slot], 1);
+    if (connection_table_count(c) <= max)
         return true;
-    connection_table_unclaim(c, place);
+    connection_table_remove(c, slot);
     return false;
 }
 
-void connection_table_unclaim(struct connection_table *c, unsigned place)
+void connection_table_remove(struct connection_table *c, unsigned slot)
 {
-    atomic_fetch_sub(&c->open[place], 1);
+    atomic_fetch_sub(&c->open[slot], 1);
 }
 
-/* ---- those of an address ---- */
+/* ---- connections of an address ---- */
 
 static uint64_t mix(uint64_t h)
 {
@@ -129,127 +133,132 @@ static uint64_t hash(const struct connection_table *c, const void *address, size
     uint64_t h = c->seed[0] ^ size;
     for (size_t at = 0; at < size; at += sizeof(uint64_t)) {
         uint64_t part = 0;
-        memcpy(&part, (const char *)address + at, size - at < sizeof(part) ? size - at : sizeof(part));
+        memcpy(&part, (const char *)address + at,
+               size - at < sizeof(part) ? size - at : sizeof(part));
         h = mix(h ^ part) + c->seed[1];
     }
     return h;
 }
 
-static bool is_there(const struct connection_table *c, uint32_t owner)
+static bool is_alive(const struct connection_table *c, uint32_t owner)
 {
-    uint32_t place = owner & ((1u << PLACE_BITS) - 1);
-    return owner != 0 && place < CROWD_PLACES && atomic_load(&c->owner[place]) == owner;
+    uint32_t slot = owner & ((1u << SLOT_BITS) - 1);
+    return owner != 0 && slot < CONNECTION_TABLE_SLOTS && atomic_load(&c->owner[slot]) == owner;
 }
 
-static struct share *near(struct connection_table *c, uint64_t address, size_t i)
+static struct row *probe(struct connection_table *c, uint64_t address, size_t i)
 {
-    return &c->share[(address + i) & (c->shares - 1)];
+    return &c->row[(address + i) & (c->rows - 1)];
 }
 
-/* ours of this address, or a free one made ours; NULL: all near it are taken */
-static struct share *own_share(struct connection_table *c, uint32_t me, uint64_t address)
+/* the row of this owner and address, or a free one made so; NULL: all are taken */
+static struct row *own_row(struct connection_table *c, uint32_t me, uint64_t address)
 {
-    for (size_t i = 0; i < c->near; i++) {
-        struct share *s = near(c, address, i);
-        if (atomic_load(&s->address) == address && atomic_load(&s->owner) == me)
-            return s;
+    for (size_t i = 0; i < c->probes; i++) {
+        struct row *r = probe(c, address, i);
+        if (atomic_load(&r->address) == address && atomic_load(&r->owner) == me)
+            return r;
     }
-    for (size_t i = 0; i < c->near; i++) {
-        struct share *s = near(c, address, i);
-        uint32_t was = atomic_load(&s->owner);
-        if (is_there(c, was & ~CLAIMING) || !atomic_compare_exchange_strong(&s->owner, &was, me | CLAIMING))
+    for (size_t i = 0; i < c->probes; i++) {
+        struct row *r = probe(c, address, i);
+        uint32_t was = atomic_load(&r->owner);
+        if (is_alive(c, was & ~BEING_TAKEN) ||
+            !atomic_compare_exchange_strong(&r->owner, &was, me | BEING_TAKEN))
             continue;
-        atomic_store(&s->count, 0);
-        atomic_store(&s->address, address);
-        atomic_store(&s->owner, me);
-        return s;
+        atomic_store(&r->count, 0);
+        atomic_store(&r->address, address);
+        atomic_store(&r->owner, me);
+        return r;
     }
     return NULL;
 }
 
-static size_t all_shares(struct connection_table *c, uint64_t address)
+static size_t sum_rows(struct connection_table *c, uint64_t address)
 {
     size_t sum = 0;
-    for (size_t i = 0; i < c->near; i++) {
-        struct share *s = near(c, address, i);
-        if (atomic_load(&s->address) != address)
+    for (size_t i = 0; i < c->probes; i++) {
+        struct row *r = probe(c, address, i);
+        if (atomic_load(&r->address) != address)
             continue;
-        uint32_t owner = atomic_load(&s->owner), count = atomic_load(&s->count);
-        /* it may have become another's meanwhile */
-        if (is_there(c, owner) && atomic_load(&s->address) == address && atomic_load(&s->owner) == owner)
+        uint32_t owner = atomic_load(&r->owner), count = atomic_load(&r->count);
+        /* read again: it may have changed hands */
+        if (is_alive(c, owner) && atomic_load(&r->address) == address &&
+            atomic_load(&r->owner) == owner)
             sum += count;
     }
     return sum;
 }
 
-bool connection_table_arrive(struct connection_table *c, unsigned place, const void *address, size_t size, size_t most, uint32_t *share)
+bool connection_table_add_address(struct connection_table *c, unsigned slot, const void *address,
+                                  size_t size, size_t max, uint32_t *row)
 {
     uint64_t h = hash(c, address, size);
-    struct share *own = own_share(c, atomic_load(&c->owner[place]), h);
-    *share = 0;
+    struct row *own = own_row(c, atomic_load(&c->owner[slot]), h);
+    *row = 0;
     if (own == NULL)
         return true;
-    *share = (uint32_t)(own - c->share) + 1;
+    *row = (uint32_t)(own - c->row) + 1;
     atomic_fetch_add(&own->count, 1);
-    if (most == 0 || all_shares(c, h) <= most)
+    if (max == 0 || sum_rows(c, h) <= max)
         return true;
-    connection_table_depart(c, *share);
-    *share = 0;
+    connection_table_remove_address(c, *row);
+    *row = 0;
     return false;
 }
 
-void connection_table_depart(struct connection_table *c, uint32_t share)
+void connection_table_remove_address(struct connection_table *c, uint32_t row)
 {
-    if (share != 0 && atomic_fetch_sub(&c->share[share - 1].count, 1) == 1)
-        atomic_store(&c->share[share - 1].owner, 0);
+    if (row != 0 && atomic_fetch_sub(&c->row[row - 1].count, 1) == 1)
+        atomic_store(&c->row[row - 1].owner, 0);
 }
 
-size_t connection_table_share(const struct connection_table *c, uint32_t share)
+size_t connection_table_address_count(const struct connection_table *c, uint32_t row)
 {
-    return share == 0 ? 1 : atomic_load_explicit(&c->share[share - 1].count, memory_order_relaxed);
+    return row == 0 ? 1 : atomic_load_explicit(&c->row[row - 1].count, memory_order_relaxed);
 }
 
-/* ---- who waits, and what was done ---- */
+/* ---- evictions and events ---- */
 
-void connection_table_ask(struct connection_table *c, unsigned place)
+void connection_table_request_eviction(struct connection_table *c, unsigned slot)
 {
-    atomic_store(&c->asked, place + 1);
+    atomic_store(&c->eviction_for, slot + 1);
 }
 
-void connection_table_unask(struct connection_table *c, unsigned place)
+void connection_table_cancel_eviction(struct connection_table *c, unsigned slot)
 {
-    uint32_t mine = place + 1;
-    if (atomic_load_explicit(&c->asked, memory_order_relaxed) == mine)
-        atomic_compare_exchange_strong(&c->asked, &mine, 0);
+    uint32_t mine = slot + 1;
+    if (atomic_load_explicit(&c->eviction_for, memory_order_relaxed) == mine)
+        atomic_compare_exchange_strong(&c->eviction_for, &mine, 0);
 }
 
-bool connection_table_asks(const struct connection_table *c, unsigned place)
+bool connection_table_eviction_requested(const struct connection_table *c, unsigned slot)
 {
-    uint32_t asked = atomic_load_explicit(&c->asked, memory_order_relaxed);
-    return asked != 0 && asked != place + 1;
+    uint32_t slot_for = atomic_load_explicit(&c->eviction_for, memory_order_relaxed);
+    return slot_for != 0 && slot_for != slot + 1;
 }
 
-bool connection_table_answer(struct connection_table *c)
+bool connection_table_take_eviction(struct connection_table *c)
 {
-    return atomic_exchange(&c->asked, 0) != 0;
+    return atomic_exchange(&c->eviction_for, 0) != 0;
 }
 
-/* the part is rounded up, so that while there is a free place some process has less */
-int connection_table_part(const struct connection_table *c, unsigned place, size_t most)
+/* rounded up, so that some process has less while not all connections are open */
+int connection_table_compare_share(const struct connection_table *c, unsigned slot, size_t max)
 {
-    size_t there = 0, open = atomic_load(&c->open[place]);
-    for (uint32_t i = 0, top = atomic_load(&c->top); i < top; i++)
-        there += atomic_load(&c->owner[i]) != 0;
-    size_t part = there == 0 ? most : (most + there - 1) / there;
-    return open < part ? -1 : open > part;
+    size_t processes = 0, open = atomic_load(&c->open[slot]);
+    for (uint32_t i = 0, end = atomic_load(&c->slots_used); i < end; i++)
+        processes += atomic_load(&c->owner[i]) != 0;
+    size_t share = processes == 0 ? max : (max + processes - 1) / processes;
+    return open < share ? -1 : open > share;
 }
 
-void connection_table_tell(struct connection_table *c, enum connection_table_event event)
+void connection_table_count_event(struct connection_table *c, enum connection_table_event event)
 {
-    atomic_fetch_add_explicit(&c->told[event], 1, memory_order_relaxed);
+    atomic_fetch_add_explicit(&c->events[event], 1, memory_order_relaxed);
 }
 
-uint64_t connection_table_told(const struct connection_table *c, enum connection_table_event event)
+uint64_t connection_table_event_count(const struct connection_table *c,
+                                      enum connection_table_event event)
 {
-    return atomic_load_explicit(&c->told[event], memory_order_relaxed);
+    return atomic_load_explicit(&c->events[event], memory_order_relaxed);
 }

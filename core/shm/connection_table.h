@@ -1,12 +1,13 @@
 /*
- * How many connections there are, over all workers: of the whole server, and of each address. A table in memory that the master maps before
- * it forks.
+ * The connection table: how many connections are open, over all workers, in all and of each
+ * address. It is in memory that the master maps before it forks.
  *
- * ■ Exact, and without locks: whoever lets a connection in counts it first and looks at the sum then, so of two that take the last place at
- * once at most one keeps it. ■ A process' counts are its own words alone, and those of the dead mean nothing: what a worker held when it was
- * killed, at whatever instruction, is given back when the master has reaped it.
+ * Counts are exact, without locks: a worker adds a connection first and then looks at the sum, so
+ * of two that take the last place at once at most one keeps it. Each process writes only its own
+ * counts, and those of a dead process count nothing once the master has reaped it.
  *
- * An address is counted by bits that limiter_key_make makes of it (of IPv6, the prefix), hashed with a key that nobody else knows.
+ * An address is counted by the key that limiter_key_make makes of it (of IPv6, the prefix), hashed
+ * with a secret seed.
  */
 #ifndef ASSAY_SHM_CONNECTION_TABLE_H
 #define ASSAY_SHM_CONNECTION_TABLE_H
@@ -15,65 +16,78 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* processes that have a place at once; those of the scoreboard */
-#define CROWD_PLACES 1984
+/* processes at once; slots are those of the scoreboard */
+#define CONNECTION_TABLE_SLOTS 1984
 
 struct connection_table;
 
 /*
- * connection_table_new(connections, workers): map it, with room for the addresses of so many connections; the master's call; NULL with errno.
- * connection_table_free: unmap; NULL does nothing.
+ * The master's calls. connection_table_new(connections, workers): map it, with room for the
+ * addresses of so many connections; NULL with errno. connection_table_reserve: at a reload; false:
+ * the table is too small for so many, and nothing is changed.
  */
 struct connection_table *connection_table_new(size_t connections, unsigned workers);
-/*
- * connection_table_fit(crowd, connections, workers): the master's call, at a reload: make it do for so many. False,
- * and nothing is changed: connection_table_new made it too small for them.
- */
-bool connection_table_fit(struct connection_table *connection_table, size_t connections, unsigned workers)
+bool connection_table_reserve(struct connection_table *c, size_t connections, unsigned workers)
     __attribute__((warn_unused_result));
-void connection_table_free(struct connection_table *connection_table);
+void connection_table_free(struct connection_table *c);
 
-/* connection_table_enter(crowd, place), connection_table_leave(crowd, place): the master's, before it forks a process and when it has reaped it. */
-void connection_table_enter(struct connection_table *connection_table, unsigned place);
-void connection_table_leave(struct connection_table *connection_table, unsigned place);
+/* The master's calls: before it forks a process into this slot, and when it has reaped it. */
+void connection_table_open_slot(struct connection_table *c, unsigned slot);
+void connection_table_close_slot(struct connection_table *c, unsigned slot);
 
-/* ---- a process', of its own place ---- */
-
-/* connection_table_claim(crowd, place, most): one more connection, if then there are ${most} or fewer. connection_table_unclaim: it is over. connection_table_count: all there are. */
-bool connection_table_claim(struct connection_table *connection_table, unsigned place, size_t most) __attribute__((warn_unused_result));
-void connection_table_unclaim(struct connection_table *connection_table, unsigned place);
-size_t connection_table_count(const struct connection_table *connection_table);
+/* ---- a process, for its own slot ---- */
 
 /*
- * connection_table_arrive(crowd, place, address, size, most, share): one more of this address; false, and nothing is counted, where it would have more
- * than ${most} (0: no limit). *share is for connection_table_depart, when it is over, and for connection_table_share: how many of them are this process'. Where
- * there is no room to count, which takes four times as many addresses as connection_table_new was told of, *share is 0 and the connection is let in.
+ * connection_table_add(c, slot, max): count one more connection; false, and nothing is counted,
+ * when that makes more than ${max}. connection_table_remove: one ended.
+ * connection_table_count(c): of all processes.
  */
-bool connection_table_arrive(struct connection_table *connection_table, unsigned place, const void *address, size_t size, size_t most, uint32_t *share)
+bool connection_table_add(struct connection_table *c, unsigned slot, size_t max)
     __attribute__((warn_unused_result));
-void connection_table_depart(struct connection_table *connection_table, uint32_t share);
-size_t connection_table_share(const struct connection_table *connection_table, uint32_t share);
-
-/* ---- who waits, and what was done: of all ---- */
+void connection_table_remove(struct connection_table *c, unsigned slot);
+size_t connection_table_count(const struct connection_table *c);
 
 /*
- * connection_table_ask(crowd, place): somebody waits before this process, which has no connection that may give way; connection_table_unask: nobody does any
- * more. connection_table_asks(crowd, place): whether somebody waits before another. connection_table_answer(crowd): true for one of those who then have a
- * connection to close. connection_table_part(crowd, place, most): of ${most} connections this process has less than its part (-1), its part (0), or
- * more (1).
+ * connection_table_add_address(c, slot, address, size, max, row): count one more connection of this
+ * address; false, and nothing is counted, when that makes more than ${max} (0: no limit). *row is
+ * for the next two calls. It is 0, and the connection is not counted, when the table is full, which
+ * takes four times as many addresses as connection_table_new was told of.
+ * connection_table_remove_address(c, row): it ended.
+ * connection_table_address_count(c, row): this process' connections of that address.
  */
-void connection_table_ask(struct connection_table *connection_table, unsigned place);
-void connection_table_unask(struct connection_table *connection_table, unsigned place);
-bool connection_table_asks(const struct connection_table *connection_table, unsigned place);
-bool connection_table_answer(struct connection_table *connection_table);
-int connection_table_part(const struct connection_table *connection_table, unsigned place, size_t most);
+bool connection_table_add_address(struct connection_table *c, unsigned slot, const void *address,
+                                  size_t size, size_t max, uint32_t *row)
+    __attribute__((warn_unused_result));
+void connection_table_remove_address(struct connection_table *c, uint32_t row);
+size_t connection_table_address_count(const struct connection_table *c, uint32_t row);
+
+/* ---- evictions across processes ---- */
 
 /*
- * What happened to connections, for the metrics: closed so that another gets in; not let in, since their address has its number, or most
- * of those that wait; ended for what a worker held of them, past its bound of answers, or of uploads.
+ * connection_table_request_eviction(c, slot): a new connection waits at this process, which has
+ * none to evict. connection_table_cancel_eviction: none waits any more.
+ * connection_table_eviction_requested(c, slot): does another process request one?
+ * connection_table_take_eviction(c): true for one process that then closes a connection.
+ * connection_table_compare_share(c, slot, max): does this process have less (-1), as many (0) or
+ * more (1) than its equal share of ${max} connections?
  */
-enum connection_table_event { CROWD_GAVE_WAY, CROWD_TURNED_AWAY, CROWD_ANSWER_CUT, CROWD_UPLOAD_CUT, CROWD_EVENTS };
-void connection_table_tell(struct connection_table *connection_table, enum connection_table_event event);
-uint64_t connection_table_told(const struct connection_table *connection_table, enum connection_table_event event);
+void connection_table_request_eviction(struct connection_table *c, unsigned slot);
+void connection_table_cancel_eviction(struct connection_table *c, unsigned slot);
+bool connection_table_eviction_requested(const struct connection_table *c, unsigned slot);
+bool connection_table_take_eviction(struct connection_table *c);
+int connection_table_compare_share(const struct connection_table *c, unsigned slot, size_t max);
+
+/* ---- events, for the metrics ---- */
+
+enum connection_table_event {
+    CONNECTIONS_EVICTED,      /* closed to admit another */
+    CONNECTIONS_REFUSED,      /* its address has too many, or the accept queue is full */
+    CONNECTIONS_RESPONSE_CUT, /* closed: the worker holds too many bytes of responses */
+    CONNECTIONS_UPLOAD_CUT,   /* closed: the worker holds too many bytes of uploads */
+    CONNECTION_TABLE_EVENTS
+};
+void connection_table_count_event(struct connection_table *c, enum connection_table_event event);
+uint64_t connection_table_event_count(const struct connection_table *c,
+                                      enum connection_table_event event);
 
 #endif

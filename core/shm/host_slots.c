@@ -1,28 +1,20 @@
 #include "core/shm/host_slots.h"
 
-#include <sys/random.h>
-#include <time.h>
+#include "core/shm/host_hash.h"
 
-void host_slots_init(struct host_slots *places)
+#include <string.h>
+
+void host_slots_init(struct host_slots *s)
 {
-    struct timespec now;
-    if (getrandom(&places->seed, sizeof(places->seed), GRND_NONBLOCK) == (ssize_t)sizeof(places->seed))
-        return;
-    clock_gettime(CLOCK_REALTIME, &now); /* early at boot */
-    places->seed = (uint64_t)now.tv_nsec * 0x9E3779B97F4A7C15u ^ (uint64_t)now.tv_sec;
+    s->seed = host_hash_seed();
 }
 
-static _Atomic int32_t *cell_of(struct host_slots *places, const char *host)
+static _Atomic int32_t *cell_of(struct host_slots *s, const char *host)
 {
-    uint64_t h = places->seed;
-    for (const char *p = host; *p != '\0'; p++) {
-        h = (h ^ (uint8_t)*p) * 0x9E3779B97F4A7C15u;
-        h ^= h >> 32;
-    }
-    return places->holder[h % PLACES_CELLS];
+    return s->holder[host_hash(s->seed, host, strlen(host)) % HOST_SLOTS_CELLS];
 }
 
-/* of the first ${count} places; the one that guests may take comes last */
+/* among the first ${count} slots; the first, which redirected pages may take, is tried last */
 static bool swap_one(_Atomic int32_t *cell, unsigned count, int32_t from, int32_t to)
 {
     for (unsigned i = count; i-- > 0;) {
@@ -33,27 +25,27 @@ static bool swap_one(_Atomic int32_t *cell, unsigned count, int32_t from, int32_
     return false;
 }
 
-bool host_slots_take(struct host_slots *places, const char *host, pid_t pid)
+bool host_slots_take(struct host_slots *s, const char *host, pid_t pid)
 {
-    return swap_one(cell_of(places, host), PLACES_PER_HOST, 0, pid);
+    return swap_one(cell_of(s, host), HOST_SLOTS_PER_HOST, 0, pid);
 }
 
-bool host_slots_take_as_guest(struct host_slots *places, const char *host, pid_t pid)
+bool host_slots_take_redirected(struct host_slots *s, const char *host, pid_t pid)
 {
-    return swap_one(cell_of(places, host), 1, 0, pid);
+    return swap_one(cell_of(s, host), 1, 0, pid);
 }
 
-void host_slots_give(struct host_slots *places, const char *host, pid_t pid)
+void host_slots_release(struct host_slots *s, const char *host, pid_t pid)
 {
-    swap_one(cell_of(places, host), PLACES_PER_HOST, pid, 0);
+    swap_one(cell_of(s, host), HOST_SLOTS_PER_HOST, pid, 0);
 }
 
-void host_slots_forget(struct host_slots *places, pid_t pid)
+void host_slots_release_all(struct host_slots *s, pid_t pid)
 {
-    for (unsigned i = 0; pid != 0 && i < PLACES_CELLS; i++)
-        for (unsigned k = 0; k < PLACES_PER_HOST; k++) {
+    for (unsigned i = 0; pid != 0 && i < HOST_SLOTS_CELLS; i++)
+        for (unsigned k = 0; k < HOST_SLOTS_PER_HOST; k++) {
             int32_t expected = pid;
-            if (atomic_load_explicit(&places->holder[i][k], memory_order_relaxed) == pid)
-                atomic_compare_exchange_strong(&places->holder[i][k], &expected, 0);
+            if (atomic_load_explicit(&s->holder[i][k], memory_order_relaxed) == pid)
+                atomic_compare_exchange_strong(&s->holder[i][k], &expected, 0);
         }
 }

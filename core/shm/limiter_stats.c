@@ -1,152 +1,126 @@
 #include "core/shm/limiter_stats.h"
 
+#include "core/shm/shm_file.h"
 #include "ratelimit/ratelimit.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
-#include <sys/mman.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #define MAGIC 0x41736c6du
-#ifndef LIMITERS_BOARD_VERSION
-#define LIMITERS_BOARD_VERSION 1u
+#ifndef LIMITER_STATS_VERSION
+#define LIMITER_STATS_VERSION 1u
 #endif
-_Static_assert(LIMITERS_COUNTERS <= RATELIMIT_TAGS, "the table tells every counter's limiter apart");
+_Static_assert(LIMITER_STATS_COUNTERS <= RATELIMIT_TAGS,
+               "a row of the table has a tag for each counter");
 
-#define WORKERS 64 /* rows of counters; workers beyond share them */
+#define WORKERS 64 /* rows of counters; more workers share them */
 
 struct counters {
     _Atomic uint64_t of[LIMITER_COUNTS];
 };
 
 struct logged {
-    _Atomic uint64_t interval; /* number of the interval, and in the low 16 bits its lines */
-    _Atomic uint64_t left_out;
+    _Atomic uint64_t interval; /* its number; in the low 16 bits, the lines logged in it */
+    _Atomic uint64_t suppressed;
 };
 
 struct limiter_stats {
     _Atomic uint32_t magic, format;
     _Atomic uint64_t version; /* odd while ${limits} is being written */
     struct limiters limits;
-    char names[LIMITERS_COUNTERS][LIMITER_NAME_MAX + 1];
-    struct logged logged[LIMITERS_COUNTERS];
-    struct counters counters[WORKERS][LIMITERS_COUNTERS] __attribute__((aligned(64)));
+    char names[LIMITER_STATS_COUNTERS][LIMITER_NAME_MAX + 1];
+    struct logged logged[LIMITER_STATS_COUNTERS];
+    struct counters counters[WORKERS][LIMITER_STATS_COUNTERS] __attribute__((aligned(64)));
 };
 
 /* ---- the file ---- */
 
-static struct limiter_stats *map(int fd, int protection)
-{
-    void *p = mmap(NULL, sizeof(struct limiter_stats), protection, MAP_SHARED, fd, 0);
-    return p == MAP_FAILED ? NULL : p;
-}
-
 struct limiter_stats *limiter_stats_create(const char *path, const struct limiters *limits)
 {
-    if (unlink(path) != 0 && errno != ENOENT)
+    struct limiter_stats *stats = shm_file_create(path, sizeof(*stats), 0600);
+    if (stats == NULL)
         return NULL;
-    int fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
-    if (fd < 0)
-        return NULL;
-    /* all its room is taken now: a page that a full file system cannot give later kills whoever counts in it */
-    struct limiter_stats *board = NULL;
-    int error = posix_fallocate(fd, 0, sizeof(struct limiter_stats));
-    if (error == 0 && (board = map(fd, PROT_READ | PROT_WRITE)) == NULL)
-        error = errno;
-    close(fd);
-    if (board == NULL) {
-        unlink(path);
-        errno = error;
-        return NULL;
-    }
-    atomic_store(&board->format, LIMITERS_BOARD_VERSION);
-    limiter_stats_publish(board, limits);
-    atomic_store(&board->magic, MAGIC);
-    return board;
+    atomic_store(&stats->format, LIMITER_STATS_VERSION);
+    limiter_stats_publish(stats, limits);
+    atomic_store(&stats->magic, MAGIC);
+    return stats;
 }
 
 const struct limiter_stats *limiter_stats_open(const char *path)
 {
-    struct stat st;
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
-    if (fd < 0)
-        return NULL;
-    bool whole = fstat(fd, &st) == 0 && st.st_size >= (off_t)sizeof(struct limiter_stats);
-    struct limiter_stats *board = whole ? map(fd, PROT_READ) : NULL;
-    close(fd);
-    if (board != NULL && atomic_load(&board->magic) == MAGIC && atomic_load(&board->format) == LIMITERS_BOARD_VERSION)
-        return board;
-    limiter_stats_close(board);
+    struct limiter_stats *stats = shm_file_open(path, sizeof(*stats));
+    if (stats == NULL || (atomic_load(&stats->magic) == MAGIC &&
+                          atomic_load(&stats->format) == LIMITER_STATS_VERSION))
+        return stats;
+    limiter_stats_close(stats);
     errno = EPROTO;
     return NULL;
 }
 
-void limiter_stats_close(const struct limiter_stats *board)
+void limiter_stats_close(const struct limiter_stats *stats)
 {
-    if (board != NULL)
-        munmap((void *)(uintptr_t)board, sizeof(*board));
+    shm_file_close(stats, sizeof(*stats));
 }
 
 /* ---- the limits ---- */
 
-int limiter_stats_counter(const struct limiter_stats *board, const char *name)
+int limiter_stats_counter(const struct limiter_stats *stats, const char *name)
 {
-    for (int i = 0; i < LIMITERS_COUNTERS; i++)
-        if (strcmp(board->names[i], name) == 0)
+    for (int i = 0; i < LIMITER_STATS_COUNTERS; i++)
+        if (strcmp(stats->names[i], name) == 0)
             return i;
     return -1;
 }
 
-/* a counter whose name is none of those in force any more, from 0 again */
-static unsigned reuse_counter(struct limiter_stats *board, const struct limiters *limits)
+/* reset a counter whose name no limiter has */
+static unsigned reuse_counter(struct limiter_stats *stats, const struct limiters *limits)
 {
     unsigned i = 0;
-    while (board->names[i][0] != '\0' && limiters_find(limits, board->names[i]) != LIMITER_NONE)
+    while (stats->names[i][0] != '\0' && limiters_find(limits, stats->names[i]) != LIMITER_NONE)
         i++;
     for (unsigned w = 0; w < WORKERS; w++)
         for (unsigned k = 0; k < LIMITER_COUNTS; k++)
-            atomic_store(&board->counters[w][i].of[k], 0);
+            atomic_store(&stats->counters[w][i].of[k], 0);
     return i;
 }
 
-static unsigned counter_for(struct limiter_stats *board, const struct limiters *limits, const char *name)
+static unsigned counter_for(struct limiter_stats *stats, const struct limiters *limits,
+                            const char *name)
 {
-    int there = limiter_stats_counter(board, name);
+    int there = limiter_stats_counter(stats, name);
     if (there < 0)
-        there = limiter_stats_counter(board, ""); /* one that is free */
+        there = limiter_stats_counter(stats, ""); /* a free one */
     if (there < 0)
-        there = (int)reuse_counter(board, limits);
-    snprintf(board->names[there], sizeof(board->names[there]), "%s", name);
+        there = (int)reuse_counter(stats, limits);
+    snprintf(stats->names[there], sizeof(stats->names[there]), "%s", name);
     return (unsigned)there;
 }
 
-void limiter_stats_publish(struct limiter_stats *board, const struct limiters *limits)
+void limiter_stats_publish(struct limiter_stats *stats, const struct limiters *limits)
 {
-    uint64_t version = atomic_load(&board->version);
-    atomic_store(&board->version, version + 1);
+    uint64_t version = atomic_load(&stats->version);
+    atomic_store(&stats->version, version + 1);
     atomic_thread_fence(memory_order_release);
-    memcpy(&board->limits, limits, sizeof(*limits));
+    memcpy(&stats->limits, limits, sizeof(*limits));
     for (unsigned i = 1; i < limits->count; i++)
-        board->limits.rows[i].counter = counter_for(board, limits, limits->rows[i].name);
-    atomic_store_explicit(&board->version, version + 2, memory_order_release);
+        stats->limits.rows[i].counter = counter_for(stats, limits, limits->rows[i].name);
+    atomic_store_explicit(&stats->version, version + 2, memory_order_release);
 }
 
-uint64_t limiter_stats_version(const struct limiter_stats *board)
+uint64_t limiter_stats_version(const struct limiter_stats *stats)
 {
-    return atomic_load_explicit(&board->version, memory_order_acquire);
+    return atomic_load_explicit(&stats->version, memory_order_acquire);
 }
 
-bool limiter_stats_read(const struct limiter_stats *board, struct limiters *out, uint64_t *version)
+bool limiter_stats_read(const struct limiter_stats *stats, struct limiters *out, uint64_t *version)
 {
     for (int look = 0; look < 2; look++) {
-        uint64_t before = limiter_stats_version(board);
+        uint64_t before = limiter_stats_version(stats);
         if (before % 2 != 0)
             continue;
-        memcpy(out, &board->limits, sizeof(*out));
+        memcpy(out, &stats->limits, sizeof(*out));
         atomic_thread_fence(memory_order_acquire);
-        if (atomic_load_explicit(&board->version, memory_order_relaxed) == before) {
+        if (atomic_load_explicit(&stats->version, memory_order_relaxed) == before) {
             *version = before;
             return true;
         }
@@ -156,40 +130,45 @@ bool limiter_stats_read(const struct limiter_stats *board, struct limiters *out,
 
 /* ---- counting ---- */
 
-void limiter_stats_count(struct limiter_stats *board, unsigned worker, unsigned counter, enum limiter_count what)
+void limiter_stats_count(struct limiter_stats *stats, unsigned worker, unsigned counter,
+                         enum limiter_count what)
 {
-    atomic_fetch_add_explicit(&board->counters[worker % WORKERS][counter].of[what], 1, memory_order_relaxed);
+    atomic_fetch_add_explicit(&stats->counters[worker % WORKERS][counter].of[what], 1,
+                              memory_order_relaxed);
 }
 
-uint64_t limiter_stats_total(const struct limiter_stats *board, unsigned counter, enum limiter_count what)
+uint64_t limiter_stats_total(const struct limiter_stats *stats, unsigned counter,
+                             enum limiter_count what)
 {
     uint64_t total = 0;
     for (unsigned w = 0; w < WORKERS; w++)
-        total += atomic_load_explicit(&board->counters[w][counter].of[what], memory_order_relaxed);
+        total += atomic_load_explicit(&stats->counters[w][counter].of[what], memory_order_relaxed);
     return total;
 }
 
-bool limiter_stats_may_log(struct limiter_stats *board, unsigned counter, int64_t now)
+bool limiter_stats_may_log(struct limiter_stats *stats, unsigned counter, int64_t now)
 {
-    struct logged *logged = &board->logged[counter];
-    uint64_t interval = (uint64_t)(now / LIMITER_LOG_SECONDS) << 16, seen = atomic_load_explicit(&logged->interval, memory_order_relaxed);
+    struct logged *logged = &stats->logged[counter];
+    uint64_t interval = (uint64_t)(now / LIMITER_LOG_SECONDS) << 16,
+             seen = atomic_load_explicit(&logged->interval, memory_order_relaxed);
     for (;;) {
         uint64_t next = seen >> 16 == interval >> 16 ? seen + 1 : interval + 1;
         if ((next & 0xffff) > LIMITER_LOG_LINES)
             break;
-        if (atomic_compare_exchange_weak_explicit(&logged->interval, &seen, next, memory_order_relaxed, memory_order_relaxed))
+        if (atomic_compare_exchange_weak_explicit(&logged->interval, &seen, next,
+                                                  memory_order_relaxed, memory_order_relaxed))
             return true;
     }
-    atomic_fetch_add_explicit(&logged->left_out, 1, memory_order_relaxed);
+    atomic_fetch_add_explicit(&logged->suppressed, 1, memory_order_relaxed);
     return false;
 }
 
-uint64_t limiter_stats_left_out(struct limiter_stats *board, unsigned counter, int64_t now)
+uint64_t limiter_stats_suppressed(struct limiter_stats *stats, unsigned counter, int64_t now)
 {
-    struct logged *logged = &board->logged[counter];
+    struct logged *logged = &stats->logged[counter];
     uint64_t interval = (uint64_t)(now / LIMITER_LOG_SECONDS);
-    if (atomic_load_explicit(&logged->left_out, memory_order_relaxed) == 0 ||
+    if (atomic_load_explicit(&logged->suppressed, memory_order_relaxed) == 0 ||
         atomic_load_explicit(&logged->interval, memory_order_relaxed) >> 16 == interval)
         return 0;
-    return atomic_exchange_explicit(&logged->left_out, 0, memory_order_relaxed);
+    return atomic_exchange_explicit(&logged->suppressed, 0, memory_order_relaxed);
 }

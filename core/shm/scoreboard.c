@@ -1,75 +1,46 @@
 #include "core/shm/scoreboard.h"
 
+#include "core/shm/shm_file.h"
+
 #include <errno.h>
-#include <fcntl.h>
 #include <stddef.h>
 #include <sys/mman.h>
-#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
 #define MAGIC 0x41535359u
 
-static struct scoreboard *map(int fd, int prot)
-{
-    void *p = mmap(NULL, sizeof(struct scoreboard), prot, MAP_SHARED, fd, 0);
-    return p == MAP_FAILED ? NULL : p;
-}
-
 struct scoreboard *scoreboard_create(const char *path)
 {
-    /* a new inode: whoever still maps the old one keeps reading the old one */
-    if (unlink(path) != 0 && errno != ENOENT)
+    struct scoreboard *sb = shm_file_create(path, sizeof(*sb), 0644);
+    if (sb == NULL)
         return NULL;
-    int fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
-    if (fd < 0)
-        return NULL;
-    /* all its room is taken now: a page that a full file system cannot give later kills whoever writes to it */
-    struct scoreboard *sb = NULL;
-    int error = posix_fallocate(fd, 0, sizeof(struct scoreboard));
-    if (error == 0 && (sb = map(fd, PROT_READ | PROT_WRITE)) == NULL)
-        error = errno;
-    close(fd);
-    if (sb == NULL) {
-        unlink(path);
-        errno = error;
-        return NULL;
-    }
     score_set(sb->version, SCOREBOARD_VERSION);
     score_set(sb->master_pid, getpid());
     score_set(sb->started_at_s, (uint64_t)(clock_wall_ms() / 1000));
-    host_slots_init(&sb->places);
+    host_slots_init(&sb->host_slots);
     atomic_store(&sb->magic, MAGIC);
     return sb;
 }
 
 const struct scoreboard *scoreboard_open(const char *path)
 {
-    struct stat st;
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
-    if (fd < 0)
-        return NULL;
-    struct scoreboard *sb = NULL;
-    if (fstat(fd, &st) == 0 && st.st_size >= (off_t)sizeof(*sb))
-        sb = map(fd, PROT_READ);
-    else
-        errno = EPROTO;
-    close(fd);
-    if (sb != NULL && (atomic_load(&sb->magic) != MAGIC || score_get(sb->version) != SCOREBOARD_VERSION)) {
-        munmap(sb, sizeof(*sb));
-        errno = EPROTO;
-        return NULL;
-    }
-    return sb;
+    struct scoreboard *sb = shm_file_open(path, sizeof(*sb));
+    if (sb == NULL ||
+        (atomic_load(&sb->magic) == MAGIC && score_get(sb->version) == SCOREBOARD_VERSION))
+        return sb;
+    scoreboard_close(sb);
+    errno = EPROTO;
+    return NULL;
 }
 
 void scoreboard_close(const struct scoreboard *sb)
 {
-    if (sb != NULL)
-        munmap((void *)(uintptr_t)sb, sizeof(*sb));
+    shm_file_close(sb, sizeof(*sb));
 }
 
-struct score *scoreboard_claim(struct scoreboard *sb, enum role role, unsigned index, unsigned generation, uint64_t now_ms)
+struct score *scoreboard_claim(struct scoreboard *sb, enum role role, unsigned index,
+                               unsigned generation, uint64_t now_ms)
 {
     struct score *from = role == ROLE_AUDITOR ? sb->auditor_slot : sb->slot;
     size_t count = role == ROLE_AUDITOR ? SCOREBOARD_AUDITORS : SCOREBOARD_SLOTS;
@@ -88,9 +59,9 @@ struct score *scoreboard_claim(struct scoreboard *sb, enum role role, unsigned i
         score_set(s->requests, 0);
         score_set(s->batches, 0);
         score_set(s->pending, 0);
-        score_set(s->upkeep, 0);
-        score_set(s->stretch_us, 0);
-        score_set(s->stretch_cpu_us, 0);
+        score_set(s->maintenance_left, 0);
+        score_set(s->longest_us, 0);
+        score_set(s->longest_cpu_us, 0);
         score_set(s->slots, 0);
         score_set(s->streams, 0);
         return s;
@@ -101,8 +72,9 @@ struct score *scoreboard_claim(struct scoreboard *sb, enum role role, unsigned i
 void scoreboard_release(struct scoreboard *sb, struct score *slot)
 {
     if (slot >= sb->auditor_slot) {
-        /* not the pid in its slot, into which it may have written another's */
-        host_slots_forget(&sb->places, atomic_exchange(&sb->auditor_pid[slot - sb->auditor_slot], 0));
+        /* not slot->pid, which the auditor itself can write */
+        host_slots_release_all(&sb->host_slots,
+                               atomic_exchange(&sb->auditor_pid[slot - sb->auditor_slot], 0));
     }
     score_set(slot->pid, 0);
     score_set(slot->role, ROLE_NONE);
@@ -112,10 +84,11 @@ const struct score *scoreboard_at(const struct scoreboard *sb, size_t i)
 {
     if (i < SCOREBOARD_SLOTS)
         return &sb->slot[i];
-    return i - SCOREBOARD_SLOTS < SCOREBOARD_AUDITORS ? &sb->auditor_slot[i - SCOREBOARD_SLOTS] : NULL;
+    return i - SCOREBOARD_SLOTS < SCOREBOARD_AUDITORS ? &sb->auditor_slot[i - SCOREBOARD_SLOTS]
+                                                      : NULL;
 }
 
-void scoreboard_narrow(struct scoreboard *sb)
+void scoreboard_unmap_private(struct scoreboard *sb)
 {
     munmap(sb, offsetof(struct scoreboard, auditor_slot));
 }
@@ -131,10 +104,11 @@ enum role scoreboard_role_of(const struct scoreboard *sb, pid_t pid)
     return ROLE_NONE;
 }
 
-bool scoreboard_writer_there(const struct scoreboard *sb)
+bool scoreboard_writer_ready(const struct scoreboard *sb)
 {
     for (size_t i = 0; i < SCOREBOARD_SLOTS; i++)
-        if (score_get(sb->slot[i].role) == ROLE_WRITER && score_get(sb->slot[i].phase) != PHASE_STARTING)
+        if (score_get(sb->slot[i].role) == ROLE_WRITER &&
+            score_get(sb->slot[i].phase) != PHASE_STARTING)
             return true;
     return false;
 }

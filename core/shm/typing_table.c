@@ -7,7 +7,7 @@
 #define SLOTS 4
 
 struct slot {
-    _Atomic uint64_t key; /* of the conversation; 0: free */
+    _Atomic uint64_t key; /* hash of the conversation; 0: free */
     _Atomic uint64_t until_ms[TYPISTS];
 };
 
@@ -21,7 +21,8 @@ struct typing_table {
 
 struct typing_table *typing_table_new(void)
 {
-    void *p = mmap(NULL, sizeof(struct typing_table), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    void *p = mmap(NULL, sizeof(struct typing_table), PROT_READ | PROT_WRITE,
+                   MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     return p == MAP_FAILED ? NULL : p;
 }
 
@@ -31,7 +32,7 @@ void typing_table_free(struct typing_table *t)
         munmap(t, sizeof(*t));
 }
 
-/* The low half of an id is random, so it spreads by itself; no caller can choose it. */
+/* The low half of an id is random: no caller can choose it. */
 static uint64_t key_of(const struct ulid *conversation)
 {
     uint64_t high, low;
@@ -42,11 +43,12 @@ static uint64_t key_of(const struct ulid *conversation)
 
 static uint64_t last_of(const struct slot *s)
 {
-    uint64_t visitor = LOAD(s->until_ms[TYPIST_VISITOR]), other = LOAD(s->until_ms[TYPIST_OPERATOR]);
+    uint64_t visitor = LOAD(s->until_ms[TYPIST_VISITOR]),
+             other = LOAD(s->until_ms[TYPIST_OPERATOR]);
     return visitor > other ? visitor : other;
 }
 
-/* The conversation's slot, or the one that it may take: whose typing ended first. */
+/* The conversation's slot, or the one of its bucket whose typing ended first. */
 static struct slot *slot_for(struct typing_table *t, uint64_t key)
 {
     struct slot *bucket = t->slot[key % BUCKETS], *oldest = bucket;
@@ -59,7 +61,8 @@ static struct slot *slot_for(struct typing_table *t, uint64_t key)
     return oldest;
 }
 
-void typing_table_set(struct typing_table *t, const struct ulid *conversation, enum typist who, uint64_t until_ms, uint64_t now_ms)
+void typing_table_set(struct typing_table *t, const struct ulid *conversation, enum typist who,
+                      uint64_t until_ms, uint64_t now_ms)
 {
     uint64_t key = key_of(conversation);
     struct slot *s = slot_for(t, key);
@@ -74,7 +77,8 @@ void typing_table_set(struct typing_table *t, const struct ulid *conversation, e
     atomic_fetch_add_explicit(&t->changes, 1, memory_order_release);
 }
 
-bool typing_table_now(const struct typing_table *t, const struct ulid *conversation, enum typist who, uint64_t now_ms)
+bool typing_table_is_typing(const struct typing_table *t, const struct ulid *conversation,
+                            enum typist who, uint64_t now_ms)
 {
     uint64_t key = key_of(conversation);
     const struct slot *bucket = t->slot[key % BUCKETS];

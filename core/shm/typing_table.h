@@ -1,8 +1,8 @@
 /*
- * Who is typing: a small table in memory that the master maps before it forks, shared by all workers. Nothing of it is ever stored, and a
- * ping costs no more than a few words written. Each word is atomic, so a process killed at any instruction leaves nothing half-written;
- * where two conversations want one slot, the one that typed longer ago is forgotten: it lasts seconds anyway. Times are milliseconds of
- * CLOCK_MONOTONIC.
+ * The typing table: who is typing in which conversation. It is in memory that the master maps
+ * before it forks; nothing of it is stored. Each word is atomic, so a killed process leaves nothing
+ * half-written. When two conversations need the same slot, the one that typed longer ago loses it.
+ * Times are milliseconds of CLOCK_MONOTONIC.
  */
 #ifndef ASSAY_SHM_TYPING_TABLE_H
 #define ASSAY_SHM_TYPING_TABLE_H
@@ -20,10 +20,12 @@ struct typing_table *typing_table_new(void);
 void typing_table_free(struct typing_table *t);
 
 /* typing_table_set(t, conversation, who, until_ms, now_ms): ${who} types until then; 0: no more. */
-void typing_table_set(struct typing_table *t, const struct ulid *conversation, enum typist who, uint64_t until_ms, uint64_t now_ms);
+void typing_table_set(struct typing_table *t, const struct ulid *conversation, enum typist who,
+                      uint64_t until_ms, uint64_t now_ms);
 
-/* typing_table_now(t, conversation, who, now_ms): whether they are typing. */
-bool typing_table_now(const struct typing_table *t, const struct ulid *conversation, enum typist who, uint64_t now_ms);
+/* typing_table_is_typing(t, conversation, who, now_ms): whether they are typing. */
+bool typing_table_is_typing(const struct typing_table *t, const struct ulid *conversation,
+                            enum typist who, uint64_t now_ms);
 
 /* typing_table_changes(t): grows with every typing_table_set. */
 uint64_t typing_table_changes(const struct typing_table *t);

@@ -160,7 +160,7 @@ static bool scan_string(struct scan *s, uint64_t *hash)
         if (s->p == s->end)
             break;
         if ((unsigned char)*s->p < 0x20)
-            return malformed(s, "an escape such as \\n or \\t in the place of a control character");
+            return malformed(s, "an escape such as \\n or \\t instead of a control character");
         if (*s->p != '\\')
             c = code_point(s);
         else if (s->p++, !scan_escape(s, &c))
@@ -405,7 +405,7 @@ enum json_verdict json_scan_member(struct str text, unsigned depth, struct str n
     } else if (scan_value(&s)) {
         skip_space(&s);
         if (s.p != s.end)
-            malformed(&s, "nothing more: the value ends before this");
+            malformed(&s, "the end of the text");
     }
     buf_free(&s.names);
     *value = s.found;
@@ -425,12 +425,12 @@ void json_fault_text(const struct json_fault *fault, char out[JSON_FAULT_TEXT])
     } texts[] = {
         [JSON_SCAN_OK] = {"The JSON is well-formed", ""},
         [JSON_SCAN_MALFORMED] = {"The JSON is malformed", ""},
-        [JSON_SCAN_ENCODING] = {"The JSON is not UTF-8, or has NUL or half of a surrogate pair,", ""},
-        [JSON_SCAN_DEEP] = {"The JSON is nested too deeply", ": use fewer levels of arrays and objects"},
-        [JSON_SCAN_MANY] = {"The JSON has more than 100,000 values", ": send fewer at once"},
-        [JSON_SCAN_DUPLICATE] = {"The JSON names a member twice in the object that ends", ": remove one"},
-        [JSON_SCAN_RANGE] = {"The JSON has a number that is too large", ": whole numbers have 64 bits"},
-        [JSON_SCAN_MEMORY] = {"There is no memory for the JSON", ": send it again later"},
+        [JSON_SCAN_ENCODING] = {"The JSON has invalid UTF-8, NUL or an incomplete surrogate pair", ""},
+        [JSON_SCAN_DEEP] = {"The JSON is nested too deeply", ". Use fewer levels of arrays and objects"},
+        [JSON_SCAN_MANY] = {"The JSON has more than 100,000 values", ". Send fewer at once"},
+        [JSON_SCAN_DUPLICATE] = {"The JSON has two members with the same name in the object that ends", ". Remove one"},
+        [JSON_SCAN_RANGE] = {"The JSON has a number that is too large", ". Whole numbers have 64 bits"},
+        [JSON_SCAN_MEMORY] = {"The server has no memory for the JSON", ". Send it again later"},
     };
     char place[64] = "";
     if (fault->line > 0)

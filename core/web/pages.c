@@ -40,5 +40,5 @@ void pages_stylesheet(struct request *r)
     }
     reply_header(r, "cache-control", STR("no-store"));
     reply_error(r, ERR_NOT_FOUND,
-                "This server has another version of the stylesheet: load the page again.");
+                "This server has another version of the stylesheet. Reload the page.");
 }

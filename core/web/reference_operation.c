@@ -91,7 +91,7 @@ static void put_body(const struct operation *o)
     if (found == NULL)
         return;
     if (!schema_has_rows(doc_member(found, "schema"))) {
-        puts("<h4>Body</h4>\n<p>An empty object, or none.</p>");
+        puts("<h4>Body</h4>\n<p>None, or an empty object.</p>");
         return;
     }
     html_table_begin("Body");
@@ -111,7 +111,7 @@ static void put_answer(const char *status, json *response)
     puts("</p>");
     if (!schema_has_rows(schema))
         return;
-    printf("<details>\n<summary>Fields of the answer</summary>\n");
+    printf("<details>\n<summary>Response fields</summary>\n");
     html_table_begin("Fields");
     schema_rows(schema, "", false, 0);
     html_table_end();
@@ -137,7 +137,7 @@ void operation_codes_put(json *response)
 
 static void put_answers(json *responses)
 {
-    puts("<h4>Answers</h4>");
+    puts("<h4>Responses</h4>");
     json_object_object_foreach(responses, status, response)
     {
         if (atoi(status) < 400)

@@ -1,10 +1,10 @@
 /*
- * Elements by the DOM's own methods: no markup is ever parsed, so nothing that visitors, operators or the server say can become any, and
- * pages may forbid inline styles and demand Trusted Types.
+ * Builds elements with DOM methods. No markup is parsed, so texts from visitors, operators or the
+ * server cannot become markup, and pages can forbid inline styles and require Trusted Types.
  */
 const SVG = 'http://www.w3.org/2000/svg';
 
-/* element('p', {class: 'note', hidden: true, onclick: fn}, 'text', node …): null and undefined are left out. */
+/* element('p', {class: 'note', onclick: fn}, 'text', node …): null and undefined are skipped. */
 function element(tag, attributes, ...children) {
     const node = document.createElement(tag);
     for (const [name, value] of Object.entries(attributes || {})) {
@@ -33,7 +33,7 @@ const ICONS = {
     send: 'M3 3l19 9-19 9 3-8 8-1-8-1z',
 };
 
-/* An address with one of the web's own schemes; null for others, such as javascript: and data:. */
+/* A URL with http or https; null for others, such as javascript: and data:. */
 function webAddress(url) {
     try {
         const target = new URL(url);
@@ -45,19 +45,23 @@ function webAddress(url) {
 
 function linkTo(url, label, hint, before) {
     const target = webAddress(url);
-    return target && element('a', {href: target.href, target: '_blank', rel: 'noopener noreferrer nofollow ugc'}, before, label,
+    return target && element('a',
+        {href: target.href, target: '_blank', rel: 'noopener noreferrer nofollow ugc'},
+        before, label,
         element('span', {class: 'unseen'}, ` (${hint})`));
 }
 
-/* A picture beside the text that says what it shows; it goes where it cannot be loaded or the page's policy forbids it. */
+/* A decorative image. It is removed if it cannot be loaded or the page's policy forbids it. */
 function picture(url) {
     const target = webAddress(url);
-    return target && (target.protocol === 'https:' || location.protocol === 'http:') ? element('img', {
+    if (!target || (target.protocol !== 'https:' && location.protocol !== 'http:'))
+        return null;
+    return element('img', {
         src: target.href, alt: '', width: 48, height: 48, onerror: (e) => e.target.remove(),
-    }) : null;
+    });
 }
 
-/* A text with its web addresses as links, without the full stop or bracket behind them. */
+/* Text with its web addresses as links, without a full stop or bracket after them. */
 function linked(text, hint) {
     const parts = [];
     let from = 0;
@@ -72,12 +76,16 @@ function linked(text, hint) {
     return parts;
 }
 
-/* At most ${most} characters of what the server takes as text: no NUL, no half of a pair. */
+/* At most ${most} characters that the server accepts: no NUL, no lone surrogate. */
 function clean(text, most) {
-    return Array.from(String(text).replace(/\0/g, '')).slice(0, most).map((c) => (/^[\ud800-\udfff]$/.test(c) ? '\ufffd' : c)).join('');
+    return Array.from(String(text).replace(/\0/g, '')).slice(0, most)
+        .map((c) => (/^[\ud800-\udfff]$/.test(c) ? '\ufffd' : c)).join('');
 }
 
-/* Black or white, whichever is easier to read on ${color} ("#rgb" or "#rrggbb"): 4.58 to 1 at the least (WCAG 2, relative luminance). */
+/*
+ * Black or white, whichever is more readable on ${color} ("#rgb" or "#rrggbb"): a contrast of at
+ * least 4.58 to 1 (WCAG 2, relative luminance).
+ */
 function readableOn(color) {
     const digits = color.length === 4 ? color.replace(/[^#]/g, '$&$&') : color;
     const [r, g, b] = [1, 3, 5].map((at) => {
@@ -91,7 +99,8 @@ function isColor(text) {
     return typeof text === 'string' && /^#([0-9a-f]{3}|[0-9a-f]{6})$/i.test(text);
 }
 
-/* Random, for ids; randomUUID is there on secure pages alone. */
+/* A random id. randomUUID exists only on secure pages. */
 function randomId() {
-    return Array.from(crypto.getRandomValues(new Uint8Array(16)), (byte) => byte.toString(16).padStart(2, '0')).join('');
+    return Array.from(crypto.getRandomValues(new Uint8Array(16)),
+        (byte) => byte.toString(16).padStart(2, '0')).join('');
 }

@@ -1,18 +1,23 @@
 /*
- * What comes from the other side: the conversation's event stream, read with fetch since it needs the token, or looks in between where
- * streams do not get through. It goes on from the last message told, so nothing is missed or told twice.
+ * Receives messages: from the conversation's event stream, read with fetch because it needs the
+ * token, or by polling if streams are blocked. Continues after the last message, so that none is
+ * missed or shown twice.
  */
 const NOTHING_YET = '0'.repeat(26);
-const FIRST_BYTES_MS = 10000; /* a stream that is silent at its start is held back by something on the way */
-const SILENCE_MS = 40000;     /* the server beats every 15 s */
-const HIDDEN_MS = 20000;      /* browsers open few connections to a server: tabs nobody looks at give theirs back */
+const FIRST_BYTES_MS = 10000; /* a stream without first bytes is held back by a proxy */
+const SILENCE_MS = 40000;     /* the server sends a comment every 15 s */
+const HIDDEN_MS = 20000;      /* browsers limit connections per server: hidden tabs close theirs */
 const POLL_MS = {shown: 3000, hidden: 60000};
 const STREAM_AGAIN_MS = 300000;
 
 class Live {
-    /* on.message(m), on.typing(yes), on.event(name, data), on.link(good), on.gone(error): it has stopped, for good. */
+    /*
+     * on.message(m), on.typing(yes), on.event(name, data), on.link(good), on.gone(error): stopped
+     * for good.
+     */
     constructor(session, on) {
-        Object.assign(this, {session, on, page: null, last: NOTHING_YET, tag: null, pollUntil: 0, stop: null, wake() {}});
+        Object.assign(this, {session, on, page: null, last: NOTHING_YET, tag: null, pollUntil: 0,
+            stop: null, wake() {}});
     }
 
     start() {
@@ -41,14 +46,14 @@ class Live {
             this.again();
     }
 
-    /* Give up what is under way or waited for, and begin the next round. */
+    /* Ends the current request or wait and begins the next round. */
     again() {
         if (this.stop !== null)
             this.stop.abort();
         this.wake();
     }
 
-    /* Until ${ended} is aborted. */
+    /* Runs until ${ended} is aborted. */
     async run(ended) {
         for (let failures = 0; !ended.aborted;) {
             const polling = document.hidden || Date.now() < this.pollUntil;
@@ -59,22 +64,25 @@ class Live {
                 else
                     await this.stream();
                 failures = 0;
-                wait = polling ? (document.hidden ? POLL_MS.hidden : POLL_MS.shown) : Math.random() * 200;
+                wait = !polling ? Math.random() * 200 :
+                    document.hidden ? POLL_MS.hidden : POLL_MS.shown;
             } catch (e) {
                 if (ended.aborted)
                     return;
                 if (!(e instanceof Refused))
-                    reportError(e); /* ours; the page may know, and the chat goes on */
+                    reportError(e); /* a bug: the page can log it, and the chat continues */
                 if (e.status === 403 || e.status === 404) {
                     this.end();
                     this.on.gone(e);
                     return;
                 }
-                if (!polling && e.status >= 400 && e.status < 500 && e.status !== 401 && e.status !== 429)
-                    this.pollUntil = Date.now() + STREAM_AGAIN_MS; /* something on the way forbids streams */
+                if (!polling && e.status >= 400 && e.status < 500 &&
+                    ![401, 429].includes(e.status))
+                    this.pollUntil = Date.now() + STREAM_AGAIN_MS; /* a proxy forbids streams */
                 failures++;
                 this.on.link(e.status === 429 || failures < 2);
-                wait = e.status === 429 ? e.retryAfter * 1000 : Math.min(1000 * 2 ** (failures - 1), 30000) * (0.75 + Math.random() / 2);
+                wait = e.status === 429 ? e.retryAfter * 1000 :
+                    Math.min(1000 * 2 ** (failures - 1), 30000) * (0.75 + Math.random() / 2);
             }
             if (!ended.aborted)
                 await sleep(wait, this);
@@ -87,7 +95,7 @@ class Live {
         this.on.message(message);
     }
 
-    /* Returns when the stream has ended in good order; it is opened again then. */
+    /* Returns when the stream ends normally; run then opens it again. */
     async stream() {
         const stop = this.stop = new AbortController();
         let timer, heard = false, silent = false;
@@ -101,15 +109,18 @@ class Live {
         try {
             watch(FIRST_BYTES_MS);
             const response = await this.session.call('GET', 'conversation/stream', {
-                headers: {Accept: 'text/event-stream', 'Last-Event-ID': this.last}, hasty: true, signal: stop.signal,
+                headers: {Accept: 'text/event-stream', 'Last-Event-ID': this.last}, hasty: true,
+                signal: stop.signal,
             });
             if (!response.body || !response.body.getReader) {
                 this.pollUntil = Infinity;
                 return;
             }
-            const reader = response.body.getReader(), parser = new EventParser((event) => this.told(event));
+            const reader = response.body.getReader(),
+                parser = new EventParser((event) => this.told(event));
             for (;;) {
-                const {value, done} = await reader.read().catch(() => Promise.reject(new Refused(0, '')));
+                const {value, done} = await reader.read()
+                    .catch(() => Promise.reject(new Refused(0, '')));
                 if (done)
                     return;
                 watch(SILENCE_MS);
@@ -142,7 +153,8 @@ class Live {
 
     async poll() {
         for (let more = true; more;) {
-            const response = await this.session.call('GET', `conversation/messages?limit=100&after=${this.last}`, {
+            const response = await this.session.call('GET',
+                `conversation/messages?limit=100&after=${this.last}`, {
                 headers: this.tag === null ? {} : {'If-None-Match': this.tag}, hasty: true,
             });
             this.on.link(true);
@@ -159,7 +171,7 @@ class Live {
     }
 }
 
-/* Server-sent events (HTML Standard, 9.2.6) out of chunks of bytes. */
+/* Parses server-sent events (HTML Standard, 9.2.6) from chunks of bytes. */
 class EventParser {
     constructor(done) {
         Object.assign(this, {done, text: '', decoder: new TextDecoder()});

@@ -1,10 +1,11 @@
-/* The conversation as a list of what was said, in the order of the messages' ids; what is on its way stands last. */
+/* The conversation as a list of messages in the order of their ids; unsent messages come last. */
 class Log {
-    /* on.again(item): the visitor wants a message sent again. on.human(): and wants a person. */
+    /* on.again(item): send a message again. on.human(): request a person. */
     constructor(texts, names, on) {
         Object.assign(this, {texts, names, on, byId: new Map(), pending: new Map()});
-        this.box = element('div', {class: 'log', role: 'log', 'aria-label': texts.log, tabindex: '0'});
-        /* Who reads the newest message goes on to see it when the box is shown or changes its size. */
+        this.box = element('div',
+            {class: 'log', role: 'log', 'aria-label': texts.log, tabindex: '0'});
+        /* If the newest message is visible, it stays visible when the box is shown or resized. */
         this.follows = true;
         this.box.addEventListener('scroll', () => {
             this.follows = this.atEnd;
@@ -18,7 +19,7 @@ class Log {
         this.pending.clear();
     }
 
-    /* Work that screen readers need not follow: what was said before. */
+    /* Adds earlier messages without announcing them to screen readers. */
     quietly(work) {
         const fromEnd = this.box.scrollHeight - this.box.scrollTop;
         this.box.setAttribute('aria-live', 'off');
@@ -45,11 +46,12 @@ class Log {
     entry(role, content, ...under) {
         const who = role === 'visitor' ? this.texts.you : this.names[role] || this.texts.assistant;
         return element('div', {class: `message ${role === 'visitor' ? 'visitor' : 'other'}`},
-            element('div', {class: 'bubble'}, element('span', {class: 'unseen'}, `${who}: `), ...linked(content, this.texts.newWindow)),
+            element('div', {class: 'bubble'}, element('span', {class: 'unseen'}, `${who}: `),
+                ...linked(content, this.texts.newWindow)),
             element('div', {class: 'under'}, ...under));
     }
 
-    /* The next message's entry, or the first one that has no id yet. */
+    /* The entry of the next message, or the first one without an id. */
     following(id) {
         let next = null;
         for (const [other, node] of this.byId)
@@ -61,7 +63,7 @@ class Log {
         return first || null;
     }
 
-    /* Show a message as the server tells it; false: it was there. */
+    /* Shows a message from the server. False: it is already shown. */
     add(message) {
         const waiting = this.pending.get(message.client_message_id);
         if (waiting !== undefined) {
@@ -70,7 +72,8 @@ class Log {
         }
         if (this.byId.has(message.id))
             return false;
-        const node = this.entry(message.role, String(message.content), ...this.sources(message), this.time(message.created_at));
+        const node = this.entry(message.role, String(message.content), ...this.sources(message),
+            this.time(message.created_at));
         const next = this.following(message.id);
         this.byId.set(message.id, node);
         this.insert(node, next);
@@ -79,7 +82,8 @@ class Log {
 
     time(at) {
         const when = at ? new Date(at) : new Date();
-        const text = when.toLocaleTimeString(this.texts.locale, {hour: '2-digit', minute: '2-digit'});
+        const text = when.toLocaleTimeString(this.texts.locale,
+            {hour: '2-digit', minute: '2-digit'});
         return element('time', {datetime: when.toISOString()}, text);
     }
 
@@ -87,13 +91,15 @@ class Log {
         const links = (citations || []).map(({url, title, image_url}) =>
             linkTo(url, String(title || url), this.texts.newWindow, picture(image_url)));
         if (low_confidence && this.on.human)
-            links.push(element('button', {type: 'button', onclick: () => this.on.human()}, this.texts.human));
+            links.push(element('button', {type: 'button', onclick: () => this.on.human()},
+                this.texts.human));
         return links;
     }
 
-    /* A message that is on its way; again in place of the same one. */
+    /* Shows a message that is being sent, replacing an earlier attempt. */
     wait(item) {
-        const old = this.pending.get(item.id), node = this.entry('visitor', item.text, this.texts.sending);
+        const old = this.pending.get(item.id),
+            node = this.entry('visitor', item.text, this.texts.sending);
         this.pending.set(item.id, node);
         if (old !== undefined)
             old.replaceWith(node);
@@ -105,8 +111,10 @@ class Log {
         const node = this.pending.get(item.id);
         if (node === undefined)
             return;
-        node.lastChild.replaceChildren(element('span', {role: 'alert'}, `${this.texts.failed} ${why}`),
-            element('button', {type: 'button', onclick: () => this.on.again(item)}, this.texts.again));
+        node.lastChild.replaceChildren(element('span', {role: 'alert'},
+            `${this.texts.failed} ${why}`),
+            element('button', {type: 'button', onclick: () => this.on.again(item)},
+                this.texts.again));
     }
 
     get first() {
@@ -114,6 +122,7 @@ class Log {
     }
 
     note(text) {
-        this.insert(element('p', {class: 'note'}, text), this.pending.values().next().value || null);
+        this.insert(element('p', {class: 'note'}, text),
+            this.pending.values().next().value || null);
     }
 }

@@ -1,15 +1,19 @@
 /*
- * Messages on their way. Each has an id of its own, by which the server knows a repeat, so whatever gets lost on the way is sent again
- * without fear; they are kept with the session, so that a page that is left while offline does not lose them.
+ * Messages that are being sent. Each has an id by which the server recognises a repeat, so lost
+ * messages can be sent again. They are stored with the session, so that leaving the page while
+ * offline does not lose them.
  */
 class Outbox {
     /* on.sent(item, result), on.failed(item, error) */
     constructor(session, on) {
-        Object.assign(this, {session, on, own: [], flushing: false, wake() {}, page: new AbortController()});
+        Object.assign(this, {session, on, own: [], flushing: false, wake() {},
+            page: new AbortController()});
         addEventListener('online', () => this.wake(), {signal: this.page.signal});
     }
 
-    /* What is kept, by this page or others, and of this one what another that wrote at the same moment pushed out. */
+    /*
+     * The stored messages of all pages, and those of this page that another page has overwritten.
+     */
     get items() {
         const out = this.session.kept.get('out');
         const kept = Array.isArray(out) ? out.filter((item) => item && item.id && item.text) : [];
@@ -36,17 +40,19 @@ class Outbox {
             return;
         this.flushing = true;
         try {
-            for (let item, tries = 0; (item = this.items[0]) !== undefined && !this.page.signal.aborted;)
+            for (let item, tries = 0;
+                (item = this.items[0]) !== undefined && !this.page.signal.aborted;)
                 tries = await this.sendOne(item) ? 0 : await this.later(tries + 1);
         } finally {
             this.flushing = false;
         }
     }
 
-    /* False: it stays, for another try. */
+    /* False: the message stays for another attempt. */
     async sendOne(item) {
         try {
-            const result = await this.session.post('messages', {message: item.text, client_message_id: item.id, page_url: pageUrl()});
+            const result = await this.session.post('messages',
+                {message: item.text, client_message_id: item.id, page_url: pageUrl()});
             this.remove(item.id);
             this.on.sent(item, result);
         } catch (e) {

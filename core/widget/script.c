@@ -1,10 +1,9 @@
 /*
- * GET /widget.js, the newest, looked for again after five minutes; and GET /widget/{version}/widget.js, the same bytes for ever or 404, for
- * pages that pin them with integrity="…".
+ * GET /widget.js, the newest version, cached for five minutes; and GET /widget/{version}/widget.js,
+ * which never changes, for pages that pin it with integrity="…". Other versions are 404.
  */
 #include "core/widget/script.h"
 
-#include "core/api/api.h"
 
 #include <inttypes.h>
 #include <openssl/evp.h>
@@ -21,7 +20,9 @@ bool script_integrity(char out[SCRIPT_INTEGRITY_SIZE])
     static const char algorithm[] = "sha384-";
     unsigned char digest[EVP_MAX_MD_SIZE];
     unsigned size = 0;
-    if (EVP_Digest(script_file.text.p, script_file.text.n, digest, &size, EVP_sha384(), NULL) != 1 || size != 48)
+    if (EVP_Digest(script_file.text.p, script_file.text.n, digest, &size, EVP_sha384(), NULL) !=
+            1 ||
+        size != 48)
         return false;
     memcpy(out, algorithm, sizeof(algorithm));
     EVP_EncodeBlock((unsigned char *)out + sizeof(algorithm) - 1, digest, (int)size);
@@ -49,5 +50,8 @@ void script_pinned(struct request *r)
         return;
     }
     reply_header(r, "cache-control", STR("no-store"));
-    reply_error(r, ERR_NOT_FOUND, "This server has version %s of the widget: see what `assay agent embed` prints.", version);
+    reply_error(r, ERR_NOT_FOUND,
+                "This server has version %s of the widget. Use the address that `assay agent "
+                "embed` prints.",
+                version);
 }

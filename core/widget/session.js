@@ -1,22 +1,25 @@
-/* The visitor's session: what is kept in the page's storage, the token, and calls that survive its end and a full limit. */
+/*
+ * The visitor's session: stored values, the token, and calls that renew the token and wait for
+ * limits.
+ */
 
 class Refused extends Error {
-    /* ${status} 0: nobody answered; ${retryAfter} in seconds. */
+    /* ${status} 0: no response; ${retryAfter}: seconds. */
     constructor(status, message, more = {}) {
         super(message);
         Object.assign(this, {status, code: '', fields: {}, retryAfter: 0}, more);
     }
-    /* worth another try later, as it stands */
+    /* worth sending again later, unchanged */
     get passing() {
         return this.status === 0 || this.status >= 500;
     }
 }
 
 /*
- * Storage that may be missing, full or forbidden: then the page's memory must do. An item for each thing, since other tabs write, too: what
- * one tab changes, no other puts back.
+ * Storage, or the page's memory if storage is missing, full or forbidden. Each value has its own
+ * item, because other tabs write too and must not overwrite each other's changes.
  */
-const KEPT = ['anon', 'out', 'seen']; /* the visitor's secret, messages on their way, the last message read */
+const KEPT = ['anon', 'out', 'seen']; /* visitor's secret, unsent messages, last message read */
 
 class Kept {
     constructor(key) {
@@ -24,7 +27,8 @@ class Kept {
     }
     get(name) {
         try {
-            return name in this.memory ? this.memory[name] : JSON.parse(localStorage.getItem(`${this.key}:${name}`));
+            return name in this.memory ? this.memory[name] :
+                JSON.parse(localStorage.getItem(`${this.key}:${name}`));
         } catch (e) {
             return null;
         }
@@ -41,7 +45,7 @@ class Kept {
         this.memory = {};
         try {
             KEPT.forEach((name) => localStorage.removeItem(`${this.key}:${name}`));
-        } catch (e) { /* it was never there */ }
+        } catch (e) { /* no storage */ }
     }
 }
 
@@ -49,7 +53,7 @@ async function refusalOf(response) {
     let error = {};
     try {
         error = (await response.json()).error || {};
-    } catch (e) { /* a proxy's page, or nothing */ }
+    } catch (e) { /* a proxy's page */ }
     return new Refused(response.status, String(error.message || ''), {
         code: String(error.code || ''),
         fields: error.errors || {},
@@ -57,24 +61,26 @@ async function refusalOf(response) {
     });
 }
 
-/* What the server says; what something on the way says in its place is as good as nothing. */
+/* The data of a response. Anything else, such as a proxy's page, counts as no response. */
 async function dataOf(response) {
     try {
         const {data} = await response.json();
         if (data)
             return data;
-    } catch (e) { /* no JSON, or it broke off */ }
+    } catch (e) { /* no JSON */ }
     throw new Refused(0, '');
 }
 
-/* ${owner}.wake() ends it early. */
+/* ${owner}.wake() ends the wait early. */
 const sleep = (ms, owner = {}) => new Promise((done) => {
     owner.wake = done;
     setTimeout(done, ms);
 });
 
 class Session {
-    /* on.opened(data) when a conversation begins or goes on, on.wait(seconds) when a limit is full. */
+    /*
+     * on.opened(data): a conversation begins or is resumed; on.wait(seconds): a limit is reached.
+     */
     constructor(config, on) {
         Object.assign(this, {config, on, jwt: null, data: null, opening: null});
         this.kept = new Kept(`assay:${config.api}:${config.agent}`);
@@ -84,7 +90,7 @@ class Session {
         return typeof this.kept.get('anon') === 'string';
     }
 
-    /* One at a time, in all tabs: tabs that open together are one visitor. */
+    /* One init at a time in all tabs, so that tabs opened together are one visitor. */
     open() {
         if (this.opening === null) {
             this.opening = this.alone(() => this.init()).finally(() => {
@@ -123,8 +129,8 @@ class Session {
     }
 
     /*
-     * One call; its response, or Refused. A token that is not good any more is renewed once. Where a limit is full it waits for
-     * Retry-After, once, since the window is deterministic; ${hasty} calls do not.
+     * Sends one request. Returns the response or throws Refused. An invalid token is renewed once.
+     * At a limit it waits Retry-After once, because windows are fixed; ${hasty} calls do not wait.
      */
     async call(method, path, {body, headers = {}, hasty = false, keepalive = false, signal} = {}) {
         let waited = hasty, renewed = path === 'init';
@@ -158,7 +164,8 @@ class Session {
             all['Content-Type'] = 'application/json';
         try {
             return await fetch(`${this.config.api}/api/v1/widget/${path}`, {
-                method, headers: all, keepalive, signal: signal || stop.signal, credentials: 'omit', cache: 'no-store',
+                method, headers: all, keepalive, signal: signal || stop.signal, credentials: 'omit',
+                cache: 'no-store',
                 body: body === undefined ? undefined : JSON.stringify(body),
             });
         } catch (e) {
@@ -179,7 +186,7 @@ class Session {
     }
 }
 
-/* Without its fragment, which is the visitor's alone. */
+/* The address without its fragment, which is private to the visitor. */
 function pageUrl() {
     return location.href.split('#')[0].slice(0, 2048);
 }

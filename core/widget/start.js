@@ -1,14 +1,15 @@
 /*
- * From <script src=…/widget.js data-agent=…> to a chat on the page, and window.AssayWidget for pages that want more. README.md, "Chat
- * widget", has every attribute, method and event.
+ * From <script src=…/widget.js data-agent=…> to a chat on the page, and window.AssayWidget for
+ * pages that want more. packaging/OPERATING.md, "The chat widget", lists every attribute, method
+ * and event.
  */
 const FEATURES = 'human lead rating end erase';
 const FROM_SERVER = /\/widget(\/[0-9a-f]{16}\/widget)?\.js(\?.*)?$/;
-const widgets = new Map(); /* by agent and server: a script that stands on a page twice is one chat */
+const widgets = new Map(); /* by agent and server: a second script creates no second chat */
 
 function configOf(options, source) {
     if (!options.api && !FROM_SERVER.test(source))
-        throw new TypeError('AssayWidget: which server? The script does not come from one; give data-api.');
+        throw new TypeError('AssayWidget: set data-api; the script does not come from a server.');
     const url = new URL(options.api || source.replace(FROM_SERVER, ''), location.href);
     const texts = {...TEXTS};
     for (const name of Object.keys(TEXTS))
@@ -17,18 +18,22 @@ function configOf(options, source) {
     const locale = options.locale || document.documentElement.lang || navigator.language || 'en';
     try {
         texts.locale = Intl.getCanonicalLocales(locale)[0];
-    } catch (e) { /* the browser's */ }
+    } catch (e) { /* invalid: use the browser's */ }
     return {
-        agent: String(options.agent || ''), api: (url.origin + url.pathname).replace(/\/$/, ''), texts, locale,
-        language: options.language || (options.texts ? null : 'en'), position: options.position, color: options.color,
-        title: options.title, greeting: options.greeting, launcher: options.launcher, nonce: options.nonce,
+        agent: String(options.agent || ''), api: (url.origin + url.pathname).replace(/\/$/, ''),
+        texts, locale,
+        language: options.language || (options.texts ? null : 'en'), position: options.position,
+        color: options.color,
+        title: options.title, greeting: options.greeting, launcher: options.launcher,
+        nonce: options.nonce,
         features: String(options.features || FEATURES).split(/[\s,]+/),
     };
 }
 
 function faceOf(widget) {
     const face = {agent: widget.config.agent, element: widget.host};
-    for (const name of ['open', 'close', 'toggle', 'send', 'track', 'lead', 'rate', 'coupon', 'human', 'erase', 'on'])
+    for (const name of ['open', 'close', 'toggle', 'send', 'track', 'lead', 'rate', 'coupon',
+        'human', 'erase', 'on'])
         face[name] = widget[name].bind(widget);
     face.destroy = () => {
         widget.destroy();
@@ -40,7 +45,7 @@ function faceOf(widget) {
 function create(options, source = '') {
     const config = configOf(options, source), key = `${config.api} ${config.agent}`;
     if (config.agent === '')
-        throw new TypeError('AssayWidget: which agent? Give data-agent, the id that `assay agent list` shows.');
+        throw new TypeError('AssayWidget: set data-agent to an id from `assay agent list`.');
     if (widgets.has(key))
         return widgets.get(key);
     const widget = new Widget(config), face = faceOf(widget);
@@ -67,17 +72,21 @@ function optionsOf(script) {
 }
 
 function start() {
-    const script = document.currentScript || document.querySelector('script[data-agent][src*="widget"]'), source = script ? script.src : '';
+    const script = document.currentScript ||
+        document.querySelector('script[data-agent][src*="widget"]');
+    const source = script ? script.src : '';
     const first = !window.AssayWidget;
     if (first)
         window.AssayWidget = Object.freeze({
             create: (options) => create(options, source),
-            get: (agent) => Array.from(widgets.values()).find((face) => agent === undefined || face.agent === agent),
+            get: (agent) => Array.from(widgets.values()).find((face) =>
+                agent === undefined || face.agent === agent),
         });
     if (!script || !script.dataset.agent)
         return;
-    /* the first one's, where the script stands here twice */
-    const begin = () => window.AssayWidget.create({...optionsOf(script), api: script.dataset.api || configOf({}, source).api});
+    /* if the script is included twice, the first one creates the chat */
+    const begin = () => window.AssayWidget.create({...optionsOf(script),
+        api: script.dataset.api || configOf({}, source).api});
     if (document.body)
         begin();
     else

@@ -1,4 +1,7 @@
-/* What visitors read. Any of them gives way to data-text-NAME of the script element: data-text-send="Senden". */
+/*
+ * Texts for visitors. Attributes data-text-NAME of the script element replace them, such as
+ * data-text-send="Senden".
+ */
 const TEXTS = {
     launcher: 'Chat',
     close: 'Close chat',
@@ -20,7 +23,7 @@ const TEXTS = {
     claimed: 'A person has joined the chat.',
     joined: '{name} has joined the chat.',
     released: 'The person has left the chat.',
-    closed: 'The chat has ended. Write again to go on.',
+    closed: 'The chat has ended. Write again to reopen it.',
     reopened: 'The chat is open again.',
     end: 'End chat',
     lead: 'Leave your details',
@@ -31,23 +34,23 @@ const TEXTS = {
     phone: 'Telephone',
     optional: 'optional',
     rate: 'Rate this chat',
-    rateScale: 'From 1, bad, to 5, good',
+    rateScale: 'From 1 (bad) to 5 (good)',
     rating: '{n} of 5',
     ratingNeeded: 'Choose a number from 1 to 5.',
-    comment: 'What should we know?',
+    comment: 'Your comment',
     rated: 'Thank you for your rating.',
     coupon: 'Enter a coupon code',
     code: 'Coupon code',
     apply: 'Apply',
-    couponGood: 'The code {code} is good and waits in your basket.',
+    couponGood: 'The code {code} is valid and will be applied in your basket.',
     erase: 'Delete my data',
-    eraseSure: 'This deletes the conversation, your details and your rating for good.',
-    erased: 'Everything you left here is deleted.',
+    eraseSure: 'This permanently deletes the conversation, your details and your rating.',
+    erased: 'Your data has been deleted.',
     cancel: 'Cancel',
     sending: 'Sending…',
     offline: 'You are offline. Messages will be sent when you are back.',
     lost: 'The connection is lost. Trying again…',
-    wait: 'Too many messages just now. Trying again in {n} seconds…',
+    wait: 'Too many messages. Trying again in {n} seconds…',
     failed: 'Not sent.',
     again: 'Try again',
     unavailable: 'The chat is not available at the moment.',
@@ -55,5 +58,6 @@ const TEXTS = {
 };
 
 function fill(text, values) {
-    return text.replace(/\{(\w+)\}/g, (whole, name) => (name in values ? String(values[name]) : whole));
+    return text.replace(/\{(\w+)\}/g,
+        (whole, name) => (name in values ? String(values[name]) : whole));
 }

@@ -1,9 +1,9 @@
-/* One chat on a page: the launcher, the panel, and what ties them to the session. */
-const INIT_MESSAGES = 30; /* at most so many come with a session; there may be more */
-const TYPING_EVERY_MS = 3000; /* the server forgets a ping after 5 s */
+/* One chat on a page: launcher and panel, connected to the session. */
+const INIT_MESSAGES = 30; /* maximum number with a session; there may be more */
+const TYPING_EVERY_MS = 3000; /* the server forgets a typing status after 5 s */
 const PHONE = '(max-width: 480px)';
 
-/* What nobody waits for: a refusal of it is no news, a mistake of ours is. */
+/* For calls in the background: refusals are ignored, bugs are not. */
 function unasked(promise) {
     promise.catch((e) => {
         if (!(e instanceof Refused))
@@ -15,13 +15,16 @@ class Widget {
     constructor(config) {
         const {texts} = config;
         Object.assign(this, {
-            config, texts, names: {operator: texts.operator}, listeners: {}, conversation: null, agent: {}, unread: 0, pingAt: 0,
+            config, texts, names: {operator: texts.operator}, listeners: {}, conversation: null,
+            agent: {}, unread: 0, pingAt: 0,
             events: [], claimed: false, closed: false, leadNeeded: false, shown: null, spoke: false,
         });
-        this.session = new Session(config, {opened: (data) => this.opened(data), wait: (n) => this.waits(n)});
+        this.session = new Session(config,
+            {opened: (data) => this.opened(data), wait: (n) => this.waits(n)});
         this.live = new Live(this.session, {
             message: (m) => this.came(m),
-            typing: (yes) => this.say(this.typing, yes ? fill(texts.typing, {name: this.names.operator}) : ''),
+            typing: (yes) => this.say(this.typing,
+                yes ? fill(texts.typing, {name: this.names.operator}) : ''),
             event: (name, data) => this.happened(name, data),
             link: (good) => this.linked(good),
             gone: (e) => this.gone(e),
@@ -44,16 +47,19 @@ class Widget {
     /* ---- elements ---- */
 
     button(label, work, {className, picture} = {}) {
-        return element('button', {type: 'button', class: className, 'aria-label': picture ? label : null, onclick: work},
+        return element('button', {type: 'button', class: className,
+            'aria-label': picture ? label : null, onclick: work},
             picture ? icon(picture) : label);
     }
 
     build() {
         const {texts, config} = this;
-        this.host = element('assay-widget', {position: config.position, hidden: config.launcher === 'none', lang: config.language});
+        this.host = element('assay-widget',
+            {position: config.position, hidden: config.launcher === 'none', lang: config.language});
         this.root = this.host.attachShadow({mode: 'open'});
         dress(this.root, config.nonce);
-        this.launcher = this.button(texts.launcher, () => this.toggle(), {className: 'launcher', picture: ICONS.chat});
+        this.launcher = this.button(texts.launcher, () => this.toggle(),
+            {className: 'launcher', picture: ICONS.chat});
         this.launcher.setAttribute('aria-haspopup', 'dialog');
         this.launcher.setAttribute('aria-expanded', 'false');
         this.launcher.setAttribute('aria-controls', 'panel');
@@ -67,22 +73,27 @@ class Widget {
     buildPanel() {
         const {texts, config} = this;
         this.title = element('h2', {id: 'title', tabindex: '-1'}, config.title || texts.title);
-        this.more = this.button(texts.menu, () => this.menuOpen(this.menu.hidden), {picture: ICONS.more});
+        this.more = this.button(texts.menu, () => this.menuOpen(this.menu.hidden),
+            {picture: ICONS.more});
         this.more.setAttribute('aria-expanded', 'false');
         this.more.setAttribute('aria-controls', 'menu');
         this.menu = element('ul', {class: 'menu', id: 'menu', hidden: true}, ...this.menuItems());
         this.typing = element('p', {class: 'status', role: 'status'});
         this.state = element('p', {class: 'status', role: 'status'});
         this.prompts = element('div', {class: 'prompts'});
-        this.input = element('textarea', {id: 'message', rows: 1, maxlength: 4000, placeholder: texts.message, enterkeyhint: 'send',
+        this.input = element('textarea', {id: 'message', rows: 1, maxlength: 4000,
+            placeholder: texts.message, enterkeyhint: 'send',
             onkeydown: (e) => this.typed(e), oninput: () => this.changed()});
-        const send = element('button', {class: 'main', type: 'submit', 'aria-label': texts.send}, icon(ICONS.send));
+        const send = element('button', {class: 'main', type: 'submit', 'aria-label': texts.send},
+            icon(ICONS.send));
         this.composer = element('form', {class: 'composer', onsubmit: (e) => this.submitted(e)},
             element('label', {class: 'unseen', for: 'message'}, texts.message), this.input, send);
         this.talk = [this.log.box, this.typing, this.state, this.prompts, this.composer];
-        this.panel = element('section', {class: 'panel', id: 'panel', role: 'dialog', 'aria-labelledby': 'title', hidden: true,
+        this.panel = element('section',
+            {class: 'panel', id: 'panel', role: 'dialog', 'aria-labelledby': 'title', hidden: true,
             onkeydown: (e) => this.pressed(e)},
-        element('header', {}, this.title, this.more, this.button(texts.close, () => this.close(), {picture: ICONS.close})),
+        element('header', {}, this.title, this.more,
+            this.button(texts.close, () => this.close(), {picture: ICONS.close})),
         this.menu, ...this.talk);
         return this.panel;
     }
@@ -101,7 +112,7 @@ class Widget {
 
     /* ---- menu ---- */
 
-    /* Columns: feature it needs, text, what it does. */
+    /* Columns: required feature, text, action. */
     menuItems() {
         return [
             ['human', 'human', () => this.attempt(this.human())],
@@ -124,12 +135,13 @@ class Widget {
         (open ? this.menu.querySelector('button') : this.more).focus();
     }
 
-    /* What the visitor asked for; a refusal is told. */
+    /* For calls that the visitor started: a refusal is shown. */
     attempt(promise) {
         promise.catch((e) => {
             if (!(e instanceof Refused))
                 throw e;
-            this.say(this.state, e.status === 0 ? this.texts.offline : e.message || this.texts.unavailable);
+            const text = e.status === 0 ? this.texts.offline : e.message;
+            this.say(this.state, text || this.texts.unavailable);
         });
     }
 
@@ -151,18 +163,21 @@ class Widget {
         const {texts} = this;
         return {
             lead: () => ({
-                title: texts.lead, intro: this.leadNeeded ? texts.leadFirst : '', submit: texts.send,
+                title: texts.lead, intro: this.leadNeeded ? texts.leadFirst : '',
+                submit: texts.send,
                 fields: this.leadFields(), back: !this.leadNeeded,
                 send: (values) => this.keepLead(values).then(() => texts.leadKept),
             }),
             coupon: () => ({
                 title: texts.coupon, submit: texts.apply,
-                fields: [field(texts, {name: 'code', label: texts.code, required: true, maxlength: 64}, 0)],
+                fields: [field(texts, {name: 'code', label: texts.code, required: true,
+                    maxlength: 64}, 0)],
                 send: ({code}) => this.coupon(code).then((data) => fill(texts.couponGood, data)),
             }),
             rate: () => ({
                 title: texts.rate, submit: texts.send,
-                fields: [scale(texts, texts.rateScale), field(texts, {name: 'comment', label: texts.comment, type: 'textarea'}, 1)],
+                fields: [scale(texts, texts.rateScale),
+                    field(texts, {name: 'comment', label: texts.comment, type: 'textarea'}, 1)],
                 send: ({rating, comment}) => this.rate(rating, comment).then(() => texts.rated),
             }),
             erase: () => ({
@@ -172,17 +187,21 @@ class Widget {
         };
     }
 
-    /* E-mail and name, and what the agent asks beside them; it may say otherwise of these, too. */
+    /* E-mail, name and the agent's lead form fields, which can override them. */
     leadFields() {
         const {texts} = this, wanted = new Map([
-            ['email', {name: 'email', label: texts.email, type: 'email', required: true, autocomplete: 'email', maxlength: 254}],
+            ['email', {name: 'email', label: texts.email, type: 'email', required: true,
+                autocomplete: 'email', maxlength: 254}],
             ['name', {name: 'name', label: texts.name, autocomplete: 'name', maxlength: 200}],
         ]);
         for (const f of this.agent.lead_form_fields || []) {
-            const usual = f.name === 'phone' ? {label: texts.phone, type: 'tel', autocomplete: 'tel', maxlength: 64} : {
+            const usual = f.name === 'phone' ? {
+                label: texts.phone, type: 'tel', autocomplete: 'tel', maxlength: 64,
+            } : {
                 label: f.name[0].toUpperCase() + f.name.slice(1).replace(/_/g, ' '),
             };
-            wanted.set(f.name, {...usual, ...wanted.get(f.name), ...f, ...(f.name === 'email' ? {required: true, type: 'email'} : {})});
+            wanted.set(f.name, {...usual, ...wanted.get(f.name), ...f,
+                ...(f.name === 'email' ? {required: true, type: 'email'} : {})});
         }
         return Array.from(wanted.values(), (f, i) => field(texts, f, i));
     }
@@ -209,7 +228,7 @@ class Widget {
         });
     }
 
-    /* Back to the conversation, or out, where that is gone. */
+    /* Returns to the conversation, or closes the panel if the conversation was erased. */
     leave() {
         this.hideSheet();
         if (this.session.data === null)
@@ -257,7 +276,7 @@ class Widget {
         this.emit('close');
     }
 
-    /* A touch screen's keyboard would cover what there is to read. */
+    /* On touch screens the input gets no focus, because the keyboard would cover the messages. */
     focus() {
         const silent = matchMedia('(pointer: coarse)').matches || this.input.disabled;
         (this.shown !== null ? this.shown.first : silent ? this.title : this.input).focus();
@@ -276,11 +295,13 @@ class Widget {
             this.turn(event);
     }
 
-    /* On a phone the panel is all there is: Tab goes round in it. */
+    /* On a phone the panel covers the page, so Tab stays inside it. */
     turn(event) {
-        const stops = Array.from(this.panel.querySelectorAll('button, input, textarea, a, [tabindex="0"]'))
+        const stops = Array.from(
+            this.panel.querySelectorAll('button, input, textarea, a, [tabindex="0"]'))
             .filter((node) => !node.disabled && node.getClientRects().length > 0);
-        const ends = event.shiftKey ? [stops[0], stops[stops.length - 1]] : [stops[stops.length - 1], stops[0]];
+        const first = stops[0], last = stops[stops.length - 1];
+        const ends = event.shiftKey ? [first, last] : [last, first];
         if (this.root.activeElement === ends[0]) {
             event.preventDefault();
             ends[1].focus();
@@ -292,7 +313,8 @@ class Widget {
         const count = unread > 0 ? fill(texts.unread, {n: unread}) : '';
         this.badge.hidden = unread === 0;
         this.badge.textContent = unread > 99 ? '99+' : String(unread);
-        this.launcher.setAttribute('aria-label', count === '' ? texts.launcher : `${texts.launcher} (${count})`);
+        this.launcher.setAttribute('aria-label',
+            count === '' ? texts.launcher : `${texts.launcher} (${count})`);
         this.say(this.told, this.panel.hidden ? count : '');
     }
 
@@ -312,7 +334,7 @@ class Widget {
             this.gone(error);
         else {
             this.linked(false);
-            this.live.start(); /* which tries on */
+            this.live.start(); /* retries */
         }
     }
 
@@ -338,7 +360,7 @@ class Widget {
         this.flushEvents();
     }
 
-    /* A conversation this page did not show yet; what was said in it is no news. */
+    /* Shows a conversation for the first time on this page. Its messages are not new. */
     enter(data) {
         const seen = this.session.kept.get('seen') || '';
         this.conversation = data.conversation_id;
@@ -349,13 +371,16 @@ class Widget {
         this.unread = data.messages.filter((m) => m.role !== 'visitor' && m.id > seen).length;
         this.log.quietly(() => {
             this.log.clear();
-            const greeting = this.config.greeting || data.agent.theme.greeting || this.texts.greeting;
+            const greeting =
+                this.config.greeting || data.agent.theme.greeting || this.texts.greeting;
             this.log.insert(this.log.entry('assistant', String(greeting)));
             data.messages.forEach((message) => this.log.add(message));
             if (data.messages.length === INIT_MESSAGES)
-                this.log.box.prepend(this.button(this.texts.earlier, (e) => this.attempt(this.earlier(e.target)), {className: 'earlier'}));
+                this.log.box.prepend(this.button(this.texts.earlier,
+                    (e) => this.attempt(this.earlier(e.target)), {className: 'earlier'}));
             const arrived = new Set(data.messages.map((message) => message.client_message_id));
-            this.outbox.items.filter((item) => !arrived.has(item.id)).forEach((item) => this.log.wait(item));
+            this.outbox.items.filter((item) => !arrived.has(item.id))
+                .forEach((item) => this.log.wait(item));
         });
         const prompts = this.spoke ? [] : data.agent.starter_prompts;
         this.prompts.replaceChildren(...prompts.map((text) => this.button(text, () => {
@@ -367,7 +392,8 @@ class Widget {
     }
 
     async earlier(button) {
-        const data = await dataOf(await this.session.call('GET', `conversation/messages?limit=100&before=${this.log.first}`));
+        const data = await dataOf(await this.session.call('GET',
+            `conversation/messages?limit=100&before=${this.log.first}`));
         this.log.quietly(() => data.messages.forEach((message) => this.log.add(message)));
         this.log.box.focus();
         button.hidden = !data.has_more;
@@ -382,7 +408,7 @@ class Widget {
         this.emit('error', {status: error.status, code: error.code});
     }
 
-    /* ${good}: the server was heard. */
+    /* ${good}: the server responds. */
     linked(good) {
         if (good)
             this.input.disabled = false;
@@ -392,7 +418,8 @@ class Widget {
     waits(seconds) {
         const text = fill(this.texts.wait, {n: seconds});
         this.say(this.state, text);
-        setTimeout(() => this.state.textContent === text && this.say(this.state, ''), seconds * 1000);
+        setTimeout(() => this.state.textContent === text && this.say(this.state, ''),
+            seconds * 1000);
     }
 
     /* ---- messages ---- */
@@ -416,7 +443,8 @@ class Widget {
     }
 
     sent(item, result) {
-        this.log.add({id: result.message_id, role: 'visitor', content: item.text, client_message_id: item.id});
+        this.log.add({id: result.message_id, role: 'visitor', content: item.text,
+            client_message_id: item.id});
         if (result.content !== null && result.answer_id)
             this.came({...result, id: result.answer_id, role: 'assistant'});
         this.emit('sent', {message_id: result.message_id, content: item.text});
@@ -424,7 +452,7 @@ class Widget {
 
     failed(item, error) {
         this.log.fail(item, error.message);
-        if (error.code === 'lead_required') { /* since a moment ago */
+        if (error.code === 'lead_required') { /* the agent's setting has just changed */
             this.leadNeeded = true;
             this.show('lead');
         }
@@ -444,7 +472,7 @@ class Widget {
         }
     }
 
-    /* What is on the screen is read; the operator may know. */
+    /* Visible messages are read. The operator is told. */
     seen() {
         if (!this.panel.hidden && !document.hidden && this.unread > 0) {
             this.unread = 0;
@@ -457,8 +485,11 @@ class Widget {
     }
 
     happened(event, {operator_name: name} = {}) {
-        const {texts, names} = this, joined = event === 'claimed' && (!this.claimed || (name || texts.operator) !== names.operator);
-        const change = {claimed: joined, released: this.claimed, closed: !this.closed, reopened: this.closed}[event];
+        const {texts, names} = this,
+            joined = event === 'claimed' &&
+                (!this.claimed || (name || texts.operator) !== names.operator);
+        const change = {claimed: joined, released: this.claimed, closed: !this.closed,
+            reopened: this.closed}[event];
         if (!change)
             return;
         this.claimed = event === 'claimed';
@@ -469,7 +500,9 @@ class Widget {
     }
 
     typed(event) {
-        if (event.key === 'Enter' && !event.shiftKey && !event.isComposing && event.keyCode !== 229 /* so Safari says it */) {
+        /* 229: Safari while composing */
+        const composing = event.isComposing || event.keyCode === 229;
+        if (event.key === 'Enter' && !event.shiftKey && !composing) {
             event.preventDefault();
             this.composer.requestSubmit();
         }
@@ -478,7 +511,8 @@ class Widget {
     changed() {
         this.input.style.height = 'auto';
         this.input.style.height = `${Math.min(this.input.scrollHeight + 2, 132)}px`;
-        const on = this.input.value.trim() !== '', due = on ? Date.now() - this.pingAt >= TYPING_EVERY_MS : this.pingAt !== 0;
+        const on = this.input.value.trim() !== '',
+            due = on ? Date.now() - this.pingAt >= TYPING_EVERY_MS : this.pingAt !== 0;
         if (due && this.session.data !== null) {
             this.pingAt = on ? Date.now() : 0;
             unasked(this.session.post('typing', {typing_status: on ? 'on' : 'off'}, {hasty: true}));
@@ -489,14 +523,14 @@ class Widget {
         event.preventDefault();
         this.send(this.input.value);
         this.input.value = '';
-        this.pingAt = 0; /* a message ends the typing by itself */
+        this.pingAt = 0; /* sending a message ends the typing status */
         this.input.style.height = 'auto';
         this.input.focus();
     }
 
-    /* ---- what else visitors leave ---- */
+    /* ---- leads, ratings, coupons, events ---- */
 
-    /* By the page: the form for it is done with. */
+    /* Called by the page: closes the form. */
     async lead(values) {
         const data = await this.keepLead(values);
         if (this.shown?.name === 'lead') {
@@ -509,9 +543,11 @@ class Widget {
     }
 
     async keepLead(values) {
-        const {email, name, phone, ...rest} = values, fields = Object.fromEntries(Object.entries(rest).filter(([, value]) => value !== ''));
+        const {email, name, phone, ...rest} = values,
+            fields = Object.fromEntries(Object.entries(rest).filter(([, value]) => value !== ''));
         const data = await this.session.post('leads', {
-            email, name: name || undefined, phone: phone || undefined, fields: Object.keys(fields).length > 0 ? fields : undefined,
+            email, name: name || undefined, phone: phone || undefined,
+            fields: Object.keys(fields).length > 0 ? fields : undefined,
         }, {headers: {'Idempotency-Key': randomId()}});
         this.leadNeeded = false;
         this.emit('lead', data);
@@ -519,7 +555,8 @@ class Widget {
     }
 
     async rate(rating, comment) {
-        const data = await this.session.post('satisfaction', {rating: String(rating), comment: comment || undefined});
+        const data = await this.session.post('satisfaction',
+            {rating: String(rating), comment: comment || undefined});
         this.emit('rating', data);
         return data;
     }
@@ -531,7 +568,7 @@ class Widget {
     }
 
     async erase() {
-        this.live.end(); /* else it would begin a new session for the one that ends */
+        this.live.end(); /* otherwise it would begin a new session */
         await this.session.erase().catch((e) => {
             this.live.start();
             throw e;
@@ -545,9 +582,10 @@ class Widget {
         this.label();
     }
 
-    /* Events wait for the session, which they never begin: whoever does not chat is not followed. */
+    /* Events wait for a session but never begin one: visitors who do not chat are not tracked. */
     track(kind, payload) {
-        this.events = [...this.events, {kind: String(kind), payload, at: new Date().toISOString()}].slice(-50);
+        this.events = [...this.events,
+            {kind: String(kind), payload, at: new Date().toISOString()}].slice(-50);
         clearTimeout(this.flushing);
         this.flushing = setTimeout(() => this.flushEvents(), 1000);
     }
@@ -560,7 +598,7 @@ class Widget {
         unasked(this.session.post('events', {events}, {keepalive, hasty: keepalive}));
     }
 
-    /* ---- the page's side ---- */
+    /* ---- the page ---- */
 
     listen() {
         const {signal} = this.page = new AbortController();

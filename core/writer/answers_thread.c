@@ -8,107 +8,106 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define NICE 10             /* requests go first */
-#define FAILED_WAIT_MS 500  /* until the next step, where all that is left fails */
-#define QUIET_MS 10000      /* without a change of documents, before files are verified */
+#define NICE 10             /* below the requests */
+#define FAILED_WAIT_MS 500  /* after a step in which everything failed */
+#define QUIET_MS 10000      /* without changes, before files are verified */
 #define FAILED_LOG_MS 60000 /* between two lines of the log about failures */
 
 struct answers_thread {
     struct background_thread thread;
     struct follower *follower;
-    bool verified; /* each file was */
+    bool verified; /* all files, since the last change */
     uint64_t logged_ms;
 };
 
-static enum store_status carry_out(void *arg, const struct store_change *change)
+static enum store_status apply_change(void *arg, const struct store_change *change)
 {
-    struct answers_thread *i = arg;
+    struct answers_thread *t = arg;
     if (change->fields == ANSWERS_NOTE_LOST)
-        log_warn("rebuilding an answer file: %s", follower_why(i->follower));
-    return (enum store_status)background_thread_carry(&i->thread, change).status;
+        log_warn("rebuilding an answer file: %s", follower_why(t->follower));
+    return (enum store_status)background_thread_apply(&t->thread, change).status;
 }
 
-static bool wanted(void *arg)
+static bool is_interrupted(void *arg)
 {
-    struct answers_thread *i = arg;
-    return background_thread_wanted(&i->thread);
+    struct answers_thread *t = arg;
+    return background_thread_interrupted(&t->thread);
 }
 
-static void log_if_failed(struct answers_thread *i, enum follower_result result)
+static void log_if_failed(struct answers_thread *t, enum follower_result result)
 {
     uint64_t now = clock_mono_ms();
     if (result != FOLLOWER_FAILED && result != FOLLOWER_WAIT)
         return;
-    if (i->logged_ms != 0 && now - i->logged_ms < FAILED_LOG_MS)
+    if (t->logged_ms != 0 && now - t->logged_ms < FAILED_LOG_MS)
         return;
-    i->logged_ms = now;
-    log_error("answers from synced content are not up to date: %s", follower_why(i->follower));
+    t->logged_ms = now;
+    log_error("answers from synced content are not up to date: %s", follower_why(t->follower));
 }
 
-/* Files are verified while nobody changes documents. */
-static void verify(struct answers_thread *i)
+static void verify(struct answers_thread *t)
 {
     enum follower_result result = FOLLOWER_MORE;
-    while ((result == FOLLOWER_MORE || result == FOLLOWER_FAILED) && !wanted(i)) {
-        result = follower_verify(i->follower);
-        log_if_failed(i, result);
+    while ((result == FOLLOWER_MORE || result == FOLLOWER_FAILED) && !is_interrupted(t)) {
+        result = follower_verify(t->follower);
+        log_if_failed(t, result);
     }
-    i->verified = result == FOLLOWER_IDLE;
+    t->verified = result == FOLLOWER_IDLE;
 }
 
-static void wait_after(struct answers_thread *i, enum follower_result last)
+static void wait_after(struct answers_thread *t, enum follower_result last)
 {
     if (last == FOLLOWER_WAIT)
-        background_thread_wait(&i->thread, FAILED_WAIT_MS);
+        background_thread_wait(&t->thread, FAILED_WAIT_MS);
     if (last != FOLLOWER_IDLE)
         return;
-    bool woken = background_thread_wait(&i->thread, i->verified ? UINT64_MAX : QUIET_MS);
-    if (!woken && !i->verified)
-        verify(i);
+    bool woken = background_thread_wait(&t->thread, t->verified ? UINT64_MAX : QUIET_MS);
+    if (!woken && !t->verified)
+        verify(t);
 }
 
 static void work(void *arg)
 {
-    struct answers_thread *i = arg;
-    background_thread_name("indexer", NICE);
-    while (!background_thread_ends(&i->thread)) {
-        enum follower_result last = follower_step(i->follower);
-        log_if_failed(i, last);
-        wait_after(i, last);
+    struct answers_thread *t = arg;
+    background_thread_configure("indexer", NICE);
+    while (!background_thread_is_ending(&t->thread)) {
+        enum follower_result last = follower_step(t->follower);
+        log_if_failed(t, last);
+        wait_after(t, last);
     }
 }
 
-struct background_thread *answers_thread_loop(struct answers_thread *i)
+struct background_thread *answers_thread_base(struct answers_thread *t)
 {
-    return &i->thread;
+    return &t->thread;
 }
 
 struct answers_thread *answers_thread_new(struct store *store)
 {
     static const char what[] = "the indexer";
-    struct answers_thread *i = calloc(1, sizeof(*i));
-    if (i == NULL) {
+    struct answers_thread *t = calloc(1, sizeof(*t));
+    if (t == NULL) {
         log_error("%s cannot start: %s", what, strerror(errno));
         return NULL;
     }
-    if (background_thread_open(&i->thread, store, what) &&
-        (i->follower = follower_new(i->thread.store, carry_out, wanted, i)) != NULL &&
-        background_thread_start(&i->thread, what, work, i))
-        return i;
-    answers_thread_free(i);
+    if (background_thread_open(&t->thread, store, what) &&
+        (t->follower = follower_new(t->thread.store, apply_change, is_interrupted, t)) != NULL &&
+        background_thread_start(&t->thread, what, work, t))
+        return t;
+    answers_thread_free(t);
     return NULL;
 }
 
-bool answers_thread_end(struct answers_thread *i)
+bool answers_thread_end(struct answers_thread *t)
 {
-    return background_thread_end(&i->thread);
+    return background_thread_end(&t->thread);
 }
 
-void answers_thread_free(struct answers_thread *i)
+void answers_thread_free(struct answers_thread *t)
 {
-    if (i == NULL)
+    if (t == NULL)
         return;
-    follower_free(i->follower);
-    background_thread_free(&i->thread);
-    free(i);
+    follower_free(t->follower);
+    background_thread_free(&t->thread);
+    free(t);
 }

@@ -1,8 +1,8 @@
 /*
- * The indexer: the thread that runs the follower of answer files (store/answers/follower.h), beside
- * the loop of the writer, which carries out its changes (background_thread.h).
+ * The indexer: the background thread that applies changes of synced documents to the answer files
+ * (store/answers/follower.h).
  *
- *   commit -> EVENT_ANSWERS -> background_thread_wake -> the thread steps
+ *   commit -> EVENT_ANSWERS -> background_thread_wake -> the thread takes a step
  */
 #ifndef ASSAY_WRITER_ANSWERS_THREAD_H
 #define ASSAY_WRITER_ANSWERS_THREAD_H
@@ -13,9 +13,12 @@ struct answers_thread;
 
 /* answers_thread_new(store): NULL: the thread cannot start, and the log says why. */
 struct answers_thread *answers_thread_new(struct store *store);
-/* answers_thread_end(i): as background_thread_end; the next indexer goes on. answers_thread_free(i): after the end. */
-bool answers_thread_end(struct answers_thread *i);
-void answers_thread_free(struct answers_thread *i);
-struct background_thread *answers_thread_loop(struct answers_thread *i);
+
+/* answers_thread_end(t): as background_thread_end. answers_thread_free(t): after the end. */
+bool answers_thread_end(struct answers_thread *t);
+void answers_thread_free(struct answers_thread *t);
+
+/* answers_thread_base(t): for the calls of background_thread.h. */
+struct background_thread *answers_thread_base(struct answers_thread *t);
 
 #endif

@@ -5,6 +5,7 @@
 #include "core/base/thread.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/eventfd.h>
 #include <sys/resource.h>
@@ -15,24 +16,25 @@
 
 /* ---- in the thread ---- */
 
-void background_thread_name(const char *name, int nice)
+void background_thread_configure(const char *name, int nice)
 {
     pthread_setname_np(pthread_self(), name);
     setpriority(PRIO_PROCESS, (id_t)syscall(SYS_gettid), nice); /* of this thread alone */
 }
 
-struct store_answer background_thread_carry(struct background_thread *t, const struct store_change *change)
+struct store_answer background_thread_apply(struct background_thread *t,
+                                            const struct store_change *change)
 {
     struct store_answer answer = {.status = STORE_BUSY};
     pthread_mutex_lock(&t->lock);
     t->change = *change;
-    t->state = CARRY_WAITS;
+    t->state = HANDOVER_WAITS;
     eventfd_write(t->event_fd, 1);
-    while (t->state != CARRY_DONE && !(t->ending && t->state == CARRY_WAITS))
+    while (t->state != HANDOVER_DONE && !(t->ending && t->state == HANDOVER_WAITS))
         pthread_cond_wait(&t->changed, &t->lock);
-    if (t->state == CARRY_DONE)
+    if (t->state == HANDOVER_DONE)
         answer = t->answer;
-    t->state = CARRY_NONE;
+    t->state = HANDOVER_NONE;
     pthread_mutex_unlock(&t->lock);
     return answer;
 }
@@ -54,7 +56,7 @@ bool background_thread_wait(struct background_thread *t, uint64_t ms)
     return woken;
 }
 
-bool background_thread_ends(struct background_thread *t)
+bool background_thread_is_ending(struct background_thread *t)
 {
     pthread_mutex_lock(&t->lock);
     bool yes = t->ending;
@@ -62,7 +64,7 @@ bool background_thread_ends(struct background_thread *t)
     return yes;
 }
 
-bool background_thread_wanted(struct background_thread *t)
+bool background_thread_interrupted(struct background_thread *t)
 {
     pthread_mutex_lock(&t->lock);
     bool yes = t->woken || t->ending;
@@ -85,9 +87,9 @@ bool background_thread_take(struct background_thread *t, struct store_change *ou
     eventfd_t count;
     eventfd_read(t->event_fd, &count);
     pthread_mutex_lock(&t->lock);
-    bool waits = t->state == CARRY_WAITS;
+    bool waits = t->state == HANDOVER_WAITS;
     if (waits) {
-        t->state = CARRY_TAKEN;
+        t->state = HANDOVER_TAKEN;
         *out = t->change;
     }
     pthread_mutex_unlock(&t->lock);
@@ -98,7 +100,7 @@ void background_thread_done(struct background_thread *t, const struct store_answ
 {
     pthread_mutex_lock(&t->lock);
     t->answer = *answer;
-    t->state = CARRY_DONE;
+    t->state = HANDOVER_DONE;
     pthread_cond_signal(&t->changed);
     pthread_mutex_unlock(&t->lock);
 }
@@ -129,7 +131,8 @@ static void *run(void *arg)
     return NULL;
 }
 
-bool background_thread_start(struct background_thread *t, const char *what, void (*work)(void *), void *arg)
+bool background_thread_start(struct background_thread *t, const char *what, void (*work)(void *),
+                             void *arg)
 {
     t->work = work;
     t->arg = arg;

@@ -1,24 +1,20 @@
-#include "core/writer/writer_internal.h"
+#include "core/writer/change_feed.h"
 
 #include "core/shm/request_stats.h"
 
-/* findings that were kept; an auditor that died over a page left none */
-static void note_graded(struct writer *w, const struct store_event *e, const struct item *items, size_t items_count)
+/* counted when a result was stored; an auditor that died over the page sent none */
+static void count_page(struct change_feed *f, const struct store_event *e, const struct item *items,
+                       size_t count)
 {
-    const struct item *at = items, *end = items + items_count;
+    const struct item *at = items, *end = items + count;
+    struct request_stats *stats = f->process->request_stats;
     while (at < end && (at->change.kind != CHANGE_REPORT_FINISH || at->change.id != e->id))
         at++;
     if (at < end)
-        request_stats_graded(w->process->request_stats, at->change.status == REPORT_DONE, clock_mono_us() - at->handed_us);
+        request_stats_count_page(stats, at->change.status == REPORT_DONE,
+                                 clock_mono_us() - at->handed_us);
     else
-        request_stats_graded(w->process->request_stats, false, REQUEST_STATS_UNTIMED);
-}
-
-static void tell_workers(struct writer *w, const struct store_event *e)
-{
-    for (size_t k = 0; k < w->clients_count; k++)
-        if (w->clients[k]->role == ROLE_WORKER && !w->clients[k]->gone)
-            channel_put(&w->clients[k]->channel, FRAME_EVENT, 0, 0, (struct str){(const char *)e, sizeof(*e)});
+        request_stats_count_page(stats, false, REQUEST_STATS_UNTIMED);
 }
 
 static bool is_for_workers(const struct store_event *e)
@@ -27,45 +23,46 @@ static bool is_for_workers(const struct store_event *e)
            e->kind != EVENT_PURGE;
 }
 
-void events_tell(struct writer *w)
+void change_feed_notify(struct change_feed *f)
 {
     size_t count;
-    const struct store_event *events = store_events(w->store, &count);
+    const struct store_event *events = store_events(f->store, &count);
     for (size_t i = 0; i < count; i++)
         if (is_for_workers(&events[i]))
-            tell_workers(w, &events[i]);
+            clients_notify(f->clients, &events[i]);
 }
 
-static void end_job(struct writer *w, const struct store_event *e, const struct item *items, size_t items_count)
+static void end_job(struct change_feed *f, const struct store_event *e, const struct item *items,
+                    size_t count)
 {
-    struct queue_job *job = queue_find(w->queue, e->id);
+    struct grading_job *job = job_queue_find(f->jobs->queue, e->id);
     if (e->kind == EVENT_REPORT_FINISHED)
-        note_graded(w, e, items, items_count);
+        count_page(f, e, items, count);
     if (job != NULL)
-        writer_jobs_withdraw(w, job);
+        writer_jobs_withdraw(f->jobs, job);
 }
 
-void events_follow(struct writer *w, const struct item *items, size_t items_count)
+void change_feed_follow(struct change_feed *f, const struct item *items, size_t items_count)
 {
     size_t count;
-    const struct store_event *events = store_events(w->store, &count);
+    const struct store_event *events = store_events(f->store, &count);
     const struct item *at = items;
     bool deleted = false; /* a project or a workspace */
     for (size_t i = 0; i < count; i++) {
         const struct store_event *e = &events[i];
         if (e->kind == EVENT_JOB_ADDED)
-            writer_jobs_add(w, e, &at, items + items_count);
+            writer_jobs_add(f->jobs, e, &at, items + items_count);
         else if (e->kind == EVENT_ANSWERS)
-            background_thread_wake(answers_thread_loop(w->answers_thread));
+            writer_threads_wake_answers(f->threads);
         else if (e->kind == EVENT_MAINTENANCE)
-            background_thread_wake(merge_thread_loop(w->merge_thread));
+            writer_threads_wake_merge(f->threads);
         else if (e->kind == EVENT_PURGE)
-            w->purging = true;
+            writer_maintenance_purge(f->maintenance);
         else if (e->kind == EVENT_PROJECT_DELETED || e->kind == EVENT_WORKSPACE_DELETED)
             deleted = true;
         else if (e->kind == EVENT_REPORT_DELETED || e->kind == EVENT_REPORT_FINISHED)
-            end_job(w, e, items, items_count);
+            end_job(f, e, items, items_count);
     }
     if (deleted)
-        writer_jobs_withdraw_out(w);
+        writer_jobs_withdraw_deleted(f->jobs);
 }

@@ -1,70 +1,71 @@
-#include "core/writer/writer_internal.h"
+#include "core/writer/deferred_results.h"
 
 #include "core/base/log.h"
+#include "core/writer/grow.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-/* Beyond either, results are dropped. A sweep of the jobs grades their pages again (maintenance.c). */
+/* Beyond either, results are dropped. */
 #define DEFERRED_MAX 1024
 #define DEFERRED_MAX_BYTES ((size_t)32 << 20)
-#define HELD_SLICE 16
-#define HELD_EVERY_MS 1000 /* one is tried, to see whether there is room again */
+#define RETRIES_MAX 16
+#define RETRY_MS 1000 /* after a failure, one is tried */
 
 static size_t bytes_of(const struct item *item)
 {
     return sizeof(*item) + item->change.results.n;
 }
 
-bool deferred_add(struct writer *w, const struct item *item)
+bool deferred_add(struct deferred_results *d, const struct item *item)
 {
-    if (w->deferred_count >= DEFERRED_MAX || w->deferred_bytes + bytes_of(item) > DEFERRED_MAX_BYTES)
+    if (d->count >= DEFERRED_MAX || d->bytes + bytes_of(item) > DEFERRED_MAX_BYTES)
         return false;
-    if (w->deferred_count == 0)
-        log_warn("findings find no room in the store: they are kept in memory until there is some");
-    w->held = writer_grow(w->held, w->deferred_count, &w->deferred_room, sizeof(*w->held));
-    w->held[w->deferred_count++] = *item;
-    w->deferred_bytes += bytes_of(item);
+    if (d->count == 0)
+        log_warn("store full: holding grading results in memory until space is freed");
+    d->items = array_grow(d->items, d->count, &d->room, sizeof(*d->items));
+    d->items[d->count++] = *item;
+    d->bytes += bytes_of(item);
     return true;
 }
 
-bool deferred_is_due(const struct writer *w)
+bool deferred_is_due(const struct deferred_results *d)
 {
-    return w->deferred_count != 0 && clock_mono_ms() >= w->deferred_at_ms;
+    return d->count != 0 && clock_mono_ms() >= d->retry_at_ms;
 }
 
-void deferred_retry(struct writer *w)
+void deferred_retry(struct deferred_results *d, struct batch *batch)
 {
-    if (!deferred_is_due(w))
+    if (!deferred_is_due(d))
         return;
-    size_t count = w->deferred_slice < w->deferred_count ? w->deferred_slice : w->deferred_count;
+    size_t count = d->retries < d->count ? d->retries : d->count;
     for (size_t i = 0; i < count; i++) {
-        w->deferred_bytes -= bytes_of(&w->held[i]);
-        *writer_batch_add(w, NULL, 0) = w->held[i];
+        d->bytes -= bytes_of(&d->items[i]);
+        *batch_add(batch, NULL, 0) = d->items[i];
     }
-    w->deferred_count -= count;
-    memmove(w->held, w->held + count, w->deferred_count * sizeof(*w->held));
+    d->count -= count;
+    memmove(d->items, d->items + count, d->count * sizeof(*d->items));
 }
 
-void deferred_settle(struct writer *w, bool full)
+void deferred_settle(struct deferred_results *d, bool full)
 {
-    size_t more = w->deferred_slice * 2 < HELD_SLICE ? w->deferred_slice * 2 : HELD_SLICE;
-    w->deferred_slice = full ? 1 : more;
+    size_t more = d->retries * 2 < RETRIES_MAX ? d->retries * 2 : RETRIES_MAX;
+    d->retries = full ? 1 : more;
     if (full)
-        w->deferred_at_ms = clock_mono_ms() + HELD_EVERY_MS;
+        d->retry_at_ms = clock_mono_ms() + RETRY_MS;
 }
 
-bool deferred_has(const struct writer *w, uint64_t report)
+bool deferred_has(const struct deferred_results *d, uint64_t report)
 {
-    for (size_t i = 0; i < w->deferred_count; i++)
-        if (w->held[i].change.id == report)
+    for (size_t i = 0; i < d->count; i++)
+        if (d->items[i].change.id == report)
             return true;
     return false;
 }
 
-void deferred_free(struct writer *w)
+void deferred_free(struct deferred_results *d)
 {
-    for (size_t i = 0; i < w->deferred_count; i++)
-        free(w->held[i].payload);
-    free(w->held);
+    for (size_t i = 0; i < d->count; i++)
+        free(d->items[i].payload);
+    free(d->items);
 }

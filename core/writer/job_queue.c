@@ -1,111 +1,101 @@
 #include "core/writer/job_queue.h"
 
+#include "core/shm/host_hash.h"
+
 #include <stdlib.h>
-#include <sys/random.h>
-#include <time.h>
+#include <string.h>
 
 #define BUCKETS 65536
 #define HOST_BUCKETS 16384
-#define LANE_BUCKETS 1024
-/* how deep a turn looks into one workspace's lane for a job whose host is free */
+#define WORKSPACE_BUCKETS 1024
+/* jobs of one workspace that one turn looks at for one whose host is free */
 #define LOOK_AHEAD 64
 
-struct queue_list {
-    struct queue_job *first, *last;
+struct job_list {
+    struct grading_job *first, *last;
 };
 
-/* a workspace with jobs */
-struct queue_lane {
+/* the jobs of one workspace */
+struct workspace_queue {
     uint64_t workspace;
-    struct queue_list list[2];      /* those that wait; [0] hurried */
-    struct queue_lane *next, *prev; /* ring of lanes that have waiting jobs */
-    struct queue_lane *next_same;
-    size_t waiting, out, withdrawn; /* the latter among those that are out */
-    uint16_t out_at[QUEUE_AUDITORS];
+    struct job_list list[2];             /* waiting; [0]: prioritized */
+    struct workspace_queue *next, *prev; /* ring of workspaces that have waiting jobs */
+    struct workspace_queue *next_same;
+    size_t waiting, running, withdrawn; /* withdrawn: among the running */
+    uint16_t running_at[JOB_QUEUE_AUDITORS];
 };
 
-/* A host with jobs. Its hash is keyed, so nobody can find a name that counts as another's host. */
-struct queue_host {
+/* A host with jobs. Its hash is keyed, so that nobody can choose a name that collides. */
+struct job_host {
     uint64_t hash;
-    struct queue_host *next_same;
+    struct job_host *next_same;
     size_t jobs;
     unsigned running;
 };
 
-struct queue {
+struct job_queue {
     unsigned auditors, capacity;
-    uint64_t seed; /* of the hosts' hash */
+    uint64_t seed; /* of the hash of hosts */
     struct {
-        bool there;
-        bool alone;             /* holds a job that runs alone */
-        bool named;             /* said which of its jobs it dies of */
-        unsigned alone_waiting; /* such jobs that wait: the others let it run empty first */
+        bool connected;
+        bool alone;             /* one of its jobs runs alone */
+        bool suspected;         /* sent SUSPECT for one of its jobs */
+        unsigned alone_waiting; /* jobs that must run alone: no other job starts before them */
         unsigned running;
-        struct queue_list out;
-    } auditor[QUEUE_AUDITORS];
-    struct queue_job *bucket[BUCKETS];
-    struct queue_host *host[HOST_BUCKETS];
-    struct queue_lane *lane[LANE_BUCKETS];
-    struct queue_lane *turn; /* the lane before the one whose turn it is */
-    bool stuck;              /* none may go, until one comes in, leaves or is added that may, or an auditor comes */
-    uint64_t highest;        /* report that was ever added: what is created is above it, and need not be looked for */
+        struct job_list jobs; /* running there */
+    } auditor[JOB_QUEUE_AUDITORS];
+    struct grading_job *bucket[BUCKETS];
+    struct job_host *host[HOST_BUCKETS];
+    struct workspace_queue *workspaces[WORKSPACE_BUCKETS];
+    struct workspace_queue *last_served; /* the next one in the ring has its turn */
+    bool blocked;     /* no job may start until a job or an auditor comes or goes */
+    uint64_t highest; /* report ever added: a higher one is not in the queue */
     size_t size;
 };
 
-struct queue *queue_new(unsigned auditors, unsigned capacity)
+struct job_queue *job_queue_new(unsigned auditors, unsigned capacity)
 {
-    struct queue *q = calloc(1, sizeof(*q));
+    struct job_queue *q = calloc(1, sizeof(*q));
     if (q == NULL)
         return NULL;
     q->auditors = auditors;
     q->capacity = capacity;
-    if (getrandom(&q->seed, sizeof(q->seed), GRND_NONBLOCK) !=
-        (ssize_t)sizeof(q->seed)) { /* early at boot */
-        struct timespec now;
-        clock_gettime(CLOCK_REALTIME, &now);
-        q->seed = (uint64_t)now.tv_nsec * 0x9E3779B97F4A7C15u ^ (uint64_t)now.tv_sec;
-    }
+    q->seed = host_hash_seed();
     return q;
 }
 
-void queue_free(struct queue *q)
+void job_queue_free(struct job_queue *q)
 {
     if (q == NULL)
         return;
     for (size_t i = 0; i < BUCKETS; i++)
         while (q->bucket[i] != NULL)
-            queue_remove(q, q->bucket[i]);
+            job_queue_remove(q, q->bucket[i]);
     free(q);
 }
 
 /* ---- hosts ---- */
 
-static uint64_t hash_host(const struct queue *q, struct str url)
+/* the part between "://" and the port, "/", "?" or "#"; an IPv6 address is in brackets */
+static uint64_t hash_host(const struct job_queue *q, struct str url)
 {
-    /*
-     * of what stands between "://" and the port, or the next "/", "?" or "#"; the colons of an
-     * IPv6 address are within brackets
-     */
-    uint64_t h = q->seed;
-    size_t at = 0;
-    while (at + 3 <= url.n && memcmp(url.p + at, "://", 3) != 0)
+    size_t from = 0;
+    while (from + 3 <= url.n && memcmp(url.p + from, "://", 3) != 0)
+        from++;
+    from = from + 3 <= url.n ? from + 3 : 0;
+    const char end = from < url.n && url.p[from] == '[' ? ']' : ':';
+    size_t at = from;
+    while (at < url.n && url.p[at] != '/' && url.p[at] != '?' && url.p[at] != '#' &&
+           url.p[at] != end)
         at++;
-    at = at + 3 <= url.n ? at + 3 : 0;
-    const char end = at < url.n && url.p[at] == '[' ? ']' : ':';
-    for (;
-         at < url.n && url.p[at] != '/' && url.p[at] != '?' && url.p[at] != '#' && url.p[at] != end;
-         at++) {
-        h = (h ^ (uint8_t)url.p[at]) * 0x9E3779B97F4A7C15u;
-        h ^= h >> 32;
-    }
-    return h;
+    return host_hash(q->seed, url.p + from, at - from);
 }
 
-/* found or made; NULL: out of memory */
-static struct queue_host *host_of(struct queue *q, struct str url)
+/* find or create; NULL: out of memory */
+static struct job_host *host_of(struct job_queue *q, struct str url)
 {
     uint64_t hash = hash_host(q, url);
-    struct queue_host **bucket = &q->host[hash % HOST_BUCKETS], *host = *bucket;
+    struct job_host **bucket = &q->host[hash % HOST_BUCKETS], *host = *bucket;
     while (host != NULL && host->hash != hash)
         host = host->next_same;
     if (host != NULL)
@@ -119,9 +109,9 @@ static struct queue_host *host_of(struct queue *q, struct str url)
     return host;
 }
 
-static void host_drop_idle(struct queue *q, struct queue_host *host)
+static void host_drop_idle(struct job_queue *q, struct job_host *host)
 {
-    struct queue_host **at = &q->host[host->hash % HOST_BUCKETS];
+    struct job_host **at = &q->host[host->hash % HOST_BUCKETS];
     if (host->jobs > 0)
         return;
     while (*at != host)
@@ -130,68 +120,68 @@ static void host_drop_idle(struct queue *q, struct queue_host *host)
     free(host);
 }
 
-static unsigned auditor_of(const struct queue *q, const struct queue_job *job)
+static unsigned auditor_of(const struct job_queue *q, const struct grading_job *job)
 {
     return (unsigned)(job->host->hash % q->auditors);
 }
 
-/* ---- lanes ---- */
+/* ---- workspaces ---- */
 
-static struct queue_lane *lane_find(struct queue *q, uint64_t workspace)
+static struct workspace_queue *workspace_find(struct job_queue *q, uint64_t workspace)
 {
-    struct queue_lane *lane = q->lane[workspace % LANE_BUCKETS];
-    while (lane != NULL && lane->workspace != workspace)
-        lane = lane->next_same;
-    return lane;
+    struct workspace_queue *ws = q->workspaces[workspace % WORKSPACE_BUCKETS];
+    while (ws != NULL && ws->workspace != workspace)
+        ws = ws->next_same;
+    return ws;
 }
 
-/* found or made; NULL: out of memory */
-static struct queue_lane *lane_of(struct queue *q, uint64_t workspace)
+/* find or create; NULL: out of memory */
+static struct workspace_queue *workspace_get(struct job_queue *q, uint64_t workspace)
 {
-    struct queue_lane *lane = lane_find(q, workspace);
-    if (lane != NULL || (lane = calloc(1, sizeof(*lane))) == NULL)
-        return lane;
-    lane->workspace = workspace;
-    lane->next_same = q->lane[workspace % LANE_BUCKETS];
-    q->lane[workspace % LANE_BUCKETS] = lane;
-    return lane;
+    struct workspace_queue *ws = workspace_find(q, workspace);
+    if (ws != NULL || (ws = calloc(1, sizeof(*ws))) == NULL)
+        return ws;
+    ws->workspace = workspace;
+    ws->next_same = q->workspaces[workspace % WORKSPACE_BUCKETS];
+    q->workspaces[workspace % WORKSPACE_BUCKETS] = ws;
+    return ws;
 }
 
-static void lane_drop_idle(struct queue *q, struct queue_lane *lane)
+static void workspace_drop_idle(struct job_queue *q, struct workspace_queue *ws)
 {
-    struct queue_lane **at = &q->lane[lane->workspace % LANE_BUCKETS];
-    if (lane->waiting > 0 || lane->out > 0)
+    struct workspace_queue **at = &q->workspaces[ws->workspace % WORKSPACE_BUCKETS];
+    if (ws->waiting > 0 || ws->running > 0)
         return;
-    while (*at != lane)
+    while (*at != ws)
         at = &(*at)->next_same;
-    *at = lane->next_same;
-    free(lane);
+    *at = ws->next_same;
+    free(ws);
 }
 
-/* last in turn */
-static void ring_join(struct queue *q, struct queue_lane *lane)
+/* it has its turn last */
+static void ring_join(struct job_queue *q, struct workspace_queue *ws)
 {
-    if (q->turn == NULL) {
-        lane->next = lane->prev = lane;
+    if (q->last_served == NULL) {
+        ws->next = ws->prev = ws;
     } else {
-        lane->next = q->turn->next;
-        lane->prev = q->turn;
-        lane->next->prev = q->turn->next = lane;
+        ws->next = q->last_served->next;
+        ws->prev = q->last_served;
+        ws->next->prev = q->last_served->next = ws;
     }
-    q->turn = lane;
+    q->last_served = ws;
 }
 
-static void ring_leave(struct queue *q, struct queue_lane *lane)
+static void ring_leave(struct job_queue *q, struct workspace_queue *ws)
 {
-    lane->prev->next = lane->next;
-    lane->next->prev = lane->prev;
-    if (q->turn == lane)
-        q->turn = lane->prev == lane ? NULL : lane->prev;
+    ws->prev->next = ws->next;
+    ws->next->prev = ws->prev;
+    if (q->last_served == ws)
+        q->last_served = ws->prev == ws ? NULL : ws->prev;
 }
 
 /* ---- lists ---- */
 
-static void list_first(struct queue_list *list, struct queue_job *job)
+static void list_first(struct job_list *list, struct grading_job *job)
 {
     job->prev = NULL;
     job->next = list->first;
@@ -199,7 +189,7 @@ static void list_first(struct queue_list *list, struct queue_job *job)
     list->first = job;
 }
 
-static void list_last(struct queue_list *list, struct queue_job *job)
+static void list_last(struct job_list *list, struct grading_job *job)
 {
     job->next = NULL;
     job->prev = list->last;
@@ -207,7 +197,7 @@ static void list_last(struct queue_list *list, struct queue_job *job)
     list->last = job;
 }
 
-static void list_take(struct queue_list *list, struct queue_job *job)
+static void list_take(struct job_list *list, struct grading_job *job)
 {
     *(job->prev != NULL ? &job->prev->next : &list->first) = job->next;
     *(job->next != NULL ? &job->next->prev : &list->last) = job->prev;
@@ -215,119 +205,120 @@ static void list_take(struct queue_list *list, struct queue_job *job)
 
 /* ---- jobs ---- */
 
-static struct queue_job **bucket_of(struct queue *q, uint64_t report)
+static struct grading_job **bucket_of(struct job_queue *q, uint64_t report)
 {
     return &q->bucket[(report * 0x9E3779B97F4A7C15u >> 32) % BUCKETS];
 }
 
-static bool has_share(const struct queue *q, const struct queue_lane *lane, unsigned a)
+static bool has_share(const struct job_queue *q, const struct workspace_queue *ws, unsigned a)
 {
-    unsigned free_places = q->capacity - q->auditor[a].running, held = lane->out_at[a];
-    return held == 0 || (free_places > 1 && held < QUEUE_SHARE * free_places);
+    unsigned free_slots = q->capacity - q->auditor[a].running, held = ws->running_at[a];
+    return held == 0 || (free_slots > 1 && held < JOB_QUEUE_SHARE * free_slots);
 }
 
-static bool may_go(const struct queue *q, const struct queue_job *job)
+static bool may_start(const struct job_queue *q, const struct grading_job *job)
 {
     unsigned a = auditor_of(q, job);
-    if (!q->auditor[a].there || q->auditor[a].alone || job->host->running >= QUEUE_PER_HOST)
+    if (!q->auditor[a].connected || q->auditor[a].alone || job->host->running >= JOB_QUEUE_PER_HOST)
         return false;
     if (job->alone)
         return q->auditor[a].running == 0;
     return q->auditor[a].alone_waiting == 0 && q->auditor[a].running < q->capacity &&
-           has_share(q, job->lane, a);
+           has_share(q, job->owner, a);
 }
 
-static struct queue_list *list_of(const struct queue_job *job)
+static struct job_list *list_of(const struct grading_job *job)
 {
-    return &job->lane->list[job->hurried ? 0 : 1];
+    return &job->owner->list[job->prioritized ? 0 : 1];
 }
 
-static void wait_in_lane(struct queue *q, struct queue_job *job)
+static void enqueue(struct job_queue *q, struct grading_job *job)
 {
-    if (job->alone) /* everybody else of its auditor waits for it, so it must be seen */
+    if (job->alone) /* the other jobs of its auditor wait for it */
         list_first(list_of(job), job);
     else
         list_last(list_of(job), job);
-    if (job->lane->waiting++ == 0)
-        ring_join(q, job->lane);
+    if (job->owner->waiting++ == 0)
+        ring_join(q, job->owner);
     q->auditor[auditor_of(q, job)].alone_waiting += job->alone;
-    q->stuck = q->stuck && !may_go(q, job);
+    q->blocked = q->blocked && !may_start(q, job);
 }
 
-static void leave_lane(struct queue *q, struct queue_job *job)
+static void dequeue(struct job_queue *q, struct grading_job *job)
 {
     list_take(list_of(job), job);
-    q->stuck = false;
+    q->blocked = false;
     q->auditor[auditor_of(q, job)].alone_waiting -= job->alone;
-    if (--job->lane->waiting == 0)
-        ring_leave(q, job->lane);
+    if (--job->owner->waiting == 0)
+        ring_leave(q, job->owner);
 }
 
-static void go_out(struct queue *q, struct queue_job *job)
+static void start(struct job_queue *q, struct grading_job *job)
 {
     unsigned a = auditor_of(q, job);
     job->auditor = (int)a;
-    list_last(&q->auditor[a].out, job);
+    list_last(&q->auditor[a].jobs, job);
     q->auditor[a].running++;
     q->auditor[a].alone = job->alone;
     job->host->running++;
-    job->lane->out++;
-    job->lane->out_at[a]++;
+    job->owner->running++;
+    job->owner->running_at[a]++;
 }
 
-/* it is not out any more */
-static void come_in(struct queue *q, struct queue_job *job)
+/* its auditor no longer works on it */
+static void stop(struct job_queue *q, struct grading_job *job)
 {
     unsigned a = (unsigned)job->auditor;
-    q->stuck = false;
-    list_take(&q->auditor[a].out, job);
+    q->blocked = false;
+    list_take(&q->auditor[a].jobs, job);
     q->auditor[a].running--;
     if (job->alone)
         q->auditor[a].alone = false;
     job->host->running--;
-    job->lane->out--;
-    job->lane->out_at[a]--;
+    job->owner->running--;
+    job->owner->running_at[a]--;
     job->auditor = -1;
 }
 
-static struct queue_job *job_new(struct queue *q, uint64_t workspace, uint64_t report,
-                                 uint32_t attempt, struct str url)
+static struct grading_job *job_new(struct job_queue *q, uint64_t workspace, uint64_t report,
+                                   uint32_t attempt, struct str url)
 {
-    struct queue_job *job = malloc(sizeof(*job) + url.n);
-    struct queue_lane *lane = lane_of(q, workspace);
-    struct queue_host *host = host_of(q, url);
-    if (job != NULL && lane != NULL && host != NULL) {
-        *job = (struct queue_job){.workspace = workspace,
-                                  .report = report,
-                                  .attempt = attempt,
-                                  .auditor = -1,
-                                  .lane = lane,
-                                  .host = host,
-                                  .url_size = url.n};
+    struct grading_job *job = malloc(sizeof(*job) + url.n);
+    struct workspace_queue *ws = workspace_get(q, workspace);
+    struct job_host *host = host_of(q, url);
+    if (job != NULL && ws != NULL && host != NULL) {
+        *job = (struct grading_job){.workspace = workspace,
+                                    .report = report,
+                                    .attempt = attempt,
+                                    .auditor = -1,
+                                    .owner = ws,
+                                    .host = host,
+                                    .url_size = url.n};
         memcpy(job->url, url.p, url.n);
         host->jobs++;
         return job;
     }
     free(job);
-    if (lane != NULL)
-        lane_drop_idle(q, lane);
+    if (ws != NULL)
+        workspace_drop_idle(q, ws);
     if (host != NULL)
         host_drop_idle(q, host);
     return NULL;
 }
 
-bool queue_add(struct queue *q, uint64_t workspace, uint64_t report, uint32_t attempt, struct str url)
+bool job_queue_add(struct job_queue *q, uint64_t workspace, uint64_t report, uint32_t attempt,
+                   struct str url)
 {
-    struct queue_job *job = report > q->highest ? NULL : queue_find(q, report);
+    struct grading_job *job = report > q->highest ? NULL : job_queue_find(q, report);
     if (job != NULL && job->attempt >= attempt)
         return true;
     if (job != NULL)
-        queue_withdraw(q, job); /* where it is out, its findings give it back */
+        job_queue_withdraw(q, job); /* a running one ends with its result */
     job = job_new(q, workspace, report, attempt, url);
     if (job == NULL)
         return false;
-    wait_in_lane(q, job);
-    struct queue_job **bucket = bucket_of(q, report);
+    enqueue(q, job);
+    struct grading_job **bucket = bucket_of(q, report);
     job->next_same = *bucket;
     *bucket = job;
     q->highest = report > q->highest ? report : q->highest;
@@ -335,157 +326,159 @@ bool queue_add(struct queue *q, uint64_t workspace, uint64_t report, uint32_t at
     return true;
 }
 
-struct queue_job *queue_find(struct queue *q, uint64_t report)
+struct grading_job *job_queue_find(struct job_queue *q, uint64_t report)
 {
-    struct queue_job *job = *bucket_of(q, report);
+    struct grading_job *job = *bucket_of(q, report);
     while (job != NULL && (job->report != report || job->withdrawn))
         job = job->next_same;
     return job;
 }
 
-struct queue_job *queue_out(struct queue *q, unsigned index, uint64_t report, uint64_t attempt)
+struct grading_job *job_queue_find_running(struct job_queue *q, unsigned index, uint64_t report,
+                                           uint64_t attempt)
 {
-    struct queue_job *job = *bucket_of(q, report);
+    struct grading_job *job = *bucket_of(q, report);
     while (job != NULL &&
            (job->report != report || job->attempt != attempt || job->auditor != (int)index))
         job = job->next_same;
     return job;
 }
 
-void queue_each_out(struct queue *q, queue_job_fn *each, void *arg)
+void job_queue_each_running(struct job_queue *q, job_queue_job_fn *each, void *arg)
 {
     for (unsigned a = 0; a < q->auditors; a++)
-        for (struct queue_job *job = q->auditor[a].out.first; job != NULL; job = job->next)
+        for (struct grading_job *job = q->auditor[a].jobs.first; job != NULL; job = job->next)
             if (!job->withdrawn)
                 each(arg, job);
 }
 
-void queue_hurry(struct queue *q, uint64_t report)
+void job_queue_prioritize(struct job_queue *q, uint64_t report)
 {
-    struct queue_job *job = queue_find(q, report);
-    if (job == NULL || job->hurried)
+    struct grading_job *job = job_queue_find(q, report);
+    if (job == NULL || job->prioritized)
         return;
     if (job->auditor >= 0) {
-        job->hurried = true;
+        job->prioritized = true;
         return;
     }
-    leave_lane(q, job);
-    job->hurried = true;
-    wait_in_lane(q, job);
+    dequeue(q, job);
+    job->prioritized = true;
+    enqueue(q, job);
 }
 
-void queue_remove(struct queue *q, struct queue_job *job)
+void job_queue_remove(struct job_queue *q, struct grading_job *job)
 {
-    struct queue_job **at = bucket_of(q, job->report);
+    struct grading_job **at = bucket_of(q, job->report);
     while (*at != job)
         at = &(*at)->next_same;
     *at = job->next_same;
     if (job->auditor < 0)
-        leave_lane(q, job);
+        dequeue(q, job);
     else
-        come_in(q, job);
-    job->lane->withdrawn -= job->withdrawn;
+        stop(q, job);
+    job->owner->withdrawn -= job->withdrawn;
     job->host->jobs--;
     host_drop_idle(q, job->host);
-    lane_drop_idle(q, job->lane);
+    workspace_drop_idle(q, job->owner);
     q->size--;
     free(job);
 }
 
-bool queue_withdraw(struct queue *q, struct queue_job *job)
+bool job_queue_withdraw(struct job_queue *q, struct grading_job *job)
 {
     if (job->auditor < 0) {
-        queue_remove(q, job);
+        job_queue_remove(q, job);
         return false;
     }
-    job->lane->withdrawn += !job->withdrawn;
+    job->owner->withdrawn += !job->withdrawn;
     job->withdrawn = true;
     return true;
 }
 
-size_t queue_withdrawn(struct queue *q, uint64_t workspace)
+size_t job_queue_withdrawn(struct job_queue *q, uint64_t workspace)
 {
-    const struct queue_lane *lane = lane_find(q, workspace);
-    return lane == NULL ? 0 : lane->withdrawn;
+    const struct workspace_queue *ws = workspace_find(q, workspace);
+    return ws == NULL ? 0 : ws->withdrawn;
 }
 
-void queue_auditor_came(struct queue *q, unsigned index)
+void job_queue_auditor_connected(struct job_queue *q, unsigned index)
 {
-    q->auditor[index].there = true;
-    q->stuck = false;
+    q->auditor[index].connected = true;
+    q->blocked = false;
 }
 
-void queue_back(struct queue *q, struct queue_job *job)
+void job_queue_return(struct job_queue *q, struct grading_job *job)
 {
     if (job->withdrawn) {
-        queue_remove(q, job);
+        job_queue_remove(q, job);
         return;
     }
-    come_in(q, job);
-    wait_in_lane(q, job);
+    stop(q, job);
+    enqueue(q, job);
 }
 
-void queue_suspect(struct queue *q, unsigned index, uint64_t report)
+void job_queue_suspect(struct job_queue *q, unsigned index, uint64_t report)
 {
-    for (struct queue_job *job = q->auditor[index].out.first; job != NULL; job = job->next)
+    for (struct grading_job *job = q->auditor[index].jobs.first; job != NULL; job = job->next)
         if (job->report == report)
-            job->named = q->auditor[index].named = true;
+            job->suspected = q->auditor[index].suspected = true;
 }
 
-struct queue_job *queue_auditor_went(struct queue *q, unsigned index, bool blame)
+struct grading_job *job_queue_auditor_lost(struct job_queue *q, unsigned index, bool blame)
 {
-    struct queue_job *guilty = NULL, *job;
-    bool was_alone = q->auditor[index].alone, named = q->auditor[index].named;
-    q->auditor[index].named = false;
-    q->auditor[index].there = false;
-    while ((job = q->auditor[index].out.first) != NULL) {
+    struct grading_job *culprit = NULL, *job;
+    bool was_alone = q->auditor[index].alone, suspected = q->auditor[index].suspected;
+    q->auditor[index].suspected = false;
+    q->auditor[index].connected = false;
+    while ((job = q->auditor[index].jobs.first) != NULL) {
         if (job->withdrawn) {
-            queue_remove(q, job);
+            job_queue_remove(q, job);
             continue;
         }
-        come_in(q, job);
-        bool spared = blame && named && !job->named && !job->shaken;
-        job->shaken = job->shaken || spared;
+        stop(q, job);
+        bool spared = blame && suspected && !job->suspected && !job->spared_once;
+        job->spared_once = job->spared_once || spared;
         job->alone = job->alone || (blame && !spared);
-        job->named = false;
-        wait_in_lane(q, job);
+        job->suspected = false;
+        enqueue(q, job);
         if (blame && was_alone)
-            guilty = job;
+            culprit = job;
     }
-    return guilty;
+    return culprit;
 }
 
-static struct queue_job *first_of(struct queue *q, const struct queue_list *list)
+static struct grading_job *first_of(struct job_queue *q, const struct job_list *list)
 {
     unsigned looked = 0;
-    for (struct queue_job *job = list->first; job != NULL && looked < LOOK_AHEAD; job = job->next, looked++)
-        if (may_go(q, job))
+    for (struct grading_job *job = list->first; job != NULL && looked < LOOK_AHEAD;
+         job = job->next, looked++)
+        if (may_start(q, job))
             return job;
     return NULL;
 }
 
-struct queue_job *queue_next(struct queue *q)
+struct grading_job *job_queue_take(struct job_queue *q)
 {
-    if (q->turn == NULL || q->stuck)
+    if (q->last_served == NULL || q->blocked)
         return NULL;
     for (int which = 0; which < 2; which++) {
-        struct queue_lane *lane = q->turn->next, *end = lane;
+        struct workspace_queue *ws = q->last_served->next, *end = ws;
         do {
-            struct queue_job *job = first_of(q, &lane->list[which]);
+            struct grading_job *job = first_of(q, &ws->list[which]);
             if (job != NULL) {
-                q->turn = lane; /* this one was served; the next lane is next */
-                leave_lane(q, job);
-                go_out(q, job);
+                q->last_served = ws;
+                dequeue(q, job);
+                start(q, job);
                 return job;
             }
-            lane = lane->next;
-        } while (lane != end);
+            ws = ws->next;
+        } while (ws != end);
     }
-    q->stuck = true;
+    q->blocked = true;
     return NULL;
 }
 
-size_t queue_size(const struct queue *q)
+size_t job_queue_size(const struct job_queue *q)
 {
     return q->size;
 }

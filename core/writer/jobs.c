@@ -1,111 +1,113 @@
-#include "core/writer/writer_internal.h"
+#include "core/writer/jobs.h"
 
 #include "core/base/log.h"
 
-#define UNWANTED_MAX 256 /* jobs of deleted projects and workspaces dropped in one turn */
+#define DELETED_MAX 256 /* jobs of deleted projects and workspaces that one dispatch drops */
 
-/* a created report's URL is still in the change that made it; events come in the order of their changes */
-static const struct store_change *change_behind(const struct store_event *e, const struct item **at, const struct item *end)
+static const struct store_change *created_by(const struct store_event *e, const struct item **at,
+                                             const struct item *end)
 {
-    for (; *at < end; ++*at)
-        if ((*at)->change.kind == CHANGE_REPORT_CREATE && (*at)->answer.id == e->id && (*at)->answer.status == STORE_OK)
-            return &(*at)->change;
+    for (; *at < end; ++*at) {
+        const struct item *item = *at;
+        if (item->change.kind == CHANGE_REPORT_CREATE && item->answer.id == e->id &&
+            item->answer.status == STORE_OK)
+            return &item->change;
+    }
     return NULL;
 }
 
-void writer_jobs_add(struct writer *w, const struct store_event *e, const struct item **at, const struct item *end)
+static void add(struct writer_jobs *j, const struct store_job *job)
+{
+    if (!job_queue_add(j->queue, job->workspace, job->report, job->attempt, job->url))
+        log_error("out of memory: report %llu is graded after the next sweep of pending jobs",
+                  (unsigned long long)job->report);
+}
+
+void writer_jobs_add(struct writer_jobs *j, const struct store_event *e, const struct item **at,
+                     const struct item *end)
 {
     const struct item *from = *at;
-    const struct store_change *created = change_behind(e, at, end);
+    const struct store_change *created = created_by(e, at, end);
     *at = created == NULL ? from : *at;
-    struct store_job job = {.workspace = e->workspace, .report = e->id, .attempt = (uint32_t)e->value};
+    struct store_job job = {
+        .workspace = e->workspace, .report = e->id, .attempt = (uint32_t)e->value};
     if (created != NULL)
         job.url = created->url;
-    else if (!store_job_get(w->store, e->id, &job))
+    else if (!store_job_get(j->store, e->id, &job))
         return;
-    if (!queue_add(w->queue, job.workspace, job.report, job.attempt, job.url))
-        log_error("out of memory: report %llu waits for the next sweep", (unsigned long long)e->id);
-    store_read_end(w->store);
+    add(j, &job);
+    store_read_end(j->store);
 }
 
-static struct client *auditor_at(struct writer *w, int index)
-{
-    for (size_t i = 0; i < w->clients_count; i++)
-        if (w->clients[i]->role == ROLE_AUDITOR && w->clients[i]->greeted && !w->clients[i]->gone && !w->clients[i]->drained &&
-            (int)w->clients[i]->index == index)
-            return w->clients[i];
-    return NULL;
-}
-
-/* false when its project or workspace is deleted, whose reports are purged in slices */
-static bool is_wanted(struct writer *w, const struct queue_job *job)
+/* false when its project or workspace is deleted, whose reports are purged later */
+static bool is_wanted(struct writer_jobs *j, const struct grading_job *job)
 {
     struct store_job unused;
-    bool wanted = store_job_get(w->store, job->report, &unused);
-    store_read_end(w->store);
+    bool wanted = store_job_get(j->store, job->report, &unused);
+    store_read_end(j->store);
     return wanted;
 }
 
-void writer_jobs_withdraw(struct writer *w, struct queue_job *job)
+void writer_jobs_withdraw(struct writer_jobs *j, struct grading_job *job)
 {
     unsigned index = (unsigned)job->auditor;
     uint64_t report = job->report;
     uint32_t attempt = job->attempt;
-    if (!queue_withdraw(w->queue, job))
+    if (!job_queue_withdraw(j->queue, job))
         return;
-    struct client *p = auditor_at(w, (int)index);
-    if (p != NULL) /* NULL: the auditor drains or has died, which ends the job too */
-        channel_put(&p->channel, FRAME_WITHDRAW, report, attempt, (struct str){0});
+    struct client *auditor = clients_auditor(j->clients, index);
+    if (auditor != NULL) /* NULL: the auditor drains or has died, which ends the job too */
+        channel_put(&auditor->channel, FRAME_WITHDRAW, report, attempt, (struct str){0});
 }
 
-static void withdraw_unwanted(void *arg, struct queue_job *job)
+static void withdraw_unwanted(void *arg, struct grading_job *job)
 {
-    struct writer *w = arg;
-    if (!is_wanted(w, job))
-        writer_jobs_withdraw(w, job);
+    struct writer_jobs *j = arg;
+    if (!is_wanted(j, job))
+        writer_jobs_withdraw(j, job);
 }
 
-void writer_jobs_withdraw_out(struct writer *w)
+void writer_jobs_withdraw_deleted(struct writer_jobs *j)
 {
-    queue_each_out(w->queue, withdraw_unwanted, w);
+    job_queue_each_running(j->queue, withdraw_unwanted, j);
 }
 
-void writer_jobs_hand_out(struct writer *w)
+void writer_jobs_dispatch(struct writer_jobs *j)
 {
-    struct queue_job *job;
-    size_t unwanted = 0;
-    while (unwanted < UNWANTED_MAX && (job = queue_next(w->queue)) != NULL) {
-        if (!is_wanted(w, job)) {
-            queue_remove(w->queue, job);
-            unwanted++;
+    struct grading_job *job;
+    size_t dropped = 0;
+    while (dropped < DELETED_MAX && (job = job_queue_take(j->queue)) != NULL) {
+        if (!is_wanted(j, job)) {
+            job_queue_remove(j->queue, job);
+            dropped++;
             continue;
         }
-        struct client *p = auditor_at(w, job->auditor);
-        if (p == NULL) { /* it drains: its place is not there until the next one greets */
-            unsigned index = (unsigned)job->auditor;
-            queue_back(w->queue, job);
-            queue_auditor_went(w->queue, index, false);
+        unsigned index = (unsigned)job->auditor;
+        struct client *auditor = clients_auditor(j->clients, index);
+        if (auditor == NULL) { /* it drains: nothing goes there until the next one connects */
+            job_queue_return(j->queue, job);
+            job_queue_auditor_lost(j->queue, index, false);
             continue;
         }
         job->handed_us = clock_mono_us();
-        channel_put(&p->channel, FRAME_JOB, job->report, job->attempt, (struct str){job->url, job->url_size});
+        channel_put(&auditor->channel, FRAME_JOB, job->report, job->attempt,
+                    (struct str){job->url, job->url_size});
     }
-    score_set(w->process->score->pending, queue_size(w->queue));
+    score_set(j->process->score->pending, job_queue_size(j->queue));
 }
 
-static void take_job(void *arg, const struct store_job *job)
+static void add_unless_deferred(void *arg, const struct store_job *job)
 {
-    struct writer *w = arg;
-    if (deferred_has(w, job->report)) /* or a newer attempt of it: that is found when the old findings are refused */
-        return;
-    if (!queue_add(w->queue, job->workspace, job->report, job->attempt, job->url))
-        log_error("out of memory: report %llu waits for the next sweep", (unsigned long long)job->report);
+    struct writer_jobs *j = arg;
+    /* a newer attempt is queued when the store refuses the deferred result */
+    if (!deferred_has(j->deferred, job->report))
+        add(j, job);
 }
 
-void writer_jobs_sweep(struct writer *w)
+void writer_jobs_sweep(struct writer_jobs *j)
 {
-    enum store_status status = store_job_each(w->store, take_job, w);
-    store_read_end(w->store);
+    enum store_status status = store_job_each(j->store, add_unless_deferred, j);
+    store_read_end(j->store);
     if (status != STORE_OK)
-        log_error("the pending jobs cannot be read: %s", store_why(w->store));
+        log_error("the pending jobs cannot be read: %s", store_why(j->store));
 }

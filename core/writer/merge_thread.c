@@ -9,8 +9,8 @@
 #include <string.h>
 
 #define NICE 19
-#define LATER_MS 1000   /* until readers may be gone that need a file */
-#define RETRY_MS 10000  /* until what failed is tried again */
+#define LATER_MS 1000   /* readers may still use a file */
+#define RETRY_MS 10000  /* after a failure */
 #define LOGGED_MS 60000 /* between two lines of the log about failures */
 
 struct merge_thread {
@@ -19,7 +19,7 @@ struct merge_thread {
     uint64_t retry_at_ms, logged_ms;
 };
 
-static struct store_answer carry_out(void *arg, const struct store_change *change)
+static struct store_answer apply_change(void *arg, const struct store_change *change)
 {
     struct merge_thread *m = arg;
     const unsigned long long workspace = change->workspace;
@@ -30,20 +30,19 @@ static struct store_answer carry_out(void *arg, const struct store_change *chang
     else if (change->kind == CHANGE_INDEX_LOST)
         log_warn("the index of reports of workspace %llu contradicts its reports: rebuilding it",
                  workspace);
-    struct store_answer answer = background_thread_carry(&m->thread, change);
+    struct store_answer answer = background_thread_apply(&m->thread, change);
     if (change->kind == CHANGE_INDEX_INSTALL && answer.status == STORE_OK && answer.id != 0)
         log_info("rebuilt the index of reports of workspace %llu: %llu reports", workspace,
                  (unsigned long long)answer.id);
     return answer;
 }
 
-static bool ends(void *arg)
+static bool is_ending(void *arg)
 {
     struct merge_thread *m = arg;
-    return background_thread_ends(&m->thread);
+    return background_thread_is_ending(&m->thread);
 }
 
-/* Time for what failed to be tried again? */
 static bool is_retry_due(struct merge_thread *m)
 {
     uint64_t now = clock_mono_ms();
@@ -62,18 +61,17 @@ static uint64_t until_retry_ms(const struct merge_thread *m)
 static void log_failure(struct merge_thread *m)
 {
     uint64_t now = clock_mono_ms();
-    if (ends(m) || (m->logged_ms != 0 && now - m->logged_ms < LOGGED_MS))
+    if (is_ending(m) || (m->logged_ms != 0 && now - m->logged_ms < LOGGED_MS))
         return;
     m->logged_ms = now;
-    log_error("maintenance of the store failed, it is tried again every 10 s: %s",
-              maintenance_why(m->maintenance));
+    log_error("store maintenance failed, retrying every 10 s: %s", maintenance_why(m->maintenance));
 }
 
 static void work(void *arg)
 {
     struct merge_thread *m = arg;
-    background_thread_name("maintainer", NICE);
-    while (!ends(m)) {
+    background_thread_configure("maintainer", NICE);
+    while (!is_ending(m)) {
         switch (maintenance_step(m->maintenance, is_retry_due(m))) {
         case MAINTENANCE_MORE:
             break;
@@ -91,12 +89,12 @@ static void work(void *arg)
     }
 }
 
-struct background_thread *merge_thread_loop(struct merge_thread *m)
+struct background_thread *merge_thread_base(struct merge_thread *m)
 {
     return &m->thread;
 }
 
-void merge_thread_progress(struct merge_thread *m, struct store_upkeep *out)
+void merge_thread_progress(struct merge_thread *m, struct store_maintenance_status *out)
 {
     maintenance_progress(m->maintenance, out);
 }
@@ -110,7 +108,7 @@ struct merge_thread *merge_thread_new(struct store *store)
         return NULL;
     }
     if (background_thread_open(&m->thread, store, what) &&
-        (m->maintenance = maintenance_new(m->thread.store, carry_out, ends, m)) != NULL &&
+        (m->maintenance = maintenance_new(m->thread.store, apply_change, is_ending, m)) != NULL &&
         background_thread_start(&m->thread, what, work, m))
         return m;
     merge_thread_free(m);

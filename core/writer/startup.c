@@ -1,7 +1,8 @@
-#include "core/writer/writer_internal.h"
+#include "core/writer/startup.h"
 
 #include "core/process/bus_error.h"
 #include "core/base/log.h"
+#include "store/store.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -27,12 +28,12 @@ struct store *startup_store(struct process *p)
         log_error("data_dir: %s", why);
         exit(EXIT_START);
     }
-    store_restore_clear(p->conf->data_dir); /* its lock is the server's: no restore runs */
+    store_restore_clear(p->conf->data_dir); /* the server holds the lock: no restore runs */
     bus_error_watch(store);
     return store;
 }
 
-void startup_wait(struct process *p)
+void startup_lock(struct process *p)
 {
     char path[4200];
     snprintf(path, sizeof(path), "%s/writer.lock", p->conf->data_dir);
@@ -40,11 +41,12 @@ void startup_wait(struct process *p)
     while (fd >= 0 && (got = flock(fd, LOCK_EX | LOCK_NB)) != 0 && errno == EWOULDBLOCK) {
         if (process_stopping)
             exit(EXIT_STOPPED);
-        process_beat(p);
+        process_heartbeat(p);
         poll(NULL, 0, 2);
     }
     if (got != 0) {
-        log_error("data_dir %s cannot be locked for its writer: %s", p->conf->data_dir, strerror(errno));
+        log_error("data_dir %s cannot be locked for its writer: %s", p->conf->data_dir,
+                  strerror(errno));
         exit(EXIT_START);
     }
 }

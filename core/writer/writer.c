@@ -1,168 +1,211 @@
 /*
- * The writer: the only process that changes the store.
- *
- *   sockets → frames → a batch (all that waits, of everybody) → one transaction → commit, fsync → answers, events → jobs out → loop
- *
- * While it syncs, the next batch gathers in the sockets. A batch that fails half-way is undone and applied again one change at a time, so
- * that a change that fails undoes only itself.
+ * The writer's loop. README.md has the parts and the way of a change through them.
  */
-#include "core/writer/writer_internal.h"
+#include "core/writer/writer.h"
 
 #include "core/base/log.h"
-#include "core/writer/concurrent_callers.h"
+#include "core/writer/commit.h"
+#include "core/writer/frames.h"
+#include "core/writer/group_commit.h"
+#include "core/writer/startup.h"
 
 #include <errno.h>
 #include <poll.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
 #include <unistd.h>
 
-#define GATHER_MAX_US 2000
-#define TRAVEL_US 16 /* a caller's answer there and its next change back, workers and callers on the cores beside */
-#define SMALL_BATCH 4
 #define IDLE_US 250000
 
-/* what is ready within ${timeout_us}; false: nothing is */
+/* the parts; each has pointers to those that it uses */
+struct writer {
+    struct process *process;
+    struct store *store;
+    int epoll;
+    struct job_queue *queue;
+    struct clients clients;
+    struct sequences sequences;
+    struct batch batch;
+    struct frames frames;
+    struct deferred_results deferred;
+    struct writer_jobs jobs;
+    struct writer_threads threads;
+    struct writer_maintenance maintenance;
+    struct change_feed change_feed;
+    struct committer committer;
+    struct group_commit group_commit;
+};
+
+static void connect_parts(struct writer *w)
+{
+    w->clients = (struct clients){.process = w->process, .epoll = w->epoll};
+    w->sequences = (struct sequences){.clients = &w->clients};
+    w->batch = (struct batch){.process = w->process,
+                              .store = w->store,
+                              .sequences = &w->sequences,
+                              .queue = w->queue,
+                              .epoll = w->epoll};
+    w->frames = (struct frames){.process = w->process,
+                                .store = w->store,
+                                .clients = &w->clients,
+                                .sequences = &w->sequences,
+                                .queue = w->queue,
+                                .batch = &w->batch};
+    w->jobs = (struct writer_jobs){.process = w->process,
+                                   .store = w->store,
+                                   .clients = &w->clients,
+                                   .queue = w->queue,
+                                   .deferred = &w->deferred};
+    w->maintenance = (struct writer_maintenance){.process = w->process,
+                                                 .store = w->store,
+                                                 .batch = &w->batch,
+                                                 .sequences = &w->sequences,
+                                                 .jobs = &w->jobs,
+                                                 .threads = &w->threads,
+                                                 .deferred = &w->deferred};
+    w->change_feed = (struct change_feed){.process = w->process,
+                                          .store = w->store,
+                                          .clients = &w->clients,
+                                          .jobs = &w->jobs,
+                                          .threads = &w->threads,
+                                          .maintenance = &w->maintenance};
+    w->committer = (struct committer){.process = w->process,
+                                      .store = w->store,
+                                      .batch = &w->batch,
+                                      .clients = &w->clients,
+                                      .sequences = &w->sequences,
+                                      .deferred = &w->deferred,
+                                      .change_feed = &w->change_feed,
+                                      .maintenance = &w->maintenance};
+}
+
+/* handle what is ready within ${timeout_us}; false: nothing is */
 static bool read_ready(struct writer *w, uint64_t timeout_us)
 {
     struct epoll_event events[64];
     struct timespec most = {(time_t)(timeout_us / 1000000), (long)(timeout_us % 1000000) * 1000};
     struct pollfd ready = {w->epoll, POLLIN, 0};
-    if (timeout_us > 0 && ppoll(&ready, 1, &most, NULL) <= 0) /* epoll_wait knows milliseconds only */
+    /* ppoll, since epoll_wait knows only milliseconds */
+    if (timeout_us > 0 && ppoll(&ready, 1, &most, NULL) <= 0)
         return false;
     int n = epoll_wait(w->epoll, events, 64, 0);
     for (int i = 0; i < n; i++) {
-        struct client *p = events[i].data.ptr;
-        if (events[i].data.ptr == &w->threads_wait) {
-            w->threads_wait = true;
+        struct client *client = events[i].data.ptr;
+        if (events[i].data.ptr == &w->threads.change_waits) {
+            w->threads.change_waits = true;
             continue;
         }
-        if (p == NULL)
-            clients_accept(w);
-        else if (!p->gone && (events[i].events & EPOLLOUT) != 0)
-            client_flush(w, p);
-        if (p != NULL && !p->gone && (events[i].events & (EPOLLIN | EPOLLHUP | EPOLLERR)) != 0)
-            client_read(w, p);
+        if (client == NULL) {
+            clients_accept(&w->clients);
+            continue;
+        }
+        if (!client->gone && (events[i].events & EPOLLOUT) != 0)
+            client_flush(&w->clients, client);
+        if (!client->gone && (events[i].events & (EPOLLIN | EPOLLHUP | EPOLLERR)) != 0)
+            frames_read(&w->frames, client);
     }
     return n > 0;
-}
-
-/* those of the last batch, and those who came while it was committed */
-static void count_callers(struct writer *w)
-{
-    w->callers = concurrent_callers_next(w->callers, w->last_size + w->batch_count);
-    w->last_size = 0;
 }
 
 static void wait_and_read(struct writer *w)
 {
     score_set(w->process->score->busy_since_ms, 0);
     read_ready(w, 0);
-    if (w->last_size > 0)
-        count_callers(w);
-    if (w->batch_count == 0 && !deferred_is_due(w) && !writer_maintenance_is_due(w))
+    group_commit_count(&w->group_commit, w->batch.count);
+    if (w->batch.count == 0 && !deferred_is_due(&w->deferred) &&
+        !writer_maintenance_is_due(&w->maintenance))
         read_ready(w, IDLE_US);
-    process_beat(w->process);
+    process_heartbeat(w->process);
 }
 
-/*
- * Who waits for an answer sends nothing, so a commit that takes everybody leaves the workers idle, and then waits for them itself. With half
- * of the callers in it, the other half travels meanwhile. That costs a second commit, so it pays where a commit of next to nothing is
- * quicker than the travel it hides; on a slower disk everybody shares one. A lone caller never waits for others.
- */
-static size_t batch_wanted(const struct writer *w)
-{
-    return w->small_commit_us > w->callers * TRAVEL_US ? w->callers : (w->callers + 1) / 2;
-}
-
-/* for no longer than a commit takes; what comes is applied meanwhile */
+/* wait for more changes of other callers; what arrives is applied meanwhile */
 static void gather(struct writer *w)
 {
-    size_t wanted = batch_wanted(w);
-    uint64_t until = clock_mono_us() + (w->commit_us < GATHER_MAX_US ? w->commit_us : GATHER_MAX_US), now;
-    while (w->batch_count > 0 && w->batch_count < wanted && (now = clock_mono_us()) < until) {
-        batch_apply_arrived(w);
+    size_t wanted = group_commit_size(&w->group_commit);
+    uint64_t until = clock_mono_us() + group_commit_wait_us(&w->group_commit), now;
+    while (w->batch.count > 0 && w->batch.count < wanted && (now = clock_mono_us()) < until) {
+        batch_apply_arrived(&w->batch);
         if (!read_ready(w, until - now))
             break;
     }
 }
 
-static void work(struct writer *w)
+static void commit_callers(struct writer *w)
 {
-    size_t size = w->batch_count;
+    size_t size = w->batch.count;
     uint64_t began = clock_mono_us();
-    batch_apply(w);
-    if (size == 0)
+    commit_batch(&w->committer);
+    if (size > 0)
+        group_commit_note(&w->group_commit, size, clock_mono_us() - began);
+}
+
+/* in a transaction of its own, after the callers are answered */
+static void commit_maintenance(struct writer *w)
+{
+    struct score *score = w->process->score;
+    writer_maintenance_add(&w->maintenance);
+    if (w->batch.count == 0)
         return;
-    w->commit_us = clock_mono_us() - began;
-    if (size <= SMALL_BATCH) /* one that had to wait for a core or a busy disk says little */
-        w->small_commit_us =
-            w->commit_us < w->small_commit_us ? w->commit_us : w->small_commit_us + (w->commit_us - w->small_commit_us) / 8;
-    w->last_size = size;
+    uint64_t began = clock_mono_us(), cpu = clock_thread_us();
+    commit_batch(&w->committer);
+    score_raise(&score->longest_us, clock_mono_us() - began);
+    score_raise(&score->longest_cpu_us, clock_thread_us() - cpu);
 }
 
-static bool start_threads(struct writer *w)
+static bool start(struct writer *w, struct process *p)
 {
-    w->answers_thread = answers_thread_new(w->store);
-    w->merge_thread = w->answers_thread == NULL ? NULL : merge_thread_new(w->store);
-    return w->merge_thread != NULL;
+    startup_lock(p);
+    *w = (struct writer){.process = p,
+                         .store = startup_store(p),
+                         .queue = job_queue_new(p->conf->auditors, p->conf->audit_concurrency),
+                         .epoll = epoll_create1(EPOLL_CLOEXEC)};
+    connect_parts(w);
+    if (!writer_threads_start(&w->threads, w->store))
+        return false;
+    if (w->queue == NULL || w->epoll < 0 || !clients_listen(&w->clients) ||
+        !writer_threads_watch(&w->threads, w->epoll)) {
+        log_error("the writer cannot start: %s", strerror(errno));
+        return false;
+    }
+    writer_jobs_sweep(&w->jobs);
+    writer_maintenance_start(&w->maintenance);
+    process_set_phase(p, PHASE_READY);
+    return true;
 }
 
-static bool watch(struct writer *w, const struct background_thread *t)
+/* senders of changes that are not answered send them again to the next writer */
+static void end(struct writer *w)
 {
-    struct epoll_event waits = {.events = EPOLLIN, .data.ptr = &w->threads_wait};
-    return epoll_ctl(w->epoll, EPOLL_CTL_ADD, t->event_fd, &waits) == 0;
+    if (!writer_threads_end(&w->threads))
+        _exit(EXIT_STOPPED);
+    writer_threads_free(&w->threads);
+    clients_free(&w->clients);
+    batch_free(&w->batch);
+    deferred_free(&w->deferred);
+    sequences_free(&w->sequences);
+    job_queue_free(w->queue);
+    close(w->epoll);
+    store_close(w->store);
 }
 
 int writer_run(struct process *p)
 {
-    startup_wait(p);
-    struct writer w = {.process = p,
-                       .store = startup_store(p),
-                       .queue = queue_new(p->conf->auditors, p->conf->audit_concurrency),
-                       .epoll = epoll_create1(EPOLL_CLOEXEC),
-                       .upkeep = "",
-                       .purging = true};
-    struct epoll_event listen = {.events = EPOLLIN, .data.ptr = NULL};
-    if (!start_threads(&w))
+    struct writer w;
+    if (!start(&w, p))
         return EXIT_START;
-    if (w.queue == NULL || w.epoll < 0 ||
-        epoll_ctl(w.epoll, EPOLL_CTL_ADD, p->writer_fd, &listen) != 0 ||
-        !watch(&w, answers_thread_loop(w.answers_thread)) || !watch(&w, merge_thread_loop(w.merge_thread))) {
-        log_error("the writer cannot start: %s", strerror(errno));
-        return EXIT_START;
-    }
-    writer_jobs_sweep(&w);
-    writer_maintenance_begin(&w);
-    process_phase(p, PHASE_READY);
     while (!process_stopping) {
         wait_and_read(&w);
-        writer_maintenance_on_time(&w);
-        deferred_retry(&w);
+        writer_maintenance_on_time(&w.maintenance);
+        deferred_retry(&w.deferred, &w.batch);
         gather(&w);
-        work(&w);
-        writer_jobs_hand_out(&w);
-        clients_flush(&w);
-        writer_maintenance_step(&w);
-        writer_maintenance_tell(&w);
-        clients_flush(&w);
-        clients_remove_gone(&w);
+        commit_callers(&w);
+        writer_jobs_dispatch(&w.jobs);
+        clients_flush(&w.clients);
+        commit_maintenance(&w);
+        writer_maintenance_publish(&w.maintenance);
+        clients_flush(&w.clients);
+        frames_remove_gone(&w.frames);
     }
-    if (!answers_thread_end(w.answers_thread) || !merge_thread_end(w.merge_thread))
-        _exit(EXIT_STOPPED); /* what they were making has no name yet */
-    answers_thread_free(w.answers_thread);
-    merge_thread_free(w.merge_thread);
-    /* not answered is not lost: senders ask the next writer */
-    for (size_t i = 0; i < w.clients_count; i++)
-        client_free(w.clients[i]);
-    free(w.clients);
-    free(w.batch);
-    deferred_free(&w);
-    free(w.left);
-    free(w.dropped);
-    queue_free(w.queue);
-    close(w.epoll);
-    store_close(w.store);
+    end(&w);
     return EXIT_STOPPED;
 }

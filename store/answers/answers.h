@@ -1,36 +1,29 @@
 /*
- * Full-text index of one agent's documents: one SQLite file with FTS5 tables. Library of store/;
- * LMDB is not involved. The file is derived: it can be deleted and built again from the store.
+ * Full-text index of one agent's documents: one SQLite file with FTS5 tables. LMDB is not involved.
+ * The file is derived: it can be deleted and rebuilt from the store.
  *
- * One writer (one thread of one process) changes a file. Any number of processes and threads
- * read it meanwhile; each handle belongs to one thread at a time. No handle survives a fork.
- * There is no static mutable state.
+ * One writer (one thread of one process) changes a file. Any number of processes and threads read
+ * it meanwhile; each handle belongs to one thread at a time, and none survives a fork.
  *
- * Documents lie in one FTS5 table for each language. A table's tokenizer has the stop words and
- * the stemmer of that language (language.h). A question is asked in every table, with that
- * table's tokenizer, and the results are merged.
+ * Documents lie in one FTS5 table for each language, whose tokenizer has the stop words and the
+ * stemmer of that language (language.h). A question is asked in every table and the results are
+ * merged.
  *
- * Status codes of this header:
- *   STORE_OK
- *   STORE_NOT_FOUND     the file is missing; the document is not there
- *   STORE_EXISTS        answers_create: there is such a file
- *   STORE_OTHER_FORMAT  the file has another format version: delete it, build a new one
- *   STORE_STALE         the file was built from another store: delete it, build a new one
- *   STORE_CORRUPT       the file is damaged: delete it, build a new one
- *   STORE_INVALID       malformed argument
- *   STORE_FULL          the disk is full
- *   STORE_IO            the system or the disk refused
+ *   STORE_NOT_FOUND     the file is missing; the document is not in it
+ *   STORE_EXISTS        answers_create: the file exists
+ *   STORE_OTHER_FORMAT  the file has another format version: delete and rebuild it
+ *   STORE_STALE         the file belongs to another store: delete and rebuild it
+ *   STORE_CORRUPT       the file is damaged: delete and rebuild it
  *   STORE_BUSY          cancelled by ${stop}; locked for over five seconds; out of memory
  *
- * SQLite pages have no checksums. A changed bit in a posting or a text can go unnoticed, so the
- * caller compares id and version of each hit with the store before it uses the hit.
+ * SQLite pages have no checksums, so the caller compares id and version of each hit with the store.
  */
 #ifndef ASSAY_STORE_ANSWERS_H
 #define ASSAY_STORE_ANSWERS_H
 
 #include "store/store.h"
 
-#define ANSWERS_STORE_ID_BYTES 16 /* random id of the store that the documents come from */
+#define ANSWERS_STORE_ID_BYTES 16 /* random id of the store that the documents belong to */
 #define ANSWERS_LANGUAGE_MAX 35   /* bytes of a language tag */
 #define ANSWERS_HITS_MAX 16
 #define ANSWERS_SHARE 0.585 /* a hit whose share is at least this answers the question */
@@ -42,7 +35,7 @@ struct answers_options {
 struct answers_document {
     uint64_t id, version;  /* id: 1 to INT64_MAX */
     struct str language;   /* BCP 47 tag ("pt-BR"); only the primary subtag counts; may be empty */
-    enum synced_kind kind; /* pages come before products that fit as well */
+    enum synced_kind kind; /* pages rank before products that fit equally */
     struct str title, taxonomy, text; /* UTF-8; taxonomy includes the SKU */
 };
 
@@ -64,9 +57,9 @@ enum store_status answers_open(const char *path, const uint8_t *store_id,
 void answers_close(struct answers_writer *w);
 
 /*
- * Where the build of the file goes on: documents of earlier collections, and those of that one up
- * to the item, are in it. ANSWERS_WHOLE: all are. A new file begins at 0, 0. answers_cursor(w):
- * that of the last commit; what the caller changes there is written by the next one.
+ * Progress of the build: the file has the documents of earlier collections, and those of this one
+ * up to the item. ANSWERS_WHOLE: it has all. A new file begins at 0, 0. answers_cursor(w): the
+ * cursor of the last commit; the next commit writes what the caller changes.
  */
 #define ANSWERS_WHOLE UINT64_MAX
 struct answers_cursor {
@@ -88,9 +81,9 @@ enum store_status answers_commit(struct answers_writer *w, uint64_t position)
 void answers_abort(struct answers_writer *w);
 
 /*
- * answers_verify(w, stop, arg): read the whole file, and hold the index against its texts;
- * STORE_CORRUPT where they differ. It costs about what building the file costs. STORE_BUSY:
- * ${stop}, which is asked often, said true. No transaction may be open.
+ * answers_verify(w, stop, arg): read the whole file and compare the index with its texts;
+ * STORE_CORRUPT: they differ. It costs about as much as building the file. STORE_BUSY: ${stop},
+ * which is called often, returned true. No transaction may be open.
  */
 typedef bool answers_stop_fn(void *arg);
 enum store_status answers_verify(struct answers_writer *w, answers_stop_fn *stop, void *arg);
@@ -112,8 +105,8 @@ void answers_reader_close(struct answers_reader *r);
 const char *answers_reader_why(const struct answers_reader *r);
 
 /*
- * answers_reader_position(r, out, whole): the position of the newest commit; is the file's build
- * complete?
+ * answers_reader_position(r, out, whole): the position of the newest commit; whole: the build is
+ * complete.
  */
 enum store_status answers_reader_position(struct answers_reader *r, uint64_t *out, bool *whole);
 
@@ -124,16 +117,16 @@ struct answers_hit {
 };
 
 /*
- * answers_stop_fn: asked often while a question is worked on; true: give up, with STORE_BUSY.
- * answers_check_fn: may the document be a hit? ${position}: of the file's snapshot.
- * STORE_NOT_FOUND: no, others may; another status but STORE_OK ends the question with it.
+ * answers_stop_fn: called often; true: stop with STORE_BUSY. answers_check_fn: may the document be
+ * a hit? ${position}: of the file's snapshot. STORE_NOT_FOUND: no; any other status but STORE_OK
+ * ends the question with it.
  */
 typedef enum store_status answers_check_fn(void *arg, uint64_t id, uint64_t version,
                                            uint64_t position);
 
 struct answers_question {
     struct str text;         /* UTF-8 */
-    struct str language;     /* of the question; its stop words are left out too; may be empty */
+    struct str language;     /* of the question; its stop words are also left out; may be empty */
     unsigned limit;          /* hits at most, up to ANSWERS_HITS_MAX */
     answers_stop_fn *stop;   /* may be NULL */
     answers_check_fn *check; /* may be NULL */
@@ -148,11 +141,10 @@ enum store_status answers_ask(struct answers_reader *r, const struct answers_que
                               struct answers_hit *hits, unsigned *count);
 
 /*
- * answers_excerpt(r, language, question, text, most_bytes, out): the passage of ${text} that has
- * most of the question's words, by whole sentences if they fit, at most ${most_bytes}. ${text} is
- * the document's text from the store, in ${language}; of a language that the
- * file has no documents of, the beginning. ${out} is a part of ${text}. STORE_BUSY: out
- * of memory.
+ * answers_excerpt(r, language, question, text, most_bytes, out): the passage of ${text} with most
+ * of the question's words, in whole sentences if they fit, at most ${most_bytes}. ${text} is the
+ * document's text from the store, in ${language}; if the file has no table for that language, the
+ * beginning. ${out} is a part of ${text}. STORE_BUSY: out of memory.
  */
 enum store_status answers_excerpt(struct answers_reader *r, struct str language,
                                   struct str question, struct str text, size_t most_bytes,

@@ -1,4 +1,8 @@
+#include "store/answers/answers.h"
+#include "store/answers/file.h"
+#include "store/answers/question.h"
 #include "store/answers/ranking.h"
+#include "store/store.h"
 
 static const double column_weights[COLUMNS] = {4, 2, 1};
 
@@ -110,13 +114,13 @@ static enum store_status run(struct candidates *c, const struct buf *expression,
 
 /* ---- which queries ---- */
 
-/* Words that say little, or that many documents have, come last. */
+/* Words with little meaning, or in many documents, come last. */
 static double cost(const struct question_word *w)
 {
     return (double)w->documents / (w->meaning * w->meaning);
 }
 
-/* The words that are in the table, cheapest first; how many. */
+/* The words that the table has, cheapest first; returns their number. */
 static unsigned order_words(const struct question *q, unsigned *order)
 {
     unsigned n = 0;

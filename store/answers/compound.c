@@ -1,8 +1,10 @@
+#include "store/answers/file.h"
 #include "store/answers/question.h"
+#include "store/store.h"
 
 /*
- * Compounds ("Lärchenhochbeet") that no document has: the question asks for their two parts
- * instead, if the table has both, or for the last part alone.
+ * Compounds ("Lärchenhochbeet") that no document has: search for both parts instead, if the table
+ * has them, or for the last part alone.
  */
 
 #define COMPOUND_BYTES 8 /* shortest compound */

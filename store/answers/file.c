@@ -1,5 +1,9 @@
 #include "store/answers/file.h"
 
+#include "store/answers/answers.h"
+#include "store/answers/tokenizer.h"
+#include "store/store.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -20,7 +24,7 @@ static enum store_status status_of(int rc)
     case SQLITE_NOTADB:
     case SQLITE_CONSTRAINT:
     case SQLITE_MISMATCH:
-    case SQLITE_ERROR: /* our SQL is fixed, so the schema is not ours */
+    case SQLITE_ERROR: /* our SQL is fixed; a damaged schema must not run code */
         return STORE_CORRUPT;
     case SQLITE_BUSY:
     case SQLITE_LOCKED:
@@ -70,7 +74,7 @@ static enum store_status run(struct file *f, const char *sql)
     return file_status(f, sqlite3_exec(f->db, sql, NULL, NULL, NULL));
 }
 
-/* The number that a statement answers with. */
+/* The number that a statement returns. */
 static enum store_status number_of(struct file *f, const char *sql, int64_t *out)
 {
     sqlite3_stmt *stmt = NULL;
@@ -84,8 +88,8 @@ static enum store_status number_of(struct file *f, const char *sql, int64_t *out
 }
 
 /*
- * After a commit. A passive checkpoint lets readers go on, but the WAL grows while there are always
- * some; from time to time one waits for those that read, which is milliseconds.
+ * After a commit. A passive checkpoint does not block readers, but the WAL grows while there are
+ * always some; so from time to time one waits for them, for milliseconds.
  */
 static int checkpoint(void *arg, sqlite3 *db, const char *name, int pages)
 {
@@ -94,7 +98,7 @@ static int checkpoint(void *arg, sqlite3 *db, const char *name, int pages)
         sqlite3_wal_checkpoint_v2(db, name, SQLITE_CHECKPOINT_RESTART, NULL, NULL);
     else if (pages >= WAL_PAGES)
         sqlite3_wal_checkpoint_v2(db, name, SQLITE_CHECKPOINT_PASSIVE, NULL, NULL);
-    return SQLITE_OK; /* what could not be written now is written by a later one */
+    return SQLITE_OK; /* a later one writes the rest */
 }
 
 static enum store_status connect(struct file *f, const char *path,
@@ -196,7 +200,7 @@ static enum store_status judge(struct file *f, const uint8_t *store_id)
     return status;
 }
 
-/* Statement of struct file; SQL; is it only a writer's? */
+/* Columns: statement of struct file; SQL; for writers only. */
 static const struct {
     size_t stmt;
     const char *sql;
@@ -258,7 +262,8 @@ enum store_status file_create(struct file *f, const char *path, const uint8_t *s
                               const struct answers_options *options)
 {
     int fd =
-        open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600); /* -wal and -shm get its mode */
+        /* SQLite gives -wal and -shm the same mode */
+        open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
     if (fd < 0 && errno == EEXIST)
         return refuse(f, STORE_EXISTS, "The answer index exists already.");
     if (fd < 0)
@@ -277,7 +282,7 @@ enum store_status file_connect(struct file *f, const char *path,
                                const struct answers_options *options)
 {
     enum store_status status = is_missing(path) ? STORE_NOT_FOUND : connect(f, path, options);
-    if (status == STORE_IO && is_missing(path)) /* since just now */
+    if (status == STORE_IO && is_missing(path)) /* created a moment ago */
         status = STORE_NOT_FOUND;
     return status == STORE_NOT_FOUND ? refuse(f, status, "The answer index does not exist.")
                                      : status;

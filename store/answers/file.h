@@ -1,15 +1,14 @@
 /*
- * One open index file: connection, statements, tables. Private to store/answers; writer and
- * reader are built on it.
+ * One open index file: connection, statements, tables. Writer and reader are built on it.
  *
- *   meta      one row: store id, position, where the build of the file goes on
+ *   meta      one row: store id, position, progress of the build
  *   tables    number, language tag, documents, words (tokens of those documents)
- *   document  id -> version, table, kind; the rowid of its FTS5 row is its id
- *   token     table, token -> how many of its documents have it
+ *   document  id -> version, table, kind; its id is the rowid of its FTS5 row
+ *   token     table, token -> number of its documents that have it
  *   text_N    FTS5 (title, taxonomy, text) of the table with number N
  *
- * The FTS5 tables keep their own content. SQLite 3.40 has no contentless_delete, so a delete
- * needs the old texts, and ranking reads the texts of the best candidates. With detail=column and
+ * The FTS5 tables keep their content: SQLite 3.40 has no contentless_delete, so a delete needs the
+ * old texts, and ranking reads the texts of the best candidates. With detail=column and
  * columnsize=0 the index has columns but no positions, which only phrases need.
  */
 #ifndef ASSAY_ANSWERS_FILE_H
@@ -19,11 +18,12 @@
 #include "store/answers/tokenizer.h"
 
 #define ANSWERS_APPLICATION_ID 0x41737941 /* "AsyA" */
-#define FILE_TABLES_MAX 64 /* languages with a table of their own; more share the one without */
+/* languages with their own table; others share the table without a language */
+#define FILE_TABLES_MAX 64
 #define COLUMNS 3
 
 struct synonym {
-    int group; /* words of one group mean the same */
+    int group; /* words of one group are synonyms */
     uint8_t n;
     char form[TOKENIZER_WORD_MAX];
 };
@@ -57,13 +57,13 @@ struct file {
         *token_drop;
 };
 
-/* file_status(f, rc): translate an SQLite code, and keep its sentence in ${f}->why. */
+/* file_status(f, rc): translate an SQLite code and keep its message in ${f}->why. */
 enum store_status file_status(struct file *f, int rc);
 
 /*
- * file_create(f, ...): make the file and connect. file_connect(f, ...): connect to an existing
- * one. file_load(f, ...): judge its contents, prepare statements, read position and tables.
- * file_close(f): undo all. ${f} is zero before, but for ${f}->writes.
+ * file_create(f, ...): create the file and connect. file_connect(f, ...): connect to an existing
+ * file. file_load(f, ...): check it, prepare statements, read position and tables. file_close(f):
+ * close all. ${f} is zeroed before, except for ${f}->writes.
  */
 enum store_status file_create(struct file *f, const char *path, const uint8_t *store_id,
                               const struct answers_options *options);
@@ -72,7 +72,7 @@ enum store_status file_connect(struct file *f, const char *path,
 enum store_status file_load(struct file *f, const uint8_t *store_id);
 void file_close(struct file *f);
 
-/* file_quick_check(f): SQLite's own, of the structure of all pages. */
+/* file_quick_check(f): SQLite's check of the structure of all pages. */
 enum store_status file_quick_check(struct file *f);
 
 /* file_step(f, stmt): step a statement that returns no row, and reset it. */
@@ -81,15 +81,18 @@ enum store_status file_step(struct file *f, sqlite3_stmt *stmt);
 /* file_read_position(f): into ${f}->position and ${f}->cursor. */
 enum store_status file_read_position(struct file *f);
 
-/* file_tables_load(f): note new tables and everybody's counts. file_tables_close(f): forget all. */
+/* file_tables_load(f): read new tables and all counts. file_tables_close(f): forget all. */
 enum store_status file_tables_load(struct file *f);
 void file_tables_close(struct file *f);
 
-/* file_table_of(f, number): NULL if there is none. file_table_for: a language's, made if needed. */
+/*
+ * file_table_of(f, number): NULL: none. file_table_for: the table of a language, created if
+ * necessary.
+ */
 struct file_table *file_table_of(struct file *f, int64_t number);
 enum store_status file_table_for(struct file *f, struct str language, struct file_table **out);
 
-/* file_prepare(f, stmt, sql): prepared to be kept. */
+/* file_prepare(f, stmt, sql): prepare a statement that is kept. */
 int file_prepare(struct file *f, sqlite3_stmt **stmt, const char *sql);
 
 static inline void bind_str(sqlite3_stmt *stmt, int at, struct str s)

@@ -1,4 +1,18 @@
-#include "store/answers/follower_parts.h"
+#include "store/answers/follower_internal.h"
+
+#include "store/answers/answers.h"
+#include "store/answers/follower.h"
+#include "store/answers/path.h"
+#include "store/engine/cursor.h"
+#include "store/engine/errors.h"
+#include "store/engine/format.h"
+#include "store/engine/free_space.h"
+#include "store/engine/snapshot.h"
+#include "store/records/agent.h"
+#include "store/records/answers_log.h"
+#include "store/records/document.h"
+#include "store/records/sync.h"
+#include "store/records/ulid_keys.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -6,8 +20,8 @@
 
 #define CACHE_BYTES ((size_t)4 << 20)
 #define COLLECTIONS_MAX (STORE_SITES_MAX * SYNCED_KINDS)
-#define FAILING_MS 1000                 /* so long */
-#define STEP_BYTES ((uint64_t)16 << 20) /* of the disk that a step may take */
+#define FAILING_MS 1000                 /* after a failure */
+#define STEP_BYTES ((uint64_t)16 << 20) /* disk space that a step may use */
 
 struct follower *follower_new(struct store *s, follower_note_fn *note, follower_wanted_fn *wanted,
                               void *arg)
@@ -60,7 +74,7 @@ enum store_status follower_note(struct step *p, uint32_t what, uint64_t number)
                                         .code = ANSWERS_FORMAT,
                                         .id = number};
     enum store_status status = p->f->note(p->f->arg, &change);
-    if (status == STORE_STALE) /* deleted, or lost, meanwhile: the next step sees it */
+    if (status == STORE_STALE) /* deleted or lost meanwhile: the next step handles it */
         status = STORE_OK;
     return status == STORE_OK
                ? status
@@ -104,7 +118,7 @@ static void unlink_all(struct step *p)
         answers_unlink(p->f->s->dir, &name);
 }
 
-/* A new file; none of the agent's is left beside it. */
+/* Create a new file and delete the agent's old ones. */
 static enum store_status create(struct step *p, const char *path, struct answers_writer **out,
                                 char *why, size_t why_size)
 {
@@ -189,9 +203,7 @@ static enum store_status commit(struct step *p, uint64_t position)
     return status == STORE_OK ? status : follower_fail_file(p, status);
 }
 
-/*
- * A snapshot of documents, newer than the state of the file: what changed in between is in the log.
- */
+/* A snapshot of documents, newer than the file's state: changes in between are in the log. */
 static enum store_status snapshot(struct step *p)
 {
     enum store_status status = store_snapshot(p->f->s, &p->txn);
@@ -212,16 +224,16 @@ static enum store_status follow_row(struct step *p, uint64_t document)
     return status == STORE_OK ? status : follower_fail_file(p, status);
 }
 
-/* Rows above *position, which becomes the last one's number. */
+/* Index rows above *position, which becomes the number of the last one. */
 static enum store_status follow_rows(struct step *p, uint64_t *position)
 {
-    struct walk w = {0};
+    struct cursor w = {0};
     struct key from;
     uint64_t document;
     key_of(&w.prefix, SPACE_ANSWERS_LOG, &p->name.agent);
     key_of(&from, SPACE_ANSWERS_LOG, &p->name.agent);
     key_u64(&from, *position + 1);
-    enum store_status status = walk_from(p->f->s, p->txn, &w, DB_WIDGET, &from);
+    enum store_status status = cursor_from(p->f->s, p->txn, &w, DB_WIDGET, &from);
     for (bool over = false; status == STORE_OK && !over;) {
         uint64_t number;
         if (!answers_row_number(&w, &number)) {
@@ -234,13 +246,16 @@ static enum store_status follow_rows(struct step *p, uint64_t *position)
         *position = number;
         over = step_over(p);
         if (status == STORE_OK && !over)
-            status = walk_next(&w);
+            status = cursor_next(&w);
     }
-    walk_end(&w);
+    cursor_end(&w);
     return status == STORE_NOT_FOUND ? STORE_OK : status;
 }
 
-/* Is the file at a place of this log? One that was put back by a power cut, or by hand, is not. */
+/*
+ * Is the file's position in this log? The position of a file that a power cut or an operator put
+ * back is not.
+ */
 bool follower_fits(struct step *p)
 {
     char path[ANSWERS_PATH_BYTES];
@@ -294,24 +309,24 @@ static int by_number(const void *a, const void *b)
     return *x < *y ? -1 : *x > *y;
 }
 
-/* The agent's collections, in the order in which they were made: later ones are in the log. */
+/* The agent's collections in the order of their creation: later ones are in the log. */
 static enum store_status collections_of(struct step *p, uint64_t *ids, size_t *count)
 {
-    struct walk w = {0};
+    struct cursor w = {0};
     *count = 0;
     key_of(&w.prefix, SPACE_COLLECTION_NAME, &p->name.agent);
-    enum store_status status = walk_prefix(p->f->s, p->txn, &w, DB_WIDGET, false);
+    enum store_status status = cursor_prefix(p->f->s, p->txn, &w, DB_WIDGET, false);
     for (; status == STORE_OK && *count < COLLECTIONS_MAX && w.v.mv_size == sizeof(*ids);
-         status = walk_next(&w))
+         status = cursor_next(&w))
         memcpy(&ids[(*count)++], w.v.mv_data, sizeof(*ids));
-    walk_end(&w);
+    cursor_end(&w);
     qsort(ids, *count, sizeof(*ids), by_number);
     return status == STORE_NOT_FOUND
                ? STORE_OK
                : follower_fail_store(p->f, status == STORE_OK ? STORE_CORRUPT : status);
 }
 
-static enum store_status put_item(struct step *p, const struct walk *w)
+static enum store_status put_item(struct step *p, const struct cursor *w)
 {
     struct item_record item;
     struct store_synced d;
@@ -326,19 +341,19 @@ static enum store_status put_item(struct step *p, const struct walk *w)
 }
 
 /*
- * Items of one collection, behind the cursor's, which becomes the last one; at the end the next
- * collection's.
+ * Index items of one collection after the cursor, which moves to the last one, and at the end to
+ * the next collection.
  */
 static enum store_status put_items(struct step *p, struct answers_cursor *cursor, bool *over)
 {
-    struct walk w = {0};
+    struct cursor w = {0};
     struct key from;
     key_id(&w.prefix, SPACE_ITEM, cursor->collection);
     item_key(&from, cursor->collection, cursor->item);
-    enum store_status status = walk_from(p->f->s, p->txn, &w, DB_WIDGET, &from);
-    for (; status == STORE_OK && !*over; status = walk_next(&w)) {
+    enum store_status status = cursor_from(p->f->s, p->txn, &w, DB_WIDGET, &from);
+    for (; status == STORE_OK && !*over; status = cursor_next(&w)) {
         uint64_t item = 0;
-        if (walk_u64(&w, 1, &item) && item == cursor->item)
+        if (cursor_u64(&w, 1, &item) && item == cursor->item)
             continue;
         status = put_item(p, &w);
         if (status != STORE_OK)
@@ -346,7 +361,7 @@ static enum store_status put_items(struct step *p, struct answers_cursor *cursor
         cursor->item = item;
         *over = step_over(p);
     }
-    walk_end(&w);
+    cursor_end(&w);
     if (status == STORE_NOT_FOUND)
         *cursor = (struct answers_cursor){cursor->collection + 1, 0};
     return status == STORE_NOT_FOUND ? STORE_OK : status;
@@ -371,9 +386,7 @@ static enum store_status put_collections(struct step *p)
     return status;
 }
 
-/*
- * The position of a new file is the last change that was there before its first document is read.
- */
+/* The position of a new file is the last change before its first document is read. */
 static enum store_status build_some(struct step *p)
 {
     struct answers_cursor *cursor = answers_cursor(p->writer);
@@ -424,7 +437,7 @@ static bool is_failing(const struct follower *f, const struct ulid *agent, uint6
     return false;
 }
 
-/* False: so many fail that it is no agent's own fault. */
+/* False: too many agents fail, so the reason is not in one of them. */
 static bool note_failing(struct follower *f, const struct ulid *agent)
 {
     uint64_t now = clock_ms();
@@ -439,20 +452,21 @@ static bool note_failing(struct follower *f, const struct ulid *agent)
 static bool first_agent(struct follower *f, MDB_txn *txn, const struct ulid *after,
                         struct ulid *out)
 {
-    struct walk w = {0};
+    struct cursor w = {0};
     struct key from;
     key_space(&w.prefix, SPACE_ANSWERS_LOG);
     key_of(&from, SPACE_ANSWERS_LOG, after);
-    key_bytes(&from, "\xff", 1); /* behind the agent's rows: numbers begin with a length up to 8 */
+    /* after the agent's rows: numbers begin with a length of at most 8 */
+    key_bytes(&from, "\xff", 1);
     bool found =
-        walk_from(f->s, txn, &w, DB_WIDGET, &from) == STORE_OK && w.k.mv_size > 1 + ULID_BYTES;
+        cursor_from(f->s, txn, &w, DB_WIDGET, &from) == STORE_OK && w.k.mv_size > 1 + ULID_BYTES;
     if (found)
         memcpy(out->b, (const uint8_t *)w.k.mv_data + 1, ULID_BYTES);
-    walk_end(&w);
+    cursor_end(&w);
     return found;
 }
 
-/* The next agent that has rows and is not failing; *failing: there is one that is. */
+/* The next agent that has rows and does not wait after a failure; *failing: some agent waits. */
 static bool next_agent(struct step *p, bool *failing)
 {
     struct follower *f = p->f;
@@ -472,7 +486,7 @@ static bool next_agent(struct step *p, bool *failing)
     return false;
 }
 
-/* STORE_NOT_FOUND: nobody has rows. STORE_AGAIN: only those that are failing. */
+/* STORE_NOT_FOUND: no agent has rows. STORE_AGAIN: all that have rows wait after a failure. */
 static enum store_status take_turn(struct step *p)
 {
     struct follower *f = p->f;
@@ -499,13 +513,13 @@ static enum store_status take_turn(struct step *p)
     return STORE_OK;
 }
 
-/* Files of answers leave the disk's reserve alone, as creates do. */
+/* Answer files leave the disk's reserve free, as creates do. */
 static enum store_status look_for_room(struct follower *f)
 {
     int why;
     if (store_bytes_ahead(f->s, &why) >= STORE_DISK_RESERVE + STEP_BYTES)
         return STORE_OK;
-    return follower_fail(f, STORE_FULL, f->s->dir, "The disk is nearly full: make room.");
+    return follower_fail(f, STORE_FULL, f->s->dir, "The disk is nearly full: free disk space.");
 }
 
 static enum store_status work(struct step *p)
@@ -535,7 +549,7 @@ static enum follower_result take_step(struct follower *f)
     store_read_end(f->s);
     if (status == STORE_OK)
         return FOLLOWER_MORE;
-    if (status == STORE_FULL) /* others need the same disk */
+    if (status == STORE_FULL) /* other agents need the same disk */
         return FOLLOWER_WAIT;
     return note_failing(f, &p.name.agent) ? FOLLOWER_FAILED : FOLLOWER_WAIT;
 }

@@ -1,8 +1,10 @@
 #include "store/answers/language.h"
 
+#include "store/bytes.h"
+
 #include <strings.h>
 
-/* Words of each list: function words, question words, greetings; parts left by apostrophes. */
+/* Each list: function words, question words, greetings, and parts of words cut at apostrophes. */
 static const char stop_en[] =
     "a about afternoon all also am an and any are aren as at be because been being but by can "
     "cannot cheers could couldn d dear did didn do does doesn doing don done each evening ever "
@@ -306,7 +308,7 @@ static const char light_pt[] =
     "utilizar vale valem valer vamos vao varia varias vario varios vejo velha velho vem vemos "
     "vende vendem vender vendido venho ver verdade vez vezes vir viver volta voltar vou";
 
-/* Japanese: as the tokenizer splits it; Hiragana says little anyway. */
+/* Japanese: as the tokenizer splits it. Hiragana has little meaning. */
 static const char light_ja[] =
     "何時 何日 何円 何色 何個 何年 何本 何枚 何回 何人 何度 何分 何種 何曜 何 今日 明日 昨日 今 "
     "必要 可能 場合 方法 教 知 私 僕 友人 友達 家族 父 母 時 人 方 自分 最近 普通 種類 質問 是非 "

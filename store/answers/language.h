@@ -1,6 +1,6 @@
 /*
- * Languages that the index knows: stemmer, stop words, words that say little. Private to
- * store/answers. All data is constant; a struct wordset is built for each tokenizer.
+ * Languages of the index: stemmer, stop words, words with little meaning. All data is constant; a
+ * struct wordset is built for each tokenizer.
  */
 #ifndef ASSAY_ANSWERS_LANGUAGE_H
 #define ASSAY_ANSWERS_LANGUAGE_H
@@ -8,17 +8,20 @@
 #include "store/bytes.h"
 
 /*
- * A change of a stemmer or of stop words changes tokens of files: raise ANSWERS_FORMAT with it.
- * Word lists are lower case, without accents, separated by single spaces.
+ * Changing a stemmer or stop words changes the tokens of files: raise ANSWERS_FORMAT too. Word
+ * lists are lower case, without accents, separated by single spaces.
  */
 struct language {
     const char *tag;     /* ISO 639-1 */
     const char *stemmer; /* of Snowball; NULL: none */
-    const char *stop;    /* not indexed and not looked for */
-    const char *light;   /* indexed, but say little of what a question is about */
+    const char *stop;    /* neither indexed nor searched */
+    const char *light;   /* indexed, but with little meaning for a question */
 };
 
-/* language_find(tag): by primary subtag, whatever its case; the one without a tag if unknown. */
+/*
+ * language_find(tag): by primary subtag, ignoring case; an unknown one gives the entry without a
+ * tag.
+ */
 const struct language *language_find(struct str tag);
 
 /* A set of words, as slots of an open hash table that point into the list. */

@@ -1,11 +1,15 @@
+#include "store/answers/answers.h"
+#include "store/answers/file.h"
+#include "store/answers/language.h"
+#include "store/answers/question.h"
 #include "store/answers/reader.h"
+#include "store/answers/tokenizer.h"
+#include "store/store.h"
 
 /*
- * The passage of a text that has most of a question's words: the window over the places of its
- * words
- * that has most of the question's meaning. Then it grows to whole sentences on both sides while
- * they fit. FTS5's snippet() is not used: its cost is the square of the places, and one text has
- * thousands of them.
+ * The passage of a text with most of a question's words: the window over the places of these words
+ * with most of the question's meaning, extended to whole sentences while they fit. FTS5's snippet()
+ * costs the square of the number of places, of which one text can have thousands.
  */
 
 #define PASSAGE_TEXT_MAX (256 * 1024)
@@ -71,7 +75,7 @@ static struct str trimmed(struct str s)
     return s;
 }
 
-/* The window is at ${from}, ${n} bytes long. */
+/* The window begins at ${from} and has ${n} bytes. */
 static struct str grown(struct str text, size_t from, size_t n, size_t most_bytes)
 {
     size_t spare = most_bytes > n ? most_bytes - n : 0;

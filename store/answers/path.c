@@ -1,5 +1,7 @@
 #include "store/answers/path.h"
 
+#include "store/engine/format.h"
+
 #include <ctype.h>
 #include <stdio.h>
 #include <stdlib.h>

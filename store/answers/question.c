@@ -1,13 +1,17 @@
 #include "store/answers/question.h"
 
+#include "store/answers/file.h"
+#include "store/answers/language.h"
 #include "store/answers/script.h"
+#include "store/answers/tokenizer.h"
+#include "store/store.h"
 
 #include <math.h>
 
-/* What a word counts of the meaning. */
+/* Weight of a word in the question's meaning. */
 #define MEANING_WORD 1.0
 #define MEANING_LIGHT 0.45    /* factor, of light words and numbers */
-#define MEANING_DENSE 0.6     /* a bigram, or a letter alone */
+#define MEANING_DENSE 0.6     /* a bigram, or a single letter */
 #define MEANING_KATAKANA 0.3  /* a bigram of Katakana: its words are longer */
 #define MEANING_HIRAGANA 0.05 /* a bigram of Hiragana: mostly grammar */
 
@@ -16,8 +20,8 @@ struct reading {
     struct question *q;
     struct str text;
     const struct language *asker;
-    struct wordset stops; /* of the asker's language */
-    bool skipped;         /* the word whose forms come is left out */
+    struct wordset stops; /* of the question's language */
+    bool skipped;         /* the word of the following forms is left out */
 };
 
 static uint64_t first_bit(struct str token)
@@ -215,7 +219,7 @@ static void begin_phrase(struct buf *out)
     buf_adds(out, TOKENIZER_VERBATIM);
 }
 
-/* The word's own forms are at one place; each synonym is a phrase. */
+/* The tokenizer's forms are at one place; each synonym is a phrase. */
 static void put_word(const struct question_word *w, struct buf *out)
 {
     for (unsigned i = 0; i < w->form_count; i++) {

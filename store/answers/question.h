@@ -1,14 +1,12 @@
-/*
- * A question, as one table's tokenizer understands it. Private to store/answers.
- */
+/* A question, as the tokenizer of one table reads it. */
 #ifndef ASSAY_ANSWERS_QUESTION_H
 #define ASSAY_ANSWERS_QUESTION_H
 
 #include "store/answers/file.h"
 
-#define QUESTION_BYTES 2000 /* of a question; what is beyond is not read */
+#define QUESTION_BYTES 2000 /* of a question; the rest is ignored */
 #define QUESTION_WORDS 32
-#define QUESTION_FORMS 10 /* of a word: tokenizer.h, and its synonyms */
+#define QUESTION_FORMS 10 /* of a word: of the tokenizer, and synonyms */
 #define QUESTION_PHRASES (QUESTION_WORDS * (QUESTION_FORMS + 1))
 
 struct question_form {
@@ -18,14 +16,15 @@ struct question_form {
 
 struct question_word {
     struct question_form forms[QUESTION_FORMS];
-    unsigned form_count, own; /* own: the tokenizer's; synonyms are behind them */
+    unsigned form_count, own; /* own: number of the tokenizer's forms; synonyms follow them */
     struct str source;        /* in the question */
-    double meaning; /* what it counts of the question's meaning; by language alone */
+    double meaning;           /* share of the question's meaning; depends on the language alone */
     bool light;
-    size_t stem;   /* bytes of the first form that its relatives start with; 0: it has none */
-    size_t start;  /* that many are looked for in place of the word, which no document has; or 0 */
-    double rarity; /* in the table; for ranking alone */
-    int64_t documents; /* of the table that have it, at most */
+    size_t stem; /* bytes of the first form that its relatives start with; 0: it has none */
+    /* bytes of the prefix that is searched instead of a word that no document has; or 0 */
+    size_t start;
+    double rarity;     /* in the table; for ranking alone */
+    int64_t documents; /* documents of the table that have it, at most */
 };
 
 struct question {
@@ -35,28 +34,30 @@ struct question {
     uint64_t first; /* a bit for each first byte and length of a form */
 };
 
-/* question_read(t, language, text, out): ${language}: of who asks. SQLite codes. */
+/* question_read(t, language, text, out): ${language}: of the question. SQLite codes. */
 int question_read(struct file_table *t, struct str language, struct str text, struct question *out);
 
-/* question_word_of(q, token): number of the word; q->count if it is none of them. */
+/* question_word_of(q, token): number of the word; q->count: none. */
 unsigned question_word_of(const struct question *q, struct str token);
 
 /*
  * Relatives (relatives.c) are other words of a word's family: "repair" of "reparation".
- * question_stem(w): set w->stem.
- * question_relative_of(q, token): number of the word that it is a relative of; q->count if none.
- * question_seek_relatives(q, f, t): those words that no document has, look for relatives instead.
+ * question_stem(w): set w->stem. question_relative_of(q, token): number of the word that ${token}
+ * is a relative of; q->count: none. question_seek_relatives(q, f, t): search for relatives of words
+ * that no document has.
  */
 unsigned question_relative_of(const struct question *q, struct str token);
 void question_stem(struct question_word *w);
 enum store_status question_seek_relatives(struct question *q, struct file *f,
                                           const struct file_table *t);
 
-/* question_weigh(q, f, t): documents and rarity of each word. */
+/* question_weigh(q, f, t): set documents and rarity of each word. */
 enum store_status question_weigh(struct question *q, struct file *f, struct file_table *t);
 
-/* Parts of question_weigh: of one word; compound.c; what question_word_of and
- * question_relative_of look at first. */
+/*
+ * Parts of question_weigh: documents of one word; compound.c; the index for question_word_of and
+ * question_relative_of.
+ */
 enum store_status question_count_documents(struct question_word *w, struct file *f,
                                            const struct file_table *t);
 bool question_has_compounds(const struct file_table *t);
@@ -67,13 +68,16 @@ void question_index(struct question *q);
 int synonyms_make(struct file_table *t);
 void synonyms_add(const struct file_table *t, struct question_word *w);
 
-/* question_phrases(w): how many phrases question_expression makes of a word. */
+/* question_phrases(w): number of phrases that question_expression makes of a word. */
 static inline unsigned question_phrases(const struct question_word *w)
 {
     return 1 + w->form_count - w->own + (w->start > 0);
 }
 
-/* question_expression(q, words, count, out): FTS5's, of the words with these numbers, by OR. */
+/*
+ * question_expression(q, words, count, out): an FTS5 expression: any of the words with these
+ * numbers.
+ */
 void question_expression(const struct question *q, const unsigned *words, unsigned count,
                          struct buf *out);
 

@@ -1,34 +1,40 @@
 #include "store/answers/ranking.h"
 
+#include "store/answers/answers.h"
+#include "store/answers/file.h"
+#include "store/answers/question.h"
+#include "store/answers/tokenizer.h"
+#include "store/bytes.h"
+
 #include <math.h>
 
 /*
- * Score: BM25 with a floor under the rarity of a word, so that small collections rank too, plus
- * what one passage has. Share: of the question's meaning, what the document has; see share_of.
- * The constants were fitted to the questions of t/kit/questions.
+ * Score: BM25 with a minimum rarity, so that small collections rank too, plus a share for the best
+ * passage. Share: how much of the question's meaning the document has; see share_of. The constants
+ * were fitted to the questions of t/kit/questions.
  */
 
 #define WINDOW 30 /* words of a passage, without stop words */
 #define RARITY_FLOOR 0.5
 #define SATURATION 1.0 /* k1 of BM25 */
-#define LENGTH 0.05    /* b of BM25: pages of shops say what they say once */
+#define LENGTH 0.05    /* b of BM25: pages of shops rarely repeat themselves */
 #define PASSAGE_SCORE 0.2
-#define SHARE_FLOOR 0.5    /* of the factor by which the share raises the score */
+#define SHARE_FLOOR 0.5    /* weight of the share in the score */
 #define ANYWHERE 0.9       /* weight of words anywhere, beside those in one passage */
-#define MISSING_LIGHT 0.45 /* of its meaning, what a light word counts where it is missing */
-#define RELATED 0.7        /* of a word, what a relative of it counts */
-#define MISSING_POWER 0.8  /* a long question's missing words count less each */
+#define MISSING_LIGHT 0.45 /* a missing light word counts this part of its meaning */
+#define RELATED 0.7        /* a relative counts this part of the word */
+#define MISSING_POWER 0.8  /* missing words of a long question count less each */
 
 static const double column_weights[COLUMNS] = {4, 2, 1};
 
 struct ranking {
     const struct question *q;
     int column, position;
-    double found[QUESTION_WORDS]; /* times a word was found, by weight of the column */
+    double found[QUESTION_WORDS]; /* occurrences, weighted by column */
     int last[QUESTION_WORDS];     /* its last position in the text, from 1 */
-    double part[QUESTION_WORDS];  /* of it that was found: RELATED of a word of its family */
+    double part[QUESTION_WORDS];  /* part of it that was found: RELATED for a relative */
     bool headed[QUESTION_WORDS];  /* in the title or the taxonomy */
-    double meaning, rarity;       /* most of a passage */
+    double meaning, rarity;       /* meaning of the best passage */
 };
 
 static void look_at_passage(struct ranking *r)
@@ -69,8 +75,8 @@ static int take_token(void *arg, int flags, const char *token, int n, int from, 
 }
 
 /*
- * found / (found + missing^MISSING_POWER). Light words count more found than missing. Words found
- * far apart count a little less than those of one passage. No other document matters.
+ * found / (found + missing^MISSING_POWER). Light words count more if found than if missing. Words
+ * far apart count a little less than those of one passage. Other documents do not matter.
  */
 static double share_of(const struct ranking *r)
 {

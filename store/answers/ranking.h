@@ -1,19 +1,19 @@
 /*
- * From a question to documents, in one table. Private to store/answers.
+ * From a question to documents, in one table.
  *
- *   candidates.c  FTS5 finds the documents that have the question's rarest words, at most
- *                 CANDIDATES rows; the FINALISTS that promise most are kept
- *   ranking.c     their texts are read and scored by all of the question's words
+ *   candidates.c  FTS5 finds documents with the question's rarest words, at most CANDIDATES rows,
+ *                 and keeps the FINALISTS best ones
+ *   ranking.c     reads their texts and scores them by all words of the question
  */
 #ifndef ASSAY_ANSWERS_RANKING_H
 #define ASSAY_ANSWERS_RANKING_H
 
 #include "store/answers/question.h"
 
-#define CANDIDATES 4000 /* rows that FTS5 gives to be scored */
+#define CANDIDATES 4000 /* rows that FTS5 scores */
 #define FINALISTS 40
 #define PAGE_SCORE 1.2 /* factor of pages before products: most questions are about the shop */
-#define RANKING_BYTES (256 * 1024) /* of finalists' texts that are read */
+#define RANKING_BYTES (256 * 1024) /* maximum of finalists' texts that are read */
 
 struct candidate {
     int64_t id;
@@ -22,10 +22,10 @@ struct candidate {
     bool page; /* not a product */
 };
 
-/* What assay_score(), the function in FTS5's queries, knows of the query that runs. */
+/* State of assay_score(), a function in FTS5's queries, for the running query. */
 struct scoring {
     const struct question *q;
-    unsigned words[QUESTION_PHRASES]; /* number of the word that each phrase is a form of */
+    unsigned words[QUESTION_PHRASES]; /* the word number of each phrase */
     unsigned count;
 };
 

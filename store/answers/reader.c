@@ -1,9 +1,16 @@
 #include "store/answers/reader.h"
 
+#include "store/answers/answers.h"
+#include "store/answers/file.h"
+#include "store/answers/question.h"
+#include "store/answers/ranking.h"
+#include "store/store.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 
-#define STOP_OPERATIONS 1000 /* of SQLite's virtual machine between two looks at stop */
+/* operations of SQLite's virtual machine between two calls of ${stop} */
+#define STOP_OPERATIONS 1000
 
 static int must_stop(void *arg)
 {
@@ -64,7 +71,7 @@ struct asking {
     const struct answers_question *asked;
     struct answers_hit *hits;
     unsigned limit, *count;
-    size_t bytes, most_bytes; /* of texts read of a table, and to be read at most */
+    size_t bytes, most_bytes; /* bytes of texts read of a table, and their maximum */
 };
 
 static void keep(struct asking *a, struct answers_hit hit)

@@ -1,4 +1,4 @@
-/* An open reader. Private to store/answers. */
+/* An open reader. */
 #ifndef ASSAY_ANSWERS_READER_H
 #define ASSAY_ANSWERS_READER_H
 
@@ -7,7 +7,7 @@
 struct answers_reader {
     struct file f;
     struct scoring scoring;
-    const struct answers_question *asked; /* while it is worked on */
+    const struct answers_question *asked; /* during answers_ask */
 };
 
 #endif

@@ -1,5 +1,10 @@
 #include "store/answers/reader_cache.h"
 
+#include "store/answers/answers.h"
+#include "store/answers/path.h"
+#include "store/answers/reader.h"
+#include "store/store.h"
+
 #include <stdlib.h>
 #include <stdio.h>
 

@@ -1,7 +1,4 @@
-/*
- * Open answer files of one reader of the store, the least recently used closed first. Private to
- * store/.
- */
+/* Open answer files of one reader of the store; the least recently used is closed first. */
 #ifndef ASSAY_ANSWERS_READER_CACHE_H
 #define ASSAY_ANSWERS_READER_CACHE_H
 
@@ -15,11 +12,10 @@ struct reader_cache;
 
 /*
  * reader_cache_get(cache, dir, name, out, why, why_size): the file of that name, opened if
- * necessary; ${*cache} is made by the first call. ${*out} belongs to the cache. Status codes:
- * answers_reader_open. Other generations of the agent are closed.
- * reader_cache_drop(cache, name): close it. reader_cache_free(cache): close all.
- * reader_cache_next(cache, at, out): the name of an open file, from place *at on, which becomes the
- * place behind it; false: there is none.
+ * necessary; the first call creates ${*cache}. ${*out} belongs to the cache. Status codes:
+ * answers_reader_open. Closes other generations of the agent. reader_cache_drop(cache, name): close
+ * it. reader_cache_free(cache): close all. reader_cache_next(cache, at, out): the name of the next
+ * open file from place *at on; false: none.
  */
 enum store_status reader_cache_get(struct reader_cache **cache, const char *dir,
                                    const struct answers_name *name, struct answers_reader **out,

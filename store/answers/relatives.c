@@ -1,17 +1,18 @@
+#include "store/answers/file.h"
 #include "store/answers/question.h"
-
 #include "store/answers/script.h"
+#include "store/store.h"
 
 /*
- * Relatives of a word: those that start with the same letters ("Reparatur", "repariert"), that
- * are a compound with it ("Stiel", "Holzstiel"), and those that one slip of the hand makes of it.
- * A document's relatives count whether or not another document has the word itself, so that a
- * share depends on the document alone. Words with digits have none: "TB-30" is not "TB-31".
+ * Relatives of a word: words with the same beginning ("Reparatur", "repariert"), compounds with it
+ * ("Stiel", "Holzstiel"), and misspellings by one letter. A document's relatives count whether or
+ * not another document has the word itself, so that a share depends on the document alone. Words
+ * with digits have no relatives: "TB-30" is not "TB-31".
  */
 
-#define START_LETTERS 5 /* that relatives have in common, at least half of the longer one */
+#define START_LETTERS 5 /* common letters of relatives, at least half of the longer one */
 #define SLIP_BYTES 6    /* shortest word that is compared with its misspellings */
-#define TOKENS_MAX 1000 /* of a table that are looked at to count documents */
+#define TOKENS_MAX 1000 /* tokens of a table that are read to count documents */
 
 static size_t common_start(struct str a, struct str b)
 {
@@ -37,7 +38,7 @@ static bool has_digit(struct str word)
     return false;
 }
 
-/* Bytes of the letters that relatives of a word start with; 0: it has none. */
+/* Bytes of the common beginning of a word's relatives; 0: it has none. */
 static size_t start_of(struct str word)
 {
     size_t at = 0, n;
@@ -49,7 +50,7 @@ static size_t start_of(struct str word)
     return at;
 }
 
-/* One letter more, less or another, or two that changed places. */
+/* One letter inserted, deleted or replaced, or two adjacent letters swapped. */
 static bool is_slip(struct str a, struct str b, size_t start, size_t end)
 {
     size_t shorter = a.n < b.n ? a.n : b.n, longer = a.n + b.n - shorter;

@@ -1,7 +1,4 @@
-/*
- * Scripts written without spaces, and UTF-8 that is known to be well formed (FTS5's unicode61
- * writes it). Private to store/answers.
- */
+/* Scripts written without spaces, in well-formed UTF-8 (FTS5's unicode61 writes it). */
 #ifndef ASSAY_ANSWERS_SCRIPT_H
 #define ASSAY_ANSWERS_SCRIPT_H
 
@@ -10,7 +7,7 @@
 
 enum script { SCRIPT_SPACED, SCRIPT_HIRAGANA, SCRIPT_KATAKANA, SCRIPT_DENSE };
 
-/* script_of(p, end, n): the script of the letter at ${p}, and its bytes. */
+/* script_of(p, end, n): the script of the letter at ${p}; *n: its bytes. */
 enum script script_of(const char *p, const char *end, size_t *n);
 
 #endif

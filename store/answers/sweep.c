@@ -1,4 +1,10 @@
-#include "store/answers/follower_parts.h"
+#include "store/answers/follower_internal.h"
+#include "store/answers/path.h"
+#include "store/engine/cursor.h"
+#include "store/engine/format.h"
+#include "store/engine/snapshot.h"
+#include "store/records/answers_log.h"
+#include "store/records/ulid_keys.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -8,9 +14,7 @@
 
 #define LOST_AT_ONCE 64
 
-/*
- * Once after a start: files that no record names are deleted, records without their file are noted.
- */
+/* Once after a start: delete files that no record names, and note records without a file. */
 
 static enum store_status state_of(struct follower *f, const struct ulid *agent,
                                   struct store_answers *out)
@@ -55,11 +59,11 @@ static bool is_missing(struct follower *f, const struct answers_name *name)
     return access(path, F_OK) != 0 && (errno == ENOENT || errno == ENOTDIR);
 }
 
-/* Agents behind ${after} whose file is missing; ${after} becomes the last agent looked at. */
+/* Agents after ${after} whose file is missing; ${after} becomes the last agent checked. */
 static enum store_status find_missing(struct follower *f, struct ulid *after,
                                       struct answers_name *missing, size_t *count)
 {
-    struct walk w = {0};
+    struct cursor w = {0};
     struct key from;
     struct store_answers state;
     MDB_txn *txn;
@@ -69,9 +73,9 @@ static enum store_status find_missing(struct follower *f, struct ulid *after,
     key_of(&from, SPACE_ANSWERS, after);
     key_bytes(&from, "", 1);
     if (status == STORE_OK)
-        status = walk_from(f->s, txn, &w, DB_WIDGET, &from);
+        status = cursor_from(f->s, txn, &w, DB_WIDGET, &from);
     for (unsigned looked = 0; status == STORE_OK && looked < 1000 && *count < LOST_AT_ONCE;
-         status = walk_next(&w), looked++) {
+         status = cursor_next(&w), looked++) {
         struct answers_name *name = &missing[*count];
         if (w.k.mv_size != 1 + ULID_BYTES || !schema_read_answers(w.v, &state))
             continue;
@@ -80,12 +84,12 @@ static enum store_status find_missing(struct follower *f, struct ulid *after,
         memcpy(name->store_id, f->store_id, STORE_ID_BYTES);
         *count += state.state == ANSWERS_BUILT && is_missing(f, name);
     }
-    walk_end(&w);
+    cursor_end(&w);
     store_read_end(f->s);
     return status;
 }
 
-/* A slice of the records. */
+/* Check a batch of the records. */
 enum store_status follower_sweep_records(struct follower *f)
 {
     struct answers_name missing[LOST_AT_ONCE];

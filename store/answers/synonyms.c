@@ -1,10 +1,13 @@
+#include "store/answers/file.h"
 #include "store/answers/question.h"
+#include "store/answers/tokenizer.h"
+#include "store/bytes.h"
 
 #include <stdlib.h>
 
 /*
- * Words of shops that mean the same, by language: a question for one of them finds the others.
- * Lists are lower case without accents: words of a group separated by spaces, groups by ";".
+ * Synonyms of shops' words, by language: a question with one of them finds the others. Lists are
+ * lower case without accents: words of a group separated by spaces, groups by ";".
  */
 
 static const char en[] =

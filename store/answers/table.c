@@ -1,4 +1,7 @@
 #include "store/answers/file.h"
+#include "store/answers/language.h"
+#include "store/answers/tokenizer.h"
+#include "store/store.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,6 +1,8 @@
 #include "store/answers/tokenizer.h"
 
+#include "store/answers/language.h"
 #include "store/answers/script.h"
+#include "store/bytes.h"
 
 #include <libstemmer.h>
 #include <stdlib.h>
@@ -8,13 +10,13 @@
 struct tokenizer {
     const struct language *language;
     fts5_tokenizer unicode;
-    Fts5Tokenizer *parts;  /* unicode61 that keeps accents */
-    Fts5Tokenizer *strips; /* unicode61 that removes them */
+    Fts5Tokenizer *parts;  /* unicode61, keeping accents */
+    Fts5Tokenizer *strips; /* unicode61, removing accents */
     struct sb_stemmer *stemmer;
     struct wordset stops;
 };
 
-/* One run over a text. */
+/* State while a text is tokenized. */
 struct run {
     struct tokenizer *t;
     token_fn *token;
@@ -105,7 +107,7 @@ struct piece {
     size_t n;
 };
 
-/* ${two}: the letter and the one behind it; it alone where nothing of its run follows. */
+/* ${two}: the letter and the next one; the letter alone at the end of its run. */
 static int dense_pair(struct run *r, struct piece one, size_t second, bool starts, int from)
 {
     bool document = (r->flags & FTS5_TOKENIZE_DOCUMENT) != 0;
@@ -121,7 +123,7 @@ static int dense_pair(struct run *r, struct piece one, size_t second, bool start
     return emit(r, second > 0 ? FTS5_TOKEN_COLOCATED : 0, &f, from, from + (int)f.n);
 }
 
-/* Where a run goes on: a question's ends where Hiragana, mostly grammar, begins or ends. */
+/* Does a run continue? A question's run ends where Hiragana, mostly grammar, begins or ends. */
 static bool goes_on(const struct run *r, enum script last, enum script next)
 {
     if (next == SCRIPT_SPACED)
@@ -129,14 +131,14 @@ static bool goes_on(const struct run *r, enum script last, enum script next)
     return last == next || (r->flags & FTS5_TOKENIZE_DOCUMENT) != 0;
 }
 
-/* The run of a dense script at ${p}; where it ends. */
+/* The run of a dense script at ${p}; returns its end. */
 static int dense_run(struct run *r, const char **p, const char *end, int from)
 {
     const char *begin = *p;
     size_t n, next = 0;
     int rc = SQLITE_OK;
     enum script script = script_of(*p, end, &n);
-    bool particle = script == SCRIPT_HIRAGANA; /* where it is alone in a question */
+    bool particle = script == SCRIPT_HIRAGANA; /* a single letter in a question */
     for (bool more = true; more && rc == SQLITE_OK; *p += n, n = next) {
         enum script last = script;
         more = *p + n < end && goes_on(r, last, script = script_of(*p + n, end, &next));
@@ -154,7 +156,7 @@ static const char *spaced_end(const char *p, const char *end)
     return p;
 }
 
-/* Scripts can meet without a space. Folding keeps the length of the letters of dense scripts. */
+/* Scripts can be adjacent without a space. Folding keeps the length of letters of dense scripts. */
 static int take_part(void *arg, int flags, const char *token, int n, int from, int to)
 {
     struct run *r = arg;
@@ -191,7 +193,7 @@ const struct language *tokenizer_language(const struct tokenizer *t)
     return t->language;
 }
 
-/* Marks are letters' parts in Thai and in India's scripts. */
+/* Marks are parts of letters in Thai and in the scripts of India. */
 static int open_unicode(fts5_api *api, struct tokenizer *t)
 {
     const char *keep[] = {"remove_diacritics", "0", "categories", "L* N* Co M*"};

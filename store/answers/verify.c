@@ -1,11 +1,19 @@
-#include "store/answers/follower_parts.h"
+#include "store/answers/answers.h"
+#include "store/answers/follower.h"
+#include "store/answers/follower_internal.h"
+#include "store/engine/cursor.h"
+#include "store/engine/errors.h"
+#include "store/engine/format.h"
+#include "store/engine/snapshot.h"
+#include "store/records/answers_log.h"
+#include "store/records/ulid_keys.h"
 
-#define VERIFY_TRIES 3 /* of a file whose verification is interrupted */
+#define VERIFY_TRIES 3 /* tries of a file whose verification is interrupted */
 
 /* The next agent that has a file; STORE_NOT_FOUND: there is none. */
 static enum store_status next_file(struct step *p)
 {
-    struct walk w = {0};
+    struct cursor w = {0};
     struct key from;
     struct follower *f = p->f;
     enum store_status status = store_snapshot(f->s, &p->txn);
@@ -13,13 +21,13 @@ static enum store_status next_file(struct step *p)
     key_of(&from, SPACE_ANSWERS, &f->verify);
     key_bytes(&from, "", 1);
     if (status == STORE_OK)
-        status = walk_from(f->s, p->txn, &w, DB_WIDGET, &from);
+        status = cursor_from(f->s, p->txn, &w, DB_WIDGET, &from);
     if (status == STORE_OK &&
         (w.k.mv_size != 1 + ULID_BYTES || !schema_read_answers(w.v, &p->state)))
         status = store_corrupt(f->s, "the record of an answer file");
     if (status == STORE_OK)
         memcpy(p->name.agent.b, (const uint8_t *)w.k.mv_data + 1, ULID_BYTES);
-    walk_end(&w);
+    cursor_end(&w);
     store_read_end(f->s);
     memcpy(p->name.store_id, f->store_id, STORE_ID_BYTES);
     p->name.generation = p->state.generation;

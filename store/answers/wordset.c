@@ -1,4 +1,5 @@
 #include "store/answers/language.h"
+#include "store/bytes.h"
 
 #include <stdlib.h>
 

@@ -1,13 +1,17 @@
-#include "store/answers/counts.h"
+#include "store/answers/answers.h"
+#include "store/answers/file.h"
+#include "store/answers/token_counts.h"
+#include "store/store.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 
-#define STOP_OPERATIONS 1000 /* of SQLite's virtual machine between two looks at stop */
+/* operations of SQLite's virtual machine between two calls of ${stop} */
+#define STOP_OPERATIONS 1000
 
 struct answers_writer {
     struct file f;
-    struct counts counts;
+    struct token_counts counts;
     enum store_status status; /* the transaction's first error */
     bool open;                /* is a transaction open? */
 };
@@ -60,7 +64,7 @@ void answers_close(struct answers_writer *w)
         return;
     answers_abort(w);
     file_close(&w->f);
-    counts_free(&w->counts);
+    token_counts_free(&w->counts);
     free(w);
 }
 
@@ -89,13 +93,13 @@ static void add_to_table(struct answers_writer *w, struct file_table *t, const s
 {
     if (w->status != STORE_OK)
         return;
-    note_rc(w, counts_add(&w->counts, t, texts, change, &t->words));
+    note_rc(w, token_counts_add(&w->counts, t, texts, change, &t->words));
     t->documents += change;
-    if (counts_full(&w->counts))
-        note(w, counts_flush(&w->counts, &w->f));
+    if (token_counts_full(&w->counts))
+        note(w, token_counts_flush(&w->counts, &w->f));
 }
 
-/* The texts that go are read before their row is deleted. */
+/* Read the old texts before their row is deleted. */
 static void count_out(struct answers_writer *w, struct file_table *t, uint64_t id)
 {
     struct str texts[COLUMNS];
@@ -199,7 +203,7 @@ static void write_tables(struct answers_writer *w)
 static void write_all(struct answers_writer *w, uint64_t position)
 {
     if (w->status == STORE_OK)
-        note(w, counts_flush(&w->counts, &w->f));
+        note(w, token_counts_flush(&w->counts, &w->f));
     write_tables(w);
     sqlite3_bind_int64(w->f.position_set, 1, (int64_t)position);
     sqlite3_bind_int64(w->f.position_set, 2, (int64_t)w->f.cursor.collection);
@@ -223,18 +227,18 @@ enum store_status answers_commit(struct answers_writer *w, uint64_t position)
     return status;
 }
 
-/* Tables that the transaction made are gone, and counts are what they were. */
+/* Forget tables that the transaction created, and its counts. */
 void answers_abort(struct answers_writer *w)
 {
     if (!w->open) {
-        file_read_position(&w->f); /* and the cursor, which may have been moved */
+        file_read_position(&w->f); /* and the cursor, which the caller may have moved */
         return;
     }
     if (!sqlite3_get_autocommit(w->f.db))
         sqlite3_step(w->f.rollback);
     sqlite3_reset(w->f.rollback);
     file_tables_close(&w->f);
-    counts_reset(&w->counts);
+    token_counts_reset(&w->counts);
     w->open = false;
     w->status = file_read_position(&w->f);
     if (w->status == STORE_OK)

@@ -1,9 +1,15 @@
-#include "store/index/builder.h"
+#include "store/index/builder_internal.h"
+
+#include "store/engine/environment.h"
+#include "store/engine/errors.h"
+#include "store/index/index.h"
+#include "store/index/segment_file_internal.h"
+#include "store/index/segment_internal.h"
 
 #include <errno.h>
 #include <stdlib.h>
 
-#define BASE_TEXT_BYTES ((size_t)1 << 20) /* of URLs that a base has at most */
+#define BASE_TEXT_BYTES ((size_t)1 << 20) /* maximum of URLs in a base */
 
 void builder_init(struct builder *b, struct store *s, uint64_t workspace)
 {
@@ -66,7 +72,7 @@ static int by_id(const void *a, const void *b)
     return x->id < y->id ? -1 : x->id > y->id;
 }
 
-/* The URLs do not move any more. */
+/* The URLs do not move from here on. */
 static void settle(struct builder *b)
 {
     const char *p = b->text.p;
@@ -108,7 +114,7 @@ void builder_put(struct builder *b, uint64_t number, const struct segment_record
     b->put_count++;
 }
 
-/* How many rows from ${from} on go into one segment. */
+/* Number of rows from ${from} on that go into one segment. */
 static uint32_t rows_of_segment(const struct builder *b, size_t from)
 {
     size_t bytes = 0, at = from;
@@ -125,7 +131,7 @@ static enum store_status write_segment(struct builder *b, const struct segment_r
     struct segment_record record = {
         .first_id = rows[0].id, .last_id = rows[count - 1].id, .rows = count};
     uint64_t number, bytes;
-    segment_data(rows, count, b->s->chunk_shift, &data);
+    segment_data(rows, count, b->s->ngram_block_shift, &data);
     enum store_status status = buf_ok(&data) ? STORE_OK : no_memory(b);
     if (status == STORE_OK)
         status = segment_file_write(b->s, b->workspace, buf_view(&data), &number, &bytes);

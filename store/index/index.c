@@ -1,5 +1,9 @@
 #include "store/index/index.h"
 
+#include "store/engine/cursor.h"
+#include "store/engine/errors.h"
+#include "store/engine/snapshot.h"
+
 #include <errno.h>
 #include <stdlib.h>
 
@@ -77,23 +81,23 @@ enum store_status index_log(struct store *s, MDB_txn *txn, uint64_t workspace,
                             const struct index_record *record, uint64_t *next,
                             struct log_head *head)
 {
-    struct walk w = {0};
+    struct cursor w = {0};
     *next = record->log_from;
     *head = record->base;
     key_id(&w.prefix, SPACE_LOG, workspace);
-    enum store_status status = walk_prefix(s, txn, &w, DB_LIST, true);
+    enum store_status status = cursor_prefix(s, txn, &w, DB_LIST, true);
     uint64_t last;
-    if (status == STORE_OK && (w.v.mv_size < sizeof(*head) || !walk_u64(&w, 1, &last)))
+    if (status == STORE_OK && (w.v.mv_size < sizeof(*head) || !cursor_u64(&w, 1, &last)))
         status = store_corrupt(s, "the log of an index of reports");
     if (status == STORE_OK && last >= *next) {
         *next = last + 1;
         memcpy(head, w.v.mv_data, sizeof(*head));
     }
-    walk_end(&w);
+    cursor_end(&w);
     return status == STORE_NOT_FOUND ? STORE_OK : status;
 }
 
-/* A merge costs the segments that it rewrites, so the log of a large workspace may be longer. */
+/* A merge rewrites segments, so the log of a large workspace may be longer. */
 bool index_due(const struct store *s, const struct index_record *record,
                const struct log_head *head)
 {
@@ -107,7 +111,6 @@ bool index_due(const struct store *s, const struct index_record *record,
 
 /* ---- writing ---- */
 
-/* What a transaction gathers for the log of a workspace. */
 static struct log_batch *batch_of(struct store_txn *t, uint64_t workspace)
 {
     for (size_t i = 0; i < t->batch_count; i++)
@@ -131,15 +134,15 @@ static struct log_batch *batch_of(struct store_txn *t, uint64_t workspace)
     return b;
 }
 
-/* The maintenance thread takes workspaces from these rows, also after a restart. */
+/* The maintenance thread reads these rows, also after a restart. */
 void index_mark_due(struct store_txn *t, uint64_t workspace)
 {
     struct key k;
     key_id(&k, SPACE_INDEX_DUE, workspace);
     txn_put(t, SPACE_INDEX_DUE, &k, "", 0);
-    if (!t->due_told)
+    if (!t->maintenance_told)
         txn_event(t, EVENT_MAINTENANCE, workspace, 0, 0);
-    t->due_told = true;
+    t->maintenance_told = true;
 }
 
 static void batch_write(struct store_txn *t, struct log_batch *b)

@@ -1,18 +1,22 @@
+#include "store/engine/cursor.h"
+#include "store/engine/free_space.h"
+#include "store/engine/txn.h"
+#include "store/index/apply.h"
 #include "store/index/index.h"
 
 /*
- * The changes of a manifest: CHANGE_INDEX_INSTALL, which is small whatever was merged,
+ * Changes of a manifest: CHANGE_INDEX_INSTALL, which is small whatever was merged,
  * CHANGE_INDEX_LOST and CHANGE_INDEX_SWEEP.
  */
 
 /* ---- install ---- */
 
-struct cursor {
+struct byte_reader {
     const uint8_t *at, *end;
     bool bad;
 };
 
-static const void *take(struct cursor *c, size_t n)
+static const void *take(struct byte_reader *c, size_t n)
 {
     const uint8_t *p = c->at;
     if (c->bad || (size_t)(c->end - p) < n) {
@@ -32,7 +36,7 @@ static void segment_key(struct key *k, uint64_t workspace, const void *number)
 }
 
 static void remove_segments(struct store_txn *t, uint64_t workspace, uint32_t count,
-                            struct cursor *c)
+                            struct byte_reader *c)
 {
     for (uint32_t i = 0; i < count && t->error == STORE_OK; i++) {
         const void *number = take(c, sizeof(uint64_t));
@@ -44,7 +48,8 @@ static void remove_segments(struct store_txn *t, uint64_t workspace, uint32_t co
     }
 }
 
-static void put_segments(struct store_txn *t, uint64_t workspace, uint32_t count, struct cursor *c)
+static void put_segments(struct store_txn *t, uint64_t workspace, uint32_t count,
+                         struct byte_reader *c)
 {
     for (uint32_t i = 0; i < count && t->error == STORE_OK; i++) {
         const void *number = take(c, sizeof(uint64_t));
@@ -62,19 +67,19 @@ static void put_segments(struct store_txn *t, uint64_t workspace, uint32_t count
     }
 }
 
-/* Delete the first key of a space that is the workspace's, with a number below ${below}. */
+/* Delete the workspace's first key of a space, if its number is below ${below}. */
 static bool delete_first(struct store_txn *t, enum space space, uint64_t workspace, uint64_t below)
 {
-    struct walk w = {0};
+    struct cursor w = {0};
     struct key k = {.n = 0};
     uint64_t number = 0;
     key_id(&w.prefix, space, workspace);
     bool found = t->error == STORE_OK &&
-                 walk_prefix(t->s, t->mdb, &w, DB_LIST, false) == STORE_OK &&
-                 (below == UINT64_MAX || (walk_u64(&w, 1, &number) && number < below));
+                 cursor_prefix(t->s, t->mdb, &w, DB_LIST, false) == STORE_OK &&
+                 (below == UINT64_MAX || (cursor_u64(&w, 1, &number) && number < below));
     if (found)
         key_bytes(&k, w.k.mv_data, w.k.mv_size);
-    walk_end(&w);
+    cursor_end(&w);
     if (found)
         txn_del(t, space, &k);
     return found;
@@ -86,7 +91,7 @@ static void delete_all(struct store_txn *t, enum space space, uint64_t workspace
         continue;
 }
 
-static void put_base(struct store_txn *t, uint64_t workspace, uint32_t count, struct cursor *c)
+static void put_base(struct store_txn *t, uint64_t workspace, uint32_t count, struct byte_reader *c)
 {
     delete_all(t, SPACE_BASE, workspace);
     for (uint32_t i = 0; i < count && t->error == STORE_OK; i++) {
@@ -104,11 +109,20 @@ static void put_base(struct store_txn *t, uint64_t workspace, uint32_t count, st
     }
 }
 
-/* Also of a workspace that is being deleted: its reports are found by the index. */
+/* Also for a workspace that is being deleted: its reports are found by the index. */
+static bool workspace_exists(struct store_txn *t, uint64_t workspace)
+{
+    struct key k;
+    MDB_val v;
+    key_id(&k, SPACE_WORKSPACE, workspace);
+    return txn_get(t, SPACE_WORKSPACE, &k, &v) == STORE_OK;
+}
+
 enum store_status index_install(struct store_txn *t, const struct store_change *c,
                                 struct store_answer *answer)
 {
-    struct cursor at = {(const uint8_t *)c->data.p, (const uint8_t *)c->data.p + c->data.n, false};
+    struct byte_reader at = {(const uint8_t *)c->data.p, (const uint8_t *)c->data.p + c->data.n,
+                             false};
     struct index_record record;
     struct index_install head;
     const void *p = take(&at, sizeof(head));
@@ -118,7 +132,7 @@ enum store_status index_install(struct store_txn *t, const struct store_change *
     enum store_status status = index_read(t->s, t->mdb, c->workspace, &record);
     if (status != STORE_OK)
         return txn_fail(t, 0, "the manifest of an index of reports");
-    if (record.version != head.version || txn_workspace(t, c->workspace) == NULL)
+    if (record.version != head.version || !workspace_exists(t, c->workspace))
         return STORE_STALE;
     answer->id = record.state == INDEX_REBUILDING ? head.rows : 0;
     remove_segments(t, c->workspace, head.removed, &at);
@@ -138,7 +152,7 @@ enum store_status index_install(struct store_txn *t, const struct store_change *
 
 /* ---- lost, or deleted ---- */
 
-/* The manifest names nothing and is past the log. */
+/* The manifest becomes empty, past the end of the log. */
 static bool begin_anew(struct store_txn *t, uint64_t workspace, struct index_record *record)
 {
     index_write(t);
@@ -161,7 +175,7 @@ static bool begin_anew(struct store_txn *t, uint64_t workspace, struct index_rec
     return true;
 }
 
-/* Every report up to now is built from its head, and what happens from now on is in the log. */
+/* Reports up to now are built from their heads; later changes are in the log. */
 enum store_status index_lost(struct store_txn *t, const struct store_change *c,
                              struct store_answer *answer)
 {
@@ -204,14 +218,14 @@ void index_empty(struct store_txn *t, uint64_t workspace, uint64_t *left)
 
 /* ---- the part of the log that was merged ---- */
 
-/* A workspace whose log is swept and is not due again is not to be looked at any more. */
+/* A workspace whose log is deleted and not due again needs no further check. */
 enum store_status index_sweep(struct store_txn *t, const struct store_change *c,
                               struct store_answer *answer)
 {
     struct index_record record;
     struct log_head head;
     struct key k;
-    uint64_t next, left = txn_slice(t, c->limit == 0 ? UINT64_MAX : c->limit);
+    uint64_t next, left = txn_batch_limit(t, c->limit == 0 ? UINT64_MAX : c->limit);
     index_write(t);
     enum store_status status = index_read(t->s, t->mdb, c->workspace, &record);
     if (status == STORE_OK)

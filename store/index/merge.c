@@ -1,11 +1,16 @@
 #include "store/index/merge.h"
 
-#include "store/index/view.h"
+#include "store/engine/errors.h"
+#include "store/engine/snapshot.h"
+#include "store/index/builder_internal.h"
+#include "store/index/index.h"
+#include "store/index/segment_internal.h"
+#include "store/index/snapshot.h"
 
 #include <errno.h>
 #include <stdlib.h>
 
-/* A segment of the view, and whether it is merged. */
+/* A segment, and whether it is merged. */
 struct choice {
     size_t at;
     uint32_t live, rows;
@@ -18,7 +23,7 @@ static int by_live(const void *a, const void *b)
     return x->live != y->live ? (x->live < y->live ? -1 : 1) : x->at < y->at ? -1 : x->at > y->at;
 }
 
-static uint64_t live_rows(const struct view *v)
+static uint64_t live_rows(const struct index_snapshot *v)
 {
     uint64_t n = 0;
     for (uint32_t row = 0; row < v->row_count; row++)
@@ -27,17 +32,17 @@ static uint64_t live_rows(const struct view *v)
 }
 
 /*
- * From the smallest on, each that makes the new segment no more than three times as large, so that
- * a report is rewritten a few times in its life; and those that are mostly dead.
+ * Merge policy: from the smallest on, each segment that makes the new one at most three times as
+ * large, so that a report is rewritten only a few times; and segments that are mostly dead.
  */
-static void choose(const struct store *s, const struct view *v, struct choice *all)
+static void choose(const struct store *s, const struct index_snapshot *v, struct choice *all)
 {
     size_t count = v->segment_count;
     uint64_t rows = live_rows(v);
     for (size_t i = 0; i < count; i++) {
-        const struct view_segment *g = &v->segments[i];
+        const struct snapshot_segment *g = &v->segments[i];
         all[i] = (struct choice){
-            .at = i, .live = g->segment.rows - g->masked_count, .rows = g->segment.rows};
+            .at = i, .live = g->segment.rows - g->tombstone_count, .rows = g->segment.rows};
     }
     qsort(all, count, sizeof(*all), by_live);
     for (size_t i = 0; i < count && rows + all[i].live <= s->segment_rows; i++) {
@@ -49,8 +54,9 @@ static void choose(const struct store *s, const struct view *v, struct choice *a
     }
 }
 
-/* A few rows of all segments together are a base. */
-static void choose_all_where_few(const struct store *s, const struct view *v, struct choice *all)
+/* A few rows of all segments together become a base. */
+static void choose_all_where_few(const struct store *s, const struct index_snapshot *v,
+                                 struct choice *all)
 {
     uint64_t rows = live_rows(v);
     for (size_t i = 0; i < v->segment_count; i++)
@@ -61,11 +67,11 @@ static void choose_all_where_few(const struct store *s, const struct view *v, st
 
 /* ---- carrying it out ---- */
 
-static void take_segment(struct builder *b, const struct view_segment *in)
+static void take_segment(struct builder *b, const struct snapshot_segment *in)
 {
     const struct segment *g = &in->segment;
     for (uint32_t row = 0; row < g->rows; row++) {
-        if (!view_lives(in, row))
+        if (!index_snapshot_lives(in, row))
             continue;
         struct segment_row r = segment_row(g, row);
         builder_add(b, &r);
@@ -73,52 +79,53 @@ static void take_segment(struct builder *b, const struct view_segment *in)
     builder_remove(b, in->number);
 }
 
-/* It stays, and the rows that the log took out of it are dead for good. */
-static uint64_t keep_segment(struct builder *b, const struct view_segment *in)
+/* The segment stays; the tombstones of the log become dead rows. */
+static uint64_t keep_segment(struct builder *b, const struct snapshot_segment *in)
 {
     struct segment_record record = in->record;
-    if (in->masked_count == record.rows) {
+    if (in->tombstone_count == record.rows) {
         builder_remove(b, in->number);
         return 0;
     }
-    if (in->masked_count != record.dead) {
-        record.dead = in->masked_count;
-        builder_put(b, in->number, &record, in->masked);
+    if (in->tombstone_count != record.dead) {
+        record.dead = in->tombstone_count;
+        builder_put(b, in->number, &record, in->tombstones);
     }
     return record.rows;
 }
 
-static void take_own(struct builder *b, const struct view *v)
+static void take_own(struct builder *b, const struct index_snapshot *v)
 {
     for (uint32_t row = 0; row < v->row_count; row++) {
-        const struct view_row *r = &v->rows[row];
+        const struct tail_row *r = &v->rows[row];
         struct segment_row taken = {r->id,    r->project, r->date,
-                                    r->score, r->class,   view_url(v, row)};
+                                    r->score, r->class,   index_snapshot_url(v, row)};
         if (r->class != CLASS_GONE)
             builder_add(b, &taken);
     }
 }
 
-static enum store_status merge(struct builder *b, struct view *v, struct choice *all,
+static enum store_status merge(struct builder *b, struct index_snapshot *v, struct choice *all,
                                struct index_install head, struct buf *out)
 {
     uint64_t kept = 0;
     choose(b->s, v, all);
     choose_all_where_few(b->s, v, all);
     for (size_t i = 0; i < v->segment_count; i++) {
-        const struct view_segment *in = &v->segments[all[i].at];
+        const struct snapshot_segment *in = &v->segments[all[i].at];
         if (all[i].merged)
             take_segment(b, in);
         else
             kept += keep_segment(b, in);
     }
     take_own(b, v);
-    enum store_status status = view_verified(b->s, v);
+    enum store_status status = index_snapshot_verified(b->s, v);
     return status == STORE_OK ? builder_end(b, head, kept, out) : status;
 }
 
-/* The view stays when the snapshot ends. */
-static enum store_status look(struct builder *b, struct view **v, struct index_install *head)
+/* The index snapshot outlives the transaction. */
+static enum store_status look(struct builder *b, struct index_snapshot **v,
+                              struct index_install *head)
 {
     MDB_txn *txn;
     struct index_record record = {0};
@@ -132,7 +139,7 @@ static enum store_status look(struct builder *b, struct view **v, struct index_i
     if (status == STORE_OK && !index_due(s, &record, &head->base))
         status = STORE_NOT_FOUND;
     if (status == STORE_OK)
-        status = view_get(s, txn, b->workspace, v);
+        status = index_snapshot_get(s, txn, b->workspace, v);
     store_read_end(s);
     head->version = record.version;
     head->log_from = next;
@@ -141,7 +148,7 @@ static enum store_status look(struct builder *b, struct view **v, struct index_i
 
 enum store_status merge_make(struct builder *b, struct buf *out)
 {
-    struct view *v;
+    struct index_snapshot *v;
     struct index_install head = {0};
     enum store_status status = look(b, &v, &head);
     if (status != STORE_OK)

@@ -1,12 +1,18 @@
+#include "store/engine/cursor.h"
+#include "store/engine/errors.h"
+#include "store/engine/snapshot.h"
+#include "store/index/builder_internal.h"
+#include "store/index/index.h"
 #include "store/index/merge.h"
+#include "store/index/segment_internal.h"
 
 #include <errno.h>
 #include <stdlib.h>
 
-#define SLICE 4096                         /* heads of a snapshot */
-#define PASS_WORKSPACES 4096               /* of a pass over the heads */
+#define SLICE 4096                         /* heads read in one snapshot */
+#define PASS_WORKSPACES 4096               /* workspaces of a pass over the heads */
 #define ROWS_BYTES_MAX ((size_t)256 << 20) /* of rows that are not written yet */
-#define EVICTED_ROWS 512                   /* an index with fewer is not written early */
+#define EVICTED_ROWS 512                   /* indexes with fewer are not written early */
 
 /* An index that is being built. */
 struct rebuilt {
@@ -17,23 +23,24 @@ struct rebuilt {
 
 struct rebuild {
     struct store *s;
-    struct rebuilt *all; /* of a pass over the heads, ascending by workspace; NULL: none is begun */
-    size_t count, at;    /* those before it are installed */
+    /* of one pass over the heads, ascending by workspace; NULL: no pass is in progress */
+    struct rebuilt *all;
+    size_t count, at; /* those before it are installed */
     struct builder *full;
     size_t bytes, bytes_max; /* of rows that are not written yet */
-    uint64_t after;          /* the report that was read last */
+    uint64_t after;          /* the last report that was read */
     uint64_t done;           /* the last workspace of the passes so far */
-    bool read;               /* all heads were */
+    bool read;               /* all heads were read */
 };
 
 /* ---- which ---- */
 
-static enum store_status take_workspace(struct rebuild *r, const struct walk *w, struct buf *out)
+static enum store_status take_workspace(struct rebuild *r, const struct cursor *w, struct buf *out)
 {
     struct index_record record;
     struct rebuilt one = {0};
     const void *p = store_record(w->v, sizeof(record));
-    if (p == NULL || !walk_u64(w, 0, &one.workspace))
+    if (p == NULL || !cursor_u64(w, 0, &one.workspace))
         return store_corrupt(r->s, "the manifest of an index of reports");
     memcpy(&record, p, sizeof(record));
     if (record.state != INDEX_REBUILDING)
@@ -49,20 +56,20 @@ static enum store_status take_workspace(struct rebuild *r, const struct walk *w,
 static enum store_status take_workspaces(struct rebuild *r)
 {
     MDB_txn *txn;
-    struct walk w = {0};
+    struct cursor w = {0};
     struct key from;
     struct buf found = {0};
     enum store_status status = store_snapshot(r->s, &txn);
     key_id(&from, SPACE_INDEX, r->done + 1);
     key_space(&w.prefix, SPACE_INDEX);
     if (status == STORE_OK)
-        status = walk_from(r->s, txn, &w, (enum db)schema_space_db[SPACE_INDEX], &from);
+        status = cursor_from(r->s, txn, &w, (enum db)schema_space_db[SPACE_INDEX], &from);
     while (status == STORE_OK && found.n < PASS_WORKSPACES * sizeof(*r->all)) {
         status = take_workspace(r, &w, &found);
         if (status == STORE_OK)
-            status = walk_next(&w);
+            status = cursor_next(&w);
     }
-    walk_end(&w);
+    cursor_end(&w);
     store_read_end(r->s);
     r->all = (struct rebuilt *)(void *)found.p;
     r->count = found.n / sizeof(*r->all);
@@ -97,7 +104,7 @@ static enum store_status write_rows(struct rebuild *r, struct builder *b)
     return builder_write(b);
 }
 
-/* What is left is of many small indexes, and may be as much again. */
+/* The remaining rows belong to many small indexes, and may use as much memory again. */
 static enum store_status write_large(struct rebuild *r)
 {
     enum store_status status = STORE_OK;
@@ -108,11 +115,11 @@ static enum store_status write_large(struct rebuild *r)
     return status;
 }
 
-/* A malformed head costs its own report alone: it is in no list, and assay check names it. */
-static void take_head(struct rebuild *r, const struct walk *w)
+/* A malformed head costs only its own report: no list has it, and assay check names it. */
+static void take_head(struct rebuild *r, const struct cursor *w)
 {
     struct store_report report;
-    if (!walk_u64(w, 0, &r->after) || !schema_read_report(w->v, &report))
+    if (!cursor_u64(w, 0, &r->after) || !schema_read_report(w->v, &report))
         return;
     struct rebuilt *one = find(r, report.workspace);
     if (one == NULL || report.id > one->rebuild_to)
@@ -131,23 +138,23 @@ static void take_head(struct rebuild *r, const struct walk *w)
         r->full = b;
 }
 
-/* What is to be written is written after the snapshot. */
+/* Write files after the snapshot has ended. */
 static enum store_status take_slice(struct rebuild *r)
 {
     MDB_txn *txn;
-    struct walk w = {0};
+    struct cursor w = {0};
     struct key from;
     enum store_status status = store_snapshot(r->s, &txn);
     r->full = NULL;
     key_id(&from, SPACE_REPORT, r->after + 1);
     key_space(&w.prefix, SPACE_REPORT);
     if (status == STORE_OK)
-        status = walk_from(r->s, txn, &w, DB_RECORD, &from);
+        status = cursor_from(r->s, txn, &w, DB_RECORD, &from);
     for (unsigned n = 0; status == STORE_OK && n < SLICE && r->full == NULL; n++) {
         take_head(r, &w);
-        status = walk_next(&w);
+        status = cursor_next(&w);
     }
-    walk_end(&w);
+    cursor_end(&w);
     store_read_end(r->s);
     r->read = status == STORE_NOT_FOUND;
     if (r->read)
@@ -174,7 +181,7 @@ static enum store_status install_next(struct rebuild *r, rebuild_fn *install, vo
 static void end_pass(struct rebuild *r)
 {
     for (size_t i = 0; i < r->count; i++) {
-        builder_undo(&r->all[i].builder); /* of those that were not installed */
+        builder_undo(&r->all[i].builder); /* files that were not installed */
         builder_free(&r->all[i].builder);
     }
     free(r->all);

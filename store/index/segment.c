@@ -1,4 +1,12 @@
-#include "store/index/segment.h"
+#include "store/index/segment_internal.h"
+
+#include "store/engine/errors.h"
+#include "store/engine/schema.h"
+#include "store/index/bitmap_internal.h"
+#include "store/index/index.h"
+#include "store/index/ngram_block_internal.h"
+#include "store/index/search_internal.h"
+#include "store/index/segment_file_internal.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -34,8 +42,8 @@ static void read_parts(struct part_reader *r, struct segment *g)
     g->part_at[PART_DATES] = r->at;
     g->dates = part_take(r, g->rows * sizeof(*g->dates));
     read_order(r, g, &g->date);
-    g->part_at[PART_GRAMS] = r->at;
-    g->grams = part_take(r, GRAM_CODES / 8);
+    g->part_at[PART_TRIGRAMS] = r->at;
+    g->trigrams = part_take(r, TRIGRAM_CODES / 8);
     g->part_at[PART_URLS] = r->at;
     read_order(r, g, &g->url);
     g->part_at[SEGMENT_PARTS] = r->at;
@@ -45,18 +53,18 @@ static bool read_head(struct part_reader *r, struct segment *g)
 {
     const struct segment_head *head = part_take(r, sizeof(*head));
     if (head == NULL || !segment_file_verified(g->file, head, sizeof(*head)) || head->rows == 0 ||
-        head->rows > SEGMENT_ROWS || head->chunk_shift < 6 ||
-        head->chunk_shift > CHUNK_ROWS_SHIFT ||
-        head->chunks != ((head->rows - 1) >> head->chunk_shift) + 1)
+        head->rows > SEGMENT_ROWS || head->ngram_block_shift < 6 ||
+        head->ngram_block_shift > NGRAM_BLOCK_ROWS_SHIFT ||
+        head->ngram_blocks != ((head->rows - 1) >> head->ngram_block_shift) + 1)
         return false;
     g->rows = head->rows;
     g->words = index_words(g->rows);
     g->projects = head->projects;
-    g->chunk_count = head->chunks;
-    g->chunk_shift = head->chunk_shift;
-    size_t bytes = ((size_t)g->chunk_count + 1) * sizeof(*g->chunk_at);
-    g->chunk_at = part_take(r, bytes);
-    return g->chunk_at != NULL && segment_file_verified(g->file, g->chunk_at, bytes);
+    g->ngram_block_count = head->ngram_blocks;
+    g->ngram_block_shift = head->ngram_block_shift;
+    size_t bytes = ((size_t)g->ngram_block_count + 1) * sizeof(*g->ngram_block_at);
+    g->ngram_block_at = part_take(r, bytes);
+    return g->ngram_block_at != NULL && segment_file_verified(g->file, g->ngram_block_at, bytes);
 }
 
 static bool read_all(struct segment *g)
@@ -76,7 +84,7 @@ enum store_status segment_open(struct store *s, uint64_t workspace, uint64_t num
     if (status == STORE_OK && !read_all(out))
         status = segment_is_damaged(s, out->file);
     if (status == STORE_OK &&
-        (out->chunks = calloc(out->chunk_count, sizeof(*out->chunks))) == NULL)
+        (out->ngram_blocks = calloc(out->ngram_block_count, sizeof(*out->ngram_blocks))) == NULL)
         status = store_fail(s, ENOMEM, "hold a segment");
     if (status != STORE_OK)
         segment_close(s, out);
@@ -86,7 +94,7 @@ enum store_status segment_open(struct store *s, uint64_t workspace, uint64_t num
 void segment_close(struct store *s, struct segment *g)
 {
     segment_file_close(s, g->file);
-    free(g->chunks);
+    free(g->ngram_blocks);
     *g = (struct segment){0};
 }
 
@@ -96,28 +104,28 @@ bool segment_need(const struct segment *g, enum segment_part part)
     return segment_file_verified(g->file, at, (size_t)(g->part_at[part + 1] - at));
 }
 
-/* ---- chunks ---- */
+/* ---- ngram_blocks ---- */
 
-static struct part_reader chunk_reader(const struct segment *g, uint32_t i)
+static struct part_reader ngram_block_reader(const struct segment *g, uint32_t i)
 {
     const uint8_t *data = g->file->data;
-    uint64_t from = g->chunk_at[i], to = g->chunk_at[i + 1];
+    uint64_t from = g->ngram_block_at[i], to = g->ngram_block_at[i + 1];
     bool inside = from <= to && to <= g->file->data_bytes;
     return (struct part_reader){data + (inside ? from : 0), data + (inside ? to : 0), false};
 }
 
-/* Its head is verified, and nothing else of it. */
-static const struct chunk *chunk_at(const struct segment *g, uint32_t i)
+/* Only its head is verified. */
+static const struct ngram_block *ngram_block_at(const struct segment *g, uint32_t i)
 {
-    struct chunk *c = &g->chunks[i];
+    struct ngram_block *c = &g->ngram_blocks[i];
     if (c->head != NULL)
         return c;
-    struct part_reader r = chunk_reader(g, i);
-    uint32_t rows = g->rows - (i << g->chunk_shift), most = 1u << g->chunk_shift;
-    struct chunk read;
-    if (!segment_file_verified(g->file, r.at, sizeof(struct chunk_head)))
+    struct part_reader r = ngram_block_reader(g, i);
+    uint32_t rows = g->rows - (i << g->ngram_block_shift), most = 1u << g->ngram_block_shift;
+    struct ngram_block read;
+    if (!segment_file_verified(g->file, r.at, sizeof(struct ngram_block_head)))
         return NULL;
-    if (!chunk_read(&r, &read) || read.head->rows != (rows < most ? rows : most)) {
+    if (!ngram_block_read(&r, &read) || read.head->rows != (rows < most ? rows : most)) {
         atomic_store(&g->file->damaged, true);
         return NULL;
     }
@@ -125,18 +133,18 @@ static const struct chunk *chunk_at(const struct segment *g, uint32_t i)
     return c;
 }
 
-const struct chunk *segment_chunk(const struct segment *g, uint32_t i)
+const struct ngram_block *segment_ngram_block(const struct segment *g, uint32_t i)
 {
-    struct part_reader r = chunk_reader(g, i);
+    struct part_reader r = ngram_block_reader(g, i);
     if (!segment_file_verified(g->file, r.at, (size_t)(r.end - r.at)))
         return NULL;
-    return chunk_at(g, i);
+    return ngram_block_at(g, i);
 }
 
 struct str segment_url(const struct segment *g, uint32_t row)
 {
-    const struct chunk *c = chunk_at(g, row >> g->chunk_shift);
-    uint32_t at = row & ((1u << g->chunk_shift) - 1);
+    const struct ngram_block *c = ngram_block_at(g, row >> g->ngram_block_shift);
+    uint32_t at = row & ((1u << g->ngram_block_shift) - 1);
     if (c == NULL || !segment_file_verified(g->file, c->offset + at, 2 * sizeof(*c->offset)))
         return STR("");
     uint32_t from = c->offset[at], n = c->offset[at + 1] - from;
@@ -160,7 +168,7 @@ uint32_t segment_find(const struct segment *g, uint64_t id)
     return low < g->rows && g->ids[low] == id ? low : g->rows;
 }
 
-/* The bitmap that has the row; ${count}: none of them. */
+/* The bitmap that has the row; ${count}: none. */
 static unsigned bitmap_of(const uint64_t *const *bits, unsigned count, uint32_t row)
 {
     unsigned at = 0;

@@ -1,4 +1,9 @@
-#include "store/index/segment_file.h"
+#include "store/index/segment_file_internal.h"
+
+#include "store/engine/environment.h"
+#include "store/engine/errors.h"
+#include "store/engine/files.h"
+#include "store/engine/free_space.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -143,13 +148,14 @@ static enum store_status is_damaged(struct store *s, const struct segment_file *
 
 enum store_status segment_is_damaged(struct store *s, const struct segment_file *f)
 {
-    return is_damaged(s, f, "differs from its checksums");
+    return is_damaged(s, f, "does not match its checksums");
 }
 
 static enum store_status map_file(struct store *s, const char *path, struct segment_file *f)
 {
     struct stat st;
-    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOFOLLOW); /* no pipe is waited for */
+    /* do not wait for a pipe */
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOFOLLOW);
     if (fd < 0 && errno == ENOENT)
         return is_damaged(s, f, "is missing");
     if (fd < 0 && (errno == EACCES || errno == ELOOP || errno == ENXIO))
@@ -218,7 +224,7 @@ static enum store_status file_new(struct store *s, uint64_t workspace, uint64_t 
     return status;
 }
 
-/* It is among the maps before its head is read, so that store_mapped_file finds it. */
+/* Add it to the maps before its head is read, so that store_mapped_file finds it. */
 static enum store_status add_file(struct store *s, struct segment_file **at, struct segment_file *f)
 {
     struct segment_maps *m = s->shared->segments;
@@ -330,7 +336,7 @@ static int write_file(const char *path, struct segment_file_head *h, struct str 
     return rc;
 }
 
-/* The directory is made with the first file; its own name is synced too. */
+/* The directory is created with the first file, and its own name is synced too. */
 static int make_dir(const char *dir, char *path, size_t size)
 {
     snprintf(path, size, "%s/index", dir);
@@ -339,7 +345,7 @@ static int make_dir(const char *dir, char *path, size_t size)
     return store_sync_dir(dir) == 0 ? 0 : errno;
 }
 
-/* What is left of the disk is for deletes. */
+/* The rest of the disk is for deletes. */
 static bool disk_has(const char *dir, uint64_t bytes)
 {
     struct statvfs fs;

@@ -1,8 +1,13 @@
-#include "store/index/segment.h"
+#include "store/engine/schema.h"
+#include "store/index/bitmap_internal.h"
+#include "store/index/index.h"
+#include "store/index/ngram_block_internal.h"
+#include "store/index/search_internal.h"
+#include "store/index/segment_internal.h"
 
 #include <stdlib.h>
 
-/* The making of a segment's data. */
+/* Builds the data of a segment. */
 
 static void put_order(struct buf *out, const uint16_t *row, uint32_t count)
 {
@@ -72,7 +77,7 @@ static void put_projects(const struct segment_row *rows, const uint16_t *by, uin
 #define DIGIT_BITS 11
 #define DIGITS (1u << DIGIT_BITS)
 
-/* One pass of a stable radix sort; false where all keys share the digit, and nothing was done. */
+/* One pass of a stable radix sort; false: all keys share the digit, and nothing was done. */
 static bool radix_pass(const uint64_t *keys, uint32_t count, unsigned shift, const uint16_t *from,
                        uint16_t *to)
 {
@@ -92,8 +97,8 @@ static bool radix_pass(const uint64_t *keys, uint32_t count, unsigned shift, con
 }
 
 /*
- * The rows in the order of their keys; equal ones stay in the order of their ids. ${a}, ${b}: room
- * for the rows. The one that has them is returned.
+ * Sort rows by their keys; equal keys stay in the order of their ids. ${a}, ${b}: memory for the
+ * rows. Returns the one that has the result.
  */
 static uint16_t *radix_sort(const uint64_t *keys, uint32_t count, uint16_t *a, uint16_t *b)
 {
@@ -122,7 +127,8 @@ static void put_sorted(const struct segment_row *rows, uint32_t count, bool scor
         return;
     }
     uint16_t *room = (uint16_t *)(void *)(keys + count);
-    for (uint32_t i = 0; i < count; i++) /* flipped, the sign bit sorts as in signed numbers */
+    /* flip the sign bit, so that unsigned order is signed order */
+    for (uint32_t i = 0; i < count; i++)
         keys[i] = (uint64_t)value_of(&rows[i], score) ^ 1ull << 63;
     put_order(out, radix_sort(keys, count, room, room + count), count);
     free(keys);
@@ -154,23 +160,24 @@ static int by_url(const void *a, const void *b, void *at)
     return by != 0 ? by : x < y ? -1 : x > y;
 }
 
-/* Their offsets go to ${at}, and the codes that they have to ${grams}, which move with ${out}. */
-static void put_chunks(const struct segment_row *rows, uint32_t count, unsigned chunk_shift,
-                       size_t at, size_t grams, struct buf *out)
+/* Offsets go to ${at} and trigram codes to ${trigrams}, which move with ${out}. */
+static void put_chunks(const struct segment_row *rows, uint32_t count, unsigned ngram_block_shift,
+                       size_t at, size_t trigrams, struct buf *out)
 {
-    uint32_t most = 1u << chunk_shift;
+    uint32_t most = 1u << ngram_block_shift;
     for (uint32_t i = 0, from = 0; from < count && buf_ok(out); i++, from += most) {
         uint64_t begin = out->n;
-        struct chunk c;
-        chunk_make(&rows[from].url, count - from < most ? count - from : most, sizeof(*rows), out);
+        struct ngram_block c;
+        ngram_block_make(&rows[from].url, count - from < most ? count - from : most, sizeof(*rows),
+                         out);
         struct part_reader r = {(const uint8_t *)out->p + begin, (const uint8_t *)out->p + out->n,
                                 !buf_ok(out)};
-        if (!chunk_read(&r, &c)) {
+        if (!ngram_block_read(&r, &c)) {
             out->failed = true;
             return;
         }
-        uint64_t *all = (uint64_t *)(void *)(out->p + grams);
-        for (uint32_t word = 0; word < GRAM_CODES / 64; word++)
+        uint64_t *all = (uint64_t *)(void *)(out->p + trigrams);
+        for (uint32_t word = 0; word < TRIGRAM_CODES / 64; word++)
             all[word] |= c.present[word];
         uint64_t *offsets = (uint64_t *)(void *)(out->p + at);
         offsets[i] = begin;
@@ -180,18 +187,19 @@ static void put_chunks(const struct segment_row *rows, uint32_t count, unsigned 
 
 /* ---- all of it ---- */
 
-static void put_all(const struct segment_row *rows, uint32_t count, unsigned chunk_shift,
+static void put_all(const struct segment_row *rows, uint32_t count, unsigned ngram_block_shift,
                     uint16_t *by, struct buf *out)
 {
-    struct segment_head head = {
-        .rows = count, .chunks = ((count - 1) >> chunk_shift) + 1, .chunk_shift = chunk_shift};
+    struct segment_head head = {.rows = count,
+                                .ngram_blocks = ((count - 1) >> ngram_block_shift) + 1,
+                                .ngram_block_shift = ngram_block_shift};
     for (uint32_t i = 0; i < count; i++)
         by[i] = (uint16_t)i;
     qsort_r(by, count, sizeof(*by), by_project, (void *)(uintptr_t)rows);
     head.projects = count_projects(rows, by, count);
     part_put(out, &head, sizeof(head));
     size_t at = out->n;
-    part_space(out, ((size_t)head.chunks + 1) * sizeof(uint64_t));
+    part_space(out, ((size_t)head.ngram_blocks + 1) * sizeof(uint64_t));
     put_bits(rows, count, out);
     uint64_t *ids = part_space(out, count * sizeof(*ids));
     for (uint32_t i = 0; ids != NULL && i < count; i++)
@@ -199,14 +207,14 @@ static void put_all(const struct segment_row *rows, uint32_t count, unsigned chu
     put_projects(rows, by, count, head.projects, out);
     put_scores(rows, count, out);
     put_dates(rows, count, out);
-    size_t grams = out->n;
-    part_space(out, GRAM_CODES / 8);
+    size_t trigrams = out->n;
+    part_space(out, TRIGRAM_CODES / 8);
     qsort_r(by, count, sizeof(*by), by_url, (void *)(uintptr_t)rows);
     put_order(out, by, count);
-    put_chunks(rows, count, chunk_shift, at, grams, out);
+    put_chunks(rows, count, ngram_block_shift, at, trigrams, out);
 }
 
-void segment_data(const struct segment_row *rows, uint32_t count, unsigned chunk_shift,
+void segment_data(const struct segment_row *rows, uint32_t count, unsigned ngram_block_shift,
                   struct buf *out)
 {
     uint16_t *by = malloc(count * sizeof(*by));
@@ -214,6 +222,6 @@ void segment_data(const struct segment_row *rows, uint32_t count, unsigned chunk
         out->failed = true;
         return;
     }
-    put_all(rows, count, chunk_shift, by, out);
+    put_all(rows, count, ngram_block_shift, by, out);
     free(by);
 }

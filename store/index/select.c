@@ -1,4 +1,8 @@
-#include "store/index/select.h"
+#include "store/index/select_internal.h"
+
+#include "store/index/bitmap_internal.h"
+#include "store/index/segment_internal.h"
+#include "store/index/snapshot.h"
 
 struct sort_key {
     int64_t value;
@@ -19,7 +23,7 @@ void run_of_bits(struct run *run)
     run->count = n;
 }
 
-/* Matches below ${rank}. */
+/* Number of matches below ${rank}. */
 static uint32_t matches_below(const struct run *run, uint32_t rank)
 {
     if (run->rows != NULL)
@@ -34,7 +38,8 @@ static uint32_t rank_of(const struct run *run, uint32_t n)
 {
     if (run->rows != NULL)
         return n;
-    uint32_t low = 0, high = run->words; /* the word after the last that has at most n before it */
+    /* the word after the last one with at most n matches before it */
+    uint32_t low = 0, high = run->words;
     while (low < high) {
         uint32_t middle = low + (high - low) / 2;
         if (run->before[middle] <= n)
@@ -49,7 +54,7 @@ static uint32_t rank_of(const struct run *run, uint32_t n)
     return word * 64 + (uint32_t)__builtin_ctzll(bits);
 }
 
-/* The first match at ${rank} or above; run->ranks when there is none. */
+/* The first match at ${rank} or above; run->ranks: none. */
 static uint32_t match_from(const struct run *run, uint32_t rank)
 {
     uint32_t n = matches_below(run, rank);
@@ -70,7 +75,8 @@ static uint32_t segment_row_of(const struct segment *g, unsigned sort, uint32_t 
     }
 }
 
-static void key_at(const struct view *v, const struct run *run, unsigned sort, uint32_t rank, struct sort_key *out)
+static void key_at(const struct index_snapshot *v, const struct run *run, unsigned sort,
+                   uint32_t rank, struct sort_key *out)
 {
     const struct segment *g = run->segment;
     uint32_t row = run->rows != NULL ? run->rows[rank] : segment_row_of(g, sort, rank);
@@ -81,7 +87,7 @@ static void key_at(const struct view *v, const struct run *run, unsigned sort, u
     if (sort == REPORT_BY_SCORE)
         out->value = g == NULL ? v->rows[row].score : g->scores[row];
     if (sort == REPORT_BY_URL)
-        out->url = g == NULL ? view_url(v, row) : segment_url(g, row);
+        out->url = g == NULL ? index_snapshot_url(v, row) : segment_url(g, row);
     else
         out->url = STR("");
 }
@@ -94,7 +100,7 @@ static bool key_below(const struct sort_key *a, const struct sort_key *b)
     return by != 0 ? by < 0 : a->id < b->id;
 }
 
-/* Where in a span of ${width} the ${want}-th of ${all} is likely to be. */
+/* The likely position of the ${want}-th of ${all} in a span of ${width}. */
 static uint32_t likely(uint32_t width, uint64_t want, uint64_t all)
 {
     uint64_t at = all == 0 ? 0 : width * want / all;
@@ -102,10 +108,11 @@ static uint32_t likely(uint32_t width, uint64_t want, uint64_t all)
 }
 
 /*
- * The first rank between run->low and run->high whose key is not below ${key}: looked for from where it is likely to be in steps that double, and
- * between the last two by halves.
+ * The first rank between run->low and run->high whose key is not below ${key}: by exponential
+ * search from its likely position, then binary search.
  */
-static uint32_t rank_below(const struct selection *s, const struct run *run, const struct sort_key *key, uint32_t likely_at)
+static uint32_t rank_below(const struct selection *s, const struct run *run,
+                           const struct sort_key *key, uint32_t likely_at)
 {
     uint32_t low = run->low, high = run->high, step = 8, next = likely_at;
     while (low < high) {
@@ -143,23 +150,25 @@ static size_t widest(const struct run *runs, size_t count, uint32_t *width)
 }
 
 /*
- * Every run's low becomes the rank at which the part before ${from} ends. Runs are much alike, so what is where
- * the cut is likely to be in one is near it; each second time the middle one is taken, which halves at least that run whatever they are.
+ * Set every run's low to the rank at which the part before ${from} ends. Runs are usually similar,
+ * so the likely position of one is near the cut; every second time the middle is taken, which
+ * halves that run in any case.
  */
 static void cut(const struct selection *s, uint64_t from)
 {
-    const struct view *v = s->view;
+    const struct index_snapshot *v = s->view;
     struct run *runs = s->runs;
     size_t count = s->count;
     uint32_t width;
-    uint64_t below = 0, all = 0; /* the matches that are before all runs' low, and between low and high */
+    uint64_t below = 0, all = 0; /* matches before all runs' low, and between low and high */
     bool halve = false;
     for (size_t i = 0; i < count; i++) {
         runs[i].low = 0;
         runs[i].high = runs[i].ranks;
         all += runs[i].count;
     }
-    for (size_t w = widest(runs, count, &width); width != 0; w = widest(runs, count, &width), halve = !halve) {
+    for (size_t w = widest(runs, count, &width); width != 0;
+         w = widest(runs, count, &width), halve = !halve) {
         uint64_t want = from - below, place = 0;
         uint32_t skip = halve ? width / 2 : likely(width, want, all);
         uint32_t rank = rank_of(&runs[w], matches_below(&runs[w], runs[w].low) + skip), at[count];
@@ -187,7 +196,7 @@ static void cut(const struct selection *s, uint64_t from)
 
 void select_page(const struct selection *s, uint64_t from, size_t want, uint64_t *ids)
 {
-    const struct view *v = s->view;
+    const struct index_snapshot *v = s->view;
     struct run *runs = s->runs;
     size_t count = s->count;
     struct sort_key heads[count];
@@ -200,7 +209,8 @@ void select_page(const struct selection *s, uint64_t from, size_t want, uint64_t
     for (size_t n = 0; n < want; n++) {
         size_t best = count;
         for (size_t i = 0; i < count; i++)
-            if (runs[i].low < runs[i].ranks && (best == count || key_below(&heads[i], &heads[best])))
+            if (runs[i].low < runs[i].ranks &&
+                (best == count || key_below(&heads[i], &heads[best])))
                 best = i;
         if (best == count)
             break;

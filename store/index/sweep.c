@@ -1,9 +1,15 @@
+#include "store/engine/cursor.h"
+#include "store/engine/errors.h"
+#include "store/engine/free_space.h"
+#include "store/engine/snapshot.h"
+#include "store/index/index.h"
 #include "store/index/merge.h"
+#include "store/index/segment_file_internal.h"
 
 #include <errno.h>
 #include <stdlib.h>
 
-/* A segment file that no manifest names, since a snapshot of that number at the latest. */
+/* A segment file that no manifest names; ${snapshot}: the first one that showed it so. */
 struct unnamed {
     uint64_t workspace, number;
     size_t snapshot;
@@ -50,7 +56,7 @@ static bool take_file(void *arg, uint64_t workspace, uint64_t number)
     return w->status == STORE_OK && buf_ok(&w->found);
 }
 
-/* No number is used again: a file that has no name in a snapshot has none in later ones. */
+/* Numbers are never reused: a file without a name in one snapshot has none in later ones. */
 static enum store_status take_files(struct sweep *w)
 {
     w->status = store_snapshot(w->s, &w->txn);
@@ -66,7 +72,7 @@ static enum store_status take_files(struct sweep *w)
     return w->status;
 }
 
-/* The commit that dropped them is on the disk then: no power cut brings their names back. */
+/* The commit that dropped their names is on disk: a power cut cannot bring them back. */
 static enum store_status sync_commits(struct store *s)
 {
     int rc = mdb_env_sync(s->env, 1);
@@ -93,7 +99,7 @@ static enum store_status delete_files(struct sweep *w, struct buf *pending)
                : status;
 }
 
-/* Does a reader, such as a backup, still need all of them, and so all that lost their name since? */
+/* Does a reader, such as a backup, still need all unnamed files? */
 static bool all_are_needed(struct store *s, const struct buf *pending)
 {
     const struct unnamed *u = (const struct unnamed *)(const void *)pending->p;
@@ -124,25 +130,25 @@ enum store_status sweep_files(struct store *s, struct buf *pending, bool *more)
 
 /* ---- the other way round ---- */
 
-/* In one snapshot, so that no file it names is deleted meanwhile. */
+/* In one snapshot, so that none of its files is deleted meanwhile. */
 enum store_status missing_files(struct store *s, missing_file_fn *each, void *arg)
 {
     MDB_txn *txn;
-    struct walk w = {0};
+    struct cursor w = {0};
     enum store_status status = store_snapshot(s, &txn);
     if (status == STORE_OK)
-        status = walk_begin(s, txn, &w, SPACE_SEGMENT);
-    for (; status == STORE_OK; status = walk_next(&w)) {
+        status = cursor_begin(s, txn, &w, SPACE_SEGMENT);
+    for (; status == STORE_OK; status = cursor_next(&w)) {
         uint64_t workspace, number;
         struct segment_record record;
         const void *p = store_record(w.v, sizeof(record));
-        if (p == NULL || !walk_u64(&w, 0, &workspace) || !walk_u64(&w, 1, &number))
-            continue; /* who reads it says so */
+        if (p == NULL || !cursor_u64(&w, 0, &workspace) || !cursor_u64(&w, 1, &number))
+            continue; /* its readers report it */
         memcpy(&record, p, sizeof(record));
         if (segment_file_bytes(s->dir, workspace, number) != record.bytes)
             each(arg, workspace, number);
     }
-    walk_end(&w);
+    cursor_end(&w);
     store_read_end(s);
     return status == STORE_NOT_FOUND ? STORE_OK : status;
 }

@@ -9,9 +9,9 @@
  * Columns: what | measured | ratio (least-most) | target | verdict. Exit status 1 when a target is
  * missed.
  */
-#include "ratelimit/pair.h"
+#include "ratelimit/atomic_pair_internal.h"
 #include "ratelimit/ratelimit.h"
-#include "ratelimit/siphash.h"
+#include "ratelimit/siphash_internal.h"
 
 #include <fcntl.h>
 #include <sched.h>
@@ -169,7 +169,7 @@ static void row(const char *what, const char *peer, struct pairs *p, double targ
  * it, as a server does, which decides once in thousands of instructions and needs the answer before
  * it goes on.
  *
- * Expected: the key is told of when it is known (ratelimit_expect), and decided on later, as the
+ * Expected: the key is told of when it is known (ratelimit_prefetch), and decided on later, as the
  * pipeline does where it goes by addresses. The loop runs freely. It is judged by the same line.
  *
  * Free-running and not expected, as nothing in the product does it: a processor works on as many
@@ -213,7 +213,7 @@ ROUND_LOOP decisions_ahead(uint64_t keys)
         of[i] = (struct key){key.network, among(chance(), keys)};
         expected[i] = window;
         expected[i].key = &of[i];
-        ratelimit_expect(rl, &expected[i]);
+        ratelimit_prefetch(rl, &expected[i]);
     }
     double began = cpu_ns();
     token = ratelimit_token(rl);
@@ -222,7 +222,7 @@ ROUND_LOOP decisions_ahead(uint64_t keys)
         ratelimit_take(rl, w, 1, (struct ratelimit_time){token, NOW}, &state);
         of[i % AHEAD].host = among(chance(), keys);
         w->hash = 0;
-        ratelimit_expect(rl, w);
+        ratelimit_prefetch(rl, w);
     }
     return (cpu_ns() - began) / ROUND;
 }

@@ -7,7 +7,7 @@
  *
  * Prints: pages per CPU second, bytes per page, mean score
  */
-#include "core/audit/results.h"
+#include "core/audit/results_internal.h"
 
 #include <locale.h>
 #include <stdio.h>

@@ -5,7 +5,7 @@
  *
  *   run_sync_lmdb DIR BATCHES BATCHES-A-COMMIT     prints: seconds, items a second
  */
-#include "store/schema.h"
+#include "store/engine/schema.h"
 
 #include <stdio.h>
 #include <stdlib.h>

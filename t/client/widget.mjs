@@ -7,46 +7,15 @@
 import assert from 'node:assert/strict';
 import {execFileSync} from 'node:child_process';
 import {createServer} from 'node:http';
-import {createRequire} from 'node:module';
 import {connect, createServer as createWire} from 'node:net';
-import {resolve} from 'node:path';
 import {setTimeout as sleep} from 'node:timers/promises';
+import {launch} from './browser.mjs';
 
-const {API, AGENT, KEY, MASTER, ASSAY_PROGRAM, CONF, ASSAY_NPM, ASSAY_CHROMIUM} = process.env;
+const {API, AGENT, KEY, MASTER, ASSAY_PROGRAM, CONF} = process.env;
 const wanted = process.argv.slice(2);
 const HOSTILE =
     '<img src=x onerror="window.broken=1"><script>window.broken=2</script> ' +
     'javascript:alert(1) https://example.com/a?b=1.';
-
-function chromiumPath() {
-    for (const name of ASSAY_CHROMIUM ? [ASSAY_CHROMIUM] : ['chromium', 'chromium-browser'])
-        try {
-            return execFileSync('/bin/sh', ['-c', 'command -v "$0"', name]).toString().trim();
-        } catch {
-            /* the next */
-        }
-    return null;
-}
-
-function findPlaywright() {
-    try {
-        return createRequire(ASSAY_NPM ? `${resolve(ASSAY_NPM)}/` : import.meta.url)(
-            'playwright-core',
-        );
-    } catch {
-        return null;
-    }
-}
-
-const playwright = findPlaywright(),
-    executablePath = chromiumPath();
-if (playwright === null || executablePath === null) {
-    console.error(
-        "skipped: Chromium or npm's playwright-core is not installed: ./bootstrap --all-tests",
-    );
-    process.exit(1);
-}
-if (wanted[0] === 'probe') process.exit(0);
 
 /* ---- the way to the server, which can be cut ---- */
 
@@ -142,15 +111,8 @@ const port = site.address().port,
     FOREIGN = `http://localhost:${port}`;
 assay('agent', 'update', AGENT, '--origin', ORIGIN);
 
-const browser = await playwright.chromium.launch({
-    executablePath,
-    args: [
-        '--no-sandbox',
-        '--disable-gpu',
-        '--disable-dev-shm-usage',
-        '--disable-features=LocalNetworkAccessChecks',
-    ] /* a page of https may use the server on loopback */,
-});
+/* a page of https may use the server on loopback */
+const browser = await launch('--disable-features=LocalNetworkAccessChecks');
 
 /*
  * What may have gone wrong in any page: refused by its policy, thrown, or said by the browser of
@@ -399,7 +361,7 @@ const scenes = {
         await choose(page, 'Rate this chat');
         await page.keyboard.press('ArrowRight'); /* as in every group of radio buttons */
         await page.getByRole('radio', {name: '4 of 5'}).check();
-        await page.getByRole('textbox', {name: /What should we know/}).fill('good');
+        await page.getByRole('textbox', {name: /Your comment/}).fill('good');
         await page.getByRole('button', {name: 'Send'}).click();
         await page.getByRole('status').filter({hasText: 'Thank you for your rating'}).waitFor();
         assert.deepEqual(
@@ -424,7 +386,7 @@ const scenes = {
         await page.keyboard.press('Enter');
         await page
             .getByRole('status')
-            .filter({hasText: 'The code Harbour10 is good and waits in your basket.'})
+            .filter({hasText: 'The code Harbour10 is valid and will be applied in your basket.'})
             .waitFor();
         assert.deepEqual(await staged(), ['Harbour10'], 'the shop is told');
         await page.getByRole('button', {name: 'Back'}).click();
@@ -432,7 +394,7 @@ const scenes = {
         await choose(page, 'Enter a coupon code');
         await page.getByRole('textbox', {name: 'Coupon code'}).fill('SPRING');
         await page.keyboard.press('Enter');
-        await page.getByRole('alert').filter({hasText: 'This code is not known'}).waitFor();
+        await page.getByRole('alert').filter({hasText: 'This code is unknown'}).waitFor();
         await page.getByRole('button', {name: 'Back'}).click();
 
         await choose(page, 'Talk to a person');
@@ -453,7 +415,7 @@ const scenes = {
 
         await choose(page, 'Delete my data');
         await page.getByRole('button', {name: 'Delete my data'}).click();
-        await page.getByRole('status').filter({hasText: 'is deleted'}).waitFor();
+        await page.getByRole('status').filter({hasText: 'has been deleted'}).waitFor();
         assert.equal(
             (await conversations()).length +
                 (await operate('GET', 'leads')).length +

@@ -2,8 +2,8 @@
  * Fuzz: bytes of a page, from charset to results, every check run. The first line, if it has one,
  * is the value of every header; its first byte decides what the rest of the site is like.
  */
-#include "core/audit/checks.h"
-#include "core/audit/results.h"
+#include "core/audit/checks_internal.h"
+#include "core/audit/results_internal.h"
 #include "core/audit/text.h"
 
 #include <json-c/json.h>

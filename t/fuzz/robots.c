@@ -1,5 +1,5 @@
 /* Fuzz: a robots.txt after its first line, which is the path that is asked for. */
-#include "core/audit/robots.h"
+#include "core/audit/robots_internal.h"
 #include "core/audit/text.h"
 
 #include <stdlib.h>

@@ -1,5 +1,5 @@
 /* Fuzz: a URL. What is accepted is stable, public, and of the ports that are open. */
-#include "core/audit/guard.h"
+#include "core/audit/guard_internal.h"
 #include "core/audit/url.h"
 
 #include <stdlib.h>

@@ -3,11 +3,11 @@
 #include "core/api/widget.h"
 #include "core/api/wp.h"
 #include "core/audit/audit.h"
-#include "core/loop/thread_pool.h"
-#include "core/loop/query_threads.h"
+#include "core/async/thread_pool.h"
+#include "core/async/query_threads.h"
 #include "core/http/fields.h"
+#include "core/http/http.h"
 #include "core/http/response_cache.h"
-#include "core/worker/worker.h"
 
 #include <check.h>
 #include <stdarg.h>
@@ -16,7 +16,8 @@
 struct played played;
 
 static h2o_req_t h2o;
-static struct worker worker; /* its cache is all a handler uses */
+static struct loop loop;
+static struct http http = {.loop = &loop}; /* its cache is all a handler uses */
 static struct conf conf;
 
 void played_begin(void)
@@ -27,13 +28,13 @@ void played_begin(void)
     conf = (struct conf){.reports_wait_ms = 10000};
     played.workspace = (struct store_workspace){.id = 7, .version = 21};
     played.answer = (struct store_answer){.status = STORE_OK};
-    worker.cache = response_cache_new();
+    http.cache = response_cache_new();
 }
 
 void played_end(void)
 {
     h2o_mem_clear_pool(&h2o.pool);
-    response_cache_free(worker.cache);
+    response_cache_free(http.cache);
     buf_free(&played.body);
 }
 
@@ -73,7 +74,7 @@ void played_send(const char *method, const char *path, const char *const *args, 
     *r = (struct request){.h2o = &h2o,
                           .conf = &conf,
                           .route = route_find(method, path),
-                          .worker = &worker,
+                          .http = &http,
                           .key = 3,
                           .workspace = 7};
     for (int i = 0; args != NULL && i < PATH_ARGS_MAX; ++i)
@@ -172,10 +173,10 @@ uint64_t store_version(struct store *s)
     return ++commits;
 }
 
-enum store_status store_room(struct store *s, struct store_room *out)
+enum store_status store_space(struct store *s, struct store_space *out)
 {
     (void)s;
-    *out = (struct store_room){0};
+    *out = (struct store_space){0};
     return STORE_OK;
 }
 
@@ -248,7 +249,7 @@ void request_run_in_pool(struct request *r, struct pool_job *job)
 {
     while (job->work(job))
         continue;
-    job->over(job, r);
+    job->over(job, &r->wait);
 }
 
 void request_query(struct request *r, struct query *q)
@@ -260,7 +261,7 @@ void request_query(struct request *r, struct query *q)
     }
     while (!played.query_late && !(q->done = q->run(q, NULL)))
         played.laters++;
-    q->over(q, r);
+    q->over(q, &r->wait);
 }
 
 bool query_pause(void *q)
@@ -300,9 +301,9 @@ void request_hash(struct request *r, struct str password, request_hash_fn *done)
                 : request_printf(r, "hash of %.*s", (int)password.n, password.p));
 }
 
-bool worker_ready(const struct worker *w)
+bool http_ready(const struct http *h)
 {
-    ck_assert_ptr_eq(w, &worker);
+    ck_assert_ptr_eq(h, &http);
     return !played.not_ready;
 }
 

@@ -5,7 +5,7 @@
 #ifndef ASSAY_T_AUDIT_KIT_H
 #define ASSAY_T_AUDIT_KIT_H
 
-#include "core/audit/checks.h"
+#include "core/audit/checks_internal.h"
 
 enum expected { PASS = OUTCOME_PASS, FAIL = OUTCOME_FAIL, NA = OUTCOME_NOT_APPLICABLE };
 

@@ -77,7 +77,7 @@ struct store *kit_store(const char *dir, enum store_mode mode, uint64_t map_size
                                     .max_readers = 64,
                                     .mode = mode,
                                     .segment_rows = kit_segment_rows,
-                                    .chunk_shift = kit_chunk_shift,
+                                    .ngram_block_shift = kit_chunk_shift,
                                     .log_entries = kit_log_entries,
                                     .small_rows = kit_small_rows != 0 ? kit_small_rows
                                                                       : kit_segment_rows != 0,

@@ -8,7 +8,13 @@
 #include "t/kit/store.h"
 
 #include "store/answers/path.h"
-#include "store/synced_parts.h"
+#include "store/records/answers_log.h"
+#include "store/engine/snapshot.h"
+#include "store/records/collection.h"
+#include "store/records/document.h"
+#include "store/records/sync.h"
+#include "store/records/agent.h"
+#include "store/records/ulid_keys.h"
 
 #define STEPS 1000 /* of a follower; more than any test needs */
 

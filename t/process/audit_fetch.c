@@ -3,7 +3,7 @@
  * followed, and how each hostile answer ends.
  */
 #include "core/audit/audit.h"
-#include "core/audit/results.h"
+#include "core/audit/results_internal.h"
 #include "t/kit/audit_origin.h"
 #include "t/kit/suite.h"
 

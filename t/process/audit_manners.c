@@ -266,15 +266,15 @@ START_TEST(a_host_has_two_places_and_others_have_theirs)
     ck_assert(host_slots_take(p, "example.com", 12));
     ck_assert(!host_slots_take(p, "example.com", 11));
     ck_assert(host_slots_take(p, "example.org", 11));
-    host_slots_give(p, "example.com", 12);
+    host_slots_release(p, "example.com", 12);
     ck_assert(host_slots_take(p, "example.com", 13));
-    host_slots_give(p, "example.com", 99); /* who holds none gives none */
+    host_slots_release(p, "example.com", 99); /* who holds none gives none */
     ck_assert(!host_slots_take(p, "example.com", 11));
-    host_slots_forget(p, 11);
+    host_slots_release_all(p, 11);
     ck_assert(host_slots_take(p, "example.com", 12));
     ck_assert(host_slots_take(p, "example.org", 12));
     ck_assert(host_slots_take(p, "example.org", 12));
-    host_slots_forget(p, 0);
+    host_slots_release_all(p, 0);
     ck_assert(!host_slots_take(p, "example.org", 12));
 }
 END_TEST
@@ -296,10 +296,10 @@ START_TEST(two_places_are_never_three_whoever_takes_and_dies)
             for (int round = 0; round < ROUNDS; round++) {
                 if (!host_slots_take(p, "example.com", getpid()))
                     continue;
-                if (atomic_fetch_add(&state[0], 1) >= PLACES_PER_HOST)
+                if (atomic_fetch_add(&state[0], 1) >= HOST_SLOTS_PER_HOST)
                     state[1] = 1;
                 atomic_fetch_sub(&state[0], 1);
-                host_slots_give(p, "example.com", getpid());
+                host_slots_release(p, "example.com", getpid());
             }
             while (!host_slots_take(p, "example.com", getpid()))
                 ;
@@ -310,7 +310,7 @@ START_TEST(two_places_are_never_three_whoever_takes_and_dies)
     for (int i = 0; i < TAKERS; i++) {
         pid_t died = waitpid(-1, NULL, 0);
         ck_assert_int_gt(died, 0);
-        host_slots_forget(p, died);
+        host_slots_release_all(p, died);
     }
     ck_assert_int_eq(state[1], 0);
     ck_assert(host_slots_take(p, "example.com", 1));
@@ -329,11 +329,11 @@ START_TEST(the_master_frees_what_a_dead_auditor_held)
     ck_assert_ptr_nonnull(sb);
     struct score *slot = scoreboard_claim(sb, ROLE_AUDITOR, 0, 0, 1);
     score_set(sb->auditor_pid[slot - sb->auditor_slot], 4711);
-    ck_assert(host_slots_take(&sb->places, "example.com", 4711));
-    ck_assert(host_slots_take(&sb->places, "example.com", 4712));
+    ck_assert(host_slots_take(&sb->host_slots, "example.com", 4711));
+    ck_assert(host_slots_take(&sb->host_slots, "example.com", 4712));
     scoreboard_release(sb, slot);
-    ck_assert(host_slots_take(&sb->places, "example.com", 4713));
-    ck_assert(!host_slots_take(&sb->places, "example.com", 4713));
+    ck_assert(host_slots_take(&sb->host_slots, "example.com", 4713));
+    ck_assert(!host_slots_take(&sb->host_slots, "example.com", 4713));
     scoreboard_close(sb);
     unlink(path);
 }
@@ -351,13 +351,13 @@ START_TEST(a_page_waits_for_the_place_another_auditor_holds)
 {
     struct host_slots *p = shared_places();
     open_all(answer_good, 20000);
-    audit_share(audit, p);
+    audit_share_host_slots(audit, p);
     ck_assert(host_slots_take(p, "127.0.0.1", 1) && host_slots_take(p, "127.0.0.1", 1));
     audit_add(audit, 1, str_of(origin_url(origin, "/")), keep, NULL);
     for (int i = 0; i < 20; i++)
         ck_assert_int_eq(audit_wait(audit, NULL, 0, 10), 0);
     ck_assert_uint_eq(origin_count(origin), 0);
-    host_slots_give(p, "127.0.0.1", 1);
+    host_slots_release(p, "127.0.0.1", 1);
     run();
     ck_assert_uint_eq(got.failed, 0);
     ck_assert_uint_eq(origin_most_active(origin), 1);
@@ -371,7 +371,7 @@ START_TEST(a_page_does_not_wait_for_a_place_for_ever)
 {
     struct host_slots *p = shared_places();
     open_all(answer_good, 500);
-    audit_share(audit, p);
+    audit_share_host_slots(audit, p);
     ck_assert(host_slots_take(p, "127.0.0.1", 1) && host_slots_take(p, "127.0.0.1", 1));
     uint64_t began = clock_mono_ms();
     grade("/");
@@ -401,7 +401,7 @@ START_TEST(a_redirect_takes_a_place_where_it_leads)
 {
     struct host_slots *p = shared_places();
     open_all(answer_hop_to_other_name, 500);
-    audit_share(audit, p);
+    audit_share_host_slots(audit, p);
     ck_assert(host_slots_take(p, "127.0.0.2", 1) && host_slots_take(p, "127.0.0.2", 1));
     grade("/hop");
     ck_assert_str_eq(got.code, "timeout");
@@ -435,10 +435,10 @@ START_TEST(redirects_to_a_host_leave_its_own_pages_a_place)
 {
     struct host_slots *p = shared_places();
     open_all(answer_hop_to_address, 3000);
-    audit_share(audit, p);
-    /* another auditor's page, led there */
-    ck_assert(host_slots_take_as_guest(p, "127.0.0.1", 4711));
-    ck_assert(!host_slots_take_as_guest(p, "127.0.0.1", 4711));
+    audit_share_host_slots(audit, p);
+    ck_assert(
+        host_slots_take_redirected(p, "127.0.0.1", 4711)); /* another auditor's page, led there */
+    ck_assert(!host_slots_take_redirected(p, "127.0.0.1", 4711));
     add_at("localhost", "/hop");
     for (int i = 0; i < 30; i++)
         ck_assert_int_eq(audit_wait(audit, NULL, 0, 10), 0);
@@ -447,7 +447,7 @@ START_TEST(redirects_to_a_host_leave_its_own_pages_a_place)
     while (got.calls == 0)
         ck_assert_int_eq(audit_wait(audit, NULL, 0, 10), 0);
     ck_assert_uint_eq(got.failed, 0);
-    host_slots_give(p, "127.0.0.1", 4711);
+    host_slots_release(p, "127.0.0.1", 4711);
     run();
     ck_assert_uint_eq(got.calls, 2);
     ck_assert_uint_eq(got.failed, 0);
@@ -492,7 +492,7 @@ START_TEST(a_withdrawn_page_lets_go_of_its_host_at_once_and_ends_a_second_after_
     struct host_slots *p = shared_places();
     int mine;
     open_all(answer_hang, 20000);
-    audit_share(audit, p);
+    audit_share_host_slots(audit, p);
     uint64_t began = clock_mono_ms();
     audit_add(audit, 1, str_of(origin_url(origin, "/")), keep, &mine);
     ck_assert(go_on_until(one_active, 5000));

@@ -5,7 +5,7 @@
 #include "config.h"
 
 #include "core/audit/audit.h"
-#include "core/audit/last_words.h"
+#include "core/audit/crash_note_internal.h"
 #include "t/kit/audit_origin.h"
 #include "t/kit/suite.h"
 
@@ -372,12 +372,12 @@ static unsigned death; /* which of them */
 
 static void hear(void)
 {
-    last_words_hear(say);
+    crash_note_install(say);
 }
 
 static int die(struct audit *audit)
 {
-    last_words_page(deaths[death].page);
+    crash_note_set_page(deaths[death].page);
     return deaths[death].act(audit);
 }
 

@@ -10,7 +10,13 @@
 #include "t/kit/store.h"
 
 #include "t/kit/power_recorder.h"
-#include "store/index/segment_file.h"
+
+#include "store/engine/snapshot.h"
+
+#include "store/engine/files.h"
+
+#include "store/engine/cursor.h"
+#include "store/index/segment_file_internal.h"
 
 #include <fcntl.h>
 #include <limits.h>
@@ -559,13 +565,13 @@ static bool count_file(void *arg, uint64_t workspace, uint64_t number)
 static size_t named_files(struct store *s)
 {
     MDB_txn *txn;
-    struct walk walk;
+    struct cursor walk;
     size_t count = 0;
     ck_status(store_snapshot(s, &txn), STORE_OK);
-    enum store_status status = walk_begin(s, txn, &walk, SPACE_SEGMENT);
-    for (; status == STORE_OK; status = walk_next(&walk))
+    enum store_status status = cursor_begin(s, txn, &walk, SPACE_SEGMENT);
+    for (; status == STORE_OK; status = cursor_next(&walk))
         count++;
-    walk_end(&walk);
+    cursor_end(&walk);
     store_read_end(s);
     return count;
 }

@@ -34,7 +34,7 @@ static struct store *store_of(enum store_mode mode, uint64_t map_size, unsigned 
                                     .max_readers = max_readers,
                                     .mode = mode,
                                     .segment_rows = kit_segment_rows,
-                                    .chunk_shift = kit_chunk_shift,
+                                    .ngram_block_shift = kit_chunk_shift,
                                     .log_entries = kit_log_entries,
                                     .small_rows = kit_segment_rows != 0};
     enum store_status status = store_open(&o, &s, why, sizeof(why));
@@ -285,7 +285,7 @@ START_TEST(a_full_store_refuses_creates_while_everything_else_goes_on)
     ck_assert_ptr_nonnull(strstr(store_why(k.s), "map"));
     struct store_usage u;
     ck_status(store_usage(k.s, &u), STORE_OK);
-    ck_assert_uint_ge(u.room.used_bytes * 100, u.room.map_bytes * 94);
+    ck_assert_uint_ge(u.space.used_bytes * 100, u.space.map_bytes * 94);
     store_read_end(k.s);
     char hash[32] = {9};
     ck_status(
@@ -487,7 +487,7 @@ START_TEST(a_smaller_configured_map_does_not_shrink_the_stored_one)
     store_close(k.s);
     k.s = store_of(STORE_WRITE, 1 << 20, 16);
     ck_status(store_usage(k.s, &u), STORE_OK);
-    ck_assert_uint_eq(u.room.map_bytes, 16 << 20);
+    ck_assert_uint_eq(u.space.map_bytes, 16 << 20);
 }
 END_TEST
 
@@ -579,7 +579,7 @@ START_TEST(a_backup_gives_up_before_the_writer_runs_out_of_pages)
     k.s = store_of(STORE_WRITE, 4 << 20, 16);
     ck_assert_uint_eq(kit_workspace(&k, "acme"), 1);
     ck_status(store_backup(k.s, backup, fill_meanwhile, &filled), STORE_FULL);
-    ck_assert_ptr_nonnull(strstr(store_why(k.s), "given up"));
+    ck_assert_ptr_nonnull(strstr(store_why(k.s), "cancelled"));
     snprintf(path, sizeof(path), "%s/data.mdb", backup);
     ck_assert_int_ne(access(path, F_OK), 0);
     kit_remove(backup);

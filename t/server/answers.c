@@ -295,15 +295,15 @@ END_TEST
 static const struct {
     const char *code, *items, *says;
 } refusals[] = {
-    {"unknown", NULL, "not known"},
+    {"unknown", NULL, "is unknown"},
     {"gone", NULL, "expired"},
-    {"used", NULL, "used"},
+    {"used", NULL, "usage limit"},
     {"gone", "{\"wp_id\":1,\"quantity\":1,\"price\":\"19.99\"}", "expired"},
     {"five", "{\"wp_id\":1,\"quantity\":1,\"price\":\"19.99\"}", "minimum"},
     {"nosale", "{\"wp_id\":1,\"quantity\":1,\"price\":\"19.99\",\"on_sale\":true}",
-     "not for these goods"},
-    /* the shop said that it is on sale */
-    {"nosale", "{\"wp_id\":9,\"quantity\":1,\"price\":\"79.90\"}", "not for these goods"},
+     "not valid for these products"},
+    {"nosale", "{\"wp_id\":9,\"quantity\":1,\"price\":\"79.90\"}",
+     "not valid for these products"}, /* the shop said that it is on sale */
 };
 
 START_TEST(a_coupon_that_cannot_be_used_says_why)
@@ -317,7 +317,7 @@ START_TEST(a_coupon_that_cannot_be_used_says_why)
     expect(r, strstr(str_at(r, "error.message"), refusals[_i].says) != NULL);
     r = apply(&stranger, "Spring10", NULL);
     expect_status(r, 400);
-    expect(r, strstr(str_at(r, "error.message"), "not known") != NULL);
+    expect(r, strstr(str_at(r, "error.message"), "is unknown") != NULL);
 }
 END_TEST
 

@@ -117,18 +117,18 @@ END_TEST
 static const struct {
     const char *path, *sent, *takes, *was;
 } kinds[] = {
-    {"/api/v1/reports", "asy_wp_000000000000000000000000000000000000", "takes an API key",
+    {"/api/v1/reports", "asy_wp_000000000000000000000000000000000000", "needs an API key",
      "like a workspace token"},
-    {"/api/v1/reports", "asy_wp_x", "takes an API key", "like a workspace token"},
-    {"/api/v1/reports", "eyJhbGciOiJIUzI1NiJ9.e30.c2ln", "takes an API key",
+    {"/api/v1/reports", "asy_wp_x", "needs an API key", "like a workspace token"},
+    {"/api/v1/reports", "eyJhbGciOiJIUzI1NiJ9.e30.c2ln", "needs an API key",
      "like a visitor's token"},
-    {"/v1/wp/status", "asy_key_000000000000000000000000000000000000", "takes a workspace token",
+    {"/v1/wp/status", "asy_key_000000000000000000000000000000000000", "needs a workspace token",
      "like an API key"},
-    {"/v1/wp/status", "eyJhbGciOiJIUzI1NiJ9.e30.c2ln", "takes a workspace token",
+    {"/v1/wp/status", "eyJhbGciOiJIUzI1NiJ9.e30.c2ln", "needs a workspace token",
      "like a visitor's token"},
-    {"/api/v1/widget/conversation/messages", "asy_key_x", "takes a visitor's token",
+    {"/api/v1/widget/conversation/messages", "asy_key_x", "needs a visitor's token",
      "like an API key"},
-    {"/api/v1/widget/conversation/messages", "anon_x", "takes a visitor's token",
+    {"/api/v1/widget/conversation/messages", "anon_x", "needs a visitor's token",
      "like a visitor's anonymous id"},
 };
 

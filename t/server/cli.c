@@ -1,5 +1,5 @@
 /* The command line of operators, with a running server and without. */
-#include "store/schema.h"
+#include "store/engine/schema.h"
 #include "t/kit/harness.h"
 #include "t/kit/harness_internal.h"
 
@@ -324,8 +324,9 @@ START_TEST(where_files_may_not_be_longer_a_command_says_so_and_leaves_nothing)
     server_stop(server);
     assay_ok(server, "backup", dir, NULL);
     limit_files(8192);
-    expect_too_long(assay(server, "workspace", "create", "more", NULL), "as long as files may be");
-    expect_too_long(assay(server, "backup", cut, NULL), "files may not be longer");
+    expect_too_long(assay(server, "workspace", "create", "more", NULL),
+                    "reached the file size limit");
+    expect_too_long(assay(server, "backup", cut, NULL), "the file size limit is reached");
     expect_too_long(assay(server, "restore", dir, NULL), "File too large");
     limit_files(RLIM_INFINITY);
     ck_assert_int_ne(access(cut, F_OK), 0);
@@ -393,11 +394,11 @@ static const struct {
     const char *says;
 } damages[] = {
     {nothing, NULL},
-    {cut_short, "is damaged: data.mdb is cut short: it should have"},
+    {cut_short, "is damaged: data.mdb is truncated:"},
     {overwrite_start, "is damaged: data.mdb is not a store, or its first bytes were overwritten; "
                       "restore another backup"},
     {overwrite_nodes, "is damaged: data.mdb is damaged: page "},
-    {make_empty, "there is no backup: name the directory that assay backup wrote"},
+    {make_empty, "contains no backup: name a directory that assay backup wrote"},
 };
 
 START_TEST(a_damaged_backup_is_named_with_its_damage_and_another_is_advised)
@@ -437,7 +438,7 @@ START_TEST(a_backup_makes_its_directory_with_its_parents)
         ck_assert(mkdir(text("%s/a", server->dir), 0700) == 0 &&
                   mkdir(text("%s/a/b", server->dir), 0700) == 0);
     limit_files(8192);
-    expect_too_long(assay(server, "backup", dir, NULL), "files may not be longer");
+    expect_too_long(assay(server, "backup", dir, NULL), "the file size limit is reached");
     limit_files(RLIM_INFINITY);
     ck_assert_int_ne(access(dir, F_OK), 0);
     if (_i == 1)

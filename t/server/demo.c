@@ -1,17 +1,19 @@
 /*
  * `assay demo`, which `make run` starts: from an empty directory to a graded page in the terminal,
- * the commands to try next, and a server that runs until Ctrl-C. A second run creates nothing
- * twice.
+ * a shop whose chat answers, and a server that runs until Ctrl-C. A second run changes nothing.
  */
-#include "t/kit/harness.h"
+#include "t/kit/sync.h"
 
 #include <netinet/in.h>
 #include <signal.h>
 #include <sys/stat.h>
+#include <time.h>
 
-#define LAST_LINE "shows what operators can do."
+#define LAST_LINE "runs until Ctrl-C."
+#define QUESTIONS 3
+#define CODE "HARBOUR10"
 
-static struct server *server; /* looks at what the demo left under var/ */
+/* ${server} of sync_kit.h is the server that the demo runs under var/. */
 static struct watched *demo;
 
 static void setup(void)
@@ -32,10 +34,7 @@ static void run_demo(enum watch_by by, const char *url)
     demo = watch_start(by, server->dir, assay_path(), "demo", url, NULL);
 }
 
-/*
- * What its output says behind ${before}, up to the next space or end of a line; NULL where it does
- * not.
- */
+/* The demo's output after ${before}, up to the next space or line end; NULL without ${before}. */
 static char *said_behind(const char *before)
 {
     const char *at = strstr(demo->said, before);
@@ -43,7 +42,7 @@ static char *said_behind(const char *before)
               : NULL;
 }
 
-/* It has shown the report and stays: where it serves, and with which key. */
+/* The demo has printed everything and stays. Sets the server's address and key. */
 static void expect_staying(void)
 {
     watch_expect(demo, LAST_LINE);
@@ -117,32 +116,133 @@ static char *quoted(const struct response *r, const char *before)
     return text("%.*s", (int)strcspn(at, "\""), at);
 }
 
-/*
- * The chat's page is of another origin, lets nothing in but the server's script and calls, and its
- * agent begins a session there.
- */
+/* ---- the shop and its chat ---- */
+
+/* The shop that serves the chat's page, and a visitor of that page. */
+struct shop {
+    struct server page;
+    char *agent, *jwt;
+    const char *from; /* its Origin header */
+    struct response *front;
+};
+
+static struct response *ask(const struct shop *shop, const char *path, const char *body)
+{
+    return http(server, .method = "POST", .path = text("/api/v1/widget/%s", path),
+                .key = shop->jwt ? shop->jwt : "", .body = body,
+                .headers = {"Content-Type: application/json", shop->from});
+}
+
+/* Open the chat's page, which is another origin and allows only the server's script and calls. */
+static struct shop visit(void)
+{
+    struct shop shop = {.page = *server};
+    shop.page.url = said_behind("Chat with the demo shop: ");
+    ck_assert_ptr_nonnull(shop.page.url);
+    char *end = strstr(shop.page.url, "/chat");
+    ck_assert_msg(end != NULL, "%s", shop.page.url);
+    *end = '\0';
+    ck_assert_str_ne(shop.page.url, server->url);
+    shop.front = http(&shop.page, .path = "/chat", .key = "");
+    expect_status(shop.front, 200);
+    shop.agent = quoted(shop.front, "data-agent=\"");
+    shop.from = text("Origin: %s", shop.page.url);
+    struct response *r = ask(&shop, "init", text("{\"agent_id\":\"%s\"}", shop.agent));
+    expect_status(r, 200);
+    shop.jwt = text("%s", str_at(r, "data.jwt"));
+    return shop;
+}
+
+static void expect_element(const struct shop *shop)
+{
+    const char *policy = header(shop->front, "Content-Security-Policy");
+    expect(shop->front, policy != NULL && strstr(policy, "default-src 'none'") &&
+                            strstr(policy, server->url) && !strstr(policy, "unsafe"));
+    char *script = quoted(shop->front, "<script src=\""),
+         *digest = quoted(shop->front, "integrity=\"");
+    expect(shop->front,
+           !strncmp(script, server->url, strlen(server->url)) && !strncmp(digest, "sha384-", 7));
+    expect_status(http(server, .path = script + strlen(server->url), .key = ""), 200);
+    expect_status(http(&shop->page, .path = "/shop.css", .key = ""), 200);
+    expect_status(http(&shop->page, .path = "/shop.js", .key = ""), 200);
+}
+
+/* An answer cites a page of the shop, which is there. */
+static struct response *expect_cited(const struct shop *shop, const char *question)
+{
+    struct response *r = ask(shop, "messages", text("{\"message\":\"%s\"}", question));
+    expect_status(r, 200);
+    expect(r, !bool_at(r, "data.low_confidence") && len_at(r, "data.citations") > 0);
+    const char *url = str_at(r, "data.citations.0.url");
+    expect(r, !strncmp(url, shop->page.url, strlen(shop->page.url)));
+    struct response *cited = http(&shop->page, .path = url + strlen(shop->page.url), .key = "");
+    expect_status(cited, 200);
+    expect(cited, strstr(cited->body, str_at(r, "data.citations.0.title")) != NULL);
+    return r;
+}
+
+/* The page, the chat and the terminal show the same questions; the coupon's comes first. */
+static void expect_questions(const struct shop *shop)
+{
+    struct response *r = ask(shop, "init", text("{\"agent_id\":\"%s\"}", shop->agent));
+    ck_assert_uint_eq(len_at(r, "data.agent.starter_prompts"), QUESTIONS);
+    for (int i = 0; i < QUESTIONS; i++) {
+        const char *question = str_at(r, text("data.agent.starter_prompts.%d", i));
+        expect_said(question);
+        expect(shop->front, strstr(shop->front->body, text(">%s</button>", question)) != NULL);
+        struct response *answer = expect_cited(shop, question);
+        expect(answer, i != 0 || strstr(str_at(answer, "data.content"), CODE) != NULL);
+    }
+}
+
+/* Columns: prices of two; the error, or NULL and the discount. */
+static const struct {
+    const char *code, *price, *error;
+    int64_t discount;
+} coupons[] = {
+    {CODE, "8.50", NULL, 170},
+    {CODE, "7.00", "invalid_coupon", 0}, /* below the minimum */
+    {"NOPE", "8.50", "invalid_coupon", 0},
+};
+
+static void expect_coupon(const struct shop *shop)
+{
+    expect_said("code " CODE);
+    struct response *r = ask(shop, "coupon/apply", "{\"code\":\"" CODE "\"}");
+    expect_status(r, 200);
+    expect(r, bool_at(r, "data.pending"));
+    for (size_t i = 0; i < COUNT(coupons); i++) {
+        const char *cart = text("{\"currency\":\"GBP\",\"items\":"
+                                "[{\"wp_id\":101,\"quantity\":2,\"price\":\"%s\"}]}",
+                                coupons[i].price);
+        r = ask(shop, "coupon/apply", text("{\"code\":\"%s\",\"cart\":%s}", coupons[i].code, cart));
+        if (coupons[i].error != NULL) {
+            expect_error(r, 400, coupons[i].error);
+            continue;
+        }
+        expect(r, bool_at(r, "data.applied"));
+        ck_assert_int_eq(atoll(str_at(r, "data.totals.total_discount")), coupons[i].discount);
+    }
+}
+
 static void expect_chat(void)
 {
-    struct server page = *server;
-    page.url = said_behind("The chat widget is on ");
-    ck_assert_ptr_nonnull(page.url);
-    char *end = strstr(page.url, "/chat,");
-    ck_assert_msg(end != NULL, "%s", page.url);
-    *end = '\0';
-    ck_assert_str_ne(page.url, server->url);
-    struct response *r = http(&page, .path = "/chat", .key = "");
+    struct shop shop = visit();
+    expect_element(&shop);
+    expect_questions(&shop);
+    expect_coupon(&shop);
+}
+
+/* What the shop's status says, asked with the token that the demo keeps. */
+static struct response *shop_status(void)
+{
+    struct run file = run_program("/bin/cat", text("%s/var/demo.token", server->dir), NULL);
+    char *of_shop = text("%.*s", (int)strcspn(file.out, "\n"), file.out);
+    struct response *r = http(server, .path = "/v1/wp/status", .key = of_shop,
+                              .headers = {signature(of_shop, time(NULL), "", 0)});
     expect_status(r, 200);
-    const char *policy = header(r, "Content-Security-Policy");
-    expect(r, policy != NULL && strstr(policy, "default-src 'none'") &&
-                  strstr(policy, server->url) && !strstr(policy, "unsafe"));
-    char *script = quoted(r, "<script src=\""), *digest = quoted(r, "integrity=\""),
-         *agent = quoted(r, "data-agent=\"");
-    expect(r, !strncmp(script, server->url, strlen(server->url)) && !strncmp(digest, "sha384-", 7));
-    expect_status(http(server, .path = script + strlen(server->url), .key = ""), 200);
-    r = http(server, .method = "POST", .path = "/api/v1/widget/init", .key = "",
-             .body = text("{\"agent_id\":\"%s\"}", agent),
-             .headers = {"Content-Type: application/json", text("Origin: %s", page.url)});
-    expect_status(r, 200);
+    expect(r, bool_at(r, "data.indexed"));
+    return r;
 }
 
 /* The lines by which an operator answers, one after the other; a visitor is there. */
@@ -162,7 +262,7 @@ static void expect_operators_lines_to_work(void)
 
 START_TEST(from_nothing_the_sample_page_is_graded_in_colour_and_the_server_stays_until_ctrl_c)
 {
-    static const char *const says[] = {" / 100",      "to mend: ", " high",         "SEO",
+    static const char *const says[] = {" / 100",      " issues: ", " high",         "SEO",
                                        "Performance", "Security",  "Miscellaneous", "found: "};
     struct stat st;
     run_demo(BY_TERMINAL, NULL);
@@ -177,8 +277,8 @@ START_TEST(from_nothing_the_sample_page_is_graded_in_colour_and_the_server_stays
 
     struct response *r = http_get(server, "/api/v1/reports/1");
     expect_str(r, "data.status", "done");
-    /* with real defects, and not of them alone */
-    expect(r, int_at(r, "data.score") > 0 && int_at(r, "data.score") < 80);
+    expect(r, int_at(r, "data.score") > 0 &&
+                  int_at(r, "data.score") < 80); /* with real defects, and not of them alone */
     expect(r, int_at(r, "data.issues.high") > 0 && int_at(r, "data.issues.medium") > 0 &&
                   int_at(r, "data.issues.low") > 0);
     expect(r, int_at(r, "data.issues.passed") > 5);
@@ -189,6 +289,8 @@ START_TEST(from_nothing_the_sample_page_is_graded_in_colour_and_the_server_stays
         expect_operators_lines_to_work();
     }
     ck_assert(stat(text("%s/var/demo.key", server->dir), &st) == 0 && (st.st_mode & 0777) == 0600);
+    ck_assert(stat(text("%s/var/demo.token", server->dir), &st) == 0 &&
+              (st.st_mode & 0777) == 0600);
     stop_with_ctrl_c();
 }
 END_TEST
@@ -219,7 +321,9 @@ static size_t count_of(const char *what)
 
 START_TEST(a_second_run_is_quick_and_makes_nothing_again)
 {
+    static const char *const kinds[] = {"posts", "products", "coupons"};
     char *key = NULL, *page = NULL;
+    int64_t counts[COUNT(kinds)] = {0};
     for (int run = 0; run < 2; run++) {
         int64_t since = now_ms();
         run_demo(BY_TERMINAL, NULL);
@@ -235,6 +339,16 @@ START_TEST(a_second_run_is_quick_and_makes_nothing_again)
         ck_assert_uint_eq(count_of("workspace"), 1);
         ck_assert_uint_eq(count_of("key"), 1);
         ck_assert_uint_eq(count_of("agent"), 1);
+        ck_assert_uint_eq(count_of("token"), 1);
+        struct shop shop = visit();
+        expect_cited(&shop, "How long does delivery take?");
+        r = shop_status();
+        for (size_t i = 0; i < COUNT(kinds); i++) {
+            int64_t count = int_at(r, text("data.%s.count", kinds[i]));
+            ck_assert_msg(count > 0 && (run == 0 || count == counts[i]), "%s: %lld", kinds[i],
+                          (long long)count);
+            counts[i] = count;
+        }
         key = server->key;
         page = graded;
         stop_with_ctrl_c();
@@ -327,8 +441,8 @@ START_TEST(a_port_in_use_is_told_with_who_has_it_and_another_is_taken)
     int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
     /* past the TIME_WAIT that an earlier demo's connections leave */
     setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &(int){1}, sizeof(int));
-    /* or another's has it */
-    bool ours = bind(fd, (struct sockaddr *)&address, sizeof(address)) == 0 && listen(fd, 1) == 0;
+    bool ours = bind(fd, (struct sockaddr *)&address, sizeof(address)) == 0 &&
+                listen(fd, 1) == 0; /* or another's has it */
     run_demo(BY_TERMINAL, "nowhere.invalid");
     expect_staying();
     expect_said(ours ? text("127.0.0.1:8080 is in use by pid %d (", (int)getpid())

@@ -156,7 +156,7 @@ START_TEST(a_limit_of_file_sizes_is_a_full_disk)
     ck_assert_int_gt(last, 300);
     for (int64_t id = last; id > last - 300; id--)
         expect_status(http_delete(server, report_path(id)), 200);
-    ck_assert_msg(strstr(server_log(server), "nearly as long as files may be") != NULL, "%s",
+    ck_assert_msg(strstr(server_log(server), "nearly reached the file size limit") != NULL, "%s",
                   server_log(server));
     /* it is not what helps */
     ck_assert_msg(strstr(server_log(server), "make room on the disk") == NULL, "%s",

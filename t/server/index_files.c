@@ -41,9 +41,9 @@ static size_t segment_files(char **last, uint64_t *bytes)
 static bool has_segment(void *arg)
 {
     uint64_t bytes;
-    struct store_room room;
+    struct store_space room;
     struct store *s = index_store(server, STORE_READ);
-    ck_assert_int_eq(store_room(s, &room), STORE_OK);
+    ck_assert_int_eq(store_space(s, &room), STORE_OK);
     store_close(s);
     return segment_files(arg, &bytes) == 1 && bytes != 0 && bytes == room.index_bytes;
 }

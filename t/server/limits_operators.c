@@ -144,7 +144,7 @@ static const struct {
     int status;
     const char *says;
 } wrong[] = {
-    {{"limits", "show", "api", "x"}, 1, "\"x\" is no key of api, which counts by api_key"},
+    {{"limits", "show", "api", "x"}, 1, "\"x\" is not a key of api, which counts by api_key"},
     {{"limits", "show", "apis", "1"}, 1, "there is no limiter \"apis\""},
     {{"limits", "reset", "widget-init", "1"}, 1, "which counts by ip+agent and ip"},
     {{"limits", "top", "0"}, 2, "is not a number"},
@@ -167,8 +167,8 @@ END_TEST
 START_TEST(before_the_server_has_run_nothing_is_counted)
 {
     struct run run = assay(server, "limits", "top", NULL);
-    ck_assert_msg(run.status == 1 && strstr(run.err, "has the server run?"), "%d: %s", run.status,
-                  run.err);
+    ck_assert_msg(run.status == 1 && strstr(run.err, "there are no counts in run_dir"), "%d: %s",
+                  run.status, run.err);
 }
 END_TEST
 
@@ -289,7 +289,7 @@ START_TEST(refusals_do_not_fill_the_log)
     /* five in each of two intervals */
     ck_assert_uint_le(times(server_log(server), "limiter api refuses 1: over 1 in 2678400 s"), 10);
     ck_assert_uint_ge(times(server_log(server), "limiter api refuses 1"), 1);
-    ck_assert(server_says(server, " more refusals were not logged one by one", 0, 25000));
+    ck_assert(server_says(server, " further refusals were not logged individually", 0, 25000));
     server_stop(server);
 }
 END_TEST

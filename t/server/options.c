@@ -541,7 +541,7 @@ static const char *see_upgrade(void)
             kill(pids[i], SIGKILL);
     ck_assert(server_says(server, "upgrade failed", from, 10000));
     point_at(real);
-    return gave_up ? "given up" : "waited for";
+    return gave_up ? "cancelled" : "waited for";
 }
 
 static const char *see_connections(void)
@@ -712,7 +712,7 @@ static const struct probe {
      "waited for",
      {"timeouts.drain=0s"},
      "cut off"},
-    {"timeouts.upgrade", see_upgrade, {NULL}, "waited for", {"timeouts.upgrade=1s"}, "given up"},
+    {"timeouts.upgrade", see_upgrade, {NULL}, "waited for", {"timeouts.upgrade=1s"}, "cancelled"},
     {"max_connections",
      see_connections,
      {NULL},

@@ -237,8 +237,8 @@ START_TEST(an_auditor_inherits_no_listener_lock_or_file)
     }
     closedir(fds);
     /*
-     * the writer's, the pair libcurl wakes itself with, and the dead one that takes a stalling
-     * connection's place (audit/stall.c)
+     * the writer's, the pair libcurl wakes itself with, and the dead one that takes a cut
+     * connection's place (audit/watchdog.c)
      */
     ck_assert_uint_le(sockets, 4);
 }

@@ -65,7 +65,7 @@ START_TEST(a_writer_makes_no_store_where_one_was_lost)
     server_start(server);
     ck_assert_int_eq(unlink(text("%s/data.mdb", server->data)), 0);
     kill(server_process(server, "assayd: writer"), SIGKILL);
-    ck_assert_msg(server_says(server, "holds no store any more", 0, 10000), "%s",
+    ck_assert_msg(server_says(server, "has no store: mount its disk", 0, 10000), "%s",
                   server_log(server));
     ck_assert_msg(stat(text("%s/data.mdb", server->data), &st) != 0, "a store was made");
     expect_status(http_get(server, "/readyz"), 503);

@@ -44,11 +44,11 @@ static const struct {
     const char *line, *last;
     bool beside_server;
 } works[] = {
-    {"check", false, "Checking: ", "all is well", true},
-    {"check", false, "Checking: ", "all is well", false},
+    {"check", false, "Checking: ", "no errors", true},
+    {"check", false, "Checking: ", "no errors", false},
     {"backup", true, "Copying: ", "The backup is in", true},
     {"backup", true, "Copying: ", "The backup is in", false},
-    {"restore", true, "Checking and restoring: ", "is restored from", false},
+    {"restore", true, "Checking and restoring: ", "Restored ", false},
 };
 
 /* "12 of 34 (35 %)" behind ${line}; the last of them is not past its end. */

@@ -551,10 +551,11 @@ END_TEST
 static const struct {
     const char *set[3], *says;
 } mistakes[] = {
-    {{"listen.0.tls.second_certificate=/c"}, "belong together"},
+    {{"listen.0.tls.second_certificate=/c"}, "set both second_certificate and second_key"},
     {{"listen.0.tls.certificate=/c", "listen.0.tls.key=/k", "listen.0.tls.second_key=/k"},
-     "belong together"},
-    {{"listen.0.tls.second_certificate=/c", "listen.0.tls.second_key=/k"}, "beside a certificate"},
+     "set both second_certificate and second_key"},
+    {{"listen.0.tls.second_certificate=/c", "listen.0.tls.second_key=/k"},
+     "second_certificate needs a certificate"},
 };
 
 START_TEST(half_a_second_certificate_is_a_mistake)

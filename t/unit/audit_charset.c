@@ -1,5 +1,5 @@
 /* Charsets of pages: which one is used, and the text as UTF-8. */
-#include "core/audit/charset.h"
+#include "core/audit/charset_internal.h"
 #include "core/audit/text.h"
 #include "t/kit/suite.h"
 

@@ -3,7 +3,7 @@
  * look-up.
  */
 #include "core/audit/audit.h"
-#include "core/audit/guard.h"
+#include "core/audit/guard_internal.h"
 #include "core/audit/url.h"
 #include "t/kit/suite.h"
 

@@ -4,8 +4,8 @@
  */
 #include "t/kit/audit.h"
 #include "t/kit/suite.h"
-#include "core/audit/results.h"
-#include "core/audit/robots.h"
+#include "core/audit/results_internal.h"
+#include "core/audit/robots_internal.h"
 
 #include <check.h>
 #include <locale.h>

@@ -1,9 +1,10 @@
 /* Reading a page: markup as browsers see it, style sheets, facts, language tags. */
-#include "core/audit/css.h"
-#include "core/audit/facts.h"
-#include "core/audit/language.h"
-#include "core/audit/page.h"
-#include "core/audit/page_runs.h"
+#include "core/audit/css_internal.h"
+#include "core/audit/facts_internal.h"
+#include "core/audit/language_internal.h"
+#include "core/audit/page_internal.h"
+#include "core/audit/page_runs_internal.h"
+#include "core/audit/page_text_internal.h"
 #include "core/audit/text.h"
 #include "t/kit/suite.h"
 
@@ -60,7 +61,7 @@ static void show(const struct gathered *g, struct buf *out)
         } else {
             const struct page_run *run = &g->runs[rest.p[4] - '@'];
             bool decoded = (run->flags & RUN_DECODED) != 0;
-            buf_printf(out, "%s%s%.*s%s", (run->flags & RUN_SPACED) != 0 ? "_" : "",
+            buf_printf(out, "%s%s%.*s%s", (run->flags & RUN_AFTER_SPACE) != 0 ? "_" : "",
                        decoded ? "[" : "{", (int)run->text.n, run->text.p, decoded ? "]" : "}");
         }
         rest = text_from(rest, 8);

@@ -1,5 +1,5 @@
 /* robots.txt: which URLs it allows, and by which line. */
-#include "core/audit/robots.h"
+#include "core/audit/robots_internal.h"
 #include "core/audit/text.h"
 #include "t/kit/suite.h"
 

@@ -3,7 +3,7 @@
  * unchanged. The URLs are generated, valid and nearly valid.
  */
 #include "core/audit/audit.h"
-#include "core/audit/guard.h"
+#include "core/audit/guard_internal.h"
 #include "core/audit/url.h"
 #include "t/kit/suite.h"
 

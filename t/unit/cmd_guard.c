@@ -3,7 +3,7 @@
  * with the documented status.
  */
 #include "cmd/guard.h"
-#include "core/audit/sandbox.h"
+#include "core/base/sanitizer.h"
 #include "t/kit/suite.h"
 
 #include <check.h>
@@ -117,7 +117,7 @@ END_TEST
 START_TEST(a_kill_is_not_called_damage)
 {
     ck_assert_int_eq(run(be_killed), CMD_REFUSED);
-    ck_assert_msg(strstr(said, "signal 9 (Killed) ended it at its opening") &&
+    ck_assert_msg(strstr(said, "signal 9 (Killed) ended the process at the opening of the store") &&
                       !strstr(said, "damaged"),
                   "%s", said);
     ck_assert_int_eq(tidied, 1);

@@ -30,36 +30,37 @@ static void end(void)
 
 static bool arrives(unsigned place, const char *address, size_t most, uint32_t *share)
 {
-    return connection_table_arrive(connection_table, place, address, strlen(address), most, share);
+    return connection_table_add_address(connection_table, place, address, strlen(address), most,
+                                        share);
 }
 
 START_TEST(no_more_than_so_many_are_let_in_over_all_processes)
 {
-    connection_table_enter(connection_table, 0);
-    connection_table_enter(connection_table, 7);
-    ck_assert(connection_table_claim(connection_table, 0, 3) &&
-              connection_table_claim(connection_table, 7, 3) &&
-              connection_table_claim(connection_table, 7, 3));
-    ck_assert(!connection_table_claim(connection_table, 0, 3) &&
-              !connection_table_claim(connection_table, 7, 3));
+    connection_table_open_slot(connection_table, 0);
+    connection_table_open_slot(connection_table, 7);
+    ck_assert(connection_table_add(connection_table, 0, 3) &&
+              connection_table_add(connection_table, 7, 3) &&
+              connection_table_add(connection_table, 7, 3));
+    ck_assert(!connection_table_add(connection_table, 0, 3) &&
+              !connection_table_add(connection_table, 7, 3));
     ck_assert_uint_eq(connection_table_count(connection_table), 3);
-    connection_table_unclaim(connection_table, 7);
-    ck_assert(connection_table_claim(connection_table, 0, 3));
-    ck_assert(connection_table_claim(connection_table, 0, 4));
+    connection_table_remove(connection_table, 7);
+    ck_assert(connection_table_add(connection_table, 0, 3));
+    ck_assert(connection_table_add(connection_table, 0, 4));
 }
 END_TEST
 
 START_TEST(it_can_be_made_to_do_for_more_workers_and_not_for_more_than_its_room)
 {
-    ck_assert(connection_table_fit(connection_table, 1024, 400));
-    ck_assert(!connection_table_fit(connection_table, 1000000, 4));
+    ck_assert(connection_table_reserve(connection_table, 1024, 400));
+    ck_assert(!connection_table_reserve(connection_table, 1000000, 4));
     uint32_t share;
     /* one address, in more processes than four workers have */
     for (unsigned place = 0; place < 600; place++) {
-        connection_table_enter(connection_table, place);
+        connection_table_open_slot(connection_table, place);
         ck_assert(arrives(place, ADDRESS, 600, &share) && share != 0);
     }
-    connection_table_enter(connection_table, 600);
+    connection_table_open_slot(connection_table, 600);
     ck_assert(!arrives(600, ADDRESS, 600, &share));
 }
 END_TEST
@@ -67,33 +68,33 @@ END_TEST
 START_TEST(what_a_process_held_is_given_back_when_it_is_gone)
 {
     uint32_t share;
-    connection_table_enter(connection_table, 0);
-    connection_table_enter(connection_table, 1);
+    connection_table_open_slot(connection_table, 0);
+    connection_table_open_slot(connection_table, 1);
     for (int i = 0; i < 5; i++)
-        ck_assert(connection_table_claim(connection_table, 1, 5) && arrives(1, ADDRESS, 5, &share));
-    ck_assert(!connection_table_claim(connection_table, 0, 5) && !arrives(0, ADDRESS, 5, &share));
-    connection_table_leave(connection_table, 1);
+        ck_assert(connection_table_add(connection_table, 1, 5) && arrives(1, ADDRESS, 5, &share));
+    ck_assert(!connection_table_add(connection_table, 0, 5) && !arrives(0, ADDRESS, 5, &share));
+    connection_table_close_slot(connection_table, 1);
     ck_assert_uint_eq(connection_table_count(connection_table), 0);
-    ck_assert(connection_table_claim(connection_table, 0, 1) && arrives(0, ADDRESS, 1, &share));
-    connection_table_enter(connection_table, 1); /* its successor has nothing of it */
-    ck_assert(!connection_table_claim(connection_table, 1, 1) && !arrives(1, ADDRESS, 1, &share));
-    ck_assert(connection_table_claim(connection_table, 1, 2) && arrives(1, ADDRESS, 2, &share));
+    ck_assert(connection_table_add(connection_table, 0, 1) && arrives(0, ADDRESS, 1, &share));
+    connection_table_open_slot(connection_table, 1); /* its successor has nothing of it */
+    ck_assert(!connection_table_add(connection_table, 1, 1) && !arrives(1, ADDRESS, 1, &share));
+    ck_assert(connection_table_add(connection_table, 1, 2) && arrives(1, ADDRESS, 2, &share));
 }
 END_TEST
 
 START_TEST(addresses_are_counted_apart_and_over_all_processes)
 {
     uint32_t first, second, other;
-    connection_table_enter(connection_table, 0);
-    connection_table_enter(connection_table, 1);
+    connection_table_open_slot(connection_table, 0);
+    connection_table_open_slot(connection_table, 1);
     ck_assert(arrives(0, ADDRESS, 2, &first) && arrives(1, ADDRESS, 2, &second));
     ck_assert(!arrives(0, ADDRESS, 2, &other) && other == 0);
     ck_assert(arrives(0, OTHER, 2, &other));
     /* a refused one is not counted */
-    ck_assert_uint_eq(connection_table_share(connection_table, first), 1);
-    connection_table_depart(connection_table, second);
+    ck_assert_uint_eq(connection_table_address_count(connection_table, first), 1);
+    connection_table_remove_address(connection_table, second);
     ck_assert(arrives(0, ADDRESS, 2, &second));
-    ck_assert_uint_eq(connection_table_share(connection_table, second), 2);
+    ck_assert_uint_eq(connection_table_address_count(connection_table, second), 2);
     ck_assert(!arrives(1, ADDRESS, 2, &first));
     ck_assert(arrives(1, ADDRESS, 0, &first)); /* no limit: counted all the same */
     ck_assert(!arrives(0, ADDRESS, 2, &first));
@@ -104,22 +105,22 @@ START_TEST(many_addresses_that_come_and_go_leave_no_trace)
 {
     enum { AT_ONCE = 1000, ROUNDS = 50 };
     static uint32_t shares[AT_ONCE];
-    connection_table_enter(connection_table, 0);
-    connection_table_enter(connection_table, 1);
+    connection_table_open_slot(connection_table, 0);
+    connection_table_open_slot(connection_table, 1);
     for (int round = 0; round < ROUNDS; round++) {
         for (uint32_t i = 0; i < AT_ONCE; i++) {
             uint32_t address[4] = {(uint32_t)round, i};
-            ck_assert(connection_table_arrive(connection_table, i % 2, address, sizeof(address), 1,
-                                              &shares[i]));
+            ck_assert(connection_table_add_address(connection_table, i % 2, address,
+                                                   sizeof(address), 1, &shares[i]));
             ck_assert_msg(shares[i] != 0, "no room for address %u of round %d", i, round);
         }
         if (round % 3 == 0) { /* who dies frees them, too */
-            connection_table_leave(connection_table, 0);
-            connection_table_enter(connection_table, 0);
+            connection_table_close_slot(connection_table, 0);
+            connection_table_open_slot(connection_table, 0);
         }
         for (uint32_t i = 0; i < AT_ONCE; i++)
             if (i % 2 == 1 || round % 3 != 0)
-                connection_table_depart(connection_table, shares[i]);
+                connection_table_remove_address(connection_table, shares[i]);
     }
 }
 END_TEST
@@ -153,15 +154,15 @@ static void come_and_go(struct seen *seen, unsigned me)
 {
     for (;;) {
         uint32_t share = 0;
-        if (connection_table_claim(connection_table, me, MOST)) {
+        if (connection_table_add(connection_table, me, MOST)) {
             has_one(seen, &seen->by.open, me, MOST);
             if (arrives(me, ADDRESS, MOST_OF_ADDRESS, &share)) {
                 has_one(seen, &seen->by.address, me, MOST_OF_ADDRESS);
                 has_none(&seen->by.address, me);
-                connection_table_depart(connection_table, share);
+                connection_table_remove_address(connection_table, share);
             }
             has_none(&seen->by.open, me);
-            connection_table_unclaim(connection_table, me);
+            connection_table_remove(connection_table, me);
         }
         atomic_fetch_add(&seen->rounds, 1);
     }
@@ -169,7 +170,7 @@ static void come_and_go(struct seen *seen, unsigned me)
 
 static pid_t child_new(struct seen *seen, unsigned place)
 {
-    connection_table_enter(connection_table, place);
+    connection_table_open_slot(connection_table, place);
     pid_t pid = fork();
     if (pid == 0)
         come_and_go(seen, place);
@@ -183,7 +184,7 @@ static void child_kill(struct seen *seen, unsigned place, pid_t pid)
     ck_assert_int_eq(waitpid(pid, NULL, 0), pid);
     has_none(&seen->by.address, place);
     has_none(&seen->by.open, place);
-    connection_table_leave(connection_table, place);
+    connection_table_close_slot(connection_table, place);
 }
 
 START_TEST(processes_killed_at_any_instruction_leave_nothing_behind)
@@ -207,11 +208,11 @@ START_TEST(processes_killed_at_any_instruction_leave_nothing_behind)
     ck_assert(!atomic_load(&seen->too_many));
     ck_assert_uint_eq(connection_table_count(connection_table), 0);
     uint32_t share;
-    connection_table_enter(connection_table, 9);
+    connection_table_open_slot(connection_table, 9);
     for (int i = 0; i < MOST; i++)
-        ck_assert(connection_table_claim(connection_table, 9, MOST) &&
+        ck_assert(connection_table_add(connection_table, 9, MOST) &&
                   arrives(9, ADDRESS, MOST, &share));
-    ck_assert(!connection_table_claim(connection_table, 9, MOST) &&
+    ck_assert(!connection_table_add(connection_table, 9, MOST) &&
               !arrives(9, ADDRESS, MOST, &share));
     munmap(seen, sizeof(*seen));
 }
@@ -219,34 +220,35 @@ END_TEST
 
 START_TEST(who_asks_for_room_is_answered_by_another_and_once)
 {
-    ck_assert(!connection_table_asks(connection_table, 0));
-    connection_table_ask(connection_table, 0);
-    ck_assert(!connection_table_asks(connection_table, 0) &&
-              connection_table_asks(connection_table, 1) &&
-              connection_table_asks(connection_table, 2));
-    ck_assert(connection_table_answer(connection_table) &&
-              !connection_table_answer(connection_table));
-    ck_assert(!connection_table_asks(connection_table, 1));
-    connection_table_ask(connection_table, 2);
-    connection_table_unask(connection_table, 1);
-    ck_assert(connection_table_asks(connection_table, 0));
-    connection_table_unask(connection_table, 2);
-    ck_assert(!connection_table_asks(connection_table, 0) &&
-              !connection_table_answer(connection_table));
+    ck_assert(!connection_table_eviction_requested(connection_table, 0));
+    connection_table_request_eviction(connection_table, 0);
+    ck_assert(!connection_table_eviction_requested(connection_table, 0) &&
+              connection_table_eviction_requested(connection_table, 1) &&
+              connection_table_eviction_requested(connection_table, 2));
+    ck_assert(connection_table_take_eviction(connection_table) &&
+              !connection_table_take_eviction(connection_table));
+    ck_assert(!connection_table_eviction_requested(connection_table, 1));
+    connection_table_request_eviction(connection_table, 2);
+    connection_table_cancel_eviction(connection_table, 1);
+    ck_assert(connection_table_eviction_requested(connection_table, 0));
+    connection_table_cancel_eviction(connection_table, 2);
+    ck_assert(!connection_table_eviction_requested(connection_table, 0) &&
+              !connection_table_take_eviction(connection_table));
 }
 END_TEST
 
 START_TEST(every_process_has_its_part)
 {
     for (unsigned i = 0; i < 3; i++)
-        connection_table_enter(connection_table, i);
+        connection_table_open_slot(connection_table, i);
     for (int i = 0; i < 7; i++) /* of 9, three each */
-        ck_assert(connection_table_claim(connection_table, i < 4 ? 0 : 1, 9));
-    ck_assert_int_eq(connection_table_part(connection_table, 0, 9), 1);
-    ck_assert_int_eq(connection_table_part(connection_table, 1, 9), 0);
-    ck_assert_int_eq(connection_table_part(connection_table, 2, 9), -1);
-    connection_table_leave(connection_table, 2);
-    ck_assert_int_eq(connection_table_part(connection_table, 0, 9), -1); /* rounded up: five */
+        ck_assert(connection_table_add(connection_table, i < 4 ? 0 : 1, 9));
+    ck_assert_int_eq(connection_table_compare_share(connection_table, 0, 9), 1);
+    ck_assert_int_eq(connection_table_compare_share(connection_table, 1, 9), 0);
+    ck_assert_int_eq(connection_table_compare_share(connection_table, 2, 9), -1);
+    connection_table_close_slot(connection_table, 2);
+    ck_assert_int_eq(connection_table_compare_share(connection_table, 0, 9),
+                     -1); /* rounded up: five */
 }
 END_TEST
 

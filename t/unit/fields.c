@@ -97,9 +97,9 @@ static const struct {
     {BYTES("project="), "\"project\":[\"must not be empty\"]"},
     {BYTES("project=123456789"), "\"project\":[\"must be at most 8 bytes long\"]"},
     {BYTES("pin=123"), "\"pin\":[\"must be at least 4 bytes long\"]"},
-    {BYTES("page=1&page=1"), "\"page\":[\"must be sent once only\"]"},
-    {BYTES("search=&search="), "\"search\":[\"must be sent once only\"]"},
-    {BYTES("page=1&page=1&p%61ge=3&page=4"), "\"page\":[\"must be sent once only\"]"},
+    {BYTES("page=1&page=1"), "\"page\":[\"must be sent only once\"]"},
+    {BYTES("search=&search="), "\"search\":[\"must be sent only once\"]"},
+    {BYTES("page=1&page=1&p%61ge=3&page=4"), "\"page\":[\"must be sent only once\"]"},
     {BYTES("page=x&page=1"), "\"page\":[\"must be a whole number from 1 to 1000\"]"},
     {BYTES("page=0&sort=7&per_page=9&project="),
      "\"page\":[\"must be a whole number from 1 to 1000\"],\"per_page\":[\"must be one of 10, 25, "
@@ -145,8 +145,8 @@ START_TEST(body_of_the_refusal_has_the_contracts_shape)
     fields_error(&errors, "x", "says \"%s\"", "no");
     fields_error_body(&errors, &body);
     const char want[] =
-        "{\"error\":{\"code\":\"validation_failed\",\"message\":\"Some values are not valid: see "
-        "errors for what to change.\",\"errors\":{"
+        "{\"error\":{\"code\":\"validation_failed\",\"message\":\"Some values are invalid. Correct "
+        "the fields listed in errors.\",\"errors\":{"
         "\"page\":[\"must be a whole number from 1 to 1000\"],\"x\":[\"says \\\"no\\\"\"]}}}";
     ck_assert(str_eq(buf_view(&body), str_of(want)));
     buf_free(&body);
@@ -162,7 +162,7 @@ START_TEST(ten_thousand_parameters_make_one_message_a_field)
     for (int i = 0; i < 10000; ++i)
         buf_adds(&query, "&page=1");
     ck_assert_int_eq(decode(buf_view(&query)), FIELDS_INVALID);
-    ck_assert(str_eq(buf_view(&errors), STR("\"page\":[\"must be sent once only\"]")));
+    ck_assert(str_eq(buf_view(&errors), STR("\"page\":[\"must be sent only once\"]")));
     buf_free(&query);
 }
 END_TEST
@@ -301,11 +301,10 @@ START_TEST(as_mistakes_unknown_names_are_told_with_the_nearest_known_one)
     unknown.count = 0;
     ck_assert_int_eq(decode(STR("serch=a&elsewhere=b&pagge=1")), FIELDS_OK);
     fields_unknown_errors(fields, &unknown, &errors);
-    ck_assert_msg(
-        str_eq(buf_view(&errors), STR("\"serch\":[\"is not known here; did you mean search?\"],"
-                                      "\"elsewhere\":[\"is not known here\"],"
-                                      "\"pagge\":[\"is not known here; did you mean page?\"]")),
-        "%.*s", (int)errors.n, errors.p);
+    ck_assert_msg(str_eq(buf_view(&errors), STR("\"serch\":[\"is unknown; did you mean search?\"],"
+                                                "\"elsewhere\":[\"is unknown\"],"
+                                                "\"pagge\":[\"is unknown; did you mean page?\"]")),
+                  "%.*s", (int)errors.n, errors.p);
 }
 END_TEST
 

@@ -155,7 +155,7 @@ static const struct {
     {"privacy=2", "\"errors\":{\"url\":[\"is required: send the address of the page, http:// or "
                   "https://\"],\"password\":[\"is required with privacy 2\"]}"},
     {"url=https://EXAMPLE.com&url=https://EXAMPLE.com",
-     "\"errors\":{\"url\":[\"must be sent once only\"]}"},
+     "\"errors\":{\"url\":[\"must be sent only once\"]}"},
 };
 
 START_TEST(form_that_is_wrong_creates_nothing)
@@ -325,8 +325,8 @@ static const struct {
     {"password=", "password\":[\"must not be empty"},
     {"password=" LONG_255 "x", "password\":[\"must be at most 255 bytes long"},
     {"privacy=2&password=", "password\":[\"must not be empty"},
-    {"privacy=1&password=x", "password is taken only where privacy is 2"},
-    {"privacy=0&password=x", "password is taken only where privacy is 2"},
+    {"privacy=1&password=x", "password is accepted only if privacy is 2"},
+    {"privacy=0&password=x", "password is accepted only if privacy is 2"},
     {"update=2", "update\":[\"must be one of 0, 1"},
     {"update=yes&privacy=9",
      "update\":[\"must be one of 0, 1\"],\"privacy\":[\"must be one of 0, 1, 2"},

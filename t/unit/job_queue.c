@@ -8,32 +8,32 @@
 
 enum { CAPACITY = 32, SHARE = 24 }; /* what one workspace gets of it */
 
-static struct queue *q;
+static struct job_queue *q;
 
 static void add(uint64_t workspace, uint64_t report, const char *url)
 {
-    ck_assert(queue_add(q, workspace, report, 1, str_of(url)));
+    ck_assert(job_queue_add(q, workspace, report, 1, str_of(url)));
 }
 
 /* hand out all that may go: how many, their reports in ${out} */
 static size_t drain(uint64_t *out, size_t max)
 {
     size_t n = 0;
-    struct queue_job *job;
-    while (n < max && (job = queue_next(q)) != NULL)
+    struct grading_job *job;
+    while (n < max && (job = job_queue_take(q)) != NULL)
         out[n++] = job->report;
     return n;
 }
 
 static void setup_one(void)
 {
-    q = queue_new(1, CAPACITY);
-    queue_auditor_came(q, 0);
+    q = job_queue_new(1, CAPACITY);
+    job_queue_auditor_connected(q, 0);
 }
 
 static void teardown(void)
 {
-    queue_free(q);
+    job_queue_free(q);
 }
 
 START_TEST(workspaces_take_turns)
@@ -63,7 +63,7 @@ START_TEST(job_somebody_waits_for_goes_first)
     add(1, 1, "http://a/");
     add(1, 2, "http://b/");
     add(2, 3, "http://c/");
-    queue_hurry(q, 2);
+    job_queue_prioritize(q, 2);
     ck_assert_uint_eq(drain(got, 1), 1);
     ck_assert_uint_eq(got[0], 2);
 }
@@ -85,7 +85,7 @@ START_TEST(host_has_two_jobs_out_at_most)
     }
     ck_assert_uint_eq(same, 2);
     ck_assert_uint_eq(spare, 1);
-    queue_remove(q, queue_find(q, got[0] == 5 ? got[1] : got[0]));
+    job_queue_remove(q, job_queue_find(q, got[0] == 5 ? got[1] : got[0]));
     ck_assert_uint_ge(drain(got, 8), 1);
 }
 END_TEST
@@ -112,30 +112,30 @@ END_TEST
 
 START_TEST(host_always_goes_to_the_same_auditor)
 {
-    queue_free(q);
-    q = queue_new(4, 32);
+    job_queue_free(q);
+    q = job_queue_new(4, 32);
     for (unsigned i = 0; i < 4; i++)
-        queue_auditor_came(q, i);
+        job_queue_auditor_connected(q, i);
     for (int round = 0; round < 3; round++) {
         add(1, 1, "https://shop.example/a");
         add(2, 2, "https://shop.example/b");
-        struct queue_job *a = queue_next(q), *b = queue_next(q);
+        struct grading_job *a = job_queue_take(q), *b = job_queue_take(q);
         ck_assert_ptr_nonnull(a);
         ck_assert_ptr_nonnull(b);
         ck_assert_int_eq(a->auditor, b->auditor);
-        queue_remove(q, a);
-        queue_remove(q, b);
+        job_queue_remove(q, a);
+        job_queue_remove(q, b);
     }
 }
 END_TEST
 
 START_TEST(nothing_goes_out_without_an_auditor)
 {
-    queue_auditor_went(q, 0, false);
+    job_queue_auditor_lost(q, 0, false);
     add(1, 1, "http://a/");
-    ck_assert_ptr_null(queue_next(q));
-    queue_auditor_came(q, 0);
-    ck_assert_ptr_nonnull(queue_next(q));
+    ck_assert_ptr_null(job_queue_take(q));
+    job_queue_auditor_connected(q, 0);
+    ck_assert_ptr_nonnull(job_queue_take(q));
 }
 END_TEST
 
@@ -145,16 +145,16 @@ START_TEST(jobs_of_a_dead_auditor_run_again_one_at_a_time)
     add(1, 1, "http://a/");
     add(1, 2, "http://b/");
     ck_assert_uint_eq(drain(got, 4), 2);
-    ck_assert_ptr_null(queue_auditor_went(q, 0, true));
+    ck_assert_ptr_null(job_queue_auditor_lost(q, 0, true));
     add(1, 3, "http://c/");
-    queue_auditor_came(q, 0);
+    job_queue_auditor_connected(q, 0);
     ck_assert_uint_eq(drain(got, 4), 1);
     ck_assert_msg(got[0] != 3, "a new job went beside one under suspicion");
-    queue_remove(q, queue_find(q, got[0]));
+    job_queue_remove(q, job_queue_find(q, got[0]));
     uint64_t first = got[0];
     ck_assert_uint_eq(drain(got, 4), 1);
     ck_assert_uint_eq(got[0], 3 - first);
-    queue_remove(q, queue_find(q, got[0]));
+    job_queue_remove(q, job_queue_find(q, got[0]));
     ck_assert_uint_eq(drain(got, 4), 1);
     ck_assert_uint_eq(got[0], 3);
 }
@@ -167,15 +167,15 @@ START_TEST(only_the_job_that_is_named_runs_alone)
     add(1, 2, "http://b/");
     add(2, 3, "http://c/");
     ck_assert_uint_eq(drain(got, 4), 3);
-    queue_suspect(q, 1, 1); /* another auditor's word counts for nothing */
-    queue_suspect(q, 0, 2);
-    ck_assert_ptr_null(queue_auditor_went(q, 0, true));
-    queue_auditor_came(q, 0);
+    job_queue_suspect(q, 1, 1); /* another auditor's word counts for nothing */
+    job_queue_suspect(q, 0, 2);
+    ck_assert_ptr_null(job_queue_auditor_lost(q, 0, true));
+    job_queue_auditor_connected(q, 0);
     ck_assert_uint_eq(drain(got, 4), 1);
     ck_assert_uint_eq(got[0], 2);
-    queue_remove(q, queue_find(q, 2));
+    job_queue_remove(q, job_queue_find(q, 2));
     ck_assert_uint_eq(drain(got, 4), 2);
-    ck_assert(!queue_find(q, 1)->alone && !queue_find(q, 3)->alone);
+    ck_assert(!job_queue_find(q, 1)->alone && !job_queue_find(q, 3)->alone);
 }
 END_TEST
 
@@ -186,15 +186,15 @@ START_TEST(a_job_is_spared_once_whatever_is_named)
         add(1, 1, "http://a/");
         add(1, 10 + round, "http://b/");
         ck_assert_uint_eq(drain(got, 4), 2);
-        queue_suspect(q, 0, 10 + round);
-        ck_assert_ptr_null(queue_auditor_went(q, 0, true));
-        queue_auditor_came(q, 0);
-        ck_assert(queue_find(q, 10 + round)->alone);
-        ck_assert(queue_find(q, 1)->alone == (round == 1));
-        queue_remove(q, queue_find(q, 10 + round));
+        job_queue_suspect(q, 0, 10 + round);
+        ck_assert_ptr_null(job_queue_auditor_lost(q, 0, true));
+        job_queue_auditor_connected(q, 0);
+        ck_assert(job_queue_find(q, 10 + round)->alone);
+        ck_assert(job_queue_find(q, 1)->alone == (round == 1));
+        job_queue_remove(q, job_queue_find(q, 10 + round));
     }
     ck_assert_uint_eq(drain(got, 4), 1);
-    struct queue_job *guilty = queue_auditor_went(q, 0, true);
+    struct grading_job *guilty = job_queue_auditor_lost(q, 0, true);
     ck_assert_ptr_nonnull(guilty);
     ck_assert_uint_eq(guilty->report, 1);
 }
@@ -209,14 +209,14 @@ START_TEST(suspected_jobs_are_found_behind_any_backlog)
         add(1, i, url);
     }
     ck_assert_uint_eq(drain(got, 200), SHARE);
-    ck_assert_ptr_null(queue_auditor_went(q, 0, true));
-    queue_auditor_came(q, 0);
+    ck_assert_ptr_null(job_queue_auditor_lost(q, 0, true));
+    job_queue_auditor_connected(q, 0);
     for (int i = 0; i < SHARE; i++) {
-        struct queue_job *job = queue_next(q);
+        struct grading_job *job = job_queue_take(q);
         ck_assert_ptr_nonnull(job);
         ck_assert(job->alone);
-        ck_assert_ptr_null(queue_next(q));
-        queue_remove(q, job);
+        ck_assert_ptr_null(job_queue_take(q));
+        job_queue_remove(q, job);
     }
     ck_assert_uint_eq(drain(got, 200), SHARE);
 }
@@ -228,10 +228,10 @@ START_TEST(only_a_death_while_alone_is_blamed_on_the_job)
     add(1, 1, "http://a/");
     add(1, 2, "http://b/");
     ck_assert_uint_eq(drain(got, 4), 2);
-    ck_assert_ptr_null(queue_auditor_went(q, 0, true));
-    queue_auditor_came(q, 0);
+    ck_assert_ptr_null(job_queue_auditor_lost(q, 0, true));
+    job_queue_auditor_connected(q, 0);
     ck_assert_uint_eq(drain(got, 4), 1);
-    struct queue_job *guilty = queue_auditor_went(q, 0, true);
+    struct grading_job *guilty = job_queue_auditor_lost(q, 0, true);
     ck_assert_ptr_nonnull(guilty);
     ck_assert_uint_eq(guilty->report, got[0]);
 }
@@ -239,14 +239,14 @@ END_TEST
 
 START_TEST(auditor_that_drains_is_blamed_for_nothing)
 {
-    struct queue_job *job;
+    struct grading_job *job;
     add(1, 1, "http://a/");
     add(1, 2, "http://b/");
-    ck_assert_ptr_nonnull(queue_next(q));
-    job = queue_next(q);
-    queue_back(q, job);
-    ck_assert_ptr_null(queue_auditor_went(q, 0, false));
-    queue_auditor_came(q, 0);
+    ck_assert_ptr_nonnull(job_queue_take(q));
+    job = job_queue_take(q);
+    job_queue_return(q, job);
+    ck_assert_ptr_null(job_queue_auditor_lost(q, 0, false));
+    job_queue_auditor_connected(q, 0);
     uint64_t got[4];
     ck_assert_uint_eq(drain(got, 4), 2);
 }
@@ -255,14 +255,14 @@ END_TEST
 START_TEST(newer_attempt_replaces_an_older_one_wherever_it_is)
 {
     add(1, 1, "http://a/");
-    ck_assert_ptr_nonnull(queue_next(q));
-    ck_assert(queue_add(q, 1, 1, 2, STR("http://a/")));
-    ck_assert_uint_eq(queue_find(q, 1)->attempt, 2);
-    ck_assert(queue_add(q, 1, 1, 1, STR("http://a/")));
-    ck_assert_uint_eq(queue_find(q, 1)->attempt, 2);
-    ck_assert_uint_eq(queue_size(q), 2); /* the older one until its auditor gives it back */
-    queue_back(q, queue_out(q, 0, 1, 1));
-    ck_assert_uint_eq(queue_size(q), 1);
+    ck_assert_ptr_nonnull(job_queue_take(q));
+    ck_assert(job_queue_add(q, 1, 1, 2, STR("http://a/")));
+    ck_assert_uint_eq(job_queue_find(q, 1)->attempt, 2);
+    ck_assert(job_queue_add(q, 1, 1, 1, STR("http://a/")));
+    ck_assert_uint_eq(job_queue_find(q, 1)->attempt, 2);
+    ck_assert_uint_eq(job_queue_size(q), 2); /* the older one until its auditor gives it back */
+    job_queue_return(q, job_queue_find_running(q, 0, 1, 1));
+    ck_assert_uint_eq(job_queue_size(q), 1);
 }
 END_TEST
 
@@ -281,7 +281,7 @@ static void add_many(uint64_t workspace, unsigned count)
 static unsigned go_out(void)
 {
     unsigned n = 0;
-    while (queue_next(q) != NULL)
+    while (job_queue_take(q) != NULL)
         n++;
     return n;
 }
@@ -293,9 +293,9 @@ static const unsigned shares[][2] = {{1, 1}, {2, 1},   {3, 2},    {4, 3},
 START_TEST(one_workspace_never_takes_an_auditor_whole)
 {
     unsigned capacity = shares[_i][0];
-    queue_free(q);
-    q = queue_new(1, capacity);
-    queue_auditor_came(q, 0);
+    job_queue_free(q);
+    q = job_queue_new(1, capacity);
+    job_queue_auditor_connected(q, 0);
     add_many(1, 2 * capacity);
     ck_assert_uint_eq(go_out(), shares[_i][1]);
     add_many(2, 1);
@@ -307,7 +307,7 @@ START_TEST(a_newcomer_finds_a_place_beside_several_that_want_all)
 {
     for (uint64_t workspace = 1; workspace <= 4; workspace++) {
         add_many(workspace, 1);
-        ck_assert_msg(queue_next(q) != NULL, "workspace %llu found no place",
+        ck_assert_msg(job_queue_take(q) != NULL, "workspace %llu found no place",
                       (unsigned long long)workspace);
         add_many(workspace, 2 * CAPACITY);
         go_out();
@@ -319,9 +319,9 @@ START_TEST(a_workspace_that_somebody_waits_for_takes_no_more_than_its_share)
 {
     for (uint64_t i = 1; i <= 2 * CAPACITY; i++) {
         char url[64];
-        snprintf(url, sizeof(url), "http://hurried%llu/", (unsigned long long)i);
+        snprintf(url, sizeof(url), "http://prioritized%llu/", (unsigned long long)i);
         add(1, i, url);
-        queue_hurry(q, i);
+        job_queue_prioritize(q, i);
     }
     add(2, 1000, "http://patient/");
     uint64_t got[2 * CAPACITY];
@@ -334,12 +334,12 @@ END_TEST
 
 START_TEST(a_withdrawn_job_that_waits_is_gone)
 {
-    queue_auditor_went(q, 0, false);
+    job_queue_auditor_lost(q, 0, false);
     add(1, 1, "http://a/");
-    ck_assert(!queue_withdraw(q, queue_find(q, 1)));
-    ck_assert_ptr_null(queue_find(q, 1));
-    ck_assert_uint_eq(queue_withdrawn(q, 1), 0);
-    ck_assert_uint_eq(queue_size(q), 0);
+    ck_assert(!job_queue_withdraw(q, job_queue_find(q, 1)));
+    ck_assert_ptr_null(job_queue_find(q, 1));
+    ck_assert_uint_eq(job_queue_withdrawn(q, 1), 0);
+    ck_assert_uint_eq(job_queue_size(q), 0);
 }
 END_TEST
 
@@ -350,17 +350,17 @@ START_TEST(a_withdrawn_job_that_is_out_counts_until_it_is_given_back)
     add(1, 3, "http://same/c");
     ck_assert_uint_eq(go_out(), 2);
     for (uint64_t i = 1; i <= 2; i++) {
-        ck_assert(queue_withdraw(q, queue_find(q, i)));
-        ck_assert_ptr_null(queue_find(q, i));
+        ck_assert(job_queue_withdraw(q, job_queue_find(q, i)));
+        ck_assert_ptr_null(job_queue_find(q, i));
     }
-    ck_assert_uint_eq(queue_withdrawn(q, 1), 2);
-    ck_assert_uint_eq(queue_size(q), 3);
+    ck_assert_uint_eq(job_queue_withdrawn(q, 1), 2);
+    ck_assert_uint_eq(job_queue_size(q), 3);
     ck_assert_uint_eq(go_out(), 0); /* its host still has two */
-    ck_assert_ptr_null(queue_out(q, 0, 1, 2));
-    queue_back(q, queue_out(q, 0, 1, 1));
-    ck_assert_ptr_null(queue_out(q, 0, 1, 1));
-    ck_assert_uint_eq(queue_withdrawn(q, 1), 1);
-    ck_assert_uint_eq(queue_size(q), 2);
+    ck_assert_ptr_null(job_queue_find_running(q, 0, 1, 2));
+    job_queue_return(q, job_queue_find_running(q, 0, 1, 1));
+    ck_assert_ptr_null(job_queue_find_running(q, 0, 1, 1));
+    ck_assert_uint_eq(job_queue_withdrawn(q, 1), 1);
+    ck_assert_uint_eq(job_queue_size(q), 2);
     ck_assert_uint_eq(go_out(), 1);
 }
 END_TEST
@@ -370,12 +370,12 @@ START_TEST(pairs_of_create_and_delete_fill_no_auditor)
 {
     unsigned out = 0;
     for (unsigned i = 0; i < 4000; i++) {
-        struct queue_job *job;
+        struct grading_job *job;
         add_many(1, 1);
-        if ((job = queue_next(q)) == NULL)
+        if ((job = job_queue_take(q)) == NULL)
             continue;
         out++;
-        queue_withdraw(q, job);
+        job_queue_withdraw(q, job);
     }
     ck_assert_uint_eq(out, SHARE);
     add_many(2, 1);
@@ -383,11 +383,11 @@ START_TEST(pairs_of_create_and_delete_fill_no_auditor)
 }
 END_TEST
 
-static void count_job(void *arg, struct queue_job *job)
+static void count_job(void *arg, struct grading_job *job)
 {
     unsigned *count = arg;
     *count += 1;
-    queue_withdraw(q, job);
+    job_queue_withdraw(q, job);
 }
 
 START_TEST(a_dead_auditor_leaves_no_withdrawn_job)
@@ -396,13 +396,13 @@ START_TEST(a_dead_auditor_leaves_no_withdrawn_job)
     add_many(1, 8);
     add(2, 1, "http://other/");
     ck_assert_uint_eq(go_out(), 9);
-    ck_assert(queue_withdraw(q, queue_find(q, 1)));
-    queue_each_out(q, count_job, &out);
+    ck_assert(job_queue_withdraw(q, job_queue_find(q, 1)));
+    job_queue_each_running(q, count_job, &out);
     ck_assert_uint_eq(out, 8);
-    ck_assert_ptr_null(queue_auditor_went(q, 0, true));
-    ck_assert_uint_eq(queue_size(q), 0);
-    ck_assert_uint_eq(queue_withdrawn(q, 1), 0);
-    queue_auditor_came(q, 0);
+    ck_assert_ptr_null(job_queue_auditor_lost(q, 0, true));
+    ck_assert_uint_eq(job_queue_size(q), 0);
+    ck_assert_uint_eq(job_queue_withdrawn(q, 1), 0);
+    job_queue_auditor_connected(q, 0);
     add_many(1, CAPACITY);
     ck_assert_uint_eq(go_out(), SHARE);
 }
@@ -418,26 +418,26 @@ START_TEST(what_may_go_after_a_time_in_which_nothing_could_is_found)
         add(1, id, "http://same.example/");
     add(1, 100, "http://behind.example/");
     ck_assert_uint_eq(drain((uint64_t[8]){0}, 8), 2);
-    ck_assert_ptr_null(queue_next(q));
+    ck_assert_ptr_null(job_queue_take(q));
     add(1, 101, "http://same.example/x");
-    ck_assert_ptr_null(queue_next(q));
+    ck_assert_ptr_null(job_queue_take(q));
     add(2, 102, "http://other.example/"); /* one is added that may */
-    ck_assert_uint_eq(queue_next(q)->report, 102);
-    ck_assert_ptr_null(queue_next(q));
-    queue_remove(q, queue_find(q, 2)); /* a host is free */
-    ck_assert_uint_eq(queue_next(q)->report, 3);
-    ck_assert_ptr_null(queue_next(q));
+    ck_assert_uint_eq(job_queue_take(q)->report, 102);
+    ck_assert_ptr_null(job_queue_take(q));
+    job_queue_remove(q, job_queue_find(q, 2)); /* a host is free */
+    ck_assert_uint_eq(job_queue_take(q)->report, 3);
+    ck_assert_ptr_null(job_queue_take(q));
     for (uint64_t id = 4; id <= 20; id++) /* those before it go */
-        queue_remove(q, queue_find(q, id));
-    ck_assert_uint_eq(queue_next(q)->report, 100);
-    ck_assert_ptr_null(queue_next(q));
-    queue_back(q, queue_find(q, 3)); /* one is given back */
-    ck_assert_ptr_nonnull(queue_next(q));
-    ck_assert_ptr_null(queue_next(q));
-    queue_auditor_went(q, 0, false);
-    ck_assert_ptr_null(queue_next(q));
-    queue_auditor_came(q, 0);
-    ck_assert_ptr_nonnull(queue_next(q));
+        job_queue_remove(q, job_queue_find(q, id));
+    ck_assert_uint_eq(job_queue_take(q)->report, 100);
+    ck_assert_ptr_null(job_queue_take(q));
+    job_queue_return(q, job_queue_find(q, 3)); /* one is given back */
+    ck_assert_ptr_nonnull(job_queue_take(q));
+    ck_assert_ptr_null(job_queue_take(q));
+    job_queue_auditor_lost(q, 0, false);
+    ck_assert_ptr_null(job_queue_take(q));
+    job_queue_auditor_connected(q, 0);
+    ck_assert_ptr_nonnull(job_queue_take(q));
 }
 END_TEST
 
@@ -447,7 +447,7 @@ START_TEST(a_report_below_the_highest_is_looked_for)
     add(1, 3, "http://b/");
     add(1, 3, "http://b/");
     add(1, 9, "http://a/");
-    ck_assert_uint_eq(queue_size(q), 2);
+    ck_assert_uint_eq(job_queue_size(q), 2);
 }
 END_TEST
 
@@ -462,38 +462,39 @@ START_TEST(random_use_keeps_the_counts)
         char url[64];
         snprintf(url, sizeof(url), "http://h%u/", (seed >> 4) % 40);
         if (dice < 4)
-            queue_add(q, id % 7 + 1, id, (uint32_t)(i / 1000) + 1, str_of(url));
+            job_queue_add(q, id % 7 + 1, id, (uint32_t)(i / 1000) + 1, str_of(url));
         else if (dice == 4)
-            queue_hurry(q, id);
-        else if (dice == 5 && queue_find(q, id) != NULL)
-            queue_withdraw(q, queue_find(q, id));
-        else if (dice == 7 && i % 50 != 0 && queue_out(q, 0, id, (uint32_t)(i / 1000) + 1) != NULL)
-            queue_back(q, queue_out(q, 0, id, (uint32_t)(i / 1000) + 1));
+            job_queue_prioritize(q, id);
+        else if (dice == 5 && job_queue_find(q, id) != NULL)
+            job_queue_withdraw(q, job_queue_find(q, id));
+        else if (dice == 7 && i % 50 != 0 &&
+                 job_queue_find_running(q, 0, id, (uint32_t)(i / 1000) + 1) != NULL)
+            job_queue_return(q, job_queue_find_running(q, 0, id, (uint32_t)(i / 1000) + 1));
         else if (dice == 6)
             n_out += drain(out, 64);
         else if (i % 50 == 0) {
-            queue_auditor_went(q, 0, true);
-            queue_auditor_came(q, 0);
+            job_queue_auditor_lost(q, 0, true);
+            job_queue_auditor_connected(q, 0);
         }
     }
     ck_assert_uint_gt(n_out, 100);
     size_t left = 0, withdrawn = 0;
     for (uint64_t id = 1; id <= 500; id++)
-        left += queue_find(q, id) != NULL;
+        left += job_queue_find(q, id) != NULL;
     for (uint64_t workspace = 1; workspace <= 7; workspace++)
-        withdrawn += queue_withdrawn(q, workspace);
-    ck_assert_uint_eq(left + withdrawn, queue_size(q));
+        withdrawn += job_queue_withdrawn(q, workspace);
+    ck_assert_uint_eq(left + withdrawn, job_queue_size(q));
     /* with everything taken away again, nothing is left running */
     for (uint64_t id = 1; id <= 500; id++)
-        if (queue_find(q, id) != NULL)
-            queue_withdraw(q, queue_find(q, id));
+        if (job_queue_find(q, id) != NULL)
+            job_queue_withdraw(q, job_queue_find(q, id));
     for (uint64_t id = 1; id <= 500; id++)
         for (uint32_t attempt = 1; attempt <= 20; attempt++)
-            if (queue_out(q, 0, id, attempt) != NULL)
-                queue_back(q, queue_out(q, 0, id, attempt));
-    ck_assert_uint_eq(queue_size(q), 0);
+            if (job_queue_find_running(q, 0, id, attempt) != NULL)
+                job_queue_return(q, job_queue_find_running(q, 0, id, attempt));
+    ck_assert_uint_eq(job_queue_size(q), 0);
     for (uint64_t workspace = 1; workspace <= 7; workspace++)
-        ck_assert_uint_eq(queue_withdrawn(q, workspace), 0);
+        ck_assert_uint_eq(job_queue_withdrawn(q, workspace), 0);
     for (uint64_t id = 1; id <= 32; id++) {
         char url[64];
         snprintf(url, sizeof(url), "http://fresh%llu/", (unsigned long long)id);

@@ -121,22 +121,21 @@ static const struct {
                                  "quotes, a number, true, false or null."},
     {STR("\r\n\n  01"),
      "The JSON is malformed at line 3, column 3: expected a number without leading zeros."},
-    {STR("{} x"), "The JSON is malformed at line 1, column 4: expected nothing more: the value "
-                  "ends before this."},
+    {STR("{} x"), "The JSON is malformed at line 1, column 4: expected the end of the text."},
     {STR("\"\\x\""), "The JSON is malformed at line 1, column 3: expected one of \" \\ / b f n r t "
                      "u after the backslash."},
     {STR("\"a"),
      "The JSON is malformed at line 1, column 3: expected the closing \" of the string."},
     {STR("[\n\"\xff\"]"),
-     "The JSON is not UTF-8, or has NUL or half of a surrogate pair, at line 2, column 2."},
+     "The JSON has invalid UTF-8, NUL or an incomplete surrogate pair at line 2, column 2."},
     {STR("[\"\\ud800\"]"),
-     "The JSON is not UTF-8, or has NUL or half of a surrogate pair, at line 1, column 3."},
-    {STR("{\"a\":1,\"a\":2}"),
-     "The JSON names a member twice in the object that ends at line 1, column 13: remove one."},
+     "The JSON has invalid UTF-8, NUL or an incomplete surrogate pair at line 1, column 3."},
+    {STR("{\"a\":1,\"a\":2}"), "The JSON has two members with the same name in the object that "
+                               "ends at line 1, column 13. Remove one."},
     {STR("[0,99999999999999999999]"),
-     "The JSON has a number that is too large at line 1, column 4: whole numbers have 64 bits."},
+     "The JSON has a number that is too large at line 1, column 4. Whole numbers have 64 bits."},
     {STR("[[[[[1]]]]]"),
-     "The JSON is nested too deeply at line 1, column 5: use fewer levels of arrays and objects."},
+     "The JSON is nested too deeply at line 1, column 5. Use fewer levels of arrays and objects."},
 };
 
 START_TEST(a_refusal_says_where_and_what_was_expected)

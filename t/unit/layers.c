@@ -1,37 +1,296 @@
-/* Which folder may include which, read from the sources. */
+/*
+ * Who may include whom, read from the sources. The rooms below stand in order: a room includes
+ * itself and rooms above it in the table, and of those the ones its row allows.
+ */
 #include "t/kit/suite.h"
 
-#include <check.h>
-#include <glob.h>
+#include <dirent.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* Columns: a folder's files, what none of their include lines may hold. */
-static const struct {
-    const char *files, *never[6];
-} rules[] = {
-    {"cmd/*.[ch]", {"<json-c/", "<h2o", "<openssl/"}},
-    {"store/*.[ch]", {"<json-c/", "<h2o", "<openssl/", "core/", "\"../"}},
-    {"ratelimit/*.[ch]", {"<json-c/", "<h2o", "<openssl/", "core/", "\"../"}},
+#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
+
+/* The store's rooms and ratelimit know nothing of core; only its libraries know a library. */
+#define NO_LIBRARIES "<json-c/ <h2o <openssl/ <lmdb <sqlite3 <curl/ <yaml <libxml/"
+
+/*
+ * Columns: folder; the rooms that it includes beside itself, "*": every row above it; what none of
+ * its include lines holds.
+ */
+static const struct room {
+    const char *folder, *knows, *never;
+} rooms[] = {
+    {"ratelimit", "", NO_LIBRARIES},
+    {"store", "*", "<json-c/ <h2o <openssl/ <curl/ <yaml <libxml/"},
+    {"core/text", "store", "<h2o <lmdb <sqlite3"},
+    {"core/base", "core/text store", NO_LIBRARIES},
+    {"core/conf", "core/text core/base store ratelimit", "<h2o <json-c/ <openssl/ <lmdb"},
+    {"core/shm", "core/base core/conf store ratelimit", NO_LIBRARIES},
+    {"core/auth", "*", "<h2o <lmdb"},
+    {"core/process", "*", "<h2o <lmdb <json-c/"},
+    {"core/ipc", "store", NO_LIBRARIES},
+    {"core/loop", "*", "<lmdb <sqlite3 <json-c/"},
+    {"core/conn", "*", "<lmdb <sqlite3 <json-c/"},
+    {"core/async", "*", "<lmdb <sqlite3 <json-c/"},
+    {"core/audit", "core/text core/base core/conf core/shm core/process core/ipc store",
+     "<h2o <lmdb <sqlite3"},
+    {"core/http", "*", "<lmdb <sqlite3"},
+    {"core/web", "*", "<lmdb <sqlite3"},
+    {"core/widget", "*", "<lmdb <sqlite3"},
+    {"core/api", "*", "<lmdb <sqlite3"},
+    {"core/writer", "core/base core/conf core/shm core/process core/ipc core/audit store",
+     "<h2o <lmdb <sqlite3 <json-c/"},
+    {"core/worker", "*", "<lmdb <sqlite3 <json-c/"},
+    {"core/master", "*", "<h2o <lmdb <sqlite3 <json-c/"},
+    {"cmd", "*", "<h2o <json-c/ <openssl/ <lmdb <sqlite3"},
 };
 
-START_TEST(a_folder_includes_only_what_it_may)
+/* Of these rooms the master knows the life of the process and nothing else. */
+static const char *const lives[] = {"core/worker/worker.h", "core/writer/writer.h",
+                                    "core/audit/auditor.h"};
+
+/* ---- the files ---- */
+
+#define FILES_MAX 1024
+#define INCLUDES_MAX 96
+
+static struct file {
+    char *path, *folder;
+    char *module; /* the path without its ending: a source and its header are one */
+    const struct room *room;
+    char *includes[INCLUDES_MAX];  /* of the tree; without quotes */
+    char *libraries[INCLUDES_MAX]; /* with their brackets */
+    size_t includes_count, libraries_count;
+} files[FILES_MAX];
+static size_t files_count;
+
+static const struct room *room_of(const char *path)
 {
-    char pattern[512], line[1024];
-    glob_t found;
-    snprintf(pattern, sizeof(pattern), "%s/%s", SRCDIR, rules[_i].files);
-    ck_assert_msg(glob(pattern, 0, NULL, &found) == 0, "no files: %s", pattern);
-    for (size_t i = 0; i < found.gl_pathc; i++) {
-        FILE *file = fopen(found.gl_pathv[i], "r");
-        ck_assert_ptr_nonnull(file);
-        while (fgets(line, sizeof(line), file) != NULL)
-            for (size_t n = 0; strncmp(line, "#include", 8) == 0 && rules[_i].never[n] != NULL; n++)
-                ck_assert_msg(strstr(line, rules[_i].never[n]) == NULL, "%s: %s", found.gl_pathv[i],
-                              line);
-        fclose(file);
+    const struct room *best = NULL;
+    for (size_t i = 0; i < COUNT(rooms); i++) {
+        size_t n = strlen(rooms[i].folder);
+        if (strncmp(path, rooms[i].folder, n) == 0 && path[n] == '/')
+            best = &rooms[i];
     }
-    globfree(&found);
+    return best;
+}
+
+/* A new string; it lives as long as the process. */
+static char *joined(const char *a, const char *between, const char *b)
+{
+    char *text;
+    ck_assert_int_gt(asprintf(&text, "%s%s%s", a, between, b), 0);
+    return text;
+}
+
+static char *without_ending(const char *path)
+{
+    char *text = joined(path, "", ""), *at = strrchr(text, '.');
+    if (at != NULL)
+        *at = '\0';
+    return text;
+}
+
+static void read_includes(struct file *f, const char *path)
+{
+    char line[1024], name[1024];
+    FILE *in = fopen(path, "r");
+    ck_assert_msg(in != NULL, "%s cannot be read", path);
+    while (fgets(line, sizeof(line), in) != NULL) {
+        ck_assert_msg(f->includes_count < INCLUDES_MAX && f->libraries_count < INCLUDES_MAX,
+                      "%s includes too many files for this test", path);
+        if (sscanf(line, "#include \"%1023[^\"]\"", name) == 1)
+            f->includes[f->includes_count++] = joined(name, "", "");
+        else if (sscanf(line, "#include %1023s", name) == 1)
+            f->libraries[f->libraries_count++] = joined(name, "", "");
+    }
+    fclose(in);
+}
+
+static void add_file(const char *folder, const char *name)
+{
+    ck_assert_msg(files_count < FILES_MAX, "there are too many files for this test");
+    struct file *f = &files[files_count++];
+    f->path = joined(folder, "/", name);
+    f->module = without_ending(f->path);
+    f->folder = joined(folder, "", "");
+    f->room = room_of(f->path);
+    ck_assert_msg(f->room != NULL, "%s lies in no room", f->path);
+    read_includes(f, joined(SRCDIR, "/", f->path));
+}
+
+static bool is_source(const char *name)
+{
+    size_t n = strlen(name);
+    return n > 2 && name[n - 2] == '.' && (name[n - 1] == 'c' || name[n - 1] == 'h');
+}
+
+/* What the build generates lies in the build's folder, which may be the same one. */
+static bool is_generated(const char *name)
+{
+    static const char *const generated[] = {"openapi_text.c", "script_text.c", "docs_page.c",
+                                            "home_page.c",    "stylesheet.c",  "demo_html.c",
+                                            "demo_files.c"};
+    for (size_t i = 0; i < COUNT(generated); i++)
+        if (strcmp(name, generated[i]) == 0)
+            return true;
+    return false;
+}
+
+static void read_folder(const char *folder)
+{
+    DIR *dir = opendir(joined(SRCDIR, "/", folder));
+    ck_assert_msg(dir != NULL, "%s is no folder", folder);
+    for (struct dirent *e; (e = readdir(dir)) != NULL;) {
+        if (e->d_type == DT_DIR && e->d_name[0] != '.')
+            read_folder(joined(folder, "/", e->d_name));
+        else if (is_source(e->d_name) && !is_generated(e->d_name))
+            add_file(folder, e->d_name);
+    }
+    closedir(dir);
+}
+
+static void setup(void)
+{
+    if (files_count > 0)
+        return;
+    read_folder("ratelimit");
+    read_folder("store");
+    read_folder("core");
+    read_folder("cmd");
+    ck_assert_msg(files_count > 300, "only %zu files were found", files_count);
+}
+
+/* ---- the rules ---- */
+
+static bool lists(const char *words, const char *word, size_t n)
+{
+    for (const char *at = words; (at = strstr(at, word)) != NULL; at += n)
+        if ((at == words || at[-1] == ' ') && (at[n] == ' ' || at[n] == '\0'))
+            return true;
+    return false;
+}
+
+static bool knows(const struct room *a, const struct room *b)
+{
+    if (a == b)
+        return true;
+    return b < a && (strcmp(a->knows, "*") == 0 || lists(a->knows, b->folder, strlen(b->folder)));
+}
+
+START_TEST(a_room_includes_only_what_its_row_allows)
+{
+    for (size_t i = 0; i < files_count; i++)
+        for (size_t k = 0; k < files[i].includes_count; k++) {
+            const char *other = files[i].includes[k];
+            const struct room *its = room_of(other);
+            ck_assert_msg(its != NULL || strcmp(other, "config.h") == 0,
+                          "%s includes \"%s\", which lies in no room", files[i].path, other);
+            ck_assert_msg(its == NULL || knows(files[i].room, its), "%s includes \"%s\"",
+                          files[i].path, other);
+        }
+}
+END_TEST
+
+START_TEST(a_library_is_known_only_where_its_row_allows)
+{
+    char never[256];
+    for (size_t i = 0; i < files_count; i++)
+        for (size_t k = 0; k < files[i].libraries_count; k++) {
+            snprintf(never, sizeof(never), "%s", files[i].room->never);
+            for (char *rest, *word = strtok_r(never, " ", &rest); word != NULL;
+                 word = strtok_r(NULL, " ", &rest))
+                ck_assert_msg(strncmp(files[i].libraries[k], word, strlen(word)) != 0,
+                              "%s includes %s", files[i].path, files[i].libraries[k]);
+        }
+}
+END_TEST
+
+START_TEST(an_internal_header_is_included_from_its_own_folder_alone)
+{
+    for (size_t i = 0; i < files_count; i++)
+        for (size_t k = 0; k < files[i].includes_count; k++) {
+            const char *other = files[i].includes[k], *name = strrchr(other, '/');
+            bool internal = name != NULL && (strstr(name, "_internal.h") != NULL ||
+                                             strcmp(name, "/internal.h") == 0);
+            size_t n = strlen(files[i].folder);
+            bool own =
+                internal && (size_t)(name - other) == n && strncmp(other, files[i].folder, n) == 0;
+            ck_assert_msg(!internal || own, "%s includes \"%s\"", files[i].path, other);
+        }
+}
+END_TEST
+
+START_TEST(the_master_knows_the_lives_of_processes_and_not_their_inside)
+{
+    static const char *const inside[] = {"core/worker/", "core/writer/", "core/audit/",
+                                         "core/http/",   "core/api/",    "core/async/",
+                                         "core/loop/"};
+    for (size_t i = 0; i < files_count; i++)
+        for (size_t k = 0;
+             strcmp(files[i].room->folder, "core/master") == 0 && k < files[i].includes_count;
+             k++) {
+            bool life = false, is_inside = false;
+            for (size_t n = 0; n < COUNT(lives); n++)
+                life = life || strcmp(files[i].includes[k], lives[n]) == 0;
+            for (size_t n = 0; n < COUNT(inside); n++)
+                is_inside =
+                    is_inside || strncmp(files[i].includes[k], inside[n], strlen(inside[n])) == 0;
+            ck_assert_msg(life || !is_inside, "%s includes \"%s\"", files[i].path,
+                          files[i].includes[k]);
+        }
+}
+END_TEST
+
+/* ---- circles within a folder ---- */
+
+/* reach[i][k]: file i's module includes file k's, over any number of steps. */
+static unsigned char reach[FILES_MAX][FILES_MAX];
+
+static size_t module_at(const char *module)
+{
+    for (size_t i = 0; i < files_count; i++)
+        if (strcmp(files[i].module, module) == 0)
+            return i;
+    return files_count;
+}
+
+static void find_edges(void)
+{
+    memset(reach, 0, sizeof(reach));
+    for (size_t i = 0; i < files_count; i++)
+        for (size_t k = 0; k < files[i].includes_count; k++) {
+            size_t to = module_at(without_ending(files[i].includes[k]));
+            if (to < files_count && strcmp(files[to].folder, files[i].folder) == 0)
+                reach[module_at(files[i].module)][to] = 1;
+        }
+}
+
+static void close_over(void)
+{
+    for (size_t via = 0; via < files_count; via++)
+        for (size_t i = 0; i < files_count; i++)
+            for (size_t k = 0; reach[i][via] && k < files_count; k++)
+                reach[i][k] |= reach[via][k];
+}
+
+START_TEST(no_circle_has_more_than_three_modules)
+{
+    find_edges();
+    close_over();
+    for (size_t i = 0; i < files_count; i++) {
+        char circle[2048] = "";
+        size_t count = 1;
+        for (size_t k = 0; k < files_count; k++)
+            if (k != i && reach[i][k] && reach[k][i]) {
+                strncat(circle, " ", sizeof(circle) - strlen(circle) - 1);
+                strncat(circle, files[k].module, sizeof(circle) - strlen(circle) - 1);
+                count++;
+            }
+        ck_assert_msg(count <= 3, "%s is in a circle with%s", files[i].module, circle);
+    }
 }
 END_TEST
 
@@ -40,7 +299,11 @@ int main(void)
     Suite *suite = suite_create("layers");
     TCase *tcase = tcase_create("layers");
     suite_add_tcase(suite, tcase);
-    tcase_add_loop_test(tcase, a_folder_includes_only_what_it_may, 0,
-                        sizeof(rules) / sizeof(rules[0]));
+    tcase_add_checked_fixture(tcase, setup, NULL);
+    tcase_add_test(tcase, a_room_includes_only_what_its_row_allows);
+    tcase_add_test(tcase, a_library_is_known_only_where_its_row_allows);
+    tcase_add_test(tcase, an_internal_header_is_included_from_its_own_folder_alone);
+    tcase_add_test(tcase, the_master_knows_the_lives_of_processes_and_not_their_inside);
+    tcase_add_test(tcase, no_circle_has_more_than_three_modules);
     return suite_run(suite);
 }

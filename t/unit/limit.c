@@ -4,6 +4,7 @@
  * the old limits is ignored. A real table and real limiter statistics, and a route table of one
  * row.
  */
+#include "core/http/http.h"
 #include "core/conn/acceptor.h"
 #include "core/shm/limiter_stats.h"
 #include "core/process/process.h"
@@ -49,7 +50,8 @@ static char dir[64], limits_path[96], board_path[96];
 static struct limiters limits;
 static struct process process;
 static struct conf conf;
-static struct worker worker;
+static struct loop loop;
+static struct http http = {.loop = &loop};
 static struct request request;
 
 static struct limiter_window *typing_window(void)
@@ -62,8 +64,8 @@ static void make_request(void)
     static struct conn conn;
     static h2o_req_t h2o;
     h2o.input.method = (h2o_iovec_t){H2O_STRLIT("POST")};
-    request.worker = &worker;
-    request.conn = &conn;
+    request.http = &http;
+    request.wait.conn = &conn;
     request.h2o = &h2o;
     request.route = &routes[0];
     request.now_ms = (int64_t)NOW * 1000;
@@ -83,16 +85,16 @@ static void begin(void)
     process.limiters = limiter_stats_create(board_path, &limits);
     ck_assert_ptr_nonnull(process.limiters);
     conf.limits = &limits;
-    worker.process = &process;
-    worker.conf = &conf;
-    worker.limiting = limiting_new(&worker);
-    ck_assert_ptr_nonnull(worker.limiting);
+    loop.process = &process;
+    loop.conf = &conf;
+    http.limiting = limiting_new(&loop);
+    ck_assert_ptr_nonnull(http.limiting);
     make_request();
 }
 
 static void end(void)
 {
-    limiting_free(worker.limiting);
+    limiting_free(http.limiting);
     limiter_stats_close(process.limiters);
     ratelimit_close(process.ratelimit);
     unlink(board_path);

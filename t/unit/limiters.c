@@ -349,7 +349,7 @@ END_TEST
 START_TEST(names_may_come_and_go_for_ever)
 {
     char name[16];
-    for (unsigned i = 0; i < 5 * LIMITERS_COUNTERS; i++) {
+    for (unsigned i = 0; i < 5 * LIMITER_STATS_COUNTERS; i++) {
         limiters_defaults(&limits);
         snprintf(name, sizeof(name), "n%u", i);
         add_limiter(name, "GET /a", NULL);
@@ -359,7 +359,7 @@ START_TEST(names_may_come_and_go_for_ever)
         limiter_stats_count(board, i, counter_of("api"), COUNT_ADMITTED);
     }
     ck_assert_uint_eq(limiter_stats_total(board, counter_of("api"), COUNT_ADMITTED),
-                      5 * LIMITERS_COUNTERS);
+                      5 * LIMITER_STATS_COUNTERS);
 }
 END_TEST
 
@@ -371,10 +371,10 @@ START_TEST(a_few_lines_are_logged_and_the_rest_is_told_as_a_number)
         lines += limiter_stats_may_log(board, 3, now + i % LIMITER_LOG_SECONDS);
     ck_assert_uint_eq(lines, LIMITER_LOG_LINES);
     ck_assert(limiter_stats_may_log(board, 4, now)); /* another limiter's lines are its own */
-    ck_assert_uint_eq(limiter_stats_left_out(board, 3, now), 0); /* more may come */
-    ck_assert_uint_eq(limiter_stats_left_out(board, 3, now + LIMITER_LOG_SECONDS),
+    ck_assert_uint_eq(limiter_stats_suppressed(board, 3, now), 0); /* more may come */
+    ck_assert_uint_eq(limiter_stats_suppressed(board, 3, now + LIMITER_LOG_SECONDS),
                       100 - LIMITER_LOG_LINES);
-    ck_assert_uint_eq(limiter_stats_left_out(board, 3, now + LIMITER_LOG_SECONDS), 0);
+    ck_assert_uint_eq(limiter_stats_suppressed(board, 3, now + LIMITER_LOG_SECONDS), 0);
     ck_assert(limiter_stats_may_log(board, 3, now + LIMITER_LOG_SECONDS));
 }
 END_TEST

@@ -24,6 +24,20 @@ static char *read_all(FILE *file, bool as_man)
     return text;
 }
 
+/* A line of text goes on in the next one, unless that is a macro or empty. */
+static void join_lines(char *text)
+{
+    bool macro = text[0] == '.';
+    for (char *c = text; *c != '\0'; c++) {
+        if (*c != '\n')
+            continue;
+        bool next_macro = c[1] == '.';
+        if (!macro && !next_macro && c[1] != '\n' && c[1] != '\0')
+            *c = ' ';
+        macro = next_macro;
+    }
+}
+
 static char *source_file(const char *name, bool as_man)
 {
     char path[4096];
@@ -32,6 +46,8 @@ static char *source_file(const char *name, bool as_man)
     ck_assert_msg(file != NULL, "%s", path);
     char *text = read_all(file, as_man);
     fclose(file);
+    if (as_man)
+        join_lines(text);
     return text;
 }
 

@@ -3,15 +3,17 @@
 #include "t/kit/suite.h"
 
 #include "core/conn/acceptor.h"
+#include "core/http/http.h"
 #include "core/http/request.h"
-#include "core/loop/query_threads.h"
+#include "core/async/query_threads.h"
 
 #include <pthread.h>
 #include <string.h>
 #include <unistd.h>
 
 static char dir[64];
-static struct worker worker;
+static struct loop loop;
+static struct http http = {.loop = &loop};
 static struct conf conf;
 static struct conn conn;
 static int refused;
@@ -77,8 +79,9 @@ static bool run(struct query *query, struct store *s)
 }
 
 /* Capitals did not come to their end. */
-static void over(struct query *query, struct request *r)
+static void over(struct query *query, struct waiter *w)
 {
+    struct request *r = request_of(w);
     struct test_query *q = (struct test_query *)query;
     if (q->name != '\0')
         ends[strlen(ends)] = (char)(query->done ? q->name : q->name - 'a' + 'A');
@@ -90,7 +93,7 @@ static void ask(struct test_query *q, char name, uint64_t workspace, bool search
 {
     *q = (struct test_query){
         .query = {.workspace = workspace, .search = search, .run = run, .over = over},
-        .request = {.worker = &worker, .store = worker.store, .conn = &conn},
+        .request = {.http = &http, .store = loop.store, .wait = {.conn = &conn}},
         .name = name,
         .holds = holds};
     request_query(&q->request, &q->query);
@@ -107,7 +110,7 @@ static void turn_until(size_t count)
 {
     for (int turns = 0; strlen(ends) < count; turns++) {
         ck_assert_int_lt(turns, 1000);
-        h2o_evloop_run(worker.ctx.loop, 10);
+        h2o_evloop_run(loop.ctx.loop, 10);
     }
 }
 
@@ -124,22 +127,22 @@ static void setup(void)
     kit_dir(dir);
     struct store *s = kit_store(dir, STORE_WRITE, MAP_BYTES);
     store_close(s);
-    worker.store = kit_store(dir, STORE_READ, MAP_BYTES);
-    worker.conf = &conf;
-    worker.ctx.loop = h2o_evloop_create();
+    loop.store = kit_store(dir, STORE_READ, MAP_BYTES);
+    loop.conf = &conf;
+    loop.ctx.loop = h2o_evloop_create();
 }
 
 static void begin(unsigned threads)
 {
     conf.query_threads = threads;
-    worker.queries = queries_new(&worker);
-    ck_assert_ptr_nonnull(worker.queries);
+    http.queries = queries_new(&loop);
+    ck_assert_ptr_nonnull(http.queries);
 }
 
 static void teardown(void)
 {
-    queries_free(worker.queries);
-    store_close(worker.store);
+    queries_free(http.queries);
+    store_close(loop.store);
     kit_remove(dir);
 }
 
@@ -203,7 +206,7 @@ START_TEST(what_waits_is_bounded_by_workspace_and_in_all)
     begin(1);
     ask(&held, 'z', 1, false, true);
     await_running(1);
-    worker.now_ms = clock_mono_ms();
+    loop.now_ms = clock_mono_ms();
     for (uint64_t workspace = 1; workspace <= WORKSPACES; workspace++) {
         for (int i = 0; i < QUERIES_OF_A_WORKSPACE; i++)
             ask(&q[n++], '\0', workspace, false, false);
@@ -224,10 +227,10 @@ START_TEST(a_query_of_a_client_that_is_gone_is_stopped)
     await_running(1);
     ask(&q[1], 'b', 1, false, false);
     ask(&q[2], 'c', 1, false, false);
-    q[0].query.job.pending.request = NULL; /* as when its connection closed */
-    q[1].query.job.pending.request = NULL;
-    worker.now_ms = clock_mono_ms();
-    queries_tick(worker.queries);
+    q[0].query.job.pending.waiter = NULL; /* as when its connection closed */
+    q[1].query.job.pending.waiter = NULL;
+    loop.now_ms = clock_mono_ms();
+    queries_tick(http.queries);
     turn_until(3);
     ck_assert_str_eq(runs, "c");
     ck_assert_str_eq(ends, "ABc");
@@ -256,12 +259,12 @@ START_TEST(queries_that_run_or_wait_when_the_worker_ends_are_over)
     ask(&q[0], 'a', 1, true, true);
     await_running(1);
     ask(&q[1], 'b', 1, true, false);
-    queries_free(worker.queries);
-    worker.queries = NULL;
+    queries_free(http.queries);
+    http.queries = NULL;
     ck_assert_uint_eq(strlen(ends), 2);
     ck_assert(strchr(ends, 'A') != NULL && strchr(ends, 'B') != NULL);
-    ck_assert_ptr_null(q[0].request.pending);
-    ck_assert_ptr_null(q[1].request.pending);
+    ck_assert_ptr_null(q[0].request.wait.pending);
+    ck_assert_ptr_null(q[1].request.wait.pending);
 }
 END_TEST
 
@@ -276,8 +279,8 @@ END_TEST
 
 static bool is_stuck(void)
 {
-    queries_tick(worker.queries);
-    return queries_stuck(worker.queries);
+    queries_tick(http.queries);
+    return queries_stuck(http.queries);
 }
 
 START_TEST(a_query_that_runs_on_after_its_time_ends_the_heartbeat)
@@ -286,15 +289,15 @@ START_TEST(a_query_that_runs_on_after_its_time_ends_the_heartbeat)
     begin(1);
     ask(&q, 'a', 1, true, true);
     await_running(1);
-    worker.now_ms = clock_mono_ms();
+    loop.now_ms = clock_mono_ms();
     ck_assert(!is_stuck());
-    worker.now_ms += QUERY_RUN_MS + 9000;
+    loop.now_ms += QUERY_RUN_MS + 9000;
     ck_assert(!is_stuck());
-    worker.now_ms += 2000;
+    loop.now_ms += 2000;
     ck_assert(is_stuck());
     open_gate();
     turn_until(1);
-    worker.now_ms += QUERY_RUN_MS + 12000; /* a later tick */
+    loop.now_ms += QUERY_RUN_MS + 12000; /* a later tick */
     ck_assert(!is_stuck());
 }
 END_TEST

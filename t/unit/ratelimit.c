@@ -2,9 +2,9 @@
  * The limiter's table in one process, with the time as an argument. Links only libratelimit.a and
  * Check.
  */
-#include "ratelimit/hash.h"
+#include "ratelimit/hash_internal.h"
 #include "ratelimit/ratelimit.h"
-#include "ratelimit/siphash.h"
+#include "ratelimit/siphash_internal.h"
 #include "t/kit/suite.h"
 
 #include <check.h>
@@ -374,7 +374,7 @@ START_TEST(expected_key_is_the_same_key)
                                      .key = key,
                                      .key_size = size},
                                 expected = w;
-        ratelimit_expect(rl, &expected);
+        ratelimit_prefetch(rl, &expected);
         ck_assert_uint_eq(expected.hash, ratelimit_hash(rl, &w));
         expected.key = NULL;
         ck_assert_uint_eq(admitted(expected, NOW, 2), 2);

@@ -494,9 +494,9 @@ START_TEST(every_charge_leaves_its_heat_and_tells_who_is_near)
             if (ratelimit_take(rl, &w, 1, (struct ratelimit_time){ratelimit_token(rl), NOW + 30},
                                &state) != 0)
                 break; /* the first limit was the lower one */
-            struct pair *slot = table_look(rl, ratelimit_hash(rl, &w));
+            struct pair *slot = table_find(rl, ratelimit_hash(rl, &w));
             ck_assert_uint_eq(state_used(slot->state), used);
-            ck_assert_uint_eq(state_heat(slot->state), heat_of(used, w.limit));
+            ck_assert_uint_eq(state_level(slot->state), level_of(used, w.limit));
             ck_assert_uint_eq(state.near, is_near(&w, used));
             ck_assert_uint_eq(state.remaining, w.limit - used);
         }
@@ -682,7 +682,7 @@ START_TEST(slot_that_was_a_full_keys_refuses_nobody)
         look_on(c, made_at);
         ended = c->ended;
         ck_assert(ask(rl, key));
-        ck_assert_msg(table_look(rl, ratelimit_hash(rl, &w)) == slot, "another one went");
+        ck_assert_msg(table_find(rl, ratelimit_hash(rl, &w)) == slot, "another one went");
         look_on(c, UINT32_MAX);
         ck_assert_msg(taken[key] == 2, "refused when its slot was made before look %u", made_at);
     }
@@ -693,9 +693,9 @@ START_TEST(heat_is_how_many_quarters_of_the_limit_are_used)
 {
     for (uint32_t limit = 1; limit <= 40; limit++)
         for (uint32_t used = 0; used <= 2 * limit; used++)
-            ck_assert_uint_eq(heat_of(used, limit), used >= limit ? HEAT_FULL : 4 * used / limit);
-    ck_assert_uint_eq(heat_of(RATELIMIT_COUNT_MAX - 1, RATELIMIT_COUNT_MAX), 3);
-    ck_assert_uint_eq(heat_of(RATELIMIT_COUNT_MAX, RATELIMIT_COUNT_MAX), HEAT_FULL);
+            ck_assert_uint_eq(level_of(used, limit), used >= limit ? LEVEL_FULL : 4 * used / limit);
+    ck_assert_uint_eq(level_of(RATELIMIT_COUNT_MAX - 1, RATELIMIT_COUNT_MAX), 3);
+    ck_assert_uint_eq(level_of(RATELIMIT_COUNT_MAX, RATELIMIT_COUNT_MAX), LEVEL_FULL);
 }
 END_TEST
 

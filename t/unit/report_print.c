@@ -53,7 +53,7 @@ START_TEST(a_report_says_score_and_verdict_then_what_to_mend_by_category)
 {
     char *text = printed(false, 80, "bad", results);
     assert_has(text, "42 / 100");
-    assert_has(text, "Bad\n\n  2 to mend: 1 high, 1 low\n\n  SEO · 1 of 2 passed\n\n    ✗ Title  "
+    assert_has(text, "Bad\n\n  2 issues: 1 high, 1 low\n\n  SEO · 1 of 2 passed\n\n    ✗ Title  "
                      "high\n      The page has 2 titles.");
     assert_has(text, "        e\n        and 2 more\n\n    ✓ Language\n");
     assert_has(text,
@@ -75,7 +75,7 @@ static const char unordered[] = "{\"favicon\":{\"category\":\"seo\",\"importance
 START_TEST(what_matters_most_comes_first)
 {
     char *text = printed(false, 80, "bad", unordered);
-    assert_has(text, "3 to mend: 1 high, 1 medium, 1 low\n");
+    assert_has(text, "3 issues: 1 high, 1 medium, 1 low\n");
     ck_assert(strstr(text, "A.") < strstr(text, "B.") && strstr(text, "B.") < strstr(text, "C."));
     free(text);
 }
@@ -86,7 +86,7 @@ START_TEST(a_page_without_a_fault_says_so)
     char *text =
         printed(false, 80, "good",
                 "{\"title\":{\"category\":\"seo\",\"importance\":\"high\",\"passed\":true}}");
-    assert_has(text, "Good\n\n  Nothing to mend.\n");
+    assert_has(text, "Good\n\n  No issues.\n");
     free(text);
 }
 END_TEST

@@ -81,7 +81,7 @@ START_TEST(narrowed_board_keeps_the_auditors_slots_and_nothing_else)
     struct score *s = scoreboard_claim(sb, ROLE_AUDITOR, 0, 0, 1);
     pid_t child = fork();
     if (child == 0) {
-        scoreboard_narrow(sb);
+        scoreboard_unmap_private(sb);
         score_set(s->requests, 5);
         /* the page of the workers' slots is gone: the kernel cannot read from it either */
         int null = open("/dev/null", O_WRONLY);

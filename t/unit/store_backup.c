@@ -4,7 +4,7 @@
  */
 #include "t/kit/store.h"
 
-#include "store/index/segment_file.h"
+#include "store/index/segment_file_internal.h"
 
 #include <fcntl.h>
 #include <signal.h>

@@ -32,7 +32,7 @@ static struct store_search search_for(const char *pattern, enum store_search_by 
 {
     return (struct store_search){.rows = {.workspace = workspace, .limit = STORE_SEARCH_ROWS},
                                  .by = by,
-                                 .needle = str_of(pattern),
+                                 .pattern = str_of(pattern),
                                  .budget = UINT64_MAX,
                                  .pause_arg = &stop};
 }
@@ -322,11 +322,11 @@ END_TEST
 
 START_TEST(what_is_longer_than_a_search_pattern_is_refused)
 {
-    char pattern[3 * STORE_NEEDLE_CHARS + 2];
+    char pattern[3 * STORE_PATTERN_CHARS + 2];
     memset(pattern, 'x', sizeof(pattern));
-    pattern[3 * STORE_NEEDLE_CHARS + 1] = '\0';
+    pattern[3 * STORE_PATTERN_CHARS + 1] = '\0';
     ck_status(found(pattern, SEARCH_BY_TEXT).status, STORE_INVALID);
-    pattern[3 * STORE_NEEDLE_CHARS] = '\0';
+    pattern[3 * STORE_PATTERN_CHARS] = '\0';
     ck_status(found(pattern, SEARCH_BY_TEXT).status, STORE_NOT_FOUND);
     struct store_search q = search_for("x", SEARCH_BY_TEXT);
     q.rows.limit++;

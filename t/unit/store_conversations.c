@@ -4,7 +4,7 @@
  */
 #include "t/kit/store_widget.h"
 
-#include "store/widget_parts.h"
+#include "store/records/ulid_keys.h"
 
 /* ---- visitors ---- */
 

@@ -5,21 +5,22 @@
  */
 #include "t/kit/store_widget.h"
 
-#include "store/derived.h"
+#include "store/engine/derived.h"
+#include "store/engine/snapshot.h"
 
 /* ---- what derived spaces hold ---- */
 
 static void take_space(MDB_txn *txn, enum space space, struct buf *out)
 {
-    struct walk w;
-    enum store_status status = walk_begin(kit.s, txn, &w, space);
-    for (; status == STORE_OK; status = walk_next(&w)) {
+    struct cursor w;
+    enum store_status status = cursor_begin(kit.s, txn, &w, space);
+    for (; status == STORE_OK; status = cursor_next(&w)) {
         buf_add(out, &w.k.mv_size, sizeof(w.k.mv_size));
         buf_add(out, w.k.mv_data, w.k.mv_size);
         buf_add(out, &w.v.mv_size, sizeof(w.v.mv_size));
         buf_add(out, w.v.mv_data, w.v.mv_size);
     }
-    walk_end(&w);
+    cursor_end(&w);
     ck_status(status, STORE_NOT_FOUND);
 }
 
@@ -312,13 +313,13 @@ START_TEST(rows_that_were_lost_or_are_wrong_are_mended)
     struct buf derived = take_kind(SPACE_IS_DERIVED);
     ck_status(store_begin(kit.s, &t), STORE_OK);
     for (unsigned space = 0; space < SPACE_COUNT; space++) {
-        struct walk w = {0};
+        struct cursor w = {0};
         struct key k = {.n = 0};
         if (derived_kinds[space] != SPACE_IS_DERIVED)
             continue;
-        if (walk_begin(kit.s, t->mdb, &w, (enum space)space) == STORE_OK)
+        if (cursor_begin(kit.s, t->mdb, &w, (enum space)space) == STORE_OK)
             key_bytes(&k, w.k.mv_data, w.k.mv_size);
-        walk_end(&w);
+        cursor_end(&w);
         if (k.n != 0)
             txn_del(t, (enum space)space, &k);
     }
@@ -335,16 +336,16 @@ END_TEST
 static void last_row(enum space space, struct key *k, struct buf *value)
 {
     MDB_txn *txn;
-    struct walk w = {0};
+    struct cursor w = {0};
     ck_status(store_snapshot(kit.s, &txn), STORE_OK);
-    enum store_status status = walk_begin(kit.s, txn, &w, space);
-    for (; status == STORE_OK; status = walk_next(&w)) {
+    enum store_status status = cursor_begin(kit.s, txn, &w, space);
+    for (; status == STORE_OK; status = cursor_next(&w)) {
         k->n = 0;
         key_bytes(k, w.k.mv_data, w.k.mv_size);
         buf_reset(value);
         buf_add(value, w.v.mv_data, w.v.mv_size);
     }
-    walk_end(&w);
+    cursor_end(&w);
     store_read_end(kit.s);
     ck_assert_uint_gt(value->n, 4);
 }
@@ -367,7 +368,7 @@ START_TEST(a_malformed_record_has_no_row_deleted)
     last_row(spaces[_i], &k, &value);
     set_row(spaces[_i], &k, value.p, 4);
     ck_status(store_rebuild(kit.s, true, NULL, NULL), STORE_CORRUPT);
-    ck_assert_ptr_nonnull(strstr(store_why(kit.s), "a record from which others are derived"));
+    ck_assert_ptr_nonnull(strstr(store_why(kit.s), "a record with derived rows"));
     ck_assert(is_as_before(&derived, SPACE_IS_DERIVED));
     set_row(spaces[_i], &k, value.p, value.n);
     buf_free(&value);

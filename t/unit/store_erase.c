@@ -4,7 +4,7 @@
  */
 #include "t/kit/store_widget.h"
 
-#include "store/schema.h"
+#include "store/engine/txn.h"
 
 /* ---- erasure ---- */
 

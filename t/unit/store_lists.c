@@ -441,7 +441,7 @@ static bool one_step(void)
 START_TEST(new_bounds_bring_every_result_to_them_and_go_on_where_they_were_cut_off)
 {
     struct store_report r;
-    struct store_upkeep upkeep;
+    struct store_maintenance_status upkeep;
     enum { REPORTS = 1700 };
     for (int i = 0; i < REPORTS; i++)
         kit_done(&k, kit_create(&k, w, "https://a.com/x", i % 2 ? "a.com" : "b.com"), 1, i % 100);
@@ -460,7 +460,7 @@ START_TEST(new_bounds_bring_every_result_to_them_and_go_on_where_they_were_cut_o
     kit_decent = 10;
     kit_reopen(&k);
     ck_assert(one_step()); /* 500 of them */
-    ck_status(store_upkeep(k.s, &upkeep), STORE_OK);
+    ck_status(store_maintenance_status(k.s, &upkeep), STORE_OK);
     ck_assert_str_eq(upkeep.what, "rating");
     ck_assert_uint_eq(upkeep.done, 500);
     store_read_end(k.s);
@@ -477,7 +477,7 @@ START_TEST(new_bounds_bring_every_result_to_them_and_go_on_where_they_were_cut_o
     kit_check_clean(k.s);
     kit_reopen(&k);
     ck_assert(!one_step());
-    ck_status(store_upkeep(k.s, &upkeep), STORE_OK);
+    ck_status(store_maintenance_status(k.s, &upkeep), STORE_OK);
     ck_assert_str_eq(upkeep.what, "");
     kit_good = kit_decent = 0;
 }

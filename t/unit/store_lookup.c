@@ -160,10 +160,10 @@ END_TEST
 static void expect_no_rows(enum space space)
 {
     MDB_txn *txn;
-    struct walk w = {0};
+    struct cursor w = {0};
     ck_status(store_snapshot(kit.s, &txn), STORE_OK);
-    ck_status(walk_begin(kit.s, txn, &w, space), STORE_NOT_FOUND);
-    walk_end(&w);
+    ck_status(cursor_begin(kit.s, txn, &w, space), STORE_NOT_FOUND);
+    cursor_end(&w);
     store_read_end(kit.s);
 }
 

@@ -248,7 +248,7 @@ START_TEST(work_in_the_background_ends_its_slice_with_each_record_where_a_pause_
     for (size_t i = 0; i < REPORTS / 2; i++) {
         uint64_t before = records();
         struct store_change purge = {
-            .kind = CHANGE_PURGE_DYING,
+            .kind = CHANGE_PURGE_DELETED,
             .workspace = w,
             .id = p.id,
             .data = {(const char *)&ids[i], sizeof(ids) - i * sizeof(*ids)}};
@@ -275,10 +275,10 @@ START_TEST(work_in_the_background_ends_its_slice_with_each_record_where_a_pause_
 }
 END_TEST
 
-static struct store_upkeep upkeep_now(void)
+static struct store_maintenance_status upkeep_now(void)
 {
-    struct store_upkeep u;
-    ck_status(store_upkeep(k.s, &u), STORE_OK);
+    struct store_maintenance_status u;
+    ck_status(store_maintenance_status(k.s, &u), STORE_OK);
     store_read_end(k.s);
     return u;
 }
@@ -332,7 +332,7 @@ START_TEST(what_nobody_waits_for_is_synced_once_and_what_a_caller_waits_for_twic
         ck_assert_uint_eq(syncs_of(create), 2);
     ck_status(kit_project(k.s, w, "a.com", &p), STORE_OK);
     delete_project(w, "a.com");
-    const struct store_change purge = {.kind = CHANGE_PURGE_DYING,
+    const struct store_change purge = {.kind = CHANGE_PURGE_DELETED,
                                        .workspace = w,
                                        .id = p.id,
                                        .data = {(const char *)&id, sizeof(id)}};

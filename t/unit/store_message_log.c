@@ -4,7 +4,9 @@
  */
 #include "t/kit/store.h"
 
-#include "store/chain.h"
+#include "store/engine/snapshot.h"
+#include "store/records/message_log.h"
+#include "store/records/ulid_keys.h"
 
 #define TALKS 64
 #define LONG 3000 /* messages in the longest */
@@ -177,13 +179,13 @@ START_TEST(a_message_is_found_in_its_own_conversation_alone)
 END_TEST
 
 /* As chain.c goes, but counted. */
-static unsigned steps_to(MDB_txn *txn, struct chained at, uint64_t place)
+static unsigned steps_to(MDB_txn *txn, struct logged_message at, uint64_t place)
 {
     unsigned steps = 0;
     for (; at.record->place > place; steps++) {
         const struct message_record *r = at.record;
         struct ulid next = r->jump_place >= place ? r->jump : r->before;
-        ck_status(chain_get(kit.s, txn, &talks[0].id, &next, &at), STORE_OK);
+        ck_status(message_log_get(kit.s, txn, &talks[0].id, &next, &at), STORE_OK);
     }
     ck_assert_uint_eq(at.record->place, place);
     ck_assert(ulid_eq(&at.id, &ids[place - 1]));
@@ -193,11 +195,11 @@ static unsigned steps_to(MDB_txn *txn, struct chained at, uint64_t place)
 START_TEST(any_place_of_a_long_conversation_is_a_few_steps_away)
 {
     MDB_txn *txn;
-    struct chained last;
+    struct logged_message last;
     unsigned most = 0;
     fill();
     ck_status(store_snapshot(kit.s, &txn), STORE_OK);
-    ck_status(chain_get(kit.s, txn, &talks[0].id, &ids[LONG - 1], &last), STORE_OK);
+    ck_status(message_log_get(kit.s, txn, &talks[0].id, &ids[LONG - 1], &last), STORE_OK);
     for (uint64_t place = 1; place <= LONG; place++) {
         unsigned steps = steps_to(txn, last, place);
         most = steps > most ? steps : most;
@@ -248,14 +250,14 @@ static void overwrite(const struct ulid *id, void (*spoil)(struct message_record
 {
     MDB_txn *txn;
     struct key k;
-    struct chained at;
+    struct logged_message at;
     char copy[1024];
     MDB_val v;
     key_of(&k, SPACE_MESSAGE, id);
     MDB_val key = key_val(&k);
     ck_assert_int_eq(mdb_txn_begin(kit.s->env, NULL, 0, &txn), 0);
     ck_assert_int_eq(mdb_get(txn, kit.s->dbi[DB_WIDGET], &key, &v), 0);
-    ck_assert(chain_look(key, v, &at) && v.mv_size < sizeof(copy));
+    ck_assert(message_log_look(key, v, &at) && v.mv_size < sizeof(copy));
     memcpy(copy, v.mv_data, v.mv_size);
     spoil((struct message_record *)(void *)copy);
     v.mv_data = copy;
@@ -296,11 +298,11 @@ START_TEST(a_message_that_is_not_at_its_place_is_found_out)
 {
     static struct seen seen;
     struct message_record saved;
-    struct chained at;
+    struct logged_message at;
     MDB_txn *txn;
     fill();
     ck_status(store_snapshot(kit.s, &txn), STORE_OK);
-    ck_status(chain_get(kit.s, txn, &talks[0].id, &ids[100], &at), STORE_OK);
+    ck_status(message_log_get(kit.s, txn, &talks[0].id, &ids[100], &at), STORE_OK);
     saved = *at.record;
     ck_assert_uint_gt(saved.jump_place, 3);
     store_read_end(kit.s);

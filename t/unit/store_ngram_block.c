@@ -1,19 +1,20 @@
 /* Searches of an n-gram block, made without a store, compared with a scan of its texts. */
 #include "t/kit/store.h"
 
-#include "store/index/chunk.h"
+#include "store/index/bitmap_internal.h"
+#include "store/index/ngram_block_internal.h"
 
 #include <ctype.h>
 #include <strings.h>
 
 #define COUNT(a) ((int)(sizeof(a) / sizeof(*(a))))
 
-enum { ROWS_MAX = 1 << CHUNK_ROWS_SHIFT, URL_MAX = 400 };
+enum { ROWS_MAX = 1 << NGRAM_BLOCK_ROWS_SHIFT, URL_MAX = 400 };
 
 static char texts[ROWS_MAX][URL_MAX];
 static struct str urls[ROWS_MAX];
 static struct buf part;
-static struct chunk chunk;
+static struct ngram_block chunk;
 
 /*
  * Columns: rows; words to choose from, of which the n-th comes in one of n rows where ${steep}, and
@@ -58,10 +59,10 @@ static void make_chunk(uint32_t rows)
 {
     buf_free(&part);
     part = (struct buf){0};
-    chunk_make(urls, rows, sizeof(*urls), &part);
+    ngram_block_make(urls, rows, sizeof(*urls), &part);
     kit_assert(buf_ok(&part));
     struct part_reader r = {(const uint8_t *)part.p, (const uint8_t *)part.p + part.n, false};
-    kit_assert(chunk_read(&r, &chunk) && chunk.head->rows == rows);
+    kit_assert(ngram_block_read(&r, &chunk) && chunk.head->rows == rows);
 }
 
 static void make(const struct shape *shape, uint64_t seed)
@@ -103,24 +104,24 @@ static struct str pattern_of(uint64_t *seed, char out[URL_MAX])
 static void expect_stop(struct search *s, const uint64_t *bits)
 {
     struct kit_stop stop = {.at = 1};
-    uint64_t some[CHUNK_WORDS] = {0};
+    uint64_t some[NGRAM_BLOCK_WORDS] = {0};
     s->stop = kit_stop;
     s->stop_arg = &stop;
-    bool whole = chunk_match(&chunk, s, some);
+    bool whole = ngram_block_match(&chunk, s, some);
     kit_assert(stop.asked == (whole ? 0 : 1));
-    for (size_t i = 0; i < CHUNK_WORDS; i++)
+    for (size_t i = 0; i < NGRAM_BLOCK_WORDS; i++)
         kit_assert(whole ? some[i] == bits[i] : (some[i] & ~bits[i]) == 0);
 }
 
-/* ${other}: of whose rows the order was told that grams are asked in, NULL: of none's. */
-static void expect_match(struct str pattern, const struct chunk *other, bool stops)
+/* ${other}: of whose rows the order was told that trigrams are asked in, NULL: of none's. */
+static void expect_match(struct str pattern, const struct ngram_block *other, bool stops)
 {
     struct search s;
-    uint64_t bits[CHUNK_WORDS] = {0};
+    uint64_t bits[NGRAM_BLOCK_WORDS] = {0};
     kit_assert(search_begin(&s, pattern));
     if (other != NULL)
-        chunk_order(other, &s);
-    kit_assert(chunk_match(&chunk, &s, bits));
+        ngram_block_order(other, &s);
+    kit_assert(ngram_block_match(&chunk, &s, bits));
     for (uint32_t i = 0; i < ROWS_MAX; i++) {
         bool has = i < chunk.head->rows && strcasestr(texts[i], pattern.p) != NULL;
         if (bit_test(bits, i) != has)
@@ -150,7 +151,7 @@ START_TEST(in_which_order_grams_are_asked_changes_no_answer)
     uint64_t seed = 9;
     make(&shapes[COUNT(shapes) - 2], 1);
     first = part;
-    struct chunk other = chunk;
+    struct ngram_block other = chunk;
     part = (struct buf){0};
     make(&shapes[_i], 2);
     for (int i = 0; i < NEEDLES; i++)
@@ -159,7 +160,7 @@ START_TEST(in_which_order_grams_are_asked_changes_no_answer)
 }
 END_TEST
 
-/* The grams of a pattern are as many as they were, whichever is asked first. */
+/* The trigrams of a pattern are as many as they were, whichever is asked first. */
 START_TEST(an_order_has_each_gram_once)
 {
     char pattern[URL_MAX];
@@ -169,12 +170,12 @@ START_TEST(an_order_has_each_gram_once)
         struct search s;
         kit_assert(search_begin(&s, pattern_of(&seed, pattern)));
         struct search before = s;
-        chunk_order(&chunk, &s);
-        kit_assert(s.gram_count == before.gram_count);
-        for (size_t j = 0; j < s.gram_count; j++) {
+        ngram_block_order(&chunk, &s);
+        kit_assert(s.trigram_count == before.trigram_count);
+        for (size_t j = 0; j < s.trigram_count; j++) {
             int left = 0;
-            for (size_t l = 0; l < s.gram_count; l++)
-                left += (s.grams[l] == s.grams[j]) - (before.grams[l] == s.grams[j]);
+            for (size_t l = 0; l < s.trigram_count; l++)
+                left += (s.trigrams[l] == s.trigrams[j]) - (before.trigrams[l] == s.trigrams[j]);
             kit_assert(left == 0);
         }
         search_end(&s);

@@ -165,8 +165,8 @@ START_TEST(a_store_cut_anywhere_is_told)
     ck_status(store_usage(k.s, &u), STORE_OK);
     close_store();
     ck_assert_int_eq(stat(path, &st), 0);
-    ck_assert_uint_ge((uint64_t)st.st_size, u.room.used_bytes);
-    for (off_t size = (off_t)u.room.used_bytes / 2; size > 100; size /= 2) {
+    ck_assert_uint_ge((uint64_t)st.st_size, u.space.used_bytes);
+    for (off_t size = (off_t)u.space.used_bytes / 2; size > 100; size /= 2) {
         ck_assert_int_eq(truncate(path, size), 0);
         refused(k.dir, STORE_READ, STORE_CORRUPT, "backup");
         refused(k.dir, STORE_WRITE, STORE_CORRUPT, "backup");

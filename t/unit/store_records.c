@@ -456,7 +456,7 @@ START_TEST(one_transaction_may_make_delete_purge_and_make_again)
             k.now, &a);
         ck_status(a.status, STORE_OK);
         const uint64_t report = project;
-        const struct store_change purge = {.kind = CHANGE_PURGE_DYING,
+        const struct store_change purge = {.kind = CHANGE_PURGE_DELETED,
                                            .workspace = w,
                                            .id = project,
                                            .data = {(const char *)&report, sizeof(report)}};
@@ -464,7 +464,7 @@ START_TEST(one_transaction_may_make_delete_purge_and_make_again)
         ck_status(a.status, STORE_OK);
         ck_assert_uint_eq(a.id, 1);
         store_apply(
-            t, &(struct store_change){.kind = CHANGE_PURGE_DYING, .workspace = w, .id = project},
+            t, &(struct store_change){.kind = CHANGE_PURGE_DELETED, .workspace = w, .id = project},
             k.now, &a);
         ck_status(a.status, STORE_OK);
         store_apply(

@@ -151,7 +151,7 @@ START_TEST(what_waits_in_a_deleted_project_counts_until_it_is_purged)
         STORE_OK);
     kit_check_clean(k.s);
     ck_status(kit_status(&k, &c), STORE_QUEUE_FULL);
-    const struct store_change purge = {.kind = CHANGE_PURGE_DYING,
+    const struct store_change purge = {.kind = CHANGE_PURGE_DELETED,
                                        .workspace = w,
                                        .id = project,
                                        .data = {(const char *)&id, sizeof(id)}};

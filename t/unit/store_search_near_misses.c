@@ -2,7 +2,8 @@
  * Searches over texts that nearly match at each character. Each takes long, so a list checks
  * between texts whether to stop. A search that starts again after a stop has the same result.
  */
-#include "store/index/found.h"
+#include "store/engine/environment.h"
+#include "store/index/match_cache_internal.h"
 #include "t/kit/store.h"
 
 /*
@@ -82,11 +83,11 @@ static unsigned asks_of(const struct store_list_query *q, bool projects, uint64_
 /* At first sight it stops wherever it asks, at once, and is the same when it is begun again. */
 static void expect_stops(const struct store_list_query *q, bool projects, uint64_t total)
 {
-    found_forget(k.s);
+    match_cache_free(k.s);
     for (unsigned at = 1; list_until(q, projects, at).status == STORE_AGAIN; at += 1 + at / 8) {
         ck_assert_uint_eq(stop.asked, at);
         asks_of(q, projects, total);
-        found_forget(k.s);
+        match_cache_free(k.s);
     }
     ck_assert_uint_lt(stop.asked, stop.at);
     asks_of(q, projects, total);
@@ -134,12 +135,12 @@ START_TEST(a_search_lets_go_of_its_snapshot_within_a_chunk_when_the_size_of_the_
     kit_purge(&k, 1000);
     struct store_list_query q = query();
     asks_of(&q, false, ROWS / 2); /* which opens the segment */
-    found_forget(k.s);
+    match_cache_free(k.s);
     unsigned asks = asks_of(&q, false, ROWS / 2);
     ck_assert_uint_gt(asks, ROWS / AT_ONCE);
     q.pause = map_is_to_change;
     for (unsigned at = 1; at < asks; at++) {
-        found_forget(k.s);
+        match_cache_free(k.s);
         ck_status(list_until(&q, false, at).status, STORE_AGAIN);
         ck_assert_uint_eq(stop.asked, at);
         atomic_store(&k.s->shared->waiting, 0);
@@ -281,8 +282,8 @@ START_TEST(what_searches_found_is_kept_for_some_of_them_and_for_what_is_still_th
         kit_purge(&k, 1000);
         q.sort = REPORT_BY_ID;
         asks_of(&q, false, (round + 1) * AT_ONCE_CREATED);
-        drops += k.s->found->count < before;
-        before = k.s->found->count;
+        drops += k.s->match_cache->count < before;
+        before = k.s->match_cache->count;
     }
     ck_assert_uint_ge(drops, 2); /* each round adds a segment, and some are merged */
     for (unsigned i = 0; i < NEEDLES; i++) {
@@ -292,11 +293,11 @@ START_TEST(what_searches_found_is_kept_for_some_of_them_and_for_what_is_still_th
         asks_of(&q, true, 0);
     }
     size_t count = 0;
-    for (const struct found *f = k.s->found; f != NULL; f = f->next, count++)
+    for (const struct match_cache_entry *f = k.s->match_cache; f != NULL; f = f->next, count++)
         bytes += f->bytes;
     ck_assert_uint_eq(count, MOST);
-    ck_assert_uint_eq(k.s->found_count, MOST);
-    ck_assert_uint_eq(k.s->found_bytes, bytes);
+    ck_assert_uint_eq(k.s->match_cache_count, MOST);
+    ck_assert_uint_eq(k.s->match_cache_bytes, bytes);
 }
 END_TEST
 

@@ -5,7 +5,7 @@
  */
 #include "t/kit/store.h"
 
-#include "store/search.h"
+#include "store/index/search_internal.h"
 
 #include <strings.h>
 

@@ -4,8 +4,9 @@
  */
 #include "t/kit/store.h"
 
+#include "store/engine/snapshot.h"
 #include "store/index/merge.h"
-#include "store/index/view.h"
+#include "store/index/snapshot.h"
 
 #include <fcntl.h>
 #include <signal.h>
@@ -301,7 +302,7 @@ START_TEST(views_are_dropped_where_more_is_mapped_than_may_be)
     for (int i = 0; i < 16; i++) {
         w = other[i % 8];
         ck_assert_uint_eq(list_all(k.s, ids, 4000), 400);
-        ck_assert_uint_eq(k.s->view_count, 1);
+        ck_assert_uint_eq(k.s->index_snapshot_count, 1);
     }
     uint64_t one = segment_maps_bytes(k.s->shared->segments);
     k.s->mapped_bytes = 3 * one;
@@ -310,8 +311,8 @@ START_TEST(views_are_dropped_where_more_is_mapped_than_may_be)
         ck_assert_uint_eq(list_all(k.s, ids, 4000), 400);
         ck_assert_uint_le(segment_maps_bytes(k.s->shared->segments), 3 * one);
     }
-    ck_assert_uint_eq(k.s->view_count, 3);
-    view_forget(k.s);
+    ck_assert_uint_eq(k.s->index_snapshot_count, 3);
+    index_snapshot_forget(k.s);
     ck_assert_uint_eq(segment_maps_bytes(k.s->shared->segments), 0);
 }
 END_TEST
@@ -323,11 +324,11 @@ START_TEST(a_reader_that_rests_lets_go_of_files_that_were_merged)
     kit_purge(&k, 100);
     list_all(k.s, ids, 4000);
     ck_assert(store_tidy(k.s)); /* nothing has changed */
-    ck_assert_uint_eq(k.s->view_count, 1);
+    ck_assert_uint_eq(k.s->index_snapshot_count, 1);
     create(100);
     kit_purge(&k, 100);
     ck_assert(!store_tidy(k.s));
-    ck_assert_uint_eq(k.s->view_count, 0);
+    ck_assert_uint_eq(k.s->index_snapshot_count, 0);
     ck_assert_uint_eq(segment_maps_bytes(k.s->shared->segments), 0);
 }
 END_TEST
@@ -434,7 +435,7 @@ START_TEST(a_damaged_segment_is_named_and_rebuilt_from_the_reports)
                    &(struct store_change){.kind = CHANGE_REPORT_DELETE, .workspace = w, .id = 5}),
         STORE_OK);
     size_t count = list_all(k.s, right, 4000);
-    view_forget(k.s);
+    index_snapshot_forget(k.s);
     char *path = strdup(first_file());
     damages[_i](path);
     ck_status(list_status(k.s, REPORT_BY_SCORE, ""), STORE_DAMAGED);

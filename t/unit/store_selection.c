@@ -4,7 +4,7 @@
  */
 #include "t/kit/store.h"
 
-#include "store/index/select.h"
+#include "store/index/select_internal.h"
 
 #define COUNT(a) ((int)(sizeof(a) / sizeof(*(a))))
 
@@ -29,15 +29,15 @@ struct made {
     struct segment_file file; /* its data: the offsets of the URLs, and these */
     atomic_uchar
         verified[(ROWS_MAX + 1) * (URL_BYTES + sizeof(uint32_t)) / SEGMENT_BLOCK_BYTES + 1];
-    struct chunk_head chunk_head;
-    struct chunk chunk;
+    struct ngram_block_head chunk_head;
+    struct ngram_block chunk;
     uint32_t rows;
     bool *matches;
     struct element *all; /* by row */
 };
 
 static struct made made[RUNS_MAX];
-static struct view view;
+static struct index_snapshot view;
 static struct run runs[RUNS_MAX + 1];
 static struct element *model;
 static size_t run_count, model_count;
@@ -210,16 +210,16 @@ static void make_segment(const struct shape *shape, size_t run, uint32_t rows, u
     m->file = (struct segment_file){.data = (const uint8_t *)offset,
                                     .data_bytes = (size_t)(text - (char *)offset) + offset[rows],
                                     .verified = m->verified};
-    m->chunk =
-        (struct chunk){.head = &m->chunk_head, .offset = offset, .text = (const uint8_t *)text};
+    m->chunk = (struct ngram_block){
+        .head = &m->chunk_head, .offset = offset, .text = (const uint8_t *)text};
     m->segment = (struct segment){.file = &m->file,
                                   .rows = rows,
                                   .words = (rows + 63) / 64,
-                                  .chunk_shift = CHUNK_ROWS_SHIFT,
+                                  .ngram_block_shift = NGRAM_BLOCK_ROWS_SHIFT,
                                   .ids = ids,
                                   .dates = dates,
                                   .scores = scores,
-                                  .chunks = &m->chunk};
+                                  .ngram_blocks = &m->chunk};
     m->segment.url.row = order_of(m, REPORT_BY_URL);
     m->segment.date.row = order_of(m, REPORT_BY_GENERATED_AT);
     m->segment.score.row = order_of(m, REPORT_BY_SCORE);
@@ -236,7 +236,7 @@ static void make_own(const struct shape *shape, uint64_t *seed)
     for (uint32_t i = 0; i < shape->own; i++) {
         struct element e = own[i] = element_of(shape, shape->runs, i, seed);
         view.rows[i] =
-            (struct view_row){.id = e.id, .date = e.value, .score = (int8_t)(e.value % 101)};
+            (struct tail_row){.id = e.id, .date = e.value, .score = (int8_t)(e.value % 101)};
         buf_add(&view.text, e.url, strlen(e.url) + 1);
         at = (uint32_t)view.text.n;
         buf_add(&view.offset, &at, sizeof(at));

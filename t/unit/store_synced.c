@@ -1,7 +1,9 @@
 /* Synced content in the store: items, generations, tombstones, coupons. */
 #include "t/kit/store.h"
 
-#include "store/internal.h"
+#include "store/engine/cursor.h"
+#include "store/engine/snapshot.h"
+#include "store/engine/txn.h"
 
 #define SITE STR("shop.example")
 
@@ -366,13 +368,13 @@ static struct store_answer apply_in(struct store_txn *t, const char *site, const
 static uint64_t rows_of(enum space space)
 {
     MDB_txn *txn;
-    struct walk w = {0};
+    struct cursor w = {0};
     uint64_t count = 0;
     ck_status(store_snapshot(kit.s, &txn), STORE_OK);
-    for (enum store_status status = walk_begin(kit.s, txn, &w, space); status == STORE_OK;
-         status = walk_next(&w))
+    for (enum store_status status = cursor_begin(kit.s, txn, &w, space); status == STORE_OK;
+         status = cursor_next(&w))
         count++;
-    walk_end(&w);
+    cursor_end(&w);
     store_read_end(kit.s);
     return count;
 }

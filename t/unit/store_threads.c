@@ -4,7 +4,7 @@
  */
 #include "t/kit/store.h"
 #include "t/kit/suite.h"
-#include "store/internal.h"
+#include "store/engine/environment.h"
 
 #include <limits.h>
 #include <pthread.h>
@@ -49,8 +49,8 @@ static void merge(struct store *s)
 
 static uint64_t used_bytes(struct store *s)
 {
-    struct store_room room;
-    kit_assert(store_room(s, &room) == STORE_OK);
+    struct store_space room;
+    kit_assert(store_space(s, &room) == STORE_OK);
     store_read_end(s);
     return room.used_bytes;
 }

@@ -5,7 +5,7 @@
 #include "core/api/money.h"
 #include "core/api/wp.h"
 #include "core/api/zone.h"
-#include "core/audit/plain.h"
+#include "core/audit/plain_text.h"
 #include "core/http/inflate.h"
 #include "core/text/json_scan.h"
 #include "core/text/json_span.h"
@@ -133,6 +133,18 @@ START_TEST(a_signature_that_is_not_good_says_why)
     ck_assert_int_eq(signature_judge(str_of(signatures[_i].header), STR("asy_wp_test"),
                                      STR("{\"a\":1}"), signatures[_i].now),
                      signatures[_i].verdict);
+}
+END_TEST
+
+START_TEST(a_signature_that_is_made_is_good)
+{
+    char header[SIGNATURE_SIZE];
+    ck_assert(signature_make(STR("asy_wp_test"), STR("{}"), 1760000000, header));
+    ck_assert_int_eq(strncmp(header, "t=1760000000,v1=", 16), 0);
+    ck_assert_int_eq(signature_judge(str_of(header), STR("asy_wp_test"), STR("{}"), 1760000000),
+                     SIGNATURE_GOOD);
+    ck_assert_int_eq(signature_judge(str_of(header), STR("asy_wp_test"), STR("{ }"), 1760000000),
+                     SIGNATURE_WRONG);
 }
 END_TEST
 
@@ -439,6 +451,7 @@ static Suite *suite(void)
     tcase_add_test(c, currencies_have_the_decimals_of_iso_4217);
     tcase_add_loop_test(c, dates_are_read_in_their_zone, 0, COUNT(dates));
     tcase_add_loop_test(c, a_signature_that_is_not_good_says_why, 0, COUNT(signatures));
+    tcase_add_test(c, a_signature_that_is_made_is_good);
     tcase_add_loop_test(c, html_is_reduced_to_what_people_read, 0, COUNT(htmls));
     tcase_add_test(c, text_is_cut_between_code_points);
     tcase_add_loop_test(c, hostile_nesting_ends_soon, 0, 3);

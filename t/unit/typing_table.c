@@ -33,18 +33,18 @@ static struct ulid id(uint64_t n)
 START_TEST(a_ping_lasts_until_its_time_and_is_one_sides_alone)
 {
     struct ulid a = id(1), b = id(2);
-    ck_assert(!typing_table_now(board, &a, TYPIST_VISITOR, NOW));
+    ck_assert(!typing_table_is_typing(board, &a, TYPIST_VISITOR, NOW));
     typing_table_set(board, &a, TYPIST_VISITOR, NOW + TYPING_MS, NOW);
-    ck_assert(typing_table_now(board, &a, TYPIST_VISITOR, NOW + TYPING_MS - 1));
-    ck_assert(!typing_table_now(board, &a, TYPIST_VISITOR, NOW + TYPING_MS));
-    ck_assert(!typing_table_now(board, &a, TYPIST_OPERATOR, NOW) &&
-              !typing_table_now(board, &b, TYPIST_VISITOR, NOW));
+    ck_assert(typing_table_is_typing(board, &a, TYPIST_VISITOR, NOW + TYPING_MS - 1));
+    ck_assert(!typing_table_is_typing(board, &a, TYPIST_VISITOR, NOW + TYPING_MS));
+    ck_assert(!typing_table_is_typing(board, &a, TYPIST_OPERATOR, NOW) &&
+              !typing_table_is_typing(board, &b, TYPIST_VISITOR, NOW));
     typing_table_set(board, &a, TYPIST_OPERATOR, NOW + 1, NOW);
-    ck_assert(typing_table_now(board, &a, TYPIST_OPERATOR, NOW) &&
-              typing_table_now(board, &a, TYPIST_VISITOR, NOW));
+    ck_assert(typing_table_is_typing(board, &a, TYPIST_OPERATOR, NOW) &&
+              typing_table_is_typing(board, &a, TYPIST_VISITOR, NOW));
     typing_table_set(board, &a, TYPIST_VISITOR, 0, NOW);
-    ck_assert(!typing_table_now(board, &a, TYPIST_VISITOR, NOW) &&
-              typing_table_now(board, &a, TYPIST_OPERATOR, NOW));
+    ck_assert(!typing_table_is_typing(board, &a, TYPIST_VISITOR, NOW) &&
+              typing_table_is_typing(board, &a, TYPIST_OPERATOR, NOW));
 }
 END_TEST
 
@@ -69,7 +69,7 @@ START_TEST(another_process_sees_it)
         _exit(0);
     }
     ck_assert_int_eq(waitpid(child, &status, 0), child);
-    ck_assert(typing_table_now(board, &a, TYPIST_OPERATOR, NOW));
+    ck_assert(typing_table_is_typing(board, &a, TYPIST_OPERATOR, NOW));
 }
 END_TEST
 
@@ -80,11 +80,11 @@ START_TEST(a_full_table_forgets_whoever_typed_longest_ago)
         struct ulid a = id(i);
         typing_table_set(board, &a, TYPIST_VISITOR, NOW + i + 1, NOW);
         /* the newest always finds a place */
-        ck_assert(typing_table_now(board, &a, TYPIST_VISITOR, NOW));
+        ck_assert(typing_table_is_typing(board, &a, TYPIST_VISITOR, NOW));
     }
     for (uint64_t i = 190000; i < 200000; i++) {
         struct ulid a = id(i);
-        kept += typing_table_now(board, &a, TYPIST_VISITOR, NOW);
+        kept += typing_table_is_typing(board, &a, TYPIST_VISITOR, NOW);
     }
     ck_assert_msg(kept > 9900, "%zu", kept);
 }

@@ -4,10 +4,9 @@
  */
 #include "core/ipc/channel.h"
 #include "core/conn/acceptor.h"
-#include "core/loop/writer_client.h"
-#include "core/http/admission_queue.h"
+#include "core/async/writer_client.h"
 #include "core/http/request.h"
-#include "core/http/event_stream.h"
+#include "core/http/http.h"
 #include "t/kit/suite.h"
 
 #include <check.h>
@@ -42,10 +41,28 @@ void store_report_get(struct store *s, uint64_t workspace, uint64_t id, bool wit
     ck_abort_msg("nobody waits for a report");
 }
 
-void streams_event(struct worker *w, const struct store_event *e)
+static void on_event(void *arg, const struct store_event *e)
 {
-    (void)w, (void)e;
+    (void)arg, (void)e;
     ck_abort_msg("this writer says nothing");
+}
+
+void reply_header(struct request *r, const char *name, struct str value)
+{
+    (void)r, (void)name, (void)value;
+    ck_abort_msg("no header is set");
+}
+
+bool queries_send(struct queries *all, struct query *q, struct waiter *w)
+{
+    (void)all, (void)q, (void)w;
+    ck_abort_msg("nothing is queried");
+}
+
+void thread_pool_send(struct thread_pool *a, struct pool_job *job, struct waiter *w)
+{
+    (void)a, (void)job, (void)w;
+    ck_abort_msg("no job is sent");
 }
 
 static int watched; /* connections of requests that wait */
@@ -66,7 +83,8 @@ void conn_unwatch(struct conn *c)
 
 static char dir[] = "/tmp/assay-link-XXXXXX";
 static struct process process;
-static struct worker worker;
+static struct loop loop;
+static struct http http = {.loop = &loop};
 static struct writer_client *l;
 static int listening;
 
@@ -77,16 +95,16 @@ static void setup(void)
     listening = channel_listen(process.writer_path);
     ck_assert_int_ge(listening, 0);
     replies.count = 0;
-    worker = (struct worker){.process = &process, .now_ms = 1000000};
-    worker.ctx.loop = h2o_evloop_create();
-    l = worker.writer = writer_client_new(&worker);
+    loop = (struct loop){.process = &process, .now_ms = 1000000};
+    loop.ctx.loop = h2o_evloop_create();
+    l = http.writer = writer_client_new(&loop, on_event, NULL);
     ck_assert(writer_client_connected(l));
 }
 
 static void teardown(void)
 {
     writer_client_free(l);
-    h2o_evloop_destroy(worker.ctx.loop);
+    h2o_evloop_destroy(loop.ctx.loop);
     close(listening);
     unlink(process.writer_path);
     rmdir(dir);
@@ -104,13 +122,13 @@ static void send_create(struct request *r, const char *key)
     strncpy(hash, key, sizeof(hash) - 1);
     struct store_change change = {.kind = CHANGE_REPORT_CREATE,
                                   .idem_key = {hash, key[0] == '\0' ? 0 : sizeof(hash)}};
-    *r = (struct request){.worker = &worker};
+    *r = (struct request){.http = &http};
     request_change(r, &change, must_not_end);
 }
 
 static void tick_after(unsigned ms)
 {
-    worker.now_ms += ms;
+    loop.now_ms += ms;
     writer_client_tick(l);
 }
 
@@ -152,60 +170,12 @@ START_TEST(who_gets_no_answer_is_told_after_30_s)
 }
 END_TEST
 
-#define MANY (ADMISSIONS_WAITING + 2)
-
-static struct request *went_on; /* the last whose turn came */
-
-static void go_on(struct request *r)
-{
-    went_on = r;
-}
-
-START_TEST(turns_are_taken_in_order_by_few_and_not_waited_for_in_vain)
-{
-    static struct request requests[MANY];
-    static struct conn conns[MANY];
-    static struct admission turns[MANY], later;
-    for (size_t i = 0; i < MANY; i++) {
-        requests[i] = (struct request){.worker = &worker, .conn = &conns[i]};
-        ck_assert_uint_eq(replies.count, 0);
-        ck_assert_int_eq(admission_take(&turns[i], &requests[i], go_on), i == 0);
-    }
-    ck_assert_uint_eq(replies.count, 1); /* one too many */
-    ck_assert_int_eq(replies.err, ERR_UNAVAILABLE);
-    ck_assert_ptr_null(went_on);
-    admission_release(&turns[MANY - 1]);
-    admission_release(&turns[0]);
-    admission_release(&turns[0]);
-    ck_assert_ptr_eq(went_on, &requests[1]);
-    admission_release(&turns[2]); /* its request is gone */
-    conns[4].vanished = true;
-    admission_queue_tick(&worker);
-    ck_assert_uint_eq(replies.count, 2);
-    admission_release(&turns[1]);
-    ck_assert_ptr_eq(went_on, &requests[3]);
-    worker.now_ms += WRITER_ANSWER_MS - 1;
-    ck_assert(!admission_take(&later, &requests[0], go_on));
-    admission_queue_tick(&worker);
-    ck_assert_uint_eq(replies.count, 2);
-    worker.now_ms++;
-    admission_queue_tick(&worker);
-    ck_assert_uint_eq(replies.count, 2 + ADMISSIONS_WAITING - 4);
-    ck_assert_ptr_eq(went_on, &requests[3]); /* none of those */
-    admission_release(&turns[3]);
-    ck_assert_ptr_eq(went_on, &requests[0]);
-    admission_release(&later);
-    ck_assert(admission_take(&turns[1], &requests[1], go_on));
-}
-END_TEST
-
 int main(void)
 {
     Suite *suite = suite_create("writer_client");
-    TCase *tcase = tcase_create("link");
+    TCase *tcase = tcase_create("writer_client");
     suite_add_tcase(suite, tcase);
     tcase_add_checked_fixture(tcase, setup, teardown);
-    tcase_add_test(tcase, turns_are_taken_in_order_by_few_and_not_waited_for_in_vain);
     tcase_add_loop_test(tcase, who_gets_no_answer_is_told_after_30_s, 0,
                         sizeof(cases) / sizeof(cases[0]));
     return suite_run(suite);

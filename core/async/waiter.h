@@ -1,0 +1,47 @@
+/*
+ * Who waits for a result from another thread or from the writer. A request contains a waiter. The
+ * job owns a struct pending that points to the waiter; a waiter that ends first sets that pointer
+ * to NULL. On the loop's thread only.
+ */
+#ifndef ASSAY_ASYNC_WAITER_H
+#define ASSAY_ASYNC_WAITER_H
+
+#include "core/conn/acceptor.h"
+
+struct waiter {
+    struct conn *conn;
+    struct pending *pending; /* what it waits for; NULL: nothing */
+    uint64_t from_us, waited_us; /* start of this wait; sum of all waits before it */
+};
+
+struct pending {
+    struct waiter *waiter; /* NULL: gone */
+};
+
+/* waiter_begin(w, pending), waiter_end(w): a wait begins and ends. */
+static inline void waiter_begin(struct waiter *w, struct pending *pending)
+{
+    w->pending = pending;
+    w->from_us = clock_mono_us();
+}
+
+static inline void waiter_end(struct waiter *w)
+{
+    w->pending = NULL;
+    w->waited_us += clock_mono_us() - w->from_us;
+}
+
+/* waiter_leave(w): its memory goes; nothing is called for it any more. */
+static inline void waiter_leave(struct waiter *w)
+{
+    if (w->pending != NULL)
+        w->pending->waiter = NULL;
+}
+
+/* waiter_is_unwanted(w): NULL, or its client hung up. */
+static inline bool waiter_is_unwanted(const struct waiter *w)
+{
+    return w == NULL || w->conn->vanished;
+}
+
+#endif

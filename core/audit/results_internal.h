@@ -1,0 +1,24 @@
+/* Runs the checks over the facts, computes the score and writes the results as JSON. */
+#ifndef ASSAY_RESULTS_INTERNAL_H
+#define ASSAY_RESULTS_INTERNAL_H
+
+#include "core/audit/audit.h"
+#include "core/audit/checks_internal.h"
+
+#define RESULTS_MAX_BYTES ((size_t)32 * 1024)
+
+/*
+ * results_make(facts, conf, out, json): run all checks; fill score (with the weights of ${conf}),
+ * issues and results of ${out}. The results borrow from ${json}, which the caller frees. False when
+ * memory is short.
+ */
+bool results_make(struct facts *facts, const struct conf *conf, struct audit_findings *out,
+                  struct buf *json);
+
+/*
+ * results_add_text(out, s, points): append ${s} as a JSON string, cut after ${points} code points.
+ * Control characters become spaces, invalid UTF-8 becomes U+FFFD.
+ */
+void results_add_text(struct buf *out, struct str s, size_t points);
+
+#endif

@@ -1,0 +1,59 @@
+/* What a request waits for: the writer, threads. See request.h for the contract. */
+#include "core/http/http.h"
+#include "core/http/request.h"
+
+static void on_change(struct waiter *w, enum change_outcome outcome,
+                      const struct store_answer *answer)
+{
+    struct request *r = request_of(w);
+    if (outcome == CHANGE_ANSWERED)
+        r->change_done(r, answer);
+    else if (outcome == CHANGE_REPEATED)
+        reply_error(r, ERR_CONFLICT,
+                    "The first request with this Idempotency-Key has not ended. Retry later.");
+    else
+        reply_error(r, ERR_UNAVAILABLE,
+                    "The change was not confirmed in time and may still happen. Read the record "
+                    "before sending it again.");
+}
+
+void request_change(struct request *r, const struct store_change *change, request_change_fn *done)
+{
+    r->change_done = done;
+    if (!writer_client_change(r->http->writer, change, &r->wait, on_change))
+        reply_error(r, ERR_UNAVAILABLE, NULL);
+}
+
+static void on_report(struct waiter *w)
+{
+    struct request *r = request_of(w);
+    r->await_done(r);
+}
+
+void request_await(struct request *r, uint64_t report, unsigned timeout_ms, request_fn *done)
+{
+    r->await_done = done;
+    if (!writer_client_await(r->http->writer, r->workspace, report, timeout_ms, &r->wait,
+                             on_report))
+        done(r);
+}
+
+void request_run_in_pool(struct request *r, struct pool_job *job)
+{
+    thread_pool_send(r->http->body_pool, job, &r->wait);
+}
+
+void request_query(struct request *r, struct query *query)
+{
+    if (queries_send(r->http->queries, query, &r->wait))
+        return;
+    reply_header(r, "retry-after", STR("1"));
+    reply_error(r, ERR_UNAVAILABLE, "Too many lists and searches are waiting. Retry in a second.");
+}
+
+void query_late(struct request *r)
+{
+    reply_header(r, "retry-after", STR("1"));
+    reply_error(r, ERR_UNAVAILABLE,
+                "This list or search took too long and was stopped. Narrow it or retry later.");
+}

@@ -1,0 +1,119 @@
+#include "core/http/http.h"
+
+#include "core/auth/credential.h"
+#include "core/base/log.h"
+#include "core/http/access_log.h"
+#include "core/http/admission_queue.h"
+#include "core/http/limit.h"
+#include "core/http/pipeline.h"
+#include "core/http/response_cache.h"
+#include "core/http/session.h"
+
+#include <errno.h>
+#include <string.h>
+
+/* libh2o's own timers run on wall time: conn/timeouts.c is used instead, so these never fire. */
+#define NEVER_MS (uint64_t)(10ull * 365 * 86400 * 1000)
+
+static bool open_keys(struct http *h)
+{
+    char path[SECRETS_PATH], why[SECRETS_PATH + 256];
+    signing_keys_path(h->loop->conf, path);
+    h->keys = signing_keys_open(path, why, sizeof(why));
+    if (h->keys == NULL)
+        log_error("the worker cannot start: %s", why);
+    return h->keys != NULL;
+}
+
+/* A rotation reaches every worker within a second. */
+static void look_at_keys(struct http *h)
+{
+    if (h->loop->now_ms < h->keys_at_ms)
+        return;
+    h->keys_at_ms = h->loop->now_ms + SECRETS_LOOK_MS;
+    signing_keys_look(h->keys);
+}
+
+/* At its first use OpenSSL reads its configuration, for which no request is to wait. */
+static bool wake_openssl(void)
+{
+    uint8_t hash[CREDENTIAL_HASH];
+    if (!credential_hash(str_of(""), hash))
+        log_error("the worker cannot start: OpenSSL cannot hash");
+    else
+        return true;
+    return false;
+}
+
+static void configure(struct http *h)
+{
+    struct loop *l = h->loop;
+    h2o_config_init(&l->config);
+    l->config.server_name = (h2o_iovec_t){NULL, 0};
+    l->config.http1.req_timeout = NEVER_MS;
+    l->config.http1.upgrade_to_http2 = 0;
+    l->config.handshake_timeout = NEVER_MS;
+    l->config.max_request_entity_size = pipeline_max_body(l->conf) + 1;
+    h2o_hostconf_t *host =
+        h2o_config_register_host(&l->config, h2o_iovec_init(H2O_STRLIT("default")), 65535);
+    pipeline_register(h, host);
+    h2o_context_init(&l->ctx, h2o_evloop_create(), &l->config);
+}
+
+static bool make_parts(struct http *h)
+{
+    h->cache = response_cache_new();
+    h->limiting = limiting_new(h->loop);
+    h->sessions = sessions_new();
+    h->password_pool = thread_pool_new(h->loop);
+    h->body_pool = thread_pool_new(h->loop);
+    h->access_log = access_log_open(h->loop->conf);
+    h->queries = queries_new(h->loop);
+    return h->cache != NULL && h->limiting != NULL && h->sessions != NULL &&
+           h->password_pool != NULL && h->body_pool != NULL && h->access_log != NULL &&
+           h->queries != NULL;
+}
+
+bool http_start(struct http *h, struct loop *loop)
+{
+    const struct process *p = loop->process;
+    h->loop = loop;
+    h->base_url = str_of(p->conf->base_url[0] != '\0' ? p->conf->base_url : p->listeners[0].url);
+    if (deflateInit2(&h->gzip, 4, Z_DEFLATED, 15 + 16, 8, Z_DEFAULT_STRATEGY) == Z_OK &&
+        wake_openssl() && open_keys(h)) {
+        configure(h);
+        if (make_parts(h))
+            return true;
+    }
+    log_error("the worker cannot start: see above, or out of memory (%s)", strerror(errno));
+    return false;
+}
+
+void http_finish(struct http *h)
+{
+    thread_pool_free(h->password_pool);
+    thread_pool_free(h->body_pool);
+    queries_free(h->queries);
+    access_log_close(h->access_log);
+    signing_keys_free(h->keys);
+    deflateEnd(&h->gzip);
+    buf_free(&h->body);
+    response_cache_free(h->cache);
+    limiting_free(h->limiting);
+    sessions_free(h->sessions);
+}
+
+void http_tick(struct http *h)
+{
+    look_at_keys(h);
+    admission_queue_tick(&h->admissions, h->loop->now_ms);
+    queries_tick(h->queries);
+    access_log_flush(h->access_log, false);
+    limiting_tick(h->limiting, clock_wall_ms());
+}
+
+bool http_ready(const struct http *h)
+{
+    return writer_client_connected(h->writer) &&
+           scoreboard_writer_ready(h->loop->process->scoreboard) && !h->loop->draining;
+}

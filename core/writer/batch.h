@@ -1,0 +1,58 @@
+/*
+ * A batch: the changes that are applied in one transaction. batch_apply_arrived applies what was
+ * added so far, while more arrives; batch_commit ends the transaction.
+ */
+#ifndef ASSAY_WRITER_BATCH_H
+#define ASSAY_WRITER_BATCH_H
+
+#include "core/writer/job_queue.h"
+#include "core/writer/sequences.h"
+
+struct item;
+typedef void item_done_fn(void *arg, const struct item *item);
+
+struct item {
+    struct client *client; /* who gets the answer; NULL: the writer's own change */
+    uint64_t sequence;
+    struct store_change change;
+    char *payload; /* the bytes that ${change} points at; freed with the item */
+    struct store_answer answer;
+    item_done_fn *done; /* called with the answer, where it is not NULL */
+    void *done_arg;
+    uint64_t handed_us; /* a grading result: when its auditor got the page */
+};
+
+struct batch {
+    struct process *process;
+    struct store *store;
+    struct sequences *sequences;
+    struct job_queue *queue;
+    int epoll; /* readable: callers wait */
+    struct item *items;
+    size_t count, room;
+    size_t applied;           /* the first ${applied} items are in ${txn} */
+    struct store_txn *txn;    /* from the first change on; NULL: not begun, or begin failed */
+    enum store_status status; /* of that begin */
+    /* the limit of background work in this transaction */
+    uint64_t background_until_us;
+    size_t background_records;
+};
+
+/* batch_add(b, client, sequence): a new item; the caller fills in its change. */
+struct item *batch_add(struct batch *b, struct client *client, uint64_t sequence);
+
+/* item_decode(item, payload): copy ${payload} and decode its change; false: it is none. */
+bool item_decode(struct item *item, struct str payload);
+
+/*
+ * batch_apply_arrived(b): apply the items added since the last call.
+ * batch_commit(b): commit the transaction, or undo it as a whole when a change failed.
+ * batch_apply_alone(b, item): apply and commit one item, after batch_commit failed.
+ */
+void batch_apply_arrived(struct batch *b);
+enum store_status batch_commit(struct batch *b);
+enum store_status batch_apply_alone(struct batch *b, struct item *item);
+
+void batch_free(struct batch *b);
+
+#endif

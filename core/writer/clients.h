@@ -1,0 +1,57 @@
+/*
+ * The processes connected to the writer: workers, auditors and commands. A client's role is the
+ * role that the scoreboard has for the pid that the kernel names.
+ */
+#ifndef ASSAY_WRITER_CLIENTS_H
+#define ASSAY_WRITER_CLIENTS_H
+
+#include "core/ipc/channel.h"
+#include "core/process/process.h"
+#include "store/store.h"
+
+struct client {
+    struct channel channel;
+    enum role role;
+    unsigned index; /* of an auditor */
+    bool greeted;   /* HELLO was received */
+    bool draining;  /* an auditor that takes no more jobs */
+    bool gone;      /* disconnected; removed after the batch, which may point at it */
+    bool blocked;   /* its socket is full */
+    bool full;      /* so much waits to be sent that nothing more is read from it */
+    /* a sender of changes: sequences.h */
+    uint64_t id; /* 0: cannot send changes */
+    bool loaded;
+    uint64_t sequence, sequence_committed;
+    struct buf unconfirmed; /* struct unconfirmed_answer, oldest first */
+    size_t unconfirmed_committed;
+};
+
+struct clients {
+    struct process *process;
+    int epoll; /* events carry the client, or NULL for the listening socket */
+    struct client **list;
+    size_t count, room;
+};
+
+/* clients_listen(c): watch the writer's listening socket. clients_accept(c): accept all waiting. */
+bool clients_listen(struct clients *c);
+void clients_accept(struct clients *c);
+
+/* client_flush(c, client), clients_flush(c): send what is queued for one, for all. */
+void client_flush(struct clients *c, struct client *client);
+void clients_flush(struct clients *c);
+
+/* clients_notify(c, event): queue an event for every worker. */
+void clients_notify(struct clients *c, const struct store_event *event);
+
+/* clients_has(c, id): is the sender of this id connected? */
+bool clients_has(const struct clients *c, uint64_t id);
+
+/* clients_auditor(c, index): the auditor that takes jobs there; NULL: none. */
+struct client *clients_auditor(struct clients *c, unsigned index);
+
+/* clients_remove(c, i): close and free list[i]; the last one takes its place. */
+void clients_remove(struct clients *c, size_t i);
+void clients_free(struct clients *c);
+
+#endif

@@ -1,0 +1,206 @@
+#include "core/writer/frames.h"
+
+#include "core/audit/audit.h"
+#include "core/base/log.h"
+
+/* ---- disconnected clients ---- */
+
+/* its jobs wait again */
+static void auditor_left(struct frames *f, struct client *client)
+{
+    const struct grading_job *guilty =
+        job_queue_auditor_lost(f->queue, client->index, !client->draining);
+    client->greeted = false;
+    if (guilty == NULL)
+        return;
+    log_warn("an auditor died while it graded report %llu and nothing else",
+             (unsigned long long)guilty->report);
+    struct item *item = batch_add(f->batch, NULL, 0);
+    item->change = (struct store_change){
+        .kind = CHANGE_REPORT_DIED, .id = guilty->report, .attempt = guilty->attempt};
+}
+
+void frames_remove_gone(struct frames *f)
+{
+    bool readers = false;
+    for (size_t i = 0; i < f->clients->count;) {
+        struct client *client = f->clients->list[i];
+        if (!client->gone) {
+            i++;
+            continue;
+        }
+        if (client->id != 0)
+            sequences_depart(f->sequences, client->id);
+        if (client->role == ROLE_AUDITOR && client->greeted)
+            auditor_left(f, client);
+        readers = readers || client->role != ROLE_AUDITOR;
+        clients_remove(f->clients, i);
+    }
+    if (readers) /* it may have died within a read transaction, which keeps pages in use */
+        store_reader_check(f->store);
+}
+
+/* ---- frames of all ---- */
+
+/* read the rest of what it sent, then drop it */
+static void end_client(struct frames *f, struct client *client)
+{
+    size_t before = f->batch->count;
+    for (bool more = !client->gone; more; before = f->batch->count) {
+        frames_read(f, client);
+        more = !client->gone && f->batch->count > before;
+    }
+    client->gone = true;
+}
+
+/* A sender that comes back has closed its earlier connection, which may still hold frames. */
+static void end_earlier_sender(struct frames *f, const struct client *client)
+{
+    for (size_t i = 0; i < f->clients->count; i++)
+        if (f->clients->list[i] != client && f->clients->list[i]->id == client->id)
+            end_client(f, f->clients->list[i]);
+}
+
+/* An auditor of the same index that is still connected has ended, unnoticed so far. */
+static void end_earlier_auditor(struct frames *f, const struct client *client)
+{
+    for (size_t i = 0; i < f->clients->count; i++) {
+        struct client *other = f->clients->list[i];
+        if (other == client || other->role != ROLE_AUDITOR || !other->greeted ||
+            other->index != client->index)
+            continue;
+        end_client(f, other);
+        auditor_left(f, other);
+    }
+}
+
+static void put_event(struct client *client, struct store_event event)
+{
+    channel_put(&client->channel, FRAME_EVENT, 0, 0,
+                (struct str){(const char *)&event, sizeof(event)});
+}
+
+static void on_hello(struct frames *f, struct client *client, const struct frame *frame)
+{
+    client->greeted = true;
+    if (client->role == ROLE_AUDITOR) {
+        client->index = (unsigned)frame->head.b % f->process->conf->auditors;
+        end_earlier_auditor(f, client);
+        job_queue_auditor_connected(f->queue, client->index);
+        return;
+    }
+    client->id = frame->head.a;
+    if (client->id != 0)
+        end_earlier_sender(f, client);
+    if (client->role == ROLE_WORKER)
+        put_event(client, (struct store_event){.kind = EVENT_FEED_BEGINS});
+}
+
+/* ---- frames of workers and commands ---- */
+
+static void on_change(struct frames *f, struct client *client, const struct frame *frame)
+{
+    struct item *item = batch_add(f->batch, client, frame->head.a);
+    if (!item_decode(item, frame->payload) || item->change.kind == CHANGE_REPORT_FINISH ||
+        item->change.kind == CHANGE_REPORT_DIED)
+        item->change.kind = 0; /* store_apply answers STORE_INVALID */
+    sequence_confirm(client, frame->head.b);
+}
+
+static void on_wait(struct frames *f, struct client *client, const struct frame *frame)
+{
+    if (job_queue_find(f->queue, frame->head.a) != NULL)
+        job_queue_prioritize(f->queue, frame->head.a);
+    else /* the job ended before this frame arrived */
+        put_event(client, (struct store_event){.kind = EVENT_REPORT_FINISHED, .id = frame->head.a});
+}
+
+/* ---- frames of auditors ---- */
+
+static struct grading_job *job_of(struct frames *f, const struct client *client,
+                                  const struct frame *frame)
+{
+    return job_queue_find_running(f->queue, client->index, frame->head.a, frame->head.b);
+}
+
+static void on_result(struct frames *f, struct client *client, const struct frame *frame)
+{
+    struct grading_job *job = job_of(f, client, frame);
+    if (job == NULL)
+        return;
+    if (job->withdrawn) { /* RESULT and WITHDRAW crossed */
+        job_queue_remove(f->queue, job);
+        return;
+    }
+    struct item *item = batch_add(f->batch, NULL, 0);
+    struct store_change change = item_decode(item, frame->payload)
+                                     ? item->change
+                                     : (struct store_change){.error_code = STR("too_complex")};
+    change.kind = CHANGE_REPORT_FINISH;
+    change.id = job->report;
+    change.attempt = job->attempt;
+    change.status = change.error_code.n > 0 ? REPORT_FAILED : REPORT_DONE;
+    change.result = change.status == REPORT_DONE
+                        ? (uint32_t)audit_result(change.score, f->process->conf)
+                        : RESULT_NONE;
+    item->change = change;
+    item->handed_us = job->handed_us;
+    job_queue_remove(f->queue, job);
+}
+
+static void on_returned(struct frames *f, struct client *client, const struct frame *frame)
+{
+    struct grading_job *job = job_of(f, client, frame);
+    client->draining = client->draining || frame->head.a == 0;
+    if (job != NULL)
+        job_queue_return(f->queue, job);
+}
+
+static void on_suspect(struct frames *f, struct client *client, const struct frame *frame)
+{
+    job_queue_suspect(f->queue, client->index, frame->head.a);
+}
+
+/* ---- all frames ---- */
+
+/*
+ * Columns: what to do; whether auditors send it, or everybody else; whether it needs a sender id.
+ */
+static const struct rule {
+    void (*handle)(struct frames *f, struct client *client, const struct frame *frame);
+    bool from_auditor, needs_id;
+} rules[FRAME_TYPES] = {
+    [FRAME_CHANGE] = {on_change, false, true},   [FRAME_WAIT] = {on_wait, false, false},
+    [FRAME_RESULT] = {on_result, true, false},   [FRAME_RETURNED] = {on_returned, true, false},
+    [FRAME_SUSPECT] = {on_suspect, true, false},
+};
+
+/* false: this client may not send this frame */
+static bool handle(struct frames *f, struct client *client, const struct frame *frame)
+{
+    const struct rule *rule = &rules[frame->head.type];
+    if (frame->head.type == FRAME_HELLO && !client->greeted) {
+        on_hello(f, client, frame);
+        return true;
+    }
+    if (!client->greeted || rule->handle == NULL ||
+        rule->from_auditor != (client->role == ROLE_AUDITOR) || (rule->needs_id && client->id == 0))
+        return false;
+    rule->handle(f, client, frame);
+    return true;
+}
+
+void frames_read(struct frames *f, struct client *client)
+{
+    struct frame frame;
+    int got = channel_read(&client->channel), next;
+    while ((next = channel_next(&client->channel, &frame)) == 1)
+        if (!handle(f, client, &frame)) {
+            next = -1;
+            break;
+        }
+    if (next < 0)
+        log_warn("disconnected a %s: it sent an invalid frame", role_name(client->role));
+    if (got < 0 || next < 0)
+        client->gone = true; /* what it sent before is still applied */
+}

@@ -1,0 +1,25 @@
+/*
+ * What clients send (core/ipc/channel.h) and what the writer does with it: changes and grading
+ * results go into the batch, jobs back into the queue.
+ */
+#ifndef ASSAY_WRITER_FRAMES_H
+#define ASSAY_WRITER_FRAMES_H
+
+#include "core/writer/batch.h"
+
+struct frames {
+    struct process *process;
+    struct store *store;
+    struct clients *clients;
+    struct sequences *sequences;
+    struct job_queue *queue;
+    struct batch *batch;
+};
+
+/* frames_read(f, client): handle everything that has arrived from this client. */
+void frames_read(struct frames *f, struct client *client);
+
+/* frames_remove_gone(f): remove disconnected clients; after the batch, which points at them. */
+void frames_remove_gone(struct frames *f);
+
+#endif

@@ -1,0 +1,224 @@
+#include "store/engine/environment.h"
+#include "store/engine/errors.h"
+#include "store/engine/files.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define CHUNK_BYTES ((size_t)256 << 10)
+#define SETTLE_BYTES ((uint64_t)4 << 20)
+#define PATH_BYTES (4096 + 64)
+
+static enum store_status why_errno(struct store *s, const char *what, const char *path)
+{
+    enum store_status status = store_fail(s, errno, what);
+    size_t n = strlen(s->why);
+    snprintf(s->why + n, sizeof(s->why) - n, " (%s)", path);
+    return status;
+}
+
+static bool dir_is_empty(const char *dir)
+{
+    DIR *d = opendir(dir);
+    if (d == NULL)
+        return false;
+    struct dirent *e;
+    bool empty = true;
+    while (empty && (e = readdir(d)) != NULL)
+        empty = strcmp(e->d_name, ".") == 0 || strcmp(e->d_name, "..") == 0;
+    closedir(d);
+    return empty;
+}
+
+/* LMDB writes its copy into a pipe on a thread; this side counts, writes and syncs it. */
+
+struct copier {
+    MDB_env *env;
+    int to, rc;
+};
+
+static void *copier_run(void *arg)
+{
+    struct copier *c = arg;
+    c->rc = mdb_env_copyfd2(c->env, c->to, MDB_CP_COMPACT);
+    close(c->to);
+    return NULL;
+}
+
+struct progress {
+    store_progress_fn *fn;
+    void *arg;
+    uint64_t done, total, page_bytes;
+    uint64_t last_page; /* of the store at the begin of the backup */
+};
+
+static bool report_progress(struct progress *p, size_t more)
+{
+    p->done += more;
+    uint64_t total = p->total > p->done ? p->total : p->done;
+    return p->fn == NULL || p->fn(p->arg, p->done / p->page_bytes, total / p->page_bytes);
+}
+
+/*
+ * The copy keeps every page of its snapshot in use. If the writer would reach the end of the map
+ * for that, the backup gives up.
+ */
+static bool in_the_way(struct store *s, const struct progress *p)
+{
+    MDB_envinfo info;
+    mdb_env_info(s->env, &info);
+    uint64_t map = info.me_mapsize / p->page_bytes;
+    return info.me_last_pgno > p->last_page && map - info.me_last_pgno < map / 20;
+}
+
+/*
+ * Write out and drop the page cache as the copy grows. Otherwise it displaces cached pages of
+ * readers, and a commit of the writer waits for all of it.
+ */
+static void settle(int to, uint64_t *from, uint64_t end)
+{
+    if (end - *from < SETTLE_BYTES)
+        return;
+    sync_file_range(to, (off_t)*from, (off_t)(end - *from),
+                    SYNC_FILE_RANGE_WAIT_BEFORE | SYNC_FILE_RANGE_WRITE |
+                        SYNC_FILE_RANGE_WAIT_AFTER);
+    posix_fadvise(to, (off_t)*from, (off_t)(end - *from), POSIX_FADV_DONTNEED);
+    *from = end;
+}
+
+/* A damaged tree can make the copy endless: it cannot be longer than the file. */
+static bool is_endless(struct store *s, const struct progress *p)
+{
+    MDB_envinfo info;
+    mdb_env_info(s->env, &info);
+    return p->done > (info.me_last_pgno + 1) * p->page_bytes + p->total;
+}
+
+/* After each piece of the copy. */
+static enum store_status go_on(struct store *s, struct progress *p, size_t more)
+{
+    if (!report_progress(p, more)) {
+        snprintf(s->why, sizeof(s->why), "the copy was stopped");
+        return STORE_IO;
+    }
+    if (is_endless(s, p)) {
+        snprintf(s->why, sizeof(s->why),
+                 "the copy is larger than the store, so pages of it are damaged");
+        return STORE_CORRUPT;
+    }
+    if (!in_the_way(s, p))
+        return STORE_OK;
+    snprintf(s->why, sizeof(s->why),
+             "the backup was cancelled: it kept pages in use that the writer needs; raise "
+             "store.map_size");
+    return STORE_FULL;
+}
+
+/* Copy ${from} to its end into ${to}. */
+static enum store_status pour(struct store *s, int from, int to, struct progress *p)
+{
+    enum store_status status = STORE_OK;
+    uint64_t settled = 0;
+    char *chunk = malloc(CHUNK_BYTES);
+    if (chunk == NULL)
+        return store_fail(s, ENOMEM, "copy the store");
+    while (status == STORE_OK) {
+        ssize_t got = read(from, chunk, CHUNK_BYTES);
+        if (got == 0)
+            break;
+        if (got < 0) {
+            if (errno != EINTR)
+                status = store_fail(s, errno, "copy the store");
+            continue;
+        }
+        if (store_write_all(to, chunk, (size_t)got))
+            status = go_on(s, p, (size_t)got);
+        else
+            status = store_fail(s, errno, "write the copy");
+        settle(to, &settled, p->done);
+    }
+    free(chunk);
+    return status;
+}
+
+static enum store_status copy_through_pipe(struct store *s, int to, struct progress *p)
+{
+    int ends[2];
+    pthread_t thread;
+    struct copier c = {.env = s->env};
+    if (pipe2(ends, O_CLOEXEC) != 0)
+        return store_fail(s, errno, "copy the store");
+    c.to = ends[1];
+    int rc = pthread_create(&thread, NULL, copier_run, &c);
+    if (rc != 0) {
+        close(ends[0]);
+        close(ends[1]);
+        return store_fail(s, rc, "copy the store");
+    }
+    enum store_status status = pour(s, ends[0], to, p);
+    close(
+        ends[0]); /* a copier that still writes gets EPIPE; LMDB blocks the signal on its threads */
+    pthread_join(thread, NULL);
+    if (status == STORE_OK && c.rc != 0)
+        status = store_fail(s, c.rc, "copy the store");
+    return status;
+}
+
+/* Copy under a temporary name until it is complete and synced. */
+static enum store_status copy_to(struct store *s, const char *dir, struct progress *p)
+{
+    char part[PATH_BYTES], whole[PATH_BYTES];
+    snprintf(part, sizeof(part), "%s/data.mdb.part", dir);
+    snprintf(whole, sizeof(whole), "%s/data.mdb", dir);
+    int fd = open(part, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+    if (fd < 0)
+        return why_errno(s, "make the copy", part);
+    store_stage_begins(s, "the pages of data.mdb");
+    enum store_status status = copy_through_pipe(s, fd, p);
+    if (status == STORE_OK && fsync(fd) != 0)
+        status = why_errno(s, "sync the copy", part);
+    close(fd);
+    if (status == STORE_OK && (rename(part, whole) != 0 || store_sync_dir(dir) != 0))
+        status = why_errno(s, "put the copy in place", whole);
+    if (status != STORE_OK)
+        unlink(part);
+    return status;
+}
+
+static enum store_status progress_of(struct store *s, store_progress_fn *progress, void *arg,
+                                     struct progress *out)
+{
+    struct store_space room;
+    MDB_stat stat_env;
+    MDB_envinfo info;
+    enum store_status status = store_space(s, &room);
+    store_read_end(s);
+    mdb_env_stat(s->env, &stat_env);
+    mdb_env_info(s->env, &info);
+    *out = (struct progress){.fn = progress,
+                             .arg = arg,
+                             .total = room.used_bytes,
+                             .page_bytes = stat_env.ms_psize,
+                             .last_page = info.me_last_pgno};
+    return status;
+}
+
+enum store_status store_backup(struct store *s, const char *dir, store_progress_fn *progress,
+                               void *arg)
+{
+    struct stat st;
+    struct progress p;
+    if (strlen(dir) >= 4096 || stat(dir, &st) != 0 || !S_ISDIR(st.st_mode) || !dir_is_empty(dir)) {
+        snprintf(s->why, sizeof(s->why),
+                 "%.900s is not an empty directory: make one for each backup", dir);
+        return STORE_INVALID;
+    }
+    enum store_status status = progress_of(s, progress, arg, &p);
+    return status == STORE_OK ? copy_to(s, dir, &p) : status;
+}

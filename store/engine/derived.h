@@ -1,0 +1,42 @@
+/*
+ * Derived spaces: each of their rows follows from a record.
+ *
+ * A space is RECORD, DERIVED or INDEX (schema.h). The rows of DERIVED spaces are computed by
+ * records/derived_rows.c, from the space of the record; INDEX spaces are built by index/rebuild.c.
+ * A test rebuilds both from records alone and compares them with what was there.
+ */
+#ifndef ASSAY_STORE_DERIVED_H
+#define ASSAY_STORE_DERIVED_H
+
+#include "store/engine/cursor.h"
+
+enum space_kind { SPACE_IS_RECORD, SPACE_IS_DERIVED, SPACE_IS_INDEX };
+extern const uint8_t derived_kinds[SPACE_COUNT]; /* enum space_kind */
+
+typedef void derived_fn(void *arg, enum space space, struct key *key, const void *value, size_t n);
+
+/* Receives the rows that follow from a record. */
+struct derived_sink {
+    derived_fn *put;
+    void *arg;
+};
+
+/* Columns: space of records, the rows that follow from one; NULL: none. records/derived_rows.c */
+typedef bool derived_of_fn(const struct cursor *w, const struct derived_sink *r);
+extern derived_of_fn *const derived_rows_of[SPACE_COUNT];
+
+/*
+ * derived_rows(space, w, put, arg): call ${put} for each row that follows from the current record
+ * of ${w}, a record of ${space}. False: the record is malformed.
+ * derived_has_rows(space): do rows follow from records of ${space}?
+ */
+bool derived_rows(enum space space, const struct cursor *w, derived_fn *put, void *arg);
+bool derived_has_rows(enum space space);
+
+/*
+ * derived_rebuild(s, reader): delete all rows of DERIVED spaces and write them again, in one
+ * transaction: a malformed record, a full store or a kill changes nothing. No server runs.
+ */
+enum store_status derived_rebuild(struct store *s, struct store *reader);
+
+#endif

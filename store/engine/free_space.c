@@ -1,0 +1,171 @@
+#include "store/engine/free_space.h"
+
+#include "store/engine/environment.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <stdio.h>
+#include <sys/resource.h>
+#include <sys/statvfs.h>
+
+/*
+ * Pages of the map: all; those after the end of the file; free ones within the file, counted only
+ * if the former are few; those kept in reserve.
+ */
+struct space_left {
+    uint64_t map, behind, free, reserve;
+    bool known; /* ${free} was counted */
+};
+
+/*
+ * ${more_pages}: counted as used. Free pages are counted if at most ${reserves} times the reserve
+ * lies after the end of the file.
+ */
+static struct space_left measure_space(struct store *s, uint64_t more_pages, unsigned reserves)
+{
+    enum { RESERVE_PAGES = 48 };
+    MDB_envinfo info;
+    MDB_stat stat;
+    MDB_txn *txn;
+    mdb_env_info(s->env, &info);
+    mdb_env_stat(s->env, &stat);
+    struct space_left r = {.map = info.me_mapsize / stat.ms_psize};
+    uint64_t end = (uint64_t)info.me_last_pgno + 1 + more_pages;
+    r.behind = r.map > end ? r.map - end : 0;
+    r.reserve = r.map / 20 > RESERVE_PAGES
+                    ? r.map / 20
+                    : RESERVE_PAGES; /* needed by deletes and finished gradings of a small map */
+    if (r.behind > reserves * r.reserve || mdb_txn_begin(s->env, NULL, MDB_RDONLY, &txn) != 0)
+        return r; /* MDB_MAP_FULL will follow */
+    r.known = true;
+    if (store_usable_pages(s, txn, &r.free) != STORE_OK)
+        r.free = 0;
+    mdb_txn_abort(txn);
+    return r;
+}
+
+/*
+ * Creates continue while the end of the file is below 95 % of the map. Near the end of the map free
+ * pages are scattered, but results need some in a row: more of them must be free then, so that
+ * gradings can still finish.
+ */
+static bool is_full(const struct space_left *r)
+{
+    return r->known && r->behind <= r->reserve &&
+           (r->behind + r->free <= r->reserve ||
+            (r->behind <= r->map / 50 && r->free <= r->map / 5));
+}
+
+enum { SPACE_LEFT, MAP_FULL, DISK_FULL, FILE_FULL };
+
+uint64_t store_bytes_ahead(const struct store *s, int *why)
+{
+    struct statvfs fs;
+    struct rlimit longest;
+    MDB_envinfo info;
+    MDB_stat stat;
+    uint64_t bytes = statvfs(s->dir, &fs) == 0 ? (uint64_t)fs.f_bavail * fs.f_frsize : UINT64_MAX;
+    *why = ENOSPC;
+    if (getrlimit(RLIMIT_FSIZE, &longest) != 0 || longest.rlim_cur == RLIM_INFINITY)
+        return bytes;
+    mdb_env_info(s->env, &info);
+    mdb_env_stat(s->env, &stat);
+    uint64_t end = ((uint64_t)info.me_last_pgno + 1) * stat.ms_psize;
+    uint64_t file = longest.rlim_cur > end ? longest.rlim_cur - end : 0;
+    if (file >= bytes)
+        return bytes;
+    *why = EFBIG;
+    return file;
+}
+
+/*
+ * The disk, or the limit of file sizes, may end before the map. Creates leave a part of it; deletes
+ * use that part until pages of the file are free again.
+ */
+static void look_at_disk(struct store_txn *t)
+{
+    MDB_stat stat;
+    int why;
+    uint64_t bytes = store_bytes_ahead(t->s, &why);
+    if (bytes >= STORE_DISK_RESERVE)
+        return;
+    mdb_env_stat(t->s->env, &stat);
+    uint64_t reserve = STORE_DISK_RESERVE / stat.ms_psize;
+    uint64_t room = bytes / stat.ms_psize + measure_space(t->s, 0, UINT_MAX).free;
+    uint64_t spare = room > reserve / 2 ? room - reserve / 2 : 0;
+    if (t->full == SPACE_LEFT && room <= reserve)
+        t->full = why == ENOSPC ? DISK_FULL : FILE_FULL;
+    if (t->spare_pages > spare)
+        t->spare_pages = spare;
+}
+
+/*
+ * Creates leave the reserve to finished gradings and deletes; its second half is for deletes only.
+ */
+static void look_at_space(struct store_txn *t)
+{
+    struct space_left r = measure_space(t->s, 0, 2);
+    uint64_t room = r.behind + r.free;
+    t->full = is_full(&r) ? MAP_FULL : SPACE_LEFT;
+    t->spare_pages = !r.known ? r.behind : room > r.reserve / 2 ? room - r.reserve / 2 : 0;
+    look_at_disk(t);
+}
+
+uint64_t txn_batch_limit(struct store_txn *t, uint64_t limit)
+{
+    enum { PAGES_A_RECORD = 8 };
+    struct space_left r = measure_space(t->s, 0, 1);
+    uint64_t most = (r.behind + r.free) / PAGES_A_RECORD + 1;
+    t->batch_limit = most < limit ? most : limit;
+    t->spent = 0;
+    return t->batch_limit;
+}
+
+bool txn_paused(const struct store_txn *t)
+{
+    return t->background && t->pause != NULL && t->pause(t->pause_arg);
+}
+
+void txn_spend(struct store_txn *t, uint64_t *left)
+{
+    t->spent++;
+    *left = txn_paused(t) ? 0 : *left - 1;
+}
+
+static const char *const full_texts[] = {
+    [MAP_FULL] = "the map is nearly full: raise store.map_size, or delete reports",
+    [DISK_FULL] = "the disk is nearly full: free disk space, move data_dir, or delete reports",
+    [FILE_FULL] = "data.mdb has nearly reached the file size limit: raise it (LimitFSIZE, "
+                  "ulimit -f), or delete reports",
+};
+
+bool txn_is_full(struct store_txn *t)
+{
+    if (t->full < 0)
+        look_at_space(t);
+    if (t->full != SPACE_LEFT)
+        snprintf(t->s->why, sizeof(t->s->why), "%s", full_texts[t->full]);
+    return t->full != SPACE_LEFT;
+}
+
+bool store_is_full(struct store *s)
+{
+    struct store_txn probe = {.s = s, .full = -1};
+    return txn_is_full(&probe);
+}
+
+bool txn_results_fit(struct store_txn *t, size_t results_bytes)
+{
+    enum { PAGE = 4096, INDEX_PAGES = 8 }; /* the head and its rows, copied on write */
+    uint64_t pages = results_bytes / PAGE + 1 + INDEX_PAGES;
+    if (t->full < 0)
+        look_at_space(t);
+    if (t->spare_pages < pages) {
+        snprintf(t->s->why, sizeof(t->s->why),
+                 "the rest of the map and the disk is reserved for deletes: free disk space, raise "
+                 "store.map_size, or delete reports");
+        return false;
+    }
+    t->spare_pages -= pages;
+    return true;
+}

@@ -1,0 +1,46 @@
+/*
+ * What the engine calls in the layers that stand on it (index, records, answers). The engine
+ * includes none of their headers: store/tables.c lists the layers, the changes and the checks.
+ */
+#ifndef ASSAY_STORE_LAYERS_H
+#define ASSAY_STORE_LAYERS_H
+
+#include "store/engine/txn.h"
+
+struct shared_env;
+
+/* Each callback may be NULL. */
+struct layer {
+    /* a struct store, and memory shared by all struct stores of one environment */
+    void (*open)(struct store *s, const struct store_options *options);
+    void (*close)(struct store *s);
+    bool (*share)(struct shared_env *shared); /* false: out of memory */
+    void (*unshare)(struct shared_env *shared);
+
+    void (*snapshot_end)(struct store *s);
+    bool (*tidy)(struct store *s); /* store_tidy */
+
+    /* the write transaction */
+    void (*txn_write_back)(struct store_txn *t); /* before the commit: write what it gathered */
+    void (*txn_end)(struct store_txn *t, bool failed); /* after it was committed or undone */
+    void (*txn_free)(struct store_txn *t);             /* when the writer closes */
+
+    /* Files beside data.mdb: move them between two data directories; delete them. 0, or an errno */
+    int (*files_move)(const char *from, const char *to);
+    void (*files_delete)(const char *dir);
+};
+
+/* Ends with NULL. */
+extern const struct layer *const layers[];
+
+/*
+ * Columns: what carries the change out; is it background work, which store_txn_pause ends; may a
+ * power cut undo its commit, because nobody waits for it.
+ */
+struct change_row {
+    apply_fn *apply;
+    bool background, lazy;
+};
+extern const struct change_row change_rows[CHANGE_KINDS];
+
+#endif

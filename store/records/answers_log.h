@@ -1,0 +1,34 @@
+/* The log of changed documents, which the follower of answers/ reads. store/answers_log.h has the
+ * public part. */
+#ifndef ASSAY_STORE_ANSWERS_LOG_RECORDS_H
+#define ASSAY_STORE_ANSWERS_LOG_RECORDS_H
+
+#include "store/engine/cursor.h"
+#include "store/engine/txn.h"
+
+bool schema_read_answers(MDB_val value, struct store_answers *out);
+
+/* answers_read(s, txn, agent, out): STORE_NOT_FOUND: the agent never had documents. */
+enum store_status answers_read(struct store *s, MDB_txn *txn, const struct ulid *agent,
+                               struct store_answers *out);
+
+/* answers_row_number(w, out): the number of the cursor's row of the log; false: malformed. */
+bool answers_row_number(const struct cursor *w, uint64_t *out);
+
+/*
+ * answers_log(t, agent, document, before): the texts of ${document} are written or deleted; the
+ * number of that change, 0 after an error. ${before}: the document's number before, 0: it is new.
+ */
+uint64_t answers_log(struct store_txn *t, const struct ulid *agent, uint64_t document,
+                     uint64_t before);
+
+/* answers_rebuild(t, agent): rebuild the answer file, if there is one, as the next generation. */
+void answers_rebuild(struct store_txn *t, const struct ulid *agent);
+
+/* answers_erase(t, agent): the agent is deleted; the follower deletes file, rows and record. */
+void answers_erase(struct store_txn *t, const struct ulid *agent);
+
+/* answers_write_back(t): by the commit. */
+void answers_write_back(struct store_txn *t);
+
+#endif

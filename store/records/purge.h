@@ -1,0 +1,21 @@
+/*
+ * Deletion of projects and workspaces. A row in SPACE_DELETING hides it from readers at once. Its
+ * records are deleted in batches: first its reports, which the maintenance thread finds by the
+ * index, then the rest.
+ */
+#ifndef ASSAY_STORE_PURGE_H
+#define ASSAY_STORE_PURGE_H
+
+#include "store/engine/schema.h"
+
+struct deleting {
+    uint64_t workspace, project; /* project 0: the workspace itself */
+};
+
+/*
+ * deleting_first(s, txn, out): what to delete first; a workspace's projects come before itself.
+ * False: nothing.
+ */
+bool deleting_first(struct store *s, MDB_txn *txn, struct deleting *out);
+
+#endif

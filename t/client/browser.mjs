@@ -1,0 +1,45 @@
+/*
+ * What the browser tests share: Debian's Chromium (or ASSAY_CHROMIUM), driven by npm's
+ * playwright-core from t/node_modules or from the node_modules of the directory ASSAY_NPM.
+ */
+import {execFileSync} from 'node:child_process';
+import {createRequire} from 'node:module';
+import {resolve} from 'node:path';
+
+const {ASSAY_NPM, ASSAY_CHROMIUM} = process.env;
+
+function chromiumPath() {
+    for (const name of ASSAY_CHROMIUM ? [ASSAY_CHROMIUM] : ['chromium', 'chromium-browser'])
+        try {
+            return execFileSync('/bin/sh', ['-c', 'command -v "$0"', name]).toString().trim();
+        } catch {
+            /* the next */
+        }
+    return null;
+}
+
+function findPlaywright() {
+    try {
+        const from = ASSAY_NPM ? `${resolve(ASSAY_NPM)}/` : import.meta.url;
+        return createRequire(from)('playwright-core');
+    } catch {
+        return null;
+    }
+}
+
+const playwright = findPlaywright(),
+    executablePath = chromiumPath();
+if (playwright === null || executablePath === null) {
+    console.error(
+        "skipped: Chromium or npm's playwright-core is not installed: " + './bootstrap --all-tests',
+    );
+    process.exit(1);
+}
+if (process.argv[2] === 'probe') process.exit(0);
+
+/* A browser; ${args}: more of its options. */
+export const launch = (...args) =>
+    playwright.chromium.launch({
+        executablePath,
+        args: ['--no-sandbox', '--disable-gpu', '--disable-dev-shm-usage', ...args],
+    });

@@ -1,0 +1,78 @@
+/* The admission queue: order, bound, timeouts, clients that are gone. The test sets the clock. */
+#include "core/http/admission_queue.h"
+#include "core/http/http.h"
+
+#include "t/kit/suite.h"
+
+static struct {
+    unsigned count;
+    enum err err;
+} replies;
+
+void reply_error(struct request *r, enum err err, const char *format, ...)
+{
+    (void)r;
+    (void)format;
+    replies.count++;
+    replies.err = err;
+}
+
+static struct loop loop = {.now_ms = 1000000};
+static struct http http = {.loop = &loop};
+
+#define MANY (ADMISSIONS_WAITING + 2)
+
+static struct request *went_on; /* the last whose turn came */
+
+static void go_on(struct request *r)
+{
+    went_on = r;
+}
+
+START_TEST(requests_are_admitted_in_order_few_wait_and_none_for_a_client_that_is_gone)
+{
+    static struct request requests[MANY];
+    static struct conn conns[MANY];
+    static struct admission turns[MANY], later;
+    for (size_t i = 0; i < MANY; i++) {
+        requests[i] = (struct request){.http = &http, .wait = {.conn = &conns[i]}};
+        ck_assert_uint_eq(replies.count, 0);
+        ck_assert_int_eq(admission_take(&turns[i], &requests[i], go_on), i == 0);
+    }
+    ck_assert_uint_eq(replies.count, 1); /* one too many */
+    ck_assert_int_eq(replies.err, ERR_UNAVAILABLE);
+    ck_assert_ptr_null(went_on);
+    admission_release(&turns[MANY - 1]);
+    admission_release(&turns[0]);
+    admission_release(&turns[0]);
+    ck_assert_ptr_eq(went_on, &requests[1]);
+    admission_release(&turns[2]); /* its request is gone */
+    conns[4].vanished = true;
+    admission_queue_tick(&http.admissions, loop.now_ms);
+    ck_assert_uint_eq(replies.count, 2);
+    admission_release(&turns[1]);
+    ck_assert_ptr_eq(went_on, &requests[3]);
+    loop.now_ms += WRITER_ANSWER_MS - 1;
+    ck_assert(!admission_take(&later, &requests[0], go_on));
+    admission_queue_tick(&http.admissions, loop.now_ms);
+    ck_assert_uint_eq(replies.count, 2);
+    loop.now_ms++;
+    admission_queue_tick(&http.admissions, loop.now_ms);
+    ck_assert_uint_eq(replies.count, 2 + ADMISSIONS_WAITING - 4);
+    ck_assert_ptr_eq(went_on, &requests[3]); /* none of those */
+    admission_release(&turns[3]);
+    ck_assert_ptr_eq(went_on, &requests[0]);
+    admission_release(&later);
+    ck_assert(admission_take(&turns[1], &requests[1], go_on));
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("admission_queue");
+    TCase *tcase = tcase_create("admission_queue");
+    suite_add_tcase(suite, tcase);
+    tcase_add_test(tcase,
+                   requests_are_admitted_in_order_few_wait_and_none_for_a_client_that_is_gone);
+    return suite_run(suite);
+}
