@@ -53,7 +53,7 @@ await shoot(next, 'cited');
 await page.locator('[aria-label="Close chat"]').click();
 await page.getByLabel(/Coupon code/).fill('nope');
 await page.getByRole('button', {name: 'Apply'}).click();
-await page.getByText('This code is not known').waitFor();
+await page.getByText('This code is unknown').waitFor();
 await page.getByLabel(/Coupon code/).fill(code);
 await page.getByRole('button', {name: 'Apply'}).click();
 await page.getByText('The coupon is applied.').waitFor();
