@@ -3,7 +3,7 @@
 
 #include "core/http/reply.h"
 #include "core/http/session.h"
-#include "core/conn/acceptor.h"
+#include "core/conn/connection.h"
 #include "core/process/process.h"
 #include "core/auth/signing_keys.h"
 #include "core/shm/typing_table.h"
@@ -162,9 +162,9 @@ static void send_part(struct stream *st)
 {
     h2o_iovec_t part = {st->out.p, st->out.n};
     st->sending = true;
-    st->beat_at_ms = st->r->http->loop->now_ms + CONN_BEAT_MS;
+    st->beat_at_ms = st->r->http->loop->now_ms + CONN_HEARTBEAT_MS;
     st->r->sent_bytes += part.len;
-    conn_hold(st->r->wait.conn, st->out.cap);
+    conn_response_memory(st->r->wait.conn, st->out.cap);
     reply_send(st->r, &part, part.len > 0 ? 1 : 0, st->ended ? H2O_SEND_STATE_FINAL : H2O_SEND_STATE_IN_PROGRESS);
 }
 
@@ -214,7 +214,7 @@ static void on_proceed(h2o_generator_t *generator, h2o_req_t *req)
     (void)req;
     st->sending = false;
     buf_free(&st->out);
-    conn_hold(st->r->wait.conn, 0);
+    conn_response_memory(st->r->wait.conn, 0);
     if (st->over && !st->ended)
         end_one(st);
     else if (st->http->loop->draining)

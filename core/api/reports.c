@@ -37,7 +37,7 @@ static void report_found(void *arg, enum store_status status, const struct store
     }
     const struct buf *body = report_body(r, report, 200);
     if (buf_ok(body))
-        serve(r, cached_report_put(r->http->cache, r->workspace, report->id, report->version,
+        serve(r, response_cache_put(r->http->responses, r->workspace, report->id, report->version,
                                    store_snapshot_version(r->store), buf_view(body)));
     else
         reply_error(r, ERR_UNAVAILABLE, NULL);
@@ -51,12 +51,12 @@ static void version_found(void *arg, enum store_status status, const struct stor
         reply_store_error(r, status);
         return;
     }
-    struct cached_report *known = cached_report(r->http->cache, r->workspace, report->id);
+    struct cached_report *known = response_cache_find(r->http->responses, r->workspace, report->id);
     if (known == NULL || known->version != report->version) {
         store_report_get(r->store, r->workspace, report->id, true, report_found, r);
         return;
     }
-    known->seen = store_snapshot_version(r->store);
+    known->store_version = store_snapshot_version(r->store);
     serve(r, known);
 }
 
@@ -67,10 +67,10 @@ void reports_get(struct request *r)
         reply_error(r, ERR_NOT_FOUND, NULL);
         return;
     }
-    struct cached_report *known = cached_report(r->http->cache, r->workspace, id);
+    struct cached_report *known = response_cache_find(r->http->responses, r->workspace, id);
     if (known == NULL)
         store_report_get(r->store, r->workspace, id, true, report_found, r);
-    else if (known->seen == r->seen)
+    else if (known->store_version == r->store_version)
         serve(r, known);
     else
         store_report_get(r->store, r->workspace, id, false, version_found, r);

@@ -7,12 +7,12 @@
 #include <string.h>
 
 #define TICK_MS 100
-#define TIDY_MS 5000   /* between two times that a thread closes files that were deleted */
-#define STUCK_MS 10000 /* beyond QUERY_RUN_MS: the query does not ask query_pause any more */
+#define TIDY_MS 5000   /* how often a thread closes deleted files */
+#define STUCK_MS 10000 /* beyond QUERY_RUN_MS: the query ignores query_pause */
 
-/* The queries of a workspace that wait, in order. */
-struct turn {
-    struct turn *next;
+/* The queued queries of a workspace, in order. */
+struct workspace_queue {
+    struct workspace_queue *next;
     uint64_t workspace;
     struct job_list queries;
     size_t count;
@@ -25,23 +25,23 @@ struct query_thread {
     pthread_t id;
     pthread_cond_t wake;
     struct store *store;
-    struct query *running; /* under the lock, as what follows */
+    struct query *running; /* under the lock, as the next two */
     bool idle, takes_searches;
-    uint64_t tidy_at_ms; /* the thread's own; 0: no file is open */
-    unsigned last; /* lane: they take turns, too */
+    uint64_t tidy_at_ms; /* the thread's alone; 0: no file is open */
+    unsigned last;       /* lane of the last query: lanes alternate */
 };
 
 struct queries {
     struct loop *loop;
     struct query_thread threads[CONF_QUERY_THREADS_MAX];
     unsigned count;
-    struct finished *finished;
+    struct completion_queue *completed;
     pthread_mutex_t lock;
     /* under the lock */
-    struct turn *lanes[LANES]; /* workspaces that have queries of a kind; the first one is next */
+    struct workspace_queue *lanes[LANES]; /* workspaces with queued queries, next first */
     size_t waiting;
     bool ending;
-    /* the loop's own */
+    /* the loop's alone */
     uint64_t tick_at_ms;
     bool stuck;
 };
@@ -53,59 +53,60 @@ bool query_pause(void *query)
            clock_mono_ms() >= q->until_ms;
 }
 
-/* ---- what waits ---- */
+/* ---- queues ---- */
 
-static struct turn *turn_of(struct turn *turn, uint64_t workspace)
+static struct workspace_queue *queue_of(struct workspace_queue *queue, uint64_t workspace)
 {
-    while (turn != NULL && turn->workspace != workspace)
-        turn = turn->next;
-    return turn;
+    while (queue != NULL && queue->workspace != workspace)
+        queue = queue->next;
+    return queue;
 }
 
-static void lane_add(struct turn **end, struct turn *turn)
+static void lane_add(struct workspace_queue **end, struct workspace_queue *queue)
 {
     while (*end != NULL)
         end = &(*end)->next;
-    turn->next = NULL;
-    *end = turn;
+    queue->next = NULL;
+    *end = queue;
 }
 
-static struct turn *turn_new(struct turn **lane, uint64_t workspace)
+static struct workspace_queue *queue_new(struct workspace_queue **lane, uint64_t workspace)
 {
-    struct turn *turn = calloc(1, sizeof(*turn));
-    if (turn == NULL)
+    struct workspace_queue *queue = calloc(1, sizeof(*queue));
+    if (queue == NULL)
         return NULL;
-    turn->workspace = workspace;
-    job_list_init(&turn->queries);
-    lane_add(lane, turn);
-    return turn;
+    queue->workspace = workspace;
+    job_list_init(&queue->queries);
+    lane_add(lane, queue);
+    return queue;
 }
 
-/* False: too many wait, or memory is short. */
-static bool put(struct queries *all, struct query *q)
+/* False: the queue is full, or memory is short. */
+static bool enqueue(struct queries *all, struct query *q)
 {
-    struct turn **lane = &all->lanes[q->search ? SEARCHES : LISTS];
-    struct turn *turn = turn_of(*lane, q->workspace);
-    if (all->waiting >= QUERIES_WAITING || (turn != NULL && turn->count >= QUERIES_OF_A_WORKSPACE))
+    struct workspace_queue **lane = &all->lanes[q->search ? SEARCHES : LISTS];
+    struct workspace_queue *queue = queue_of(*lane, q->workspace);
+    if (all->waiting >= QUERIES_QUEUED_MAX ||
+        (queue != NULL && queue->count >= QUERIES_PER_WORKSPACE_MAX))
         return false;
-    if (turn == NULL && (turn = turn_new(lane, q->workspace)) == NULL)
+    if (queue == NULL && (queue = queue_new(lane, q->workspace)) == NULL)
         return false;
-    job_list_add(&turn->queries, &q->job);
-    turn->count++;
+    job_list_add(&queue->queries, &q->job);
+    queue->count++;
     all->waiting++;
     return true;
 }
 
-static struct query *take(struct queries *all, struct turn **lane)
+static struct query *dequeue(struct queries *all, struct workspace_queue **lane)
 {
-    struct turn *turn = *lane;
-    struct query *q = (struct query *)job_list_take(&turn->queries);
-    *lane = turn->next;
+    struct workspace_queue *queue = *lane;
+    struct query *q = (struct query *)job_list_take(&queue->queries);
+    *lane = queue->next;
     all->waiting--;
-    if (--turn->count == 0)
-        free(turn);
+    if (--queue->count == 0)
+        free(queue);
     else
-        lane_add(lane, turn);
+        lane_add(lane, queue);
     return q;
 }
 
@@ -126,7 +127,7 @@ static void wait_for_query(struct query_thread *t)
     t->idle = false;
 }
 
-/* Deleted files that are open or mapped keep their disk space. */
+/* Deleted files that are open or mapped still take disk space. */
 static void tidy(struct query_thread *t)
 {
     if (t->tidy_at_ms == 0 || clock_mono_ms() < t->tidy_at_ms)
@@ -147,13 +148,13 @@ static struct query *next_query(struct query_thread *t)
         unsigned lane = has_work(all, t, other) ? other : t->last;
         if (has_work(all, t, lane)) {
             t->last = lane;
-            return take(all, &all->lanes[lane]);
+            return dequeue(all, &all->lanes[lane]);
         }
         wait_for_query(t);
     }
 }
 
-/* A query that is stopped for a change of the size of the map waits for it in its next snapshot. */
+/* A run that stopped for a resize of the LMDB map starts over: the next snapshot waits for that. */
 static void run_in(struct query *q, struct store *s)
 {
     while (!query_pause(q) && !(q->done = q->run(q, s)))
@@ -161,7 +162,7 @@ static void run_in(struct query *q, struct store *s)
     store_read_end(s);
 }
 
-/* A query whose wait was too long has its time for the run behind it. */
+/* A query that waited too long gets no time to run. */
 static void begin(struct query_thread *t, struct query *q)
 {
     uint64_t now = clock_mono_ms();
@@ -183,7 +184,7 @@ static void *work(void *arg)
         t->running = NULL;
         if (t->tidy_at_ms == 0)
             t->tidy_at_ms = clock_mono_ms() + TIDY_MS;
-        finished_add(t->of->finished, &q->job);
+        completion_queue_add(t->of->completed, &q->job);
     }
     pthread_mutex_unlock(&t->of->lock);
     return NULL;
@@ -191,7 +192,7 @@ static void *work(void *arg)
 
 /* ---- on the loop ---- */
 
-/* The last thread that may take it: lists go to the thread without searches first. */
+/* The last idle thread: lists prefer the thread that takes no searches. */
 static void wake_one(struct queries *all, bool search)
 {
     for (unsigned i = all->count; i-- > 0;) {
@@ -214,11 +215,11 @@ static bool send_to_threads(struct queries *all, struct query *q)
 {
     q->until_ms = clock_mono_ms() + QUERY_WAIT_MS;
     pthread_mutex_lock(&all->lock);
-    bool there = put(all, q);
-    if (there)
+    bool queued = enqueue(all, q);
+    if (queued)
         wake_one(all, q->search);
     pthread_mutex_unlock(&all->lock);
-    return there;
+    return queued;
 }
 
 bool queries_send(struct queries *all, struct query *q, struct waiter *w)
@@ -238,8 +239,8 @@ bool queries_send(struct queries *all, struct query *q, struct waiter *w)
     return false;
 }
 
-/* The loop knows when a client hung up. The thread sees it when the query next asks query_pause. */
-static void stop_unwanted(struct query *q)
+/* Only the loop knows that a client hung up; the thread sees it at the next query_pause. */
+static void stop_if_unwanted(struct query *q)
 {
     if (q != NULL && waiter_is_unwanted(q->job.pending.waiter))
         atomic_store_explicit(&q->stopped, true, memory_order_relaxed);
@@ -260,13 +261,13 @@ void queries_tick(struct queries *all)
     pthread_mutex_lock(&all->lock);
     for (unsigned i = 0; i < all->count; i++) {
         struct query *q = all->threads[i].running;
-        stop_unwanted(q);
+        stop_if_unwanted(q);
         all->stuck = all->stuck || (q != NULL && now > q->until_ms + STUCK_MS);
     }
     for (unsigned lane = 0; lane < LANES; lane++)
-        for (struct turn *turn = all->lanes[lane]; turn != NULL; turn = turn->next)
-            for (struct thread_job *job = turn->queries.first; job != NULL; job = job->next)
-                stop_unwanted((struct query *)job);
+        for (struct workspace_queue *queue = all->lanes[lane]; queue != NULL; queue = queue->next)
+            for (struct thread_job *job = queue->queries.first; job != NULL; job = job->next)
+                stop_if_unwanted((struct query *)job);
     pthread_mutex_unlock(&all->lock);
 }
 
@@ -300,7 +301,7 @@ static bool add_thread(struct queries *all, unsigned i)
 struct queries *queries_new(struct loop *loop)
 {
     struct queries *all = calloc(1, sizeof(*all));
-    if (all == NULL || (all->finished = finished_new(loop)) == NULL) {
+    if (all == NULL || (all->completed = completion_queue_new(loop)) == NULL) {
         log_error("query threads cannot start: %s", strerror(errno));
         free(all);
         return NULL;
@@ -339,8 +340,8 @@ void queries_free(struct queries *all)
     stop_threads(all);
     for (unsigned lane = 0; lane < LANES; lane++)
         while (all->lanes[lane] != NULL)
-            thread_job_drop(&take(all, &all->lanes[lane])->job);
-    finished_free(all->finished);
+            thread_job_drop(&dequeue(all, &all->lanes[lane])->job);
+    completion_queue_free(all->completed);
     pthread_mutex_destroy(&all->lock);
     free(all);
 }

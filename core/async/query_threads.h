@@ -1,11 +1,10 @@
 /*
  * Query threads of a worker: lists and searches, whose cost grows with the data, run here and not
  * on the event loop. Each thread has a struct store of its own. The last of several threads takes
- * no searches, so slow searches delay other searches alone. Workspaces take turns, one query each.
- * Worker processes only.
+ * no searches, so slow searches delay only other searches. Workspaces take turns, one query each.
  *
  * A query owns copies of all that its thread reads. Its thread touches neither h2o, the request,
- * the response cache nor the limiter.
+ * the caches nor the limiter.
  */
 #ifndef ASSAY_ASYNC_QUERY_THREADS_H
 #define ASSAY_ASYNC_QUERY_THREADS_H
@@ -14,58 +13,55 @@
 
 #include <stdatomic.h>
 
-#define QUERIES_WAITING 4096        /* of a worker; more are refused */
-#define QUERIES_OF_A_WORKSPACE 1024 /* of them */
-#define QUERY_WAIT_MS 30000         /* a query that has not begun after that is refused */
-#define QUERY_RUN_MS 30000          /* a query that has not ended after that is stopped */
+#define QUERIES_QUEUED_MAX 4096        /* per worker; more are refused */
+#define QUERIES_PER_WORKSPACE_MAX 1024 /* of them */
+#define QUERY_WAIT_MS 30000            /* in the queue; then the query is refused */
+#define QUERY_RUN_MS 30000             /* then the query is stopped */
 
 struct query {
-    struct thread_job job; /* query_threads.c's */
+    struct thread_job job; /* for query_threads.c */
     uint64_t workspace;
     bool search; /* its cost has no small bound */
     /*
-     * In a thread, in one snapshot of ${s}. False: it was stopped, and unless query_pause says true
-     * it is run again from its beginning, in another snapshot.
+     * In a thread, in one snapshot of ${s}. False: it stopped early. Unless query_pause is true it
+     * is called again, in another snapshot, and starts over.
      */
     bool (*run)(struct query *q, struct store *s);
     /*
-     * On the loop, once in any case. ${w} NULL: it is gone or refused, or the worker ends. It frees
-     * the query.
+     * On the loop, exactly once; it frees the query. ${w} NULL: the request is gone or refused, or
+     * the worker ends.
      */
     void (*over)(struct query *q, struct waiter *w);
-    bool done; /* ${run} came to its end; false: it was stopped for good */
-    /* of query_threads.c */
-    uint64_t until_ms;   /* CLOCK_MONOTONIC; of the wait, then of the run */
-    atomic_bool stopped; /* nobody wants it any more */
+    bool done; /* ${run} returned true; false: it was stopped for good */
+    /* for query_threads.c */
+    uint64_t until_ms;   /* CLOCK_MONOTONIC: deadline in the queue, then of the run */
+    atomic_bool stopped; /* the request is gone */
 };
 
-/*
- * query_pause(q): a store_pause_fn: true when nobody wants the query any more, or its time is over.
- * Then it stops for good.
- */
+/* query_pause(q): a store_pause_fn: true when the request is gone or the deadline has passed. */
 store_pause_fn query_pause;
 
 struct queries;
 
 /*
- * queries_new(loop): with conf->query_threads threads. With none, queries run on the loop. NULL: it
- * cannot start, and the log says why.
+ * queries_new(loop): start conf->query_threads threads; with 0, queries run on the loop. NULL: it
+ * failed, and the log says why.
+ * queries_free(q): stop running queries and join the threads; all queries are over.
  */
 struct queries *queries_new(struct loop *loop);
-/* queries_free(q): stop what runs, wait for the threads; all queries are over. */
 void queries_free(struct queries *q);
 
 /*
- * queries_tick(q): stop the queries of clients that are gone; once a turn of the loop.
- * queries_stuck(q): did the last tick find a query that runs on although its time is over? Then the
- * worker sends no heartbeat, and the master replaces it.
+ * queries_tick(q): stop the queries of clients that hung up; once a turn of the loop.
+ * queries_stuck(q): the last tick found a query that runs on after its deadline. The worker then
+ * sends no heartbeat, and the master replaces it.
  */
 void queries_tick(struct queries *q);
 bool queries_stuck(const struct queries *q);
 
 /*
- * queries_send(all, q, w): ${w} waits for ${q}, and ${q}->over is called. False: too many wait, and
- * ${q}->over was called with NULL.
+ * queries_send(all, q, w): queue ${q} for ${w}. False: the queue is full, and ${q}->over was called
+ * with NULL.
  */
 bool queries_send(struct queries *all, struct query *q, struct waiter *w);
 

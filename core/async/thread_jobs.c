@@ -4,9 +4,9 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
-#define TURN_US 1000 /* for finished jobs, of a turn of the loop */
+#define TURN_MAX_US 1000 /* for completed jobs in one turn of the loop */
 
-struct finished {
+struct completion_queue {
     struct loop *loop;
     pthread_mutex_t lock;
     struct job_list jobs; /* under the lock */
@@ -44,73 +44,73 @@ struct thread_job *job_list_take_all(struct job_list *list)
     return all;
 }
 
-static struct thread_job *take_all(struct finished *f)
+static struct thread_job *take_all(struct completion_queue *q)
 {
-    pthread_mutex_lock(&f->lock);
-    struct thread_job *all = job_list_take_all(&f->jobs);
-    pthread_mutex_unlock(&f->lock);
+    pthread_mutex_lock(&q->lock);
+    struct thread_job *all = job_list_take_all(&q->jobs);
+    pthread_mutex_unlock(&q->lock);
     return all;
 }
 
-static struct thread_job *take_one(struct finished *f, bool *more)
+static struct thread_job *take_one(struct completion_queue *q, bool *more)
 {
-    pthread_mutex_lock(&f->lock);
-    struct thread_job *job = job_list_take(&f->jobs);
-    *more = f->jobs.first != NULL;
-    pthread_mutex_unlock(&f->lock);
+    pthread_mutex_lock(&q->lock);
+    struct thread_job *job = job_list_take(&q->jobs);
+    *more = q->jobs.first != NULL;
+    pthread_mutex_unlock(&q->lock);
     return job;
 }
 
-static void end_job(struct finished *f, struct thread_job *job)
+static void end_job(struct completion_queue *q, struct thread_job *job)
 {
     struct waiter *w = job->pending.waiter;
     if (w != NULL)
         waiter_end(w);
     job->over(job, w);
-    store_read_end(f->loop->store);
+    store_read_end(q->loop->store);
 }
 
-/* Answers are compressed here, so that many at once would make the loop's turn long. */
-static void on_finished(h2o_socket_t *socket, const char *err)
+/* over() compresses responses, so the time for it in one turn is limited. */
+static void on_completed(h2o_socket_t *socket, const char *err)
 {
-    struct finished *f = socket->data;
+    struct completion_queue *q = socket->data;
     struct thread_job *job;
     eventfd_t count;
     bool more = true;
     (void)err;
-    loop_look_at_clock(f->loop);
-    eventfd_read(f->event_fd, &count);
-    const uint64_t until_us = clock_mono_us() + TURN_US;
-    while (more && clock_mono_us() < until_us && (job = take_one(f, &more)) != NULL)
-        end_job(f, job);
+    loop_read_clock(q->loop);
+    eventfd_read(q->event_fd, &count);
+    const uint64_t until_us = clock_mono_us() + TURN_MAX_US;
+    while (more && clock_mono_us() < until_us && (job = take_one(q, &more)) != NULL)
+        end_job(q, job);
     if (more)
-        eventfd_write(f->event_fd, 1); /* in the next turn */
+        eventfd_write(q->event_fd, 1); /* the rest in the next turn */
 }
 
-void finished_add(struct finished *f, struct thread_job *job)
+void completion_queue_add(struct completion_queue *q, struct thread_job *job)
 {
-    pthread_mutex_lock(&f->lock);
-    bool first = f->jobs.first == NULL;
-    job_list_add(&f->jobs, job);
-    pthread_mutex_unlock(&f->lock);
+    pthread_mutex_lock(&q->lock);
+    bool first = q->jobs.first == NULL;
+    job_list_add(&q->jobs, job);
+    pthread_mutex_unlock(&q->lock);
     if (first)
-        eventfd_write(f->event_fd, 1);
+        eventfd_write(q->event_fd, 1);
 }
 
-struct finished *finished_new(struct loop *loop)
+struct completion_queue *completion_queue_new(struct loop *loop)
 {
-    struct finished *f = calloc(1, sizeof(*f));
-    if (f == NULL || (f->event_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) < 0) {
-        free(f);
+    struct completion_queue *q = calloc(1, sizeof(*q));
+    if (q == NULL || (q->event_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) < 0) {
+        free(q);
         return NULL;
     }
-    f->loop = loop;
-    job_list_init(&f->jobs);
-    pthread_mutex_init(&f->lock, NULL);
-    f->socket = h2o_evloop_socket_create(loop->ctx.loop, f->event_fd, H2O_SOCKET_FLAG_DONT_READ);
-    f->socket->data = f;
-    h2o_socket_read_start(f->socket, on_finished);
-    return f;
+    q->loop = loop;
+    job_list_init(&q->jobs);
+    pthread_mutex_init(&q->lock, NULL);
+    q->socket = h2o_evloop_socket_create(loop->ctx.loop, q->event_fd, H2O_SOCKET_FLAG_DONT_READ);
+    q->socket->data = q;
+    h2o_socket_read_start(q->socket, on_completed);
+    return q;
 }
 
 void thread_job_drop(struct thread_job *job)
@@ -120,15 +120,15 @@ void thread_job_drop(struct thread_job *job)
     job->over(job, NULL);
 }
 
-void finished_free(struct finished *f)
+void completion_queue_free(struct completion_queue *q)
 {
-    if (f == NULL)
+    if (q == NULL)
         return;
-    for (struct thread_job *job = take_all(f), *next; job != NULL; job = next) {
+    for (struct thread_job *job = take_all(q), *next; job != NULL; job = next) {
         next = job->next;
         thread_job_drop(job);
     }
-    h2o_socket_close(f->socket); /* closes the descriptor */
-    pthread_mutex_destroy(&f->lock);
-    free(f);
+    h2o_socket_close(q->socket); /* and the descriptor */
+    pthread_mutex_destroy(&q->lock);
+    free(q);
 }

@@ -1,6 +1,6 @@
 /*
- * Work off the event loop: a thread that does jobs, and hands each back to the loop. A job that has
- * more to do goes behind the others. Worker processes only.
+ * A pool of one thread for work that is too long for the event loop: password hashes, large bodies.
+ * A job that has more to do goes to the end of the queue.
  */
 #ifndef ASSAY_ASYNC_THREAD_POOL_H
 #define ASSAY_ASYNC_THREAD_POOL_H
@@ -10,20 +10,26 @@
 struct thread_pool;
 
 struct pool_job {
-    struct thread_job job; /* thread_pool.c's */
-    struct thread_pool *of;       /* thread_pool.c's */
-    /* in the thread; true: there is more, and it is called again */
+    struct thread_job job;    /* for thread_pool.c */
+    struct thread_pool *pool; /* for thread_pool.c */
+    /* in the thread; true: not done, call it again */
     bool (*work)(struct pool_job *job);
-    /* on the loop, once in any case; ${w} NULL: it is gone, or the worker ends */
+    /* on the loop, exactly once; ${w} NULL: the request is gone, or the worker ends */
     void (*over)(struct pool_job *job, struct waiter *w);
 };
 
-/* thread_pool_new(loop): NULL when memory, descriptors or threads are short. */
+/*
+ * thread_pool_new(loop): NULL when memory, descriptors or threads are short.
+ * thread_pool_free(pool): waits for the running job; the others are over without being done.
+ */
 struct thread_pool *thread_pool_new(struct loop *loop);
-/* thread_pool_free(a): waits for the job under way; all others are over undone. */
-void thread_pool_free(struct thread_pool *a);
-/* thread_pool_send(a, job, w): ${w} waits for it. thread_pool_waiting(a): how many jobs are not over. */
-void thread_pool_send(struct thread_pool *a, struct pool_job *job, struct waiter *w);
-size_t thread_pool_waiting(const struct thread_pool *a);
+void thread_pool_free(struct thread_pool *pool);
+
+/*
+ * thread_pool_send(pool, job, w): queue ${job} for ${w}.
+ * thread_pool_waiting(pool): jobs that are not over.
+ */
+void thread_pool_send(struct thread_pool *pool, struct pool_job *job, struct waiter *w);
+size_t thread_pool_waiting(const struct thread_pool *pool);
 
 #endif

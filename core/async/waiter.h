@@ -1,16 +1,16 @@
 /*
- * Who waits for a result from another thread or from the writer. A request contains a waiter. The
- * job owns a struct pending that points to the waiter; a waiter that ends first sets that pointer
- * to NULL. On the loop's thread only.
+ * Waiting on the event loop for another thread or for the writer. A request contains a waiter. A
+ * job contains a struct pending, which points to the waiter; a waiter that ends first sets that
+ * pointer to NULL. On the loop's thread only.
  */
 #ifndef ASSAY_ASYNC_WAITER_H
 #define ASSAY_ASYNC_WAITER_H
 
-#include "core/conn/acceptor.h"
+#include "core/conn/connection.h"
 
 struct waiter {
     struct conn *conn;
-    struct pending *pending; /* what it waits for; NULL: nothing */
+    struct pending *pending;     /* NULL: it does not wait */
     uint64_t from_us, waited_us; /* start of this wait; sum of all waits before it */
 };
 
@@ -31,17 +31,17 @@ static inline void waiter_end(struct waiter *w)
     w->waited_us += clock_mono_us() - w->from_us;
 }
 
-/* waiter_leave(w): its memory goes; nothing is called for it any more. */
-static inline void waiter_leave(struct waiter *w)
+/* waiter_cancel(w): its memory is freed; no callback gets it any more. */
+static inline void waiter_cancel(struct waiter *w)
 {
     if (w->pending != NULL)
         w->pending->waiter = NULL;
 }
 
-/* waiter_is_unwanted(w): NULL, or its client hung up. */
+/* waiter_is_unwanted(w): it is gone, or its client hung up. */
 static inline bool waiter_is_unwanted(const struct waiter *w)
 {
-    return w == NULL || w->conn->vanished;
+    return w == NULL || w->conn->hung_up;
 }
 
 #endif

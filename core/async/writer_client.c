@@ -13,23 +13,24 @@
 #define WAIT_BUCKETS 1024
 #define RECONNECT_MS 20
 
-/* a change on its way */
-#define OP_ROOM 1024 /* bytes of one that is kept for the next change */
-#define OPS_SPARE 64
+#define OP_BYTES 1024 /* of a pooled op; a larger change has an allocation of its own */
+#define OPS_POOLED_MAX 64
+
+/* A change that the writer has not answered. */
 struct op {
     struct pending pending;
     struct op *next;
-    uint64_t sequence, given_up_at_ms;
+    uint64_t sequence, deadline_ms;
     change_done_fn *done;
     size_t size;
     char wire[];
 };
 
-/* a request held until a report is finished */
+/* A request that waits for a report. */
 struct wait {
     struct pending pending;
     struct wait *next;
-    uint64_t workspace, report, until_ms;
+    uint64_t workspace, report, deadline_ms;
     await_done_fn *done;
 };
 
@@ -39,24 +40,25 @@ struct writer_client {
     void *arg;
     struct channel channel;
     /*
-     * What the loop watches, NULL: not connected. An epoll of the channel's own stands between the two: the wake-up of a socket tells the
-     * scheduler that its sender is about to sleep, so the worker would be put on the writer's processor, before the writer has told the
-     * other workers. Through an epoll it comes without that hint, and goes to an idle one.
+     * NULL: not connected. The loop watches an epoll that watches the channel's socket. A direct
+     * wake-up by a socket hints to the scheduler that the sender is about to sleep, which would put
+     * the worker on the writer's processor before the writer has told the other workers. A wake-up
+     * through an epoll has no such hint, and the worker runs on an idle processor.
      */
     h2o_socket_t *socket;
     int epoll;
-    bool writing; /* waits until the socket takes more */
+    bool writing; /* the socket is full; wait for EPOLLOUT */
     uint64_t id, sequence, answered, retry_at_ms;
-    struct op *first, *last; /* sent or to be sent, not answered, in order */
-    struct op *spare;
-    size_t spare_count;
+    struct op *first, *last; /* unanswered, in order */
+    struct op *free_ops;
+    size_t free_ops_count;
     struct wait *waits[WAIT_BUCKETS];
     size_t waits_count;
 };
 
 static void on_readable(h2o_socket_t *socket, const char *err);
 
-static void hold(struct waiter *w, struct pending *pending)
+static void suspend(struct waiter *w, struct pending *pending)
 {
     waiter_begin(w, pending);
     conn_watch(w->conn);
@@ -68,354 +70,360 @@ static void resume(struct waiter *w)
     conn_unwatch(w->conn);
 }
 
-static void disconnect(struct writer_client *l)
+static void disconnect(struct writer_client *c)
 {
-    if (l->socket != NULL)
-        h2o_socket_close(l->socket); /* closes the epoll */
-    l->socket = NULL;
-    l->writing = false;
-    channel_close(&l->channel);
-    l->retry_at_ms = l->loop->now_ms + RECONNECT_MS;
+    if (c->socket != NULL)
+        h2o_socket_close(c->socket); /* and the epoll */
+    c->socket = NULL;
+    c->writing = false;
+    channel_close(&c->channel);
+    c->retry_at_ms = c->loop->now_ms + RECONNECT_MS;
 }
 
-static void put_change(struct writer_client *l, const struct op *op)
+static void put_change(struct writer_client *c, const struct op *op)
 {
-    channel_put(&l->channel, FRAME_CHANGE, op->sequence, l->answered, (struct str){op->wire, op->size});
+    channel_put(&c->channel, FRAME_CHANGE, op->sequence, c->answered,
+                (struct str){op->wire, op->size});
 }
 
 /* ---- waiting for reports ---- */
 
-static struct wait **bucket_of(struct writer_client *l, uint64_t report)
+static struct wait **bucket_of(struct writer_client *c, uint64_t report)
 {
-    return &l->waits[report % WAIT_BUCKETS];
+    return &c->waits[report % WAIT_BUCKETS];
 }
 
-/* take one off its list and let its request go on */
-static void release(struct writer_client *l, struct wait **at)
+/* Remove it and resume its request. */
+static void end_wait(struct writer_client *c, struct wait **at)
 {
     struct wait *wait = *at;
     struct waiter *w = wait->pending.waiter;
     await_done_fn *done = wait->done;
     *at = wait->next;
-    l->waits_count--;
+    c->waits_count--;
     free(wait);
     if (w == NULL)
         return;
     resume(w);
     done(w);
-    store_read_end(l->loop->store);
+    store_read_end(c->loop->store);
 }
 
-static void release_report(struct writer_client *l, uint64_t report)
+static void end_waits_for(struct writer_client *c, uint64_t report)
 {
-    struct wait **at = bucket_of(l, report);
+    struct wait **at = bucket_of(c, report);
     while (*at != NULL)
         if ((*at)->report == report)
-            release(l, at);
+            end_wait(c, at);
         else
             at = &(*at)->next;
 }
 
-/* whoever has hung up is answered as one whose time is over: the write ends the connection, and a client that only sends no more gets it */
-static bool in_vain(const struct wait *wait)
+/*
+ * A client that hung up is answered as after the timeout: it may only have closed its sending side.
+ */
+static bool is_unwanted(const struct wait *wait)
 {
     return waiter_is_unwanted(wait->pending.waiter);
 }
 
-static void release_overdue(struct writer_client *l, uint64_t now_ms)
+static void end_overdue_waits(struct writer_client *c, uint64_t now_ms)
 {
-    for (size_t i = 0; l->waits_count > 0 && i < WAIT_BUCKETS; i++)
-        for (struct wait **at = &l->waits[i]; *at != NULL;)
-            if ((*at)->until_ms <= now_ms || in_vain(*at))
-                release(l, at);
+    for (size_t i = 0; c->waits_count > 0 && i < WAIT_BUCKETS; i++)
+        for (struct wait **at = &c->waits[i]; *at != NULL;)
+            if ((*at)->deadline_ms <= now_ms || is_unwanted(*at))
+                end_wait(c, at);
             else
                 at = &(*at)->next;
 }
 
-void writer_client_release(struct writer_client *l)
+void writer_client_end_waits(struct writer_client *c)
 {
-    release_overdue(l, UINT64_MAX);
+    end_overdue_waits(c, UINT64_MAX);
 }
 
-/* what has ended is let go at the next tick */
-static void note_ended(void *arg, enum store_status status, const struct store_report *report)
+/* The next tick ends the wait. */
+static void note_if_ended(void *arg, enum store_status status, const struct store_report *report)
 {
     struct wait *wait = arg;
     if (status != STORE_OK || report->status != REPORT_PENDING)
-        wait->until_ms = 0;
+        wait->deadline_ms = 0;
 }
 
-/* the workspace, or a project of it, was deleted: release who waits for a report of it */
-static void look_again(struct writer_client *l, uint64_t workspace)
+/* The workspace, or a project of it, was deleted: its reports may be gone. */
+static void recheck_workspace(struct writer_client *c, uint64_t workspace)
 {
-    for (size_t i = 0; l->waits_count > 0 && i < WAIT_BUCKETS; i++)
-        for (struct wait *wait = l->waits[i]; wait != NULL; wait = wait->next)
+    for (size_t i = 0; c->waits_count > 0 && i < WAIT_BUCKETS; i++)
+        for (struct wait *wait = c->waits[i]; wait != NULL; wait = wait->next)
             if (wait->pending.waiter != NULL && wait->workspace == workspace)
-                store_report_get(l->loop->store, workspace, wait->report, false, note_ended,
+                store_report_get(c->loop->store, workspace, wait->report, false, note_if_ended,
                                  wait);
-    store_read_end(l->loop->store);
+    store_read_end(c->loop->store);
 }
 
-/* after a time without events: whatever ended meanwhile is found in the store, and the new writer hears who is waited for */
-static void ask_again(struct writer_client *l)
+/* After a reconnect: find what ended in between in the store, and tell the new writer all waits. */
+static void recheck_all(struct writer_client *c)
 {
-    for (size_t i = 0; l->waits_count > 0 && i < WAIT_BUCKETS; i++)
-        for (struct wait *wait = l->waits[i]; wait != NULL; wait = wait->next)
+    for (size_t i = 0; c->waits_count > 0 && i < WAIT_BUCKETS; i++)
+        for (struct wait *wait = c->waits[i]; wait != NULL; wait = wait->next)
             if (wait->pending.waiter != NULL) {
-                store_report_get(l->loop->store, wait->workspace, wait->report, false, note_ended, wait);
-                channel_put(&l->channel, FRAME_WAIT, wait->report, 0, (struct str){0});
+                store_report_get(c->loop->store, wait->workspace, wait->report, false,
+                                 note_if_ended, wait);
+                channel_put(&c->channel, FRAME_WAIT, wait->report, 0, (struct str){0});
             }
-    store_read_end(l->loop->store);
+    store_read_end(c->loop->store);
 }
 
-bool writer_client_await(struct writer_client *l, uint64_t workspace, uint64_t report,
+bool writer_client_await(struct writer_client *c, uint64_t workspace, uint64_t report,
                          unsigned timeout_ms, struct waiter *w, await_done_fn *done)
 {
-    struct wait *wait = l->loop->draining ? NULL : malloc(sizeof(*wait));
+    struct wait *wait = c->loop->draining ? NULL : malloc(sizeof(*wait));
     if (wait == NULL)
         return false;
-    struct wait **bucket = bucket_of(l, report);
+    struct wait **bucket = bucket_of(c, report);
     *wait = (struct wait){.pending = {w},
                           .next = *bucket,
                           .workspace = workspace,
                           .report = report,
-                          .until_ms = l->loop->now_ms + timeout_ms,
+                          .deadline_ms = c->loop->now_ms + timeout_ms,
                           .done = done};
     *bucket = wait;
-    hold(w, &wait->pending);
-    l->waits_count++;
-    if (l->socket != NULL)
-        channel_put(&l->channel, FRAME_WAIT, report, 0, (struct str){0});
+    suspend(w, &wait->pending);
+    c->waits_count++;
+    if (c->socket != NULL)
+        channel_put(&c->channel, FRAME_WAIT, report, 0, (struct str){0});
     return true;
 }
 
 /* ---- changes ---- */
 
-static struct op *take_op(struct writer_client *l, size_t bytes)
+static struct op *op_alloc(struct writer_client *c, size_t bytes)
 {
-    struct op *op = l->spare;
-    if (bytes > OP_ROOM || op == NULL)
-        return malloc(bytes > OP_ROOM ? bytes : OP_ROOM);
-    l->spare = op->next;
-    l->spare_count--;
+    struct op *op = c->free_ops;
+    if (bytes > OP_BYTES || op == NULL)
+        return malloc(bytes > OP_BYTES ? bytes : OP_BYTES);
+    c->free_ops = op->next;
+    c->free_ops_count--;
     return op;
 }
 
-static void give_op(struct writer_client *l, struct op *op)
+static void op_free(struct writer_client *c, struct op *op)
 {
-    if (l->spare_count == OPS_SPARE || sizeof(*op) + op->size > OP_ROOM) {
+    if (c->free_ops_count == OPS_POOLED_MAX || sizeof(*op) + op->size > OP_BYTES) {
         free(op);
         return;
     }
-    op->next = l->spare;
-    l->spare = op;
-    l->spare_count++;
+    op->next = c->free_ops;
+    c->free_ops = op;
+    c->free_ops_count++;
 }
 
-static struct op *new_op(struct writer_client *l, const struct store_change *change)
+static struct op *op_new(struct writer_client *c, const struct store_change *change)
 {
     size_t size = change_size(change);
-    struct op *op = take_op(l, sizeof(*op) + size);
+    struct op *op = op_alloc(c, sizeof(*op) + size);
     if (op == NULL)
         return NULL;
-    *op = (struct op){.sequence = ++l->sequence, .size = size};
+    *op = (struct op){.sequence = ++c->sequence, .size = size};
     struct buf wire = {.p = op->wire, .cap = size};
     change_encode(change, &wire);
-    if (l->last != NULL)
-        l->last->next = op;
+    if (c->last != NULL)
+        c->last->next = op;
     else
-        l->first = op;
-    l->last = op;
+        c->first = op;
+    c->last = op;
     return op;
 }
 
-bool writer_client_change(struct writer_client *l, const struct store_change *change,
+bool writer_client_change(struct writer_client *c, const struct store_change *change,
                           struct waiter *w, change_done_fn *done)
 {
-    struct op *op = new_op(l, change);
+    struct op *op = op_new(c, change);
     if (op == NULL)
         return false;
     op->pending.waiter = w;
     op->done = done;
-    op->given_up_at_ms = l->loop->now_ms + WRITER_ANSWER_MS;
-    hold(w, &op->pending);
-    if (l->socket != NULL)
-        put_change(l, op);
+    op->deadline_ms = c->loop->now_ms + WRITER_ANSWER_MS;
+    suspend(w, &op->pending);
+    if (c->socket != NULL)
+        put_change(c, op);
     return true;
 }
 
-void writer_client_send(struct writer_client *l, const struct store_change *change)
+void writer_client_send(struct writer_client *c, const struct store_change *change)
 {
-    struct op *op = new_op(l, change);
-    if (op != NULL && l->socket != NULL)
-        put_change(l, op);
+    struct op *op = op_new(c, change);
+    if (op != NULL && c->socket != NULL)
+        put_change(c, op);
 }
 
-static void on_answer(struct writer_client *l, const struct frame *f)
+static void on_answer(struct writer_client *c, const struct frame *f)
 {
-    struct op *op = l->first;
+    struct op *op = c->first;
     struct store_answer answer;
     if (op == NULL || f->head.a != op->sequence || f->payload.n != sizeof(answer))
-        return; /* asked twice around a reconnect: the first answer was it */
+        return; /* the second answer to a change that was sent twice */
     memcpy(&answer, f->payload.p, sizeof(answer));
-    l->answered = op->sequence;
-    l->first = op->next;
-    if (l->first == NULL)
-        l->last = NULL;
+    c->answered = op->sequence;
+    c->first = op->next;
+    if (c->first == NULL)
+        c->last = NULL;
     struct waiter *w = op->pending.waiter;
     change_done_fn *done = op->done;
-    give_op(l, op);
+    op_free(c, op);
     if (w == NULL)
         return;
     resume(w);
     done(w, CHANGE_ANSWERED, &answer);
 }
 
-static void take_event(struct writer_client *l, const struct frame *f)
+static void on_event_frame(struct writer_client *c, const struct frame *f)
 {
     struct store_event e;
     if (f->payload.n != sizeof(e))
         return;
     memcpy(&e, f->payload.p, sizeof(e));
     if (e.kind == EVENT_PROJECT_DELETED || e.kind == EVENT_WORKSPACE_DELETED)
-        look_again(l, e.workspace);
+        recheck_workspace(c, e.workspace);
     if (e.kind == EVENT_REPORT_FINISHED || e.kind == EVENT_REPORT_DELETED)
-        release_report(l, e.id);
+        end_waits_for(c, e.id);
     else
-        l->on_event(l->arg, &e);
+        c->on_event(c->arg, &e);
 }
 
 /* ---- the connection ---- */
 
-static bool watch(struct writer_client *l, int op, bool writing)
+static bool watch(struct writer_client *c, int op, bool writing)
 {
     struct epoll_event ev = {.events = EPOLLIN | (writing ? EPOLLOUT : 0)};
-    l->writing = writing;
-    return epoll_ctl(l->epoll, op, l->channel.fd, &ev) == 0;
+    c->writing = writing;
+    return epoll_ctl(c->epoll, op, c->channel.fd, &ev) == 0;
 }
 
-void writer_client_flush(struct writer_client *l)
+void writer_client_flush(struct writer_client *c)
 {
-    if (l->socket == NULL || l->writing || channel_pending(&l->channel) == 0)
+    if (c->socket == NULL || c->writing || channel_pending(&c->channel) == 0)
         return;
-    int left = channel_flush(&l->channel);
-    if (left < 0 || (left == 1 && !watch(l, EPOLL_CTL_MOD, true)))
-        disconnect(l);
+    int left = channel_flush(&c->channel);
+    if (left < 0 || (left == 1 && !watch(c, EPOLL_CTL_MOD, true)))
+        disconnect(c);
 }
 
 static void on_readable(h2o_socket_t *socket, const char *err)
 {
-    struct writer_client *l = socket->data;
+    struct writer_client *c = socket->data;
     struct frame f;
-    loop_look_at_clock(l->loop);
-    int got = err != NULL ? -1 : channel_read(&l->channel), next;
-    while ((next = channel_next(&l->channel, &f)) == 1)
+    loop_read_clock(c->loop);
+    int got = err != NULL ? -1 : channel_read(&c->channel), next;
+    while ((next = channel_next(&c->channel, &f)) == 1)
         if (f.head.type == FRAME_ANSWER)
-            on_answer(l, &f);
+            on_answer(c, &f);
         else if (f.head.type == FRAME_EVENT)
-            take_event(l, &f);
-    store_read_end(l->loop->store); /* what came together shares a snapshot: all of it was committed before */
-    if (got < 0 || next < 0 || (l->writing && !watch(l, EPOLL_CTL_MOD, false)))
-        disconnect(l);
+            on_event_frame(c, &f);
+    /* frames of one read share a snapshot: all of it was committed before they were sent */
+    store_read_end(c->loop->store);
+    if (got < 0 || next < 0 || (c->writing && !watch(c, EPOLL_CTL_MOD, false)))
+        disconnect(c);
     else
-        writer_client_flush(l);
+        writer_client_flush(c);
 }
 
-static void reconnect(struct writer_client *l)
+static void reconnect(struct writer_client *c)
 {
-    int fd = channel_connect(l->loop->process->writer_path);
+    int fd = channel_connect(c->loop->process->writer_path);
     if (fd < 0) {
-        l->retry_at_ms = l->loop->now_ms + RECONNECT_MS;
+        c->retry_at_ms = c->loop->now_ms + RECONNECT_MS;
         return;
     }
-    channel_init(&l->channel, fd);
-    l->epoll = epoll_create1(EPOLL_CLOEXEC);
-    if (l->epoll < 0 || !watch(l, EPOLL_CTL_ADD, false)) {
-        if (l->epoll >= 0)
-            close(l->epoll);
-        disconnect(l);
+    channel_init(&c->channel, fd);
+    c->epoll = epoll_create1(EPOLL_CLOEXEC);
+    if (c->epoll < 0 || !watch(c, EPOLL_CTL_ADD, false)) {
+        if (c->epoll >= 0)
+            close(c->epoll);
+        disconnect(c);
         return;
     }
-    l->socket = h2o_evloop_socket_create(l->loop->ctx.loop, l->epoll, H2O_SOCKET_FLAG_DONT_READ);
-    l->socket->data = l;
-    channel_put(&l->channel, FRAME_HELLO, l->id, 0, (struct str){0});
-    for (const struct op *op = l->first; op != NULL; op = op->next)
-        put_change(l, op);
-    h2o_socket_read_start(l->socket, on_readable);
-    ask_again(l);
+    c->socket = h2o_evloop_socket_create(c->loop->ctx.loop, c->epoll, H2O_SOCKET_FLAG_DONT_READ);
+    c->socket->data = c;
+    channel_put(&c->channel, FRAME_HELLO, c->id, 0, (struct str){0});
+    for (const struct op *op = c->first; op != NULL; op = op->next)
+        put_change(c, op);
+    h2o_socket_read_start(c->socket, on_readable);
+    recheck_all(c);
 }
 
 static struct str idem_key(const struct op *op)
 {
     struct store_change change;
-    return change_decode((struct str){op->wire, op->size}, &change) ? change.idem_key : (struct str){NULL, 0};
+    return change_decode((struct str){op->wire, op->size}, &change) ? change.idem_key
+                                                                    : (struct str){NULL, 0};
 }
 
-/* an earlier request under the same Idempotency-Key is still on its way */
-static bool repeats_earlier(const struct writer_client *l, const struct op *op)
+/* An earlier unanswered change has the same idempotency key. */
+static bool repeats_earlier(const struct writer_client *c, const struct op *op)
 {
     struct str key = idem_key(op);
-    for (const struct op *earlier = l->first; key.n > 0 && earlier != op; earlier = earlier->next)
+    for (const struct op *earlier = c->first; key.n > 0 && earlier != op; earlier = earlier->next)
         if (str_eq(idem_key(earlier), key))
             return true;
     return false;
 }
 
-/* It stays in line: it may have been committed, and the numbers must have no gap. */
-static void give_up(const struct writer_client *l, struct op *op)
+/* The op stays in the list: it may be committed, and the numbers must have no gap. */
+static void time_out(const struct writer_client *c, struct op *op)
 {
     struct waiter *w = op->pending.waiter;
     op->pending.waiter = NULL;
     resume(w);
-    op->done(w, repeats_earlier(l, op) ? CHANGE_REPEATED : CHANGE_UNCONFIRMED, NULL);
+    op->done(w, repeats_earlier(c, op) ? CHANGE_REPEATED : CHANGE_UNCONFIRMED, NULL);
 }
 
-void writer_client_tick(struct writer_client *l)
+void writer_client_tick(struct writer_client *c)
 {
-    uint64_t now = l->loop->now_ms;
-    if (l->socket == NULL && now >= l->retry_at_ms)
-        reconnect(l);
-    release_overdue(l, now);
-    for (struct op *op = l->first; op != NULL; op = op->next)
-        if (op->pending.waiter != NULL && op->given_up_at_ms <= now)
-            give_up(l, op);
+    uint64_t now = c->loop->now_ms;
+    if (c->socket == NULL && now >= c->retry_at_ms)
+        reconnect(c);
+    end_overdue_waits(c, now);
+    for (struct op *op = c->first; op != NULL; op = op->next)
+        if (op->pending.waiter != NULL && op->deadline_ms <= now)
+            time_out(c, op);
 }
 
-int writer_client_wake_ms(const struct writer_client *l, int most)
+int writer_client_wake_ms(const struct writer_client *c, int most)
 {
-    return l->socket == NULL && most > RECONNECT_MS ? RECONNECT_MS : most;
+    return c->socket == NULL && most > RECONNECT_MS ? RECONNECT_MS : most;
 }
 
-bool writer_client_connected(const struct writer_client *l)
+bool writer_client_connected(const struct writer_client *c)
 {
-    return l->socket != NULL;
+    return c->socket != NULL;
 }
 
-size_t writer_client_waiting(const struct writer_client *l)
+size_t writer_client_waiting(const struct writer_client *c)
 {
-    size_t count = l->waits_count;
-    for (const struct op *op = l->first; op != NULL; op = op->next)
+    size_t count = c->waits_count;
+    for (const struct op *op = c->first; op != NULL; op = op->next)
         count += op->pending.waiter != NULL;
     return count;
 }
 
 struct writer_client *writer_client_new(struct loop *loop, writer_event_fn *on_event, void *arg)
 {
-    struct writer_client *l = calloc(1, sizeof(*l));
-    if (l == NULL || getrandom(&l->id, sizeof(l->id), 0) != sizeof(l->id)) {
-        free(l);
+    struct writer_client *c = calloc(1, sizeof(*c));
+    if (c == NULL || getrandom(&c->id, sizeof(c->id), 0) != sizeof(c->id)) {
+        free(c);
         return NULL;
     }
-    l->id |= 1; /* 0 is no channel */
-    l->loop = loop;
-    l->on_event = on_event;
-    l->arg = arg;
-    l->channel.fd = -1;
-    reconnect(l);
-    return l;
+    c->id |= 1; /* 0 means none */
+    c->loop = loop;
+    c->on_event = on_event;
+    c->arg = arg;
+    c->channel.fd = -1;
+    reconnect(c);
+    return c;
 }
 
-static void free_ops(struct op *op)
+static void free_op_list(struct op *op)
 {
     while (op != NULL) {
         struct op *next = op->next;
@@ -424,18 +432,18 @@ static void free_ops(struct op *op)
     }
 }
 
-void writer_client_free(struct writer_client *l)
+void writer_client_free(struct writer_client *c)
 {
-    if (l == NULL)
+    if (c == NULL)
         return;
-    disconnect(l);
-    free_ops(l->first);
-    free_ops(l->spare);
+    disconnect(c);
+    free_op_list(c->first);
+    free_op_list(c->free_ops);
     for (size_t i = 0; i < WAIT_BUCKETS; i++)
-        while (l->waits[i] != NULL) {
-            struct wait *wait = l->waits[i];
-            l->waits[i] = wait->next;
+        while (c->waits[i] != NULL) {
+            struct wait *wait = c->waits[i];
+            c->waits[i] = wait->next;
             free(wait);
         }
-    free(l);
+    free(c);
 }

@@ -6,7 +6,8 @@
 
 static const char base62[] = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
 
-static const char *const prefixes[CREDENTIAL_KINDS] = {[CREDENTIAL_KEY] = "asy_key_", [CREDENTIAL_TOKEN] = "asy_wp_"};
+static const char *const prefixes[CREDENTIAL_KINDS] = {
+    [CREDENTIAL_KEY] = "asy_key_", [CREDENTIAL_TOKEN] = "asy_wp_"};
 
 const struct credential_scope credential_scopes[] = {
     {"reports:read", SCOPE_REPORTS_READ},
@@ -21,7 +22,7 @@ const struct credential_scope credential_scopes[] = {
 
 const char *credential_looks_like(struct str text)
 {
-    /* A JWT begins with the base64url of {" (RFC 7519). */
+    /* a JWT starts with the base64url of {" (RFC 7519) */
     static const struct {
         struct str prefix;
         const char *name;
@@ -42,7 +43,7 @@ const char *credential_prefix(enum credential_kind kind)
     return prefixes[kind];
 }
 
-/* CRC-32 of ${text} as CREDENTIAL_CHECK base62 digits, most significant first: 62^6 is over 2^32, so it always fits. */
+/* CRC-32 of ${text} as CREDENTIAL_CHECK base62 digits, which is enough: 62^6 > 2^32. */
 static void checksum(const char *text, size_t n, char out[CREDENTIAL_CHECK])
 {
     unsigned long crc = crc32(0, (const unsigned char *)text, (unsigned)n);
@@ -50,7 +51,7 @@ static void checksum(const char *text, size_t n, char out[CREDENTIAL_CHECK])
         out[i] = base62[crc % 62];
 }
 
-/* ${count} base62 characters without bias: bytes from 248 (4 × 62) on are thrown away. */
+/* ${count} base62 characters without bias: bytes from 248 (4 × 62) on are not used. */
 static bool random_base62(char *out, size_t count)
 {
     size_t n = 0;
@@ -69,7 +70,8 @@ bool credential_new(const char *prefix, char out[CREDENTIAL_SIZE])
 {
     size_t n = strlen(prefix);
     out[0] = '\0';
-    if (n + CREDENTIAL_RANDOM + CREDENTIAL_CHECK >= CREDENTIAL_SIZE || !random_base62(out + n, CREDENTIAL_RANDOM)) {
+    if (n + CREDENTIAL_RANDOM + CREDENTIAL_CHECK >= CREDENTIAL_SIZE ||
+        !random_base62(out + n, CREDENTIAL_RANDOM)) {
         out[0] = '\0';
         return false;
     }
@@ -84,7 +86,8 @@ bool credential_parse(struct str text, enum credential_kind *kind)
 {
     for (unsigned i = 0; i < CREDENTIAL_KINDS; i++) {
         size_t n = strlen(prefixes[i]);
-        if (text.n != n + CREDENTIAL_RANDOM + CREDENTIAL_CHECK || memcmp(text.p, prefixes[i], n) != 0)
+        if (text.n != n + CREDENTIAL_RANDOM + CREDENTIAL_CHECK ||
+            memcmp(text.p, prefixes[i], n) != 0)
             continue;
         for (size_t at = n; at < text.n; at++)
             if (text.p[at] == '\0' || strchr(base62, text.p[at]) == NULL)
@@ -97,7 +100,7 @@ bool credential_parse(struct str text, enum credential_kind *kind)
     return false;
 }
 
-/* Fetching a digest and making a context cost more than the hash itself: both are made once a thread. */
+/* Once per thread: fetching a digest and creating a context cost more than a hash. */
 static _Thread_local EVP_MD *digest;
 static _Thread_local EVP_MD_CTX *context;
 
@@ -116,5 +119,6 @@ bool credential_hash(struct str text, uint8_t out[CREDENTIAL_HASH])
     if (context == NULL)
         context = EVP_MD_CTX_new();
     return digest != NULL && context != NULL && EVP_DigestInit_ex2(context, digest, NULL) == 1 &&
-           EVP_DigestUpdate(context, text.p, text.n) == 1 && EVP_DigestFinal_ex(context, out, NULL) == 1;
+           EVP_DigestUpdate(context, text.p, text.n) == 1 &&
+           EVP_DigestFinal_ex(context, out, NULL) == 1;
 }

@@ -21,7 +21,8 @@ static size_t encode(const void *bytes, size_t n, char *out)
     const uint8_t *p = bytes;
     size_t at = 0;
     for (size_t i = 0; i < n; i += 3) {
-        uint32_t group = (uint32_t)p[i] << 16 | (i + 1 < n ? (uint32_t)p[i + 1] << 8 : 0) | (i + 2 < n ? p[i + 2] : 0);
+        uint32_t group = (uint32_t)p[i] << 16 | (i + 1 < n ? (uint32_t)p[i + 1] << 8 : 0) |
+                         (i + 2 < n ? p[i + 2] : 0);
         size_t digits = n - i >= 3 ? 4 : n - i + 1;
         for (size_t d = 0; d < digits; d++)
             out[at++] = base64url[group >> (18 - 6 * d) & 63];
@@ -39,7 +40,7 @@ static int digit_of(char c)
                                   : -1;
 }
 
-/* False for foreign characters, an impossible length, and bits behind the last byte: each token has one spelling. */
+/* False also for bits after the last byte, so that each token has only one spelling. */
 static bool decode(struct str text, uint8_t *out, size_t room, size_t *n)
 {
     uint32_t group = 0;
@@ -68,7 +69,9 @@ static bool decode(struct str text, uint8_t *out, size_t room, size_t *n)
 static bool mac(const struct secret *secret, struct str text, uint8_t out[MAC_BYTES])
 {
     unsigned n = MAC_BYTES;
-    return HMAC(EVP_sha256(), secret->key, SECRET_BYTES, (const unsigned char *)text.p, text.n, out, &n) != NULL && n == MAC_BYTES;
+    return HMAC(EVP_sha256(), secret->key, SECRET_BYTES, (const unsigned char *)text.p, text.n, out,
+                &n) != NULL &&
+           n == MAC_BYTES;
 }
 
 /* ---- signing ---- */
@@ -80,14 +83,17 @@ static void ulid_claim(char *out, size_t room, size_t *n, const char *name, cons
     *n += (size_t)snprintf(out + *n, room - *n, ",\"%s\":\"%.*s\"", name, ULID_TEXT, text);
 }
 
-size_t jwt_sign(const struct signing_keys *secrets, int64_t now_ms, const struct jwt *claims, char out[JWT_SIZE])
+size_t jwt_sign(const struct signing_keys *keys, int64_t now_ms, const struct jwt *claims,
+                char out[JWT_SIZE])
 {
-    const struct secret *secret = signing_keys_signing(secrets, now_ms);
+    const struct secret *secret = signing_keys_signing(keys, now_ms);
     char head[96], body[256];
     uint8_t signature[MAC_BYTES];
-    size_t head_n = (size_t)snprintf(head, sizeof(head), "{\"alg\":\"HS256\",\"typ\":\"JWT\",\"kid\":\"%s\"}", secret->kid);
-    size_t body_n =
-        (size_t)snprintf(body, sizeof(body), "{\"iss\":\"" JWT_ISSUER "\",\"iat\":%" PRId64 ",\"exp\":%" PRId64, claims->iat, claims->exp);
+    size_t head_n = (size_t)snprintf(
+        head, sizeof(head), "{\"alg\":\"HS256\",\"typ\":\"JWT\",\"kid\":\"%s\"}", secret->kid);
+    size_t body_n = (size_t)snprintf(
+        body, sizeof(body), "{\"iss\":\"" JWT_ISSUER "\",\"iat\":%" PRId64 ",\"exp\":%" PRId64,
+        claims->iat, claims->exp);
     ulid_claim(body, sizeof(body), &body_n, "agent_id", &claims->agent);
     ulid_claim(body, sizeof(body), &body_n, "visitor_id", &claims->visitor);
     ulid_claim(body, sizeof(body), &body_n, "conversation_id", &claims->conversation);
@@ -113,7 +119,8 @@ static bool split(struct str token, struct parts *out)
 {
     const char *end = token.p + token.n, *first, *second;
     if (token.n == 0 || token.n > JWT_MAX || (first = memchr(token.p, '.', token.n)) == NULL ||
-        (second = memchr(first + 1, '.', (size_t)(end - first) - 1)) == NULL || memchr(second + 1, '.', (size_t)(end - second) - 1) != NULL)
+        (second = memchr(first + 1, '.', (size_t)(end - first) - 1)) == NULL ||
+        memchr(second + 1, '.', (size_t)(end - second) - 1) != NULL)
         return false;
     *out = (struct parts){
         .head = {token.p, (size_t)(first - token.p)},
@@ -124,7 +131,7 @@ static bool split(struct str token, struct parts *out)
     return true;
 }
 
-/* A part as an object, to be put back; NULL when it is none. */
+/* A part as a json-c object, which the caller frees; NULL: it is not an object. */
 static struct json_object *object_of(struct str part)
 {
     uint8_t text[JWT_MAX];
@@ -132,18 +139,20 @@ static struct json_object *object_of(struct str part)
     enum json_verdict verdict;
     if (!decode(part, text, sizeof(text), &n))
         return NULL;
-    struct json_object *object = json_scan_parse((struct str){(const char *)text, n}, JSON_DEPTH, &verdict);
+    struct json_object *object =
+        json_scan_parse((struct str){(const char *)text, n}, JSON_DEPTH, &verdict);
     if (json_object_is_type(object, json_type_object))
         return object;
     json_object_put(object);
     return NULL;
 }
 
-/* A text member; n 0 when it is missing or something else. */
+/* n 0: missing or not a string. */
 static struct str text_member(struct json_object *object, const char *name)
 {
     struct json_object *value = NULL;
-    if (!json_object_object_get_ex(object, name, &value) || !json_object_is_type(value, json_type_string))
+    if (!json_object_object_get_ex(object, name, &value) ||
+        !json_object_is_type(value, json_type_string))
         return (struct str){"", 0};
     return (struct str){json_object_get_string(value), (size_t)json_object_get_string_len(value)};
 }
@@ -151,21 +160,25 @@ static struct str text_member(struct json_object *object, const char *name)
 static bool time_member(struct json_object *object, const char *name, int64_t *out)
 {
     struct json_object *value = NULL;
-    if (!json_object_object_get_ex(object, name, &value) || !json_object_is_type(value, json_type_int))
+    if (!json_object_object_get_ex(object, name, &value) ||
+        !json_object_is_type(value, json_type_int))
         return false;
     *out = json_object_get_int64(value);
     return *out >= 0 && *out < INT64_MAX / 2;
 }
 
-/* The secret that the header names, if the header is one we would have written. */
-static const struct secret *secret_of(const struct signing_keys *secrets, struct str head, int64_t now_ms, int64_t ttl_ms)
+/* The key that the header names, if the header is as jwt_sign writes it. */
+static const struct secret *secret_of(const struct signing_keys *keys, struct str head,
+                                      int64_t now_ms, int64_t ttl_ms)
 {
     const struct secret *secret = NULL;
     struct json_object *object = object_of(head);
     struct str type = text_member(object, "typ");
-    if (object != NULL && str_eq(text_member(object, "alg"), STR("HS256")) && (type.n == 0 || str_eq(type, STR("JWT"))) &&
+    if (object != NULL && str_eq(text_member(object, "alg"), STR("HS256")) &&
+        (type.n == 0 || str_eq(type, STR("JWT"))) &&
         !json_object_object_get_ex(object, "crit", NULL))
-        secret = signing_keys_find(secrets, text_member(object, "kid"), now_ms, ttl_ms + JWT_LEEWAY_S * 1000);
+        secret = signing_keys_find(keys, text_member(object, "kid"), now_ms,
+                                   ttl_ms + JWT_LEEWAY_S * 1000);
     json_object_put(object);
     return secret;
 }
@@ -174,25 +187,28 @@ static bool claims_of(struct str body, int64_t now_s, struct jwt *out)
 {
     int64_t not_before = 0;
     struct json_object *object = object_of(body);
-    bool good = object != NULL && str_eq(text_member(object, "iss"), STR(JWT_ISSUER)) && time_member(object, "iat", &out->iat) &&
-                time_member(object, "exp", &out->exp) && ulid_parse(text_member(object, "agent_id"), &out->agent) &&
+    bool good = object != NULL && str_eq(text_member(object, "iss"), STR(JWT_ISSUER)) &&
+                time_member(object, "iat", &out->iat) && time_member(object, "exp", &out->exp) &&
+                ulid_parse(text_member(object, "agent_id"), &out->agent) &&
                 ulid_parse(text_member(object, "visitor_id"), &out->visitor) &&
                 ulid_parse(text_member(object, "conversation_id"), &out->conversation);
     if (good && json_object_object_get_ex(object, "nbf", NULL))
         good = time_member(object, "nbf", &not_before);
     json_object_put(object);
-    return good && out->exp + JWT_LEEWAY_S > now_s && out->iat - JWT_LEEWAY_S <= now_s && not_before - JWT_LEEWAY_S <= now_s;
+    return good && out->exp + JWT_LEEWAY_S > now_s && out->iat - JWT_LEEWAY_S <= now_s &&
+           not_before - JWT_LEEWAY_S <= now_s;
 }
 
-bool jwt_verify(const struct signing_keys *secrets, struct str token, int64_t now_ms, int64_t ttl_ms, struct jwt *out)
+bool jwt_verify(const struct signing_keys *keys, struct str token, int64_t now_ms, int64_t ttl_ms,
+                struct jwt *out)
 {
     struct parts parts;
     uint8_t sent[MAC_BYTES], made[MAC_BYTES];
     size_t n;
     if (!split(token, &parts) || !decode(parts.signature, sent, sizeof(sent), &n) || n != MAC_BYTES)
         return false;
-    const struct secret *secret = secret_of(secrets, parts.head, now_ms, ttl_ms);
-    /* nothing of the body is read before it is known to be ours */
-    return secret != NULL && mac(secret, parts.signed_text, made) && CRYPTO_memcmp(sent, made, MAC_BYTES) == 0 &&
-           claims_of(parts.body, now_ms / 1000, out);
+    const struct secret *secret = secret_of(keys, parts.head, now_ms, ttl_ms);
+    /* the body is parsed only after its signature is verified */
+    return secret != NULL && mac(secret, parts.signed_text, made) &&
+           CRYPTO_memcmp(sent, made, MAC_BYTES) == 0 && claims_of(parts.body, now_ms / 1000, out);
 }

@@ -1,6 +1,6 @@
 /*
- * Visitors' tokens: JSON Web Tokens (RFC 7519), signed by HMAC-SHA256 and nothing else. The algorithm is pinned: what a token's header says
- * about it is only ever compared with HS256. Pure but for the secrets; worker processes only (one context for HMAC).
+ * Visitors' tokens: JSON Web Tokens (RFC 7519) signed with HMAC-SHA256. The algorithm is fixed: the
+ * header of a token is only compared with HS256.
  */
 #ifndef ASSAY_AUTH_JWT_H
 #define ASSAY_AUTH_JWT_H
@@ -8,9 +8,9 @@
 #include "core/auth/signing_keys.h"
 #include "store/ulid.h"
 
-#define JWT_MAX 1024 /* bytes of a token, ours have under 400; longer ones are not looked at */
+#define JWT_MAX 1024 /* longer tokens are refused; valid ones have less than 400 bytes */
 #define JWT_SIZE 512
-#define JWT_LEEWAY_S 30 /* two hosts' clocks may differ by that */
+#define JWT_LEEWAY_S 30 /* for clocks that differ */
 #define JWT_ISSUER "assay"
 
 struct jwt {
@@ -18,13 +18,16 @@ struct jwt {
     int64_t iat, exp; /* seconds since the epoch */
 };
 
-/* jwt_sign(secrets, now_ms, claims, out): the token in ${out}, ended by NUL; its length, 0 when OpenSSL fails. */
-size_t jwt_sign(const struct signing_keys *secrets, int64_t now_ms, const struct jwt *claims, char out[JWT_SIZE]);
+/* jwt_sign(keys, now_ms, claims, out): a token with NUL; its length, 0 when OpenSSL fails. */
+size_t jwt_sign(const struct signing_keys *keys, int64_t now_ms, const struct jwt *claims,
+                char out[JWT_SIZE]);
 
 /*
- * jwt_verify(secrets, token, now_ms, ttl_ms, out): true for a token of ours that is good at ${now_ms}; ${ttl_ms}: the life of tokens, which
- * bounds how long an older secret is believed. What lies in ${out} after false means nothing.
+ * jwt_verify(keys, token, now_ms, ttl_ms, out): the signature is valid, and the token is at
+ * ${now_ms}. ${ttl_ms}: lifetime of tokens, which limits how long an older key is accepted. *out is
+ * undefined after false.
  */
-bool jwt_verify(const struct signing_keys *secrets, struct str token, int64_t now_ms, int64_t ttl_ms, struct jwt *out);
+bool jwt_verify(const struct signing_keys *keys, struct str token, int64_t now_ms, int64_t ttl_ms,
+                struct jwt *out);
 
 #endif

@@ -14,12 +14,14 @@
 
 static const unsigned log_n = 14, block = 8, parallel = 1;
 
-static bool derive(struct str password, const unsigned char salt[SALT_SIZE], const unsigned cost[3], unsigned char out[HASH_SIZE])
+static bool derive(struct str password, const unsigned char salt[SALT_SIZE], const unsigned cost[3],
+                   unsigned char out[HASH_SIZE])
 {
-    return EVP_PBE_scrypt(password.p, password.n, salt, SALT_SIZE, UINT64_C(1) << cost[0], cost[1], cost[2], MEMORY_MAX, out, HASH_SIZE) == 1;
+    return EVP_PBE_scrypt(password.p, password.n, salt, SALT_SIZE, UINT64_C(1) << cost[0], cost[1],
+                          cost[2], MEMORY_MAX, out, HASH_SIZE) == 1;
 }
 
-/* OpenSSL pads to whole groups of four; the padding is left off. */
+/* Base64 without OpenSSL's padding. */
 static void encode(const unsigned char *bytes, int n, char *out, size_t text)
 {
     char padded[64];
@@ -27,7 +29,7 @@ static void encode(const unsigned char *bytes, int n, char *out, size_t text)
     memcpy(out, padded, text);
 }
 
-/* ${n} bytes of exactly the text that encode makes of them. */
+/* False unless ${text} is exactly what encode makes of the ${n} bytes. */
 static bool decode(struct str text, unsigned char *out, int n)
 {
     char padded[64], again[64];
@@ -54,7 +56,8 @@ bool password_hash(struct str password, char out[PASSWORD_HASH_SIZE])
     encode(salt, SALT_SIZE, salt_text, SALT_TEXT);
     encode(hash, HASH_SIZE, hash_text, HASH_TEXT);
     OPENSSL_cleanse(hash, sizeof(hash));
-    snprintf(out, PASSWORD_HASH_SIZE, "$scrypt$ln=%u,r=%u,p=%u$%s$%s", log_n, block, parallel, salt_text, hash_text);
+    snprintf(out, PASSWORD_HASH_SIZE, "$scrypt$ln=%u,r=%u,p=%u$%s$%s", log_n, block, parallel,
+             salt_text, hash_text);
     return true;
 }
 
@@ -63,20 +66,23 @@ bool password_verify(struct str password, struct str hash)
     char text[PASSWORD_HASH_SIZE];
     unsigned cost[3];
     int salt_at = 0;
-    unsigned char salt[SALT_SIZE], kept[HASH_SIZE], made[HASH_SIZE];
+    unsigned char salt[SALT_SIZE], stored[HASH_SIZE], made[HASH_SIZE];
     if (hash.n >= sizeof(text))
         return false;
     memcpy(text, hash.p, hash.n);
     text[hash.n] = '\0';
-    if (sscanf(text, "$scrypt$ln=%2u,r=%2u,p=%2u$%n", &cost[0], &cost[1], &cost[2], &salt_at) != 3 || salt_at == 0)
+    if (sscanf(text, "$scrypt$ln=%2u,r=%2u,p=%2u$%n", &cost[0], &cost[1], &cost[2], &salt_at) !=
+            3 ||
+        salt_at == 0)
         return false;
     if (cost[0] < 1 || cost[0] > 16 || cost[1] < 1 || cost[1] > 8 || cost[2] < 1 || cost[2] > 4)
         return false;
     if (hash.n != (size_t)salt_at + SALT_TEXT + 1 + HASH_TEXT || text[salt_at + SALT_TEXT] != '$')
         return false;
-    if (!decode((struct str){text + salt_at, SALT_TEXT}, salt, SALT_SIZE) || !decode((struct str){text + salt_at + SALT_TEXT + 1, HASH_TEXT}, kept, HASH_SIZE))
+    if (!decode((struct str){text + salt_at, SALT_TEXT}, salt, SALT_SIZE) ||
+        !decode((struct str){text + salt_at + SALT_TEXT + 1, HASH_TEXT}, stored, HASH_SIZE))
         return false;
-    bool same = derive(password, salt, cost, made) && CRYPTO_memcmp(kept, made, HASH_SIZE) == 0;
+    bool same = derive(password, salt, cost, made) && CRYPTO_memcmp(stored, made, HASH_SIZE) == 0;
     OPENSSL_cleanse(made, sizeof(made));
     return same;
 }

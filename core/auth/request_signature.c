@@ -1,5 +1,7 @@
 #include "core/auth/request_signature.h"
 
+#include "core/text/chars.h"
+
 #include <openssl/crypto.h>
 #include <openssl/evp.h>
 #include <openssl/params.h>
@@ -8,11 +10,6 @@
 
 #define MAC_BYTES 32
 #define TIME_DIGITS_MAX 12
-
-static int hex_digit(char c)
-{
-    return c >= '0' && c <= '9' ? c - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10 : c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
-}
 
 static bool mac_read(struct str hex, uint8_t out[MAC_BYTES])
 {
@@ -38,7 +35,7 @@ static bool time_read(struct str digits, int64_t *out)
     return digits.n > 0;
 }
 
-/* "t=…,v1=…" in its two parts: the digits as they stand, which are what was signed. */
+/* Split "t=…,v1=…"; the digits are signed as they are written. */
 static bool header_read(struct str header, struct str *digits, struct str *hex)
 {
     const char *comma = header.n == 0 ? NULL : memchr(header.p, ',', header.n);
@@ -57,20 +54,24 @@ static bool header_read(struct str header, struct str *digits, struct str *hex)
 static bool mac_make(struct str token, struct str digits, struct str body, uint8_t out[MAC_BYTES])
 {
     static char digest[] = "SHA256";
-    const OSSL_PARAM params[] = {OSSL_PARAM_construct_utf8_string("digest", digest, 0), OSSL_PARAM_construct_end()};
+    const OSSL_PARAM params[] = {OSSL_PARAM_construct_utf8_string("digest", digest, 0),
+                                 OSSL_PARAM_construct_end()};
     size_t n = 0;
     EVP_MAC *hmac = EVP_MAC_fetch(NULL, "HMAC", NULL);
     EVP_MAC_CTX *mac = hmac == NULL ? NULL : EVP_MAC_CTX_new(hmac);
-    bool good = mac != NULL && EVP_MAC_init(mac, (const unsigned char *)token.p, token.n, params) == 1 &&
+    bool good = mac != NULL &&
+                EVP_MAC_init(mac, (const unsigned char *)token.p, token.n, params) == 1 &&
                 EVP_MAC_update(mac, (const unsigned char *)digits.p, digits.n) == 1 &&
                 EVP_MAC_update(mac, (const unsigned char *)".", 1) == 1 &&
-                EVP_MAC_update(mac, (const unsigned char *)body.p, body.n) == 1 && EVP_MAC_final(mac, out, &n, MAC_BYTES) == 1;
+                EVP_MAC_update(mac, (const unsigned char *)body.p, body.n) == 1 &&
+                EVP_MAC_final(mac, out, &n, MAC_BYTES) == 1;
     EVP_MAC_CTX_free(mac);
     EVP_MAC_free(hmac);
     return good && n == MAC_BYTES;
 }
 
-enum signature_verdict signature_judge(struct str header, struct str token, struct str body, int64_t now_s)
+enum signature_verdict signature_check(struct str header, struct str token, struct str body,
+                                       int64_t now_s)
 {
     struct str digits, hex;
     uint8_t sent[MAC_BYTES], ours[MAC_BYTES];
@@ -79,7 +80,9 @@ enum signature_verdict signature_judge(struct str header, struct str token, stru
         return SIGNATURE_MALFORMED;
     if (t < now_s - SIGNATURE_SKEW_S || t > now_s + SIGNATURE_SKEW_S)
         return SIGNATURE_OLD;
-    return mac_make(token, digits, body, ours) && CRYPTO_memcmp(sent, ours, MAC_BYTES) == 0 ? SIGNATURE_GOOD : SIGNATURE_WRONG;
+    return mac_make(token, digits, body, ours) && CRYPTO_memcmp(sent, ours, MAC_BYTES) == 0
+               ? SIGNATURE_GOOD
+               : SIGNATURE_WRONG;
 }
 
 bool signature_make(struct str token, struct str body, int64_t now_s, char out[SIGNATURE_SIZE])

@@ -1,5 +1,7 @@
 #include "core/auth/signing_keys.h"
 
+#include "core/text/chars.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -41,16 +43,12 @@ void signing_keys_path(const struct conf *conf, char out[SECRETS_PATH])
 
 /* ---- lines ---- */
 
-static int hex_digit(char c)
-{
-    return c >= '0' && c <= '9' ? c - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
-}
-
 static bool line_read(const char *line, struct secret *out)
 {
     char hex[2 * SECRET_BYTES + 1], rest;
-    if (sscanf(line, "%12[0-9a-f] %" SCNd64 " %64[0-9a-f]%c", out->kid, &out->made_ms, hex, &rest) != 3 || strlen(out->kid) != SECRET_KID ||
-        strlen(hex) != 2 * SECRET_BYTES)
+    if (sscanf(line, "%12[0-9a-f] %" SCNd64 " %64[0-9a-f]%c", out->kid, &out->made_ms, hex,
+               &rest) != 3 ||
+        strlen(out->kid) != SECRET_KID || strlen(hex) != 2 * SECRET_BYTES)
         return false;
     for (size_t i = 0; i < SECRET_BYTES; i++)
         out->key[i] = (uint8_t)(hex_digit(hex[2 * i]) << 4 | hex_digit(hex[2 * i + 1]));
@@ -62,7 +60,8 @@ static bool list_read(char *text, struct list *out)
 {
     char *rest = NULL;
     out->count = 0;
-    for (char *line = strtok_r(text, "\n", &rest); line != NULL; line = strtok_r(NULL, "\n", &rest)) {
+    for (char *line = strtok_r(text, "\n", &rest); line != NULL;
+         line = strtok_r(NULL, "\n", &rest)) {
         if (line[0] == '#')
             continue;
         if (out->count == SECRETS_MAX || !line_read(line, &out->of[out->count]) ||
@@ -76,7 +75,8 @@ static bool list_read(char *text, struct list *out)
 static bool secret_new(int64_t now_ms, struct secret *out)
 {
     uint8_t name[SECRET_KID / 2];
-    if (getrandom(name, sizeof(name), 0) != sizeof(name) || getrandom(out->key, SECRET_BYTES, 0) != SECRET_BYTES)
+    if (getrandom(name, sizeof(name), 0) != sizeof(name) ||
+        getrandom(out->key, SECRET_BYTES, 0) != SECRET_BYTES)
         return false;
     for (size_t i = 0; i < sizeof(name); i++)
         snprintf(out->kid + 2 * i, 3, "%02x", name[i]);
@@ -86,7 +86,8 @@ static bool secret_new(int64_t now_ms, struct secret *out)
 
 /* ---- the file ---- */
 
-static int file_read(const char *path, struct list *out, struct stat *st, char *why, size_t why_size)
+static int file_read(const char *path, struct list *out, struct stat *st, char *why,
+                     size_t why_size)
 {
     char text[FILE_MAX];
     int fd = open(path, O_RDONLY | O_CLOEXEC);
@@ -101,18 +102,24 @@ static int file_read(const char *path, struct list *out, struct stat *st, char *
     bool good = list_read(text, out);
     explicit_bzero(text, sizeof(text));
     if (!good)
-        return refuse(why, why_size, path, "the file is not what assay secret rotate writes; restore it, or remove it to make it anew");
+        return refuse(why, why_size, path,
+                      "the file is damaged; restore it, or remove it and restart to create a new "
+                      "one, which invalidates visitors' tokens");
     if ((st->st_mode & (S_IROTH | S_IWOTH)) != 0)
-        return refuse(why, why_size, path, "everybody may read the file: take that right away (chmod 600)");
+        return refuse(why, why_size, path,
+                      "all users can read or write the file; run chmod 600 on it");
     return 0;
 }
 
-/* ${list} as the file's text, which SECRETS_MAX of them do not fill. */
+/* FILE_MAX is enough for SECRETS_MAX keys. */
 static size_t list_write(const struct list *list, char text[FILE_MAX])
 {
-    size_t n = (size_t)snprintf(text, FILE_MAX, "# Secrets that sign visitors' tokens, oldest first; written by assay secret rotate.\n");
+    size_t n = (size_t)snprintf(
+        text, FILE_MAX,
+        "# Secrets that sign visitors' tokens, oldest first; written by assay secret rotate.\n");
     for (size_t i = 0; i < list->count; i++) {
-        n += (size_t)snprintf(text + n, FILE_MAX - n, "%s %" PRId64 " ", list->of[i].kid, list->of[i].made_ms);
+        n += (size_t)snprintf(text + n, FILE_MAX - n, "%s %" PRId64 " ", list->of[i].kid,
+                              list->of[i].made_ms);
         for (size_t k = 0; k < SECRET_BYTES; k++)
             n += (size_t)snprintf(text + n, FILE_MAX - n, "%02x", list->of[i].key[k]);
         text[n++] = '\n';
@@ -120,7 +127,7 @@ static size_t list_write(const struct list *list, char text[FILE_MAX])
     return n;
 }
 
-/* Through memory of this function alone, which is wiped: processes that are forked later must not find a secret in it. */
+/* The text is wiped: processes that are forked later must not have a key in their memory. */
 static int write_all(const char *path, const struct list *list)
 {
     char text[FILE_MAX];
@@ -133,7 +140,7 @@ static int write_all(const char *path, const struct list *list)
     return close(fd) == 0 && good ? 0 : -1;
 }
 
-/* A directory held for this process alone; -1 with errno. */
+/* Lock the directory of the file for this process; -1 with errno. */
 static int dir_lock(const char *path)
 {
     char copy[SECRETS_PATH];
@@ -146,8 +153,9 @@ static int dir_lock(const char *path)
     return -1;
 }
 
-/* In one step: whoever looks finds the old file or the new one. */
-static int file_replace(const char *path, int dir, const struct list *list, char *why, size_t why_size)
+/* Atomic: a reader finds the old file or the new one. */
+static int file_replace(const char *path, int dir, const struct list *list, char *why,
+                        size_t why_size)
 {
     char beside[SECRETS_PATH + 8];
     snprintf(beside, sizeof(beside), "%s.new", path);
@@ -158,12 +166,13 @@ static int file_replace(const char *path, int dir, const struct list *list, char
     return -1;
 }
 
-static int add(const char *path, int dir, struct list *list, int64_t now_ms, char *why, size_t why_size)
+static int add(const char *path, int dir, struct list *list, int64_t now_ms, char *why,
+               size_t why_size)
 {
-    /* order is by time: a clock that was set back does not count */
+    /* keys are ordered by time, also after the clock was set back */
     int64_t last = list->count == 0 ? 0 : list->of[list->count - 1].made_ms;
     if (!secret_new(now_ms > last ? now_ms : last + 1, &list->of[list->count++]))
-        return refuse(why, why_size, path, "the system gives no random numbers");
+        return refuse(why, why_size, path, "getrandom failed");
     int status = file_replace(path, dir, list, why, why_size);
     explicit_bzero(list, sizeof(*list));
     return status;
@@ -176,12 +185,14 @@ int signing_keys_make(const char *path, int64_t now_ms, char *why, size_t why_si
     if (dir < 0)
         return refuse(why, why_size, path, strerror(errno));
     if (access(path, F_OK) != 0)
-        status = errno == ENOENT ? add(path, dir, &list, now_ms, why, why_size) : refuse(why, why_size, path, strerror(errno));
+        status = errno == ENOENT ? add(path, dir, &list, now_ms, why, why_size)
+                                 : refuse(why, why_size, path, strerror(errno));
     close(dir);
     return status;
 }
 
-int signing_keys_rotate(const char *path, int64_t now_ms, int64_t keep_ms, char *why, size_t why_size)
+int signing_keys_rotate(const char *path, int64_t now_ms, int64_t keep_ms, char *why,
+                        size_t why_size)
 {
     struct list list = {.count = 0};
     struct stat st;
@@ -196,7 +207,9 @@ int signing_keys_rotate(const char *path, int64_t now_ms, int64_t keep_ms, char 
     list.count -= over;
     memmove(list.of, list.of + over, list.count * sizeof(list.of[0]));
     if (status == 0 && list.count == SECRETS_MAX)
-        status = refuse(why, why_size, path, "as many are live as there can be; wait until tokens of the oldest have ended (jwt.ttl)");
+        status = refuse(why, why_size, path,
+                        "the file has the maximum number of secrets; wait until tokens of the "
+                        "oldest one have expired (jwt.ttl)");
     if (status == 0)
         status = add(path, dir, &list, now_ms, why, why_size);
     close(dir);
@@ -204,7 +217,7 @@ int signing_keys_rotate(const char *path, int64_t now_ms, int64_t keep_ms, char 
     return status;
 }
 
-/* ---- what a worker knows of it ---- */
+/* ---- in a worker ---- */
 
 struct signing_keys *signing_keys_open(const char *path, char *why, size_t why_size)
 {
@@ -231,16 +244,17 @@ void signing_keys_free(struct signing_keys *s)
 
 static bool same_file(const struct stat *a, const struct stat *b)
 {
-    return a->st_ino == b->st_ino && a->st_dev == b->st_dev && a->st_size == b->st_size && a->st_mtim.tv_sec == b->st_mtim.tv_sec &&
-           a->st_mtim.tv_nsec == b->st_mtim.tv_nsec;
+    return a->st_ino == b->st_ino && a->st_dev == b->st_dev && a->st_size == b->st_size &&
+           a->st_mtim.tv_sec == b->st_mtim.tv_sec && a->st_mtim.tv_nsec == b->st_mtim.tv_nsec;
 }
 
-void signing_keys_look(struct signing_keys *s)
+void signing_keys_reload(struct signing_keys *s)
 {
     struct stat now;
     struct list list;
     char why[SECRETS_PATH + 256];
-    if (stat(s->path, &now) != 0 || same_file(&now, &s->seen) || file_read(s->path, &list, &now, why, sizeof(why)) != 0)
+    if (stat(s->path, &now) != 0 || same_file(&now, &s->seen) ||
+        file_read(s->path, &list, &now, why, sizeof(why)) != 0)
         return;
     s->seen = now;
     s->list = list;
@@ -261,13 +275,16 @@ const struct secret *signing_keys_signing(const struct signing_keys *s, int64_t 
     return &s->list.of[i];
 }
 
-const struct secret *signing_keys_find(const struct signing_keys *s, struct str kid, int64_t now_ms, int64_t life_ms)
+const struct secret *signing_keys_find(const struct signing_keys *s, struct str kid, int64_t now_ms,
+                                       int64_t life_ms)
 {
     for (size_t i = 0; i < s->list.count; i++) {
         if (!str_eq(kid, str_of(s->list.of[i].kid)))
             continue;
         bool newest = i + 1 == s->list.count;
-        return newest || s->list.of[i + 1].made_ms + SECRETS_SETTLE_MS + life_ms >= now_ms ? &s->list.of[i] : NULL;
+        return newest || s->list.of[i + 1].made_ms + SECRETS_SETTLE_MS + life_ms >= now_ms
+                   ? &s->list.of[i]
+                   : NULL;
     }
     return NULL;
 }

@@ -18,7 +18,7 @@ bool ip_is_v4(const struct ip *ip)
 
 bool ip_of(const struct sockaddr *sa, struct ip *out)
 {
-    /* Copied, not cast: the caller's buffer may be a sockaddr_storage or a raw message, with its own alignment. */
+    /* copied, since ${sa} may not be aligned */
     if (sa->sa_family == AF_INET) {
         struct sockaddr_in in;
         memcpy(&in, sa, sizeof(in));
@@ -49,7 +49,7 @@ bool ip_parse(const char *text, struct ip *out)
     return false;
 }
 
-/* A prefix length of one to three digits without a leading zero, 0 to ${max}. */
+/* A number from 0 to ${max} without leading zeros. */
 static bool prefix_parse(const char *text, unsigned max, unsigned *out)
 {
     size_t n = strlen(text);
@@ -65,7 +65,6 @@ static bool prefix_parse(const char *text, unsigned max, unsigned *out)
     return value <= max;
 }
 
-/* Whether the first ${bits} of ${a} and ${b} are the same. */
 static bool bits_equal(const struct ip *a, const struct ip *b, unsigned bits)
 {
     unsigned bytes = bits / 8, rest = bits % 8;
@@ -99,7 +98,7 @@ bool cidr_parse(const char *text, struct cidr *out)
     out->bits = 128;
     if (slash == NULL)
         return true;
-    /* The spelling decides what the prefix counts: /8 of 10.0.0.0 is 104 bits of ours, /104 of ::ffff:10.0.0.0 is the same network. */
+    /* 10.0.0.0/8 and ::ffff:10.0.0.0/104 are the same network */
     bool dotted = strchr(address, ':') == NULL;
     if (!prefix_parse(slash + 1, dotted ? 32 : 128, &out->bits))
         return false;

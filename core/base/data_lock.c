@@ -12,9 +12,9 @@ int data_lock(const char *dir)
     snprintf(path, sizeof(path), "%s/lock", dir);
     int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
     if (fd >= 0 && flock(fd, LOCK_EX | LOCK_NB) != 0) {
-        int kept = errno;
+        int saved = errno;
         close(fd);
-        errno = kept;
+        errno = saved;
         return -1;
     }
     return fd;

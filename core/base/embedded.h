@@ -1,4 +1,4 @@
-/* A file that is in the program, made by core/base/embed when it is built. */
+/* A file that the build embeds in the program, by core/base/embed. */
 #ifndef ASSAY_BASE_EMBEDDED_H
 #define ASSAY_BASE_EMBEDDED_H
 
@@ -7,7 +7,7 @@
 #include <stdint.h>
 
 struct embedded {
-    struct str text, gzip; /* gzip: the same, compressed */
+    struct str text, gzip; /* gzip: ${text} compressed */
     uint64_t version;      /* the first 64 bits of its SHA-256, never 0 */
 };
 

@@ -12,7 +12,7 @@
 #include <sys/sysmacros.h>
 #include <unistd.h>
 
-#define INODES_MAX 64 /* of one port: a server with SO_REUSEPORT has a socket for each worker */
+#define INODES_MAX 64 /* of one port: with SO_REUSEPORT each worker has a socket */
 #define TCP_STATE_LISTEN 0x0a
 
 struct inodes {
@@ -26,7 +26,7 @@ static bool is_any(const struct ip *ip)
     return memcmp(ip, &any4, sizeof(any4)) == 0 || memcmp(ip, &any6, sizeof(any6)) == 0;
 }
 
-/* an address as /proc/net/tcp and tcp6 write it: words of 32 bits, each as the machine has it */
+/* The format of /proc/net/tcp and tcp6: words of 32 bits in host byte order. */
 static bool read_address(const char *hex, struct ip *out)
 {
     struct in6_addr address = {0};
@@ -45,18 +45,20 @@ static bool read_address(const char *hex, struct ip *out)
     return ip_of(words == 1 ? (const struct sockaddr *)&v4 : (const struct sockaddr *)&v6, out);
 }
 
-/* those of a table whose sockets listen on the port, of ${ip} or of all addresses */
-static void find_sockets(const char *table, const struct ip *ip, unsigned port, struct inodes *found)
+/* The sockets of ${table} that listen on the port, at ${ip} or at all addresses. */
+static void find_sockets(const char *table, const struct ip *ip, unsigned port,
+                         struct inodes *found)
 {
     char line[512], hex[33];
     FILE *file = fopen(table, "re");
     while (file != NULL && found->count < INODES_MAX && fgets(line, sizeof(line), file) != NULL) {
-        struct ip its;
-        unsigned its_port, state;
+        struct ip address;
+        unsigned listen_port, state;
         unsigned long inode;
-        if (sscanf(line, " %*u: %32[0-9A-F]:%x %*s %x %*s %*s %*s %*u %*u %lu", hex, &its_port, &state, &inode) == 4 &&
-            state == TCP_STATE_LISTEN && its_port == port && read_address(hex, &its) &&
-            (is_any(&its) || is_any(ip) || memcmp(&its, ip, sizeof(its)) == 0))
+        if (sscanf(line, " %*u: %32[0-9A-F]:%x %*s %x %*s %*s %*s %*u %*u %lu", hex, &listen_port,
+                   &state, &inode) == 4 &&
+            state == TCP_STATE_LISTEN && listen_port == port && read_address(hex, &address) &&
+            (is_any(&address) || is_any(ip) || memcmp(&address, ip, sizeof(address)) == 0))
             found->number[found->count++] = inode;
     }
     if (file != NULL)
@@ -97,7 +99,7 @@ pid_t holder_of_address(const struct sockaddr *sa)
     pid_t holder = 0;
     if (!ip_of(sa, &ip))
         return 0;
-    /* the port is at the same place in both families */
+    /* both families have the port at the same offset */
     unsigned port = ntohs(((const struct sockaddr_in *)(const void *)sa)->sin_port);
     find_sockets("/proc/net/tcp", &ip, port, &sockets);
     find_sockets("/proc/net/tcp6", &ip, port, &sockets);
@@ -114,7 +116,8 @@ pid_t holder_of_unix(int fd)
 {
     struct ucred peer;
     socklen_t size = sizeof(peer);
-    return getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &size) == 0 && peer.pid > 0 ? peer.pid : 0;
+    return getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &size) == 0 && peer.pid > 0 ? peer.pid
+                                                                                      : 0;
 }
 
 pid_t holder_of_lock(const char *path)
@@ -127,8 +130,8 @@ pid_t holder_of_lock(const char *path)
         unsigned high, low;
         unsigned long inode;
         int pid;
-        if (sscanf(line, "%*d: FLOCK %*s %*s %d %x:%x:%lu", &pid, &high, &low, &inode) == 4 && inode == st.st_ino &&
-            makedev(high, low) == st.st_dev)
+        if (sscanf(line, "%*d: FLOCK %*s %*s %d %x:%x:%lu", &pid, &high, &low, &inode) == 4 &&
+            inode == st.st_ino && makedev(high, low) == st.st_dev)
             holder = pid;
     }
     if (locks != NULL)

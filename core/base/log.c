@@ -30,17 +30,17 @@ void log_open(const char *process, enum log_level level, enum log_format format)
 }
 
 /*
- * A mistake that repeats must not fill the disk: each place that logs may write so many lines in so long; it is known by its format. How
- * many were left out is said before its next line.
+ * A repeated message must not fill the disk: each call site, known by its format, may log
+ * SITE_LINES lines in SITE_SECONDS. The number of suppressed lines is logged before its next line.
  */
-#define SITES 256 /* more than there are */
+#define SITES 256 /* more than there are call sites */
 #define SITE_LINES 100
 #define SITE_SECONDS 10
 
 static struct site {
     const char *format;
     time_t from; /* CLOCK_MONOTONIC */
-    unsigned lines, left_out;
+    unsigned lines, suppressed;
 } sites[SITES];
 
 static struct site *site_of(const char *format)
@@ -54,26 +54,26 @@ static struct site *site_of(const char *format)
     return &sites[at];
 }
 
-/* whether one more line may be written; *left_out: how many were not since the last that was */
-static bool may_write(const char *format, unsigned *left_out)
+/* *suppressed: lines suppressed before this one */
+static bool may_write(const char *format, unsigned *suppressed)
 {
     struct timespec now;
     struct site *site = site_of(format);
     clock_gettime(CLOCK_MONOTONIC, &now);
-    *left_out = 0;
+    *suppressed = 0;
     if (now.tv_sec - site->from >= SITE_SECONDS) {
-        *left_out = site->left_out;
+        *suppressed = site->suppressed;
         *site = (struct site){.format = format, .from = now.tv_sec};
     }
     if (site->lines == SITE_LINES) {
-        site->left_out++;
+        site->suppressed++;
         return false;
     }
     site->lines++;
     return true;
 }
 
-/* A line under construction. What does not fit is left out; room for line_end is kept. */
+/* A line being built. Text that does not fit is left out, except the end of the line. */
 struct line {
     char bytes[LINE_MAX_BYTES];
     size_t n;
@@ -101,7 +101,7 @@ static void line_end(struct line *line, const char *end)
     line->n += n;
 }
 
-/* ${quoted}: as the inside of a JSON string. What a caller sent may stand in a message. */
+/* ${quoted}: for a JSON string. Messages can contain text of callers. */
 static void line_escaped(struct line *line, const char *text, bool quoted)
 {
     struct printable next;
@@ -115,11 +115,13 @@ static void line_escaped(struct line *line, const char *text, bool quoted)
     }
 }
 
-static void line_json(struct line *line, const char *time_text, enum log_level level, const char *message)
+static void line_json(struct line *line, const char *time_text, enum log_level level,
+                      const char *message)
 {
     char head[128];
-    int n = snprintf(head, sizeof(head), "{\"time\":\"%s\",\"level\":\"%s\",\"pid\":%ld,\"process\":\"", time_text, level_names[level],
-                     (long)getpid());
+    int n =
+        snprintf(head, sizeof(head), "{\"time\":\"%s\",\"level\":\"%s\",\"pid\":%ld,\"process\":\"",
+                 time_text, level_names[level], (long)getpid());
     line_add(line, head, (size_t)n);
     line_escaped(line, log_process, true);
     line_adds(line, "\",\"message\":\"");
@@ -127,10 +129,12 @@ static void line_json(struct line *line, const char *time_text, enum log_level l
     line_end(line, "\"}\n");
 }
 
-static void line_text(struct line *line, const char *time_text, enum log_level level, const char *message)
+static void line_text(struct line *line, const char *time_text, enum log_level level,
+                      const char *message)
 {
     char head[128];
-    int n = snprintf(head, sizeof(head), "%s %s %s[%ld]: ", time_text, level_names[level], log_process, (long)getpid());
+    int n = snprintf(head, sizeof(head), "%s %s %s[%ld]: ", time_text, level_names[level],
+                     log_process, (long)getpid());
     line_add(line, head, (size_t)n);
     line_escaped(line, message, false);
     line_end(line, "\n");
@@ -144,27 +148,29 @@ static void write_line(enum log_level level, const char *message)
     clock_gettime(CLOCK_REALTIME, &now);
     gmtime_r(&now.tv_sec, &utc);
     strftime(seconds, sizeof(seconds), "%Y-%m-%dT%H:%M:%S", &utc);
-    snprintf(time_text, sizeof(time_text), "%s.%03uZ", seconds, (unsigned)(now.tv_nsec / 1000000) % 1000);
+    snprintf(time_text, sizeof(time_text), "%s.%03uZ", seconds,
+             (unsigned)(now.tv_nsec / 1000000) % 1000);
 
     struct line line = {.n = 0};
     if (log_line_format == LOG_FORMAT_JSON)
         line_json(&line, time_text, level, message);
     else
         line_text(&line, time_text, level, message);
-    /* One write, so that lines of several processes on one pipe or file never mix. There is nobody to tell when it fails. */
+    /* one write, so that lines of several processes do not mix */
     ssize_t written = write(STDERR_FILENO, line.bytes, line.n);
     (void)written;
 }
 
 void log_write(enum log_level level, const char *format, ...)
 {
-    unsigned left_out;
-    if (level > log_threshold || !may_write(format, &left_out))
+    unsigned suppressed;
+    if (level > log_threshold || !may_write(format, &suppressed))
         return;
 
     char message[MESSAGE_MAX_BYTES];
-    if (left_out > 0) {
-        snprintf(message, sizeof(message), "%u messages like the next were left out", left_out);
+    if (suppressed > 0) {
+        snprintf(message, sizeof(message), "%u messages like the next one were suppressed",
+                 suppressed);
         write_line(level, message);
     }
     va_list args;

@@ -5,11 +5,11 @@
 
 int thread_start(pthread_t *id, void *(*work)(void *), void *arg)
 {
-    static const int own[] = {SIGBUS, SIGSEGV, SIGFPE, SIGILL}; /* of the thread that causes them */
+    static const int faults[] = {SIGBUS, SIGSEGV, SIGFPE, SIGILL};
     sigset_t all, before;
     sigfillset(&all);
-    for (size_t i = 0; i < sizeof(own) / sizeof(*own); i++)
-        sigdelset(&all, own[i]);
+    for (size_t i = 0; i < sizeof(faults) / sizeof(*faults); i++)
+        sigdelset(&all, faults[i]);
     pthread_sigmask(SIG_SETMASK, &all, &before);
     int failed = pthread_create(id, NULL, work, arg);
     pthread_sigmask(SIG_SETMASK, &before, NULL);

@@ -1,103 +1,108 @@
-#include "core/conn/acceptor_internal.h"
+#include "core/conn/conn_internal.h"
 
-#include "core/shm/connection_table.h"
 #include "core/base/log.h"
-#include "core/conn/eviction.h"
+#include "core/conn/eviction_internal.h"
+#include "core/shm/connection_table.h"
 
 #include <netinet/in.h>
 #include <poll.h>
 
-#define ACCEPT_QUEUE_PATIENT_MS 1000 /* whoever has waited for so long has one place in so many */
-#define ACCEPT_QUEUE_PATIENT_OF 4
-#define ACCEPT_QUEUE_MAX 64 /* past it those of a crowding address go, or nobody is let in */
+#define QUEUE_MAX 64
+/* every OVERDUE_EVERY-th admission takes the oldest, if it has waited this long */
+#define OVERDUE_MS 1000
+#define OVERDUE_EVERY 4
 
-/* connections of its address, here: those that wait and those that do not */
-static size_t share_of(const struct conn *c)
+/* of its address, in this worker: queued and admitted */
+static size_t address_connections(const struct conn *c)
 {
-    return c->stands_for_many ? 1 : connection_table_address_count(acceptor_connection_table(c->acceptor), c->share);
+    return c->shared_address
+               ? 1
+               : connection_table_address_count(acceptor_connection_table(c->acceptor), c->address);
 }
 
-/* who is to go where not all can wait: the newest of the address that has most, if that is more than one in so many; NULL: nobody */
-static struct conn *crowding(const struct acceptor *d)
+/* The newest connection of the address with the most, if that address is heavy; or NULL. */
+static struct conn *find_heaviest(const struct acceptor *a)
 {
-    struct conn *its = NULL;
+    struct conn *heaviest = NULL;
     size_t most = 1;
-    for (struct conn *c = d->accept_queue.next; c != &d->accept_queue; c = c->next)
-        if (share_of(c) > 1 && share_of(c) >= most) {
-            most = share_of(c);
-            its = c;
+    for (struct conn *c = a->accept_queue.next; c != &a->accept_queue; c = c->next)
+        if (address_connections(c) > 1 && address_connections(c) >= most) {
+            most = address_connections(c);
+            heaviest = c;
         }
-    return most > (d->connections + d->waiting) / EVICTION_CROWDING ? its : NULL;
+    return most > (a->connections + a->waiting) / EVICTION_HEAVY_SHARE ? heaviest : NULL;
 }
 
-bool accept_queue_takes(const struct acceptor *d)
+bool accept_queue_has_room(const struct acceptor *a)
 {
-    return d->waiting < ACCEPT_QUEUE_MAX || crowding(d) != NULL;
+    return a->waiting < QUEUE_MAX || find_heaviest(a) != NULL;
 }
 
-static void warn_of_crowd(struct acceptor *d, const struct conn *c)
+static void warn_refused(struct acceptor *a, const struct conn *c)
 {
     char text[INET6_ADDRSTRLEN];
     struct sockaddr_storage peer = {0};
     struct ip ip;
-    if ((d->crowded_ms != 0 && d->loop->now_ms - d->crowded_ms < WARN_EVERY_MS) ||
-        h2o_socket_getpeername(c->socket, (struct sockaddr *)&peer) == 0 || !ip_of((struct sockaddr *)&peer, &ip))
+    if ((a->warned_queue_ms != 0 && a->loop->now_ms - a->warned_queue_ms < WARN_EVERY_MS) ||
+        h2o_socket_getpeername(c->socket, (struct sockaddr *)&peer) == 0 ||
+        !ip_of((struct sockaddr *)&peer, &ip))
         return;
     ip_text(&ip, text);
-    log_warn("connections from %s are closed: max_connections is reached, and most of those that wait are its", text);
-    d->crowded_ms = d->loop->now_ms;
+    log_warn("max_connections is reached and the accept queue is full: refusing connections from "
+             "%s, which has the most in the queue",
+             text);
+    a->warned_queue_ms = a->loop->now_ms;
 }
 
-void accept_queue_enter(struct acceptor *d, h2o_socket_t *socket, struct endpoint *endpoint)
+void accept_queue_add(struct acceptor *a, h2o_socket_t *socket, struct endpoint *endpoint)
 {
-    struct conn *c = conn_new(d, endpoint, socket, true);
+    struct conn *c = conn_new(a, endpoint, socket, true);
     if (c == NULL) {
         h2o_socket_close(socket);
         return;
     }
-    if (!conn_arrive(c, endpoint->accept->ssl_ctx != NULL) || d->waiting <= ACCEPT_QUEUE_MAX)
+    if (!conn_count_address(c, endpoint->accept->ssl_ctx != NULL) || a->waiting <= QUEUE_MAX)
         return;
-    struct conn *goes = crowding(d);
-    if (goes == NULL)
+    struct conn *refused = find_heaviest(a);
+    if (refused == NULL)
         return;
-    warn_of_crowd(d, goes);
-    conn_turn_away(goes, goes->endpoint->accept->ssl_ctx != NULL);
+    warn_refused(a, refused);
+    conn_refuse(refused, refused->endpoint->accept->ssl_ctx != NULL);
 }
 
-/* its client has given up, and asked nothing before */
-static bool is_gone(const struct conn *c)
+/* The client hung up without having sent anything. */
+static bool is_abandoned(const struct conn *c)
 {
     struct pollfd peer = {h2o_socket_get_fd(c->socket), POLLRDHUP, 0};
     if (poll(&peer, 1, 0) <= 0)
         return false;
-    return (peer.revents & (POLLHUP | POLLERR)) != 0 || conn_quiet(c);
+    return (peer.revents & (POLLHUP | POLLERR)) != 0 || conn_input_empty(c);
 }
 
-/* The lobby is in the order of coming. */
-struct conn *accept_queue_patient(struct acceptor *d)
+struct conn *accept_queue_overdue(struct acceptor *a)
 {
-    struct conn *oldest = d->accept_queue.next;
-    bool patient = oldest != &d->accept_queue && d->loop->now_ms - oldest->since_ms >= ACCEPT_QUEUE_PATIENT_MS;
-    return patient && ++d->called % ACCEPT_QUEUE_PATIENT_OF == 0 ? oldest : NULL;
+    struct conn *oldest = a->accept_queue.next;
+    bool overdue = oldest != &a->accept_queue && a->loop->now_ms - oldest->phase_ms >= OVERDUE_MS;
+    return overdue && ++a->overdue_turns % OVERDUE_EVERY == 0 ? oldest : NULL;
 }
 
-struct conn *accept_queue_next(struct acceptor *d)
+struct conn *accept_queue_next(struct acceptor *a)
 {
-    struct conn *first = NULL;
-    size_t least = SIZE_MAX;
-    for (struct conn *c = d->accept_queue.next; c != &d->accept_queue; c = c->next)
-        if (share_of(c) < least) {
-            least = share_of(c);
-            first = c;
+    struct conn *next = NULL;
+    size_t fewest = SIZE_MAX;
+    for (struct conn *c = a->accept_queue.next; c != &a->accept_queue; c = c->next)
+        if (address_connections(c) < fewest) {
+            fewest = address_connections(c);
+            next = c;
         }
-    return first;
+    return next;
 }
 
-void accept_queue_sweep(struct acceptor *d)
+void accept_queue_drop_closed(struct acceptor *a)
 {
-    for (struct conn *c = d->accept_queue.next, *next; c != &d->accept_queue; c = next) {
+    for (struct conn *c = a->accept_queue.next, *next; c != &a->accept_queue; c = next) {
         next = c->next;
-        if (is_gone(c))
+        if (is_abandoned(c))
             h2o_socket_close(c->socket);
     }
 }

@@ -1,170 +1,187 @@
-#include "core/conn/acceptor_internal.h"
+#include "core/conn/conn_internal.h"
 
-#include "core/conn/lingering_close.h"
-#include "core/conn/plain_http.h"
-#include "core/conn/eviction.h"
+#include "core/conn/lingering_close_internal.h"
+#include "core/conn/plain_http_internal.h"
+#include "core/conn/eviction_internal.h"
 #include "core/conn/tls.h"
 
 #include <stdlib.h>
 #include <unistd.h>
 
 #define ADOPT_AFTER_MS 250
-#define SWEEP_MS 1000
+#define TIMEOUTS_MS 1000
 
-/* ---- listeners ---- */
+/* ---- listening sockets ---- */
 
-static void serve(struct endpoint *endpoint)
+static void endpoint_open(struct endpoint *endpoint)
 {
     int fd = dup(endpoint->listener->fds[endpoint->slot]);
     if (fd < 0)
-        return; /* tried again at the next tick */
-    endpoint->socket = h2o_evloop_socket_create(endpoint->acceptor->loop->ctx.loop, fd, H2O_SOCKET_FLAG_DONT_READ);
+        return; /* the next tick tries again */
+    endpoint->socket =
+        h2o_evloop_socket_create(endpoint->acceptor->loop->ctx.loop, fd, H2O_SOCKET_FLAG_DONT_READ);
     endpoint->socket->data = endpoint;
-    if (!endpoint->acceptor->full)
-        h2o_socket_read_start(endpoint->socket, endpoint_on_accept);
+    if (!endpoint->acceptor->paused)
+        h2o_socket_read_start(endpoint->socket, acceptor_on_connection);
 }
 
-static void leave(struct endpoint *endpoint)
+static void endpoint_close(struct endpoint *endpoint)
 {
     if (endpoint->socket != NULL)
         h2o_socket_close(endpoint->socket);
     endpoint->socket = NULL;
 }
 
-static bool orphaned(const struct acceptor *d, const struct endpoint *endpoint)
+static bool is_unserved(const struct acceptor *a, const struct endpoint *endpoint)
 {
-    const struct scoreboard *sb = d->loop->process->scoreboard;
-    uint64_t since = score_get(sb->listener[endpoint->slot].unserved_since_ms), now = d->loop->now_ms;
-    if (since < d->opened_ms)
-        since = d->opened_ms;
-    return score_get(sb->listener[endpoint->slot].pid) == 0 && now > since && now - since > ADOPT_AFTER_MS;
+    const struct scoreboard *sb = a->loop->process->scoreboard;
+    uint64_t since = score_get(sb->listener[endpoint->slot].unserved_since_ms),
+             now = a->loop->now_ms;
+    if (since < a->opened_ms)
+        since = a->opened_ms;
+    return score_get(sb->listener[endpoint->slot].pid) == 0 && now > since &&
+           now - since > ADOPT_AFTER_MS;
 }
 
-/* of the sockets of removed slots; the master's is the last copy, or closing them would reset what waits there */
-static void let_go(struct acceptor *d, unsigned slots)
+/*
+ * Close the sockets of slots that were removed. The master's copy must be the last one: closing the
+ * last copy resets the connections in the backlog.
+ */
+static void drop_slots(struct acceptor *a, unsigned slots)
 {
-    if (slots >= d->slots)
+    if (slots >= a->slots)
         return;
-    for (size_t i = 0; i < d->count; i++) {
-        struct endpoint *endpoint = &d->endpoints[i];
-        if (endpoint->listener->shared || endpoint->slot < slots || endpoint->slot >= d->slots)
+    for (size_t i = 0; i < a->count; i++) {
+        struct endpoint *endpoint = &a->endpoints[i];
+        if (endpoint->listener->shared || endpoint->slot < slots || endpoint->slot >= a->slots)
             continue;
-        leave(endpoint);
+        endpoint_close(endpoint);
         close(endpoint->listener->fds[endpoint->slot]);
     }
-    d->slots = slots;
-    score_set(d->loop->process->score->slots, slots);
+    a->slots = slots;
+    score_set(a->loop->process->score->slots, slots);
 }
 
-void acceptor_tick(struct acceptor *d)
+/* Serve the own slot, and others that have no worker. */
+static void adopt_or_release(struct acceptor *a, struct endpoint *endpoint)
 {
-    uint64_t now = d->loop->now_ms;
-    acceptor_help(d);
-    acceptor_seat(d);
-    if (d->full && now >= d->try_at_ms)
-        endpoint_let_in(d, true, true);
-    let_go(d, score_get(d->loop->process->scoreboard->listener_slots));
-    for (size_t i = 0; d->open && i < d->count; i++) {
-        struct endpoint *endpoint = &d->endpoints[i];
-        if (!endpoint->listener->shared && endpoint->slot >= d->slots)
-            continue;
-        if (endpoint->own || endpoint->listener->shared) {
-            if (endpoint->socket == NULL)
-                serve(endpoint);
-        } else if (endpoint->socket == NULL && orphaned(d, endpoint))
-            serve(endpoint);
-        else if (endpoint->socket != NULL && score_get(d->loop->process->scoreboard->listener[endpoint->slot].pid) != 0)
-            leave(endpoint);
+    if (endpoint->own || endpoint->listener->shared) {
+        if (endpoint->socket == NULL)
+            endpoint_open(endpoint);
+    } else if (endpoint->socket == NULL && is_unserved(a, endpoint))
+        endpoint_open(endpoint);
+    else if (endpoint->socket != NULL &&
+             score_get(a->loop->process->scoreboard->listener[endpoint->slot].pid) != 0)
+        endpoint_close(endpoint);
+}
+
+void acceptor_tick(struct acceptor *a)
+{
+    uint64_t now = a->loop->now_ms;
+    acceptor_yield_slot(a);
+    acceptor_admit_queued(a);
+    if (a->paused && now >= a->retry_at_ms)
+        acceptor_set_accepting(a, true, true);
+    drop_slots(a, score_get(a->loop->process->scoreboard->listener_slots));
+    for (size_t i = 0; a->open && i < a->count; i++)
+        if (a->endpoints[i].listener->shared || a->endpoints[i].slot < a->slots)
+            adopt_or_release(a, &a->endpoints[i]);
+    timeouts_bound_responses(a);
+    if (now >= a->timeouts_at_ms) {
+        a->timeouts_at_ms = now + (a->loop->draining            ? TIMEOUTS_MS / 10
+                                   : now < a->pressure_until_ms ? TIMEOUTS_MS / 5
+                                                                : TIMEOUTS_MS);
+        timeouts_check(a);
     }
-    timeouts_answers(d);
-    if (now >= d->sweep_at_ms) {
-        d->sweep_at_ms = now + (d->loop->draining ? SWEEP_MS / 10 : now < d->pressed_until_ms ? SWEEP_MS / 5 : SWEEP_MS);
-        timeouts_conns(d);
-    }
 }
 
-int acceptor_wake_ms(const struct acceptor *d, int most)
+int acceptor_wake_ms(const struct acceptor *a, int most)
 {
-    return (d->full || d->waiting > 0) && most > TRY_ROOM_EVERY_MS ? TRY_ROOM_EVERY_MS : most;
+    return (a->paused || a->waiting > 0) && most > RETRY_EVERY_MS ? RETRY_EVERY_MS : most;
 }
 
-void acceptor_open(struct acceptor *d)
+void acceptor_open(struct acceptor *a)
 {
-    struct process *p = d->loop->process;
-    d->open = true;
-    d->opened_ms = d->loop->now_ms;
-    acceptor_tick(d);
+    struct process *p = a->loop->process;
+    a->open = true;
+    a->opened_ms = a->loop->now_ms;
+    acceptor_tick(a);
     atomic_store(&p->scoreboard->listener[p->index].pid, getpid());
 }
 
-void acceptor_close(struct acceptor *d)
+void acceptor_close(struct acceptor *a)
 {
-    struct process *p = d->loop->process;
+    struct process *p = a->loop->process;
     int32_t mine = getpid();
-    d->open = false;
-    for (size_t i = 0; i < d->count; i++)
-        if (d->endpoints[i].socket != NULL) {
-            endpoint_on_accept(d->endpoints[i].socket, NULL);
-            leave(&d->endpoints[i]);
+    a->open = false;
+    for (size_t i = 0; i < a->count; i++)
+        if (a->endpoints[i].socket != NULL) {
+            acceptor_on_connection(a->endpoints[i].socket, NULL);
+            endpoint_close(&a->endpoints[i]);
         }
-    acceptor_seat(d);
-    let_go(d, 0);
-    score_set(p->scoreboard->listener[p->index].unserved_since_ms, d->loop->now_ms);
+    acceptor_admit_queued(a);
+    drop_slots(a, 0);
+    score_set(p->scoreboard->listener[p->index].unserved_since_ms, a->loop->now_ms);
     atomic_compare_exchange_strong(&p->scoreboard->listener[p->index].pid, &mine, 0);
-    d->sweep_at_ms = 0;
+    a->timeouts_at_ms = 0;
 }
 
-size_t acceptor_connections(const struct acceptor *d)
+size_t acceptor_connections(const struct acceptor *a)
 {
-    return d->connections + d->waiting + lingering_count(d->lingering);
+    return a->connections + a->waiting + lingering_count(a->lingering);
 }
 
-/* ---- making them ---- */
+/* ---- life ---- */
 
-static void make_accepts(struct acceptor *d)
+static void make_accept_contexts(struct acceptor *a)
 {
-    struct process *p = d->loop->process;
+    struct process *p = a->loop->process;
     for (size_t i = 0; i < p->listeners_count; i++) {
-        d->accept[i] = (h2o_accept_ctx_t){.ctx = &d->loop->ctx,
-                                          .hosts = d->loop->config.hosts,
-                                          .ssl_ctx = p->listeners[i].tls ? p->tls->ctx[p->listeners[i].conf_index] : NULL};
-        if (d->accept[i].ssl_ctx != NULL)
-            plain_http_answer(d->accept[i].ssl_ctx);
+        a->accept[i] = (h2o_accept_ctx_t){
+            .ctx = &a->loop->ctx,
+            .hosts = a->loop->config.hosts,
+            .ssl_ctx = p->listeners[i].tls ? p->tls->ctx[p->listeners[i].conf_index] : NULL};
+        if (a->accept[i].ssl_ctx != NULL)
+            plain_http_answer(a->accept[i].ssl_ctx);
     }
 }
 
 struct acceptor *acceptor_new(struct loop *loop)
 {
     struct process *p = loop->process;
-    struct acceptor *d = calloc(1, sizeof(*d));
+    struct acceptor *a = calloc(1, sizeof(*a));
     size_t count = 0;
     for (size_t i = 0; i < p->listeners_count; i++)
         count += p->listeners[i].count;
-    if (d == NULL || (d->endpoints = calloc(count, sizeof(*d->endpoints))) == NULL || (d->lingering = lingering_new(loop->ctx.loop, loop->conf->lingering_connections)) == NULL ||
-        (d->eviction = eviction_new(loop, &d->conns)) == NULL) {
-        acceptor_free(d);
+    if (a == NULL || (a->endpoints = calloc(count, sizeof(*a->endpoints))) == NULL ||
+        (a->lingering = lingering_new(loop->ctx.loop, loop->conf->lingering_connections)) == NULL ||
+        (a->eviction = eviction_new(loop, &a->conns)) == NULL) {
+        acceptor_free(a);
         return NULL;
     }
-    d->loop = loop;
-    d->conns.prev = d->conns.next = &d->conns;
-    d->accept_queue.prev = d->accept_queue.next = &d->accept_queue;
-    d->slots = score_get(p->score->slots);
+    a->loop = loop;
+    a->conns.prev = a->conns.next = &a->conns;
+    a->accept_queue.prev = a->accept_queue.next = &a->accept_queue;
+    a->slots = score_get(p->score->slots);
     for (size_t i = 0; i < p->listeners_count; i++)
         for (size_t k = 0; k < p->listeners[i].count; k++)
-            d->endpoints[d->count++] =
-                (struct endpoint){.acceptor = d, .listener = &p->listeners[i], .slot = k, .own = k == p->index, .accept = &d->accept[i]};
-    make_accepts(d);
-    return d;
+            a->endpoints[a->count++] = (struct endpoint){.acceptor = a,
+                                                         .listener = &p->listeners[i],
+                                                         .slot = k,
+                                                         .own = k == p->index,
+                                                         .accept = &a->accept[i]};
+    make_accept_contexts(a);
+    return a;
 }
 
-void acceptor_free(struct acceptor *d)
+void acceptor_free(struct acceptor *a)
 {
-    if (d == NULL)
+    if (a == NULL)
         return;
-    for (size_t i = 0; i < d->count; i++)
-        leave(&d->endpoints[i]);
-    lingering_free(d->lingering);
-    eviction_free(d->eviction);
-    free(d->endpoints);
-    free(d);
+    for (size_t i = 0; i < a->count; i++)
+        endpoint_close(&a->endpoints[i]);
+    lingering_free(a->lingering);
+    eviction_free(a->eviction);
+    free(a->endpoints);
+    free(a);
 }

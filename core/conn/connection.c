@@ -1,12 +1,19 @@
-#include "core/conn/acceptor_internal.h"
+#include "core/conn/conn_internal.h"
 
+#include "core/conn/eviction_internal.h"
+#include "core/conn/lingering_close_internal.h"
 #include "core/shm/connection_table.h"
-#include "core/conn/lingering_close.h"
-#include "core/conn/eviction.h"
 
+#include <linux/tcp.h>
+#include <netinet/in.h>
 #include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <unistd.h>
+
+/* an upload or a response advances by at least this much, or it is slow */
+#define PROGRESS_BYTES 2048
 
 struct conn *conn_of(h2o_req_t *req)
 {
@@ -21,26 +28,26 @@ uint64_t conn_hsts_s(const struct conn *c)
 
 void conn_linger(struct conn *c)
 {
-    if (c->lingers)
+    if (c->lingering)
         return;
     c->linger_fd = dup(h2o_socket_get_fd(c->socket));
-    c->lingers = c->linger_fd >= 0;
+    c->lingering = c->linger_fd >= 0;
 }
 
-void conn_hold(struct conn *c, size_t bytes)
+void conn_response_memory(struct conn *c, size_t bytes)
 {
     if (c->ended)
         return;
     if (c->socket->ssl != NULL)
-        bytes *= 2; /* as it is, and as it is sent */
-    if (c->held == 0)
-        c->held_ms = c->loop->now_ms;
-    c->acceptor->held += bytes - c->held;
-    c->held = bytes;
+        bytes *= 2; /* plain and encrypted */
+    if (c->response_bytes == 0)
+        c->response_ms = c->loop->now_ms;
+    c->acceptor->response_bytes += bytes - c->response_bytes;
+    c->response_bytes = bytes;
 }
 
-/* it sends its next request already, or it is gone: not watched from now on, as the library wanted it */
-static void on_held_readable(h2o_socket_t *socket, const char *err)
+/* The client sends its next request already, or hung up: stop watching, as libh2o wants it. */
+static void on_watched_readable(h2o_socket_t *socket, const char *err)
 {
     (void)err;
     h2o_socket_read_stop(socket);
@@ -49,7 +56,7 @@ static void on_held_readable(h2o_socket_t *socket, const char *err)
 void conn_watch(struct conn *c)
 {
     h2o_socket_dont_read(c->socket, 1);
-    h2o_socket_read_start(c->socket, on_held_readable);
+    h2o_socket_read_start(c->socket, on_watched_readable);
 }
 
 void conn_unwatch(struct conn *c)
@@ -58,71 +65,126 @@ void conn_unwatch(struct conn *c)
     h2o_socket_dont_read(c->socket, 0);
 }
 
+/* ---- progress ---- */
+
+bool conn_input_empty(const struct conn *c)
+{
+    int unread = 0;
+    return ioctl(h2o_socket_get_fd(c->socket), FIONREAD, &unread) != 0 || unread == 0;
+}
+
+uint64_t conn_acked_bytes(const struct conn *c)
+{
+    struct tcp_info info = {0};
+    socklen_t size = sizeof(info);
+    if (getsockopt(h2o_socket_get_fd(c->socket), IPPROTO_TCP, TCP_INFO, &info, &size) == 0)
+        return info.tcpi_bytes_acked;
+    int unsent = 0;
+    return ioctl(h2o_socket_get_fd(c->socket), TIOCOUTQ, &unsent) == 0
+               ? (uint64_t)c->socket->bytes_written - (uint64_t)unsent
+               : c->acked + 1;
+}
+
+bool conn_made_progress(const struct conn *c, uint64_t acked)
+{
+    return acked - c->progress_acked >= PROGRESS_BYTES;
+}
+
+static bool head_complete(const h2o_buffer_t *input)
+{
+    size_t n = input->size < CONN_HEAD_MAX ? input->size : CONN_HEAD_MAX;
+    return memmem(input->bytes, n, "\r\n\r\n", 4) != NULL ||
+           memmem(input->bytes, n, "\n\n", 2) != NULL;
+}
+
+void conn_note_input(struct conn *c, uint64_t now)
+{
+    if (!c->receiving) {
+        c->receiving = true;
+        c->phase_ms = now;
+    }
+    size_t size = c->socket->input->size;
+    if (!c->head_done && head_complete(c->socket->input)) {
+        c->head_done = true;
+        c->phase_ms = now;
+        /* a first head may have been complete for a while, at most since the admission */
+        c->progress_input = c->requests == 0 ? 0 : size;
+        c->progress_ms = c->requests == 0 ? c->admitted_ms : now;
+    }
+    if (c->head_done && size >= c->progress_input + PROGRESS_BYTES) {
+        c->progress_input = size;
+        c->progress_ms = now;
+    }
+}
+
+/* ---- life ---- */
+
 static void on_conn_closed(void *data)
 {
     struct conn *c = data;
-    struct acceptor *d = c->acceptor;
-    conn_hold(c, 0);
+    struct acceptor *a = c->acceptor;
+    conn_response_memory(c, 0);
     c->prev->next = c->next;
     c->next->prev = c->prev;
-    *(c->waits ? &d->waiting : &d->connections) -= 1;
-    eviction_forget(d->eviction, c);
-    connection_table_remove_address(acceptor_connection_table(d), c->share);
-    if (c->seated)
-        connection_table_remove(acceptor_connection_table(d), d->loop->process->connection_slot);
-    else if (c->extra)
-        d->internal_extra--;
-    if (c->lingers)
-        linger(d->lingering, c->linger_fd, c->loop->now_ms);
-    free(c->proxy_header);
+    *(c->queued ? &a->waiting : &a->connections) -= 1;
+    eviction_forget(a->eviction, c);
+    connection_table_remove_address(acceptor_connection_table(a), c->address);
+    if (c->counted)
+        connection_table_remove(acceptor_connection_table(a), a->loop->process->connection_slot);
+    else if (c->reserved)
+        a->reserved--;
+    if (c->lingering)
+        lingering_add(a->lingering, c->linger_fd, c->loop->now_ms);
+    free(c->proxy_read);
     free(c);
-    if (d->full)
-        endpoint_let_in(d, true, true);
+    if (a->paused)
+        acceptor_set_accepting(a, true, true);
 }
 
-static void join(struct conn *ring, struct conn *c)
+static void ring_add(struct conn *head, struct conn *c)
 {
-    c->prev = ring->prev;
-    c->next = ring;
+    c->prev = head->prev;
+    c->next = head;
     c->prev->next = c;
-    ring->prev = c;
+    head->prev = c;
 }
 
-struct conn *conn_new(struct acceptor *d, struct endpoint *endpoint, h2o_socket_t *socket, bool waits)
+struct conn *conn_new(struct acceptor *a, struct endpoint *endpoint, h2o_socket_t *socket,
+                      bool queued)
 {
     struct conn *c = calloc(1, sizeof(*c));
     if (c == NULL)
         return NULL;
-    *c = (struct conn){.loop = d->loop,
-                       .acceptor = d,
+    *c = (struct conn){.loop = a->loop,
+                       .acceptor = a,
                        .endpoint = endpoint,
                        .socket = socket,
-                       .came_ms = d->loop->now_ms,
-                       .since_ms = d->loop->now_ms,
-                       .waits = waits,
+                       .admitted_ms = a->loop->now_ms,
+                       .phase_ms = a->loop->now_ms,
+                       .queued = queued,
                        .internal = endpoint->listener->internal};
-    join(waits ? &d->accept_queue : &d->conns, c);
-    *(waits ? &d->waiting : &d->connections) += 1;
+    ring_add(queued ? &a->accept_queue : &a->conns, c);
+    *(queued ? &a->waiting : &a->connections) += 1;
     socket->on_close.cb = on_conn_closed;
     socket->on_close.data = c;
     return c;
 }
 
-void conn_sit(struct conn *c)
+void conn_leave_queue(struct conn *c)
 {
-    struct acceptor *d = c->acceptor;
+    struct acceptor *a = c->acceptor;
     c->prev->next = c->next;
     c->next->prev = c->prev;
-    join(&d->conns, c);
-    d->waiting--;
-    d->connections++;
-    c->waits = false;
-    c->came_ms = c->since_ms = d->loop->now_ms;
+    ring_add(&a->conns, c);
+    a->waiting--;
+    a->connections++;
+    c->queued = false;
+    c->admitted_ms = c->phase_ms = a->loop->now_ms;
 }
 
-void conn_end(struct conn *c)
+void conn_shutdown(struct conn *c)
 {
-    conn_hold(c, 0);
+    conn_response_memory(c, 0);
     c->ended = true;
     shutdown(h2o_socket_get_fd(c->socket), SHUT_RDWR);
 }

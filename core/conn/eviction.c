@@ -1,40 +1,47 @@
-#include "core/conn/eviction.h"
+#include "core/conn/eviction_internal.h"
 
+#include "core/conn/conn_internal.h"
 #include "core/shm/connection_table.h"
 
-#include <linux/tcp.h>
-#include <netinet/in.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/ioctl.h>
-#include <sys/socket.h>
 
 #define STALE_MS 400
-/* so long a newcomer's first request may be on its way: closed before that, it would go unanswered */
-#define NEW_MS 50
-/* a body or an answer is slow of which so many bytes take longer than that, which is more than a round trip */
-#define PACE_BYTES 2048
-#define PACE_MS 200
-#define CANDIDATES 32     /* found at one look at all connections */
-/* where none was found; what was found is no older either: less than a hundredth of the time goes into looking */
-#define LOOK_EVERY_MS(connections) (10 + (connections) / 100)
+/* a first request may be on its way for so long, and would be lost */
+#define FIRST_REQUEST_MS 50
+/* without progress for longer, which is more than a round trip, an upload or response is slow */
+#define SLOW_MS 200
+#define CANDIDATES 32 /* kept of one scan */
+/* between scans, and the lifetime of their candidates: scans take less than 1 % of the time */
+#define SCAN_EVERY_MS(connections) (10 + (connections) / 100)
 
-enum turn { NEVER, STREAM, REST, HEAD, SLOW_ANSWER, SLOW_BODY, LONG_REST, SLOW_HEAD };
+/* In ascending order: the last is evicted first. */
+enum eviction_class {
+    EVICT_NEVER,
+    EVICT_STREAM,
+    EVICT_IDLE,
+    EVICT_HEAD,
+    EVICT_SLOW_RESPONSE,
+    EVICT_SLOW_BODY,
+    EVICT_LONG_IDLE,
+    EVICT_SLOW_HEAD,
+};
 
 struct candidate {
     struct conn *conn;
-    uint64_t rank; /* larger goes first */
+    uint64_t rank; /* the largest is evicted first */
     uint64_t age;
 };
-#define CLASS(rank) ((rank) >> 56) /* crowding, and what it is at */
+#define RANK_CLASS(rank) ((rank) >> 56) /* the bit of a heavy address, and the class */
 
 struct eviction {
     const struct loop *loop;
     struct conn *ring;
-    struct candidate found[CANDIDATES]; /* ascending */
+    struct candidate candidates[CANDIDATES]; /* ascending by rank */
     size_t count;
-    uint64_t looked_ms, class; /* of the best then: whoever came later may go before those of another */
-    bool fruitless; /* the last look found none */
+    uint64_t scanned_ms;
+    uint64_t best_class; /* of the last scan; lower ones may be outranked by newer connections */
+    bool none_found;     /* by the last scan */
 };
 
 struct eviction *eviction_new(const struct loop *loop, struct conn *ring)
@@ -50,185 +57,154 @@ void eviction_free(struct eviction *eviction)
     free(eviction);
 }
 
-/* ---- what a connection is at ---- */
+/* ---- rank ---- */
 
-bool conn_quiet(const struct conn *c)
-{
-    int waiting = 0;
-    return ioctl(h2o_socket_get_fd(c->socket), FIONREAD, &waiting) != 0 || waiting == 0;
-}
-
-uint64_t conn_taken(const struct conn *c)
-{
-    struct tcp_info info = {0};
-    socklen_t size = sizeof(info);
-    if (getsockopt(h2o_socket_get_fd(c->socket), IPPROTO_TCP, TCP_INFO, &info, &size) == 0)
-        return info.tcpi_bytes_acked;
-    int unsent = 0;
-    return ioctl(h2o_socket_get_fd(c->socket), TIOCOUTQ, &unsent) == 0 ? (uint64_t)c->socket->bytes_written - (uint64_t)unsent
-                                                                       : c->sent + 1;
-}
-
-bool conn_keeps_pace(const struct conn *c, uint64_t taken)
-{
-    return taken - c->paced >= PACE_BYTES;
-}
-
-static bool head_complete(const h2o_buffer_t *input)
-{
-    size_t n = input->size < CONN_HEAD_MAX ? input->size : CONN_HEAD_MAX;
-    return memmem(input->bytes, n, "\r\n\r\n", 4) != NULL || memmem(input->bytes, n, "\n\n", 2) != NULL;
-}
-
-void conn_received(struct conn *c, uint64_t now)
-{
-    if (!c->receiving) {
-        c->receiving = true;
-        c->since_ms = now;
-    }
-    size_t size = c->socket->input->size;
-    if (!c->head_done && head_complete(c->socket->input)) {
-        c->head_done = true;
-        c->since_ms = now;
-        /* it may have been whole for long, but no longer than the connection is there */
-        c->grown = c->requests == 0 ? 0 : size;
-        c->paced_ms = c->requests == 0 ? c->came_ms : now;
-    }
-    if (c->head_done && size >= c->grown + PACE_BYTES) {
-        c->grown = size;
-        c->paced_ms = now;
-    }
-}
-
-/* ---- whose turn it is ---- */
-
-/* nothing of it was ever whole */
-static bool is_fresh(const struct conn *c)
+/* no complete request head has arrived yet */
+static bool is_new(const struct conn *c)
 {
     return c->requests == 0 && !c->head_done;
 }
 
-/* how long it is at what it is at; a byte more makes a fresh one no younger */
+/* Time without progress. Of a new connection since its admission: single bytes do not help. */
 static uint64_t age_of(const struct conn *c, uint64_t now)
 {
     if (c->request != NULL || c->head_done)
-        return now - c->paced_ms;
-    return now - (is_fresh(c) ? c->came_ms : c->since_ms);
+        return now - c->progress_ms;
+    return now - (is_new(c) ? c->admitted_ms : c->phase_ms);
 }
 
-static enum turn turn_of(struct conn *c, uint64_t now, bool crowding)
+static enum eviction_class class_of(struct conn *c, uint64_t now, bool heavy)
 {
-    if (c->ended || !c->seated)
-        return NEVER;
+    if (c->ended || !c->counted)
+        return EVICT_NEVER;
     if (c->request != NULL) {
         if (c->streaming)
-            return crowding ? STREAM : NEVER;
-        return c->sending && age_of(c, now) >= PACE_MS ? SLOW_ANSWER : NEVER;
+            return heavy ? EVICT_STREAM : EVICT_NEVER;
+        return c->sending && age_of(c, now) >= SLOW_MS ? EVICT_SLOW_RESPONSE : EVICT_NEVER;
     }
-    if (c->proxy_header == NULL && c->socket->input->size > 0)
-        conn_received(c, now);
+    if (c->proxy_read == NULL && c->socket->input->size > 0)
+        conn_note_input(c, now);
     bool stale = age_of(c, now) >= STALE_MS;
     if (c->head_done)
-        return age_of(c, now) >= PACE_MS ? SLOW_BODY : NEVER;
-    if (is_fresh(c) && age_of(c, now) < NEW_MS)
-        return NEVER;
-    if (is_fresh(c) || c->receiving)
-        return stale ? SLOW_HEAD : HEAD;
-    return stale ? LONG_REST : REST;
+        return age_of(c, now) >= SLOW_MS ? EVICT_SLOW_BODY : EVICT_NEVER;
+    if (is_new(c) && age_of(c, now) < FIRST_REQUEST_MS)
+        return EVICT_NEVER;
+    if (is_new(c) || c->receiving)
+        return stale ? EVICT_SLOW_HEAD : EVICT_HEAD;
+    return stale ? EVICT_LONG_IDLE : EVICT_IDLE;
 }
 
-static bool may_go(struct conn *c, enum turn turn)
+/* The checks that cost a system call. */
+static bool may_evict(struct conn *c, enum eviction_class class)
 {
-    if (turn == SLOW_ANSWER)
-        return !conn_keeps_pace(c, conn_taken(c));
-    return turn == STREAM || conn_quiet(c);
+    if (class == EVICT_SLOW_RESPONSE)
+        return !conn_made_progress(c, conn_acked_bytes(c));
+    return class == EVICT_STREAM || conn_input_empty(c);
 }
 
-static size_t held_by(const struct eviction *eviction, const struct conn *c)
+static size_t address_connections(const struct eviction *eviction, const struct conn *c)
 {
-    return c->stands_for_many ? 1 : connection_table_address_count(eviction->loop->process->connection_table, c->share);
+    return c->shared_address
+               ? 1
+               : connection_table_address_count(eviction->loop->process->connection_table, c->address);
 }
 
-static bool crowds(const struct eviction *eviction, const struct conn *c, size_t connections)
+static bool is_heavy(const struct eviction *eviction, const struct conn *c, size_t connections)
 {
-    size_t held = held_by(eviction, c);
-    return held > 1 && held > connections / EVICTION_CROWDING;
+    size_t count = address_connections(eviction, c);
+    return count > 1 && count > connections / EVICTION_HEAVY_SHARE;
 }
 
-static uint64_t rank_of(const struct eviction *eviction, struct conn *c, size_t connections, enum turn *turn)
+static uint64_t rank_of(const struct eviction *eviction, struct conn *c, size_t connections,
+                        enum eviction_class *class)
 {
-    size_t held = held_by(eviction, c);
-    bool crowding = crowds(eviction, c, connections);
-    *turn = turn_of(c, eviction->loop->now_ms, crowding);
-    uint64_t size = held == 0 ? 0 : 64 - (uint64_t)__builtin_clzll(held);
-    return (uint64_t)crowding << 60 | (uint64_t)*turn << 56 | size << 48 | (age_of(c, eviction->loop->now_ms) & 0xffffffffff);
+    size_t count = address_connections(eviction, c);
+    bool heavy = is_heavy(eviction, c, connections);
+    *class = class_of(c, eviction->loop->now_ms, heavy);
+    uint64_t size = count == 0 ? 0 : 64 - (uint64_t)__builtin_clzll(count);
+    return (uint64_t)heavy << 60 | (uint64_t) * class << 56 | size << 48 |
+           (age_of(c, eviction->loop->now_ms) & 0xffffffffff);
 }
 
-/* among the best, in their order, if it may go; the least of them falls out */
-static void keep(struct eviction *eviction, struct candidate one, enum turn turn)
+/* ---- candidates ---- */
+
+static void add_candidate(struct eviction *eviction, struct candidate one,
+                          enum eviction_class class)
 {
+    struct candidate *all = eviction->candidates;
     size_t at = 0;
     bool full = eviction->count == CANDIDATES;
-    if ((full && one.rank <= eviction->found[0].rank) || !may_go(one.conn, turn))
+    if ((full && one.rank <= all[0].rank) || !may_evict(one.conn, class))
         return;
     if (full)
-        memmove(eviction->found, eviction->found + 1, --eviction->count * sizeof(one));
-    while (at < eviction->count && eviction->found[at].rank < one.rank)
+        memmove(all, all + 1, --eviction->count * sizeof(one));
+    while (at < eviction->count && all[at].rank < one.rank)
         at++;
-    memmove(eviction->found + at + 1, eviction->found + at, (eviction->count - at) * sizeof(one));
-    eviction->found[at] = one;
+    memmove(all + at + 1, all + at, (eviction->count - at) * sizeof(one));
+    all[at] = one;
     eviction->count++;
 }
 
-static void look(struct eviction *eviction, size_t connections)
+static void scan(struct eviction *eviction, size_t connections)
 {
-    enum turn turn;
+    enum eviction_class class;
     eviction->count = 0;
-    eviction->looked_ms = eviction->loop->now_ms;
+    eviction->scanned_ms = eviction->loop->now_ms;
     for (struct conn *c = eviction->ring->next; c != eviction->ring; c = c->next) {
-        struct candidate one = {c, rank_of(eviction, c, connections, &turn), age_of(c, eviction->looked_ms)};
-        if (turn != NEVER)
-            keep(eviction, one, turn);
+        struct candidate one = {c, rank_of(eviction, c, connections, &class),
+                                age_of(c, eviction->scanned_ms)};
+        if (class != EVICT_NEVER)
+            add_candidate(eviction, one, class);
     }
-    eviction->class = eviction->count > 0 ? CLASS(eviction->found[eviction->count - 1].rank) : 0;
+    eviction->best_class =
+        eviction->count > 0 ? RANK_CLASS(eviction->candidates[eviction->count - 1].rank) : 0;
 }
 
-/* it is at what it was at when it was found, and may go */
-static bool is_good(const struct eviction *eviction, const struct candidate *one, size_t connections)
+/* It made no progress since the scan. */
+static bool is_still_valid(const struct eviction *eviction, const struct candidate *one,
+                           size_t connections)
 {
-    enum turn turn;
-    uint64_t rank = rank_of(eviction, one->conn, connections, &turn);
-    return turn != NEVER && CLASS(rank) >= CLASS(one->rank) && age_of(one->conn, eviction->loop->now_ms) >= one->age && may_go(one->conn, turn);
+    enum eviction_class class;
+    uint64_t rank = rank_of(eviction, one->conn, connections, &class);
+    return class != EVICT_NEVER && RANK_CLASS(rank) >= RANK_CLASS(one->rank) &&
+           age_of(one->conn, eviction->loop->now_ms) >= one->age && may_evict(one->conn, class);
 }
 
 struct conn *eviction_find(struct eviction *eviction, size_t connections)
 {
-    if (eviction->loop->now_ms - eviction->looked_ms >= LOOK_EVERY_MS(connections))
-        eviction->fruitless = false, eviction->count = 0;
-    for (int looks = 0; looks < 2 && !eviction->fruitless; looks++) {
-        for (; eviction->count > 0 && CLASS(eviction->found[eviction->count - 1].rank) == eviction->class; eviction->count--)
-            if (is_good(eviction, &eviction->found[eviction->count - 1], connections))
-                return eviction->found[eviction->count - 1].conn;
-        if (looks == 0)
-            look(eviction, connections);
+    if (eviction->loop->now_ms - eviction->scanned_ms >= SCAN_EVERY_MS(connections))
+        eviction->none_found = false, eviction->count = 0;
+    for (int scans = 0; scans < 2 && !eviction->none_found; scans++) {
+        for (; eviction->count > 0; eviction->count--) {
+            const struct candidate *best = &eviction->candidates[eviction->count - 1];
+            if (RANK_CLASS(best->rank) != eviction->best_class)
+                break;
+            if (is_still_valid(eviction, best, connections))
+                return best->conn;
+        }
+        if (scans == 0)
+            scan(eviction, connections);
     }
-    eviction->fruitless = true;
+    eviction->none_found = true;
     return NULL;
 }
 
-bool eviction_spares(const struct eviction *eviction, struct conn *c, const struct conn *newcomer, size_t connections)
+bool eviction_protects(const struct eviction *eviction, struct conn *c, const struct conn *newcomer,
+                       size_t connections)
 {
-    if (crowds(eviction, c, connections) || (newcomer != NULL && !crowds(eviction, newcomer, connections)))
+    if (is_heavy(eviction, c, connections) ||
+        (newcomer != NULL && !is_heavy(eviction, newcomer, connections)))
         return false;
-    enum turn turn = turn_of(c, eviction->loop->now_ms, false);
-    return turn == HEAD || turn == REST;
+    enum eviction_class class = class_of(c, eviction->loop->now_ms, false);
+    return class == EVICT_HEAD || class == EVICT_IDLE;
 }
 
 void eviction_forget(struct eviction *eviction, struct conn *c)
 {
     for (size_t i = 0; i < eviction->count; i++)
-        if (eviction->found[i].conn == c) {
-            memmove(eviction->found + i, eviction->found + i + 1, (--eviction->count - i) * sizeof(eviction->found[0]));
+        if (eviction->candidates[i].conn == c) {
+            memmove(eviction->candidates + i, eviction->candidates + i + 1,
+                    (--eviction->count - i) * sizeof(eviction->candidates[0]));
             return;
         }
 }

@@ -1,6 +1,5 @@
-#include "core/conn/lingering_close.h"
+#include "core/conn/lingering_close_internal.h"
 
-#include <h2o/memory.h>
 #include <h2o/socket.h>
 
 #include <errno.h>
@@ -9,7 +8,7 @@
 #include <unistd.h>
 
 #define LINGER_MS 2000
-#define LINGER_BYTES (64u << 20) /* nobody sends for longer than that */
+#define LINGER_MAX_BYTES (64u << 20)
 
 struct lingerer {
     struct lingerer *next;
@@ -22,7 +21,7 @@ struct lingerer {
 struct lingering {
     h2o_loop_t *loop;
     struct lingerer *first;
-    size_t count, most; /* more at once are closed as they are */
+    size_t count, most; /* above ${most}: closed at once */
 };
 
 struct lingering *lingering_new(void *loop, size_t most)
@@ -33,7 +32,7 @@ struct lingering *lingering_new(void *loop, size_t most)
     return l;
 }
 
-static void let_go(struct lingerer **at)
+static void lingerer_close(struct lingerer **at)
 {
     struct lingerer *one = *at;
     *at = one->next;
@@ -45,16 +44,17 @@ static void let_go(struct lingerer **at)
 void lingering_free(struct lingering *l)
 {
     while (l != NULL && l->first != NULL)
-        let_go(&l->first);
+        lingerer_close(&l->first);
     free(l);
 }
 
-/* what is there, without copying it; false: the client is done, or has sent enough */
+/* MSG_TRUNC drops the input without copying it. False: the client closed, or sent too much. */
 static bool discard(struct lingerer *one)
 {
     ssize_t got;
-    while ((got = recv(h2o_socket_get_fd(one->socket), NULL, 1u << 20, MSG_TRUNC | MSG_DONTWAIT)) > 0)
-        if ((one->bytes += (size_t)got) > LINGER_BYTES)
+    while ((got = recv(h2o_socket_get_fd(one->socket), NULL, 1u << 20, MSG_TRUNC | MSG_DONTWAIT)) >
+           0)
+        if ((one->bytes += (size_t)got) > LINGER_MAX_BYTES)
             return false;
     return got < 0 && (errno == EAGAIN || errno == EINTR);
 }
@@ -67,10 +67,10 @@ static void on_readable(h2o_socket_t *socket, const char *err)
         return;
     while (*at != one)
         at = &(*at)->next;
-    let_go(at);
+    lingerer_close(at);
 }
 
-void linger(struct lingering *l, int fd, uint64_t now_ms)
+void lingering_add(struct lingering *l, int fd, uint64_t now_ms)
 {
     struct lingerer *one = l->count < l->most ? calloc(1, sizeof(*one)) : NULL;
     if (one == NULL || shutdown(fd, SHUT_WR) != 0) {
@@ -90,7 +90,7 @@ void lingering_tick(struct lingering *l, uint64_t now_ms)
 {
     for (struct lingerer **at = &l->first; *at != NULL;)
         if ((*at)->until_ms <= now_ms)
-            let_go(at);
+            lingerer_close(at);
         else
             at = &(*at)->next;
 }

@@ -22,11 +22,11 @@ static void set_v6(struct proxy_header *out, const void *address, in_port_t port
 
 /* ---- version 1: a line of text ---- */
 
-#define V1_MAX 107 /* with its CR and LF */
+#define V1_MAX 107 /* with CR LF */
 static const char v1_start[] = "PROXY ";
 
-/* the next word of the line, which one blank or the line's end follows */
-static const char *word(char **at)
+/* The next word; a single blank or the end of the line follows it. */
+static const char *next_word(char **at)
 {
     char *start = *at, *end = strchr(start, ' ');
     if (end != NULL)
@@ -54,14 +54,15 @@ static enum proxy_verdict v1_line(char *line, struct proxy_header *out)
 {
     uint8_t from[16], to[16];
     in_port_t from_port, to_port;
-    const char *protocol = word(&line);
+    const char *protocol = next_word(&line);
     if (strcmp(protocol, "UNKNOWN") == 0)
         return PROXY_WHOLE;
     bool v4 = strcmp(protocol, "TCP4") == 0;
     int family = v4 ? AF_INET : AF_INET6;
     if (!v4 && strcmp(protocol, "TCP6") != 0)
         return PROXY_WRONG;
-    if (inet_pton(family, word(&line), from) != 1 || inet_pton(family, word(&line), to) != 1 || !port_parse(word(&line), &from_port) ||
+    if (inet_pton(family, next_word(&line), from) != 1 ||
+        inet_pton(family, next_word(&line), to) != 1 || !port_parse(next_word(&line), &from_port) ||
         !port_parse(line, &to_port))
         return PROXY_WRONG;
     (v4 ? set_v4 : set_v6)(out, from, from_port);
@@ -77,17 +78,19 @@ static enum proxy_verdict v1_parse(const uint8_t *bytes, size_t n, struct proxy_
         return n < V1_MAX && memchr(bytes, '\0', most) == NULL ? PROXY_MORE : PROXY_WRONG;
     out->size = (size_t)(end - bytes) + 1;
     size_t length = out->size - 2;
-    if (out->size < sizeof(v1_start) + 1 || end[-1] != '\r' || memchr(bytes, '\r', length) != NULL || memchr(bytes, '\0', length) != NULL)
+    if (out->size < sizeof(v1_start) + 1 || end[-1] != '\r' ||
+        memchr(bytes, '\r', length) != NULL || memchr(bytes, '\0', length) != NULL)
         return PROXY_WRONG;
     memcpy(line, bytes, length);
     line[length] = '\0';
     return v1_line(line + strlen(v1_start), out);
 }
 
-/* ---- version 2: 16 bytes, then as many as they say ---- */
+/* ---- version 2: 16 bytes with the length of the rest ---- */
 
 #define V2_HEAD 16
-static const uint8_t v2_start[] = {0x0d, 0x0a, 0x0d, 0x0a, 0x00, 0x0d, 0x0a, 0x51, 0x55, 0x49, 0x54, 0x0a};
+static const uint8_t v2_start[] = {0x0d, 0x0a, 0x0d, 0x0a, 0x00, 0x0d,
+                                   0x0a, 0x51, 0x55, 0x49, 0x54, 0x0a};
 
 enum { V2_LOCAL = 0x20, V2_PROXY = 0x21 };
 
@@ -109,7 +112,7 @@ static enum proxy_verdict v2_parse(const uint8_t *bytes, size_t n, struct proxy_
         return PROXY_WRONG;
     if (n < out->size)
         return PROXY_MORE;
-    if (bytes[12] == V2_LOCAL) /* whatever addresses it has: they mean nothing */
+    if (bytes[12] == V2_LOCAL) /* its addresses have no meaning */
         return PROXY_WHOLE;
     switch (bytes[13]) {
     case 0x00: /* unspecified */
@@ -124,9 +127,9 @@ static enum proxy_verdict v2_parse(const uint8_t *bytes, size_t n, struct proxy_
             return PROXY_WRONG;
         set_v6(out, address, port_at(address + 32));
         return PROXY_WHOLE;
-    case 0x31: /* a Unix stream: two paths */
+    case 0x31: /* Unix stream: two paths */
         return length < 216 ? PROXY_WRONG : PROXY_WHOLE;
-    default: /* datagrams, and what nobody knows */
+    default: /* datagrams and unknown protocols */
         return PROXY_WRONG;
     }
 }

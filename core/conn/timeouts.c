@@ -1,177 +1,189 @@
-#include "core/conn/acceptor_internal.h"
+#include "core/conn/conn_internal.h"
 
 #include "core/shm/connection_table.h"
-#include "core/conn/lingering_close.h"
-#include "core/conn/eviction.h"
+#include "core/conn/lingering_close_internal.h"
+#include "core/conn/eviction_internal.h"
 
 #include <poll.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
 
-/* bodies being received, of all connections of a worker: past it the largest are closed first */
-#ifndef BUFFERED_MAX
-#define BUFFERED_MAX (256u << 20)
+/* bounds of a worker: above them the largest uploads, or the oldest responses, are ended */
+#ifndef UPLOADS_MAX
+#define UPLOADS_MAX (256u << 20)
 #endif
-/* answers that wait for their clients: past it those that wait longest are ended */
-#ifndef ANSWERS_MAX
-#define ANSWERS_MAX (256u << 20)
+#ifndef RESPONSES_MAX
+#define RESPONSES_MAX (256u << 20)
 #endif
-/* time for the PROXY protocol's header to arrive */
-#define GREETING_MS 5000
-/* a reload waits this long for an idle connection to be used once more; a stop, for one that is in use, or has just come and says nothing yet */
-#define GENTLE_IDLE_MS 5000
+#define PROXY_HEADER_TIMEOUT_MS 5000
+/* an idle connection is closed after this time when the worker drains for a reload or a stop */
+#define RELOAD_IDLE_MS 5000
 #define STOP_IDLE_MS 500
 
-/* the library has nothing to send on this connection before the head is whole, so we may */
+/* libh2o sends nothing before the head is complete, so writing to the socket is safe. */
 static void refuse_head(const struct conn *c)
 {
-    static const char body[] = "{\"error\":{\"code\":\"bad_request\",\"message\":\"The request head is larger than 32 KiB.\"}}";
-    char answer[512];
-    int n = snprintf(answer, sizeof(answer),
-                     "HTTP/1.1 400 Bad Request\r\nContent-Type: application/json\r\nX-Content-Type-Options: nosniff\r\n"
+    static const char body[] = "{\"error\":{\"code\":\"bad_request\",\"message\":"
+                               "\"The request head is larger than 32 KiB.\"}}";
+    char response[512];
+    int n = snprintf(response, sizeof(response),
+                     "HTTP/1.1 400 Bad Request\r\nContent-Type: application/json\r\n"
+                     "X-Content-Type-Options: nosniff\r\n"
                      "X-Request-Id: %.*s\r\nConnection: close\r\nContent-Length: %zu\r\n\r\n%s",
                      LOOP_ID_BYTES, loop_next_id(c->loop).p, strlen(body), body);
-    if (c->socket->ssl == NULL && send(h2o_socket_get_fd(c->socket), answer, (size_t)n, MSG_NOSIGNAL | MSG_DONTWAIT) < 0)
-        return; /* it is going anyway */
+    if (c->socket->ssl == NULL &&
+        send(h2o_socket_get_fd(c->socket), response, (size_t)n, MSG_NOSIGNAL | MSG_DONTWAIT) < 0)
+        return; /* it is closed in any case */
 }
 
-static void sweep_receiving(struct conn *c, uint64_t now)
+static void check_receiving(struct conn *c, uint64_t now)
 {
     const struct conf *conf = c->loop->conf;
     const h2o_buffer_t *input = c->socket->input;
-    conn_received(c, now);
+    conn_note_input(c, now);
     if (!c->head_done && input->size > CONN_HEAD_MAX) {
         refuse_head(c);
-        conn_end(c);
-    } else if (now - c->since_ms > (c->head_done ? conf->body_timeout_ms : conf->header_timeout_ms))
-        conn_end(c);
+        conn_shutdown(c);
+    } else if (now - c->phase_ms > (c->head_done ? conf->body_timeout_ms : conf->header_timeout_ms))
+        conn_shutdown(c);
 }
 
-static void sweep_idle(struct conn *c, uint64_t now)
+static void check_idle(struct conn *c, uint64_t now)
 {
-    const struct loop *w = c->loop;
-    uint64_t idle = now - c->since_ms, most = c->requests == 0 ? w->conf->header_timeout_ms : w->conf->idle_timeout_ms;
-    if (w->draining)
-        most = w->stopping ? STOP_IDLE_MS : GENTLE_IDLE_MS;
-    if (idle >= most && conn_quiet(c))
-        conn_end(c);
+    const struct loop *l = c->loop;
+    uint64_t idle = now - c->phase_ms,
+             most = c->requests == 0 ? l->conf->header_timeout_ms : l->conf->idle_timeout_ms;
+    if (l->draining)
+        most = l->stopping ? STOP_IDLE_MS : RELOAD_IDLE_MS;
+    if (idle >= most && conn_input_empty(c))
+        conn_shutdown(c);
 }
 
-static void sweep_sending(struct conn *c, uint64_t now)
+/* An idle event stream sends only heartbeats, so it needs time for some. */
+static uint64_t send_timeout_ms(const struct conn *c)
 {
-    uint64_t sent = conn_taken(c);
-    if (conn_keeps_pace(c, sent)) {
-        c->paced = sent;
-        c->paced_ms = now;
+    uint64_t ms = c->loop->conf->send_timeout_ms;
+    return c->streaming && ms < 3 * CONN_HEARTBEAT_MS ? 3 * CONN_HEARTBEAT_MS : ms;
+}
+
+static void check_sending(struct conn *c, uint64_t now)
+{
+    uint64_t acked = conn_acked_bytes(c);
+    if (conn_made_progress(c, acked)) {
+        c->progress_acked = acked;
+        c->progress_ms = now;
     }
-    if (sent != c->sent) {
-        c->sent = sent;
-        c->since_ms = now;
-    } else if (now - c->since_ms > (c->streaming && c->loop->conf->send_timeout_ms < 3 * CONN_BEAT_MS
-                                        ? 3 * CONN_BEAT_MS
-                                        : c->loop->conf->send_timeout_ms))
-        conn_end(c);
+    if (acked != c->acked) {
+        c->acked = acked;
+        c->phase_ms = now;
+    } else if (now - c->phase_ms > send_timeout_ms(c))
+        conn_shutdown(c);
 }
 
-/* nothing reads from a connection while its request is held */
-static void sweep_held(struct conn *c)
+/* Nothing reads from a connection while its request waits. */
+static void check_waiting(struct conn *c)
 {
     struct pollfd peer = {h2o_socket_get_fd(c->socket), POLLRDHUP, 0};
-    c->vanished = poll(&peer, 1, 0) > 0 && (peer.revents & (POLLRDHUP | POLLHUP | POLLERR)) != 0;
+    c->hung_up = poll(&peer, 1, 0) > 0 && (peer.revents & (POLLRDHUP | POLLHUP | POLLERR)) != 0;
 }
 
-static void sweep_conn(struct conn *c, uint64_t now)
+static void check_conn(struct conn *c, uint64_t now)
 {
     if (c->ended)
         return;
-    if (c->proxy_header != NULL) {
-        if (now - c->since_ms >= GREETING_MS)
-            conn_end(c);
+    if (c->proxy_read != NULL) {
+        if (now - c->phase_ms >= PROXY_HEADER_TIMEOUT_MS)
+            conn_shutdown(c);
     } else if (c->request != NULL) {
         if (c->sending)
-            sweep_sending(c, now);
+            check_sending(c, now);
         else
-            sweep_held(c);
+            check_waiting(c);
     } else if (c->socket->input->size > 0)
-        sweep_receiving(c, now);
+        check_receiving(c, now);
     else
-        sweep_idle(c, now);
+        check_idle(c, now);
 }
 
-/* what is being received on it; what a handler has is not its to give up */
-static size_t receiving(const struct conn *c)
+/* ---- memory bounds ---- */
+
+/* Of a body that is being received. A request in the pipeline is not cancelled. */
+static size_t upload_bytes(const struct conn *c)
 {
     return c->ended || c->request != NULL ? 0 : c->socket->input->size;
 }
 
-static size_t answering(const struct conn *c)
+static size_t unread_bytes(const struct conn *c)
 {
-    return c->ended ? 0 : c->held;
+    return c->ended ? 0 : c->response_bytes;
 }
 
-static uint64_t waits_ms(const struct conn *c)
+static uint64_t response_age_ms(const struct conn *c)
 {
-    return c->loop->now_ms - c->held_ms + 1;
+    return c->loop->now_ms - c->response_ms + 1;
 }
 
-static uint64_t is_large(const struct conn *c)
+static uint64_t upload_size(const struct conn *c)
 {
-    return receiving(c);
+    return upload_bytes(c);
 }
 
-/* What may be given back: the bytes a connection takes; which go first: those of which there is more; and as what they are counted. */
-struct bounded {
-    size_t (*bytes)(const struct conn *c);
-    uint64_t (*first)(const struct conn *c);
-    enum connection_table_event event;
+struct memory_bound {
+    size_t (*bytes)(const struct conn *c);      /* freed by closing ${c} */
+    uint64_t (*priority)(const struct conn *c); /* the largest is closed first */
+    enum connection_table_event event;          /* that counts it */
 };
-static const struct bounded uploads = {receiving, is_large, CONNECTIONS_UPLOAD_CUT}, answers = {answering, waits_ms, CONNECTIONS_RESPONSE_CUT};
+static const struct memory_bound uploads = {upload_bytes, upload_size, CONNECTIONS_UPLOAD_CUT},
+                                 responses = {unread_bytes, response_age_ms, CONNECTIONS_RESPONSE_CUT};
 
-static unsigned class_of(const struct bounded *what, const struct conn *c)
+static unsigned class_of(const struct memory_bound *bound, const struct conn *c)
 {
-    uint64_t first = what->bytes(c) == 0 ? 0 : what->first(c);
-    return first == 0 ? 0 : 64 - (unsigned)__builtin_clzll(first);
+    uint64_t priority = bound->bytes(c) == 0 ? 0 : bound->priority(c);
+    return priority == 0 ? 0 : 64 - (unsigned)__builtin_clzll(priority);
 }
 
-/* the first of them, by powers of two, until ${excess} bytes are given back: two looks at every connection, however many must go */
-static void end_some(struct acceptor *d, const struct bounded *what, size_t excess)
+/*
+ * Close connections until ${excess} bytes are free. The order by priority is exact to a power of
+ * two, so that two passes over the connections are enough.
+ */
+static void close_some(struct acceptor *a, const struct memory_bound *bound, size_t excess)
 {
     size_t bytes[65] = {0}, freed = 0;
     unsigned class = 64;
-    for (const struct conn *c = d->conns.next; c != &d->conns; c = c->next)
-        bytes[class_of(what, c)] += what->bytes(c);
-    for (size_t above = 0; class > 1 && above + bytes[class] < excess; class--)
+    for (const struct conn *c = a->conns.next; c != &a->conns; c = c->next)
+        bytes[class_of(bound, c)] += bound->bytes(c);
+    for (size_t above = 0; class > 1 && above + bytes[class] < excess; class --)
         above += bytes[class];
-    /* all of the classes above that one, and of it as many as it takes */
+    /* all classes above ${class} first, then as many of ${class} as needed */
     for (unsigned pass = 0; pass < 2; pass++)
-        for (struct conn *c = d->conns.next; c != &d->conns && freed < excess; c = c->next) {
-            unsigned its = class_of(what, c);
-            if (pass == 0 ? its <= class : its != class)
+        for (struct conn *c = a->conns.next; c != &a->conns && freed < excess; c = c->next) {
+            unsigned own = class_of(bound, c);
+            if (pass == 0 ? own <= class : own != class)
                 continue;
-            freed += what->bytes(c);
-            conn_end(c);
-            connection_table_count_event(acceptor_connection_table(d), what->event);
+            freed += bound->bytes(c);
+            conn_shutdown(c);
+            connection_table_count_event(acceptor_connection_table(a), bound->event);
         }
 }
 
-void timeouts_conns(struct acceptor *d)
+void timeouts_check(struct acceptor *a)
 {
-    uint64_t now = d->loop->now_ms;
-    lingering_tick(d->lingering, now);
-    accept_queue_sweep(d);
+    uint64_t now = a->loop->now_ms;
+    lingering_tick(a->lingering, now);
+    accept_queue_drop_closed(a);
     size_t buffered = 0;
-    for (struct conn *c = d->conns.next, *next; c != &d->conns; c = next) {
+    for (struct conn *c = a->conns.next, *next; c != &a->conns; c = next) {
         next = c->next;
-        sweep_conn(c, now);
-        buffered += receiving(c);
+        check_conn(c, now);
+        buffered += upload_bytes(c);
     }
-    if (buffered > BUFFERED_MAX)
-        end_some(d, &uploads, buffered - BUFFERED_MAX);
+    if (buffered > UPLOADS_MAX)
+        close_some(a, &uploads, buffered - UPLOADS_MAX);
 }
 
-void timeouts_answers(struct acceptor *d)
+void timeouts_bound_responses(struct acceptor *a)
 {
-    if (d->held > ANSWERS_MAX)
-        end_some(d, &answers, d->held - ANSWERS_MAX);
+    if (a->response_bytes > RESPONSES_MAX)
+        close_some(a, &responses, a->response_bytes - RESPONSES_MAX);
 }

@@ -1,6 +1,6 @@
 #include "core/conn/tls.h"
 
-#include "core/conn/tls_file.h"
+#include "core/conn/tls_file_internal.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -14,10 +14,11 @@
 #include <unistd.h>
 
 #define FILE_MAX_BYTES ((size_t)256 * 1024)
-#define PAIRS 2 /* certificates with keys of two kinds */
-#define TICKET_KEYS_BYTES 80 /* OpenSSL's name and two keys: the same in all workers, so that a session goes on at any */
+#define PAIRS 2 /* of certificate and key, of two key types */
+/* OpenSSL's key name and two keys; all workers share them, so a session resumes at any worker */
+#define TICKET_KEYS_BYTES 80
 
-/* What a client of TLS 1.2 may choose from: keys of one connection open no other, and what is sent cannot be changed. TLS 1.3 has no others. */
+/* Forward secrecy and authenticated encryption only. TLS 1.3 has no other ciphers. */
 #define CIPHERS_1_2 "ECDHE+AESGCM:ECDHE+CHACHA20"
 
 struct pem {
@@ -39,9 +40,9 @@ static bool has_tls(const struct conf *conf, size_t i)
     return conf->listen[i].tls_certificate[0] != '\0';
 }
 
-/* ---- the master's part: bytes ---- */
+/* ---- in the master: files ---- */
 
-/* The files of a listener's certificates ("" where there is no second), and their options. */
+/* The files of a certificate ("": none) and the names of their options. */
 struct paths {
     const char *certificate, *key, *certificate_option, *key_option;
 };
@@ -53,7 +54,7 @@ static struct paths paths_of(const struct conf_listen *l, size_t pair)
                                       "second_certificate", "second_key"};
 }
 
-/* The whole file, straight to where it stays. */
+/* Straight into the memory that only workers inherit. */
 static bool read_file(const char *path, struct pem *to)
 {
     int fd = open(path, O_RDONLY | O_CLOEXEC);
@@ -65,15 +66,15 @@ static bool read_file(const char *path, struct pem *to)
     }
     if (got > 0)
         errno = EFBIG;
-    int kept = errno;
+    int saved = errno;
     if (fd >= 0)
         close(fd);
-    errno = kept;
+    errno = saved;
     return got == 0;
 }
 
-static bool read_told(size_t i, const char *option, const char *path, struct pem *to,
-                      FILE *mistakes)
+static bool read_or_report(size_t i, const char *option, const char *path, struct pem *to,
+                           FILE *mistakes)
 {
     if (read_file(path, to))
         return true;
@@ -82,21 +83,23 @@ static bool read_told(size_t i, const char *option, const char *path, struct pem
     return false;
 }
 
-static bool read_pair(const struct conf *conf, size_t i, size_t pair, struct tls_secrets *to, FILE *mistakes)
+static bool read_pair(const struct conf *conf, size_t i, size_t pair, struct tls_secrets *to,
+                      FILE *mistakes)
 {
     struct paths paths = paths_of(&conf->listen[i], pair);
     return paths.certificate[0] == '\0' ||
-           (read_told(i, paths.certificate_option, paths.certificate,
-                      &to->listen[i].pair[pair].certificate, mistakes) &&
-            read_told(i, paths.key_option, paths.key, &to->listen[i].pair[pair].key, mistakes));
+           (read_or_report(i, paths.certificate_option, paths.certificate,
+                           &to->listen[i].pair[pair].certificate, mistakes) &&
+            read_or_report(i, paths.key_option, paths.key, &to->listen[i].pair[pair].key,
+                           mistakes));
 }
 
-/* how many of a listener's files cannot be used */
+/* The number of pairs that cannot be read. */
 static int read_listener(const struct conf *conf, size_t i, struct tls_secrets *to, FILE *mistakes)
 {
     int wrong = 0;
     if (getrandom(to->listen[i].ticket_keys, TICKET_KEYS_BYTES, 0) != TICKET_KEYS_BYTES) {
-        fprintf(mistakes, "listen %s: there is no randomness: %s\n", conf->listen[i].address, strerror(errno));
+        fprintf(mistakes, "listen %s: getrandom: %s\n", conf->listen[i].address, strerror(errno));
         return 1;
     }
     for (size_t pair = 0; pair < PAIRS; pair++)
@@ -104,11 +107,11 @@ static int read_listener(const struct conf *conf, size_t i, struct tls_secrets *
     return wrong;
 }
 
-/* Keys are made of them in a child, with whose memory they go. How many cannot be. */
+/* A child makes the keys, so that none stays in the master. The number of failures. */
 static int try_in_child(const struct conf *conf, struct tls *t, FILE *mistakes)
 {
     int pipes[2], status = 0;
-    char said[4096];
+    char text[4096];
     ssize_t n;
     if (!tls_lend(t, true) || pipe2(pipes, O_CLOEXEC) != 0)
         return 1;
@@ -121,15 +124,15 @@ static int try_in_child(const struct conf *conf, struct tls *t, FILE *mistakes)
         _exit(to_parent != NULL && fclose(to_parent) == 0 ? wrong : 1);
     }
     close(pipes[1]);
-    while (child > 0 && ((n = read(pipes[0], said, sizeof(said))) > 0 || (n < 0 && errno == EINTR)))
+    while (child > 0 && ((n = read(pipes[0], text, sizeof(text))) > 0 || (n < 0 && errno == EINTR)))
         if (n > 0)
-            fwrite(said, 1, (size_t)n, mistakes);
+            fwrite(text, 1, (size_t)n, mistakes);
     close(pipes[0]);
     while (child > 0 && waitpid(child, &status, 0) < 0 && errno == EINTR)
         ;
     if (child > 0 && WIFEXITED(status))
         return WEXITSTATUS(status);
-    fprintf(mistakes, "listen: the certificates could not be tried\n");
+    fprintf(mistakes, "listen: the process that checks the certificates failed\n");
     return 1;
 }
 
@@ -142,16 +145,17 @@ int tls_load(const struct conf *conf, struct tls *out, FILE *mistakes)
         with_tls += has_tls(conf, i);
     if (with_tls == 0)
         return 0;
-    void *memory = mmap(NULL, sizeof(*out->secrets), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    void *memory = mmap(NULL, sizeof(*out->secrets), PROT_READ | PROT_WRITE,
+                        MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (memory == MAP_FAILED) {
         fprintf(mistakes, "listen: no memory for keys: %s\n", strerror(errno));
         return 1;
     }
     out->secrets = memory;
     out->size = sizeof(*out->secrets);
-    madvise(memory, out->size, MADV_DONTDUMP); /* a core file of ours shows no key */
+    madvise(memory, out->size, MADV_DONTDUMP); /* no key in a core file */
     if (!tls_lend(out, false)) {
-        fprintf(mistakes, "listen: keys cannot be kept from children: %s\n", strerror(errno));
+        fprintf(mistakes, "listen: madvise: %s\n", strerror(errno));
         wrong = 1;
     }
     for (size_t i = 0; wrong == 0 && i < conf->listen_count; i++)
@@ -174,21 +178,22 @@ void tls_free(struct tls *t)
 
 bool tls_lend(struct tls *t, bool to_child)
 {
-    return t->secrets == NULL || madvise(t->secrets, t->size, to_child ? MADV_DOFORK : MADV_DONTFORK) == 0;
+    return t->secrets == NULL ||
+           madvise(t->secrets, t->size, to_child ? MADV_DOFORK : MADV_DONTFORK) == 0;
 }
 
-/* ---- the worker's part: contexts ---- */
+/* ---- in a worker: contexts ---- */
 
 static int no_password(char *to, int size, int writing, void *arg)
 {
     (void)to, (void)size, (void)writing, (void)arg;
-    return -1; /* nobody is there to type one */
+    return -1; /* a server cannot ask for a passphrase */
 }
 
-/* Why OpenSSL does not accept what it could read; it has a reason of its own. */
+/* OpenSSL read it and has a reason of its own, which report() adds. */
 #define NOT_ACCEPTED "OpenSSL does not accept it"
 
-/* The certificate and its chain. What is wrong with them, or NULL. */
+/* The certificate and its chain. What is wrong, or NULL. */
 static const char *use_chain(SSL_CTX *ctx, BIO *bio, const struct pem *pem)
 {
     X509 *cert = PEM_read_bio_X509_AUX(bio, NULL, no_password, NULL);
@@ -201,8 +206,8 @@ static const char *use_chain(SSL_CTX *ctx, BIO *bio, const struct pem *pem)
             X509_free(cert);
             what = NOT_ACCEPTED;
         }
-    if (what == NULL && ERR_GET_REASON(ERR_peek_last_error()) !=
-                            PEM_R_NO_START_LINE) /* not just the end of the file */
+    /* NO_START_LINE is the end of the file */
+    if (what == NULL && ERR_GET_REASON(ERR_peek_last_error()) != PEM_R_NO_START_LINE)
         what = "a certificate of the chain is damaged or cut off; copy the whole file again";
     return what;
 }
@@ -239,18 +244,20 @@ static const char *use_bytes(SSL_CTX *ctx, const struct pem *pem,
 {
     ERR_clear_error();
     BIO *bio = BIO_new_mem_buf(pem->bytes, (int)pem->size);
-    const char *what = bio == NULL ? "memory is short" : use(ctx, bio, pem);
+    const char *what = bio == NULL ? "out of memory" : use(ctx, bio, pem);
     BIO_free(bio);
     return what;
 }
 
-/* HTTP/1.1 is all there is; who offers only others is told so */
-static int choose_protocol(SSL *ssl, const unsigned char **out, unsigned char *out_size, const unsigned char *in, unsigned in_size, void *arg)
+/* Only HTTP/1.1 is offered; a client without it gets an alert. */
+static int choose_protocol(SSL *ssl, const unsigned char **out, unsigned char *out_size,
+                           const unsigned char *in, unsigned in_size, void *arg)
 {
     static const unsigned char ours[] = "\x08http/1.1";
     unsigned char *chosen;
     (void)ssl, (void)arg;
-    if (SSL_select_next_proto(&chosen, out_size, ours, sizeof(ours) - 1, in, in_size) != OPENSSL_NPN_NEGOTIATED)
+    if (SSL_select_next_proto(&chosen, out_size, ours, sizeof(ours) - 1, in, in_size) !=
+        OPENSSL_NPN_NEGOTIATED)
         return SSL_TLSEXT_ERR_ALERT_FATAL;
     *out = chosen;
     return SSL_TLSEXT_ERR_OK;
@@ -259,22 +266,25 @@ static int choose_protocol(SSL *ssl, const unsigned char **out, unsigned char *o
 static bool set_up(SSL_CTX *ctx, const struct tls_secrets *secrets, size_t i)
 {
     unsigned char ticket_keys[TICKET_KEYS_BYTES];
-    memcpy(ticket_keys, secrets->listen[i].ticket_keys, sizeof(ticket_keys)); /* OpenSSL does not take const */
-    SSL_CTX_set_options(ctx, SSL_OP_CIPHER_SERVER_PREFERENCE | SSL_OP_PRIORITIZE_CHACHA | SSL_OP_NO_RENEGOTIATION);
+    /* a copy, since OpenSSL's parameter is not const */
+    memcpy(ticket_keys, secrets->listen[i].ticket_keys, sizeof(ticket_keys));
+    SSL_CTX_set_options(ctx, SSL_OP_CIPHER_SERVER_PREFERENCE | SSL_OP_PRIORITIZE_CHACHA |
+                                 SSL_OP_NO_RENEGOTIATION);
     SSL_CTX_set_alpn_select_cb(ctx, choose_protocol, NULL);
-    bool ok = SSL_CTX_set_min_proto_version(ctx, TLS1_2_VERSION) == 1 && SSL_CTX_set_cipher_list(ctx, CIPHERS_1_2) == 1 &&
+    bool ok = SSL_CTX_set_min_proto_version(ctx, TLS1_2_VERSION) == 1 &&
+              SSL_CTX_set_cipher_list(ctx, CIPHERS_1_2) == 1 &&
               SSL_CTX_set_tlsext_ticket_keys(ctx, ticket_keys, sizeof(ticket_keys)) == 1;
     OPENSSL_cleanse(ticket_keys, sizeof(ticket_keys));
     return ok;
 }
 
-static int kind_of_key(const SSL_CTX *ctx)
+static int key_type(const SSL_CTX *ctx)
 {
     const X509 *cert = SSL_CTX_get0_certificate(ctx);
     return cert == NULL ? EVP_PKEY_NONE : EVP_PKEY_get_base_id(X509_get0_pubkey(cert));
 }
 
-/* An expired certificate is used all the same: without it the listener would not work either. */
+/* An expired certificate is used: without it the listener would not work either. */
 static void warn_of_dates(const SSL_CTX *ctx, size_t i, const struct paths *paths, FILE *mistakes)
 {
     const X509 *cert = SSL_CTX_get0_certificate(ctx);
@@ -292,8 +302,8 @@ static void warn_of_dates(const SSL_CTX *ctx, size_t i, const struct paths *path
             late ? "renew it, and reload" : "check the clock of this host");
 }
 
-/* A mistake about one file of a listener; OpenSSL's reason is told where ours says nothing. */
-static void tell(size_t i, const char *option, const char *path, const char *what, FILE *mistakes)
+/* A mistake in a file of a listener, with OpenSSL's reason for NOT_ACCEPTED. */
+static void report(size_t i, const char *option, const char *path, const char *what, FILE *mistakes)
 {
     char reason[256] = "";
     unsigned long code = strcmp(what, NOT_ACCEPTED) == 0 ? ERR_get_error() : 0;
@@ -303,15 +313,15 @@ static void tell(size_t i, const char *option, const char *path, const char *wha
             code == 0 ? "" : ": ", reason);
 }
 
-/* ${first}: the kind of key of the listener's first certificate, or EVP_PKEY_NONE. */
+/* ${first}: the key type of the first certificate, or EVP_PKEY_NONE. */
 static bool use_pair(SSL_CTX *ctx, const struct tls_secrets *secrets, size_t i, size_t pair,
                      const struct paths *paths, int first, FILE *mistakes)
 {
     const char *option = paths->certificate_option, *path = paths->certificate;
     const char *what = use_bytes(ctx, &secrets->listen[i].pair[pair].certificate, use_chain);
-    if (what == NULL && kind_of_key(ctx) == first)
-        what = "its key is of the same kind as the first certificate's, which it would replace; "
-               "give one of another kind, or none";
+    if (what == NULL && key_type(ctx) == first)
+        what = "its key has the same type as the first certificate's and would replace it; give "
+               "one of another type, or none";
     if (what == NULL) {
         warn_of_dates(ctx, i, paths, mistakes);
         what = use_bytes(ctx, &secrets->listen[i].pair[pair].key, use_key);
@@ -319,23 +329,24 @@ static bool use_pair(SSL_CTX *ctx, const struct tls_secrets *secrets, size_t i, 
         path = paths->key;
     }
     if (what != NULL)
-        tell(i, option, path, what, mistakes);
+        report(i, option, path, what, mistakes);
     return what == NULL;
 }
 
-static SSL_CTX *open_one(const struct conf_listen *l, const struct tls_secrets *secrets, size_t i, FILE *mistakes)
+static SSL_CTX *open_one(const struct conf_listen *l, const struct tls_secrets *secrets, size_t i,
+                         FILE *mistakes)
 {
     SSL_CTX *ctx = SSL_CTX_new(TLS_server_method());
     int first = EVP_PKEY_NONE;
     bool ok = ctx != NULL && set_up(ctx, secrets, i);
     if (!ok)
-        tell(i, "certificate", l->tls_certificate, NOT_ACCEPTED, mistakes);
+        report(i, "certificate", l->tls_certificate, NOT_ACCEPTED, mistakes);
     for (size_t pair = 0; ok && pair < PAIRS; pair++) {
         struct paths paths = paths_of(l, pair);
         if (paths.certificate[0] == '\0')
             continue;
         ok = use_pair(ctx, secrets, i, pair, &paths, first, mistakes);
-        first = kind_of_key(ctx);
+        first = key_type(ctx);
     }
     ERR_clear_error();
     if (ok)
@@ -348,7 +359,8 @@ int tls_open(const struct conf *conf, struct tls *t, FILE *mistakes)
 {
     int wrong = 0;
     for (size_t i = 0; i < conf->listen_count; i++)
-        if (has_tls(conf, i) && (t->ctx[i] = open_one(&conf->listen[i], t->secrets, i, mistakes)) == NULL)
+        if (has_tls(conf, i) &&
+            (t->ctx[i] = open_one(&conf->listen[i], t->secrets, i, mistakes)) == NULL)
             wrong++;
     return wrong;
 }

@@ -1,7 +1,7 @@
 /*
- * Certificates and keys of the listeners. The master reads the files before it forks, while it may still read a key that belongs to root, into
- * memory that only workers inherit: neither it, nor the writer, nor an auditor ever makes a key of them, so that no trace of one is left
- * where hostile pages are read.
+ * Certificates and keys of the listeners. The master reads the files while it may still read root's
+ * keys, into memory that only workers inherit. It never makes keys of these bytes itself, and
+ * neither does the writer or an auditor, so no key is in a process that reads hostile pages.
  */
 #ifndef ASSAY_CONN_TLS_H
 #define ASSAY_CONN_TLS_H
@@ -10,24 +10,31 @@
 
 #include <openssl/ssl.h>
 
-/* The listeners of a configuration, by their place in conf->listen. */
+/* By index in conf->listen. */
 struct tls {
     struct tls_secrets *secrets; /* NULL: no listener has TLS */
     size_t size;
-    SSL_CTX *ctx[CONF_LISTEN_MAX]; /* a worker's; NULL without TLS */
+    SSL_CTX *ctx[CONF_LISTEN_MAX]; /* in a worker; NULL without TLS */
 };
 
 /*
- * tls_load(conf, out, mistakes): read them all, and have a child try them; how many cannot be used, a sentence each to ${mistakes}. Nothing
- * is kept then. An expired certificate gets a sentence, and is used. tls_free(t) lets go of them.
+ * tls_load(conf, out, mistakes): read all files and try them in a child process. The number of
+ * unusable files, with a sentence each in ${mistakes}; then nothing is kept. An expired certificate
+ * gets a sentence, and is used.
  */
 int tls_load(const struct conf *conf, struct tls *out, FILE *mistakes);
 void tls_free(struct tls *t);
 
-/* tls_lend(t, to_child): whether the children forked from now on inherit the secrets; they do not unless told. False: the kernel refused. */
+/*
+ * tls_lend(t, to_child): whether children forked from here on inherit the secrets; the default is
+ * no. False: madvise(2) failed.
+ */
 bool tls_lend(struct tls *t, bool to_child);
 
-/* tls_open(conf, t, mistakes): in a worker: make the contexts. How many cannot be made, a sentence each to ${mistakes}. */
+/*
+ * tls_open(conf, t, mistakes): make the contexts, in a worker. The number of failures, with a
+ * sentence each in ${mistakes}.
+ */
 int tls_open(const struct conf *conf, struct tls *t, FILE *mistakes);
 
 #endif

@@ -1,9 +1,9 @@
-#include "core/conn/tls_file.h"
+#include "core/conn/tls_file_internal.h"
 
 #include <stdbool.h>
 #include <string.h>
 
-/* What the lines "-----BEGIN …-----" of a file say it holds. */
+/* What the file holds, by its lines "-----BEGIN …-----". */
 struct blocks {
     bool any, certificate, request, key, encrypted, public_key;
 };
@@ -17,8 +17,8 @@ static struct blocks find_blocks(const void *bytes, size_t size)
 {
     return (struct blocks){
         .any = has(bytes, size, "-----BEGIN "),
-        .certificate = has(bytes, size,
-                           " CERTIFICATE-----"), /* also TRUSTED CERTIFICATE and X509 CERTIFICATE */
+        /* also TRUSTED CERTIFICATE and X509 CERTIFICATE */
+        .certificate = has(bytes, size, " CERTIFICATE-----"),
         .request = has(bytes, size, " CERTIFICATE REQUEST-----"),
         .key = has(bytes, size, " PRIVATE KEY-----"),
         .encrypted = has(bytes, size, "-----BEGIN ENCRYPTED PRIVATE KEY-----") ||

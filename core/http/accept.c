@@ -1,31 +1,18 @@
 #include "core/http/accept.h"
 
-#include <strings.h>
+#include "core/text/chars.h"
 
-static struct str trim(struct str s)
-{
-    while (s.n > 0 && (*s.p == ' ' || *s.p == '\t'))
-        s = (struct str){s.p + 1, s.n - 1};
-    while (s.n > 0 && (s.p[s.n - 1] == ' ' || s.p[s.n - 1] == '\t'))
-        s.n--;
-    return s;
-}
-
-/* what stands before ${mark}; *rest is what follows it, empty at the end */
+/* The text before ${mark}; *rest: the text after it. */
 static struct str cut(struct str *rest, char mark)
 {
     const char *at = rest->n == 0 ? NULL : memchr(rest->p, mark, rest->n);
     struct str head = {rest->p, at == NULL ? rest->n : (size_t)(at - rest->p)};
-    *rest = at == NULL ? (struct str){rest->p + rest->n, 0} : (struct str){at + 1, rest->n - head.n - 1};
-    return trim(head);
+    *rest = at == NULL ? (struct str){rest->p + rest->n, 0}
+                       : (struct str){at + 1, rest->n - head.n - 1};
+    return blanks_trim(head);
 }
 
-static bool same(struct str a, struct str b)
-{
-    return a.n == b.n && strncasecmp(a.p, b.p, a.n) == 0;
-}
-
-/* "0.5" → 500; anything malformed counts as 1 */
+/* "0.5" → 500; malformed → 1000 */
 static int quality(struct str q)
 {
     int value = 0, scale = 1000;
@@ -51,13 +38,13 @@ static int quality_of(struct str parameters)
     return 1000;
 }
 
-/* the quality of the item of that name, -1: it is not there */
+/* -1: the header does not name it */
 static int range_quality(struct str header, struct str name)
 {
     int found = -1;
     while (header.n > 0) {
         struct str item = cut(&header, ',');
-        if (same(cut(&item, ';'), name))
+        if (chars_equal(cut(&item, ';'), name))
             found = quality_of(item);
     }
     return found;
@@ -74,9 +61,9 @@ int accept_quality(struct str header, struct str want, struct str any)
 bool accept_json(struct str header)
 {
     static const struct str ranges[] = {STR("application/json"), STR("application/*"), STR("*/*")};
-    if (trim(header).n == 0)
+    if (blanks_trim(header).n == 0)
         return true;
-    /* the most specific range that is there decides (RFC 9110 §12.5.1) */
+    /* the most specific range counts (RFC 9110 §12.5.1) */
     for (size_t i = 0; i < sizeof(ranges) / sizeof(ranges[0]); i++) {
         int found = range_quality(header, ranges[i]);
         if (found >= 0)

@@ -15,15 +15,15 @@
 
 #define FLUSH_BYTES (64u << 10)
 #define FLUSH_EVERY_MS 1000
-#define TEXT_MAX 8192 /* what is longer is cut */
+#define TEXT_MAX 8192 /* longer texts are cut */
 
 struct access_log {
     const struct conf *conf;
     int fd; /* -1: no access log */
     struct buf out;
     uint64_t flushed_ms;
-    char room[3][TEXT_MAX + REDACT_MORE];
-    bool torn; /* the last line that was written lacks its end */
+    char scratch[3][TEXT_MAX + REDACT_MORE];
+    bool incomplete; /* the last write ended within a line */
 };
 
 static int open_file(const struct conf *conf)
@@ -47,16 +47,17 @@ struct access_log *access_log_open(const struct conf *conf)
     return log;
 }
 
-/* what is told of a request: texts without secrets */
+/* The texts of a line, without secrets. */
 struct line {
     struct str method, path, agent, ip;
     uint64_t took_us;
 };
 
-/* from the first byte of its head until all of it was there; by the loop's clock, so to the millisecond */
+/* By the loop's clock, so in whole milliseconds. */
 static uint64_t received_us(const struct request *r)
 {
-    const struct timeval *from = &r->h2o->timestamps.request_begin_at, *to = &r->h2o->processed_at.at;
+    const struct timeval *from = &r->h2o->timestamps.request_begin_at,
+                         *to = &r->h2o->processed_at.at;
     int64_t us = ((int64_t)to->tv_sec - from->tv_sec) * 1000000 + to->tv_usec - from->tv_usec;
     return from->tv_sec == 0 || us < 0 ? 0 : (uint64_t)us;
 }
@@ -64,8 +65,9 @@ static uint64_t received_us(const struct request *r)
 static void add_times(struct buf *b, const struct request *r, uint64_t took_us)
 {
     uint64_t answer_us = r->answered_us > r->started_us ? r->answered_us - r->started_us : 0;
-    buf_printf(b, ",\"receive_us\":%llu,\"wait_us\":%llu,\"answer_us\":%llu,\"took_us\":%llu", (unsigned long long)received_us(r),
-               (unsigned long long)r->wait.waited_us, (unsigned long long)answer_us, (unsigned long long)took_us);
+    buf_printf(b, ",\"receive_us\":%llu,\"wait_us\":%llu,\"answer_us\":%llu,\"took_us\":%llu",
+               (unsigned long long)received_us(r), (unsigned long long)r->wait.waited_us,
+               (unsigned long long)answer_us, (unsigned long long)took_us);
 }
 
 static void add_json(struct buf *b, const struct request *r, const struct line *line)
@@ -81,11 +83,13 @@ static void add_json(struct buf *b, const struct request *r, const struct line *
     json_string(b, line->method);
     buf_adds(b, ",\"path\":");
     json_string(b, line->path);
-    buf_printf(b, ",\"route\":\"%s\",\"status\":%d,\"bytes\":%zu", r->route == NULL ? "" : r->route->path, r->status, r->sent_bytes);
+    buf_printf(b, ",\"route\":\"%s\",\"status\":%d,\"bytes\":%zu",
+               r->route == NULL ? "" : r->route->path, r->status, r->sent_bytes);
     add_times(b, r, line->took_us);
     buf_printf(b, ",\"key\":%llu,\"limiter\":", (unsigned long long)r->key);
     json_text(b, str_of(limiter));
-    buf_adds(b, r->limit.refused ? ",\"refused\":true,\"agent\":" : ",\"refused\":false,\"agent\":");
+    buf_adds(b,
+             r->limit.refused ? ",\"refused\":true,\"agent\":" : ",\"refused\":false,\"agent\":");
     json_string(b, line->agent);
     buf_adds(b, "}\n");
 }
@@ -93,7 +97,8 @@ static void add_json(struct buf *b, const struct request *r, const struct line *
 static void add_quoted(struct buf *b, struct str s)
 {
     for (size_t i = 0; i < s.n; i++)
-        if ((unsigned char)s.p[i] < 0x20 || s.p[i] == '"' || s.p[i] == '\\' || (unsigned char)s.p[i] >= 0x7f)
+        if ((unsigned char)s.p[i] < 0x20 || s.p[i] == '"' || s.p[i] == '\\' ||
+            (unsigned char)s.p[i] >= 0x7f)
             buf_printf(b, "\\x%02x", (unsigned char)s.p[i]);
         else
             buf_add(b, &s.p[i], 1);
@@ -121,7 +126,7 @@ static void add_combined(struct buf *b, const struct request *r, const struct li
 
 static struct str without_secrets(struct access_log *log, unsigned i, h2o_iovec_t v)
 {
-    return redact((struct str){v.base, v.len < TEXT_MAX ? v.len : TEXT_MAX}, log->room[i]);
+    return redact((struct str){v.base, v.len < TEXT_MAX ? v.len : TEXT_MAX}, log->scratch[i]);
 }
 
 void access_log_add(struct access_log *log, const struct request *r, uint64_t took_us)
@@ -131,11 +136,12 @@ void access_log_add(struct access_log *log, const struct request *r, uint64_t to
     char text[INET6_ADDRSTRLEN];
     ssize_t at = h2o_find_header(&r->h2o->headers, H2O_TOKEN_USER_AGENT, -1);
     ip_text(&r->client_ip, text);
-    struct line line = {.method = without_secrets(log, 0, r->h2o->input.method),
-                        .path = without_secrets(log, 1, r->h2o->input.path),
-                        .agent = at < 0 ? STR("") : without_secrets(log, 2, r->h2o->headers.entries[at].value),
-                        .ip = str_of(text),
-                        .took_us = took_us};
+    struct line line = {
+        .method = without_secrets(log, 0, r->h2o->input.method),
+        .path = without_secrets(log, 1, r->h2o->input.path),
+        .agent = at < 0 ? STR("") : without_secrets(log, 2, r->h2o->headers.entries[at].value),
+        .ip = str_of(text),
+        .took_us = took_us};
     size_t from = log->out.n;
     (log->conf->log_format == LOG_FORMAT_JSON ? add_json : add_combined)(&log->out, r, &line);
     printable_escape(&log->out, from);
@@ -143,19 +149,19 @@ void access_log_add(struct access_log *log, const struct request *r, uint64_t to
         access_log_flush(log, true);
 }
 
-/* a full disk takes half a line, perhaps: the next begins on a line of its own */
+/* After a partial write, on a full disk, the next line starts with a newline. */
 static bool write_all(struct access_log *log)
 {
     size_t done = 0;
-    if (log->torn && write(log->fd, "\n", 1) != 1)
+    if (log->incomplete && write(log->fd, "\n", 1) != 1)
         return false;
-    log->torn = false;
+    log->incomplete = false;
     while (done < log->out.n) {
         ssize_t n = write(log->fd, log->out.p + done, log->out.n - done);
         if (n < 0 && errno == EINTR)
             continue;
         if (n <= 0) {
-            log->torn = done > 0 && log->out.p[done - 1] != '\n';
+            log->incomplete = done > 0 && log->out.p[done - 1] != '\n';
             return false;
         }
         done += (size_t)n;
@@ -172,7 +178,8 @@ void access_log_flush(struct access_log *log, bool all)
         return;
     log->flushed_ms = now;
     if (!write_all(log))
-        log_error("log.access %s: cannot write, lines were lost: %s", log->conf->log_access, strerror(errno));
+        log_error("log.access %s: cannot write; lines were lost: %s", log->conf->log_access,
+                  strerror(errno));
     buf_reset(&log->out);
 }
 
@@ -181,10 +188,10 @@ void access_log_reopen(struct access_log *log)
     access_log_flush(log, true);
     int fd = open_file(log->conf);
     if (fd < 0)
-        return; /* the old file is better than none */
+        return; /* keep the old file */
     close(log->fd);
     log->fd = fd;
-    log->torn = false;
+    log->incomplete = false;
 }
 
 void access_log_close(struct access_log *log)

@@ -1,61 +1,66 @@
 #include "core/http/admission_queue.h"
 
-#include "core/conn/acceptor.h"
+#include "core/conn/connection.h"
 #include "core/http/http.h"
 
-bool admission_take(struct admission *turn, struct request *r, request_fn *go)
+bool admission_take(struct admission *admission, struct request *r, request_fn *start)
 {
-    struct admission_queue *all = &r->http->admissions;
-    struct admission **end = &all->first;
+    struct admission_queue *queue = &r->http->admissions;
+    struct admission **end = &queue->first;
     size_t waiting = 0;
-    *turn = (struct admission){.of = all, .request = r, .go = go, .given_up_at_ms = r->http->loop->now_ms + WRITER_ANSWER_MS};
-    if (!all->taken) {
-        all->taken = turn->taken = true;
+    *admission = (struct admission){.queue = queue,
+                                    .request = r,
+                                    .start = start,
+                                    .deadline_ms = r->http->loop->now_ms + WRITER_ANSWER_MS};
+    if (!queue->busy) {
+        queue->busy = admission->running = true;
         return true;
     }
     for (; *end != NULL; end = &(*end)->next)
         waiting++;
-    if (waiting >= ADMISSIONS_WAITING) {
-        reply_error(r, ERR_UNAVAILABLE, "Too many large changes are waiting. This one was not processed. Retry later.");
+    if (waiting >= ADMISSIONS_QUEUED_MAX) {
+        reply_error(r, ERR_UNAVAILABLE,
+                    "Too many large changes are waiting. This one was not processed. Retry later.");
         return false;
     }
-    turn->waits = true;
-    *end = turn;
+    admission->queued = true;
+    *end = admission;
     return false;
 }
 
-static void leave(struct admission *turn)
+static void dequeue(struct admission *admission)
 {
-    struct admission **at = &turn->of->first;
-    while (*at != turn)
+    struct admission **at = &admission->queue->first;
+    while (*at != admission)
         at = &(*at)->next;
-    *at = turn->next;
-    turn->waits = false;
+    *at = admission->next;
+    admission->queued = false;
 }
 
-void admission_release(struct admission *turn)
+void admission_release(struct admission *admission)
 {
-    if (turn->waits)
-        leave(turn);
-    if (!turn->taken)
+    if (admission->queued)
+        dequeue(admission);
+    if (!admission->running)
         return;
-    struct admission *next = turn->of->first;
-    turn->taken = false;
-    turn->of->taken = next != NULL;
+    struct admission *next = admission->queue->first;
+    admission->running = false;
+    admission->queue->busy = next != NULL;
     if (next == NULL)
         return;
-    leave(next);
-    next->taken = true;
-    next->go(next->request);
+    dequeue(next);
+    next->running = true;
+    next->start(next->request);
 }
 
-void admission_queue_tick(struct admission_queue *all, uint64_t now_ms)
+void admission_queue_tick(struct admission_queue *queue, uint64_t now_ms)
 {
-    for (struct admission *turn = all->first, *next; turn != NULL; turn = next) {
-        next = turn->next;
-        if (turn->given_up_at_ms > now_ms && !turn->request->wait.conn->vanished)
+    for (struct admission *admission = queue->first, *next; admission != NULL; admission = next) {
+        next = admission->next;
+        if (admission->deadline_ms > now_ms && !admission->request->wait.conn->hung_up)
             continue;
-        leave(turn);
-        reply_error(turn->request, ERR_UNAVAILABLE, "The request timed out in the queue and was not processed. Retry later.");
+        dequeue(admission);
+        reply_error(admission->request, ERR_UNAVAILABLE,
+                    "The request timed out in the queue and was not processed. Retry later.");
     }
 }

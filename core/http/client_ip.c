@@ -1,17 +1,10 @@
 #include "core/http/client_ip.h"
 
+#include "core/text/chars.h"
+
 #define ADDRESS_MAX 45 /* the longest text of an IPv6 address */
 
-static struct str trimmed(struct str s)
-{
-    while (s.n > 0 && (*s.p == ' ' || *s.p == '\t'))
-        s = (struct str){s.p + 1, s.n - 1};
-    while (s.n > 0 && (s.p[s.n - 1] == ' ' || s.p[s.n - 1] == '\t'))
-        s.n--;
-    return s;
-}
-
-/* ":" and one to five digits, or nothing */
+/* ":" and 1 to 5 digits, or empty */
 static bool is_port(struct str s)
 {
     if (s.n == 0)
@@ -25,17 +18,17 @@ static bool is_port(struct str s)
 }
 
 /*
- * an address, perhaps with a port as some proxies write it: "192.0.2.1:80", "[2001:db8::1]:80". A name, a zone, an octal number or anything
- * else that has to be guessed at is no address.
+ * An address, perhaps with a port: "192.0.2.1:80", "[2001:db8::1]:80". No names, zones or octals.
  */
 static bool parse(struct str s, struct ip *ip)
 {
     char text[ADDRESS_MAX + 1];
     struct str port = {NULL, 0};
-    s = trimmed(s);
+    s = blanks_trim(s);
     bool bracketed = s.n > 0 && *s.p == '[';
     const char *colon = s.n == 0 ? NULL : memchr(s.p, bracketed ? ']' : ':', s.n);
-    bool one_colon = colon != NULL && memchr(colon + 1, ':', s.n - (size_t)(colon + 1 - s.p)) == NULL;
+    bool one_colon =
+        colon != NULL && memchr(colon + 1, ':', s.n - (size_t)(colon + 1 - s.p)) == NULL;
     if (bracketed) {
         if (colon == NULL)
             return false;
@@ -56,7 +49,8 @@ bool client_right_most(const struct cidr_list *trusted, struct str line, struct 
 {
     for (;;) {
         const char *comma = line.n == 0 ? NULL : memrchr(line.p, ',', line.n);
-        struct str item = comma == NULL ? line : (struct str){comma + 1, line.n - (size_t)(comma + 1 - line.p)};
+        struct str item =
+            comma == NULL ? line : (struct str){comma + 1, line.n - (size_t)(comma + 1 - line.p)};
         struct ip found;
         if (!parse(item, &found))
             return false;

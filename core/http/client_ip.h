@@ -1,6 +1,6 @@
 /*
- * The client's address behind trusted proxies: the right-most address of X-Forwarded-For that no
- * trusted proxy has. api.md §1. Pure.
+ * The client's address behind trusted proxies: the right-most address in X-Forwarded-For that is
+ * not a trusted proxy's. Pure functions.
  */
 #ifndef ASSAY_HTTP_CLIENT_IP_H
 #define ASSAY_HTTP_CLIENT_IP_H
@@ -9,10 +9,9 @@
 #include "store/bytes.h"
 
 /*
- * client_right_most(trusted, line, ip): go through one header line from its right end. *ip becomes
- * each address met, until one is met that is not ${trusted}. True: all of the line was trusted, go
- * on with the line before. False: *ip is the client, or what stands there is no address and *ip
- * stays the last good one.
+ * client_right_most(trusted, line, ip): read one header line from right to left into *ip, up to the
+ * first address that is not in ${trusted}. True: all are trusted; go on with the line before it.
+ * False: *ip is the client, or, before text that is not an address, the last trusted one.
  */
 bool client_right_most(const struct cidr_list *trusted, struct str line, struct ip *ip);
 

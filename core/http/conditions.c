@@ -1,16 +1,13 @@
-/*
- * The conditions and wishes in a request's head: If-None-Match, If-Match, Idempotency-Key, Prefer. What they mean is in etag.c,
- * idempotency.c and prefer.c; here they meet the request. See request.h for the contract.
- */
-#include "core/http/request.h"
+#include "core/http/conditions.h"
+
 #include "core/http/etag.h"
-#include "core/http/reply.h"
+#include "core/http/reply_internal.h"
 #include "core/http/idempotency.h"
 #include "core/http/prefer.h"
 
 #include <endian.h>
 
-/* More versions than that in one If-Match are left out: such a request may be refused, never wrongly let through. */
+/* Further versions in If-Match are ignored, which can refuse a change but never allow one. */
 #define MATCH_MAX 64
 
 static bool header_at(struct request *r, ssize_t at, struct str *value)
@@ -22,15 +19,16 @@ static bool header_at(struct request *r, ssize_t at, struct str *value)
     return true;
 }
 
-/* The next line of a header that may be repeated; *cursor begins at -1. */
+/* The next line of a repeated header; *cursor starts at -1. */
 static bool header_next(struct request *r, struct str name, ssize_t *cursor, struct str *value)
 {
     *cursor = h2o_find_header_by_str(&r->h2o->headers, name.p, name.n, *cursor);
     return header_at(r, *cursor, value);
 }
 
-/* the same for a header the library knows by name: its parser has looked it up already */
-static bool token_next(struct request *r, const h2o_token_t *name, ssize_t *cursor, struct str *value)
+/* The same for a header that libh2o knows by name, which is faster. */
+static bool token_next(struct request *r, const h2o_token_t *name, ssize_t *cursor,
+                       struct str *value)
 {
     *cursor = h2o_find_header(&r->h2o->headers, name, *cursor);
     return header_at(r, *cursor, value);
@@ -40,18 +38,21 @@ bool reply_etag(struct request *r, uint64_t version)
 {
     enum etag_match match = ETAG_MISS;
     struct str line;
-    /* not a second time: a query thread may have read a later version */
+    /* once only: a query may call this again with a later version */
     if (r->etag.p == NULL && (r->route->flags & (ROUTE_PUBLIC | ROUTE_PAGE)) == 0)
         reply_token(r, H2O_TOKEN_CACHE_CONTROL,
-                    r->route->auth == AUTH_JWT || r->route->auth == AUTH_WP_TOKEN ? STR("no-store") : STR("private, no-cache"));
+                    r->route->auth == AUTH_JWT || r->route->auth == AUTH_WP_TOKEN
+                        ? STR("no-store")
+                        : STR("private, no-cache"));
     r->etag = etag_format(version, request_alloc(r, ETAG_SIZE));
-    for (ssize_t cursor = -1; match == ETAG_MISS && token_next(r, H2O_TOKEN_IF_NONE_MATCH, &cursor, &line);)
+    for (ssize_t cursor = -1;
+         match == ETAG_MISS && token_next(r, H2O_TOKEN_IF_NONE_MATCH, &cursor, &line);)
         match = etag_none_match(line, r->etag);
     if (match == ETAG_MISS)
         return false;
     if (match == ETAG_GZIP)
         r->etag = etag_compressed(r->etag, request_alloc(r, ETAG_SIZE));
-    reply_token(r, H2O_TOKEN_VARY, STR("accept-encoding")); /* as the answer it stands for may have it */
+    reply_token(r, H2O_TOKEN_VARY, STR("accept-encoding")); /* as the 200 has it */
     reply_empty(r, 304);
     return true;
 }
@@ -81,22 +82,26 @@ bool request_idempotency(struct request *r, struct store_change *change)
     if (!request_header(r, "idempotency-key", &key))
         return true;
     if (!idempotency_key_valid(key)) {
-        reply_error(r, ERR_BAD_REQUEST, "Idempotency-Key must be 1 to %d printable ASCII characters.", IDEMPOTENCY_KEY_MAX);
+        reply_error(r, ERR_BAD_REQUEST,
+                    "Idempotency-Key must be 1 to %d printable ASCII characters.",
+                    IDEMPOTENCY_KEY_MAX);
         return false;
     }
     uint8_t *digests = request_alloc(r, 2 * IDEMPOTENCY_DIGEST_SIZE);
     struct str path = {r->h2o->path_normalized.base, r->h2o->path_normalized.len};
     struct str body = {r->h2o->entity.base, r->h2o->entity.len};
-    if (!idempotency_digest(r->key, path, key, digests) || !idempotency_body(body, digests + IDEMPOTENCY_DIGEST_SIZE)) {
+    if (!idempotency_digest(r->key, path, key, digests) ||
+        !idempotency_body(body, digests + IDEMPOTENCY_DIGEST_SIZE)) {
         reply_error(r, ERR_INTERNAL, NULL);
         return false;
     }
     change->idem_key = (struct str){(const char *)digests, IDEMPOTENCY_DIGEST_SIZE};
-    change->idem_body = (struct str){(const char *)digests + IDEMPOTENCY_DIGEST_SIZE, IDEMPOTENCY_DIGEST_SIZE};
+    change->idem_body =
+        (struct str){(const char *)digests + IDEMPOTENCY_DIGEST_SIZE, IDEMPOTENCY_DIGEST_SIZE};
     return true;
 }
 
-static struct prefer prefer_of(struct request *r)
+static struct prefer read_prefer(struct request *r)
 {
     struct prefer p = {0};
     struct str line;
@@ -107,12 +112,12 @@ static struct prefer prefer_of(struct request *r)
 
 bool request_is_strict(struct request *r)
 {
-    return prefer_of(r).strict;
+    return read_prefer(r).strict;
 }
 
 struct str request_prefer(struct request *r, unsigned *wait_ms, bool *async)
 {
-    struct prefer p = prefer_of(r);
+    struct prefer p = read_prefer(r);
     if (p.wait)
         *wait_ms = p.wait_s * 1000;
     if (p.async)

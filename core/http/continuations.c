@@ -1,4 +1,5 @@
-/* What a request waits for: the writer, threads. See request.h for the contract. */
+#include "core/http/continuations.h"
+
 #include "core/http/http.h"
 #include "core/http/request.h"
 
@@ -43,17 +44,19 @@ void request_run_in_pool(struct request *r, struct pool_job *job)
     thread_pool_send(r->http->body_pool, job, &r->wait);
 }
 
+static void reply_retry(struct request *r, const char *message)
+{
+    reply_header(r, "retry-after", STR("1"));
+    reply_error(r, ERR_UNAVAILABLE, "%s", message);
+}
+
 void request_query(struct request *r, struct query *query)
 {
-    if (queries_send(r->http->queries, query, &r->wait))
-        return;
-    reply_header(r, "retry-after", STR("1"));
-    reply_error(r, ERR_UNAVAILABLE, "Too many lists and searches are waiting. Retry in a second.");
+    if (!queries_send(r->http->queries, query, &r->wait))
+        reply_retry(r, "Too many lists and searches are waiting. Retry in a second.");
 }
 
 void query_late(struct request *r)
 {
-    reply_header(r, "retry-after", STR("1"));
-    reply_error(r, ERR_UNAVAILABLE,
-                "This list or search took too long and was stopped. Narrow it or retry later.");
+    reply_retry(r, "This list or search took too long and was stopped. Narrow it or retry later.");
 }

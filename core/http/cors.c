@@ -6,19 +6,21 @@ static bool port_valid(struct str port)
 {
     unsigned value = 0;
     for (size_t i = 0; i < port.n; i++) {
-        if (port.p[i] < '0' || port.p[i] > '9' || (value = value * 10 + (unsigned)(port.p[i] - '0')) > 65535)
+        if (port.p[i] < '0' || port.p[i] > '9' ||
+            (value = value * 10 + (unsigned)(port.p[i] - '0')) > 65535)
             return false;
     }
     return port.n > 0 && port.n <= 5 && value > 0;
 }
 
-/* A name, an IPv4 address, or an IPv6 address in brackets; international names as browsers send them, in punycode. */
+/* A name (international ones in Punycode), an IPv4 address, or an IPv6 address in brackets. */
 static bool host_valid(struct str host)
 {
     bool v6 = host.n > 2 && host.p[0] == '[' && host.p[host.n - 1] == ']';
     const char *also = v6 ? ":.[]" : "-._";
     for (size_t i = 0; i < host.n; i++)
-        if (!isalnum((unsigned char)host.p[i]) && (host.p[i] == '\0' || strchr(also, host.p[i]) == NULL))
+        if (!isalnum((unsigned char)host.p[i]) &&
+            (host.p[i] == '\0' || strchr(also, host.p[i]) == NULL))
             return false;
     return host.n > 0 && host.p[0] != '.' && host.p[0] != '-';
 }

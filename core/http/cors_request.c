@@ -2,13 +2,13 @@
 
 #include "core/http/route.h"
 
-static bool on_surface(struct request *r)
+static bool is_widget_path(struct request *r)
 {
-    static const struct str surface = STR("/api/v1/widget/");
-    if (r->route != NULL) /* its path begins as the request's does */
-        return strncmp(r->route->path, surface.p, surface.n) == 0;
+    static const struct str prefix = STR("/api/v1/widget/");
+    if (r->route != NULL) /* its path has the same prefix */
+        return strncmp(r->route->path, prefix.p, prefix.n) == 0;
     struct str query, path = route_path(r->h2o, &query);
-    return path.n > surface.n && memcmp(path.p, surface.p, surface.n) == 0;
+    return path.n > prefix.n && memcmp(path.p, prefix.p, prefix.n) == 0;
 }
 
 struct str cors_origin(struct request *r)
@@ -22,9 +22,10 @@ void cors_headers(struct request *r)
 {
     if (r->route != NULL && (r->route->flags & ROUTE_PUBLIC) != 0) {
         reply_header(r, "access-control-allow-origin", STR("*"));
-        reply_header(r, "cross-origin-resource-policy", STR("cross-origin")); /* for pages that demand it of what they embed (Fetch, COEP) */
+        /* for pages with Cross-Origin-Embedder-Policy */
+        reply_header(r, "cross-origin-resource-policy", STR("cross-origin"));
     }
-    if (!on_surface(r))
+    if (!is_widget_path(r))
         return;
     struct str origin = cors_origin(r);
     reply_header(r, "vary", STR("Origin"));
@@ -32,19 +33,21 @@ void cors_headers(struct request *r)
         return;
     reply_header(r, "access-control-allow-origin", origin);
     reply_header(r, "access-control-expose-headers",
-                 STR("X-RateLimit-Limit, X-RateLimit-Remaining, X-RateLimit-Reset, Retry-After, X-Request-Id, Idempotent-Replayed, "
-                     "ETag"));
+                 STR("X-RateLimit-Limit, X-RateLimit-Remaining, X-RateLimit-Reset, Retry-After, "
+                     "X-Request-Id, Idempotent-Replayed, ETag"));
 }
 
 bool cors_preflight(struct request *r)
 {
     struct str method;
-    if (!h2o_memis(r->h2o->input.method.base, r->h2o->input.method.len, H2O_STRLIT("OPTIONS")) || !on_surface(r) ||
-        cors_origin(r).p == NULL || !request_header(r, "access-control-request-method", &method))
+    if (!h2o_memis(r->h2o->input.method.base, r->h2o->input.method.len, H2O_STRLIT("OPTIONS")) ||
+        !is_widget_path(r) || cors_origin(r).p == NULL ||
+        !request_header(r, "access-control-request-method", &method))
         return false;
     reply_header(r, "access-control-allow-methods", STR("GET, POST, DELETE, OPTIONS"));
     reply_header(r, "access-control-allow-headers",
-                 STR("Authorization, Content-Type, Accept, Idempotency-Key, X-Request-Id, Last-Event-ID, If-None-Match"));
+                 STR("Authorization, Content-Type, Accept, Idempotency-Key, X-Request-Id, "
+                     "Last-Event-ID, If-None-Match"));
     reply_header(r, "access-control-max-age", STR("7200"));
     reply_empty(r, 204);
     return true;

@@ -1,6 +1,6 @@
 #include "core/http/err.h"
 
-/* Columns: HTTP status, reason phrase, code for programs, default message for people. */
+/* Columns: HTTP status, reason phrase, code, default message. */
 static const struct err_row rows[ERRS] = {
     [ERR_BAD_REQUEST] = {400, "Bad Request", "bad_request",
                          "The request is malformed. Check its encoding."},
@@ -62,7 +62,7 @@ static const struct err_row rows[ERRS] = {
          "The signature is wrong. Send hmac-sha256(token, t + \".\" + raw body) in hexadecimal."},
 };
 
-/* A status that only a bug can cause is ERR_INTERNAL. */
+/* ERR_INTERNAL: only a bug can cause this status. */
 static const enum err of_store[STORE_STATUSES] = {
     [STORE_OK] = ERR_INTERNAL,
     [STORE_NOT_FOUND] = ERR_NOT_FOUND,

@@ -1,6 +1,4 @@
-/*
- * Errors as callers see them: one enum, one table (err.c) that turns it into HTTP status, code and a default message. api.md §2.
- */
+/* Errors of the API: an enum and a table with HTTP status, code and default message. */
 #ifndef ASSAY_HTTP_ERR_H
 #define ASSAY_HTTP_ERR_H
 
@@ -38,15 +36,15 @@ struct err_row {
     int status;
     const char *reason; /* of the status line */
     const char *code;
-    const char *message; /* default, for people */
+    const char *message; /* the default */
 };
 
 const struct err_row *err_row(enum err err);
 
-/* err_of_store(status): what a refused store operation is to the caller of the API. */
+/* err_of_store(status): the error for a refused store operation. */
 enum err err_of_store(enum store_status status);
 
-/* err_of_status(status): the row for an HTTP status a library chose (400, 413, 417, …); ERR_INTERNAL for one unknown. */
+/* err_of_status(status): the error for a status that libh2o chose; ERR_INTERNAL: unknown. */
 enum err err_of_status(int status);
 
 #endif

@@ -2,13 +2,15 @@
 #include "config.h"
 #endif
 #include "core/http/etag.h"
+
+#include "core/text/chars.h"
 #include "core/text/form.h"
 
 _Static_assert(sizeof(PACKAGE_VERSION) <= ETAG_SIZE - sizeof("\"18446744073709551615--gz\""),
-               "a tag has no room for the program's version");
+               "the version does not fit in a tag");
 
-/* Write ${v} in decimal so that it ends before ${end}; where it begins. */
-static size_t number_before(char out[ETAG_SIZE], size_t end, uint64_t v)
+/* Write ${v} in decimal before ${end}; returns its start. */
+static size_t decimal_before(char out[ETAG_SIZE], size_t end, uint64_t v)
 {
     do {
         out[--end] = (char)('0' + v % 10);
@@ -22,7 +24,7 @@ struct str etag_format(uint64_t version, char out[ETAG_SIZE])
     static const char end[] = "-" PACKAGE_VERSION "\"";
     size_t at = ETAG_SIZE - (sizeof(end) - 1);
     memcpy(out + at, end, sizeof(end) - 1);
-    at = number_before(out, at, version);
+    at = decimal_before(out, at, version);
     out[--at] = '"';
     return (struct str){out + at, ETAG_SIZE - at};
 }
@@ -35,7 +37,7 @@ struct str etag_compressed(struct str etag, char out[ETAG_SIZE])
     return (struct str){out, n + 4};
 }
 
-/* The next tag of a list, with its quotes but without W/; false at the end or where the list is malformed. */
+/* The next tag, with quotes and without W/; false at the end or for a malformed list. */
 static bool tag_next(struct str *rest, struct str *tag, bool *weak)
 {
     const char *p = rest->p, *end = rest->p + rest->n;
@@ -56,11 +58,7 @@ static bool tag_next(struct str *rest, struct str *tag, bool *weak)
 
 static bool is_star(struct str header)
 {
-    while (header.n > 0 && (header.p[0] == ' ' || header.p[0] == '\t'))
-        header = (struct str){header.p + 1, header.n - 1};
-    while (header.n > 0 && (header.p[header.n - 1] == ' ' || header.p[header.n - 1] == '\t'))
-        --header.n;
-    return str_eq(header, STR("*"));
+    return str_eq(blanks_trim(header), STR("*"));
 }
 
 enum etag_match etag_none_match(struct str header, struct str etag)
@@ -80,12 +78,13 @@ enum etag_match etag_none_match(struct str header, struct str etag)
     return ETAG_MISS;
 }
 
-/* The version a tag of ours names. Only our own spelling counts: it is made again and compared. */
+/* The version in a tag; only the exact text that etag_format makes of it counts. */
 static bool tag_version(struct str tag, uint64_t *version)
 {
     char plain_buffer[ETAG_SIZE], gzip_buffer[ETAG_SIZE];
     const char *dash = memchr(tag.p, '-', tag.n);
-    if (dash == NULL || !number_parse((struct str){tag.p + 1, (size_t)(dash - tag.p) - 1}, UINT64_MAX - 1, version))
+    if (dash == NULL ||
+        !number_parse((struct str){tag.p + 1, (size_t)(dash - tag.p) - 1}, UINT64_MAX - 1, version))
         return false;
     struct str plain = etag_format(*version, plain_buffer);
     return str_eq(tag, plain) || str_eq(tag, etag_compressed(plain, gzip_buffer));

@@ -1,16 +1,16 @@
 /*
- * Entity tags (RFC 9110 §8.8.3, §13.1): made of a record's version and the program's, "5-1.0.0",
- * and "5-1.0.0-gz" for the compressed form: another program may render the same record otherwise.
- * Pure functions; conditions.c applies them to a request.
+ * Entity tags (RFC 9110 §8.8.3, §13.1): the version of a record and that of the program, which
+ * renders it: "5-1.0.0", and "5-1.0.0-gz" for the compressed form. Pure functions; conditions.c
+ * applies them.
  */
 #ifndef ASSAY_HTTP_ETAG_H
 #define ASSAY_HTTP_ETAG_H
 
 #include "store/bytes.h"
 
-#define ETAG_SIZE 64 /* room for any tag of ours, quotes included */
+#define ETAG_SIZE 64 /* of the longest tag with quotes */
 
-/* A version no record ever has. */
+/* No record has this version. */
 #define ETAG_VERSION_NONE UINT64_MAX
 
 /* etag_format(version, out): the tag of the uncompressed form, in ${out}. */
@@ -20,17 +20,16 @@ struct str etag_format(uint64_t version, char out[ETAG_SIZE]);
 struct str etag_compressed(struct str etag, char out[ETAG_SIZE]);
 
 /*
- * etag_none_match(header, etag): whether an If-None-Match line names ${etag}, by the weak
- * comparison: the line's "*", or the tag of either form. ETAG_GZIP says it was the compressed one.
+ * etag_none_match(header, etag): whether an If-None-Match line names ${etag}, by weak comparison:
+ * as "*", as it is, or (ETAG_GZIP) in its compressed form.
  */
 enum etag_match { ETAG_MISS, ETAG_HIT, ETAG_GZIP };
 enum etag_match etag_none_match(struct str header, struct str etag);
 
 /*
- * etag_versions(header, versions, max, count):
- * The versions an If-Match line names, by the strong comparison, added to ${versions} at *count
- * (the array has room for ${max}; what is beyond is left out). Weak tags and tags we never made
- * name none. False where the line is "*", any version.
+ * etag_versions(header, versions, max, count): append the versions that an If-Match line names, by
+ * strong comparison, to ${versions} at *count, up to ${max}. Weak and unknown tags are ignored.
+ * False: the line is "*", any version.
  */
 bool etag_versions(struct str header, uint64_t *versions, size_t max, size_t *count);
 

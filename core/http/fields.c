@@ -38,8 +38,8 @@ void fields_error_body(const struct buf *errors, struct buf *out)
     buf_adds(out, "}}}");
 }
 
-/* The place of ${text} among the choices, or -1. */
-static int choice_find(const char *const *choices, struct str text)
+/* The index of ${text} in ${choices}, or -1. */
+static int find_choice(const char *const *choices, struct str text)
 {
     for (int i = 0; choices[i] != NULL; ++i)
         if (str_eq(str_of(choices[i]), text))
@@ -47,16 +47,17 @@ static int choice_find(const char *const *choices, struct str text)
     return -1;
 }
 
-static void choice_error(struct buf *errors, const struct field *f)
+static void add_choice_error(struct buf *errors, const struct field *f)
 {
     char list[256] = "";
     size_t n = 0;
     for (size_t i = 0; f->choices[i] != NULL && n < sizeof(list); ++i)
-        n += (size_t)snprintf(list + n, sizeof(list) - n, "%s%s", i == 0 ? "" : ", ", f->choices[i]);
+        n +=
+            (size_t)snprintf(list + n, sizeof(list) - n, "%s%s", i == 0 ? "" : ", ", f->choices[i]);
     fields_error(errors, f->name, "must be %s%s", f->choices[1] == NULL ? "" : "one of ", list);
 }
 
-static void text_judge(const struct field *f, struct str text, struct buf *errors)
+static void check_text(const struct field *f, struct str text, struct buf *errors)
 {
     uint64_t max = f->max == 0 ? TEXT_MAX_DEFAULT : f->max;
     if (text.n == 0 && f->min > 0)
@@ -67,24 +68,25 @@ static void text_judge(const struct field *f, struct str text, struct buf *error
         fields_error(errors, f->name, "must be at most %" PRIu64 " bytes long", max);
 }
 
-static void chars_judge(const struct field *f, struct str text, struct buf *errors)
+static void check_chars(const struct field *f, struct str text, struct buf *errors)
 {
     uint64_t count = 0;
     for (size_t i = 0; i < text.n; ++i)
         count += ((unsigned char)text.p[i] & 0xc0) != 0x80;
     if (count < f->min || count > f->max)
-        fields_error(errors, f->name, "must be %" PRIu64 " to %" PRIu64 " characters long", f->min, f->max);
+        fields_error(errors, f->name, "must be %" PRIu64 " to %" PRIu64 " characters long", f->min,
+                     f->max);
 }
 
-static void value_set(const struct field *f, struct str text, struct value *v, struct buf *errors)
+static void set_value(const struct field *f, struct str text, struct value *v, struct buf *errors)
 {
     v->text = text;
     switch (f->type) {
     case FIELD_TEXT:
-        text_judge(f, text, errors);
+        check_text(f, text, errors);
         break;
     case FIELD_CHARS:
-        chars_judge(f, text, errors);
+        check_chars(f, text, errors);
         break;
     case FIELD_JSON:
     case FIELD_TREE:
@@ -92,23 +94,24 @@ static void value_set(const struct field *f, struct str text, struct value *v, s
         fields_error(errors, f->name, "must be sent in a JSON body");
         break;
     case FIELD_CHOICE: {
-        int at = choice_find(f->choices, text);
+        int at = find_choice(f->choices, text);
         if (at < 0)
-            choice_error(errors, f);
+            add_choice_error(errors, f);
         else
             v->number = (uint64_t)at;
         break;
     }
     case FIELD_NUMBER:
         if (!number_parse(text, f->max, &v->number) || v->number < f->min)
-            fields_error(errors, f->name, "must be a whole number from %" PRIu64 " to %" PRIu64, f->min, f->max);
+            fields_error(errors, f->name, "must be a whole number from %" PRIu64 " to %" PRIu64,
+                         f->min, f->max);
         break;
     }
 }
 
 /* ---- unknown names ---- */
 
-static void unknown_note(struct fields_unknown *unknown, struct str name)
+static void note_unknown(struct fields_unknown *unknown, struct str name)
 {
     for (unsigned i = 0; i < unknown->count; i++)
         if (str_eq(unknown->name[i], name))
@@ -155,7 +158,7 @@ void fields_unknown_list(const struct fields_unknown *unknown, struct buf *out)
     buf_adds(out, "]");
 }
 
-static int field_find(const struct field *fields, struct str name)
+static int find_field(const struct field *fields, struct str name)
 {
     for (int i = 0; fields != NULL && fields[i].name != NULL; ++i)
         if (str_eq(str_of(fields[i].name), name))
@@ -163,8 +166,8 @@ static int field_find(const struct field *fields, struct str name)
     return -1;
 }
 
-/* Most text is what it looks like; only an escape needs to be written elsewhere. */
-static struct str piece_decode(struct str raw, char **scratch)
+/* Text without escapes is not copied. */
+static struct str decode_part(struct str raw, char **scratch)
 {
     if (raw.n == 0)
         return raw;
@@ -176,49 +179,50 @@ static struct str piece_decode(struct str raw, char **scratch)
     return decoded;
 }
 
-static void initials_fill(const struct field *fields, struct value *values, struct buf *errors)
+static void set_initial_values(const struct field *fields, struct value *values, struct buf *errors)
 {
     for (size_t i = 0; fields != NULL && fields[i].name != NULL; ++i) {
         values[i] = (struct value){0};
         if (fields[i].initial != NULL)
-            value_set(&fields[i], str_of(fields[i].initial), &values[i], errors);
+            set_value(&fields[i], str_of(fields[i].initial), &values[i], errors);
     }
-    assert(errors->n == 0); /* an initial value that the field itself refuses is a mistake of the table */
+    assert(errors->n == 0); /* the table has a wrong initial value */
 }
 
 enum fields_status fields_decode(const struct field *fields, struct str encoded, char *scratch,
                                  struct value *values, struct fields_unknown *unknown,
                                  struct buf *errors)
 {
-    uint32_t seen = 0, told = 0;
+    uint32_t seen = 0, reported = 0;
     struct form form = {encoded};
     struct str raw_name, raw_value;
-    initials_fill(fields, values, errors);
+    set_initial_values(fields, values, errors);
     while (form_next(&form, &raw_name, &raw_value)) {
-        struct str name = piece_decode(raw_name, &scratch);
-        struct str text = piece_decode(raw_value, &scratch);
+        struct str name = decode_part(raw_name, &scratch);
+        struct str text = decode_part(raw_value, &scratch);
         if (name.p == NULL || text.p == NULL)
             return FIELDS_MALFORMED;
-        int at = field_find(fields, name);
+        int at = find_field(fields, name);
         if (at < 0) {
-            unknown_note(unknown, name);
+            note_unknown(unknown, name);
             continue;
         }
         uint32_t bit = UINT32_C(1) << at;
         if ((seen & bit) != 0) {
-            if ((told & bit) == 0)
+            if ((reported & bit) == 0)
                 fields_error(errors, fields[at].name, "must be sent only once");
-            told |= bit;
+            reported |= bit;
             continue;
         }
         seen |= bit;
-        if (text.n == 0 && fields[at].type != FIELD_CHOICE && fields[at].type != FIELD_NUMBER && fields[at].min == 0)
+        if (text.n == 0 && fields[at].type != FIELD_CHOICE && fields[at].type != FIELD_NUMBER &&
+            fields[at].min == 0)
             continue;
         size_t before = errors->n;
         values[at].sent = true;
-        value_set(&fields[at], text, &values[at], errors);
+        set_value(&fields[at], text, &values[at], errors);
         if (errors->n != before)
-            told |= bit;
+            reported |= bit;
     }
     return errors->n == 0 && buf_ok(errors) ? FIELDS_OK : FIELDS_INVALID;
 }
@@ -230,41 +234,45 @@ static struct str string_of(struct json_object *value)
     return (struct str){json_object_get_string(value), (size_t)json_object_get_string_len(value)};
 }
 
-static const char *const wanted[] = {
+static const char *const type_names[] = {
     [FIELD_TEXT] = "a string", [FIELD_CHARS] = "a string", [FIELD_NUMBER] = "a whole number"};
 
-/* Kept as the caller sent it, but for its spaces. */
-static void json_set(const struct field *f, struct json_object *value, struct value *v, struct buf *errors)
+static void set_json(const struct field *f, struct json_object *value, struct value *v,
+                     struct buf *errors)
 {
-    const char *text = json_object_to_json_string_ext(value, JSON_C_TO_STRING_PLAIN | JSON_C_TO_STRING_NOSLASHESCAPE);
+    const char *text = json_object_to_json_string_ext(value, JSON_C_TO_STRING_PLAIN |
+                                                                 JSON_C_TO_STRING_NOSLASHESCAPE);
     v->json = value;
     v->text = str_of(text);
     if (f->max != 0 && v->text.n > f->max)
         fields_error(errors, f->name, "must be at most %" PRIu64 " bytes of JSON", f->max);
 }
 
-static void member_set(const struct field *f, struct json_object *value, struct value *v, struct buf *errors)
+static void set_member(const struct field *f, struct json_object *value, struct value *v,
+                       struct buf *errors)
 {
     enum json_type type = json_object_get_type(value);
     bool number = type == json_type_int, string = type == json_type_string;
     v->sent = true;
     if (f->type == FIELD_JSON)
-        json_set(f, value, v, errors);
+        set_json(f, value, v, errors);
     else if (f->type == FIELD_TREE)
-        v->text = str_of(json_object_to_json_string_ext(value, JSON_C_TO_STRING_PLAIN | JSON_C_TO_STRING_NOSLASHESCAPE));
+        v->text = str_of(json_object_to_json_string_ext(value, JSON_C_TO_STRING_PLAIN |
+                                                                   JSON_C_TO_STRING_NOSLASHESCAPE));
     else if (f->type == FIELD_BOOL && type == json_type_boolean)
         v->number = (uint64_t)json_object_get_boolean(value);
     else if (f->type == FIELD_BOOL)
         fields_error(errors, f->name, "must be true or false");
     else if (f->type == FIELD_CHOICE && !string && !number)
-        choice_error(errors, f);
+        add_choice_error(errors, f);
     else if (f->type == FIELD_NUMBER ? !number : f->type != FIELD_CHOICE && !string)
-        fields_error(errors, f->name, "must be %s", wanted[f->type]);
+        fields_error(errors, f->name, "must be %s", type_names[f->type]);
     else
-        value_set(f, number ? str_of(json_object_get_string(value)) : string_of(value), v, errors);
+        set_value(f, number ? str_of(json_object_get_string(value)) : string_of(value), v, errors);
 }
 
-static const struct json_member *member_of(const struct json_member *members, int count, const char *name)
+static const struct json_member *member_of(const struct json_member *members, int count,
+                                           const char *name)
 {
     for (int i = 0; i < count; i++)
         if (str_eq(members[i].name, str_of(name)))
@@ -272,22 +280,23 @@ static const struct json_member *member_of(const struct json_member *members, in
     return NULL;
 }
 
-enum fields_status fields_of_flat(const struct field *fields, const struct json_member *members, int count,
-                                  struct value *values, struct fields_unknown *unknown,
+enum fields_status fields_of_flat(const struct field *fields, const struct json_member *members,
+                                  int count, struct value *values, struct fields_unknown *unknown,
                                   struct buf *errors)
 {
-    initials_fill(fields, values, errors);
+    set_initial_values(fields, values, errors);
     for (int i = 0; i < count; i++)
-        if (field_find(fields, members[i].name) < 0)
-            unknown_note(unknown, members[i].name);
+        if (find_field(fields, members[i].name) < 0)
+            note_unknown(unknown, members[i].name);
     for (size_t i = 0; fields != NULL && fields[i].name != NULL; i++) {
         const struct json_member *m = member_of(members, count, fields[i].name);
         if (m == NULL)
             continue;
-        if (fields[i].type != FIELD_TEXT && fields[i].type != FIELD_CHARS && fields[i].type != FIELD_CHOICE)
+        if (fields[i].type != FIELD_TEXT && fields[i].type != FIELD_CHARS &&
+            fields[i].type != FIELD_CHOICE)
             return FIELDS_MALFORMED;
         values[i].sent = true;
-        value_set(&fields[i], m->text, &values[i], errors);
+        set_value(&fields[i], m->text, &values[i], errors);
     }
     return errors->n == 0 && buf_ok(errors) ? FIELDS_OK : FIELDS_INVALID;
 }
@@ -297,15 +306,15 @@ enum fields_status fields_of_json(const struct field *fields, struct json_object
                                   struct buf *errors)
 {
     struct json_object *value = NULL;
-    initials_fill(fields, values, errors);
+    set_initial_values(fields, values, errors);
     json_object_object_foreach(object, name, member)
     {
         (void)member;
-        if (field_find(fields, str_of(name)) < 0)
-            unknown_note(unknown, str_of(name));
+        if (find_field(fields, str_of(name)) < 0)
+            note_unknown(unknown, str_of(name));
     }
     for (size_t i = 0; fields != NULL && fields[i].name != NULL; ++i)
         if (json_object_object_get_ex(object, fields[i].name, &value) && value != NULL)
-            member_set(&fields[i], value, &values[i], errors);
+            set_member(&fields[i], value, &values[i], errors);
     return errors->n == 0 && buf_ok(errors) ? FIELDS_OK : FIELDS_INVALID;
 }

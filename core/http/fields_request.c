@@ -19,27 +19,27 @@ void reply_fields_error(struct request *r, struct buf *errors)
     buf_free(&body);
 }
 
-static char *scratch_for(struct request *r, struct str encoded)
+static char *alloc_scratch(struct request *r, struct str encoded)
 {
     bool escaped = encoded.n != 0 && (memchr(encoded.p, '%', encoded.n) != NULL ||
                                       memchr(encoded.p, '+', encoded.n) != NULL);
     return escaped ? request_alloc(r, encoded.n) : NULL;
 }
 
-/* What is the same for everybody takes no parameters, and refuses none. */
-static bool may_refuse(const struct route *route)
+/* Static pages ignore unknown parameters. */
+static bool may_refuse_unknown(const struct route *route)
 {
     return route->fields != NULL || route->auth != AUTH_NONE;
 }
 
-/* Keep what is unknown, or refuse it where the caller wants that. */
-static enum fields_status judge_unknown(struct request *r, const struct field *fields,
+/* Note unknown names, or refuse them with handling=strict. */
+static enum fields_status check_unknown(struct request *r, const struct field *fields,
                                         const struct fields_unknown *unknown,
                                         enum fields_status status, struct buf *errors)
 {
     if (unknown->count == 0 || status == FIELDS_MALFORMED)
         return status;
-    if (may_refuse(r->route) && request_is_strict(r)) {
+    if (may_refuse_unknown(r->route) && request_is_strict(r)) {
         reply_header(r, "preference-applied", STR("handling=strict"));
         fields_unknown_errors(fields, unknown, errors);
         return FIELDS_INVALID;
@@ -56,14 +56,16 @@ static bool parse(struct request *r, const struct field *fields, struct str enco
         return true;
     struct buf errors = {0};
     struct fields_unknown unknown = {.count = 0};
-    enum fields_status status = fields_decode(fields, encoded, scratch_for(r, encoded), r->values,
-                                              &unknown, &errors);
-    switch (judge_unknown(r, fields, &unknown, status, &errors)) {
+    enum fields_status status =
+        fields_decode(fields, encoded, alloc_scratch(r, encoded), r->values, &unknown, &errors);
+    switch (check_unknown(r, fields, &unknown, status, &errors)) {
     case FIELDS_OK:
         return true;
     case FIELDS_MALFORMED:
         buf_free(&errors);
-        reply_error(r, ERR_BAD_REQUEST, "The %s is malformed. Each %% needs two hexadecimal digits; decoded, its text must be UTF-8 without NUL.",
+        reply_error(r, ERR_BAD_REQUEST,
+                    "The %s is malformed. Each %% needs two hexadecimal digits; decoded, its text "
+                    "must be UTF-8 without NUL.",
                     what);
         return false;
     case FIELDS_INVALID:
@@ -78,23 +80,24 @@ bool fields_parse(struct request *r, struct str encoded)
     return parse(r, r->route->fields, encoded, r->route->body != BODY_NONE ? "form" : "query");
 }
 
-bool fields_parse_spare_query(struct request *r)
+bool fields_check_unused_query(struct request *r)
 {
     return parse(r, NULL, r->query, "query");
 }
 
-/* a json-c object that goes with the request */
+/* A json-c object that is freed with the request. */
 struct tree {
     struct json_object *object;
 };
 
-static void tree_put(void *arg)
+static void tree_dispose(void *arg)
 {
     json_object_put(((struct tree *)arg)->object);
 }
 
-/* most bodies are a few plain strings, which need no tree */
-static bool parse_flat(struct request *r, struct str text, enum fields_status *status, struct buf *errors)
+/* Most bodies are a few plain strings and need no json-c tree. */
+static bool parse_flat(struct request *r, struct str text, enum fields_status *status,
+                       struct buf *errors)
 {
     struct json_member members[FIELDS_MAX];
     struct fields_unknown unknown = {.count = 0};
@@ -106,11 +109,11 @@ static bool parse_flat(struct request *r, struct str text, enum fields_status *s
         buf_free(errors);
         return false;
     }
-    *status = judge_unknown(r, fields, &unknown, *status, errors);
+    *status = check_unknown(r, fields, &unknown, *status, errors);
     return true;
 }
 
-static bool told(struct request *r, enum fields_status status, struct buf *errors)
+static bool finish(struct request *r, enum fields_status status, struct buf *errors)
 {
     if (status != FIELDS_OK) {
         reply_fields_error(r, errors);
@@ -120,7 +123,7 @@ static bool told(struct request *r, enum fields_status status, struct buf *error
     return true;
 }
 
-static int tree_field(const struct field *fields)
+static int find_tree_field(const struct field *fields)
 {
     for (int i = 0; fields != NULL && fields[i].name != NULL; i++)
         if (fields[i].type == FIELD_TREE)
@@ -128,7 +131,8 @@ static int tree_field(const struct field *fields)
     return -1;
 }
 
-struct json_object *fields_read_large(struct str text, const struct field *tree, struct str *large, struct json_fault *fault)
+struct json_object *fields_read_large(struct str text, const struct field *tree, struct str *large,
+                                      struct json_fault *fault)
 {
     struct buf small = {0};
     *large = (struct str){NULL, 0};
@@ -157,12 +161,12 @@ bool fields_parse_json(struct request *r, struct str text)
 {
     struct buf errors = {0};
     enum fields_status status;
-    int at = tree_field(r->route->fields);
+    int at = find_tree_field(r->route->fields);
     if (at < 0 && r->large_body == NULL && parse_flat(r, text, &status, &errors))
-        return told(r, status, &errors);
+        return finish(r, status, &errors);
     struct json_fault fault;
     struct str large = {NULL, 0};
-    struct tree *tree = h2o_mem_alloc_shared(&r->h2o->pool, sizeof(*tree), tree_put);
+    struct tree *tree = h2o_mem_alloc_shared(&r->h2o->pool, sizeof(*tree), tree_dispose);
     tree->object = NULL;
     if (r->large_body != NULL) {
         fault = r->large_body->fault;
@@ -170,7 +174,8 @@ bool fields_parse_json(struct request *r, struct str text)
         tree->object = r->large_body->object;
         r->large_body->object = NULL;
     } else {
-        tree->object = fields_read_large(text, at < 0 ? NULL : &r->route->fields[at], &large, &fault);
+        tree->object =
+            fields_read_large(text, at < 0 ? NULL : &r->route->fields[at], &large, &fault);
     }
     if (fault.verdict == JSON_SCAN_MEMORY) {
         reply_error(r, ERR_UNAVAILABLE, NULL);
@@ -185,8 +190,8 @@ bool fields_parse_json(struct request *r, struct str text)
     }
     struct fields_unknown unknown = {.count = 0};
     status = fields_of_json(r->route->fields, tree->object, r->values, &unknown, &errors);
-    status = judge_unknown(r, r->route->fields, &unknown, status, &errors);
+    status = check_unknown(r, r->route->fields, &unknown, status, &errors);
     if (status == FIELDS_OK && large.p != NULL)
         r->values[at] = (struct value){.sent = true, .text = large};
-    return told(r, status, &errors);
+    return finish(r, status, &errors);
 }

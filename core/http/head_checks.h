@@ -1,6 +1,6 @@
 /*
- * Head checks: what libh2o 2.2.5 accepts and a server must not, since two readers of such a head
- * may see two requests in it (RFC 9112 §5, §6.3, §11.2). Pure.
+ * Checks of a request head against request smuggling: malformed heads that libh2o 2.2.5 accepts,
+ * and in which another server may see other requests (RFC 9112 §5, §6.3, §11.2). Pure functions.
  */
 #ifndef ASSAY_HTTP_HEAD_CHECKS_H
 #define ASSAY_HTTP_HEAD_CHECKS_H
@@ -10,9 +10,9 @@
 #define HEAD_MAX_BYTES (32u << 10)
 
 /*
- * head_fault(raw, http11, chunked): ${raw} begins at a request line and holds its whole head, which
- * the library has parsed. What is wrong with it, a sentence; NULL when nothing is. Any fault means
- * 400 and the end of the connection. *chunked: it has a Transfer-Encoding.
+ * head_fault(raw, http11, chunked): ${raw} begins with the head, which libh2o has parsed. A
+ * sentence about what is wrong, for a 400 that ends the connection; NULL: nothing. *chunked: it has
+ * a Transfer-Encoding.
  */
 const char *head_fault(struct str raw, bool http11, bool *chunked);
 

@@ -4,6 +4,7 @@
 #include "core/base/log.h"
 #include "core/http/access_log.h"
 #include "core/http/admission_queue.h"
+#include "core/http/credential_cache.h"
 #include "core/http/limit.h"
 #include "core/http/pipeline.h"
 #include "core/http/response_cache.h"
@@ -12,7 +13,7 @@
 #include <errno.h>
 #include <string.h>
 
-/* libh2o's own timers run on wall time: conn/timeouts.c is used instead, so these never fire. */
+/* libh2o's timers use wall time and never fire; core/conn/timeouts.c replaces them. */
 #define NEVER_MS (uint64_t)(10ull * 365 * 86400 * 1000)
 
 static bool open_keys(struct http *h)
@@ -25,17 +26,16 @@ static bool open_keys(struct http *h)
     return h->keys != NULL;
 }
 
-/* A rotation reaches every worker within a second. */
-static void look_at_keys(struct http *h)
+static void reload_keys(struct http *h)
 {
     if (h->loop->now_ms < h->keys_at_ms)
         return;
     h->keys_at_ms = h->loop->now_ms + SECRETS_LOOK_MS;
-    signing_keys_look(h->keys);
+    signing_keys_reload(h->keys);
 }
 
-/* At its first use OpenSSL reads its configuration, for which no request is to wait. */
-static bool wake_openssl(void)
+/* OpenSSL reads its configuration at its first use; no request should wait for that. */
+static bool initialize_openssl(void)
 {
     uint8_t hash[CREDENTIAL_HASH];
     if (!credential_hash(str_of(""), hash))
@@ -60,18 +60,19 @@ static void configure(struct http *h)
     h2o_context_init(&l->ctx, h2o_evloop_create(), &l->config);
 }
 
-static bool make_parts(struct http *h)
+static bool create_parts(struct http *h)
 {
-    h->cache = response_cache_new();
-    h->limiting = limiting_new(h->loop);
+    h->responses = response_cache_new();
+    h->credentials = credential_cache_new();
+    h->limiter = request_limiter_new(h->loop);
     h->sessions = sessions_new();
     h->password_pool = thread_pool_new(h->loop);
     h->body_pool = thread_pool_new(h->loop);
     h->access_log = access_log_open(h->loop->conf);
     h->queries = queries_new(h->loop);
-    return h->cache != NULL && h->limiting != NULL && h->sessions != NULL &&
-           h->password_pool != NULL && h->body_pool != NULL && h->access_log != NULL &&
-           h->queries != NULL;
+    return h->responses != NULL && h->credentials != NULL && h->limiter != NULL &&
+           h->sessions != NULL && h->password_pool != NULL && h->body_pool != NULL &&
+           h->access_log != NULL && h->queries != NULL;
 }
 
 bool http_start(struct http *h, struct loop *loop)
@@ -80,9 +81,9 @@ bool http_start(struct http *h, struct loop *loop)
     h->loop = loop;
     h->base_url = str_of(p->conf->base_url[0] != '\0' ? p->conf->base_url : p->listeners[0].url);
     if (deflateInit2(&h->gzip, 4, Z_DEFLATED, 15 + 16, 8, Z_DEFAULT_STRATEGY) == Z_OK &&
-        wake_openssl() && open_keys(h)) {
+        initialize_openssl() && open_keys(h)) {
         configure(h);
-        if (make_parts(h))
+        if (create_parts(h))
             return true;
     }
     log_error("the worker cannot start: see above, or out of memory (%s)", strerror(errno));
@@ -98,18 +99,19 @@ void http_finish(struct http *h)
     signing_keys_free(h->keys);
     deflateEnd(&h->gzip);
     buf_free(&h->body);
-    response_cache_free(h->cache);
-    limiting_free(h->limiting);
+    response_cache_free(h->responses);
+    credential_cache_free(h->credentials);
+    request_limiter_free(h->limiter);
     sessions_free(h->sessions);
 }
 
 void http_tick(struct http *h)
 {
-    look_at_keys(h);
+    reload_keys(h);
     admission_queue_tick(&h->admissions, h->loop->now_ms);
     queries_tick(h->queries);
     access_log_flush(h->access_log, false);
-    limiting_tick(h->limiting, clock_wall_ms());
+    request_limiter_tick(h->limiter, clock_wall_ms());
 }
 
 bool http_ready(const struct http *h)

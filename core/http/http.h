@@ -1,7 +1,4 @@
-/*
- * The HTTP side of a worker: what all its requests share. One per worker; the loop's thread alone
- * uses it.
- */
+/* What all requests of a worker share. One per worker; only the loop's thread uses it. */
 #ifndef ASSAY_HTTP_HTTP_H
 #define ASSAY_HTTP_HTTP_H
 
@@ -14,43 +11,45 @@
 #include <zlib.h>
 
 struct access_log;
-struct limiting;
+struct credential_cache;
+struct request_limiter;
 struct response_cache;
 struct sessions;
 struct streams;
 
-/* One large change at a time: admission_queue.h. */
+/* admission_queue.h */
 struct admission_queue {
-    struct admission *first; /* that wait */
-    bool taken;
+    struct admission *first; /* queued */
+    bool busy;               /* a large change runs */
 };
 
-#define TOUCHED 1024
+#define TOUCHES 1024
 
 struct http {
     struct loop *loop;
     struct writer_client *writer;
     struct thread_pool *password_pool, *body_pool;
     struct queries *queries;
-    struct signing_keys *keys; /* sign visitors' tokens */
-    uint64_t keys_at_ms;       /* when the file of keys is looked at again */
+    struct signing_keys *keys; /* of visitors' tokens */
+    uint64_t keys_at_ms;       /* next check of their file */
     struct access_log *access_log;
-    struct response_cache *cache;
-    struct limiting *limiting;
-    struct sessions *sessions; /* visitors' tokens seen lately */
-    struct streams *streams;   /* open event streams: core/api's */
+    struct response_cache *responses;
+    struct credential_cache *credentials;
+    struct request_limiter *limiter;
+    struct sessions *sessions; /* cached visitors' tokens */
+    struct streams *streams;   /* open event streams, of core/api */
     struct admission_queue admissions;
     struct str base_url;
-    struct buf body; /* of the answer that is being rendered: until the reply begins */
+    struct buf body; /* scratch for rendering a response body */
     z_stream gzip;
-    bool replying; /* a reply of ours begins: the filter for the library's own errors skips it */
-    uint64_t touched[TOUCHED]; /* ids of keys whose last use was told lately, with the minute */
+    bool replying; /* the response is not an error of libh2o: library_errors.c skips it */
+    uint64_t touched[TOUCHES]; /* key id and minute of the last use sent to the writer */
 };
 
 /*
- * http_start(h, loop): everything of ${h} but streams and the writer client, which are the caller's.
- * loop->store is open. It makes loop->ctx on a new event loop, with the pipeline on every path and
- * the contract's errors on what libh2o answers by itself. False with the reason in the log.
+ * http_start(h, loop): set up ${h} except streams and writer, which the caller sets; loop->store is
+ * open. It creates the event loop in loop->ctx, with the pipeline on every path. False: it failed,
+ * and the log says why.
  * http_finish(h) frees it.
  */
 bool http_start(struct http *h, struct loop *loop) __attribute__((warn_unused_result));
@@ -59,7 +58,7 @@ void http_finish(struct http *h);
 /* http_tick(h): once a turn of the loop. */
 void http_tick(struct http *h);
 
-/* http_ready(h): the store is open, the writer is reachable and nothing drains. */
+/* http_ready(h): the writer is reachable and the worker does not drain. */
 bool http_ready(const struct http *h);
 
 #endif

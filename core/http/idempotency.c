@@ -12,13 +12,17 @@ bool idempotency_key_valid(struct str key)
     return true;
 }
 
-/* Lengths go in before the text, so that no two triples read the same. */
-bool idempotency_digest(uint64_t credential, struct str path, struct str key, uint8_t out[IDEMPOTENCY_DIGEST_SIZE])
+/* The length of the path comes first, so that different triples have different input. */
+bool idempotency_digest(uint64_t credential, struct str path, struct str key,
+                        uint8_t out[IDEMPOTENCY_DIGEST_SIZE])
 {
     uint64_t head[2] = {credential, path.n};
     EVP_MD_CTX *context = EVP_MD_CTX_new();
-    bool ok = context != NULL && EVP_DigestInit_ex(context, EVP_sha256(), NULL) == 1 && EVP_DigestUpdate(context, head, sizeof(head)) == 1 &&
-              EVP_DigestUpdate(context, path.p, path.n) == 1 && EVP_DigestUpdate(context, key.p, key.n) == 1 && EVP_DigestFinal_ex(context, out, NULL) == 1;
+    bool ok = context != NULL && EVP_DigestInit_ex(context, EVP_sha256(), NULL) == 1 &&
+              EVP_DigestUpdate(context, head, sizeof(head)) == 1 &&
+              EVP_DigestUpdate(context, path.p, path.n) == 1 &&
+              EVP_DigestUpdate(context, key.p, key.n) == 1 &&
+              EVP_DigestFinal_ex(context, out, NULL) == 1;
     EVP_MD_CTX_free(context);
     return ok;
 }

@@ -1,6 +1,6 @@
 /*
- * Idempotency-Key (api.md §2): a key is the caller's, so it is bound to the credential and the path
- * before it goes anywhere. Pure functions; conditions.c applies them to a request.
+ * Idempotency-Key: callers choose keys, so each is bound to its credential and path. Pure
+ * functions; conditions.c applies them.
  */
 #ifndef ASSAY_HTTP_IDEMPOTENCY_H
 #define ASSAY_HTTP_IDEMPOTENCY_H
@@ -14,13 +14,12 @@
 bool idempotency_key_valid(struct str key);
 
 /*
- * idempotency_digest(credential, path, key, out): the SHA-256 that stands for ${key}. False when
- * OpenSSL cannot.
+ * idempotency_digest(credential, path, key, out): SHA-256 of all three. False when OpenSSL fails.
  */
 bool idempotency_digest(uint64_t credential, struct str path, struct str key,
                         uint8_t out[IDEMPOTENCY_DIGEST_SIZE]);
 
-/* idempotency_body(body, out): the SHA-256 of the body as it came. */
+/* idempotency_body(body, out): SHA-256 of the body as it was sent. */
 bool idempotency_body(struct str body, uint8_t out[IDEMPOTENCY_DIGEST_SIZE]);
 
 #endif

@@ -5,7 +5,6 @@
 #define STEP ((size_t)64 * 1024)
 #define GZIP_ALONE (16 + MAX_WBITS)
 
-/* One step into ${out}: what zlib says. */
 static int step(z_stream *z, size_t room, struct buf *out)
 {
     char *to = buf_reserve(out, room);

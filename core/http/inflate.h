@@ -1,6 +1,4 @@
-/*
- * Bodies that come compressed (Content-Encoding: gzip). Pure functions, any process.
- */
+/* Decompresses bodies with Content-Encoding: gzip. Pure functions. */
 #ifndef ASSAY_HTTP_INFLATE_H
 #define ASSAY_HTTP_INFLATE_H
 
@@ -8,15 +6,12 @@
 
 enum inflate_status {
     INFLATE_OK,
-    INFLATE_MALFORMED, /* no gzip, ends early, or something stands behind it */
-    INFLATE_TOO_LARGE, /* it would be more than ${max} bytes */
+    INFLATE_MALFORMED, /* not gzip, incomplete, or followed by other bytes */
+    INFLATE_TOO_LARGE, /* more than ${max} bytes */
     INFLATE_NO_MEMORY,
 };
 
-/*
- * inflate_gzip(body, max, out): append what ${body} says; of more than ${max} bytes no more than
- * that is ever made.
- */
+/* inflate_gzip(body, max, out): append the content; it stops after ${max} + 1 bytes. */
 enum inflate_status inflate_gzip(struct str body, size_t max, struct buf *out);
 
 #endif

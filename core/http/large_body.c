@@ -5,57 +5,59 @@
 
 #include <json-c/json.h>
 
-#define MOST_BYTES ((size_t)64 << 20) /* of all bodies of a worker that are read, or were and whose requests have not ended */
-#define GZIP_RATIO_MAX 1032           /* deflate makes no more of a byte */
+/* of all large bodies of a worker whose requests have not ended */
+#define MEMORY_MAX ((size_t)64 << 20)
+#define GZIP_RATIO_MAX 1032 /* bytes that deflate can make of one */
 
-static size_t held; /* bytes of them; what is to be made of gzip counts as the most that it may be */
+static size_t memory_used; /* by them; gzip that is not inflated yet counts as the most it can be */
 
-static void large_body_free(void *arg)
+static void dispose(void *arg)
 {
-    struct large_body *g = arg;
-    held -= g->counted;
-    buf_free(&g->body);
-    buf_free(&g->header);
-    buf_free(&g->token);
-    buf_free(&g->plain);
-    json_object_put(g->object);
+    struct large_body *b = arg;
+    memory_used -= b->accounted;
+    buf_free(&b->body);
+    buf_free(&b->header);
+    buf_free(&b->token);
+    buf_free(&b->plain);
+    json_object_put(b->object);
 }
 
-static bool read_all(struct pool_job *job)
+/* In the thread. */
+static bool process(struct pool_job *job)
 {
-    struct large_body *g = (struct large_body *)job;
-    struct str text = buf_view(&g->body);
-    if (g->is_signed)
-        g->signature = signature_judge(buf_view(&g->header), buf_view(&g->token), text, g->now_s);
-    if (g->signature != SIGNATURE_GOOD)
+    struct large_body *b = (struct large_body *)job;
+    struct str text = buf_view(&b->body);
+    if (b->is_signed)
+        b->signature = signature_check(buf_view(&b->header), buf_view(&b->token), text, b->now_s);
+    if (b->signature != SIGNATURE_GOOD)
         return false;
-    if (g->compressed) {
-        g->inflated = inflate_gzip(text, g->max, &g->plain);
-        buf_free(&g->body);
-        text = buf_view(&g->plain);
+    if (b->compressed) {
+        b->inflated = inflate_gzip(text, b->max, &b->plain);
+        buf_free(&b->body);
+        text = buf_view(&b->plain);
     }
-    if (g->inflated == INFLATE_OK)
-        g->object = fields_read_large(text, g->tree, &g->large, &g->fault);
+    if (b->inflated == INFLATE_OK)
+        b->object = fields_read_large(text, b->tree, &b->large, &b->fault);
     return false;
 }
 
-static void count(struct large_body *g, size_t bytes)
+static void account(struct large_body *b, size_t bytes)
 {
-    held = held - g->counted + bytes;
-    g->counted = bytes;
+    memory_used = memory_used - b->accounted + bytes;
+    b->accounted = bytes;
 }
 
-static void all_read(struct pool_job *job, struct waiter *w)
+static void on_processed(struct pool_job *job, struct waiter *w)
 {
     struct request *r = request_of(w);
-    struct large_body *g = (struct large_body *)job;
-    count(g, g->body.n + g->plain.n);
+    struct large_body *b = (struct large_body *)job;
+    account(b, b->body.n + b->plain.n);
     if (r != NULL)
         pipeline_resume(r);
     h2o_mem_release_shared(job);
 }
 
-static const struct field *tree_of(const struct field *fields)
+static const struct field *tree_field(const struct field *fields)
 {
     while (fields != NULL && fields->name != NULL && fields->type != FIELD_TREE)
         fields++;
@@ -67,25 +69,25 @@ bool large_body_send(struct request *r, size_t max, struct str header, struct st
     size_t size = r->h2o->entity.len, bytes = size;
     if (r->compressed)
         bytes += size < max / GZIP_RATIO_MAX ? size * GZIP_RATIO_MAX : max;
-    if (bytes > MOST_BYTES || held > MOST_BYTES - bytes)
+    if (bytes > MEMORY_MAX || memory_used > MEMORY_MAX - bytes)
         return false;
-    struct large_body *g = h2o_mem_alloc_shared(&r->h2o->pool, sizeof(*g), large_body_free);
-    *g = (struct large_body){
-        .away = {.work = read_all, .over = all_read},
-        .tree = tree_of(r->route->fields),
+    struct large_body *b = h2o_mem_alloc_shared(&r->h2o->pool, sizeof(*b), dispose);
+    *b = (struct large_body){
+        .job = {.work = process, .over = on_processed},
+        .tree = tree_field(r->route->fields),
         .max = max,
         .now_s = r->now_ms / 1000,
         .compressed = r->compressed,
         .is_signed = header.n > 0,
     };
-    buf_add(&g->body, r->h2o->entity.base, size);
-    buf_str(&g->header, header);
-    buf_str(&g->token, token);
-    if (!buf_ok(&g->body) || !buf_ok(&g->header) || !buf_ok(&g->token))
+    buf_add(&b->body, r->h2o->entity.base, size);
+    buf_str(&b->header, header);
+    buf_str(&b->token, token);
+    if (!buf_ok(&b->body) || !buf_ok(&b->header) || !buf_ok(&b->token))
         return false;
-    count(g, bytes);
-    r->large_body = g;
-    h2o_mem_addref_shared(g);
-    request_run_in_pool(r, &g->away);
+    account(b, bytes);
+    r->large_body = b;
+    h2o_mem_addref_shared(b);
+    request_run_in_pool(r, &b->job);
     return true;
 }

@@ -1,30 +1,25 @@
 /*
- * A large body of bulk sync, read in the reader's thread (thread_pool.h): its signature, gzip and JSON
- * take tens of milliseconds where a megabyte of them is made for that. What comes of it is judged
- * by the pipeline where small ones are. Workers.
+ * A large body of bulk sync. Its signature, gzip and JSON take tens of milliseconds, so a thread
+ * (http->body_pool) processes it; the pipeline then uses the results in its usual steps.
  */
 #ifndef ASSAY_HTTP_LARGE_BODY_H
 #define ASSAY_HTTP_LARGE_BODY_H
 
 #include "core/async/thread_pool.h"
-#include "core/http/inflate.h"
-#include "core/text/json_scan.h"
-#include "core/http/request.h"
 #include "core/auth/request_signature.h"
+#include "core/http/inflate.h"
+#include "core/http/request.h"
+#include "core/text/json_scan.h"
 
 struct large_body {
-    struct pool_job away;
-    /* its own, since the request may be gone before */
-    struct buf body, header, token, plain;
+    struct pool_job job;
+    struct buf body, header, token, plain; /* copies: the request may end first */
     const struct field *tree;
     size_t max;
     int64_t now_s;
     bool compressed, is_signed;
-    size_t counted; /* of its worker's bytes */
-    /*
-     * what came of it; ${json} and ${large}: as fields_read_large; the object is the reading's
-     * until it is taken
-     */
+    size_t accounted; /* of the memory bound of the worker */
+    /* results; ${object} and ${large} as of fields_read_large; the pipeline may take the object */
     enum signature_verdict signature;
     enum inflate_status inflated;
     struct json_fault fault;
@@ -33,8 +28,9 @@ struct large_body {
 };
 
 /*
- * large_body_send(r, max, header, token): read ${r}'s body and then resume its pipeline; ${header}:
- * its X-Signature, or none. False: no memory, or a worker's bodies would take too much of it.
+ * large_body_send(r, max, header, token): process ${r}'s body in the thread, then resume the
+ * pipeline. ${header}: its X-Signature, or empty. False: memory is short, or the large bodies of
+ * this worker would take too much.
  */
 bool large_body_send(struct request *r, size_t max, struct str header, struct str token);
 

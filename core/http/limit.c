@@ -1,110 +1,116 @@
 #include "core/http/limit.h"
 
-#include "core/http/reply.h"
+#include "core/http/reply_internal.h"
 #include "core/http/route.h"
-#include "core/conn/acceptor.h"
+#include "core/conn/connection.h"
 #include "core/shm/limiter_stats.h"
 #include "core/base/log.h"
 #include "core/http/http.h"
 
 #include <stdlib.h>
 
-/* a number as text, right-aligned: requests of a window have it in common */
-struct number_text {
+/* A number as text, right-aligned. The requests of a window share it. */
+struct cached_number {
     uint64_t number;
-    size_t from; /* 0: none yet */
+    size_t from; /* its start in ${text}; 0: none yet */
     char text[24];
 };
 
-/* Whom an id's window was last made for: the same key asks again and again. */
-#define KNOWN 256
-struct known {
+/* The window of a recent API key or token, for limiters with one window. */
+#define CACHED_WINDOWS 256
+struct cached_window {
     uint64_t id;
-    uint32_t limiter, limit; /* of a limiter with one window, by API key or token */
+    uint32_t limiter, limit;
     uint64_t hash;
-    bool unlimited; /* no window counts for it */
+    bool unlimited; /* the window does not count it */
 };
 
-struct limiting {
+struct request_limiter {
     const struct loop *loop;
-    struct limiter_stats *board;
+    struct limiter_stats *stats;
     struct ratelimit *table;
-    uint64_t token;   /* of ${table}'s clock, from before the loop last read its own */
-    uint64_t version; /* of ${limits} on the board */
+    uint64_t token;   /* of the table's clock, taken before the loop read its own */
+    uint64_t version; /* of ${limits} in ${stats} */
     struct limiters limits;
     uint64_t salts[LIMITERS_MAX];
-    uint8_t of_route[ROUTES_MAX]; /* the limiter of each row of the route table */
-    struct number_text limit_text, reset_text;
-    struct known known[KNOWN];
+    uint8_t route_limiter[ROUTES_MAX]; /* the limiter of each row of the route table */
+    struct cached_number limit_text, reset_text;
+    struct cached_window windows[CACHED_WINDOWS];
 };
 
 /* ---- the limits in force ---- */
 
-static void settle_routes(struct limiting *l)
+static void apply_limits(struct request_limiter *l)
 {
     for (size_t i = 0; i < routes_count; i++) {
-        unsigned named = limiters_of_path(&l->limits, str_of(routes[i].method), str_of(routes[i].path));
-        l->of_route[i] = (uint8_t)(named != LIMITER_NONE ? named : routes[i].limiter);
+        unsigned named =
+            limiters_of_path(&l->limits, str_of(routes[i].method), str_of(routes[i].path));
+        l->route_limiter[i] = (uint8_t)(named != LIMITER_NONE ? named : routes[i].limiter);
     }
-    memset(l->known, 0, sizeof(l->known));
+    memset(l->windows, 0, sizeof(l->windows));
     for (unsigned i = 1; i < l->limits.count; i++)
         l->salts[i] = ratelimit_salt(l->table, l->limits.rows[i].name);
 }
 
-static void follow_board(struct limiting *l)
+static void update_limits(struct request_limiter *l)
 {
-    if (limiter_stats_version(l->board) != l->version && limiter_stats_read(l->board, &l->limits, &l->version))
-        settle_routes(l);
+    if (limiter_stats_version(l->stats) != l->version &&
+        limiter_stats_read(l->stats, &l->limits, &l->version))
+        apply_limits(l);
 }
 
-struct limiting *limiting_new(const struct loop *loop)
+struct request_limiter *request_limiter_new(const struct loop *loop)
 {
-    struct limiting *l = calloc(1, sizeof(*l));
+    struct request_limiter *l = calloc(1, sizeof(*l));
     if (l == NULL)
         return NULL;
     l->loop = loop;
-    l->board = loop->process->limiters;
+    l->stats = loop->process->limiters;
     l->table = loop->process->ratelimit;
     l->token = ratelimit_token(l->table);
-    l->limits = *loop->conf->limits; /* until the board can be read */
-    settle_routes(l);
-    follow_board(l);
+    l->limits = *loop->conf->limits; /* until shared memory can be read */
+    apply_limits(l);
+    update_limits(l);
     return l;
 }
 
-const struct limiters *limiting_limits(struct limiting *l)
+const struct limiters *request_limiter_limits(struct request_limiter *l)
 {
-    follow_board(l);
+    update_limits(l);
     return &l->limits;
 }
 
-void limiting_free(struct limiting *l)
+void request_limiter_free(struct request_limiter *l)
 {
     free(l);
 }
 
 /* ---- the log ---- */
 
-void limiting_tick(struct limiting *l, int64_t now_ms)
+void request_limiter_tick(struct request_limiter *l, int64_t now_ms)
 {
     l->token = ratelimit_token(l->table);
     for (unsigned i = 1; i < l->limits.count; i++) {
-        uint64_t count = limiter_stats_suppressed(l->board, l->limits.rows[i].counter, now_ms / 1000);
+        uint64_t count = limiter_stats_suppressed(l->stats, l->limits.rows[i].counter, now_ms / 1000);
         if (count > 0)
-            log_info("limiter %s: %llu further refusals were not logged individually", l->limits.rows[i].name, (unsigned long long)count);
+            log_info("limiter %s: %llu further refusals were not logged individually",
+                     l->limits.rows[i].name, (unsigned long long)count);
     }
 }
 
 /* ---- charging ---- */
 
-/* the windows that count for this caller: ${keys} are what ${windows} point at, ${of} their places in the row */
-static size_t make_windows(const struct limiting *l, unsigned limiter, const struct request *r, struct limiter_key *keys,
+/* The windows that count this request; ${keys}: what they point at. The number of windows. */
+static size_t make_windows(const struct request_limiter *l, unsigned limiter,
+                           const struct request *r, struct limiter_key *keys,
                            struct ratelimit_window *windows)
 {
     static const uint8_t unknown[LIMITER_ULID];
     const struct limiter_row *row = &l->limits.rows[limiter];
-    bool visitor = memcmp(r->visitor, unknown, sizeof(unknown)) != 0, agent = memcmp(r->agent, unknown, sizeof(unknown)) != 0;
-    struct limiter_caller caller = {&r->client_ip, r->key, r->token, visitor ? r->visitor : NULL, agent ? r->agent : NULL};
+    bool visitor = memcmp(r->visitor, unknown, sizeof(unknown)) != 0,
+         agent = memcmp(r->agent, unknown, sizeof(unknown)) != 0;
+    struct limiter_caller caller = {&r->client_ip, r->key, r->token, visitor ? r->visitor : NULL,
+                                    agent ? r->agent : NULL};
     size_t count = 0;
     for (unsigned i = 0; i < row->windows_count; i++) {
         const struct limiter_window *w = &row->windows[i];
@@ -123,50 +129,56 @@ static size_t make_windows(const struct limiting *l, unsigned limiter, const str
     return count;
 }
 
-static void log_refusal(struct limiting *l, unsigned limiter, const struct request *r)
+static void log_refusal(struct request_limiter *l, unsigned limiter, const struct request *r)
 {
     const struct limiter_row *row = &l->limits.rows[limiter];
     const struct ratelimit_state *state = &r->limit.state;
     struct limiter_key keys[LIMITER_WINDOWS_MAX];
     struct ratelimit_window windows[LIMITER_WINDOWS_MAX];
     char text[LIMITER_TEXT_SIZE];
-    if (!limiter_stats_may_log(l->board, row->counter, r->now_ms / 1000))
+    if (!limiter_stats_may_log(l->stats, row->counter, r->now_ms / 1000))
         return;
     make_windows(l, limiter, r, keys, windows);
     limiter_key_text(&keys[state->window], l->limits.ipv6_prefix, text);
-    log_info("limiter %s %s %s: over %u in %u s, resets in %lld s", row->name, row->dry_run ? "would refuse" : "refuses", text, state->limit,
+    log_info("limiter %s %s %s: over %u in %u s, resets in %lld s", row->name,
+             row->dry_run ? "would refuse" : "refuses", text, state->limit,
              windows[state->window].seconds, (long long)(state->reset - r->now_ms / 1000));
 }
 
-/* what is known of a key that asked before under a limiter with one window; NULL where its key is no id */
-static struct known *known_of(struct limiting *l, unsigned limiter, const struct request *r)
+/* The cache entry of the request; NULL: the limiter has several windows or counts no id. */
+static struct cached_window *cached_window_of(struct request_limiter *l, unsigned limiter,
+                                              const struct request *r)
 {
     const struct limiter_row *row = &l->limits.rows[limiter];
     enum limiter_by by = (enum limiter_by)row->windows[0].by;
-    uint64_t id = row->windows_count != 1 ? 0 : by == BY_API_KEY ? r->key : by == BY_TOKEN ? r->token : 0;
+    uint64_t id = row->windows_count != 1 ? 0
+                  : by == BY_API_KEY      ? r->key
+                  : by == BY_TOKEN        ? r->token
+                                          : 0;
     if (id == 0)
         return NULL;
-    struct known *k = &l->known[(id + limiter) % KNOWN];
+    struct cached_window *k = &l->windows[(id + limiter) % CACHED_WINDOWS];
     if (k->id != id || k->limiter != limiter)
-        *k = (struct known){.id = id, .limiter = limiter};
+        *k = (struct cached_window){.id = id, .limiter = limiter};
     return k;
 }
 
-/* as make_windows, remembering */
-static size_t find_windows(struct limiting *l, unsigned limiter, const struct request *r, struct limiter_key *keys,
-                           struct ratelimit_window *windows)
+/* As make_windows, with the prefetched or cached window. */
+static size_t find_windows(struct request_limiter *l, unsigned limiter, const struct request *r,
+                           struct limiter_key *keys, struct ratelimit_window *windows)
 {
-    if (r->limit.expected.hash != 0 && r->limit.expected_by == l->version) {
-        windows[0] = r->limit.expected;
+    if (r->limit.prefetched.hash != 0 && r->limit.prefetched_version == l->version) {
+        windows[0] = r->limit.prefetched;
         return 1;
     }
-    struct known *k = known_of(l, limiter, r);
+    struct cached_window *k = cached_window_of(l, limiter, r);
     if (k != NULL && k->hash != 0) {
-        windows[0] = (struct ratelimit_window){.salt = l->salts[limiter],
-                                               .seconds = l->limits.rows[limiter].windows[0].seconds,
-                                               .limit = k->limit,
-                                               .tag = l->limits.rows[limiter].counter,
-                                               .hash = k->hash};
+        windows[0] =
+            (struct ratelimit_window){.salt = l->salts[limiter],
+                                      .seconds = l->limits.rows[limiter].windows[0].seconds,
+                                      .limit = k->limit,
+                                      .tag = l->limits.rows[limiter].counter,
+                                      .hash = k->hash};
         return 1;
     }
     if (k != NULL && k->unlimited)
@@ -181,22 +193,24 @@ static size_t find_windows(struct limiting *l, unsigned limiter, const struct re
     return count;
 }
 
-void limit_expect(struct request *r)
+void limit_prefetch(struct request *r)
 {
-    struct limiting *l = r->http->limiting;
-    follow_board(l);
-    unsigned limiter = r->route != NULL ? l->of_route[r->route - routes] : LIMITER_NONE;
+    struct request_limiter *l = r->http->limiter;
+    update_limits(l);
+    unsigned limiter = r->route != NULL ? l->route_limiter[r->route - routes] : LIMITER_NONE;
     const struct limiter_row *row = &l->limits.rows[limiter];
     struct limiter_key key;
-    if (row->windows_count != 1 || row->windows[0].by != BY_IP || make_windows(l, limiter, r, &key, &r->limit.expected) == 0)
+    if (row->windows_count != 1 || row->windows[0].by != BY_IP ||
+        make_windows(l, limiter, r, &key, &r->limit.prefetched) == 0)
         return;
-    ratelimit_prefetch(l->table, &r->limit.expected);
-    r->limit.expected.key = NULL;
-    r->limit.expected_by = l->version;
+    ratelimit_prefetch(l->table, &r->limit.prefetched);
+    r->limit.prefetched.key = NULL;
+    r->limit.prefetched_version = l->version;
 }
 
-/* as ratelimit_take; by the loop's time, which is good enough but where a clock was stepped */
-static int take(struct limiting *l, const struct ratelimit_window *windows, size_t count, struct request *r)
+/* ratelimit_take by the loop's time; again with a fresh time if the clock was set. */
+static int take(struct request_limiter *l, const struct ratelimit_window *windows, size_t count,
+                struct request *r)
 {
     struct ratelimit_time time = {l->token, r->now_ms / 1000};
     int over;
@@ -208,8 +222,8 @@ static int take(struct limiting *l, const struct ratelimit_window *windows, size
     return over;
 }
 
-/* keys that came near their limit, in words for `assay limits top` */
-static void note(struct limiting *l, unsigned limiter, const struct request *r)
+/* Names of keys near their limit, for `assay limits top`. */
+static void note_near_limit(struct request_limiter *l, unsigned limiter, const struct request *r)
 {
     struct limiter_key keys[LIMITER_WINDOWS_MAX];
     struct ratelimit_window windows[LIMITER_WINDOWS_MAX];
@@ -222,7 +236,7 @@ static void note(struct limiting *l, unsigned limiter, const struct request *r)
         }
 }
 
-static bool charge(struct limiting *l, unsigned limiter, struct request *r)
+static bool charge(struct request_limiter *l, unsigned limiter, struct request *r)
 {
     const struct limiter_row *row = &l->limits.rows[limiter];
     struct limiter_key keys[LIMITER_WINDOWS_MAX];
@@ -231,59 +245,66 @@ static bool charge(struct limiting *l, unsigned limiter, struct request *r)
     size_t count = find_windows(l, limiter, r, keys, windows);
     if (count == 0)
         return true;
-    r->limit.told = true;
+    r->limit.applies = true;
     r->limit.limiter = limiter;
     bool over = take(l, windows, count, r) != 0;
     if (state->near != 0)
-        note(l, limiter, r);
+        note_near_limit(l, limiter, r);
     bool exempt = over && l->limits.exempt_count > 0 && limiters_exempt(&l->limits, &r->client_ip);
     if (over && !exempt)
         log_refusal(l, limiter, r);
-    limiter_stats_count(l->board, l->loop->process->index, row->counter,
-                         !over || exempt ? COUNT_ADMITTED
-                         : row->dry_run  ? COUNT_DRY_RUN_REFUSED
-                                         : COUNT_REFUSED);
+    limiter_stats_count(l->stats, l->loop->process->index, row->counter,
+                        !over || exempt ? COUNT_ADMITTED
+                        : row->dry_run  ? COUNT_DRY_RUN_REFUSED
+                                        : COUNT_REFUSED);
     r->limit.refused = over && !exempt && !row->dry_run;
     return !r->limit.refused;
 }
 
-/* the limiter of a request without a row: of the path's other methods, or of the surface it would be in */
-static unsigned limiter_of_stranger(const struct limiting *l, struct request *r)
+/* Without a route: the limiter of another method of the path, or of its prefix. */
+static unsigned limiter_of_unrouted(const struct request_limiter *l, struct request *r)
 {
-    struct str method = {r->h2o->input.method.base, r->h2o->input.method.len}, query, args[PATH_ARGS_MAX];
+    struct str method = {r->h2o->input.method.base, r->h2o->input.method.len}, query,
+               args[PATH_ARGS_MAX];
     struct str path = route_path(r->h2o, &query);
     const struct route *other, *row = route_find(method, path, false, args, &other);
     if (row != NULL || other != NULL)
-        return l->of_route[(row != NULL ? row : other) - routes];
+        return l->route_limiter[(row != NULL ? row : other) - routes];
     return limiters_of_path(&l->limits, method, path);
 }
 
 bool limit_charge(struct request *r)
 {
-    struct limiting *l = r->http->limiting;
-    if (r->limit.settled)
+    struct request_limiter *l = r->http->limiter;
+    if (r->limit.charged)
         return !r->limit.refused;
-    r->limit.settled = true;
-    if (r->wait.conn->internal || h2o_memis(r->h2o->input.method.base, r->h2o->input.method.len, H2O_STRLIT("OPTIONS")))
+    r->limit.charged = true;
+    if (r->wait.conn->internal ||
+        h2o_memis(r->h2o->input.method.base, r->h2o->input.method.len, H2O_STRLIT("OPTIONS")))
         return true;
-    follow_board(l);
-    unsigned limiter = r->route != NULL ? l->of_route[r->route - routes] : limiter_of_stranger(l, r);
+    update_limits(l);
+    unsigned limiter =
+        r->route != NULL ? l->route_limiter[r->route - routes] : limiter_of_unrouted(l, r);
     return limiter == LIMITER_NONE || charge(l, limiter, r);
 }
 
 const char *limit_name(const struct request *r)
 {
-    const struct limiters *limits = &r->http->limiting->limits;
-    return r->limit.told && r->limit.limiter < limits->count ? limits->rows[r->limit.limiter].name : NULL;
+    const struct limiters *limits = &r->http->limiter->limits;
+    return r->limit.applies && r->limit.limiter < limits->count
+               ? limits->rows[r->limit.limiter].name
+               : NULL;
 }
 
 /* ---- headers ---- */
 
-/* ${v} in decimal, so that it ends where ${end} is; where it starts */
+/* Write ${v} in decimal before ${end}; returns its start. */
 static char *decimal(char *end, uint64_t v)
 {
-    static const char pairs[] = "0001020304050607080910111213141516171819202122232425262728293031323334353637383940414243444546474849"
-                                "5051525354555657585960616263646566676869707172737475767778798081828384858687888990919293949596979899";
+    static const char pairs[] = "000102030405060708091011121314151617181920212223242526272829303132"
+                                "3334353637383940414243444546474849"
+                                "505152535455565758596061626364656667686970717273747576777879808182"
+                                "8384858687888990919293949596979899";
     for (; v >= 100; v /= 100)
         memcpy(end -= 2, pairs + v % 100 * 2, 2);
     if (v >= 10)
@@ -293,7 +314,7 @@ static char *decimal(char *end, uint64_t v)
     return end;
 }
 
-static struct str remembered(struct number_text *n, uint64_t v)
+static struct str cached_decimal(struct cached_number *n, uint64_t v)
 {
     char *end = n->text + sizeof(n->text);
     if (n->number != v || n->from == 0) {
@@ -305,30 +326,33 @@ static struct str remembered(struct number_text *n, uint64_t v)
 
 void limit_headers(struct request *r)
 {
-    static h2o_iovec_t limit = {H2O_STRLIT("x-ratelimit-limit")}, remaining = {H2O_STRLIT("x-ratelimit-remaining")},
-                       reset = {H2O_STRLIT("x-ratelimit-reset")}, after = {H2O_STRLIT("retry-after")};
+    static h2o_iovec_t limit = {H2O_STRLIT("x-ratelimit-limit")},
+                       remaining = {H2O_STRLIT("x-ratelimit-remaining")},
+                       reset = {H2O_STRLIT("x-ratelimit-reset")},
+                       after = {H2O_STRLIT("retry-after")};
     const struct ratelimit_state *state = &r->limit.state;
-    struct limiting *l = r->http->limiting;
-    if (!r->limit.told)
+    struct request_limiter *l = r->http->limiter;
+    if (!r->limit.applies)
         return;
-    /* one piece of the request's memory for all: what is remembered may be another request's text before this one is sent */
-    enum { ROOM = 24 };
-    char *text = request_alloc(r, 4 * ROOM), *at;
-    struct str known = remembered(&l->limit_text, state->limit);
-    memcpy(text, l->limit_text.text, ROOM);
-    reply_push(r, &limit, "X-RateLimit-Limit", (struct str){text + ROOM - known.n, known.n});
-    text += ROOM;
-    at = decimal(text + ROOM, state->remaining);
-    reply_push(r, &remaining, "X-RateLimit-Remaining", (struct str){at, (size_t)(text + ROOM - at)});
-    text += ROOM;
-    known = remembered(&l->reset_text, (uint64_t)state->reset);
-    memcpy(text, l->reset_text.text, ROOM);
-    reply_push(r, &reset, "X-RateLimit-Reset", (struct str){text + ROOM - known.n, known.n});
+    /* copies, since the cached texts may change before this response is sent */
+    enum { TEXT_SIZE = 24 };
+    char *text = request_alloc(r, 4 * TEXT_SIZE), *at;
+    struct str known = cached_decimal(&l->limit_text, state->limit);
+    memcpy(text, l->limit_text.text, TEXT_SIZE);
+    reply_push(r, &limit, "X-RateLimit-Limit", (struct str){text + TEXT_SIZE - known.n, known.n});
+    text += TEXT_SIZE;
+    at = decimal(text + TEXT_SIZE, state->remaining);
+    reply_push(r, &remaining, "X-RateLimit-Remaining",
+               (struct str){at, (size_t)(text + TEXT_SIZE - at)});
+    text += TEXT_SIZE;
+    known = cached_decimal(&l->reset_text, (uint64_t)state->reset);
+    memcpy(text, l->reset_text.text, TEXT_SIZE);
+    reply_push(r, &reset, "X-RateLimit-Reset", (struct str){text + TEXT_SIZE - known.n, known.n});
     if (!r->limit.refused)
         return;
-    /* rounded up: whoever waits that long is in the next window */
+    /* rounded up, so that the retry is in the next window */
     int64_t wait_ms = state->reset * 1000 - r->now_ms;
-    text += ROOM;
-    at = decimal(text + ROOM, wait_ms <= 1000 ? 1 : ((uint64_t)wait_ms + 999) / 1000);
-    reply_push(r, &after, "Retry-After", (struct str){at, (size_t)(text + ROOM - at)});
+    text += TEXT_SIZE;
+    at = decimal(text + TEXT_SIZE, wait_ms <= 1000 ? 1 : ((uint64_t)wait_ms + 999) / 1000);
+    reply_push(r, &after, "Retry-After", (struct str){at, (size_t)(text + TEXT_SIZE - at)});
 }

@@ -1,49 +1,44 @@
 /*
- * The pipeline's limiter: who is charged under which limiter, the headers that tell of it, and the
- * refusal. Worker processes only.
+ * Rate limiting of requests: which limiter counts a request, its headers, and the refusal.
  *
- * A request is charged once: in its place in the pipeline, or, where it is answered before that
- * (404, 401, 413 …), when its answer is sent, and then to its address. So every response of a
- * limited surface has the headers, and no handler knows of limiters.
+ * A request is charged once: in its step of the pipeline or, if it is answered before that (404,
+ * 401, 413), when the response starts, then by its address. So every response of a limited route
+ * has the headers, and handlers do not deal with limiters.
  */
 #ifndef ASSAY_HTTP_LIMIT_H
 #define ASSAY_HTTP_LIMIT_H
 
 #include "core/http/request.h"
 
-struct limiting;
 struct loop;
+struct request_limiter;
 
-/* limiting_new(loop): this worker's view of the limits in force and of the table; NULL with errno. */
-struct limiting *limiting_new(const struct loop *loop);
-void limiting_free(struct limiting *l);
+/* request_limiter_new(loop): this worker's copy of the limits in force; NULL with errno. */
+struct request_limiter *request_limiter_new(const struct loop *loop);
+void request_limiter_free(struct request_limiter *l);
 
-/* limiting_limits(l): the limits in force; borrowed until the loop turns. */
-const struct limiters *limiting_limits(struct limiting *l);
+/* request_limiter_limits(l): the limits in force; borrowed for this turn of the loop. */
+const struct limiters *request_limiter_limits(struct request_limiter *l);
 
-/* limiting_tick(l, now_ms): tell of refusals that were left out of the log; now and then. */
-void limiting_tick(struct limiting *l, int64_t now_ms);
+/* request_limiter_tick(l, now_ms): log how many refusals were not logged; once a turn. */
+void request_limiter_tick(struct request_limiter *l, int64_t now_ms);
 
 /*
- * limit_expect(r): once its route and its address are known; where its limiter goes by nothing
- * else, the table fetches meanwhile what limit_charge will look at.
+ * limit_prefetch(r): call it once route and address are known. If the limiter counts by address
+ * alone, the processor fetches the counter while the pipeline goes on.
  */
-void limit_expect(struct request *r);
+void limit_prefetch(struct request *r);
 
 /*
- * limit_charge(r): charge the request, unless that was done. False: it is refused, and is to be
- * answered with ERR_RATE_LIMITED. What is not known of the caller by now (credential, agent) is
- * replaced by its address.
+ * limit_charge(r): charge the request, unless that was done. The address stands in for a credential
+ * or agent that is unknown. False: refused; reply ERR_RATE_LIMITED.
  */
 bool limit_charge(struct request *r) __attribute__((warn_unused_result));
 
-/* limit_name(r): the limiter whose headers its answer has, or NULL. */
+/* limit_name(r): the limiter that was charged, or NULL. */
 const char *limit_name(const struct request *r);
 
-/*
- * limit_headers(r, status): the headers that ${r} was charged to have; nothing where no limiter is
- * on it.
- */
+/* limit_headers(r): add X-RateLimit-… (and Retry-After) if a limiter was charged. */
 void limit_headers(struct request *r);
 
 #endif

@@ -10,11 +10,14 @@
 
 /* ---- limits ---- */
 
-static void limiter_counts(struct http *h, const struct metric *m, struct buf *out, enum limiter_count what)
+static void limiter_counts(struct http *h, const struct metric *m, struct buf *out,
+                           enum limiter_count what)
 {
-    const struct limiters *limits = limiting_limits(h->limiting);
+    const struct limiters *limits = request_limiter_limits(h->limiter);
     for (unsigned i = 1; i < limits->count; i++)
-        metrics_sample(out, m, "limiter", limits->rows[i].name, limiter_stats_total(h->loop->process->limiters, limits->rows[i].counter, what));
+        metrics_sample(
+            out, m, "limiter", limits->rows[i].name,
+            limiter_stats_total(h->loop->process->limiters, limits->rows[i].counter, what));
 }
 
 static void admitted(struct http *h, const struct metric *m, struct buf *out)
@@ -32,10 +35,11 @@ static void dry_run_refused(struct http *h, const struct metric *m, struct buf *
     limiter_counts(h, m, out, COUNT_DRY_RUN_REFUSED);
 }
 
-/* the table tells limiters apart by the numbers of their counters */
-static void limiter_tags(struct http *h, const struct metric *m, struct buf *out, const uint64_t by_tag[RATELIMIT_TAGS])
+/* The table knows limiters by the number of their counter. */
+static void limiter_tags(struct http *h, const struct metric *m, struct buf *out,
+                         const uint64_t by_tag[RATELIMIT_TAGS])
 {
-    const struct limiters *limits = limiting_limits(h->limiting);
+    const struct limiters *limits = request_limiter_limits(h->limiter);
     for (unsigned i = 1; i < limits->count; i++)
         metrics_sample(out, m, "limiter", limits->rows[i].name, by_tag[limits->rows[i].counter]);
 }
@@ -64,18 +68,19 @@ static void evicted_alive(struct http *h, const struct metric *m, struct buf *ou
     limiter_tags(h, m, out, all.evicted_by);
 }
 
-/* ---- answers ---- */
+/* ---- responses ---- */
 
 #define LABELS_MAX 256
 
-/* routes are ours to name: nothing in them needs escaping */
+/* paths of the route table need no escaping */
 static void route_labels(size_t route, char labels[LABELS_MAX])
 {
     bool none = route == routes_count;
-    snprintf(labels, LABELS_MAX, "method=\"%s\",route=\"%s\"", none ? "" : routes[route].method, none ? "" : routes[route].path);
+    snprintf(labels, LABELS_MAX, "method=\"%s\",route=\"%s\"", none ? "" : routes[route].method,
+             none ? "" : routes[route].path);
 }
 
-static void answers(struct http *h, const struct metric *m, struct buf *out)
+static void responses(struct http *h, const struct metric *m, struct buf *out)
 {
     for (size_t route = 0; route <= routes_count; route++)
         for (size_t i = 0; request_stats_status(i) >= 0; i++) {
@@ -86,7 +91,8 @@ static void answers(struct http *h, const struct metric *m, struct buf *out)
             route_labels(route, labels);
             if (request_stats_status(i) > 0)
                 snprintf(status, sizeof(status), "%d", request_stats_status(i));
-            buf_printf(out, "%s{%s,status=\"%s\"} %llu\n", m->name, labels, status, (unsigned long long)count);
+            buf_printf(out, "%s{%s,status=\"%s\"} %llu\n", m->name, labels, status,
+                       (unsigned long long)count);
         }
 }
 
@@ -95,11 +101,13 @@ static void seconds(struct buf *out, uint64_t us)
     buf_printf(out, "%llu.%06u", (unsigned long long)(us / 1000000), (unsigned)(us % 1000000));
 }
 
-/* a histogram's lines; nothing where nothing was timed */
-static void times(const struct metric *m, struct buf *out, const char *labels, const struct request_stats_times *t)
+/* The lines of a histogram. */
+static void times(const struct metric *m, struct buf *out, const char *labels,
+                  const struct request_stats_times *t)
 {
     uint64_t count = 0;
-    const char *comma = labels[0] == '\0' ? "" : ",", *open = labels[0] == '\0' ? "" : "{", *close = labels[0] == '\0' ? "" : "}";
+    const char *comma = labels[0] == '\0' ? "" : ",", *open = labels[0] == '\0' ? "" : "{",
+               *close = labels[0] == '\0' ? "" : "}";
     for (size_t i = 0; i < REQUEST_STATS_BOUNDS; i++) {
         count += t->count[i];
         buf_printf(out, "%s_bucket{%s%sle=\"", m->name, labels, comma);
@@ -107,16 +115,19 @@ static void times(const struct metric *m, struct buf *out, const char *labels, c
         buf_printf(out, "\"} %llu\n", (unsigned long long)count);
     }
     count += t->count[REQUEST_STATS_BOUNDS];
-    buf_printf(out, "%s_bucket{%s%sle=\"+Inf\"} %llu\n%s_sum%s%s%s ", m->name, labels, comma, (unsigned long long)count, m->name, open, labels, close);
+    buf_printf(out, "%s_bucket{%s%sle=\"+Inf\"} %llu\n%s_sum%s%s%s ", m->name, labels, comma,
+               (unsigned long long)count, m->name, open, labels, close);
     seconds(out, t->sum);
-    buf_printf(out, "\n%s_count%s%s%s %llu\n", m->name, open, labels, close, (unsigned long long)count);
+    buf_printf(out, "\n%s_count%s%s%s %llu\n", m->name, open, labels, close,
+               (unsigned long long)count);
 }
 
-static void answer_times(struct http *h, const struct metric *m, struct buf *out)
+static void response_times(struct http *h, const struct metric *m, struct buf *out)
 {
     for (size_t route = 0; route <= routes_count; route++) {
         char labels[LABELS_MAX];
-        struct request_stats_times t = request_stats_route_times(h->loop->process->request_stats, route);
+        struct request_stats_times t =
+            request_stats_route_times(h->loop->process->request_stats, route);
         bool any = t.sum > 0;
         for (size_t i = 0; i <= REQUEST_STATS_BOUNDS; i++)
             any = any || t.count[i] > 0;
@@ -128,13 +139,15 @@ static void answer_times(struct http *h, const struct metric *m, struct buf *out
 
 /* ---- processes ---- */
 
-/* the sum, or the largest, of a member over a role's processes */
-static uint64_t over_role(struct http *h, enum role role, bool largest, uint64_t (*member)(const struct score *s))
+/* The sum, or the maximum, of a member over the processes of a role. */
+static uint64_t over_role(struct http *h, enum role role, bool largest,
+                          uint64_t (*member)(const struct score *s))
 {
     uint64_t result = 0, value;
     const struct score *s;
     for (size_t i = 0; (s = scoreboard_at(h->loop->process->scoreboard, i)) != NULL; i++)
-        if (score_get(s->pid) != 0 && score_get(s->role) == role && ((value = member(s)) > result || !largest))
+        if (score_get(s->pid) != 0 && score_get(s->role) == role &&
+            ((value = member(s)) > result || !largest))
             result = largest ? value : result + value;
     return result;
 }
@@ -160,7 +173,7 @@ static uint64_t pending(const struct score *s)
     return score_get(s->pending);
 }
 
-static uint64_t upkeep(const struct score *s)
+static uint64_t maintenance(const struct score *s)
 {
     return score_get(s->maintenance_left);
 }
@@ -239,23 +252,27 @@ static void streams(struct http *h, const struct metric *m, struct buf *out)
     metrics_sample(out, m, NULL, NULL, over_role(h, ROLE_WORKER, false, open_streams));
 }
 
-static void gave_way(struct http *h, const struct metric *m, struct buf *out)
+static void evicted(struct http *h, const struct metric *m, struct buf *out)
 {
-    metrics_sample(out, m, NULL, NULL, connection_table_event_count(h->loop->process->connection_table, CONNECTIONS_EVICTED));
+    metrics_sample(out, m, NULL, NULL,
+                   connection_table_event_count(h->loop->process->connection_table, CONNECTIONS_EVICTED));
 }
 
-static void turned_away(struct http *h, const struct metric *m, struct buf *out)
+static void refused_connections(struct http *h, const struct metric *m, struct buf *out)
 {
-    metrics_sample(out, m, NULL, NULL, connection_table_event_count(h->loop->process->connection_table, CONNECTIONS_REFUSED));
+    metrics_sample(out, m, NULL, NULL,
+                   connection_table_event_count(h->loop->process->connection_table, CONNECTIONS_REFUSED));
 }
 
-static void cut_off(struct http *h, const struct metric *m, struct buf *out)
+static void ended_early(struct http *h, const struct metric *m, struct buf *out)
 {
-    metrics_sample(out, m, "what", "answer", connection_table_event_count(h->loop->process->connection_table, CONNECTIONS_RESPONSE_CUT));
-    metrics_sample(out, m, "what", "upload", connection_table_event_count(h->loop->process->connection_table, CONNECTIONS_UPLOAD_CUT));
+    metrics_sample(out, m, "what", "answer",
+                   connection_table_event_count(h->loop->process->connection_table, CONNECTIONS_RESPONSE_CUT));
+    metrics_sample(out, m, "what", "upload",
+                   connection_table_event_count(h->loop->process->connection_table, CONNECTIONS_UPLOAD_CUT));
 }
 
-static void held(struct http *h, const struct metric *m, struct buf *out)
+static void waiting_requests(struct http *h, const struct metric *m, struct buf *out)
 {
     metrics_sample(out, m, NULL, NULL, over_role(h, ROLE_WORKER, false, pending));
 }
@@ -275,7 +292,7 @@ static void commit_times(struct http *h, const struct metric *m, struct buf *out
 
 static void maintenance_left(struct http *h, const struct metric *m, struct buf *out)
 {
-    metrics_sample(out, m, NULL, NULL, over_role(h, ROLE_WRITER, false, upkeep));
+    metrics_sample(out, m, NULL, NULL, over_role(h, ROLE_WRITER, false, maintenance));
 }
 
 static void unindexed(struct http *h, const struct metric *m, struct buf *out)
@@ -286,37 +303,37 @@ static void unindexed(struct http *h, const struct metric *m, struct buf *out)
     metrics_sample(out, m, NULL, NULL, count);
 }
 
-static struct store_space room(struct http *h)
+static struct store_space space(struct http *h)
 {
-    struct store_space room;
-    if (store_space(h->loop->store, &room) != STORE_OK)
-        room = (struct store_space){0};
-    return room;
+    struct store_space space;
+    if (store_space(h->loop->store, &space) != STORE_OK)
+        space = (struct store_space){0};
+    return space;
 }
 
 static void map_used(struct http *h, const struct metric *m, struct buf *out)
 {
-    metrics_sample(out, m, NULL, NULL, room(h).used_bytes);
+    metrics_sample(out, m, NULL, NULL, space(h).used_bytes);
 }
 
 static void index_size(struct http *h, const struct metric *m, struct buf *out)
 {
-    metrics_sample(out, m, NULL, NULL, room(h).index_bytes);
+    metrics_sample(out, m, NULL, NULL, space(h).index_bytes);
 }
 
 static void map_size(struct http *h, const struct metric *m, struct buf *out)
 {
-    metrics_sample(out, m, NULL, NULL, room(h).map_bytes);
+    metrics_sample(out, m, NULL, NULL, space(h).map_bytes);
 }
 
 static void readers(struct http *h, const struct metric *m, struct buf *out)
 {
-    metrics_sample(out, m, NULL, NULL, room(h).readers);
+    metrics_sample(out, m, NULL, NULL, space(h).readers);
 }
 
 static void readers_max(struct http *h, const struct metric *m, struct buf *out)
 {
-    metrics_sample(out, m, NULL, NULL, room(h).max_readers);
+    metrics_sample(out, m, NULL, NULL, space(h).max_readers);
 }
 
 static void queued(struct http *h, const struct metric *m, struct buf *out)
@@ -346,13 +363,12 @@ static void page_times(struct http *h, const struct metric *m, struct buf *out)
 const struct metric metrics[] = {
     {"assay_build_info", "gauge", "The server's version; always 1.", build},
     {"assay_start_time_seconds", "gauge",
-     "Start time of the server, in seconds since the Unix epoch.",
-     started},
+     "Start time of the server, in seconds since the Unix epoch.", started},
     {"assay_generation", "gauge",
      "Configurations applied since the start; each reload applies one.", generation},
     {"assay_processes", "gauge", "Live processes by role, including draining ones.", processes},
-    {"assay_process_restarts_total", "counter",
-     "Processes replaced after they ended unexpectedly.", restarts},
+    {"assay_process_restarts_total", "counter", "Processes replaced after they ended unexpectedly.",
+     restarts},
     {"assay_heartbeat_age_seconds", "gauge",
      "Age of the oldest heartbeat among the processes of a role.", heartbeats},
     {"assay_stretch_max_seconds", "gauge",
@@ -363,43 +379,42 @@ const struct metric metrics[] = {
      "Open connections, including those that wait in the accept queue.", connections},
     {"assay_connections_max", "gauge", "Maximum number of admitted connections, max_connections.",
      connections_max},
-    {"assay_http_streams", "gauge", "Open event streams; each uses one connection.",
-     streams},
+    {"assay_http_streams", "gauge", "Open event streams; each uses one connection.", streams},
     {"assay_connections_gave_way_total", "counter",
-     "Connections closed to admit others when max_connections was reached.", gave_way},
+     "Connections closed to admit others when max_connections was reached.", evicted},
     {"assay_connections_turned_away_total", "counter",
      "Connections refused because their address had max_connections_per_ip, or had most of the "
      "connections in a full accept queue.",
-     turned_away},
+     refused_connections},
     {"assay_connections_cut_off_total", "counter",
      "Connections closed when a worker reached its memory bound: the responses unread for longest, "
      "and the largest unfinished uploads.",
-     cut_off},
-    {"assay_http_requests_held", "gauge", "Requests that wait for a grade.", held},
+     ended_early},
+    {"assay_http_requests_held", "gauge", "Requests that wait for a grade.", waiting_requests},
     {"assay_http_requests_total", "counter",
-     "Requests answered, by route and status; the route is empty if no route matched.", answers},
+     "Requests answered, by route and status; the route is empty if no route matched.", responses},
     {"assay_http_request_duration_seconds", "histogram",
      "Time from the request head to the end of the response, without event streams.",
-     answer_times},
+     response_times},
     {"assay_writer_changes_total", "counter",
      "Durable changes; divided by the number of commits, the batch size.", changes},
-    {"assay_writer_commit_duration_seconds", "histogram",
-     "Time of one commit, including the disk.", commit_times},
+    {"assay_writer_commit_duration_seconds", "histogram", "Time of one commit, including the disk.",
+     commit_times},
     {"assay_writer_upkeep_records", "gauge",
      "Records left to rate again or purge in the background.", maintenance_left},
     {"assay_answers_unindexed_changes", "gauge",
      "Changes of synced documents that the chat does not find yet, and answer files to build.",
      unindexed},
-    {"assay_store_used_bytes", "gauge",
-     "Bytes of data.mdb in use, without its free pages.", map_used},
-    {"assay_store_index_bytes", "gauge",
-     "Bytes of the segment files of the report indexes.", index_size},
-    {"assay_store_map_bytes", "gauge",
-     "Maximum size of data.mdb in bytes, store.map_size.", map_size},
+    {"assay_store_used_bytes", "gauge", "Bytes of data.mdb in use, without its free pages.",
+     map_used},
+    {"assay_store_index_bytes", "gauge", "Bytes of the segment files of the report indexes.",
+     index_size},
+    {"assay_store_map_bytes", "gauge", "Maximum size of data.mdb in bytes, store.map_size.",
+     map_size},
     {"assay_store_readers", "gauge", "Used slots of the store's reader table.", readers},
     {"assay_store_readers_max", "gauge", "Slots of the store's reader table.", readers_max},
-    {"assay_audit_jobs_queued", "gauge",
-     "Pages that wait for an auditor or are being graded.", queued},
+    {"assay_audit_jobs_queued", "gauge", "Pages that wait for an auditor or are being graded.",
+     queued},
     {"assay_audit_pages_running", "gauge", "Pages that auditors are fetching and grading.",
      grading},
     {"assay_audit_pages_total", "counter", "Finished pages: graded or failed.", graded},
@@ -415,12 +430,12 @@ const struct metric metrics[] = {
     {"assay_limiter_slots_used", "gauge",
      "Keys in the table whose window is open; an estimate for a large table.", slots_used},
     {"assay_limiter_evicted_alive_total", "counter",
-     "Keys that were evicted while their window was open: the table is too small.",
-     evicted_alive},
+     "Keys that were evicted while their window was open: the table is too small.", evicted_alive},
 };
 const size_t metrics_count = sizeof(metrics) / sizeof(metrics[0]);
 
-void metrics_sample(struct buf *out, const struct metric *m, const char *label, const char *value, uint64_t number)
+void metrics_sample(struct buf *out, const struct metric *m, const char *label, const char *value,
+                    uint64_t number)
 {
     buf_adds(out, m->name);
     if (label != NULL)
@@ -433,7 +448,8 @@ void metrics_sample(struct buf *out, const struct metric *m, const char *label, 
 void metrics_write(struct http *h, struct buf *out)
 {
     for (size_t i = 0; i < metrics_count; i++) {
-        buf_printf(out, "# HELP %s %s\n# TYPE %s %s\n", metrics[i].name, metrics[i].help, metrics[i].name, metrics[i].type);
+        buf_printf(out, "# HELP %s %s\n# TYPE %s %s\n", metrics[i].name, metrics[i].help,
+                   metrics[i].name, metrics[i].type);
         metrics[i].write(h, &metrics[i], out);
     }
 }

@@ -1,7 +1,6 @@
 /*
- * What /metrics tells, in Prometheus' text format 0.0.4: a table of metrics, each with a function
- * that writes its samples. Any worker answers for all of them, since what is counted is in shared
- * memory. Worker processes only.
+ * /metrics in Prometheus' text format 0.0.4: a table of metrics, each with a function that writes
+ * its samples. Counters are in shared memory, so any worker can answer for the whole server.
  */
 #ifndef ASSAY_HTTP_METRICS_H
 #define ASSAY_HTTP_METRICS_H
@@ -9,24 +8,21 @@
 #include "core/http/http.h"
 
 struct metric {
-    const char *name; /* of a counter it ends in _total */
-    const char *type; /* counter or gauge */
+    const char *name; /* a counter ends in _total */
+    const char *type; /* counter, gauge or histogram */
     const char *help; /* one sentence */
-    /* the metric's samples: one metrics_sample each */
+    /* write the samples, by metrics_sample */
     void (*write)(struct http *h, const struct metric *m, struct buf *out);
 };
 
 extern const struct metric metrics[];
 extern const size_t metrics_count;
 
-/*
- * metrics_sample(out, m, label, value, number): a line; ${label} NULL: without one. Its ${value}
- * needs no escaping.
- */
+/* metrics_sample(out, m, label, value, number): a line; ${label} NULL: none. No escaping. */
 void metrics_sample(struct buf *out, const struct metric *m, const char *label, const char *value,
                     uint64_t number);
 
-/* metrics_write(h, out): all of them. */
+/* metrics_write(h, out): all metrics. */
 void metrics_write(struct http *h, struct buf *out);
 
 #endif

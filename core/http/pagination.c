@@ -2,13 +2,14 @@
 #include "core/text/form.h"
 #include "core/text/json_out.h"
 
-/* An address of the list, cut where the page number goes. */
+/* A URL of the list, split where the page number goes. */
 struct address {
     struct buf before, after;
 };
 
 /*
- * What may stand in a query as it is (RFC 3986 §3.4); everything else is percent-encoded, which makes the links safe inside JSON and <…>.
+ * Characters of a query (RFC 3986 §3.4). Others are percent-encoded, so links are safe in JSON and
+ * <…>.
  */
 static bool query_char(unsigned char c)
 {
@@ -31,8 +32,9 @@ static void query_add(struct buf *b, struct str raw)
 
 static bool is_page(struct str raw_name)
 {
-    char decoded[12]; /* four letters, each as %XX */
-    return raw_name.n <= sizeof(decoded) && str_eq(form_decode(raw_name, true, decoded), STR("page"));
+    char decoded[12]; /* "page", each letter as %XX */
+    return raw_name.n <= sizeof(decoded) &&
+           str_eq(form_decode(raw_name, true, decoded), STR("page"));
 }
 
 static void address_make(const struct pagination *p, struct address *a)
@@ -51,7 +53,7 @@ static void address_make(const struct pagination *p, struct address *a)
             side = &a->after;
             continue;
         }
-        /* from the name's start to the value's end: the pair as it came, with or without "=" */
+        /* the pair as it was sent, with or without "=" */
         query_add(side, (struct str){name.p, (size_t)(value.p + value.n - name.p)});
     }
     if (side == &a->before) {
@@ -67,8 +69,9 @@ static void address_add(struct buf *b, const struct address *a, uint64_t page)
     buf_str(b, buf_view(&a->after));
 }
 
-/* A page that may not be there (0) is null in the body and left out of the header. */
-static void relation(struct buf *envelope, struct buf *link, const struct address *a, const char *name, uint64_t page)
+/* Page 0: null in the body, and not in the header. */
+static void relation(struct buf *envelope, struct buf *link, const struct address *a,
+                     const char *name, uint64_t page)
 {
     buf_printf(envelope, "%s\"%s\":", strcmp(name, "first") == 0 ? "" : ",", name);
     if (page == 0) {

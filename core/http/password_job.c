@@ -1,14 +1,16 @@
-#include "core/http/password_job.h"
+#include "core/http/continuations.h"
 
-#include "core/http/http.h"
 #include "core/auth/password.h"
+#include "core/http/http.h"
 #include "core/http/request.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-struct hash_job {
-    struct pool_job away;
+#define PASSWORD_JOBS_MAX 16 /* queued, per worker */
+
+struct password_job {
+    struct pool_job job;
     request_hash_fn *done;
     char hash[PASSWORD_HASH_SIZE];
     bool ok;
@@ -16,18 +18,19 @@ struct hash_job {
     char password[];
 };
 
-static bool work(struct pool_job *away)
+/* In the thread. */
+static bool hash(struct pool_job *pool_job)
 {
-    struct hash_job *job = (struct hash_job *)away;
+    struct password_job *job = (struct password_job *)pool_job;
     job->ok = password_hash((struct str){job->password, job->size}, job->hash);
     explicit_bzero(job->password, job->size);
     return false;
 }
 
-static void over(struct pool_job *away, struct waiter *w)
+static void on_hashed(struct pool_job *pool_job, struct waiter *w)
 {
     struct request *r = request_of(w);
-    struct hash_job *job = (struct hash_job *)away;
+    struct password_job *job = (struct password_job *)pool_job;
     if (r != NULL)
         job->done(r, job->ok ? str_of(job->hash) : (struct str){0});
     explicit_bzero(job->password, job->size);
@@ -36,13 +39,15 @@ static void over(struct pool_job *away, struct waiter *w)
 
 void request_hash(struct request *r, struct str password, request_hash_fn *done)
 {
-    struct thread_pool *password_pool = r->http->password_pool;
-    struct hash_job *job = thread_pool_waiting(password_pool) >= HASHER_QUEUE ? NULL : malloc(sizeof(*job) + password.n);
+    struct thread_pool *pool = r->http->password_pool;
+    bool full = thread_pool_waiting(pool) >= PASSWORD_JOBS_MAX;
+    struct password_job *job = full ? NULL : malloc(sizeof(*job) + password.n);
     if (job == NULL) {
         done(r, (struct str){0});
         return;
     }
-    *job = (struct hash_job){.away = {.work = work, .over = over}, .done = done, .size = password.n};
+    *job = (struct password_job){
+        .job = {.work = hash, .over = on_hashed}, .done = done, .size = password.n};
     memcpy(job->password, password.p, password.n);
-    thread_pool_send(password_pool, &job->away, &r->wait);
+    thread_pool_send(pool, &job->job, &r->wait);
 }

@@ -3,9 +3,9 @@
 #include "core/http/limit.h"
 #include "core/http/response_cache.h"
 #include "core/http/session.h"
-#include "core/http/steps.h"
+#include "core/http/steps_internal.h"
 #include "core/http/access_log.h"
-#include "core/conn/acceptor.h"
+#include "core/conn/connection.h"
 #include "core/async/writer_client.h"
 #include "core/shm/request_stats.h"
 
@@ -13,9 +13,9 @@
 
 /* ---- limiter ---- */
 
-static enum step expect_charge(struct request *r)
+static enum step prefetch_limit(struct request *r)
 {
-    limit_expect(r);
+    limit_prefetch(r);
     return STEP_NEXT;
 }
 
@@ -32,7 +32,7 @@ static enum step limit(struct request *r)
     return (r->route->flags & ROUTE_BODY_FIRST) != 0 ? STEP_NEXT : charge(r);
 }
 
-static enum step limit_by_body(struct request *r)
+static enum step limit_after_body(struct request *r)
 {
     return (r->route->flags & ROUTE_BODY_FIRST) != 0 ? charge(r) : STEP_NEXT;
 }
@@ -43,27 +43,24 @@ static enum step handle(struct request *r)
     return STEP_DONE;
 }
 
-/*
- * The pipeline, in the order of decisions (design: accept → client → head checks → route → credential → limiter → body → fields → handler).
- * Whatever is answered before the limiter is charged when it is sent (reply.c).
- */
+/* In order. A request that is answered before the limiter is charged by reply.c. */
 static step_fn *const steps[] = {
     step_find_client,
     step_check_head,
     step_find_route,
-    expect_charge,
+    prefetch_limit,
     step_check_accept,
     step_find_credential,
-    step_judge_credential,
-    step_lead_back,
+    step_check_credential,
+    step_reply_unrouted,
     limit,
     step_check_body,
-    step_read_large,
+    step_read_large_body,
     step_check_signature,
     step_inflate_body,
     step_parse_fields,
     step_find_agent,
-    limit_by_body,
+    limit_after_body,
     handle,
 };
 
@@ -76,7 +73,7 @@ void pipeline_resume(struct request *r)
     store_read_end(store);
 }
 
-/* ---- a request's beginning and end ---- */
+/* ---- start and end of a request ---- */
 
 static bool id_acceptable(struct str id)
 {
@@ -84,18 +81,19 @@ static bool id_acceptable(struct str id)
         return false;
     for (size_t i = 0; i < id.n; i++) {
         char c = id.p[i];
-        if (!((c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '.' || c == '_' || c == '-'))
+        if (!((c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+              c == '.' || c == '_' || c == '-'))
             return false;
     }
     return true;
 }
 
-/* the caller's, or a new one */
 struct str pipeline_request_id(struct http *h, h2o_req_t *req)
 {
     for (size_t i = 0; i < req->headers.size; i++) {
         const h2o_header_t *header = &req->headers.entries[i];
-        if (header->name->len != strlen("x-request-id") || memcmp(header->name->base, "x-request-id", header->name->len) != 0)
+        if (header->name->len != strlen("x-request-id") ||
+            memcmp(header->name->base, "x-request-id", header->name->len) != 0)
             continue;
         if (id_acceptable(view(header->value)))
             return view(header->value);
@@ -106,12 +104,14 @@ struct str pipeline_request_id(struct http *h, h2o_req_t *req)
     return (struct str){text, LOOP_ID_BYTES};
 }
 
-static void note_answer(struct request *r, bool streamed)
+static void record_response(struct request *r, bool streamed)
 {
     const struct process *p = r->http->loop->process;
     uint64_t took_us = clock_mono_us() - r->started_us;
     if (r->replied)
-        request_stats_count_request(p->request_stats, p->index, r->route == NULL ? routes_count : (size_t)(r->route - routes), r->status, streamed ? REQUEST_STATS_UNTIMED : took_us);
+        request_stats_count_request(p->request_stats, p->index,
+                               r->route == NULL ? routes_count : (size_t)(r->route - routes),
+                               r->status, streamed ? REQUEST_STATS_UNTIMED : took_us);
     access_log_add(r->http->access_log, r, took_us);
 }
 
@@ -119,15 +119,11 @@ static void on_request_end(void *arg)
 {
     struct request *r = arg;
     struct conn *c = r->wait.conn;
-    waiter_leave(&r->wait);
-    c->request = NULL;
-    c->requests++;
-    c->since_ms = r->http->loop->now_ms;
+    waiter_cancel(&r->wait);
     bool streamed = c->streaming;
-    c->receiving = c->head_done = c->sending = c->streaming = false;
-    conn_hold(c, 0);
+    conn_end_request(c);
     score_add(r->http->loop->process->score->requests, 1);
-    note_answer(r, streamed);
+    record_response(r, streamed);
 }
 
 struct pipeline_handler {
@@ -139,7 +135,7 @@ static int on_request(h2o_handler_t *self, h2o_req_t *req)
 {
     struct http *h = ((struct pipeline_handler *)self)->http;
     struct request *r = h2o_mem_alloc_shared(&req->pool, sizeof(*r), on_request_end);
-    memset(r, 0, offsetof(struct request, values)); /* fields_parse fills those, find_credential and others what is behind them */
+    memset(r, 0, offsetof(struct request, values)); /* the steps fill in the rest */
     r->h2o = req;
     r->http = h;
     r->conf = h->loop->conf;
@@ -150,23 +146,24 @@ static int on_request(h2o_handler_t *self, h2o_req_t *req)
     r->id = pipeline_request_id(h, req);
     r->started_us = clock_mono_us();
     h->loop->now_ms = r->started_us / 1000;
-    h2o_vector_reserve(&req->pool, &req->res.headers, 12); /* what a limited report has, and more */
+    h2o_vector_reserve(&req->pool, &req->res.headers, 12); /* enough for most responses */
     pipeline_resume(r);
     return 0;
 }
 
-static void put_handler(struct http *h, h2o_pathconf_t *path)
+static void add_handler(struct http *h, h2o_pathconf_t *path)
 {
-    struct pipeline_handler *handler = (struct pipeline_handler *)h2o_create_handler(path, sizeof(*handler));
+    struct pipeline_handler *handler =
+        (struct pipeline_handler *)h2o_create_handler(path, sizeof(*handler));
     handler->super.on_req = on_request;
     handler->http = h;
 }
 
 void pipeline_register(struct http *h, h2o_hostconf_t *host)
 {
-    put_handler(h, h2o_config_register_path(host, "/", 0));
-    put_handler(h, &host->fallback_path); /* absolute-form targets */
-    library_answers_register(h, host);
+    add_handler(h, h2o_config_register_path(host, "/", 0));
+    add_handler(h, &host->fallback_path); /* absolute-form targets */
+    library_errors_register(h, host);
 }
 
 size_t pipeline_max_body(const struct conf *conf)

@@ -1,24 +1,11 @@
 #include "core/http/prefer.h"
+
+#include "core/text/chars.h"
 #include "core/text/form.h"
 
 #include <stdio.h>
-#include <strings.h>
 
-static bool is_space(char c)
-{
-    return c == ' ' || c == '\t';
-}
-
-static struct str trim(struct str s)
-{
-    while (s.n > 0 && is_space(s.p[0]))
-        s = (struct str){s.p + 1, s.n - 1};
-    while (s.n > 0 && is_space(s.p[s.n - 1]))
-        --s.n;
-    return s;
-}
-
-/* Cut ${rest} at the first ${stop} that is not inside a quoted string. False when nothing is left. */
+/* Cut ${rest} at the first ${stop} outside a quoted string. False: nothing is left. */
 static bool cut(struct str *rest, char stop, struct str *piece)
 {
     bool quoted = false;
@@ -31,43 +18,38 @@ static bool cut(struct str *rest, char stop, struct str *piece)
         else if (rest->p[i] == '"')
             quoted = !quoted;
     }
-    *piece = trim((struct str){rest->p, i});
+    *piece = blanks_trim((struct str){rest->p, i});
     *rest = i < rest->n ? (struct str){rest->p + i + 1, rest->n - i - 1} : (struct str){NULL, 0};
     return true;
 }
 
-static bool is_token(struct str s, struct str token)
-{
-    return s.n == token.n && strncasecmp(s.p, token.p, token.n) == 0;
-}
-
 static void take(struct prefer *p, struct str name, struct str value)
 {
-    if (is_token(name, STR("respond-async")) && value.n == 0) {
+    if (chars_equal(name, STR("respond-async")) && value.n == 0) {
         p->async = true;
-    } else if (is_token(name, STR("wait")) && !p->wait_seen) {
+    } else if (chars_equal(name, STR("wait")) && !p->wait_seen) {
         uint64_t seconds;
         p->wait_seen = true;
         p->wait = number_parse(value, PREFER_WAIT_MAX, &seconds);
         if (p->wait)
             p->wait_s = (unsigned)seconds;
-    } else if (is_token(name, STR("handling")) && !p->handling_seen) {
+    } else if (chars_equal(name, STR("handling")) && !p->handling_seen) {
         p->handling_seen = true;
-        p->strict = is_token(value, STR("strict"));
+        p->strict = chars_equal(value, STR("strict"));
     }
 }
 
 void prefer_parse(struct str header, struct prefer *p)
 {
     struct str preference, pair, name;
-    if (str_eq(header, STR("respond-async"))) { /* as nearly all who prefer it write it */
+    if (str_eq(header, STR("respond-async"))) { /* the usual spelling */
         p->async = true;
         return;
     }
     while (cut(&header, ',', &preference)) {
         if (!cut(&preference, ';', &pair) || !cut(&pair, '=', &name))
             continue;
-        struct str value = pair.p == NULL ? (struct str){NULL, 0} : trim(pair);
+        struct str value = pair.p == NULL ? (struct str){NULL, 0} : blanks_trim(pair);
         if (value.n >= 2 && value.p[0] == '"' && value.p[value.n - 1] == '"')
             value = (struct str){value.p + 1, value.n - 2};
         take(p, name, value);

@@ -1,27 +1,30 @@
-/* Sending what a handler decided: headers, gzip, HEAD, and the shapes of errors. */
-#include "core/http/reply.h"
+#include "core/http/reply_internal.h"
 
+#include "core/http/accept.h"
 #include "core/http/http.h"
 #include "core/http/cors_request.h"
 #include "core/http/etag.h"
 #include "core/http/fields.h"
 #include "core/text/json_out.h"
 #include "core/http/limit.h"
-#include "core/conn/acceptor.h"
+#include "core/conn/connection.h"
 #include "core/base/log.h"
 
 #include <assert.h>
 #include <stdarg.h>
 #include <stdio.h>
 
-/* JSON of this size is compressed for who asks: below it gains nothing, above it the loop would be held up */
+/*
+ * Responses of this size may be compressed: smaller ones gain nothing, larger ones block the loop.
+ */
 #define GZIP_MIN 1024
 #define GZIP_MAX (64u << 10)
 
 static const struct {
     int status;
     const char *reason;
-} reasons[] = {{200, "OK"}, {201, "Created"}, {202, "Accepted"}, {204, "No Content"}, {304, "Not Modified"}};
+} reasons[] = {
+    {200, "OK"}, {201, "Created"}, {202, "Accepted"}, {204, "No Content"}, {304, "Not Modified"}};
 
 static const char *reason_of(int status)
 {
@@ -58,7 +61,8 @@ bool request_header(struct request *r, const char *name, struct str *value)
     ssize_t at = h2o_find_header_by_str(&r->h2o->headers, name, strlen(name), -1);
     if (at < 0)
         return false;
-    *value = (struct str){r->h2o->headers.entries[at].value.base, r->h2o->headers.entries[at].value.len};
+    *value =
+        (struct str){r->h2o->headers.entries[at].value.base, r->h2o->headers.entries[at].value.len};
     return true;
 }
 
@@ -73,11 +77,12 @@ void reply_header(struct request *r, const char *name, struct str value)
     if (token != NULL)
         reply_token(r, token, value);
     else
-        h2o_add_header_by_str(&r->h2o->pool, &r->h2o->res.headers, name, strlen(name), 0, NULL, value.p, value.n);
+        h2o_add_header_by_str(&r->h2o->pool, &r->h2o->res.headers, name, strlen(name), 0, NULL,
+                              value.p, value.n);
 }
 
-/* what was to be said gives way to 429: the answer to a request that nobody charged yet, and that its limiter refuses */
-static h2o_iovec_t refusal(struct request *r)
+/* Replace the response by 429, for a request that was charged only now. */
+static h2o_iovec_t rate_limited_body(struct request *r)
 {
     struct buf body = {0};
     error_body(&body, ERR_RATE_LIMITED, err_row(ERR_RATE_LIMITED)->message);
@@ -89,21 +94,23 @@ static h2o_iovec_t refusal(struct request *r)
     return copy;
 }
 
-void reply_safety_headers(struct request *r)
+void reply_security_headers(struct request *r)
 {
-    static h2o_iovec_t sniffing = {H2O_STRLIT("x-content-type-options")}, hsts = {H2O_STRLIT("strict-transport-security")};
+    static h2o_iovec_t sniffing = {H2O_STRLIT("x-content-type-options")},
+                       hsts = {H2O_STRLIT("strict-transport-security")};
     uint64_t hsts_s = conn_hsts_s(r->wait.conn);
-    reply_push(r, &sniffing, NULL, STR("nosniff")); /* what callers sent is in our answers, and never a page */
+    /* responses contain text of callers, and must not be taken for a page */
+    reply_push(r, &sniffing, NULL, STR("nosniff"));
     if (hsts_s == 0)
         return;
-    enum { ROOM = 32 };
-    char *value = h2o_mem_alloc_pool(&r->h2o->pool, ROOM);
-    int n = snprintf(value, ROOM, "max-age=%llu", (unsigned long long)hsts_s);
+    enum { VALUE_SIZE = 32 };
+    char *value = h2o_mem_alloc_pool(&r->h2o->pool, VALUE_SIZE);
+    int n = snprintf(value, VALUE_SIZE, "max-age=%llu", (unsigned long long)hsts_s);
     reply_push(r, &hsts, NULL, (struct str){value, (size_t)n});
 }
 
-/* the head of an answer that is ${length} bytes long; SIZE_MAX: not known, or none */
-static void start_reply(struct request *r, int status, size_t length, h2o_generator_t *generator)
+/* ${length}: of the body; SIZE_MAX: unknown, or no body. */
+static void start_response(struct request *r, int status, size_t length, h2o_generator_t *generator)
 {
     static h2o_iovec_t request_id = {H2O_STRLIT("x-request-id")};
     h2o_req_t *req = r->h2o;
@@ -111,7 +118,7 @@ static void start_reply(struct request *r, int status, size_t length, h2o_genera
     req->res.reason = reason_of(status);
     req->res.content_length = length;
     reply_push(r, &request_id, NULL, r->id);
-    reply_safety_headers(r);
+    reply_security_headers(r);
     if (r->etag.p != NULL)
         reply_token(r, H2O_TOKEN_ETAG, r->etag);
     limit_headers(r);
@@ -123,9 +130,7 @@ static void start_reply(struct request *r, int status, size_t length, h2o_genera
     r->replied = true;
     r->status = status;
     r->sent_bytes = r->is_head || length == SIZE_MAX ? 0 : length;
-    r->wait.conn->sending = true;
-    r->wait.conn->since_ms = r->wait.conn->paced_ms = r->http->loop->now_ms;
-    r->wait.conn->sent = 0;
+    conn_begin_response(r->wait.conn);
     r->http->replying = true;
     h2o_start_response(req, generator);
     r->http->replying = false;
@@ -137,24 +142,25 @@ void reply_send(struct request *r, h2o_iovec_t *body, size_t count, h2o_send_sta
     h2o_send(r->h2o, body, count, state);
 }
 
-static void send_reply(struct request *r, int status, size_t length, h2o_iovec_t *body)
+static void send_response(struct request *r, int status, size_t length, h2o_iovec_t *body)
 {
     static h2o_generator_t nothing_more = {NULL, NULL};
-    h2o_iovec_t instead;
-    if (!r->limit.settled && !limit_charge(r)) {
-        instead = refusal(r);
-        body = &instead;
-        length = instead.len;
+    h2o_iovec_t refusal;
+    if (!r->limit.charged && !limit_charge(r)) {
+        refusal = rate_limited_body(r);
+        body = &refusal;
+        length = refusal.len;
         status = err_row(ERR_RATE_LIMITED)->status;
     }
-    start_reply(r, status, length, &nothing_more);
+    start_response(r, status, length, &nothing_more);
     reply_send(r, body, body != NULL && !r->is_head ? 1 : 0, H2O_SEND_STATE_FINAL);
 }
 
-void reply_begin(struct request *r, int status, const char *type, size_t length, h2o_generator_t *generator)
+void reply_begin(struct request *r, int status, const char *type, size_t length,
+                 h2o_generator_t *generator)
 {
     reply_token(r, H2O_TOKEN_CONTENT_TYPE, str_of(type));
-    start_reply(r, status, length, generator);
+    start_response(r, status, length, generator);
 }
 
 /* gzip in Accept-Encoding, without q=0 (RFC 9110 §12.5.3) */
@@ -163,7 +169,8 @@ static bool accepts_gzip(struct request *r)
     ssize_t at = h2o_find_header(&r->h2o->headers, H2O_TOKEN_ACCEPT_ENCODING, -1);
     if (at < 0)
         return false;
-    struct str header = {r->h2o->headers.entries[at].value.base, r->h2o->headers.entries[at].value.len};
+    struct str header = {r->h2o->headers.entries[at].value.base,
+                         r->h2o->headers.entries[at].value.len};
     return accept_quality(header, STR("gzip"), STR("*")) > 0;
 }
 
@@ -182,7 +189,7 @@ static bool compress_body(struct request *r, h2o_iovec_t *body)
     return ok;
 }
 
-/* the compressed form of what is about to be sent */
+/* The body is compressed: its headers and ETag. */
 static void mark_gzip(struct request *r)
 {
     reply_token(r, H2O_TOKEN_CONTENT_ENCODING, STR("gzip"));
@@ -199,7 +206,8 @@ static void negotiate_gzip(struct request *r, h2o_iovec_t *body)
         mark_gzip(r);
 }
 
-void reply_parts(struct request *r, int status, const char *type, const struct str *parts, size_t count)
+void reply_parts(struct request *r, int status, const char *type, const struct str *parts,
+                 size_t count)
 {
     h2o_iovec_t body = {NULL, 0};
     for (size_t i = 0; i < count; i++)
@@ -212,9 +220,9 @@ void reply_parts(struct request *r, int status, const char *type, const struct s
         to += parts[i].n;
     }
     reply_token(r, H2O_TOKEN_CONTENT_TYPE, str_of(type));
-    conn_hold(r->wait.conn, body.len);
+    conn_response_memory(r->wait.conn, body.len);
     negotiate_gzip(r, &body);
-    send_reply(r, status, body.len, &body);
+    send_response(r, status, body.len, &body);
 }
 
 void reply_json(struct request *r, int status, const struct str *parts, size_t count)
@@ -227,7 +235,7 @@ void reply_shared(struct request *r, int status, h2o_iovec_t body)
     h2o_mem_link_shared(&r->h2o->pool, body.base);
     reply_token(r, H2O_TOKEN_CONTENT_TYPE, STR("application/json"));
     negotiate_gzip(r, &body);
-    send_reply(r, status, body.len, &body);
+    send_response(r, status, body.len, &body);
 }
 
 void reply_fixed(struct request *r, const char *type, struct str body, struct str gzip)
@@ -238,12 +246,12 @@ void reply_fixed(struct request *r, const char *type, struct str body, struct st
     reply_token(r, H2O_TOKEN_VARY, STR("accept-encoding"));
     if (packed)
         mark_gzip(r);
-    send_reply(r, 200, sent.len, &sent);
+    send_response(r, 200, sent.len, &sent);
 }
 
 void reply_empty(struct request *r, int status)
 {
-    send_reply(r, status, SIZE_MAX, NULL);
+    send_response(r, status, SIZE_MAX, NULL);
 }
 
 void error_body(struct buf *out, enum err err, const char *message)
@@ -272,23 +280,23 @@ void reply_error(struct request *r, enum err err, const char *format, ...)
     buf_free(&body);
 }
 
-#define TROUBLE_EVERY_MS 10000
+#define LOG_EVERY_MS 10000
 
-/* Whoever asks hears only that it is not their fault; what is wrong is for who runs the server. */
-static void tell_trouble(const struct request *r, enum store_status status)
+/* The caller learns only the status; the log has the reason for the operator. */
+static void log_store_error(const struct request *r, enum store_status status)
 {
-    static uint64_t told_ms;
+    static uint64_t logged_ms;
     uint64_t now = clock_mono_ms();
-    if ((status != STORE_CORRUPT && status != STORE_IO) || r->store == NULL || store_why(r->store)[0] == '\0' ||
-        (told_ms != 0 && now - told_ms < TROUBLE_EVERY_MS))
+    if ((status != STORE_CORRUPT && status != STORE_IO) || r->store == NULL ||
+        store_why(r->store)[0] == '\0' || (logged_ms != 0 && now - logged_ms < LOG_EVERY_MS))
         return;
-    told_ms = now;
+    logged_ms = now;
     log_error("cannot answer requests from the store: %s", store_why(r->store));
 }
 
 void reply_store_error(struct request *r, enum store_status status)
 {
-    tell_trouble(r, status);
+    log_store_error(r, status);
     reply_error(r, err_of_store(status), NULL);
 }
 

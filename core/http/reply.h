@@ -1,48 +1,66 @@
-/*
- * What the pipeline needs of reply.c beside request.h.
- */
+/* Responses. A handler sends exactly one per request, at once or from a continuation. */
 #ifndef ASSAY_HTTP_REPLY_H
 #define ASSAY_HTTP_REPLY_H
 
-#include "core/http/accept.h"
-#include "core/http/request.h"
+#include "core/http/err.h"
+#include "store/bytes.h"
 
-/* error_body(out, err, message): the contract's error, api.md §2. */
-void error_body(struct buf *out, enum err err, const char *message);
+#include <h2o.h>
+
+struct request;
 
 /*
- * reply_push(r, name, written, value): a response header without a search for its name. ${name}
- * lives for ever; ${written} is how it is sent, or NULL; ${value} lives as long as the request.
+ * reply_header(r, name, value): add a response header; ${name} is a lower-case literal, ${value}
+ * lives as long as the request.
  */
-static inline void reply_push(struct request *r, h2o_iovec_t *name, const char *written,
-                              struct str value)
-{
-    h2o_headers_t *headers = &r->h2o->res.headers;
-    if (headers->size == headers->capacity)
-        h2o_vector_reserve(&r->h2o->pool, headers, headers->size + 1);
-    headers->entries[headers->size++] = (h2o_header_t){
-        .name = name, .orig_name = written, .value = {(char *)(uintptr_t)value.p, value.n}};
-}
-
-/* reply_token(r, name, value): the same, of a name that the library knows. */
-static inline void reply_token(struct request *r, const h2o_token_t *name, struct str value)
-{
-    reply_push(r, (h2o_iovec_t *)(uintptr_t)&name->buf, NULL, value);
-}
-
-/* reply_safety_headers(r): what every answer tells browsers. */
-void reply_safety_headers(struct request *r);
+void reply_header(struct request *r, const char *name, struct str value);
 
 /*
- * reply_begin(r, status, type, length, generator): the head of an answer whose body ${generator}
- * sends: of ${length} bytes, or SIZE_MAX: not known. Once the limiter was asked.
+ * reply_parts(r, status, type, parts, count): send the bytes of ${parts}, which are copied before
+ * it returns, so LMDB values may be among them. It adds gzip, Content-Length and X-Request-Id, and
+ * handles HEAD.
+ * reply_json: the same as application/json.
+ */
+void reply_parts(struct request *r, int status, const char *type, const struct str *parts,
+                 size_t count);
+void reply_json(struct request *r, int status, const struct str *parts, size_t count);
+
+/*
+ * reply_shared(r, status, body): JSON in memory of h2o_mem_alloc_shared; the request holds a
+ * reference until it is sent.
+ */
+void reply_shared(struct request *r, int status, h2o_iovec_t body);
+
+/* reply_fixed(r, type, body, gzip): 200 with static bytes; ${gzip}: the same bytes compressed. */
+void reply_fixed(struct request *r, const char *type, struct str body, struct str gzip);
+
+/* reply_empty(r, status): no body (204, 304). */
+void reply_empty(struct request *r, int status);
+
+/*
+ * reply_chunked(r, status, length, more): JSON of ${length} bytes, made in chunks as fast as the
+ * client takes it. ${more} appends the next REPLY_CHUNK bytes, or a little more to complete an
+ * item. If it returns false, the connection ends, and the client sees an incomplete response.
+ */
+#define REPLY_CHUNK (32u << 10)
+typedef bool reply_more_fn(struct request *r, struct buf *out);
+void reply_chunked(struct request *r, int status, size_t length, reply_more_fn *more);
+
+/*
+ * reply_begin(r, status, type, length, generator): the head of a response whose body ${generator}
+ * sends; ${length}: bytes of the body, or SIZE_MAX. The limiter must have been charged before.
+ * reply_send(r, body, count, state): the next part of that body.
  */
 void reply_begin(struct request *r, int status, const char *type, size_t length,
                  h2o_generator_t *generator);
-
-/*
- * reply_send(r, body, count, state): what follows. All of it goes this way, so that the loop knows.
- */
 void reply_send(struct request *r, h2o_iovec_t *body, size_t count, h2o_send_state_t state);
+
+/* reply_error(r, err, format, …): an error body; NULL: the default message of ${err}. */
+void reply_error(struct request *r, enum err err, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+/* reply_store_error(r, status): the error for a refused store operation. */
+void reply_store_error(struct request *r, enum store_status status);
+/* reply_invalid(r, field, message): 422 with a message for one field. */
+void reply_invalid(struct request *r, const char *field, const char *message);
 
 #endif

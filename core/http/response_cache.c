@@ -1,18 +1,16 @@
 #include "core/http/response_cache.h"
 
+#include "core/http/cache_slot_internal.h"
+
 #include <stdlib.h>
 
-#define KEYS 256
 #define REPORTS 256
-/* all bodies together; what does not fit is sent and forgotten */
-#define BODIES_MAX (4u << 20)
+#define BODIES_MAX (4u << 20) /* bytes of all bodies */
 
 struct response_cache {
-    struct cached_key key[KEYS];
-    struct cached_key *last; /* asked for */
-    struct cached_report report[REPORTS];
+    struct cached_report reports[REPORTS];
     size_t bodies;
-    struct cached_report passing; /* the last body that did not fit */
+    struct cached_report uncached; /* the last body that did not fit */
 };
 
 struct response_cache *response_cache_new(void)
@@ -20,100 +18,49 @@ struct response_cache *response_cache_new(void)
     return calloc(1, sizeof(struct response_cache));
 }
 
-static void let_go(struct response_cache *m, struct cached_report *r)
+static void drop(struct response_cache *c, struct cached_report *r)
 {
     if (r->body.base == NULL)
         return;
-    if (r != &m->passing)
-        m->bodies -= r->body.len;
+    if (r != &c->uncached)
+        c->bodies -= r->body.len;
     h2o_mem_release_shared(r->body.base);
     *r = (struct cached_report){0};
 }
 
-void response_cache_free(struct response_cache *m)
+void response_cache_free(struct response_cache *c)
 {
-    if (m == NULL)
+    if (c == NULL)
         return;
     for (size_t i = 0; i < REPORTS; i++)
-        let_go(m, &m->report[i]);
-    let_go(m, &m->passing);
-    explicit_bzero(m->key, sizeof(m->key));
-    free(m);
+        drop(c, &c->reports[i]);
+    drop(c, &c->uncached);
+    free(c);
 }
 
-static size_t spread(uint64_t v, size_t slots)
+static struct cached_report *slot_of(struct response_cache *c, uint64_t id)
 {
-    return (v * 0x9E3779B97F4A7C15u >> 32) % slots;
+    return &c->reports[cache_slot(id, REPORTS)];
 }
 
-/* n ≥ 8 */
-static bool same_secret(const char *a, const char *b, size_t n)
+struct cached_report *response_cache_find(struct response_cache *c, uint64_t workspace, uint64_t id)
 {
-    uint64_t differ = 0, x, y;
-    for (size_t i = 0; i < n; i += sizeof(x)) {
-        size_t at = i + sizeof(x) <= n ? i : n - sizeof(x);
-        memcpy(&x, a + at, sizeof(x));
-        memcpy(&y, b + at, sizeof(y));
-        differ |= x ^ y;
-    }
-    return differ == 0;
-}
-
-int cached_key(struct response_cache *m, struct str token, enum credential_kind kind, const struct cached_key **out)
-{
-    enum credential_kind found;
-    uint64_t tail;
-    uint8_t hash[CREDENTIAL_HASH];
-    if (token.n >= CREDENTIAL_SIZE || token.n < sizeof(tail))
-        return 0;
-    memcpy(&tail, token.p + token.n - sizeof(tail), sizeof(tail));
-    struct cached_key *k = &m->key[spread(tail, KEYS)];
-    *out = m->last = k;
-    if (k->size == token.n && k->kind == kind && same_secret(k->text, token.p, token.n))
-        return 1;
-    if (!credential_parse(token, &found) || found != kind)
-        return 0;
-    if (!credential_hash(token, hash))
-        return -1;
-    *k = (struct cached_key){.size = token.n, .kind = kind};
-    memcpy(k->text, token.p, token.n);
-    memcpy(k->hash, hash, sizeof(hash));
-    return 1;
-}
-
-void cached_key_learn(struct response_cache *m, const struct store_key *key, uint64_t seen)
-{
-    struct cached_key *k = m->last;
-    if (k == NULL || k->size == 0 || memcmp(k->hash, key->hash, sizeof(k->hash)) != 0)
-        return;
-    k->key = *key;
-    k->key.name = (struct str){NULL, 0};
-    k->seen = seen;
-}
-
-static struct cached_report *place_of(struct response_cache *m, uint64_t id)
-{
-    return &m->report[spread(id, REPORTS)];
-}
-
-struct cached_report *cached_report(struct response_cache *m, uint64_t workspace, uint64_t id)
-{
-    struct cached_report *r = place_of(m, id);
+    struct cached_report *r = slot_of(c, id);
     return r->body.base != NULL && r->id == id && r->workspace == workspace ? r : NULL;
 }
 
-struct cached_report *cached_report_put(struct response_cache *m, uint64_t workspace, uint64_t id, uint64_t version, uint64_t seen,
-                                    struct str body)
+struct cached_report *response_cache_put(struct response_cache *c, uint64_t workspace, uint64_t id,
+                                         uint64_t version, uint64_t store_version, struct str body)
 {
-    struct cached_report *r = place_of(m, id);
-    let_go(m, r);
-    if (m->bodies + body.n > BODIES_MAX) {
-        r = &m->passing;
-        let_go(m, r);
+    struct cached_report *r = slot_of(c, id);
+    drop(c, r);
+    if (c->bodies + body.n > BODIES_MAX) {
+        r = &c->uncached;
+        drop(c, r);
     } else
-        m->bodies += body.n;
+        c->bodies += body.n;
     char *to = h2o_mem_alloc_shared(NULL, body.n, NULL);
     memcpy(to, body.p, body.n);
-    *r = (struct cached_report){workspace, id, version, seen, {to, body.n}};
+    *r = (struct cached_report){workspace, id, version, store_version, {to, body.n}};
     return r;
 }

@@ -4,16 +4,16 @@
 #include <strings.h>
 
 /*
- * Rows are found by the name of their resource, the segment after /api/v1/ (or the first, elsewhere): a bucket holds the rows of few names,
- * so that a request is compared with few patterns however long the table is.
+ * A hash index by the first two letters of the resource, the segment after /api/v1/ (elsewhere the
+ * first segment), so that a request is compared with few rows.
  */
 #define BUCKETS 64
 
 static const struct str api = STR("/api/v1/");
-static uint8_t first_of[BUCKETS]; /* row + 1 */
-static uint8_t next_of[ROUTES_MAX];  /* likewise */
-static uint8_t fixed_of[ROUTES_MAX]; /* bytes of a row's path before its first argument */
-static bool ready;
+static uint8_t bucket_first[BUCKETS];   /* row + 1; 0: none */
+static uint8_t bucket_next[ROUTES_MAX]; /* the next row of the bucket, likewise */
+static uint8_t prefix_size[ROUTES_MAX]; /* of a row's path, before its first argument */
+static bool indexed;
 
 static unsigned bucket_of(struct str path)
 {
@@ -26,19 +26,19 @@ static unsigned bucket_of(struct str path)
     return h % BUCKETS;
 }
 
-static void prepare(void)
+static void build_index(void)
 {
     assert(routes_count <= ROUTES_MAX);
     for (size_t i = routes_count; i > 0; i--) {
         unsigned bucket = bucket_of(str_of(routes[i - 1].path));
-        next_of[i - 1] = first_of[bucket];
-        first_of[bucket] = (uint8_t)i;
-        fixed_of[i - 1] = (uint8_t)strcspn(routes[i - 1].path, "{");
+        bucket_next[i - 1] = bucket_first[bucket];
+        bucket_first[bucket] = (uint8_t)i;
+        prefix_size[i - 1] = (uint8_t)strcspn(routes[i - 1].path, "{");
     }
-    ready = true;
+    indexed = true;
 }
 
-/* a segment in braces takes any but an empty one */
+/* A segment in braces matches any segment that is not empty. */
 static bool match(const char *pattern, struct str path, struct str args[PATH_ARGS_MAX])
 {
     const char *p = path.p, *end = path.p + path.n;
@@ -66,21 +66,23 @@ static bool has_method(const struct route *row, struct str method)
     return strncmp(row->method, method.p, method.n) == 0 && row->method[method.n] == '\0';
 }
 
-const struct route *route_find(struct str method, struct str path, bool internal, struct str args[PATH_ARGS_MAX],
-                               const struct route **other)
+const struct route *route_find(struct str method, struct str path, bool internal,
+                               struct str args[PATH_ARGS_MAX], const struct route **other)
 {
     if (str_eq(method, STR("HEAD")))
         method = STR("GET");
     *other = NULL;
-    if (!ready)
-        prepare();
-    for (unsigned i = first_of[bucket_of(path)]; i != 0; i = next_of[i - 1]) {
+    if (!indexed)
+        build_index();
+    for (unsigned i = bucket_first[bucket_of(path)]; i != 0; i = bucket_next[i - 1]) {
         const struct route *row = &routes[i - 1];
-        size_t fixed = fixed_of[i - 1];
-        if (path.n < fixed || (path.n > fixed && row->path[fixed] == '\0') || memcmp(path.p, row->path, fixed) != 0)
+        size_t prefix = prefix_size[i - 1];
+        if (path.n < prefix || (path.n > prefix && row->path[prefix] == '\0') ||
+            memcmp(path.p, row->path, prefix) != 0)
             continue;
-        if ((row->flags & (internal ? ROUTE_INTERNAL : ROUTE_PRIVATE)) == (internal ? 0 : ROUTE_PRIVATE) ||
-            !match(row->path + fixed, (struct str){path.p + fixed, path.n - fixed}, args))
+        if ((row->flags & (internal ? ROUTE_INTERNAL : ROUTE_PRIVATE)) ==
+                (internal ? 0 : ROUTE_PRIVATE) ||
+            !match(row->path + prefix, (struct str){path.p + prefix, path.n - prefix}, args))
             continue;
         if (has_method(row, method))
             return row;
@@ -92,13 +94,16 @@ const struct route *route_find(struct str method, struct str path, bool internal
 struct str route_path(const h2o_req_t *req, struct str *query)
 {
     struct str path = {req->input.path.base, req->input.path.len};
-    if (path.n > 7 && *path.p != '/' && (strncasecmp(path.p, "http://", 7) == 0 || (path.n > 8 && strncasecmp(path.p, "https://", 8) == 0))) {
+    if (path.n > 7 && *path.p != '/' &&
+        (strncasecmp(path.p, "http://", 7) == 0 ||
+         (path.n > 8 && strncasecmp(path.p, "https://", 8) == 0))) {
         size_t at = path.p[4] == ':' ? 7 : 8;
         const char *slash = memchr(path.p + at, '/', path.n - at);
         path = slash == NULL ? STR("/") : (struct str){slash, path.n - (size_t)(slash - path.p)};
     }
     const char *mark = path.n == 0 ? NULL : memchr(path.p, '?', path.n);
-    *query = mark == NULL ? (struct str){NULL, 0} : (struct str){mark + 1, path.n - (size_t)(mark + 1 - path.p)};
+    *query = mark == NULL ? (struct str){NULL, 0}
+                          : (struct str){mark + 1, path.n - (size_t)(mark + 1 - path.p)};
     return mark == NULL ? path : (struct str){path.p, (size_t)(mark - path.p)};
 }
 
@@ -107,7 +112,8 @@ bool route_known(struct str method, struct str path)
     if (path.n > 0 && path.p[path.n - 1] == '*')
         return true;
     for (size_t i = 0; i < routes_count; i++)
-        if (str_eq(str_of(routes[i].path), path) && (str_eq(method, STR("*")) || has_method(&routes[i], method)))
+        if (str_eq(str_of(routes[i].path), path) &&
+            (str_eq(method, STR("*")) || has_method(&routes[i], method)))
             return true;
     return false;
 }

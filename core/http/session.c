@@ -1,5 +1,6 @@
 #include "core/http/session.h"
 
+#include "core/http/cache_slot_internal.h"
 #include "core/http/cors.h"
 #include "core/http/cors_request.h"
 #include "core/auth/jwt.h"
@@ -7,24 +8,24 @@
 
 #include <stdlib.h>
 
-#define SLOTS 1024
-#define ORIGIN_REMEMBERED 128
+#define ENTRIES 1024
+#define ORIGIN_CACHED_MAX 128
 
-/* A token that was verified, and what was found of it. */
-struct seen {
+/* A verified token and what was found for it. */
+struct session_entry {
     size_t size; /* of ${text}; 0: empty */
     char text[JWT_SIZE];
     struct jwt claims;
-    uint64_t generation; /* of the secrets it was verified with */
-    uint64_t version;    /* of the store when it was looked up; 0: not yet */
+    uint64_t generation; /* of the signing keys */
+    uint64_t version;    /* of the store at the lookup; 0: not yet */
     uint64_t workspace;
-    char origin[ORIGIN_REMEMBERED]; /* that was allowed then; its length, or SIZE_MAX where none was sent */
-    size_t origin_n;
-    bool lead_wanted; /* the agent wants a lead before a chat, and there is none */
+    char origin[ORIGIN_CACHED_MAX]; /* allowed at the lookup */
+    size_t origin_n;                /* its length; SIZE_MAX: none was sent */
+    bool lead_required;             /* before a chat, and there is none */
 };
 
 struct sessions {
-    struct seen slot[SLOTS];
+    struct session_entry entries[ENTRIES];
 };
 
 struct sessions *sessions_new(void)
@@ -40,61 +41,51 @@ void sessions_free(struct sessions *s)
     free(s);
 }
 
-/* The signature is at the end, so tokens spread by it. */
-static struct seen *slot_of(struct sessions *s, struct str token)
+/* The end of a token is its signature, which is random. */
+static struct session_entry *entry_of(struct sessions *s, struct str token)
 {
     uint64_t tail;
     memcpy(&tail, token.p + token.n - sizeof(tail), sizeof(tail));
-    return &s->slot[(tail * UINT64_C(0x9E3779B97F4A7C15) >> 32) % SLOTS];
+    return &s->entries[cache_slot(tail, ENTRIES)];
 }
 
-/* In a time that tells nothing of where they differ, and in steps of words: a token is some hundred bytes. */
-static bool same(const char *a, const char *b, size_t n)
+/* Its entry if the signature is valid, or NULL. */
+static struct session_entry *verify(struct request *r, struct str token)
 {
-    uint64_t differ = 0, x, y;
-    for (; n >= sizeof(x); a += sizeof(x), b += sizeof(x), n -= sizeof(x)) {
-        memcpy(&x, a, sizeof(x));
-        memcpy(&y, b, sizeof(y));
-        differ |= x ^ y;
-    }
-    for (size_t i = 0; i < n; i++)
-        differ |= (uint64_t)(a[i] ^ b[i]);
-    return differ == 0;
-}
-
-/* Its place, once it is known to be a good token; NULL when it is none. */
-static struct seen *verify(struct request *r, struct str token)
-{
-    const struct signing_keys *secrets = r->http->keys;
+    const struct signing_keys *keys = r->http->keys;
     struct jwt claims;
     if (token.n < sizeof(uint64_t) || token.n >= JWT_SIZE)
         return NULL;
-    struct seen *seen = slot_of(r->http->sessions, token);
-    bool known = seen->size == token.n && same(seen->text, token.p, token.n) &&
-                 seen->generation == signing_keys_generation(secrets) && seen->claims.exp + JWT_LEEWAY_S > r->now_ms / 1000;
+    struct session_entry *entry = entry_of(r->http->sessions, token);
+    bool known = entry->size == token.n && same_secret(entry->text, token.p, token.n) &&
+                 entry->generation == signing_keys_generation(keys) &&
+                 entry->claims.exp + JWT_LEEWAY_S > r->now_ms / 1000;
     if (known)
-        return seen;
-    if (!jwt_verify(secrets, token, r->now_ms, r->conf->jwt_ttl_ms, &claims))
+        return entry;
+    if (!jwt_verify(keys, token, r->now_ms, r->conf->jwt_ttl_ms, &claims))
         return NULL;
-    *seen = (struct seen){.size = token.n, .claims = claims, .generation = signing_keys_generation(secrets)};
-    memcpy(seen->text, token.p, token.n);
-    return seen;
+    *entry = (struct session_entry){
+        .size = token.n, .claims = claims, .generation = signing_keys_generation(keys)};
+    memcpy(entry->text, token.p, token.n);
+    return entry;
 }
 
-struct look {
+struct lookup {
     struct request *r;
-    struct seen *seen;
+    struct session_entry *entry;
     enum session_verdict verdict;
 };
 
-static enum session_verdict judge_agent(struct request *r, const struct store_agent *agent)
+static enum session_verdict check_agent(struct request *r, const struct store_agent *agent)
 {
-    return !agent->is_published ? SESSION_UNPUBLISHED : cors_allowed(agent->origins, cors_origin(r)) ? SESSION_GOOD : SESSION_FORBIDDEN;
+    return !agent->is_published                           ? SESSION_UNPUBLISHED
+           : cors_allowed(agent->origins, cors_origin(r)) ? SESSION_GOOD
+                                                          : SESSION_FORBIDDEN;
 }
 
 bool session_allows(struct request *r, const struct store_agent *agent)
 {
-    return judge_agent(r, agent) == SESSION_GOOD;
+    return check_agent(r, agent) == SESSION_GOOD;
 }
 
 bool session_signed(struct request *r, int64_t now_ms)
@@ -103,76 +94,81 @@ bool session_signed(struct request *r, int64_t now_ms)
     return jwt_verify(r->http->keys, r->session.token, now_ms, r->conf->jwt_ttl_ms, &claims);
 }
 
-static void learn(struct request *r, struct seen *seen, uint64_t workspace)
+static void store_entry(struct request *r, struct session_entry *entry, uint64_t workspace)
 {
     struct str origin = cors_origin(r);
-    seen->workspace = workspace;
-    if (origin.n > ORIGIN_REMEMBERED)
+    entry->workspace = workspace;
+    if (origin.n > ORIGIN_CACHED_MAX)
         return;
-    seen->version = store_snapshot_version(r->store);
-    seen->origin_n = origin.p == NULL ? SIZE_MAX : origin.n;
+    entry->version = store_snapshot_version(r->store);
+    entry->origin_n = origin.p == NULL ? SIZE_MAX : origin.n;
     if (origin.p != NULL)
-        memcpy(seen->origin, origin.p, origin.n);
+        memcpy(entry->origin, origin.p, origin.n);
 }
 
-static void session_found(void *arg, enum store_status status, const struct store_agent *agent, const struct store_conversation *c)
+static void session_found(void *arg, enum store_status status, const struct store_agent *agent,
+                          const struct store_conversation *c)
 {
-    struct look *look = arg;
+    struct lookup *lookup = arg;
     if (status != STORE_OK) {
-        look->verdict = status == STORE_NOT_FOUND ? SESSION_BAD : SESSION_UNAVAILABLE;
+        lookup->verdict = status == STORE_NOT_FOUND ? SESSION_BAD : SESSION_UNAVAILABLE;
         return;
     }
-    look->verdict = judge_agent(look->r, agent);
-    look->seen->lead_wanted = agent->require_lead && !c->lead_captured;
-    if (look->verdict == SESSION_GOOD)
-        learn(look->r, look->seen, c->workspace);
+    lookup->verdict = check_agent(lookup->r, agent);
+    lookup->entry->lead_required = agent->require_lead && !c->lead_captured;
+    if (lookup->verdict == SESSION_GOOD)
+        store_entry(lookup->r, lookup->entry, c->workspace);
 }
 
 static void agent_found(void *arg, enum store_status status, const struct store_agent *agent)
 {
-    struct look *look = arg;
-    look->verdict = status == STORE_OK ? judge_agent(look->r, agent) : status == STORE_NOT_FOUND ? SESSION_GOOD : SESSION_UNAVAILABLE;
+    struct lookup *lookup = arg;
+    lookup->verdict = status == STORE_OK          ? check_agent(lookup->r, agent)
+                      : status == STORE_NOT_FOUND ? SESSION_GOOD
+                                                  : SESSION_UNAVAILABLE;
 }
 
-static bool remembered(struct request *r, const struct seen *seen)
+static bool is_cached(struct request *r, const struct session_entry *entry)
 {
     struct str origin = cors_origin(r);
-    return seen->version != 0 && seen->version == store_version(r->store) && seen->origin_n == (origin.p == NULL ? SIZE_MAX : origin.n) &&
-           (origin.p == NULL || memcmp(seen->origin, origin.p, origin.n) == 0);
+    return entry->version != 0 && entry->version == store_version(r->store) &&
+           entry->origin_n == (origin.p == NULL ? SIZE_MAX : origin.n) &&
+           (origin.p == NULL || memcmp(entry->origin, origin.p, origin.n) == 0);
 }
 
-static enum session_verdict look_up(struct request *r, struct seen *seen)
+static enum session_verdict look_up(struct request *r, struct session_entry *entry)
 {
-    struct look look = {r, seen, SESSION_UNAVAILABLE};
-    seen->version = 0;
-    store_session_get(r->store, &seen->claims.agent, &seen->claims.visitor, &seen->claims.conversation, session_found, &look);
-    if (look.verdict != SESSION_BAD || (r->route->flags & ROUTE_ERASED) == 0)
-        return look.verdict;
+    struct lookup lookup = {r, entry, SESSION_UNAVAILABLE};
+    entry->version = 0;
+    store_session_get(r->store, &entry->claims.agent, &entry->claims.visitor,
+                      &entry->claims.conversation, session_found, &lookup);
+    if (lookup.verdict != SESSION_BAD || (r->route->flags & ROUTE_ERASED) == 0)
+        return lookup.verdict;
     r->session.erased = true;
-    store_agent_get(r->store, &seen->claims.agent, agent_found, &look);
-    return look.verdict;
+    store_agent_get(r->store, &entry->claims.agent, agent_found, &lookup);
+    return lookup.verdict;
 }
 
 enum session_verdict session_find(struct request *r, struct str token)
 {
-    struct seen *seen = verify(r, token);
-    if (seen == NULL)
+    struct session_entry *entry = verify(r, token);
+    if (entry == NULL)
         return SESSION_BAD;
-    memcpy(r->visitor, seen->claims.visitor.b, ULID_BYTES);
-    memcpy(r->agent, seen->claims.agent.b, ULID_BYTES);
+    memcpy(r->visitor, entry->claims.visitor.b, ULID_BYTES);
+    memcpy(r->agent, entry->claims.agent.b, ULID_BYTES);
     r->session.token = token;
-    r->session.agent = seen->claims.agent;
-    r->session.visitor = seen->claims.visitor;
-    r->session.conversation = seen->claims.conversation;
-    r->session.expires_at = seen->claims.exp * 1000;
-    enum session_verdict verdict = remembered(r, seen) ? SESSION_GOOD : look_up(r, seen);
-    r->workspace = seen->workspace;
-    if (verdict == SESSION_BAD) { /* the token of somebody who is gone is charged to its sender's address, as every bad one */
+    r->session.agent = entry->claims.agent;
+    r->session.visitor = entry->claims.visitor;
+    r->session.conversation = entry->claims.conversation;
+    r->session.expires_at = entry->claims.exp * 1000;
+    enum session_verdict verdict = is_cached(r, entry) ? SESSION_GOOD : look_up(r, entry);
+    r->workspace = entry->workspace;
+    if (verdict == SESSION_BAD) { /* charged by address */
         memset(r->visitor, 0, sizeof(r->visitor));
         memset(r->agent, 0, sizeof(r->agent));
     }
-    if (verdict == SESSION_GOOD && seen->lead_wanted && (r->route->flags & ROUTE_CHAT) != 0)
-        return SESSION_LEAD_WANTED;
+    if (verdict == SESSION_GOOD && entry->lead_required && (r->route->flags & ROUTE_CHAT) != 0)
+        return SESSION_LEAD_REQUIRED;
     return verdict;
 }
 

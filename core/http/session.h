@@ -1,8 +1,7 @@
 /*
- * Whose token it is that a visitor sends: verified, its agent published, its visitor and
- * conversation there, the page's origin allowed. What was found is remembered for as long as
- * neither the secrets nor the store have changed, so that the second request of a visitor costs a
- * comparison. Worker processes only.
+ * A visitor's token: its signature, agent, visitor, conversation, and the origin of the page. The
+ * result is cached until the signing keys or the store change, so a repeated token costs only a
+ * comparison.
  */
 #ifndef ASSAY_HTTP_SESSION_H
 #define ASSAY_HTTP_SESSION_H
@@ -11,34 +10,36 @@
 
 struct sessions;
 
+/* sessions_new(): the cache; NULL when memory is short. */
 struct sessions *sessions_new(void);
 void sessions_free(struct sessions *s);
 
 enum session_verdict {
     SESSION_GOOD,
-    SESSION_BAD, /* no token of ours, expired, or whom it names is gone */
+    SESSION_BAD, /* invalid, expired, or of an erased visitor */
     SESSION_UNPUBLISHED,
-    SESSION_FORBIDDEN,   /* the origin */
-    SESSION_LEAD_WANTED, /* the route is a chat's, and the agent wants a lead before one */
+    SESSION_FORBIDDEN,     /* the origin */
+    SESSION_LEAD_REQUIRED, /* the agent requires a lead before a chat */
     SESSION_UNAVAILABLE,
 };
 
 /*
- * session_find(r, token): judge ${token}; with SESSION_GOOD r->session, r->visitor, r->agent and
- * r->workspace are filled in.
+ * session_find(r, token): check ${token}. SESSION_GOOD: r->session, r->visitor, r->agent and
+ * r->workspace are set.
  */
 enum session_verdict session_find(struct request *r, struct str token);
 
 /*
- * session_allows(r, agent), session_signed(r, now_ms): of a request that was let in and is answered
- * for long: would it still be, by what its agent is now, and by the secrets that are known now?
+ * For a request that is answered for a long time:
+ * session_allows(r, agent): the agent still allows its origin.
+ * session_signed(r, now_ms): its token is still valid.
  */
 bool session_allows(struct request *r, const struct store_agent *agent);
 bool session_signed(struct request *r, int64_t now_ms);
 
 /*
- * session_agent_of_body(r): the agent that the first field of the body names, if there is a
- * published one: r->agent. For routes with ROUTE_BODY_FIRST, whose limiter charges by it.
+ * session_agent_of_body(r): set r->agent to the published agent that the first field of the body
+ * names, for the limiter of ROUTE_BODY_FIRST.
  */
 void session_agent_of_body(struct request *r);
 

@@ -1,6 +1,7 @@
-#include "core/http/steps.h"
+#include "core/http/steps_internal.h"
 
 #include "core/http/fields.h"
+#include "core/text/chars.h"
 #include "core/text/form.h"
 #include "core/http/inflate.h"
 #include "core/http/large_body.h"
@@ -28,12 +29,8 @@ static bool is_type(struct str type, struct str wanted)
 {
     if (type.n < wanted.n || strncasecmp(type.p, wanted.p, wanted.n) != 0)
         return false;
-    return type.n == wanted.n || type.p[wanted.n] == ';' || type.p[wanted.n] == ' ' || type.p[wanted.n] == '\t';
-}
-
-static bool is(struct str s, struct str wanted)
-{
-    return s.n == wanted.n && strncasecmp(s.p, wanted.p, s.n) == 0;
+    return type.n == wanted.n || type.p[wanted.n] == ';' || type.p[wanted.n] == ' ' ||
+           type.p[wanted.n] == '\t';
 }
 
 static bool is_form(struct str type)
@@ -72,9 +69,10 @@ enum step step_check_body(struct request *r)
     bool taken = typed && (is_json(type) || (r->route->body != BODY_SYNC && is_form(type)));
     if (typed ? !taken : r->h2o->entity.len > 0)
         return refuse_type(r);
-    if (!has(r, H2O_TOKEN_CONTENT_ENCODING, &coding) || is(coding, STR("identity")))
+    if (!has(r, H2O_TOKEN_CONTENT_ENCODING, &coding) || chars_equal(coding, STR("identity")))
         return STEP_NEXT;
-    r->compressed = r->route->body == BODY_SYNC && (is(coding, STR("gzip")) || is(coding, STR("x-gzip")));
+    r->compressed = r->route->body == BODY_SYNC &&
+                    (chars_equal(coding, STR("gzip")) || chars_equal(coding, STR("x-gzip")));
     return r->compressed ? STEP_NEXT : refuse_type(r);
 }
 
@@ -87,18 +85,20 @@ static enum step refuse_signature(struct request *r, enum err err, const char *m
     return STEP_DONE;
 }
 
-/* What takes long to judge and to inflate is read off the loop. Deflate makes up to 1,032 times as much of a byte: both bounds are one. */
+/* A larger body is processed in a thread. Deflate can make 1,032 bytes of one. */
 #define LARGE_BYTES ((size_t)256 * 1024)
 #define LARGE_PACKED_BYTES (LARGE_BYTES / 1024)
 
-enum step step_read_large(struct request *r)
+enum step step_read_large_body(struct request *r)
 {
     struct str header = {"", 0}, token;
-    if (r->route->body != BODY_SYNC || r->h2o->entity.len <= (r->compressed ? LARGE_PACKED_BYTES : LARGE_BYTES) || !step_bearer(r, &token))
+    if (r->route->body != BODY_SYNC ||
+        r->h2o->entity.len <= (r->compressed ? LARGE_PACKED_BYTES : LARGE_BYTES) ||
+        !step_bearer(r, &token))
         return STEP_NEXT;
     request_header(r, "x-signature", &header);
     if (header.n == 0 && (r->scopes & SCOPE_SIGNED) != 0)
-        return STEP_NEXT; /* to be refused */
+        return STEP_NEXT; /* step_check_signature refuses it */
     if (large_body_send(r, step_max_body(r->route, r->conf), header, token))
         return STEP_WAIT;
     reply_error(r, ERR_UNAVAILABLE, NULL);
@@ -111,15 +111,20 @@ enum step step_check_signature(struct request *r)
     if (r->route->auth != AUTH_WP_TOKEN || !step_bearer(r, &token))
         return STEP_NEXT;
     if (!request_header(r, "x-signature", &header))
-        return (r->scopes & SCOPE_SIGNED) != 0 ? refuse_signature(r, ERR_SIGNATURE_MISSING, NULL) : STEP_NEXT;
-    switch (r->large_body != NULL && r->large_body->is_signed ? r->large_body->signature
-                                                       : signature_judge(header, token, view(r->h2o->entity), r->now_ms / 1000)) {
+        return (r->scopes & SCOPE_SIGNED) != 0 ? refuse_signature(r, ERR_SIGNATURE_MISSING, NULL)
+                                               : STEP_NEXT;
+    switch (r->large_body != NULL && r->large_body->is_signed
+                ? r->large_body->signature
+                : signature_check(header, token, view(r->h2o->entity), r->now_ms / 1000)) {
     case SIGNATURE_GOOD:
         return STEP_NEXT;
     case SIGNATURE_MALFORMED:
-        return refuse_signature(r, ERR_SIGNATURE_MISMATCH, "X-Signature must be t=<unix>,v1=<64 hexadecimal digits>.");
+        return refuse_signature(r, ERR_SIGNATURE_MISMATCH,
+                                "X-Signature must be t=<unix>,v1=<64 hexadecimal digits>.");
     case SIGNATURE_OLD:
-        return refuse_signature(r, ERR_SIGNATURE_MISMATCH, "The time of X-Signature differs from the server's by more than 300 seconds. Set the clock.");
+        return refuse_signature(r, ERR_SIGNATURE_MISMATCH,
+                                "The time of X-Signature differs from the server's by more than "
+                                "300 seconds. Set the clock.");
     default:
         return refuse_signature(r, ERR_SIGNATURE_MISMATCH, NULL);
     }
@@ -136,10 +141,14 @@ enum step step_inflate_body(struct request *r)
 {
     if (!r->compressed)
         return STEP_NEXT;
-    struct buf *plain = r->large_body != NULL ? &r->large_body->plain : h2o_mem_alloc_shared(&r->h2o->pool, sizeof(*plain), plain_free);
+    struct buf *plain = r->large_body != NULL
+                            ? &r->large_body->plain
+                            : h2o_mem_alloc_shared(&r->h2o->pool, sizeof(*plain), plain_free);
     if (r->large_body == NULL)
         *plain = (struct buf){0};
-    switch (r->large_body != NULL ? r->large_body->inflated : inflate_gzip(view(r->h2o->entity), step_max_body(r->route, r->conf), plain)) {
+    switch (r->large_body != NULL
+                ? r->large_body->inflated
+                : inflate_gzip(view(r->h2o->entity), step_max_body(r->route, r->conf), plain)) {
     case INFLATE_OK:
         r->h2o->entity = h2o_iovec_init(plain->p, plain->n);
         return STEP_NEXT;
@@ -161,14 +170,15 @@ enum step step_parse_fields(struct request *r)
 {
     if (r->route->body == BODY_NONE)
         return fields_parse(r, r->query) ? STEP_NEXT : STEP_DONE;
-    if (!fields_parse_spare_query(r))
+    if (!fields_check_unused_query(r))
         return STEP_DONE;
     struct str type;
     bool json = r->h2o->entity.len > 0 && has(r, H2O_TOKEN_CONTENT_TYPE, &type) && is_json(type);
-    return (json ? fields_parse_json : fields_parse)(r, view(r->h2o->entity)) ? STEP_NEXT : STEP_DONE;
+    return (json ? fields_parse_json : fields_parse)(r, view(r->h2o->entity)) ? STEP_NEXT
+                                                                              : STEP_DONE;
 }
 
-/* whom the body names is whom a limiter that waits for it charges */
+/* For limiters that count by the agent in the body. */
 enum step step_find_agent(struct request *r)
 {
     if ((r->route->flags & ROUTE_BODY_FIRST) != 0)

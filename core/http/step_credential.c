@@ -1,6 +1,6 @@
-#include "core/http/steps.h"
+#include "core/http/steps_internal.h"
 
-#include "core/http/response_cache.h"
+#include "core/http/credential_cache.h"
 #include "core/http/pipeline.h"
 #include "core/http/session.h"
 #include "core/auth/credential.h"
@@ -9,12 +9,14 @@
 #include <stdio.h>
 #include <strings.h>
 
-/* a key's last use is told once in this time, per worker */
+/* how often a worker sends the last use of a key to the writer */
 #define TOUCH_EVERY_MS 60000
 
 static enum step refuse_credential(struct request *r, bool sent, const char *message)
 {
-    reply_header(r, "www-authenticate", sent ? STR("Bearer realm=\"assay\", error=\"invalid_token\"") : STR("Bearer realm=\"assay\""));
+    reply_header(r, "www-authenticate",
+                 sent ? STR("Bearer realm=\"assay\", error=\"invalid_token\"")
+                      : STR("Bearer realm=\"assay\""));
     reply_error(r, ERR_UNAUTHORIZED, "%s", message);
     return STEP_DONE;
 }
@@ -23,7 +25,8 @@ bool step_bearer(struct request *r, struct str *token)
 {
     ssize_t at = h2o_find_header(&r->h2o->headers, H2O_TOKEN_AUTHORIZATION, -1);
     struct str value = at < 0 ? (struct str){"", 0} : view(r->h2o->headers.entries[at].value);
-    if (value.n < 7 || (memcmp(value.p, "Bearer ", 7) != 0 && strncasecmp(value.p, "Bearer ", 7) != 0))
+    if (value.n < 7 ||
+        (memcmp(value.p, "Bearer ", 7) != 0 && strncasecmp(value.p, "Bearer ", 7) != 0))
         return false;
     *token = (struct str){value.p + 7, value.n - 7};
     while (token->n > 0 && *token->p == ' ')
@@ -31,10 +34,10 @@ bool step_bearer(struct request *r, struct str *token)
     return token->n > 0;
 }
 
-/* say, now and then, that a key is in use */
-static void touch(struct request *r)
+static void note_use(struct request *r)
 {
-    uint64_t *slot = &r->http->touched[r->key % (sizeof(r->http->touched) / sizeof(r->http->touched[0]))];
+    uint64_t *slot =
+        &r->http->touched[r->key % (sizeof(r->http->touched) / sizeof(r->http->touched[0]))];
     uint64_t mark = r->key << 20 | ((uint64_t)(r->now_ms / TOUCH_EVERY_MS) & 0xfffff);
     if (r->now_ms - r->credential.last_used_at < TOUCH_EVERY_MS || *slot == mark)
         return;
@@ -49,36 +52,44 @@ static void key_found(void *arg, enum store_status status, const struct store_ke
     r->credential_status = status;
     if (status == STORE_OK) {
         r->credential = *key;
-        cached_key_learn(r->http->cache, key, store_snapshot_version(r->store));
+        credential_cache_store(r->http->credentials, key, store_snapshot_version(r->store));
     }
-    r->looked_up = true;
+    r->key_looked_up = true;
     if (r->waits_for_key)
         pipeline_resume(r);
 }
 
-/* Columns by kind of credential: its name, what to send, what is said of one that is unknown, revoked, expired. */
+/* Columns: name, what to send; messages for an unknown, revoked, expired one. */
 static const struct {
     const char *name, *send, *unknown, *revoked, *expired;
-} credential_words[] = {
-    [AUTH_API_KEY] = {"an API key", "Send an API key: Authorization: Bearer asy_key_….", "This API key is unknown. Check that it is complete.",
-                      "This API key was revoked. Ask for another one.", "This API key has expired. Ask for another one."},
-    [AUTH_JWT] = {"a visitor's token", "Send the visitor's token from POST /api/v1/widget/init: Authorization: Bearer ….",
-                  "This visitor's token is invalid or has expired. Get another one with POST /api/v1/widget/init.", NULL, NULL},
-    [AUTH_WP_TOKEN] = {"a workspace token", "Send a workspace token: Authorization: Bearer asy_wp_….",
-                       "This workspace token is unknown. Check that it is complete.", "This workspace token was revoked. Ask for another one.",
+} texts[] = {
+    [AUTH_API_KEY] = {"an API key", "Send an API key: Authorization: Bearer asy_key_….",
+                      "This API key is unknown. Check that it is complete.",
+                      "This API key was revoked. Ask for another one.",
+                      "This API key has expired. Ask for another one."},
+    [AUTH_JWT] =
+        {"a visitor's token",
+         "Send the visitor's token from POST /api/v1/widget/init: Authorization: Bearer ….",
+         "This visitor's token is invalid or has expired. Get another one with POST "
+         "/api/v1/widget/init.",
+         NULL, NULL},
+    [AUTH_WP_TOKEN] = {"a workspace token",
+                       "Send a workspace token: Authorization: Bearer asy_wp_….",
+                       "This workspace token is unknown. Check that it is complete.",
+                       "This workspace token was revoked. Ask for another one.",
                        "This workspace token has expired. Ask for another one."},
 };
 
-/* A good credential of another kind is as little known here as a bad one: what is told of it is what its first characters say. */
+/* The kind of the credential is told by its first characters, valid or not. */
 static enum step refuse_unknown(struct request *r, struct str token)
 {
     char message[200];
     const unsigned auth = r->route->auth;
     const char *sent = credential_looks_like(token);
-    if (sent == NULL || strcmp(sent, credential_words[auth].name) == 0)
-        return refuse_credential(r, true, credential_words[auth].unknown);
-    snprintf(message, sizeof(message), "This operation needs %s. The credential looks like %s. %s", credential_words[auth].name, sent,
-             credential_words[auth].send);
+    if (sent == NULL || strcmp(sent, texts[auth].name) == 0)
+        return refuse_credential(r, true, texts[auth].unknown);
+    snprintf(message, sizeof(message), "This operation needs %s. The credential looks like %s. %s",
+             texts[auth].name, sent, texts[auth].send);
     return refuse_credential(r, true, message);
 }
 
@@ -93,7 +104,7 @@ static enum step find_session(struct request *r, struct str token)
     case SESSION_UNPUBLISHED:
         reply_error(r, ERR_AGENT_NOT_FOUND, NULL);
         return STEP_DONE;
-    case SESSION_LEAD_WANTED:
+    case SESSION_LEAD_REQUIRED:
         reply_error(r, ERR_LEAD_REQUIRED, NULL);
         return STEP_DONE;
     case SESSION_UNAVAILABLE:
@@ -106,29 +117,30 @@ static enum step find_session(struct request *r, struct str token)
 
 static enum step look_up(struct request *r, struct str token, enum credential_kind kind)
 {
-    const struct cached_key *known;
-    int there = cached_key(r->http->cache, token, kind, &known);
-    r->credential_status = there == 0 ? STORE_NOT_FOUND : there < 0 ? STORE_IO : STORE_OK;
-    if (there != 1)
+    const struct cached_key *cached;
+    int found = credential_cache_find(r->http->credentials, token, kind, &cached);
+    r->credential_status = found == 0 ? STORE_NOT_FOUND : found < 0 ? STORE_IO : STORE_OK;
+    if (found != 1)
         return STEP_NEXT;
-    r->seen = store_version(r->store);
-    if (known->seen == r->seen) {
-        r->credential = known->key;
+    r->store_version = store_version(r->store);
+    if (cached->store_version == r->store_version) {
+        r->credential = cached->key;
         return STEP_NEXT;
     }
-    store_key_find(r->store, known->hash, key_found, r);
-    r->waits_for_key = !r->looked_up;
-    return r->looked_up ? STEP_NEXT : STEP_WAIT;
+    store_key_find(r->store, cached->hash, key_found, r);
+    r->waits_for_key = !r->key_looked_up;
+    return r->key_looked_up ? STEP_NEXT : STEP_WAIT;
 }
 
-/* All below the two prefixes of bulk sync counts for the token that is sent, also what is not there. */
-static enum step find_strangers_token(struct request *r)
+/* Unknown paths below the prefixes of bulk sync are charged to the token. */
+static enum step find_unrouted_token(struct request *r)
 {
     struct str query, path = route_path(r->h2o, &query), token;
-    static const struct str surfaces[] = {STR("/v1/wp/"), STR("/api/v1/wp/")};
+    static const struct str prefixes[] = {STR("/v1/wp/"), STR("/api/v1/wp/")};
     r->credential_status = STORE_NOT_FOUND;
-    for (size_t i = 0; i < sizeof(surfaces) / sizeof(surfaces[0]); i++)
-        if (path.n >= surfaces[i].n && memcmp(path.p, surfaces[i].p, surfaces[i].n) == 0 && step_bearer(r, &token))
+    for (size_t i = 0; i < sizeof(prefixes) / sizeof(prefixes[0]); i++)
+        if (path.n >= prefixes[i].n && memcmp(path.p, prefixes[i].p, prefixes[i].n) == 0 &&
+            step_bearer(r, &token))
             return look_up(r, token, CREDENTIAL_TOKEN);
     return STEP_NEXT;
 }
@@ -137,17 +149,17 @@ enum step step_find_credential(struct request *r)
 {
     struct str token;
     if (r->route == NULL)
-        return find_strangers_token(r);
+        return find_unrouted_token(r);
     if (r->route->auth == AUTH_NONE)
         return STEP_NEXT;
     if (!step_bearer(r, &token))
-        return refuse_credential(r, false, credential_words[r->route->auth].send);
+        return refuse_credential(r, false, texts[r->route->auth].send);
     if (r->route->auth == AUTH_JWT)
         return find_session(r, token);
     return look_up(r, token, r->route->auth == AUTH_WP_TOKEN ? CREDENTIAL_TOKEN : CREDENTIAL_KEY);
 }
 
-static bool is_over(const struct store_key *key, int64_t now_ms)
+static bool is_expired(const struct store_key *key, int64_t now_ms)
 {
     return key->expires_at != 0 && key->expires_at <= now_ms;
 }
@@ -157,20 +169,27 @@ static enum step refuse_scope(struct request *r)
     const struct credential_scope *scope = credential_scopes;
     while (scope->name != NULL && (scope->bit & r->route->scope & ~r->scopes) == 0)
         scope++;
-    enum { ROOM = 128 };
-    char *asked = request_alloc(r, ROOM);
-    int n = snprintf(asked, ROOM, "Bearer realm=\"assay\", error=\"insufficient_scope\", scope=\"%s\"", scope->name);
-    reply_header(r, "www-authenticate", (struct str){asked, (size_t)n});
-    reply_error(r, ERR_INSUFFICIENT_SCOPE, "The credential does not have the scope %s, which the operation needs. Use one that has it.",
+    enum { CHALLENGE_SIZE = 128 };
+    char *challenge = request_alloc(r, CHALLENGE_SIZE);
+    int n =
+        snprintf(challenge, CHALLENGE_SIZE,
+                 "Bearer realm=\"assay\", error=\"insufficient_scope\", scope=\"%s\"", scope->name);
+    reply_header(r, "www-authenticate", (struct str){challenge, (size_t)n});
+    reply_error(r, ERR_INSUFFICIENT_SCOPE,
+                "The credential does not have the scope %s, which the operation needs. Use one "
+                "that has it.",
                 scope->name);
     return STEP_DONE;
 }
 
-enum step step_judge_credential(struct request *r)
+enum step step_check_credential(struct request *r)
 {
     const struct store_key *key = &r->credential;
     if (r->route == NULL) {
-        r->token = r->credential_status == STORE_OK && key->revoked_at == 0 && !is_over(key, r->now_ms) ? key->id : 0;
+        r->token =
+            r->credential_status == STORE_OK && key->revoked_at == 0 && !is_expired(key, r->now_ms)
+                ? key->id
+                : 0;
         return STEP_NEXT;
     }
     if (r->route->auth == AUTH_NONE || r->route->auth == AUTH_JWT)
@@ -185,14 +204,14 @@ enum step step_judge_credential(struct request *r)
         return STEP_DONE;
     }
     if (key->revoked_at != 0)
-        return refuse_credential(r, true, credential_words[r->route->auth].revoked);
-    if (is_over(key, r->now_ms))
-        return refuse_credential(r, true, credential_words[r->route->auth].expired);
+        return refuse_credential(r, true, texts[r->route->auth].revoked);
+    if (is_expired(key, r->now_ms))
+        return refuse_credential(r, true, texts[r->route->auth].expired);
     r->key = key->id;
     r->workspace = key->workspace;
     r->scopes = key->scopes;
     r->token = r->route->auth == AUTH_WP_TOKEN ? key->id : 0;
-    touch(r);
+    note_use(r);
     if ((r->scopes & r->route->scope) == r->route->scope)
         return STEP_NEXT;
     return refuse_scope(r);

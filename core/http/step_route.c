@@ -1,21 +1,25 @@
-#include "core/http/steps.h"
+#include "core/http/steps_internal.h"
 
 #include "core/http/accept.h"
 #include "core/http/client_ip.h"
 #include "core/http/cors_request.h"
 #include "core/text/form.h"
 #include "core/http/head_checks.h"
-#include "core/conn/acceptor.h"
+#include "core/conn/connection.h"
 
 /* ---- head checks ---- */
 
 enum step step_check_head(struct request *r)
 {
-    /* the library keeps the head at the start of its input until the request ends, a body behind it */
+    /* libh2o keeps the head at the start of its input until the request ends */
     h2o_buffer_t *input = r->wait.conn->socket->input;
     bool chunked;
-    const char *fault = head_fault((struct str){input->bytes, input->size}, r->h2o->version >= 0x101, &chunked);
-    /* the library's decoder is laxer about chunk sizes than others ("0x5" ends the body): whatever follows such a body is not read */
+    const char *fault =
+        head_fault((struct str){input->bytes, input->size}, r->h2o->version >= 0x101, &chunked);
+    /*
+     * libh2o accepts malformed chunk sizes ("0x5" ends the body), so nothing after a chunked body
+     * is read
+     */
     if (chunked)
         r->h2o->http1_is_persistent = 0;
     if (fault == NULL)
@@ -61,23 +65,26 @@ enum step step_find_route(struct request *r)
     r->is_head = str_eq(method, STR("HEAD"));
     if (!path_valid(r, path)) {
         reply_error(r, ERR_BAD_REQUEST,
-                    "The path is malformed. Each %% needs two hexadecimal digits; decoded, the path must be UTF-8 without NUL.");
+                    "The path is malformed. Each %% needs two hexadecimal digits; decoded, the "
+                    "path must be UTF-8 without NUL.");
         return STEP_DONE;
     }
-    r->route = route_find(method, path, r->wait.conn->internal, r->args, &r->other);
+    r->route = route_find(method, path, r->wait.conn->internal, r->args, &r->other_method);
     if (r->route != NULL && decode_args(r))
         return STEP_NEXT;
     r->route = NULL;
-    return cors_preflight(r) ? STEP_DONE : STEP_NEXT; /* to step_lead_back, by way of who it is */
+    return cors_preflight(r) ? STEP_DONE : STEP_NEXT; /* to step_reply_unrouted */
 }
 
-/* no such path, or not by this method: told once it is known whom the limiter of its surface charges */
-enum step step_lead_back(struct request *r)
+/* 404 or 405, after the credential is known, which the limiter needs. */
+enum step step_reply_unrouted(struct request *r)
 {
     if (r->route != NULL)
         return STEP_NEXT;
-    if (r->other != NULL)
-        reply_allow(r, r->other, h2o_memis(r->h2o->input.method.base, r->h2o->input.method.len, H2O_STRLIT("OPTIONS")));
+    if (r->other_method != NULL)
+        reply_allow(
+            r, r->other_method,
+            h2o_memis(r->h2o->input.method.base, r->h2o->input.method.len, H2O_STRLIT("OPTIONS")));
     else
         reply_error(r, ERR_NOT_FOUND, NULL);
     return STEP_DONE;
@@ -91,7 +98,8 @@ enum step step_check_accept(struct request *r)
     if (at < 0 || r->route == NULL || (r->route->flags & ROUTE_TEXT) != 0)
         return STEP_NEXT;
     struct str accept = view(r->h2o->headers.entries[at].value);
-    if (str_eq(accept, STR("application/json")) || str_eq(accept, STR("*/*")) || accept_json(accept))
+    if (str_eq(accept, STR("application/json")) || str_eq(accept, STR("*/*")) ||
+        accept_json(accept))
         return STEP_NEXT;
     reply_error(r, ERR_NOT_ACCEPTABLE, NULL);
     return STEP_DONE;
@@ -100,15 +108,15 @@ enum step step_check_accept(struct request *r)
 /* ---- client address ---- */
 
 /*
- * the lines of X-Forwarded-For from the last to the first, and in each the addresses from right to left: the first that is no trusted
- * proxy's
+ * X-Forwarded-For from the last line to the first, up to an address that is not a trusted proxy's.
  */
 static void follow_proxies(struct request *r)
 {
     const h2o_headers_t *headers = &r->h2o->headers;
     for (size_t i = headers->size; i > 0; i--) {
         const h2o_header_t *h = &headers->entries[i - 1];
-        if (h->name == &H2O_TOKEN_X_FORWARDED_FOR->buf && !client_right_most(&r->conf->trusted_proxies, view(h->value), &r->client_ip))
+        if (h->name == &H2O_TOKEN_X_FORWARDED_FOR->buf &&
+            !client_right_most(&r->conf->trusted_proxies, view(h->value), &r->client_ip))
             return;
     }
 }
@@ -119,13 +127,15 @@ enum step step_find_client(struct request *r)
     if (!c->peer_known) {
         struct sockaddr_storage peer = {0};
         c->peer_known = true;
-        if (h2o_socket_getpeername(c->socket, (struct sockaddr *)&peer) == 0 || !ip_of((struct sockaddr *)&peer, &c->peer))
-            c->local = true; /* a Unix socket: whoever may connect to it is a proxy of this host */
+        if (h2o_socket_getpeername(c->socket, (struct sockaddr *)&peer) == 0 ||
+            !ip_of((struct sockaddr *)&peer, &c->peer))
+            c->unix_socket = true; /* its peer is a proxy on this host */
     }
     r->client_ip = c->peer;
     if (c->direct)
         return STEP_NEXT;
-    if (c->local || (r->conf->trusted_proxies.count > 0 && cidr_list_has(&r->conf->trusted_proxies, &c->peer)))
+    if (c->unix_socket ||
+        (r->conf->trusted_proxies.count > 0 && cidr_list_has(&r->conf->trusted_proxies, &c->peer)))
         follow_proxies(r);
     return STEP_NEXT;
 }

@@ -2,14 +2,14 @@
 
 #include <sys/random.h>
 
-static void hex(char *to, uint64_t v)
+static void write_hex(char *to, uint64_t v)
 {
     for (int shift = 60; shift >= 0; shift -= 4)
         *to++ = "0123456789abcdef"[v >> shift & 15];
 }
 
-/* Add one to the hexadecimal number of ${n} digits. */
-static void count_up(char *digits, size_t n)
+/* Add 1 to a hexadecimal number of ${n} digits. */
+static void increment(char *digits, size_t n)
 {
     while (n-- > 0) {
         if (digits[n] != 'f') {
@@ -25,13 +25,13 @@ bool loop_start_ids(struct loop *l)
     uint64_t prefix;
     if (getrandom(&prefix, sizeof(prefix), 0) != sizeof(prefix))
         return false;
-    hex(l->id, prefix);
-    hex(l->id + sizeof(l->id) / 2, 0);
+    write_hex(l->id, prefix);
+    write_hex(l->id + sizeof(l->id) / 2, 0);
     return true;
 }
 
 struct str loop_next_id(struct loop *l)
 {
-    count_up(l->id, sizeof(l->id));
+    increment(l->id, sizeof(l->id));
     return (struct str){l->id, sizeof(l->id)};
 }

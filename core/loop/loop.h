@@ -1,7 +1,7 @@
 /*
- * The event loop of a worker, and what everything that runs on it shares: the clock of the turn, the
- * configuration, the loop's own reader of the store, and whether the worker drains. One per worker
- * process; its thread alone uses it.
+ * The event loop of a worker and the state that all parts on it share: the clock, the
+ * configuration, the loop's reader of the store, and whether the worker drains. One per worker;
+ * only its thread uses it.
  */
 #ifndef ASSAY_LOOP_LOOP_H
 #define ASSAY_LOOP_LOOP_H
@@ -19,15 +19,15 @@ struct loop {
     struct store *store;
     h2o_globalconf_t config;
     h2o_context_t ctx;
-    uint64_t now_ms; /* CLOCK_MONOTONIC, read once a turn and at the start of each request */
-    bool draining;   /* no new connections; answers carry Connection: close */
-    bool stopping;   /* draining, and idle connections are closed at once */
-    bool sent;       /* something was sent in this turn */
-    char id[LOOP_ID_BYTES]; /* the last request id, hexadecimal: a random half and a counter */
+    uint64_t now_ms;        /* CLOCK_MONOTONIC, read once a turn and at the start of each request */
+    bool draining;          /* no new connections; responses have Connection: close */
+    bool stopping;          /* draining, and idle connections are closed soon */
+    bool sent;              /* something was sent in this turn */
+    char id[LOOP_ID_BYTES]; /* the last request id: a random half and a counter, in hex */
 };
 
-/* loop_look_at_clock(l): the loop may have slept since the clock was last read. */
-static inline void loop_look_at_clock(struct loop *l)
+/* loop_read_clock(l): set now_ms; after the loop may have slept. */
+static inline void loop_read_clock(struct loop *l)
 {
     l->now_ms = clock_mono_ms();
 }

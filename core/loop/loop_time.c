@@ -5,7 +5,7 @@ void loop_time_start(struct loop_time *t)
     *t = (struct loop_time){.read_us = clock_mono_us(), .cpu_us = clock_thread_us()};
 }
 
-/* at least so much, and less than 1 ms more; a wall clock that was set says nothing */
+/* A lower bound, less than 1 ms too low; 0 when the wall clock was set in between. */
 static uint64_t since_us(uint64_t polled_ms, uint64_t most_us)
 {
     int64_t us = clock_wall_us() - ((int64_t)polled_ms + 1) * 1000;

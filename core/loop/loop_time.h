@@ -1,15 +1,13 @@
 /*
- * How long a worker's event loop works between two waits: the longest stretch, for `assay stats`
- * and /metrics.
+ * The longest turn of a worker's event loop, for `assay stats` and /metrics.
  *
- * stretch_cpu_us is CPU time of the loop's thread, which leaves out the wait in epoll and other
- * processes' turns. Reading that clock is a system call of half a microsecond, so turns that end
- * within LOOP_TIME_US of the last reading are counted together: the figure exceeds the longest turn
- * by less than LOOP_TIME_US.
+ * stretch_cpu_us is CPU time of the loop's thread. Reading that clock is a system call of half a
+ * microsecond, so turns that end within LOOP_TIME_US of the last reading are counted together: the
+ * figure exceeds the longest turn by less than LOOP_TIME_US.
  *
  * stretch_us is wall time since epoll returned, which adds page faults and waits for a processor.
- * libh2o keeps that moment in whole milliseconds, so the figure may be up to 1 ms too low, but it
- * is never below stretch_cpu_us.
+ * libh2o keeps that time in whole milliseconds, so the figure may be up to 1 ms too low, but it is
+ * never below stretch_cpu_us.
  */
 #ifndef ASSAY_LOOP_LOOP_TIME_H
 #define ASSAY_LOOP_LOOP_TIME_H
@@ -22,11 +20,11 @@ struct loop_time {
     uint64_t read_us, cpu_us; /* both clocks when the CPU clock was last read */
 };
 
-/* loop_time_start(t): the loop begins. */
+/* loop_time_start(t): before the first turn. */
 void loop_time_start(struct loop_time *t);
 
 /*
- * loop_time_turn(t, score, polled_ms): a turn ends whose epoll_wait returned at ${polled_ms} of the
+ * loop_time_turn(t, score, polled_ms): a turn ends; its epoll_wait returned at ${polled_ms} of the
  * wall clock.
  */
 void loop_time_turn(struct loop_time *t, struct score *score, uint64_t polled_ms);

@@ -1,8 +1,10 @@
 #include "core/text/form.h"
 
+#include "core/text/chars.h"
+
 /*
- * The bytes that may follow a lead byte, by RFC 3629's table: how many, and the range of the first (which is what rules out overlong forms
- * and surrogates).
+ * The continuation bytes of a lead byte (RFC 3629): their number, and the range of the first one,
+ * which excludes overlong forms and surrogates.
  */
 static unsigned follow_bytes(unsigned char lead, unsigned char *low, unsigned char *high)
 {
@@ -27,7 +29,7 @@ static unsigned follow_bytes(unsigned char lead, unsigned char *low, unsigned ch
     return 0;
 }
 
-/* ascii_run(p, n): how many bytes from ${p} on are known to be ASCII without NUL; a multiple of eight. */
+/* ascii_run(p, n): a number of bytes that are ASCII without NUL; a multiple of 8. */
 static size_t ascii_run(const char *p, size_t n)
 {
     const uint64_t high = 0x8080808080808080u, low = 0x0101010101010101u;
@@ -35,7 +37,7 @@ static size_t ascii_run(const char *p, size_t n)
     for (; i + 8 <= n; i += 8) {
         uint64_t w;
         memcpy(&w, p + i, sizeof(w));
-        /* (w - low) borrows into a byte's high bit where that byte is zero */
+        /* (w - low) sets the high bit of a byte that is 0 */
         if (((w | (w - low)) & high) != 0)
             break;
     }
@@ -73,14 +75,6 @@ bool utf8_valid(struct str s)
     return utf8_length(s) == s.n;
 }
 
-static int hex_digit(char c)
-{
-    if (c >= '0' && c <= '9')
-        return c - '0';
-    c = (char)(c | 0x20);
-    return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
-}
-
 struct str form_decode(struct str in, bool plus, char *out)
 {
     const struct str malformed = {NULL, 0};
@@ -116,7 +110,8 @@ bool form_next(struct form *f, struct str *name, struct str *value)
             continue;
         const char *equals = memchr(piece, '=', n);
         *name = (struct str){piece, equals == NULL ? n : (size_t)(equals - piece)};
-        *value = equals == NULL ? (struct str){piece + n, 0} : (struct str){equals + 1, n - name->n - 1};
+        *value =
+            equals == NULL ? (struct str){piece + n, 0} : (struct str){equals + 1, n - name->n - 1};
         return true;
     }
     return false;

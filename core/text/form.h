@@ -1,7 +1,6 @@
 /*
- * application/x-www-form-urlencoded, as query strings and bodies use it, read strictly: "+" is a
- * space, %XX must be two hex digits, and what comes out must be UTF-8 without NUL. Pure functions;
- * the decoded bytes live in memory the caller gives.
+ * Strict application/x-www-form-urlencoded, for queries and bodies, and UTF-8. "+" is a space, %XX
+ * needs two hexadecimal digits, and the result must be UTF-8 without NUL. Pure functions.
  */
 #ifndef ASSAY_TEXT_FORM_H
 #define ASSAY_TEXT_FORM_H
@@ -9,32 +8,26 @@
 #include "store/bytes.h"
 
 /*
- * utf8_valid(s): well-formed UTF-8 by RFC 3629 (no surrogates, no overlong forms), and no NUL.
- * Plain ASCII is told eight bytes at a time. utf8_length(s): how many bytes of ${s} are, from its
- * start; s.n where all of them are.
+ * utf8_valid(s): UTF-8 (RFC 3629) without surrogates, overlong forms and NUL.
+ * utf8_length(s): the number of such bytes at the start of ${s}; s.n: all.
  */
 bool utf8_valid(struct str s);
 size_t utf8_length(struct str s);
 
 /*
- * form_decode(in, plus, out): percent-decode ${in} into ${out} (room for in.n bytes; may be in.p
- * itself), "+" as a space where ${plus}. Returns the decoded string, with p NULL when it is
- * malformed, holds NUL or is not UTF-8.
+ * form_decode(in, plus, out): percent-decode ${in} into ${out}, which has in.n bytes and may be
+ * in.p; ${plus}: "+" is a space. p NULL: malformed, NUL or not UTF-8.
  */
 struct str form_decode(struct str in, bool plus, char *out);
 
-/* A cursor over the pairs of a form. */
 struct form {
     struct str rest;
 };
 
-/*
- * form_next(f, name, value): the next raw pair (still encoded); empty pieces between "&" are
- * skipped. False at the end.
- */
+/* form_next(f, name, value): the next pair, still encoded, skipping empty ones. False: the end. */
 bool form_next(struct form *f, struct str *name, struct str *value);
 
-/* number_parse(s, max, out): decimal digits and nothing else, at most ${max}. */
+/* number_parse(s, max, out): decimal digits alone, at most ${max}. */
 bool number_parse(struct str s, uint64_t max, uint64_t *out);
 
 #endif

@@ -2,7 +2,7 @@
 
 #include <json-c/json.h>
 
-/* a struct json is json-c's object under a name of ours */
+/* struct json is json-c's object. */
 static struct json_object *inner(const struct json *j)
 {
     return (struct json_object *)(uintptr_t)j;
@@ -16,7 +16,8 @@ static struct json *outer(struct json_object *object)
 struct json *json_read(struct str text)
 {
     struct json_tokener *tokener = json_tokener_new();
-    struct json_object *object = tokener == NULL ? NULL : json_tokener_parse_ex(tokener, text.p, (int)text.n);
+    struct json_object *object =
+        tokener == NULL ? NULL : json_tokener_parse_ex(tokener, text.p, (int)text.n);
     json_tokener_free(tokener);
     return outer(object);
 }
@@ -29,8 +30,9 @@ void json_free(struct json *j)
 enum json_kind json_kind(const struct json *j)
 {
     static const enum json_kind kinds[] = {
-        [json_type_null] = JSON_NULL,     [json_type_boolean] = JSON_BOOLEAN, [json_type_double] = JSON_NUMBER,
-        [json_type_int] = JSON_NUMBER,    [json_type_object] = JSON_OBJECT,   [json_type_array] = JSON_ARRAY,
+        [json_type_null] = JSON_NULL,     [json_type_boolean] = JSON_BOOLEAN,
+        [json_type_double] = JSON_NUMBER, [json_type_int] = JSON_NUMBER,
+        [json_type_object] = JSON_OBJECT, [json_type_array] = JSON_ARRAY,
         [json_type_string] = JSON_STRING,
     };
     return kinds[json_object_get_type(inner(j))];
@@ -73,7 +75,8 @@ bool json_next(const struct json *j, const void **at, const char **name, struct 
 {
     if (json_kind(j) != JSON_OBJECT)
         return false;
-    const struct lh_entry *entry = *at == NULL ? json_object_get_object(inner(j))->head : ((const struct lh_entry *)*at)->next;
+    const struct lh_entry *entry =
+        *at == NULL ? json_object_get_object(inner(j))->head : ((const struct lh_entry *)*at)->next;
     *at = entry;
     if (entry == NULL)
         return false;

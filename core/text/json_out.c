@@ -1,12 +1,14 @@
 #include "core/text/json_out.h"
 #include "core/text/form.h"
 
-/* What stands for a byte inside a string: 0 itself, 'u' a \u00XX, otherwise the letter after the backslash. */
+/* The escape of a byte in a string: 0: none; 'u': \u00XX; otherwise the letter after \. */
 static const char escapes[256] = {
-    [0x00] = 'u', [0x01] = 'u', [0x02] = 'u', [0x03] = 'u', [0x04] = 'u', [0x05] = 'u', [0x06] = 'u', [0x07] = 'u', [0x08] = 'b', [0x09] = 't', [0x0a] = 'n',
-    [0x0b] = 'u', [0x0c] = 'f', [0x0d] = 'r', [0x0e] = 'u', [0x0f] = 'u', [0x10] = 'u', [0x11] = 'u', [0x12] = 'u', [0x13] = 'u', [0x14] = 'u', [0x15] = 'u',
-    [0x16] = 'u', [0x17] = 'u', [0x18] = 'u', [0x19] = 'u', [0x1a] = 'u', [0x1b] = 'u', [0x1c] = 'u', [0x1d] = 'u', [0x1e] = 'u', [0x1f] = 'u', [0x22] = '"',
-    [0x5c] = '\\', [0x7f] = 'u',
+    [0x00] = 'u', [0x01] = 'u', [0x02] = 'u', [0x03] = 'u',  [0x04] = 'u', [0x05] = 'u',
+    [0x06] = 'u', [0x07] = 'u', [0x08] = 'b', [0x09] = 't',  [0x0a] = 'n', [0x0b] = 'u',
+    [0x0c] = 'f', [0x0d] = 'r', [0x0e] = 'u', [0x0f] = 'u',  [0x10] = 'u', [0x11] = 'u',
+    [0x12] = 'u', [0x13] = 'u', [0x14] = 'u', [0x15] = 'u',  [0x16] = 'u', [0x17] = 'u',
+    [0x18] = 'u', [0x19] = 'u', [0x1a] = 'u', [0x1b] = 'u',  [0x1c] = 'u', [0x1d] = 'u',
+    [0x1e] = 'u', [0x1f] = 'u', [0x22] = '"', [0x5c] = '\\', [0x7f] = 'u',
 };
 
 static void escape(struct buf *b, unsigned char c)
@@ -16,7 +18,7 @@ static void escape(struct buf *b, unsigned char c)
     buf_add(b, text, escapes[c] == 'u' ? 6 : 2);
 }
 
-/* The length of the well-formed character at ${p}, or 0. */
+/* The length of the valid character at ${p}, or 0. */
 static size_t character(const char *p, size_t n)
 {
     unsigned char lead = (unsigned char)*p;
@@ -24,7 +26,7 @@ static size_t character(const char *p, size_t n)
     return length == 1 || (length <= n && utf8_valid((struct str){p, length})) ? length : 0;
 }
 
-/* plain_run(p, n): how many bytes from ${p} on are known to stand for themselves; a multiple of eight. */
+/* plain_run(p, n): a number of bytes that need no escape; a multiple of 8. */
 static size_t plain_run(const char *p, size_t n)
 {
     const uint64_t low = 0x0101010101010101u, high = low * 0x80;
@@ -32,9 +34,11 @@ static size_t plain_run(const char *p, size_t n)
     for (; i + 8 <= n; i += 8) {
         uint64_t w;
         memcpy(&w, p + i, sizeof(w));
-        /* a byte's high bit is set by what is subtracted where it is less than that, which a byte of zero is less than one */
+        /* (byte - k) & ~byte sets the high bit of a byte below k; of zero for k = 1 */
         uint64_t quote = w ^ low * '"', slash = w ^ low * '\\', rubout = w ^ low * 0x7f;
-        if (((w | ((w - low * 0x20) & ~w) | ((quote - low) & ~quote) | ((slash - low) & ~slash) | ((rubout - low) & ~rubout)) & high) != 0)
+        if (((w | ((w - low * 0x20) & ~w) | ((quote - low) & ~quote) | ((slash - low) & ~slash) |
+              ((rubout - low) & ~rubout)) &
+             high) != 0)
             break;
     }
     return i;
@@ -43,7 +47,7 @@ static size_t plain_run(const char *p, size_t n)
 void json_string(struct buf *b, struct str s)
 {
     buf_add(b, "\"", 1);
-    size_t plain = 0; /* where the run not yet copied begins */
+    size_t plain = 0; /* start of the run that is not copied yet */
     for (size_t i = 0; i < s.n;) {
         if ((unsigned char)s.p[i] < 0x80)
             i += plain_run(s.p + i, s.n - i);
@@ -92,9 +96,11 @@ void json_time(struct buf *b, int64_t ms)
         buf_adds(b, "null");
         return;
     }
-    static _Thread_local int64_t last_second = INT64_MIN; /* most times of a record, and of those made with it, are of one second */
+    /* the last result: many times of a record, and of its neighbours, are in the same second */
+    static _Thread_local int64_t last_second = INT64_MIN;
     static _Thread_local char text[] = "\"0000-00-00T00:00:00Z\"";
-    const int64_t first = -62135596800, last = 253402300799; /* 0001-01-01T00:00:00Z, 9999-12-31T23:59:59Z */
+    /* 0001-01-01T00:00:00Z, 9999-12-31T23:59:59Z */
+    const int64_t first = -62135596800, last = 253402300799;
     int64_t seconds = ms / 1000 - (ms % 1000 < 0);
     seconds = seconds < first ? first : seconds > last ? last : seconds;
     if (seconds == last_second) {
@@ -104,7 +110,7 @@ void json_time(struct buf *b, int64_t ms)
     last_second = seconds;
     int64_t days = seconds / 86400 - (seconds % 86400 < 0);
     unsigned rest = (unsigned)(seconds - days * 86400);
-    /* Count years from 1 March of year 0, so that the leap day is a year's last; 400 years are 146097 days. */
+    /* Years from 1 March of year 0, so that the leap day is last; 400 years have 146097 days. */
     unsigned day = (unsigned)(days + 719468);
     unsigned era = day / 146097, of_era = day % 146097;
     unsigned year = (of_era - of_era / 1460 + of_era / 36524 - of_era / 146096) / 365;

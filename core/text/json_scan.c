@@ -13,18 +13,19 @@ struct scan {
     const char *p, *end;
     unsigned depth, values;
     enum json_verdict verdict;
-    const char *at, *expected; /* where and why the verdict was given */
-    struct buf names; /* uint64_t digests of the members of every open object, innermost last */
+    const char *at, *expected; /* where the fault is, and what could be there */
+    struct buf names; /* uint64_t digests of the members of all open objects, innermost last */
     struct str wanted, found; /* a member of the outermost object, and its value */
-    unsigned outermost;       /* the depth in there */
+    unsigned outermost;       /* value of ${depth} within it */
 };
 
-/* Two names of one object with the same digest are taken for the same: by chance that happens once in 2^64. */
+/* Names with the same digest count as equal; the chance for different names is 1 in 2^64. */
 #define DIGEST_START UINT64_C(0xcbf29ce484222325)
 #define DIGEST_FACTOR UINT64_C(0x9fb21c651e98df25)
 
-/* Cold: inlined into the scanner it costs 7 % of the speed of good texts. */
-static bool __attribute__((cold, noinline)) refuse_at(struct scan *s, enum json_verdict verdict, const char *at, const char *expected)
+/* Cold: inlined, it slows down the scan of valid texts by 7 %. */
+static bool __attribute__((cold, noinline))
+refuse_at(struct scan *s, enum json_verdict verdict, const char *at, const char *expected)
 {
     if (s->verdict == JSON_SCAN_OK) {
         s->verdict = verdict;
@@ -83,7 +84,7 @@ static bool four_digits(struct scan *s, uint32_t *out)
     return true;
 }
 
-/* behind "\u": one code point, of one unit or of a surrogate pair */
+/* After "\u": a code point, of one unit or of a surrogate pair. */
 static bool scan_unicode(struct scan *s, uint32_t *out)
 {
     const char *from = s->p - 2;
@@ -91,32 +92,36 @@ static bool scan_unicode(struct scan *s, uint32_t *out)
     if (!four_digits(s, out))
         return malformed(s, "four hexadecimal digits after \\u");
     if (*out >= 0xd800 && *out <= 0xdbff) {
-        if (!take(s, '\\') || !take(s, 'u') || !four_digits(s, &low) || low < 0xdc00 || low > 0xdfff)
+        if (!take(s, '\\') || !take(s, 'u') || !four_digits(s, &low) || low < 0xdc00 ||
+            low > 0xdfff)
             return refuse_at(s, JSON_SCAN_ENCODING, from, NULL);
         *out = 0x10000 + ((*out - 0xd800) << 10) + (low - 0xdc00);
         return true;
     }
-    return (*out >= 0xdc00 && *out <= 0xdfff) || *out == 0 ? refuse_at(s, JSON_SCAN_ENCODING, from, NULL) : true;
+    return (*out >= 0xdc00 && *out <= 0xdfff) || *out == 0
+               ? refuse_at(s, JSON_SCAN_ENCODING, from, NULL)
+               : true;
 }
 
-#define UNENDED "the closing \" of the string"
+#define UNTERMINATED "the closing \" of the string"
 
 static bool scan_escape(struct scan *s, uint32_t *out)
 {
     static const char from[] = "\"\\/bfnrt", to[] = "\"\\/\b\f\n\r\t";
     if (s->p == s->end)
-        return malformed(s, UNENDED);
+        return malformed(s, UNTERMINATED);
     char c = *s->p++;
     if (c == 'u')
         return scan_unicode(s, out);
     const char *at = c == '\0' ? NULL : strchr(from, c);
     if (at == NULL)
-        return refuse_at(s, JSON_SCAN_MALFORMED, s->p - 1, "one of \" \\ / b f n r t u after the backslash");
+        return refuse_at(s, JSON_SCAN_MALFORMED, s->p - 1,
+                         "one of \" \\ / b f n r t u after the backslash");
     *out = (unsigned char)to[at - from];
     return true;
 }
 
-/* the code point of the (well-formed) UTF-8 at s->p */
+/* of the valid UTF-8 at s->p */
 static uint32_t code_point(struct scan *s)
 {
     unsigned char lead = (unsigned char)*s->p++;
@@ -133,10 +138,12 @@ static uint32_t code_point(struct scan *s)
 static bool any_special(uint64_t v)
 {
     uint64_t quote = v ^ EACH('"'), slash = v ^ EACH('\\');
-    return ((((v - EACH(0x20)) & ~v) | ((quote - EACH(1)) & ~quote) | ((slash - EACH(1)) & ~slash)) & EACH(0x80)) != 0;
+    return ((((v - EACH(0x20)) & ~v) | ((quote - EACH(1)) & ~quote) |
+             ((slash - EACH(1)) & ~slash)) &
+            EACH(0x80)) != 0;
 }
 
-/* over what stands for itself, up to a quote, an escape or what may not be there */
+/* Skip to the next quote, escape or control character. */
 static void skip_plain(struct scan *s)
 {
     for (uint64_t v; s->end - s->p >= (ptrdiff_t)sizeof(v); s->p += sizeof(v)) {
@@ -148,7 +155,7 @@ static void skip_plain(struct scan *s)
         s->p++;
 }
 
-/* behind the opening quote, to behind the closing one; ${hash}, unless NULL, becomes the digest of what it says */
+/* The rest of a string after its opening quote. ${hash}: digest of its characters, or NULL. */
 static bool scan_string(struct scan *s, uint64_t *hash)
 {
     while (s->p < s->end) {
@@ -168,7 +175,7 @@ static bool scan_string(struct scan *s, uint64_t *hash)
         if (hash != NULL)
             digest(hash, c);
     }
-    return malformed(s, UNENDED);
+    return malformed(s, UNTERMINATED);
 }
 
 /* ---- numbers ---- */
@@ -181,8 +188,8 @@ static size_t scan_digits(struct scan *s)
     return (size_t)(s->p - from);
 }
 
-/* Far from the largest number there is, by its digits and its exponent: most are, and reading each takes long. */
-static bool clearly_fits(struct str number)
+/* Few digits and a small exponent: no need to convert it, which is slow. */
+static bool surely_fits(struct str number)
 {
     size_t mantissa = 0;
     while (mantissa < number.n && (number.p[mantissa] | 0x20) != 'e')
@@ -194,9 +201,9 @@ static bool clearly_fits(struct str number)
 static bool number_fits(struct str number, bool whole)
 {
     char text[400], *end;
-    if (!whole && clearly_fits(number))
+    if (!whole && surely_fits(number))
         return true;
-    if (number.n >= sizeof(text)) /* no honest number is that long */
+    if (number.n >= sizeof(text)) /* no sensible number is that long */
         return false;
     memcpy(text, number.p, number.n);
     text[number.n] = '\0';
@@ -231,12 +238,15 @@ static bool scan_number(struct scan *s)
         if (scan_digits(s) == 0)
             return malformed(s, DIGIT);
     }
-    return number_fits((struct str){from, (size_t)(s->p - from)}, whole) ? true : refuse_at(s, JSON_SCAN_RANGE, from, NULL);
+    return number_fits((struct str){from, (size_t)(s->p - from)}, whole)
+               ? true
+               : refuse_at(s, JSON_SCAN_RANGE, from, NULL);
 }
 
-/* ---- the rest ---- */
+/* ---- values ---- */
 
-#define VALUE "a value: an object, an array, a string in double quotes, a number, true, false or null"
+#define VALUE                                                                                      \
+    "a value: an object, an array, a string in double quotes, a number, true, false or null"
 
 static bool scan_word(struct scan *s)
 {
@@ -257,9 +267,9 @@ static int by_value(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-#define FEW_NAMES 24 /* of which each is held against each sooner than they are sorted */
+#define FEW_NAMES 24 /* comparing each with each is faster than sorting up to here */
 
-static bool few_differ(const uint64_t *names, size_t count)
+static bool all_differ(const uint64_t *names, size_t count)
 {
     for (size_t i = 1; i < count; i++)
         for (size_t before = 0; before < i; before++)
@@ -268,28 +278,28 @@ static bool few_differ(const uint64_t *names, size_t count)
     return true;
 }
 
-static bool named_twice(struct scan *s)
+static bool duplicate_name(struct scan *s)
 {
     return refuse_at(s, JSON_SCAN_DUPLICATE, s->p - 1, NULL); /* the closing brace */
 }
 
-/* the members' digests since ${from} must differ; they are forgotten */
+/* The digests from ${from} on must differ; they are removed. */
 static bool names_differ(struct scan *s, size_t from)
 {
     uint64_t *names = (uint64_t *)(void *)(s->names.p + from);
     size_t count = (s->names.n - from) / sizeof(*names);
     s->names.n = from;
     if (count <= FEW_NAMES)
-        return few_differ(names, count) ? true : named_twice(s);
+        return all_differ(names, count) ? true : duplicate_name(s);
     qsort(names, count, sizeof(*names), by_value);
     for (size_t i = 1; i < count; i++)
         if (names[i] == names[i - 1])
-            return named_twice(s);
+            return duplicate_name(s);
     return true;
 }
 
-/* the value of a member of that name, as it stands there */
-static bool scan_named(struct scan *s, struct str name)
+/* The value of the member ${name}. */
+static bool scan_member_value(struct scan *s, struct str name)
 {
     if (s->depth != s->outermost || !str_eq(name, s->wanted))
         return scan_value(s);
@@ -314,7 +324,8 @@ static bool scan_member(struct scan *s)
     if (!buf_ok(&s->names))
         return refuse(s, JSON_SCAN_MEMORY);
     skip_space(s);
-    return take(s, ':') ? scan_named(s, name) : malformed(s, "a colon after the name of a member");
+    return take(s, ':') ? scan_member_value(s, name)
+                        : malformed(s, "a colon after the name of a member");
 }
 
 static bool scan_object(struct scan *s)
@@ -328,7 +339,8 @@ static bool scan_object(struct scan *s)
             return false;
         skip_space(s);
     } while (take(s, ','));
-    return take(s, '}') ? names_differ(s, from) : malformed(s, "a comma or the closing } of the object");
+    return take(s, '}') ? names_differ(s, from)
+                        : malformed(s, "a comma or the closing } of the object");
 }
 
 static bool scan_array(struct scan *s)
@@ -382,7 +394,7 @@ enum json_verdict json_scan(struct str text, unsigned depth)
 }
 
 /* Lines end with LF; a column is a code point. */
-static void place_of(struct str text, const char *at, struct json_fault *fault)
+static void set_place(struct str text, const char *at, struct json_fault *fault)
 {
     fault->line = fault->column = 1;
     for (const char *p = text.p; p < at; p++) {
@@ -395,9 +407,14 @@ static void place_of(struct str text, const char *at, struct json_fault *fault)
     }
 }
 
-enum json_verdict json_scan_member(struct str text, unsigned depth, struct str name, struct str *value, struct json_fault *fault)
+enum json_verdict json_scan_member(struct str text, unsigned depth, struct str name,
+                                   struct str *value, struct json_fault *fault)
 {
-    struct scan s = {.p = text.p, .end = text.p + text.n, .depth = depth, .wanted = name, .outermost = name.p == NULL ? UINT_MAX : depth - 1};
+    struct scan s = {.p = text.p,
+                     .end = text.p + text.n,
+                     .depth = depth,
+                     .wanted = name,
+                     .outermost = name.p == NULL ? UINT_MAX : depth - 1};
     *value = (struct str){NULL, 0};
     size_t good = utf8_length(text);
     if (good < text.n) {
@@ -412,30 +429,35 @@ enum json_verdict json_scan_member(struct str text, unsigned depth, struct str n
     if (fault != NULL) {
         *fault = (struct json_fault){.verdict = s.verdict, .expected = s.expected};
         if (s.verdict != JSON_SCAN_OK)
-            place_of(text, s.at, fault);
+            set_place(text, s.at, fault);
     }
     return s.verdict;
 }
 
 void json_fault_text(const struct json_fault *fault, char out[JSON_FAULT_TEXT])
 {
-    /* Columns: what is wrong, before the place; what to do, after it. */
+    /* Columns: what is wrong; what to do. The place is between them. */
     static const struct {
         const char *what, *advice;
     } texts[] = {
         [JSON_SCAN_OK] = {"The JSON is well-formed", ""},
         [JSON_SCAN_MALFORMED] = {"The JSON is malformed", ""},
-        [JSON_SCAN_ENCODING] = {"The JSON has invalid UTF-8, NUL or an incomplete surrogate pair", ""},
-        [JSON_SCAN_DEEP] = {"The JSON is nested too deeply", ". Use fewer levels of arrays and objects"},
+        [JSON_SCAN_ENCODING] = {"The JSON has invalid UTF-8, NUL or an incomplete surrogate pair",
+                                ""},
+        [JSON_SCAN_DEEP] = {"The JSON is nested too deeply",
+                            ". Use fewer levels of arrays and objects"},
         [JSON_SCAN_MANY] = {"The JSON has more than 100,000 values", ". Send fewer at once"},
-        [JSON_SCAN_DUPLICATE] = {"The JSON has two members with the same name in the object that ends", ". Remove one"},
-        [JSON_SCAN_RANGE] = {"The JSON has a number that is too large", ". Whole numbers have 64 bits"},
+        [JSON_SCAN_DUPLICATE] =
+            {"The JSON has two members with the same name in the object that ends", ". Remove one"},
+        [JSON_SCAN_RANGE] = {"The JSON has a number that is too large",
+                             ". Whole numbers have 64 bits"},
         [JSON_SCAN_MEMORY] = {"The server has no memory for the JSON", ". Send it again later"},
     };
     char place[64] = "";
     if (fault->line > 0)
         snprintf(place, sizeof(place), " at line %u, column %u", fault->line, fault->column);
-    snprintf(out, JSON_FAULT_TEXT, "%s%s%s%s%s.", texts[fault->verdict].what, place, fault->expected == NULL ? "" : ": expected ",
+    snprintf(out, JSON_FAULT_TEXT, "%s%s%s%s%s.", texts[fault->verdict].what, place,
+             fault->expected == NULL ? "" : ": expected ",
              fault->expected == NULL ? "" : fault->expected, texts[fault->verdict].advice);
 }
 
@@ -451,7 +473,7 @@ struct json_object *json_scan_read(struct str text, unsigned depth, struct json_
     }
     json_tokener_set_flags(tokener, JSON_TOKENER_STRICT);
     struct json_object *tree = json_tokener_parse_ex(tokener, text.p, (int)text.n);
-    /* a number alone could go on, for all it knows; the end tells it */
+    /* json-c needs to see the end of a number */
     if (json_tokener_get_error(tokener) == json_tokener_continue)
         tree = json_tokener_parse_ex(tokener, "", -1);
     if (json_tokener_get_error(tokener) != json_tokener_success)
@@ -466,58 +488,4 @@ struct json_object *json_scan_parse(struct str text, unsigned depth, enum json_v
     struct json_object *tree = json_scan_read(text, depth, &fault);
     *verdict = fault.verdict;
     return tree;
-}
-
-/* ---- flat objects ---- */
-
-static const char *behind_space(const char *p, const char *end)
-{
-    while (p < end && (*p == ' ' || *p == '\t' || *p == '\n' || *p == '\r'))
-        p++;
-    return p;
-}
-
-/* A string without escapes into ${out}; what stands behind it, NULL when there is none. */
-static const char *plain_string(const char *p, const char *end, struct str *out)
-{
-    if (p == end || *p != '"')
-        return NULL;
-    const char *from = ++p;
-    while (p < end && *p != '"' && *p != '\\' && (unsigned char)*p >= 0x20)
-        p++;
-    *out = (struct str){from, (size_t)(p - from)};
-    return p < end && *p == '"' ? p + 1 : NULL;
-}
-
-static const char *plain_member(const char *p, const char *end, struct json_member *out)
-{
-    p = plain_string(behind_space(p, end), end, &out->name);
-    p = p == NULL ? NULL : behind_space(p, end);
-    if (p == NULL || p == end || *p != ':')
-        return NULL;
-    p = plain_string(behind_space(p + 1, end), end, &out->text);
-    return p == NULL ? NULL : behind_space(p, end);
-}
-
-static bool named_before(const struct json_member *members, int count)
-{
-    for (int i = 0; i < count; i++)
-        if (str_eq(members[i].name, members[count].name))
-            return true;
-    return false;
-}
-
-int json_scan_flat(struct str text, struct json_member *members, int most)
-{
-    const char *end = text.p + text.n, *p = behind_space(text.p, end);
-    int count = 0;
-    if (p == end || *p != '{')
-        return -1;
-    do {
-        p = count < most ? plain_member(p + 1, end, &members[count]) : NULL;
-        if (p == NULL || p == end || named_before(members, count))
-            return -1;
-        count++;
-    } while (*p == ',');
-    return *p == '}' && behind_space(p + 1, end) == end && utf8_valid(text) ? count : -1;
 }

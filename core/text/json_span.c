@@ -13,7 +13,7 @@ static struct str skip_space(struct str s)
     return from(s, at);
 }
 
-/* Bytes of the string at the beginning of ${s}, its quotes included. */
+/* The size of the string at the start of ${s}, with quotes. */
 static size_t string_size(struct str s)
 {
     size_t at = 1;
@@ -31,9 +31,11 @@ static size_t string_size(struct str s)
     return at;
 }
 
-/* What ends a number or a word; what counts in an array or object: its strings and brackets. */
-static const bool ends[256] = {[','] = true, [']'] = true, ['}'] = true, [':'] = true, [' '] = true, ['\t'] = true, ['\n'] = true, ['\r'] = true};
-static const bool counts[256] = {['"'] = true, ['['] = true, [']'] = true, ['{'] = true, ['}'] = true};
+/* Ends of a number or word; starts of strings, and brackets. */
+static const bool ends[256] = {[','] = true, [']'] = true,  ['}'] = true,  [':'] = true,
+                               [' '] = true, ['\t'] = true, ['\n'] = true, ['\r'] = true};
+static const bool structural[256] = {
+    ['"'] = true, ['['] = true, [']'] = true, ['{'] = true, ['}'] = true};
 
 static size_t scalar_size(struct str s)
 {
@@ -47,7 +49,7 @@ static size_t nested_size(struct str s)
 {
     size_t at = 0, depth = 0;
     do {
-        while (at < s.n && !counts[(unsigned char)s.p[at]])
+        while (at < s.n && !structural[(unsigned char)s.p[at]])
             at++;
         if (at == s.n)
             return at;
@@ -59,7 +61,6 @@ static size_t nested_size(struct str s)
     return at;
 }
 
-/* Bytes of the value at the beginning of ${s}. */
 static size_t value_size(struct str s)
 {
     if (s.p[0] == '"')

@@ -2,12 +2,12 @@
 
 #include <stdlib.h>
 
-/* The code point at the beginning of ${s} and its length; 0 for bytes that are not UTF-8 (RFC 3629). */
+/* The code point at the start of ${s}, and its length; 0: not UTF-8 (RFC 3629). */
 static size_t code_point(struct str s, uint32_t *out)
 {
     static const uint32_t least[5] = {0, 0, 0x80, 0x800, 0x10000};
     const unsigned char *p = (const unsigned char *)s.p;
-    size_t n = p[0] < 0x80           ? 1
+    size_t n = p[0] < 0x80             ? 1
                : (p[0] & 0xe0) == 0xc0 ? 2
                : (p[0] & 0xf0) == 0xe0 ? 3
                : (p[0] & 0xf8) == 0xf0 ? 4
@@ -26,7 +26,7 @@ static size_t code_point(struct str s, uint32_t *out)
     return n;
 }
 
-/* What is not printed as itself; ascending. */
+/* Characters that are escaped; ascending. */
 static const struct {
     uint32_t first, last;
 } controls[] = {
@@ -64,7 +64,7 @@ void printable_next(struct str text, struct printable *out)
     }
 }
 
-/* None but newlines is to be replaced in most lines, which are ASCII without control characters. */
+/* Most lines are ASCII without control characters, and stay as they are. */
 static size_t plain_length(struct str s)
 {
     size_t n = 0;

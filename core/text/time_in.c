@@ -2,11 +2,12 @@
 
 #include <time.h>
 
-/* Whether ${text} begins as ${shape} says: d is a digit, anything else itself, in either case. */
+/* Whether ${text} starts like ${shape}: d is a digit, other characters match in either case. */
 static bool shaped(struct str text, const char *shape)
 {
     for (size_t i = 0; shape[i] != '\0'; i++)
-        if (i >= text.n || (shape[i] == 'd' ? text.p[i] < '0' || text.p[i] > '9' : (text.p[i] | 0x20) != (shape[i] | 0x20)))
+        if (i >= text.n || (shape[i] == 'd' ? text.p[i] < '0' || text.p[i] > '9'
+                                            : (text.p[i] | 0x20) != (shape[i] | 0x20)))
             return false;
     return true;
 }
@@ -22,11 +23,12 @@ static int digits_at(const char *p, size_t n)
 static bool calendar_has(const struct tm *tm)
 {
     struct tm day = {.tm_year = tm->tm_year, .tm_mon = tm->tm_mon, .tm_mday = tm->tm_mday};
-    return tm->tm_year >= 70 && tm->tm_mon >= 0 && tm->tm_mon < 12 && timegm(&day) >= 0 && day.tm_mon == tm->tm_mon && tm->tm_hour < 24 &&
-           tm->tm_min < 60 && tm->tm_sec <= 60; /* a leap second */
+    return tm->tm_year >= 70 && tm->tm_mon >= 0 && tm->tm_mon < 12 && timegm(&day) >= 0 &&
+           day.tm_mon == tm->tm_mon && tm->tm_hour < 24 && tm->tm_min < 60 &&
+           tm->tm_sec <= 60; /* a leap second */
 }
 
-/* Takes ".123…" off ${rest}; nanoseconds and finer are left out. */
+/* Read ".123…" from ${rest}; digits after milliseconds are ignored. */
 static bool fraction_take(struct str *rest, int *millis)
 {
     int scale = 100;
@@ -35,12 +37,13 @@ static bool fraction_take(struct str *rest, int *millis)
         return true;
     if (!shaped(*rest, ".d"))
         return false;
-    for (*rest = (struct str){rest->p + 1, rest->n - 1}; shaped(*rest, "d"); *rest = (struct str){rest->p + 1, rest->n - 1}, scale /= 10)
+    for (*rest = (struct str){rest->p + 1, rest->n - 1}; shaped(*rest, "d");
+         *rest = (struct str){rest->p + 1, rest->n - 1}, scale /= 10)
         *millis += (*rest->p - '0') * scale;
     return true;
 }
 
-/* "Z" or "+01:00", and nothing behind it. */
+/* "Z" or "+01:00", and nothing else. */
 static bool zone_read(struct str zone, int *minutes)
 {
     *minutes = 0;

@@ -1,7 +1,7 @@
 /*
- * make_reference PART FILE: a part of the page /docs, as HTML, of the OpenAPI document FILE:
- * navigation, introduction, credentials, operations or errors. The build runs it. A reference in
- * the document that leads nowhere, or an operation without an example, is a failure.
+ * make_reference PART FILE: writes a part of the page /docs as HTML: navigation, introduction,
+ * credentials, operations or errors. FILE is the OpenAPI document. The build runs it. It fails if a
+ * $ref is broken or an operation has no example.
  */
 #include "core/web/reference_html.h"
 #include "core/web/reference_operation.h"
@@ -100,7 +100,7 @@ static void put_credentials(void)
     }
 }
 
-/* the status that a component's answers have, by the first operation that has it */
+/* The status of a component, in the first operation that uses it. */
 static const char *status_in(json *responses, const char *name)
 {
     json_object_object_foreach(responses, status, response)

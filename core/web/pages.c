@@ -1,4 +1,3 @@
-/* GET / and /docs, and the stylesheet by its version, for ever or 404. */
 #include "core/web/pages.h"
 
 #include <inttypes.h>

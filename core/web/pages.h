@@ -1,7 +1,6 @@
 /*
- * Pages for people that are the same for everybody: the start page, the API's reference and their
- * stylesheet. They are in the program (made when it is built, core/web/subdir.am).
- * core/api/openapi.json is what the reference is made of.
+ * The start page, the API reference (/docs) and their stylesheet. The build embeds them in the
+ * program (subdir.am) and makes the reference from core/api/openapi.json.
  */
 #ifndef ASSAY_WEB_PAGES_H
 #define ASSAY_WEB_PAGES_H
@@ -11,6 +10,7 @@
 
 extern const struct embedded web_home, web_docs, web_stylesheet;
 
+/* pages_stylesheet: only for the version in the path, which clients cache for ever; else 404. */
 request_fn pages_home, pages_docs, pages_stylesheet;
 
 #endif

@@ -66,7 +66,7 @@ json *doc_resolve(json *value)
         at = doc_member(at, name);
     free(path);
     if (at == NULL)
-        doc_fail("leads nowhere", reference);
+        doc_fail("broken $ref", reference);
     return at;
 }
 

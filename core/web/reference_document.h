@@ -1,16 +1,16 @@
 /*
- * The OpenAPI document that make_reference reads. One at a time. All values are borrowed from it
- * until doc_close. NULL stands for what is not there, and every function takes it.
+ * The OpenAPI document of make_reference; one at a time. All values are borrowed from it until
+ * doc_close. NULL is a missing value; every function accepts it.
  */
-#ifndef ASSAY_REFERENCE_DOCUMENT_H
-#define ASSAY_REFERENCE_DOCUMENT_H
+#ifndef ASSAY_WEB_REFERENCE_DOCUMENT_H
+#define ASSAY_WEB_REFERENCE_DOCUMENT_H
 
 #include <json-c/json.h>
 #include <stdbool.h>
 
 typedef struct json_object json;
 
-/* doc_open(file): read ${file}; false: it cannot be read, or is not JSON. */
+/* doc_open(file): read ${file}; false: it is not readable or not JSON. */
 bool doc_open(const char *file);
 void doc_close(void);
 json *doc_root(void);
@@ -21,14 +21,14 @@ void doc_fail(const char *what, const char *of) __attribute__((noreturn));
 json *doc_member(json *object, const char *name);
 json *doc_element(json *array, size_t i);
 size_t doc_length(json *array);
-/* doc_string(object, name): the member ${name}, as text. */
+/* doc_string(object, name): the member ${name} as text. */
 const char *doc_string(json *object, const char *name);
 
-/* doc_resolve(value): what the $ref of ${value} points at; ${value} itself where it has none. */
+/* doc_resolve(value): the target of its $ref; without one, ${value} itself. */
 json *doc_resolve(json *value);
-/* doc_component(value): the end of its $ref: "NotFound" of "#/components/responses/NotFound". */
+/* doc_component(value): the name in its $ref: NotFound of #/components/responses/NotFound. */
 const char *doc_component(json *value);
-/* doc_media(holder, type): the JSON media type of its content, or the only one; *type: its name. */
+/* doc_media(holder, type): the JSON of its content, or the only media type; *type: its name. */
 json *doc_media(json *holder, const char **type);
 
 struct operation {

@@ -30,7 +30,7 @@ void html_code(const char *text)
     fputs("</code>", stdout);
 }
 
-/* `code` and the rest; to the end or to an empty line, where the next paragraph begins */
+/* Returns the start of the next paragraph. */
 static const char *paragraph(const char *text)
 {
     bool in_code = false;

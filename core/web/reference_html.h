@@ -1,8 +1,6 @@
-/*
- * HTML and prose for the reference, on standard output. Text is escaped, and NULL writes nothing.
- */
-#ifndef ASSAY_REFERENCE_HTML_H
-#define ASSAY_REFERENCE_HTML_H
+/* HTML of the reference, to standard output. Text is escaped; NULL writes nothing. */
+#ifndef ASSAY_WEB_REFERENCE_HTML_H
+#define ASSAY_WEB_REFERENCE_HTML_H
 
 #include "core/web/reference_document.h"
 

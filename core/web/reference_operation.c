@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* the operation that this one is another path of, by its id: syncPostsAlias → syncPosts */
+/* The length of the id without "Alias". */
 static size_t base_length(const char *id)
 {
     static const char suffix[] = "Alias";
@@ -102,7 +102,7 @@ static void put_body(const struct operation *o)
         puts("<p>As JSON or as a form (<code>application/x-www-form-urlencoded</code>).</p>");
 }
 
-static void put_answer(const char *status, json *response)
+static void put_response(const char *status, json *response)
 {
     const char *type;
     json *schema = doc_member(doc_media(response, &type), "schema");
@@ -135,13 +135,13 @@ void operation_codes_put(json *response)
     }
 }
 
-static void put_answers(json *responses)
+static void put_responses(json *responses)
 {
     puts("<h4>Responses</h4>");
     json_object_object_foreach(responses, status, response)
     {
         if (atoi(status) < 400)
-            put_answer(status, doc_resolve(response));
+            put_response(status, doc_resolve(response));
     }
 }
 
@@ -153,7 +153,7 @@ static void put_errors(json *responses)
         if (atoi(status) < 400)
             continue;
         if (doc_component(response) == NULL)
-            doc_fail("an error is no component", status);
+            doc_fail("an error response is not a $ref to a component", status);
         printf("<li><a href=\"#error-%s\" class=\"status\">%s</a>", doc_component(response),
                status);
         operation_codes_put(doc_resolve(response));
@@ -193,7 +193,7 @@ void operation_put(const struct operation *o, const void *tag)
     operation_parameter_each(o, parameter_row, NULL);
     html_table_end();
     put_body(o);
-    put_answers(doc_member(o->row, "responses"));
+    put_responses(doc_member(o->row, "responses"));
     put_errors(doc_member(o->row, "responses"));
     puts("</div>\n<div class=\"samples\">");
     samples_request_put(o);

@@ -23,7 +23,7 @@ struct search {
     json *found;
 };
 
-static void look(json *p, void *of)
+static void find_by_name(json *p, void *of)
 {
     struct search *s = of;
     if (strcmp(doc_string(p, "in"), "path") == 0 && strlen(doc_string(p, "name")) == s->n &&
@@ -34,25 +34,25 @@ static void look(json *p, void *of)
 static void put_argument(const struct operation *o, const char *name, size_t n)
 {
     struct search s = {name, n, NULL};
-    operation_parameter_each(o, look, &s);
+    operation_parameter_each(o, find_by_name, &s);
     if (doc_string(s.found, "example") == NULL)
-        doc_fail("an argument of the path has no example", o->id);
+        doc_fail("a path parameter has no example", o->id);
     put_escaped(doc_string(s.found, "example"));
 }
 
 static void put_query(json *p, void *of)
 {
-    bool *asked = of; /* there is a query already */
+    bool *started = of; /* the query */
     if (strcmp(doc_string(p, "in"), "query") != 0 || doc_string(p, "example") == NULL)
         return;
-    printf("%s%s=", *asked ? "&amp;" : "?", doc_string(p, "name"));
+    printf("%s%s=", *started ? "&amp;" : "?", doc_string(p, "name"));
     put_escaped(doc_string(p, "example"));
-    *asked = true;
+    *started = true;
 }
 
 static void put_address(const struct operation *o)
 {
-    bool asked = false;
+    bool query_started = false;
     fputs("\"$ASSAY", stdout);
     for (const char *p = o->path; *p != '\0'; p++) {
         if (*p != '{') {
@@ -63,7 +63,7 @@ static void put_address(const struct operation *o)
         put_argument(o, p + 1, n);
         p += n + 1;
     }
-    operation_parameter_each(o, put_query, &asked);
+    operation_parameter_each(o, put_query, &query_started);
     putchar('"');
 }
 
@@ -75,10 +75,11 @@ static void put_data(const struct operation *o)
     if (found == NULL)
         return;
     if (example == NULL)
-        doc_fail("its body has no example", o->id);
+        doc_fail("the body has no example", o->id);
     fputs(" \\\n  -H \"Content-Type: application/json\" \\\n  -d '", stdout);
     if (strchr(json_object_to_json_string(example), '\'') != NULL)
-        doc_fail("its example has an apostrophe, which ends the argument of -d", o->id);
+        doc_fail("the example of the body has an apostrophe, which would end the argument of -d",
+                 o->id);
     html_example(example);
     putchar('\'');
 }
@@ -110,7 +111,7 @@ void samples_responses_put(const struct operation *o)
         if (atoi(status) >= 300)
             continue;
         if (doc_member(found, "example") == NULL)
-            doc_fail("an answer has no example", o->id);
+            doc_fail("a response has no example", o->id);
         snprintf(detail, sizeof(detail), "%s, %s", status, type);
         html_sample_begin("Response", detail);
         html_example(doc_member(found, "example"));

@@ -101,7 +101,7 @@ static void put_rules(json *schema)
     put_rule("Matches ", doc_member(schema, "pattern"), "");
 }
 
-/* data[].url, which may be broken behind each step */
+/* A path such as data[].url, which may wrap after each dot. */
 static void put_path(const char *name)
 {
     fputs("<code>", stdout);

@@ -20,9 +20,9 @@
 struct worker {
     struct loop loop;
     struct http http;
-    struct acceptor *acceptor; /* listeners and connections */
+    struct acceptor *acceptor;
     struct loop_time loop_time;
-    bool open; /* it accepts connections */
+    bool open; /* accepts connections */
 };
 
 static void open_store(struct loop *l)
@@ -48,16 +48,16 @@ static void fail(const char *what)
 
 static void open_tls(struct process *p)
 {
-    char *said = NULL;
+    char *text = NULL;
     size_t size = 0;
-    FILE *mistakes = open_memstream(&said, &size);
+    FILE *mistakes = open_memstream(&text, &size);
     if (mistakes == NULL)
         fail("out of memory");
     int wrong = tls_open(p->conf, p->tls, mistakes);
     fclose(mistakes);
     if (wrong > 0)
-        fail(said);
-    free(said);
+        fail(text);
+    free(text);
 }
 
 static void on_event(void *arg, const struct store_event *e)
@@ -69,7 +69,7 @@ static void start(struct worker *w, struct process *p)
 {
     struct http *h = &w->http;
     *w = (struct worker){.loop = {.process = p, .conf = p->conf, .now_ms = clock_mono_ms()}};
-    if (setlocale(LC_CTYPE, "C.UTF-8") == NULL) /* libcurl's IDN needs it */
+    if (setlocale(LC_CTYPE, "C.UTF-8") == NULL) /* for international domain names in libcurl */
         log_warn("the locale C.UTF-8 is missing: international domain names are refused");
     plain_text_start();
     open_store(&w->loop);
@@ -95,13 +95,13 @@ static void begin_drain(struct worker *w, bool stopping)
         acceptor_close(w->acceptor);
     }
     l->stopping = l->stopping || stopping;
-    writer_client_release(w->http.writer);
+    writer_client_end_waits(w->http.writer);
     streams_drain(&w->http);
 }
 
 /*
- * After something was sent the loop does not sleep: libh2o learns in its next turn that it has left,
- * and until then neither reads from that connection nor sends on it.
+ * No sleep after a send: libh2o completes a write in the next turn, and until then neither reads
+ * from nor writes to that connection.
  */
 static int wait_ms(const struct worker *w)
 {
@@ -110,7 +110,7 @@ static int wait_ms(const struct worker *w)
     return streams_wait_ms(&w->http, most);
 }
 
-static void tell_scoreboard(struct worker *w)
+static void update_score(struct worker *w)
 {
     struct score *score = w->loop.process->score;
     score_set(score->connections, acceptor_connections(w->acceptor));
@@ -125,18 +125,18 @@ static void turn(struct worker *w)
     if (!queries_stuck(w->http.queries))
         process_heartbeat(l->process);
     score_set(score->busy_since_ms, 0);
-    loop_time_turn(&w->loop_time, score, h2o_now(l->ctx.loop)); /* the one that ends here */
+    loop_time_turn(&w->loop_time, score, h2o_now(l->ctx.loop)); /* of the turn that ends here */
     if (h2o_evloop_run(l->ctx.loop, wait_ms(w)) != 0 && errno != EINTR)
         log_error("epoll: %s", strerror(errno));
     l->sent = false;
-    loop_look_at_clock(l);
+    loop_read_clock(l);
     store_read_end(l->store);
     writer_client_tick(w->http.writer);
     http_tick(&w->http);
     acceptor_tick(w->acceptor);
     streams_tick(&w->http);
     writer_client_flush(w->http.writer);
-    tell_scoreboard(w);
+    update_score(w);
 }
 
 static void finish(struct worker *w)
@@ -152,7 +152,7 @@ static void finish(struct worker *w)
     h2o_evloop_destroy(loop);
 }
 
-/* At once, or when the old master has handed over. */
+/* At the start, or during an upgrade when the old master has handed over. */
 static void begin_serving(struct worker *w)
 {
     struct process *p = w->loop.process;
@@ -163,7 +163,6 @@ static void begin_serving(struct worker *w)
     process_set_phase(p, PHASE_READY);
 }
 
-/* The life of a worker: open store → loop → drain. */
 int worker_run(struct process *p)
 {
     static struct worker w; /* libh2o keeps pointers into it */

@@ -28,13 +28,13 @@ void played_begin(void)
     conf = (struct conf){.reports_wait_ms = 10000};
     played.workspace = (struct store_workspace){.id = 7, .version = 21};
     played.answer = (struct store_answer){.status = STORE_OK};
-    http.cache = response_cache_new();
+    http.responses = response_cache_new();
 }
 
 void played_end(void)
 {
     h2o_mem_clear_pool(&h2o.pool);
-    response_cache_free(http.cache);
+    response_cache_free(http.responses);
     buf_free(&played.body);
 }
 

@@ -342,7 +342,7 @@ START_TEST(who_is_not_trusted_is_not_listened_to)
     ck_assert_msg(
         strstr(
             server_log(server),
-            "127.0.0.1 to a listener with proxy_protocol is closed: it is not in trusted_proxies"),
+            "127.0.0.1 to a listener with proxy_protocol: the address is not in trusted_proxies"),
         "%s", server_log(server));
     server_stop(server);
 }

@@ -20,7 +20,7 @@ void reply_error(struct request *r, enum err err, const char *format, ...)
 static struct loop loop = {.now_ms = 1000000};
 static struct http http = {.loop = &loop};
 
-#define MANY (ADMISSIONS_WAITING + 2)
+#define MANY (ADMISSIONS_QUEUED_MAX + 2)
 
 static struct request *went_on; /* the last whose turn came */
 
@@ -47,7 +47,7 @@ START_TEST(requests_are_admitted_in_order_few_wait_and_none_for_a_client_that_is
     admission_release(&turns[0]);
     ck_assert_ptr_eq(went_on, &requests[1]);
     admission_release(&turns[2]); /* its request is gone */
-    conns[4].vanished = true;
+    conns[4].hung_up = true;
     admission_queue_tick(&http.admissions, loop.now_ms);
     ck_assert_uint_eq(replies.count, 2);
     admission_release(&turns[1]);
@@ -58,7 +58,7 @@ START_TEST(requests_are_admitted_in_order_few_wait_and_none_for_a_client_that_is
     ck_assert_uint_eq(replies.count, 2);
     loop.now_ms++;
     admission_queue_tick(&http.admissions, loop.now_ms);
-    ck_assert_uint_eq(replies.count, 2 + ADMISSIONS_WAITING - 4);
+    ck_assert_uint_eq(replies.count, 2 + ADMISSIONS_QUEUED_MAX - 4);
     ck_assert_ptr_eq(went_on, &requests[3]); /* none of those */
     admission_release(&turns[3]);
     ck_assert_ptr_eq(went_on, &requests[0]);

@@ -224,7 +224,7 @@ START_TEST(a_rotation_logs_nobody_out)
     strcpy(old, signing_keys_signing(secrets, NOW)->kid);
     uint64_t generation = signing_keys_generation(secrets);
     ck_assert_int_eq(signing_keys_rotate(path, NOW, TTL, why, sizeof(why)), 0);
-    signing_keys_look(secrets);
+    signing_keys_reload(secrets);
     ck_assert_uint_eq(signing_keys_generation(secrets), generation + 1);
     /* until everybody knows the new one, the old one signs */
     ck_assert_str_eq(signing_keys_signing(secrets, NOW + SECRETS_SETTLE_MS - 1)->kid, old);
@@ -233,7 +233,7 @@ START_TEST(a_rotation_logs_nobody_out)
     struct str third = sign_at(NOW + SECRETS_SETTLE_MS, after);
     for (int64_t at = NOW + 1000; at < NOW + TTL; at += TTL / 7)
         ck_assert(good_at(first, at) && good_at(second, at) && good_at(third, at));
-    signing_keys_look(secrets);
+    signing_keys_reload(secrets);
     ck_assert_uint_eq(signing_keys_generation(secrets), generation + 1);
 }
 END_TEST
@@ -243,13 +243,13 @@ START_TEST(an_old_secret_ends_with_the_last_token_it_may_have_signed)
     char kid[SECRET_KID + 1];
     strcpy(kid, signing_keys_signing(secrets, NOW)->kid);
     ck_assert_int_eq(signing_keys_rotate(path, NOW, TTL, why, sizeof(why)), 0);
-    signing_keys_look(secrets);
+    signing_keys_reload(secrets);
     ck_assert_ptr_nonnull(
         signing_keys_find(secrets, str_of(kid), NOW + SECRETS_SETTLE_MS + TTL, TTL));
     ck_assert_ptr_null(
         signing_keys_find(secrets, str_of(kid), NOW + SECRETS_SETTLE_MS + TTL + 1, TTL));
     ck_assert_int_eq(signing_keys_rotate(path, NOW + TTL + 1, TTL, why, sizeof(why)), 0);
-    signing_keys_look(secrets);
+    signing_keys_reload(secrets);
     ck_assert_ptr_null(signing_keys_find(secrets, str_of(kid), NOW, TTL)); /* it is not even kept */
 }
 END_TEST
@@ -262,7 +262,7 @@ START_TEST(rotations_without_end_are_refused_before_they_log_anybody_out)
         ck_assert_int_eq(signing_keys_rotate(path, NOW + i, TTL, why, sizeof(why)), 0);
     ck_assert_int_eq(signing_keys_rotate(path, NOW + SECRETS_MAX, TTL, why, sizeof(why)), -1);
     ck_assert_ptr_nonnull(strstr(why, "jwt.ttl"));
-    signing_keys_look(secrets);
+    signing_keys_reload(secrets);
     ck_assert(good_at(token, NOW + 1000));
 }
 END_TEST
@@ -332,7 +332,7 @@ START_TEST(a_damaged_file_is_refused_and_what_was_known_stays)
     FILE *file = fopen(path, "w");
     fputs(damaged[_i], file);
     fclose(file);
-    signing_keys_look(secrets);
+    signing_keys_reload(secrets);
     ck_assert(good_at(token, NOW));
     ck_assert_ptr_null(signing_keys_open(path, why, sizeof(why)));
     ck_assert_ptr_nonnull(strstr(why, path));

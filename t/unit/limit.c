@@ -5,7 +5,7 @@
  * row.
  */
 #include "core/http/http.h"
-#include "core/conn/acceptor.h"
+#include "core/conn/connection.h"
 #include "core/shm/limiter_stats.h"
 #include "core/process/process.h"
 #include "core/worker/worker.h"
@@ -87,14 +87,14 @@ static void begin(void)
     conf.limits = &limits;
     loop.process = &process;
     loop.conf = &conf;
-    http.limiting = limiting_new(&loop);
-    ck_assert_ptr_nonnull(http.limiting);
+    http.limiter = request_limiter_new(&loop);
+    ck_assert_ptr_nonnull(http.limiter);
     make_request();
 }
 
 static void end(void)
 {
-    limiting_free(http.limiting);
+    request_limiter_free(http.limiter);
     limiter_stats_close(process.limiters);
     ratelimit_close(process.ratelimit);
     unlink(board_path);
@@ -174,14 +174,14 @@ static const struct {
 START_TEST(request_is_charged_by_the_limits_in_force_whatever_was_expected)
 {
     struct ratelimit_state *state = &request.limit.state;
-    limit_expect(&request);
-    ck_assert_uint_ne(request.limit.expected.hash, 0);
+    limit_prefetch(&request);
+    ck_assert_uint_ne(request.limit.prefetched.hash, 0);
     changes[_i].change();
     limiter_stats_publish(process.limiters, &limits);
     ck_assert(limit_charge(&request));
-    ck_assert_msg(request.limit.told == (changes[_i].limit > 0), "%s: told of a limit: %d",
-                  changes[_i].what, request.limit.told);
-    if (!request.limit.told)
+    ck_assert_msg(request.limit.applies == (changes[_i].limit > 0), "%s: told of a limit: %d",
+                  changes[_i].what, request.limit.applies);
+    if (!request.limit.applies)
         return;
     ck_assert_msg(state->limit == changes[_i].limit && state->remaining == changes[_i].limit - 1,
                   "%s: %u of %u remain, not of %u", changes[_i].what, state->remaining,
@@ -195,8 +195,8 @@ END_TEST
 START_TEST(nothing_is_charged_to_what_was_expected_by_other_limits)
 {
     struct ratelimit_state state;
-    limit_expect(&request);
-    struct ratelimit_window expected = request.limit.expected;
+    limit_prefetch(&request);
+    struct ratelimit_window expected = request.limit.prefetched;
     lengthen_it();
     limiter_stats_publish(process.limiters, &limits);
     ck_assert(limit_charge(&request));
@@ -208,8 +208,8 @@ END_TEST
 START_TEST(what_was_expected_is_charged_where_the_limits_stand)
 {
     struct ratelimit_state state;
-    limit_expect(&request);
-    struct ratelimit_window expected = request.limit.expected;
+    limit_prefetch(&request);
+    struct ratelimit_window expected = request.limit.prefetched;
     ck_assert(limit_charge(&request));
     ck_assert_int_eq(ratelimit_peek(process.ratelimit, &expected, 1, NOW, &state), 0);
     ck_assert_uint_eq(state.remaining, LIMIT - 1);

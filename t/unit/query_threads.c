@@ -2,7 +2,7 @@
 #include "t/kit/store.h"
 #include "t/kit/suite.h"
 
-#include "core/conn/acceptor.h"
+#include "core/conn/connection.h"
 #include "core/http/http.h"
 #include "core/http/request.h"
 #include "core/async/query_threads.h"
@@ -200,15 +200,15 @@ END_TEST
 
 START_TEST(what_waits_is_bounded_by_workspace_and_in_all)
 {
-    enum { WORKSPACES = QUERIES_WAITING / QUERIES_OF_A_WORKSPACE };
-    static struct test_query q[QUERIES_WAITING + WORKSPACES + 1], held;
+    enum { WORKSPACES = QUERIES_QUEUED_MAX / QUERIES_PER_WORKSPACE_MAX };
+    static struct test_query q[QUERIES_QUEUED_MAX + WORKSPACES + 1], held;
     size_t n = 0;
     begin(1);
     ask(&held, 'z', 1, false, true);
     await_running(1);
     loop.now_ms = clock_mono_ms();
     for (uint64_t workspace = 1; workspace <= WORKSPACES; workspace++) {
-        for (int i = 0; i < QUERIES_OF_A_WORKSPACE; i++)
+        for (int i = 0; i < QUERIES_PER_WORKSPACE_MAX; i++)
             ask(&q[n++], '\0', workspace, false, false);
         ck_assert_int_eq(refused, (int)workspace - 1);
         ask(&q[n++], '\0', workspace, false, false);

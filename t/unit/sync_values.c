@@ -130,7 +130,7 @@ static const struct {
 
 START_TEST(a_signature_that_is_not_good_says_why)
 {
-    ck_assert_int_eq(signature_judge(str_of(signatures[_i].header), STR("asy_wp_test"),
+    ck_assert_int_eq(signature_check(str_of(signatures[_i].header), STR("asy_wp_test"),
                                      STR("{\"a\":1}"), signatures[_i].now),
                      signatures[_i].verdict);
 }
@@ -141,9 +141,9 @@ START_TEST(a_signature_that_is_made_is_good)
     char header[SIGNATURE_SIZE];
     ck_assert(signature_make(STR("asy_wp_test"), STR("{}"), 1760000000, header));
     ck_assert_int_eq(strncmp(header, "t=1760000000,v1=", 16), 0);
-    ck_assert_int_eq(signature_judge(str_of(header), STR("asy_wp_test"), STR("{}"), 1760000000),
+    ck_assert_int_eq(signature_check(str_of(header), STR("asy_wp_test"), STR("{}"), 1760000000),
                      SIGNATURE_GOOD);
-    ck_assert_int_eq(signature_judge(str_of(header), STR("asy_wp_test"), STR("{ }"), 1760000000),
+    ck_assert_int_eq(signature_check(str_of(header), STR("asy_wp_test"), STR("{ }"), 1760000000),
                      SIGNATURE_WRONG);
 }
 END_TEST

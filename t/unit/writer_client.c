@@ -3,7 +3,7 @@
  * test sets the time.
  */
 #include "core/ipc/channel.h"
-#include "core/conn/acceptor.h"
+#include "core/conn/connection.h"
 #include "core/async/writer_client.h"
 #include "core/http/request.h"
 #include "core/http/http.h"
