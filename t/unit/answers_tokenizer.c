@@ -134,7 +134,7 @@ END_TEST
 
 int main(void)
 {
-    Suite *suite = suite_create("answers_words");
+    Suite *suite = suite_create("answers_tokenizer");
     TCase *t = tcase_create("words");
     tcase_add_loop_test(t, words_are_folded_and_stemmed_by_the_language_of_the_table, 0,
                         sizeof(cases) / sizeof(*cases));

@@ -593,7 +593,7 @@ END_TEST
 
 int main(void)
 {
-    Suite *suite = suite_create("store_widget");
+    Suite *suite = suite_create("store_conversations");
     TCase *tc = tcase_create("widget");
     tcase_set_timeout(tc, 60);
     tcase_add_checked_fixture(tc, widget_begin, widget_end);

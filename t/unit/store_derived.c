@@ -406,7 +406,7 @@ END_TEST
 
 int main(void)
 {
-    Suite *suite = suite_create("store derived");
+    Suite *suite = suite_create("store_derived");
     TCase *tc = tcase_create("derived");
     tcase_add_checked_fixture(tc, begin, end);
     tcase_set_timeout(tc, 60);

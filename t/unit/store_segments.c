@@ -550,7 +550,7 @@ END_TEST
 
 int main(void)
 {
-    Suite *suite = suite_create("store segments");
+    Suite *suite = suite_create("store_segments");
     TCase *tc = tcase_create("segments");
     tcase_add_checked_fixture(tc, setup, teardown);
     tcase_set_timeout(tc, 60);

@@ -402,7 +402,7 @@ END_TEST
 
 int main(void)
 {
-    Suite *suite = suite_create("store select");
+    Suite *suite = suite_create("store_selection");
     TCase *tc = tcase_create("select");
     tcase_add_checked_fixture(tc, setup, teardown);
     tcase_set_timeout(tc, 60);
