@@ -169,8 +169,8 @@ static void row(const char *what, const char *peer, struct pairs *p, double targ
  * it, as a server does, which decides once in thousands of instructions and needs the answer before
  * it goes on.
  *
- * Expected: the key is told of when it is known (ratelimit_prefetch), and decided on later, as the pipeline does where it goes by addresses.
- * The loop runs freely. It is judged by the same line.
+ * Expected: the key is told of when it is known (ratelimit_prefetch), and decided on later, as the
+ * pipeline does where it goes by addresses. The loop runs freely. It is judged by the same line.
  *
  * Free-running and not expected, as nothing in the product does it: a processor works on as many
  * decisions at once as it has room for (some 320 instructions), so what counts is how many

@@ -253,9 +253,9 @@ int main(int argc, char **argv)
     merge();
     struct store_usage u;
     must(store_usage(s, &u), "usage");
-    printf(
-        "%llu reports, %llu bytes each\n", (unsigned long long)u.reports,
-        (unsigned long long)((u.space.used_bytes + u.space.index_bytes) / (u.reports + !u.reports)));
+    printf("%llu reports, %llu bytes each\n", (unsigned long long)u.reports,
+           (unsigned long long)((u.space.used_bytes + u.space.index_bytes) /
+                                (u.reports + !u.reports)));
     store_close(s);
     buf_free(&found);
     return fclose(rows) == 0 ? 0 : 1;

@@ -12,7 +12,9 @@ function chromiumPath() {
     for (const name of ASSAY_CHROMIUM ? [ASSAY_CHROMIUM] : ['chromium', 'chromium-browser'])
         try {
             return execFileSync('/bin/sh', ['-c', 'command -v "$0"', name]).toString().trim();
-        } catch { /* the next */ }
+        } catch {
+            /* the next */
+        }
     return null;
 }
 
@@ -25,16 +27,19 @@ function findPlaywright() {
     }
 }
 
-const playwright = findPlaywright(), executablePath = chromiumPath();
+const playwright = findPlaywright(),
+    executablePath = chromiumPath();
 if (playwright === null || executablePath === null) {
-    console.error("skipped: Chromium or npm's playwright-core is not installed: " +
-        './bootstrap --all-tests');
+    console.error(
+        "skipped: Chromium or npm's playwright-core is not installed: " + './bootstrap --all-tests',
+    );
     process.exit(1);
 }
-if (process.argv[2] === 'probe')
-    process.exit(0);
+if (process.argv[2] === 'probe') process.exit(0);
 
 /* A browser; ${args}: more of its options. */
-export const launch = (...args) => playwright.chromium.launch({
-    executablePath, args: ['--no-sandbox', '--disable-gpu', '--disable-dev-shm-usage', ...args],
-});
+export const launch = (...args) =>
+    playwright.chromium.launch({
+        executablePath,
+        args: ['--no-sandbox', '--disable-gpu', '--disable-dev-shm-usage', ...args],
+    });

@@ -1,6 +1,6 @@
 /*
- * The demo's shop in a browser (t/client/demo_page.mjs): its questions, citations and basket. Skipped
- * with exit status 77 where Chromium or playwright-core is missing.
+ * The demo's shop in a browser (t/client/demo_page.mjs): its questions, citations and basket.
+ * Skipped with exit status 77 where Chromium or playwright-core is missing.
  */
 #include "t/kit/harness.h"
 

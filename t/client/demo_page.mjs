@@ -6,7 +6,8 @@ import assert from 'node:assert/strict';
 import {launch} from './browser.mjs';
 
 const {PAGE, SHOTS} = process.env;
-const browser = await launch(), troubles = [];
+const browser = await launch(),
+    troubles = [];
 const context = await browser.newContext({viewport: {width: 1280, height: 860}});
 
 async function open(url) {
@@ -24,12 +25,19 @@ const shoot = async (page, name) => SHOTS && page.screenshot({path: `${SHOTS}/${
 /* Each question is answered with a link to a page of the shop, where the chat goes on. */
 const page = await open(PAGE);
 await shoot(page, 'front');
-const questions = page.locator('.question'), answers = page.locator('.other .bubble');
+const questions = page.locator('.question'),
+    answers = page.locator('.other .bubble');
 assert.equal(await questions.count(), 3);
 for (let i = 0; i < 3; i++) {
     await questions.nth(i).click();
     await answers.nth(i + 1).waitFor(); /* the greeting comes first */
-    assert.equal(await page.locator('.under').filter({has: page.locator('a')}).count(), i + 1);
+    assert.equal(
+        await page
+            .locator('.under')
+            .filter({has: page.locator('a')})
+            .count(),
+        i + 1,
+    );
 }
 await page.locator('.under img').first().waitFor();
 await shoot(page, 'asked');
@@ -45,7 +53,7 @@ await shoot(next, 'cited');
 await page.locator('[aria-label="Close chat"]').click();
 await page.getByLabel(/Coupon code/).fill('nope');
 await page.getByRole('button', {name: 'Apply'}).click();
-await page.getByText('This code is not known').waitFor();
+await page.getByText('This code is unknown').waitFor();
 await page.getByLabel(/Coupon code/).fill(code);
 await page.getByRole('button', {name: 'Apply'}).click();
 await page.getByText('The coupon is applied.').waitFor();
@@ -54,5 +62,8 @@ await page.locator('.basket').scrollIntoViewIfNeeded();
 await shoot(page, 'basket');
 
 /* A refused coupon is an error of 400 on the console; nothing else is. */
-assert.deepEqual(troubles.filter((text) => !/status of 400/.test(text)), []);
+assert.deepEqual(
+    troubles.filter((text) => !/status of 400/.test(text)),
+    [],
+);
 await browser.close();

@@ -91,7 +91,7 @@ int main(void)
         fprintf(stderr, "%s\n", missing);
         return 77;
     }
-    Suite *suite = suite_create("clients");
+    Suite *suite = suite_create("retry_after");
     TCase *tcase = harness_case(suite, "a server");
     tcase_add_checked_fixture(tcase, setup, teardown);
     tcase_add_test(tcase, the_one_retry_gets_through);

@@ -384,7 +384,10 @@ const scenes = {
         await choose(page, 'Enter a coupon code');
         await page.getByRole('textbox', {name: 'Coupon code'}).fill('harbour10');
         await page.keyboard.press('Enter');
-        await page.getByRole('status').filter({hasText: 'The code Harbour10 is valid and will be applied in your basket.'}).waitFor();
+        await page
+            .getByRole('status')
+            .filter({hasText: 'The code Harbour10 is valid and will be applied in your basket.'})
+            .waitFor();
         assert.deepEqual(await staged(), ['Harbour10'], 'the shop is told');
         await page.getByRole('button', {name: 'Back'}).click();
 
@@ -413,7 +416,12 @@ const scenes = {
         await choose(page, 'Delete my data');
         await page.getByRole('button', {name: 'Delete my data'}).click();
         await page.getByRole('status').filter({hasText: 'has been deleted'}).waitFor();
-        assert.equal((await conversations()).length + (await operate('GET', 'leads')).length + (await operate('GET', 'ratings')).length, 0);
+        assert.equal(
+            (await conversations()).length +
+                (await operate('GET', 'leads')).length +
+                (await operate('GET', 'ratings')).length,
+            0,
+        );
         await assert.rejects(staged(), /: 404 /);
         assert.equal(await page.evaluate(() => localStorage.length), 0);
         await page.waitForTimeout(500); /* a stream that came again would make a new visitor */

@@ -10,7 +10,7 @@ extern char dir[64], path[128], why[256]; /* the directory, the file, the last e
 void set_up(void);
 void tear_down(void);
 
-/* create_file(), open_reader(): must succeed. reopen_file(): the file must be well, too. */
+/* create_file, open_reader: fail the test on an error. reopen_file: the file must be sound, too. */
 struct answers_writer *create_file(void);
 struct answers_writer *reopen_file(void);
 struct answers_reader *open_reader(void);
@@ -19,12 +19,15 @@ void put_document(struct answers_writer *w, uint64_t id, uint64_t version, const
                   const char *title, const char *text);
 void commit_to(struct answers_writer *w, uint64_t position);
 
-/* first_hit(r, question, language, version): its id, 0: there is none. must_answer: it is ${id}. */
+/*
+ * first_hit(r, question, language, version): id of the first hit, 0: none. must_answer: it must be
+ * ${id}.
+ */
 uint64_t first_hit(struct answers_reader *r, const char *question, const char *language,
                    uint64_t *version);
 void must_answer(struct answers_reader *r, const char *question, uint64_t id);
 
-/* make_index(documents): a file with so many that share words. */
+/* make_index(documents): a file with so many documents that share words. */
 void make_index(uint64_t documents);
 
 #endif

@@ -10,23 +10,23 @@
 enum expected { PASS = OUTCOME_PASS, FAIL = OUTCOME_FAIL, NA = OUTCOME_NOT_APPLICABLE };
 
 /*
- * audit_kit_facts(f, url, headers, html): a page that came well over HTTP/2, with a valid
- * certificate where ${url} is https, in January 2027. ${headers}: lines of "Name: value". No probe
- * was made. facts_free gives it back.
+ * audit_kit_facts(f, url, headers, html): facts of a page that was fetched over HTTP/2 in January
+ * 2027, with a valid certificate when ${url} is https. ${headers}: lines of "Name: value". No probe
+ * was made. facts_free frees them.
  */
 void audit_kit_facts(struct facts *f, const char *url, const char *headers, const char *html);
 
 /*
- * audit_kit_expect(f, id, outcome, says): the check ${id} comes to ${outcome}, and its value,
- * message or details hold ${says} (NULL: anything).
+ * audit_kit_expect(f, id, outcome, says): the check ${id} must have ${outcome}, and its value,
+ * message or details must contain ${says} (NULL: anything).
  */
 void audit_kit_expect(struct facts *f, const char *id, enum expected outcome, const char *says);
 
-/* A page and what a check says of it. audit_kit_judge(c): it does. */
+/* A page and the verdict of a check. audit_kit_judge(c): fails when the verdict differs. */
 struct audit_case {
     const char *id; /* the check */
     enum expected outcome;
-    const char *says; /* what value, message or details must hold; NULL: anything */
+    const char *says; /* text in value, message or details; NULL: anything */
     const char *url, *headers, *html;
 };
 

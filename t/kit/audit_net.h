@@ -11,26 +11,26 @@
 #include <stdbool.h>
 
 /*
- * net_enter(own, why): enter it, before any thread is made; ${own} is an IPv4 address that this
- * host has for its own. False, with a static ${why}, where the system does not let us.
+ * net_enter(own, why): enters the network, before any thread starts. ${own}: an IPv4 address of
+ * this host. False, with a static ${why}, when the system does not permit it.
  */
 bool net_enter(const char *own, const char **why);
 
 /*
- * What a name is: addresses apart by spaces, at its first look-up (of each type) and at all later
- * ones; NULL: the same.
+ * Addresses of a name, separated by spaces: at its first look-up of each type, and at later ones
+ * (NULL: the same).
  */
 struct net_name {
     const char *name, *first, *next;
 };
 
 /*
- * net_dns_start(names, count): answer on 127.0.0.1:53 in a thread; other names do not exist, and
- * "silent.example" is never answered.
+ * net_dns_start(names, count): a thread that answers on 127.0.0.1:53. Other names do not exist;
+ * "silent.example" gets no answer.
  */
 void net_dns_start(const struct net_name *names, size_t count);
 
-/* Certificates, all for "site.example" and what is below it but NET_CERT_OTHER's. */
+/* Certificates for "site.example" and its subdomains, except NET_CERT_OTHER. */
 enum net_cert {
     NET_CERT_GOOD,
     NET_CERT_EXPIRED,
@@ -41,12 +41,12 @@ enum net_cert {
 };
 
 /*
- * net_tls(): a server's context that shows the certificate whose kind begins the name asked for:
- * "expired.site.example".
+ * net_tls(): a TLS context of a server. The first label of the requested name selects the
+ * certificate, as in "expired.site.example".
  */
 SSL_CTX *net_tls(void);
 
-/* net_write_good(directory): cert.pem and key.pem there, for another server. */
+/* net_write_good(directory): writes cert.pem and key.pem for another server. */
 bool net_write_good(const char *directory);
 
 #endif

@@ -9,12 +9,14 @@
 
 #include "store/store.h"
 
-/* index_store(s, mode): the store of a server; with STORE_WRITE the server does not run. */
+/*
+ * index_store(s, mode): opens the store of a server; with STORE_WRITE the server must be stopped.
+ */
 struct store *index_store(const struct server *s, enum store_mode mode);
 
 /*
- * index_fill(s, workspace, from, count): reports of URLs with the numbers from ${from} on, in the
- * projects "even" and "odd", a third of them graded and the others failed.
+ * index_fill(s, workspace, from, count): creates reports with URLs numbered from ${from}, in the
+ * projects "even" and "odd". A third is graded, the others failed.
  */
 void index_fill(const struct server *s, const char *workspace, unsigned from, unsigned count);
 

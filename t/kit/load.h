@@ -12,8 +12,8 @@
 
 struct load {
     bool fresh;  /* a new connection for each request */
-    bool writes; /* a report is made (202), instead of listed (200) */
-    /* filled in */
+    bool writes; /* creates a report (202) instead of listing (200) */
+    /* filled in by load_start */
     pthread_t thread;
     const struct server *server;
     atomic_uint done;
@@ -21,8 +21,8 @@ struct load {
 };
 
 /*
- * load_start(s, loads, count): one thread each. load_end: stop them; each must have been answered
- * at least ${least} times, all as it should.
+ * load_start(s, loads, count): starts one thread each. load_end: stops them; each must have at
+ * least ${least} answers, all as expected.
  */
 void load_start(const struct server *s, struct load *loads, size_t count);
 void load_end(struct load *loads, size_t count, unsigned least);

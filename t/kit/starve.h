@@ -21,20 +21,20 @@ unsigned tar_open(const struct tar *tar);
 unsigned tar_total(const struct tar *tar);
 
 enum attack {
-    ATTACK_PAIRS,    /* reports of slow hosts, created and at once deleted */
+    ATTACK_PAIRS,    /* reports of slow hosts, deleted directly after creation */
     ATTACK_BACKLOG,  /* as many reports of slow hosts as may be pending */
     ATTACK_ONE_HOST, /* the same slow host again and again */
-    ATTACK_HELD,     /* slow hosts, each with somebody who waits for the grade */
-    ATTACK_UPDATES,  /* update=1 of reports of a quick host, without end */
-    ATTACK_PROJECTS, /* slow hosts whose project is deleted at once */
+    ATTACK_HELD,     /* slow hosts, each with a caller that waits for the grade */
+    ATTACK_UPDATES,  /* update=1 of reports of a fast host, without end */
+    ATTACK_PROJECTS, /* slow hosts whose project is deleted directly */
     ATTACKS
 };
 extern const char *const attack_names[ATTACKS];
 
 /*
- * attack_start(s, attack, tar, quick): send it from a workspace of its own, over several
- * connections, until attack_stop; return when it is under way. ${quick}: what ATTACK_UPDATES
- * grades. attack_forgiven(s): delete that workspace.
+ * attack_start(s, attack, tar, quick): attacks from its own workspace, over several connections,
+ * until attack_stop; returns when the attack runs. ${quick}: the page that ATTACK_UPDATES grades.
+ * attack_forgiven(s): deletes that workspace.
  */
 struct attacker;
 struct attacker *attack_start(const struct server *s, enum attack attack, const struct tar *tar,

@@ -22,14 +22,14 @@ struct kit {
 };
 
 /*
- * Of the stores that kit_store opens: the most rows of a segment and of a chunk (a power of two),
- * the length of a log that is merged, the rows from which there are segments; 0: as usual, but for
- * ${kit_small_rows}, which is 1 where ${kit_segment_rows} is set.
+ * Options of the stores that kit_store opens: maximum rows of a segment and of an n-gram block (a
+ * power of two), length of a tail that is merged, minimum rows of a segment. 0: the default, but
+ * ${kit_small_rows} is 1 when ${kit_segment_rows} is set.
  */
 extern uint32_t kit_segment_rows, kit_chunk_shift, kit_log_entries, kit_small_rows;
-extern unsigned kit_good, kit_decent; /* the bounds of results; both 0: none */
+extern unsigned kit_good, kit_decent; /* bounds of results; both 0: none */
 
-/* A directory of its own, removed by kit_close with all that is in it. */
+/* A private directory; kit_close removes it with its files. */
 void kit_dir(char dir[64]);
 void kit_remove(const char *dir);
 struct store *kit_store(const char *dir, enum store_mode mode, uint64_t map_size);
@@ -50,7 +50,7 @@ struct store_change kit_failed_change(uint64_t id, uint32_t attempt);
 void kit_done(struct kit *k, uint64_t id, uint32_t attempt, int score);
 enum report_result kit_result(int score);
 
-/* Readers: the status, and a copy of the record whose texts stay borrowed until store_read_end. */
+/* Readers: the status, and a copy of the record. Its texts are valid until store_read_end. */
 enum store_status kit_report(struct store *s, uint64_t workspace, uint64_t id,
                              struct store_report *out);
 enum store_status kit_project(struct store *s, uint64_t workspace, const char *name,
@@ -71,8 +71,8 @@ struct kit_list kit_projects(struct store *s, const struct store_list_query *q);
 size_t kit_jobs(struct store *s);
 
 /*
- * kit_stop(stop): a query's pause. It counts how often it is asked, and says true from the ${at}-th
- * time on; 0: never.
+ * kit_stop(stop): a query's pause function. Counts its calls, and returns true from call ${at} on;
+ * 0: never.
  */
 struct kit_stop {
     unsigned asked, at;
@@ -80,25 +80,28 @@ struct kit_stop {
 bool kit_stop(void *stop);
 
 /*
- * Purge and maintain until nothing is left, ${limit} records a change; how many changes.
- * kit_maintain(k, limit, most): up to ${most} steps of maintenance, with a maintenance of its own.
+ * kit_purge: purges and maintains until nothing is left, ${limit} records a change; the number of
+ * changes. kit_maintain(k, limit, most): up to ${most} steps of a new maintenance.
  */
 unsigned kit_purge(struct kit *k, uint64_t limit);
 unsigned kit_maintain(struct kit *k, uint64_t limit, unsigned most);
 
-/* Step a new follower of answer files up to ${most} times, until it is idle; how many steps. */
+/*
+ * Steps a new follower of answer files until it is idle, at most ${most} times; the number of
+ * steps.
+ */
 unsigned kit_follow(struct kit *k, unsigned most);
 
-/* store_check must find nothing wrong. */
+/* Fails when store_check finds a mistake. */
 void kit_check_clean(struct store *s);
-/* how many problems store_check finds; the last one's sentence is kept in kit_problem */
+/* The number of mistakes that store_check finds; kit_problem is the last one's sentence. */
 size_t kit_problems(struct store *s);
 extern char kit_problem[512];
 
 /*
- * Check's own assertions write to a file that its children share, so a child that may be killed, or
- * runs beside others, must not use them: after kit_child these end it with a sentence on standard
- * error instead.
+ * Check's own assertions write to a file that its child processes share. A child that may be
+ * killed, or runs beside others, must not use them: after kit_child the assertions below end it
+ * with a sentence on standard error.
  */
 void kit_child(void);
 _Noreturn void kit_fail(const char *file, int line, const char *what, const char *got);
@@ -116,18 +119,18 @@ _Noreturn void kit_fail(const char *file, int line, const char *what, const char
 
 int kit_run(Suite *suite);
 
-/* Thirty-odd bits that follow from ${seed}, which moves on. */
+/* A pseudo-random number of 31 bits; updates ${seed}. */
 uint64_t kit_random(uint64_t *seed);
 
 /*
- * kit_kill(k, rounds, seed, run, look, progress): Close the store of ${k}; then, ${rounds} times:
- * ${run} it in a child of its own, let it come on by one at *progress, which is shared and grows
- * with each commit, kill it with SIGKILL a random time later, and have a ${look} at what is there.
+ * kit_kill(k, rounds, seed, run, look, progress): closes the store of ${k}. Then, ${rounds} times:
+ * starts ${run} in a child, waits for its first commit (*progress, shared, grows with each), kills
+ * it with SIGKILL after a random time, and calls ${look}.
  */
 void kit_kill(struct kit *k, int rounds, uint64_t seed, void (*run)(const char *dir, uint64_t seed),
               void (*look)(const char *dir), const volatile uint64_t *progress);
 
-/* ${size} bytes of zeros that children share. */
+/* ${size} bytes of zeros that child processes share. */
 void *kit_shared(size_t size);
 
 #endif

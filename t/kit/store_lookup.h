@@ -12,7 +12,7 @@
 #include "store/engine/snapshot.h"
 #include "store/records/collection.h"
 #include "store/records/document.h"
-#include "store/records/sync.h"
+#include "store/records/item.h"
 #include "store/records/agent.h"
 #include "store/records/ulid_keys.h"
 
@@ -21,24 +21,23 @@
 extern struct kit kit;
 extern uint64_t workspace;
 extern struct ulid agent;
-extern int64_t shop_price; /* of what is packed */
+extern int64_t shop_price; /* of the packed rows */
 
-/* begin(), end(): a new store with an agent; a store that store_check finds clean. */
+/* begin(): a new store with an agent. end(): checks and closes the store. */
 void begin(void);
 void end(void);
 struct ulid new_agent(void);
 
-/* pack_page(rows, wp_id, title, text): a row of a batch; an empty text deletes. */
+/* pack_page(rows, wp_id, title, text): adds a row to a batch; an empty text deletes. */
 void pack_page(struct buf *rows, uint64_t wp_id, const char *title, const char *text);
 void sync_rows(const struct ulid *to, struct buf *rows, const char *sync_id, bool complete);
 void sync_one(uint64_t wp_id, const char *title, const char *text);
 /*
- * sync_words(from, to, prefix): pages of one word, which is ${prefix} and their number; "-":
- * delete.
+ * sync_words(from, to, prefix): syncs pages of one word, ${prefix} and a number; "-" deletes them.
  */
 void sync_words(uint64_t from, uint64_t to, const char *prefix);
 
-/* follow(): a follower until it is idle. */
+/* follow(): runs a follower until it is idle. */
 void follow(void);
 
 struct looked {
@@ -50,14 +49,15 @@ struct looked {
     enum store_status status;
 };
 
-/* look(of, question): at most four hits, in one snapshot. look_with: with a pause. */
+/* look(of, question): at most four hits, in one snapshot. look_with: with a pause function. */
 struct looked look(const struct ulid *of, const char *question);
 struct looked look_with(const struct ulid *of, const char *question, store_pause_fn *pause);
-/* expect_words(from, to, prefix, count): so many hits for each of these words. */
+/* expect_words(from, to, prefix, count): each of these words must have ${count} hits. */
 void expect_words(uint64_t from, uint64_t to, const char *prefix, size_t count);
 
 /*
- * state(): of the agent's answer file. unindexed(): changes in the log. files(): in the directory.
+ * state(): state of the agent's answer file. unindexed(): changes in the log. files(): number of
+ * files in the directory.
  */
 struct store_answers state(void);
 uint64_t unindexed(void);

@@ -11,9 +11,9 @@
 
 extern struct kit kit;
 extern uint64_t workspace;
-extern struct ulid agent; /* of it */
+extern struct ulid agent; /* of ${workspace} */
 
-/* A fixture: both are made; in the end, the store must be sound. */
+/* A fixture: creates both; at its end the store must be consistent. */
 void widget_begin(void);
 void widget_end(void);
 
@@ -25,8 +25,9 @@ struct visitor {
 struct ulid agent_new(uint64_t of);
 
 /*
- * init_try(of, secret, next): begin with the agent ${of}, under a secret (NULL: none), or under
- * ${next}, which is filled in. visitor_of: a new visitor of that agent; visitor_new: of ${agent}.
+ * init_try(of, secret, next): starts a session with the agent ${of}, with a secret (NULL: none), or
+ * with ${next}, which is filled in. visitor_of: a new visitor of that agent. visitor_new: a new
+ * visitor of ${agent}.
  */
 struct store_answer init_try(const struct ulid *of, const char *secret, char *next);
 struct visitor visitor_of(const struct ulid *of);
@@ -36,8 +37,8 @@ struct visitor visitor_new(void);
 #define OF(v) .agent = (v)->agent, .visitor = (v)->id, .conversation = (v)->conversation
 
 /*
- * What a visitor does, and what an operator (with this key) does to a conversation; events: kinds,
- * the last of which is NULL.
+ * Changes of a visitor, and of an operator (with this key) to a conversation. events: kinds, ended
+ * by NULL.
  */
 struct store_answer post(const struct visitor *v, const char *body);
 struct store_answer set(const struct visitor *v, uint32_t fields);
@@ -46,7 +47,7 @@ struct store_answer lead(const struct visitor *v, const char *email, const char 
 struct store_answer events(const struct visitor *v, const char *const *kinds);
 struct store_answer rate(const struct visitor *v, int32_t score, const char *comment);
 
-/* What is there. */
+/* Records of the store. */
 struct texts {
     char text[64][320];
     struct ulid id[64];
@@ -55,11 +56,14 @@ struct texts {
 };
 struct texts messages(const struct ulid *conversation, const struct ulid *after,
                       const struct ulid *before, bool newest, unsigned limit);
-/* rows takes no more of them than rows_most. */
+/* rows returns at most rows_most. */
 extern size_t rows_most;
 struct texts rows(enum store_rows kind, struct store_rows_query q);
 struct store_conversation conversation(const struct ulid *id); /* version 0: none */
-/* note_message: into a struct texts; note_conversation: into a struct store_conversation. */
+/*
+ * Callbacks. note_message: fills a struct texts. note_conversation: fills a struct
+ * store_conversation.
+ */
 void note_message(void *arg, enum store_status status, const struct store_message *m);
 void note_conversation(void *arg, enum store_status status, const struct store_conversation *c);
 enum store_status session(const struct ulid *a, const struct ulid *v, const struct ulid *c);

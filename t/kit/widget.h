@@ -9,12 +9,12 @@
 #define FROM_SHOP "Origin: " SHOP
 
 extern struct server *server;
-extern char *agent, *operators; /* an agent's id; a key with both scopes of conversations */
+extern char *agent, *operators; /* id of an agent; a key with both scopes of conversations */
 
-/* widget_make(origin): make both, of the workspace "main" of ${server}, which runs. */
+/* widget_make(origin): creates both in the workspace "main" of ${server}, which runs. */
 void widget_make(const char *origin);
 
-/* Every route below /api/v1/widget/: init first, and one that is none last. */
+/* Every route below /api/v1/widget/: init first, and last a path without a route. */
 enum { SURFACE = 16 };
 extern const struct surface_row {
     const char *path, *method;
@@ -25,16 +25,16 @@ struct visitor {
 };
 
 /*
- * init_with(of, more): begin with the agent ${of} and further members (",\"locale\":…" or "").
- * visitor_of: whom that made; it must be 200.
+ * init_with(of, more): starts a session with the agent ${of} and further members (",\"locale\":…"
+ * or ""). visitor_of: the visitor of that response, which must be 200.
  */
 struct response *init_with(const char *of, const char *more);
 struct visitor visitor_of(const struct response *r);
 struct visitor visitor_new(void);
 
 /*
- * A visitor's request below /api/v1/widget/, and a POST of its; an operator's below /api/v1/. A
- * body is JSON.
+ * as: a visitor's request below /api/v1/widget/; post: a POST of the visitor. operate: an
+ * operator's request below /api/v1/. A body is JSON.
  */
 struct response *as(const struct visitor *v, const char *method, const char *path,
                     const char *body);

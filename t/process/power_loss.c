@@ -728,7 +728,7 @@ int main(int argc, char **argv)
         return 0;
     }
     program = argv[0];
-    Suite *suite = suite_create("power loss");
+    Suite *suite = suite_create("power_loss");
     TCase *tc = tcase_create("power loss");
     tcase_set_timeout(tc, 600);
     tcase_add_test(tc, a_power_loss_at_any_point_loses_nothing_and_needs_no_repair);

@@ -513,7 +513,7 @@ END_TEST
 
 int main(void)
 {
-    Suite *s = suite_create("ratelimit processes");
+    Suite *s = suite_create("ratelimit");
     TCase *t = tcase_create("processes");
     tcase_add_checked_fixture(t, setup, teardown);
     tcase_set_timeout(t, 240);

@@ -188,7 +188,7 @@ END_TEST
 
 int main(void)
 {
-    Suite *suite = suite_create("store crash");
+    Suite *suite = suite_create("store_crash");
     TCase *tc = tcase_create("crash");
     kit_segment_rows = 300; /* much to merge, and often */
     kit_chunk_shift = 6;

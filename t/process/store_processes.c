@@ -639,7 +639,7 @@ END_TEST
 
 int main(void)
 {
-    Suite *suite = suite_create("store processes");
+    Suite *suite = suite_create("store_processes");
     TCase *tc = tcase_create("processes");
     tcase_add_checked_fixture(tc, setup, teardown);
     tcase_set_timeout(tc, 60);

@@ -388,7 +388,7 @@ END_TEST
 
 int main(void)
 {
-    Suite *suite = suite_create("bad input");
+    Suite *suite = suite_create("bad_input");
     TCase *tcase = harness_case(suite, "one server");
     tcase_add_unchecked_fixture(tcase, setup, teardown);
     tcase_add_loop_test(tcase, it_is_refused_with_its_code_and_nothing_is_kept, 0, COUNT(cases));

@@ -106,7 +106,7 @@ END_TEST
 
 int main(void)
 {
-    Suite *s = suite_create("channel twice");
+    Suite *s = suite_create("change_sent_twice");
     TCase *t = harness_case(s, "channel");
     tcase_add_checked_fixture(t, start, stop);
     tcase_add_test(t, sender_that_comes_back_has_its_changes_once);

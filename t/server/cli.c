@@ -735,6 +735,7 @@ END_TEST
 
 int main(void)
 {
+    suite_processes(2);
     Suite *suite = suite_create("cli");
     TCase *tcase = harness_case(suite, "a server each");
     tcase_add_checked_fixture(tcase, setup, teardown);

@@ -299,7 +299,7 @@ int main(void)
     if (HAS_ASAN)
         /* its runtime wants to be the first library, and intercepts the clock itself */
         return SKIPPED;
-    Suite *suite = suite_create("clock");
+    Suite *suite = suite_create("clock_steps");
     TCase *requests = case_new(suite, "requests"), *heads = case_new(suite, "heads"),
           *others = case_new(suite, "others");
     tcase_add_loop_test(requests, what_a_client_began_before_a_step_it_finishes_after_it, 0,

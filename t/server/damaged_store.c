@@ -184,7 +184,7 @@ END_TEST
 
 int main(void)
 {
-    Suite *suite = suite_create("damage");
+    Suite *suite = suite_create("damaged_store");
     TCase *tcase = harness_case(suite, "a damaged store");
     tcase_add_checked_fixture(tcase, setup, teardown);
     tcase_add_loop_test(tcase, commands_on_damaged_stores_end_with_a_sentence, 0, COUNT(seeds));

@@ -107,8 +107,9 @@ END_TEST
 
 int main(void)
 {
-    Suite *suite = suite_create("dropped_findings");
+    Suite *suite = suite_create("dropped_results");
     TCase *tcase = harness_case(suite, "a server");
+    tcase_set_timeout(tcase, 90); /* it waits for 60 s and more on a busy machine */
     tcase_add_checked_fixture(tcase, setup, teardown);
     tcase_add_test(tcase, reports_whose_results_were_dropped_are_graded_once_the_store_has_room);
     return harness_main(suite);

@@ -300,7 +300,7 @@ int main(void)
         fprintf(stderr, "skipped: no disk can be mounted here\n");
         return SKIPPED;
     }
-    Suite *suite = suite_create("disk");
+    Suite *suite = suite_create("full_disk");
     TCase *tcase = harness_case(suite, "a disk each");
     tcase_add_checked_fixture(tcase, setup, teardown);
     tcase_add_test(tcase, a_full_disk_refuses_creates_and_loses_nothing);

@@ -120,7 +120,7 @@ END_TEST
 
 int main(void)
 {
-    Suite *suite = suite_create("queue");
+    Suite *suite = suite_create("job_queue");
     TCase *tcase = harness_case(suite, "one server");
     tcase_add_unchecked_fixture(tcase, setup, teardown);
     tcase_add_test(

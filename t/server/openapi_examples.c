@@ -395,7 +395,7 @@ END_TEST
 int main(void)
 {
     read_document();
-    Suite *suite = suite_create("examples");
+    Suite *suite = suite_create("openapi_examples");
     TCase *tcase = harness_case(suite, "examples");
     tcase_add_unchecked_fixture(tcase, setup, teardown);
     tcase_add_loop_test(tcase, the_example_of_an_operation_is_answered_as_documented, 0,

@@ -391,7 +391,8 @@ START_TEST(findings_that_find_no_room_are_kept_and_stored_when_there_is_some)
         origin_release(origin, text("/held-%d", i));
     for (int i = 0; i < HELD; i++)
         ck_assert(origin_asked(origin, text("/held-%d", i)));
-    ck_assert_msg(server_says(server, "holding grading results in memory", 0, 5000), "%s", server_log(server));
+    ck_assert_msg(server_says(server, "holding grading results in memory", 0, 5000), "%s",
+                  server_log(server));
     for (int64_t id = ids[HELD - 1] + 1; id <= last; id++)
         ck_assert_int_eq(http_delete(server, report_path(id))->status, 200);
     for (int i = 0; i < HELD; i++) {

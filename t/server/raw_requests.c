@@ -541,7 +541,7 @@ END_TEST
 
 int main(void)
 {
-    Suite *suite = suite_create("raw");
+    Suite *suite = suite_create("raw_requests");
     TCase *tcase = harness_case(suite, "one server");
     tcase_add_unchecked_fixture(tcase, setup, teardown);
     tcase_add_loop_test(tcase, an_ambiguous_request_is_400_and_the_end_of_the_connection, 0,

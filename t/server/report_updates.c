@@ -247,7 +247,7 @@ END_TEST
 
 int main(void)
 {
-    Suite *suite = suite_create("updates");
+    Suite *suite = suite_create("report_updates");
     TCase *tcase = harness_case(suite, "one server");
     tcase_add_unchecked_fixture(tcase, setup, teardown);
     tcase_add_loop_test(tcase, privacy_and_password_move_by_their_rules, 0, COUNT(rules));

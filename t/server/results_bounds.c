@@ -156,7 +156,7 @@ END_TEST
 
 int main(void)
 {
-    Suite *suite = suite_create("rating");
+    Suite *suite = suite_create("results_bounds");
     TCase *tcase = harness_case(suite, "a server each");
     tcase_add_checked_fixture(tcase, setup, teardown);
     tcase_add_test(tcase,

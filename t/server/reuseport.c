@@ -201,7 +201,7 @@ int main(void)
         printf("skipped: %s\n", why);
         return 77;
     }
-    Suite *suite = suite_create("slots");
+    Suite *suite = suite_create("reuseport");
     TCase *tcase = harness_case(suite, "a server each");
     tcase_add_checked_fixture(tcase, setup, teardown);
     tcase_add_test(tcase, workers_come_and_go_under_load_and_their_sockets_with_them);

@@ -236,7 +236,10 @@ START_TEST(an_auditor_inherits_no_listener_lock_or_file)
         ck_assert_msg(target[0] != '/', "it has %s open", target);
     }
     closedir(fds);
-    /* the writer's, the pair libcurl wakes itself with, and the dead one that takes a cut connection's place (audit/watchdog.c) */
+    /*
+     * the writer's, the pair libcurl wakes itself with, and the dead one that takes a cut
+     * connection's place (audit/watchdog.c)
+     */
     ck_assert_uint_le(sockets, 4);
 }
 END_TEST

@@ -256,7 +256,7 @@ static TCase *case_new(Suite *suite, const char *name)
 
 int main(void)
 {
-    Suite *suite = suite_create("slow");
+    Suite *suite = suite_create("slow_clients");
     TCase *halves = case_new(suite, "halves"), *heads = case_new(suite, "heads and bodies");
     TCase *idle = case_new(suite, "idle connections"), *held = case_new(suite, "held requests");
     tcase_add_test(halves, hundreds_of_halves_keep_nobody_waiting);

@@ -360,7 +360,7 @@ END_TEST
 
 int main(void)
 {
-    Suite *suite = suite_create("readers");
+    Suite *suite = suite_create("slow_readers");
     TCase *usual = harness_case(suite, "a server as it is"),
           *small = harness_case(suite, "a server whose bound is 4 MiB");
     tcase_add_unchecked_fixture(usual, setup, teardown);

@@ -117,7 +117,7 @@ END_TEST
 
 int main(void)
 {
-    Suite *suite = suite_create("server");
+    Suite *suite = suite_create("start_mistakes");
     TCase *tcase = tcase_create("a server each");
     tcase_set_timeout(tcase, 60);
     tcase_add_checked_fixture(tcase, setup, teardown);

@@ -374,7 +374,7 @@ END_TEST
 
 static Suite *suite(void)
 {
-    Suite *s = suite_create("sync routes");
+    Suite *s = suite_create("sync_routes");
     TCase *c = harness_case(s, "routes");
     tcase_add_unchecked_fixture(c, setup, teardown);
     tcase_add_loop_test(c, each_route_answers_what_is_good, 0, EACH_ROUTE);

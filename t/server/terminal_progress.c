@@ -174,7 +174,7 @@ END_TEST
 
 int main(void)
 {
-    Suite *suite = suite_create("progress");
+    Suite *suite = suite_create("terminal_progress");
     TCase *tcase = harness_case(suite, "a server each");
     tcase_add_checked_fixture(tcase, setup, teardown);
     tcase_add_loop_test(tcase, how_far_long_work_is_shows_on_a_terminal_and_goes, 0, COUNT(works));

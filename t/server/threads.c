@@ -70,7 +70,7 @@ enum { BUSY_REPORTS = 4200, CREATES_A_DELETE = 400 };
 
 static const char *busy_key;
 static char *busy_failure;
-static unsigned busy_creates;
+static atomic_uint busy_creates;
 
 static bool busy_send(struct raw *raw, const char *request)
 {
@@ -90,6 +90,12 @@ static const char *busy_create(unsigned number)
                 "Prefer: respond-async\r\nContent-Type: application/x-www-form-urlencoded\r\n"
                 "Content-Length: %zu\r\n\r\n%s",
                 busy_key, strlen(body), body);
+}
+
+static bool enough_creates(void *unused)
+{
+    (void)unused;
+    return busy_creates >= 100 || busy_failure != NULL;
 }
 
 /* The log grows until it is merged, again and again; now and then a project is purged. */
@@ -197,10 +203,10 @@ START_TEST(all_threads_of_a_worker_at_once_answer_as_a_quiet_one)
         ck_assert_int_eq(pthread_create(&callers[i].thread, NULL, call_on, &callers[i]), 0);
     ck_assert_int_eq(pthread_create(&busy, NULL, be_busy, NULL), 0);
     sleep(load_seconds());
+    ck_assert(wait_until(enough_creates, NULL, 30000));
     load_ends = true;
     pthread_join(busy, NULL);
     ck_assert_msg(busy_failure == NULL, "%s", busy_failure);
-    ck_assert_uint_ge(busy_creates, 100);
     for (size_t i = 0; i < ALL; i++)
         pthread_join(callers[i].thread, NULL);
     for (size_t i = 0; i < ALL; i++)

@@ -139,7 +139,7 @@ END_TEST
 
 int main(void)
 {
-    Suite *suite = suite_create("versions");
+    Suite *suite = suite_create("upgrade_versions");
     TCase *tcase = harness_case(suite, "a server each");
     tcase_add_checked_fixture(tcase, setup, teardown);
     tcase_add_test(tcase, a_version_that_shares_other_things_takes_over_and_gives_back);

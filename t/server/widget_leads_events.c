@@ -410,7 +410,7 @@ END_TEST
 
 int main(void)
 {
-    Suite *suite = suite_create("widget_kept");
+    Suite *suite = suite_create("widget_leads_events");
     TCase *tc = harness_case(suite, "one server");
     tcase_add_unchecked_fixture(tc, setup, teardown);
     tcase_add_test(tc, a_lead_is_new_once_and_then_brought_up_to_date);

@@ -405,7 +405,7 @@ END_TEST
 
 int main(void)
 {
-    Suite *suite = suite_create("widget routes");
+    Suite *suite = suite_create("widget_routes");
     TCase *tc = harness_case(suite, "routes");
     tcase_add_unchecked_fixture(tc, setup, teardown);
     tcase_add_loop_test(tc, a_good_request_has_its_limit_and_cors_and_is_kept_by_nobody, 0,

@@ -1,5 +1,5 @@
 /* The tokenizer of the answer index: words, stop words, stems and accents by language; bigrams. */
-#include "store/answers/tokenizer.h"
+#include "store/answers/tokenizer_internal.h"
 #include "t/kit/suite.h"
 
 #include <check.h>
@@ -134,7 +134,7 @@ END_TEST
 
 int main(void)
 {
-    Suite *suite = suite_create("answers_words");
+    Suite *suite = suite_create("answers_tokenizer");
     TCase *t = tcase_create("words");
     tcase_add_loop_test(t, words_are_folded_and_stemmed_by_the_language_of_the_table, 0,
                         sizeof(cases) / sizeof(*cases));

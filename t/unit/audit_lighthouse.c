@@ -61,7 +61,10 @@ static const struct audit_case cases[] = {
      H("<meta name=robots content=noindex><meta name=bingbot content=all>")},
     {"noindex", PASS, "archive.org_bot", URL, "x-robots-tag: bingbot: noindex",
      H("<meta name=archive.org_bot content=none>")},
-    /* ours takes dates with a comma (RFC 822), those with a zone, and names of bots in any case, as the bots do */
+    /*
+     * ours takes dates with a comma (RFC 822), those with a zone, and names of bots in any case, as
+     * the bots do
+     */
     {"noindex", FAIL, NULL, URL,
      "x-robots-tag: unavailable_after: Fri, 25 Jun 2010 15:00:00 GMT, all", ""},
     {"noindex", FAIL, NULL, URL, "", ROBOTS("unavailable_after: 2027-01-15T10:00:00.5+02:30")},

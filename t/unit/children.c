@@ -1,4 +1,4 @@
-/* The master's table of child processes, with made-up children. */
+/* The master's child slots, with made-up children. */
 #include "core/master/children.h"
 
 #include "core/shm/scoreboard.h"
@@ -140,7 +140,7 @@ END_TEST
 
 int main(void)
 {
-    Suite *suite = suite_create("child_slots");
+    Suite *suite = suite_create("children");
     TCase *tc = tcase_create("a worker's slot");
     tcase_add_checked_fixture(tc, setup, teardown);
     tcase_add_test(tc, an_old_worker_goes_when_the_one_that_follows_it_serves);

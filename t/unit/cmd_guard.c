@@ -158,7 +158,7 @@ END_TEST
 
 int main(void)
 {
-    Suite *suite = suite_create("guard");
+    Suite *suite = suite_create("cmd_guard");
     TCase *tcase = tcase_create("guard");
     tcase_add_test(tcase, work_that_ends_is_left_as_it_is);
     tcase_add_test(tcase, a_crash_is_told_with_its_place_and_what_to_do);

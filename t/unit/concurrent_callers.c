@@ -24,7 +24,7 @@ END_TEST
 
 int main(void)
 {
-    Suite *suite = suite_create("callers");
+    Suite *suite = suite_create("concurrent_callers");
     TCase *tc = tcase_create("callers");
     tcase_add_test(tc, callers_who_left_are_forgotten_to_the_last);
     suite_add_tcase(suite, tc);

@@ -110,8 +110,8 @@ START_TEST(many_addresses_that_come_and_go_leave_no_trace)
     for (int round = 0; round < ROUNDS; round++) {
         for (uint32_t i = 0; i < AT_ONCE; i++) {
             uint32_t address[4] = {(uint32_t)round, i};
-            ck_assert(connection_table_add_address(connection_table, i % 2, address, sizeof(address), 1,
-                                              &shares[i]));
+            ck_assert(connection_table_add_address(connection_table, i % 2, address,
+                                                   sizeof(address), 1, &shares[i]));
             ck_assert_msg(shares[i] != 0, "no room for address %u of round %d", i, round);
         }
         if (round % 3 == 0) { /* who dies frees them, too */
@@ -254,7 +254,7 @@ END_TEST
 
 int main(void)
 {
-    Suite *suite = suite_create("crowd");
+    Suite *suite = suite_create("connection_table");
     TCase *tcase = tcase_create("one table");
     tcase_add_checked_fixture(tcase, begin, end);
     tcase_set_timeout(tcase, 60);

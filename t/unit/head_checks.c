@@ -106,7 +106,7 @@ END_TEST
 
 int main(void)
 {
-    Suite *s = suite_create("head");
+    Suite *s = suite_create("head_checks");
     TCase *t = tcase_create("head");
     tcase_add_loop_test(t, each_head_has_the_fault_it_has, 0, sizeof(cases) / sizeof(cases[0]));
     tcase_add_loop_test(t, empty_line_before_the_request_hides_nothing, 0,

@@ -467,7 +467,8 @@ START_TEST(random_use_keeps_the_counts)
             job_queue_prioritize(q, id);
         else if (dice == 5 && job_queue_find(q, id) != NULL)
             job_queue_withdraw(q, job_queue_find(q, id));
-        else if (dice == 7 && i % 50 != 0 && job_queue_find_running(q, 0, id, (uint32_t)(i / 1000) + 1) != NULL)
+        else if (dice == 7 && i % 50 != 0 &&
+                 job_queue_find_running(q, 0, id, (uint32_t)(i / 1000) + 1) != NULL)
             job_queue_return(q, job_queue_find_running(q, 0, id, (uint32_t)(i / 1000) + 1));
         else if (dice == 6)
             n_out += drain(out, 64);
@@ -505,7 +506,7 @@ END_TEST
 
 int main(void)
 {
-    Suite *s = suite_create("queue");
+    Suite *s = suite_create("job_queue");
     TCase *t = tcase_create("queue");
     tcase_add_checked_fixture(t, setup_one, teardown);
     tcase_add_test(t, workspaces_take_turns);

@@ -335,7 +335,7 @@ END_TEST
 
 int main(void)
 {
-    Suite *suite = suite_create("man");
+    Suite *suite = suite_create("man_pages");
     TCase *tcase = tcase_create("man");
     tcase_add_test(tcase, the_packages_configuration_names_the_values_that_are_no_defaults);
     tcase_add_test(tcase, every_option_is_in_assay_yaml_5_with_type_default_and_help);

@@ -304,7 +304,7 @@ END_TEST
 
 int main(void)
 {
-    Suite *suite = suite_create("query");
+    Suite *suite = suite_create("query_threads");
     TCase *tc = tcase_create("query");
     tcase_add_checked_fixture(tc, setup, teardown);
     tcase_set_timeout(tc, 60);

@@ -724,7 +724,7 @@ END_TEST
 
 int main(void)
 {
-    Suite *s = suite_create("ratelimit turns");
+    Suite *s = suite_create("ratelimit_interleaved");
     TCase *t = tcase_create("turns");
     tcase_add_checked_fixture(t, setup, teardown);
     tcase_set_timeout(t, 120);

@@ -327,7 +327,7 @@ END_TEST
 int main(void)
 {
     setlocale(LC_CTYPE, "C.UTF-8"); /* as assay does */
-    Suite *suite = suite_create("print");
+    Suite *suite = suite_create("report_print");
     TCase *tcase = tcase_create("print");
     tcase_add_test(tcase, a_report_says_score_and_verdict_then_what_to_mend_by_category);
     tcase_add_test(tcase, what_matters_most_comes_first);

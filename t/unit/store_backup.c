@@ -458,7 +458,7 @@ END_TEST
 
 int main(void)
 {
-    Suite *suite = suite_create("store backup");
+    Suite *suite = suite_create("store_backup");
     TCase *tc = tcase_create("backup");
     tcase_add_checked_fixture(tc, setup, teardown);
     tcase_set_timeout(tc, 60);

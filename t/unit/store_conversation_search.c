@@ -28,11 +28,11 @@ static bool take(void *arg, enum store_status status, const struct store_row *ro
     return true;
 }
 
-static struct store_search search_for(const char *needle, enum store_search_by by)
+static struct store_search search_for(const char *pattern, enum store_search_by by)
 {
     return (struct store_search){.rows = {.workspace = workspace, .limit = STORE_SEARCH_ROWS},
                                  .by = by,
-                                 .pattern = str_of(needle),
+                                 .pattern = str_of(pattern),
                                  .budget = UINT64_MAX,
                                  .pause_arg = &stop};
 }
@@ -63,9 +63,9 @@ static struct outcome outcome_of(struct store_search *q, void (*between)(void))
     return o;
 }
 
-static struct outcome found(const char *needle, enum store_search_by by)
+static struct outcome found(const char *pattern, enum store_search_by by)
 {
-    struct store_search q = search_for(needle, by);
+    struct store_search q = search_for(pattern, by);
     return outcome_of(&q, NULL);
 }
 
@@ -188,7 +188,7 @@ END_TEST
 
 enum { TALKS = 40, OF_A_TALK = 12 };
 static struct visitor talks[TALKS];
-static char said[TALKS][600]; /* all that was said in it, parted by a byte that no needle has */
+static char said[TALKS][600]; /* all that was said in it, parted by a byte that no pattern has */
 
 static void fill(uint64_t seed)
 {
@@ -216,16 +216,16 @@ START_TEST(stops_pages_and_budgets_find_what_there_is)
     stops = 0;
     fill(seed);
     for (int round = 0; round < 12; round++) {
-        char needle[12];
+        char pattern[12];
         size_t n = 1 + kit_random(&seed) % 10, next = TALKS;
         for (size_t c = 0; c < n; c++)
-            needle[c] = "aab"[kit_random(&seed) % 3];
-        needle[n] = '\0';
-        struct store_search q = search_for(needle, SEARCH_BY_TEXT);
+            pattern[c] = "aab"[kit_random(&seed) % 3];
+        pattern[n] = '\0';
+        struct store_search q = search_for(pattern, SEARCH_BY_TEXT);
         unsigned limit = round % 3 == 0 ? STORE_SEARCH_ROWS : 1 + (unsigned)(kit_random(&seed) % 5);
         for (bool more = true; more;) {
             struct ulid after = q.rows.after;
-            q = search_for(needle, SEARCH_BY_TEXT);
+            q = search_for(pattern, SEARCH_BY_TEXT);
             q.rows.after = after;
             q.rows.limit = limit;
             q.budget = round % 2 == 0 ? UINT64_MAX : 1 + kit_random(&seed) % 60;
@@ -234,8 +234,8 @@ START_TEST(stops_pages_and_budgets_find_what_there_is)
             for (size_t i = 0; i < o.count; i++) {
                 do
                     next--;
-                while (strcasestr(said[next], needle) == NULL);
-                ck_assert_msg(ulid_eq(&o.ids[i], &talks[next].conversation), "%s: %s", needle,
+                while (strcasestr(said[next], pattern) == NULL);
+                ck_assert_msg(ulid_eq(&o.ids[i], &talks[next].conversation), "%s: %s", pattern,
                               said[next]);
             }
             more = o.status == STORE_OK;
@@ -245,7 +245,7 @@ START_TEST(stops_pages_and_budgets_find_what_there_is)
             q.rows.after = o.last;
         }
         while (next-- > 0)
-            ck_assert_msg(strcasestr(said[next], needle) == NULL, "%s is missed in %s", needle,
+            ck_assert_msg(strcasestr(said[next], pattern) == NULL, "%s is missed in %s", pattern,
                           said[next]);
     }
     ck_assert_uint_gt(stops, 100);
@@ -320,14 +320,14 @@ START_TEST(a_page_ends_before_the_row_that_is_not_taken)
 }
 END_TEST
 
-START_TEST(what_is_longer_than_a_needle_is_refused)
+START_TEST(what_is_longer_than_a_search_pattern_is_refused)
 {
-    char needle[3 * STORE_PATTERN_CHARS + 2];
-    memset(needle, 'x', sizeof(needle));
-    needle[3 * STORE_PATTERN_CHARS + 1] = '\0';
-    ck_status(found(needle, SEARCH_BY_TEXT).status, STORE_INVALID);
-    needle[3 * STORE_PATTERN_CHARS] = '\0';
-    ck_status(found(needle, SEARCH_BY_TEXT).status, STORE_NOT_FOUND);
+    char pattern[3 * STORE_PATTERN_CHARS + 2];
+    memset(pattern, 'x', sizeof(pattern));
+    pattern[3 * STORE_PATTERN_CHARS + 1] = '\0';
+    ck_status(found(pattern, SEARCH_BY_TEXT).status, STORE_INVALID);
+    pattern[3 * STORE_PATTERN_CHARS] = '\0';
+    ck_status(found(pattern, SEARCH_BY_TEXT).status, STORE_NOT_FOUND);
     struct store_search q = search_for("x", SEARCH_BY_TEXT);
     q.rows.limit++;
     ck_status(outcome_of(&q, NULL).status, STORE_INVALID);
@@ -336,7 +336,7 @@ END_TEST
 
 int main(void)
 {
-    Suite *suite = suite_create("store_search");
+    Suite *suite = suite_create("store_conversation_search");
     TCase *tc = tcase_create("search");
     tcase_set_timeout(tc, 60);
     tcase_add_checked_fixture(tc, widget_begin, widget_end);
@@ -347,7 +347,7 @@ int main(void)
     tcase_add_test(tc, a_store_that_changes_meanwhile_ends_the_search_all_the_same);
     tcase_add_test(tc, one_that_goes_after_it_was_found_is_not_found_again);
     tcase_add_test(tc, a_page_ends_before_the_row_that_is_not_taken);
-    tcase_add_test(tc, what_is_longer_than_a_needle_is_refused);
+    tcase_add_test(tc, what_is_longer_than_a_search_pattern_is_refused);
     suite_add_tcase(suite, tc);
     return kit_run(suite);
 }

@@ -7,6 +7,7 @@
 
 #include "store/engine/derived.h"
 #include "store/engine/snapshot.h"
+#include "store/engine/txn.h"
 
 /* ---- what derived spaces hold ---- */
 
@@ -405,7 +406,7 @@ END_TEST
 
 int main(void)
 {
-    Suite *suite = suite_create("store derived");
+    Suite *suite = suite_create("store_derived");
     TCase *tc = tcase_create("derived");
     tcase_add_checked_fixture(tc, begin, end);
     tcase_set_timeout(tc, 60);

@@ -8,7 +8,7 @@
 
 /* ---- erasure ---- */
 
-static size_t bytes_found(const char *needle, size_t n)
+static size_t bytes_found(const char *pattern, size_t n)
 {
     MDB_env *env;
     MDB_txn *txn;
@@ -25,8 +25,8 @@ static size_t bytes_found(const char *needle, size_t n)
         ck_assert_int_eq(mdb_dbi_open(txn, schema_db_names[db], 0, &dbi), 0);
         ck_assert_int_eq(mdb_cursor_open(txn, dbi, &cursor), 0);
         while (mdb_cursor_get(cursor, &k, &v, MDB_NEXT) == 0)
-            found += (memmem(k.mv_data, k.mv_size, needle, n) != NULL) +
-                     (v.mv_size > 0 && memmem(v.mv_data, v.mv_size, needle, n) != NULL);
+            found += (memmem(k.mv_data, k.mv_size, pattern, n) != NULL) +
+                     (v.mv_size > 0 && memmem(v.mv_data, v.mv_size, pattern, n) != NULL);
         mdb_cursor_close(cursor);
     }
     mdb_txn_abort(txn);

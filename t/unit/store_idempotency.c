@@ -116,7 +116,7 @@ END_TEST
 
 int main(void)
 {
-    Suite *suite = suite_create("store idempotency");
+    Suite *suite = suite_create("store_idempotency");
     TCase *tc = tcase_create("idempotency");
     tcase_add_checked_fixture(tc, setup, teardown);
     tcase_add_test(tc, a_repeat_answers_the_first_ones_record_and_code);

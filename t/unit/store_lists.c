@@ -196,9 +196,9 @@ START_TEST(items_carry_results_only_when_asked_for)
 }
 END_TEST
 
-/* Columns: needle, the ids by id. */
+/* Columns: pattern, the ids by id. */
 static const struct {
-    const char *needle, *ids;
+    const char *pattern, *ids;
 } searches[] = {
     {"a.com", "2 3 6"},
     {"A.COM/b", "3"},
@@ -217,7 +217,7 @@ START_TEST(a_search_finds_substrings_whatever_their_case_with_an_exact_total)
 {
     seven();
     struct store_list_query q = query(REPORT_BY_ID, true);
-    q.search = str_of(searches[_i].needle);
+    q.search = str_of(searches[_i].pattern);
     expect(&q, searches[_i].ids);
     for (unsigned sort = REPORT_BY_ID; sort <= REPORT_BY_SCORE; sort++) {
         struct store_list_query one = query(sort, false);
@@ -231,7 +231,7 @@ START_TEST(a_search_finds_substrings_whatever_their_case_with_an_exact_total)
 }
 END_TEST
 
-START_TEST(a_needle_of_any_length_up_to_200_is_found_wherever_it_lies)
+START_TEST(a_search_pattern_of_any_length_up_to_200_is_found_wherever_it_lies)
 {
     enum { URLS = 130, MOST = 200 };
     static char urls[URLS][300];
@@ -250,18 +250,18 @@ START_TEST(a_needle_of_any_length_up_to_200_is_found_wherever_it_lies)
     }
     struct store_list_query q = query(REPORT_BY_URL, true);
     for (unsigned n = 1; n <= MOST; n++) {
-        char needle[MOST + 1];
+        char pattern[MOST + 1];
         unsigned from = n * 7 % (260 - MOST), total = 0;
-        memcpy(needle, urls[n % URLS] + from, n);
-        needle[n] = '\0';
-        needle[n / 2] ^= needle[n / 2] >= 'a' && needle[n / 2] <= 'z' ? 0x20 : 0;
+        memcpy(pattern, urls[n % URLS] + from, n);
+        pattern[n] = '\0';
+        pattern[n / 2] ^= pattern[n / 2] >= 'a' && pattern[n / 2] <= 'z' ? 0x20 : 0;
         for (unsigned i = 0; i < URLS; i++)
-            total += strcasestr(urls[i], needle) != NULL;
-        q.search = str_of(needle);
+            total += strcasestr(urls[i], pattern) != NULL;
+        q.search = str_of(pattern);
         ck_assert_uint_ge(total, 1);
         ck_assert_uint_eq(kit_reports(k.s, &q).total, total);
         store_read_end(k.s);
-        needle[n - 1] = '~';
+        pattern[n - 1] = '~';
         ck_assert_uint_eq(kit_reports(k.s, &q).total, 0);
         store_read_end(k.s);
     }
@@ -291,9 +291,9 @@ START_TEST(a_percent_and_an_underscore_are_letters_like_any_other)
     expect(&q, "2");
     q.search = STR("%");
     expect(&q, "1");
-    char needle[600];
-    memset(needle, 'a', sizeof(needle));
-    q.search = (struct str){needle, sizeof(needle)};
+    char pattern[600];
+    memset(pattern, 'a', sizeof(pattern));
+    q.search = (struct str){pattern, sizeof(pattern)};
     expect(&q, "");
 }
 END_TEST
@@ -540,12 +540,12 @@ static unsigned asks_of(const struct store_list_query *q, struct kit_list *out)
 }
 
 /*
- * Columns: sort, needle, how many questions later it is stopped each time, reports that come
+ * Columns: sort, pattern, how many questions later it is stopped each time, reports that come
  * between two turns, and are merged.
  */
 static const struct {
     unsigned sort;
-    const char *needle;
+    const char *pattern;
     unsigned every, meanwhile;
     bool merging;
 } stopped[] = {
@@ -579,7 +579,7 @@ START_TEST(a_list_that_was_stopped_wherever_it_may_be_is_the_same_when_it_is_beg
     struct store_list_query q = {.workspace = w,
                                  .sort = stopped[_i].sort,
                                  .ascending = true,
-                                 .search = str_of(stopped[_i].needle),
+                                 .search = str_of(stopped[_i].pattern),
                                  .page = 3,
                                  .per_page = 100,
                                  .pause = kit_stop,
@@ -594,7 +594,7 @@ START_TEST(a_list_that_was_stopped_wherever_it_may_be_is_the_same_when_it_is_beg
     ck_assert_uint_gt(turns, 1);
     uint64_t ids[100], total = l.total;
     size_t count = l.count;
-    ck_assert_uint_eq(total, stopped[_i].needle[0] == '\0' ? reports : (reports + 2) / 3);
+    ck_assert_uint_eq(total, stopped[_i].pattern[0] == '\0' ? reports : (reports + 2) / 3);
     for (size_t i = 0; i < count; i++)
         ids[i] = l.reports[i].id;
     store_read_end(k.s);
@@ -616,7 +616,7 @@ END_TEST
 
 int main(void)
 {
-    Suite *suite = suite_create("store lists");
+    Suite *suite = suite_create("store_lists");
     TCase *tc = tcase_create("lists");
     tcase_add_checked_fixture(tc, setup, teardown);
     tcase_set_timeout(tc, 60);
@@ -629,7 +629,7 @@ int main(void)
     tcase_add_test(tc, items_carry_results_only_when_asked_for);
     tcase_add_loop_test(tc, a_search_finds_substrings_whatever_their_case_with_an_exact_total, 0,
                         COUNT(searches));
-    tcase_add_test(tc, a_needle_of_any_length_up_to_200_is_found_wherever_it_lies);
+    tcase_add_test(tc, a_search_pattern_of_any_length_up_to_200_is_found_wherever_it_lies);
     tcase_add_test(tc, a_search_goes_with_filters);
     tcase_add_test(tc, a_percent_and_an_underscore_are_letters_like_any_other);
     tcase_add_test(tc, the_order_by_url_is_right_however_long_they_are);

@@ -353,7 +353,7 @@ END_TEST
 
 int main(void)
 {
-    Suite *suite = suite_create("store upkeep");
+    Suite *suite = suite_create("store_maintenance");
     TCase *tc = tcase_create("upkeep");
     tcase_add_checked_fixture(tc, setup, teardown);
     tcase_set_timeout(tc, 120);

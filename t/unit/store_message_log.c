@@ -356,7 +356,7 @@ END_TEST
 
 int main(void)
 {
-    Suite *suite = suite_create("store chain");
+    Suite *suite = suite_create("store_message_log");
     TCase *tc = tcase_create("chain");
     tcase_add_checked_fixture(tc, begin, end);
     tcase_set_timeout(tc, 60);

@@ -431,7 +431,7 @@ END_TEST
 
 int main(void)
 {
-    Suite *suite = suite_create("store model");
+    Suite *suite = suite_create("store_model");
     TCase *tc = tcase_create("model");
     tcase_set_timeout(tc, 120);
     tcase_add_loop_test(tc, random_changes_leave_a_clean_store_that_answers_as_the_model_does, 0,

@@ -84,7 +84,7 @@ static void teardown(void)
  * Of a text's or, one behind the other, of frequent words that follow each other nowhere else; with
  * a letter changed now and then.
  */
-static struct str needle_of(uint64_t *seed, char out[URL_MAX])
+static struct str pattern_of(uint64_t *seed, char out[URL_MAX])
 {
     struct str from = urls[kit_random(seed) % chunk.head->rows];
     if (chunk.head->word_bytes != 0 && kit_random(seed) % 4 == 0)
@@ -114,18 +114,18 @@ static void expect_stop(struct search *s, const uint64_t *bits)
 }
 
 /* ${other}: of whose rows the order was told that trigrams are asked in, NULL: of none's. */
-static void expect_match(struct str needle, const struct ngram_block *other, bool stops)
+static void expect_match(struct str pattern, const struct ngram_block *other, bool stops)
 {
     struct search s;
     uint64_t bits[NGRAM_BLOCK_WORDS] = {0};
-    kit_assert(search_begin(&s, needle));
+    kit_assert(search_begin(&s, pattern));
     if (other != NULL)
         ngram_block_order(other, &s);
     kit_assert(ngram_block_match(&chunk, &s, bits));
     for (uint32_t i = 0; i < ROWS_MAX; i++) {
-        bool has = i < chunk.head->rows && strcasestr(texts[i], needle.p) != NULL;
+        bool has = i < chunk.head->rows && strcasestr(texts[i], pattern.p) != NULL;
         if (bit_test(bits, i) != has)
-            ck_abort_msg("\"%s\" is %s of \"%s\"", needle.p, has ? "a part" : "no part", texts[i]);
+            ck_abort_msg("\"%s\" is %s of \"%s\"", pattern.p, has ? "a part" : "no part", texts[i]);
     }
     if (stops)
         expect_stop(&s, bits);
@@ -135,11 +135,11 @@ static void expect_match(struct str needle, const struct ngram_block *other, boo
 START_TEST(a_search_of_a_chunk_finds_the_rows_that_have_the_needle)
 {
     enum { NEEDLES = 600 };
-    char needle[URL_MAX];
+    char pattern[URL_MAX];
     uint64_t seed = 3 + (uint64_t)_i;
     make(&shapes[_i], seed);
     for (int i = 0; i < NEEDLES; i++)
-        expect_match(needle_of(&seed, needle), i % 3 == 0 ? NULL : &chunk, i % 5 == 0);
+        expect_match(pattern_of(&seed, pattern), i % 3 == 0 ? NULL : &chunk, i % 5 == 0);
 }
 END_TEST
 
@@ -147,7 +147,7 @@ START_TEST(in_which_order_grams_are_asked_changes_no_answer)
 {
     enum { NEEDLES = 300 };
     static struct buf first;
-    char needle[URL_MAX];
+    char pattern[URL_MAX];
     uint64_t seed = 9;
     make(&shapes[COUNT(shapes) - 2], 1);
     first = part;
@@ -155,20 +155,20 @@ START_TEST(in_which_order_grams_are_asked_changes_no_answer)
     part = (struct buf){0};
     make(&shapes[_i], 2);
     for (int i = 0; i < NEEDLES; i++)
-        expect_match(needle_of(&seed, needle), &other, false);
+        expect_match(pattern_of(&seed, pattern), &other, false);
     buf_free(&first);
 }
 END_TEST
 
-/* The trigrams of a needle are as many as they were, whichever is asked first. */
+/* The trigrams of a pattern are as many as they were, whichever is asked first. */
 START_TEST(an_order_has_each_gram_once)
 {
-    char needle[URL_MAX];
+    char pattern[URL_MAX];
     uint64_t seed = 4;
     make(&shapes[_i], 3);
     for (int i = 0; i < 300; i++) {
         struct search s;
-        kit_assert(search_begin(&s, needle_of(&seed, needle)));
+        kit_assert(search_begin(&s, pattern_of(&seed, pattern)));
         struct search before = s;
         ngram_block_order(&chunk, &s);
         kit_assert(s.trigram_count == before.trigram_count);
@@ -321,7 +321,7 @@ END_TEST
 
 int main(void)
 {
-    Suite *suite = suite_create("store chunk");
+    Suite *suite = suite_create("store_ngram_block");
     TCase *tc = tcase_create("chunk");
     tcase_add_checked_fixture(tc, NULL, teardown);
     tcase_set_timeout(tc, 60);

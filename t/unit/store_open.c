@@ -431,7 +431,7 @@ END_TEST
 
 int main(void)
 {
-    Suite *suite = suite_create("store open");
+    Suite *suite = suite_create("store_open");
     TCase *tc = tcase_create("open");
     tcase_add_checked_fixture(tc, setup, teardown);
     tcase_set_timeout(tc, 60);

@@ -430,7 +430,7 @@ END_TEST
 
 int main(void)
 {
-    Suite *suite = suite_create("store pieces");
+    Suite *suite = suite_create("store_pieces");
     TCase *tc = tcase_create("pieces");
     tcase_add_checked_fixture(tc, setup, teardown);
     tcase_set_timeout(tc, 60);

@@ -270,7 +270,7 @@ END_TEST
 
 int main(void)
 {
-    Suite *suite = suite_create("store project lists");
+    Suite *suite = suite_create("store_project_lists");
     TCase *tc = tcase_create("projects");
     tcase_add_checked_fixture(tc, setup, teardown);
     tcase_set_timeout(tc, 60);

@@ -557,7 +557,7 @@ END_TEST
 
 int main(void)
 {
-    Suite *suite = suite_create("store records");
+    Suite *suite = suite_create("store_records");
     TCase *tc = tcase_create("records");
     tcase_add_checked_fixture(tc, setup, teardown);
     tcase_set_timeout(tc, 30);

@@ -510,7 +510,7 @@ END_TEST
 
 int main(void)
 {
-    Suite *suite = suite_create("store reports");
+    Suite *suite = suite_create("store_reports");
     TCase *tc = tcase_create("reports");
     tcase_add_checked_fixture(tc, setup, teardown);
     tcase_set_timeout(tc, 30);

@@ -3,6 +3,7 @@
  * between texts whether to stop. A search that starts again after a stop has the same result.
  */
 #include "store/engine/environment.h"
+#include "store/index/context_internal.h"
 #include "store/index/match_cache_internal.h"
 #include "t/kit/store.h"
 
@@ -15,7 +16,7 @@ enum { LETTERS = 80, ROWS = 100, OTHERS = 600, AT_ONCE = 4, FEW_AT_ONCE = 16, SE
 
 static struct kit k;
 static uint64_t w;
-static char near[1024], needle[2 * LETTERS + 3];
+static char near[1024], pattern[2 * LETTERS + 3];
 static struct kit_stop stop;
 
 static void setup(void)
@@ -26,12 +27,12 @@ static void setup(void)
     kit_open(&k);
     w = kit_workspace(&k, "acme");
     strcpy(near, "https://a.test/");
-    needle[0] = '\0';
+    pattern[0] = '\0';
     for (int i = 0; i < LETTERS; i++) {
         strcat(near, "%d0%b1");
-        strcat(needle, "\xD0\xB1");
+        strcat(pattern, "\xD0\xB1");
     }
-    strcat(needle, "\xD0\xB0");
+    strcat(pattern, "\xD0\xB0");
     stop = (struct kit_stop){0};
 }
 
@@ -42,7 +43,7 @@ static void teardown(void)
 }
 
 /*
- * Every other one has the needle; the others have a letter between what is nearly it and its last.
+ * Every other one has the pattern; the others have a letter between what is nearly it and its last.
  */
 static uint64_t create_near(unsigned i, const char *project)
 {
@@ -57,7 +58,7 @@ static struct store_list_query query(void)
                                      .sort = REPORT_BY_ID,
                                      .page = 1,
                                      .per_page = 1,
-                                     .search = str_of(needle),
+                                     .search = str_of(pattern),
                                      .pause = kit_stop,
                                      .pause_arg = &stop};
 }
@@ -94,7 +95,7 @@ static void expect_stops(const struct store_list_query *q, bool projects, uint64
 }
 
 /*
- * Columns: of how many rows one is nearly the needle; with one in two, all rows of the chunk are
+ * Columns: of how many rows one is nearly the pattern; with one in two, all rows of the chunk are
  * looked at.
  */
 static const unsigned one_in[] = {6, 2, 1};
@@ -227,15 +228,15 @@ START_TEST(a_search_of_projects_stops_among_long_names)
         snprintf(name + LONG, sizeof(name) - LONG, "%u", i);
         kit_create(&k, w, "https://a.test/", name);
     }
-    memset(needle, 'a', HALF);
-    needle[HALF] = '\0';
+    memset(pattern, 'a', HALF);
+    pattern[HALF] = '\0';
     struct store_list_query q = query();
     q.sort = PROJECT_BY_NAME;
     q.pause = NULL;
     q.search = STR("nothing"); /* it reads them all */
     asks_of(&q, true, 0);
     q.pause = kit_stop;
-    q.search = str_of(needle);
+    q.search = str_of(pattern);
     ck_assert_uint_ge(asks_of(&q, true, PROJECTS / 2), PROJECTS * LONG * HALF >> 19);
     ck_assert_uint_eq(asks_of(&q, true, PROJECTS / 2), 0);
     expect_stops(&q, true, PROJECTS / 2);
@@ -282,8 +283,8 @@ START_TEST(what_searches_found_is_kept_for_some_of_them_and_for_what_is_still_th
         kit_purge(&k, 1000);
         q.sort = REPORT_BY_ID;
         asks_of(&q, false, (round + 1) * AT_ONCE_CREATED);
-        drops += k.s->match_cache->count < before;
-        before = k.s->match_cache->count;
+        drops += k.s->index->match_cache->count < before;
+        before = k.s->index->match_cache->count;
     }
     ck_assert_uint_ge(drops, 2); /* each round adds a segment, and some are merged */
     for (unsigned i = 0; i < NEEDLES; i++) {
@@ -293,17 +294,17 @@ START_TEST(what_searches_found_is_kept_for_some_of_them_and_for_what_is_still_th
         asks_of(&q, true, 0);
     }
     size_t count = 0;
-    for (const struct match_cache_entry *f = k.s->match_cache; f != NULL; f = f->next, count++)
+    for (const struct match_cache_entry *f = k.s->index->match_cache; f != NULL; f = f->next, count++)
         bytes += f->bytes;
     ck_assert_uint_eq(count, MOST);
-    ck_assert_uint_eq(k.s->match_cache_count, MOST);
-    ck_assert_uint_eq(k.s->match_cache_bytes, bytes);
+    ck_assert_uint_eq(k.s->index->match_cache_count, MOST);
+    ck_assert_uint_eq(k.s->index->match_cache_bytes, bytes);
 }
 END_TEST
 
 int main(void)
 {
-    Suite *suite = suite_create("store pauses");
+    Suite *suite = suite_create("store_search_near_misses");
     TCase *tc = tcase_create("pauses");
     tcase_add_checked_fixture(tc, setup, teardown);
     tcase_set_timeout(tc, 60);

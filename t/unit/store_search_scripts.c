@@ -87,10 +87,10 @@ static struct form {
     size_t n;
 } forms[LETTERS][2];
 
-static bool begins(const char *url, const uint8_t *needle, size_t n)
+static bool begins(const char *url, const uint8_t *pattern, size_t n)
 {
     for (size_t i = 0; i < n; i++) {
-        const struct form *form = forms[needle[i]];
+        const struct form *form = forms[pattern[i]];
         int at = strncasecmp(url, form[0].text, form[0].n) == 0   ? 0
                  : strncasecmp(url, form[1].text, form[1].n) == 0 ? 1
                                                                   : -1;
@@ -101,22 +101,22 @@ static bool begins(const char *url, const uint8_t *needle, size_t n)
     return true;
 }
 
-static bool has(const char *url, const uint8_t *needle, size_t n)
+static bool has(const char *url, const uint8_t *pattern, size_t n)
 {
     for (; *url != '\0'; url++)
-        if (begins(url, needle, n))
+        if (begins(url, pattern, n))
             return true;
     return false;
 }
 
-static uint64_t total_of(const char *needle)
+static uint64_t total_of(const char *pattern)
 {
     struct store_list_query q = {.workspace = w,
                                  .sort = REPORT_BY_URL,
                                  .ascending = true,
                                  .page = 1,
                                  .per_page = 10,
-                                 .search = str_of(needle)};
+                                 .search = str_of(pattern)};
     struct kit_list l = kit_reports(k.s, &q);
     ck_status(l.status, STORE_OK);
     store_read_end(k.s);
@@ -144,7 +144,7 @@ static void teardown(void)
     kit_segment_rows = kit_chunk_shift = kit_log_entries = 0;
 }
 
-START_TEST(a_needle_in_any_script_is_found_whatever_its_case)
+START_TEST(a_search_pattern_in_any_script_is_found_whatever_its_case)
 {
     static char urls[URLS][1200];
     static uint8_t texts[URLS][LETTERS_MOST];
@@ -161,18 +161,18 @@ START_TEST(a_needle_in_any_script_is_found_whatever_its_case)
             kit_purge(&k, 100);
     }
     for (int round = 0; round < 250; round++) {
-        uint8_t needle[LETTERS_MOST];
+        uint8_t pattern[LETTERS_MOST];
         char text[LETTERS_MOST * 16] = "";
         size_t n = 1 + kit_random(&seed) % (round % 8 == 0 ? LETTERS_MOST : 4),
                from = kit_random(&seed) % (LETTERS_MOST - n + 1);
         uint64_t wanted = 0;
-        memcpy(needle, texts[kit_random(&seed) % URLS] + from, n);
+        memcpy(pattern, texts[kit_random(&seed) % URLS] + from, n);
         if (round % 5 == 0)
-            random_letters(needle, n);
+            random_letters(pattern, n);
         for (size_t i = 0; i < n; i++)
-            strcat(text, letter(needle[i], kit_random(&seed) % 2 != 0));
+            strcat(text, letter(pattern[i], kit_random(&seed) % 2 != 0));
         for (int i = 0; i < URLS; i++)
-            wanted += has(urls[i], needle, n);
+            wanted += has(urls[i], pattern, n);
         found += wanted != 0;
         ck_assert_msg(total_of(text) == wanted, "%s: %llu, not %llu", text,
                       (unsigned long long)total_of(text), (unsigned long long)wanted);
@@ -181,9 +181,9 @@ START_TEST(a_needle_in_any_script_is_found_whatever_its_case)
 }
 END_TEST
 
-/* Columns: a URL's path as UTF-8, a needle, is it found? */
+/* Columns: a URL's path as UTF-8, a pattern, is it found? */
 static const struct {
-    const char *path, *needle;
+    const char *path, *pattern;
     bool found;
 } pairs[] = {
     {"σίσυφος", "ΣΊΣΥΦΟΣ", true}, /* a last sigma is a sigma */
@@ -218,9 +218,9 @@ START_TEST(letters_are_the_same_where_simple_case_folding_says_so)
     encode(pairs[_i].path, _i % 2 != 0, url + strlen(url));
     for (int i = 0; i < 40; i++)
         kit_create(&k, w, i == 20 ? url : "https://a.test/nothing", "a.test");
-    ck_assert_uint_eq(total_of(pairs[_i].needle), pairs[_i].found);
+    ck_assert_uint_eq(total_of(pairs[_i].pattern), pairs[_i].found);
     kit_purge(&k, 100);
-    ck_assert_uint_eq(total_of(pairs[_i].needle), pairs[_i].found);
+    ck_assert_uint_eq(total_of(pairs[_i].pattern), pairs[_i].found);
 }
 END_TEST
 
@@ -280,19 +280,19 @@ START_TEST(what_one_needle_found_is_not_what_another_does)
 END_TEST
 
 /*
- * Rows that are nearly the needle at each of their letters take long, so a chunk of them is not
+ * Rows that are nearly the pattern at each of their letters take long, so a chunk of them is not
  * looked at in one go.
  */
 START_TEST(a_long_needle_that_is_nearly_everywhere_stops_within_a_chunk)
 {
     enum { LONG = 80, ROWS = 600, CHUNK = 512, AT_ONCE = 16 };
-    char url[1024] = "https://a.test/", needle[2 * LONG + 3] = "";
+    char url[1024] = "https://a.test/", pattern[2 * LONG + 3] = "";
     struct kit_stop stop = {0};
     for (int i = 0; i < LONG; i++) {
         strcat(url, "%d0%b1");
-        strcat(needle, "\xD0\xB1");
+        strcat(pattern, "\xD0\xB1");
     }
-    strcat(needle, "\xD0\xB0");
+    strcat(pattern, "\xD0\xB0");
     kit_close(&k);
     kit_segment_rows = 1024;
     kit_chunk_shift = 9;
@@ -309,7 +309,7 @@ START_TEST(a_long_needle_that_is_nearly_everywhere_stops_within_a_chunk)
                                  .sort = REPORT_BY_ID,
                                  .page = 1,
                                  .per_page = 10,
-                                 .search = str_of(needle),
+                                 .search = str_of(pattern),
                                  .pause = kit_stop,
                                  .pause_arg = &stop};
     for (stop.at = 1; stop.at < CHUNK / AT_ONCE; stop.at++, stop.asked = 0) {
@@ -330,19 +330,19 @@ END_TEST
  * Of every length, since many letters are compared at once; in either case, and not with another
  * letter at any place.
  */
-START_TEST(a_needle_of_any_length_is_found_and_nothing_that_differs_in_a_letter)
+START_TEST(a_search_pattern_of_any_length_is_found_and_nothing_that_differs_in_a_letter)
 {
     for (size_t n = 1; n <= 5000; n += n < 100 ? 1 : n / 3) {
-        static char needle[5001], text[5001 + 40 + TEXT_PAD];
+        static char pattern[5001], text[5001 + 40 + TEXT_PAD];
         struct search s;
         for (size_t i = 0; i < n; i++) {
-            needle[i] = (char)('a' + (i * 7 + i / 26 + n) % 26);
-            text[20 + i] = (char)(i % 3 == 0 ? needle[i] - 32 : needle[i]);
+            pattern[i] = (char)('a' + (i * 7 + i / 26 + n) % 26);
+            text[20 + i] = (char)(i % 3 == 0 ? pattern[i] - 32 : pattern[i]);
         }
         memset(text, '-', 20);
         memset(text + 20 + n, '-', 20);
-        needle[n] = '\0';
-        ck_assert(search_begin(&s, str_of(needle)));
+        pattern[n] = '\0';
+        ck_assert(search_begin(&s, str_of(pattern)));
         ck_assert(search_matches(&s, (struct str){text, 40 + n}) &&
                   search_matches(&s, (struct str){text + 20, n}));
         ck_assert(!search_matches(&s, (struct str){text, 19 + n}) &&
@@ -360,22 +360,22 @@ START_TEST(a_needle_of_any_length_is_found_and_nothing_that_differs_in_a_letter)
 END_TEST
 
 /*
- * Of rows that are nearly the needle, one behind the other, those that have it: wherever in them,
+ * Of rows that are nearly the pattern, one behind the other, those that have it: wherever in them,
  * and in how many.
  */
 START_TEST(rows_that_have_a_long_needle_are_found_among_those_that_nearly_do)
 {
     enum { ROWS = 20, ROW = 900, ROUNDS = 12 };
-    static char text[ROWS * (ROW + 1) + TEXT_PAD], needle[ROW + 1];
+    static char text[ROWS * (ROW + 1) + TEXT_PAD], pattern[ROW + 1];
     uint32_t offset[ROWS + 1];
     unsigned luck = 7;
     for (int round = 0; round < ROUNDS; round++) {
         struct search s;
         uint64_t bits = 0, right = 0;
         size_t n = 30 + (size_t)rand_r(&luck) % (ROW - 30), odd = (size_t)rand_r(&luck) % n;
-        memset(needle, 'z', n);
-        needle[odd] = 'Y';
-        needle[n] = '\0';
+        memset(pattern, 'z', n);
+        pattern[odd] = 'Y';
+        pattern[n] = '\0';
         for (uint32_t row = 0; row <= ROWS; row++)
             offset[row] = row * (ROW + 1);
         for (uint32_t row = 0; row < ROWS; row++) {
@@ -383,9 +383,9 @@ START_TEST(rows_that_have_a_long_needle_are_found_among_those_that_nearly_do)
             memset(at, row % 2 == 0 ? 'z' : 'Z', ROW);
             at[ROW] = '\0';
             at[(size_t)rand_r(&luck) % ROW] = 'y';
-            right |= (uint64_t)(strcasestr(at, needle) != NULL) << row;
+            right |= (uint64_t)(strcasestr(at, pattern) != NULL) << row;
         }
-        ck_assert(search_begin(&s, str_of(needle)));
+        ck_assert(search_begin(&s, str_of(pattern)));
         search_rows(&s, (const uint8_t *)text, offset, 0, ROWS, &bits);
         ck_assert_uint_eq(bits, right);
         search_end(&s);
@@ -395,18 +395,19 @@ END_TEST
 
 int main(void)
 {
-    Suite *suite = suite_create("store scripts");
+    Suite *suite = suite_create("store_search_scripts");
     TCase *tc = tcase_create("scripts");
     tcase_add_checked_fixture(tc, setup, teardown);
     tcase_set_timeout(tc, 60);
-    tcase_add_loop_test(tc, a_needle_in_any_script_is_found_whatever_its_case, 0, 4);
+    tcase_add_loop_test(tc, a_search_pattern_in_any_script_is_found_whatever_its_case, 0, 4);
     tcase_add_loop_test(tc, letters_are_the_same_where_simple_case_folding_says_so, 0,
                         (int)(sizeof(pairs) / sizeof(*pairs)));
     tcase_add_test(tc, two_needles_that_differ_in_a_letter_are_two);
     tcase_add_loop_test(tc, what_one_needle_found_is_not_what_another_does, 0,
                         (int)(2 * sizeof(alike) / sizeof(*alike)));
     tcase_add_test(tc, a_long_needle_that_is_nearly_everywhere_stops_within_a_chunk);
-    tcase_add_test(tc, a_needle_of_any_length_is_found_and_nothing_that_differs_in_a_letter);
+    tcase_add_test(tc,
+                   a_search_pattern_of_any_length_is_found_and_nothing_that_differs_in_a_letter);
     tcase_add_test(tc, rows_that_have_a_long_needle_are_found_among_those_that_nearly_do);
     suite_add_tcase(suite, tc);
     return kit_run(suite);

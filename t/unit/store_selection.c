@@ -210,8 +210,8 @@ static void make_segment(const struct shape *shape, size_t run, uint32_t rows, u
     m->file = (struct segment_file){.data = (const uint8_t *)offset,
                                     .data_bytes = (size_t)(text - (char *)offset) + offset[rows],
                                     .verified = m->verified};
-    m->chunk =
-        (struct ngram_block){.head = &m->chunk_head, .offset = offset, .text = (const uint8_t *)text};
+    m->chunk = (struct ngram_block){
+        .head = &m->chunk_head, .offset = offset, .text = (const uint8_t *)text};
     m->segment = (struct segment){.file = &m->file,
                                   .rows = rows,
                                   .words = (rows + 63) / 64,
@@ -402,7 +402,7 @@ END_TEST
 
 int main(void)
 {
-    Suite *suite = suite_create("store select");
+    Suite *suite = suite_create("store_selection");
     TCase *tc = tcase_create("select");
     tcase_add_checked_fixture(tc, setup, teardown);
     tcase_set_timeout(tc, 60);

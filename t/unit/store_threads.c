@@ -200,7 +200,7 @@ static void teardown(void)
 
 int main(void)
 {
-    Suite *suite = suite_create("store threads");
+    Suite *suite = suite_create("store_threads");
     TCase *tc = tcase_create("threads");
     tcase_add_checked_fixture(tc, setup, teardown);
     tcase_set_timeout(tc, 120);

@@ -443,7 +443,7 @@ static void warm_up(void)
 
 static Suite *suite(void)
 {
-    Suite *s = suite_create("wp");
+    Suite *s = suite_create("sync_values");
     TCase *c = tcase_create("wp");
     tcase_add_unchecked_fixture(c, warm_up, NULL);
     tcase_set_timeout(c, 30);

@@ -92,7 +92,7 @@ END_TEST
 
 int main(void)
 {
-    Suite *suite = suite_create("typing");
+    Suite *suite = suite_create("typing_table");
     TCase *tc = tcase_create("typing");
     tcase_add_checked_fixture(tc, begin, end);
     tcase_add_test(tc, a_ping_lasts_until_its_time_and_is_one_sides_alone);

@@ -179,7 +179,7 @@ END_TEST
 
 int main(void)
 {
-    Suite *suite = suite_create("parley");
+    Suite *suite = suite_create("upgrade_channel");
     TCase *tcase = tcase_create("a pair of sockets");
     tcase_add_checked_fixture(tcase, begin, end);
     tcase_set_timeout(tcase, 60);
