@@ -184,7 +184,7 @@ static uint64_t heartbeat_age_ms(const struct score *s)
     return beat != 0 && now > beat ? now - beat : 0;
 }
 
-static uint64_t stretch_us(const struct score *s)
+static uint64_t longest_us(const struct score *s)
 {
     return score_get(s->longest_us);
 }
@@ -211,7 +211,7 @@ static void stretches(struct http *h, const struct metric *m, struct buf *out)
     static const enum role loops[] = {ROLE_WORKER, ROLE_WRITER};
     for (size_t i = 0; i < sizeof(loops) / sizeof(loops[0]); i++) {
         buf_printf(out, "%s{role=\"%s\"} ", m->name, role_name(loops[i]));
-        seconds(out, over_role(h, loops[i], true, stretch_us));
+        seconds(out, over_role(h, loops[i], true, longest_us));
         buf_adds(out, "\n");
     }
 }
