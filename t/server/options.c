@@ -800,7 +800,7 @@ static void expect_refusal(const struct probe *probe)
     size_t from = strlen(server_log(server));
     configure(sets, probe->seen ? (const char *[2]){probe->seen, probe->sees} : NULL);
     server_signal(server, SIGHUP);
-    ck_assert_msg(server_says(server, "no change of the configuration is applied", from, WITHIN_MS),
+    ck_assert_msg(server_says(server, "the old configuration stays in force", from, WITHIN_MS),
                   "%s", server_log(server));
     const char *said = strstr(server_log(server) + from, "reload refused: ");
     ck_assert_msg(said && strstr(said, key), "%s is not named\n%s", key, server_log(server));

@@ -485,7 +485,7 @@ START_TEST(a_file_that_is_no_certificate_or_key_is_told_by_name_with_what_to_do)
     server_signal(server, SIGHUP);
     ck_assert_msg(server_says(server, text("reload refused: %s", told), from, 10000), "%s",
                   server_log(server));
-    ck_assert(server_says(server, "no change of the configuration is applied", from, 5000));
+    ck_assert(server_says(server, "the old configuration stays in force", from, 5000));
     expect_all(&second, 1);
     server_stop(server);
 }
