@@ -3,7 +3,7 @@
 #include "store/engine/cursor.h"
 #include "store/engine/errors.h"
 #include "store/engine/snapshot.h"
-#include "store/index/builder_internal.h"
+#include "store/index/builder.h"
 #include "store/index/merge.h"
 #include "store/index/snapshot.h"
 #include "store/records/purge.h"
@@ -175,7 +175,7 @@ static enum store_status purge_step(struct maintenance *m)
     return purge_some(m);
 }
 
-/* ---- indexes that are due ---- */
+/* ---- due indexes ---- */
 
 static enum store_status sweep_log(struct maintenance *m)
 {
@@ -291,7 +291,7 @@ static enum store_status start(struct maintenance *m)
     return status;
 }
 
-/* ---- indexes that are rebuilt ---- */
+/* ---- rebuilds ---- */
 
 /*
  * Delete the replaced files first: the rebuild may need their disk space. files_step reports a file
@@ -367,7 +367,7 @@ const char *maintenance_why(const struct maintenance *m)
     return m->why;
 }
 
-/* ---- life ---- */
+/* ---- create, free ---- */
 
 struct maintenance *maintenance_new(struct store *s, maintenance_carry_fn *carry,
                                     store_pause_fn *ends, void *arg)

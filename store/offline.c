@@ -2,7 +2,7 @@
 #include "store/engine/derived.h"
 #include "store/engine/environment.h"
 #include "store/engine/errors.h"
-#include "store/index/builder_internal.h"
+#include "store/index/builder.h"
 #include "store/index/merge.h"
 #include "store/maintenance.h"
 

@@ -288,7 +288,7 @@ void store_report_list(struct store *s, const struct store_list_query *query,
 void store_project_list(struct store *s, const struct store_list_query *query,
                         store_project_list_fn *done, void *arg);
 
-/* ---- jobs (writer, at its start and when it hands one out) ---- */
+/* ---- jobs (the writer, at its start and when it assigns one) ---- */
 
 struct store_job {
     uint64_t workspace, report;
@@ -388,7 +388,7 @@ void store_channel_drop(struct store_txn *t, uint64_t channel);
 typedef void store_channel_fn(void *arg, uint64_t channel, uint64_t sequence);
 void store_channel_each(struct store_txn *t, store_channel_fn *each, void *arg);
 
-/* ---- keeping ---- */
+/* ---- maintenance, backup, checks ---- */
 
 /*
  * store_space(s, out): usage of the map and of the reader table; cheap. store_usage(s, out): also
@@ -466,7 +466,8 @@ enum store_status store_maintain(struct store *s, store_progress_fn *progress, v
  * store_restore(from, to, progress, arg, why, why_size): make the backup in ${from} the store in
  * ${to}. Checks its records and builds its indexes first, then renames it into place. The replaced
  * data.mdb is kept: store_keep_replaced. No server and no other restore may run: the caller holds
- * the lock of ${to} (cmd/client). Works in restore.part below ${to}, after deleting an older one.
+ * the lock of ${to} (core/ipc/command_client.h). Works in restore.part below ${to}, after deleting
+ * an older one.
  */
 /*
  * store_keep_replaced(path): give the file the second name PATH.before-restore; a file of that name

@@ -1,4 +1,5 @@
 #include "store/engine/cursor.h"
+#include "store/engine/environment.h"
 #include "store/engine/free_space.h"
 #include "store/engine/snapshot.h"
 #include "store/index/index.h"

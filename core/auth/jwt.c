@@ -41,7 +41,7 @@ static int digit_of(char c)
 }
 
 /* False also for bits after the last byte, so that each token has only one spelling. */
-static bool decode(struct str text, uint8_t *out, size_t room, size_t *n)
+static bool decode(struct str text, uint8_t *out, size_t size, size_t *n)
 {
     uint32_t group = 0;
     unsigned bits = 0;
@@ -57,7 +57,7 @@ static bool decode(struct str text, uint8_t *out, size_t room, size_t *n)
         if (bits < 8)
             continue;
         bits -= 8;
-        if (*n == room)
+        if (*n == size)
             return false;
         out[(*n)++] = (uint8_t)(group >> bits);
     }
@@ -76,11 +76,11 @@ static bool mac(const struct secret *secret, struct str text, uint8_t out[MAC_BY
 
 /* ---- signing ---- */
 
-static void ulid_claim(char *out, size_t room, size_t *n, const char *name, const struct ulid *id)
+static void ulid_claim(char *out, size_t size, size_t *n, const char *name, const struct ulid *id)
 {
     char text[ULID_TEXT];
     ulid_text(id, text);
-    *n += (size_t)snprintf(out + *n, room - *n, ",\"%s\":\"%.*s\"", name, ULID_TEXT, text);
+    *n += (size_t)snprintf(out + *n, size - *n, ",\"%s\":\"%.*s\"", name, ULID_TEXT, text);
 }
 
 size_t jwt_sign(const struct signing_keys *keys, int64_t now_ms, const struct jwt *claims,

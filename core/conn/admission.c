@@ -6,9 +6,6 @@
 
 #include <errno.h>
 #include <netinet/in.h>
-#include <stdio.h>
-#include <string.h>
-#include <sys/socket.h>
 
 #define ACCEPTS_PER_WAKE 32
 /* after an eviction, timeouts are checked more often for this long */
@@ -43,18 +40,9 @@ static void warn_per_ip(struct acceptor *a, const struct ip *ip)
 
 void conn_refuse(struct conn *c, bool tls)
 {
-    static const char body[] =
-        "{\"error\":{\"code\":\"unavailable\",\"message\":\"There are too many connections from "
-        "your address. Close some.\"}}";
-    char response[512];
-    int n = snprintf(response, sizeof(response),
-                     "HTTP/1.1 503 Service Unavailable\r\nContent-Type: application/json\r\n"
-                     "X-Content-Type-Options: nosniff\r\nX-Request-Id: %.*s\r\n"
-                     "Retry-After: 1\r\nConnection: close\r\nContent-Length: %zu\r\n\r\n%s",
-                     LOOP_ID_BYTES, loop_next_id(c->loop).p, strlen(body), body);
     connection_table_count_event(acceptor_connection_table(c->acceptor), CONNECTIONS_REFUSED);
-    if (!tls &&
-        send(h2o_socket_get_fd(c->socket), response, (size_t)n, MSG_NOSIGNAL | MSG_DONTWAIT) > 0)
+    if (!tls && conn_send_error(c, "503 Service Unavailable", "Retry-After: 1\r\n", "unavailable",
+                                "There are too many connections from your address. Close some."))
         conn_linger(c);
     h2o_socket_close(c->socket);
 }
@@ -69,8 +57,9 @@ bool conn_count_address(struct conn *c, bool tls)
         return true;
     limiter_key_make(BY_IP, c->loop->conf->limits_ipv6_prefix, &(struct limiter_caller){.ip = &ip},
                      &key);
-    if (connection_table_add_address(acceptor_connection_table(a), c->loop->process->connection_slot, key.bytes,
-                                key.size, c->loop->conf->max_connections_per_ip, &c->address))
+    if (connection_table_add_address(acceptor_connection_table(a),
+                                     c->loop->process->connection_slot, key.bytes, key.size,
+                                     c->loop->conf->max_connections_per_ip, &c->address))
         return true;
     warn_per_ip(a, &ip);
     conn_refuse(c, tls);
@@ -104,13 +93,15 @@ struct grant {
 /* this worker has fewer connections than its fair share (-1), its share (0), or more (1) */
 static int compare_to_share(const struct acceptor *a)
 {
-    return connection_table_compare_share(acceptor_connection_table(a), a->loop->process->connection_slot,
-                                 a->loop->conf->max_connections);
+    return connection_table_compare_share(acceptor_connection_table(a),
+                                          a->loop->process->connection_slot,
+                                          a->loop->conf->max_connections);
 }
 
 static bool claim_within(struct acceptor *a, size_t most)
 {
-    return connection_table_add(acceptor_connection_table(a), a->loop->process->connection_slot, most);
+    return connection_table_add(acceptor_connection_table(a), a->loop->process->connection_slot,
+                                most);
 }
 
 /* worker_connections are the descriptors that this worker has for them */
@@ -131,7 +122,8 @@ static void unclaim(struct acceptor *a)
  */
 static bool leaves_slots_to_others(const struct acceptor *a)
 {
-    return connection_table_eviction_requested(acceptor_connection_table(a), a->loop->process->connection_slot) &&
+    return connection_table_eviction_requested(acceptor_connection_table(a),
+                                               a->loop->process->connection_slot) &&
            compare_to_share(a) >= 0;
 }
 
@@ -202,9 +194,11 @@ static void admit(struct endpoint *endpoint, h2o_socket_t *socket, struct grant 
 static void ask_for_slot(struct acceptor *a, bool asks)
 {
     if (asks)
-        connection_table_request_eviction(acceptor_connection_table(a), a->loop->process->connection_slot);
+        connection_table_request_eviction(acceptor_connection_table(a),
+                                          a->loop->process->connection_slot);
     else
-        connection_table_cancel_eviction(acceptor_connection_table(a), a->loop->process->connection_slot);
+        connection_table_cancel_eviction(acceptor_connection_table(a),
+                                         a->loop->process->connection_slot);
 }
 
 /* ---- accepting ---- */
@@ -307,7 +301,8 @@ void acceptor_admit_queued(struct acceptor *a)
 
 void acceptor_yield_slot(struct acceptor *a)
 {
-    if (!connection_table_eviction_requested(acceptor_connection_table(a), a->loop->process->connection_slot) ||
+    if (!connection_table_eviction_requested(acceptor_connection_table(a),
+                                             a->loop->process->connection_slot) ||
         connection_table_count(acceptor_connection_table(a)) < a->loop->conf->max_connections)
         return;
     if ((a->paused || a->waiting > 0) && compare_to_share(a) <= 0)

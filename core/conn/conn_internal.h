@@ -60,6 +60,13 @@ void conn_leave_queue(struct conn *c);
 void conn_shutdown(struct conn *c);
 
 /*
+ * conn_send_error(c, status, headers, code, message): write an error response to the socket, while
+ * libh2o has nothing to send on it: before a request head is complete. Not over TLS.
+ */
+bool conn_send_error(struct conn *c, const char *status, const char *headers, const char *code,
+                     const char *message);
+
+/*
  * conn_input_empty(c): no bytes wait in the socket.
  * conn_acked_bytes(c): a count that grows while the client acknowledges data.
  * conn_made_progress(c, acked): the client took enough since c->progress_ms.

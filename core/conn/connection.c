@@ -6,6 +6,7 @@
 
 #include <linux/tcp.h>
 #include <netinet/in.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
@@ -63,6 +64,20 @@ void conn_unwatch(struct conn *c)
 {
     h2o_socket_read_stop(c->socket);
     h2o_socket_dont_read(c->socket, 0);
+}
+
+bool conn_send_error(struct conn *c, const char *status, const char *headers, const char *code,
+                     const char *message)
+{
+    char body[256], response[768];
+    int size = snprintf(body, sizeof(body), "{\"error\":{\"code\":\"%s\",\"message\":\"%s\"}}",
+                        code, message);
+    int n = snprintf(response, sizeof(response),
+                     "HTTP/1.1 %s\r\nContent-Type: application/json\r\n"
+                     "X-Content-Type-Options: nosniff\r\nX-Request-Id: %.*s\r\n"
+                     "%sConnection: close\r\nContent-Length: %d\r\n\r\n%s",
+                     status, LOOP_ID_BYTES, loop_next_id(c->loop).p, headers, size, body);
+    return send(h2o_socket_get_fd(c->socket), response, (size_t)n, MSG_NOSIGNAL | MSG_DONTWAIT) > 0;
 }
 
 /* ---- progress ---- */

@@ -49,7 +49,7 @@ struct conn {
     bool queued;         /* in the accept queue: not admitted yet */
     bool counted;        /* uses one of max_connections */
     bool reserved;       /* uses one of the internal listener's reserved connections */
-    bool shared_address; /* a trusted proxy's, or exempt from limits: address has many clients */
+    bool shared_address; /* its address has many clients: a trusted proxy's, or exempt */
     bool hung_up;        /* the client closed its side while its request waits */
 };
 

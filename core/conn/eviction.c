@@ -104,9 +104,9 @@ static bool may_evict(struct conn *c, enum eviction_class class)
 
 static size_t address_connections(const struct eviction *eviction, const struct conn *c)
 {
-    return c->shared_address
-               ? 1
-               : connection_table_address_count(eviction->loop->process->connection_table, c->address);
+    return c->shared_address ? 1
+                             : connection_table_address_count(
+                                   eviction->loop->process->connection_table, c->address);
 }
 
 static bool is_heavy(const struct eviction *eviction, const struct conn *c, size_t connections)

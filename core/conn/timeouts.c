@@ -5,9 +5,6 @@
 #include "core/conn/eviction_internal.h"
 
 #include <poll.h>
-#include <stdio.h>
-#include <string.h>
-#include <sys/socket.h>
 
 /* bounds of a worker: above them the largest uploads, or the oldest responses, are ended */
 #ifndef UPLOADS_MAX
@@ -21,29 +18,15 @@
 #define RELOAD_IDLE_MS 5000
 #define STOP_IDLE_MS 500
 
-/* libh2o sends nothing before the head is complete, so writing to the socket is safe. */
-static void refuse_head(const struct conn *c)
-{
-    static const char body[] = "{\"error\":{\"code\":\"bad_request\",\"message\":"
-                               "\"The request head is larger than 32 KiB.\"}}";
-    char response[512];
-    int n = snprintf(response, sizeof(response),
-                     "HTTP/1.1 400 Bad Request\r\nContent-Type: application/json\r\n"
-                     "X-Content-Type-Options: nosniff\r\n"
-                     "X-Request-Id: %.*s\r\nConnection: close\r\nContent-Length: %zu\r\n\r\n%s",
-                     LOOP_ID_BYTES, loop_next_id(c->loop).p, strlen(body), body);
-    if (c->socket->ssl == NULL &&
-        send(h2o_socket_get_fd(c->socket), response, (size_t)n, MSG_NOSIGNAL | MSG_DONTWAIT) < 0)
-        return; /* it is closed in any case */
-}
-
 static void check_receiving(struct conn *c, uint64_t now)
 {
     const struct conf *conf = c->loop->conf;
     const h2o_buffer_t *input = c->socket->input;
     conn_note_input(c, now);
     if (!c->head_done && input->size > CONN_HEAD_MAX) {
-        refuse_head(c);
+        if (c->socket->ssl == NULL)
+            conn_send_error(c, "400 Bad Request", "", "bad_request",
+                            "The request head is larger than 32 KiB.");
         conn_shutdown(c);
     } else if (now - c->phase_ms > (c->head_done ? conf->body_timeout_ms : conf->header_timeout_ms))
         conn_shutdown(c);
@@ -135,7 +118,8 @@ struct memory_bound {
     enum connection_table_event event;          /* that counts it */
 };
 static const struct memory_bound uploads = {upload_bytes, upload_size, CONNECTIONS_UPLOAD_CUT},
-                                 responses = {unread_bytes, response_age_ms, CONNECTIONS_RESPONSE_CUT};
+                                 responses = {unread_bytes, response_age_ms,
+                                              CONNECTIONS_RESPONSE_CUT};
 
 static unsigned class_of(const struct memory_bound *bound, const struct conn *c)
 {

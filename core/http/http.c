@@ -86,7 +86,8 @@ bool http_start(struct http *h, struct loop *loop)
         if (create_parts(h))
             return true;
     }
-    log_error("the worker cannot start: see above, or out of memory (%s)", strerror(errno));
+    log_error("the worker cannot start: see the messages above; without one, memory is short (%s)",
+              strerror(errno));
     return false;
 }
 

@@ -5,15 +5,15 @@
 #define STEP ((size_t)64 * 1024)
 #define GZIP_ALONE (16 + MAX_WBITS)
 
-static int step(z_stream *z, size_t room, struct buf *out)
+static int step(z_stream *z, size_t space, struct buf *out)
 {
-    char *to = buf_reserve(out, room);
+    char *to = buf_reserve(out, space);
     if (to == NULL)
         return Z_MEM_ERROR;
     z->next_out = (Bytef *)to;
-    z->avail_out = (uInt)room;
+    z->avail_out = (uInt)space;
     int rc = inflate(z, Z_NO_FLUSH);
-    out->n += room - z->avail_out;
+    out->n += space - z->avail_out;
     return rc;
 }
 

@@ -91,7 +91,8 @@ void request_limiter_tick(struct request_limiter *l, int64_t now_ms)
 {
     l->token = ratelimit_token(l->table);
     for (unsigned i = 1; i < l->limits.count; i++) {
-        uint64_t count = limiter_stats_suppressed(l->stats, l->limits.rows[i].counter, now_ms / 1000);
+        uint64_t count =
+            limiter_stats_suppressed(l->stats, l->limits.rows[i].counter, now_ms / 1000);
         if (count > 0)
             log_info("limiter %s: %llu further refusals were not logged individually",
                      l->limits.rows[i].name, (unsigned long long)count);

@@ -254,22 +254,26 @@ static void streams(struct http *h, const struct metric *m, struct buf *out)
 
 static void evicted(struct http *h, const struct metric *m, struct buf *out)
 {
-    metrics_sample(out, m, NULL, NULL,
-                   connection_table_event_count(h->loop->process->connection_table, CONNECTIONS_EVICTED));
+    metrics_sample(
+        out, m, NULL, NULL,
+        connection_table_event_count(h->loop->process->connection_table, CONNECTIONS_EVICTED));
 }
 
 static void refused_connections(struct http *h, const struct metric *m, struct buf *out)
 {
-    metrics_sample(out, m, NULL, NULL,
-                   connection_table_event_count(h->loop->process->connection_table, CONNECTIONS_REFUSED));
+    metrics_sample(
+        out, m, NULL, NULL,
+        connection_table_event_count(h->loop->process->connection_table, CONNECTIONS_REFUSED));
 }
 
 static void ended_early(struct http *h, const struct metric *m, struct buf *out)
 {
-    metrics_sample(out, m, "what", "answer",
-                   connection_table_event_count(h->loop->process->connection_table, CONNECTIONS_RESPONSE_CUT));
-    metrics_sample(out, m, "what", "upload",
-                   connection_table_event_count(h->loop->process->connection_table, CONNECTIONS_UPLOAD_CUT));
+    metrics_sample(
+        out, m, "what", "answer",
+        connection_table_event_count(h->loop->process->connection_table, CONNECTIONS_RESPONSE_CUT));
+    metrics_sample(
+        out, m, "what", "upload",
+        connection_table_event_count(h->loop->process->connection_table, CONNECTIONS_UPLOAD_CUT));
 }
 
 static void waiting_requests(struct http *h, const struct metric *m, struct buf *out)

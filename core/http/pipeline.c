@@ -23,8 +23,7 @@ static enum step charge(struct request *r)
 {
     if (limit_charge(r))
         return STEP_NEXT;
-    reply_error(r, ERR_RATE_LIMITED, NULL);
-    return STEP_DONE;
+    return step_refuse(r, ERR_RATE_LIMITED);
 }
 
 static enum step limit(struct request *r)
@@ -110,8 +109,8 @@ static void record_response(struct request *r, bool streamed)
     uint64_t took_us = clock_mono_us() - r->started_us;
     if (r->replied)
         request_stats_count_request(p->request_stats, p->index,
-                               r->route == NULL ? routes_count : (size_t)(r->route - routes),
-                               r->status, streamed ? REQUEST_STATS_UNTIMED : took_us);
+                                    r->route == NULL ? routes_count : (size_t)(r->route - routes),
+                                    r->status, streamed ? REQUEST_STATS_UNTIMED : took_us);
     access_log_add(r->http->access_log, r, took_us);
 }
 

@@ -166,25 +166,22 @@ void reply_begin(struct request *r, int status, const char *type, size_t length,
 /* gzip in Accept-Encoding, without q=0 (RFC 9110 §12.5.3) */
 static bool accepts_gzip(struct request *r)
 {
-    ssize_t at = h2o_find_header(&r->h2o->headers, H2O_TOKEN_ACCEPT_ENCODING, -1);
-    if (at < 0)
-        return false;
-    struct str header = {r->h2o->headers.entries[at].value.base,
-                         r->h2o->headers.entries[at].value.len};
-    return accept_quality(header, STR("gzip"), STR("*")) > 0;
+    struct str header;
+    return request_token_header(r, H2O_TOKEN_ACCEPT_ENCODING, &header) &&
+           accept_quality(header, STR("gzip"), STR("*")) > 0;
 }
 
 static bool compress_body(struct request *r, h2o_iovec_t *body)
 {
     z_stream *z = &r->http->gzip;
-    size_t room = deflateBound(z, body->len);
-    char *out = request_alloc(r, room);
+    size_t bound = deflateBound(z, body->len);
+    char *out = request_alloc(r, bound);
     z->next_in = (Bytef *)body->base;
     z->avail_in = (uInt)body->len;
     z->next_out = (Bytef *)out;
-    z->avail_out = (uInt)room;
+    z->avail_out = (uInt)bound;
     bool ok = deflate(z, Z_FINISH) == Z_STREAM_END;
-    *body = ok ? h2o_iovec_init(out, room - z->avail_out) : *body;
+    *body = ok ? h2o_iovec_init(out, bound - z->avail_out) : *body;
     deflateReset(z);
     return ok;
 }

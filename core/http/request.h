@@ -104,6 +104,18 @@ struct str request_printf(struct request *r, const char *format, ...)
 /* request_header(r, name, value): the first header with this lower-case name; false: none. */
 bool request_header(struct request *r, const char *name, struct str *value);
 
+/* request_token_header(r, name, value): the same for a name that libh2o knows, which is faster. */
+static inline bool request_token_header(struct request *r, const h2o_token_t *name,
+                                        struct str *value)
+{
+    ssize_t at = h2o_find_header(&r->h2o->headers, name, -1);
+    if (at < 0)
+        return false;
+    *value =
+        (struct str){r->h2o->headers.entries[at].value.base, r->h2o->headers.entries[at].value.len};
+    return true;
+}
+
 /* request_base_url(r): base_url of the configuration, or the address of the first listener. */
 struct str request_base_url(struct request *r);
 

@@ -60,7 +60,7 @@ struct field {
 /* The value of route->fields[i]. */
 struct value {
     bool sent;       /* false for an initial value */
-    struct str text; /* decoded; p NULL: not sent and no initial value; JSON is compact */
+    struct str text; /* decoded; p NULL: none; FIELD_JSON: compact; FIELD_TREE: as sent */
     uint64_t number;
     struct json_object *json; /* FIELD_JSON; lives as long as the request */
 };

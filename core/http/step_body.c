@@ -21,8 +21,7 @@ static enum step refuse_type(struct request *r)
     reply_header(r, "accept-post", taken[r->route->body]);
     if (r->route->body == BODY_SYNC)
         reply_header(r, "accept-encoding", STR("gzip"));
-    reply_error(r, ERR_UNSUPPORTED_MEDIA_TYPE, NULL);
-    return STEP_DONE;
+    return step_refuse(r, ERR_UNSUPPORTED_MEDIA_TYPE);
 }
 
 static bool is_type(struct str type, struct str wanted)
@@ -48,28 +47,19 @@ size_t step_max_body(const struct route *route, const struct conf *conf)
     return route->body == BODY_SYNC ? conf->sync_max_bytes : route->max_body;
 }
 
-static bool has(struct request *r, const h2o_token_t *name, struct str *value)
-{
-    ssize_t at = h2o_find_header(&r->h2o->headers, name, -1);
-    if (at >= 0)
-        *value = view(r->h2o->headers.entries[at].value);
-    return at >= 0;
-}
-
 enum step step_check_body(struct request *r)
 {
     struct str type, coding;
     if (r->route->body == BODY_NONE)
         return STEP_NEXT;
-    if (r->h2o->entity.len > step_max_body(r->route, r->conf)) {
-        reply_error(r, ERR_PAYLOAD_TOO_LARGE, NULL);
-        return STEP_DONE;
-    }
-    bool typed = has(r, H2O_TOKEN_CONTENT_TYPE, &type);
+    if (r->h2o->entity.len > step_max_body(r->route, r->conf))
+        return step_refuse(r, ERR_PAYLOAD_TOO_LARGE);
+    bool typed = request_token_header(r, H2O_TOKEN_CONTENT_TYPE, &type);
     bool taken = typed && (is_json(type) || (r->route->body != BODY_SYNC && is_form(type)));
     if (typed ? !taken : r->h2o->entity.len > 0)
         return refuse_type(r);
-    if (!has(r, H2O_TOKEN_CONTENT_ENCODING, &coding) || chars_equal(coding, STR("identity")))
+    if (!request_token_header(r, H2O_TOKEN_CONTENT_ENCODING, &coding) ||
+        chars_equal(coding, STR("identity")))
         return STEP_NEXT;
     r->compressed = r->route->body == BODY_SYNC &&
                     (chars_equal(coding, STR("gzip")) || chars_equal(coding, STR("x-gzip")));
@@ -101,8 +91,7 @@ enum step step_read_large_body(struct request *r)
         return STEP_NEXT; /* step_check_signature refuses it */
     if (large_body_send(r, step_max_body(r->route, r->conf), header, token))
         return STEP_WAIT;
-    reply_error(r, ERR_UNAVAILABLE, NULL);
-    return STEP_DONE;
+    return step_refuse(r, ERR_UNAVAILABLE);
 }
 
 enum step step_check_signature(struct request *r)
@@ -153,11 +142,9 @@ enum step step_inflate_body(struct request *r)
         r->h2o->entity = h2o_iovec_init(plain->p, plain->n);
         return STEP_NEXT;
     case INFLATE_TOO_LARGE:
-        reply_error(r, ERR_PAYLOAD_TOO_LARGE, NULL);
-        return STEP_DONE;
+        return step_refuse(r, ERR_PAYLOAD_TOO_LARGE);
     case INFLATE_NO_MEMORY:
-        reply_error(r, ERR_UNAVAILABLE, NULL);
-        return STEP_DONE;
+        return step_refuse(r, ERR_UNAVAILABLE);
     default:
         reply_error(r, ERR_BAD_REQUEST, "The body is not valid gzip, or is incomplete.");
         return STEP_DONE;
@@ -173,7 +160,8 @@ enum step step_parse_fields(struct request *r)
     if (!fields_check_unused_query(r))
         return STEP_DONE;
     struct str type;
-    bool json = r->h2o->entity.len > 0 && has(r, H2O_TOKEN_CONTENT_TYPE, &type) && is_json(type);
+    bool json = r->h2o->entity.len > 0 && request_token_header(r, H2O_TOKEN_CONTENT_TYPE, &type) &&
+                is_json(type);
     return (json ? fields_parse_json : fields_parse)(r, view(r->h2o->entity)) ? STEP_NEXT
                                                                               : STEP_DONE;
 }

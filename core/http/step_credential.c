@@ -23,9 +23,8 @@ static enum step refuse_credential(struct request *r, bool sent, const char *mes
 
 bool step_bearer(struct request *r, struct str *token)
 {
-    ssize_t at = h2o_find_header(&r->h2o->headers, H2O_TOKEN_AUTHORIZATION, -1);
-    struct str value = at < 0 ? (struct str){"", 0} : view(r->h2o->headers.entries[at].value);
-    if (value.n < 7 ||
+    struct str value;
+    if (!request_token_header(r, H2O_TOKEN_AUTHORIZATION, &value) || value.n < 7 ||
         (memcmp(value.p, "Bearer ", 7) != 0 && strncasecmp(value.p, "Bearer ", 7) != 0))
         return false;
     *token = (struct str){value.p + 7, value.n - 7};
@@ -99,17 +98,13 @@ static enum step find_session(struct request *r, struct str token)
     case SESSION_GOOD:
         return STEP_NEXT;
     case SESSION_FORBIDDEN:
-        reply_error(r, ERR_ORIGIN_FORBIDDEN, NULL);
-        return STEP_DONE;
+        return step_refuse(r, ERR_ORIGIN_FORBIDDEN);
     case SESSION_UNPUBLISHED:
-        reply_error(r, ERR_AGENT_NOT_FOUND, NULL);
-        return STEP_DONE;
+        return step_refuse(r, ERR_AGENT_NOT_FOUND);
     case SESSION_LEAD_REQUIRED:
-        reply_error(r, ERR_LEAD_REQUIRED, NULL);
-        return STEP_DONE;
+        return step_refuse(r, ERR_LEAD_REQUIRED);
     case SESSION_UNAVAILABLE:
-        reply_error(r, ERR_UNAVAILABLE, NULL);
-        return STEP_DONE;
+        return step_refuse(r, ERR_UNAVAILABLE);
     default:
         return refuse_unknown(r, token);
     }
@@ -199,10 +194,8 @@ enum step step_check_credential(struct request *r)
         step_bearer(r, &token);
         return refuse_unknown(r, token);
     }
-    if (r->credential_status != STORE_OK) {
-        reply_error(r, ERR_UNAVAILABLE, NULL);
-        return STEP_DONE;
-    }
+    if (r->credential_status != STORE_OK)
+        return step_refuse(r, ERR_UNAVAILABLE);
     if (key->revoked_at != 0)
         return refuse_credential(r, true, texts[r->route->auth].revoked);
     if (is_expired(key, r->now_ms))

@@ -81,12 +81,10 @@ enum step step_reply_unrouted(struct request *r)
 {
     if (r->route != NULL)
         return STEP_NEXT;
-    if (r->other_method != NULL)
-        reply_allow(
-            r, r->other_method,
-            h2o_memis(r->h2o->input.method.base, r->h2o->input.method.len, H2O_STRLIT("OPTIONS")));
-    else
-        reply_error(r, ERR_NOT_FOUND, NULL);
+    if (r->other_method == NULL)
+        return step_refuse(r, ERR_NOT_FOUND);
+    struct str method = view(r->h2o->input.method);
+    reply_allow(r, r->other_method, str_eq(method, STR("OPTIONS")));
     return STEP_DONE;
 }
 
@@ -94,15 +92,14 @@ enum step step_reply_unrouted(struct request *r)
 
 enum step step_check_accept(struct request *r)
 {
-    ssize_t at = h2o_find_header(&r->h2o->headers, H2O_TOKEN_ACCEPT, -1);
-    if (at < 0 || r->route == NULL || (r->route->flags & ROUTE_TEXT) != 0)
+    struct str accept;
+    if (r->route == NULL || (r->route->flags & ROUTE_TEXT) != 0 ||
+        !request_token_header(r, H2O_TOKEN_ACCEPT, &accept))
         return STEP_NEXT;
-    struct str accept = view(r->h2o->headers.entries[at].value);
     if (str_eq(accept, STR("application/json")) || str_eq(accept, STR("*/*")) ||
         accept_json(accept))
         return STEP_NEXT;
-    reply_error(r, ERR_NOT_ACCEPTABLE, NULL);
-    return STEP_DONE;
+    return step_refuse(r, ERR_NOT_ACCEPTABLE);
 }
 
 /* ---- client address ---- */

@@ -29,6 +29,13 @@ size_t step_max_body(const struct route *route, const struct conf *conf);
 /* library_errors_register(h, host): see library_errors.c. */
 void library_errors_register(struct http *h, h2o_hostconf_t *host);
 
+/* step_refuse(r, err): reply with the default message. */
+static inline enum step step_refuse(struct request *r, enum err err)
+{
+    reply_error(r, err, NULL);
+    return STEP_DONE;
+}
+
 static inline struct str view(h2o_iovec_t v)
 {
     return (struct str){v.base, v.len};

@@ -1,11 +1,11 @@
-#include "core/master/master_internal.h"
+#include "core/master/children.h"
 
 #include "core/audit/auditor.h"
 #include "core/base/log.h"
+#include "core/master/systemd.h"
+#include "core/shm/connection_table.h"
 #include "core/worker/worker.h"
 #include "core/writer/writer.h"
-#include "core/master/systemd.h"
-#include "core/shm/request_stats.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -14,103 +14,86 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#define STUCK_MS 10000      /* a heartbeat older than this: killed and replaced */
-#define SYNC_ALARM_MS 10000 /* the writer inside fsync this long: an alarm, once */
-#define SHORT_LIFE_MS 5000  /* a child that died younger comes back with a delay */
+#define STUCK_MS 10000      /* after the last heartbeat, a child is killed */
+#define SYNC_ALARM_MS 10000 /* of the writer in fsync, an alarm is logged */
+#define SHORT_LIFE_MS 5000  /* a child that lived less restarts with a delay */
 #define DELAY_MIN_MS 100
 #ifndef DELAY_MAX_MS /* t/kit/small_assayd's is shorter */
 #define DELAY_MAX_MS 5000
 #endif
-#define GIVE_UP_DEATHS 12 /* short lives in a row, of one seat */
+#define GIVE_UP_DEATHS 12 /* short lives in a row, of one slot */
+#define DRAIN_GRACE_MS 1000
 
-/* ---- generations, seats, children ---- */
+/* ---- slots ---- */
 
-/* takes over ${conf}; NULL, with the reasons logged, where it cannot be used: then it is still the caller's */
-struct generation *generation_new(struct master *m, struct conf *conf)
+static void add_slots(struct child_slot *slots, enum role role, unsigned count)
 {
-    char *said = NULL;
-    size_t size = 0;
-    FILE *mistakes = open_memstream(&said, &size);
-    struct generation *g = calloc(1, sizeof(*g));
-    bool ok = mistakes != NULL && g != NULL && tls_load(conf, &g->tls, mistakes) == 0;
-    if (mistakes != NULL)
-        fclose(mistakes);
-    for (char *line = said == NULL ? NULL : strtok(said, "\n"); line != NULL;
-         line = strtok(NULL, "\n"))
-        if (ok)
-            log_warn("%s", line);
-        else
-            log_error("%s%s", m->generation == NULL ? "" : "reload refused: ", line);
-    if (mistakes == NULL || g == NULL)
-        log_error("configuration: out of memory");
-    free(said);
-    if (!ok) {
-        free(g);
-        return NULL;
-    }
-    g->conf = conf;
-    g->number = m->generation == NULL ? 0 : m->generation->number + 1;
-    g->next = m->generation;
-    m->generation = g;
-    return g;
+    for (unsigned i = 0; i < count; i++)
+        slots[i] = (struct child_slot){.role = role, .index = i};
 }
 
-void generation_free(struct generation *g)
+/* move the child of the same role and index from the old slots */
+static void keep_child(struct children *c, struct child_slot *slot)
 {
-    tls_free(&g->tls);
-    conf_free(g->conf);
-    free(g);
-}
-
-/* a configuration nobody runs any more is freed */
-static void drop_unused(struct master *m)
-{
-    struct generation **at = &m->generation->next;
-    while (*at != NULL) {
-        struct generation *g = *at;
-        if (g->children > 0) {
-            at = &g->next;
-            continue;
+    for (size_t i = 0; i < c->slots_count; i++)
+        if (c->slots[i].role == slot->role && c->slots[i].index == slot->index) {
+            *slot = c->slots[i];
+            c->slots[i] = (struct child_slot){0};
         }
-        *at = g->next;
-        generation_free(g);
-    }
 }
 
-int children_make(struct master *m)
+static void drain(struct child *child)
 {
-    const struct conf *conf = master_conf(m);
-    size_t count = 1 + conf->auditors + conf->workers, at = 0;
-    struct child_slot *child_slots = calloc(count, sizeof(*child_slots));
-    if (child_slots == NULL)
+    if (child != NULL && !child->draining)
+        child_signal(child, SIGQUIT);
+}
+
+int children_set_slots(struct children *c)
+{
+    const struct conf *conf = generations_conf(c->generations);
+    size_t count = 1 + conf->auditors + conf->workers;
+    struct child_slot *slots = calloc(count, sizeof(*slots));
+    if (slots == NULL)
         return -1;
-    child_slots[at++] = (struct child_slot){.role = ROLE_WRITER};
-    for (unsigned i = 0; i < conf->auditors; i++)
-        child_slots[at++] = (struct child_slot){.role = ROLE_AUDITOR, .index = i};
-    for (unsigned i = 0; i < conf->workers; i++)
-        child_slots[at++] = (struct child_slot){.role = ROLE_WORKER, .index = i};
-    /* whoever sits keeps the seat of the same name; the others have none and are told to go */
+    add_slots(slots, ROLE_WRITER, 1);
+    add_slots(slots + 1, ROLE_AUDITOR, conf->auditors);
+    add_slots(slots + 1 + conf->auditors, ROLE_WORKER, conf->workers);
     for (size_t i = 0; i < count; i++)
-        for (size_t k = 0; k < m->child_slots_count; k++)
-            if (m->child_slots[k].role == child_slots[i].role &&
-                m->child_slots[k].index == child_slots[i].index) {
-                child_slots[i] = m->child_slots[k];
-                m->child_slots[k] = (struct child_slot){0};
-            }
-    for (size_t k = 0; k < m->child_slots_count; k++) {
-        struct child *left[] = {m->child_slots[k].child, m->child_slots[k].old};
-        for (size_t i = 0; i < 2; i++)
-            if (left[i] != NULL && !left[i]->draining) {
-                left[i]->draining = true;
-                left[i]->told_ms = clock_mono_ms();
-                kill(left[i]->pid, SIGQUIT);
-            }
+        keep_child(c, &slots[i]);
+    for (size_t i = 0; i < c->slots_count; i++) {
+        drain(c->slots[i].child);
+        drain(c->slots[i].predecessor);
     }
-    free(m->child_slots);
-    m->child_slots = child_slots;
-    m->child_slots_count = count;
+    free(c->slots);
+    c->slots = slots;
+    c->slots_count = count;
     return 0;
 }
+
+/* A writer that waits for the disk is ready: changes queue in its socket. */
+static bool is_ready(const struct child *child)
+{
+    uint64_t phase = child == NULL ? PHASE_STARTING : score_get(child->score->phase);
+    return phase == PHASE_READY || (phase == PHASE_SYNCING && child->process.role == ROLE_WRITER);
+}
+
+bool children_ready(const struct children *c, enum role role)
+{
+    for (size_t i = 0; i < c->slots_count; i++)
+        if (c->slots[i].role == role && !is_ready(c->slots[i].child))
+            return false;
+    return true;
+}
+
+bool children_have(const struct children *c, enum role role)
+{
+    for (const struct child *child = c->list; child != NULL; child = child->next)
+        if (child->process.role == role)
+            return true;
+    return false;
+}
+
+/* ---- start ---- */
 
 static int run_child(struct process *p)
 {
@@ -125,145 +108,120 @@ static int run_child(struct process *p)
     }
 }
 
-/* in the child: nothing of the master's that it does not need stays open */
-static void close_masters(struct master *m, enum role role, struct score *score)
+static struct child *child_new(struct children *c, const struct child_slot *slot)
 {
-    upgrade_close(m);
-    close(m->signal_fd);
-    close(m->data_lock);
-    close(m->run_lock);
-    if (role != ROLE_WRITER)
-        close(m->writer_fd);
-    if (role != ROLE_WORKER) {
-        listen_close(m->listeners, m->listeners_count);
-        score_set(score->slots, 0);
-        limiter_stats_close(m->limiters);
-        ratelimit_close(m->ratelimit);
-        typing_table_free(m->typing);
-        connection_table_free(m->connection_table);
-    }
-    if (role == ROLE_AUDITOR)
-        request_stats_close(m->request_stats);
-}
-
-static struct child *fork_child(struct master *m, const struct child_slot *slot)
-{
-    struct child *c = calloc(1, sizeof(*c));
+    const struct generation *g = c->generations->newest;
+    struct scoreboard *sb = c->inherited.scoreboard;
+    struct child *child = calloc(1, sizeof(*child));
     uint64_t now = clock_mono_ms();
-    if (c == NULL)
+    if (child == NULL)
         return NULL;
-    c->score = scoreboard_claim(m->scoreboard, slot->role, slot->index, m->generation->number, now);
-    if (c->score == NULL) {
-        free(c);
+    child->score = scoreboard_claim(sb, slot->role, slot->index, g->number, now);
+    if (child->score == NULL) {
+        free(child);
         return NULL;
     }
-    score_set(c->score->slots, m->slots);
-    c->born_ms = now;
-    c->process = (struct process){.role = slot->role,
-                                  .index = slot->index,
-                                  .generation = m->generation->number,
-                                  .conf = master_conf(m),
-                                  .scoreboard = m->scoreboard,
-                                  .score = c->score,
-                                  .tls = &m->generation->tls,
-                                  .store_known = m->store_known,
-                                  .limiters = m->limiters,
-                                  .ratelimit = m->ratelimit,
-                                  .typing = m->typing,
-                                  .connection_table = m->connection_table,
-                                  .connection_slot = (unsigned)(c->score - m->scoreboard->slot),
-                                  .request_stats = m->request_stats,
-                                  .listeners = m->listeners,
-                                  .listeners_count = m->listeners_count,
-                                  .writer_fd = m->writer_fd,
-                                  .old_workers = m->old_master.workers,
-                                  .old_workers_count = m->old_master.workers_count,
-                                  .notify_fd = m->notify_fd,
-                                  .master = getpid()};
-    strcpy(c->process.writer_path, m->writer_path);
-    c->next = m->children;
-    m->children = c;
-    fflush(NULL);
+    score_set(child->score->slots, *c->listener_slots);
+    child->started_ms = now;
+    child->process = c->inherited;
+    child->process.role = slot->role;
+    child->process.index = slot->index;
+    child->process.generation = g->number;
+    child->process.conf = g->conf;
+    child->process.tls = &c->generations->newest->tls;
+    child->process.score = child->score;
+    child->process.connection_slot = (unsigned)(child->score - sb->slot);
+    child->process.store_known = c->store_known;
+    child->process.old_workers = c->upgrade->old_master.workers;
+    child->process.old_workers_count = c->upgrade->old_master.workers_count;
+    child->next = c->list;
+    c->list = child;
     if (slot->role == ROLE_WORKER)
-        connection_table_open_slot(m->connection_table, c->process.connection_slot);
-    if (slot->role == ROLE_WORKER && !tls_lend(&m->generation->tls, true))
+        connection_table_open_slot(child->process.connection_table, child->process.connection_slot);
+    return child;
+}
+
+static void child_free(struct children *c, struct child *child)
+{
+    struct child **at = &c->list;
+    if (child->process.role == ROLE_WORKER)
+        connection_table_close_slot(child->process.connection_table,
+                                    child->process.connection_slot);
+    scoreboard_release(c->inherited.scoreboard, child->score);
+    while (*at != child)
+        at = &(*at)->next;
+    *at = child->next;
+    free(child);
+}
+
+static _Noreturn void become_child(struct children *c, struct child *child)
+{
+    enum role role = child->process.role;
+    if (role != ROLE_WORKER)
+        score_set(child->score->slots, 0);
+    c->close_unused(c->arg, role);
+    int status = run_child(&child->process);
+    if (role == ROLE_AUDITOR)
+        _exit(status); /* its sandbox does not allow what exit handlers do */
+    exit(status);
+}
+
+static struct child *fork_child(struct children *c, const struct child_slot *slot)
+{
+    struct tls *tls = &c->generations->newest->tls;
+    struct child *child = child_new(c, slot);
+    if (child == NULL)
+        return NULL;
+    fflush(NULL);
+    if (slot->role == ROLE_WORKER && !tls_lend(tls, true))
         log_error("keys cannot be lent to a worker: %s", strerror(errno));
-    c->pid = fork();
-    if (c->pid != 0 && !tls_lend(&m->generation->tls, false))
+    child->pid = fork();
+    if (child->pid != 0 && !tls_lend(tls, false))
         log_error("keys cannot be taken back: %s", strerror(errno));
-    if (c->pid < 0) {
+    if (child->pid < 0) {
         log_error("fork: %s", strerror(errno));
-        m->children = c->next;
-        if (slot->role == ROLE_WORKER)
-            connection_table_close_slot(m->connection_table, c->process.connection_slot);
-        scoreboard_release(m->scoreboard, c->score);
-        free(c);
+        child_free(c, child);
         return NULL;
     }
-    if (c->pid == 0) {
-        close_masters(m, slot->role, c->score);
-        int status = run_child(&c->process);
-        if (slot->role == ROLE_AUDITOR)
-            _exit(
-                status); /* it has nothing to flush, and its sandbox is no place for exit handlers */
-        exit(status);
-    }
-    m->generation->children++;
-    return c;
+    if (child->pid == 0)
+        become_child(c, child);
+    c->generations->newest->children++;
+    return child;
 }
 
-void child_tell(struct child *c, int number)
+/* the store must exist before anybody reads it */
+static bool may_start(const struct children *c, const struct child_slot *slot)
 {
-    c->told_ms = clock_mono_ms();
-    if (number == SIGQUIT)
-        c->draining = true;
-    else
-        c->stopping = true;
-    kill(c->pid, number);
+    return !upgrade_blocks_role(c->upgrade, slot->role) &&
+           (slot->role == ROLE_WRITER || c->store_known || children_ready(c, ROLE_WRITER));
 }
 
-/* A writer that waits for the disk takes what comes all the same. */
-static bool is_ready(const struct child *c)
-{
-    uint64_t phase = c == NULL ? PHASE_STARTING : score_get(c->score->phase);
-    return phase == PHASE_READY || (phase == PHASE_SYNCING && c->process.role == ROLE_WRITER);
-}
-
-bool children_ready(const struct master *m, enum role role)
-{
-    for (size_t i = 0; i < m->child_slots_count; i++)
-        if (m->child_slots[i].role == role && !is_ready(m->child_slots[i].child))
-            return false;
-    return true;
-}
-
-/* the store must be there before anybody reads it */
-static bool may_fill(const struct master *m, const struct child_slot *slot)
-{
-    return slot->role == ROLE_WRITER || m->store_known || children_ready(m, ROLE_WRITER);
-}
-
-void children_fill(struct master *m)
+void children_start(struct children *c)
 {
     uint64_t now = clock_mono_ms();
-    for (size_t i = 0; i < m->child_slots_count; i++) {
-        struct child_slot *s = &m->child_slots[i];
-        if (s->child == NULL && now >= s->fill_at_ms && may_fill(m, s) &&
-            !upgrade_holds(m, s->role))
-            s->child = fork_child(m, s);
+    for (size_t i = 0; i < c->slots_count; i++) {
+        struct child_slot *s = &c->slots[i];
+        if (s->child == NULL && now >= s->start_at_ms && may_start(c, s))
+            s->child = fork_child(c, s);
     }
 }
 
-/* a worker of the new generation serves: the old one of its seat may go */
-void children_relieve(struct master *m)
+/* ---- signals ---- */
+
+void child_signal(struct child *child, int number)
 {
-    for (size_t i = 0; i < m->child_slots_count; i++) {
-        struct child_slot *s = &m->child_slots[i];
-        if (s->old != NULL && is_ready(s->child)) {
-            child_tell(s->old, SIGQUIT);
-            s->old = NULL;
-        }
-    }
+    child->signalled_ms = clock_mono_ms();
+    if (number == SIGQUIT)
+        child->draining = true;
+    else
+        child->stopping = true;
+    kill(child->pid, number);
+}
+
+void children_signal(struct children *c, int number)
+{
+    for (struct child *child = c->list; child != NULL; child = child->next)
+        kill(child->pid, number);
 }
 
 /* ---- deaths ---- */
@@ -275,198 +233,237 @@ static bool is_crash(int number)
            number == SIGILL;
 }
 
-static void describe_death(const struct child *c, int status)
+static void log_death(const struct child *child, int status)
 {
-    const char *role = role_name(c->process.role);
-    if (WIFSIGNALED(status) && is_crash(WTERMSIG(status)) && c->process.role != ROLE_AUDITOR)
-        log_error("%s %u (pid %d) was killed by signal %d (%s): where that goes on, the store may "
-                  "be damaged: stop the server and "
-                  "run assay check",
-                  role, c->process.index, c->pid, WTERMSIG(status), strsignal(WTERMSIG(status)));
-    else if (WIFSIGNALED(status))
-        log_warn("%s %u (pid %d) was killed by signal %d (%s)", role, c->process.index, c->pid,
-                 WTERMSIG(status), strsignal(WTERMSIG(status)));
-    else
-        log_warn("%s %u (pid %d) ended with status %d", role, c->process.index, c->pid,
+    const struct process *p = &child->process;
+    const char *role = role_name(p->role);
+    if (!WIFSIGNALED(status)) {
+        log_warn("%s %u (pid %d) ended with status %d", role, p->index, child->pid,
                  WEXITSTATUS(status));
+        return;
+    }
+    int number = WTERMSIG(status);
+    if (is_crash(number) && p->role != ROLE_AUDITOR)
+        log_error("%s %u (pid %d) was killed by signal %d (%s): if this repeats, the store may be "
+                  "damaged: stop the server and run assay check",
+                  role, p->index, child->pid, number, strsignal(number));
+    else
+        log_warn("%s %u (pid %d) was killed by signal %d (%s)", role, p->index, child->pid, number,
+                 strsignal(number));
 }
 
-/* somebody of the generation before goes on, since its successor has not come up */
-static bool is_half_succeeded(const struct master *m)
+/* does a worker of the old generation still serve, since its successor has not come up? */
+static bool has_predecessors(const struct children *c)
 {
-    for (size_t i = 0; i < m->child_slots_count; i++)
-        if (m->child_slots[i].role == ROLE_WORKER && m->child_slots[i].old != NULL)
+    for (size_t i = 0; i < c->slots_count; i++)
+        if (c->slots[i].role == ROLE_WORKER && c->slots[i].predecessor != NULL)
             return true;
     return false;
 }
 
-static void slot_emptied(struct master *m, struct child_slot *s, const struct child *c, int status)
+/* the first restart is immediate */
+static uint64_t restart_delay_ms(unsigned short_lives)
 {
-    uint64_t now = clock_mono_ms(), delay = 0;
-    s->child = NULL; /* an old one goes on serving until there is a new one */
-    if (m->stopping || m->left)
-        return;
-    if (s->old != NULL)
-        log_error("%s %u of generation %u did not start: the one of the generation before goes on, "
-                  "and it is tried again",
-                  role_name(s->role), s->index, c->process.generation);
-    /* an auditor ends of itself when its writer is gone */
-    bool expected = c->stopping || (c->process.role == ROLE_AUDITOR && WIFEXITED(status) &&
-                                    WEXITSTATUS(status) == EXIT_STOPPED);
-    if (!expected) {
-        describe_death(c, status);
-        score_add(m->scoreboard->restarts, 1);
-        s->short_lives = now - c->born_ms < SHORT_LIFE_MS ? s->short_lives + 1 : 0;
-    }
-    /* the first comes back at once */
-    for (unsigned i = 1; i < s->short_lives; i++)
+    uint64_t delay = 0;
+    for (unsigned i = 1; i < short_lives; i++)
         delay = delay == 0 ? DELAY_MIN_MS : delay * 2 < DELAY_MAX_MS ? delay * 2 : DELAY_MAX_MS;
-    s->fill_at_ms = now + delay;
-    bool cannot_start =
-        (WIFEXITED(status) && WEXITSTATUS(status) == EXIT_START && !m->store_known) ||
-        (upgrade_is_trial(m) && !expected);
-    /* without auditors or a writer (a dead disk) the server still serves what it has */
-    if (cannot_start ||
-        (s->role == ROLE_WORKER && !is_half_succeeded(m) && s->short_lives >= GIVE_UP_DEATHS)) {
-        log_error(cannot_start ? "cannot start: the %s said why" : "giving up: the %s keeps dying",
-                  role_name(c->process.role));
-        m->exit_status = cannot_start ? EXIT_START : EXIT_GAVE_UP;
-        snprintf(m->why, sizeof(m->why), "the %s %s", role_name(c->process.role),
-                 cannot_start ? "cannot start" : "keeps dying");
-        m->stopping = true;
-        systemd_tell("STOPPING=1");
-        m->stop_at_ms = now + master_conf(m)->drain_timeout_ms;
-    }
+    return delay;
 }
 
-static void unserve(struct master *m, pid_t pid)
+/* Without a writer (a dead disk) or auditors, the server still serves what it has. */
+static void give_up_if_hopeless(struct children *c, const struct child_slot *s, bool expected,
+                                int status)
+{
+    const char *role = role_name(s->role);
+    bool cannot_start =
+        (WIFEXITED(status) && WEXITSTATUS(status) == EXIT_START && !c->store_known) ||
+        (upgrade_is_trial(c->upgrade) && !expected);
+    bool keeps_dying =
+        s->role == ROLE_WORKER && !has_predecessors(c) && s->short_lives >= GIVE_UP_DEATHS;
+    if (!cannot_start && !keeps_dying)
+        return;
+    if (cannot_start)
+        log_error("cannot start: the %s failed, see its lines above", role);
+    else
+        log_error("giving up: the %s keeps dying", role);
+    shutdown_set_reason(c->shutdown, "the %s %s", role,
+                        cannot_start ? "cannot start" : "keeps dying");
+    systemd_notify("STOPPING=1");
+    shutdown_begin(c->shutdown, cannot_start ? EXIT_START : EXIT_GAVE_UP,
+                   generations_conf(c->generations)->drain_timeout_ms);
+}
+
+static void slot_emptied(struct children *c, struct child_slot *s, const struct child *child,
+                         int status)
+{
+    uint64_t now = clock_mono_ms();
+    s->child = NULL;
+    if (c->shutdown->stopping || c->shutdown->replaced)
+        return;
+    if (s->predecessor != NULL)
+        log_error("%s %u of generation %u did not start: its predecessor continues, and the start "
+                  "is retried",
+                  role_name(s->role), s->index, child->process.generation);
+    /* an auditor ends by itself when its writer is gone */
+    bool expected = child->stopping || (child->process.role == ROLE_AUDITOR && WIFEXITED(status) &&
+                                        WEXITSTATUS(status) == EXIT_STOPPED);
+    if (!expected) {
+        log_death(child, status);
+        score_add(c->inherited.scoreboard->restarts, 1);
+        s->short_lives = now - child->started_ms < SHORT_LIFE_MS ? s->short_lives + 1 : 0;
+    }
+    s->start_at_ms = now + restart_delay_ms(s->short_lives);
+    give_up_if_hopeless(c, s, expected, status);
+}
+
+/* the listener slots that it served are free for another worker */
+static void free_listener_slots(struct scoreboard *sb, pid_t pid)
 {
     for (size_t i = 0; i < SCOREBOARD_LISTENER_SLOTS; i++) {
         int32_t served_by = pid;
-        if (atomic_load(&m->scoreboard->listener[i].pid) != pid)
+        if (atomic_load(&sb->listener[i].pid) != pid)
             continue;
-        score_set(m->scoreboard->listener[i].unserved_since_ms, clock_mono_ms());
-        atomic_compare_exchange_strong(&m->scoreboard->listener[i].pid, &served_by, 0);
+        score_set(sb->listener[i].unserved_since_ms, clock_mono_ms());
+        atomic_compare_exchange_strong(&sb->listener[i].pid, &served_by, 0);
     }
 }
 
-static void bury(struct master *m, struct child *c, int status)
+void children_reaped(struct children *c, pid_t pid, int status)
 {
-    unserve(m, c->pid);
-    for (size_t i = 0; i < m->child_slots_count; i++) {
-        if (m->child_slots[i].child == c)
-            slot_emptied(m, &m->child_slots[i], c, status);
-        else if (m->child_slots[i].old == c)
-            m->child_slots[i].old = NULL;
+    struct child *child = c->list;
+    while (child != NULL && child->pid != pid)
+        child = child->next;
+    if (child == NULL)
+        return;
+    unsigned generation = child->process.generation;
+    free_listener_slots(c->inherited.scoreboard, pid);
+    for (size_t i = 0; i < c->slots_count; i++) {
+        if (c->slots[i].child == child)
+            slot_emptied(c, &c->slots[i], child, status);
+        else if (c->slots[i].predecessor == child)
+            c->slots[i].predecessor = NULL;
     }
-    for (struct generation *g = m->generation; g != NULL; g = g->next)
-        if (g->number == c->process.generation)
-            g->children--;
-    if (c->process.role == ROLE_WORKER)
-        connection_table_close_slot(m->connection_table, c->process.connection_slot);
-    scoreboard_release(m->scoreboard, c->score);
-    struct child **at = &m->children;
-    while (*at != c)
-        at = &(*at)->next;
-    *at = c->next;
-    free(c);
+    child_free(c, child);
+    generations_release(c->generations, generation);
 }
 
-void children_reap(struct master *m)
+/* ---- watching ---- */
+
+static bool is_syncing(const struct child *child)
 {
-    int status;
-    pid_t pid;
-    while ((pid = waitpid(-1, &status, WNOHANG)) > 0)
-        for (struct child *c = upgrade_buried(m, pid, status) ? NULL : m->children; c != NULL;
-             c = c->next)
-            if (c->pid == pid) {
-                bury(m, c, status);
-                break;
-            }
-    drop_unused(m);
+    return child->process.role == ROLE_WRITER && score_get(child->score->phase) == PHASE_SYNCING;
 }
 
-/* ---- what goes on too long ---- */
-
-static void watch_one(struct master *m, struct child *c, uint64_t now)
+static bool is_silent(const struct child *child, uint64_t now, uint64_t for_ms)
 {
-    uint64_t beat = score_get(c->score->heartbeat_ms), busy = score_get(c->score->busy_since_ms);
-    bool syncing = c->process.role == ROLE_WRITER && score_get(c->score->phase) == PHASE_SYNCING;
-    if (c->draining && now - c->told_ms > master_conf(m)->drain_timeout_ms + 1000u) {
-        log_warn("%s %u (pid %d) did not drain in time: killed", role_name(c->process.role),
-                 c->process.index, c->pid);
-        kill(c->pid, SIGKILL);
-    } else if (syncing && busy != 0 && now > busy && now - busy > SYNC_ALARM_MS) {
-        if (!c->alarmed)
-            log_error("the disk has kept the writer waiting for over %d s: no write is answered "
-                      "until it does its work",
-                      SYNC_ALARM_MS / 1000);
-        c->alarmed = true;
-    } else if (!syncing && now > beat && now - beat > STUCK_MS && now - c->born_ms > STUCK_MS) {
-        log_error("%s %u (pid %d) has not moved for over %d s: killed, to be replaced",
-                  role_name(c->process.role), c->process.index, c->pid, STUCK_MS / 1000);
-        kill(c->pid, SIGKILL);
-    } else
-        c->alarmed = c->alarmed && syncing;
+    uint64_t beat = score_get(child->score->heartbeat_ms);
+    return !is_syncing(child) && now > beat && now - beat > for_ms &&
+           now - child->started_ms > for_ms;
 }
 
-void children_watch(struct master *m)
+static void alarm_if_slow(struct child *child, uint64_t now)
+{
+    uint64_t busy = score_get(child->score->busy_since_ms);
+    bool slow = is_syncing(child) && busy != 0 && now > busy && now - busy > SYNC_ALARM_MS;
+    if (slow && !child->alarmed)
+        log_error("the disk has kept the writer waiting for over %d s: no write is answered until "
+                  "the disk responds",
+                  SYNC_ALARM_MS / 1000);
+    child->alarmed = slow || (child->alarmed && is_syncing(child));
+}
+
+void children_watch(struct children *c)
 {
     uint64_t now = clock_mono_ms();
-    for (struct child *c = m->children; c != NULL; c = c->next)
-        watch_one(m, c, now);
+    uint64_t drain_ms = generations_conf(c->generations)->drain_timeout_ms + DRAIN_GRACE_MS;
+    for (struct child *child = c->list; child != NULL; child = child->next) {
+        const struct process *p = &child->process;
+        if (child->draining && now - child->signalled_ms > drain_ms) {
+            log_warn("%s %u (pid %d) did not drain in time: killed", role_name(p->role), p->index,
+                     child->pid);
+            kill(child->pid, SIGKILL);
+        } else if (is_silent(child, now, STUCK_MS)) {
+            log_error("%s %u (pid %d) has not moved for over %d s: killed, to be replaced",
+                      role_name(p->role), p->index, child->pid, STUCK_MS / 1000);
+            kill(child->pid, SIGKILL);
+        } else
+            alarm_if_slow(child, now);
+    }
 }
 
-bool children_move(const struct master *m, uint64_t within_ms)
+bool children_alive(const struct children *c, uint64_t within_ms)
 {
     uint64_t now = clock_mono_ms();
-    for (const struct child *c = m->children; c != NULL; c = c->next) {
-        uint64_t beat = score_get(c->score->heartbeat_ms);
-        bool syncing =
-            c->process.role == ROLE_WRITER && score_get(c->score->phase) == PHASE_SYNCING;
-        if (c->process.role != ROLE_AUDITOR && !syncing && now > beat && now - beat > within_ms &&
-            now - c->born_ms > within_ms)
+    for (const struct child *child = c->list; child != NULL; child = child->next)
+        if (child->process.role != ROLE_AUDITOR && is_silent(child, now, within_ms))
             return false;
-    }
     return true;
 }
 
 /* ---- a reload ---- */
 
-unsigned children_draining(const struct master *m)
-{
-    unsigned count = 0;
-    for (const struct generation *g = m->generation->next; g != NULL; g = g->next)
-        count += g->children > 0;
-    return count;
-}
-
 /*
- * Somebody of the newest generation is just starting, or has come up since the one before was to be told to go, who would never be told once the seat
- * has its next. One that failed and waits for its next try does not count, so that a mended configuration gets in.
+ * A child that failed and waits for its next start does not count, so that a corrected
+ * configuration can be loaded. A successor that just came up counts until its predecessor is
+ * retired: after a reload nobody would retire it.
  */
-bool children_changing(const struct master *m)
+bool children_in_transition(const struct children *c)
 {
-    for (size_t i = 0; i < m->child_slots_count; i++)
-        if (m->child_slots[i].child != NULL &&
-            (!is_ready(m->child_slots[i].child) || m->child_slots[i].old != NULL))
+    for (size_t i = 0; i < c->slots_count; i++)
+        if (c->slots[i].child != NULL &&
+            (!is_ready(c->slots[i].child) || c->slots[i].predecessor != NULL))
             return true;
     return false;
 }
 
-/* the new generation sits down; writer and auditors change places one after the other, workers side by side */
-void children_succeed(struct master *m)
+void children_retire(struct children *c)
 {
-    for (size_t i = 0; i < m->child_slots_count; i++) {
-        struct child_slot *s = &m->child_slots[i];
+    for (size_t i = 0; i < c->slots_count; i++) {
+        struct child_slot *s = &c->slots[i];
+        if (s->predecessor != NULL && is_ready(s->child)) {
+            child_signal(s->predecessor, SIGQUIT);
+            s->predecessor = NULL;
+        }
+    }
+}
+
+void children_replace(struct children *c)
+{
+    for (size_t i = 0; i < c->slots_count; i++) {
+        struct child_slot *s = &c->slots[i];
         s->short_lives = 0;
-        s->fill_at_ms = 0;
-        if (s->child == NULL || s->child->process.generation == m->generation->number)
+        s->start_at_ms = 0;
+        if (s->child == NULL || s->child->process.generation == c->generations->newest->number)
             continue;
         if (s->role == ROLE_WORKER) {
-            s->old = s->child;
+            s->predecessor = s->child;
             s->child = NULL;
         } else
-            child_tell(s->child, SIGTERM);
+            child_signal(s->child, SIGTERM);
     }
+}
+
+bool children_settled(const struct children *c)
+{
+    for (size_t i = 0; i < c->slots_count; i++) {
+        const struct child *child = c->slots[i].role == ROLE_WORKER ? c->slots[i].child : NULL;
+        if (child != NULL && child->process.generation != c->generations->newest->number)
+            return false;
+    }
+    return children_ready(c, ROLE_WORKER);
+}
+
+unsigned children_used_slots(const struct children *c)
+{
+    unsigned most = 0;
+    for (const struct child *child = c->list; child != NULL; child = child->next) {
+        unsigned slots = score_get(child->score->slots);
+        most = slots > most ? slots : most;
+    }
+    return most;
+}
+
+void children_free(struct children *c)
+{
+    free(c->slots);
 }

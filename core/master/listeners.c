@@ -15,7 +15,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-/* what the kernel copies of an answer before its client takes it: megabytes of each slow reader otherwise */
+/* bytes that the kernel takes before the client reads them: it would be megabytes by default */
 #define UNSENT_MAX (128 << 10)
 #define BACKLOG 4096
 
@@ -25,7 +25,7 @@ static int refuse(char *why, size_t size, const char *address, const char *reaso
     return -1;
 }
 
-/* the option that names it */
+/* the option with its address */
 static const char *option_of(const struct listener *l, char out[32])
 {
     snprintf(out, 32, l->internal ? "internal_listen" : "listen.%zu.address", l->conf_index);
@@ -52,7 +52,7 @@ static int refuse_holder(char *why, size_t size, const struct listener *l, const
     return -1;
 }
 
-/* errno: why it cannot be bound */
+/* with errno of the bind */
 static int refuse_bind(char *why, size_t size, const struct listener *l, const char *address,
                        const struct sockaddr_storage *sa)
 {
@@ -88,7 +88,7 @@ static int resolve(const char *address, struct sockaddr_storage *sa, socklen_t *
     return 0;
 }
 
-void listen_options(int fd)
+void listener_set_options(int fd)
 {
     setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &(int){1}, sizeof(int));
     setsockopt(fd, IPPROTO_TCP, TCP_NOTSENT_LOWAT, &(int){UNSENT_MAX}, sizeof(int));
@@ -100,7 +100,7 @@ static int bind_one(const struct sockaddr_storage *sa, socklen_t len, bool share
     if (fd < 0)
         return -1;
     setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof(one));
-    listen_options(fd);
+    listener_set_options(fd);
     if (shared_port)
         setsockopt(fd, SOL_SOCKET, SO_REUSEPORT, &one, sizeof(one));
     if (bind(fd, (const struct sockaddr *)sa, len) == 0)
@@ -124,8 +124,8 @@ static int add_slot(struct listener *l, const struct sockaddr_storage *sa, sockl
     return 0;
 }
 
-/* in the slots' order, so that the kernel numbers the sockets of a port as we do */
-int listen_hear(struct listener *l)
+/* in the order of slots, since the kernel numbers the sockets of a port in this order */
+int listener_listen(struct listener *l)
 {
     for (; l->listening < l->count; l->listening++)
         if (listen(l->fds[l->listening], BACKLOG) != 0)
@@ -150,17 +150,17 @@ static int open_tcp(struct listener *l, const char *address, size_t slots, char 
     const char *reason;
     if (resolve(address, &sa, &len, &reason) != 0)
         return refuse(why, why_size, address, reason);
-    /* another server's SO_REUSEPORT sockets would let us in silently and take half the connections */
+    /* with SO_REUSEPORT, we would share the port of another server that also sets it */
     int probe = bind_one(&sa, len, false);
     if (probe < 0)
         return refuse_bind(why, why_size, l, address, &sa);
     len = sizeof(sa);
-    getsockname(probe, (struct sockaddr *)&sa, &len); /* port 0 is a port now */
+    getsockname(probe, (struct sockaddr *)&sa, &len); /* the port that 0 became */
     close(probe);
     while (l->count < slots)
         if (add_slot(l, &sa, len) != 0)
             return refuse_bind(why, why_size, l, address, &sa);
-    return listen_hear(l) != 0 ? refuse_bind(why, why_size, l, address, &sa) : 0;
+    return listener_listen(l) != 0 ? refuse_bind(why, why_size, l, address, &sa) : 0;
 }
 
 static int open_unix(struct listener *l, const char *address, char *why, size_t why_size)
@@ -182,15 +182,15 @@ static int open_unix(struct listener *l, const char *address, char *why, size_t 
     if (lstat(path, &st) == 0 && (!S_ISSOCK(st.st_mode) || unlink(path) != 0))
         return refuse(why, why_size, address,
                       S_ISSOCK(st.st_mode) ? strerror(errno)
-                                           : "something else than a socket is there");
+                                           : "a file that is not a socket is there");
     l->bound = bind(fd, (struct sockaddr *)&sa, sizeof(sa)) == 0;
-    if (!l->bound || chmod(path, 0666) != 0 || listen_hear(l) != 0)
+    if (!l->bound || chmod(path, 0666) != 0 || listener_listen(l) != 0)
         return refuse(why, why_size, address, strerror(errno));
     snprintf(l->url, sizeof(l->url), "unix:%s", path);
     return 0;
 }
 
-/* ---- sockets made before us ---- */
+/* ---- inherited listeners ---- */
 
 static bool same_address(const struct sockaddr_storage *a, const struct sockaddr_storage *b)
 {
@@ -204,7 +204,7 @@ static bool same_address(const struct sockaddr_storage *a, const struct sockaddr
            memcmp(&a6->sin6_addr, &b6->sin6_addr, sizeof(a6->sin6_addr)) == 0;
 }
 
-static bool is_of_address(const struct listen_given *g, const char *address)
+static bool is_of_address(const struct inherited_listener *g, const char *address)
 {
     struct sockaddr_storage its = {0}, wanted = {0};
     socklen_t len = sizeof(its);
@@ -218,11 +218,11 @@ static bool is_of_address(const struct listen_given *g, const char *address)
            same_address(&its, &wanted);
 }
 
-static struct listen_given *find_given(struct listen_given *given, size_t count,
-                                       const char *address, bool internal)
+static struct inherited_listener *find_inherited(struct inherited_listener *list, size_t count,
+                                                 const char *address, bool internal)
 {
     for (size_t i = 0; i < count; i++) {
-        struct listen_given *g = &given[i];
+        struct inherited_listener *g = &list[i];
         bool named =
             g->address[0] != '\0' && g->internal == internal && strcmp(g->address, address) == 0;
         if (g->fds != NULL && (named || (g->address[0] == '\0' && is_of_address(g, address))))
@@ -231,8 +231,8 @@ static struct listen_given *find_given(struct listen_given *given, size_t count,
     return NULL;
 }
 
-static int adopt(struct listener *l, struct listen_given *g, const char *address, size_t slots,
-                 char *why, size_t why_size)
+static int adopt(struct listener *l, struct inherited_listener *g, const char *address,
+                 size_t slots, char *why, size_t why_size)
 {
     struct sockaddr_storage sa = {0};
     socklen_t len = sizeof(sa);
@@ -247,72 +247,84 @@ static int adopt(struct listener *l, struct listen_given *g, const char *address
         return refuse(why, why_size, address, strerror(errno));
     if (sa.ss_family == AF_UNIX)
         snprintf(l->url, sizeof(l->url), "%s", address);
-    if (!l->shared && listen_grow(l, slots) != 0)
+    if (!l->shared && listener_add_slots(l, slots) != 0)
         return refuse(why, why_size, address, strerror(errno));
     return 0;
 }
 
-void listen_drop(struct listen_given *given, size_t count, bool remove)
+static void unlink_socket(const struct listener *l)
 {
-    for (size_t i = 0; i < count; i++) {
-        struct listener left = {.fds = given[i].fds,
-                                .count = given[i].fds == NULL ? 0 : given[i].count,
-                                .bound = given[i].bound};
-        if (remove && given[i].fds != NULL)
-            listen_remove(&left, 1, true);
-        listen_close(&left, 1);
-    }
-    free(given);
+    struct sockaddr_un sa;
+    socklen_t len = sizeof(sa);
+    if (l->bound && getsockname(l->fds[0], (struct sockaddr *)&sa, &len) == 0)
+        unlink(sa.sun_path);
 }
 
-static int open_one(struct listener *l, const char *address, size_t slots, char *why,
-                    size_t why_size)
+static void close_sockets(const struct listener *l)
 {
+    for (size_t i = l->count; i-- > 0;)
+        close(l->fds[i]);
+    free(l->fds);
+}
+
+void inherited_listeners_free(struct inherited_listener *list, size_t count, bool unlink)
+{
+    for (size_t i = 0; i < count; i++) {
+        if (list[i].fds == NULL)
+            continue;
+        const struct listener left = {
+            .fds = list[i].fds, .count = list[i].count, .bound = list[i].bound};
+        if (unlink)
+            unlink_socket(&left);
+        close_sockets(&left);
+    }
+    free(list);
+}
+
+/* open it, or take ${inherited} */
+static int open_one(struct listener *l, struct inherited_listener *inherited, const char *address,
+                    size_t slots, char *why, size_t why_size)
+{
+    if (inherited != NULL)
+        return adopt(l, inherited, address, slots, why, why_size);
     if (strncmp(address, "unix:", 5) == 0)
         return open_unix(l, address, why, why_size);
     return open_tcp(l, address, slots, why, why_size);
 }
 
-static int open_or_adopt(struct listener *l, struct listen_given *given, const char *address,
-                         size_t slots, char *why, size_t why_size)
-{
-    return given != NULL ? adopt(l, given, address, slots, why, why_size)
-                         : open_one(l, address, slots, why, why_size);
-}
-
-int listen_open(const struct conf *conf, struct listen_given *given, size_t given_count,
-                struct listener *out, size_t *count, char *why, size_t why_size)
+int listeners_open(struct listeners *all, const struct conf *conf,
+                   struct inherited_listener *inherited, size_t count, char *why, size_t why_size)
 {
     int result = 0;
-    *count = 0;
+    all->count = 0;
     for (size_t i = 0; i < conf->listen_count && result == 0; i++) {
-        struct listener *l = &out[(*count)++];
+        struct listener *l = &all->list[all->count++];
         *l = (struct listener){.conf_index = i};
         const char *address = conf->listen[i].address;
-        result = open_or_adopt(l, find_given(given, given_count, address, false), address,
-                               conf->workers, why, why_size);
+        result = open_one(l, find_inherited(inherited, count, address, false), address,
+                          conf->workers, why, why_size);
     }
     if (result == 0 && conf->internal_listen[0] != '\0') {
-        struct listener *l = &out[(*count)++];
+        struct listener *l = &all->list[all->count++];
         *l = (struct listener){.internal = true};
         const char *address = conf->internal_listen;
-        result = open_or_adopt(l, find_given(given, given_count, address, true), address, 1, why,
-                               why_size);
+        result =
+            open_one(l, find_inherited(inherited, count, address, true), address, 1, why, why_size);
         l->shared = true;
     }
     if (result != 0) {
-        listen_remove(out, *count, false);
-        listen_close(out, *count);
-        *count = 0;
+        listeners_unlink(all, false);
+        listeners_close(all);
+        all->count = 0;
     }
-    listen_apply(out, *count, conf);
+    listeners_configure(all, conf);
     return result;
 }
 
-void listen_apply(struct listener *listeners, size_t count, const struct conf *conf)
+void listeners_configure(struct listeners *all, const struct conf *conf)
 {
-    for (size_t i = 0; i < count; i++) {
-        struct listener *l = &listeners[i];
+    for (size_t i = 0; i < all->count; i++) {
+        struct listener *l = &all->list[i];
         struct sockaddr_storage sa = {0};
         socklen_t len = sizeof(sa);
         l->tls = !l->internal && conf->listen[l->conf_index].tls_certificate[0] != '\0';
@@ -321,7 +333,7 @@ void listen_apply(struct listener *listeners, size_t count, const struct conf *c
     }
 }
 
-int listen_grow(struct listener *l, size_t slots)
+int listener_add_slots(struct listener *l, size_t slots)
 {
     struct sockaddr_storage sa;
     socklen_t len = sizeof(sa);
@@ -333,8 +345,8 @@ int listen_grow(struct listener *l, size_t slots)
     return 0;
 }
 
-/* the last first: the kernel fills the gap of one in the middle with the last, and then numbers them otherwise than we do */
-void listen_shrink(struct listener *l, size_t slots)
+/* the last first, so that the kernel keeps its numbers of the others */
+void listener_remove_slots(struct listener *l, size_t slots)
 {
     while (l->count > slots)
         close(l->fds[--l->count]);
@@ -342,8 +354,8 @@ void listen_shrink(struct listener *l, size_t slots)
         l->listening = l->count;
 }
 
-/* by chance and not by the packet's hash, which some network cards do not give */
-int listen_steer(const struct listener *l, size_t slots)
+/* at random: some network cards give no hash of the packet */
+int listener_steer(const struct listener *l, size_t slots)
 {
     struct sock_filter program[] = {
         BPF_STMT(BPF_LD | BPF_W | BPF_ABS, (uint32_t)(SKF_AD_OFF + SKF_AD_RANDOM)),
@@ -354,17 +366,17 @@ int listen_steer(const struct listener *l, size_t slots)
     return setsockopt(l->fds[0], SOL_SOCKET, SO_ATTACH_REUSEPORT_CBPF, &filter, sizeof(filter));
 }
 
-void listen_unsteer(const struct listener *l)
+void listener_unsteer(const struct listener *l)
 {
     int none = 0;
     setsockopt(l->fds[0], SOL_SOCKET, SO_DETACH_REUSEPORT_BPF, &none, sizeof(none));
 }
 
 /*
- * The kernel repeats the answer to a SYN after 1, 2, 4, … s (120 at most), net.ipv4.tcp_synack_retries times, and then forgets it; twice
- * that, since a client that repeats its SYN makes it start waiting anew.
+ * The kernel repeats a SYN-ACK after 1, 2, 4, ... s (at most 120), net.ipv4.tcp_synack_retries
+ * times. Twice that, since a repeated SYN restarts the wait.
  */
-uint64_t listen_handshake_ms(void)
+uint64_t listeners_handshake_ms(void)
 {
     unsigned retries = 5, ms = 0;
     FILE *file = fopen("/proc/sys/net/ipv4/tcp_synack_retries", "re");
@@ -377,12 +389,12 @@ uint64_t listen_handshake_ms(void)
     return 2 * (uint64_t)ms;
 }
 
-bool listen_quiet(const struct listener *l, size_t from)
+bool listener_is_idle(const struct listener *l, size_t from)
 {
     for (size_t i = from; i < l->listening; i++) {
         struct tcp_info info = {0};
         socklen_t size = sizeof(info);
-        /* of a listening socket: the connections nobody has accepted yet */
+        /* of a listening socket, tcpi_unacked is the length of its accept queue */
         if (getsockopt(l->fds[i], IPPROTO_TCP, TCP_INFO, &info, &size) != 0 ||
             info.tcpi_unacked != 0)
             return false;
@@ -390,22 +402,18 @@ bool listen_quiet(const struct listener *l, size_t from)
     return true;
 }
 
-void listen_close(struct listener *listeners, size_t count)
+void listeners_close(struct listeners *all)
 {
-    for (size_t i = 0; i < count; i++) {
-        listen_shrink(&listeners[i], 0);
-        free(listeners[i].fds);
-        listeners[i].fds = NULL;
+    for (size_t i = 0; i < all->count; i++) {
+        close_sockets(&all->list[i]);
+        all->list[i].fds = NULL;
+        all->list[i].count = all->list[i].listening = 0;
     }
 }
 
-void listen_remove(const struct listener *listeners, size_t count, bool inherited)
+void listeners_unlink(const struct listeners *all, bool inherited)
 {
-    struct sockaddr_un sa;
-    for (size_t i = 0; i < count; i++) {
-        socklen_t len = sizeof(sa);
-        if (listeners[i].bound && (inherited || !listeners[i].inherited) &&
-            getsockname(listeners[i].fds[0], (struct sockaddr *)&sa, &len) == 0)
-            unlink(sa.sun_path);
-    }
+    for (size_t i = 0; i < all->count; i++)
+        if (inherited || !all->list[i].inherited)
+            unlink_socket(&all->list[i]);
 }

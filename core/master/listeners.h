@@ -1,74 +1,87 @@
 /*
- * Listeners: made by the master before it forks and kept open by it for the server's life, so that no connection waiting in a queue dies
- * with a worker. Master only.
+ * Listeners: the sockets of the configured addresses. The master makes them before it forks and
+ * keeps them open, so that no connection in an accept queue is lost with a worker.
  */
 #ifndef ASSAY_MASTER_LISTENERS_H
 #define ASSAY_MASTER_LISTENERS_H
 
 #include "core/process/process.h"
 
+struct listeners {
+    struct listener list[LISTENERS_MAX];
+    size_t count;
+};
+
 /*
- * Sockets made before us: a listener of the master that we succeed (upgrade.h), or a socket of the service manager's (systemd.h). It is the
- * configured listener of the same address: as that master's configuration wrote it, or else the socket's own.
+ * A listener of the old master (upgrade.h) or of the service manager (systemd.h). It becomes the
+ * configured listener of the same address.
  */
-struct listen_given {
-    char address[256]; /* "": the socket's own */
+struct inherited_listener {
+    char address[256]; /* as the old master's configuration has it; "": the socket's own */
     int *fds;          /* a socket for each slot, or one that is shared; NULL: it was taken */
     size_t count, listening;
     bool shared, bound, internal;
 };
 
 /*
- * listen_open(conf, given, given_count, out, count, why, why_size):
- * Bind every listener of ${conf}: one SO_REUSEPORT socket per worker slot (a Unix socket: one, shared), after a probe bind without
- * SO_REUSEPORT, so that another server's port is refused. Port 0 becomes a free port, the same for all slots. Where one of ${given} is of
- * that address it is taken over instead: a shared one stays so, and slots that it lacks are bound and not heard yet. Return 0, or -1 with
- * a sentence. A failed call leaves nothing open but what was not taken.
+ * listeners_open(l, conf, inherited, count, why, why_size): open every listener of ${conf}: one
+ * SO_REUSEPORT socket for each worker slot, or one shared Unix socket. A probe without SO_REUSEPORT
+ * comes first, so that a port of another server is refused. Port 0 becomes a free port, the same
+ * for all slots. An inherited listener of the same address is taken instead; slots that it lacks
+ * are bound and do not listen yet. 0, or -1 with a sentence; then all is closed but what was not
+ * taken.
  */
-int listen_open(const struct conf *conf, struct listen_given *given, size_t given_count,
-                struct listener *out, size_t *count, char *why, size_t why_size);
+int listeners_open(struct listeners *l, const struct conf *conf,
+                   struct inherited_listener *inherited, size_t count, char *why, size_t why_size);
 
 /*
- * listen_apply(listeners, count, conf): set what a reload may change in open listeners: whether each
- * speaks TLS, and its URL. ${conf} has the addresses they were opened for. listen_open calls it.
+ * listeners_configure(l, conf): set what a reload may change: TLS, and with it the URL.
+ * listeners_open calls it.
  */
-void listen_apply(struct listener *listeners, size_t count, const struct conf *conf);
-
-/* listen_options(fd): what a listening socket hands on to what it accepts; nothing on a Unix socket, which has no such options. */
-void listen_options(int fd);
-
-/* listen_drop(given, count): close those that were not taken and free all; the socket files of ours are removed if ${remove}. */
-void listen_drop(struct listen_given *given, size_t count, bool remove);
+void listeners_configure(struct listeners *l, const struct conf *conf);
 
 /*
- * listen_grow(l, slots): sockets for more worker slots (a reload); bound, but nobody gets through to them before listen_hear(l). Both: 0 or
- * -1 with errno. listen_shrink(l, slots): close the sockets of the slots from ${slots} on; what waits in their queues is reset.
+ * listeners_close(l): close all. listeners_unlink(l, inherited): before it, remove the files of
+ * Unix sockets, those of inherited ones only if ${inherited}.
  */
-int listen_grow(struct listener *l, size_t slots);
-int listen_hear(struct listener *l);
-void listen_shrink(struct listener *l, size_t slots);
+void listeners_close(struct listeners *l);
+void listeners_unlink(const struct listeners *l, bool inherited);
 
 /*
- * listen_unsteer(l): to those of all slots again.
- * listen_steer(l, slots): from now on new connections go to the sockets of the first ${slots} slots alone (SO_ATTACH_REUSEPORT_CBPF, Linux
- * 4.5), until the next call; handshakes under way still end where they began. 0, or -1 with errno: they go to all as before.
+ * inherited_listeners_free(list, count, unlink): close and free what was not taken; ${unlink}: also
+ * remove the files of Unix sockets.
  */
-int listen_steer(const struct listener *l, size_t slots);
-void listen_unsteer(const struct listener *l);
+void inherited_listeners_free(struct inherited_listener *list, size_t count, bool unlink);
 
 /*
- * listen_handshake_ms(): so long after a steering no handshake from before is under way. listen_quiet(l, from): no connection waits in the
- * queues of slot ${from} and the later ones.
+ * listener_set_options(fd): TCP options that accepted sockets inherit; no effect on Unix sockets.
  */
-uint64_t listen_handshake_ms(void);
-bool listen_quiet(const struct listener *l, size_t from);
+void listener_set_options(int fd);
 
-void listen_close(struct listener *listeners, size_t count);
+/* ---- slots ---- */
 
 /*
- * listen_remove(listeners, count, inherited): take the Unix sockets bound here off the file system, those of the master before us only if
- * ${inherited}; the server's end, before listen_close.
+ * listener_add_slots(l, slots): bind sockets up to so many; they get no connection before
+ * listener_listen(l). Both: 0, or -1 with errno. listener_remove_slots(l, slots): close the sockets
+ * above; connections that wait there are reset.
  */
-void listen_remove(const struct listener *listeners, size_t count, bool inherited);
+int listener_add_slots(struct listener *l, size_t slots);
+int listener_listen(struct listener *l);
+void listener_remove_slots(struct listener *l, size_t slots);
+
+/*
+ * listener_steer(l, slots): new connections go only to the first ${slots} slots, until the next
+ * call (SO_ATTACH_REUSEPORT_CBPF, Linux 4.5); a handshake under way ends where it began. 0, or -1
+ * with errno, and they still go to all. listener_unsteer(l): to all slots.
+ */
+int listener_steer(const struct listener *l, size_t slots);
+void listener_unsteer(const struct listener *l);
+
+/*
+ * listeners_handshake_ms(): after this time no handshake that began before a steering is under way.
+ * listener_is_idle(l, from): no connection waits in slot ${from} and above.
+ */
+uint64_t listeners_handshake_ms(void);
+bool listener_is_idle(const struct listener *l, size_t from);
 
 #endif

@@ -5,128 +5,116 @@
 #include <errno.h>
 #include <string.h>
 
-/* the i-th listener with a socket for each slot, or NULL: it is shared */
-static struct listener *split(struct master *m, size_t i)
+/* the i-th listener with a socket for each slot; NULL: it is shared */
+static struct listener *split(const struct reuseport *r, size_t i)
 {
-    return m->listeners[i].shared ? NULL : &m->listeners[i];
+    return r->listeners->list[i].shared ? NULL : &r->listeners->list[i];
 }
 
-int reuseport_bind(struct master *m, unsigned workers)
+int reuseport_bind(struct reuseport *r, unsigned workers)
 {
-    for (size_t i = 0; i < m->listeners_count; i++)
-        if (split(m, i) != NULL && listen_grow(split(m, i), workers) != 0)
+    for (size_t i = 0; i < r->listeners->count; i++)
+        if (split(r, i) != NULL && listener_add_slots(split(r, i), workers) != 0)
             return -1;
     return 0;
 }
 
-void reuseport_unbind(struct master *m)
+void reuseport_unbind(struct reuseport *r)
 {
-    int kept = errno;
-    for (size_t i = 0; i < m->listeners_count; i++)
-        if (split(m, i) != NULL)
-            listen_shrink(split(m, i), split(m, i)->listening);
-    errno = kept;
+    int error = errno;
+    for (size_t i = 0; i < r->listeners->count; i++)
+        if (split(r, i) != NULL)
+            listener_remove_slots(split(r, i), split(r, i)->listening);
+    errno = error;
 }
 
-/* the first ${count} listeners */
-static void unsteer(struct master *m, size_t count)
+static void unsteer(struct reuseport *r, size_t count)
 {
     for (size_t i = 0; i < count; i++)
-        if (split(m, i) != NULL)
-            listen_unsteer(split(m, i));
+        if (split(r, i) != NULL)
+            listener_unsteer(split(r, i));
 }
 
-static void steer(struct master *m, unsigned slots)
+static void steer(struct reuseport *r, unsigned slots)
 {
-    for (size_t i = 0; i < m->listeners_count; i++)
-        if (split(m, i) != NULL && listen_steer(split(m, i), slots) != 0) {
-            log_warn("listen: the kernel does not steer connections to %u slots (%s): removed ones "
-                     "are served on",
+    for (size_t i = 0; i < r->listeners->count; i++)
+        if (split(r, i) != NULL && listener_steer(split(r, i), slots) != 0) {
+            log_warn("listen: the kernel cannot steer connections to %u slots (%s): removed slots "
+                     "stay open",
                      slots, strerror(errno));
-            unsteer(m, i);
-            m->steered = 0;
+            unsteer(r, i);
+            r->steered = 0;
             return;
         }
-    m->steered = slots;
-    m->quiet_from_ms = clock_mono_ms() + listen_handshake_ms();
+    r->steered = slots;
+    r->quiet_from_ms = clock_mono_ms() + listeners_handshake_ms();
 }
 
-void reuseport_change(struct master *m)
+void reuseport_change(struct reuseport *r, unsigned workers)
 {
-    unsigned workers = master_conf(m)->workers, used = m->steered != 0 ? m->steered : m->slots,
-             most = m->slots;
-    if (used == workers && m->slots == workers)
+    unsigned used = r->steered != 0 ? r->steered : r->slots;
+    if (used == workers && r->slots == workers)
         return;
-    if (m->steered != used || workers < used)
-        steer(m, workers < used ? workers : used);
-    for (size_t i = 0; i < m->listeners_count; i++)
-        if (split(m, i) != NULL && listen_hear(split(m, i)) != 0) {
-            log_error("%s: %s: some workers have no socket of their own", m->listeners[i].url,
+    if (r->steered != used || workers < used)
+        steer(r, workers < used ? workers : used);
+    for (size_t i = 0; i < r->listeners->count; i++)
+        if (split(r, i) != NULL && listener_listen(split(r, i)) != 0) {
+            log_error("%s: %s: some workers have no socket of their own", r->listeners->list[i].url,
                       strerror(errno));
-            listen_shrink(split(m, i), split(m, i)->listening);
+            listener_remove_slots(split(r, i), split(r, i)->listening);
         }
-    m->slots = workers > most ? workers : most;
-    score_set(m->scoreboard->listener_slots, m->slots);
+    r->slots = workers > r->slots ? workers : r->slots;
+    score_set(r->scoreboard->listener_slots, r->slots);
 }
 
-void reuseport_restore(struct master *m)
+void reuseport_take_over(struct reuseport *r, unsigned slots, unsigned steered)
 {
-    if (m->steered != 0)
-        steer(m, m->steered);
+    r->slots = slots;
+    r->steered = steered;
+    r->quiet_from_ms = clock_mono_ms() + listeners_handshake_ms();
+}
+
+void reuseport_restore(struct reuseport *r)
+{
+    if (r->steered != 0)
+        steer(r, r->steered);
     else
-        unsteer(m, m->listeners_count);
+        unsteer(r, r->listeners->count);
 }
 
-/* every worker is of the newest generation and serves */
-static bool is_settled(const struct master *m)
+static bool is_idle(const struct reuseport *r, unsigned from)
 {
-    for (size_t i = 0; i < m->child_slots_count; i++) {
-        const struct child *c =
-            m->child_slots[i].role == ROLE_WORKER ? m->child_slots[i].child : NULL;
-        if (c != NULL && c->process.generation != m->generation->number)
-            return false;
-    }
-    return children_ready(m, ROLE_WORKER);
-}
-
-static bool is_quiet(struct master *m, unsigned slots)
-{
-    for (size_t i = 0; i < m->listeners_count; i++)
-        if (split(m, i) != NULL && !listen_quiet(split(m, i), slots))
+    for (size_t i = 0; i < r->listeners->count; i++)
+        if (split(r, i) != NULL && !listener_is_idle(split(r, i), from))
             return false;
     return true;
 }
 
-static bool is_held(const struct master *m, unsigned slots)
+/* first the workers close their copies, once they see listener_slots; then the master */
+static void close_removed(struct reuseport *r, unsigned slots, unsigned used)
 {
-    for (const struct child *c = m->children; c != NULL; c = c->next)
-        if (score_get(c->score->slots) > slots)
-            return true;
-    return false;
+    bool published = score_get(r->scoreboard->listener_slots) == slots;
+    if (!published && (clock_mono_ms() < r->quiet_from_ms || !is_idle(r, slots)))
+        return;
+    score_set(r->scoreboard->listener_slots, slots);
+    if (used > slots)
+        return;
+    for (size_t i = 0; i < r->listeners->count; i++)
+        if (split(r, i) != NULL)
+            listener_remove_slots(split(r, i), slots);
+    log_info("listen: the sockets of slots %u to %u are closed", slots, r->slots - 1);
+    r->slots = slots;
 }
 
-static void close_removed(struct master *m, unsigned slots)
+bool reuseport_is_changing(const struct reuseport *r)
 {
-    bool told = score_get(m->scoreboard->listener_slots) == slots;
-    if (!told && (clock_mono_ms() < m->quiet_from_ms || !is_quiet(m, slots)))
-        return;
-    score_set(m->scoreboard->listener_slots, slots);
-    if (is_held(m, slots))
-        return;
-    for (size_t i = 0; i < m->listeners_count; i++)
-        if (split(m, i) != NULL)
-            listen_shrink(split(m, i), slots);
-    log_info("listen: the sockets of slots %u to %u are closed", slots, m->slots - 1);
-    m->slots = slots;
+    return r->steered != 0;
 }
 
-void reuseport_tick(struct master *m)
+void reuseport_tick(struct reuseport *r, unsigned workers, unsigned used)
 {
-    unsigned workers = master_conf(m)->workers;
-    if (m->steered == 0 || !is_settled(m))
-        return;
-    if (m->steered < workers)
-        steer(m, workers);
-    if (m->steered == workers && m->slots > workers)
-        close_removed(m, workers);
+    if (r->steered < workers)
+        steer(r, workers);
+    if (r->steered == workers && r->slots > workers)
+        close_removed(r, workers, used);
 }

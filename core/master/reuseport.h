@@ -1,25 +1,48 @@
 /*
- * The worker slots' sockets when a reload changes `workers`; the master's.
+ * The sockets of the worker slots when a reload changes `workers`.
  *
- * New slots: connections are steered to those there were until a worker sits in every new one, so that none waits for a worker that does not
- * come up. Removed slots: connections are steered to those that stay; what had begun is served on (workers adopt the slot); then, when
- * nothing waits there and nothing can come any more, every worker lets go of its copy of the sockets, and the master closes them last. So
- * until that moment another reload may take them into use again. Where the kernel cannot steer, removed slots are served for ever.
+ * More workers: connections are steered to the old slots until a worker serves every new one, so
+ * that none waits for a worker that does not come up. Fewer workers: connections are steered to the
+ * slots that stay, and workers adopt the removed ones. When nothing waits there and nothing can
+ * arrive any more, every worker closes its copies, and the master closes its own last. Until then
+ * another reload may use the slots again. When the kernel cannot steer, removed slots stay open.
  */
 #ifndef ASSAY_MASTER_REUSEPORT_H
 #define ASSAY_MASTER_REUSEPORT_H
 
-#include "core/master/master_internal.h"
+#include "core/master/listeners.h"
 
-/* reuseport_bind(m, workers): what a reload may fail at: 0 or -1 with errno. reuseport_unbind(m): undo it, since the reload is refused. */
-int reuseport_bind(struct master *m, unsigned workers);
-void reuseport_unbind(struct master *m);
+struct reuseport {
+    struct listeners *listeners;
+    struct scoreboard *scoreboard;
+    unsigned slots;         /* that have sockets */
+    unsigned steered;       /* new connections go to the first so many; 0: to all */
+    uint64_t quiet_from_ms; /* no handshake from before the steering is under way then */
+};
 
-/* reuseport_change(m): the newest generation, whose slots are bound, is about to be seated. reuseport_tick(m): in the master's loop. */
-void reuseport_change(struct master *m);
-void reuseport_tick(struct master *m);
+/*
+ * reuseport_bind(r, workers): the step of a reload that may fail: 0, or -1 with errno.
+ * reuseport_unbind(r): undo it, since the reload is refused.
+ */
+int reuseport_bind(struct reuseport *r, unsigned workers);
+void reuseport_unbind(struct reuseport *r);
 
-/* reuseport_restore(m): an heir (upgrade.h) may have steered the sockets that it shared with us otherwise, and is gone. */
-void reuseport_restore(struct master *m);
+/* reuseport_change(r, workers): use the bound slots, before children are started for them. */
+void reuseport_change(struct reuseport *r, unsigned workers);
+
+/* reuseport_is_changing(r): reuseport_tick has something to do. */
+bool reuseport_is_changing(const struct reuseport *r);
+
+/*
+ * reuseport_tick(r, workers, used): in the master's loop, once every worker is of the newest
+ * generation and serves. ${used}: the most slots of which a child still has a socket.
+ */
+void reuseport_tick(struct reuseport *r, unsigned workers, unsigned used);
+
+/* reuseport_take_over(r, slots, steered): a new master: the state of the old one. */
+void reuseport_take_over(struct reuseport *r, unsigned slots, unsigned steered);
+
+/* reuseport_restore(r): a failed new master may have changed the steering of the shared sockets. */
+void reuseport_restore(struct reuseport *r);
 
 #endif

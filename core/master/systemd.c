@@ -14,23 +14,23 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-static bool hushed;
+static bool muted;
 
-void systemd_hush(bool hush)
+void systemd_mute(bool mute)
 {
-    hushed = hush;
+    muted = mute;
 }
 
-bool systemd_hushed(void)
+bool systemd_is_muted(void)
 {
-    return hushed;
+    return muted;
 }
 
-void systemd_tell(const char *state)
+void systemd_notify(const char *state)
 {
     const char *path = getenv("NOTIFY_SOCKET");
     struct sockaddr_un sa = {.sun_family = AF_UNIX};
-    if (hushed || path == NULL || (path[0] != '/' && path[0] != '@') ||
+    if (muted || path == NULL || (path[0] != '/' && path[0] != '@') ||
         strlen(path) >= sizeof(sa.sun_path))
         return;
     memcpy(sa.sun_path, path, strlen(path));
@@ -39,7 +39,7 @@ void systemd_tell(const char *state)
     socklen_t len = (socklen_t)(offsetof(struct sockaddr_un, sun_path) + strlen(path));
     int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
     if (fd < 0 || sendto(fd, state, strlen(state), MSG_NOSIGNAL, (struct sockaddr *)&sa, len) < 0)
-        log_warn("systemd was not told %s: %s", state, strerror(errno));
+        log_warn("systemd: cannot send %s: %s", state, strerror(errno));
     if (fd >= 0)
         close(fd);
 }
@@ -48,10 +48,10 @@ void systemd_reloading(uint64_t now_ms)
 {
     char state[64];
     snprintf(state, sizeof(state), "RELOADING=1\nMONOTONIC_USEC=%" PRIu64 "000", now_ms);
-    systemd_tell(state);
+    systemd_notify(state);
 }
 
-/* a number of the environment; 0 where it is none */
+/* 0: it is not a number */
 static uint64_t number_of(const char *name)
 {
     const char *text = getenv(name);
@@ -79,21 +79,21 @@ static bool is_listening(int fd)
            getsockopt(fd, SOL_SOCKET, SO_ACCEPTCONN, &listens, &size) == 0 && listens != 0;
 }
 
-/* what is given stays in no child's program, and blocks no loop */
-static bool take(int fd, struct listen_given *out)
+/* also makes it close-on-exec and non-blocking */
+static bool take(int fd, struct inherited_listener *out)
 {
-    *out = (struct listen_given){
+    *out = (struct inherited_listener){
         .fds = malloc(sizeof(*out->fds)), .count = 1, .listening = 1, .shared = true};
     if (out->fds == NULL)
         return false;
     out->fds[0] = fd;
     fcntl(fd, F_SETFD, FD_CLOEXEC);
     fcntl(fd, F_SETFL, fcntl(fd, F_GETFL) | O_NONBLOCK);
-    listen_options(fd);
+    listener_set_options(fd);
     return true;
 }
 
-bool systemd_listeners(struct listen_given **out, size_t *count)
+bool systemd_listeners(struct inherited_listener **out, size_t *count)
 {
     uint64_t fds = number_of("LISTEN_PID") == (uint64_t)getpid() ? number_of("LISTEN_FDS") : 0;
     bool ok = true;

@@ -1,10 +1,9 @@
-#include "core/master/master_internal.h"
+#include "core/master/upgrade.h"
 
 #include "core/base/log.h"
 #include "core/master/inherited_state.h"
-#include "core/master/upgrade_channel.h"
-#include "core/master/reuseport.h"
 #include "core/master/systemd.h"
+#include "core/master/upgrade_channel.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -17,37 +16,31 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#define TAKE_MS                                                                                    \
-    15000 /* for the writers to change places, while changes wait: less than a worker lets them (WRITER_ANSWER_MS) */
-#define LEAVE_MS 2000 /* for what was begun, when neither of the two serves any more */
-#define ENVIRONMENT "ASSAY_UPGRADE" /* the descriptor to the elder, and who is the heir */
-#define NEXT ".next"                /* behind a name in run_dir: the heir's, until it takes over */
+#define TAKE_MS 15000 /* to change writers; changes wait less in a worker (WRITER_ANSWER_MS) */
+#define LEAVE_MS 2000 /* to end when neither master serves any more */
+#define ENVIRONMENT "ASSAY_UPGRADE" /* the channel's descriptor, and the new master's pid */
 
-/* files of run_dir that each master makes anew */
-static const char *const run_files[] = {"scoreboard", "limiters", "traffic"};
-#define RUN_FILES (sizeof(run_files) / sizeof(run_files[0]))
-
-static void shut(int *fd)
+static void close_fd(int *fd)
 {
     if (*fd >= 0)
         close(*fd);
     *fd = -1;
 }
 
-/* whoever has asked for the upgrade need not wait for it, nor read the log (packaging/debian/postinst) */
-static void tell_failed(void)
+/* for those who asked for the upgrade and do not read the log (packaging/debian/postinst) */
+static void notify_failure(void)
 {
-    systemd_tell("STATUS=upgrade failed: the binary of before goes on, and the log says why");
+    systemd_notify("STATUS=upgrade failed: the old binary goes on, see the log");
 }
 
-/* ---- the elder: starting the heir ---- */
+/* ---- the old master: starting the new one ---- */
 
-/* in the child: the new binary with our arguments, and with no descriptor but ${fd}, where the others are */
-static _Noreturn void become_heir(const struct master *m, int fd)
+/* in the child: the new binary with our arguments; ${fd} is the only descriptor that stays open */
+static _Noreturn void exec_new_binary(const struct master *m, int fd)
 {
     const struct master_options *o = m->options;
     const char **argv = calloc(4 + 2 * o->set_count, sizeof(*argv));
-    char named[32], pid[16];
+    char channel[32], pid[16];
     size_t n = 0;
     if (argv == NULL)
         _exit(127);
@@ -61,8 +54,8 @@ static _Noreturn void become_heir(const struct master *m, int fd)
         argv[n++] = o->sets[i];
     }
     fcntl(fd, F_SETFD, 0);
-    snprintf(named, sizeof(named), "%d %d", fd, (int)getpid());
-    setenv(ENVIRONMENT, named, 1);
+    snprintf(channel, sizeof(channel), "%d %d", fd, (int)getpid());
+    setenv(ENVIRONMENT, channel, 1);
     snprintf(pid, sizeof(pid), "%d", (int)getpid());
     if (systemd_watchdog_ms(getppid()) != 0)
         setenv("WATCHDOG_PID", pid, 1);
@@ -71,475 +64,447 @@ static _Noreturn void become_heir(const struct master *m, int fd)
     _exit(127);
 }
 
-static void forget_heir(struct master *m)
+static void close_channel(struct new_master *n)
 {
-    shut(&m->new_master.fd);
-    shut(&m->new_master.far);
-    inherited_state_drop(&m->new_master.passed);
+    close_fd(&n->fd);
+    close_fd(&n->child_fd);
+    inherited_state_drop(&n->passed);
 }
 
-/* it is heard no more, and what it did not take it shall not have, nor whom it leaves behind */
-static void part_from_heir(struct master *m)
+/* and take back the descriptors that it, or a process that it left behind, has not received */
+static void revoke_channel(struct new_master *n)
 {
-    if (m->new_master.far >= 0)
-        upgrade_channel_drain(m->new_master.far);
-    forget_heir(m);
+    if (n->child_fd >= 0)
+        upgrade_channel_revoke_fds(n->child_fd);
+    close_channel(n);
+}
+
+static void refuse_upgrade(int error)
+{
+    log_error("upgrade refused: %s", strerror(error));
+    notify_failure();
 }
 
 static void begin(struct master *m)
 {
+    struct new_master *n = &m->upgrade.new_master;
     int pair[2];
-    m->new_master.wanted = false;
+    n->requested = false;
     if (upgrade_channel_pair(pair) != 0) {
-        log_error("upgrade refused: %s", strerror(errno));
-        tell_failed();
+        refuse_upgrade(errno);
         return;
     }
-    m->new_master.fd = pair[0];
-    m->new_master.far = pair[1];
-    bool written = inherited_state_write(m, &m->new_master.passed) == 0;
+    n->fd = pair[0];
+    n->child_fd = pair[1];
+    bool written = inherited_state_write(m, &n->passed) == 0;
     if (written)
-        upgrade_channel_push(pair[0], m->new_master.passed.fds, m->new_master.passed.count);
+        upgrade_channel_preload_fds(pair[0], n->passed.fds, n->passed.count);
     fflush(NULL);
     pid_t pid = written ? fork() : -1;
     if (pid == 0)
-        become_heir(m, pair[1]);
+        exec_new_binary(m, pair[1]);
     if (pid < 0) {
-        log_error("upgrade refused: %s", strerror(errno));
-        tell_failed();
-        part_from_heir(m);
+        refuse_upgrade(errno);
+        revoke_channel(n);
         return;
     }
-    m->new_master = (struct new_master){.state = NEW_MASTER_STARTS,
-                                        .pid = pid,
-                                        .fd = pair[0],
-                                        .far = pair[1],
-                                        .passed = m->new_master.passed};
-    m->new_master.deadline_ms = clock_mono_ms() + master_conf(m)->upgrade_timeout_ms;
+    *n = (struct new_master){.state = NEW_MASTER_STARTING,
+                             .pid = pid,
+                             .fd = pair[0],
+                             .child_fd = pair[1],
+                             .passed = n->passed,
+                             .deadline_ms = clock_mono_ms() + master_conf(m)->upgrade_timeout_ms};
     log_info("upgrade: %s starts as pid %d", m->options->program, (int)pid);
 }
 
-void upgrade_want(struct master *m)
+void upgrade_request(struct master *m)
 {
-    if (m->new_master.state != NEW_MASTER_NONE)
-        log_warn("upgrade: one is under way already: this USR2 asks for nothing more");
-    else {
-        m->new_master.wanted = true;
-        systemd_tell("STATUS="); /* what an attempt before this one has left there */
+    if (m->upgrade.new_master.state != NEW_MASTER_NONE) {
+        log_warn("upgrade: one is in progress: this USR2 is ignored");
+        return;
     }
+    m->upgrade.new_master.requested = true;
+    systemd_notify("STATUS="); /* clears that of an earlier attempt */
 }
 
-/* an heir of whom the elder still waits for its end would have two masters' workers to look after */
+/* not while our own old master drains: its workers and ours would both need the new writer */
 static bool may_begin(const struct master *m)
 {
-    return m->ready_said && !m->stopping && m->old_master.state == OLD_MASTER_NONE &&
-           !children_changing(m);
+    return m->ready && !m->shutdown.stopping && m->upgrade.old_master.state == OLD_MASTER_NONE &&
+           !children_in_transition(&m->children);
 }
 
-/* ---- the elder: handing over, or going on ---- */
+/* ---- the old master: handing over, or going on ---- */
 
-static bool is_there(const struct master *m, enum role role)
+static void stop_writer_and_auditors(struct master *m)
 {
-    for (const struct child *c = m->children; c != NULL; c = c->next)
-        if (c->process.role == role)
-            return true;
-    return false;
-}
-
-static void yield(struct master *m)
-{
-    m->new_master.state = NEW_MASTER_PREPARED;
-    m->new_master.deadline_ms = clock_mono_ms() + TAKE_MS;
-    for (struct child *c = m->children; c != NULL; c = c->next)
+    m->upgrade.new_master.state = NEW_MASTER_PREPARED;
+    m->upgrade.new_master.deadline_ms = clock_mono_ms() + TAKE_MS;
+    for (struct child *c = m->children.list; c != NULL; c = c->next)
         if (c->process.role != ROLE_WORKER && !c->stopping)
-            child_tell(c, SIGTERM);
+            child_signal(c, SIGTERM);
 }
 
-static void let_take(struct master *m)
+/* a failure is only logged: the death of the new master is handled in upgrade_reaped */
+static void send_message(int fd, enum upgrade_message_type type, const pid_t *pids, size_t count)
+{
+    if (!upgrade_channel_send(fd, type, pids, count))
+        log_debug("upgrade: the other master does not listen: %s", strerror(errno));
+}
+
+static void send_take(struct master *m)
 {
     pid_t workers[SCOREBOARD_SLOTS];
     size_t count = 0;
-    for (const struct child *c = m->children; c != NULL && count < SCOREBOARD_SLOTS; c = c->next)
+    const struct child *c = m->children.list;
+    for (; c != NULL && count < SCOREBOARD_SLOTS; c = c->next)
         if (c->process.role == ROLE_WORKER)
             workers[count++] = c->pid;
-    m->new_master.state = NEW_MASTER_TAKES;
-    if (!upgrade_channel_send(m->new_master.fd, MESSAGE_TAKE, workers, count))
-        log_debug("upgrade: the new binary does not listen: %s",
-                  strerror(errno)); /* its death is heard of */
+    m->upgrade.new_master.state = NEW_MASTER_TAKING_OVER;
+    send_message(m->upgrade.new_master.fd, MESSAGE_TAKE, workers, count);
 }
 
 static void hand_over(struct master *m)
 {
+    struct new_master *n = &m->upgrade.new_master;
     char text[32];
-    m->new_master.state = NEW_MASTER_SERVES;
-    m->left = true;
-    snprintf(m->why, sizeof(m->why), "pid %d serves in its place", (int)m->new_master.pid);
-    snprintf(text, sizeof(text), "MAINPID=%d", (int)m->new_master.pid);
-    systemd_tell(text);
-    systemd_hush(true);
-    if (!upgrade_channel_send(m->new_master.fd, MESSAGE_GO, NULL, 0))
-        log_debug("upgrade: the new binary does not listen: %s", strerror(errno));
-    for (struct child *c = m->children; c != NULL; c = c->next)
+    n->state = NEW_MASTER_SERVING;
+    m->shutdown.replaced = true;
+    shutdown_set_reason(&m->shutdown, "pid %d serves in its place", (int)n->pid);
+    snprintf(text, sizeof(text), "MAINPID=%d", (int)n->pid);
+    systemd_notify(text);
+    systemd_mute(true);
+    send_message(n->fd, MESSAGE_GO, NULL, 0);
+    for (struct child *c = m->children.list; c != NULL; c = c->next)
         if (c->process.role == ROLE_WORKER && !c->draining)
-            child_tell(c, SIGQUIT);
-    if (m->hup_waits)
-        kill(m->new_master.pid, SIGHUP);
-    if (m->new_master.stop_waits) {
-        kill(m->new_master.pid, SIGTERM);
-        m->stopping = true;
-        m->stop_at_ms = clock_mono_ms() + master_conf(m)->drain_timeout_ms;
+            child_signal(c, SIGQUIT);
+    if (m->reload_pending)
+        kill(n->pid, SIGHUP);
+    if (n->stop_pending) {
+        kill(n->pid, SIGTERM);
+        shutdown_begin(&m->shutdown, m->shutdown.exit_status, master_conf(m)->drain_timeout_ms);
     }
-    m->hup_waits = m->new_master.stop_waits = false;
-    log_info("upgrade: pid %d serves; this one answers what was begun, and ends",
-             (int)m->new_master.pid);
+    m->reload_pending = n->stop_pending = false;
+    log_info("upgrade: pid %d serves; this master drains its workers and ends", (int)n->pid);
 }
 
-static void kill_heir(struct master *m)
+static void kill_new_master(struct new_master *n)
 {
-    m->new_master.deadline_ms = UINT64_MAX;
-    kill(m->new_master.pid, SIGKILL);
+    n->deadline_ms = UINT64_MAX;
+    kill(n->pid, SIGKILL);
 }
 
-static void give(struct master *m, const struct upgrade_message *heard)
+static void send_fds(struct new_master *n, const struct upgrade_message *wanted)
 {
-    if (upgrade_channel_give(m->new_master.fd, m->new_master.passed.fds, m->new_master.passed.count,
-                             heard) ||
-        errno == EPIPE) /* its death is heard of */
+    if (upgrade_channel_send_fds(n->fd, n->passed.fds, n->passed.count, wanted) || errno == EPIPE)
         return;
-    log_error("upgrade: descriptors cannot be given to pid %d: %s", (int)m->new_master.pid,
-              strerror(errno));
-    kill_heir(m);
+    log_error("upgrade: cannot pass descriptors to pid %d: %s", (int)n->pid, strerror(errno));
+    kill_new_master(n);
 }
 
-static void listen_to_heir(struct master *m)
+static void receive_from_new_master(struct master *m)
 {
-    struct upgrade_message heard;
-    int word = upgrade_channel_receive(m->new_master.fd, &heard);
-    if (word > 0 && heard.from != m->new_master.pid) { /* whose death we would not see */
-        log_error("upgrade: pid %d speaks for pid %d, which was started: it must become the new "
-                  "binary (exec), not run it",
-                  (int)heard.from, (int)m->new_master.pid);
-        kill_heir(m);
-        part_from_heir(m);
-    } else if (word == MESSAGE_ASK && m->new_master.state == NEW_MASTER_STARTS)
-        give(m, &heard);
-    else if (word == MESSAGE_PREPARED && m->new_master.state == NEW_MASTER_STARTS)
-        yield(m);
-    else if (word == MESSAGE_SERVES && m->new_master.state == NEW_MASTER_TAKES)
+    struct new_master *n = &m->upgrade.new_master;
+    struct upgrade_message message;
+    int type = upgrade_channel_receive(n->fd, &message);
+    if (type > 0 && message.from != n->pid) { /* its death would go unnoticed */
+        log_error("upgrade: pid %d answers for pid %d, which was started: a wrapper must exec the "
+                  "new binary",
+                  (int)message.from, (int)n->pid);
+        kill_new_master(n);
+        revoke_channel(n);
+    } else if (type == MESSAGE_FDS_WANTED && n->state == NEW_MASTER_STARTING)
+        send_fds(n, &message);
+    else if (type == MESSAGE_PREPARED && n->state == NEW_MASTER_STARTING)
+        stop_writer_and_auditors(m);
+    else if (type == MESSAGE_SERVES && n->state == NEW_MASTER_TAKING_OVER)
         hand_over(m);
 }
 
-static void watch_heir(struct master *m)
+static void watch_new_master(struct master *m)
 {
-    listen_to_heir(m);
-    if (m->new_master.state == NEW_MASTER_PREPARED && !is_there(m, ROLE_WRITER))
-        let_take(m);
-    if (m->new_master.state == NEW_MASTER_SERVES || clock_mono_ms() < m->new_master.deadline_ms)
+    struct new_master *n = &m->upgrade.new_master;
+    receive_from_new_master(m);
+    if (n->state == NEW_MASTER_PREPARED && !children_have(&m->children, ROLE_WRITER))
+        send_take(m);
+    if (n->state == NEW_MASTER_SERVING || clock_mono_ms() < n->deadline_ms)
         return;
-    if (m->new_master.deadline_ms != UINT64_MAX)
-        log_error("upgrade: pid %d does not serve in time (timeouts.upgrade): killed",
-                  (int)m->new_master.pid);
-    kill_heir(m);
+    if (n->deadline_ms != UINT64_MAX)
+        log_error("upgrade: pid %d does not serve in time (timeouts.upgrade): killed", (int)n->pid);
+    kill_new_master(n);
 }
 
-static void remove_next(const struct master *m)
+/* nobody accepts connections any more: end soon, so that the service manager starts another */
+static void stop_after_new_master(struct master *m, int status)
 {
-    char path[4200];
-    for (size_t i = 0; i < RUN_FILES; i++) {
-        snprintf(path, sizeof(path), "%s/%s%s", master_conf(m)->run_dir, run_files[i], NEXT);
-        unlink(path);
-    }
-}
-
-/* nobody takes connections any more: the sooner we end, the sooner whoever watches over us starts another */
-static void follow_heir(struct master *m, int status)
-{
-    uint64_t left_ms = master_conf(m)->drain_timeout_ms;
+    int pid = (int)m->upgrade.new_master.pid, exit_status = m->shutdown.exit_status;
+    uint64_t drain_ms = master_conf(m)->drain_timeout_ms;
     if (WIFEXITED(status) && WEXITSTATUS(status) == EXIT_STOPPED)
-        log_info("upgrade: pid %d was stopped: this one ends too", (int)m->new_master.pid);
+        log_info("upgrade: pid %d was stopped: this master ends too", pid);
     else {
         log_error("upgrade: the new binary (pid %d) ended while this one still drained: this one "
                   "ends too",
-                  (int)m->new_master.pid);
-        m->exit_status = EXIT_GAVE_UP;
-        left_ms = left_ms < LEAVE_MS ? left_ms : LEAVE_MS;
+                  pid);
+        exit_status = EXIT_GAVE_UP;
+        drain_ms = drain_ms < LEAVE_MS ? drain_ms : LEAVE_MS;
     }
-    m->stopping = true;
-    m->stop_at_ms = clock_mono_ms() + left_ms;
+    shutdown_begin(&m->shutdown, exit_status, drain_ms);
 }
 
-bool upgrade_buried(struct master *m, pid_t pid, int status)
+static void log_failure(int status)
 {
-    if (m->new_master.state == NEW_MASTER_NONE || m->new_master.pid != pid)
-        return false;
-    if (m->new_master.state == NEW_MASTER_TAKES)
-        listen_to_heir(m); /* it may have served before it died: then it was the server */
-    part_from_heir(m);
-    if (m->new_master.state == NEW_MASTER_SERVES) {
-        if (!m->stopping)
-            follow_heir(m, status);
-        m->new_master.pid = 0;
-        return true;
-    }
     if (WIFSIGNALED(status))
         log_error("upgrade failed: the new binary was killed by signal %d before it served: this "
                   "one goes on",
                   WTERMSIG(status));
     else
-        log_error("upgrade failed: the new binary ended with status %d before it served: this one "
-                  "goes on",
+        log_error("upgrade failed: the new binary ended with status %d before it served: this "
+                  "one goes on",
                   WEXITSTATUS(status));
-    tell_failed();
-    remove_next(m);
-    if (m->new_master.state == NEW_MASTER_TAKES)
-        reuseport_restore(m);
-    m->new_master.state = NEW_MASTER_NONE;
-    m->new_master.pid = 0;
+}
+
+bool upgrade_reaped(struct master *m, pid_t pid, int status)
+{
+    struct new_master *n = &m->upgrade.new_master;
+    if (n->state == NEW_MASTER_NONE || n->pid != pid)
+        return false;
+    if (n->state == NEW_MASTER_TAKING_OVER)
+        receive_from_new_master(m); /* it may have sent SERVES before it died */
+    revoke_channel(n);
+    if (n->state == NEW_MASTER_SERVING) {
+        if (!m->shutdown.stopping)
+            stop_after_new_master(m, status);
+        n->pid = 0;
+        return true;
+    }
+    log_failure(status);
+    notify_failure();
+    shared_memory_remove_next(master_conf(m));
+    if (n->state == NEW_MASTER_TAKING_OVER)
+        reuseport_restore(&m->reuseport);
+    n->state = NEW_MASTER_NONE;
+    n->pid = 0;
     return true;
 }
 
-bool upgrade_stop_waits(struct master *m, bool again)
+bool upgrade_defer_stop(struct master *m, bool again)
 {
-    if (m->new_master.state == NEW_MASTER_NONE || m->new_master.state == NEW_MASTER_SERVES)
+    struct new_master *n = &m->upgrade.new_master;
+    if (n->state == NEW_MASTER_NONE || n->state == NEW_MASTER_SERVING)
         return false;
-    if (again || m->new_master.state == NEW_MASTER_STARTS) {
-        kill_heir(m);
+    if (again || n->state == NEW_MASTER_STARTING) {
+        kill_new_master(n);
         return false;
     }
-    m->new_master.stop_waits = true;
+    n->stop_pending = true;
     return true;
 }
 
-bool upgrade_stops_now(struct master *m)
+bool upgrade_take_deferred_stop(struct master *m)
 {
-    bool now = m->new_master.stop_waits && m->new_master.state == NEW_MASTER_NONE &&
-               children_ready(m, ROLE_WRITER);
+    struct new_master *n = &m->upgrade.new_master;
+    bool now =
+        n->stop_pending && n->state == NEW_MASTER_NONE && children_ready(&m->children, ROLE_WRITER);
     if (now)
-        m->new_master.stop_waits = false;
+        n->stop_pending = false;
     return now;
 }
 
-bool upgrade_pass_on(struct master *m, int number)
+bool upgrade_forward_signal(struct master *m, int number)
 {
-    bool serves = m->new_master.state == NEW_MASTER_SERVES;
-    if (m->new_master.state != NEW_MASTER_NONE && m->new_master.pid > 0 &&
-        (serves || number == SIGUSR1)) /* logs are opened early */
-        kill(m->new_master.pid, number);
+    const struct new_master *n = &m->upgrade.new_master;
+    bool serves = n->state == NEW_MASTER_SERVING;
+    if (n->state != NEW_MASTER_NONE && n->pid > 0 && (serves || number == SIGUSR1))
+        kill(n->pid, number);
     return serves;
 }
 
-/* ---- the heir: what it inherits ---- */
+/* ---- the new master: what it inherits ---- */
 
 int upgrade_inherit(struct master *m)
 {
-    const char *named = getenv(ENVIRONMENT);
-    struct passed passed;
-    m->old_master.fd = -1;
-    if (named == NULL)
+    const char *channel = getenv(ENVIRONMENT);
+    struct old_master *old = &m->upgrade.old_master;
+    struct passed_fds passed;
+    old->fd = -1;
+    if (channel == NULL)
         return 0;
-    systemd_hush(true);
-    m->old_master.state = OLD_MASTER_SERVES;
-    m->store_known = true;
+    systemd_mute(true);
+    old->state = OLD_MASTER_SERVING;
+    m->children.store_known = true;
     int pid = 0;
-    bool ok = sscanf(named, "%d %d", &m->old_master.fd, &pid) == 2 && m->old_master.fd > 2 &&
-              fcntl(m->old_master.fd, F_SETFD, FD_CLOEXEC) == 0;
+    bool ok = sscanf(channel, "%d %d", &old->fd, &pid) == 2 && old->fd > 2 &&
+              fcntl(old->fd, F_SETFD, FD_CLOEXEC) == 0;
     unsetenv(ENVIRONMENT);
     if (!ok || pid != getpid()) {
-        m->old_master.fd = -1;
-        return inherited_state_refuse(ok ? "this is not the process that was started: that must "
-                                           "become the new binary (exec), not run it"
-                                         : ENVIRONMENT
-                                          " is in the environment, and no master passed it on");
+        old->fd = -1;
+        return inherited_state_refuse(
+            ok ? "this is not the process that was started: a wrapper must exec the new binary"
+               : ENVIRONMENT " is in the environment, and no master set it");
     }
-    if (upgrade_channel_get(m->old_master.fd, &passed.fds, &passed.count) != 0)
-        return inherited_state_refuse(errno == EPIPE ? "the old binary gives nothing"
+    if (upgrade_channel_receive_fds(old->fd, &passed.fds, &passed.count) != 0)
+        return inherited_state_refuse(errno == EPIPE ? "the old binary passes no descriptors"
                                                      : strerror(errno));
     if (inherited_state_read(m, &passed) != 0)
         return -1;
-    m->generation->number = m->old_master.generation + 1;
+    m->generations.newest->number = old->generation + 1;
     return 0;
 }
 
-bool upgrade_is_trial(const struct master *m)
-{
-    return m->old_master.state != OLD_MASTER_NONE && m->old_master.state != OLD_MASTER_ENDS &&
-           m->old_master.fd >= 0;
-}
+/* ---- the new master: taking over ---- */
 
-void upgrade_path(const struct master *m, const char *name, char *out, size_t size)
-{
-    snprintf(out, size, "%s/%s%s", master_conf(m)->run_dir, name,
-             m->old_master.state == OLD_MASTER_NONE ? "" : NEXT);
-}
-
-/* ---- the heir: taking over ---- */
-
-static bool workers_wait(const struct master *m)
+static bool all_workers_wait(const struct master *m)
 {
     unsigned count = 0;
-    for (size_t i = 0; i < m->child_slots_count; i++)
-        if (m->child_slots[i].role == ROLE_WORKER)
-            count += m->child_slots[i].child != NULL &&
-                     score_get(m->child_slots[i].child->score->phase) == PHASE_WAITING;
+    for (size_t i = 0; i < m->children.slots_count; i++) {
+        const struct child_slot *s = &m->children.slots[i];
+        count += s->role == ROLE_WORKER && s->child != NULL &&
+                 score_get(s->child->score->phase) == PHASE_WAITING;
+    }
     return count == master_conf(m)->workers;
 }
 
-static void old_master_yields(struct master *m, const pid_t *workers, size_t count)
+static void on_take(struct old_master *old, const pid_t *workers, size_t count)
 {
-    m->old_master.workers = calloc(count + 1, sizeof(*workers));
-    if (m->old_master.workers != NULL && count > 0)
-        memcpy(m->old_master.workers, workers, count * sizeof(*workers));
-    m->old_master.workers_count = m->old_master.workers == NULL ? 0 : count;
-    m->old_master.state = OLD_MASTER_YIELDED;
+    old->workers = calloc(count + 1, sizeof(*workers));
+    if (old->workers != NULL && count > 0)
+        memcpy(old->workers, workers, count * sizeof(*workers));
+    old->workers_count = old->workers == NULL ? 0 : count;
+    old->state = OLD_MASTER_HANDED_OVER;
 }
 
-/* from here on connections come to us too; the slots that the elder did not have are steered around until workers sit in them */
-static void open_doors(struct master *m)
+/* new slots get no connections until workers serve them */
+static void start_accepting(struct master *m)
 {
-    m->slots = m->old_master.slots;
-    m->steered = m->old_master.steered;
-    m->quiet_from_ms = clock_mono_ms() + listen_handshake_ms();
-    reuseport_change(m);
-    score_set(m->scoreboard->accept_paused, 0);
-    m->old_master.open = true;
+    struct old_master *old = &m->upgrade.old_master;
+    reuseport_take_over(&m->reuseport, old->slots, old->steered);
+    reuseport_change(&m->reuseport, master_conf(m)->workers);
+    score_set(m->shared.scoreboard->accept_paused, 0);
+    old->accepting = true;
+}
+
+static void free_listeners(struct old_master *old, bool unlink)
+{
+    inherited_listeners_free(old->listeners, old->listeners_count, unlink);
+    old->listeners = NULL;
+    old->listeners_count = 0;
 }
 
 static void take_over(struct master *m)
 {
-    char from[4200], to[4200];
-    for (size_t i = 0; i < RUN_FILES; i++) {
-        upgrade_path(m, run_files[i], from, sizeof(from));
-        snprintf(to, sizeof(to), "%s/%s", master_conf(m)->run_dir, run_files[i]);
-        if (rename(from, to) != 0)
-            log_error("run_dir %s: %s", to, strerror(errno));
-    }
-    m->old_master.state = OLD_MASTER_ENDS;
-    m->old_master.heard =
-        m->old_master.fd < 0 || !upgrade_channel_send(m->old_master.fd, MESSAGE_SERVES, NULL, 0);
-    listen_drop(m->old_master.given, m->old_master.given_count,
-                true); /* those that the new configuration has no more */
-    m->old_master.given = NULL;
-    m->old_master.given_count = 0;
+    struct old_master *old = &m->upgrade.old_master;
+    shared_memory_install(master_conf(m));
+    old->state = OLD_MASTER_DRAINING;
+    old->confirmed = old->fd < 0 || !upgrade_channel_send(old->fd, MESSAGE_SERVES, NULL, 0);
+    free_listeners(old, true); /* those that the new configuration does not have */
 }
 
-static void listen_to_elder(struct master *m)
+static void receive_from_old_master(struct old_master *old)
 {
-    struct upgrade_message heard;
-    int word = upgrade_channel_receive(m->old_master.fd, &heard);
-    if (word == MESSAGE_TAKE && m->old_master.state == OLD_MASTER_YIELDS)
-        old_master_yields(m, heard.numbers, heard.count);
-    else if (word == MESSAGE_GO)
-        m->old_master.heard = true;
-    if (word >= 0)
+    struct upgrade_message message;
+    int type = upgrade_channel_receive(old->fd, &message);
+    if (type == MESSAGE_TAKE && old->state == OLD_MASTER_HANDING_OVER)
+        on_take(old, message.numbers, message.count);
+    else if (type == MESSAGE_GO)
+        old->confirmed = true;
+    if (type >= 0)
         return;
-    if (m->old_master.state != OLD_MASTER_ENDS)
+    if (old->state != OLD_MASTER_DRAINING)
         log_warn("upgrade: the old binary ended before it handed over: this one goes on alone");
-    shut(&m->old_master.fd);
-    m->old_master.heard = true;
+    close_fd(&old->fd);
+    old->confirmed = true;
 }
 
-static void watch_elder(struct master *m)
+static void watch_old_master(struct master *m)
 {
-    if (m->old_master.fd >= 0)
-        listen_to_elder(m);
-    if (m->old_master.state == OLD_MASTER_SERVES && workers_wait(m)) {
-        m->old_master.state = OLD_MASTER_YIELDS;
-        if (m->old_master.fd >= 0 &&
-            !upgrade_channel_send(m->old_master.fd, MESSAGE_PREPARED, NULL, 0))
-            log_debug("upgrade: the old binary does not listen: %s", strerror(errno));
+    struct old_master *old = &m->upgrade.old_master;
+    const struct children *c = &m->children;
+    if (old->fd >= 0)
+        receive_from_old_master(old);
+    if (old->state == OLD_MASTER_SERVING && all_workers_wait(m)) {
+        old->state = OLD_MASTER_HANDING_OVER;
+        if (old->fd >= 0)
+            send_message(old->fd, MESSAGE_PREPARED, NULL, 0);
     }
-    if (m->old_master.state == OLD_MASTER_YIELDS && m->old_master.fd < 0)
-        old_master_yields(m, NULL, 0);
-    if (m->old_master.state == OLD_MASTER_YIELDED && !m->old_master.open &&
-        children_ready(m, ROLE_WRITER))
-        open_doors(m);
-    if (m->old_master.state == OLD_MASTER_YIELDED && m->old_master.open &&
-        children_ready(m, ROLE_WRITER) && children_ready(m, ROLE_AUDITOR) &&
-        children_ready(m, ROLE_WORKER))
+    if (old->state == OLD_MASTER_HANDING_OVER && old->fd < 0)
+        on_take(old, NULL, 0);
+    if (old->state == OLD_MASTER_HANDED_OVER && !old->accepting && children_ready(c, ROLE_WRITER))
+        start_accepting(m);
+    if (old->state == OLD_MASTER_HANDED_OVER && old->accepting && children_ready(c, ROLE_WRITER) &&
+        children_ready(c, ROLE_AUDITOR) && children_ready(c, ROLE_WORKER))
         take_over(m);
-    if (m->old_master.state == OLD_MASTER_ENDS && m->old_master.heard)
-        systemd_hush(false);
-    if (m->old_master.state == OLD_MASTER_ENDS && m->old_master.fd < 0)
-        m->old_master.state = OLD_MASTER_NONE;
+    if (old->state == OLD_MASTER_DRAINING && old->confirmed)
+        systemd_mute(false);
+    if (old->state == OLD_MASTER_DRAINING && old->fd < 0)
+        old->state = OLD_MASTER_NONE;
 }
 
 /* ---- both ---- */
 
-/* one that stops hears it only to know when it has ended */
-static bool old_master_is_heard(const struct master *m)
+/* a new master that stops reads the channel only to learn that the old one has ended */
+static bool reads_old_master(const struct master *m)
 {
-    return m->old_master.state == OLD_MASTER_ENDS ||
-           (m->old_master.state != OLD_MASTER_NONE && !m->stopping);
+    const struct old_master *old = &m->upgrade.old_master;
+    return old->state == OLD_MASTER_DRAINING ||
+           (old->state != OLD_MASTER_NONE && !m->shutdown.stopping);
 }
 
-/* one that gives up does not wait: nobody takes connections meanwhile */
-bool upgrade_elder_drains(const struct master *m)
+/* not when it gives up: nobody accepts connections until it has ended */
+bool upgrade_old_master_drains(const struct master *m)
 {
-    return m->old_master.state == OLD_MASTER_ENDS && m->old_master.fd >= 0 && m->exit_status == 0;
+    const struct old_master *old = &m->upgrade.old_master;
+    return old->state == OLD_MASTER_DRAINING && old->fd >= 0 && m->shutdown.exit_status == 0;
 }
 
-bool upgrade_keeps(struct master *m)
+bool upgrade_delays_exit(struct master *m)
 {
-    if (!m->stopping)
+    struct new_master *n = &m->upgrade.new_master;
+    if (!m->shutdown.stopping)
         return false;
-    if (m->new_master.state != NEW_MASTER_SERVES || m->new_master.pid == 0)
-        return upgrade_elder_drains(m) && clock_mono_ms() < m->stop_at_ms;
-    if (m->children == NULL)
-        forget_heir(m);
-    return clock_mono_ms() < m->stop_at_ms + LEAVE_MS;
+    if (n->state != NEW_MASTER_SERVING || n->pid == 0)
+        return upgrade_old_master_drains(m) && clock_mono_ms() < m->shutdown.deadline_ms;
+    if (m->children.list == NULL)
+        close_channel(n);
+    return clock_mono_ms() < m->shutdown.deadline_ms + LEAVE_MS;
 }
 
 void upgrade_tick(struct master *m)
 {
-    if (m->new_master.state != NEW_MASTER_NONE && m->new_master.pid > 0)
-        watch_heir(m);
-    if (old_master_is_heard(m))
-        watch_elder(m);
-    if (m->new_master.wanted && m->new_master.state == NEW_MASTER_NONE && may_begin(m))
+    struct new_master *n = &m->upgrade.new_master;
+    if (n->state != NEW_MASTER_NONE && n->pid > 0)
+        watch_new_master(m);
+    if (reads_old_master(m))
+        watch_old_master(m);
+    if (n->requested && n->state == NEW_MASTER_NONE && may_begin(m))
         begin(m);
-}
-
-bool upgrade_holds(const struct master *m, enum role role)
-{
-    if (role == ROLE_WORKER) /* the heir's writer serves those of ours that TAKE has named */
-        return m->new_master.state == NEW_MASTER_TAKES;
-    return m->new_master.state >= NEW_MASTER_PREPARED || m->old_master.state == OLD_MASTER_SERVES ||
-           m->old_master.state == OLD_MASTER_YIELDS;
-}
-
-bool upgrade_is_going_on(const struct master *m)
-{
-    return m->new_master.state != NEW_MASTER_NONE ||
-           (m->old_master.state != OLD_MASTER_NONE && !m->old_master.heard);
 }
 
 int upgrade_fd(const struct master *m)
 {
-    if (m->new_master.state != NEW_MASTER_NONE)
-        return m->new_master.fd;
-    return old_master_is_heard(m) ? m->old_master.fd : -1;
+    if (m->upgrade.new_master.state != NEW_MASTER_NONE)
+        return m->upgrade.new_master.fd;
+    return reads_old_master(m) ? m->upgrade.old_master.fd : -1;
 }
 
 void upgrade_close(struct master *m)
 {
-    forget_heir(m);
-    if (m->old_master.state != OLD_MASTER_NONE)
-        shut(&m->old_master.fd);
-    listen_drop(m->old_master.given, m->old_master.given_count, false);
-    m->old_master.given = NULL;
-    m->old_master.given_count = 0;
+    close_channel(&m->upgrade.new_master);
+    if (m->upgrade.old_master.state != OLD_MASTER_NONE)
+        close_fd(&m->upgrade.old_master.fd);
+    free_listeners(&m->upgrade.old_master, false);
 }
 
 void upgrade_end(struct master *m)
 {
-    if (m->new_master.state != NEW_MASTER_NONE && m->new_master.state != NEW_MASTER_SERVES &&
-        m->new_master.pid > 0) {
-        kill(m->new_master.pid, SIGKILL);
-        for (int tries = 0; tries < LEAVE_MS / 10 && waitpid(m->new_master.pid, NULL, WNOHANG) == 0;
-             tries++) /* who waits for us has waited for it */
+    struct new_master *n = &m->upgrade.new_master;
+    if (n->state != NEW_MASTER_NONE && n->state != NEW_MASTER_SERVING && n->pid > 0) {
+        kill(n->pid, SIGKILL);
+        /* who waits for the end of this process must have waited for it too */
+        int tries = LEAVE_MS / 10;
+        while (tries-- > 0 && waitpid(n->pid, NULL, WNOHANG) == 0)
             poll(NULL, 0, 10);
-        part_from_heir(m);
+        revoke_channel(n);
     }
     upgrade_close(m);
-    free(m->old_master.workers);
+    free(m->upgrade.old_master.workers);
 }

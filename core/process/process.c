@@ -217,7 +217,7 @@ void process_set_phase(struct process *p, enum phase phase)
     score_set(p->score->phase, phase);
     uint64_t one = 1;
     if (write(p->notify_fd, &one, sizeof(one)) != sizeof(one))
-        log_debug("the master was not told of phase %s: %s", phase_name(phase),
+        log_debug("cannot notify the master of phase %s: %s", phase_name(phase),
                   strerror(errno)); /* it also looks every 250 ms */
 }
 

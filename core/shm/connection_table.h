@@ -3,8 +3,8 @@
  * address. It is in memory that the master maps before it forks.
  *
  * Counts are exact, without locks: a worker adds a connection first and then looks at the sum, so
- * of two that take the last place at once at most one keeps it. Each process writes only its own
- * counts, and those of a dead process count nothing once the master has reaped it.
+ * of two that add the last one at the same time at most one succeeds. Each process writes only its
+ * own counts, and those of a dead process count nothing once the master has reaped it.
  *
  * An address is counted by the key that limiter_key_make makes of it (of IPv6, the prefix), hashed
  * with a secret seed.

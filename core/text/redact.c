@@ -107,21 +107,21 @@ static bool starts_credential(struct str text, size_t at)
 }
 
 struct output {
-    char *room;
+    char *bytes;
     size_t n, most;
 };
 
-/* Many masks of short values can exceed the room; the rest of the text is then cut. */
+/* Many masks of short values can exceed the space; the rest of the text is then cut. */
 static void add(struct output *out, struct str s)
 {
     size_t n = s.n < out->most - out->n ? s.n : out->most - out->n;
-    memcpy(out->room + out->n, s.p, n);
+    memcpy(out->bytes + out->n, s.p, n);
     out->n += n;
 }
 
-struct str redact(struct str text, char *room)
+struct str redact(struct str text, char *scratch)
 {
-    struct output out = {room, 0, text.n + REDACT_MORE};
+    struct output out = {scratch, 0, text.n + REDACT_MORE};
     bool found = false;
     size_t name = 0;    /* start of a name, if one is being read */
     bool value = false; /* a secret value starts at ${at} */
@@ -142,5 +142,5 @@ struct str redact(struct str text, char *room)
             name = at + bytes;
         add(&out, (struct str){text.p + at, bytes});
     }
-    return found ? (struct str){room, out.n} : text;
+    return found ? (struct str){scratch, out.n} : text;
 }

@@ -212,8 +212,8 @@ static struct grading_job **bucket_of(struct job_queue *q, uint64_t report)
 
 static bool has_share(const struct job_queue *q, const struct workspace_queue *ws, unsigned a)
 {
-    unsigned free_slots = q->capacity - q->auditor[a].running, held = ws->running_at[a];
-    return held == 0 || (free_slots > 1 && held < JOB_QUEUE_SHARE * free_slots);
+    unsigned free_slots = q->capacity - q->auditor[a].running, own = ws->running_at[a];
+    return own == 0 || (free_slots > 1 && own < JOB_QUEUE_SHARE * free_slots);
 }
 
 static bool may_start(const struct job_queue *q, const struct grading_job *job)

@@ -12,7 +12,7 @@
  * competes.
  *
  * A running job counts (for its host, auditor and workspace) until the auditor returns it, even
- * when its report is deleted meanwhile. Such a job is withdrawn: job_queue_find ignores it.
+ * when its report is deleted. Such a job is withdrawn: job_queue_find ignores it.
  *
  * A job whose auditor died runs again alone at its auditor, so a second death is its fault. When
  * the auditor could name the page that it was reading, only that one runs alone.

@@ -93,7 +93,7 @@ void sequences_save(struct sequences *s, struct store_txn *txn)
             store_channel_note(txn, client->id, client->sequence, buf_view(&client->unconfirmed));
     }
     for (size_t i = 0; i < s->dropped_count; i++)
-        if (!clients_has(s->clients, s->dropped[i])) /* it may have come back meanwhile */
+        if (!clients_has(s->clients, s->dropped[i])) /* it may have come back */
             store_channel_drop(txn, s->dropped[i]);
 }
 

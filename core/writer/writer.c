@@ -118,7 +118,7 @@ static void wait_and_read(struct writer *w)
     process_heartbeat(w->process);
 }
 
-/* wait for more changes of other callers; what arrives is applied meanwhile */
+/* wait for changes of more callers, and apply those that arrive */
 static void gather(struct writer *w)
 {
     size_t wanted = group_commit_size(&w->group_commit);

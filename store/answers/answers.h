@@ -6,8 +6,8 @@
  * it meanwhile; each handle belongs to one thread at a time, and none survives a fork.
  *
  * Documents lie in one FTS5 table for each language, whose tokenizer has the stop words and the
- * stemmer of that language (language.h). A question is asked in every table and the results are
- * merged.
+ * stemmer of that language (language_internal.h). A question is asked in every table and the
+ * results are merged.
  *
  *   STORE_NOT_FOUND     the file is missing; the document is not in it
  *   STORE_EXISTS        answers_create: the file exists
@@ -18,8 +18,8 @@
  *
  * SQLite pages have no checksums, so the caller compares id and version of each hit with the store.
  */
-#ifndef ASSAY_STORE_ANSWERS_H
-#define ASSAY_STORE_ANSWERS_H
+#ifndef ASSAY_STORE_ANSWERS_ANSWERS_H
+#define ASSAY_STORE_ANSWERS_ANSWERS_H
 
 #include "store/store.h"
 

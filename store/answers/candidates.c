@@ -1,7 +1,7 @@
 #include "store/answers/answers.h"
-#include "store/answers/file.h"
-#include "store/answers/question.h"
-#include "store/answers/ranking.h"
+#include "store/answers/file_internal.h"
+#include "store/answers/question_internal.h"
+#include "store/answers/ranking_internal.h"
 #include "store/store.h"
 
 static const double column_weights[COLUMNS] = {4, 2, 1};
@@ -41,7 +41,7 @@ int candidates_register(fts5_api *api, struct scoring *scoring)
     return api->xCreateFunction(api, "assay_score", scoring, assay_score, NULL);
 }
 
-/* ---- the best of them ---- */
+/* ---- the best candidates ---- */
 
 static enum store_status read_version(struct file *f, struct candidate *new)
 {
@@ -112,7 +112,7 @@ static enum store_status run(struct candidates *c, const struct buf *expression,
     return status;
 }
 
-/* ---- which queries ---- */
+/* ---- queries ---- */
 
 /* Words with little meaning, or in many documents, come last. */
 static double cost(const struct question_word *w)

@@ -1,5 +1,5 @@
-#include "store/answers/file.h"
-#include "store/answers/question.h"
+#include "store/answers/file_internal.h"
+#include "store/answers/question_internal.h"
 #include "store/store.h"
 
 /*

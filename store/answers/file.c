@@ -1,7 +1,7 @@
-#include "store/answers/file.h"
+#include "store/answers/file_internal.h"
 
 #include "store/answers/answers.h"
-#include "store/answers/tokenizer.h"
+#include "store/answers/tokenizer_internal.h"
 #include "store/store.h"
 
 #include <errno.h>

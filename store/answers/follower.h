@@ -11,8 +11,8 @@
  * interrupted build continues. The first step deletes files without an agent and notes missing ones
  * as lost.
  */
-#ifndef ASSAY_ANSWERS_FOLLOWER_H
-#define ASSAY_ANSWERS_FOLLOWER_H
+#ifndef ASSAY_STORE_ANSWERS_FOLLOWER_H
+#define ASSAY_STORE_ANSWERS_FOLLOWER_H
 
 #include "store/store.h"
 

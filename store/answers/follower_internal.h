@@ -1,6 +1,9 @@
-/* Shared by the files of the follower: follower.c, sweep.c, verify.c. */
-#ifndef ASSAY_ANSWERS_FOLLOWER_PARTS_H
-#define ASSAY_ANSWERS_FOLLOWER_PARTS_H
+/*
+ * Shared by the files of the follower: turns (follower.c), open files, documents, checks of all
+ * files (sweep) and of one file (verify).
+ */
+#ifndef ASSAY_STORE_ANSWERS_FOLLOWER_INTERNAL_H
+#define ASSAY_STORE_ANSWERS_FOLLOWER_INTERNAL_H
 
 #include "store/answers/answers.h"
 #include "store/answers/follower.h"
@@ -63,14 +66,27 @@ enum store_status follower_note(struct step *p, uint32_t what, uint64_t number);
 
 /*
  * follower_open(p): open the step's file as p->writer. follower_close(f, agent): close the agent's
- * file. follower_fits(p): is the file complete, and its position in the log?
+ * file. follower_close_writer(o): close an open file. follower_delete_file(p): of a deleted agent.
  */
 enum store_status follower_open(struct step *p);
 void follower_close(struct follower *f, const struct ulid *agent);
+void follower_close_writer(struct open_writer *o);
+enum store_status follower_delete_file(struct step *p);
+
+/* follower_clock_ms(): a monotonic clock. */
+uint64_t follower_clock_ms(void);
+
+/*
+ * follower_build(p): put some more documents into a file that is not complete.
+ * follower_catch_up(p): apply changes of the log to a complete file, or note it as lost.
+ * follower_fits(p): is the file complete, and its position in the log?
+ */
+enum store_status follower_build(struct step *p);
+enum store_status follower_catch_up(struct step *p);
 bool follower_fits(struct step *p);
 
 /*
- * sweep.c. follower_sweep: check the files, once. follower_sweep_records: check a batch of records.
+ * follower_sweep: check the files, once. follower_sweep_records: check a batch of records.
  */
 enum store_status follower_sweep(struct follower *f);
 enum store_status follower_sweep_records(struct follower *f);

@@ -1,4 +1,4 @@
-#include "store/answers/language.h"
+#include "store/answers/language_internal.h"
 
 #include "store/bytes.h"
 

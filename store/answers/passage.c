@@ -1,9 +1,9 @@
 #include "store/answers/answers.h"
-#include "store/answers/file.h"
-#include "store/answers/language.h"
-#include "store/answers/question.h"
-#include "store/answers/reader.h"
-#include "store/answers/tokenizer.h"
+#include "store/answers/file_internal.h"
+#include "store/answers/language_internal.h"
+#include "store/answers/question_internal.h"
+#include "store/answers/reader_internal.h"
+#include "store/answers/tokenizer_internal.h"
 #include "store/store.h"
 
 /*

@@ -2,8 +2,8 @@
  * Names of answer files: DATA_DIR/answers/AGENT-GENERATION-STORE.db, with SQLite's -wal and -shm.
  * STORE is the store's id in hexadecimal digits.
  */
-#ifndef ASSAY_ANSWERS_PATH_H
-#define ASSAY_ANSWERS_PATH_H
+#ifndef ASSAY_STORE_ANSWERS_PATH_H
+#define ASSAY_STORE_ANSWERS_PATH_H
 
 #include "store/engine/format.h"
 

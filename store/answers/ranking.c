@@ -1,9 +1,9 @@
-#include "store/answers/ranking.h"
+#include "store/answers/ranking_internal.h"
 
 #include "store/answers/answers.h"
-#include "store/answers/file.h"
-#include "store/answers/question.h"
-#include "store/answers/tokenizer.h"
+#include "store/answers/file_internal.h"
+#include "store/answers/question_internal.h"
+#include "store/answers/tokenizer_internal.h"
 #include "store/bytes.h"
 
 #include <math.h>

@@ -1,9 +1,9 @@
-#include "store/answers/reader.h"
+#include "store/answers/reader_internal.h"
 
 #include "store/answers/answers.h"
-#include "store/answers/file.h"
-#include "store/answers/question.h"
-#include "store/answers/ranking.h"
+#include "store/answers/file_internal.h"
+#include "store/answers/question_internal.h"
+#include "store/answers/ranking_internal.h"
 #include "store/store.h"
 
 #include <stdio.h>
@@ -64,7 +64,7 @@ enum store_status answers_reader_position(struct answers_reader *r, uint64_t *ou
     return status;
 }
 
-/* ---- asking ---- */
+/* ---- questions ---- */
 
 struct asking {
     struct answers_reader *r;

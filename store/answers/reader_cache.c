@@ -1,8 +1,8 @@
-#include "store/answers/reader_cache.h"
+#include "store/answers/reader_cache_internal.h"
 
 #include "store/answers/answers.h"
 #include "store/answers/path.h"
-#include "store/answers/reader.h"
+#include "store/answers/reader_internal.h"
 #include "store/store.h"
 
 #include <stdlib.h>

@@ -1,6 +1,6 @@
-#include "store/answers/file.h"
-#include "store/answers/question.h"
-#include "store/answers/script.h"
+#include "store/answers/file_internal.h"
+#include "store/answers/question_internal.h"
+#include "store/answers/script_internal.h"
 #include "store/store.h"
 
 /*
@@ -51,7 +51,7 @@ static size_t start_of(struct str word)
 }
 
 /* One letter inserted, deleted or replaced, or two adjacent letters swapped. */
-static bool is_slip(struct str a, struct str b, size_t start, size_t end)
+static bool is_misspelling(struct str a, struct str b, size_t start, size_t end)
 {
     size_t shorter = a.n < b.n ? a.n : b.n, longer = a.n + b.n - shorter;
     if (longer < SLIP_BYTES || start == 0 || longer - shorter > 1)
@@ -69,7 +69,7 @@ static bool are_related(struct str word, struct str token, size_t least, bool co
         return true;
     if (start >= least && start * 2 >= word.n && start * 2 >= token.n)
         return true;
-    return is_slip(word, token, start, end);
+    return is_misspelling(word, token, start, end);
 }
 
 static struct str first_form(const struct question_word *w)

@@ -1,4 +1,4 @@
-#include "store/answers/script.h"
+#include "store/answers/script_internal.h"
 
 #include <stdbool.h>
 

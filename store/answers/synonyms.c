@@ -1,6 +1,6 @@
-#include "store/answers/file.h"
-#include "store/answers/question.h"
-#include "store/answers/tokenizer.h"
+#include "store/answers/file_internal.h"
+#include "store/answers/question_internal.h"
+#include "store/answers/tokenizer_internal.h"
 #include "store/bytes.h"
 
 #include <stdlib.h>

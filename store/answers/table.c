@@ -1,6 +1,6 @@
-#include "store/answers/file.h"
-#include "store/answers/language.h"
-#include "store/answers/tokenizer.h"
+#include "store/answers/file_internal.h"
+#include "store/answers/language_internal.h"
+#include "store/answers/tokenizer_internal.h"
 #include "store/store.h"
 
 #include <stdio.h>

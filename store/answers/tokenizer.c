@@ -1,7 +1,7 @@
-#include "store/answers/tokenizer.h"
+#include "store/answers/tokenizer_internal.h"
 
-#include "store/answers/language.h"
-#include "store/answers/script.h"
+#include "store/answers/language_internal.h"
+#include "store/answers/script_internal.h"
 #include "store/bytes.h"
 
 #include <libstemmer.h>
@@ -239,7 +239,7 @@ void tokenizer_free(struct tokenizer *t)
     free(t);
 }
 
-/* ---- what FTS5 calls ---- */
+/* ---- callbacks of FTS5 ---- */
 
 static int create(void *api, const char **args, int count, Fts5Tokenizer **out)
 {
@@ -247,7 +247,7 @@ static int create(void *api, const char **args, int count, Fts5Tokenizer **out)
     return tokenizer_new(api, language_find(tag), (struct tokenizer **)out);
 }
 
-static void delete (Fts5Tokenizer *t)
+static void free_tokenizer(Fts5Tokenizer *t)
 {
     tokenizer_free((struct tokenizer *)t);
 }
@@ -290,7 +290,7 @@ static int find_api(sqlite3 *db, fts5_api **api)
 
 int tokenizer_register(sqlite3 *db, fts5_api **api)
 {
-    fts5_tokenizer own = {create, delete, tokenize};
+    fts5_tokenizer own = {create, free_tokenizer, tokenize};
     int rc = find_api(db, api);
     return rc != SQLITE_OK ? rc : (*api)->xCreateTokenizer(*api, "assay", *api, &own, NULL);
 }

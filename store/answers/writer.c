@@ -1,6 +1,6 @@
 #include "store/answers/answers.h"
-#include "store/answers/file.h"
-#include "store/answers/token_counts.h"
+#include "store/answers/file_internal.h"
+#include "store/answers/token_counts_internal.h"
 #include "store/store.h"
 
 #include <stdio.h>

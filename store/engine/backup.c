@@ -121,7 +121,7 @@ static enum store_status go_on(struct store *s, struct progress *p, size_t more)
 }
 
 /* Copy ${from} to its end into ${to}. */
-static enum store_status pour(struct store *s, int from, int to, struct progress *p)
+static enum store_status copy_all(struct store *s, int from, int to, struct progress *p)
 {
     enum store_status status = STORE_OK;
     uint64_t settled = 0;
@@ -161,7 +161,7 @@ static enum store_status copy_through_pipe(struct store *s, int to, struct progr
         close(ends[1]);
         return store_fail(s, rc, "copy the store");
     }
-    enum store_status status = pour(s, ends[0], to, p);
+    enum store_status status = copy_all(s, ends[0], to, p);
     close(
         ends[0]); /* a copier that still writes gets EPIPE; LMDB blocks the signal on its threads */
     pthread_join(thread, NULL);
@@ -194,16 +194,16 @@ static enum store_status copy_to(struct store *s, const char *dir, struct progre
 static enum store_status progress_of(struct store *s, store_progress_fn *progress, void *arg,
                                      struct progress *out)
 {
-    struct store_space room;
+    struct store_space space;
     MDB_stat stat_env;
     MDB_envinfo info;
-    enum store_status status = store_space(s, &room);
+    enum store_status status = store_space(s, &space);
     store_read_end(s);
     mdb_env_stat(s->env, &stat_env);
     mdb_env_info(s->env, &info);
     *out = (struct progress){.fn = progress,
                              .arg = arg,
-                             .total = room.used_bytes,
+                             .total = space.used_bytes,
                              .page_bytes = stat_env.ms_psize,
                              .last_page = info.me_last_pgno};
     return status;

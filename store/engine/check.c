@@ -1,6 +1,7 @@
 #include "store/engine/check.h"
 
 #include "store/engine/cursor.h"
+#include "store/engine/environment.h"
 #include "store/engine/pages_internal.h"
 #include "store/engine/snapshot.h"
 
@@ -13,7 +14,7 @@
  * never look like a contradiction. After a batch the snapshot is renewed and the cursor continues
  * after its last key.
  */
-#define SLICE 1000
+#define BATCH 1000
 
 void check_say(struct check *c, const char *format, ...)
 {
@@ -39,7 +40,7 @@ void check_step(struct check *c, uint64_t n)
 {
     uint64_t before = c->done;
     c->done += n;
-    if (c->progress != NULL && before / SLICE != c->done / SLICE &&
+    if (c->progress != NULL && before / BATCH != c->done / BATCH &&
         !c->progress(c->arg, c->done, c->total > c->done ? c->total : c->done))
         c->stopped = true;
 }
@@ -72,7 +73,7 @@ static bool check_batch(struct check *c, size_t pass, struct key *from, enum sto
     enum db db = schema_space_db[check_rows[pass].space];
     key_space(&w.prefix, check_rows[pass].space);
     *status = cursor_from(c->s, c->txn, &w, db, from);
-    for (unsigned n = 0; *status == STORE_OK && n < SLICE && !c->stopped; n++) {
+    for (unsigned n = 0; *status == STORE_OK && n < BATCH && !c->stopped; n++) {
         check_rows[pass].look(c, &w);
         check_step(c, 1);
         *status = cursor_next(&w);

@@ -3,8 +3,8 @@
  * checks pages and walks the spaces; each layer checks its own records. Read-only; runs beside a
  * writer.
  */
-#ifndef ASSAY_STORE_CHECK_H
-#define ASSAY_STORE_CHECK_H
+#ifndef ASSAY_STORE_ENGINE_CHECK_H
+#define ASSAY_STORE_ENGINE_CHECK_H
 
 #include "store/engine/cursor.h"
 

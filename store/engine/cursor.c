@@ -1,5 +1,6 @@
 #include "store/engine/cursor.h"
 
+#include "store/engine/environment.h"
 #include "store/engine/errors.h"
 #include "store/engine/snapshot.h"
 
@@ -8,7 +9,7 @@ static bool in_prefix(const struct cursor *w)
     return w->k.mv_size >= w->prefix.n && memcmp(w->k.mv_data, w->prefix.b, w->prefix.n) == 0;
 }
 
-static enum store_status arrived(struct cursor *w, int rc)
+static enum store_status cursor_status(struct cursor *w, int rc)
 {
     if (rc == MDB_NOTFOUND)
         return STORE_NOT_FOUND;
@@ -50,9 +51,9 @@ enum store_status cursor_prefix(struct store *s, MDB_txn *txn, struct cursor *w,
         return status;
     w->backward = backward;
     if (backward)
-        return arrived(w, seek_last(w));
+        return cursor_status(w, seek_last(w));
     w->k = key_val(&w->prefix);
-    return arrived(w, mdb_cursor_get(w->cursor, &w->k, &w->v, MDB_SET_RANGE));
+    return cursor_status(w, mdb_cursor_get(w->cursor, &w->k, &w->v, MDB_SET_RANGE));
 }
 
 enum store_status cursor_from(struct store *s, MDB_txn *txn, struct cursor *w, enum db db,
@@ -65,7 +66,7 @@ enum store_status cursor_from(struct store *s, MDB_txn *txn, struct cursor *w, e
         return status;
     w->backward = false;
     w->k = key_val(&start);
-    return arrived(w, mdb_cursor_get(w->cursor, &w->k, &w->v, MDB_SET_RANGE));
+    return cursor_status(w, mdb_cursor_get(w->cursor, &w->k, &w->v, MDB_SET_RANGE));
 }
 
 enum store_status cursor_below(struct store *s, MDB_txn *txn, struct cursor *w, enum db db,
@@ -81,7 +82,7 @@ enum store_status cursor_below(struct store *s, MDB_txn *txn, struct cursor *w, 
     int rc = mdb_cursor_get(w->cursor, &w->k, &w->v, MDB_SET_RANGE);
     if (rc == 0 || rc == MDB_NOTFOUND)
         rc = mdb_cursor_get(w->cursor, &w->k, &w->v, rc == 0 ? MDB_PREV : MDB_LAST);
-    return arrived(w, rc);
+    return cursor_status(w, rc);
 }
 
 enum store_status cursor_begin(struct store *s, MDB_txn *txn, struct cursor *w, enum space space)
@@ -92,7 +93,8 @@ enum store_status cursor_begin(struct store *s, MDB_txn *txn, struct cursor *w, 
 
 enum store_status cursor_next(struct cursor *w)
 {
-    return arrived(w, mdb_cursor_get(w->cursor, &w->k, &w->v, w->backward ? MDB_PREV : MDB_NEXT));
+    return cursor_status(
+        w, mdb_cursor_get(w->cursor, &w->k, &w->v, w->backward ? MDB_PREV : MDB_NEXT));
 }
 
 void cursor_end(struct cursor *w)

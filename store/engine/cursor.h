@@ -2,8 +2,8 @@
  * A cursor over the keys that begin with a prefix, in either direction. Each step returns STORE_OK
  * with ${k} and ${v}, or STORE_NOT_FOUND at the end. cursor_end is safe after a failed begin.
  */
-#ifndef ASSAY_STORE_CURSOR_H
-#define ASSAY_STORE_CURSOR_H
+#ifndef ASSAY_STORE_ENGINE_CURSOR_H
+#define ASSAY_STORE_ENGINE_CURSOR_H
 
 #include "store/engine/schema.h"
 

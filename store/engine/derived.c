@@ -3,6 +3,7 @@
 #include "store/engine/cursor.h"
 #include "store/engine/errors.h"
 #include "store/engine/snapshot.h"
+#include "store/engine/txn.h"
 
 #define X(id, db, tag, kind, text) kind,
 const uint8_t derived_kinds[SPACE_COUNT] = {SPACES(X)};

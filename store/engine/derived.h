@@ -5,8 +5,8 @@
  * records/derived_rows.c, from the space of the record; INDEX spaces are built by index/rebuild.c.
  * A test rebuilds both from records alone and compares them with what was there.
  */
-#ifndef ASSAY_STORE_DERIVED_H
-#define ASSAY_STORE_DERIVED_H
+#ifndef ASSAY_STORE_ENGINE_DERIVED_H
+#define ASSAY_STORE_ENGINE_DERIVED_H
 
 #include "store/engine/cursor.h"
 

@@ -1,11 +1,11 @@
 /*
  * The environment: one LMDB environment per process, shared by its threads, and a struct store for
- * each thread. environment.c opens and closes it; snapshot.h reads; txn.h writes.
+ * each thread. open.c opens and closes it; snapshot.h reads; txn.h writes.
  */
-#ifndef ASSAY_STORE_ENVIRONMENT_H
-#define ASSAY_STORE_ENVIRONMENT_H
+#ifndef ASSAY_STORE_ENGINE_ENVIRONMENT_H
+#define ASSAY_STORE_ENGINE_ENVIRONMENT_H
 
-#include "store/engine/txn.h"
+#include "store/engine/schema.h"
 
 #include <pthread.h>
 #include <stdatomic.h>
@@ -43,6 +43,38 @@ struct report_place {
     MDB_val value;
 };
 
+/*
+ * Cursors that stay at the last put of their space. Records put in the order of their keys
+ * (reports, jobs, messages) need no search from the root then.
+ */
+#define TXN_CURSORS 3
+
+struct store_txn {
+    struct store *s;
+    MDB_txn *mdb; /* NULL: no transaction is open */
+    int64_t now;
+    enum store_status error; /* the first one */
+    bool counters_dirty;
+    struct counters_record counters;
+    struct ulid ulid; /* the last one given */
+    bool ulid_known, ulid_dirty;
+    MDB_cursor *cursors[TXN_CURSORS]; /* NULL: not opened, or closed by a delete */
+    bool maintenance_told;            /* the transaction has an EVENT_MAINTENANCE */
+    bool awaited, unawaited;          /* it has a change that a caller waits for; or one without */
+
+    /* background work */
+    store_pause_fn *pause; /* may be NULL */
+    void *pause_arg;
+    bool background;             /* the current change is background work */
+    uint64_t batch_limit, spent; /* records that txn_batch_limit allows, and that were used since */
+
+    /* free_space.c */
+    int full;             /* creates are refused, and why; -1: not known yet */
+    uint64_t spare_pages; /* that results may use; the pages kept for deletes are not counted */
+
+    struct buf copy; /* of a record: txn_get_copy */
+};
+
 struct store {
     struct shared_env *shared;
     MDB_env *env; /* of ${shared} */
@@ -50,6 +82,7 @@ struct store {
     enum store_mode mode;
     char dir[4096];
     char why[1024];
+    struct store_options options;
 
     /* the snapshot */
     unsigned maps; /* shared->maps when the places below were found */
@@ -65,41 +98,17 @@ struct store {
     struct store_txn txn;
     struct store_event *events;
     size_t event_count, event_cap;
-    uint64_t file_bytes;      /* data.mdb is at least that long */
-    unsigned background_turn; /* which kind of background work is next: records/purge.c */
-    struct ulid set_aside;    /* scope whose erasure failed; none: records/erase.c */
-    uint64_t random[32];      /* for ids */
-    size_t random_left;       /* of them, not used yet */
+    uint64_t file_bytes; /* data.mdb is at least that long */
+    uint64_t random[32]; /* for ids */
+    size_t random_left;  /* of them, not used yet */
 
     store_stage_fn *stage; /* store_on_stage */
     void *stage_arg;
     struct buf scratch;
 
-    /* records/ */
-    struct packer *packer;        /* of results: result.c */
-    struct unpacked *unpacked;    /* results, until the snapshot ends */
-    struct store_report *reports; /* the page of a list */
-    struct store_project *projects;
-    size_t report_cap, project_cap;
-    bool rates; /* results follow these thresholds: thresholds.c */
-    unsigned good, decent;
-    bool rated;         /* all results follow them */
-    bool rating_failed; /* writer: the last re-rating failed, and when */
-    int64_t rating_failed_at;
-
-    /* index/ */
-    struct index_snapshot *index_snapshots; /* snapshot.h */
-    size_t index_snapshot_count;
-    uint64_t index_snapshot_clock;
-    uint64_t lost_segment; /* number of the last missing or damaged segment; 0: none */
-    struct project_names *project_names;   /* project_names_internal.h, the latest used first */
-    struct match_cache_entry *match_cache; /* match_cache_internal.h, the latest used first */
-    size_t match_cache_bytes, match_cache_count;
-    uint64_t rows_made;    /* counts rebuilds of a tail or of project names */
-    uint64_t mapped_bytes; /* of segment files: the most that this process may map */
-    uint32_t segment_rows, ngram_block_shift, log_entries, small_rows; /* struct store_options */
-
-    /* answers/ */
+    /* of the layers */
+    struct index_context *index;
+    struct records_context *records;
     struct reader_cache *answers; /* open answer files */
 };
 

@@ -1,8 +1,8 @@
 /*
  * Errors of the store: one enum for callers, and one sentence in s->why. Any process.
  */
-#ifndef ASSAY_STORE_ERRORS_H
-#define ASSAY_STORE_ERRORS_H
+#ifndef ASSAY_STORE_ENGINE_ERRORS_H
+#define ASSAY_STORE_ENGINE_ERRORS_H
 
 #include "store/store.h"
 

@@ -1,6 +1,6 @@
 /* Writes to files that survive a crash. No state; any thread. */
-#ifndef ASSAY_STORE_FILES_H
-#define ASSAY_STORE_FILES_H
+#ifndef ASSAY_STORE_ENGINE_FILES_H
+#define ASSAY_STORE_ENGINE_FILES_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -1,6 +1,6 @@
 /* The format record, and the store's random id. */
-#ifndef ASSAY_STORE_FORMAT_H
-#define ASSAY_STORE_FORMAT_H
+#ifndef ASSAY_STORE_ENGINE_FORMAT_H
+#define ASSAY_STORE_ENGINE_FORMAT_H
 
 #include "store/store.h"
 

@@ -91,9 +91,9 @@ static void look_at_disk(struct store_txn *t)
         return;
     mdb_env_stat(t->s->env, &stat);
     uint64_t reserve = STORE_DISK_RESERVE / stat.ms_psize;
-    uint64_t room = bytes / stat.ms_psize + measure_space(t->s, 0, UINT_MAX).free;
-    uint64_t spare = room > reserve / 2 ? room - reserve / 2 : 0;
-    if (t->full == SPACE_LEFT && room <= reserve)
+    uint64_t left = bytes / stat.ms_psize + measure_space(t->s, 0, UINT_MAX).free;
+    uint64_t spare = left > reserve / 2 ? left - reserve / 2 : 0;
+    if (t->full == SPACE_LEFT && left <= reserve)
         t->full = why == ENOSPC ? DISK_FULL : FILE_FULL;
     if (t->spare_pages > spare)
         t->spare_pages = spare;
@@ -105,9 +105,9 @@ static void look_at_disk(struct store_txn *t)
 static void look_at_space(struct store_txn *t)
 {
     struct space_left r = measure_space(t->s, 0, 2);
-    uint64_t room = r.behind + r.free;
+    uint64_t left = r.behind + r.free;
     t->full = is_full(&r) ? MAP_FULL : SPACE_LEFT;
-    t->spare_pages = !r.known ? r.behind : room > r.reserve / 2 ? room - r.reserve / 2 : 0;
+    t->spare_pages = !r.known ? r.behind : left > r.reserve / 2 ? left - r.reserve / 2 : 0;
     look_at_disk(t);
 }
 

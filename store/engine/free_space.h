@@ -2,8 +2,8 @@
  * Free space of the map and of the disk, and how much of it each kind of change may use. Creates
  * and re-rating are refused first, then results; deletes always have some. Used by the writer.
  */
-#ifndef ASSAY_STORE_FREE_SPACE_H
-#define ASSAY_STORE_FREE_SPACE_H
+#ifndef ASSAY_STORE_ENGINE_FREE_SPACE_H
+#define ASSAY_STORE_ENGINE_FREE_SPACE_H
 
 #include "store/engine/schema.h"
 

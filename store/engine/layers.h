@@ -2,17 +2,15 @@
  * What the engine calls in the layers that stand on it (index, records, answers). The engine
  * includes none of their headers: store/tables.c lists the layers, the changes and the checks.
  */
-#ifndef ASSAY_STORE_LAYERS_H
-#define ASSAY_STORE_LAYERS_H
+#ifndef ASSAY_STORE_ENGINE_LAYERS_H
+#define ASSAY_STORE_ENGINE_LAYERS_H
 
-#include "store/engine/txn.h"
-
-struct shared_env;
+#include "store/engine/environment.h"
 
 /* Each callback may be NULL. */
 struct layer {
     /* a struct store, and memory shared by all struct stores of one environment */
-    void (*open)(struct store *s, const struct store_options *options);
+    bool (*open)(struct store *s, const struct store_options *options); /* false: out of memory */
     void (*close)(struct store *s);
     bool (*share)(struct shared_env *shared); /* false: out of memory */
     void (*unshare)(struct shared_env *shared);
@@ -21,6 +19,7 @@ struct layer {
     bool (*tidy)(struct store *s); /* store_tidy */
 
     /* the write transaction */
+    void (*txn_begin)(struct store_txn *t);
     void (*txn_write_back)(struct store_txn *t); /* before the commit: write what it gathered */
     void (*txn_end)(struct store_txn *t, bool failed); /* after it was committed or undone */
     void (*txn_free)(struct store_txn *t);             /* when the writer closes */
@@ -32,6 +31,13 @@ struct layer {
 
 /* Ends with NULL. */
 extern const struct layer *const layers[];
+
+/*
+ * apply_fn: carries out a change of one kind. It checks first and writes after: a status other than
+ * STORE_OK means that nothing was written.
+ */
+typedef enum store_status apply_fn(struct store_txn *t, const struct store_change *c,
+                                   struct store_answer *answer);
 
 /*
  * Columns: what carries the change out; is it background work, which store_txn_pause ends; may a

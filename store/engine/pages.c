@@ -46,7 +46,7 @@ struct PACKED disk_node {
     uint16_t low, high, flags, key_n; /* child of a branch: low, high and flags */
 };
 
-/* ---- the first two pages ---- */
+/* ---- the meta pages ---- */
 
 static bool tree_plausible(const struct disk_tree *tree, uint64_t last_page)
 {
@@ -121,7 +121,7 @@ enum store_status pages_facts_read(int fd, uint64_t transaction, struct pages_fa
     return STORE_OK;
 }
 
-/* ---- all others ---- */
+/* ---- all other pages ---- */
 
 struct look {
     int fd;
@@ -200,12 +200,12 @@ static bool overflow_look(struct look *l, uint64_t page, uint64_t bytes)
 static bool tree_look(struct look *l, uint64_t page, unsigned depth, unsigned level);
 
 /* A node of a leaf: its value lies in the page, on overflow pages, or is a tree. */
-static bool leaf_node_look(struct look *l, uint64_t page, const struct disk_node *node, size_t room,
+static bool leaf_node_look(struct look *l, uint64_t page, const struct disk_node *node, size_t rest,
                            unsigned level)
 {
     uint64_t n = node->low | (uint64_t)node->high << 16;
     const char *value = (const char *)(node + 1) + node->key_n;
-    size_t left = room - node->key_n;
+    size_t left = rest - node->key_n;
     if (node->flags & NODE_BIG) {
         uint64_t at;
         if (left < sizeof(at))
@@ -237,13 +237,13 @@ static bool node_look(struct look *l, uint64_t page, size_t i, unsigned depth, u
     if (at < head->upper || at + sizeof(struct disk_node) > l->facts->page_bytes)
         return wrong(l, page, "has a node that leaves it");
     const struct disk_node *node = (const void *)(bytes + at);
-    size_t room = l->facts->page_bytes - at - sizeof(*node);
-    if (node->key_n > room || node->key_n > 511)
+    size_t rest = l->facts->page_bytes - at - sizeof(*node);
+    if (node->key_n > rest || node->key_n > 511)
         return wrong(l, page, "has a key that leaves it");
     if (depth > 1)
         return tree_look(l, node->low | (uint64_t)node->high << 16 | (uint64_t)node->flags << 32,
                          depth - 1, level + 1);
-    return leaf_node_look(l, page, node, room, level);
+    return leaf_node_look(l, page, node, rest, level);
 }
 
 static bool tree_look(struct look *l, uint64_t page, unsigned depth, unsigned level)

@@ -2,8 +2,8 @@
  * Checks the pages of data.mdb by LMDB 0.9's layout, without LMDB, which follows a damaged page and
  * crashes.
  */
-#ifndef ASSAY_STORE_PAGES_H
-#define ASSAY_STORE_PAGES_H
+#ifndef ASSAY_STORE_ENGINE_PAGES_INTERNAL_H
+#define ASSAY_STORE_ENGINE_PAGES_INTERNAL_H
 
 #include "store/store.h"
 

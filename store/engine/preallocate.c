@@ -1,4 +1,4 @@
-#include "store/engine/environment.h"
+#include "store/engine/txn.h"
 
 #include <errno.h>
 #include <sys/stat.h>

@@ -5,8 +5,8 @@
  * and that many big-endian bytes (small numbers are short), hashes and texts as they are. A record
  * is a packed header in native byte order, as LMDB's own pages are, followed by its texts.
  */
-#ifndef ASSAY_STORE_SCHEMA_H
-#define ASSAY_STORE_SCHEMA_H
+#ifndef ASSAY_STORE_ENGINE_SCHEMA_H
+#define ASSAY_STORE_ENGINE_SCHEMA_H
 
 #include "store/store.h"
 
@@ -318,7 +318,7 @@ struct PACKED event_record {
     uint32_t text_n;
 };
 
-/* ---- what bulk sync brought: synced.h ---- */
+/* ---- synced records: synced.h ---- */
 
 struct PACKED synced_counters {
     uint64_t collection, document; /* the last id given */

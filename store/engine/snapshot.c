@@ -1,5 +1,6 @@
 #include "store/engine/snapshot.h"
 
+#include "store/engine/environment.h"
 #include "store/engine/errors.h"
 #include "store/engine/layers.h"
 

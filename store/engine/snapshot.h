@@ -2,8 +2,8 @@
  * Reading: the snapshot of a struct store, which is one read transaction of LMDB that is kept and
  * renewed. Any thread that has a struct store.
  */
-#ifndef ASSAY_STORE_SNAPSHOT_H
-#define ASSAY_STORE_SNAPSHOT_H
+#ifndef ASSAY_STORE_ENGINE_SNAPSHOT_H
+#define ASSAY_STORE_ENGINE_SNAPSHOT_H
 
 #include "store/engine/environment.h"
 

@@ -30,7 +30,7 @@ void store_apply(struct store_txn *t, const struct store_change *change, int64_t
     answer->status = t->error != STORE_OK ? t->error : status;
 }
 
-/* ---- its errors and its puts ---- */
+/* ---- errors, reads and writes ---- */
 
 enum store_status store_txn_error(const struct store_txn *t)
 {
@@ -237,7 +237,7 @@ static void ulid_write_back(struct store_txn *t)
         txn_put(t, SPACE_META, &k, &t->ulid, sizeof(t->ulid));
 }
 
-/* ---- its life ---- */
+/* ---- begin, commit, abort ---- */
 
 static void write_back(struct store_txn *t)
 {
@@ -257,7 +257,6 @@ void txn_free(struct store_txn *t)
     for (size_t i = 0; layers[i] != NULL; i++)
         if (layers[i]->txn_free != NULL)
             layers[i]->txn_free(t);
-    buf_free(&t->packed);
     buf_free(&t->copy);
 }
 
@@ -293,12 +292,13 @@ enum store_status store_begin(struct store *s, struct store_txn **out)
     }
     t->error = STORE_OK;
     t->full = -1;
-    t->counters_dirty = t->rated = t->maintenance_told = t->ulid_known = t->ulid_dirty = false;
-    t->synced_known = t->synced_dirty = false;
-    t->answers.known = t->answers.dirty = false;
+    t->counters_dirty = t->maintenance_told = t->ulid_known = t->ulid_dirty = false;
     t->awaited = t->unawaited = false;
     t->pause = NULL;
     s->event_count = 0;
+    for (size_t i = 0; layers[i] != NULL; i++)
+        if (layers[i]->txn_begin != NULL)
+            layers[i]->txn_begin(t);
     struct key k;
     MDB_val v;
     key_meta(&k, 'c');
@@ -335,7 +335,7 @@ void store_abort(struct store_txn *t)
  * LMDB reports a short write as EIO: find out whether the disk or the limit of file sizes was the
  * reason.
  */
-static int why_short(const struct store *s, int rc)
+static int short_write_reason(const struct store *s, int rc)
 {
     enum { SPARE_BYTES = 4 << 20 };
     int why;
@@ -373,7 +373,7 @@ enum store_status store_commit(struct store_txn *t)
     if (rc == 0)
         return STORE_OK;
     t->s->event_count = 0;
-    return store_fail(t->s, why_short(t->s, rc), "commit");
+    return store_fail(t->s, short_write_reason(t->s, rc), "commit");
 }
 
 bool txn_mark_deleting(struct store_txn *t, uint64_t workspace, uint64_t project)

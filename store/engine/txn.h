@@ -3,72 +3,10 @@
  * store_commit or store_abort. It keeps its first error, so that reads and puts need no checks in
  * between. What is written once is written by the commit (struct layer).
  */
-#ifndef ASSAY_STORE_TXN_H
-#define ASSAY_STORE_TXN_H
+#ifndef ASSAY_STORE_ENGINE_TXN_H
+#define ASSAY_STORE_ENGINE_TXN_H
 
-#include "store/engine/schema.h"
-
-/*
- * Cursors that stay at the last put of their space. Records put in the order of their keys
- * (reports, jobs, messages) need no search from the root then.
- */
-#define TXN_CURSORS 3
-
-/* Slots of the table of changed workspaces and projects: records/cached_records.h. */
-#define CACHE_CHAINS 64
-
-struct cached_record;
-struct log_batch;
-
-struct store_txn {
-    struct store *s;
-    MDB_txn *mdb; /* NULL: no transaction is open */
-    int64_t now;
-    enum store_status error; /* the first one */
-    bool counters_dirty;
-    struct counters_record counters;
-    struct ulid ulid; /* the last one given */
-    bool ulid_known, ulid_dirty;
-    MDB_cursor *cursors[TXN_CURSORS]; /* NULL: not opened, or closed by a delete */
-    bool maintenance_told;            /* the transaction has an EVENT_MAINTENANCE */
-    bool awaited, unawaited;          /* it has a change that a caller waits for; or one without */
-
-    /* background work */
-    store_pause_fn *pause; /* may be NULL */
-    void *pause_arg;
-    bool background;             /* the current change is background work */
-    uint64_t batch_limit, spent; /* records that txn_batch_limit allows, and that were used since */
-
-    /* free_space.c */
-    int full;             /* creates are refused, and why; -1: not known yet */
-    uint64_t spare_pages; /* that results may use; the pages kept for deletes are not counted */
-
-    /* records/ */
-    struct buf packed, copy; /* a report's results; a record */
-    bool rated;              /* results were re-rated */
-    struct synced_counters synced;
-    bool synced_known, synced_dirty;
-    struct { /* the agent whose documents changed last: answers_log.h */
-        struct ulid agent;
-        struct answers_record record;
-        bool known, dirty, event_sent;
-    } answers;
-    struct cached_record *cache[CACHE_CHAINS];
-    struct cached_record *spare;
-    struct cached_record
-        *named; /* the project that project_for found last, if its name still exists */
-
-    /* index/: one batch of log entries for each workspace */
-    struct log_batch *batches;
-    size_t batch_count, batch_cap;
-};
-
-/*
- * apply_fn: carries out a change of one kind. It checks first and writes after: a status other than
- * STORE_OK means that nothing was written.
- */
-typedef enum store_status apply_fn(struct store_txn *t, const struct store_change *c,
-                                   struct store_answer *answer);
+#include "store/engine/environment.h"
 
 /* txn_keep_file_ahead(s): make data.mdb long enough for the next transactions. preallocate.c */
 void txn_keep_file_ahead(struct store *s);

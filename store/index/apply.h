@@ -2,7 +2,7 @@
 #ifndef ASSAY_STORE_INDEX_APPLY_H
 #define ASSAY_STORE_INDEX_APPLY_H
 
-#include "store/engine/txn.h"
+#include "store/engine/layers.h"
 
 apply_fn index_install, index_lost, index_sweep;
 

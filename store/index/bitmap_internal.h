@@ -1,6 +1,6 @@
 /* Bitmaps: words of 64 bits. */
-#ifndef ASSAY_STORE_BITMAP_H
-#define ASSAY_STORE_BITMAP_H
+#ifndef ASSAY_STORE_INDEX_BITMAP_INTERNAL_H
+#define ASSAY_STORE_INDEX_BITMAP_INTERNAL_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -1,7 +1,8 @@
-#include "store/index/builder_internal.h"
+#include "store/index/builder.h"
 
 #include "store/engine/environment.h"
 #include "store/engine/errors.h"
+#include "store/index/context_internal.h"
 #include "store/index/index.h"
 #include "store/index/segment_file_internal.h"
 #include "store/index/segment_internal.h"
@@ -118,7 +119,7 @@ void builder_put(struct builder *b, uint64_t number, const struct segment_record
 static uint32_t rows_of_segment(const struct builder *b, size_t from)
 {
     size_t bytes = 0, at = from;
-    while (at < b->count && at - from < b->s->segment_rows &&
+    while (at < b->count && at - from < b->s->index->segment_rows &&
            (at == from || bytes + b->rows[at].url.n < SEGMENT_TEXT_BYTES))
         bytes += b->rows[at++].url.n + 1;
     return (uint32_t)(at - from);
@@ -131,7 +132,7 @@ static enum store_status write_segment(struct builder *b, const struct segment_r
     struct segment_record record = {
         .first_id = rows[0].id, .last_id = rows[count - 1].id, .rows = count};
     uint64_t number, bytes;
-    segment_data(rows, count, b->s->ngram_block_shift, &data);
+    segment_data(rows, count, b->s->index->ngram_block_shift, &data);
     enum store_status status = buf_ok(&data) ? STORE_OK : no_memory(b);
     if (status == STORE_OK)
         status = segment_file_write(b->s, b->workspace, buf_view(&data), &number, &bytes);
@@ -194,13 +195,13 @@ static void make_base(struct builder *b)
     buf_free(&piece);
 }
 
-/* ---- all of it ---- */
+/* ---- the data of CHANGE_INDEX_INSTALL ---- */
 
 enum store_status builder_end(struct builder *b, struct index_install head, uint64_t kept,
                               struct buf *out)
 {
-    bool small =
-        kept == 0 && b->made.n == 0 && b->total < b->s->small_rows && b->text.n <= BASE_TEXT_BYTES;
+    bool small = kept == 0 && b->made.n == 0 && b->total < b->s->index->small_rows &&
+                 b->text.n <= BASE_TEXT_BYTES;
     enum store_status status = has_memory(b) ? STORE_OK : no_memory(b);
     if (status == STORE_OK && small)
         make_base(b);

@@ -314,15 +314,15 @@ static bool check_has_head(void *arg, const struct segment_row *row)
     return !c->stopped;
 }
 
-/* The end of a batch of about ${SLICE_ROWS} rows with ids above ${after}. */
-#define SLICE_ROWS 8192
+/* The end of a batch of about ${BATCH_ROWS} rows with ids above ${after}. */
+#define BATCH_ROWS 8192
 
 static uint64_t batch_end(const struct index_snapshot *v, uint64_t after)
 {
     uint64_t end = UINT64_MAX;
     for (size_t i = 0; i < v->segment_count; i++) {
         const struct segment *g = &v->segments[i].segment;
-        for (uint32_t row = SLICE_ROWS - 1; row < g->rows; row += SLICE_ROWS)
+        for (uint32_t row = BATCH_ROWS - 1; row < g->rows; row += BATCH_ROWS)
             if (g->ids[row] > after && g->ids[row] < end)
                 end = g->ids[row];
     }
@@ -330,7 +330,7 @@ static uint64_t batch_end(const struct index_snapshot *v, uint64_t after)
 }
 
 /* ${after} becomes the last id that was checked; false at the end. */
-static bool check_slice(struct check *c, uint64_t workspace, uint64_t *after)
+static bool check_batch(struct check *c, uint64_t workspace, uint64_t *after)
 {
     const struct index_snapshot *v = check_index_snapshot(c, workspace);
     if (v == NULL)
@@ -370,7 +370,7 @@ enum store_status check_index(struct check *c)
             check_segments(c, workspace);
         do {
             status = check_renew(c);
-        } while (status == STORE_OK && check_slice(c, workspace, &after));
+        } while (status == STORE_OK && check_batch(c, workspace, &after));
     }
     buf_free(&workspaces);
     return status;

@@ -3,6 +3,8 @@
 #include "store/engine/cursor.h"
 #include "store/engine/errors.h"
 #include "store/engine/snapshot.h"
+#include "store/engine/txn.h"
+#include "store/index/context_internal.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -106,28 +108,29 @@ bool index_due(const struct store *s, const struct index_record *record,
     uint64_t bytes = head->bytes - record->base.bytes;
     if (record->state == INDEX_REBUILDING)
         return true;
-    return entries >= s->log_entries + record->rows / ROWS_AN_ENTRY || bytes >= LOG_BYTES_MAX;
+    return entries >= s->index->log_entries + record->rows / ROWS_AN_ENTRY ||
+           bytes >= LOG_BYTES_MAX;
 }
 
 /* ---- writing ---- */
 
 static struct log_batch *batch_of(struct store_txn *t, uint64_t workspace)
 {
-    for (size_t i = 0; i < t->batch_count; i++)
-        if (t->batches[i].workspace == workspace)
-            return &t->batches[i];
-    if (t->batch_count == t->batch_cap) {
-        size_t cap = t->batch_cap == 0 ? 4 : t->batch_cap * 2;
-        struct log_batch *more = realloc(t->batches, cap * sizeof(*more));
+    for (size_t i = 0; i < t->s->index->batch_count; i++)
+        if (t->s->index->batches[i].workspace == workspace)
+            return &t->s->index->batches[i];
+    if (t->s->index->batch_count == t->s->index->batch_cap) {
+        size_t cap = t->s->index->batch_cap == 0 ? 4 : t->s->index->batch_cap * 2;
+        struct log_batch *more = realloc(t->s->index->batches, cap * sizeof(*more));
         if (more == NULL) {
             txn_fail(t, ENOMEM, "hold a change");
             return NULL;
         }
-        memset(more + t->batch_cap, 0, (cap - t->batch_cap) * sizeof(*more));
-        t->batches = more;
-        t->batch_cap = cap;
+        memset(more + t->s->index->batch_cap, 0, (cap - t->s->index->batch_cap) * sizeof(*more));
+        t->s->index->batches = more;
+        t->s->index->batch_cap = cap;
     }
-    struct log_batch *b = &t->batches[t->batch_count++];
+    struct log_batch *b = &t->s->index->batches[t->s->index->batch_count++];
     b->workspace = workspace;
     b->entries = 0;
     buf_reset(&b->bytes);
@@ -199,8 +202,8 @@ void index_move(struct store_txn *t, const struct store_report *old, const struc
 
 void index_write(struct store_txn *t)
 {
-    for (size_t i = 0; i < t->batch_count && t->error == STORE_OK; i++)
-        if (t->batches[i].entries != 0)
-            batch_write(t, &t->batches[i]);
-    t->batch_count = 0;
+    for (size_t i = 0; i < t->s->index->batch_count && t->error == STORE_OK; i++)
+        if (t->s->index->batches[i].entries != 0)
+            batch_write(t, &t->s->index->batches[i]);
+    t->s->index->batch_count = 0;
 }

@@ -18,8 +18,8 @@
  * After damage or a restore the manifest is emptied (INDEX_REBUILDING) and the segments are built
  * from the heads (rebuild.c). Lists answer STORE_REBUILDING meanwhile.
  */
-#ifndef ASSAY_STORE_INDEX_H
-#define ASSAY_STORE_INDEX_H
+#ifndef ASSAY_STORE_INDEX_INDEX_H
+#define ASSAY_STORE_INDEX_INDEX_H
 
 #include "store/engine/txn.h"
 

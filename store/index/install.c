@@ -150,7 +150,7 @@ enum store_status index_install(struct store_txn *t, const struct store_change *
     return STORE_OK;
 }
 
-/* ---- lost, or deleted ---- */
+/* ---- loss and deletion ---- */
 
 /* The manifest becomes empty, past the end of the log. */
 static bool begin_anew(struct store_txn *t, uint64_t workspace, struct index_record *record)
@@ -216,7 +216,7 @@ void index_empty(struct store_txn *t, uint64_t workspace, uint64_t *left)
             txn_spend(t, left);
 }
 
-/* ---- the part of the log that was merged ---- */
+/* ---- the merged part of the log ---- */
 
 /* A workspace whose log is deleted and not due again needs no further check. */
 enum store_status index_sweep(struct store_txn *t, const struct store_change *c,

@@ -1,6 +1,7 @@
-#include "store/engine/environment.h"
 #include "store/engine/files.h"
 #include "store/engine/layers.h"
+#include "store/engine/txn.h"
+#include "store/index/context_internal.h"
 #include "store/index/index.h"
 #include "store/index/match_cache_internal.h"
 #include "store/index/ngram_block_internal.h"
@@ -17,14 +18,18 @@
 
 /* What the engine calls in this layer: store/engine/layers.h. */
 
-static void layer_open(struct store *s, const struct store_options *o)
+static bool layer_open(struct store *s, const struct store_options *o)
 {
-    s->segment_rows = o->segment_rows != 0 ? o->segment_rows : SEGMENT_ROWS;
-    s->ngram_block_shift =
+    struct index_context *c = s->index = calloc(1, sizeof(*c));
+    if (c == NULL)
+        return false;
+    c->segment_rows = o->segment_rows != 0 ? o->segment_rows : SEGMENT_ROWS;
+    c->ngram_block_shift =
         o->ngram_block_shift != 0 ? o->ngram_block_shift : NGRAM_BLOCK_ROWS_SHIFT;
-    s->log_entries = o->log_entries != 0 ? o->log_entries : LOG_ENTRIES;
-    s->small_rows = o->small_rows != 0 ? o->small_rows : SMALL_ROWS;
-    s->mapped_bytes = o->mapped_bytes != 0 ? o->mapped_bytes : UINT64_MAX;
+    c->log_entries = o->log_entries != 0 ? o->log_entries : LOG_ENTRIES;
+    c->small_rows = o->small_rows != 0 ? o->small_rows : SMALL_ROWS;
+    c->mapped_bytes = o->mapped_bytes != 0 ? o->mapped_bytes : UINT64_MAX;
+    return true;
 }
 
 static void layer_close(struct store *s)
@@ -32,6 +37,7 @@ static void layer_close(struct store *s)
     index_snapshot_forget(s);
     match_cache_free(s);
     project_names_forget(s);
+    free(s->index);
 }
 
 static bool layer_share(struct shared_env *shared)
@@ -48,14 +54,14 @@ static void layer_unshare(struct shared_env *shared)
 static void layer_txn_end(struct store_txn *t, bool failed)
 {
     (void)failed;
-    t->batch_count = 0;
+    t->s->index->batch_count = 0;
 }
 
 static void layer_txn_free(struct store_txn *t)
 {
-    for (size_t i = 0; i < t->batch_cap; i++)
-        buf_free(&t->batches[i].bytes);
-    free(t->batches);
+    for (size_t i = 0; i < t->s->index->batch_cap; i++)
+        buf_free(&t->s->index->batches[i].bytes);
+    free(t->s->index->batches);
 }
 
 struct moving {

@@ -2,8 +2,8 @@
  * Lists: which reports or projects match a query, and which of them are its page. The caller reads
  * the records. Runs on query threads.
  */
-#ifndef ASSAY_STORE_LISTS_H
-#define ASSAY_STORE_LISTS_H
+#ifndef ASSAY_STORE_INDEX_LISTS_H
+#define ASSAY_STORE_INDEX_LISTS_H
 
 #include "store/engine/schema.h"
 

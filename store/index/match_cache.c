@@ -1,14 +1,14 @@
 #include "store/index/match_cache_internal.h"
 
-#include "store/engine/environment.h"
+#include "store/index/context_internal.h"
 #include "store/index/snapshot.h"
 
 #include <stdlib.h>
 
 #define KEPT_BYTES ((size_t)32 << 20)
-#define KEPT_NEEDLES 512 /* every search goes through them */
+#define KEPT_PATTERNS 512 /* every search goes through them */
 
-static void found_free(struct match_cache_entry *f)
+static void entry_free(struct match_cache_entry *f)
 {
     for (size_t i = 0; i < f->count; i++)
         free(f->segments[i].bits);
@@ -21,25 +21,26 @@ static void found_free(struct match_cache_entry *f)
 
 void match_cache_free(struct store *s)
 {
-    while (s->match_cache != NULL) {
-        struct match_cache_entry *f = s->match_cache;
-        s->match_cache = f->next;
-        found_free(f);
+    while (s->index->match_cache != NULL) {
+        struct match_cache_entry *f = s->index->match_cache;
+        s->index->match_cache = f->next;
+        entry_free(f);
     }
-    s->match_cache_bytes = s->match_cache_count = 0;
+    s->index->match_cache_bytes = s->index->match_cache_count = 0;
 }
 
 /* The list is in the order of use: drop its end, but never its first entry. */
 static void make_room(struct store *s)
 {
-    while ((s->match_cache_bytes > KEPT_BYTES || s->match_cache_count > KEPT_NEEDLES) &&
-           s->match_cache != NULL && s->match_cache->next != NULL) {
-        struct match_cache_entry **at = &s->match_cache;
+    while (
+        (s->index->match_cache_bytes > KEPT_BYTES || s->index->match_cache_count > KEPT_PATTERNS) &&
+        s->index->match_cache != NULL && s->index->match_cache->next != NULL) {
+        struct match_cache_entry **at = &s->index->match_cache;
         while ((*at)->next != NULL)
             at = &(*at)->next;
-        s->match_cache_bytes -= (*at)->bytes;
-        s->match_cache_count--;
-        found_free(*at);
+        s->index->match_cache_bytes -= (*at)->bytes;
+        s->index->match_cache_count--;
+        entry_free(*at);
         *at = NULL;
     }
 }
@@ -47,11 +48,11 @@ static void make_room(struct store *s)
 static void grown(struct store *s, struct match_cache_entry *f, size_t bytes)
 {
     f->bytes += bytes;
-    s->match_cache_bytes += bytes;
+    s->index->match_cache_bytes += bytes;
     make_room(s);
 }
 
-static struct match_cache_entry *found_new(struct store *s, uint64_t workspace, struct str pattern)
+static struct match_cache_entry *entry_new(struct store *s, uint64_t workspace, struct str pattern)
 {
     struct match_cache_entry *f = calloc(1, sizeof(*f));
     char *copy = malloc(pattern.n);
@@ -65,26 +66,26 @@ static struct match_cache_entry *found_new(struct store *s, uint64_t workspace, 
     f->pattern = copy;
     f->pattern_n = pattern.n;
     f->bytes = sizeof(*f) + pattern.n;
-    f->next = s->match_cache;
-    s->match_cache = f;
-    s->match_cache_bytes += f->bytes;
-    s->match_cache_count++;
+    f->next = s->index->match_cache;
+    s->index->match_cache = f;
+    s->index->match_cache_bytes += f->bytes;
+    s->index->match_cache_count++;
     make_room(s);
     return f;
 }
 
 struct match_cache_entry *match_cache_get(struct store *s, uint64_t workspace, struct str pattern)
 {
-    for (struct match_cache_entry **at = &s->match_cache; *at != NULL; at = &(*at)->next) {
+    for (struct match_cache_entry **at = &s->index->match_cache; *at != NULL; at = &(*at)->next) {
         struct match_cache_entry *f = *at;
         if (f->workspace != workspace || !str_eq((struct str){f->pattern, f->pattern_n}, pattern))
             continue;
         *at = f->next;
-        f->next = s->match_cache;
-        s->match_cache = f;
+        f->next = s->index->match_cache;
+        s->index->match_cache = f;
         return f;
     }
-    return found_new(s, workspace, pattern);
+    return entry_new(s, workspace, pattern);
 }
 
 const uint64_t *match_cache_segment(const struct match_cache_entry *f, uint64_t number)
@@ -120,10 +121,10 @@ void match_cache_drop_merged(struct store *s, struct match_cache_entry *f,
     }
     f->count = kept;
     f->bytes -= freed;
-    s->match_cache_bytes -= freed;
+    s->index->match_cache_bytes -= freed;
 }
 
-static bool segment_room(struct match_cache_entry *f)
+static bool reserve_segment(struct match_cache_entry *f)
 {
     if (f->count < f->cap)
         return true;
@@ -140,7 +141,7 @@ bool match_cache_add(struct store *s, struct match_cache_entry *f, uint64_t numb
                      uint32_t words)
 {
     size_t bytes = words * sizeof(*bits);
-    if (!segment_room(f)) {
+    if (!reserve_segment(f)) {
         free(bits);
         return false;
     }

@@ -2,8 +2,8 @@
  * Match cache: a bitmap of matches for each pattern and segment, so that the next page of a search
  * does not search again. Segments never change, so an entry is valid until it is dropped for space.
  */
-#ifndef ASSAY_STORE_FOUND_H
-#define ASSAY_STORE_FOUND_H
+#ifndef ASSAY_STORE_INDEX_MATCH_CACHE_INTERNAL_H
+#define ASSAY_STORE_INDEX_MATCH_CACHE_INTERNAL_H
 
 #include "store/index/snapshot.h"
 

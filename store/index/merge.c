@@ -2,7 +2,8 @@
 
 #include "store/engine/errors.h"
 #include "store/engine/snapshot.h"
-#include "store/index/builder_internal.h"
+#include "store/index/builder.h"
+#include "store/index/context_internal.h"
 #include "store/index/index.h"
 #include "store/index/segment_internal.h"
 #include "store/index/snapshot.h"
@@ -45,7 +46,7 @@ static void choose(const struct store *s, const struct index_snapshot *v, struct
             .at = i, .live = g->segment.rows - g->tombstone_count, .rows = g->segment.rows};
     }
     qsort(all, count, sizeof(*all), by_live);
-    for (size_t i = 0; i < count && rows + all[i].live <= s->segment_rows; i++) {
+    for (size_t i = 0; i < count && rows + all[i].live <= s->index->segment_rows; i++) {
         bool mostly_dead = all[i].live < all[i].rows / 2;
         if (all[i].live > 2 * rows && !mostly_dead)
             continue;
@@ -61,11 +62,11 @@ static void choose_all_where_few(const struct store *s, const struct index_snaps
     uint64_t rows = live_rows(v);
     for (size_t i = 0; i < v->segment_count; i++)
         rows += all[i].live;
-    for (size_t i = 0; i < v->segment_count && rows < s->small_rows; i++)
+    for (size_t i = 0; i < v->segment_count && rows < s->index->small_rows; i++)
         all[i].merged = true;
 }
 
-/* ---- carrying it out ---- */
+/* ---- merging ---- */
 
 static void take_segment(struct builder *b, const struct snapshot_segment *in)
 {
@@ -94,7 +95,7 @@ static uint64_t keep_segment(struct builder *b, const struct snapshot_segment *i
     return record.rows;
 }
 
-static void take_own(struct builder *b, const struct index_snapshot *v)
+static void take_tail(struct builder *b, const struct index_snapshot *v)
 {
     for (uint32_t row = 0; row < v->row_count; row++) {
         const struct tail_row *r = &v->rows[row];
@@ -118,7 +119,7 @@ static enum store_status merge(struct builder *b, struct index_snapshot *v, stru
         else
             kept += keep_segment(b, in);
     }
-    take_own(b, v);
+    take_tail(b, v);
     enum store_status status = index_snapshot_verified(b->s, v);
     return status == STORE_OK ? builder_end(b, head, kept, out) : status;
 }

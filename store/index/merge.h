@@ -1,8 +1,8 @@
 /* The work of the maintenance thread on indexes: merge, rebuild, delete files. */
-#ifndef ASSAY_STORE_MERGE_H
-#define ASSAY_STORE_MERGE_H
+#ifndef ASSAY_STORE_INDEX_MERGE_H
+#define ASSAY_STORE_INDEX_MERGE_H
 
-#include "store/index/builder_internal.h"
+#include "store/index/builder.h"
 
 /*
  * merge_make(b, out): merge the log of b->workspace, and segments of similar size, into new

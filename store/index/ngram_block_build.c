@@ -48,7 +48,7 @@ struct trigram {
     uint32_t rows, last, at;
 };
 
-static void count_grams(const struct urls *u, struct trigram *trigrams, uint64_t *present)
+static void count_trigrams(const struct urls *u, struct trigram *trigrams, uint64_t *present)
 {
     for (uint32_t row = 0; row < u->count; row++) {
         struct str url = url_at(u, row);
@@ -93,8 +93,8 @@ static uint32_t place_grams(const uint64_t *present, struct trigram *trigrams, u
     return sum;
 }
 
-static void fill_grams(const struct urls *u, struct trigram *trigrams, uint32_t bitmap,
-                       uint16_t *postings)
+static void fill_trigrams(const struct urls *u, struct trigram *trigrams, uint32_t bitmap,
+                          uint16_t *postings)
 {
     for (uint32_t row = 0; row < u->count; row++) {
         struct str url = url_at(u, row);
@@ -111,7 +111,7 @@ static void fill_grams(const struct urls *u, struct trigram *trigrams, uint32_t 
     }
 }
 
-static void put_grams(const struct urls *u, struct ngram_block_head *head, struct buf *out)
+static void put_trigrams(const struct urls *u, struct ngram_block_head *head, struct buf *out)
 {
     struct trigram *trigrams = calloc(TRIGRAM_CODES, sizeof(*trigrams)); /* some megabytes */
     uint64_t present[PRESENT_WORDS] = {0};
@@ -120,7 +120,7 @@ static void put_grams(const struct urls *u, struct ngram_block_head *head, struc
         out->failed = true;
         return;
     }
-    count_grams(u, trigrams, present);
+    count_trigrams(u, trigrams, present);
     for (uint32_t i = 0; i < PRESENT_WORDS; i++)
         head->trigrams += bit_count(present[i]);
     put_present(present, out);
@@ -129,7 +129,7 @@ static void put_grams(const struct urls *u, struct ngram_block_head *head, struc
         head->postings = place_grams(present, trigrams, bitmap, at);
         uint16_t *postings = part_space(out, head->postings * sizeof(*postings));
         if (postings != NULL)
-            fill_grams(u, trigrams, bitmap, postings);
+            fill_trigrams(u, trigrams, bitmap, postings);
     }
     free(trigrams);
 }
@@ -143,7 +143,7 @@ struct word {
 
 struct words {
     struct word *all; /* in the order of their first occurrence */
-    size_t count, room;
+    size_t count, cap;
     uint32_t *slots; /* place of a word in ${all}, from 1; 0: none */
     size_t slot_count;
     struct buf met; /* for each row: its words by that place, and a 0 */
@@ -193,9 +193,9 @@ static uint32_t *word_slot(const struct words *w, uint32_t hash, struct str text
 
 static void words_grow(struct words *w)
 {
-    size_t room = w->room == 0 ? 2048 : w->room * 2;
-    struct word *all = realloc(w->all, room * sizeof(*all));
-    uint32_t *slots = calloc(room * 2, sizeof(*slots));
+    size_t cap = w->cap == 0 ? 2048 : w->cap * 2;
+    struct word *all = realloc(w->all, cap * sizeof(*all));
+    uint32_t *slots = calloc(cap * 2, sizeof(*slots));
     if (all != NULL)
         w->all = all;
     w->failed = all == NULL || slots == NULL;
@@ -205,8 +205,8 @@ static void words_grow(struct words *w)
     }
     free(w->slots);
     w->slots = slots;
-    w->room = room;
-    w->slot_count = room * 2;
+    w->cap = cap;
+    w->slot_count = cap * 2;
     for (uint32_t i = 0; i < w->count; i++) {
         size_t at = all[i].hash;
         while (slots[at & (w->slot_count - 1)] != 0)
@@ -217,7 +217,7 @@ static void words_grow(struct words *w)
 
 static void meet_word(struct words *w, uint32_t row, struct str text)
 {
-    if (w->count == w->room)
+    if (w->count == w->cap)
         words_grow(w);
     if (w->failed)
         return;
@@ -405,7 +405,7 @@ static void put_words(const struct urls *u, struct ngram_block_head *head, struc
     free(w.all);
 }
 
-/* ---- all of it ---- */
+/* ---- the block ---- */
 
 static void put_text(const struct urls *u, size_t bytes, struct buf *out)
 {
@@ -430,7 +430,7 @@ void ngram_block_make(const struct str *urls, uint32_t count, size_t stride, str
         head.short_rows += url.n < 3;
         offset[i + 1] = head.text_bytes;
     }
-    put_grams(&u, &head, out);
+    put_trigrams(&u, &head, out);
     put_words(&u, &head, out);
     put_text(&u, head.text_bytes, out);
     if (buf_ok(out))

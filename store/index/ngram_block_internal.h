@@ -9,8 +9,8 @@
  * Only rows with all trigrams of a pattern can match. Rows with a frequent word that contains the
  * pattern do match; the others are compared. Patterns of two and three letters need no comparison.
  */
-#ifndef ASSAY_STORE_CHUNK_H
-#define ASSAY_STORE_CHUNK_H
+#ifndef ASSAY_STORE_INDEX_NGRAM_BLOCK_INTERNAL_H
+#define ASSAY_STORE_INDEX_NGRAM_BLOCK_INTERNAL_H
 
 #include "store/index/search_internal.h"
 

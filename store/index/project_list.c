@@ -1,5 +1,4 @@
 #include "store/engine/errors.h"
-#include "store/engine/snapshot.h"
 #include "store/index/bitmap_internal.h"
 #include "store/index/lists.h"
 #include "store/index/match_cache_internal.h"
@@ -10,46 +9,13 @@
 #include <errno.h>
 #include <stdlib.h>
 
-struct page page_of(const struct store *s, const struct store_list_query *q)
-{
-    struct page p = {.s = s, .q = q, .want = q->per_page};
-    uint64_t before = q->page == 0 ? 0 : q->page - 1;
-    if (__builtin_mul_overflow(before, (uint64_t)q->per_page, &p.skip))
-        p.skip = UINT64_MAX;
-    return p;
-}
-
-bool page_stopped(void *page)
-{
-    const struct page *p = page;
-    return store_paused(p->s, p->q);
-}
-
-bool page_stops(const struct page *p)
-{
-    return p->count % 8 == 7 && store_paused(p->s, p->q);
-}
-
-/* ---- projects ---- */
-
 struct project_list {
     struct store *s;
     MDB_txn *txn;
     const struct store_list_query *q;
     struct page page;
-    list_take_fn *take;
-    void *arg;
     struct search search;
 };
-
-static enum store_status take_project(struct project_list *l, uint64_t id)
-{
-    if (page_stops(&l->page))
-        return STORE_AGAIN;
-    enum store_status status = l->take(l->arg, id);
-    l->page.count += status == STORE_OK;
-    return status;
-}
 
 /* The ${at}-th row in the order of the list. */
 static uint32_t row_at(const struct project_list *l, const struct project_names *n, uint64_t at)
@@ -68,7 +34,7 @@ static enum store_status take_all(struct project_list *l, const struct project_n
     enum store_status status = STORE_OK;
     for (uint64_t at = l->page.skip;
          status == STORE_OK && l->page.count < l->page.want && at < project_names_count(n); at++)
-        status = take_project(l, id_of(n, row_at(l, n, at)));
+        status = page_take(&l->page, id_of(n, row_at(l, n, at)));
     return status;
 }
 
@@ -103,7 +69,7 @@ static enum store_status take_matching(struct project_list *l, const struct proj
         if (!bit_test(bits, row))
             continue;
         if ((*total)++ >= l->page.skip && l->page.count < l->page.want)
-            status = take_project(l, id_of(n, row));
+            status = page_take(&l->page, id_of(n, row));
     }
     return status;
 }
@@ -112,8 +78,7 @@ enum store_status list_projects(struct store *s, MDB_txn *txn, const struct stor
                                 uint64_t projects, list_take_fn *take, void *arg, uint64_t *total)
 {
     const struct project_names *n;
-    struct project_list l = {
-        .s = s, .txn = txn, .q = q, .page = page_of(s, q), .take = take, .arg = arg};
+    struct project_list l = {.s = s, .txn = txn, .q = q, .page = page_of(s, q, take, arg)};
     *total = projects;
     if (!search_begin(&l.search, q->search))
         return store_fail(s, ENOMEM, "search");

@@ -3,6 +3,7 @@
 #include "store/engine/cursor.h"
 #include "store/engine/errors.h"
 #include "store/engine/snapshot.h"
+#include "store/index/context_internal.h"
 #include "store/index/search_internal.h"
 
 #include <errno.h>
@@ -131,7 +132,7 @@ static enum store_status read_names(struct store *s, MDB_txn *txn, struct projec
 {
     static const char pad[TEXT_PAD];
     uint32_t zero = 0;
-    n->made = ++s->rows_made;
+    n->made = ++s->index->rows_made;
     buf_reset(&n->rows);
     buf_reset(&n->text);
     buf_reset(&n->offset);
@@ -167,7 +168,7 @@ static enum store_status read_dates(struct store *s, MDB_txn *txn, struct projec
     return status;
 }
 
-/* ---- what was made since ---- */
+/* ---- new projects ---- */
 
 static int compare_names(const void *a, const void *b, void *names)
 {
@@ -264,7 +265,7 @@ static enum store_status read_new(struct store *s, MDB_txn *txn, struct project_
     return status;
 }
 
-/* ---- bringing it up to a snapshot ---- */
+/* ---- updates ---- */
 
 /* The last project number given, in any workspace. */
 static enum store_status numbers_given(struct store *s, MDB_txn *txn, uint64_t *out)
@@ -283,8 +284,8 @@ static bool is_old(const struct project_names *n, uint64_t given)
            rows - project_names_count(n) > NEW_MANY + project_names_count(n);
 }
 
-static enum store_status bring_up(struct store *s, MDB_txn *txn, struct project_names *n,
-                                  uint64_t living, const struct store_list_query *q)
+static enum store_status update(struct store *s, MDB_txn *txn, struct project_names *n,
+                                uint64_t existing, const struct store_list_query *q)
 {
     uint64_t given;
     enum store_status status = numbers_given(s, txn, &given);
@@ -292,18 +293,18 @@ static enum store_status bring_up(struct store *s, MDB_txn *txn, struct project_
         return status;
     status = is_old(n, given) ? read_names(s, txn, n, q) : read_new(s, txn, n, given, q);
     n->upto = given;
-    if (status == STORE_OK && project_names_count(n) != living)
+    if (status == STORE_OK && project_names_count(n) != existing)
         status = read_dates(s, txn, n, q);
     if (status != STORE_OK)
         return status;
     if (!buf_ok(&n->orders[PROJECT_BY_NAME]) || !buf_ok(&n->orders[PROJECT_BY_CREATED_AT]))
         return no_memory(s);
-    return project_names_count(n) == living ? STORE_OK : store_corrupt(s, "an index of projects");
+    return project_names_count(n) == existing ? STORE_OK : store_corrupt(s, "an index of projects");
 }
 
-/* ---- those that are kept ---- */
+/* ---- the cache ---- */
 
-static void names_free(struct project_names *n)
+static void project_names_free(struct project_names *n)
 {
     buf_free(&n->rows);
     buf_free(&n->text);
@@ -316,29 +317,29 @@ static void names_free(struct project_names *n)
 
 void project_names_forget(struct store *s)
 {
-    while (s->project_names != NULL) {
-        struct project_names *n = s->project_names;
-        s->project_names = n->next;
-        names_free(n);
+    while (s->index->project_names != NULL) {
+        struct project_names *n = s->index->project_names;
+        s->index->project_names = n->next;
+        project_names_free(n);
     }
 }
 
 /* The list is in the order of use. */
 static void drop_last(struct store *s)
 {
-    struct project_names **at = &s->project_names;
+    struct project_names **at = &s->index->project_names;
     unsigned count = 1;
     for (; *at != NULL && (*at)->next != NULL; count++)
         at = &(*at)->next;
     if (count < NAMES_KEPT || *at == NULL)
         return;
-    names_free(*at);
+    project_names_free(*at);
     *at = NULL;
 }
 
-static struct project_names *names_of(struct store *s, uint64_t workspace)
+static struct project_names *project_names_of(struct store *s, uint64_t workspace)
 {
-    struct project_names **at = &s->project_names, *n;
+    struct project_names **at = &s->index->project_names, *n;
     while (*at != NULL && (*at)->workspace != workspace)
         at = &(*at)->next;
     n = *at;
@@ -351,23 +352,23 @@ static struct project_names *names_of(struct store *s, uint64_t workspace)
             return NULL;
         n->workspace = workspace;
     }
-    n->next = s->project_names;
-    s->project_names = n;
+    n->next = s->index->project_names;
+    s->index->project_names = n;
     return n;
 }
 
 enum store_status project_names_get(struct store *s, MDB_txn *txn, const struct store_list_query *q,
-                                    uint64_t living, const struct project_names **out)
+                                    uint64_t existing, const struct project_names **out)
 {
-    struct project_names *n = names_of(s, q->workspace);
+    struct project_names *n = project_names_of(s, q->workspace);
     *out = n;
     if (n == NULL)
         return no_memory(s);
-    enum store_status status = bring_up(s, txn, n, living, q);
+    enum store_status status = update(s, txn, n, existing, q);
     if (status != STORE_OK) {
         *out = NULL;
-        s->project_names = n->next;
-        names_free(n);
+        s->index->project_names = n->next;
+        project_names_free(n);
     }
     return status;
 }

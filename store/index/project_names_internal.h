@@ -7,8 +7,8 @@
  * of known projects equals the workspace's counter, none was deleted. Otherwise the rows by date
  * are read again, and missing ones removed.
  */
-#ifndef ASSAY_STORE_NAMES_H
-#define ASSAY_STORE_NAMES_H
+#ifndef ASSAY_STORE_INDEX_PROJECT_NAMES_INTERNAL_H
+#define ASSAY_STORE_INDEX_PROJECT_NAMES_INTERNAL_H
 
 #include "store/engine/schema.h"
 
@@ -33,12 +33,12 @@ struct project_names {
 };
 
 /*
- * project_names_get(s, txn, q, living, out): the projects of q->workspace, which has ${living} of
- * them, as ${txn} shows them; valid until the next call. STORE_AGAIN: ${q} was stopped, and the
+ * project_names_get(s, txn, q, existing, out): the projects of q->workspace, which has ${existing}
+ * of them, as ${txn} shows them; valid until the next call. STORE_AGAIN: ${q} was stopped, and the
  * names are forgotten.
  */
 enum store_status project_names_get(struct store *s, MDB_txn *txn, const struct store_list_query *q,
-                                    uint64_t living, const struct project_names **out);
+                                    uint64_t existing, const struct project_names **out);
 
 static inline uint32_t project_names_count(const struct project_names *n)
 {

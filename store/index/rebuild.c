@@ -1,7 +1,8 @@
 #include "store/engine/cursor.h"
 #include "store/engine/errors.h"
 #include "store/engine/snapshot.h"
-#include "store/index/builder_internal.h"
+#include "store/index/builder.h"
+#include "store/index/context_internal.h"
 #include "store/index/index.h"
 #include "store/index/merge.h"
 #include "store/index/segment_internal.h"
@@ -9,7 +10,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#define SLICE 4096                         /* heads read in one snapshot */
+#define BATCH 4096                         /* heads read in one snapshot */
 #define PASS_WORKSPACES 4096               /* workspaces of a pass over the heads */
 #define ROWS_BYTES_MAX ((size_t)256 << 20) /* of rows that are not written yet */
 #define EVICTED_ROWS 512                   /* indexes with fewer are not written early */
@@ -33,7 +34,7 @@ struct rebuild {
     bool read;               /* all heads were read */
 };
 
-/* ---- which ---- */
+/* ---- workspaces to rebuild ---- */
 
 static enum store_status take_workspace(struct rebuild *r, const struct cursor *w, struct buf *out)
 {
@@ -134,12 +135,12 @@ static void take_head(struct rebuild *r, const struct cursor *w)
     r->bytes -= builder_bytes(b);
     builder_add(b, &row);
     r->bytes += builder_bytes(b);
-    if (b->count >= r->s->segment_rows || b->text.n >= SEGMENT_TEXT_BYTES)
+    if (b->count >= r->s->index->segment_rows || b->text.n >= SEGMENT_TEXT_BYTES)
         r->full = b;
 }
 
 /* Write files after the snapshot has ended. */
-static enum store_status take_slice(struct rebuild *r)
+static enum store_status take_batch(struct rebuild *r)
 {
     MDB_txn *txn;
     struct cursor w = {0};
@@ -150,7 +151,7 @@ static enum store_status take_slice(struct rebuild *r)
     key_space(&w.prefix, SPACE_REPORT);
     if (status == STORE_OK)
         status = cursor_from(r->s, txn, &w, DB_RECORD, &from);
-    for (unsigned n = 0; status == STORE_OK && n < SLICE && r->full == NULL; n++) {
+    for (unsigned n = 0; status == STORE_OK && n < BATCH && r->full == NULL; n++) {
         take_head(r, &w);
         status = cursor_next(&w);
     }
@@ -164,7 +165,7 @@ static enum store_status take_slice(struct rebuild *r)
     return status == STORE_OK && r->bytes > r->bytes_max ? write_large(r) : status;
 }
 
-/* ---- all of it ---- */
+/* ---- steps ---- */
 
 static enum store_status install_next(struct rebuild *r, rebuild_fn *install, void *arg)
 {
@@ -194,7 +195,7 @@ enum store_status rebuild_step(struct rebuild *r, rebuild_fn *install, void *arg
     if (r->all == NULL)
         return take_workspaces(r);
     if (!r->read)
-        return take_slice(r);
+        return take_batch(r);
     if (r->at < r->count)
         return install_next(r, install, arg);
     end_pass(r);

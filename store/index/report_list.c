@@ -23,11 +23,9 @@ struct report_list {
     MDB_txn *txn;
     const struct store_list_query *q;
     struct page page;
-    list_take_fn *take;
-    void *arg;
     struct search search;
     struct match_cache_entry *cached; /* NULL: without a search */
-    struct index_snapshot *view;
+    struct index_snapshot *snapshot;
     struct run *runs;
     uint64_t *matches; /* of all segments, concatenated */
     uint32_t *tail;    /* matching rows of the tail */
@@ -110,7 +108,7 @@ static uint32_t filter_segment(const struct store_list_query *q, const struct sn
 
 /* ---- searching a segment ---- */
 
-static enum store_status search_chunks(struct report_list *l, const struct segment *g,
+static enum store_status search_blocks(struct report_list *l, const struct segment *g,
                                        uint64_t *bits)
 {
     uint32_t words = 1u << (g->ngram_block_shift - 6);
@@ -133,7 +131,7 @@ static enum store_status search_whole(struct report_list *l, const struct snapsh
     const struct segment *g = &in->segment;
     uint64_t *bits = calloc(g->words, sizeof(*bits));
     enum store_status status =
-        bits == NULL ? store_fail(l->s, ENOMEM, "search") : search_chunks(l, g, bits);
+        bits == NULL ? store_fail(l->s, ENOMEM, "search") : search_blocks(l, g, bits);
     *out = bits;
     if (status != STORE_OK)
         free(bits);
@@ -196,7 +194,7 @@ static enum store_status search_segment(struct report_list *l, const struct snap
     return status;
 }
 
-/* ---- a project's rows of a segment, where they are few ---- */
+/* ---- a small project's rows of a segment ---- */
 
 /*
  * They cost less than a pass over all bits of the segment, of which such a page would take several.
@@ -256,13 +254,13 @@ static bool row_passes(const struct report_list *l, const struct tail_row *r)
     return r->class != CLASS_GONE && (q->project == 0 || r->project == q->project) &&
            (q->result == RESULT_NONE || class_result(r->class) == q->result) &&
            (q->status == 0 || class_status(r->class) == q->status - 1) &&
-           !index_snapshot_is_deleting(l->view, r->project);
+           !index_snapshot_is_deleting(l->snapshot, r->project);
 }
 
 /* The matching rows; earlier matches are kept, since rows are only added. */
 static enum store_status search_tail(struct report_list *l, const uint64_t **out)
 {
-    const struct index_snapshot *v = l->view;
+    const struct index_snapshot *v = l->snapshot;
     const uint8_t *text = (const uint8_t *)v->text.p;
     struct match_cache_rows *own = &l->cached->tail;
     const uint32_t *offset = (const uint32_t *)(const void *)v->offset.p;
@@ -279,7 +277,7 @@ static enum store_status search_tail(struct report_list *l, const uint64_t **out
 static enum store_status match_tail(struct report_list *l, struct run *run)
 {
     const struct tail_order *order;
-    struct index_snapshot *v = l->view;
+    struct index_snapshot *v = l->snapshot;
     const uint64_t *bits = NULL;
     if (v->row_count == 0)
         return STORE_OK;
@@ -301,8 +299,8 @@ static enum store_status match_tail(struct report_list *l, struct run *run)
 /* ---- the page ---- */
 
 /* Convert bits by row to bits by rank, going through the rarer of ones and zeros. */
-static void turn(const uint64_t *bits, uint32_t count, const struct segment *g,
-                 const uint16_t *rank, uint64_t *out)
+static void bits_to_ranks(const uint64_t *bits, uint32_t count, const struct segment *g,
+                          const uint16_t *rank, uint64_t *out)
 {
     bool rare = count <= g->rows / 2;
     memset(out, rare ? 0 : 0xff, g->words * sizeof(*out));
@@ -327,25 +325,16 @@ static void order_run(struct report_list *l, struct snapshot_segment *in, struct
     const uint16_t *rank =
         run->count != 0 && run->count != g->rows ? ranks_of(g, l->q->sort) : NULL;
     if (rank != NULL)
-        turn(bits, run->count, g, rank, turned);
+        bits_to_ranks(bits, run->count, g, rank, turned);
     run->bits = rank != NULL ? turned : bits;
     if (run->count == 0)
         run->words = run->ranks = 0;
     run_of_bits(run);
 }
 
-static enum store_status take_row(struct report_list *l, uint64_t id)
-{
-    if (page_stops(&l->page))
-        return STORE_AGAIN;
-    enum store_status status = l->take(l->arg, id);
-    l->page.count += status == STORE_OK;
-    return status;
-}
-
 static enum store_status take_page(struct report_list *l, uint64_t total)
 {
-    struct index_snapshot *v = l->view;
+    struct index_snapshot *v = l->snapshot;
     uint64_t left = total - l->page.skip, ids[STORE_PER_PAGE_MAX];
     size_t want = left < l->page.want ? (size_t)left : l->page.want;
     uint64_t *bits = l->matches, *turned = l->matches;
@@ -361,7 +350,7 @@ static enum store_status take_page(struct report_list *l, uint64_t total)
     enum store_status status = STORE_OK;
     select_page(&from_all, l->q->ascending ? l->page.skip : left - want, want, ids);
     for (size_t i = 0; i < want && status == STORE_OK; i++)
-        status = take_row(l, ids[l->q->ascending ? i : want - 1 - i]);
+        status = page_take(&l->page, ids[l->q->ascending ? i : want - 1 - i]);
     return status;
 }
 
@@ -371,7 +360,7 @@ static enum store_status take_page(struct report_list *l, uint64_t total)
  */
 static bool make_room(struct report_list *l)
 {
-    struct index_snapshot *v = l->view;
+    struct index_snapshot *v = l->snapshot;
     size_t words = 0, count = v->segment_count + 1;
     for (size_t i = 0; i < v->segment_count; i++)
         words += v->segments[i].segment.words;
@@ -399,7 +388,7 @@ static bool make_room(struct report_list *l)
 
 static enum store_status match_all(struct report_list *l, uint64_t *total)
 {
-    struct index_snapshot *v = l->view;
+    struct index_snapshot *v = l->snapshot;
     uint64_t *bits = l->matches;
     enum store_status status = STORE_OK;
     for (size_t i = 0; i < v->segment_count && status == STORE_OK; i++) {
@@ -427,12 +416,12 @@ static enum store_status match_all(struct report_list *l, uint64_t *total)
 
 static enum store_status verify_parts(struct report_list *l)
 {
-    const struct index_snapshot *v = l->view;
+    const struct index_snapshot *v = l->snapshot;
     for (size_t i = 0; i < v->segment_count; i++) {
         const struct segment *g = &v->segments[i].segment;
         if (!segment_need(g, part_of_sort[l->q->sort]) ||
             (l->q->search.n != 0 && !segment_need(g, PART_TRIGRAMS)))
-            return index_snapshot_verified(l->s, l->view);
+            return index_snapshot_verified(l->s, l->snapshot);
         if (search_stops(&l->search))
             return STORE_AGAIN;
     }
@@ -442,7 +431,7 @@ static enum store_status verify_parts(struct report_list *l)
 /* Has the pattern a trigram that no URL has? */
 static bool is_nowhere(const struct report_list *l)
 {
-    const struct index_snapshot *v = l->view;
+    const struct index_snapshot *v = l->snapshot;
     if (l->q->search.n == 0)
         return false;
     bool lacks = search_lacks(&l->search, v->trigrams);
@@ -453,7 +442,7 @@ static bool is_nowhere(const struct report_list *l)
 
 static enum store_status report_list(struct report_list *l, uint64_t *total)
 {
-    enum store_status status = index_snapshot_query(l->s, l->txn, l->q, &l->view);
+    enum store_status status = index_snapshot_query(l->s, l->txn, l->q, &l->snapshot);
     if (status == STORE_OK)
         status = verify_parts(l);
     if (status != STORE_OK || is_nowhere(l))
@@ -461,21 +450,20 @@ static enum store_status report_list(struct report_list *l, uint64_t *total)
     if (l->q->search.n != 0)
         l->cached = match_cache_get(l->s, l->q->workspace, search_key(&l->search));
     if (l->cached != NULL)
-        match_cache_drop_merged(l->s, l->cached, l->view);
+        match_cache_drop_merged(l->s, l->cached, l->snapshot);
     if ((l->q->search.n != 0 && l->cached == NULL) || !make_room(l))
         return store_fail(l->s, ENOMEM, "list reports");
     status = match_all(l, total);
     if (status == STORE_OK && l->page.skip < *total)
         status = take_page(l, *total);
-    enum store_status verified = index_snapshot_verified(l->s, l->view);
+    enum store_status verified = index_snapshot_verified(l->s, l->snapshot);
     return verified == STORE_OK ? status : verified;
 }
 
 enum store_status list_reports(struct store *s, MDB_txn *txn, const struct store_list_query *q,
                                list_take_fn *take, void *arg, uint64_t *total)
 {
-    struct report_list l = {
-        .s = s, .txn = txn, .q = q, .page = page_of(s, q), .take = take, .arg = arg};
+    struct report_list l = {.s = s, .txn = txn, .q = q, .page = page_of(s, q, take, arg)};
     *total = 0;
     if (!search_begin_url(&l.search, q->search))
         return store_fail(s, ENOMEM, "search");

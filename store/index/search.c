@@ -20,8 +20,14 @@
     X('i', 9)                                                                                      \
     X('j', 10)                                                                                     \
     X('k', 11)                                                                                     \
-    X('l', 12) X('m', 13) X('n', 14) X('o', 15) X('p', 16) X('q', 17) X('r', 18) X('s', 19)        \
-        X('t', 20) X('u', 21) X('v', 22) X('w', 23) X('x', 24) X('y', 25) X('z', 26)
+    X('l', 12)                                                                                     \
+    X('m', 13)                                                                                     \
+    X('n', 14)                                                                                     \
+    X('o', 15)                                                                                     \
+    X('p', 16)                                                                                     \
+    X('q', 17)                                                                                     \
+    X('r', 18)                                                                                     \
+    X('s', 19) X('t', 20) X('u', 21) X('v', 22) X('w', 23) X('x', 24) X('y', 25) X('z', 26)
 #define LETTER(c, sort) [c] = sort, [c - 32] = sort,
 const uint8_t search_sorts[256] = {
     LETTERS(LETTER)['0'] = 27,
@@ -68,34 +74,34 @@ const uint8_t search_sorts[256] = {
  */
 static const char common[] = "zqjxvkywbfgu9876543d2l1h0rnm_%=&?icsoaept:.-/";
 
-static size_t commonness(uint8_t c)
+static size_t frequency(uint8_t c)
 {
     const char *at = c == 0 ? NULL : strchr(common, c);
     return at == NULL ? 0 : (size_t)(at - common) + 1;
 }
 
 /* Frequency at a place of the pattern; a place with several forms matches anything. */
-static size_t place_commonness(const struct search *s, size_t at)
+static size_t place_frequency(const struct search *s, size_t at)
 {
-    return s->masks[at] == 0xff ? sizeof(common) : commonness((uint8_t)s->pattern.p[at]);
+    return s->masks[at] == 0xff ? sizeof(common) : frequency((uint8_t)s->pattern.p[at]);
 }
 
 static void choose_places(struct search *s)
 {
     s->first = s->second = 0;
     for (size_t i = 1; i < s->pattern.n; i++)
-        if (place_commonness(s, i) < place_commonness(s, s->first))
+        if (place_frequency(s, i) < place_frequency(s, s->first))
             s->first = i;
     if (s->pattern.n > 1)
         s->second = s->first == 0;
     for (size_t i = 0; i < s->pattern.n; i++)
-        if (i != s->first && place_commonness(s, i) < place_commonness(s, s->second))
+        if (i != s->first && place_frequency(s, i) < place_frequency(s, s->second))
             s->second = i;
 }
 
-static size_t gram_commonness(const uint8_t *p)
+static size_t trigram_frequency(const uint8_t *p)
 {
-    return commonness(p[0]) + commonness(p[1]) + commonness(p[2]);
+    return frequency(p[0]) + frequency(p[1]) + frequency(p[2]);
 }
 
 static bool forms_differ(const struct search *s, size_t at)
@@ -104,13 +110,13 @@ static bool forms_differ(const struct search *s, size_t at)
 }
 
 /* The rarest trigrams first: they rule out most. */
-static void choose_grams(struct search *s)
+static void choose_trigrams(struct search *s)
 {
     const uint8_t *pattern = (const uint8_t *)s->pattern.p;
     size_t weights[SEARCH_TRIGRAMS];
     s->trigram_count = 0;
     for (size_t i = 0; i + 3 <= s->pattern.n; i++) {
-        size_t weight = gram_commonness(pattern + i), at = s->trigram_count;
+        size_t weight = trigram_frequency(pattern + i), at = s->trigram_count;
         if (forms_differ(s, i) || (at == SEARCH_TRIGRAMS && weight >= weights[at - 1]))
             continue;
         at -= at == SEARCH_TRIGRAMS;
@@ -146,7 +152,7 @@ void search_ready(struct search *s)
         want[i] = (uint8_t)s->pattern.p[i] | s->masks[i];
     s->never = s->pattern.n != 0 && memchr(s->pattern.p, 0, s->pattern.n) != NULL;
     choose_places(s);
-    choose_grams(s);
+    choose_trigrams(s);
     s->ordered = s->trigram_count <= 1;
 }
 

@@ -6,8 +6,8 @@
  * pattern stand for their percent-encoding in URLs (search_pattern.c): any form of a letter
  * matches, and bytes in which the forms differ match everything until the forms are compared.
  */
-#ifndef ASSAY_STORE_SEARCH_H
-#define ASSAY_STORE_SEARCH_H
+#ifndef ASSAY_STORE_INDEX_SEARCH_INTERNAL_H
+#define ASSAY_STORE_INDEX_SEARCH_INTERNAL_H
 
 #include "store/bytes.h"
 

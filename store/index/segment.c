@@ -104,7 +104,7 @@ bool segment_need(const struct segment *g, enum segment_part part)
     return segment_file_verified(g->file, at, (size_t)(g->part_at[part + 1] - at));
 }
 
-/* ---- ngram_blocks ---- */
+/* ---- n-gram blocks ---- */
 
 static struct part_reader ngram_block_reader(const struct segment *g, uint32_t i)
 {

@@ -4,6 +4,7 @@
 #include "store/engine/errors.h"
 #include "store/engine/files.h"
 #include "store/engine/free_space.h"
+#include "store/index/context_internal.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -142,7 +143,7 @@ static enum store_status is_damaged(struct store *s, const struct segment_file *
     char path[SEGMENT_PATH_BYTES];
     segment_file_path(s->dir, f->workspace, f->number, path);
     snprintf(s->why, sizeof(s->why), "%.900s %s", path, what);
-    s->lost_segment = f->number;
+    s->index->lost_segment = f->number;
     return STORE_DAMAGED;
 }
 

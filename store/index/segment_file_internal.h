@@ -9,8 +9,8 @@
  * transaction names it. Each process maps a file once for all its threads and closes the
  * descriptor. A block is compared with its checksum when it is first read.
  */
-#ifndef ASSAY_STORE_SEGMENT_FILE_H
-#define ASSAY_STORE_SEGMENT_FILE_H
+#ifndef ASSAY_STORE_INDEX_SEGMENT_FILE_INTERNAL_H
+#define ASSAY_STORE_INDEX_SEGMENT_FILE_INTERNAL_H
 
 #include "store/index/index.h"
 

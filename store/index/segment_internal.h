@@ -14,8 +14,8 @@
  * An order is two permutations: from rank to row, and from row to rank. Equal values are in the
  * order of their ids.
  */
-#ifndef ASSAY_STORE_SEGMENT_H
-#define ASSAY_STORE_SEGMENT_H
+#ifndef ASSAY_STORE_INDEX_SEGMENT_INTERNAL_H
+#define ASSAY_STORE_INDEX_SEGMENT_INTERNAL_H
 
 #include "store/index/ngram_block_internal.h"
 #include "store/index/segment_file_internal.h"

@@ -126,11 +126,11 @@ static void put_sorted(const struct segment_row *rows, uint32_t count, bool scor
         out->failed = true;
         return;
     }
-    uint16_t *room = (uint16_t *)(void *)(keys + count);
+    uint16_t *scratch = (uint16_t *)(void *)(keys + count);
     /* flip the sign bit, so that unsigned order is signed order */
     for (uint32_t i = 0; i < count; i++)
         keys[i] = (uint64_t)value_of(&rows[i], score) ^ 1ull << 63;
-    put_order(out, radix_sort(keys, count, room, room + count), count);
+    put_order(out, radix_sort(keys, count, scratch, scratch + count), count);
     free(keys);
 }
 
@@ -161,8 +161,9 @@ static int by_url(const void *a, const void *b, void *at)
 }
 
 /* Offsets go to ${at} and trigram codes to ${trigrams}, which move with ${out}. */
-static void put_chunks(const struct segment_row *rows, uint32_t count, unsigned ngram_block_shift,
-                       size_t at, size_t trigrams, struct buf *out)
+static void put_ngram_blocks(const struct segment_row *rows, uint32_t count,
+                             unsigned ngram_block_shift, size_t at, size_t trigrams,
+                             struct buf *out)
 {
     uint32_t most = 1u << ngram_block_shift;
     for (uint32_t i = 0, from = 0; from < count && buf_ok(out); i++, from += most) {
@@ -185,7 +186,7 @@ static void put_chunks(const struct segment_row *rows, uint32_t count, unsigned 
     }
 }
 
-/* ---- all of it ---- */
+/* ---- the segment ---- */
 
 static void put_all(const struct segment_row *rows, uint32_t count, unsigned ngram_block_shift,
                     uint16_t *by, struct buf *out)
@@ -211,7 +212,7 @@ static void put_all(const struct segment_row *rows, uint32_t count, unsigned ngr
     part_space(out, TRIGRAM_CODES / 8);
     qsort_r(by, count, sizeof(*by), by_url, (void *)(uintptr_t)rows);
     put_order(out, by, count);
-    put_chunks(rows, count, ngram_block_shift, at, trigrams, out);
+    put_ngram_blocks(rows, count, ngram_block_shift, at, trigrams, out);
 }
 
 void segment_data(const struct segment_row *rows, uint32_t count, unsigned ngram_block_shift,

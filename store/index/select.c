@@ -117,7 +117,7 @@ static uint32_t rank_below(const struct selection *s, const struct run *run,
     uint32_t low = run->low, high = run->high, step = 8, next = likely_at;
     while (low < high) {
         struct sort_key at;
-        key_at(s->view, run, s->sort, next, &at);
+        key_at(s->snapshot, run, s->sort, next, &at);
         bool below = key_below(&at, key);
         if (below)
             low = next + 1;
@@ -156,7 +156,7 @@ static size_t widest(const struct run *runs, size_t count, uint32_t *width)
  */
 static void cut(const struct selection *s, uint64_t from)
 {
-    const struct index_snapshot *v = s->view;
+    const struct index_snapshot *v = s->snapshot;
     struct run *runs = s->runs;
     size_t count = s->count;
     uint32_t width;
@@ -196,7 +196,7 @@ static void cut(const struct selection *s, uint64_t from)
 
 void select_page(const struct selection *s, uint64_t from, size_t want, uint64_t *ids)
 {
-    const struct index_snapshot *v = s->view;
+    const struct index_snapshot *v = s->snapshot;
     struct run *runs = s->runs;
     size_t count = s->count;
     struct sort_key heads[count];

@@ -7,8 +7,8 @@
  * the cut and from the middle), looks it up in all other runs and counts matches: its rank in the
  * whole list narrows every run. So a page costs about the same wherever it is.
  */
-#ifndef ASSAY_STORE_SELECT_H
-#define ASSAY_STORE_SELECT_H
+#ifndef ASSAY_STORE_INDEX_SELECT_INTERNAL_H
+#define ASSAY_STORE_INDEX_SELECT_INTERNAL_H
 
 #include "store/index/snapshot.h"
 
@@ -30,7 +30,7 @@ void run_of_bits(struct run *run);
 
 /* What a page is selected from. */
 struct selection {
-    const struct index_snapshot *view;
+    const struct index_snapshot *snapshot;
     struct run *runs;
     size_t count;
     unsigned sort;

@@ -9,8 +9,8 @@
  * A struct store keeps the snapshots of recently used workspaces, and updates a snapshot with the
  * new records of the log. Nothing in it is borrowed from LMDB, so it outlives the transaction.
  */
-#ifndef ASSAY_STORE_VIEW_H
-#define ASSAY_STORE_VIEW_H
+#ifndef ASSAY_STORE_INDEX_SNAPSHOT_H
+#define ASSAY_STORE_INDEX_SNAPSHOT_H
 
 #include "store/index/bitmap_internal.h"
 #include "store/index/segment_internal.h"
@@ -62,8 +62,8 @@ struct index_snapshot {
 /*
  * index_snapshot_get(s, txn, workspace, out): that of the transaction ${txn}; valid until the next
  * index_snapshot_get of ${s}. STORE_REBUILDING: the index is being rebuilt. STORE_DAMAGED: the
- * segment s->lost_segment is missing or damaged. index_snapshot_query(s, txn, q, out): for a query;
- * STORE_AGAIN: it was stopped.
+ * segment store_lost_segment is missing or damaged. index_snapshot_query(s, txn, q, out): for a
+ * query; STORE_AGAIN: it was stopped.
  */
 enum store_status index_snapshot_get(struct store *s, MDB_txn *txn, uint64_t workspace,
                                      struct index_snapshot **out);

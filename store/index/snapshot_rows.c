@@ -7,10 +7,10 @@
 #include <errno.h>
 #include <stdlib.h>
 
-/* ---- its orders ---- */
+/* ---- the orders of the tail ---- */
 
 struct sorting {
-    const struct index_snapshot *view;
+    const struct index_snapshot *snapshot;
     unsigned by;
 };
 
@@ -18,21 +18,21 @@ static int compare_rows(const void *a, const void *b, void *arg)
 {
     const struct sorting *sorting = arg;
     uint32_t i = *(const uint32_t *)a, j = *(const uint32_t *)b;
-    const struct tail_row *x = &sorting->view->rows[i], *y = &sorting->view->rows[j];
+    const struct tail_row *x = &sorting->snapshot->rows[i], *y = &sorting->snapshot->rows[j];
     if (sorting->by == REPORT_BY_GENERATED_AT && x->date != y->date)
         return x->date < y->date ? -1 : 1;
     if (sorting->by == REPORT_BY_SCORE && x->score != y->score)
         return x->score < y->score ? -1 : 1;
     if (sorting->by == REPORT_BY_URL) {
-        int by =
-            url_compare(index_snapshot_url(sorting->view, i), index_snapshot_url(sorting->view, j));
+        int by = url_compare(index_snapshot_url(sorting->snapshot, i),
+                             index_snapshot_url(sorting->snapshot, j));
         if (by != 0)
             return by;
     }
     return x->id < y->id ? -1 : x->id > y->id;
 }
 
-static bool take_out_moved(struct index_snapshot *v, struct tail_order *o)
+static bool remove_moved(struct index_snapshot *v, struct tail_order *o)
 {
     uint64_t *out = calloc((v->row_count + 63) / 64, sizeof(*out));
     size_t n = 0;
@@ -77,7 +77,7 @@ enum store_status index_snapshot_tail_order(struct store *s, struct index_snapsh
     *out = o;
     if (o->moved_count == 0)
         return STORE_OK;
-    if (!take_out_moved(v, o))
+    if (!remove_moved(v, o))
         return store_fail(s, ENOMEM, "order reports");
     qsort_r(o->moved, o->moved_count, sizeof(*o->moved), compare_rows, &sorting);
     uint32_t *rows = merge_moved(o, &sorting);
@@ -90,7 +90,7 @@ enum store_status index_snapshot_tail_order(struct store *s, struct index_snapsh
     return STORE_OK;
 }
 
-/* ---- looking at rows one by one ---- */
+/* ---- single rows ---- */
 
 static struct segment_row own_row_at(const struct index_snapshot *v, uint32_t row)
 {

@@ -1,4 +1,5 @@
 #include "store/engine/cursor.h"
+#include "store/engine/environment.h"
 #include "store/engine/errors.h"
 #include "store/engine/free_space.h"
 #include "store/engine/snapshot.h"
@@ -128,7 +129,7 @@ enum store_status sweep_files(struct store *s, struct buf *pending, bool *more)
     return status;
 }
 
-/* ---- the other way round ---- */
+/* ---- missing files ---- */
 
 /* In one snapshot, so that none of its files is deleted meanwhile. */
 enum store_status missing_files(struct store *s, missing_file_fn *each, void *arg)

@@ -1,6 +1,6 @@
 /* Chat agents. */
-#ifndef ASSAY_STORE_AGENT_H
-#define ASSAY_STORE_AGENT_H
+#ifndef ASSAY_STORE_RECORDS_AGENT_H
+#define ASSAY_STORE_RECORDS_AGENT_H
 
 #include "store/engine/txn.h"
 
@@ -10,7 +10,7 @@ bool schema_read_agent(MDB_val value, struct store_agent *out);
 enum store_status agent_read(struct store *s, MDB_txn *txn, const struct ulid *id,
                              struct store_agent *out);
 
-/* agent_of_workspace(t, c): does the agent of a change exist, in the change's workspace? sync.c */
+/* agent_of_workspace(t, c): does the agent of a change exist, in the change's workspace? */
 enum store_status agent_of_workspace(struct store_txn *t, const struct store_change *c);
 
 /* agent_language(a): the tag of its default language, borrowed from ${a}; empty: none. */

@@ -3,8 +3,10 @@
 #include "store/engine/cursor.h"
 #include "store/engine/errors.h"
 #include "store/engine/snapshot.h"
+#include "store/engine/txn.h"
 #include "store/records/apply.h"
 #include "store/records/collection.h"
+#include "store/records/context.h"
 #include "store/records/ulid_keys.h"
 
 #define DELETED_AT_ONCE 1000 /* maximum of rows that one CHANGE_ANSWERS deletes */
@@ -69,45 +71,46 @@ enum store_status store_answers_unindexed(struct store *s, uint64_t *out)
     return status == STORE_NOT_FOUND ? STORE_OK : status;
 }
 
-/* ---- the record of one agent, while a transaction changes it ---- */
+/* ---- the record that a transaction changes ---- */
 
 void answers_write_back(struct store_txn *t)
 {
     struct key k;
-    if (!t->answers.known || !t->answers.dirty)
+    if (!t->s->records->answers.known || !t->s->records->answers.dirty)
         return;
-    key_of(&k, SPACE_ANSWERS, &t->answers.agent);
-    txn_put(t, SPACE_ANSWERS, &k, &t->answers.record, sizeof(t->answers.record));
-    t->answers.dirty = false;
+    key_of(&k, SPACE_ANSWERS, &t->s->records->answers.agent);
+    txn_put(t, SPACE_ANSWERS, &k, &t->s->records->answers.record,
+            sizeof(t->s->records->answers.record));
+    t->s->records->answers.dirty = false;
 }
 
 static struct answers_record *answers_open(struct store_txn *t, const struct ulid *agent)
 {
     struct key k;
     MDB_val v;
-    if (t->answers.known && ulid_eq(&t->answers.agent, agent))
-        return &t->answers.record;
+    if (t->s->records->answers.known && ulid_eq(&t->s->records->answers.agent, agent))
+        return &t->s->records->answers.record;
     answers_write_back(t);
-    t->answers.agent = *agent;
-    t->answers.record = (struct answers_record){0};
-    t->answers.event_sent = false;
+    t->s->records->answers.agent = *agent;
+    t->s->records->answers.record = (struct answers_record){0};
+    t->s->records->answers.event_sent = false;
     key_of(&k, SPACE_ANSWERS, agent);
     enum store_status status = txn_get(t, SPACE_ANSWERS, &k, &v);
-    if (status == STORE_OK && v.mv_size == sizeof(t->answers.record))
-        memcpy(&t->answers.record, v.mv_data, sizeof(t->answers.record));
+    if (status == STORE_OK && v.mv_size == sizeof(t->s->records->answers.record))
+        memcpy(&t->s->records->answers.record, v.mv_data, sizeof(t->s->records->answers.record));
     else if (status != STORE_NOT_FOUND)
         txn_fail(t, 0, "the record of an answer file");
-    t->answers.known = t->error == STORE_OK;
-    return t->answers.known ? &t->answers.record : NULL;
+    t->s->records->answers.known = t->error == STORE_OK;
+    return t->s->records->answers.known ? &t->s->records->answers.record : NULL;
 }
 
 /* Once for each agent that a transaction changes. */
 static void emit_event(struct store_txn *t)
 {
-    t->answers.dirty = true;
-    if (!t->answers.event_sent)
+    t->s->records->answers.dirty = true;
+    if (!t->s->records->answers.event_sent)
         txn_event(t, EVENT_ANSWERS, 0, 0, 0);
-    t->answers.event_sent = true;
+    t->s->records->answers.event_sent = true;
 }
 
 static void row_put(struct store_txn *t, const struct ulid *agent, uint64_t number,
@@ -208,7 +211,7 @@ static void indexed(struct store_txn *t, const struct ulid *agent, struct answer
     uint64_t to = count == DELETED_AT_ONCE ? numbers[count - 1] : number;
     if (to > r->indexed)
         r->indexed = to;
-    t->answers.dirty = true;
+    t->s->records->answers.dirty = true;
 }
 
 static void built(struct store_txn *t, const struct ulid *agent, struct answers_record *r,
@@ -241,7 +244,7 @@ static void deleted(struct store_txn *t, const struct ulid *agent)
     row_del(t, agent, 0);
     key_of(&k, SPACE_ANSWERS, agent);
     txn_del(t, SPACE_ANSWERS, &k);
-    t->answers.known = t->answers.dirty = false;
+    t->s->records->answers.known = t->s->records->answers.dirty = false;
 }
 
 enum store_status answers_note(struct store_txn *t, const struct store_change *c,

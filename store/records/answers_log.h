@@ -1,7 +1,7 @@
 /* The log of changed documents, which the follower of answers/ reads. store/answers_log.h has the
  * public part. */
-#ifndef ASSAY_STORE_ANSWERS_LOG_RECORDS_H
-#define ASSAY_STORE_ANSWERS_LOG_RECORDS_H
+#ifndef ASSAY_STORE_RECORDS_ANSWERS_LOG_H
+#define ASSAY_STORE_RECORDS_ANSWERS_LOG_H
 
 #include "store/engine/cursor.h"
 #include "store/engine/txn.h"

@@ -2,7 +2,7 @@
 #ifndef ASSAY_STORE_RECORDS_APPLY_H
 #define ASSAY_STORE_RECORDS_APPLY_H
 
-#include "store/engine/txn.h"
+#include "store/engine/layers.h"
 
 apply_fn workspace_create, workspace_delete;
 apply_fn key_create, key_revoke, key_rotate, key_touch;

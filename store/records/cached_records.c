@@ -1,6 +1,7 @@
 #include "store/records/cached_records.h"
 
 #include "store/engine/txn.h"
+#include "store/records/context.h"
 #include "store/records/project.h"
 
 #include <errno.h>
@@ -8,15 +9,15 @@
 
 static struct cached_record **chain(struct store_txn *t, enum space space, uint64_t id)
 {
-    return &t->cache[(id * 2 + (space == SPACE_PROJECT)) % CACHE_CHAINS];
+    return &t->s->records->cache[(id * 2 + (space == SPACE_PROJECT)) % CACHE_CHAINS];
 }
 
 static struct cached_record *cache_add(struct store_txn *t, enum space space, uint64_t id,
                                        struct str name)
 {
-    struct cached_record *c = t->spare;
+    struct cached_record *c = t->s->records->spare;
     if (c != NULL)
-        t->spare = c->next;
+        t->s->records->spare = c->next;
     else
         c = malloc(sizeof(*c));
     if (c == NULL) {
@@ -136,7 +137,7 @@ static void write_workspace(struct store_txn *t, struct cached_record *c)
 void cache_write(struct store_txn *t)
 {
     for (size_t i = 0; i < CACHE_CHAINS; i++) {
-        for (struct cached_record *c = t->cache[i]; c != NULL; c = c->next) {
+        for (struct cached_record *c = t->s->records->cache[i]; c != NULL; c = c->next) {
             if (!c->dirty || c->gone)
                 continue;
             if (c->space == SPACE_WORKSPACE)
@@ -149,13 +150,13 @@ void cache_write(struct store_txn *t)
 
 void cache_clear(struct store_txn *t)
 {
-    t->named = NULL;
+    t->s->records->named = NULL;
     for (size_t i = 0; i < CACHE_CHAINS; i++) {
-        while (t->cache[i] != NULL) {
-            struct cached_record *c = t->cache[i];
-            t->cache[i] = c->next;
-            c->next = t->spare;
-            t->spare = c;
+        while (t->s->records->cache[i] != NULL) {
+            struct cached_record *c = t->s->records->cache[i];
+            t->s->records->cache[i] = c->next;
+            c->next = t->s->records->spare;
+            t->s->records->spare = c;
         }
     }
 }
@@ -163,9 +164,9 @@ void cache_clear(struct store_txn *t)
 void cache_free(struct store_txn *t)
 {
     cache_clear(t);
-    while (t->spare != NULL) {
-        struct cached_record *c = t->spare;
-        t->spare = c->next;
+    while (t->s->records->spare != NULL) {
+        struct cached_record *c = t->s->records->spare;
+        t->s->records->spare = c->next;
         free(c);
     }
 }

@@ -2,8 +2,8 @@
  * Records of workspaces and projects that a write transaction changes: read once and written once,
  * by the commit, so that 64 creates in one project write its record once. The writer.
  */
-#ifndef ASSAY_STORE_CACHED_RECORDS_H
-#define ASSAY_STORE_CACHED_RECORDS_H
+#ifndef ASSAY_STORE_RECORDS_CACHED_RECORDS_H
+#define ASSAY_STORE_RECORDS_CACHED_RECORDS_H
 
 #include "store/engine/txn.h"
 

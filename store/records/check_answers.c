@@ -5,7 +5,7 @@
 #include "store/records/document.h"
 #include "store/records/ulid_keys.h"
 
-/* ---- of store_check: the log of changed documents, and the records of answer files ---- */
+/* ---- checks of the log of changed documents and of the records of answer files ---- */
 
 #define LL(v) ((unsigned long long)(v))
 

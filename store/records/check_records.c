@@ -7,7 +7,7 @@
 
 #define LL(v) ((unsigned long long)(v))
 
-/* ---- small helpers ---- */
+/* ---- helpers ---- */
 
 static bool key_number(struct check *c, const struct cursor *w, unsigned skip, uint64_t *out)
 {
@@ -210,7 +210,7 @@ static bool sum_report(void *arg, uint64_t id)
     return true;
 }
 
-static void check_project_living(struct check *c, const struct store_project *p,
+static void check_active_project(struct check *c, const struct store_project *p,
                                  const struct project_record *r)
 {
     struct key k;
@@ -259,7 +259,7 @@ void check_project(struct check *c, const struct cursor *w)
     else if (r->deleting && !deleting_row(c, p.workspace, id))
         check_say(c, "project %llu is marked as being deleted, but no deletion is pending", LL(id));
     else if (!r->deleting && !owner->deleting)
-        check_project_living(c, &p, r);
+        check_active_project(c, &p, r);
 }
 
 static void check_listed(struct check *c, uint64_t workspace, uint64_t id, const struct str *name,
@@ -296,7 +296,7 @@ void check_project_date(struct check *c, const struct cursor *w)
         check_listed(c, workspace, id, NULL, (int64_t)created_at);
 }
 
-/* ---- what is being deleted, idempotency, channels ---- */
+/* ---- deletions, idempotency keys, channels ---- */
 
 void check_deleting(struct check *c, const struct cursor *w)
 {

@@ -5,10 +5,11 @@
 #include "store/records/collection.h"
 #include "store/records/coupon.h"
 #include "store/records/document.h"
-#include "store/records/sync.h"
+#include "store/records/item.h"
+#include "store/records/sync_purge.h"
 #include "store/records/ulid_keys.h"
 
-/* ---- of store_check: what bulk sync brought ---- */
+/* ---- checks of synced records ---- */
 
 #define LL(v) ((unsigned long long)(v))
 

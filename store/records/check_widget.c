@@ -11,7 +11,7 @@
 #include "store/records/ulid_keys.h"
 #include "store/records/visitor.h"
 
-/* ---- of store_check: the widget's records ---- */
+/* ---- checks of the chat's records ---- */
 
 static const char *id_text(const struct ulid *u)
 {
@@ -256,8 +256,8 @@ void check_lead_email(struct check *c, const struct cursor *w)
         check_say(c, "the index of leads by their addresses names one that does not exist");
 }
 
-static void check_kept(struct check *c, const struct cursor *w, enum store_rows rows,
-                       enum list_entry_kind kind, const char *what)
+static void check_event_or_rating(struct check *c, const struct cursor *w, enum store_rows rows,
+                                  enum list_entry_kind kind, const char *what)
 {
     const struct event_record *r = w->v.mv_data;
     struct ulid agent, visitor;
@@ -269,12 +269,12 @@ static void check_kept(struct check *c, const struct cursor *w, enum store_rows 
 
 void check_event(struct check *c, const struct cursor *w)
 {
-    check_kept(c, w, ROWS_EVENTS, LIST_ENTRY_EVENT, "event");
+    check_event_or_rating(c, w, ROWS_EVENTS, LIST_ENTRY_EVENT, "event");
 }
 
 void check_rating(struct check *c, const struct cursor *w)
 {
-    check_kept(c, w, ROWS_RATINGS, LIST_ENTRY_RATING, "rating");
+    check_event_or_rating(c, w, ROWS_RATINGS, LIST_ENTRY_RATING, "rating");
 }
 
 static const enum space space_of[LIST_ENTRY_KINDS] = {

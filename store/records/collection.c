@@ -3,7 +3,9 @@
 #include "store/engine/cursor.h"
 #include "store/engine/errors.h"
 #include "store/engine/snapshot.h"
+#include "store/engine/txn.h"
 #include "store/records/agent.h"
+#include "store/records/context.h"
 #include "store/records/ulid_keys.h"
 
 /* Collections and their generations: synced.h. */
@@ -20,22 +22,22 @@ static bool counters_load(struct store_txn *t)
     struct key k;
     MDB_val v;
     counters_key(&k);
-    t->synced = (struct synced_counters){0};
+    t->s->records->synced = (struct synced_counters){0};
     enum store_status status = txn_get(t, SPACE_META, &k, &v);
-    if (status == STORE_OK && v.mv_size == sizeof(t->synced))
-        memcpy(&t->synced, v.mv_data, sizeof(t->synced));
+    if (status == STORE_OK && v.mv_size == sizeof(t->s->records->synced))
+        memcpy(&t->s->records->synced, v.mv_data, sizeof(t->s->records->synced));
     else if (status != STORE_NOT_FOUND)
         txn_fail(t, 0, "the counters of documents");
-    t->synced_known = t->error == STORE_OK;
-    return t->synced_known;
+    t->s->records->synced_known = t->error == STORE_OK;
+    return t->s->records->synced_known;
 }
 
 struct synced_counters *synced_counters(struct store_txn *t)
 {
-    if (!t->synced_known && !counters_load(t))
+    if (!t->s->records->synced_known && !counters_load(t))
         return NULL;
-    t->synced_dirty = true;
-    return &t->synced;
+    t->s->records->synced_dirty = true;
+    return &t->s->records->synced;
 }
 
 static uint64_t synced_next_collection(struct store_txn *t)
@@ -54,8 +56,8 @@ void synced_write_back(struct store_txn *t)
 {
     struct key k;
     counters_key(&k);
-    if (t->synced_dirty)
-        txn_put(t, SPACE_META, &k, &t->synced, sizeof(t->synced));
+    if (t->s->records->synced_dirty)
+        txn_put(t, SPACE_META, &k, &t->s->records->synced, sizeof(t->s->records->synced));
 }
 
 /* ---- reading ---- */
@@ -278,7 +280,7 @@ uint64_t generation_complete(struct open_collection *o, uint64_t number, struct 
     return unseen;
 }
 
-/* ---- a collection while it changes ---- */
+/* ---- a collection that a transaction changes ---- */
 
 bool collection_by_id(struct open_collection *o, struct store_txn *t, uint64_t id)
 {

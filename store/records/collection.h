@@ -2,8 +2,8 @@
  * Collections: what one site synced of one kind to one agent, and its sync generations. A
  * generation is one sync from begin to completion.
  */
-#ifndef ASSAY_STORE_COLLECTION_H
-#define ASSAY_STORE_COLLECTION_H
+#ifndef ASSAY_STORE_RECORDS_COLLECTION_H
+#define ASSAY_STORE_RECORDS_COLLECTION_H
 
 #include "store/engine/txn.h"
 

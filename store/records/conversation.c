@@ -4,6 +4,7 @@
 #include "store/engine/errors.h"
 #include "store/engine/free_space.h"
 #include "store/engine/snapshot.h"
+#include "store/engine/txn.h"
 #include "store/records/agent.h"
 #include "store/records/apply.h"
 #include "store/records/list_entries.h"
@@ -94,7 +95,7 @@ void store_session_get(struct store *s, const struct ulid *agent, const struct u
 /* ---- changing ---- */
 
 /* Copy its texts out of the pages that are written. */
-static bool hold(struct store_txn *t, struct store_conversation *c)
+static bool copy_texts(struct store_txn *t, struct store_conversation *c)
 {
     buf_reset(&t->copy);
     buf_str(&t->copy, c->page_url);
@@ -121,7 +122,7 @@ enum store_status conversation_open(struct store_txn *t, const struct store_chan
     if (by_operator ? out->workspace != c->workspace
                     : !ulid_eq(&out->agent, &c->agent) || !ulid_eq(&out->visitor, &c->visitor))
         return STORE_NOT_FOUND;
-    return hold(t, out) ? STORE_OK : t->error;
+    return copy_texts(t, out) ? STORE_OK : t->error;
 }
 
 static void conversation_put(struct store_txn *t, const struct store_conversation *c)
@@ -157,18 +158,6 @@ static void conversation_put(struct store_txn *t, const struct store_conversatio
     to = append_str(to, (struct str){(const char *)&r, sizeof(r)});
     to = append_str(to, c->page_url);
     append_str(to, c->claimed_name);
-}
-
-void list_entry_everywhere(struct store_txn *t, bool put, enum list_entry_kind kind,
-                           uint64_t workspace, const struct ulid *agent, const struct ulid *visitor,
-                           const struct ulid *id)
-{
-    const struct ulid scopes[] = {scope_of_workspace(workspace), *agent, *visitor};
-    for (size_t i = 0; i < 3; i++)
-        if (put)
-            list_entry_put(t, kind, &scopes[i], 0, id);
-        else
-            list_entry_drop(t, kind, &scopes[i], 0, id);
 }
 
 /* Its list entries by status, of its workspace and its agent. */
@@ -215,7 +204,8 @@ static void reopen(struct store_conversation *v)
 }
 
 /* A conversation that the visitor closed is not resumed. */
-static void close_it(const struct store_change *c, int64_t now, struct store_conversation *v)
+static void close_conversation(const struct store_change *c, int64_t now,
+                               struct store_conversation *v)
 {
     if (v->closed_at == 0 || c->workspace == 0)
         v->closed_by = c->id;
@@ -249,7 +239,7 @@ static bool set(const struct store_change *c, int64_t now, struct store_conversa
     if (c->fields & CONVERSATION_SET_CLEARED)
         v->cleared = v->last;
     if (c->fields & CONVERSATION_SET_CLOSED)
-        close_it(c, now, v);
+        close_conversation(c, now, v);
     if (c->fields & CONVERSATION_SET_HUMAN)
         v->human_requested = true;
     if (c->fields & (CONVERSATION_SET_HUMAN | CONVERSATION_SET_REOPENED))
@@ -314,7 +304,7 @@ static bool conversation_load(struct store_txn *t, const struct ulid *id,
         txn_fail(t, 0, "a conversation's record");
         return false;
     }
-    return hold(t, out);
+    return copy_texts(t, out);
 }
 
 /* Delete messages, notes and once-keys; true: nothing is left. */

@@ -1,6 +1,6 @@
 /* Conversations. Their messages: message_log.h. */
-#ifndef ASSAY_STORE_CONVERSATION_H
-#define ASSAY_STORE_CONVERSATION_H
+#ifndef ASSAY_STORE_RECORDS_CONVERSATION_H
+#define ASSAY_STORE_RECORDS_CONVERSATION_H
 
 #include "store/engine/txn.h"
 

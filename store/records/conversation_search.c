@@ -16,7 +16,7 @@
  * visitors left about themselves, in one snapshot.
  */
 
-/* ---- the pattern: Knuth, Morris and Pratt's search, on folded code points ---- */
+/* ---- the pattern: Knuth-Morris-Pratt search on folded code points ---- */
 
 #define FOLDED_MAX 3 /* code points of one pattern, folded */
 #define PATTERN_MAX (FOLDED_MAX * STORE_PATTERN_CHARS)

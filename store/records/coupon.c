@@ -4,6 +4,7 @@
 #include "store/engine/errors.h"
 #include "store/engine/free_space.h"
 #include "store/engine/snapshot.h"
+#include "store/engine/txn.h"
 #include "store/records/agent.h"
 #include "store/records/apply.h"
 #include "store/records/collection.h"
@@ -112,7 +113,7 @@ void store_coupon_each(struct store *s, const struct ulid *agent, store_coupon_f
     each(arg, status, NULL);
 }
 
-/* ---- what a change carries: a length, then the record as it is stored but for whose it is ---- */
+/* ---- rows of a change: a length, then the record without an owner ---- */
 
 static void row_pack(struct buf *out, const struct coupon_record *r, struct str code,
                      const struct store_coupon *c)

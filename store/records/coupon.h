@@ -1,6 +1,6 @@
 /* Coupons, and the pending coupons of a conversation (pending_coupons.c). */
-#ifndef ASSAY_STORE_COUPON_H
-#define ASSAY_STORE_COUPON_H
+#ifndef ASSAY_STORE_RECORDS_COUPON_H
+#define ASSAY_STORE_RECORDS_COUPON_H
 
 #include "store/engine/txn.h"
 

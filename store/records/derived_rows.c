@@ -90,7 +90,7 @@ static bool of_idem(const struct cursor *w, const struct derived_sink *r)
     return true;
 }
 
-/* ---- widget ---- */
+/* ---- chat ---- */
 
 static void put_list_entry(const struct derived_sink *r, enum list_entry_kind kind,
                            const struct ulid *scope, unsigned class, const struct ulid *id)
@@ -204,7 +204,7 @@ static bool of_collection(const struct cursor *w, const struct derived_sink *r)
     return true;
 }
 
-/* ---- all of them ---- */
+/* ---- the table ---- */
 
 derived_of_fn *const derived_rows_of[SPACE_COUNT] = {
     [SPACE_WORKSPACE] = of_workspace,

@@ -3,10 +3,11 @@
 #include "store/engine/cursor.h"
 #include "store/engine/errors.h"
 #include "store/engine/snapshot.h"
+#include "store/engine/txn.h"
 #include "store/records/agent.h"
 #include "store/records/answers_log.h"
 #include "store/records/collection.h"
-#include "store/records/sync.h"
+#include "store/records/item.h"
 #include "store/records/sync_rows.h"
 #include "store/records/ulid_keys.h"
 

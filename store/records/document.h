@@ -1,6 +1,6 @@
 /* Synced documents. */
-#ifndef ASSAY_STORE_DOCUMENT_H
-#define ASSAY_STORE_DOCUMENT_H
+#ifndef ASSAY_STORE_RECORDS_DOCUMENT_H
+#define ASSAY_STORE_RECORDS_DOCUMENT_H
 
 #include "store/engine/txn.h"
 #include "store/records/sync_rows.h"

@@ -1,14 +1,15 @@
 #include "store/records/erase.h"
 
 #include "store/engine/cursor.h"
-#include "store/engine/environment.h"
 #include "store/engine/free_space.h"
+#include "store/engine/txn.h"
 #include "store/records/apply.h"
+#include "store/records/context.h"
 #include "store/records/conversation.h"
 #include "store/records/events_and_ratings.h"
 #include "store/records/lead.h"
 #include "store/records/list_entries.h"
-#include "store/records/sync.h"
+#include "store/records/sync_purge.h"
 #include "store/records/ulid_keys.h"
 #include "store/records/visitor.h"
 
@@ -87,7 +88,7 @@ static bool erasing_next(struct store_txn *t, struct ulid *scope)
     struct cursor w = {0};
     struct key from;
     key_space(&w.prefix, SPACE_ERASING);
-    key_of(&from, SPACE_ERASING, &t->s->set_aside);
+    key_of(&from, SPACE_ERASING, &t->s->records->set_aside);
     key_bytes(&from, "", 1);
     bool found =
         cursor_from(t->s, t->mdb, &w, (enum db)schema_space_db[SPACE_ERASING], &from) == STORE_OK &&
@@ -95,7 +96,7 @@ static bool erasing_next(struct store_txn *t, struct ulid *scope)
     if (found)
         memcpy(scope->b, (const uint8_t *)w.k.mv_data + 1, ULID_BYTES);
     else
-        t->s->set_aside = (struct ulid){{0}};
+        t->s->records->set_aside = (struct ulid){{0}};
     cursor_end(&w);
     return found;
 }
@@ -110,7 +111,7 @@ void erase_batch(struct store_txn *t, uint64_t *left)
             return;
         bool gone = erase_scope(t, &scope, left);
         if (t->error == STORE_CORRUPT)
-            t->s->set_aside = scope;
+            t->s->records->set_aside = scope;
         if (!gone)
             return;
         key_of(&k, SPACE_ERASING, &scope);

@@ -2,8 +2,8 @@
  * Erasing everything of a visitor, an agent or a workspace: a scope is marked and its records are
  * deleted in batches.
  */
-#ifndef ASSAY_STORE_ERASE_H
-#define ASSAY_STORE_ERASE_H
+#ifndef ASSAY_STORE_RECORDS_ERASE_H
+#define ASSAY_STORE_RECORDS_ERASE_H
 
 #include "store/engine/txn.h"
 

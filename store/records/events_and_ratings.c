@@ -4,6 +4,7 @@
 #include "store/engine/errors.h"
 #include "store/engine/free_space.h"
 #include "store/engine/snapshot.h"
+#include "store/engine/txn.h"
 #include "store/records/agent.h"
 #include "store/records/apply.h"
 #include "store/records/conversation.h"
@@ -209,7 +210,7 @@ enum store_status rating_put(struct store_txn *t, const struct store_change *c,
     return STORE_OK;
 }
 
-/* ---- what operators list ---- */
+/* ---- lists for operators ---- */
 
 static const struct {
     enum list_entry_kind kind;

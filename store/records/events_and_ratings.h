@@ -1,6 +1,6 @@
 /* Events and ratings of visitors, and lists of all records of the chat. */
-#ifndef ASSAY_STORE_EVENTS_AND_RATINGS_H
-#define ASSAY_STORE_EVENTS_AND_RATINGS_H
+#ifndef ASSAY_STORE_RECORDS_EVENTS_AND_RATINGS_H
+#define ASSAY_STORE_RECORDS_EVENTS_AND_RATINGS_H
 
 #include "store/records/list_entries.h"
 

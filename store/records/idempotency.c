@@ -3,6 +3,7 @@
 #include "store/engine/cursor.h"
 #include "store/engine/free_space.h"
 #include "store/engine/snapshot.h"
+#include "store/engine/txn.h"
 #include "store/records/report.h"
 
 #define HASH_BYTES 32

@@ -1,6 +1,6 @@
 /* Idempotency-Keys of requests, kept until they expire. */
-#ifndef ASSAY_STORE_IDEMPOTENCY_H
-#define ASSAY_STORE_IDEMPOTENCY_H
+#ifndef ASSAY_STORE_RECORDS_IDEMPOTENCY_H
+#define ASSAY_STORE_RECORDS_IDEMPOTENCY_H
 
 #include "store/engine/txn.h"
 

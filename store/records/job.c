@@ -3,6 +3,7 @@
 #include "store/engine/cursor.h"
 #include "store/engine/errors.h"
 #include "store/engine/snapshot.h"
+#include "store/engine/txn.h"
 
 #include <errno.h>
 #include <stdlib.h>

@@ -1,6 +1,6 @@
 /* Pending jobs: one for each report that waits for grading. */
-#ifndef ASSAY_STORE_JOB_H
-#define ASSAY_STORE_JOB_H
+#ifndef ASSAY_STORE_RECORDS_JOB_H
+#define ASSAY_STORE_RECORDS_JOB_H
 
 #include "store/engine/txn.h"
 

@@ -1,6 +1,6 @@
 /* Leads: addresses that visitors left. */
-#ifndef ASSAY_STORE_LEAD_H
-#define ASSAY_STORE_LEAD_H
+#ifndef ASSAY_STORE_RECORDS_LEAD_H
+#define ASSAY_STORE_RECORDS_LEAD_H
 
 #include "store/engine/txn.h"
 

@@ -64,3 +64,15 @@ void event_ulid(struct store_txn *t, enum store_event_kind kind, uint64_t worksp
     ulid_halves(u, &high, &low);
     txn_event(t, kind, workspace, high, low);
 }
+
+void list_entry_everywhere(struct store_txn *t, bool put, enum list_entry_kind kind,
+                           uint64_t workspace, const struct ulid *agent, const struct ulid *visitor,
+                           const struct ulid *id)
+{
+    const struct ulid scopes[] = {scope_of_workspace(workspace), *agent, *visitor};
+    for (size_t i = 0; i < 3; i++)
+        if (put)
+            list_entry_put(t, kind, &scopes[i], 0, id);
+        else
+            list_entry_drop(t, kind, &scopes[i], 0, id);
+}

@@ -4,8 +4,8 @@
  * class narrows a list (conversations: status + 1); class 0 has all. Deleting a scope finds its
  * records by the entries.
  */
-#ifndef ASSAY_STORE_LIST_ENTRIES_H
-#define ASSAY_STORE_LIST_ENTRIES_H
+#ifndef ASSAY_STORE_RECORDS_LIST_ENTRIES_H
+#define ASSAY_STORE_RECORDS_LIST_ENTRIES_H
 
 #include "store/engine/cursor.h"
 #include "store/engine/txn.h"

@@ -1,6 +1,8 @@
 #include "store/engine/errors.h"
+#include "store/engine/schema.h"
 #include "store/engine/snapshot.h"
 #include "store/index/lists.h"
+#include "store/records/context.h"
 #include "store/records/project.h"
 #include "store/records/report.h"
 #include "store/records/workspace.h"
@@ -38,12 +40,12 @@ static enum store_status take_project(void *arg, uint64_t id)
 {
     struct list *l = arg;
     struct store *s = l->s;
-    void *items = s->projects;
-    if (!make_room(s, &items, &s->project_cap, l->count, sizeof(*s->projects)))
+    void *items = s->records->projects;
+    if (!make_room(s, &items, &s->records->project_cap, l->count, sizeof(*s->records->projects)))
         return STORE_IO;
-    s->projects = items;
+    s->records->projects = items;
     enum store_status status =
-        project_read(s, l->txn, l->q->workspace, id, &s->projects[l->count], NULL);
+        project_read(s, l->txn, l->q->workspace, id, &s->records->projects[l->count], NULL);
     l->count += status == STORE_OK;
     return status == STORE_NOT_FOUND ? store_corrupt(s, "an index of projects") : status;
 }
@@ -68,7 +70,7 @@ void store_project_list(struct store *s, const struct store_list_query *query,
     if (status == STORE_OK)
         status = project_list(&l, &total);
     if (status == STORE_OK)
-        done(arg, STORE_OK, total, s->projects, l.count);
+        done(arg, STORE_OK, total, s->records->projects, l.count);
     else
         done(arg, status, 0, NULL, 0);
 }
@@ -90,11 +92,11 @@ static enum store_status take_report(void *arg, uint64_t id)
 {
     struct list *l = arg;
     struct store *s = l->s;
-    void *items = s->reports;
-    if (!make_room(s, &items, &s->report_cap, l->count, sizeof(*s->reports)))
+    void *items = s->records->reports;
+    if (!make_room(s, &items, &s->records->report_cap, l->count, sizeof(*s->records->reports)))
         return STORE_IO;
-    s->reports = items;
-    struct store_report *r = &s->reports[l->count];
+    s->records->reports = items;
+    struct store_report *r = &s->records->reports[l->count];
     enum store_status status = read_head(l, id, r);
     if (status == STORE_OK && l->q->with_results)
         status = report_results(s, l->txn, r);
@@ -125,7 +127,7 @@ void store_report_list(struct store *s, const struct store_list_query *query,
     if (status == STORE_OK)
         status = report_list(&l, &total);
     if (status == STORE_OK)
-        done(arg, STORE_OK, total, s->reports, l.count);
+        done(arg, STORE_OK, total, s->records->reports, l.count);
     else
         done(arg, status, 0, NULL, 0);
 }

@@ -1,6 +1,7 @@
 #include "store/engine/errors.h"
 #include "store/engine/free_space.h"
 #include "store/engine/snapshot.h"
+#include "store/engine/txn.h"
 #include "store/records/apply.h"
 #include "store/records/conversation.h"
 #include "store/records/message_log.h"
@@ -57,7 +58,7 @@ static void show(struct page *p, const struct logged_message *at)
 }
 
 /* Newest first, from ${at} on; STORE_NOT_FOUND when there are no more. */
-static enum store_status show_back(struct page *p, struct logged_message *at)
+static enum store_status each_backward(struct page *p, struct logged_message *at)
 {
     enum store_status status = STORE_OK;
     while (status == STORE_OK && memcmp(at->id.b, p->q->after.b, ULID_BYTES) > 0) {
@@ -85,8 +86,8 @@ static enum store_status gather(const struct page *p, const struct logged_messag
 }
 
 /* Oldest first, from ${place} to ${end}. */
-static enum store_status show_forth(struct page *p, const struct logged_message *end,
-                                    uint64_t place)
+static enum store_status each_forward(struct page *p, const struct logged_message *end,
+                                      uint64_t place)
 {
     struct logged_message block[BLOCK];
     enum store_status status = STORE_OK;
@@ -150,10 +151,10 @@ void store_message_each(struct store *s, const struct store_messages_query *quer
     if (status == STORE_OK)
         status = newest(s, p.txn, query, &end);
     if (status == STORE_OK && query->newest)
-        status = show_back(&p, &end);
+        status = each_backward(&p, &end);
     else if (status == STORE_OK &&
              (status = place_above(&p, &end, &query->after, &place)) == STORE_OK)
-        status = show_forth(&p, &end, place);
+        status = each_forward(&p, &end, place);
     each(arg, status, NULL);
 }
 
@@ -178,7 +179,7 @@ void store_message_get(struct store *s, const struct ulid *conversation, const s
     done(arg, status, status == STORE_OK ? &m : NULL);
 }
 
-/* ---- once ---- */
+/* ---- client keys ---- */
 
 static struct str once_given(const struct store_change *c, enum once_kind kind)
 {

@@ -3,6 +3,7 @@
 #include "store/engine/errors.h"
 #include "store/engine/free_space.h"
 #include "store/engine/snapshot.h"
+#include "store/engine/txn.h"
 #include "store/records/ulid_keys.h"
 
 /*

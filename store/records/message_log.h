@@ -6,8 +6,8 @@
  * number of steps. The conversation's record points to the last message. Messages are only added
  * and removed at the end.
  */
-#ifndef ASSAY_STORE_CHAIN_H
-#define ASSAY_STORE_CHAIN_H
+#ifndef ASSAY_STORE_RECORDS_MESSAGE_LOG_H
+#define ASSAY_STORE_RECORDS_MESSAGE_LOG_H
 
 #include "store/engine/txn.h"
 

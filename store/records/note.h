@@ -1,6 +1,6 @@
 /* Notes of operators. */
-#ifndef ASSAY_STORE_NOTE_H
-#define ASSAY_STORE_NOTE_H
+#ifndef ASSAY_STORE_RECORDS_NOTE_H
+#define ASSAY_STORE_RECORDS_NOTE_H
 
 #include "store/engine/txn.h"
 

@@ -2,8 +2,8 @@
  * Keys that a visitor or an operator sends so that a repeated request has no second effect:
  * client_message_id and Idempotency-Key. Deleted with the conversation. message.c
  */
-#ifndef ASSAY_STORE_ONCE_H
-#define ASSAY_STORE_ONCE_H
+#ifndef ASSAY_STORE_RECORDS_ONCE_H
+#define ASSAY_STORE_RECORDS_ONCE_H
 
 #include "store/engine/txn.h"
 

@@ -1,6 +1,7 @@
 #include "store/engine/errors.h"
 #include "store/engine/free_space.h"
 #include "store/engine/snapshot.h"
+#include "store/engine/txn.h"
 #include "store/records/apply.h"
 #include "store/records/conversation.h"
 #include "store/records/coupon.h"

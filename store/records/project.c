@@ -2,8 +2,10 @@
 
 #include "store/engine/errors.h"
 #include "store/engine/snapshot.h"
+#include "store/engine/txn.h"
 #include "store/records/apply.h"
 #include "store/records/cached_records.h"
+#include "store/records/context.h"
 
 #include <errno.h>
 
@@ -88,9 +90,9 @@ void store_project_find(struct store *s, uint64_t workspace, struct str name,
 struct cached_record *project_for(struct store_txn *t, struct cached_record *workspace,
                                   struct str name)
 {
-    if (t->named != NULL && t->named->project.workspace == workspace->id &&
-        str_eq(t->named->name, name))
-        return t->named;
+    if (t->s->records->named != NULL && t->s->records->named->project.workspace == workspace->id &&
+        str_eq(t->s->records->named->name, name))
+        return t->s->records->named;
     struct key k;
     MDB_val v;
     uint64_t id;
@@ -101,7 +103,7 @@ struct cached_record *project_for(struct store_txn *t, struct cached_record *wor
         struct cached_record *p = txn_project(t, id);
         if (p == NULL)
             txn_fail(t, 0, "a project's name");
-        t->named = p;
+        t->s->records->named = p;
         return p;
     }
     if (status != STORE_NOT_FOUND)
@@ -115,7 +117,7 @@ struct cached_record *project_for(struct store_txn *t, struct cached_record *wor
     txn_put(t, SPACE_PROJECT_NAME, &k, &id, sizeof(id));
     date_key(&k, &p->project);
     txn_put(t, SPACE_PROJECT_DATE, &k, "", 0);
-    t->named = p;
+    t->s->records->named = p;
     return p;
 }
 
@@ -167,7 +169,7 @@ void project_count(struct store_txn *t, struct cached_record *workspace,
 void project_unlist(struct store_txn *t, struct cached_record *p)
 {
     struct key k;
-    t->named = NULL;
+    t->s->records->named = NULL;
     name_key(&k, p->project.workspace, p->name);
     txn_del(t, SPACE_PROJECT_NAME, &k);
     date_key(&k, &p->project);

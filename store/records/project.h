@@ -1,6 +1,6 @@
 /* Projects. */
-#ifndef ASSAY_STORE_PROJECT_H
-#define ASSAY_STORE_PROJECT_H
+#ifndef ASSAY_STORE_RECORDS_PROJECT_H
+#define ASSAY_STORE_RECORDS_PROJECT_H
 
 #include "store/records/cached_records.h"
 

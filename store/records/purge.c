@@ -3,14 +3,16 @@
 #include "store/engine/cursor.h"
 #include "store/engine/free_space.h"
 #include "store/engine/snapshot.h"
+#include "store/engine/txn.h"
 #include "store/index/index.h"
 #include "store/records/apply.h"
 #include "store/records/cached_records.h"
+#include "store/records/context.h"
 #include "store/records/erase.h"
 #include "store/records/idempotency.h"
 #include "store/records/project.h"
 #include "store/records/report.h"
-#include "store/records/sync.h"
+#include "store/records/sync_purge.h"
 #include "store/records/thresholds.h"
 #include "store/records/workspace.h"
 
@@ -197,19 +199,19 @@ static bool (*const kinds[])(struct store_txn *t) = {erase_step, thresholds_step
 enum store_status purge_batch(struct store_txn *t, const struct store_change *c,
                               struct store_answer *answer)
 {
-    unsigned turn = t->s->background_turn;
+    unsigned turn = t->s->records->background_turn;
     bool worked = false;
     txn_batch_limit(t, c->limit == 0 ? UINT64_MAX : c->limit);
     for (unsigned i = 0; i < KINDS && !worked; i++) {
         worked = kinds[turn](t);
         turn = (turn + 1) % KINDS;
     }
-    t->s->background_turn = turn;
+    t->s->records->background_turn = turn;
     answer->id = t->spent;
     return worked ? STORE_OK : STORE_NOT_FOUND;
 }
 
-/* ---- how far it is ---- */
+/* ---- progress ---- */
 
 enum store_status store_maintenance_status(struct store *s, struct store_maintenance_status *out)
 {

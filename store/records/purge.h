@@ -3,8 +3,8 @@
  * records are deleted in batches: first its reports, which the maintenance thread finds by the
  * index, then the rest.
  */
-#ifndef ASSAY_STORE_PURGE_H
-#define ASSAY_STORE_PURGE_H
+#ifndef ASSAY_STORE_RECORDS_PURGE_H
+#define ASSAY_STORE_RECORDS_PURGE_H
 
 #include "store/engine/schema.h"
 

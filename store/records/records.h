@@ -2,8 +2,8 @@
  * Records: one file per record type. layer.c writes at the commit what a transaction gathered; the
  * changes are declared in apply.h, the checks in checks.h.
  */
-#ifndef ASSAY_STORE_RECORDS_H
-#define ASSAY_STORE_RECORDS_H
+#ifndef ASSAY_STORE_RECORDS_RECORDS_H
+#define ASSAY_STORE_RECORDS_RECORDS_H
 
 #include "store/engine/layers.h"
 

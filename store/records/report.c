@@ -3,6 +3,7 @@
 #include "store/engine/errors.h"
 #include "store/engine/free_space.h"
 #include "store/engine/snapshot.h"
+#include "store/engine/txn.h"
 #include "store/index/index.h"
 #include "store/records/apply.h"
 #include "store/records/cached_records.h"
@@ -307,7 +308,7 @@ enum store_status report_delete(struct store_txn *t, const struct store_change *
     return STORE_OK;
 }
 
-/* ---- the end of a generation ---- */
+/* ---- the end of a grading ---- */
 
 /* The report that waits for this attempt. */
 static enum store_status waiting(struct store_txn *t, const struct store_change *c,

@@ -1,6 +1,6 @@
 /* Heads of reports. Their results: result.h; their jobs: job.h. */
-#ifndef ASSAY_STORE_REPORT_H
-#define ASSAY_STORE_REPORT_H
+#ifndef ASSAY_STORE_RECORDS_REPORT_H
+#define ASSAY_STORE_RECORDS_REPORT_H
 
 #include "store/engine/txn.h"
 

@@ -2,6 +2,8 @@
 
 #include "store/engine/errors.h"
 #include "store/engine/snapshot.h"
+#include "store/engine/txn.h"
+#include "store/records/context.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -27,21 +29,21 @@ struct packer {
 
 void result_forget(struct store *s)
 {
-    if (s->packer == NULL)
+    if (s->records->packer == NULL)
         return;
-    ZSTD_freeCCtx(s->packer->to);
-    ZSTD_freeCDict(s->packer->like_to);
-    ZSTD_freeDCtx(s->packer->from);
-    ZSTD_freeDDict(s->packer->like_from);
-    free(s->packer);
-    s->packer = NULL;
+    ZSTD_freeCCtx(s->records->packer->to);
+    ZSTD_freeCDict(s->records->packer->like_to);
+    ZSTD_freeDCtx(s->records->packer->from);
+    ZSTD_freeDDict(s->records->packer->like_from);
+    free(s->records->packer);
+    s->records->packer = NULL;
 }
 
 static struct packer *packer_of(struct store *s)
 {
-    if (s->packer == NULL)
-        s->packer = calloc(1, sizeof(*s->packer));
-    return s->packer;
+    if (s->records->packer == NULL)
+        s->records->packer = calloc(1, sizeof(*s->records->packer));
+    return s->records->packer;
 }
 
 /* With a checksum, which is all that store_check can verify. */
@@ -66,15 +68,15 @@ static bool can_unpack(struct packer *p)
 }
 
 /*
- * Pack into t->packed, until something else is packed; returns the JSON itself if packing does not
- * shorten it, or memory is short.
+ * Pack into t->s->records->packed, until something else is packed; returns the JSON itself if
+ * packing does not shorten it, or memory is short.
  */
 static struct str pack(struct store_txn *t, struct str json)
 {
     struct packer *p = packer_of(t->s);
     size_t most = ZSTD_compressBound(json.n);
-    buf_reset(&t->packed);
-    char *to = can_pack(p) ? buf_reserve(&t->packed, 1 + most) : NULL;
+    buf_reset(&t->s->records->packed);
+    char *to = can_pack(p) ? buf_reserve(&t->s->records->packed, 1 + most) : NULL;
     size_t n = to == NULL ? 0 : ZSTD_compress2(p->to, to + 1, most, json.p, json.n);
     if (to == NULL || ZSTD_isError(n) || 1 + n >= json.n)
         return json;
@@ -90,9 +92,9 @@ struct unpacked {
 
 void result_release(struct store *s)
 {
-    while (s->unpacked != NULL) {
-        struct unpacked *u = s->unpacked;
-        s->unpacked = u->next;
+    while (s->records->unpacked != NULL) {
+        struct unpacked *u = s->records->unpacked;
+        s->records->unpacked = u->next;
         free(u);
     }
 }
@@ -103,8 +105,8 @@ static char *keep_room(struct store *s, size_t n)
     struct unpacked *u = malloc(sizeof(*u) + n);
     if (u == NULL)
         return NULL;
-    u->next = s->unpacked;
-    s->unpacked = u;
+    u->next = s->records->unpacked;
+    s->records->unpacked = u;
     return u->bytes;
 }
 

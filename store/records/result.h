@@ -1,6 +1,6 @@
 /* Results of reports: JSON, compressed, in one or more rows. */
-#ifndef ASSAY_STORE_RESULT_H
-#define ASSAY_STORE_RESULT_H
+#ifndef ASSAY_STORE_RECORDS_RESULT_H
+#define ASSAY_STORE_RECORDS_RESULT_H
 
 #include "store/engine/txn.h"
 

@@ -1,12 +1,13 @@
-#include "store/records/sync.h"
-
 #include "store/engine/free_space.h"
 #include "store/engine/snapshot.h"
+#include "store/engine/txn.h"
 #include "store/records/agent.h"
 #include "store/records/apply.h"
 #include "store/records/collection.h"
 #include "store/records/document.h"
 #include "store/records/idempotency.h"
+#include "store/records/item.h"
+#include "store/records/sync_purge.h"
 #include "store/records/sync_rows.h"
 
 /*
@@ -26,20 +27,6 @@ struct batch {
 };
 
 /* ---- items ---- */
-
-void item_key(struct key *k, uint64_t collection, uint64_t wp_id)
-{
-    key_id(k, SPACE_ITEM, collection);
-    key_u64(k, wp_id);
-}
-
-bool schema_read_item(MDB_val value, struct item_record *out)
-{
-    if (value.mv_size != sizeof(*out))
-        return false;
-    memcpy(out, value.mv_data, sizeof(*out));
-    return true;
-}
 
 static enum store_status item_load(struct store_txn *t, uint64_t collection, uint64_t wp_id,
                                    struct item_record *out)
@@ -96,7 +83,7 @@ static bool same(const struct item_record *item, const struct sync_row *row)
 }
 
 /* The item exists in the shop: seen in this generation, or without one in the current one. */
-static void see(struct batch *b, const struct sync_row *row, struct item_record *item)
+static void mark_seen(struct batch *b, const struct sync_row *row, struct item_record *item)
 {
     const uint64_t was = item->generation;
     bool newer =
@@ -116,7 +103,7 @@ static void see(struct batch *b, const struct sync_row *row, struct item_record 
  * A document last seen before the last complete generation counts as deleted: make it a tombstone.
  * Its generation stays, so that a late batch of the generation that missed it can restore it.
  */
-static void bury(struct batch *b, uint64_t wp_id, struct item_record *item)
+static void make_tombstone(struct batch *b, uint64_t wp_id, struct item_record *item)
 {
     document_remove(b->o.t, item->document);
     item->document = 0;
@@ -156,7 +143,7 @@ static enum synced_mark upsert(struct batch *b, const struct sync_row *row,
         return upsert_new(b, row, item, known);
     bool stale = row->modified_at != 0 && row->modified_at < item->modified_at;
     if (same(item, row) || stale) {
-        see(b, row, item);
+        mark_seen(b, row, item);
         return same(item, row) ? SYNCED_UNCHANGED : SYNCED_STALE;
     }
     const uint64_t was = item->generation;
@@ -172,26 +159,30 @@ static enum synced_mark upsert(struct batch *b, const struct sync_row *row,
     return SYNCED_QUEUED;
 }
 
-static enum synced_mark delete (struct batch *b, const struct sync_row *row,
-                                struct item_record *item) {
+static enum synced_mark delete_item(struct batch *b, const struct sync_row *row,
+                                    struct item_record *item)
+{
     bool there = item_there(item, b->o.record.complete);
-    if (row->modified_at != 0 && row->modified_at < item->modified_at){if (there) see(b, row, item);
-                                                                       return SYNCED_STALE;}
-const uint64_t was = item->generation;
-if (there) {
-    document_remove(b->o.t, item->document);
-    generation_count(&b->o, &was, NULL);
-}
-item->document = 0;
-item->generation = b->o.record.generations;
-item->deleted_at = b->o.t->now;
-if (row->modified_at != 0)
-    item->modified_at = row->modified_at;
-else if (item->modified_at < b->o.t->now)
-    item->modified_at = b->o.t->now;
-memset(item->hash, 0, sizeof(item->hash));
-item_put(b, row->wp_id, item);
-return SYNCED_DELETED;
+    if (row->modified_at != 0 && row->modified_at < item->modified_at) {
+        if (there)
+            mark_seen(b, row, item);
+        return SYNCED_STALE;
+    }
+    const uint64_t was = item->generation;
+    if (there) {
+        document_remove(b->o.t, item->document);
+        generation_count(&b->o, &was, NULL);
+    }
+    item->document = 0;
+    item->generation = b->o.record.generations;
+    item->deleted_at = b->o.t->now;
+    if (row->modified_at != 0)
+        item->modified_at = row->modified_at;
+    else if (item->modified_at < b->o.t->now)
+        item->modified_at = b->o.t->now;
+    memset(item->hash, 0, sizeof(item->hash));
+    item_put(b, row->wp_id, item);
+    return SYNCED_DELETED;
 }
 
 static enum synced_mark row_apply(struct batch *b, const struct sync_row *row,
@@ -200,13 +191,13 @@ static enum synced_mark row_apply(struct batch *b, const struct sync_row *row,
     struct item_record item = before->item;
     const bool known = before->is;
     if (known && item.document != 0 && !item_there(&item, b->o.record.complete))
-        bury(b, row->wp_id, &item);
+        make_tombstone(b, row->wp_id, &item);
     switch (row->action) {
     case SYNC_DELETE:
-        return delete (b, row, &item);
+        return delete_item(b, row, &item);
     case SYNC_SEEN:
         if (item.document != 0)
-            see(b, row, &item);
+            mark_seen(b, row, &item);
         return SYNCED_FAILED;
     default:
         return upsert(b, row, &item, known);
@@ -270,15 +261,6 @@ static enum store_status generation_judge(struct batch *b)
     b->generation = known != 0 ? known : b->o.record.generations + b->full;
     bool late = known < b->o.record.complete || known <= generations_closed(&b->o.record);
     return known != 0 && late ? STORE_STALE : b->o.t->error;
-}
-
-enum store_status agent_of_workspace(struct store_txn *t, const struct store_change *c)
-{
-    struct store_agent a;
-    enum store_status status = agent_read(t->s, t->mdb, &c->agent, &a);
-    if (status == STORE_OK && a.workspace != c->workspace)
-        status = STORE_NOT_FOUND;
-    return status;
 }
 
 static void batch_apply(struct batch *b, const struct store_change *c, struct store_answer *answer)

@@ -1,10 +1,12 @@
+#include "store/records/sync_purge.h"
+
 #include "store/engine/cursor.h"
 #include "store/engine/free_space.h"
 #include "store/engine/txn.h"
 #include "store/records/answers_log.h"
 #include "store/records/collection.h"
 #include "store/records/document.h"
-#include "store/records/sync.h"
+#include "store/records/item.h"
 #include "store/records/ulid_keys.h"
 
 /*
@@ -18,7 +20,7 @@
 #define STEP 256
 #define FORGET_STEP 64
 
-/* ---- not seen ---- */
+/* ---- unseen items ---- */
 
 static void unseen_key(struct key *k, uint64_t collection)
 {
@@ -150,7 +152,7 @@ static void remove_step(struct store_txn *t, const struct collection_record *c, 
         txn_spend(t, left); /* for the search */
 }
 
-/* ---- generations that are long over ---- */
+/* ---- old generations ---- */
 
 static bool long_over(const struct collection_record *c, uint64_t number)
 {
@@ -173,8 +175,8 @@ bool over_mark(struct store_txn *t, const struct collection_record *c)
 }
 
 /* The keys of the first such rows of a collection in ${space}. */
-static size_t find_over(struct store_txn *t, enum space space, const struct collection_record *c,
-                        struct key *keys, size_t most)
+static size_t find_closed(struct store_txn *t, enum space space, const struct collection_record *c,
+                          struct key *keys, size_t most)
 {
     struct cursor w = {0};
     size_t count = 0;
@@ -204,7 +206,7 @@ static bool forget_space(struct store_txn *t, enum space space, const struct col
     struct key keys[FORGET_STEP];
     size_t count;
     while (*left > 0 &&
-           (count = find_over(t, space, c, keys, *left < FORGET_STEP ? *left : FORGET_STEP)) > 0)
+           (count = find_closed(t, space, c, keys, *left < FORGET_STEP ? *left : FORGET_STEP)) > 0)
         for (size_t i = 0; i<count && * left> 0; i++) {
             txn_del(t, space, &keys[i]);
             txn_spend(t, left);
@@ -216,7 +218,7 @@ static bool forget_generations(struct store_txn *t, const struct collection_reco
                                uint64_t *left)
 {
     struct key key;
-    if (find_over(t, SPACE_GENERATION, c, &key, 1) ==
+    if (find_closed(t, SPACE_GENERATION, c, &key, 1) ==
         0) /* mostly there is none, and the sync_ids need not be read */
         return true;
     return forget_space(t, SPACE_GENERATION_ID, c, left) &&
@@ -269,7 +271,7 @@ void unseen_batch(struct store_txn *t, uint64_t *left)
     }
 }
 
-/* ---- an agent's ---- */
+/* ---- a deleted agent ---- */
 
 static bool erase_collection(struct store_txn *t, uint64_t collection, uint64_t *left)
 {

@@ -96,7 +96,7 @@ bool sync_row_next(struct str *rest, struct sync_row *out)
     return true;
 }
 
-/* ---- what became of them: two bits a row ---- */
+/* ---- results: two bits a row ---- */
 
 #define MARK_BITS 2
 _Static_assert(STORE_BATCH_MAX *MARK_BITS <= 8 * 2 * ULID_BYTES,

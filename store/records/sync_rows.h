@@ -1,6 +1,6 @@
 /* Rows of a CHANGE_SYNC or a CHANGE_COUPONS. */
-#ifndef ASSAY_STORE_SYNC_ROWS_H
-#define ASSAY_STORE_SYNC_ROWS_H
+#ifndef ASSAY_STORE_RECORDS_SYNC_ROWS_H
+#define ASSAY_STORE_RECORDS_SYNC_ROWS_H
 
 #include "store/store.h"
 

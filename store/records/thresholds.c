@@ -4,9 +4,11 @@
 #include "store/engine/errors.h"
 #include "store/engine/free_space.h"
 #include "store/engine/snapshot.h"
+#include "store/engine/txn.h"
+#include "store/records/context.h"
 #include "store/records/report.h"
 
-#define SLICE 500 /* heads read by one step */
+#define BATCH 500 /* heads read by one step */
 #define RATED UINT64_MAX
 
 static void rating_key(struct key *k)
@@ -31,15 +33,15 @@ static enum store_status rating_read(struct store *s, MDB_txn *txn, struct ratin
 
 static enum report_result result_of(const struct store *s, int score)
 {
-    return score >= (int)s->good     ? RESULT_GOOD
-           : score >= (int)s->decent ? RESULT_DECENT
-                                     : RESULT_BAD;
+    return score >= (int)s->records->good     ? RESULT_GOOD
+           : score >= (int)s->records->decent ? RESULT_DECENT
+                                              : RESULT_BAD;
 }
 
 /* After a reload an auditor may still grade by the old thresholds. */
 enum report_result thresholds_result(const struct store *s, int score, enum report_result sent)
 {
-    return s->rates ? result_of(s, score) : sent;
+    return s->records->rates ? result_of(s, score) : sent;
 }
 
 static void rate(struct store_txn *t, uint64_t id)
@@ -58,16 +60,16 @@ static void rate(struct store_txn *t, uint64_t id)
 
 void thresholds_failed(struct store_txn *t)
 {
-    t->s->rating_failed = true;
-    t->s->rating_failed_at = t->now;
+    t->s->records->rating_failed = true;
+    t->s->records->rating_failed_at = t->now;
 }
 
 static bool rating_rests(struct store_txn *t)
 {
     enum { REST_MS = 60000 };
     const struct store *s = t->s;
-    int64_t since = t->now - s->rating_failed_at;
-    bool rests = s->rating_failed && since >= 0 && since < REST_MS;
+    int64_t since = t->now - s->records->rating_failed_at;
+    bool rests = s->records->rating_failed && since >= 0 && since < REST_MS;
     return rests || txn_is_full(t);
 }
 
@@ -75,27 +77,27 @@ bool thresholds_step(struct store_txn *t)
 {
     struct rating_record r;
     struct key k;
-    uint64_t ids[SLICE];
+    uint64_t ids[BATCH];
     const struct store *s = t->s;
-    if (!s->rates || s->rated || t->error != STORE_OK || rating_rests(t))
+    if (!s->records->rates || s->records->rated || t->error != STORE_OK || rating_rests(t))
         return false;
     if (rating_read(t->s, t->mdb, &r) != STORE_OK) {
         txn_fail(t, 0, "the record of thresholds");
         return false;
     }
-    if (r.good != s->good || r.decent != s->decent)
-        r = (struct rating_record){.good = s->good, .decent = s->decent};
+    if (r.good != s->records->good || r.decent != s->records->decent)
+        r = (struct rating_record){.good = s->records->good, .decent = s->records->decent};
     if (r.after == RATED) {
-        t->s->rated = true;
+        t->s->records->rated = true;
         return false;
     }
-    t->rated = true;
-    size_t count = record_ids(t, SPACE_REPORT, r.after, SLICE, ids);
+    t->s->records->rerated = true;
+    size_t count = record_ids(t, SPACE_REPORT, r.after, BATCH, ids);
     size_t done = 0;
     for (bool paused = false; done < count && t->error == STORE_OK && !paused;
          paused = txn_paused(t))
         rate(t, ids[done++]);
-    r.after = count < SLICE && done == count ? RATED : ids[done - 1];
+    r.after = count < BATCH && done == count ? RATED : ids[done - 1];
     rating_key(&k);
     txn_put(t, SPACE_META, &k, &r, sizeof(r));
     return true;
@@ -104,13 +106,13 @@ bool thresholds_step(struct store_txn *t)
 bool thresholds_progress(struct store *s, MDB_txn *txn, uint64_t *after)
 {
     struct rating_record r;
-    if (!s->rates || s->rated || rating_read(s, txn, &r) != STORE_OK)
+    if (!s->records->rates || s->records->rated || rating_read(s, txn, &r) != STORE_OK)
         return false;
-    *after = r.good == s->good && r.decent == s->decent ? r.after
-                                                        /*
+    *after = r.good == s->records->good && r.decent == s->records->decent ? r.after
+                                                                          /*
                                                          * the end of other thresholds is the start
                                                          * of these
                                                          */
-                                                        : 0;
+                                                                          : 0;
     return *after != RATED;
 }

@@ -3,8 +3,8 @@
  * they change, the writer reads every head once more, a batch per transaction. The position is
  * stored with the thresholds, so that the work continues after a restart.
  */
-#ifndef ASSAY_STORE_THRESHOLDS_H
-#define ASSAY_STORE_THRESHOLDS_H
+#ifndef ASSAY_STORE_RECORDS_THRESHOLDS_H
+#define ASSAY_STORE_RECORDS_THRESHOLDS_H
 
 #include "store/engine/txn.h"
 

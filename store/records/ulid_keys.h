@@ -1,6 +1,6 @@
 /* Keys and events with ULIDs, and texts that follow a record. */
-#ifndef ASSAY_STORE_ULID_KEYS_H
-#define ASSAY_STORE_ULID_KEYS_H
+#ifndef ASSAY_STORE_RECORDS_ULID_KEYS_H
+#define ASSAY_STORE_RECORDS_ULID_KEYS_H
 
 #include "store/engine/txn.h"
 

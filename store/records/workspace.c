@@ -4,6 +4,7 @@
 #include "store/engine/errors.h"
 #include "store/engine/free_space.h"
 #include "store/engine/snapshot.h"
+#include "store/engine/txn.h"
 #include "store/records/apply.h"
 #include "store/records/cached_records.h"
 

@@ -1,6 +1,6 @@
 /* Workspaces and API keys. */
-#ifndef ASSAY_STORE_WORKSPACE_H
-#define ASSAY_STORE_WORKSPACE_H
+#ifndef ASSAY_STORE_RECORDS_WORKSPACE_H
+#define ASSAY_STORE_RECORDS_WORKSPACE_H
 
 #include "store/engine/txn.h"
 

@@ -3,9 +3,9 @@
 #include "core/master/inherited_state.c"
 #undef inherited_state_write
 
-int inherited_state_write(const struct master *m, struct passed *out);
+int inherited_state_write(const struct master *m, struct passed_fds *out);
 
-int inherited_state_write(const struct master *m, struct passed *out)
+int inherited_state_write(const struct master *m, struct passed_fds *out)
 {
     static const char more[] = "colour blue\n";
     if (manifest_of_now(m, out) != 0)

@@ -12,7 +12,7 @@
 #include "store/engine/snapshot.h"
 #include "store/records/collection.h"
 #include "store/records/document.h"
-#include "store/records/sync.h"
+#include "store/records/item.h"
 #include "store/records/agent.h"
 #include "store/records/ulid_keys.h"
 

@@ -543,7 +543,7 @@ START_TEST(two_certificates_of_one_kind_are_refused)
                                  text("listen.0.tls.key=%s", ec[1]), "--set",
                                  text("listen.0.tls.second_certificate=%s", other[0]), "--set",
                                  text("listen.0.tls.second_key=%s", other[1]), NULL);
-    ck_assert_msg(run.status == 1 && strstr(run.err, other[0]) && strstr(run.err, "same kind"),
+    ck_assert_msg(run.status == 1 && strstr(run.err, other[0]) && strstr(run.err, "same type"),
                   "%d: %s", run.status, run.err);
 }
 END_TEST

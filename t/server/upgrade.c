@@ -394,7 +394,7 @@ START_TEST(a_master_killed_during_an_upgrade_leaves_the_other)
                       server_log(server));
         server->pid = new_master;
         ck_assert_int_eq(pid_of_file(), new_master);
-    } else if (!server_says(server, "answers what was begun, and ends", 0, 500)) {
+    } else if (!server_says(server, "drains its workers and ends", 0, 500)) {
         expect_said("this one goes on", 0, 5000);
         ck_assert_int_eq(pid_of_file(), old);
     } else { /* it was the server already, and died as one */
@@ -464,7 +464,7 @@ START_TEST(a_second_one_changes_nothing)
     pid_t old = server->pid;
     begin_slow_upgrade();
     server_signal(server, SIGUSR2);
-    expect_said("under way already", 0, 5000);
+    expect_said("one is in progress", 0, 5000);
     ck_assert(wait_until(is_succeeded, &old, 20000));
     server->pid = pid_of_file();
     expect_end(old);

@@ -1,5 +1,5 @@
 /* The tokenizer of the answer index: words, stop words, stems and accents by language; bigrams. */
-#include "store/answers/tokenizer.h"
+#include "store/answers/tokenizer_internal.h"
 #include "t/kit/suite.h"
 
 #include <check.h>

@@ -1,5 +1,5 @@
-/* The master's table of child processes, with made-up children. */
-#include "core/master/master_internal.h"
+/* The master's child slots, with made-up children. */
+#include "core/master/children.h"
 
 #include "core/shm/scoreboard.h"
 #include "t/kit/suite.h"
@@ -14,10 +14,11 @@
 enum { OLD, YOUNG, NEXT };
 
 static struct score scores[3];
-static struct child children[3];
+static struct child child[3];
 static struct child_slot *slot;
 static struct generation generation;
-static struct master m;
+static struct generations generations = {&generation};
+static struct children c;
 
 static pid_t sleeper(void)
 {
@@ -37,45 +38,45 @@ static void setup(void)
     ck_assert_ptr_nonnull(slot);
     for (int i = OLD; i <= NEXT; i++) {
         scores[i] = (struct score){0};
-        children[i] = (struct child){.pid = i == NEXT ? 0 : sleeper(),
-                                     .score = &scores[i],
-                                     .process = {.generation = (unsigned)i}};
+        child[i] = (struct child){.pid = i == NEXT ? 0 : sleeper(),
+                                  .score = &scores[i],
+                                  .process = {.generation = (unsigned)i}};
         score_set(scores[i].phase, i == OLD ? PHASE_READY : PHASE_STARTING);
     }
-    *slot =
-        (struct child_slot){.role = ROLE_WORKER, .child = &children[YOUNG], .old = &children[OLD]};
+    *slot = (struct child_slot){
+        .role = ROLE_WORKER, .child = &child[YOUNG], .predecessor = &child[OLD]};
     generation = (struct generation){.number = YOUNG};
-    m = (struct master){.child_slots = slot, .child_slots_count = 1, .generation = &generation};
+    c = (struct children){.slots = slot, .slots_count = 1, .generations = &generations};
 }
 
 static void teardown(void)
 {
     for (int i = OLD; i <= YOUNG; i++) {
-        kill(children[i].pid, SIGKILL);
-        waitpid(children[i].pid, NULL, 0);
+        kill(child[i].pid, SIGKILL);
+        waitpid(child[i].pid, NULL, 0);
     }
     free(slot);
 }
 
-static void expect_told(int which)
+static void expect_drained(int which)
 {
     int status;
-    ck_assert(children[which].draining);
-    ck_assert_int_eq(waitpid(children[which].pid, &status, 0), children[which].pid);
+    ck_assert(child[which].draining);
+    ck_assert_int_eq(waitpid(child[which].pid, &status, 0), child[which].pid);
     ck_assert(WIFSIGNALED(status) && WTERMSIG(status) == SIGQUIT);
-    children[which].pid = sleeper(); /* for the end of the test */
+    child[which].pid = sleeper(); /* for the end of the test */
 }
 
 START_TEST(an_old_worker_goes_when_the_one_that_follows_it_serves)
 {
-    ck_assert(children_changing(&m));
-    children_relieve(&m);
-    ck_assert(!children[OLD].draining);
+    ck_assert(children_in_transition(&c));
+    children_retire(&c);
+    ck_assert(!child[OLD].draining);
     score_set(scores[YOUNG].phase, PHASE_READY);
-    children_relieve(&m);
-    expect_told(OLD);
-    ck_assert_ptr_null(slot->old);
-    ck_assert(!children_changing(&m));
+    children_retire(&c);
+    expect_drained(OLD);
+    ck_assert_ptr_null(slot->predecessor);
+    ck_assert(!children_in_transition(&c));
 }
 END_TEST
 
@@ -85,25 +86,25 @@ END_TEST
  */
 START_TEST(no_reload_begins_before_an_old_worker_was_told_to_go)
 {
-    children_relieve(&m);
+    children_retire(&c);
     score_set(scores[YOUNG].phase, PHASE_READY);
-    ck_assert(children_changing(&m));
-    children_relieve(&m);
-    expect_told(OLD);
-    ck_assert(!children_changing(&m));
+    ck_assert(children_in_transition(&c));
+    children_retire(&c);
+    expect_drained(OLD);
+    ck_assert(!children_in_transition(&c));
     generation.number = NEXT;
-    children_succeed(&m);
-    ck_assert(slot->old == &children[YOUNG] && slot->child == NULL);
+    children_replace(&c);
+    ck_assert(slot->predecessor == &child[YOUNG] && slot->child == NULL);
 }
 END_TEST
 
 /* At the server's start, or in the place of one that died. */
 START_TEST(no_reload_begins_while_a_worker_that_follows_none_is_just_starting)
 {
-    slot->old = NULL;
-    ck_assert(children_changing(&m));
+    slot->predecessor = NULL;
+    ck_assert(children_in_transition(&c));
     score_set(scores[YOUNG].phase, PHASE_READY);
-    ck_assert(!children_changing(&m));
+    ck_assert(!children_in_transition(&c));
 }
 END_TEST
 
@@ -111,29 +112,29 @@ END_TEST
 START_TEST(a_reload_begins_while_one_that_failed_waits_for_its_next_try)
 {
     slot->child = NULL;
-    ck_assert(!children_changing(&m));
+    ck_assert(!children_in_transition(&c));
     generation.number = NEXT;
-    children_succeed(&m);
-    ck_assert(slot->old == &children[OLD]);
-    slot->child = &children[NEXT];
-    ck_assert(children_changing(&m));
+    children_replace(&c);
+    ck_assert(slot->predecessor == &child[OLD]);
+    slot->child = &child[NEXT];
+    ck_assert(children_in_transition(&c));
     score_set(scores[NEXT].phase, PHASE_READY);
-    children_relieve(&m);
-    expect_told(OLD);
-    ck_assert(!children_changing(&m));
+    children_retire(&c);
+    expect_drained(OLD);
+    ck_assert(!children_in_transition(&c));
 }
 END_TEST
 
 /* A disk that is slow keeps it at that nearly all the time. */
 START_TEST(a_reload_begins_while_the_writer_waits_for_the_disk)
 {
-    *slot = (struct child_slot){.role = ROLE_WRITER, .child = &children[YOUNG]};
-    children[YOUNG].process.role = ROLE_WRITER;
-    ck_assert(children_changing(&m) && !children_ready(&m, ROLE_WRITER));
+    *slot = (struct child_slot){.role = ROLE_WRITER, .child = &child[YOUNG]};
+    child[YOUNG].process.role = ROLE_WRITER;
+    ck_assert(children_in_transition(&c) && !children_ready(&c, ROLE_WRITER));
     score_set(scores[YOUNG].phase, PHASE_SYNCING);
-    ck_assert(!children_changing(&m) && children_ready(&m, ROLE_WRITER));
-    children[YOUNG].process.role = ROLE_WORKER;
-    ck_assert(children_changing(&m));
+    ck_assert(!children_in_transition(&c) && children_ready(&c, ROLE_WRITER));
+    child[YOUNG].process.role = ROLE_WORKER;
+    ck_assert(children_in_transition(&c));
 }
 END_TEST
 

@@ -5,6 +5,7 @@
 #include "t/kit/suite.h"
 
 #include <dirent.h>
+#include <fnmatch.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,35 +16,56 @@
 /* The store's rooms and ratelimit know nothing of core; only its libraries know a library. */
 #define NO_LIBRARIES "<json-c/ <h2o <openssl/ <lmdb <sqlite3 <curl/ <yaml <libxml/"
 
+/* What the rooms of a worker stand on. */
+#define CORE_BELOW                                                                                 \
+    "ratelimit store/*.h core/text core/base core/conf core/shm core/auth core/process core/ipc"
+
 /*
  * Columns: folder; the rooms that it includes beside itself, "*": every row above it; what none of
- * its include lines holds.
+ * its include lines holds. The headers of store/ itself are a room below the store's folders.
  */
 static const struct room {
     const char *folder, *knows, *never;
 } rooms[] = {
     {"ratelimit", "", NO_LIBRARIES},
-    {"store", "*", "<json-c/ <h2o <openssl/ <curl/ <yaml <libxml/"},
-    {"core/text", "store", "<h2o <lmdb <sqlite3"},
-    {"core/base", "core/text store", NO_LIBRARIES},
-    {"core/conf", "core/text core/base store ratelimit", "<h2o <json-c/ <openssl/ <lmdb"},
-    {"core/shm", "core/base core/conf store ratelimit", NO_LIBRARIES},
-    {"core/auth", "*", "<h2o <lmdb"},
-    {"core/process", "*", "<h2o <lmdb <json-c/"},
-    {"core/ipc", "store", NO_LIBRARIES},
-    {"core/loop", "*", "<lmdb <sqlite3 <json-c/"},
-    {"core/conn", "*", "<lmdb <sqlite3 <json-c/"},
-    {"core/async", "*", "<lmdb <sqlite3 <json-c/"},
-    {"core/audit", "core/text core/base core/conf core/shm core/process core/ipc store",
+    {"store/*.h", "", "<json-c/ <h2o <openssl/ <lmdb <sqlite3 <curl/ <yaml <libxml/"},
+    {"store/engine", "store/*.h", "<json-c/ <h2o <openssl/ <sqlite3 <curl/ <yaml <libxml/"},
+    {"store/index", "store/*.h store/engine",
+     "<json-c/ <h2o <openssl/ <sqlite3 <curl/ <yaml <libxml/"},
+    {"store/records", "store/*.h store/engine store/index",
+     "<json-c/ <h2o <openssl/ <sqlite3 <curl/ <yaml <libxml/"},
+    {"store/answers", "store/*.h store/engine store/index store/records",
+     "<json-c/ <h2o <openssl/ <curl/ <yaml <libxml/"},
+    {"store", "store/*.h store/engine store/index store/records store/answers",
+     "<json-c/ <h2o <openssl/ <sqlite3 <curl/ <yaml <libxml/"},
+    {"core/text", "store/*.h", "<h2o <lmdb <sqlite3"},
+    {"core/base", "core/text store/*.h", NO_LIBRARIES},
+    {"core/conf", "core/text core/base store/*.h ratelimit", "<h2o <json-c/ <openssl/ <lmdb"},
+    {"core/shm", "core/text core/base core/conf store/*.h ratelimit", NO_LIBRARIES},
+    {"core/auth", "core/text core/base core/conf store/*.h", "<h2o <lmdb <sqlite3"},
+    {"core/process", "core/text core/base core/conf core/shm core/auth store/*.h",
+     "<h2o <lmdb <json-c/ <sqlite3"},
+    {"core/ipc", "store/*.h", NO_LIBRARIES},
+    {"core/loop", CORE_BELOW, "<lmdb <sqlite3 <json-c/"},
+    {"core/conn", CORE_BELOW " core/loop", "<lmdb <sqlite3 <json-c/"},
+    {"core/async", CORE_BELOW " core/loop core/conn", "<lmdb <sqlite3 <json-c/"},
+    {"core/audit", "core/text core/base core/conf core/shm core/process core/ipc store/*.h",
      "<h2o <lmdb <sqlite3"},
-    {"core/http", "*", "<lmdb <sqlite3"},
-    {"core/web", "*", "<lmdb <sqlite3"},
-    {"core/widget", "*", "<lmdb <sqlite3"},
-    {"core/api", "*", "<lmdb <sqlite3"},
-    {"core/writer", "core/base core/conf core/shm core/process core/ipc core/audit store",
+    {"core/http", CORE_BELOW " core/loop core/conn core/async", "<lmdb <sqlite3"},
+    {"core/web", CORE_BELOW " core/http", "<lmdb <sqlite3"},
+    {"core/widget", CORE_BELOW " core/http", "<lmdb <sqlite3"},
+    {"core/api",
+     CORE_BELOW " core/loop core/conn core/async core/audit core/http core/web core/widget",
+     "<lmdb <sqlite3"},
+    {"core/writer",
+     "core/text core/base core/conf core/shm core/process core/ipc core/audit store/*.h "
+     "store/answers",
      "<h2o <lmdb <sqlite3 <json-c/"},
-    {"core/worker", "*", "<lmdb <sqlite3 <json-c/"},
-    {"core/master", "*", "<h2o <lmdb <sqlite3 <json-c/"},
+    {"core/worker",
+     CORE_BELOW " core/loop core/conn core/async core/audit core/http core/web core/api",
+     "<lmdb <sqlite3 <json-c/"},
+    {"core/master", CORE_BELOW " core/conn core/audit core/writer core/worker",
+     "<h2o <lmdb <sqlite3 <json-c/"},
     {"cmd", "*", "<h2o <json-c/ <openssl/ <lmdb <sqlite3"},
 };
 
@@ -66,13 +88,18 @@ static struct file {
 } files[FILES_MAX];
 static size_t files_count;
 
+/* The row with the longest name that fits. */
 static const struct room *room_of(const char *path)
 {
     const struct room *best = NULL;
+    size_t longest = 0;
     for (size_t i = 0; i < COUNT(rooms); i++) {
         size_t n = strlen(rooms[i].folder);
-        if (strncmp(path, rooms[i].folder, n) == 0 && path[n] == '/')
+        bool fits = strncmp(path, rooms[i].folder, n) == 0 && path[n] == '/';
+        if ((fits && n > longest) || fnmatch(rooms[i].folder, path, FNM_PATHNAME) == 0) {
             best = &rooms[i];
+            longest = n;
+        }
     }
     return best;
 }

@@ -462,7 +462,7 @@ START_TEST(a_note_of_no_conversation_is_found_out)
             _i == 0 ? 1 : 23);
     ck_status(store_commit(t), STORE_OK);
     ck_assert_uint_eq(kit_problems(kit.s), 1);
-    ck_assert_msg(strstr(kit_problem, _i == 0 ? "malformed" : "not there") != NULL, "%s",
+    ck_assert_msg(strstr(kit_problem, _i == 0 ? "malformed" : "does not exist") != NULL, "%s",
                   kit_problem);
     ck_status(store_begin(kit.s, &t), STORE_OK);
     txn_del(t, SPACE_NOTE, &k);

@@ -7,6 +7,7 @@
 
 #include "store/engine/derived.h"
 #include "store/engine/snapshot.h"
+#include "store/engine/txn.h"
 
 /* ---- what derived spaces hold ---- */
 

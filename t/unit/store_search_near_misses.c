@@ -3,6 +3,7 @@
  * between texts whether to stop. A search that starts again after a stop has the same result.
  */
 #include "store/engine/environment.h"
+#include "store/index/context_internal.h"
 #include "store/index/match_cache_internal.h"
 #include "t/kit/store.h"
 
@@ -282,8 +283,8 @@ START_TEST(what_searches_found_is_kept_for_some_of_them_and_for_what_is_still_th
         kit_purge(&k, 1000);
         q.sort = REPORT_BY_ID;
         asks_of(&q, false, (round + 1) * AT_ONCE_CREATED);
-        drops += k.s->match_cache->count < before;
-        before = k.s->match_cache->count;
+        drops += k.s->index->match_cache->count < before;
+        before = k.s->index->match_cache->count;
     }
     ck_assert_uint_ge(drops, 2); /* each round adds a segment, and some are merged */
     for (unsigned i = 0; i < NEEDLES; i++) {
@@ -293,11 +294,11 @@ START_TEST(what_searches_found_is_kept_for_some_of_them_and_for_what_is_still_th
         asks_of(&q, true, 0);
     }
     size_t count = 0;
-    for (const struct match_cache_entry *f = k.s->match_cache; f != NULL; f = f->next, count++)
+    for (const struct match_cache_entry *f = k.s->index->match_cache; f != NULL; f = f->next, count++)
         bytes += f->bytes;
     ck_assert_uint_eq(count, MOST);
-    ck_assert_uint_eq(k.s->match_cache_count, MOST);
-    ck_assert_uint_eq(k.s->match_cache_bytes, bytes);
+    ck_assert_uint_eq(k.s->index->match_cache_count, MOST);
+    ck_assert_uint_eq(k.s->index->match_cache_bytes, bytes);
 }
 END_TEST
 

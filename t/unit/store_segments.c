@@ -6,6 +6,7 @@
 
 #include "store/engine/snapshot.h"
 #include "store/index/merge.h"
+#include "store/index/context_internal.h"
 #include "store/index/snapshot.h"
 
 #include <fcntl.h>
@@ -298,20 +299,20 @@ START_TEST(views_are_dropped_where_more_is_mapped_than_may_be)
         create(100);
     }
     kit_purge(&k, 100);
-    k.s->mapped_bytes = 1; /* the view that is asked for stays */
+    k.s->index->mapped_bytes = 1; /* the view that is asked for stays */
     for (int i = 0; i < 16; i++) {
         w = other[i % 8];
         ck_assert_uint_eq(list_all(k.s, ids, 4000), 400);
-        ck_assert_uint_eq(k.s->index_snapshot_count, 1);
+        ck_assert_uint_eq(k.s->index->snapshot_count, 1);
     }
     uint64_t one = segment_maps_bytes(k.s->shared->segments);
-    k.s->mapped_bytes = 3 * one;
+    k.s->index->mapped_bytes = 3 * one;
     for (int i = 0; i < 16; i++) {
         w = other[i % 8];
         ck_assert_uint_eq(list_all(k.s, ids, 4000), 400);
         ck_assert_uint_le(segment_maps_bytes(k.s->shared->segments), 3 * one);
     }
-    ck_assert_uint_eq(k.s->index_snapshot_count, 3);
+    ck_assert_uint_eq(k.s->index->snapshot_count, 3);
     index_snapshot_forget(k.s);
     ck_assert_uint_eq(segment_maps_bytes(k.s->shared->segments), 0);
 }
@@ -324,11 +325,11 @@ START_TEST(a_reader_that_rests_lets_go_of_files_that_were_merged)
     kit_purge(&k, 100);
     list_all(k.s, ids, 4000);
     ck_assert(store_tidy(k.s)); /* nothing has changed */
-    ck_assert_uint_eq(k.s->index_snapshot_count, 1);
+    ck_assert_uint_eq(k.s->index->snapshot_count, 1);
     create(100);
     kit_purge(&k, 100);
     ck_assert(!store_tidy(k.s));
-    ck_assert_uint_eq(k.s->index_snapshot_count, 0);
+    ck_assert_uint_eq(k.s->index->snapshot_count, 0);
     ck_assert_uint_eq(segment_maps_bytes(k.s->shared->segments), 0);
 }
 END_TEST

@@ -40,7 +40,7 @@ static int ask(size_t count, const ino_t *inodes)
     int *got;
     size_t n;
     close(pair[0]);
-    if (upgrade_channel_get(pair[1], &got, &n) != 0)
+    if (upgrade_channel_receive_fds(pair[1], &got, &n) != 0)
         return errno == EPIPE ? 2 : 3;
     if (n != count)
         return 4;
@@ -83,9 +83,9 @@ START_TEST(all_descriptors_come_in_their_order_and_from_is_who_asked)
             close(fds[i]);
         _exit(ask(counts[_i], inodes));
     }
-    while ((word = hear(&heard)) == MESSAGE_ASK) {
+    while ((word = hear(&heard)) == MESSAGE_FDS_WANTED) {
         ck_assert_int_eq(heard.from, pid);
-        ck_assert(upgrade_channel_give(pair[0], fds, counts[_i], &heard));
+        ck_assert(upgrade_channel_send_fds(pair[0], fds, counts[_i], &heard));
     }
     ck_assert_int_eq(word, MESSAGE_PREPARED);
     ck_assert_int_eq(status_of(pid), 0);
@@ -100,19 +100,19 @@ START_TEST(what_lies_in_the_pair_outlives_who_gave_it_until_it_is_drained)
     size_t n;
     int before = dup(0);
     close(before);
-    upgrade_channel_push(pair[0], (int[]){0, 1, 2}, 3);
+    upgrade_channel_preload_fds(pair[0], (int[]){0, 1, 2}, 3);
     if (_i == 1)
-        upgrade_channel_drain(pair[1]);
+        upgrade_channel_revoke_fds(pair[1]);
     close(pair[0]);
     if (_i == 0) {
-        ck_assert_int_eq(upgrade_channel_get(pair[1], &got, &n), 0);
+        ck_assert_int_eq(upgrade_channel_receive_fds(pair[1], &got, &n), 0);
         ck_assert_uint_eq(n, 3);
         ck_assert_int_eq(inode_of(got[2]), inode_of(2));
         for (size_t i = 0; i < n; i++)
             close(got[i]);
         free(got);
     } else {
-        ck_assert_int_eq(upgrade_channel_get(pair[1], &got, &n), -1);
+        ck_assert_int_eq(upgrade_channel_receive_fds(pair[1], &got, &n), -1);
         ck_assert_int_eq(errno, EPIPE);
         int after = dup(0);
         ck_assert_int_eq(after, pair[0] < before ? pair[0] : before);
@@ -129,7 +129,7 @@ START_TEST(who_is_given_nothing_is_told_so_by_the_end)
     if (pid == 0)
         _exit(ask(1, NULL));
     if (_i == 0) /* it has asked, and it may be that it has not */
-        ck_assert_int_eq(hear(&heard), MESSAGE_ASK);
+        ck_assert_int_eq(hear(&heard), MESSAGE_FDS_WANTED);
     close(pair[0]);
     pair[0] = -1;
     ck_assert_int_eq(status_of(pid), 2);
@@ -142,7 +142,7 @@ START_TEST(what_is_not_there_cannot_be_asked_for)
 {
     struct upgrade_message heard = {.numbers = {wrong[_i]}, .count = 1};
     errno = 0;
-    ck_assert(!upgrade_channel_give(pair[0], (int[]){0, 1, 2}, 3, &heard));
+    ck_assert(!upgrade_channel_send_fds(pair[0], (int[]){0, 1, 2}, 3, &heard));
     ck_assert_int_eq(errno, EPROTO);
 }
 END_TEST
@@ -151,9 +151,9 @@ START_TEST(descriptors_in_place_of_a_word_are_not_taken)
 {
     struct upgrade_message heard = {.numbers = {0}, .count = 1};
     int before = dup(0);
-    ck_assert(upgrade_channel_give(pair[1], (int[]){0}, 1, &heard));
+    ck_assert(upgrade_channel_send_fds(pair[1], (int[]){0}, 1, &heard));
     close(before);
-    ck_assert_int_eq(upgrade_channel_receive(pair[0], &heard), MESSAGE_GIVEN);
+    ck_assert_int_eq(upgrade_channel_receive(pair[0], &heard), MESSAGE_FDS);
     int after = dup(0);
     ck_assert_int_eq(after, before);
     close(after);

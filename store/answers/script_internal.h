@@ -1,6 +1,6 @@
 /* Scripts written without spaces, in well-formed UTF-8 (FTS5's unicode61 writes it). */
-#ifndef ASSAY_ANSWERS_SCRIPT_H
-#define ASSAY_ANSWERS_SCRIPT_H
+#ifndef ASSAY_STORE_ANSWERS_SCRIPT_INTERNAL_H
+#define ASSAY_STORE_ANSWERS_SCRIPT_INTERNAL_H
 
 #include <stddef.h>
 #include <stdint.h>

@@ -5,10 +5,10 @@
  *                 and keeps the FINALISTS best ones
  *   ranking.c     reads their texts and scores them by all words of the question
  */
-#ifndef ASSAY_ANSWERS_RANKING_H
-#define ASSAY_ANSWERS_RANKING_H
+#ifndef ASSAY_STORE_ANSWERS_RANKING_INTERNAL_H
+#define ASSAY_STORE_ANSWERS_RANKING_INTERNAL_H
 
-#include "store/answers/question.h"
+#include "store/answers/question_internal.h"
 
 #define CANDIDATES 4000 /* rows that FTS5 scores */
 #define FINALISTS 40

@@ -2,8 +2,8 @@
  * Languages of the index: stemmer, stop words, words with little meaning. All data is constant; a
  * struct wordset is built for each tokenizer.
  */
-#ifndef ASSAY_ANSWERS_LANGUAGE_H
-#define ASSAY_ANSWERS_LANGUAGE_H
+#ifndef ASSAY_STORE_ANSWERS_LANGUAGE_INTERNAL_H
+#define ASSAY_STORE_ANSWERS_LANGUAGE_INTERNAL_H
 
 #include "store/bytes.h"
 

@@ -12,10 +12,10 @@
  * letter finds it. A question's runs end where Hiragana begins or ends. With FTS5_TOKENIZE_PREFIX a
  * word is a prefix of tokens: neither removed as a stop word nor stemmed.
  */
-#ifndef ASSAY_ANSWERS_TOKENIZER_H
-#define ASSAY_ANSWERS_TOKENIZER_H
+#ifndef ASSAY_STORE_ANSWERS_TOKENIZER_INTERNAL_H
+#define ASSAY_STORE_ANSWERS_TOKENIZER_INTERNAL_H
 
-#include "store/answers/language.h"
+#include "store/answers/language_internal.h"
 
 #include <sqlite3.h>
 

@@ -2,8 +2,8 @@
  * Builds segment files or a base from the rows of a workspace, and the data of
  * CHANGE_INDEX_INSTALL. For merge.c and rebuild.c.
  */
-#ifndef ASSAY_STORE_BUILDER_H
-#define ASSAY_STORE_BUILDER_H
+#ifndef ASSAY_STORE_INDEX_BUILDER_H
+#define ASSAY_STORE_INDEX_BUILDER_H
 
 #include "store/index/segment_internal.h"
 

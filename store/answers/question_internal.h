@@ -1,8 +1,8 @@
 /* A question, as the tokenizer of one table reads it. */
-#ifndef ASSAY_ANSWERS_QUESTION_H
-#define ASSAY_ANSWERS_QUESTION_H
+#ifndef ASSAY_STORE_ANSWERS_QUESTION_INTERNAL_H
+#define ASSAY_STORE_ANSWERS_QUESTION_INTERNAL_H
 
-#include "store/answers/file.h"
+#include "store/answers/file_internal.h"
 
 #define QUESTION_BYTES 2000 /* of a question; the rest is ignored */
 #define QUESTION_WORDS 32

@@ -1,6 +1,6 @@
 /* Open answer files of one reader of the store; the least recently used is closed first. */
-#ifndef ASSAY_ANSWERS_READER_CACHE_H
-#define ASSAY_ANSWERS_READER_CACHE_H
+#ifndef ASSAY_STORE_ANSWERS_READER_CACHE_INTERNAL_H
+#define ASSAY_STORE_ANSWERS_READER_CACHE_INTERNAL_H
 
 #include "store/answers/answers.h"
 #include "store/answers/path.h"

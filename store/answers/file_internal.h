@@ -11,11 +11,11 @@
  * old texts, and ranking reads the texts of the best candidates. With detail=column and
  * columnsize=0 the index has columns but no positions, which only phrases need.
  */
-#ifndef ASSAY_ANSWERS_FILE_H
-#define ASSAY_ANSWERS_FILE_H
+#ifndef ASSAY_STORE_ANSWERS_FILE_INTERNAL_H
+#define ASSAY_STORE_ANSWERS_FILE_INTERNAL_H
 
 #include "store/answers/answers.h"
-#include "store/answers/tokenizer.h"
+#include "store/answers/tokenizer_internal.h"
 
 #define ANSWERS_APPLICATION_ID 0x41737941 /* "AsyA" */
 /* languages with their own table; others share the table without a language */

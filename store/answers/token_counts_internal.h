@@ -2,10 +2,10 @@
  * Number of documents of a table that have each token: changes of a transaction, gathered in memory
  * and written in order. For a writer.
  */
-#ifndef ASSAY_ANSWERS_TOKEN_COUNTS_H
-#define ASSAY_ANSWERS_TOKEN_COUNTS_H
+#ifndef ASSAY_STORE_ANSWERS_TOKEN_COUNTS_INTERNAL_H
+#define ASSAY_STORE_ANSWERS_TOKEN_COUNTS_INTERNAL_H
 
-#include "store/answers/file.h"
+#include "store/answers/file_internal.h"
 
 struct token_counts_row {
     int64_t table;

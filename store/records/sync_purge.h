@@ -1,19 +1,8 @@
-/* Items of a collection, and the deletion of those that a complete sync did not see. */
-#ifndef ASSAY_STORE_SYNC_H
-#define ASSAY_STORE_SYNC_H
+/* Deletion, in batches, of items that a complete sync did not see, and of a deleted agent. */
+#ifndef ASSAY_STORE_RECORDS_SYNC_PURGE_H
+#define ASSAY_STORE_RECORDS_SYNC_PURGE_H
 
 #include "store/engine/txn.h"
-
-void item_key(struct key *k, uint64_t collection, uint64_t wp_id);
-bool schema_read_item(MDB_val value, struct item_record *out);
-
-/* item_there(i, complete): it has a document and was seen in the last complete sync or later. */
-static inline bool item_there(const struct item_record *i, uint64_t complete)
-{
-    return i->document != 0 && i->generation >= complete;
-}
-
-/* ---- sync_purge.c ---- */
 
 /* unseen_mark(t, c): delete what its last complete sync did not see, in later batches. */
 void unseen_mark(struct store_txn *t, const struct collection_record *c);

@@ -1,11 +1,10 @@
-#include "store/engine/environment.h"
-
 #include "store/engine/errors.h"
 #include "store/engine/files.h"
 #include "store/engine/format.h"
 #include "store/engine/layers.h"
 #include "store/engine/pages_internal.h"
 #include "store/engine/snapshot.h"
+#include "store/engine/txn.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -176,6 +175,24 @@ static void shared_leave(struct shared_env *shared)
     free(shared);
 }
 
+static void close_layers(struct store *s, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        if (layers[i]->close != NULL)
+            layers[i]->close(s);
+}
+
+static bool open_layers(struct store *s, const struct store_options *options)
+{
+    for (size_t i = 0; layers[i] != NULL; i++) {
+        if (layers[i]->open != NULL && !layers[i]->open(s, options)) {
+            close_layers(s, i);
+            return false;
+        }
+    }
+    return true;
+}
+
 /* A struct store of ${shared}; NULL: of a new environment. */
 static struct store *store_new(struct shared_env *shared, const struct store_options *options)
 {
@@ -193,10 +210,13 @@ static struct store *store_new(struct shared_env *shared, const struct store_opt
     s->txn.s = s;
     s->deleting_snapshot = (size_t)-1;
     snprintf(s->dir, sizeof(s->dir), "%s", options->dir);
-    for (size_t i = 0; layers[i] != NULL; i++)
-        if (layers[i]->open != NULL)
-            layers[i]->open(s, options);
-    return s;
+    s->options = *options;
+    s->options.dir = s->dir;
+    if (open_layers(s, options))
+        return s;
+    shared_leave(s->shared);
+    free(s);
+    return NULL;
 }
 
 /* Take its slot of the reader table now, which it keeps, however many others come later. */
@@ -236,13 +256,9 @@ enum store_status store_open(const struct store_options *options, struct store *
 
 enum store_status store_share(struct store *s, struct store **out, char *why, size_t why_size)
 {
-    const struct store_options same = {.dir = s->dir,
-                                       .mode = STORE_READ,
-                                       .segment_rows = s->segment_rows,
-                                       .ngram_block_shift = s->ngram_block_shift,
-                                       .log_entries = s->log_entries,
-                                       .small_rows = s->small_rows,
-                                       .mapped_bytes = s->mapped_bytes};
+    struct store_options same = s->options;
+    same.mode = STORE_READ;
+    same.rates = false;
     *out = NULL;
     struct store *other = store_new(s->shared, &same);
     if (other == NULL) {
@@ -265,9 +281,10 @@ void store_close(struct store *s)
     if (s->read != NULL)
         mdb_txn_abort(s->read);
     txn_free(&s->txn);
-    for (size_t i = 0; layers[i] != NULL; i++)
-        if (layers[i]->close != NULL)
-            layers[i]->close(s);
+    size_t count = 0;
+    while (layers[count] != NULL)
+        count++;
+    close_layers(s, count);
     buf_free(&s->scratch);
     free(s->events);
     shared_leave(s->shared);

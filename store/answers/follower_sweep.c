@@ -1,6 +1,7 @@
 #include "store/answers/follower_internal.h"
 #include "store/answers/path.h"
 #include "store/engine/cursor.h"
+#include "store/engine/environment.h"
 #include "store/engine/format.h"
 #include "store/engine/snapshot.h"
 #include "store/records/answers_log.h"

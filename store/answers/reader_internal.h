@@ -1,8 +1,8 @@
 /* An open reader. */
-#ifndef ASSAY_ANSWERS_READER_H
-#define ASSAY_ANSWERS_READER_H
+#ifndef ASSAY_STORE_ANSWERS_READER_INTERNAL_H
+#define ASSAY_STORE_ANSWERS_READER_INTERNAL_H
 
-#include "store/answers/ranking.h"
+#include "store/answers/ranking_internal.h"
 
 struct answers_reader {
     struct file f;

@@ -1,0 +1,43 @@
+/* What a struct store remembers for records. Created by layer.c. */
+#ifndef ASSAY_STORE_RECORDS_CONTEXT_H
+#define ASSAY_STORE_RECORDS_CONTEXT_H
+
+#include "store/engine/environment.h"
+
+/* Slots of the table of changed workspaces and projects: cached_records.h. */
+#define CACHE_CHAINS 64
+
+struct records_context {
+    struct packer *packer;        /* of results: result.c */
+    struct unpacked *unpacked;    /* results, until the snapshot ends */
+    struct store_report *reports; /* the page of a list */
+    struct store_project *projects;
+    size_t report_cap, project_cap;
+
+    /* thresholds.c */
+    bool rates; /* results follow these thresholds */
+    unsigned good, decent;
+    bool rated;         /* all results follow them */
+    bool rating_failed; /* writer: the last re-rating failed, and when */
+    int64_t rating_failed_at;
+
+    /* the writer */
+    unsigned background_turn; /* which kind of background work is next: purge.c */
+    struct ulid set_aside;    /* scope whose erasure failed; none: erase.c */
+
+    /* the write transaction */
+    struct buf packed; /* a report's results */
+    bool rerated;      /* results were re-rated */
+    struct synced_counters synced;
+    bool synced_known, synced_dirty;
+    struct { /* the agent whose documents changed last: answers_log.c */
+        struct ulid agent;
+        struct answers_record record;
+        bool known, dirty, event_sent;
+    } answers;
+    struct cached_record *cache[CACHE_CHAINS];
+    struct cached_record *spare;
+    struct cached_record *named; /* the project that project_for found last */
+};
+
+#endif
