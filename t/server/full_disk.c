@@ -121,7 +121,7 @@ START_TEST(a_full_disk_refuses_creates_and_loses_nothing)
             expect_error(r, 507, "storage_full");
     }
     expect_int(http_get(server, "/api/v1/reports"), "meta.total", last);
-    ck_assert_msg(strstr(server_log(server), "make room on the disk") != NULL, "%s",
+    ck_assert_msg(strstr(server_log(server), "free disk space") != NULL, "%s",
                   server_log(server));
     assay_ok(server, "check", NULL);
 
@@ -159,7 +159,7 @@ START_TEST(a_limit_of_file_sizes_is_a_full_disk)
     ck_assert_msg(strstr(server_log(server), "nearly reached the file size limit") != NULL, "%s",
                   server_log(server));
     /* it is not what helps */
-    ck_assert_msg(strstr(server_log(server), "make room on the disk") == NULL, "%s",
+    ck_assert_msg(strstr(server_log(server), "free disk space") == NULL, "%s",
                   server_log(server));
     limit_files_of_writer(RLIM_INFINITY);
     int number = -1;
