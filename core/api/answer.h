@@ -6,7 +6,7 @@
 #ifndef ASSAY_API_ANSWER_H
 #define ASSAY_API_ANSWER_H
 
-#include "core/http/request.h"
+#include "core/http/handler.h"
 
 #define ANSWER_CITATIONS 3 /* at most; all but the first score at least half of it */
 #define ANSWER_BYTES 600   /* of a passage */

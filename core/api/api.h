@@ -6,7 +6,7 @@
 #define ASSAY_API_H
 
 #include "core/http/fields.h"
-#include "core/http/request.h"
+#include "core/http/handler.h"
 
 /* Indexes into r->values: the fields of each route, in the order of their tables in routes.c. */
 enum {

@@ -5,7 +5,7 @@
 #ifndef ASSAY_API_COUPON_H
 #define ASSAY_API_COUPON_H
 
-#include "core/http/request.h"
+#include "core/http/handler.h"
 
 #define COUPON_STAGED_MS (INT64_C(15) * 60 * 1000) /* how long a code stays staged */
 

@@ -8,7 +8,7 @@
 #ifndef ASSAY_API_EVENT_STREAM_H
 #define ASSAY_API_EVENT_STREAM_H
 
-#include "core/http/request.h"
+#include "core/http/handler.h"
 
 struct streams;
 

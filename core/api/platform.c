@@ -2,7 +2,7 @@
 #include "core/api/api.h"
 #include "core/api/openapi.h"
 #include "core/http/metrics.h"
-#include "core/http/http.h"
+#include "core/http/lifecycle.h"
 
 void platform_openapi(struct request *r)
 {

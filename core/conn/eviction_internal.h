@@ -16,9 +16,12 @@
 #ifndef ASSAY_CONN_EVICTION_INTERNAL_H
 #define ASSAY_CONN_EVICTION_INTERNAL_H
 
-#include "core/conn/connection.h"
+#include <stdbool.h>
+#include <stddef.h>
 
+struct conn;
 struct eviction;
+struct loop;
 
 /* an address is heavy if it has more than 1 in so many of a worker's connections */
 #define EVICTION_HEAVY_SHARE 8

@@ -2,6 +2,7 @@
 
 #include "core/conn/connection.h"
 #include "core/http/http.h"
+#include "core/http/reply.h"
 
 bool admission_take(struct admission *admission, struct request *r, request_fn *start)
 {

@@ -1,5 +1,6 @@
 /* Responses made in chunks, as fast as the client takes them: reply_chunked. */
 #include "core/http/reply_internal.h"
+#include "core/http/reply.h"
 
 #include "core/conn/connection.h"
 

@@ -4,6 +4,7 @@
 #include "core/http/reply_internal.h"
 #include "core/http/idempotency.h"
 #include "core/http/prefer.h"
+#include "core/http/reply.h"
 
 #include <endian.h>
 

@@ -2,6 +2,7 @@
 
 #include "core/http/http.h"
 #include "core/http/request.h"
+#include "core/http/reply.h"
 
 static void on_change(struct waiter *w, enum change_outcome outcome,
                       const struct store_answer *answer)

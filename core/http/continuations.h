@@ -5,18 +5,16 @@
 #ifndef ASSAY_HTTP_CONTINUATIONS_H
 #define ASSAY_HTTP_CONTINUATIONS_H
 
-#include "core/http/route_table.h"
+#include "core/http/request.h"
 
 struct pool_job;
 struct query;
-struct store_answer;
 struct store_change;
 
 /*
  * request_change(r, change, done): send ${change} (copied) to the writer; ${done} when it is
  * durable or refused. Without an answer in 30 s: 503, and ${done} is not called.
  */
-typedef void request_change_fn(struct request *r, const struct store_answer *answer);
 void request_change(struct request *r, const struct store_change *change, request_change_fn *done);
 
 /*

@@ -1,6 +1,7 @@
 #include "core/http/cors_request.h"
 
 #include "core/http/route.h"
+#include "core/http/reply.h"
 
 static bool is_widget_path(struct request *r)
 {

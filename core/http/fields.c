@@ -1,4 +1,6 @@
 #include "core/http/fields.h"
+
+#include "core/http/err.h"
 #include "core/text/form.h"
 #include "core/text/json_out.h"
 #include "core/text/nearest.h"

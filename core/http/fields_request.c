@@ -1,6 +1,8 @@
 #include "core/http/fields.h"
 #include "core/text/json_scan.h"
 #include "core/http/large_body.h"
+#include "core/http/conditions.h"
+#include "core/http/reply.h"
 
 #include <json-c/json.h>
 

@@ -46,19 +46,4 @@ struct http {
     uint64_t touched[TOUCHES]; /* key id and minute of the last use sent to the writer */
 };
 
-/*
- * http_start(h, loop): set up ${h} except streams and writer, which the caller sets; loop->store is
- * open. It creates the event loop in loop->ctx, with the pipeline on every path. False: it failed,
- * and the log says why.
- * http_finish(h) frees it.
- */
-bool http_start(struct http *h, struct loop *loop) __attribute__((warn_unused_result));
-void http_finish(struct http *h);
-
-/* http_tick(h): once a turn of the loop. */
-void http_tick(struct http *h);
-
-/* http_ready(h): the writer is reachable and the worker does not drain. */
-bool http_ready(const struct http *h);
-
 #endif

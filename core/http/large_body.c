@@ -1,5 +1,6 @@
 #include "core/http/large_body.h"
 
+#include "core/http/continuations.h"
 #include "core/http/fields.h"
 #include "core/http/pipeline.h"
 

@@ -7,6 +7,7 @@
 #include "core/http/fields.h"
 #include "core/text/json_out.h"
 #include "core/http/limit.h"
+#include "core/http/reply.h"
 #include "core/conn/connection.h"
 #include "core/base/log.h"
 
@@ -32,43 +33,6 @@ static const char *reason_of(int status)
         if (reasons[i].status == status)
             return reasons[i].reason;
     return err_row(err_of_status(status))->reason;
-}
-
-void *request_alloc(struct request *r, size_t size)
-{
-    return h2o_mem_alloc_pool(&r->h2o->pool, size);
-}
-
-struct str request_printf(struct request *r, const char *format, ...)
-{
-    char usual[256];
-    va_list args, again;
-    va_start(args, format);
-    va_copy(again, args);
-    size_t n = (size_t)vsnprintf(usual, sizeof(usual), format, args);
-    va_end(args);
-    char *p = request_alloc(r, n + 1);
-    if (n < sizeof(usual))
-        memcpy(p, usual, n + 1);
-    else
-        vsnprintf(p, n + 1, format, again);
-    va_end(again);
-    return (struct str){p, n};
-}
-
-bool request_header(struct request *r, const char *name, struct str *value)
-{
-    ssize_t at = h2o_find_header_by_str(&r->h2o->headers, name, strlen(name), -1);
-    if (at < 0)
-        return false;
-    *value =
-        (struct str){r->h2o->headers.entries[at].value.base, r->h2o->headers.entries[at].value.len};
-    return true;
-}
-
-struct str request_base_url(struct request *r)
-{
-    return r->http->base_url;
 }
 
 void reply_header(struct request *r, const char *name, struct str value)

@@ -2,6 +2,7 @@
 #ifndef ASSAY_HTTP_REPLY_INTERNAL_H
 #define ASSAY_HTTP_REPLY_INTERNAL_H
 
+#include "core/http/err.h"
 #include "core/http/request.h"
 
 /* error_body(out, err, message): append the JSON of an error. */

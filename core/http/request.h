@@ -11,9 +11,6 @@
 
 #include "core/async/waiter.h"
 #include "core/conf/conf.h"
-#include "core/http/conditions.h"
-#include "core/http/continuations.h"
-#include "core/http/reply.h"
 #include "core/http/route_table.h"
 #include "ratelimit/ratelimit.h"
 #include "store/store.h"
@@ -22,6 +19,9 @@
 #include <time.h>
 
 struct http;
+struct store_answer;
+
+typedef void request_change_fn(struct request *r, const struct store_answer *answer);
 
 /* A visitor, from the token. */
 struct session {

@@ -5,6 +5,7 @@
 #ifndef ASSAY_HTTP_STEPS_INTERNAL_H
 #define ASSAY_HTTP_STEPS_INTERNAL_H
 
+#include "core/http/reply.h"
 #include "core/http/reply_internal.h"
 #include "core/http/route.h"
 

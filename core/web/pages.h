@@ -6,7 +6,7 @@
 #define ASSAY_WEB_PAGES_H
 
 #include "core/base/embedded.h"
-#include "core/http/request.h"
+#include "core/http/handler.h"
 
 extern const struct embedded web_home, web_docs, web_stylesheet;
 

@@ -6,7 +6,7 @@
 #define ASSAY_WIDGET_SCRIPT_H
 
 #include "core/base/embedded.h"
-#include "core/http/request.h"
+#include "core/http/handler.h"
 
 /* Handlers of /widget.js and /widget/{version}/widget.js. */
 request_fn script_newest, script_pinned;

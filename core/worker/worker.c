@@ -6,7 +6,7 @@
 #include "core/conn/acceptor.h"
 #include "core/conn/tls.h"
 #include "core/http/access_log.h"
-#include "core/http/http.h"
+#include "core/http/lifecycle.h"
 #include "core/loop/loop_time.h"
 #include "core/process/bus_error.h"
 

@@ -6,7 +6,7 @@
 #include "core/async/thread_pool.h"
 #include "core/async/query_threads.h"
 #include "core/http/fields.h"
-#include "core/http/http.h"
+#include "core/http/lifecycle.h"
 #include "core/http/response_cache.h"
 
 #include <check.h>

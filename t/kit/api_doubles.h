@@ -6,7 +6,7 @@
 #ifndef ASSAY_T_API_DOUBLES_H
 #define ASSAY_T_API_DOUBLES_H
 
-#include "core/http/request.h"
+#include "core/http/handler.h"
 
 struct played_header {
     const char *name;

@@ -3,7 +3,7 @@
  * names. A route answers with the status of its query (?status=503). Used by
  * t/server/limits_rows.c.
  */
-#include "core/http/request.h"
+#include "core/http/handler.h"
 
 #include <stdlib.h>
 

@@ -121,8 +121,7 @@ START_TEST(a_full_disk_refuses_creates_and_loses_nothing)
             expect_error(r, 507, "storage_full");
     }
     expect_int(http_get(server, "/api/v1/reports"), "meta.total", last);
-    ck_assert_msg(strstr(server_log(server), "make room on the disk") != NULL, "%s",
-                  server_log(server));
+    ck_assert_msg(strstr(server_log(server), "free disk space") != NULL, "%s", server_log(server));
     assay_ok(server, "check", NULL);
 
     remount("64m", 0); /* somebody makes room */
@@ -159,8 +158,7 @@ START_TEST(a_limit_of_file_sizes_is_a_full_disk)
     ck_assert_msg(strstr(server_log(server), "nearly reached the file size limit") != NULL, "%s",
                   server_log(server));
     /* it is not what helps */
-    ck_assert_msg(strstr(server_log(server), "make room on the disk") == NULL, "%s",
-                  server_log(server));
+    ck_assert_msg(strstr(server_log(server), "free disk space") == NULL, "%s", server_log(server));
     limit_files_of_writer(RLIM_INFINITY);
     int number = -1;
     ck_assert_msg(wait_until(takes_creates, &number, 10000), "%s", server_log(server));

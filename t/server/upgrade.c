@@ -190,7 +190,7 @@ START_TEST(a_unix_socket_is_passed_on_whatever_its_path)
         expect_end(upgrade());
     expect_service(2);
     struct run stats = assay(server, "stats", NULL);
-    ck_assert_msg(strstr(stats.out, ", generation 2,") != NULL, "%s", stats.out);
+    ck_assert_msg(strstr(stats.out, ", configuration generation 2,") != NULL, "%s", stats.out);
     server_stop(server);
 }
 END_TEST

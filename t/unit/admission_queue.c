@@ -1,6 +1,7 @@
 /* The admission queue: order, bound, timeouts, clients that are gone. The test sets the clock. */
 #include "core/http/admission_queue.h"
 #include "core/http/http.h"
+#include "core/http/reply.h"
 
 #include "t/kit/suite.h"
 

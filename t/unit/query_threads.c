@@ -4,7 +4,7 @@
 
 #include "core/conn/connection.h"
 #include "core/http/http.h"
-#include "core/http/request.h"
+#include "core/http/handler.h"
 #include "core/async/query_threads.h"
 
 #include <pthread.h>

@@ -294,7 +294,8 @@ START_TEST(what_searches_found_is_kept_for_some_of_them_and_for_what_is_still_th
         asks_of(&q, true, 0);
     }
     size_t count = 0;
-    for (const struct match_cache_entry *f = k.s->index->match_cache; f != NULL; f = f->next, count++)
+    for (const struct match_cache_entry *f = k.s->index->match_cache; f != NULL;
+         f = f->next, count++)
         bytes += f->bytes;
     ck_assert_uint_eq(count, MOST);
     ck_assert_uint_eq(k.s->index->match_cache_count, MOST);

@@ -5,7 +5,7 @@
 #include "core/ipc/channel.h"
 #include "core/conn/connection.h"
 #include "core/async/writer_client.h"
-#include "core/http/request.h"
+#include "core/http/handler.h"
 #include "core/http/http.h"
 #include "t/kit/suite.h"
 

@@ -1,4 +1,4 @@
-#include "core/http/http.h"
+#include "core/http/lifecycle.h"
 
 #include "core/auth/credential.h"
 #include "core/base/log.h"
