@@ -12,8 +12,8 @@
 
 struct packet {
     char bytes[1 + SCOREBOARD_SLOTS * sizeof(pid_t)];
-    _Alignas(struct cmsghdr) char more[CMSG_SPACE(FDS_MAX *
-                                                  sizeof(int))]; /* descriptors, or the sender */
+    /* descriptors, or the sender */
+    _Alignas(struct cmsghdr) char more[CMSG_SPACE(FDS_MAX * sizeof(int))];
     struct iovec part;
     struct msghdr head;
 };

@@ -15,7 +15,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#define TAKE_MS 15000 /* to change writers; changes wait less in a worker (WRITER_ANSWER_MS) */
+/* for the change of writers; less than a worker waits for an answer (WRITER_ANSWER_MS) */
+#define TAKE_MS 15000
 #define LEAVE_MS 2000 /* to end when neither master serves any more */
 
 /* for those who asked for the upgrade and do not read the log (packaging/debian/postinst) */
@@ -62,7 +63,7 @@ void upgrade_old_close(struct new_master *n)
     inherited_state_drop(&n->passed);
 }
 
-/* and take back the descriptors that it, or a process that it left behind, has not received */
+/* also takes back the descriptors that were not received: no process left behind gets them */
 static void revoke_channel(struct new_master *n)
 {
     if (n->child_fd >= 0)
