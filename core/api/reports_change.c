@@ -4,7 +4,7 @@
  * r->state is a struct asked.
  */
 #include "core/api/api.h"
-#include "core/audit/audit.h"
+#include "core/audit/url.h"
 #include "core/auth/password.h"
 
 #include <inttypes.h>
@@ -107,7 +107,7 @@ static struct asked *asked_new(struct request *r, enum store_change_kind kind)
 
 /* ---- create ---- */
 
-static void url_judge(struct request *r, struct store_change *change, struct buf *errors)
+static void check_url(struct request *r, struct store_change *change, struct buf *errors)
 {
     struct str sent = r->values[CREATE_URL].text;
     struct buf url = {0}, host = {0};
@@ -175,7 +175,7 @@ void reports_create(struct request *r)
     struct buf errors = {0};
     bool async = false;
     asked->change.privacy = (uint32_t)r->values[CREATE_PRIVACY].number;
-    url_judge(r, &asked->change, &errors);
+    check_url(r, &asked->change, &errors);
     if (asked->change.privacy == PRIVACY_PASSWORD)
         password_judge(password, &errors);
     if (errors.n > 0) {

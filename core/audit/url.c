@@ -1,10 +1,10 @@
 #include "config.h"
 
 #include "core/audit/url.h"
-#include "core/audit/audit.h"
 #include "core/audit/guard_internal.h"
 #include "core/audit/text.h"
 
+#include <curl/curl.h>
 #include <locale.h>
 #include <stdlib.h>
 

@@ -53,4 +53,17 @@ bool url_has_scheme(struct str url);
  */
 bool url_plain(struct str text, struct str *host, uint16_t *port);
 
+/*
+ * audit_url_normalise(url, conf, out, host, why):
+ * Judge and normalise a page's URL without a DNS lookup. Appends the normalised URL (at most 2048
+ * characters) to ${out} and the project's name (the host in lower-case punycode, without `www.` and
+ * port) to ${host}. False: the URL is refused, and ${why} is a static sentence.
+ *
+ * audit_url_plain(url, conf, host): fast path for URLs that are already normalised, as most are.
+ * ${host} is the project's name, within ${url}. False: unknown; call audit_url_normalise.
+ */
+bool audit_url_normalise(struct str url, const struct conf *conf, struct buf *out, struct buf *host,
+                         const char **why);
+bool audit_url_plain(struct str url, const struct conf *conf, struct str *host);
+
 #endif

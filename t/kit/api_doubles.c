@@ -3,6 +3,7 @@
 #include "core/api/widget.h"
 #include "core/api/wp.h"
 #include "core/audit/audit.h"
+#include "core/audit/url.h"
 #include "core/async/thread_pool.h"
 #include "core/async/query_threads.h"
 #include "core/http/fields.h"
