@@ -1,5 +1,5 @@
 /*
- * Synced records: posts, products and coupons of an agent (api.md §7). Part of store.h, whose rules
+ * Synced records: posts, products and coupons of an agent. Part of store.h, whose rules
  * about snapshots, borrowed values, callbacks and changes apply.
  *
  * A collection is what one site sends of one kind to one agent. The shop's own number (wp_id)
