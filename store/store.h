@@ -375,18 +375,17 @@ void store_txn_pause(struct store_txn *t, store_pause_fn *pause, void *arg);
 const struct store_event *store_events(const struct store *s, size_t *count);
 
 /*
- * Exactly once. A channel is one sender of changes: a worker process, a command. Each commit stores
- * for every channel the highest sequence number applied, and the answers that the sender has not
- * confirmed (opaque bytes). store_channel_get reads them inside the transaction, borrowed until the
+ * Exactly once. A sender of changes is a worker process or a command. Each commit stores
+ * for every sender the highest sequence number applied, and the answers that it has not
+ * confirmed (opaque bytes). store_sender_get reads them inside the transaction, borrowed until the
  * next write.
  */
-void store_channel_note(struct store_txn *t, uint64_t channel, uint64_t sequence,
-                        struct str answers);
-enum store_status store_channel_get(struct store_txn *t, uint64_t channel, uint64_t *sequence,
-                                    struct str *answers);
-void store_channel_drop(struct store_txn *t, uint64_t channel);
-typedef void store_channel_fn(void *arg, uint64_t channel, uint64_t sequence);
-void store_channel_each(struct store_txn *t, store_channel_fn *each, void *arg);
+void store_sender_note(struct store_txn *t, uint64_t sender, uint64_t sequence, struct str answers);
+enum store_status store_sender_get(struct store_txn *t, uint64_t sender, uint64_t *sequence,
+                                   struct str *answers);
+void store_sender_drop(struct store_txn *t, uint64_t sender);
+typedef void store_sender_fn(void *arg, uint64_t sender, uint64_t sequence);
+void store_sender_each(struct store_txn *t, store_sender_fn *each, void *arg);
 
 /* ---- maintenance, backup, checks ---- */
 

@@ -172,7 +172,7 @@ static void staged(struct request *r, const struct store_answer *answer)
 static void stage(struct request *r, const struct store_coupon *c)
 {
     struct buf told = {0};
-    struct store_change *change = widget_change(r, CHANGE_COUPON_STAGE);
+    struct store_change *change = widget_change(r, CHANGE_COUPON_PENDING);
     put_coupon(&told, c);
     if (!buf_ok(&told)) {
         buf_free(&told);
@@ -276,7 +276,8 @@ static void add_pending(void *arg, enum store_status status, const struct store_
     p->any = true;
 }
 
-static void look_at_staged(void *arg, enum store_status status, const struct store_pending_coupon *row)
+static void look_at_staged(void *arg, enum store_status status,
+                           const struct store_pending_coupon *row)
 {
     struct pending_rows *p = arg;
     if (row == NULL) {
