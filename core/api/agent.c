@@ -1,9 +1,9 @@
 #include "core/api/agent.h"
+#include "core/api/json_value_internal.h"
 #include "core/text/json_span.h"
 #include "core/text/json_scan.h"
 #include "core/text/nearest.h"
 
-#include <json-c/json.h>
 #include <limits.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -20,17 +20,12 @@ static size_t characters(struct str s)
     return count;
 }
 
-static struct str text_of(struct json_object *value)
-{
-    return (struct str){json_object_get_string(value), (size_t)json_object_get_string_len(value)};
-}
-
 /* a text of 1 to ${max} characters */
 static bool is_text(struct json_object *value, size_t max)
 {
     if (!json_object_is_type(value, json_type_string))
         return false;
-    size_t n = characters(text_of(value));
+    size_t n = characters(json_value_text(value));
     return n >= 1 && n <= max;
 }
 
@@ -38,7 +33,7 @@ static bool is_word(struct json_object *value, size_t max, const char *also)
 {
     if (!is_text(value, max))
         return false;
-    struct str s = text_of(value);
+    struct str s = json_value_text(value);
     for (size_t i = 0; i < s.n; i++)
         if (!((s.p[i] | 0x20) >= 'a' && (s.p[i] | 0x20) <= 'z') &&
             !(s.p[i] >= '0' && s.p[i] <= '9') && (s.p[i] == '\0' || strchr(also, s.p[i]) == NULL))
@@ -61,7 +56,8 @@ wrong(struct agent_mistake *mistake, const char *format, ...)
 
 static bool is_color(struct json_object *value)
 {
-    struct str s = json_object_is_type(value, json_type_string) ? text_of(value) : (struct str){0};
+    struct str s =
+        json_object_is_type(value, json_type_string) ? json_value_text(value) : (struct str){0};
     if ((s.n != 4 && s.n != 7) || s.p[0] != '#')
         return false;
     for (size_t i = 1; i < s.n; i++)
@@ -74,7 +70,8 @@ static bool is_color(struct json_object *value)
 static bool is_side(struct json_object *value)
 {
     return json_object_is_type(value, json_type_string) &&
-           (str_eq(text_of(value), STR("left")) || str_eq(text_of(value), STR("right")));
+           (str_eq(json_value_text(value), STR("left")) ||
+            str_eq(json_value_text(value), STR("right")));
 }
 
 static bool is_line(struct json_object *value)
@@ -155,7 +152,7 @@ static bool is_field_type(struct json_object *value)
     static const char *const types[] = {"text", "email", "tel", "textarea"};
     for (size_t i = 0; i < sizeof(types) / sizeof(types[0]); i++)
         if (json_object_is_type(value, json_type_string) &&
-            str_eq(text_of(value), str_of(types[i])))
+            str_eq(json_value_text(value), str_of(types[i])))
             return true;
     return false;
 }

@@ -1,10 +1,14 @@
-#include "core/api/render.h"
+#include "core/api/render_internal.h"
 #include "core/text/json_out.h"
 
 #include <assert.h>
 
-static const char *const statuses[] = {[REPORT_PENDING] = "\"pending\"", [REPORT_DONE] = "\"done\"", [REPORT_FAILED] = "\"failed\""};
-static const char *const results[] = {[RESULT_NONE] = "null", [RESULT_GOOD] = "\"good\"", [RESULT_DECENT] = "\"decent\"", [RESULT_BAD] = "\"bad\""};
+static const char *const statuses[] = {
+    [REPORT_PENDING] = "\"pending\"", [REPORT_DONE] = "\"done\"", [REPORT_FAILED] = "\"failed\""};
+static const char *const results[] = {[RESULT_NONE] = "null",
+                                      [RESULT_GOOD] = "\"good\"",
+                                      [RESULT_DECENT] = "\"decent\"",
+                                      [RESULT_BAD] = "\"bad\""};
 
 static void member_u64(struct buf *out, const char *name, uint64_t v)
 {
@@ -55,7 +59,8 @@ static void error(const struct store_report *r, struct buf *out)
     buf_adds(out, "}");
 }
 
-void render_report(const struct store_report *r, struct str base_url, bool with_results, struct buf *out)
+void render_report(const struct store_report *r, struct str base_url, bool with_results,
+                   struct buf *out)
 {
     assert((unsigned)r->status <= REPORT_FAILED && (unsigned)r->result <= RESULT_BAD);
     member_u64(out, "{\"id\":", r->id);

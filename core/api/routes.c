@@ -1,6 +1,6 @@
-#include "core/api/api.h"
-#include "core/api/widget.h"
-#include "core/api/wp.h"
+#include "core/api/api_internal.h"
+#include "core/api/widget_internal.h"
+#include "core/api/wp_internal.h"
 #include "core/http/pagination.h"
 #include "core/web/pages.h"
 #include "core/widget/script.h"
@@ -156,10 +156,10 @@ static const struct field conversations_fields[] = {
 /* ---- bulk sync ---- */
 
 static const struct field handshake_fields[] = {
-    [WP_HAND_SITE] = {"site_url", FIELD_TEXT, NULL, 1, 0, NULL},
-    [WP_HAND_PLUGIN] = {"plugin_version", FIELD_TEXT, NULL, 1, 64, NULL},
-    [WP_HAND_COMMERCE] = {"woocommerce_active", FIELD_BOOL, NULL, 0, 0, NULL},
-    [WP_HAND_WORDPRESS] = {"wordpress_version", FIELD_TEXT, NULL, 0, 64, NULL},
+    [WP_HANDSHAKE_SITE] = {"site_url", FIELD_TEXT, NULL, 1, 0, NULL},
+    [WP_HANDSHAKE_PLUGIN] = {"plugin_version", FIELD_TEXT, NULL, 1, 64, NULL},
+    [WP_HANDSHAKE_COMMERCE] = {"woocommerce_active", FIELD_BOOL, NULL, 0, 0, NULL},
+    [WP_HANDSHAKE_WORDPRESS] = {"wordpress_version", FIELD_TEXT, NULL, 0, 64, NULL},
     {NULL, FIELD_TEXT, NULL, 0, 0, NULL},
 };
 #define BATCH_FIELDS(items)                                                                        \

@@ -1,6 +1,6 @@
-#include "core/api/widget.h"
+#include "core/api/widget_internal.h"
 
-#include "core/api/render_widget.h"
+#include "core/api/render_widget_internal.h"
 #include "core/process/process.h"
 #include "core/shm/typing_table.h"
 #include "core/http/http.h"
@@ -24,22 +24,6 @@ struct store_change *widget_change(struct request *r, enum store_change_kind kin
     return change;
 }
 
-void widget_reply(struct request *r, int status, struct str body)
-{
-    const struct str parts[] = {STR("{\"data\":"), body, STR("}")};
-    if (r->etag.p == NULL)
-        reply_header(r, "cache-control", STR("no-store"));
-    reply_json(r, status, parts, 3);
-}
-
-void widget_send(struct request *r, int status, const struct buf *body)
-{
-    if (buf_ok(body))
-        widget_reply(r, status, buf_view(body));
-    else
-        reply_error(r, ERR_UNAVAILABLE, NULL);
-}
-
 void widget_refuse(struct request *r, enum store_status status)
 {
     if (status == STORE_NOT_FOUND && r->route->auth == AUTH_JWT) {
@@ -60,15 +44,15 @@ void widget_replayed(struct request *r, const struct store_answer *answer)
         reply_header(r, "idempotent-replayed", STR("true"));
 }
 
-struct keeping {
+struct message_read {
     struct request *r;
     const struct store_answer *answer;
-    widget_kept_fn *done;
+    widget_message_fn *done;
 };
 
-static void message_read(void *arg, enum store_status status, const struct store_message *m)
+static void message_found(void *arg, enum store_status status, const struct store_message *m)
 {
-    const struct keeping *k = arg;
+    const struct message_read *k = arg;
     if (status != STORE_OK) {
         widget_refuse(k->r, status);
         return;
@@ -77,15 +61,15 @@ static void message_read(void *arg, enum store_status status, const struct store
     k->done(k->r, k->answer, m);
 }
 
-void widget_kept(struct request *r, const struct store_answer *answer, const struct ulid *id,
-                 widget_kept_fn *done)
+void widget_read_message(struct request *r, const struct store_answer *answer,
+                         const struct ulid *id, widget_message_fn *done)
 {
     const struct store_change *change = r->state;
-    struct keeping k = {r, answer, done};
-    store_message_get(r->store, &change->conversation, id, message_read, &k);
+    struct message_read k = {r, answer, done};
+    store_message_get(r->store, &change->conversation, id, message_found, &k);
 }
 
-void widget_id(struct buf *out, const char *name, const struct ulid *id)
+void widget_put_id(struct buf *out, const char *name, const struct ulid *id)
 {
     char text[ULID_TEXT];
     buf_adds(out, name);
@@ -99,7 +83,7 @@ void widget_id(struct buf *out, const char *name, const struct ulid *id)
     buf_adds(out, "\"");
 }
 
-void widget_state(struct buf *out, const struct store_conversation *c)
+void widget_put_state(struct buf *out, const struct store_conversation *c)
 {
     const struct str name = {c->claimed_name.n > 0 ? c->claimed_name.p : NULL, c->claimed_name.n};
     buf_adds(out, c->claimed_by != 0 ? ",\"is_claimed\":true" : ",\"is_claimed\":false");
@@ -108,7 +92,7 @@ void widget_state(struct buf *out, const struct store_conversation *c)
     buf_adds(out, c->closed_at != 0 ? ",\"is_closed\":true" : ",\"is_closed\":false");
 }
 
-bool widget_ulid(struct request *r, unsigned field, struct ulid *out)
+bool widget_read_id(struct request *r, unsigned field, struct ulid *out)
 {
     const struct value *v = &r->values[field];
     *out = (struct ulid){{0}};
@@ -122,7 +106,7 @@ bool widget_ulid(struct request *r, unsigned field, struct ulid *out)
 /* ---- pages of messages ---- */
 
 #define WHOLE_MAX (64u << 10) /* larger bodies, in bytes, are sent in chunks */
-#define FRAME 3               /* parts before and after the messages */
+#define FRAME_PARTS 3         /* parts before and after the messages */
 
 struct item {
     struct ulid id;
@@ -137,7 +121,7 @@ struct page {
     struct item items[2 * WIDGET_MESSAGES_MAX];
     size_t count, next; /* next: the first item that is not sent yet */
     enum store_status status;
-    struct str before, behind; /* for a chunked body: the rest that is not sent yet */
+    struct str before, suffix; /* for a chunked body: the rest that is not sent yet */
 };
 
 static struct item *add_item(struct page *page, const struct ulid *id, size_t from)
@@ -182,7 +166,7 @@ static int by_id(const void *a, const void *b)
 }
 
 /* Sorts the page and keeps the requested number of items, next to the cursor. */
-static void page_order(struct page *page, const struct store_messages_query *q)
+static void page_sort(struct page *page, const struct store_messages_query *q)
 {
     qsort(page->items, page->count, sizeof(page->items[0]), by_id);
     if (page->count <= q->limit)
@@ -195,25 +179,25 @@ static void page_order(struct page *page, const struct store_messages_query *q)
 }
 
 /* Zeros come before all ids: a client without messages sends them to get the first ones. */
-static bool after_given(struct request *r, struct ulid *out)
+static bool read_after(struct request *r, struct ulid *out)
 {
     const struct value *v = &r->values[PAGE_AFTER];
     return (v->sent && ulid_parse(v->text, out) && ulid_none(out)) ||
-           widget_ulid(r, PAGE_AFTER, out);
+           widget_read_id(r, PAGE_AFTER, out);
 }
 
 /* Reads the messages, oldest first. False: 422 or 503 was sent. */
-static bool page_gather(struct request *r, const struct ulid *seen_after,
-                        const struct value *values, bool notes, struct page *page)
+static bool page_read(struct request *r, const struct ulid *cleared, const struct value *values,
+                      bool notes, struct page *page)
 {
     struct store_messages_query q = {.conversation = page->conversation,
                                      .limit = values == NULL ? WIDGET_MESSAGES_INIT
                                                              : (unsigned)values[PAGE_LIMIT].number};
-    if (values != NULL && (!after_given(r, &q.after) || !widget_ulid(r, PAGE_BEFORE, &q.before)))
+    if (values != NULL && (!read_after(r, &q.after) || !widget_read_id(r, PAGE_BEFORE, &q.before)))
         return false;
     q.newest = values == NULL || !values[PAGE_AFTER].sent;
-    if (memcmp(q.after.b, seen_after->b, ULID_BYTES) < 0)
-        q.after = *seen_after;
+    if (memcmp(q.after.b, cleared->b, ULID_BYTES) < 0)
+        q.after = *cleared;
     store_message_each(r->store, &q, add_message, page);
     if (notes)
         store_note_each(r->store, &q, add_note, page);
@@ -221,11 +205,11 @@ static bool page_gather(struct request *r, const struct ulid *seen_after,
         reply_store_error(r, page->status);
         return false;
     }
-    page_order(page, &q);
+    page_sort(page, &q);
     return true;
 }
 
-static struct str joined(struct request *r, const struct str *parts, size_t count)
+static struct str concatenate(struct request *r, const struct str *parts, size_t count)
 {
     struct str all = {NULL, 0};
     for (size_t i = 0; i < count; i++)
@@ -238,52 +222,52 @@ static struct str joined(struct request *r, const struct str *parts, size_t coun
     return all;
 }
 
-struct piece {
+struct item_output {
     struct buf *out;
     bool good;
 };
 
 static void put_message(void *arg, enum store_status status, const struct store_message *m)
 {
-    struct piece *piece = arg;
-    piece->good = status == STORE_OK;
-    if (piece->good)
-        render_message(m, piece->out);
+    struct item_output *output = arg;
+    output->good = status == STORE_OK;
+    if (output->good)
+        render_message(m, output->out);
 }
 
 static void put_note(void *arg, enum store_status status, const struct store_note *n)
 {
-    struct piece *piece = arg;
-    piece->good = status == STORE_OK;
-    if (piece->good)
-        render_note(n, piece->out);
+    struct item_output *output = arg;
+    output->good = status == STORE_OK;
+    if (output->good)
+        render_note(n, output->out);
 }
 
 static void put_item(struct request *r, const struct page *page, const struct item *item,
-                     struct piece *piece)
+                     struct item_output *output)
 {
     if (item->note)
-        store_note_get(r->store, &page->conversation, &item->id, put_note, piece);
+        store_note_get(r->store, &page->conversation, &item->id, put_note, output);
     else
-        store_message_get(r->store, &page->conversation, &item->id, put_message, piece);
+        store_message_get(r->store, &page->conversation, &item->id, put_message, output);
 }
 
 /* A message never changes, but can be erased before it is sent. */
-static bool page_more(struct request *r, struct buf *out)
+static bool page_next_chunk(struct request *r, struct buf *out)
 {
     struct page *page = r->state;
-    struct piece piece = {out, true};
+    struct item_output output = {out, true};
     buf_str(out, page->before);
     page->before.n = 0;
-    while (page->next < page->count && out->n < REPLY_CHUNK && piece.good) {
+    while (page->next < page->count && out->n < REPLY_CHUNK && output.good) {
         buf_adds(out, page->next == 0 ? "" : ",");
-        put_item(r, page, &page->items[page->next++], &piece);
+        put_item(r, page, &page->items[page->next++], &output);
     }
     if (page->next == page->count) {
-        buf_str(out, page->behind);
-        page->behind.n = 0;
+        buf_str(out, page->suffix);
+        page->suffix.n = 0;
     }
-    return piece.good;
+    return output.good;
 }
 
 /* ${parts}: the whole body, as page_reply builds it. */
@@ -296,26 +280,26 @@ static void page_send(struct request *r, struct page *page, const struct str *pa
         reply_json(r, 200, parts, count);
         return;
     }
-    page->before = joined(r, parts, FRAME);
-    page->behind = joined(r, parts + count - FRAME, FRAME);
+    page->before = concatenate(r, parts, FRAME_PARTS);
+    page->suffix = concatenate(r, parts + count - FRAME_PARTS, FRAME_PARTS);
     r->state = page;
-    reply_chunked(r, 200, bytes, page_more);
+    reply_chunked(r, 200, bytes, page_next_chunk);
 }
 
 static void page_reply(struct request *r, const struct ulid *conversation,
-                       const struct ulid *seen_after, const struct value *values, bool notes,
-                       const struct buf *before, const struct buf *behind)
+                       const struct ulid *cleared, const struct value *values, bool notes,
+                       const struct buf *before, const struct buf *suffix)
 {
-    struct str parts[2 * WIDGET_MESSAGES_MAX + 2 * FRAME];
+    struct str parts[2 * WIDGET_MESSAGES_MAX + 2 * FRAME_PARTS];
     size_t count = 0;
     struct page *page = request_alloc(r, sizeof(*page));
     page->texts = api_body(r);
     page->large = false;
     page->conversation = *conversation;
     page->count = page->next = 0;
-    if (!page_gather(r, seen_after, values, notes, page))
+    if (!page_read(r, cleared, values, notes, page))
         return;
-    if (!buf_ok(before) || !buf_ok(behind) || !buf_ok(page->texts)) {
+    if (!buf_ok(before) || !buf_ok(suffix) || !buf_ok(page->texts)) {
         reply_error(r, ERR_UNAVAILABLE, NULL);
         return;
     }
@@ -330,7 +314,7 @@ static void page_reply(struct request *r, const struct ulid *conversation,
     }
     parts[count++] =
         page->status == STORE_OK ? STR("],\"has_more\":true") : STR("],\"has_more\":false");
-    parts[count++] = buf_view(behind);
+    parts[count++] = buf_view(suffix);
     parts[count++] = STR("}}");
     if (r->etag.p == NULL)
         reply_header(r, "cache-control", STR("no-store"));
@@ -338,33 +322,31 @@ static void page_reply(struct request *r, const struct ulid *conversation,
 }
 
 void widget_page_reply(struct request *r, const struct ulid *conversation,
-                       const struct ulid *seen_after, const struct value *values,
-                       const struct buf *before, const struct buf *behind)
+                       const struct ulid *cleared, const struct value *values,
+                       const struct buf *before, const struct buf *suffix)
 {
-    page_reply(r, conversation, seen_after, values, false, before, behind);
+    page_reply(r, conversation, cleared, values, false, before, suffix);
 }
 
 void conversation_page_reply(struct request *r, const struct ulid *conversation,
                              const struct buf *before)
 {
     static const struct ulid all;
-    const struct buf behind = {0};
-    page_reply(r, conversation, &all, r->values, true, before, &behind);
+    const struct buf suffix = {0};
+    page_reply(r, conversation, &all, r->values, true, before, &suffix);
 }
 
 /* ---- tags ---- */
 
-uint64_t widget_tag(const struct store_conversation *c, uint64_t extra)
+uint64_t widget_version(const struct store_conversation *c, uint64_t extra)
 {
-    uint64_t high, low, parts[4], tag = UINT64_C(0xcbf29ce484222325);
+    uint64_t high, low, parts[4];
     ulid_halves(&c->id, &high, &low);
     parts[0] = high;
     parts[1] = low;
     parts[2] = c->version;
     parts[3] = extra;
-    for (size_t i = 0; i < sizeof(parts); i++)
-        tag = (tag ^ ((const uint8_t *)parts)[i]) * UINT64_C(0x100000001b3);
-    return tag >> 1; /* etag.h reserves one value */
+    return api_hash(API_HASH_START, parts, sizeof(parts)) >> 1; /* etag.h reserves one value */
 }
 
 /* ---- typing ---- */
@@ -372,7 +354,7 @@ uint64_t widget_tag(const struct store_conversation *c, uint64_t extra)
 bool widget_is_typing(struct request *r, const struct ulid *conversation, unsigned who)
 {
     return typing_table_is_typing(r->http->loop->process->typing, conversation, (enum typist)who,
-                            r->http->loop->now_ms);
+                                  r->http->loop->now_ms);
 }
 
 void widget_typing_reply(struct request *r, const struct ulid *conversation, unsigned who, bool on)
@@ -384,5 +366,5 @@ void widget_typing_reply(struct request *r, const struct ulid *conversation, uns
     buf_adds(&body, on ? "{\"typing\":true,\"expires_at\":" : "{\"typing\":false,\"expires_at\":");
     json_time(&body, on ? r->now_ms + TYPING_MS : 0);
     buf_adds(&body, "}");
-    widget_reply(r, 200, buf_view(&body));
+    api_reply_data(r, 200, buf_view(&body));
 }

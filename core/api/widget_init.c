@@ -2,8 +2,8 @@
  * POST /widget/init: the page opens the chat. A known visitor's conversation is only read; a new
  * visitor or conversation is stored first. Of the visitor's secret only the SHA-256 is stored.
  */
-#include "core/api/widget.h"
-#include "core/api/render_widget.h"
+#include "core/api/widget_internal.h"
+#include "core/api/render_widget_internal.h"
 
 #include "core/auth/credential.h"
 #include "core/auth/jwt.h"
@@ -15,19 +15,19 @@
 #include <inttypes.h>
 
 /* state of a request that waits for its conversation */
-struct opening {
+struct init {
     struct store_change *change;
     struct str anonymous_id; /* in the response */
-    char made[CREDENTIAL_SIZE];
-    uint8_t sent_hash[CREDENTIAL_HASH], made_hash[CREDENTIAL_HASH];
+    char secret[CREDENTIAL_SIZE];
+    uint8_t sent_hash[CREDENTIAL_HASH], secret_hash[CREDENTIAL_HASH];
     struct ulid agent, visitor, conversation;
     enum err refused; /* ERRS: not refused */
 };
 
-static void judge_agent(void *arg, enum store_status status, const struct store_agent *agent)
+static void check_agent(void *arg, enum store_status status, const struct store_agent *agent)
 {
     struct request *r = arg;
-    struct opening *o = r->state;
+    struct init *o = r->state;
     if (status == STORE_NOT_FOUND || (status == STORE_OK && !agent->is_published))
         o->refused = ERR_AGENT_NOT_FOUND;
     else if (status != STORE_OK)
@@ -38,29 +38,29 @@ static void judge_agent(void *arg, enum store_status status, const struct store_
 
 /* ---- the response ---- */
 
-struct shown {
+struct init_reply {
     struct request *r;
     struct buf body, state; /* state: the part after the messages */
     enum store_status status;
     struct ulid cleared;
 };
 
-static void show_agent(void *arg, enum store_status status, const struct store_agent *agent,
-                       const struct store_conversation *c)
+static void add_agent(void *arg, enum store_status status, const struct store_agent *agent,
+                      const struct store_conversation *c)
 {
-    struct shown *shown = arg;
-    shown->status = status;
+    struct init_reply *reply = arg;
+    reply->status = status;
     if (status != STORE_OK)
         return;
-    buf_adds(&shown->body, ",\"agent\":");
-    render_agent(agent, &shown->body);
-    widget_state(&shown->state, c);
-    buf_adds(&shown->state,
+    buf_adds(&reply->body, ",\"agent\":");
+    render_agent(agent, &reply->body);
+    widget_put_state(&reply->state, c);
+    buf_adds(&reply->state,
              c->lead_captured ? ",\"lead_captured\":true" : ",\"lead_captured\":false");
-    shown->cleared = c->cleared;
+    reply->cleared = c->cleared;
 }
 
-static bool show_token(struct request *r, const struct opening *o, struct buf *out)
+static bool add_token(struct request *r, const struct init *o, struct buf *out)
 {
     char token[JWT_SIZE];
     int64_t ttl_s = r->conf->jwt_ttl_ms / 1000, now_s = r->now_ms / 1000;
@@ -78,36 +78,36 @@ static bool show_token(struct request *r, const struct opening *o, struct buf *o
     return n > 0;
 }
 
-static void show(struct request *r)
+static void reply_init(struct request *r)
 {
-    const struct opening *o = r->state;
-    struct shown shown = {.r = r};
-    widget_id(&shown.body, "\"conversation_id\":", &o->conversation);
-    widget_id(&shown.body, ",\"visitor_id\":", &o->visitor);
-    buf_adds(&shown.body, ",\"anonymous_id\":");
-    json_string(&shown.body, o->anonymous_id);
-    bool good = show_token(r, o, &shown.body);
-    store_session_get(r->store, &o->agent, &o->visitor, &o->conversation, show_agent, &shown);
+    const struct init *o = r->state;
+    struct init_reply reply = {.r = r};
+    widget_put_id(&reply.body, "\"conversation_id\":", &o->conversation);
+    widget_put_id(&reply.body, ",\"visitor_id\":", &o->visitor);
+    buf_adds(&reply.body, ",\"anonymous_id\":");
+    json_string(&reply.body, o->anonymous_id);
+    bool good = add_token(r, o, &reply.body);
+    store_session_get(r->store, &o->agent, &o->visitor, &o->conversation, add_agent, &reply);
     if (!good)
         reply_error(r, ERR_INTERNAL, NULL);
-    else if (shown.status != STORE_OK)
+    else if (reply.status != STORE_OK)
         reply_error(
-            r, shown.status == STORE_NOT_FOUND ? ERR_AGENT_NOT_FOUND : err_of_store(shown.status),
+            r, reply.status == STORE_NOT_FOUND ? ERR_AGENT_NOT_FOUND : err_of_store(reply.status),
             NULL);
     else {
         const struct ulid conversation = o->conversation;
-        buf_adds(&shown.body, ",");
-        widget_page_reply(r, &conversation, &shown.cleared, NULL, &shown.body, &shown.state);
+        buf_adds(&reply.body, ",");
+        widget_page_reply(r, &conversation, &reply.cleared, NULL, &reply.body, &reply.state);
     }
-    buf_free(&shown.body);
-    buf_free(&shown.state);
+    buf_free(&reply.body);
+    buf_free(&reply.state);
 }
 
 /* ---- the conversation ---- */
 
-static void opened(struct request *r, const struct store_answer *answer)
+static void created(struct request *r, const struct store_answer *answer)
 {
-    struct opening *o = r->state;
+    struct init *o = r->state;
     if (answer->status != STORE_OK) {
         reply_error(r,
                     answer->status == STORE_NOT_FOUND ? ERR_AGENT_NOT_FOUND
@@ -117,14 +117,14 @@ static void opened(struct request *r, const struct store_answer *answer)
     }
     o->conversation = answer->first;
     o->visitor = answer->second;
-    o->anonymous_id = answer->code != 0 ? str_of(o->made) : r->values[INIT_ANON].text;
-    show(r);
+    o->anonymous_id = answer->code != 0 ? str_of(o->secret) : r->values[INIT_ANON].text;
+    reply_init(r);
 }
 
-static void resumed(void *arg, enum store_status status, const struct store_conversation *c)
+static void visitor_found(void *arg, enum store_status status, const struct store_conversation *c)
 {
     struct request *r = arg;
-    struct opening *o = r->state;
+    struct init *o = r->state;
     if (status != STORE_OK)
         return;
     o->conversation = c->id;
@@ -133,7 +133,7 @@ static void resumed(void *arg, enum store_status status, const struct store_conv
 }
 
 /* What is known about the page, as JSON; stored with a new visitor. */
-static struct str about(struct request *r)
+static struct str page_info(struct request *r)
 {
     static const struct {
         const char *name;
@@ -152,34 +152,34 @@ static struct str about(struct request *r)
     return copy;
 }
 
-static bool make_secret(struct opening *o)
+static bool new_secret(struct init *o)
 {
-    return credential_new("anon_", o->made) && credential_hash(str_of(o->made), o->made_hash);
+    return credential_new("anon_", o->secret) && credential_hash(str_of(o->secret), o->secret_hash);
 }
 
-static void open_new(struct request *r, struct opening *o)
+static void create(struct request *r, struct init *o)
 {
     struct store_change *change = request_alloc(r, sizeof(*change));
     *change =
         (struct store_change){.kind = CHANGE_VISITOR_INIT,
                               .agent = o->agent,
-                              .match = {(const char *)o->made_hash, sizeof(o->made_hash)},
+                              .match = {(const char *)o->secret_hash, sizeof(o->secret_hash)},
                               .url = r->values[INIT_PAGE_URL].sent ? r->values[INIT_PAGE_URL].text
                                                                    : (struct str){NULL, 0},
-                              .data = about(r),
+                              .data = page_info(r),
                               .expires_at = r->now_ms - WIDGET_RESUME_MS};
     if (r->values[INIT_ANON].sent)
         change->hash = (struct str){(const char *)o->sent_hash, sizeof(o->sent_hash)};
-    if (make_secret(o))
-        request_change(r, change, opened);
+    if (new_secret(o))
+        request_change(r, change, created);
     else
         reply_error(r, ERR_INTERNAL, NULL);
 }
 
 void widget_init(struct request *r)
 {
-    struct opening *o = request_alloc(r, sizeof(*o));
-    *o = (struct opening){.refused = ERRS};
+    struct init *o = request_alloc(r, sizeof(*o));
+    *o = (struct init){.refused = ERRS};
     r->state = o;
     if (!r->values[INIT_AGENT].sent) {
         reply_invalid(r, "agent_id", "is required: the agent's id");
@@ -189,7 +189,7 @@ void widget_init(struct request *r)
         reply_error(r, ERR_AGENT_NOT_FOUND, NULL);
         return;
     }
-    store_agent_get(r->store, &o->agent, judge_agent, r);
+    store_agent_get(r->store, &o->agent, check_agent, r);
     if (o->refused != ERRS) {
         reply_error(r, o->refused, NULL);
         return;
@@ -200,10 +200,10 @@ void widget_init(struct request *r)
             return;
         }
         store_visitor_resume(r->store, &o->agent, o->sent_hash, r->now_ms - WIDGET_RESUME_MS,
-                             resumed, r);
+                             visitor_found, r);
     }
     if (!ulid_none(&o->conversation))
-        show(r);
+        reply_init(r);
     else
-        open_new(r, o);
+        create(r, o);
 }

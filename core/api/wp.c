@@ -1,21 +1,14 @@
 /* Handshake and status of bulk sync, and functions that its handlers share. */
-#include "core/api/wp.h"
-#include "core/api/render_widget.h"
+#include "core/api/wp_internal.h"
+#include "core/api/render_widget_internal.h"
 
 #include "core/audit/url.h"
 #include "core/text/json_out.h"
 
 #include <inttypes.h>
 
-void wp_reply(struct request *r, int status, struct str body)
-{
-    const struct str parts[] = {STR("{\"data\":"), body, STR("}")};
-    if (r->etag.p == NULL)
-        reply_header(r, "cache-control", STR("no-store"));
-    reply_json(r, status, parts, 3);
-}
-
-bool wp_site(struct request *r, struct str text, struct str *out)
+/* lower case, punycode, without www. and port; false if ${text} is not an http or https URL */
+static bool site_host(struct request *r, struct str text, struct str *out)
 {
     struct url url;
     const char *why;
@@ -31,26 +24,34 @@ bool wp_site(struct request *r, struct str text, struct str *out)
     return good;
 }
 
-static void end(struct request *r, enum store_status status, struct buf *body)
+void wp_check_sender(struct request *r, const struct value *site, const struct value *plugin,
+                     struct str *host, struct buf *errors)
+{
+    if (!site->sent || !site_host(r, site->text, host))
+        fields_error(errors, "site_url",
+                     site->sent ? "must be an http or https address" : "is required");
+    if (!plugin->sent)
+        fields_error(errors, "plugin_version", "is required");
+}
+
+static void reply_and_free(struct request *r, enum store_status status, struct buf *body)
 {
     if (status != STORE_OK && status != STORE_NOT_FOUND)
         reply_store_error(r, status);
-    else if (!buf_ok(body))
-        reply_error(r, ERR_UNAVAILABLE, NULL);
     else
-        wp_reply(r, 200, buf_view(body));
+        api_reply_data_buf(r, 200, body);
     buf_free(body);
 }
 
 /* ---- handshake ---- */
 
-struct hand {
+struct handshake {
     struct buf body;
     enum store_status status;
     bool any;
 };
 
-static void add_named(struct hand *h, const char *name, uint64_t id, struct str text)
+static void add_named(struct handshake *h, const char *name, uint64_t id, struct str text)
 {
     buf_printf(&h->body, "%s{\"id\":%" PRIu64 ",\"name\":", name, id);
     json_string(&h->body, text);
@@ -59,7 +60,7 @@ static void add_named(struct hand *h, const char *name, uint64_t id, struct str 
 static void add_workspace(void *arg, enum store_status status,
                           const struct store_workspace *workspace)
 {
-    struct hand *h = arg;
+    struct handshake *h = arg;
     h->status = status;
     if (status == STORE_OK)
         add_named(h, "{\"workspace\":", workspace->id, workspace->name);
@@ -67,7 +68,7 @@ static void add_workspace(void *arg, enum store_status status,
 
 static void add_agent(void *arg, enum store_status status, const struct store_agent *agent)
 {
-    struct hand *h = arg;
+    struct handshake *h = arg;
     if (agent == NULL) {
         h->status = status;
         return;
@@ -79,7 +80,7 @@ static void add_agent(void *arg, enum store_status status, const struct store_ag
 
 static void add_token(void *arg, enum store_status status, const struct store_key *key)
 {
-    struct hand *h = arg;
+    struct handshake *h = arg;
     h->status = status;
     if (status == STORE_OK)
         add_named(h, "],\"token\":", key->id, key->name);
@@ -90,16 +91,12 @@ void wp_handshake(struct request *r)
     struct buf errors = {0};
     struct str site;
     const struct value *v = r->values;
-    if (!v[WP_HAND_SITE].sent || !wp_site(r, v[WP_HAND_SITE].text, &site))
-        fields_error(&errors, "site_url",
-                     v[WP_HAND_SITE].sent ? "must be an http or https address" : "is required");
-    if (!v[WP_HAND_PLUGIN].sent)
-        fields_error(&errors, "plugin_version", "is required");
+    wp_check_sender(r, &v[WP_HANDSHAKE_SITE], &v[WP_HANDSHAKE_PLUGIN], &site, &errors);
     if (errors.n > 0) {
         reply_fields_error(r, &errors);
         return;
     }
-    struct hand h = {0};
+    struct handshake h = {0};
     store_workspace_get(r->store, r->workspace, add_workspace, &h);
     if (h.status == STORE_OK) {
         buf_adds(&h.body, "},\"agents\":[");
@@ -114,15 +111,15 @@ void wp_handshake(struct request *r)
         ",\"abilities\":[\"wp:sync\"]},\"limits\":{\"batch_items\":%d,\"batch_bytes\":%" PRIu64
         "}}",
         STORE_BATCH_MAX, r->conf->sync_max_bytes);
-    end(r, h.status, &h.body);
+    reply_and_free(r, h.status, &h.body);
 }
 
 /* ---- status ---- */
 
-static const char *const kind_names[SYNCED_KINDS] = {
+const char *const wp_kind_names[SYNCED_KINDS] = {
     [SYNCED_POST] = "posts", [SYNCED_PRODUCT] = "products", [SYNCED_COUPON] = "coupons"};
 
-struct overview {
+struct sync_status {
     struct request *r;
     struct ulid only; /* no id: all agents of the workspace */
     bool found, unindexed;
@@ -147,7 +144,7 @@ static void add_last(struct buf *out, struct str sync_id, int64_t completed_at)
 
 static void add_collection(void *arg, enum store_status status, const struct store_collection *c)
 {
-    struct overview *o = arg;
+    struct sync_status *o = arg;
     char id[ULID_TEXT];
     if (c == NULL) {
         if (status != STORE_NOT_FOUND)
@@ -162,7 +159,7 @@ static void add_collection(void *arg, enum store_status status, const struct sto
     }
     ulid_text(&c->agent, id);
     buf_printf(&o->collections, "%s{\"agent_id\":\"%.*s\",\"kind\":\"%s\",\"site\":",
-               o->collections.n > 0 ? "," : "", ULID_TEXT, id, kind_names[c->kind]);
+               o->collections.n > 0 ? "," : "", ULID_TEXT, id, wp_kind_names[c->kind]);
     json_text(&o->collections, c->site.n > 0 ? c->site : (struct str){NULL, 0});
     buf_printf(&o->collections, ",\"count\":%" PRIu64 ",\"last_batch_at\":", c->count);
     json_time(&o->collections, c->synced_at);
@@ -171,7 +168,7 @@ static void add_collection(void *arg, enum store_status status, const struct sto
     buf_adds(&o->collections, "}");
 }
 
-static void look_at_answers(struct overview *o, const struct ulid *agent)
+static void add_index_status(struct sync_status *o, const struct ulid *agent)
 {
     struct store_answers a;
     enum store_status status = store_answers_get(o->r->store, agent, &a);
@@ -181,9 +178,9 @@ static void look_at_answers(struct overview *o, const struct ulid *agent)
         o->status = status;
 }
 
-static void look_at_agent(void *arg, enum store_status status, const struct store_agent *agent)
+static void add_agent_status(void *arg, enum store_status status, const struct store_agent *agent)
 {
-    struct overview *o = arg;
+    struct sync_status *o = arg;
     if (agent == NULL) {
         if (status != STORE_NOT_FOUND)
             o->status = status;
@@ -195,14 +192,14 @@ static void look_at_agent(void *arg, enum store_status status, const struct stor
     o->found = true;
     struct ulid id = agent->id;
     store_collection_each(o->r->store, &id, add_collection, o);
-    look_at_answers(o, &id);
+    add_index_status(o, &id);
 }
 
-static void overview_build(struct buf *out, const struct overview *o)
+static void status_render(struct buf *out, const struct sync_status *o)
 {
     for (unsigned kind = 0; kind < SYNCED_KINDS; kind++) {
         buf_printf(out, "%s\"%s\":{\"count\":%" PRIu64 ",\"last_complete\":", kind == 0 ? "{" : ",",
-                   kind_names[kind], o->counts[kind]);
+                   wp_kind_names[kind], o->counts[kind]);
         add_last(out, buf_view(&o->last_id[kind]), o->completed_at[kind]);
         buf_adds(out, "}");
     }
@@ -215,29 +212,26 @@ static void overview_build(struct buf *out, const struct overview *o)
 
 uint64_t wp_version(struct str s)
 {
-    uint64_t hash = UINT64_C(0xcbf29ce484222325);
-    for (size_t i = 0; i < s.n; i++)
-        hash = (hash ^ (unsigned char)s.p[i]) * UINT64_C(0x100000001b3);
-    return hash >> 1; /* etag.h reserves one value */
+    return api_hash(API_HASH_START, s.p, s.n) >> 1; /* etag.h reserves one value */
 }
 
 void wp_status(struct request *r)
 {
-    struct overview o = {.r = r};
+    struct sync_status o = {.r = r};
     const struct value *agent = &r->values[WP_STATUS_AGENT];
     struct buf body = {0};
     bool named = agent->sent;
     if (named && ulid_parse(agent->text, &o.only))
-        store_agent_get(r->store, &o.only, look_at_agent, &o);
+        store_agent_get(r->store, &o.only, add_agent_status, &o);
     else if (!named)
-        store_agent_each(r->store, r->workspace, look_at_agent, &o);
+        store_agent_each(r->store, r->workspace, add_agent_status, &o);
     if (named && !o.found && o.status == STORE_OK) {
         reply_error(r, ERR_AGENT_NOT_FOUND, NULL);
         return;
     }
-    overview_build(&body, &o);
+    status_render(&body, &o);
     if (o.status != STORE_OK || !buf_ok(&body) || !reply_etag(r, wp_version(buf_view(&body))))
-        end(r, o.status, &body);
+        reply_and_free(r, o.status, &body);
     else
         buf_free(&body);
     buf_free(&o.collections);

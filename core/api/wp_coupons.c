@@ -1,13 +1,17 @@
 /* Converts a coupon in the simple form or in WooCommerce's form. */
-#include "core/api/wp.h"
+#include "core/api/wp_internal.h"
 
-#include "core/api/money.h"
-#include "core/api/zone.h"
+#include "core/api/money_internal.h"
+#include "core/api/zone_internal.h"
 #include "core/audit/plain_text.h"
 #include "core/audit/text.h"
 
 #include <endian.h>
 #include <json-c/json.h>
+
+const char *const wp_coupon_types[WP_COUPON_TYPES] = {[COUPON_PERCENT] = "percent",
+                                                      [COUPON_FIXED_CART] = "fixed_cart",
+                                                      [COUPON_FIXED_PRODUCT] = "fixed_product"};
 
 #define PERCENT_MAX ((int64_t)100 * MONEY_SCALE)
 
@@ -23,7 +27,7 @@ static void optional_text(struct json_object *item, const char *name, struct str
                           struct wp_mistake *mistake)
 {
     if (wp_member(item, name) != NULL && !wp_text(item, name, out))
-        wp_wrong(mistake, name, "must be a string");
+        wp_mistake_add(mistake, name, "must be a string");
     else if (wp_member(item, name) == NULL)
         *out = (struct str){"", 0};
 }
@@ -38,31 +42,28 @@ static bool simple_discount(struct str text, struct store_coupon *out)
 
 static void discount(struct json_object *item, struct store_coupon *out, struct wp_mistake *mistake)
 {
-    static const char *const types[] = {[COUPON_PERCENT] = "percent",
-                                        [COUPON_FIXED_CART] = "fixed_cart",
-                                        [COUPON_FIXED_PRODUCT] = "fixed_product"};
     struct str simple, type, amount;
     const unsigned before = mistake->count;
-    size_t found = sizeof(types) / sizeof(types[0]);
+    size_t found = WP_COUPON_TYPES;
     optional_text(item, "discount", &simple, mistake);
     optional_text(item, "discount_type", &type, mistake);
     optional_text(item, "amount", &amount, mistake);
     if (mistake->count != before)
         return;
-    for (size_t i = 0; i < sizeof(types) / sizeof(types[0]); i++)
-        if (str_eq(type, str_of(types[i])))
+    for (size_t i = 0; i < WP_COUPON_TYPES; i++)
+        if (str_eq(type, str_of(wp_coupon_types[i])))
             found = i;
     out->type = (enum coupon_type)found;
-    if (type.n > 0 && found == sizeof(types) / sizeof(types[0]))
-        wp_wrong(mistake, "discount_type", "must be percent, fixed_cart or fixed_product");
+    if (type.n > 0 && found == WP_COUPON_TYPES)
+        wp_mistake_add(mistake, "discount_type", "must be percent, fixed_cart or fixed_product");
     else if (type.n > 0 && !money_read(amount, &out->amount))
-        wp_wrong(mistake, "amount", "must be a decimal string, such as \"10\"");
+        wp_mistake_add(mistake, "amount", "must be a decimal string, such as \"10\"");
     else if (type.n == 0 && !simple_discount(simple, out))
-        wp_wrong(mistake, "discount",
-                 "must be a percentage or an amount, such as \"10%%\" or \"5\"");
+        wp_mistake_add(mistake, "discount",
+                       "must be a percentage or an amount, such as \"10%%\" or \"5\"");
     else if (out->type == COUPON_PERCENT && out->amount > PERCENT_MAX)
-        wp_wrong(mistake, type.n > 0 ? "amount" : "discount",
-                 "must be at most 100 for a percentage");
+        wp_mistake_add(mistake, type.n > 0 ? "amount" : "discount",
+                       "must be at most 100 for a percentage");
 }
 
 /* A limit of the cart's total; absent and zero mean none. */
@@ -73,7 +74,7 @@ static void bound(struct json_object *item, const char *name, int64_t *out,
     *out = MONEY_NONE;
     optional_text(item, name, &text, mistake);
     if (text.n > 0 && !money_read(text, out))
-        wp_wrong(mistake, name, "must be a decimal string, such as \"50.00\"");
+        wp_mistake_add(mistake, name, "must be a decimal string, such as \"50.00\"");
     else if (*out == 0)
         *out = MONEY_NONE;
 }
@@ -86,7 +87,7 @@ static void number(struct json_object *item, const char *name, uint64_t *out,
     if (value == NULL)
         return;
     if (!json_object_is_type(value, json_type_int) || json_object_get_int64(value) < 0)
-        wp_wrong(mistake, name, "must be a whole number");
+        wp_mistake_add(mistake, name, "must be a whole number");
     else
         *out = (uint64_t)json_object_get_int64(value);
 }
@@ -108,8 +109,8 @@ static void products(struct json_object *item, const char *name, struct buf *tex
         ++*count;
     }
     if (!good)
-        wp_wrong(mistake, name, "must be an array of at most %d product ids",
-                 STORE_COUPON_LIST_MAX);
+        wp_mistake_add(mistake, name, "must be an array of at most %d product ids",
+                       STORE_COUPON_LIST_MAX);
 }
 
 /*
@@ -123,9 +124,10 @@ static void expiry(struct json_object *item, struct str zone, struct store_coupo
     optional_text(item, "expires_at", &local, mistake);
     optional_text(item, "date_expires_gmt", &utc, mistake);
     if (local.n > 0 && !zone_date(local, zone, &out->expires_at))
-        wp_wrong(mistake, "expires_at", "must be an RFC 3339 time, or a date such as 2026-05-07");
+        wp_mistake_add(mistake, "expires_at",
+                       "must be an RFC 3339 time, or a date such as 2026-05-07");
     else if (local.n == 0 && utc.n > 0 && !zone_date(utc, (struct str){NULL, 0}, &out->expires_at))
-        wp_wrong(mistake, "date_expires_gmt", "must be a time, such as 2026-05-07T13:00:00");
+        wp_mistake_add(mistake, "date_expires_gmt", "must be a time, such as 2026-05-07T13:00:00");
 }
 
 static void sale_items(struct json_object *item, struct store_coupon *out,
@@ -133,7 +135,7 @@ static void sale_items(struct json_object *item, struct store_coupon *out,
 {
     struct json_object *value = wp_member(item, "exclude_sale_items");
     if (value != NULL && !json_object_is_type(value, json_type_boolean))
-        wp_wrong(mistake, "exclude_sale_items", "must be true or false");
+        wp_mistake_add(mistake, "exclude_sale_items", "must be true or false");
     out->exclude_sale_items = value != NULL && json_object_get_boolean(value);
 }
 
@@ -150,7 +152,7 @@ bool wp_coupon(struct json_object *item, struct str zone, struct buf *texts,
     buf_reserve(texts, 1);
     *out = (struct store_coupon){0};
     if (!wp_coupon_code(item, &out->code))
-        wp_wrong(mistake, "code", "is required: 1 to %d bytes", STORE_COUPON_CODE_MAX);
+        wp_mistake_add(mistake, "code", "is required: 1 to %d bytes", STORE_COUPON_CODE_MAX);
     discount(item, out, mistake);
     bound(item, "minimum_amount", &out->minimum, mistake);
     bound(item, "maximum_amount", &out->maximum, mistake);
@@ -168,7 +170,7 @@ bool wp_coupon(struct json_object *item, struct str zone, struct buf *texts,
     if (plain_text(text_cut_bytes(label, LABEL_HTML_MAX), STORE_SYNCED_SHORT_MAX, &left_us,
                    texts) != PLAIN_OK ||
         !buf_ok(texts)) {
-        wp_wrong(mistake, "label", "is too complex; send it without markup");
+        wp_mistake_add(mistake, "label", "is too complex; send it without markup");
         return false;
     }
     const char *p = texts->p + at;

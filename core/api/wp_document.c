@@ -1,190 +1,18 @@
 /* Checks a post or product and converts it into a document: plain texts, exact prices. */
-#include "core/api/wp.h"
+#include "core/api/wp_internal.h"
 
-#include "core/api/money.h"
-#include "core/api/zone.h"
-#include "core/auth/credential.h"
+#include "core/api/json_value_internal.h"
+#include "core/api/money_internal.h"
 #include "core/audit/plain_text.h"
 #include "core/audit/text.h"
-#include "core/http/fields.h"
-#include "core/text/form.h"
-#include "core/text/json_scan.h"
-#include "core/text/json_span.h"
 
-#include <json-c/json.h>
-#include <stdarg.h>
-#include <stdio.h>
 #include <strings.h>
 
 #define TERMS_MAX 200
 
-void wp_mistake_reset(struct wp_mistake *mistake)
-{
-    buf_free(&mistake->errors);
-    *mistake = (struct wp_mistake){.code = NULL};
-}
-
-void wp_wrong(struct wp_mistake *mistake, const char *field, const char *format, ...)
-{
-    char text[160];
-    va_list args;
-    if (field != NULL && mistake->field != NULL && strcmp(field, mistake->field) == 0)
-        return;
-    va_start(args, format);
-    vsnprintf(text, sizeof(text), format, args);
-    va_end(args);
-    if (mistake->count++ == 0)
-        snprintf(mistake->message, sizeof(mistake->message), "%s%s%s", field == NULL ? "" : field,
-                 field == NULL ? "" : " ", text);
-    if (field != NULL)
-        fields_error(&mistake->errors, field, "%s", text);
-    mistake->field = field;
-    mistake->code = "validation_failed";
-}
-
-bool wp_goes_on(const struct wp_mistake *mistake)
-{
-    return mistake->collects || mistake->code == NULL;
-}
-
-struct json_object *wp_member(struct json_object *item, const char *name)
-{
-    struct json_object *value = NULL;
-    return json_object_object_get_ex(item, name, &value) ? value : NULL;
-}
-
-static struct str string_of(struct json_object *value)
-{
-    return (struct str){json_object_get_string(value), (size_t)json_object_get_string_len(value)};
-}
-
-bool wp_text(struct json_object *item, const char *name, struct str *out)
-{
-    struct json_object *value = wp_member(item, name);
-    bool is_text = json_object_is_type(value, json_type_string);
-    *out = is_text ? string_of(value) : (struct str){"", 0};
-    return is_text;
-}
-
-/* ---- items, before parsing ---- */
-
-static bool id_read(struct str digits, uint64_t *out)
-{
-    return number_parse(digits, INT64_MAX, out) && *out > 0 && digits.p[0] != '0';
-}
-
-/* Reads the parsed item, if the text has names or values with escapes. */
-static void read_tree(struct wp_item *item)
-{
-    struct json_object *json = wp_item_json(item),
-                       *id = json == NULL ? NULL : wp_member(json, "wp_id");
-    item->wp_id = json_object_is_type(id, json_type_int) && json_object_get_int64(id) > 0
-                      ? (uint64_t)json_object_get_int64(id)
-                      : 0;
-    item->decoded = true;
-    if (json == NULL)
-        return;
-    wp_text(json, "content_hash", &item->content_hash);
-    item->modified_wrong =
-        wp_member(json, "modified_at") != NULL && !wp_text(json, "modified_at", &item->modified_at);
-    item->action_wrong =
-        wp_member(json, "action") != NULL && !wp_text(json, "action", &item->action);
-}
-
-/* Reads a string without escapes. False: it must be decoded. */
-static bool text_read(struct str value, struct str *out, bool *wrong)
-{
-    if (str_eq(value, STR("null")))
-        return true;
-    if (value.p[0] != '"') {
-        *wrong = true;
-        return true;
-    }
-    return json_span_text(value, out);
-}
-
-static bool read_member(struct wp_item *item, struct str name, struct str value)
-{
-    bool ignored;
-    uint64_t id;
-    if (memchr(name.p, '\\', name.n) != NULL)
-        return false;
-    if (str_eq(name, STR("wp_id")))
-        item->wp_id = id_read(value, &id) ? id : 0;
-    if (str_eq(name, STR("content_hash")))
-        return text_read(value, &item->content_hash, &ignored);
-    if (str_eq(name, STR("modified_at")))
-        return text_read(value, &item->modified_at, &item->modified_wrong);
-    if (str_eq(name, STR("action")))
-        return text_read(value, &item->action, &item->action_wrong);
-    return true;
-}
-
-void wp_item_read(struct str raw, struct wp_item *out)
-{
-    struct str rest = raw.n > 0 && raw.p[0] == '{' ? json_span_inside(raw) : (struct str){NULL, 0},
-               name, value;
-    *out = (struct wp_item){.raw = raw};
-    while (rest.n > 0 && json_span_member(&rest, &name, &value))
-        if (!read_member(out, name, value)) {
-            *out = (struct wp_item){.raw = raw};
-            read_tree(out);
-            return;
-        }
-}
-
-struct json_object *wp_item_json(struct wp_item *item)
-{
-    if (item->json != NULL || item->raw.n == 0 || item->raw.p[0] != '{')
-        return item->json;
-    struct json_tokener *tokener = json_tokener_new_ex(JSON_SCAN_DEPTH + 1);
-    if (tokener != NULL)
-        item->json = json_tokener_parse_ex(tokener, item->raw.p, (int)item->raw.n);
-    json_tokener_free(tokener);
-    return item->json;
-}
-
-void wp_item_free(struct wp_item *item)
-{
-    json_object_put(item->json);
-    item->json = NULL;
-}
-
-bool wp_item_hash(const struct wp_item *item, uint8_t out[16])
-{
-    uint8_t digest[CREDENTIAL_HASH];
-    char few[256];
-    struct buf named = {.p = few, .cap = sizeof(few)};
-    struct str text = item->raw;
-    if (item->content_hash.n > 0 &&
-        item->content_hash.n <
-            sizeof(few) - 8) { /* differs from a whole item, which begins with a brace */
-        buf_adds(&named, "hash:");
-        buf_str(&named, item->content_hash);
-        text = buf_view(&named);
-    } else if (item->content_hash.n > 0) {
-        text = item->content_hash;
-    }
-    if (!credential_hash(text, digest))
-        return false;
-    memcpy(out, digest, 16);
-    return true;
-}
-
-bool wp_item_modified(const struct wp_item *item, int64_t *out, struct wp_mistake *mistake)
-{
-    *out = 0;
-    if (item->modified_at.n == 0 && !item->modified_wrong)
-        return true;
-    if (!item->modified_wrong && zone_date(item->modified_at, (struct str){NULL, 0}, out))
-        return true;
-    wp_wrong(mistake, "modified_at", "must be an RFC 3339 time, such as 2026-05-07T13:00:00Z");
-    return false;
-}
-
 /* ---- texts of a document: they are appended to one buffer, so offsets are kept first ---- */
 
-struct piece {
+struct span {
     size_t at, n;
 };
 struct draft {
@@ -192,39 +20,39 @@ struct draft {
     struct buf *texts;
     struct wp_mistake *mistake;
     uint64_t left_us; /* time left for parsing HTML */
-    struct piece title, taxonomy, text, url, language, type, image_url, sku;
+    struct span title, taxonomy, text, url, language, type, image_url, sku;
 };
 
-static bool wanted(struct draft *d, const char *name, bool required, struct str *out)
+static bool read_string(struct draft *d, const char *name, bool required, struct str *out)
 {
     struct json_object *value = wp_member(d->item, name);
     *out = (struct str){"", 0};
     if (value == NULL && required)
-        wp_wrong(d->mistake, name, "is required");
+        wp_mistake_add(d->mistake, name, "is required");
     else if (value != NULL && !wp_text(d->item, name, out))
-        wp_wrong(d->mistake, name, "must be a string");
-    return wp_goes_on(d->mistake);
+        wp_mistake_add(d->mistake, name, "must be a string");
+    return wp_continues(d->mistake);
 }
 
-static struct piece keep(struct draft *d, struct str s)
+static struct span append(struct draft *d, struct str s)
 {
-    struct piece piece = {d->texts->n, s.n};
+    struct span span = {d->texts->n, s.n};
     buf_str(d->texts, s);
-    return piece;
+    return span;
 }
 
 /* A text that is stored unchanged. */
-static bool exact(struct draft *d, const char *name, bool required, size_t max, struct piece *out)
+static bool exact(struct draft *d, const char *name, bool required, size_t max, struct span *out)
 {
     struct str text;
-    if (!wanted(d, name, required, &text))
+    if (!read_string(d, name, required, &text))
         return false;
     if (text.n > max)
-        wp_wrong(d->mistake, name, "must be at most %zu bytes long", max);
+        wp_mistake_add(d->mistake, name, "must be at most %zu bytes long", max);
     else if (required && text.n == 0)
-        wp_wrong(d->mistake, name, "must not be empty");
-    *out = keep(d, text);
-    return wp_goes_on(d->mistake);
+        wp_mistake_add(d->mistake, name, "must not be empty");
+    *out = append(d, text);
+    return wp_continues(d->mistake);
 }
 
 static bool address_valid(struct str url)
@@ -242,28 +70,28 @@ static bool address_valid(struct str url)
 }
 
 /* A link. Only http and https are accepted. */
-static bool address(struct draft *d, const char *name, bool required, struct piece *out)
+static bool address(struct draft *d, const char *name, bool required, struct span *out)
 {
     if (!exact(d, name, required, STORE_SYNCED_SHORT_MAX, out))
         return false;
     if (out->n == 0 ||
         (buf_ok(d->texts) && address_valid((struct str){d->texts->p + out->at, out->n})))
         return true;
-    wp_wrong(d->mistake, name, "must be an http or https address");
-    return wp_goes_on(d->mistake);
+    wp_mistake_add(d->mistake, name, "must be an http or https address");
+    return wp_continues(d->mistake);
 }
 
 /* If all mistakes are collected, the item is refused anyway and HTML is not parsed. */
-static bool reduce(struct draft *d, struct str html, size_t max)
+static bool append_plain(struct draft *d, struct str html, size_t max)
 {
     if (d->mistake->collects)
         return true;
     enum plain_status status = plain_text(html, max, &d->left_us, d->texts);
     if (status == PLAIN_TOO_COMPLEX) {
-        wp_wrong(d->mistake, NULL, WP_TOO_COMPLEX);
+        wp_mistake_add(d->mistake, NULL, WP_TOO_COMPLEX);
         d->mistake->code = "too_complex";
     }
-    return wp_goes_on(d->mistake);
+    return wp_continues(d->mistake);
 }
 
 /* Joins lines with spaces. */
@@ -276,35 +104,36 @@ static void join_lines(struct draft *d, size_t from)
 
 #define NAME_HTML_MAX ((size_t)2048) /* a name is always parsed: one of tags alone is empty */
 
-static bool plain(struct draft *d, const char *name, bool required, size_t max, struct piece *out)
+static bool plain(struct draft *d, const char *name, bool required, size_t max, struct span *out)
 {
     struct str html;
     size_t at = d->texts->n;
-    if (!wanted(d, name, required, &html) || !reduce(d, html, max))
+    if (!read_string(d, name, required, &html) || !append_plain(d, html, max))
         return false;
     if (d->mistake->collects && required && html.n <= NAME_HTML_MAX &&
         plain_text(html, max, &d->left_us, d->texts) != PLAIN_OK)
         return true;
-    *out = (struct piece){at, d->texts->n - at};
+    *out = (struct span){at, d->texts->n - at};
     if (required && out->n == 0 && (html.n <= NAME_HTML_MAX || !d->mistake->collects))
-        wp_wrong(d->mistake, name, "must not be empty");
-    return wp_goes_on(d->mistake);
+        wp_mistake_add(d->mistake, name, "must not be empty");
+    return wp_continues(d->mistake);
 }
 
 /* The short text on one line, then the long one. */
 static bool body(struct draft *d, const char *summary, const char *content, bool required)
 {
-    struct piece first, second;
+    struct span first, second;
     struct str html;
     if (!plain(d, summary, false, STORE_SYNCED_TEXT_MAX / 2, &first))
         return false;
     if (first.n > 0)
         buf_adds(d->texts, "\n");
     size_t before = d->texts->n;
-    if (!wanted(d, content, required, &html) || !reduce(d, html, STORE_SYNCED_TEXT_MAX / 2 - 1))
+    if (!read_string(d, content, required, &html) ||
+        !append_plain(d, html, STORE_SYNCED_TEXT_MAX / 2 - 1))
         return false;
-    second = (struct piece){before, d->texts->n - before};
-    d->text = (struct piece){first.at, second.n > 0 ? second.at + second.n - first.at : first.n};
+    second = (struct span){before, d->texts->n - before};
+    d->text = (struct span){first.at, second.n > 0 ? second.at + second.n - first.at : first.n};
     return true;
 }
 
@@ -315,7 +144,7 @@ static void add_line(struct draft *d, struct str html, const char *before)
     size_t at = d->texts->n;
     buf_adds(d->texts, before);
     size_t from = d->texts->n;
-    reduce(d, html, STORE_SYNCED_SHORT_MAX);
+    append_plain(d, html, STORE_SYNCED_SHORT_MAX);
     join_lines(d, from);
     if (d->texts->n == from)
         d->texts->n = at;
@@ -324,13 +153,13 @@ static void add_line(struct draft *d, struct str html, const char *before)
 static void add_values(struct draft *d, struct json_object *values)
 {
     if (json_object_is_type(values, json_type_string))
-        add_line(d, string_of(values), ": ");
+        add_line(d, json_value_text(values), ": ");
     for (size_t i = 0; json_object_is_type(values, json_type_array) &&
                        i < json_object_array_length(values) && i < TERMS_MAX;
          i++) {
         struct json_object *value = json_object_array_get_idx(values, i);
         if (json_object_is_type(value, json_type_string))
-            add_line(d, string_of(value), i == 0 ? ": " : ", ");
+            add_line(d, json_value_text(value), i == 0 ? ": " : ", ");
     }
 }
 
@@ -340,13 +169,13 @@ static bool add_term(struct draft *d, const char *name, struct json_object *term
     bool is_object = json_object_is_type(term, json_type_object);
     struct json_object *label = is_object ? wp_member(term, "name") : term;
     if (!json_object_is_type(label, json_type_string)) {
-        wp_wrong(d->mistake, name, "must be an array of strings, or of objects with a name");
-        return wp_goes_on(d->mistake);
+        wp_mistake_add(d->mistake, name, "must be an array of strings, or of objects with a name");
+        return wp_continues(d->mistake);
     }
-    add_line(d, string_of(label), d->texts->n > d->taxonomy.at ? "\n" : "");
+    add_line(d, json_value_text(label), d->texts->n > d->taxonomy.at ? "\n" : "");
     for (size_t i = 0; is_object && i < sizeof(value_names) / sizeof(value_names[0]); i++)
         add_values(d, wp_member(term, value_names[i]));
-    return wp_goes_on(d->mistake);
+    return wp_continues(d->mistake);
 }
 
 static bool terms(struct draft *d, const char *name)
@@ -355,8 +184,8 @@ static bool terms(struct draft *d, const char *name)
     if (list == NULL)
         return true;
     if (!json_object_is_type(list, json_type_array) || json_object_array_length(list) > TERMS_MAX) {
-        wp_wrong(d->mistake, name, "must be an array of at most %d", TERMS_MAX);
-        return wp_goes_on(d->mistake);
+        wp_mistake_add(d->mistake, name, "must be an array of at most %d", TERMS_MAX);
+        return wp_continues(d->mistake);
     }
     for (size_t i = 0; i < json_object_array_length(list); i++)
         if (!add_term(d, name, json_object_array_get_idx(list, i)))
@@ -400,11 +229,11 @@ static bool price(struct draft *d, const char *name, bool required, int64_t *out
 {
     struct str text;
     *out = MONEY_NONE;
-    if (!wanted(d, name, required, &text))
+    if (!read_string(d, name, required, &text))
         return false;
     if (text.n > 0 && !money_read(text, out))
-        wp_wrong(d->mistake, name, "must be a decimal string, such as \"12.50\"");
-    return wp_goes_on(d->mistake);
+        wp_mistake_add(d->mistake, name, "must be a decimal string, such as \"12.50\"");
+    return wp_continues(d->mistake);
 }
 
 static bool prices(struct draft *d, struct store_synced *out)
@@ -412,11 +241,12 @@ static bool prices(struct draft *d, struct store_synced *out)
     struct str currency;
     if (!price(d, "price", true, &out->price) ||
         !price(d, "regular_price", false, &out->regular_price) ||
-        !price(d, "sale_price", false, &out->sale_price) || !wanted(d, "currency", true, &currency))
+        !price(d, "sale_price", false, &out->sale_price) ||
+        !read_string(d, "currency", true, &currency))
         return false;
     if (!currency_known(currency)) {
-        wp_wrong(d->mistake, "currency", "must be three capital letters, such as USD");
-        return wp_goes_on(d->mistake);
+        wp_mistake_add(d->mistake, "currency", "must be three capital letters, such as USD");
+        return wp_continues(d->mistake);
     }
     memcpy(out->currency, currency.p, 3);
     out->exponent = currency_exponent(currency);
@@ -429,17 +259,17 @@ static bool stock(struct draft *d, struct store_synced *out)
         [STOCK_IN] = "instock", [STOCK_OUT] = "outofstock", [STOCK_BACKORDER] = "onbackorder"};
     struct str text;
     struct json_object *on_sale = wp_member(d->item, "on_sale");
-    if (!wanted(d, "stock_status", true, &text))
+    if (!read_string(d, "stock_status", true, &text))
         return false;
     for (unsigned i = STOCK_IN; i <= STOCK_BACKORDER; i++)
         if (str_eq(text, str_of(names[i])))
             out->stock = (enum stock_status)i;
     if (out->stock == STOCK_UNKNOWN)
-        wp_wrong(d->mistake, "stock_status", "must be instock, outofstock or onbackorder");
-    if (wp_goes_on(d->mistake) && !json_object_is_type(on_sale, json_type_boolean))
-        wp_wrong(d->mistake, "on_sale", "is required: true or false");
+        wp_mistake_add(d->mistake, "stock_status", "must be instock, outofstock or onbackorder");
+    if (wp_continues(d->mistake) && !json_object_is_type(on_sale, json_type_boolean))
+        wp_mistake_add(d->mistake, "on_sale", "is required: true or false");
     out->on_sale = json_object_get_boolean(on_sale) != 0;
-    return wp_goes_on(d->mistake);
+    return wp_continues(d->mistake);
 }
 
 static bool product(struct draft *d, struct store_synced *out)
@@ -454,14 +284,14 @@ static bool product(struct draft *d, struct store_synced *out)
            body(d, "short_description", "description", false);
 }
 
-static struct str text_at(const struct buf *texts, struct piece piece)
+static struct str text_at(const struct buf *texts, struct span span)
 {
-    return (struct str){texts->p + piece.at, piece.n};
+    return (struct str){texts->p + span.at, span.n};
 }
 
 static bool no_memory(struct wp_mistake *mistake)
 {
-    wp_wrong(mistake, NULL, "the server has no memory for the item; send it again");
+    wp_mistake_add(mistake, NULL, "the server has no memory for the item; send it again");
     mistake->code = "unavailable";
     return false;
 }

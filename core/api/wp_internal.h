@@ -9,10 +9,10 @@
 #ifndef ASSAY_API_WP_H
 #define ASSAY_API_WP_H
 
-#include "core/api/api.h"
+#include "core/api/api_internal.h"
 
 /* Indexes into r->values: the fields of each route, in the order of their tables in routes.c. */
-enum { WP_HAND_SITE, WP_HAND_PLUGIN, WP_HAND_COMMERCE, WP_HAND_WORDPRESS };
+enum { WP_HANDSHAKE_SITE, WP_HANDSHAKE_PLUGIN, WP_HANDSHAKE_COMMERCE, WP_HANDSHAKE_WORDPRESS };
 enum { WP_AGENT, WP_SITE, WP_PLUGIN, WP_ZONE, WP_SYNC_ID, WP_COMPLETE, WP_ACTION, WP_ITEMS };
 enum { WP_STATUS_AGENT };
 enum { WP_PENDING_CONVERSATION };
@@ -20,17 +20,17 @@ enum { WP_PENDING_CONVERSATION };
 request_fn wp_handshake, wp_status, wp_posts_sync, wp_products_sync, wp_posts_changed,
     wp_products_changed, wp_coupons_sync, wp_coupons_pending;
 
-/* wp_reply(r, status, body): send {"data":…}, no-store. */
-void wp_reply(struct request *r, int status, struct str body);
+extern const char *const wp_kind_names[SYNCED_KINDS]; /* "posts", "products", "coupons" */
 
 /* wp_version(body): a version for reply_etag, computed from the body. */
 uint64_t wp_version(struct str body);
 
 /*
- * wp_site(r, text, out): the host of a site: lower case, punycode, without www. and port. False if
- * ${text} is not an http or https URL.
+ * wp_check_sender(r, site, plugin, host, errors): add the mistakes of site_url and plugin_version to
+ * ${errors}. ${host}: the host of the site, lower case, punycode, without www. and port.
  */
-bool wp_site(struct request *r, struct str text, struct str *out);
+void wp_check_sender(struct request *r, const struct value *site, const struct value *plugin,
+                     struct str *host, struct buf *errors);
 
 /*
  * Why an item is refused: ${message} has the first mistake, ${errors} all ${count} mistakes by
@@ -51,9 +51,9 @@ void wp_mistake_reset(struct wp_mistake *mistake);
  * whole). Only the first mistake of a field is added.
  * wp_goes_on(mistake): true if the next field is to be checked.
  */
-void wp_wrong(struct wp_mistake *mistake, const char *field, const char *format, ...)
+void wp_mistake_add(struct wp_mistake *mistake, const char *field, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
-bool wp_goes_on(const struct wp_mistake *mistake);
+bool wp_continues(const struct wp_mistake *mistake);
 
 /* ---- wp_items.c ---- */
 
@@ -108,5 +108,8 @@ struct json_object *wp_member(struct json_object *item, const char *name);
 bool wp_coupon(struct json_object *item, struct str zone, struct buf *texts,
                struct store_coupon *out, struct wp_mistake *mistake);
 bool wp_coupon_code(struct json_object *item, struct str *out);
+
+#define WP_COUPON_TYPES 3
+extern const char *const wp_coupon_types[WP_COUPON_TYPES]; /* names by enum coupon_type */
 
 #endif

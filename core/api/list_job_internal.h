@@ -5,21 +5,21 @@
 #ifndef ASSAY_API_LISTING_H
 #define ASSAY_API_LISTING_H
 
-#include "core/api/api.h"
+#include "core/api/api_internal.h"
 #include "core/async/query_threads.h"
 
-struct listing;
+struct list_job;
 
 /*
  * find(l, s): query ${s} with a callback that begins with listing_found. Runs in the thread; runs
  * again if the query was stopped and restarted.
  */
-typedef void listing_find_fn(struct listing *l, struct store *s);
+typedef void list_job_fn(struct list_job *job, struct store *s);
 
-struct listing {
+struct list_job {
     struct query query;
     struct store_list_query list;
-    listing_find_fn *find;
+    list_job_fn *find;
     struct store *store;             /* the thread's, while the query runs */
     struct str name, path, base_url; /* name: the project's name or id as sent; p NULL: none */
     /* result, from one snapshot */
@@ -36,13 +36,13 @@ struct listing {
  * listing_send(r, list, path, name, find): reply with the list at ${path}. ${list} and ${name} are
  * copied.
  */
-void listing_send(struct request *r, const struct store_list_query *list, struct str path,
-                  struct str name, listing_find_fn *find);
+void list_job_start(struct request *r, const struct store_list_query *list, struct str path,
+                    struct str name, list_job_fn *find);
 
 /*
  * listing_found(l, status, total, count): store the result and begin the body. False: there are no
  * items to render.
  */
-bool listing_found(struct listing *l, enum store_status status, uint64_t total, size_t count);
+bool list_job_result(struct list_job *job, enum store_status status, uint64_t total, size_t count);
 
 #endif
