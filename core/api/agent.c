@@ -80,8 +80,8 @@ static bool is_line(struct json_object *value)
 }
 
 /*
- * The keys of a theme that the script reads (core/widget/widget.js). Columns: key, check, allowed values
- * in words.
+ * The keys of a theme, which the script reads (core/widget/widget.js). Columns: key, check, allowed
+ * values in words.
  */
 static const struct {
     const char *name;

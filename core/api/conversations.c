@@ -25,7 +25,7 @@ struct rows {
     enum store_status status;
 };
 
-static void row_put(const struct store_row *row, struct buf *out)
+static void put_row(const struct store_row *row, struct buf *out)
 {
     if (row->conversation != NULL)
         render_conversation(row->conversation, out);
@@ -48,7 +48,7 @@ static bool add_row(void *arg, enum store_status status, const struct store_row 
     const size_t from = l->out->n;
     buf_adds(l->out, l->count == 0 ? "" : ",");
     const size_t start = l->out->n;
-    row_put(row, l->out);
+    put_row(row, l->out);
     if (l->out->n == start) { /* not a row: where the next page begins */
         l->out->n = from;
         l->last = row->id;
@@ -111,7 +111,7 @@ static bool read_query(struct request *r, struct store_rows_query *q)
            read_time(r, ROWS_SINCE, &q->since) && read_time(r, ROWS_UNTIL, &q->until);
 }
 
-static void list_send(struct request *r, enum store_rows rows, const struct store_rows_query *q)
+static void send_list(struct request *r, enum store_rows rows, const struct store_rows_query *q)
 {
     struct rows l = {.out = api_body(r), .ignored = api_ignored(r)};
     api_list_begin(l.out);
@@ -119,11 +119,11 @@ static void list_send(struct request *r, enum store_rows rows, const struct stor
     list_reply(r, &l, "");
 }
 
-static void list(struct request *r, enum store_rows rows)
+static void list_rows(struct request *r, enum store_rows rows)
 {
     struct store_rows_query q;
     if (read_query(r, &q))
-        list_send(r, rows, &q);
+        send_list(r, rows, &q);
 }
 
 /*
@@ -195,22 +195,22 @@ void conversations_list(struct request *r)
     if (r->values[ROWS_SEARCH].sent && r->values[ROWS_SEARCH].text.n > 0)
         start_search(r, &q);
     else
-        list_send(r, ROWS_CONVERSATIONS, &q);
+        send_list(r, ROWS_CONVERSATIONS, &q);
 }
 
 void leads_list(struct request *r)
 {
-    list(r, ROWS_LEADS);
+    list_rows(r, ROWS_LEADS);
 }
 
 void events_list(struct request *r)
 {
-    list(r, ROWS_EVENTS);
+    list_rows(r, ROWS_EVENTS);
 }
 
 void ratings_list(struct request *r)
 {
-    list(r, ROWS_RATINGS);
+    list_rows(r, ROWS_RATINGS);
 }
 
 /* ---- one conversation ---- */
@@ -239,7 +239,7 @@ static void conversation_found(void *arg, enum store_status status,
                                const struct store_conversation *c)
 {
     struct request *r = arg;
-    struct buf before = {0};
+    struct buf prefix = {0};
     if (status != STORE_OK) {
         reply_store_error(r, status);
         return;
@@ -250,11 +250,11 @@ static void conversation_found(void *arg, enum store_status status,
     if (reply_etag(r, widget_version(c, (visitor ? 1u : 0u) | (operator? 2u : 0u) |
                                             newest_note(r, &id) << 2)))
         return;
-    render_conversation_members(c, &before);
-    buf_printf(&before, ",\"visitor_typing\":%s,\"operator_typing\":%s,",
+    render_conversation_members(c, &prefix);
+    buf_printf(&prefix, ",\"visitor_typing\":%s,\"operator_typing\":%s,",
                visitor ? "true" : "false", operator? "true" : "false");
-    conversation_page_reply(r, &id, &before);
-    buf_free(&before);
+    conversation_page_reply(r, &id, &prefix);
+    buf_free(&prefix);
 }
 
 static bool read_id(struct request *r, struct ulid *out)
@@ -368,7 +368,7 @@ static void show_record(void *arg, enum store_status status, const struct store_
     api_reply_data_buf(r, 200, body);
 }
 
-static void set_done(struct request *r, const struct store_answer *answer)
+static void state_set(struct request *r, const struct store_answer *answer)
 {
     const struct store_change *change = r->state;
     if (answer->status != STORE_OK)
@@ -377,7 +377,7 @@ static void set_done(struct request *r, const struct store_answer *answer)
         store_conversation_get(r->store, r->workspace, &change->conversation, show_record, r);
 }
 
-static void set(struct request *r, uint32_t fields)
+static void set_state(struct request *r, uint32_t fields)
 {
     struct store_change *change = change_new(r, CHANGE_CONVERSATION_SET);
     if (change == NULL)
@@ -385,27 +385,27 @@ static void set(struct request *r, uint32_t fields)
     if (fields == CONVERSATION_SET_CLAIMED && r->values[CLAIM_NAME].sent)
         change->name = r->values[CLAIM_NAME].text;
     change->fields = fields;
-    request_change(r, change, set_done);
+    request_change(r, change, state_set);
 }
 
 void conversations_claim(struct request *r)
 {
-    set(r, CONVERSATION_SET_CLAIMED);
+    set_state(r, CONVERSATION_SET_CLAIMED);
 }
 
 void conversations_release(struct request *r)
 {
-    set(r, CONVERSATION_SET_RELEASED);
+    set_state(r, CONVERSATION_SET_RELEASED);
 }
 
 void conversations_close(struct request *r)
 {
-    set(r, CONVERSATION_SET_CLOSED);
+    set_state(r, CONVERSATION_SET_CLOSED);
 }
 
 void conversations_reopen(struct request *r)
 {
-    set(r, CONVERSATION_SET_REOPENED);
+    set_state(r, CONVERSATION_SET_REOPENED);
 }
 
 static void typing_found(void *arg, enum store_status status, const struct store_conversation *c)

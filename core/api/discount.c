@@ -82,8 +82,8 @@ static enum discount_refusal check_products(const struct store_coupon *coupon,
 }
 
 /* Exact amounts are compared, not rounded ones: 50.00 is below a minimum of 50.005. */
-static enum discount_refusal check(const struct store_coupon *coupon, const struct cart *cart,
-                                   int64_t now_ms, int64_t subtotal)
+static enum discount_refusal check_coupon(const struct store_coupon *coupon,
+                                          const struct cart *cart, int64_t now_ms, int64_t subtotal)
 {
     wide sum = (wide)subtotal * MONEY_SCALE;
     for (unsigned i = 0; i < cart->exponent; i++)
@@ -193,7 +193,7 @@ enum discount_refusal discount_apply(const struct store_coupon *coupon, const st
 {
     struct lines lines;
     int64_t subtotal = cart_subtotal(cart);
-    enum discount_refusal why = check(coupon, cart, now_ms, subtotal);
+    enum discount_refusal why = check_coupon(coupon, cart, now_ms, subtotal);
     if (why != DISCOUNT_APPLIES)
         return why;
     select_lines(coupon, cart, &lines);

@@ -30,8 +30,8 @@ void stream_open(struct request *r, const struct ulid *last);
 void streams_on_event(struct http *h, const struct store_event *e);
 
 /*
- * streams_tick(h): send heartbeats and typing, and end streams with invalid tokens; once per turn of
- * the loop.
+ * streams_tick(h): send heartbeats and typing, and end streams with invalid tokens; once per turn
+ * of the loop.
  * streams_wait_ms(h, most): how long the loop may sleep.
  * streams_drain(h): ask all clients to reconnect, and end their streams.
  */

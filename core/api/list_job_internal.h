@@ -1,9 +1,9 @@
 /*
- * Lists of reports and projects: read and rendered in a query thread (query_threads.h), sent by the event
- * loop. Worker processes only.
+ * Lists of reports and projects: read and rendered in a query thread (query_threads.h), sent by the
+ * event loop. Worker processes only.
  */
-#ifndef ASSAY_API_LISTING_H
-#define ASSAY_API_LISTING_H
+#ifndef ASSAY_API_LIST_JOB_H
+#define ASSAY_API_LIST_JOB_H
 
 #include "core/api/api_internal.h"
 #include "core/async/query_threads.h"
@@ -11,8 +11,8 @@
 struct list_job;
 
 /*
- * find(l, s): query ${s} with a callback that begins with listing_found. Runs in the thread; runs
- * again if the query was stopped and restarted.
+ * find(job, s): query ${s} with a callback that begins with list_job_result. Runs in the thread;
+ * runs again if the query was stopped and restarted.
  */
 typedef void list_job_fn(struct list_job *job, struct store *s);
 
@@ -33,14 +33,14 @@ struct list_job {
 };
 
 /*
- * listing_send(r, list, path, name, find): reply with the list at ${path}. ${list} and ${name} are
+ * list_job_start(r, list, path, name, find): reply with the list at ${path}. ${list} and ${name} are
  * copied.
  */
 void list_job_start(struct request *r, const struct store_list_query *list, struct str path,
                     struct str name, list_job_fn *find);
 
 /*
- * listing_found(l, status, total, count): store the result and begin the body. False: there are no
+ * list_job_result(job, status, total, count): store the result and begin the body. False: there are no
  * items to render.
  */
 bool list_job_result(struct list_job *job, enum store_status status, uint64_t total, size_t count);

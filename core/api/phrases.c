@@ -156,7 +156,7 @@ static bool split_words(struct str message, struct talk *t)
     return t->count > 0 && buf_ok(&t->text);
 }
 
-static bool has(const char *list, struct str phrase)
+static bool contains(const char *list, struct str phrase)
 {
     return memmem(list, strlen(list), phrase.p, phrase.n) != NULL;
 }
@@ -176,13 +176,13 @@ static struct str phrase_at(struct talk *t, size_t first, size_t last)
 static bool row_replies(const struct row *row, struct str phrase, enum phrase *kind)
 {
     for (*kind = PHRASE_HELLO; *kind < KINDS; ++*kind)
-        if (has(row->talk[*kind], phrase))
+        if (contains(row->talk[*kind], phrase))
             return true;
     *kind = PHRASES;
-    return has(row->neutral, phrase);
+    return contains(row->neutral, phrase);
 }
 
-static bool matches(struct str language, struct str phrase, struct str *reply)
+static bool match_phrase(struct str language, struct str phrase, struct str *reply)
 {
     const struct row *first = row_of(language);
     enum phrase kind;
@@ -202,7 +202,7 @@ static size_t next_phrase(struct talk *t, size_t at, struct str language, struct
 {
     size_t most = t->count - at < PHRASE_WORDS_MAX ? t->count - at : PHRASE_WORDS_MAX;
     for (size_t n = most; n > 0; n--)
-        if (matches(language, phrase_at(t, at, at + n - 1), reply))
+        if (match_phrase(language, phrase_at(t, at, at + n - 1), reply))
             return n;
     return 0;
 }

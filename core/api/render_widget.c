@@ -142,7 +142,7 @@ void render_note(const struct store_note *n, struct buf *out)
     buf_adds(out, "}");
 }
 
-/* Where the record came from, as every record a visitor leaves begins. */
+/* The first members of every record of a visitor. */
 static void member_source(struct buf *out, const struct ulid *id, const struct ulid *agent,
                           const struct ulid *visitor, const struct ulid *conversation)
 {

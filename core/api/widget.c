@@ -121,7 +121,7 @@ struct page {
     struct item items[2 * WIDGET_MESSAGES_MAX];
     size_t count, next; /* next: the first item that is not sent yet */
     enum store_status status;
-    struct str before, suffix; /* for a chunked body: the rest that is not sent yet */
+    struct str prefix, suffix; /* for a chunked body: the rest that is not sent yet */
 };
 
 static struct item *add_item(struct page *page, const struct ulid *id, size_t from)
@@ -257,8 +257,8 @@ static bool page_next_chunk(struct request *r, struct buf *out)
 {
     struct page *page = r->state;
     struct item_output output = {out, true};
-    buf_str(out, page->before);
-    page->before.n = 0;
+    buf_str(out, page->prefix);
+    page->prefix.n = 0;
     while (page->next < page->count && out->n < REPLY_CHUNK && output.good) {
         buf_adds(out, page->next == 0 ? "" : ",");
         put_item(r, page, &page->items[page->next++], &output);
@@ -280,7 +280,7 @@ static void page_send(struct request *r, struct page *page, const struct str *pa
         reply_json(r, 200, parts, count);
         return;
     }
-    page->before = concatenate(r, parts, FRAME_PARTS);
+    page->prefix = concatenate(r, parts, FRAME_PARTS);
     page->suffix = concatenate(r, parts + count - FRAME_PARTS, FRAME_PARTS);
     r->state = page;
     reply_chunked(r, 200, bytes, page_next_chunk);
@@ -288,7 +288,7 @@ static void page_send(struct request *r, struct page *page, const struct str *pa
 
 static void page_reply(struct request *r, const struct ulid *conversation,
                        const struct ulid *cleared, const struct value *values, bool notes,
-                       const struct buf *before, const struct buf *suffix)
+                       const struct buf *prefix, const struct buf *suffix)
 {
     struct str parts[2 * WIDGET_MESSAGES_MAX + 2 * FRAME_PARTS];
     size_t count = 0;
@@ -299,12 +299,12 @@ static void page_reply(struct request *r, const struct ulid *conversation,
     page->count = page->next = 0;
     if (!page_read(r, cleared, values, notes, page))
         return;
-    if (!buf_ok(before) || !buf_ok(suffix) || !buf_ok(page->texts)) {
+    if (!buf_ok(prefix) || !buf_ok(suffix) || !buf_ok(page->texts)) {
         reply_error(r, ERR_UNAVAILABLE, NULL);
         return;
     }
     parts[count++] = STR("{\"data\":{");
-    parts[count++] = buf_view(before);
+    parts[count++] = buf_view(prefix);
     parts[count++] = STR("\"messages\":[");
     for (size_t i = 0; i < page->count; i++) {
         if (i > 0)
@@ -323,20 +323,20 @@ static void page_reply(struct request *r, const struct ulid *conversation,
 
 void widget_page_reply(struct request *r, const struct ulid *conversation,
                        const struct ulid *cleared, const struct value *values,
-                       const struct buf *before, const struct buf *suffix)
+                       const struct buf *prefix, const struct buf *suffix)
 {
-    page_reply(r, conversation, cleared, values, false, before, suffix);
+    page_reply(r, conversation, cleared, values, false, prefix, suffix);
 }
 
 void conversation_page_reply(struct request *r, const struct ulid *conversation,
-                             const struct buf *before)
+                             const struct buf *prefix)
 {
     static const struct ulid all;
     const struct buf suffix = {0};
-    page_reply(r, conversation, &all, r->values, true, before, &suffix);
+    page_reply(r, conversation, &all, r->values, true, prefix, &suffix);
 }
 
-/* ---- tags ---- */
+/* ---- versions ---- */
 
 uint64_t widget_version(const struct store_conversation *c, uint64_t extra)
 {

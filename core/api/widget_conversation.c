@@ -145,7 +145,7 @@ static void messages_found(void *arg, enum store_status status, const struct sto
                            const struct store_conversation *c)
 {
     struct request *r = arg;
-    struct buf before = {0}, behind = {0};
+    struct buf prefix = {0}, suffix = {0};
     (void)agent;
     if (status != STORE_OK) {
         widget_refuse(r, status);
@@ -155,10 +155,10 @@ static void messages_found(void *arg, enum store_status status, const struct sto
     const struct ulid id = c->id, cleared = c->cleared;
     if (reply_etag(r, widget_version(c, typing)))
         return;
-    widget_put_state(&behind, c);
-    buf_printf(&behind, ",\"operator_typing\":%s", typing ? "true" : "false");
-    widget_page_reply(r, &id, &cleared, r->values, &before, &behind);
-    buf_free(&behind);
+    widget_put_state(&suffix, c);
+    buf_printf(&suffix, ",\"operator_typing\":%s", typing ? "true" : "false");
+    widget_page_reply(r, &id, &cleared, r->values, &prefix, &suffix);
+    buf_free(&suffix);
 }
 
 void widget_messages(struct request *r)

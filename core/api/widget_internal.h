@@ -50,7 +50,7 @@ struct store_change *widget_change(struct request *r, enum store_change_kind kin
 void widget_refuse(struct request *r, enum store_status status);
 
 /*
- * widget_kept(r, answer, id, done): read the message ${id} of the conversation of the change in
+ * widget_read_message(r, answer, id, done): read the message ${id} of the conversation of the change in
  * r->state, then call ${done}, which replies. A repeat gets the message of the first request, with
  * Idempotent-Replayed. If the message cannot be read, an error is sent.
  */
@@ -63,37 +63,37 @@ void widget_read_message(struct request *r, const struct store_answer *answer,
 void widget_replayed(struct request *r, const struct store_answer *answer);
 
 /*
- * widget_id(out, name, id): append `"name":"ID"`, or null for no id. ${name} has its quotes and
+ * widget_put_id(out, name, id): append `"name":"ID"`, or null for no id. ${name} has its quotes and
  * colon.
  */
 void widget_put_id(struct buf *out, const char *name, const struct ulid *id);
 
 /*
- * widget_state(out, c): append the state of a conversation that a visitor sees: `,"is_claimed":…`
+ * widget_put_state(out, c): append the state of a conversation that a visitor sees: `,"is_claimed":…`
  * and so on.
  */
 void widget_put_state(struct buf *out, const struct store_conversation *c);
 
 /*
- * widget_ulid(r, field, out): read a cursor; if it was not sent, ${out} is no id. False: it is
+ * widget_read_id(r, field, out): read a cursor; if it was not sent, ${out} is no id. False: it is
  * invalid and 422 was sent.
  */
 bool widget_read_id(struct request *r, unsigned field, struct ulid *out);
 
 /*
- * widget_page_reply(r, conversation, seen_after, values, before, behind): send 200 with the page of
- * messages selected by after, before and limit (${values} NULL: the last WIDGET_MESSAGES_INIT),
- * without messages up to ${seen_after}: {"data":{${before}"messages":[…],"has_more":…${behind}}};
- * or 422 or 503. A client that does not read uses little memory, however large the messages are.
+ * widget_page_reply(r, conversation, cleared, values, prefix, suffix): send 200 with the messages
+ * that after, before and limit select (${values} NULL: the last WIDGET_MESSAGES_INIT), without
+ * messages up to ${cleared}: {"data":{${prefix}"messages":[…],"has_more":…${suffix}}}; or 422 or
+ * 503. A client that does not read uses little memory, however large the messages are.
  * conversation_page_reply: the same for an operator, including notes.
  */
 void widget_page_reply(struct request *r, const struct ulid *conversation,
                        const struct ulid *cleared, const struct value *values,
-                       const struct buf *before, const struct buf *suffix);
+                       const struct buf *prefix, const struct buf *suffix);
 void conversation_page_reply(struct request *r, const struct ulid *conversation,
-                             const struct buf *before);
+                             const struct buf *prefix);
 
-/* widget_tag(c, extra): the version for the ETag of a response that shows ${c} and ${extra}. */
+/* widget_version(c, extra): the version for the ETag of a response that shows ${c} and ${extra}. */
 uint64_t widget_version(const struct store_conversation *c, uint64_t extra);
 
 /* widget_typing_reply(r, conversation, who, on): set the typing status and reply. */

@@ -42,7 +42,8 @@ static struct span append(struct draft *d, struct str s)
 }
 
 /* A text that is stored unchanged. */
-static bool exact(struct draft *d, const char *name, bool required, size_t max, struct span *out)
+static bool read_text(struct draft *d, const char *name, bool required, size_t max,
+                      struct span *out)
 {
     struct str text;
     if (!read_string(d, name, required, &text))
@@ -55,7 +56,7 @@ static bool exact(struct draft *d, const char *name, bool required, size_t max, 
     return wp_continues(d->mistake);
 }
 
-static bool address_valid(struct str url)
+static bool link_valid(struct str url)
 {
     size_t scheme = url.n > 8 && strncasecmp(url.p, "https://", 8) == 0  ? 8
                     : url.n > 7 && strncasecmp(url.p, "http://", 7) == 0 ? 7
@@ -70,12 +71,12 @@ static bool address_valid(struct str url)
 }
 
 /* A link. Only http and https are accepted. */
-static bool address(struct draft *d, const char *name, bool required, struct span *out)
+static bool read_link(struct draft *d, const char *name, bool required, struct span *out)
 {
-    if (!exact(d, name, required, STORE_SYNCED_SHORT_MAX, out))
+    if (!read_text(d, name, required, STORE_SYNCED_SHORT_MAX, out))
         return false;
     if (out->n == 0 ||
-        (buf_ok(d->texts) && address_valid((struct str){d->texts->p + out->at, out->n})))
+        (buf_ok(d->texts) && link_valid((struct str){d->texts->p + out->at, out->n})))
         return true;
     wp_mistake_add(d->mistake, name, "must be an http or https address");
     return wp_continues(d->mistake);
@@ -104,7 +105,8 @@ static void join_lines(struct draft *d, size_t from)
 
 #define NAME_HTML_MAX ((size_t)2048) /* a name is always parsed: one of tags alone is empty */
 
-static bool plain(struct draft *d, const char *name, bool required, size_t max, struct span *out)
+static bool read_plain(struct draft *d, const char *name, bool required, size_t max,
+                       struct span *out)
 {
     struct str html;
     size_t at = d->texts->n;
@@ -120,11 +122,11 @@ static bool plain(struct draft *d, const char *name, bool required, size_t max, 
 }
 
 /* The short text on one line, then the long one. */
-static bool body(struct draft *d, const char *summary, const char *content, bool required)
+static bool read_body(struct draft *d, const char *summary, const char *content, bool required)
 {
     struct span first, second;
     struct str html;
-    if (!plain(d, summary, false, STORE_SYNCED_TEXT_MAX / 2, &first))
+    if (!read_plain(d, summary, false, STORE_SYNCED_TEXT_MAX / 2, &first))
         return false;
     if (first.n > 0)
         buf_adds(d->texts, "\n");
@@ -178,7 +180,7 @@ static bool add_term(struct draft *d, const char *name, struct json_object *term
     return wp_continues(d->mistake);
 }
 
-static bool terms(struct draft *d, const char *name)
+static bool read_terms(struct draft *d, const char *name)
 {
     struct json_object *list = wp_member(d->item, name);
     if (list == NULL)
@@ -193,7 +195,7 @@ static bool terms(struct draft *d, const char *name)
     return true;
 }
 
-static void end_terms(struct draft *d)
+static void cut_terms(struct draft *d)
 {
     struct str all = {d->texts->p + d->taxonomy.at, d->texts->n - d->taxonomy.at};
     d->taxonomy.n = buf_ok(d->texts) ? text_cut_bytes(all, STORE_SYNCED_TAXONOMY_MAX).n : 0;
@@ -202,30 +204,30 @@ static void end_terms(struct draft *d)
 
 /* ---- posts ---- */
 
-static bool title(struct draft *d, const char *name)
+static bool read_title(struct draft *d, const char *name)
 {
-    if (!plain(d, name, true, STORE_SYNCED_SHORT_MAX, &d->title))
+    if (!read_plain(d, name, true, STORE_SYNCED_SHORT_MAX, &d->title))
         return false;
     join_lines(d, d->title.at);
     return true;
 }
 
-static bool post(struct draft *d)
+static bool read_post(struct draft *d)
 {
     d->taxonomy.at = d->texts->n;
-    if (!terms(d, "taxonomy_terms"))
+    if (!read_terms(d, "taxonomy_terms"))
         return false;
-    end_terms(d);
-    return title(d, "title") && exact(d, "post_type", true, 64, &d->type) &&
-           address(d, "permalink", true, &d->url) &&
-           exact(d, "language", false, 64, &d->language) &&
-           body(d, "excerpt", "content_html", true);
+    cut_terms(d);
+    return read_title(d, "title") && read_text(d, "post_type", true, 64, &d->type) &&
+           read_link(d, "permalink", true, &d->url) &&
+           read_text(d, "language", false, 64, &d->language) &&
+           read_body(d, "excerpt", "content_html", true);
 }
 
 /* ---- products ---- */
 
 /* An empty price means none: a product with only variations has no own price. */
-static bool price(struct draft *d, const char *name, bool required, int64_t *out)
+static bool read_price(struct draft *d, const char *name, bool required, int64_t *out)
 {
     struct str text;
     *out = MONEY_NONE;
@@ -236,12 +238,12 @@ static bool price(struct draft *d, const char *name, bool required, int64_t *out
     return wp_continues(d->mistake);
 }
 
-static bool prices(struct draft *d, struct store_synced *out)
+static bool read_prices(struct draft *d, struct store_synced *out)
 {
     struct str currency;
-    if (!price(d, "price", true, &out->price) ||
-        !price(d, "regular_price", false, &out->regular_price) ||
-        !price(d, "sale_price", false, &out->sale_price) ||
+    if (!read_price(d, "price", true, &out->price) ||
+        !read_price(d, "regular_price", false, &out->regular_price) ||
+        !read_price(d, "sale_price", false, &out->sale_price) ||
         !read_string(d, "currency", true, &currency))
         return false;
     if (!currency_known(currency)) {
@@ -253,7 +255,7 @@ static bool prices(struct draft *d, struct store_synced *out)
     return true;
 }
 
-static bool stock(struct draft *d, struct store_synced *out)
+static bool read_stock(struct draft *d, struct store_synced *out)
 {
     static const char *const names[] = {
         [STOCK_IN] = "instock", [STOCK_OUT] = "outofstock", [STOCK_BACKORDER] = "onbackorder"};
@@ -272,16 +274,16 @@ static bool stock(struct draft *d, struct store_synced *out)
     return wp_continues(d->mistake);
 }
 
-static bool product(struct draft *d, struct store_synced *out)
+static bool read_product(struct draft *d, struct store_synced *out)
 {
     d->taxonomy.at = d->texts->n;
-    if (!terms(d, "categories") || !terms(d, "attributes"))
+    if (!read_terms(d, "categories") || !read_terms(d, "attributes"))
         return false;
-    end_terms(d);
-    return title(d, "name") && exact(d, "sku", false, 256, &d->sku) &&
-           address(d, "permalink", true, &d->url) &&
-           address(d, "image_url", false, &d->image_url) && prices(d, out) && stock(d, out) &&
-           body(d, "short_description", "description", false);
+    cut_terms(d);
+    return read_title(d, "name") && read_text(d, "sku", false, 256, &d->sku) &&
+           read_link(d, "permalink", true, &d->url) &&
+           read_link(d, "image_url", false, &d->image_url) && read_prices(d, out) &&
+           read_stock(d, out) && read_body(d, "short_description", "description", false);
 }
 
 static struct str text_at(const struct buf *texts, struct span span)
@@ -296,13 +298,13 @@ static bool no_memory(struct wp_mistake *mistake)
     return false;
 }
 
-static bool document(enum synced_kind kind, struct json_object *item, struct buf *texts,
-                     struct store_synced *out, struct wp_mistake *mistake)
+static bool read_document(enum synced_kind kind, struct json_object *item, struct buf *texts,
+                          struct store_synced *out, struct wp_mistake *mistake)
 {
     struct draft d = {.item = item, .texts = texts, .mistake = mistake, .left_us = PLAIN_BUDGET_US};
     *out = (struct store_synced){
         .kind = kind, .price = MONEY_NONE, .regular_price = MONEY_NONE, .sale_price = MONEY_NONE};
-    if (!(kind == SYNCED_POST ? post(&d) : product(&d, out)) || mistake->code != NULL)
+    if (!(kind == SYNCED_POST ? read_post(&d) : read_product(&d, out)) || mistake->code != NULL)
         return false;
     if (!buf_ok(texts))
         return no_memory(mistake);
@@ -325,10 +327,10 @@ bool wp_document(enum synced_kind kind, struct json_object *item, struct buf *te
     buf_reserve(texts, 1); /* empty texts need an address */
     if (item == NULL)
         return no_memory(mistake);
-    if (mistake->code == NULL && document(kind, item, texts, out, &first))
+    if (mistake->code == NULL && read_document(kind, item, texts, out, &first))
         return true;
     mistake->collects = true;
-    document(kind, item, texts, out, mistake);
+    read_document(kind, item, texts, out, mistake);
     mistake->collects = false;
     if (mistake->code == NULL) { /* only parsing its HTML failed */
         *mistake = first;

@@ -1,10 +1,12 @@
 /*
  * Bulk sync: a shop's plugin sends posts, products and coupons in batches. Worker processes.
  *
- *   wp.c         handshake, status, shared functions
- *   wp_sync.c    a batch: envelope → items → one change → result of each item
- *   wp_items.c   converts a post or product into a document
- *   wp_coupons.c converts a coupon
+ *   wp.c               handshake, status, shared functions
+ *   wp_sync.c          a batch: envelope → items → one change
+ *   wp_sync_response.c the result of each item
+ *   wp_item.c          an item before it is parsed
+ *   wp_document.c      converts a post or product into a document
+ *   wp_coupons.c       converts a coupon
  */
 #ifndef ASSAY_API_WP_H
 #define ASSAY_API_WP_H
@@ -26,8 +28,8 @@ extern const char *const wp_kind_names[SYNCED_KINDS]; /* "posts", "products", "c
 uint64_t wp_version(struct str body);
 
 /*
- * wp_check_sender(r, site, plugin, host, errors): add the mistakes of site_url and plugin_version to
- * ${errors}. ${host}: the host of the site, lower case, punycode, without www. and port.
+ * wp_check_sender(r, site, plugin, host, errors): add the mistakes of site_url and plugin_version
+ * to ${errors}. ${host}: the host of the site, lower case, punycode, without www. and port.
  */
 void wp_check_sender(struct request *r, const struct value *site, const struct value *plugin,
                      struct str *host, struct buf *errors);
@@ -47,15 +49,15 @@ struct wp_mistake {
 #define WP_TOO_COMPLEX "its HTML takes too long to parse; use less nesting"
 void wp_mistake_reset(struct wp_mistake *mistake);
 /*
- * wp_wrong(mistake, field, format, …): add a mistake of ${field} (static; NULL: of the item as a
- * whole). Only the first mistake of a field is added.
- * wp_goes_on(mistake): true if the next field is to be checked.
+ * wp_mistake_add(mistake, field, format, …): add a mistake of ${field} (static; NULL: of the item
+ * as a whole). Only the first mistake of a field is added.
+ * wp_continues(mistake): true if the next field is to be checked.
  */
 void wp_mistake_add(struct wp_mistake *mistake, const char *field, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 bool wp_continues(const struct wp_mistake *mistake);
 
-/* ---- wp_items.c ---- */
+/* ---- wp_item.c ---- */
 
 /*
  * The parts of an item that decide whether the rest is needed. They are read without parsing the
@@ -85,19 +87,21 @@ bool wp_item_hash(const struct wp_item *item, uint8_t out[16]);
 bool wp_item_modified(const struct wp_item *item, int64_t *out, struct wp_mistake *mistake);
 
 /*
+ * wp_text(item, name, out): a string member.
+ * wp_member(item, name): a member; NULL if it is missing or null.
+ */
+bool wp_text(struct json_object *item, const char *name, struct str *out);
+struct json_object *wp_member(struct json_object *item, const char *name);
+
+/* ---- wp_document.c ---- */
+
+/*
  * wp_document(kind, item, texts, out, mistake): convert a post or product into ${out}, except its
  * date. Its texts are in ${texts}, which the caller frees. False: ${mistake} has all mistakes, in
  * addition to earlier ones.
  */
 bool wp_document(enum synced_kind kind, struct json_object *item, struct buf *texts,
                  struct store_synced *out, struct wp_mistake *mistake);
-
-/*
- * wp_text(item, name, out): a string member.
- * wp_member(item, name): a member; NULL if it is missing or null.
- */
-bool wp_text(struct json_object *item, const char *name, struct str *out);
-struct json_object *wp_member(struct json_object *item, const char *name);
 
 /* ---- wp_coupons.c ---- */
 

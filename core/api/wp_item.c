@@ -57,7 +57,7 @@ bool wp_text(struct json_object *item, const char *name, struct str *out)
 
 /* ---- items, before parsing ---- */
 
-static bool id_read(struct str digits, uint64_t *out)
+static bool read_id(struct str digits, uint64_t *out)
 {
     return number_parse(digits, INT64_MAX, out) && *out > 0 && digits.p[0] != '0';
 }
@@ -81,7 +81,7 @@ static void read_tree(struct wp_item *item)
 }
 
 /* Reads a string without escapes. False: it must be decoded. */
-static bool text_read(struct str value, struct str *out, bool *wrong)
+static bool read_text(struct str value, struct str *out, bool *wrong)
 {
     if (str_eq(value, STR("null")))
         return true;
@@ -99,13 +99,13 @@ static bool read_member(struct wp_item *item, struct str name, struct str value)
     if (memchr(name.p, '\\', name.n) != NULL)
         return false;
     if (str_eq(name, STR("wp_id")))
-        item->wp_id = id_read(value, &id) ? id : 0;
+        item->wp_id = read_id(value, &id) ? id : 0;
     if (str_eq(name, STR("content_hash")))
-        return text_read(value, &item->content_hash, &ignored);
+        return read_text(value, &item->content_hash, &ignored);
     if (str_eq(name, STR("modified_at")))
-        return text_read(value, &item->modified_at, &item->modified_wrong);
+        return read_text(value, &item->modified_at, &item->modified_wrong);
     if (str_eq(name, STR("action")))
-        return text_read(value, &item->action, &item->action_wrong);
+        return read_text(value, &item->action, &item->action_wrong);
     return true;
 }
 

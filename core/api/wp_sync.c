@@ -1,6 +1,6 @@
 /*
  * Processes a batch. The envelope is checked as a whole, each item alone. Unchanged items are
- * skipped on the event loop; from the first changed item on, the rest runs in the reader thread,
+ * skipped on the event loop; from the first changed item on, the rest runs in the thread pool,
  * because HTML can take long. Valid items go to the writer as one change. The writer's answer has
  * the result of each item.
  */
@@ -118,7 +118,7 @@ static const char *action_mistake(struct batch *b)
     return b->deletes || str_eq(action, STR("upsert")) ? NULL : "is required: upsert or delete";
 }
 
-static bool envelope_check(struct batch *b, bool single)
+static bool check_envelope(struct batch *b, bool single)
 {
     const struct value *v = b->r->values;
     struct buf errors = {0};
@@ -153,7 +153,7 @@ static void agent_found(void *arg, enum store_status status, const struct store_
         reply_store_error(b->r, status);
 }
 
-static bool agent_find(struct batch *b)
+static bool find_agent(struct batch *b)
 {
     struct ulid id;
     if (ulid_parse(b->r->values[WP_AGENT].text, &id))
@@ -246,7 +246,7 @@ static void batch_send(struct batch *b)
         batch_change(b->r);
 }
 
-static void coupon_add(struct batch *b, struct result *one)
+static void add_coupon(struct batch *b, struct result *one)
 {
     struct buf texts = {0};
     struct store_coupon coupon;
@@ -261,7 +261,7 @@ static void coupon_add(struct batch *b, struct result *one)
     buf_free(&texts);
 }
 
-static void content_add(struct batch *b, struct result *one, const uint8_t hash[16],
+static void add_content(struct batch *b, struct result *one, const uint8_t hash[16],
                         int64_t modified_at)
 {
     struct buf texts = {0};
@@ -282,7 +282,7 @@ static void content_add(struct batch *b, struct result *one, const uint8_t hash[
 #define PARSE_ON_LOOP_MAX ((size_t)4 * 1024)
 
 /* False: it would hold the loop for too long, and nothing was done. */
-static bool document_add(struct batch *b, struct result *one, bool on_loop)
+static bool add_document(struct batch *b, struct result *one, bool on_loop)
 {
     const struct store_item *stored = &one->stored;
     const uint64_t wp_id = one->item.wp_id;
@@ -308,7 +308,7 @@ static bool document_add(struct batch *b, struct result *one, bool on_loop)
     } else {
         if (on_loop && one->item.raw.n > PARSE_ON_LOOP_MAX)
             return false;
-        content_add(b, one, hash, modified_at);
+        add_content(b, one, hash, modified_at);
     }
     one->row = b->row_count;
     one->sent = wp_id != 0;
@@ -317,12 +317,12 @@ static bool document_add(struct batch *b, struct result *one, bool on_loop)
 }
 
 /* Coupons have dates in a time zone, which only the thread may read (zone.h). */
-static bool item_add(struct batch *b, struct result *one, bool on_loop)
+static bool add_item(struct batch *b, struct result *one, bool on_loop)
 {
     if (b->kind != SYNCED_COUPON)
-        return document_add(b, one, on_loop);
+        return add_document(b, one, on_loop);
     if (!on_loop)
-        coupon_add(b, one);
+        add_coupon(b, one);
     return !on_loop;
 }
 
@@ -338,7 +338,7 @@ static bool process_slice(struct pool_job *job)
     struct batch *b = batch_of(job);
     uint64_t until = clock_mono_us() + SLICE_US;
     do
-        item_add(b, &b->results[b->at++], false);
+        add_item(b, &b->results[b->at++], false);
     while (b->at < b->count && clock_mono_us() < until);
     return b->at < b->count;
 }
@@ -364,7 +364,7 @@ static void batch_process(struct batch *b)
 {
     uint64_t until = clock_mono_us() + SLICE_US;
     for (; b->at < b->count; b->at++) {
-        if (clock_mono_us() >= until || !item_add(b, &b->results[b->at], true)) {
+        if (clock_mono_us() >= until || !add_item(b, &b->results[b->at], true)) {
             batch_to_thread(b);
             return;
         }
@@ -372,38 +372,38 @@ static void batch_process(struct batch *b)
     batch_send(b);
 }
 
-static void batch_new(struct request *r, enum synced_kind kind, bool single)
+static void batch_start(struct request *r, enum synced_kind kind, bool single)
 {
     struct batch *b = h2o_mem_alloc_shared(&r->h2o->pool, sizeof(*b), batch_free);
     *b = (struct batch){.r = r, .kind = kind};
     r->state = b;
     if (!batch_alloc(b))
         reply_error(r, ERR_UNAVAILABLE, NULL);
-    else if (envelope_check(b, single) && agent_find(b))
+    else if (check_envelope(b, single) && find_agent(b))
         batch_begin(b);
 }
 
 void wp_posts_sync(struct request *r)
 {
-    batch_new(r, SYNCED_POST, false);
+    batch_start(r, SYNCED_POST, false);
 }
 
 void wp_products_sync(struct request *r)
 {
-    batch_new(r, SYNCED_PRODUCT, false);
+    batch_start(r, SYNCED_PRODUCT, false);
 }
 
 void wp_posts_changed(struct request *r)
 {
-    batch_new(r, SYNCED_POST, true);
+    batch_start(r, SYNCED_POST, true);
 }
 
 void wp_products_changed(struct request *r)
 {
-    batch_new(r, SYNCED_PRODUCT, true);
+    batch_start(r, SYNCED_PRODUCT, true);
 }
 
 void wp_coupons_sync(struct request *r)
 {
-    batch_new(r, SYNCED_COUPON, false);
+    batch_start(r, SYNCED_COUPON, false);
 }

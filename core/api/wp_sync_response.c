@@ -28,7 +28,7 @@ static enum item_outcome outcome_of(const struct batch *b, const struct result *
     if (!one->sent || (b->deletes && one->mistake.code != NULL))
         return ITEM_FAILED;
     enum synced_mark mark = synced_mark(answer, one->row);
-    /* enum told has the order of enum synced_mark */
+    /* enum item_outcome has the order of enum synced_mark */
     return mark == SYNCED_FAILED && !b->deletes ? ITEM_FAILED : (enum item_outcome)mark;
 }
 
