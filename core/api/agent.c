@@ -79,53 +79,59 @@ static bool is_line(struct json_object *value)
     return is_text(value, 200);
 }
 
-/*
- * The keys of a theme, which the script reads (core/widget/widget.js). Columns: key, check, allowed
- * values in words.
- */
-static const struct {
+/* A key of an object in the settings. */
+struct key {
     const char *name;
     bool (*valid)(struct json_object *value);
-    const char *wanted;
-} theme_rows[] = {
+    const char *wanted; /* the allowed values, in words */
+};
+
+static const struct key *key_find(const struct key *keys, size_t count, const char *name)
+{
+    for (size_t i = 0; i < count; i++)
+        if (strcmp(keys[i].name, name) == 0)
+            return &keys[i];
+    return NULL;
+}
+
+/* The keys of a theme, which the script reads (core/widget/widget.js). */
+static const struct key theme_keys[] = {
     {"color", is_color, "a color as #rgb or #rrggbb, such as \"#0b6e4f\""},
     {"position", is_side, "\"left\" or \"right\""},
     {"title", is_line, "a text of 1 to 200 characters"},
     {"greeting", is_line, "a text of 1 to 200 characters"},
 };
-#define THEME_ROWS (sizeof(theme_rows) / sizeof(theme_rows[0]))
-#define THEME_KEYS "color, position, title and greeting"
+#define THEME_KEYS (sizeof(theme_keys) / sizeof(theme_keys[0]))
+#define THEME_KEY_NAMES "color, position, title and greeting"
 
 static bool theme_unknown(const char *name, struct agent_mistake *mistake)
 {
     unsigned least = UINT_MAX;
     const char *near = "";
-    for (size_t i = 0; i < THEME_ROWS; i++) {
-        unsigned distance = nearest_distance(str_of(name), str_of(theme_rows[i].name));
+    for (size_t i = 0; i < THEME_KEYS; i++) {
+        unsigned distance = nearest_distance(str_of(name), str_of(theme_keys[i].name));
         if (distance < least) {
             least = distance;
-            near = theme_rows[i].name;
+            near = theme_keys[i].name;
         }
     }
     bool close = nearest_is_close(least, strlen(name));
-    return wrong(mistake, "unknown key \"%.64s\"%s%s%s; the keys are " THEME_KEYS, name,
+    return wrong(mistake, "unknown key \"%.64s\"%s%s%s; the keys are " THEME_KEY_NAMES, name,
                  close ? ", did you mean \"" : "", close ? near : "", close ? "\"?" : "");
 }
 
 static bool theme_valid(struct json_object *theme, struct agent_mistake *mistake)
 {
     if (!json_object_is_type(theme, json_type_object))
-        return wrong(mistake, "must be an object with the keys " THEME_KEYS ", such as "
+        return wrong(mistake, "must be an object with the keys " THEME_KEY_NAMES ", such as "
                               "{\"color\":\"#0b6e4f\",\"position\":\"left\"}");
     json_object_object_foreach(theme, name, value)
     {
-        size_t i = 0;
-        while (i < THEME_ROWS && strcmp(theme_rows[i].name, name) != 0)
-            i++;
-        if (i == THEME_ROWS)
+        const struct key *key = key_find(theme_keys, THEME_KEYS, name);
+        if (key == NULL)
             return theme_unknown(name, mistake);
-        if (!theme_rows[i].valid(value))
-            return wrong(mistake, "\"%s\" must be %s", name, theme_rows[i].wanted);
+        if (!key->valid(value))
+            return wrong(mistake, "\"%s\" must be %s", name, key->wanted);
     }
     return true;
 }
@@ -162,18 +168,13 @@ static bool is_boolean(struct json_object *value)
     return json_object_is_type(value, json_type_boolean);
 }
 
-/* Columns as in theme_rows. */
-static const struct {
-    const char *name;
-    bool (*valid)(struct json_object *value);
-    const char *wanted;
-} field_rows[] = {
+static const struct key field_keys[] = {
     {"name", is_field_name, "1 to 64 letters, digits, _, - and ."},
     {"label", is_line, "a text of 1 to 200 characters"},
     {"type", is_field_type, "text, email, tel or textarea"},
     {"required", is_boolean, "true or false"},
 };
-#define FIELD_ROWS (sizeof(field_rows) / sizeof(field_rows[0]))
+#define FIELD_KEYS (sizeof(field_keys) / sizeof(field_keys[0]))
 
 static bool field_valid(struct json_object *field, size_t number, struct agent_mistake *mistake)
 {
@@ -181,17 +182,15 @@ static bool field_valid(struct json_object *field, size_t number, struct agent_m
         return wrong(mistake, "field %zu of the lead form must be an object", number);
     json_object_object_foreach(field, name, value)
     {
-        size_t i = 0;
-        while (i < FIELD_ROWS && strcmp(field_rows[i].name, name) != 0)
-            i++;
-        if (i == FIELD_ROWS)
+        const struct key *key = key_find(field_keys, FIELD_KEYS, name);
+        if (key == NULL)
             return wrong(mistake,
                          "field %zu of the lead form has an unknown key \"%.64s\"; the "
                          "keys are name, label, type and required",
                          number, name);
-        if (!field_rows[i].valid(value))
+        if (!key->valid(value))
             return wrong(mistake, "field %zu of the lead form: \"%s\" must be %s", number, name,
-                         field_rows[i].wanted);
+                         key->wanted);
     }
     return json_object_object_get_ex(field, "name", NULL) ||
            wrong(mistake, "field %zu of the lead form has no name", number);

@@ -16,7 +16,6 @@
 
 /* state of a request that waits for its conversation */
 struct init {
-    struct store_change *change;
     struct str anonymous_id; /* in the response */
     char secret[CREDENTIAL_SIZE];
     uint8_t sent_hash[CREDENTIAL_HASH], secret_hash[CREDENTIAL_HASH];

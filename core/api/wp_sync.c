@@ -34,7 +34,7 @@ static void batch_free(void *arg)
         wp_mistake_reset(&b->results[i].mistake);
     }
     free(b->results);
-    free(b->list);
+    free(b->text);
     buf_free(&b->rows);
 }
 
@@ -42,14 +42,14 @@ static bool batch_alloc(struct batch *b)
 {
     const struct str list = b->r->values[WP_ITEMS].text, zone = b->r->values[WP_ZONE].text;
     b->results = calloc(STORE_BATCH_MAX + 1, sizeof(*b->results));
-    b->list = malloc(list.n + zone.n + 1);
-    if (b->results == NULL || b->list == NULL)
+    b->text = malloc(list.n + zone.n + 1);
+    if (b->results == NULL || b->text == NULL)
         return false;
     if (list.p != NULL)
-        memcpy(b->list, list.p, list.n);
-    b->zone = (struct str){zone.p == NULL ? NULL : b->list + list.n, zone.n};
+        memcpy(b->text, list.p, list.n);
+    b->zone = (struct str){zone.p == NULL ? NULL : b->text + list.n, zone.n};
     if (zone.p != NULL)
-        memcpy(b->list + list.n, zone.p, zone.n);
+        memcpy(b->text + list.n, zone.p, zone.n);
     return true;
 }
 
@@ -73,7 +73,7 @@ static const char *items_mistake(struct batch *b, bool single)
                       : "is required: an array of at most 100 items";
     if (v->text.p[0] != '[' && (!single || v->text.p[0] != '{'))
         return single ? one : array;
-    find_items(b, (struct str){b->list, v->text.n});
+    find_items(b, (struct str){b->text, v->text.n});
     if (single)
         return b->count == 1 ? NULL : one;
     return b->count <= STORE_BATCH_MAX ? NULL : array;

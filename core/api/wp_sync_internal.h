@@ -9,11 +9,11 @@
 /* The result of an item. */
 struct result {
     struct wp_item item;
-    struct store_item stored;  /* the stored item */
-    struct str code;           /* coupons only */
-    struct wp_mistake mistake; /* code NULL: none */
-    bool sent;                 /* part of the change, */
-    size_t row;                /* as this row */
+    struct store_item stored;
+    struct str code; /* coupons only */
+    struct wp_mistake mistake;
+    bool sent;  /* the change has a row for it */
+    size_t row; /* index of the row */
 };
 
 /* The thread uses only the batch's own memory, because the request may end first. */
@@ -24,11 +24,11 @@ struct batch {
     enum synced_kind kind;
     struct ulid agent;
     struct str site;
-    bool deletes; /* the action is delete */
-    size_t count, at, row_count;
-    struct result *results; /* one more than allowed */
-    char *list;             /* copies of the items and the time zone */
-    struct str zone;        /* of the shop, for coupons */
+    bool deletes;                /* the action is delete */
+    size_t count, at, row_count; /* at: the next item to process */
+    struct result *results;      /* one more than allowed */
+    char *text;                  /* copies of the items and the time zone */
+    struct str zone;             /* of the shop, for coupons */
     bool send_all; /* send all items: the store has changed since unchanged items were skipped */
     struct buf rows;
 };
