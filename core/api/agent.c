@@ -249,8 +249,8 @@ static bool settings_put(struct json_object *settings, struct buf *out,
 }
 
 /* Replaces the member by ${text}, unless it is NULL. */
-static bool wish_json(struct json_object *settings, const char *name, const char *text,
-                      struct agent_mistake *mistake)
+static bool change_json(struct json_object *settings, const char *name, const char *text,
+                        struct agent_mistake *mistake)
 {
     struct json_fault fault;
     char why[JSON_FAULT_TEXT];
@@ -264,16 +264,16 @@ static bool wish_json(struct json_object *settings, const char *name, const char
     return json_object_object_add(settings, name, value) == 0;
 }
 
-static void wish_texts(struct json_object *settings, const struct agent_wishes *wishes)
+static void change_texts(struct json_object *settings, const struct agent_change *change)
 {
-    if (wishes->language_default != NULL)
+    if (change->language_default != NULL)
         json_object_object_add(settings, "language_default",
-                               json_object_new_string(wishes->language_default));
-    if (wishes->starter_prompts == NULL)
+                               json_object_new_string(change->language_default));
+    if (change->starter_prompts == NULL)
         return;
     struct json_object *prompts = json_object_new_array();
-    for (size_t i = 0; wishes->starter_prompts[i] != NULL; i++)
-        json_object_array_add(prompts, json_object_new_string(wishes->starter_prompts[i]));
+    for (size_t i = 0; change->starter_prompts[i] != NULL; i++)
+        json_object_array_add(prompts, json_object_new_string(change->starter_prompts[i]));
     json_object_object_add(settings, "starter_prompts", prompts);
 }
 
@@ -290,15 +290,15 @@ static struct json_object *settings_read(struct str members)
     return settings;
 }
 
-bool agent_settings(struct str present, const struct agent_wishes *wishes, struct buf *out,
+bool agent_settings(struct str present, const struct agent_change *change, struct buf *out,
                     struct agent_mistake *mistake)
 {
     struct json_object *settings = settings_read(present);
     *mistake = (struct agent_mistake){.text = "the current settings cannot be read"};
-    bool good = settings != NULL && wish_json(settings, "theme", wishes->theme, mistake) &&
-                wish_json(settings, "lead_form_fields", wishes->lead_form_fields, mistake);
+    bool good = settings != NULL && change_json(settings, "theme", change->theme, mistake) &&
+                change_json(settings, "lead_form_fields", change->lead_form_fields, mistake);
     if (good) {
-        wish_texts(settings, wishes);
+        change_texts(settings, change);
         good = settings_put(settings, out, mistake);
     }
     json_object_put(settings);

@@ -33,15 +33,15 @@ struct list_job {
 };
 
 /*
- * list_job_start(r, list, path, name, find): reply with the list at ${path}. ${list} and ${name} are
- * copied.
+ * list_job_start(r, list, path, name, find): reply with the list at ${path}. ${list} and ${name}
+ * are copied.
  */
 void list_job_start(struct request *r, const struct store_list_query *list, struct str path,
                     struct str name, list_job_fn *find);
 
 /*
- * list_job_result(job, status, total, count): store the result and begin the body. False: there are no
- * items to render.
+ * list_job_result(job, status, total, count): store the result and begin the body. False: there
+ * are no items to render.
  */
 bool list_job_result(struct list_job *job, enum store_status status, uint64_t total, size_t count);
 

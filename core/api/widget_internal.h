@@ -50,7 +50,7 @@ struct store_change *widget_change(struct request *r, enum store_change_kind kin
 void widget_refuse(struct request *r, enum store_status status);
 
 /*
- * widget_read_message(r, answer, id, done): read the message ${id} of the conversation of the change in
+ * widget_read_message(r, answer, id, done): read message ${id} of the conversation of the change in
  * r->state, then call ${done}, which replies. A repeat gets the message of the first request, with
  * Idempotent-Replayed. If the message cannot be read, an error is sent.
  */
@@ -69,8 +69,8 @@ void widget_replayed(struct request *r, const struct store_answer *answer);
 void widget_put_id(struct buf *out, const char *name, const struct ulid *id);
 
 /*
- * widget_put_state(out, c): append the state of a conversation that a visitor sees: `,"is_claimed":…`
- * and so on.
+ * widget_put_state(out, c): append what a visitor sees of the state of a conversation:
+ * `,"is_claimed":…` and so on.
  */
 void widget_put_state(struct buf *out, const struct store_conversation *c);
 
