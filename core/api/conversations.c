@@ -40,26 +40,26 @@ static void put_row(const struct store_row *row, struct buf *out)
 /* A row that does not fit begins the next page. The first row is always sent. */
 static bool add_row(void *arg, enum store_status status, const struct store_row *row)
 {
-    struct rows *l = arg;
+    struct rows *rows = arg;
     if (row == NULL) {
-        l->status = status;
+        rows->status = status;
         return true;
     }
-    const size_t from = l->out->n;
-    buf_adds(l->out, l->count == 0 ? "" : ",");
-    const size_t start = l->out->n;
-    put_row(row, l->out);
-    if (l->out->n == start) { /* not a row: where the next page begins */
-        l->out->n = from;
-        l->last = row->id;
+    const size_t from = rows->out->n;
+    buf_adds(rows->out, rows->count == 0 ? "" : ",");
+    const size_t start = rows->out->n;
+    put_row(row, rows->out);
+    if (rows->out->n == start) { /* not a row: where the next page begins */
+        rows->out->n = from;
+        rows->last = row->id;
         return true;
     }
-    if (l->count > 0 && l->out->n + l->ignored.n > LIST_BYTES) {
-        l->out->n = from;
+    if (rows->count > 0 && rows->out->n + rows->ignored.n > LIST_BYTES) {
+        rows->out->n = from;
         return false;
     }
-    l->last = row->id;
-    l->count++;
+    rows->last = row->id;
+    rows->count++;
     return true;
 }
 
@@ -81,25 +81,25 @@ static uint64_t list_version(struct str body, uint64_t workspace)
 }
 
 /* ${more}: more members of meta. */
-static void list_reply(struct request *r, struct rows *l, const char *more)
+static void list_reply(struct request *r, struct rows *rows, const char *more)
 {
     static const struct ulid none;
-    const struct str ignored = l->ignored;
-    if (l->status != STORE_OK && l->status != STORE_NOT_FOUND) {
-        reply_store_error(r, l->status);
+    const struct str ignored = rows->ignored;
+    if (rows->status != STORE_OK && rows->status != STORE_NOT_FOUND) {
+        reply_store_error(r, rows->status);
         return;
     }
-    buf_adds(l->out, l->status == STORE_OK ? "],\"meta\":{\"has_more\":true"
-                                           : "],\"meta\":{\"has_more\":false");
-    widget_put_id(l->out, ",\"next_after\":", l->status == STORE_OK ? &l->last : &none);
-    buf_adds(l->out, more);
-    buf_str(l->out, ignored.n == 0 ? STR("") : STR(",\"ignored\":"));
-    buf_str(l->out, ignored);
-    buf_adds(l->out, "}}");
-    if (!buf_ok(l->out))
+    buf_adds(rows->out, rows->status == STORE_OK ? "],\"meta\":{\"has_more\":true"
+                                                 : "],\"meta\":{\"has_more\":false");
+    widget_put_id(rows->out, ",\"next_after\":", rows->status == STORE_OK ? &rows->last : &none);
+    buf_adds(rows->out, more);
+    buf_str(rows->out, ignored.n == 0 ? STR("") : STR(",\"ignored\":"));
+    buf_str(rows->out, ignored);
+    buf_adds(rows->out, "}}");
+    if (!buf_ok(rows->out))
         reply_error(r, ERR_UNAVAILABLE, NULL);
-    else if (!reply_etag(r, list_version(buf_view(l->out), r->workspace)))
-        api_reply(r, 200, l->out);
+    else if (!reply_etag(r, list_version(buf_view(rows->out), r->workspace)))
+        api_reply(r, 200, rows->out);
 }
 
 /* Reads the query. False: 422 was sent. */
@@ -111,19 +111,19 @@ static bool read_query(struct request *r, struct store_rows_query *q)
            read_time(r, ROWS_SINCE, &q->since) && read_time(r, ROWS_UNTIL, &q->until);
 }
 
-static void send_list(struct request *r, enum store_rows rows, const struct store_rows_query *q)
+static void send_list(struct request *r, enum store_rows type, const struct store_rows_query *q)
 {
-    struct rows l = {.out = api_body(r), .ignored = api_ignored(r)};
-    api_list_begin(l.out);
-    store_rows_each(r->store, rows, q, add_row, &l);
-    list_reply(r, &l, "");
+    struct rows rows = {.out = api_body(r), .ignored = api_ignored(r)};
+    api_list_begin(rows.out);
+    store_rows_each(r->store, type, q, add_row, &rows);
+    list_reply(r, &rows, "");
 }
 
-static void list_rows(struct request *r, enum store_rows rows)
+static void list_rows(struct request *r, enum store_rows type)
 {
     struct store_rows_query q;
     if (read_query(r, &q))
-        send_list(r, rows, &q);
+        send_list(r, type, &q);
 }
 
 /*
@@ -244,15 +244,15 @@ static void conversation_found(void *arg, enum store_status status,
         reply_store_error(r, status);
         return;
     }
-    bool visitor = widget_is_typing(r, &c->id, TYPIST_VISITOR), operator= widget_is_typing(
-                                                                    r, &c->id, TYPIST_OPERATOR);
+    bool visitor_typing = widget_is_typing(r, &c->id, TYPIST_VISITOR);
+    bool operator_typing = widget_is_typing(r, &c->id, TYPIST_OPERATOR);
     const struct ulid id = c->id;
-    if (reply_etag(r, widget_version(c, (visitor ? 1u : 0u) | (operator? 2u : 0u) |
+    if (reply_etag(r, widget_version(c, (visitor_typing ? 1u : 0u) | (operator_typing ? 2u : 0u) |
                                             newest_note(r, &id) << 2)))
         return;
     render_conversation_members(c, &prefix);
     buf_printf(&prefix, ",\"visitor_typing\":%s,\"operator_typing\":%s,",
-               visitor ? "true" : "false", operator? "true" : "false");
+               visitor_typing ? "true" : "false", operator_typing ? "true" : "false");
     conversation_page_reply(r, &id, &prefix);
     buf_free(&prefix);
 }
@@ -284,8 +284,8 @@ static struct store_change *change_new(struct request *r, enum store_change_kind
     return change;
 }
 
-static void show_message(struct request *r, const struct store_answer *answer,
-                         const struct store_message *m)
+static void reply_message(struct request *r, const struct store_answer *answer,
+                          const struct store_message *m)
 {
     struct buf *body = api_body(r);
     (void)answer;
@@ -298,7 +298,7 @@ static void replied(struct request *r, const struct store_answer *answer)
     if (answer->status != STORE_OK)
         widget_refuse(r, answer->status);
     else
-        widget_read_message(r, answer, &answer->first, show_message);
+        widget_read_message(r, answer, &answer->first, reply_message);
 }
 
 void conversations_reply(struct request *r)
@@ -316,7 +316,7 @@ void conversations_reply(struct request *r)
         request_change(r, change, replied);
 }
 
-static void show_note(void *arg, enum store_status status, const struct store_note *n)
+static void reply_note(void *arg, enum store_status status, const struct store_note *n)
 {
     struct request *r = arg;
     struct buf *body = api_body(r);
@@ -336,7 +336,7 @@ static void noted(struct request *r, const struct store_answer *answer)
         return;
     }
     widget_replayed(r, answer);
-    store_note_get(r->store, &change->conversation, &answer->first, show_note, r);
+    store_note_get(r->store, &change->conversation, &answer->first, reply_note, r);
 }
 
 void conversations_note(struct request *r)
@@ -356,7 +356,7 @@ void conversations_note(struct request *r)
         request_change(r, change, noted);
 }
 
-static void show_record(void *arg, enum store_status status, const struct store_conversation *c)
+static void reply_record(void *arg, enum store_status status, const struct store_conversation *c)
 {
     struct request *r = arg;
     struct buf *body = api_body(r);
@@ -374,7 +374,7 @@ static void state_set(struct request *r, const struct store_answer *answer)
     if (answer->status != STORE_OK)
         widget_refuse(r, answer->status);
     else
-        store_conversation_get(r->store, r->workspace, &change->conversation, show_record, r);
+        store_conversation_get(r->store, r->workspace, &change->conversation, reply_record, r);
 }
 
 static void set_state(struct request *r, uint32_t fields)

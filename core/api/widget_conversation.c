@@ -202,8 +202,8 @@ void widget_stream(struct request *r)
 
 /* ---- state ---- */
 
-static void show_state(void *arg, enum store_status status, const struct store_agent *agent,
-                       const struct store_conversation *c)
+static void reply_state(void *arg, enum store_status status, const struct store_agent *agent,
+                        const struct store_conversation *c)
 {
     struct request *r = arg;
     struct buf body = {0};
@@ -228,7 +228,7 @@ static void state_set(struct request *r, const struct store_answer *answer)
         widget_refuse(r, answer->status);
     else
         store_session_get(r->store, &r->session.agent, &r->session.visitor,
-                          &r->session.conversation, show_state, r);
+                          &r->session.conversation, reply_state, r);
 }
 
 static void set_state(struct request *r, uint32_t fields)
@@ -260,7 +260,7 @@ void widget_request_human(struct request *r)
 
 /* ---- erasing ---- */
 
-static void show_erased(struct request *r)
+static void reply_erased(struct request *r)
 {
     struct buf body = {0};
     widget_put_id(&body, "{\"visitor_id\":", &r->session.visitor);
@@ -272,7 +272,7 @@ static void show_erased(struct request *r)
 static void erased(struct request *r, const struct store_answer *answer)
 {
     if (answer->status == STORE_OK || answer->status == STORE_NOT_FOUND)
-        show_erased(r);
+        reply_erased(r);
     else
         widget_refuse(r, answer->status);
 }
@@ -280,7 +280,7 @@ static void erased(struct request *r, const struct store_answer *answer)
 void widget_erase(struct request *r)
 {
     if (r->session.erased)
-        show_erased(r);
+        reply_erased(r);
     else
         request_change(r, widget_change(r, CHANGE_VISITOR_ERASE), erased);
 }

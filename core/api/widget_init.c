@@ -26,13 +26,13 @@ struct init {
 static void check_agent(void *arg, enum store_status status, const struct store_agent *agent)
 {
     struct request *r = arg;
-    struct init *o = r->state;
+    struct init *init = r->state;
     if (status == STORE_NOT_FOUND || (status == STORE_OK && !agent->is_published))
-        o->refused = ERR_AGENT_NOT_FOUND;
+        init->refused = ERR_AGENT_NOT_FOUND;
     else if (status != STORE_OK)
-        o->refused = err_of_store(status);
+        init->refused = err_of_store(status);
     else if (!cors_allowed(agent->origins, cors_origin(r)))
-        o->refused = ERR_ORIGIN_FORBIDDEN;
+        init->refused = ERR_ORIGIN_FORBIDDEN;
 }
 
 /* ---- the response ---- */
@@ -59,13 +59,13 @@ static void add_agent(void *arg, enum store_status status, const struct store_ag
     reply->cleared = c->cleared;
 }
 
-static bool add_token(struct request *r, const struct init *o, struct buf *out)
+static bool add_token(struct request *r, const struct init *init, struct buf *out)
 {
     char token[JWT_SIZE];
     int64_t ttl_s = r->conf->jwt_ttl_ms / 1000, now_s = r->now_ms / 1000;
-    const struct jwt claims = {.agent = o->agent,
-                               .visitor = o->visitor,
-                               .conversation = o->conversation,
+    const struct jwt claims = {.agent = init->agent,
+                               .visitor = init->visitor,
+                               .conversation = init->conversation,
                                .iat = now_s,
                                .exp = now_s + ttl_s};
     size_t n = jwt_sign(r->http->keys, r->now_ms, &claims, token);
@@ -79,14 +79,15 @@ static bool add_token(struct request *r, const struct init *o, struct buf *out)
 
 static void reply_init(struct request *r)
 {
-    const struct init *o = r->state;
+    const struct init *init = r->state;
     struct init_reply reply = {.r = r};
-    widget_put_id(&reply.body, "\"conversation_id\":", &o->conversation);
-    widget_put_id(&reply.body, ",\"visitor_id\":", &o->visitor);
+    widget_put_id(&reply.body, "\"conversation_id\":", &init->conversation);
+    widget_put_id(&reply.body, ",\"visitor_id\":", &init->visitor);
     buf_adds(&reply.body, ",\"anonymous_id\":");
-    json_string(&reply.body, o->anonymous_id);
-    bool good = add_token(r, o, &reply.body);
-    store_session_get(r->store, &o->agent, &o->visitor, &o->conversation, add_agent, &reply);
+    json_string(&reply.body, init->anonymous_id);
+    bool good = add_token(r, init, &reply.body);
+    store_session_get(r->store, &init->agent, &init->visitor, &init->conversation, add_agent,
+                      &reply);
     if (!good)
         reply_error(r, ERR_INTERNAL, NULL);
     else if (reply.status != STORE_OK)
@@ -94,7 +95,7 @@ static void reply_init(struct request *r)
             r, reply.status == STORE_NOT_FOUND ? ERR_AGENT_NOT_FOUND : err_of_store(reply.status),
             NULL);
     else {
-        const struct ulid conversation = o->conversation;
+        const struct ulid conversation = init->conversation;
         buf_adds(&reply.body, ",");
         widget_page_reply(r, &conversation, &reply.cleared, NULL, &reply.body, &reply.state);
     }
@@ -106,7 +107,7 @@ static void reply_init(struct request *r)
 
 static void created(struct request *r, const struct store_answer *answer)
 {
-    struct init *o = r->state;
+    struct init *init = r->state;
     if (answer->status != STORE_OK) {
         reply_error(r,
                     answer->status == STORE_NOT_FOUND ? ERR_AGENT_NOT_FOUND
@@ -114,21 +115,21 @@ static void created(struct request *r, const struct store_answer *answer)
                     NULL);
         return;
     }
-    o->conversation = answer->first;
-    o->visitor = answer->second;
-    o->anonymous_id = answer->code != 0 ? str_of(o->secret) : r->values[INIT_ANON].text;
+    init->conversation = answer->first;
+    init->visitor = answer->second;
+    init->anonymous_id = answer->code != 0 ? str_of(init->secret) : r->values[INIT_ANON].text;
     reply_init(r);
 }
 
 static void visitor_found(void *arg, enum store_status status, const struct store_conversation *c)
 {
     struct request *r = arg;
-    struct init *o = r->state;
+    struct init *init = r->state;
     if (status != STORE_OK)
         return;
-    o->conversation = c->id;
-    o->visitor = c->visitor;
-    o->anonymous_id = r->values[INIT_ANON].text;
+    init->conversation = c->id;
+    init->visitor = c->visitor;
+    init->anonymous_id = r->values[INIT_ANON].text;
 }
 
 /* What is known about the page, as JSON; stored with a new visitor. */
@@ -151,25 +152,26 @@ static struct str page_info(struct request *r)
     return copy;
 }
 
-static bool new_secret(struct init *o)
+static bool new_secret(struct init *init)
 {
-    return credential_new("anon_", o->secret) && credential_hash(str_of(o->secret), o->secret_hash);
+    return credential_new("anon_", init->secret) &&
+           credential_hash(str_of(init->secret), init->secret_hash);
 }
 
-static void create(struct request *r, struct init *o)
+static void create(struct request *r, struct init *init)
 {
     struct store_change *change = request_alloc(r, sizeof(*change));
     *change =
         (struct store_change){.kind = CHANGE_VISITOR_INIT,
-                              .agent = o->agent,
-                              .match = {(const char *)o->secret_hash, sizeof(o->secret_hash)},
+                              .agent = init->agent,
+                              .match = {(const char *)init->secret_hash, sizeof(init->secret_hash)},
                               .url = r->values[INIT_PAGE_URL].sent ? r->values[INIT_PAGE_URL].text
                                                                    : (struct str){NULL, 0},
                               .data = page_info(r),
                               .expires_at = r->now_ms - WIDGET_RESUME_MS};
     if (r->values[INIT_ANON].sent)
-        change->hash = (struct str){(const char *)o->sent_hash, sizeof(o->sent_hash)};
-    if (new_secret(o))
+        change->hash = (struct str){(const char *)init->sent_hash, sizeof(init->sent_hash)};
+    if (new_secret(init))
         request_change(r, change, created);
     else
         reply_error(r, ERR_INTERNAL, NULL);
@@ -177,32 +179,32 @@ static void create(struct request *r, struct init *o)
 
 void widget_init(struct request *r)
 {
-    struct init *o = request_alloc(r, sizeof(*o));
-    *o = (struct init){.refused = ERRS};
-    r->state = o;
+    struct init *init = request_alloc(r, sizeof(*init));
+    *init = (struct init){.refused = ERRS};
+    r->state = init;
     if (!r->values[INIT_AGENT].sent) {
         reply_invalid(r, "agent_id", "is required: the agent's id");
         return;
     }
-    if (!ulid_parse(r->values[INIT_AGENT].text, &o->agent)) {
+    if (!ulid_parse(r->values[INIT_AGENT].text, &init->agent)) {
         reply_error(r, ERR_AGENT_NOT_FOUND, NULL);
         return;
     }
-    store_agent_get(r->store, &o->agent, check_agent, r);
-    if (o->refused != ERRS) {
-        reply_error(r, o->refused, NULL);
+    store_agent_get(r->store, &init->agent, check_agent, r);
+    if (init->refused != ERRS) {
+        reply_error(r, init->refused, NULL);
         return;
     }
     if (r->values[INIT_ANON].sent) {
-        if (!credential_hash(r->values[INIT_ANON].text, o->sent_hash)) {
+        if (!credential_hash(r->values[INIT_ANON].text, init->sent_hash)) {
             reply_error(r, ERR_INTERNAL, NULL);
             return;
         }
-        store_visitor_resume(r->store, &o->agent, o->sent_hash, r->now_ms - WIDGET_RESUME_MS,
+        store_visitor_resume(r->store, &init->agent, init->sent_hash, r->now_ms - WIDGET_RESUME_MS,
                              visitor_found, r);
     }
-    if (!ulid_none(&o->conversation))
+    if (!ulid_none(&init->conversation))
         reply_init(r);
     else
-        create(r, o);
+        create(r, init);
 }

@@ -144,69 +144,69 @@ static void add_last(struct buf *out, struct str sync_id, int64_t completed_at)
 
 static void add_collection(void *arg, enum store_status status, const struct store_collection *c)
 {
-    struct sync_status *o = arg;
+    struct sync_status *sync = arg;
     char id[ULID_TEXT];
     if (c == NULL) {
         if (status != STORE_NOT_FOUND)
-            o->status = status;
+            sync->status = status;
         return;
     }
-    o->counts[c->kind] += c->count;
-    if (c->completed_at > o->completed_at[c->kind]) {
-        o->completed_at[c->kind] = c->completed_at;
-        buf_reset(&o->last_id[c->kind]);
-        buf_str(&o->last_id[c->kind], c->sync_id);
+    sync->counts[c->kind] += c->count;
+    if (c->completed_at > sync->completed_at[c->kind]) {
+        sync->completed_at[c->kind] = c->completed_at;
+        buf_reset(&sync->last_id[c->kind]);
+        buf_str(&sync->last_id[c->kind], c->sync_id);
     }
     ulid_text(&c->agent, id);
-    buf_printf(&o->collections, "%s{\"agent_id\":\"%.*s\",\"kind\":\"%s\",\"site\":",
-               o->collections.n > 0 ? "," : "", ULID_TEXT, id, wp_kind_names[c->kind]);
-    json_text(&o->collections, c->site.n > 0 ? c->site : (struct str){NULL, 0});
-    buf_printf(&o->collections, ",\"count\":%" PRIu64 ",\"last_batch_at\":", c->count);
-    json_time(&o->collections, c->synced_at);
-    buf_adds(&o->collections, ",\"last_complete\":");
-    add_last(&o->collections, c->sync_id, c->completed_at);
-    buf_adds(&o->collections, "}");
+    buf_printf(&sync->collections, "%s{\"agent_id\":\"%.*s\",\"kind\":\"%s\",\"site\":",
+               sync->collections.n > 0 ? "," : "", ULID_TEXT, id, wp_kind_names[c->kind]);
+    json_text(&sync->collections, c->site.n > 0 ? c->site : (struct str){NULL, 0});
+    buf_printf(&sync->collections, ",\"count\":%" PRIu64 ",\"last_batch_at\":", c->count);
+    json_time(&sync->collections, c->synced_at);
+    buf_adds(&sync->collections, ",\"last_complete\":");
+    add_last(&sync->collections, c->sync_id, c->completed_at);
+    buf_adds(&sync->collections, "}");
 }
 
-static void add_index_status(struct sync_status *o, const struct ulid *agent)
+static void add_index_status(struct sync_status *sync, const struct ulid *agent)
 {
     struct store_answers a;
-    enum store_status status = store_answers_get(o->r->store, agent, &a);
+    enum store_status status = store_answers_get(sync->r->store, agent, &a);
     if (status == STORE_OK)
-        o->unindexed = o->unindexed || a.state != ANSWERS_BUILT || a.indexed != a.last;
+        sync->unindexed = sync->unindexed || a.state != ANSWERS_BUILT || a.indexed != a.last;
     else if (status != STORE_NOT_FOUND)
-        o->status = status;
+        sync->status = status;
 }
 
 static void add_agent_status(void *arg, enum store_status status, const struct store_agent *agent)
 {
-    struct sync_status *o = arg;
+    struct sync_status *sync = arg;
     if (agent == NULL) {
         if (status != STORE_NOT_FOUND)
-            o->status = status;
+            sync->status = status;
         return;
     }
-    if (agent->workspace != o->r->workspace ||
-        (!ulid_none(&o->only) && !ulid_eq(&o->only, &agent->id)))
+    if (agent->workspace != sync->r->workspace ||
+        (!ulid_none(&sync->only) && !ulid_eq(&sync->only, &agent->id)))
         return;
-    o->found = true;
+    sync->found = true;
     struct ulid id = agent->id;
-    store_collection_each(o->r->store, &id, add_collection, o);
-    add_index_status(o, &id);
+    store_collection_each(sync->r->store, &id, add_collection, sync);
+    add_index_status(sync, &id);
 }
 
-static void status_render(struct buf *out, const struct sync_status *o)
+static void status_render(struct buf *out, const struct sync_status *sync)
 {
     for (unsigned kind = 0; kind < SYNCED_KINDS; kind++) {
         buf_printf(out, "%s\"%s\":{\"count\":%" PRIu64 ",\"last_complete\":", kind == 0 ? "{" : ",",
-                   wp_kind_names[kind], o->counts[kind]);
-        add_last(out, buf_view(&o->last_id[kind]), o->completed_at[kind]);
+                   wp_kind_names[kind], sync->counts[kind]);
+        add_last(out, buf_view(&sync->last_id[kind]), sync->completed_at[kind]);
         buf_adds(out, "}");
     }
-    buf_printf(out, ",\"indexed\":%s,\"collections\":[", o->unindexed ? "false" : "true");
-    buf_str(out, buf_view(&o->collections));
+    buf_printf(out, ",\"indexed\":%s,\"collections\":[", sync->unindexed ? "false" : "true");
+    buf_str(out, buf_view(&sync->collections));
     buf_adds(out, "]}");
-    if (!buf_ok(&o->collections))
+    if (!buf_ok(&sync->collections))
         out->failed = true;
 }
 
@@ -217,24 +217,24 @@ uint64_t wp_version(struct str s)
 
 void wp_status(struct request *r)
 {
-    struct sync_status o = {.r = r};
+    struct sync_status sync = {.r = r};
     const struct value *agent = &r->values[WP_STATUS_AGENT];
     struct buf body = {0};
     bool named = agent->sent;
-    if (named && ulid_parse(agent->text, &o.only))
-        store_agent_get(r->store, &o.only, add_agent_status, &o);
+    if (named && ulid_parse(agent->text, &sync.only))
+        store_agent_get(r->store, &sync.only, add_agent_status, &sync);
     else if (!named)
-        store_agent_each(r->store, r->workspace, add_agent_status, &o);
-    if (named && !o.found && o.status == STORE_OK) {
+        store_agent_each(r->store, r->workspace, add_agent_status, &sync);
+    if (named && !sync.found && sync.status == STORE_OK) {
         reply_error(r, ERR_AGENT_NOT_FOUND, NULL);
         return;
     }
-    status_render(&body, &o);
-    if (o.status != STORE_OK || !buf_ok(&body) || !reply_etag(r, wp_version(buf_view(&body))))
-        reply_and_free(r, o.status, &body);
+    status_render(&body, &sync);
+    if (sync.status != STORE_OK || !buf_ok(&body) || !reply_etag(r, wp_version(buf_view(&body))))
+        reply_and_free(r, sync.status, &body);
     else
         buf_free(&body);
-    buf_free(&o.collections);
+    buf_free(&sync.collections);
     for (unsigned kind = 0; kind < SYNCED_KINDS; kind++)
-        buf_free(&o.last_id[kind]);
+        buf_free(&sync.last_id[kind]);
 }
