@@ -1,6 +1,6 @@
 /* The OpenAPI document, health checks and metrics. */
-#include "core/api/api.h"
-#include "core/api/openapi.h"
+#include "core/api/api_internal.h"
+#include "core/api/openapi_internal.h"
 #include "core/http/metrics.h"
 #include "core/http/lifecycle.h"
 
