@@ -64,7 +64,7 @@ static long refusals(void)
     return count;
 }
 
-START_TEST(the_one_retry_gets_through)
+START_TEST(one_retry_after_the_header_succeeds)
 {
     char *url = text("%s/api/v1/reports", server->url);
     int refused_once = 0;
@@ -94,6 +94,6 @@ int main(void)
     Suite *suite = suite_create("retry_after");
     TCase *tcase = harness_case(suite, "a server");
     tcase_add_checked_fixture(tcase, setup, teardown);
-    tcase_add_test(tcase, the_one_retry_gets_through);
+    tcase_add_test(tcase, one_retry_after_the_header_succeeds);
     return harness_main(suite);
 }

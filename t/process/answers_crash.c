@@ -229,7 +229,7 @@ static void look(const char *dir)
     store_close(s);
 }
 
-START_TEST(a_killed_writer_leaves_the_words_of_what_it_committed_and_no_others)
+START_TEST(a_killed_writer_leaves_only_words_of_committed_documents)
 {
     struct kit k;
     promised = kit_shared(sizeof(*promised));
@@ -251,7 +251,7 @@ int main(void)
     Suite *suite = suite_create("answers_crash");
     TCase *tcase = tcase_create("crash");
     tcase_set_timeout(tcase, 300);
-    tcase_add_test(tcase, a_killed_writer_leaves_the_words_of_what_it_committed_and_no_others);
+    tcase_add_test(tcase, a_killed_writer_leaves_only_words_of_committed_documents);
     suite_add_tcase(suite, tcase);
     return kit_run(suite);
 }

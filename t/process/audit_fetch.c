@@ -210,7 +210,7 @@ START_TEST(a_page_is_graded_and_its_origin_probed)
 }
 END_TEST
 
-START_TEST(robots_txt_is_read_for_the_page_that_was_asked_for)
+START_TEST(robots_txt_is_read_for_the_requested_page)
 {
     open_all(answer_site, false);
     grade(origin_url(origin, "/private/x"));
@@ -254,7 +254,7 @@ static const char *const ends[][2] = {
     {"/not-modified", "not_html"},
 };
 
-START_TEST(an_answer_ends_as_the_contract_says)
+START_TEST(an_answer_ends_as_documented)
 {
     open_all(answer_site, false);
     grade(origin_url(origin, ends[_i][0]));
@@ -266,7 +266,7 @@ START_TEST(an_answer_ends_as_the_contract_says)
 }
 END_TEST
 
-START_TEST(a_url_refused_before_any_look_up_fails_in_the_next_wait)
+START_TEST(a_url_refused_before_dns_fails_in_the_next_wait)
 {
     open_all(answer_site, false);
     grade("http://192.168.0.1/");
@@ -292,7 +292,7 @@ START_TEST(a_name_that_resolves_to_a_forbidden_address_is_refused_at_the_socket)
 }
 END_TEST
 
-START_TEST(nobody_listening_is_connect_failed)
+START_TEST(a_closed_port_is_connect_failed)
 {
     open_all(answer_site, false);
     grade("http://127.0.0.1:443/");
@@ -341,7 +341,7 @@ static void keep_code(void *arg, const struct audit_findings *f)
     snprintf(codes[f->id], sizeof(codes[0]), "%s", f->error_code == NULL ? "" : f->error_code);
 }
 
-START_TEST(what_stands_still_is_told_by_where_it_does)
+START_TEST(a_timeout_names_its_phase)
 {
     char codes[3][32] = {"", "", ""}, url[64];
     uint16_t deaf_port, dumb_port;
@@ -381,7 +381,7 @@ START_TEST(a_plain_server_under_https_is_tls_failed)
 }
 END_TEST
 
-START_TEST(a_certificate_that_does_not_verify_is_graded_and_fails_its_check)
+START_TEST(a_page_with_a_bad_certificate_is_graded_and_fails_its_check)
 {
     open_all(answer_site, true);
     grade(origin_url(origin, "/"));
@@ -504,7 +504,7 @@ static void answer_coded(struct origin_answer *a, const char *path)
             return;
 }
 
-START_TEST(a_page_is_read_in_every_coding_that_was_asked_for)
+START_TEST(a_page_is_decoded_in_every_offered_coding)
 {
     int features = curl_version_info(CURLVERSION_NOW)->features;
     if ((strcmp(codings[_i].name, "br") == 0 && (features & CURL_VERSION_BROTLI) == 0) ||
@@ -668,7 +668,7 @@ static void answer_page_but_no_probe(struct origin_answer *a, const char *path)
         origin_hold(a);
 }
 
-START_TEST(a_page_that_does_not_come_is_a_timeout)
+START_TEST(a_page_without_an_answer_is_a_timeout)
 {
     open_all(answer_never, false);
     conf.audit_timeout_ms = 200;
@@ -680,7 +680,7 @@ START_TEST(a_page_that_does_not_come_is_a_timeout)
 }
 END_TEST
 
-START_TEST(a_probe_that_does_not_come_costs_only_its_check)
+START_TEST(a_probe_without_an_answer_fails_only_its_check)
 {
     open_all(answer_page_but_no_probe, false);
     conf.audit_timeout_ms = 500;
@@ -729,7 +729,7 @@ START_TEST(a_host_sees_at_most_two_requests_at_once)
 }
 END_TEST
 
-START_TEST(pages_given_up_half_way_leave_nothing_behind)
+START_TEST(abandoned_pages_leave_no_resource)
 {
     bool seen[9] = {false};
     open_all(answer_never, false);
@@ -784,22 +784,22 @@ int main(void)
     TCase *t = tcase_create("fetch");
     tcase_set_timeout(t, 60);
     tcase_add_test(t, a_page_is_graded_and_its_origin_probed);
-    tcase_add_test(t, robots_txt_is_read_for_the_page_that_was_asked_for);
+    tcase_add_test(t, robots_txt_is_read_for_the_requested_page);
     tcase_add_test(t, redirects_are_followed_to_the_page);
-    tcase_add_loop_test(t, an_answer_ends_as_the_contract_says, 0, sizeof(ends) / sizeof(*ends));
-    tcase_add_test(t, a_url_refused_before_any_look_up_fails_in_the_next_wait);
+    tcase_add_loop_test(t, an_answer_ends_as_documented, 0, sizeof(ends) / sizeof(*ends));
+    tcase_add_test(t, a_url_refused_before_dns_fails_in_the_next_wait);
     tcase_add_test(t, a_name_that_resolves_to_a_forbidden_address_is_refused_at_the_socket);
-    tcase_add_test(t, nobody_listening_is_connect_failed);
-    tcase_add_test(t, what_stands_still_is_told_by_where_it_does);
+    tcase_add_test(t, a_closed_port_is_connect_failed);
+    tcase_add_test(t, a_timeout_names_its_phase);
     tcase_add_test(t, a_plain_server_under_https_is_tls_failed);
-    tcase_add_test(t, a_certificate_that_does_not_verify_is_graded_and_fails_its_check);
-    tcase_add_loop_test(t, a_page_is_read_in_every_coding_that_was_asked_for, 0,
+    tcase_add_test(t, a_page_with_a_bad_certificate_is_graded_and_fails_its_check);
+    tcase_add_loop_test(t, a_page_is_decoded_in_every_offered_coding, 0,
                         sizeof(codings) / sizeof(*codings));
     tcase_add_loop_test(t, an_endless_answer_is_cut_off, 0, sizeof(hostile) / sizeof(*hostile));
-    tcase_add_test(t, a_page_that_does_not_come_is_a_timeout);
-    tcase_add_test(t, a_probe_that_does_not_come_costs_only_its_check);
+    tcase_add_test(t, a_page_without_an_answer_is_a_timeout);
+    tcase_add_test(t, a_probe_without_an_answer_fails_only_its_check);
     tcase_add_test(t, a_host_sees_at_most_two_requests_at_once);
-    tcase_add_test(t, pages_given_up_half_way_leave_nothing_behind);
+    tcase_add_test(t, abandoned_pages_leave_no_resource);
     tcase_add_test(t, results_stay_within_32_kib_on_a_hostile_page);
     suite_add_tcase(s, t);
     return suite_run(s);

@@ -437,25 +437,25 @@ static void grade_locked_in(int (*grade)(void), unsigned timeout_ms, bool h2)
                   WIFEXITED(status) ? WEXITSTATUS(status) : WTERMSIG(status));
 }
 
-START_TEST(hostile_pages_end_within_bounds_and_good_ones_are_graded_meanwhile)
+START_TEST(hostile_pages_are_bounded_and_do_not_block_good_ones)
 {
     grade_locked_in(grade_all, LONG_MS, false);
 }
 END_TEST
 
-START_TEST(pages_that_never_end_are_given_up_when_their_time_is_over)
+START_TEST(endless_pages_end_at_their_deadline)
 {
     grade_locked_in(grade_endless, SHORT_MS, false);
 }
 END_TEST
 
-START_TEST(what_some_pages_reserve_is_not_taken_from_others)
+START_TEST(reserved_memory_is_not_taken_from_other_pages)
 {
     grade_locked_in(grade_windows, SHORT_MS, false);
 }
 END_TEST
 
-START_TEST(frames_that_mean_nothing_are_not_read_without_end)
+START_TEST(meaningless_frames_are_bounded)
 {
     grade_locked_in(grade_flood, LONG_MS, true);
 }
@@ -466,10 +466,10 @@ int main(void)
     Suite *s = suite_create("audit_hostile");
     TCase *t = tcase_create("hostile");
     tcase_set_timeout(t, 120);
-    tcase_add_test(t, hostile_pages_end_within_bounds_and_good_ones_are_graded_meanwhile);
-    tcase_add_test(t, frames_that_mean_nothing_are_not_read_without_end);
-    tcase_add_test(t, what_some_pages_reserve_is_not_taken_from_others);
-    tcase_add_test(t, pages_that_never_end_are_given_up_when_their_time_is_over);
+    tcase_add_test(t, hostile_pages_are_bounded_and_do_not_block_good_ones);
+    tcase_add_test(t, meaningless_frames_are_bounded);
+    tcase_add_test(t, reserved_memory_is_not_taken_from_other_pages);
+    tcase_add_test(t, endless_pages_end_at_their_deadline);
     suite_add_tcase(s, t);
     return suite_run(s);
 }

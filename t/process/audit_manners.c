@@ -99,7 +99,7 @@ static void answer_noting_agent(struct origin_answer *a, const char *path)
         not_found(a);
 }
 
-START_TEST(every_request_says_who_asks_and_where_to_read_about_it)
+START_TEST(every_request_names_the_agent_and_its_url)
 {
     open_all(answer_noting_agent, 5000);
     conf.base_url = (char *)(uintptr_t) "https://reports.example.org";
@@ -167,7 +167,7 @@ static const struct {
     {"/page-hex", "http_error", 1, 0},
 };
 
-START_TEST(a_host_that_asks_to_come_again_later_is_obeyed)
+START_TEST(a_retry_after_header_is_obeyed)
 {
     open_all(answer_later, 8000);
     uint64_t began = clock_mono_ms();
@@ -181,7 +181,7 @@ START_TEST(a_host_that_asks_to_come_again_later_is_obeyed)
 }
 END_TEST
 
-START_TEST(it_is_obeyed_once)
+START_TEST(a_retry_after_header_is_obeyed_once)
 {
     open_all(answer_never_now, 8000);
     grade("/");
@@ -235,7 +235,7 @@ static const struct {
             {answer_drip, "timeout"},
             {answer_head_drip, "timeout"}};
 
-START_TEST(a_page_its_redirects_and_its_probes_have_one_deadline_together)
+START_TEST(a_page_its_redirects_and_probes_share_one_deadline)
 {
     open_all(slow[_i].answer, 1000);
     uint64_t began = clock_mono_ms();
@@ -259,7 +259,7 @@ static struct host_slots *shared_places(void)
     return p;
 }
 
-START_TEST(a_host_has_two_places_and_others_have_theirs)
+START_TEST(each_host_has_two_slots)
 {
     struct host_slots *p = shared_places();
     ck_assert(host_slots_take(p, "example.com", 11));
@@ -283,7 +283,7 @@ END_TEST
 #define ROUNDS 20000
 
 /* Each taker counts itself in while it holds a place; more than two is a place given twice. */
-START_TEST(two_places_are_never_three_whoever_takes_and_dies)
+START_TEST(two_slots_are_never_three_when_holders_die)
 {
     struct host_slots *p = shared_places();
     _Atomic int *state =
@@ -319,7 +319,7 @@ START_TEST(two_places_are_never_three_whoever_takes_and_dies)
 }
 END_TEST
 
-START_TEST(the_master_frees_what_a_dead_auditor_held)
+START_TEST(the_master_frees_slots_of_a_dead_auditor)
 {
     char path[] = "/tmp/assay-places-XXXXXX";
     int fd = mkstemp(path);
@@ -347,7 +347,7 @@ static void answer_good(struct origin_answer *a, const char *path)
         not_found(a);
 }
 
-START_TEST(a_page_waits_for_the_place_another_auditor_holds)
+START_TEST(a_page_waits_for_a_slot_of_another_auditor)
 {
     struct host_slots *p = shared_places();
     open_all(answer_good, 20000);
@@ -367,7 +367,7 @@ START_TEST(a_page_waits_for_the_place_another_auditor_holds)
 }
 END_TEST
 
-START_TEST(a_page_does_not_wait_for_a_place_for_ever)
+START_TEST(a_page_waits_for_a_slot_with_a_deadline)
 {
     struct host_slots *p = shared_places();
     open_all(answer_good, 500);
@@ -397,7 +397,7 @@ static void answer_hop_to_other_name(struct origin_answer *a, const char *path)
     }
 }
 
-START_TEST(a_redirect_takes_a_place_where_it_leads)
+START_TEST(a_redirect_takes_a_slot_of_its_target)
 {
     struct host_slots *p = shared_places();
     open_all(answer_hop_to_other_name, 500);
@@ -431,7 +431,7 @@ static void add_at(const char *host, const char *path)
     audit_add(audit, 1, str_of(url), keep, NULL);
 }
 
-START_TEST(redirects_to_a_host_leave_its_own_pages_a_place)
+START_TEST(redirects_to_a_host_leave_a_slot_for_its_pages)
 {
     struct host_slots *p = shared_places();
     open_all(answer_hop_to_address, 3000);
@@ -487,7 +487,7 @@ static bool go_on_until(bool (*holds)(void), uint64_t ms)
     return holds();
 }
 
-START_TEST(a_withdrawn_page_lets_go_of_its_host_at_once_and_ends_a_second_after_it_began)
+START_TEST(a_withdrawn_page_releases_its_host_at_once_and_ends_within_a_second)
 {
     struct host_slots *p = shared_places();
     int mine;
@@ -558,21 +558,19 @@ int main(void)
     Suite *s = suite_create("audit_manners");
     TCase *t = tcase_create("manners");
     tcase_set_timeout(t, 60);
-    tcase_add_test(t, every_request_says_who_asks_and_where_to_read_about_it);
-    tcase_add_loop_test(t, a_host_that_asks_to_come_again_later_is_obeyed, 0,
-                        sizeof(retries) / sizeof(*retries));
-    tcase_add_test(t, it_is_obeyed_once);
-    tcase_add_loop_test(t, a_page_its_redirects_and_its_probes_have_one_deadline_together, 0,
+    tcase_add_test(t, every_request_names_the_agent_and_its_url);
+    tcase_add_loop_test(t, a_retry_after_header_is_obeyed, 0, sizeof(retries) / sizeof(*retries));
+    tcase_add_test(t, a_retry_after_header_is_obeyed_once);
+    tcase_add_loop_test(t, a_page_its_redirects_and_probes_share_one_deadline, 0,
                         sizeof(slow) / sizeof(*slow));
-    tcase_add_test(t, a_host_has_two_places_and_others_have_theirs);
-    tcase_add_test(t, two_places_are_never_three_whoever_takes_and_dies);
-    tcase_add_test(t, the_master_frees_what_a_dead_auditor_held);
-    tcase_add_test(t, a_page_waits_for_the_place_another_auditor_holds);
-    tcase_add_test(t, a_page_does_not_wait_for_a_place_for_ever);
-    tcase_add_test(t, a_redirect_takes_a_place_where_it_leads);
-    tcase_add_test(t, redirects_to_a_host_leave_its_own_pages_a_place);
-    tcase_add_test(t,
-                   a_withdrawn_page_lets_go_of_its_host_at_once_and_ends_a_second_after_it_began);
+    tcase_add_test(t, each_host_has_two_slots);
+    tcase_add_test(t, two_slots_are_never_three_when_holders_die);
+    tcase_add_test(t, the_master_frees_slots_of_a_dead_auditor);
+    tcase_add_test(t, a_page_waits_for_a_slot_of_another_auditor);
+    tcase_add_test(t, a_page_waits_for_a_slot_with_a_deadline);
+    tcase_add_test(t, a_redirect_takes_a_slot_of_its_target);
+    tcase_add_test(t, redirects_to_a_host_leave_a_slot_for_its_pages);
+    tcase_add_test(t, a_withdrawn_page_releases_its_host_at_once_and_ends_within_a_second);
     tcase_add_test(t, a_page_withdrawn_while_others_of_its_host_are_graded_never_begins);
     tcase_add_test(t, a_page_withdrawn_while_its_probes_run_is_not_graded);
     suite_add_tcase(s, t);

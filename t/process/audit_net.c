@@ -254,7 +254,7 @@ static bool passed(const char *check, const char *outcome)
 static const char *const inside[] = {"10.0.0.1", "127.0.0.1", "169.254.169.254", "192.168.0.1",
                                      OWN,        "::1",       "fd00::1",         "64:ff9b::7f00:1"};
 
-START_TEST(whoever_connects_to_a_forbidden_address_is_seen)
+START_TEST(the_test_detects_a_connection_to_a_forbidden_address)
 {
     struct sockaddr_in6 sa = {.sin6_family = AF_INET6, .sin6_port = htons(80)};
     char mapped[64];
@@ -287,7 +287,7 @@ START_TEST(a_public_page_is_graded_over_both_families)
 }
 END_TEST
 
-START_TEST(a_redirect_to_a_forbidden_place_is_not_followed)
+START_TEST(a_redirect_to_a_forbidden_address_is_not_followed)
 {
     char url[64];
     open_all();
@@ -317,7 +317,7 @@ START_TEST(a_name_of_a_forbidden_address_is_not_reached)
 }
 END_TEST
 
-START_TEST(a_name_that_turns_from_public_to_loopback_is_refused_at_its_next_look_up)
+START_TEST(a_name_rebound_to_loopback_is_refused_at_the_next_lookup)
 {
     static const char *const turning[] = {"http://rebound.example/", "http://rebound-v6.example/"};
     open_all();
@@ -332,7 +332,7 @@ START_TEST(a_name_that_turns_from_public_to_loopback_is_refused_at_its_next_look
 }
 END_TEST
 
-START_TEST(a_name_that_turns_on_the_way_is_refused_on_the_way)
+START_TEST(a_name_rebound_during_a_redirect_is_refused)
 {
     open_all();
     /* its https is looked up anew */
@@ -342,7 +342,7 @@ START_TEST(a_name_that_turns_on_the_way_is_refused_on_the_way)
 }
 END_TEST
 
-START_TEST(probes_are_held_by_the_guard)
+START_TEST(the_guard_checks_probes)
 {
     open_all();
     /* redirects of probes lead inside */
@@ -355,7 +355,7 @@ START_TEST(probes_are_held_by_the_guard)
 }
 END_TEST
 
-START_TEST(of_mixed_addresses_only_the_public_one_is_reached)
+START_TEST(only_the_public_one_of_mixed_addresses_is_reached)
 {
     open_all();
     expect_code("http://mixed.example/", "");
@@ -366,7 +366,7 @@ END_TEST
 
 /* ---- names and connections that fail ---- */
 
-START_TEST(a_failure_is_told_by_its_kind)
+START_TEST(a_failure_has_its_code)
 {
     open_all();
     expect_code("http://no-such-name.example/", "dns_failed");
@@ -377,7 +377,7 @@ START_TEST(a_failure_is_told_by_its_kind)
 }
 END_TEST
 
-START_TEST(a_name_nobody_answers_for_is_dns_failed_within_seconds)
+START_TEST(an_unanswered_name_is_dns_failed_within_seconds)
 {
     open_all();
     expect_code("http://silent.example/", "dns_failed");
@@ -397,7 +397,7 @@ static unsigned threads_of_ours(void)
 }
 
 /* libcurl's resolver thread outlives a transfer that is removed, by seconds */
-START_TEST(a_page_withdrawn_while_its_name_is_looked_up_ends_with_the_look_up)
+START_TEST(a_page_withdrawn_during_dns_ends_with_the_lookup)
 {
     open_all();
     unsigned before = threads_of_ours();
@@ -434,7 +434,7 @@ static const struct {
     {"https://stranger.site.example/", "local issuer"},
 };
 
-START_TEST(a_page_is_graded_whatever_its_certificate_which_is_judged)
+START_TEST(a_page_with_any_certificate_is_graded_and_the_certificate_checked)
 {
     bool good = certificates[_i].reason[0] == '\0';
     open_all();
@@ -565,18 +565,19 @@ int main(void)
     Suite *s = suite_create("audit_net");
     TCase *t = tcase_create("net");
     tcase_set_timeout(t, 60);
-    tcase_add_loop_test(t, whoever_connects_to_a_forbidden_address_is_seen, 0, (int)COUNT(inside));
+    tcase_add_loop_test(t, the_test_detects_a_connection_to_a_forbidden_address, 0,
+                        (int)COUNT(inside));
     tcase_add_test(t, a_public_page_is_graded_over_both_families);
-    tcase_add_test(t, a_redirect_to_a_forbidden_place_is_not_followed);
+    tcase_add_test(t, a_redirect_to_a_forbidden_address_is_not_followed);
     tcase_add_test(t, a_name_of_a_forbidden_address_is_not_reached);
-    tcase_add_test(t, a_name_that_turns_from_public_to_loopback_is_refused_at_its_next_look_up);
-    tcase_add_test(t, a_name_that_turns_on_the_way_is_refused_on_the_way);
-    tcase_add_test(t, probes_are_held_by_the_guard);
-    tcase_add_test(t, of_mixed_addresses_only_the_public_one_is_reached);
-    tcase_add_test(t, a_failure_is_told_by_its_kind);
-    tcase_add_test(t, a_name_nobody_answers_for_is_dns_failed_within_seconds);
-    tcase_add_test(t, a_page_withdrawn_while_its_name_is_looked_up_ends_with_the_look_up);
-    tcase_add_loop_test(t, a_page_is_graded_whatever_its_certificate_which_is_judged, 0,
+    tcase_add_test(t, a_name_rebound_to_loopback_is_refused_at_the_next_lookup);
+    tcase_add_test(t, a_name_rebound_during_a_redirect_is_refused);
+    tcase_add_test(t, the_guard_checks_probes);
+    tcase_add_test(t, only_the_public_one_of_mixed_addresses_is_reached);
+    tcase_add_test(t, a_failure_has_its_code);
+    tcase_add_test(t, an_unanswered_name_is_dns_failed_within_seconds);
+    tcase_add_test(t, a_page_withdrawn_during_dns_ends_with_the_lookup);
+    tcase_add_loop_test(t, a_page_with_any_certificate_is_graded_and_the_certificate_checked, 0,
                         (int)COUNT(certificates));
     tcase_add_test(t, a_server_of_http_1_0_is_graded);
     if (has_nginx)

@@ -309,14 +309,14 @@ static const struct {
     {"make a process", try_fork, SANITIZED ? INSIDE_LET_THROUGH : INSIDE_OK},
 };
 
-START_TEST(in_the_sandbox_a_page_is_graded_and_nothing_else_is_done)
+START_TEST(the_sandbox_allows_grading_and_nothing_else)
 {
     int end = inside(acts[_i].act, false);
     ck_assert_msg(end == acts[_i].end, "%s: %d, not %d", acts[_i].what, end, acts[_i].end);
 }
 END_TEST
 
-START_TEST(in_the_sandbox_a_certificate_is_judged_and_the_page_graded)
+START_TEST(the_sandbox_allows_checking_a_certificate)
 {
     ck_assert_int_eq(inside(grade, true), INSIDE_OK);
 }
@@ -381,7 +381,7 @@ static int die(struct audit *audit)
     return deaths[death].act(audit);
 }
 
-START_TEST(a_process_that_dies_of_a_page_names_it)
+START_TEST(a_crash_note_names_the_page)
 {
     uint64_t heard = 0;
     ck_assert_int_eq(pipe2(words, O_NONBLOCK), 0);
@@ -400,10 +400,10 @@ int main(void)
     Suite *s = suite_create("audit_sandbox");
     TCase *t = tcase_create("sandbox");
     tcase_set_timeout(t, 60);
-    tcase_add_loop_test(t, in_the_sandbox_a_page_is_graded_and_nothing_else_is_done, 0,
+    tcase_add_loop_test(t, the_sandbox_allows_grading_and_nothing_else, 0,
                         sizeof(acts) / sizeof(*acts));
-    tcase_add_test(t, in_the_sandbox_a_certificate_is_judged_and_the_page_graded);
-    tcase_add_loop_test(t, a_process_that_dies_of_a_page_names_it, 0,
+    tcase_add_test(t, the_sandbox_allows_checking_a_certificate);
+    tcase_add_loop_test(t, a_crash_note_names_the_page, 0,
                         SANITIZED ? 0 : sizeof(deaths) / sizeof(*deaths));
     suite_add_tcase(s, t);
     return suite_run(s);

@@ -46,7 +46,7 @@ static void end(void)
 }
 
 /* a full file system takes no page from those who count */
-START_TEST(the_file_has_all_its_room_from_the_start)
+START_TEST(the_file_has_its_full_size_from_the_start)
 {
     struct stat st;
     ck_assert_int_eq(stat(path, &st), 0);
@@ -68,7 +68,7 @@ static pid_t start_publisher(void)
     _exit(0);
 }
 
-START_TEST(a_reader_has_one_whole_publish_or_none)
+START_TEST(a_reader_sees_a_whole_publication_or_none)
 {
     static struct limiters read;
     uint64_t version = 0, last = 0;
@@ -123,8 +123,8 @@ int main(void)
     TCase *tcase = tcase_create("limiter_stats");
     tcase_set_timeout(tcase, 60);
     tcase_add_checked_fixture(tcase, begin, end);
-    tcase_add_test(tcase, a_reader_has_one_whole_publish_or_none);
-    tcase_add_test(tcase, the_file_has_all_its_room_from_the_start);
+    tcase_add_test(tcase, a_reader_sees_a_whole_publication_or_none);
+    tcase_add_test(tcase, the_file_has_its_full_size_from_the_start);
     tcase_add_test(tcase, counters_of_many_processes_add_up);
     suite_add_tcase(suite, tcase);
     return suite_run(suite);

@@ -155,7 +155,7 @@ static void hammer(unsigned self)
         }
 }
 
-START_TEST(admitted_is_the_lesser_of_limit_and_asked)
+START_TEST(admitted_requests_are_the_minimum_of_limit_and_requested)
 {
     spawn_all(hammer, PROCESSES);
     wait_all(PROCESSES);
@@ -181,7 +181,7 @@ static void hammer_one_window(unsigned self)
         ask(chance(&luck, KEYS), ONE_WINDOW_LIMIT, 60, NOW + (int64_t)chance(&luck, 60));
 }
 
-START_TEST(never_one_more_than_the_limit)
+START_TEST(the_limit_is_never_exceeded)
 {
     spawn_all(hammer_one_window, PROCESSES);
     wait_all(PROCESSES);
@@ -215,7 +215,7 @@ static void meet_new_keys(unsigned self)
     }
 }
 
-START_TEST(all_meet_a_new_key_at_once)
+START_TEST(all_processes_charge_a_new_key_at_once)
 {
     spawn_all(meet_new_keys, PROCESSES);
     wait_all(PROCESSES);
@@ -237,7 +237,7 @@ static void turn_windows(unsigned self)
         }
 }
 
-START_TEST(lagging_processes_get_nothing_extra_at_window_turns)
+START_TEST(lagging_processes_get_nothing_extra_at_window_changes)
 {
     spawn_all(turn_windows, PROCESSES);
     wait_all(PROCESSES);
@@ -265,7 +265,7 @@ static void fill_table(unsigned self)
     }
 }
 
-START_TEST(full_table_never_admits_more_of_a_key_whose_slot_lives)
+START_TEST(a_full_table_never_overadmits_a_key_with_a_slot)
 {
     struct ratelimit_usage usage;
     for (uint64_t k = 0; k < 64; k++)
@@ -363,7 +363,7 @@ static void go_on(int64_t step)
     __atomic_store_n(&shared->now, next, __ATOMIC_RELEASE);
 }
 
-START_TEST(killed_processes_leave_nothing_stuck_and_lose_their_own_charge_at_most)
+START_TEST(a_killed_process_loses_at_most_its_own_charge)
 {
     uint64_t luck = 12345, killed = 0, counted = 0, told = 0, window;
     int64_t end;
@@ -474,7 +474,7 @@ static void copy_admitted(uint32_t out[8])
         out[k] = __atomic_load_n(&shared->admitted[0][k], __ATOMIC_ACQUIRE);
 }
 
-START_TEST(clock_steps_give_one_window_each_at_most)
+START_TEST(a_clock_step_gives_at_most_one_window)
 {
     uint32_t before[8], after[8];
     uint64_t luck = 4711;
@@ -517,14 +517,14 @@ int main(void)
     TCase *t = tcase_create("processes");
     tcase_add_checked_fixture(t, setup, teardown);
     tcase_set_timeout(t, 240);
-    tcase_add_test(t, admitted_is_the_lesser_of_limit_and_asked);
-    tcase_add_test(t, never_one_more_than_the_limit);
-    tcase_add_test(t, all_meet_a_new_key_at_once);
-    tcase_add_test(t, lagging_processes_get_nothing_extra_at_window_turns);
-    tcase_add_test(t, full_table_never_admits_more_of_a_key_whose_slot_lives);
-    tcase_add_loop_test(t, killed_processes_leave_nothing_stuck_and_lose_their_own_charge_at_most,
-                        0, sizeof(kill_plans) / sizeof(kill_plans[0]));
-    tcase_add_loop_test(t, clock_steps_give_one_window_each_at_most, 0,
+    tcase_add_test(t, admitted_requests_are_the_minimum_of_limit_and_requested);
+    tcase_add_test(t, the_limit_is_never_exceeded);
+    tcase_add_test(t, all_processes_charge_a_new_key_at_once);
+    tcase_add_test(t, lagging_processes_get_nothing_extra_at_window_changes);
+    tcase_add_test(t, a_full_table_never_overadmits_a_key_with_a_slot);
+    tcase_add_loop_test(t, a_killed_process_loses_at_most_its_own_charge, 0,
+                        sizeof(kill_plans) / sizeof(kill_plans[0]));
+    tcase_add_loop_test(t, a_clock_step_gives_at_most_one_window, 0,
                         sizeof(step_plans) / sizeof(step_plans[0]));
     suite_add_tcase(s, t);
     return suite_run(s);

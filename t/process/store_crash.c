@@ -116,7 +116,7 @@ static void look(const char *dir)
     store_close(s);
 }
 
-START_TEST(a_killed_writer_loses_nothing_it_answered_and_needs_no_repair)
+START_TEST(a_killed_writer_loses_no_answered_change_and_needs_no_repair)
 {
     struct kit k;
     kit_segment_rows = ways[_i].rows;
@@ -134,7 +134,7 @@ END_TEST
  * The kill falls into purges of large projects: each time the purge goes on, and lists never show a
  * part.
  */
-START_TEST(a_killed_purge_goes_on)
+START_TEST(a_killed_purge_resumes)
 {
     struct kit k;
     uint64_t seed = 99;
@@ -194,8 +194,8 @@ int main(void)
     kit_chunk_shift = 6;
     kit_log_entries = 60;
     tcase_set_timeout(tc, 120);
-    tcase_add_loop_test(tc, a_killed_writer_loses_nothing_it_answered_and_needs_no_repair, 0, 2);
-    tcase_add_loop_test(tc, a_killed_purge_goes_on, 0, 2);
+    tcase_add_loop_test(tc, a_killed_writer_loses_no_answered_change_and_needs_no_repair, 0, 2);
+    tcase_add_loop_test(tc, a_killed_purge_resumes, 0, 2);
     suite_add_tcase(suite, tc);
     return kit_run(suite);
 }

@@ -131,7 +131,7 @@ static void reader_run(int from, volatile uint64_t *stop)
     store_close(s);
 }
 
-START_TEST(readers_beside_the_writer_see_whole_transactions_only)
+START_TEST(readers_see_only_whole_transactions)
 {
     struct child children[READERS];
     int from, to;
@@ -174,7 +174,7 @@ START_TEST(readers_beside_the_writer_see_whole_transactions_only)
 }
 END_TEST
 
-START_TEST(store_check_beside_a_writer_finds_nothing_wrong)
+START_TEST(a_store_check_during_writes_finds_no_error)
 {
     struct child c;
     int from, to;
@@ -211,7 +211,7 @@ END_TEST
 
 /* ---- what runs out ---- */
 
-START_TEST(without_a_reader_slot_reads_are_busy_and_a_dead_readers_slot_is_taken_over)
+START_TEST(a_read_without_a_reader_slot_is_busy_and_a_dead_readers_slot_is_reused)
 {
     struct child children[2];
     int from, to;
@@ -272,7 +272,7 @@ static struct store_answer fill(uint64_t w, unsigned *made)
     return a;
 }
 
-START_TEST(a_full_store_refuses_creates_while_everything_else_goes_on)
+START_TEST(a_full_store_refuses_only_creates)
 {
     unsigned made, again;
     k.s = store_of(STORE_WRITE, 8 << 20, 16);
@@ -347,7 +347,7 @@ static unsigned finish_all(const uint64_t *ids, unsigned count, unsigned at_once
 /* finishes to a transaction */
 static const unsigned bursts[] = {1, 7, 400};
 
-START_TEST(a_burst_of_finishes_leaves_what_deletes_need)
+START_TEST(a_burst_of_results_leaves_space_for_deletes)
 {
     enum { WAITING = 400 };
     uint64_t waiting[WAITING];
@@ -373,7 +373,7 @@ START_TEST(a_burst_of_finishes_leaves_what_deletes_need)
 END_TEST
 
 /* An error makes a report's record longer: these then need a page of their own. */
-START_TEST(pages_that_fail_on_a_full_store_leave_deletes_their_room)
+START_TEST(failed_results_on_a_full_store_leave_space_for_deletes)
 {
     char url[1900], message[300];
     uint64_t last = 0;
@@ -400,7 +400,7 @@ START_TEST(pages_that_fail_on_a_full_store_leave_deletes_their_room)
 }
 END_TEST
 
-START_TEST(a_transaction_larger_than_the_map_sticks_as_full_and_leaves_nothing)
+START_TEST(a_transaction_larger_than_the_map_stays_full_and_leaves_nothing)
 {
     struct store_txn *t;
     struct store_answer a = {0};
@@ -446,7 +446,7 @@ END_TEST
 
 /* ---- a map that grows ---- */
 
-START_TEST(a_reader_follows_a_map_that_another_process_made_larger)
+START_TEST(a_reader_follows_a_map_enlarged_by_another_process)
 {
     struct child c;
     int from, to;
@@ -514,7 +514,7 @@ static bool progress(void *arg, uint64_t done, uint64_t total)
     return true;
 }
 
-START_TEST(a_backup_under_writes_is_one_moments_store_and_restores_to_it)
+START_TEST(a_backup_during_writes_is_one_snapshot_and_restores)
 {
     struct child c;
     int from, to;
@@ -571,7 +571,7 @@ static bool fill_meanwhile(void *arg, uint64_t done, uint64_t total)
     return true;
 }
 
-START_TEST(a_backup_gives_up_before_the_writer_runs_out_of_pages)
+START_TEST(a_backup_stops_before_the_writer_runs_out_of_pages)
 {
     char backup[64], path[128];
     int filled = 0;
@@ -586,7 +586,7 @@ START_TEST(a_backup_gives_up_before_the_writer_runs_out_of_pages)
 }
 END_TEST
 
-START_TEST(a_restore_keeps_what_was_there_and_refuses_a_store_in_use_or_a_damaged_backup)
+START_TEST(a_restore_keeps_the_old_store_and_refuses_one_in_use_or_a_damaged_backup)
 {
     char backup[64], path[128], why[512] = "";
     struct child c;
@@ -643,20 +643,19 @@ int main(void)
     TCase *tc = tcase_create("processes");
     tcase_add_checked_fixture(tc, setup, teardown);
     tcase_set_timeout(tc, 60);
-    tcase_add_loop_test(tc, readers_beside_the_writer_see_whole_transactions_only, 0, 2);
-    tcase_add_test(tc, store_check_beside_a_writer_finds_nothing_wrong);
-    tcase_add_test(tc, without_a_reader_slot_reads_are_busy_and_a_dead_readers_slot_is_taken_over);
-    tcase_add_test(tc, a_full_store_refuses_creates_while_everything_else_goes_on);
-    tcase_add_loop_test(tc, a_burst_of_finishes_leaves_what_deletes_need, 0,
+    tcase_add_loop_test(tc, readers_see_only_whole_transactions, 0, 2);
+    tcase_add_test(tc, a_store_check_during_writes_finds_no_error);
+    tcase_add_test(tc, a_read_without_a_reader_slot_is_busy_and_a_dead_readers_slot_is_reused);
+    tcase_add_test(tc, a_full_store_refuses_only_creates);
+    tcase_add_loop_test(tc, a_burst_of_results_leaves_space_for_deletes, 0,
                         sizeof(bursts) / sizeof(bursts[0]));
-    tcase_add_test(tc, pages_that_fail_on_a_full_store_leave_deletes_their_room);
-    tcase_add_test(tc, a_transaction_larger_than_the_map_sticks_as_full_and_leaves_nothing);
-    tcase_add_test(tc, a_reader_follows_a_map_that_another_process_made_larger);
+    tcase_add_test(tc, failed_results_on_a_full_store_leave_space_for_deletes);
+    tcase_add_test(tc, a_transaction_larger_than_the_map_stays_full_and_leaves_nothing);
+    tcase_add_test(tc, a_reader_follows_a_map_enlarged_by_another_process);
     tcase_add_test(tc, a_smaller_configured_map_does_not_shrink_the_stored_one);
-    tcase_add_test(tc, a_backup_under_writes_is_one_moments_store_and_restores_to_it);
-    tcase_add_test(tc, a_backup_gives_up_before_the_writer_runs_out_of_pages);
-    tcase_add_test(tc,
-                   a_restore_keeps_what_was_there_and_refuses_a_store_in_use_or_a_damaged_backup);
+    tcase_add_test(tc, a_backup_during_writes_is_one_snapshot_and_restores);
+    tcase_add_test(tc, a_backup_stops_before_the_writer_runs_out_of_pages);
+    tcase_add_test(tc, a_restore_keeps_the_old_store_and_refuses_one_in_use_or_a_damaged_backup);
     suite_add_tcase(suite, tc);
     return kit_run(suite);
 }

@@ -123,7 +123,7 @@ static const struct {
                {truncate_file, true},
                {overwrite_file, true}};
 
-START_TEST(answers_come_back_after_damage_to_the_file)
+START_TEST(answers_return_after_file_damage)
 {
     begin();
     expect_answers();
@@ -148,7 +148,7 @@ START_TEST(answers_come_back_after_damage_to_the_file)
 }
 END_TEST
 
-START_TEST(a_question_notices_that_the_file_is_missing)
+START_TEST(a_question_detects_a_missing_file)
 {
     begin();
     server_stop(server);
@@ -159,7 +159,7 @@ START_TEST(a_question_notices_that_the_file_is_missing)
 }
 END_TEST
 
-START_TEST(the_file_goes_with_its_agent)
+START_TEST(deleting_an_agent_deletes_its_file)
 {
     char *path;
     begin();
@@ -172,7 +172,7 @@ START_TEST(the_file_goes_with_its_agent)
 END_TEST
 
 /* A disk that refuses files of answers refuses nothing else. */
-START_TEST(a_sync_goes_on_where_files_cannot_be_written)
+START_TEST(a_sync_works_when_answer_files_cannot_be_written)
 {
     begin();
     char *dir = text("%s/answers", server->data), *away = text("%s/away", server->data);
@@ -194,7 +194,7 @@ END_TEST
 
 /* ---- the processes ---- */
 
-START_TEST(answers_are_complete_after_the_writer_was_killed_while_it_indexed)
+START_TEST(answers_are_complete_after_a_writer_killed_while_indexing)
 {
     begin();
     for (int i = 0; i < 6; i++) {
@@ -211,7 +211,7 @@ START_TEST(answers_are_complete_after_the_writer_was_killed_while_it_indexed)
 }
 END_TEST
 
-START_TEST(answers_are_complete_after_all_processes_were_killed_while_one_indexed)
+START_TEST(answers_are_complete_after_all_processes_killed_while_indexing)
 {
     pid_t children[16];
     begin();
@@ -236,14 +236,14 @@ END_TEST
 int main(void)
 {
     Suite *suite = suite_create("answer_files");
-    tcase_add_loop_test(harness_case(suite, "damage"), answers_come_back_after_damage_to_the_file,
-                        0, COUNT(damages));
-    tcase_add_test(harness_case(suite, "missing"), a_question_notices_that_the_file_is_missing);
-    tcase_add_test(harness_case(suite, "agent"), the_file_goes_with_its_agent);
-    tcase_add_test(harness_case(suite, "disk"), a_sync_goes_on_where_files_cannot_be_written);
+    tcase_add_loop_test(harness_case(suite, "damage"), answers_return_after_file_damage, 0,
+                        COUNT(damages));
+    tcase_add_test(harness_case(suite, "missing"), a_question_detects_a_missing_file);
+    tcase_add_test(harness_case(suite, "agent"), deleting_an_agent_deletes_its_file);
+    tcase_add_test(harness_case(suite, "disk"), a_sync_works_when_answer_files_cannot_be_written);
     tcase_add_test(harness_case(suite, "writer"),
-                   answers_are_complete_after_the_writer_was_killed_while_it_indexed);
+                   answers_are_complete_after_a_writer_killed_while_indexing);
     tcase_add_test(harness_case(suite, "all"),
-                   answers_are_complete_after_all_processes_were_killed_while_one_indexed);
+                   answers_are_complete_after_all_processes_killed_while_indexing);
     return harness_main_at_once(suite);
 }

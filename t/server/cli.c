@@ -95,7 +95,7 @@ START_TEST(a_key_is_printed_alone_and_once)
 }
 END_TEST
 
-START_TEST(a_key_made_before_the_start_works_after_it)
+START_TEST(a_key_created_before_the_start_works)
 {
     assay_ok(server, "workspace", "create", "acme", NULL);
     server->key = key_new(server, "acme", NULL);
@@ -153,7 +153,7 @@ static const struct {
     {{NULL}, 2, NULL},
 };
 
-START_TEST(what_cannot_be_done_is_refused_with_a_sentence)
+START_TEST(an_impossible_command_is_refused_with_a_message)
 {
     start_if(_i);
     assay_ok(server, "workspace", "create", "acme", NULL);
@@ -191,7 +191,7 @@ static const struct {
     {{"help", "all"}, "limits reset LIMITER KEY", "\nassay:"},
 };
 
-START_TEST(help_about_a_command_is_about_that_alone)
+START_TEST(help_for_a_command_covers_only_that_command)
 {
     const char *const *a = helps[_i].args;
     struct run run = run_program(assay_path(), a[0], a[1], a[2], a[3], NULL);
@@ -201,7 +201,7 @@ START_TEST(help_about_a_command_is_about_that_alone)
 }
 END_TEST
 
-START_TEST(a_configuration_with_mistakes_is_told)
+START_TEST(configuration_errors_are_reported)
 {
     server_configure(server, "colour: blue");
     struct run run = assay(server, "workspace", "list", NULL);
@@ -240,7 +240,7 @@ static void use_workspace(void)
     server->key = key_new(server, "acme", NULL);
 }
 
-START_TEST(a_backup_under_writes_is_consistent_and_restores)
+START_TEST(a_backup_during_writes_is_consistent_and_restores)
 {
     char *dir = text("%s/backup", server->dir);
     pthread_t thread;
@@ -316,7 +316,7 @@ static void limit_files(rlim_t bytes)
     ck_assert_int_eq(setrlimit(RLIMIT_FSIZE, &(struct rlimit){bytes, is.rlim_max}), 0);
 }
 
-START_TEST(where_files_may_not_be_longer_a_command_says_so_and_leaves_nothing)
+START_TEST(a_file_size_limit_is_reported_and_leaves_no_file)
 {
     char *dir = text("%s/backup", server->dir), *cut = text("%s/cut", server->dir);
     server_start(server);
@@ -336,7 +336,7 @@ START_TEST(where_files_may_not_be_longer_a_command_says_so_and_leaves_nothing)
 }
 END_TEST
 
-START_TEST(a_restore_of_rubbish_leaves_the_store_alone)
+START_TEST(a_restore_of_an_invalid_backup_keeps_the_store)
 {
     char *dir = text("%s/rubbish", server->dir);
     server_start(server);
@@ -401,7 +401,7 @@ static const struct {
     {make_empty, "contains no backup: name a directory that assay backup wrote"},
 };
 
-START_TEST(a_damaged_backup_is_named_with_its_damage_and_another_is_advised)
+START_TEST(a_damaged_backup_is_reported_with_advice)
 {
     char *dir = text("%s/backup", server->dir);
     assay_ok(server, "workspace", "create", "acme", NULL);
@@ -429,7 +429,7 @@ END_TEST
 
 static const char *const new_dirs[] = {"new", "a/b/new", "a//b/../b/new/"};
 
-START_TEST(a_backup_makes_its_directory_with_its_parents)
+START_TEST(a_backup_creates_its_directory_with_parents)
 {
     char *dir = text("%s/%s", server->dir, new_dirs[_i]);
     struct stat st;
@@ -461,7 +461,7 @@ static void put_back(const char *name)
         0);
 }
 
-START_TEST(what_is_no_store_is_neither_backed_up_nor_checked_nor_made)
+START_TEST(commands_refuse_a_directory_without_a_store)
 {
     char *none = text("%s/none", server->dir), *dir = text("%s/backup", server->dir);
     const char *set = text("data_dir=%s", none);
@@ -475,7 +475,7 @@ START_TEST(what_is_no_store_is_neither_backed_up_nor_checked_nor_made)
 }
 END_TEST
 
-START_TEST(a_restore_keeps_data_mdb_of_the_store_and_it_can_go_back)
+START_TEST(a_restore_keeps_the_old_data_mdb_for_a_rollback)
 {
     char *dir = text("%s/backup", server->dir);
     server_start(server);
@@ -510,7 +510,7 @@ START_TEST(a_restore_keeps_data_mdb_of_the_store_and_it_can_go_back)
 }
 END_TEST
 
-START_TEST(what_root_restores_belongs_to_the_owner_of_the_store)
+START_TEST(a_restore_by_root_belongs_to_the_stores_owner)
 {
     if (geteuid() != 0)
         return; /* only root can give files away */
@@ -539,7 +539,7 @@ END_TEST
 
 /* ---- the rest ---- */
 
-START_TEST(check_walks_the_store)
+START_TEST(check_verifies_the_store)
 {
     server_start(server);
     use_workspace();
@@ -574,7 +574,7 @@ static void remove_entry(const char *name)
 
 static const int tampered[] = {DB_RECORD, DB_LIST, DB_RESULT};
 
-START_TEST(check_finds_what_is_missing)
+START_TEST(check_finds_missing_records)
 {
     server_start(server);
     use_workspace();
@@ -589,7 +589,7 @@ START_TEST(check_finds_what_is_missing)
 }
 END_TEST
 
-START_TEST(a_deleted_workspace_leaves_nothing_behind)
+START_TEST(a_deleted_workspace_leaves_no_record)
 {
     server_start(server);
     use_workspace();
@@ -607,7 +607,7 @@ START_TEST(a_deleted_workspace_leaves_nothing_behind)
 }
 END_TEST
 
-START_TEST(two_commands_at_once_do_not_hurt_each_other)
+START_TEST(two_concurrent_commands_both_work)
 {
     assay_ok(server, "workspace", "create", "acme", NULL);
     pid_t pids[6];
@@ -657,7 +657,7 @@ START_TEST(stats_show_every_process)
 }
 END_TEST
 
-START_TEST(the_dumped_configuration_is_the_one_in_force)
+START_TEST(the_dumped_configuration_is_in_force)
 {
     server_configure(server, "base_url: https://api.example.test\nreports: { good: 91 }\ntimeouts: "
                              "{ idle: 7s }\ntrusted_proxies: "
@@ -683,7 +683,7 @@ static const struct {
     int status;
 } audits[] = {{"/good", 0}, {"/decent", 1}, {"/bad", 1}, {"/missing", 2}};
 
-START_TEST(audit_grades_without_a_server_and_its_status_is_the_verdict)
+START_TEST(audit_grades_without_a_server_and_exits_with_the_verdict)
 {
     server_configure(server, "reports: { good: 75, decent: 50 }");
     for (size_t i = 0; i < COUNT(audits); i++) {
@@ -703,7 +703,7 @@ END_TEST
 
 static const char *const audit_forms[] = {NULL, "--json"};
 
-START_TEST(no_page_steers_the_terminal_of_who_audits_it)
+START_TEST(no_page_controls_the_terminal_of_audit)
 {
     origin_page(origin, "/steers", 200, "",
                 "<title>a\xc2\x9b"
@@ -720,7 +720,7 @@ START_TEST(no_page_steers_the_terminal_of_who_audits_it)
 }
 END_TEST
 
-START_TEST(a_command_never_takes_a_servers_store_from_under_it)
+START_TEST(a_command_never_replaces_the_store_of_a_running_server)
 {
     server_start(server);
     use_workspace();
@@ -741,29 +741,28 @@ int main(void)
     tcase_add_checked_fixture(tcase, setup, teardown);
     tcase_add_loop_test(tcase, workspaces_are_created_listed_and_deleted, 0, 2);
     tcase_add_loop_test(tcase, a_key_is_printed_alone_and_once, 0, 2);
-    tcase_add_test(tcase, a_key_made_before_the_start_works_after_it);
-    tcase_add_loop_test(tcase, what_cannot_be_done_is_refused_with_a_sentence, 0, 2);
+    tcase_add_test(tcase, a_key_created_before_the_start_works);
+    tcase_add_loop_test(tcase, an_impossible_command_is_refused_with_a_message, 0, 2);
     tcase_add_test(tcase, help_is_printed);
-    tcase_add_loop_test(tcase, help_about_a_command_is_about_that_alone, 0, COUNT(helps));
-    tcase_add_test(tcase, a_configuration_with_mistakes_is_told);
-    tcase_add_test(tcase, a_backup_under_writes_is_consistent_and_restores);
+    tcase_add_loop_test(tcase, help_for_a_command_covers_only_that_command, 0, COUNT(helps));
+    tcase_add_test(tcase, configuration_errors_are_reported);
+    tcase_add_test(tcase, a_backup_during_writes_is_consistent_and_restores);
     tcase_add_test(tcase, a_backup_without_a_server_restores_elsewhere);
-    tcase_add_test(tcase, where_files_may_not_be_longer_a_command_says_so_and_leaves_nothing);
-    tcase_add_test(tcase, a_restore_of_rubbish_leaves_the_store_alone);
-    tcase_add_loop_test(tcase, a_damaged_backup_is_named_with_its_damage_and_another_is_advised, 0,
-                        COUNT(damages));
-    tcase_add_loop_test(tcase, a_backup_makes_its_directory_with_its_parents, 0, COUNT(new_dirs));
-    tcase_add_test(tcase, what_is_no_store_is_neither_backed_up_nor_checked_nor_made);
-    tcase_add_test(tcase, a_restore_keeps_data_mdb_of_the_store_and_it_can_go_back);
-    tcase_add_test(tcase, what_root_restores_belongs_to_the_owner_of_the_store);
-    tcase_add_loop_test(tcase, check_walks_the_store, 0, 2);
-    tcase_add_loop_test(tcase, check_finds_what_is_missing, 0, COUNT(tampered));
-    tcase_add_test(tcase, a_deleted_workspace_leaves_nothing_behind);
-    tcase_add_test(tcase, two_commands_at_once_do_not_hurt_each_other);
+    tcase_add_test(tcase, a_file_size_limit_is_reported_and_leaves_no_file);
+    tcase_add_test(tcase, a_restore_of_an_invalid_backup_keeps_the_store);
+    tcase_add_loop_test(tcase, a_damaged_backup_is_reported_with_advice, 0, COUNT(damages));
+    tcase_add_loop_test(tcase, a_backup_creates_its_directory_with_parents, 0, COUNT(new_dirs));
+    tcase_add_test(tcase, commands_refuse_a_directory_without_a_store);
+    tcase_add_test(tcase, a_restore_keeps_the_old_data_mdb_for_a_rollback);
+    tcase_add_test(tcase, a_restore_by_root_belongs_to_the_stores_owner);
+    tcase_add_loop_test(tcase, check_verifies_the_store, 0, 2);
+    tcase_add_loop_test(tcase, check_finds_missing_records, 0, COUNT(tampered));
+    tcase_add_test(tcase, a_deleted_workspace_leaves_no_record);
+    tcase_add_test(tcase, two_concurrent_commands_both_work);
     tcase_add_test(tcase, stats_show_every_process);
-    tcase_add_test(tcase, the_dumped_configuration_is_the_one_in_force);
-    tcase_add_test(tcase, audit_grades_without_a_server_and_its_status_is_the_verdict);
-    tcase_add_test(tcase, no_page_steers_the_terminal_of_who_audits_it);
-    tcase_add_test(tcase, a_command_never_takes_a_servers_store_from_under_it);
+    tcase_add_test(tcase, the_dumped_configuration_is_in_force);
+    tcase_add_test(tcase, audit_grades_without_a_server_and_exits_with_the_verdict);
+    tcase_add_test(tcase, no_page_controls_the_terminal_of_audit);
+    tcase_add_test(tcase, a_command_never_replaces_the_store_of_a_running_server);
     return harness_main(suite);
 }

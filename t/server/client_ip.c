@@ -86,7 +86,7 @@ static const char *const tricks[] = {
     "X-Request-Id: %d",
 };
 
-START_TEST(no_header_buys_a_new_budget)
+START_TEST(no_header_gives_a_new_budget)
 {
     server_start_with(server, LIMITS("500"));
     for (int i = 0; i < (int)COUNT(tricks) * 3; i++) {
@@ -140,7 +140,7 @@ static const struct {
     {"127.0.0.1", {"X-Forwarded-For: fe80::1%eth0"}, "127.0.0.1"},
 };
 
-START_TEST(the_client_is_who_the_nearest_proxy_saw)
+START_TEST(the_client_is_the_address_seen_by_the_nearest_proxy)
 {
     server_start_with(server, text("trusted_proxies: [%s]\n" LIMITS("5"), forwards[_i].trusted));
     const char *const *lines = forwards[_i].lines;
@@ -182,7 +182,7 @@ START_TEST(an_ipv6_caller_cannot_rotate_within_its_network)
 }
 END_TEST
 
-START_TEST(who_may_use_a_unix_socket_is_a_proxy)
+START_TEST(a_unix_socket_client_is_a_proxy)
 {
     char *path = text("%s/http.sock", server->dir);
     struct sockaddr_un to = {.sun_family = AF_UNIX};
@@ -245,7 +245,7 @@ static const struct {
     {BYTES(SIGNATURE "\x21\0\0\0"), "127.0.0.1"},
 };
 
-START_TEST(the_client_is_whom_the_proxy_protocol_names)
+START_TEST(the_proxy_protocol_names_the_client)
 {
     start_proxied(PROXIED);
     for (int i = 0; i < 2; i++) { /* in one piece with the request, then byte by byte */
@@ -273,7 +273,7 @@ START_TEST(the_client_is_whom_the_proxy_protocol_names)
 }
 END_TEST
 
-START_TEST(behind_the_proxy_protocol_a_trusted_client_may_forward)
+START_TEST(a_trusted_client_behind_the_proxy_protocol_can_forward)
 {
     start_proxied("trusted_proxies: [127.0.0.0/8, 198.51.100.0/24]\n" LIMITS("5"));
     struct raw *raw = raw_open(server);
@@ -301,7 +301,7 @@ static const struct {
     {BYTES("P\0")},
 };
 
-START_TEST(what_is_no_header_ends_the_connection_unanswered)
+START_TEST(a_malformed_proxy_header_closes_the_connection)
 {
     start_proxied(PROXIED);
     struct raw *raw = raw_open(server);
@@ -317,7 +317,7 @@ START_TEST(what_is_no_header_ends_the_connection_unanswered)
 }
 END_TEST
 
-START_TEST(a_header_that_does_not_come_in_time_ends_the_connection)
+START_TEST(a_late_proxy_header_closes_the_connection)
 {
     start_proxied(PROXIED);
     struct raw *silent = raw_open(server), *slow = raw_open(server);
@@ -331,7 +331,7 @@ START_TEST(a_header_that_does_not_come_in_time_ends_the_connection)
 }
 END_TEST
 
-START_TEST(who_is_not_trusted_is_not_listened_to)
+START_TEST(an_untrusted_forwarding_header_is_ignored)
 {
     start_proxied("trusted_proxies: [10.0.0.0/8]\n");
     struct raw *raw = raw_open(server);
@@ -348,7 +348,7 @@ START_TEST(who_is_not_trusted_is_not_listened_to)
 }
 END_TEST
 
-START_TEST(a_listener_without_it_takes_no_header)
+START_TEST(a_listener_without_the_proxy_protocol_refuses_a_header)
 {
     server_start_with(server, "trusted_proxies: [127.0.0.0/8]\n");
     struct raw *raw = raw_open(server);
@@ -362,7 +362,7 @@ END_TEST
 
 /* ---- and TLS behind it ---- */
 
-START_TEST(the_header_stands_before_the_tls_handshake)
+START_TEST(the_proxy_header_precedes_the_tls_handshake)
 {
     char *certificate = text("%s/cert.pem", server->dir), *key = text("%s/key.pem", server->dir),
          answer[64] = "";
@@ -402,17 +402,18 @@ int main(void)
     Suite *suite = suite_create("client_ip");
     TCase *tcase = harness_case(suite, "a server each");
     tcase_add_checked_fixture(tcase, setup, teardown);
-    tcase_add_test(tcase, no_header_buys_a_new_budget);
-    tcase_add_loop_test(tcase, the_client_is_who_the_nearest_proxy_saw, 0, COUNT(forwards));
+    tcase_add_test(tcase, no_header_gives_a_new_budget);
+    tcase_add_loop_test(tcase, the_client_is_the_address_seen_by_the_nearest_proxy, 0,
+                        COUNT(forwards));
     tcase_add_test(tcase, an_ipv6_caller_cannot_rotate_within_its_network);
-    tcase_add_test(tcase, who_may_use_a_unix_socket_is_a_proxy);
-    tcase_add_loop_test(tcase, the_client_is_whom_the_proxy_protocol_names, 0, COUNT(headers));
-    tcase_add_test(tcase, behind_the_proxy_protocol_a_trusted_client_may_forward);
-    tcase_add_loop_test(tcase, what_is_no_header_ends_the_connection_unanswered, 0,
+    tcase_add_test(tcase, a_unix_socket_client_is_a_proxy);
+    tcase_add_loop_test(tcase, the_proxy_protocol_names_the_client, 0, COUNT(headers));
+    tcase_add_test(tcase, a_trusted_client_behind_the_proxy_protocol_can_forward);
+    tcase_add_loop_test(tcase, a_malformed_proxy_header_closes_the_connection, 0,
                         COUNT(no_headers));
-    tcase_add_test(tcase, a_header_that_does_not_come_in_time_ends_the_connection);
-    tcase_add_test(tcase, who_is_not_trusted_is_not_listened_to);
-    tcase_add_test(tcase, a_listener_without_it_takes_no_header);
-    tcase_add_test(tcase, the_header_stands_before_the_tls_handshake);
+    tcase_add_test(tcase, a_late_proxy_header_closes_the_connection);
+    tcase_add_test(tcase, an_untrusted_forwarding_header_is_ignored);
+    tcase_add_test(tcase, a_listener_without_the_proxy_protocol_refuses_a_header);
+    tcase_add_test(tcase, the_proxy_header_precedes_the_tls_handshake);
     return harness_main(suite);
 }

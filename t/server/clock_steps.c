@@ -115,7 +115,7 @@ static void expect_served_then_idle(struct raw *raw)
     ck_assert_msg(raw_closed(raw, SOON_MS), "open after %lld ms", (long long)(now_ms() - since));
 }
 
-START_TEST(what_a_client_began_before_a_step_it_finishes_after_it)
+START_TEST(a_request_started_before_a_step_finishes_after_it)
 {
     step_to(0);
     static const char post[] = "POST /api/v1/reports HTTP/1.1\r\nHost: x\r\nContent-Type: "
@@ -137,7 +137,7 @@ START_TEST(what_a_client_began_before_a_step_it_finishes_after_it)
 }
 END_TEST
 
-START_TEST(a_head_that_does_not_end_is_cut_off_in_its_time)
+START_TEST(an_unfinished_head_times_out_across_a_step)
 {
     step_to(0);
     struct raw *half = raw_open(server);
@@ -152,7 +152,7 @@ START_TEST(a_head_that_does_not_end_is_cut_off_in_its_time)
 }
 END_TEST
 
-START_TEST(a_held_post_hears_of_its_report_after_a_step)
+START_TEST(a_held_post_is_answered_after_a_step)
 {
     step_to(0);
     char *path = text("/held-%d", _i);
@@ -180,7 +180,7 @@ static bool is_refused(void *key)
     return status_with(key) == 401;
 }
 
-START_TEST(a_key_expires_by_the_clock_and_is_good_again_when_it_goes_back)
+START_TEST(a_key_expires_by_the_clock_and_is_valid_again_after_a_step_back)
 {
     step_to(0);
     char *key = assay_ok(server, "key", "create", "--workspace", "main", "--scope", "reports:read",
@@ -193,7 +193,7 @@ START_TEST(a_key_expires_by_the_clock_and_is_good_again_when_it_goes_back)
 }
 END_TEST
 
-START_TEST(a_visitors_token_ends_with_its_hour_and_the_leeway_of_other_clocks)
+START_TEST(a_visitor_token_expires_after_an_hour_and_the_leeway)
 {
     static const struct {
         int64_t step_s;
@@ -256,7 +256,7 @@ static int let_in(const char *key, int requests)
     return count;
 }
 
-START_TEST(a_step_gives_a_window_more_at_most_and_locks_nobody_out)
+START_TEST(a_step_gives_at_most_one_window_and_locks_nobody_out)
 {
     /* a step of 5 s stays within the window */
     int64_t middle = WINDOW - time(NULL) % WINDOW + WINDOW / 3;
@@ -273,7 +273,7 @@ END_TEST
 
 /* ---- the store ---- */
 
-START_TEST(a_store_written_through_all_steps_is_sound)
+START_TEST(a_store_written_through_all_steps_is_valid)
 {
     for (size_t i = 0; i < COUNT(steps_s); i++) {
         step_to(steps_s[i]);
@@ -302,19 +302,19 @@ int main(void)
     Suite *suite = suite_create("clock_steps");
     TCase *requests = case_new(suite, "requests"), *heads = case_new(suite, "heads"),
           *others = case_new(suite, "others");
-    tcase_add_loop_test(requests, what_a_client_began_before_a_step_it_finishes_after_it, 0,
+    tcase_add_loop_test(requests, a_request_started_before_a_step_finishes_after_it, 0,
                         COUNT(steps_s));
-    tcase_add_loop_test(heads, a_head_that_does_not_end_is_cut_off_in_its_time, 0, COUNT(steps_s));
-    tcase_add_loop_test(others, a_held_post_hears_of_its_report_after_a_step, 0, COUNT(steps_s));
-    tcase_add_loop_test(others, a_key_expires_by_the_clock_and_is_good_again_when_it_goes_back, 0,
+    tcase_add_loop_test(heads, an_unfinished_head_times_out_across_a_step, 0, COUNT(steps_s));
+    tcase_add_loop_test(others, a_held_post_is_answered_after_a_step, 0, COUNT(steps_s));
+    tcase_add_loop_test(others, a_key_expires_by_the_clock_and_is_valid_again_after_a_step_back, 0,
                         COUNT(steps_s));
-    tcase_add_test(others, a_visitors_token_ends_with_its_hour_and_the_leeway_of_other_clocks);
+    tcase_add_test(others, a_visitor_token_expires_after_an_hour_and_the_leeway);
     tcase_add_loop_test(others, a_key_revoked_after_a_step_is_refused_within_a_second, 0,
                         COUNT(steps_s));
-    tcase_add_loop_test(others, a_step_gives_a_window_more_at_most_and_locks_nobody_out, 0,
+    tcase_add_loop_test(others, a_step_gives_at_most_one_window_and_locks_nobody_out, 0,
                         COUNT(steps_s));
-    tcase_add_test(requests, a_store_written_through_all_steps_is_sound);
-    tcase_add_test(heads, a_store_written_through_all_steps_is_sound);
-    tcase_add_test(others, a_store_written_through_all_steps_is_sound);
+    tcase_add_test(requests, a_store_written_through_all_steps_is_valid);
+    tcase_add_test(heads, a_store_written_through_all_steps_is_valid);
+    tcase_add_test(others, a_store_written_through_all_steps_is_valid);
     return harness_main_at_once(suite);
 }

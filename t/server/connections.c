@@ -109,7 +109,7 @@ static const struct {
     {"many requests for much", LARGE, 60},
 };
 
-START_TEST(a_normal_client_gets_in_however_many_others_are_slow_or_rest)
+START_TEST(a_normal_client_connects_among_many_slow_or_idle_ones)
 {
     enum { MOST = 40, ATTACKERS = 100 };
     struct raw *raws[ATTACKERS];
@@ -171,7 +171,7 @@ static void expect_served(const char *when)
     raw_close(raw);
 }
 
-START_TEST(where_descriptors_are_fewer_than_max_connections_others_are_served)
+START_TEST(fewer_descriptors_than_max_connections_still_serve_clients)
 {
     enum { SILENT = 3000, HARD = 300 };
     static struct raw *raws[SILENT];
@@ -209,7 +209,7 @@ static size_t descriptors_of(pid_t pid)
     return count - 2;
 }
 
-START_TEST(where_descriptors_run_out_somebody_gives_way)
+START_TEST(descriptor_exhaustion_evicts_a_connection)
 {
     enum { SILENT = 400, ROOM = 60 };
     static struct raw *raws[SILENT];
@@ -231,7 +231,7 @@ START_TEST(where_descriptors_run_out_somebody_gives_way)
 }
 END_TEST
 
-START_TEST(a_limit_that_leaves_no_connection_is_refused_at_the_start)
+START_TEST(a_limit_without_any_connection_is_refused_at_startup)
 {
     limit_descriptors(128);
     struct run run = run_program(assayd_path(), "-c", server->conf, NULL);
@@ -241,7 +241,7 @@ START_TEST(a_limit_that_leaves_no_connection_is_refused_at_the_start)
 }
 END_TEST
 
-START_TEST(of_many_that_rest_the_longest_gives_way)
+START_TEST(the_longest_idle_connection_is_evicted)
 {
     enum { MOST = 6 };
     struct raw *raws[MOST], *newcomer;
@@ -261,7 +261,7 @@ START_TEST(of_many_that_rest_the_longest_gives_way)
 }
 END_TEST
 
-START_TEST(who_holds_most_gives_way_before_anybody_else)
+START_TEST(the_address_with_most_connections_is_evicted_first)
 {
     enum { MOST = 32 };
     struct raw *client, *raws[MOST * 2];
@@ -282,7 +282,7 @@ END_TEST
  * and there is no place: it waits until one of them has been there for 50 ms. Rounds that took this
  * machine longer show nothing.
  */
-START_TEST(who_has_just_come_does_not_go_before_it_could_ask)
+START_TEST(a_new_connection_is_not_evicted_before_its_request)
 {
     enum { MOST = 2, QUICK_MS = 35, ROUNDS = 300 };
     struct raw *raws[MOST], *third;
@@ -345,7 +345,7 @@ static struct server start_held(struct raw *held[HELD], char path[HELD][32])
     return internal;
 }
 
-START_TEST(a_request_under_way_never_gives_way_and_newcomers_wait_for_it)
+START_TEST(a_running_request_is_never_evicted_and_new_connections_wait)
 {
     struct raw *held[HELD], *newcomer;
     char path[HELD][32];
@@ -371,7 +371,7 @@ END_TEST
  * nor does the internal listener's queue keep the worker busy, where there is nothing to be had for
  * it either
  */
-START_TEST(whoever_waits_the_worker_rests)
+START_TEST(a_worker_with_waiting_connections_uses_no_cpu)
 {
     enum { EXTRA = 16, MORE = 4 };
     struct raw *held[HELD], *extra[EXTRA], *waiting[MORE];
@@ -411,7 +411,7 @@ static bool some_are_turned_away(void *arg)
  * However many of one address wait, another's newcomer gets the next place; and of too many that
  * wait some are told so.
  */
-START_TEST(of_those_that_wait_the_address_with_fewest_goes_first)
+START_TEST(the_waiting_address_with_fewest_connections_goes_first)
 {
     enum { CROWD = 100 };
     struct raw *held[HELD], *crowd[CROWD], *other;
@@ -463,7 +463,7 @@ START_TEST(max_connections_holds_over_all_workers)
 }
 END_TEST
 
-START_TEST(what_internal_listen_has_beyond_them_stays_its)
+START_TEST(internal_listen_keeps_its_reserved_connections)
 {
     enum { EXTRA = 16, MOST = 2 };
     struct raw *extra[EXTRA], *seated, *raws[MOST];
@@ -513,7 +513,7 @@ static bool lets_in(void *arg)
     return in;
 }
 
-START_TEST(an_address_has_its_number_and_no_more_over_all_workers)
+START_TEST(the_limit_per_address_holds_over_all_workers)
 {
     struct raw *raws[PER_IP];
     server_start_with(server,
@@ -536,7 +536,7 @@ START_TEST(an_address_has_its_number_and_no_more_over_all_workers)
 }
 END_TEST
 
-START_TEST(who_is_turned_away_takes_nobodys_place)
+START_TEST(a_refused_connection_evicts_nobody)
 {
     struct raw *raws[PER_IP * 2];
     server->options.workers = 1;
@@ -556,7 +556,7 @@ START_TEST(who_is_turned_away_takes_nobodys_place)
 }
 END_TEST
 
-START_TEST(a_killed_worker_gives_its_connections_back)
+START_TEST(a_killed_worker_releases_its_connections)
 {
     struct raw *raws[PER_IP];
     server_start_with(server,
@@ -598,7 +598,7 @@ static const char *const standing_for_many[] = {
     "trusted_proxies: [127.0.0.0/8]",
 };
 
-START_TEST(proxies_and_exempt_networks_have_no_number)
+START_TEST(proxies_and_exempt_networks_have_no_address_limit)
 {
     struct raw *raws[PER_IP * 3];
     server_start_with(server,
@@ -617,7 +617,7 @@ static struct raw *raw_through_proxy(const char *client)
     return raw;
 }
 
-START_TEST(behind_the_proxy_protocol_the_client_is_counted)
+START_TEST(the_client_behind_the_proxy_protocol_is_counted)
 {
     struct raw *raws[PER_IP];
     server_configure(server,
@@ -635,7 +635,7 @@ START_TEST(behind_the_proxy_protocol_the_client_is_counted)
 }
 END_TEST
 
-START_TEST(who_may_not_speak_for_others_takes_nobodys_place)
+START_TEST(an_untrusted_proxy_evicts_nobody)
 {
     struct raw *raws[PER_IP];
     server->options.workers = 1;
@@ -671,25 +671,25 @@ int main(void)
     Suite *suite = suite_create("connections");
     TCase *tcase = harness_case(suite, "a server each");
     tcase_add_checked_fixture(tcase, setup, teardown);
-    tcase_add_loop_test(tcase, a_normal_client_gets_in_however_many_others_are_slow_or_rest, 0,
+    tcase_add_loop_test(tcase, a_normal_client_connects_among_many_slow_or_idle_ones, 0,
                         COUNT(attacks));
-    tcase_add_test(tcase, where_descriptors_are_fewer_than_max_connections_others_are_served);
-    tcase_add_test(tcase, where_descriptors_run_out_somebody_gives_way);
-    tcase_add_test(tcase, a_limit_that_leaves_no_connection_is_refused_at_the_start);
-    tcase_add_test(tcase, of_many_that_rest_the_longest_gives_way);
-    tcase_add_test(tcase, who_holds_most_gives_way_before_anybody_else);
-    tcase_add_test(tcase, who_has_just_come_does_not_go_before_it_could_ask);
-    tcase_add_test(tcase, a_request_under_way_never_gives_way_and_newcomers_wait_for_it);
-    tcase_add_test(tcase, whoever_waits_the_worker_rests);
-    tcase_add_test(tcase, of_those_that_wait_the_address_with_fewest_goes_first);
+    tcase_add_test(tcase, fewer_descriptors_than_max_connections_still_serve_clients);
+    tcase_add_test(tcase, descriptor_exhaustion_evicts_a_connection);
+    tcase_add_test(tcase, a_limit_without_any_connection_is_refused_at_startup);
+    tcase_add_test(tcase, the_longest_idle_connection_is_evicted);
+    tcase_add_test(tcase, the_address_with_most_connections_is_evicted_first);
+    tcase_add_test(tcase, a_new_connection_is_not_evicted_before_its_request);
+    tcase_add_test(tcase, a_running_request_is_never_evicted_and_new_connections_wait);
+    tcase_add_test(tcase, a_worker_with_waiting_connections_uses_no_cpu);
+    tcase_add_test(tcase, the_waiting_address_with_fewest_connections_goes_first);
     tcase_add_test(tcase, max_connections_holds_over_all_workers);
-    tcase_add_test(tcase, what_internal_listen_has_beyond_them_stays_its);
-    tcase_add_test(tcase, an_address_has_its_number_and_no_more_over_all_workers);
-    tcase_add_test(tcase, who_is_turned_away_takes_nobodys_place);
-    tcase_add_test(tcase, a_killed_worker_gives_its_connections_back);
-    tcase_add_loop_test(tcase, proxies_and_exempt_networks_have_no_number, 0,
+    tcase_add_test(tcase, internal_listen_keeps_its_reserved_connections);
+    tcase_add_test(tcase, the_limit_per_address_holds_over_all_workers);
+    tcase_add_test(tcase, a_refused_connection_evicts_nobody);
+    tcase_add_test(tcase, a_killed_worker_releases_its_connections);
+    tcase_add_loop_test(tcase, proxies_and_exempt_networks_have_no_address_limit, 0,
                         COUNT(standing_for_many));
-    tcase_add_test(tcase, behind_the_proxy_protocol_the_client_is_counted);
-    tcase_add_test(tcase, who_may_not_speak_for_others_takes_nobodys_place);
+    tcase_add_test(tcase, the_client_behind_the_proxy_protocol_is_counted);
+    tcase_add_test(tcase, an_untrusted_proxy_evicts_nobody);
     return harness_main(suite);
 }

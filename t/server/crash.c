@@ -281,7 +281,7 @@ static bool has_no_pending(void *arg)
     return none;
 }
 
-START_TEST(nothing_acknowledged_is_lost_and_nothing_happens_twice)
+START_TEST(no_acknowledged_change_is_lost_or_applied_twice)
 {
     unsigned seed = setting("ASSAY_CRASH_SEED", (unsigned)getpid()), kills = 0, retries = 0,
              unknown = 0;
@@ -340,6 +340,6 @@ int main(void)
     Suite *suite = suite_create("crash");
     TCase *tcase = harness_case(suite, "a server");
     tcase_set_timeout(tcase, 120 + setting("ASSAY_CRASH_SECONDS", SECONDS));
-    tcase_add_test(tcase, nothing_acknowledged_is_lost_and_nothing_happens_twice);
+    tcase_add_test(tcase, no_acknowledged_change_is_lost_or_applied_twice);
     return harness_main(suite);
 }

@@ -154,7 +154,7 @@ static void expect_an_end(struct run run, const char *damage)
 
 static const uint64_t seeds[] = {88172645463325252u, 6364136223846793005u};
 
-START_TEST(commands_on_damaged_stores_end_with_a_sentence)
+START_TEST(commands_on_damaged_stores_end_with_a_message)
 {
     char *data = text("%s/data.mdb", server->data), *from = text("%s/damaged", server->dir),
          *made = text("%s/made", server->dir);
@@ -187,7 +187,7 @@ int main(void)
     Suite *suite = suite_create("damaged_store");
     TCase *tcase = harness_case(suite, "a damaged store");
     tcase_add_checked_fixture(tcase, setup, teardown);
-    tcase_add_loop_test(tcase, commands_on_damaged_stores_end_with_a_sentence, 0, COUNT(seeds));
+    tcase_add_loop_test(tcase, commands_on_damaged_stores_end_with_a_message, 0, COUNT(seeds));
     tcase_set_timeout(tcase, 300);
     return harness_main(suite);
 }

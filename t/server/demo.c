@@ -260,7 +260,7 @@ static void expect_operators_lines_to_work(void)
     free(said);
 }
 
-START_TEST(from_nothing_the_sample_page_is_graded_in_colour_and_the_server_stays_until_ctrl_c)
+START_TEST(a_first_run_grades_the_sample_page_and_serves_until_ctrl_c)
 {
     static const char *const says[] = {" / 100",      " issues: ", " high",         "SEO",
                                        "Performance", "Security",  "Miscellaneous", "found: "};
@@ -295,7 +295,7 @@ START_TEST(from_nothing_the_sample_page_is_graded_in_colour_and_the_server_stays
 }
 END_TEST
 
-START_TEST(make_run_is_this_with_the_page_that_is_named)
+START_TEST(make_run_passes_the_page_to_the_demo)
 {
     const char *make =
         "env -u MAKEFLAGS -u MAKELEVEL make -n run URL=%s 2>&1 | grep assay.demo >'%s/said' && "
@@ -319,7 +319,7 @@ static size_t count_of(const char *what)
     return count;
 }
 
-START_TEST(a_second_run_is_quick_and_makes_nothing_again)
+START_TEST(a_second_run_is_fast_and_creates_nothing)
 {
     static const char *const kinds[] = {"posts", "products", "coupons"};
     char *key = NULL, *page = NULL;
@@ -357,7 +357,7 @@ START_TEST(a_second_run_is_quick_and_makes_nothing_again)
 }
 END_TEST
 
-START_TEST(a_page_that_is_named_is_graded_and_one_that_cannot_be_says_why)
+START_TEST(a_given_page_is_graded_or_its_error_printed)
 {
     run_demo(BY_PIPE, "nowhere.invalid"); /* a bare host is taken for https */
     expect_staying();
@@ -380,7 +380,7 @@ static const char *const refused[][2] = {
     {"http://user:secret@example.com/", "user"},
 };
 
-START_TEST(a_url_that_is_none_ends_it_with_a_sentence)
+START_TEST(a_malformed_url_ends_the_demo_with_a_message)
 {
     run_demo(BY_TERMINAL, refused[_i][0]);
     ck_assert_msg(watch_wait(demo) == 1, "%s", demo->said);
@@ -391,7 +391,7 @@ START_TEST(a_url_that_is_none_ends_it_with_a_sentence)
 }
 END_TEST
 
-START_TEST(its_server_does_not_outlive_it_and_its_end_is_told)
+START_TEST(the_demo_stops_its_server_and_reports_its_exit)
 {
     run_demo(BY_TERMINAL, "nowhere.invalid");
     expect_staying();
@@ -418,7 +418,7 @@ START_TEST(its_server_does_not_outlive_it_and_its_end_is_told)
 }
 END_TEST
 
-START_TEST(beside_one_that_runs_a_second_is_refused)
+START_TEST(a_second_demo_is_refused_while_one_runs)
 {
     run_demo(BY_TERMINAL, "nowhere.invalid");
     expect_staying();
@@ -434,7 +434,7 @@ START_TEST(beside_one_that_runs_a_second_is_refused)
 }
 END_TEST
 
-START_TEST(a_port_in_use_is_told_with_who_has_it_and_another_is_taken)
+START_TEST(a_port_in_use_is_reported_and_another_used)
 {
     struct sockaddr_in address = {
         .sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK), .sin_port = htons(8080)};
@@ -457,14 +457,13 @@ int main(void)
     Suite *suite = suite_create("demo");
     TCase *tcase = harness_case(suite, "a directory each");
     tcase_add_checked_fixture(tcase, setup, teardown);
-    tcase_add_test(
-        tcase, from_nothing_the_sample_page_is_graded_in_colour_and_the_server_stays_until_ctrl_c);
-    tcase_add_test(tcase, make_run_is_this_with_the_page_that_is_named);
-    tcase_add_test(tcase, a_second_run_is_quick_and_makes_nothing_again);
-    tcase_add_test(tcase, a_page_that_is_named_is_graded_and_one_that_cannot_be_says_why);
-    tcase_add_loop_test(tcase, a_url_that_is_none_ends_it_with_a_sentence, 0, COUNT(refused));
-    tcase_add_test(tcase, its_server_does_not_outlive_it_and_its_end_is_told);
-    tcase_add_test(tcase, beside_one_that_runs_a_second_is_refused);
-    tcase_add_test(tcase, a_port_in_use_is_told_with_who_has_it_and_another_is_taken);
+    tcase_add_test(tcase, a_first_run_grades_the_sample_page_and_serves_until_ctrl_c);
+    tcase_add_test(tcase, make_run_passes_the_page_to_the_demo);
+    tcase_add_test(tcase, a_second_run_is_fast_and_creates_nothing);
+    tcase_add_test(tcase, a_given_page_is_graded_or_its_error_printed);
+    tcase_add_loop_test(tcase, a_malformed_url_ends_the_demo_with_a_message, 0, COUNT(refused));
+    tcase_add_test(tcase, the_demo_stops_its_server_and_reports_its_exit);
+    tcase_add_test(tcase, a_second_demo_is_refused_while_one_runs);
+    tcase_add_test(tcase, a_port_in_use_is_reported_and_another_used);
     return harness_main(suite);
 }

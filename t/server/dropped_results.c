@@ -82,7 +82,7 @@ static bool is_done(void *arg)
     return done;
 }
 
-START_TEST(reports_whose_results_were_dropped_are_graded_once_the_store_has_room)
+START_TEST(reports_with_dropped_results_are_graded_again_when_space_is_free)
 {
     static int64_t ids[9000];
     server_start_with(server, "store: { map_size: 4MiB }\ninternal_listen: 127.0.0.1:0");
@@ -111,6 +111,6 @@ int main(void)
     TCase *tcase = harness_case(suite, "a server");
     tcase_set_timeout(tcase, 90); /* it waits for 60 s and more on a busy machine */
     tcase_add_checked_fixture(tcase, setup, teardown);
-    tcase_add_test(tcase, reports_whose_results_were_dropped_are_graded_once_the_store_has_room);
+    tcase_add_test(tcase, reports_with_dropped_results_are_graded_again_when_space_is_free);
     return harness_main(suite);
 }

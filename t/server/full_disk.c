@@ -143,7 +143,7 @@ static void limit_files_of_writer(rlim_t bytes)
     ck_assert_int_eq(prlimit(writer, RLIMIT_FSIZE, &(struct rlimit){bytes, was.rlim_max}, NULL), 0);
 }
 
-START_TEST(a_limit_of_file_sizes_is_a_full_disk)
+START_TEST(a_file_size_limit_acts_as_a_full_disk)
 {
     struct stat st;
     remount("64m", 0);
@@ -174,7 +174,7 @@ static void fill_by_others(void)
                 NULL);
 }
 
-START_TEST(a_disk_that_others_fill_to_the_last_byte_is_read_on)
+START_TEST(a_completely_full_disk_still_serves_reads)
 {
     int64_t made = 0;
     server_start(server);
@@ -199,7 +199,7 @@ START_TEST(a_disk_that_others_fill_to_the_last_byte_is_read_on)
 }
 END_TEST
 
-START_TEST(on_a_full_disk_reports_are_deleted_and_keys_revoked)
+START_TEST(a_full_disk_allows_deletes_and_revocations)
 {
     server_start(server);
     struct json_object *made = json_tokener_parse(assay_ok(server, "key", "create", "--workspace",
@@ -229,7 +229,7 @@ static bool is_ready(void *arg)
     return http(server, .path = "/readyz", .key = "")->status == *(int *)arg;
 }
 
-START_TEST(a_read_only_disk_is_named_and_used_again_when_it_may_be_written)
+START_TEST(a_read_only_disk_is_reported_and_used_when_writable_again)
 {
     server_start(server);
     struct response *r = create(0);
@@ -278,7 +278,7 @@ START_TEST(a_backup_to_a_full_disk_and_a_restore_to_one_change_nothing)
 }
 END_TEST
 
-START_TEST(a_server_that_starts_on_a_full_disk_serves_what_is_there)
+START_TEST(a_server_started_on_a_full_disk_serves_its_data)
 {
     server_start(server);
     int64_t last = fill_up();
@@ -302,11 +302,11 @@ int main(void)
     TCase *tcase = harness_case(suite, "a disk each");
     tcase_add_checked_fixture(tcase, setup, teardown);
     tcase_add_test(tcase, a_full_disk_refuses_creates_and_loses_nothing);
-    tcase_add_test(tcase, a_limit_of_file_sizes_is_a_full_disk);
-    tcase_add_test(tcase, a_disk_that_others_fill_to_the_last_byte_is_read_on);
-    tcase_add_test(tcase, on_a_full_disk_reports_are_deleted_and_keys_revoked);
-    tcase_add_test(tcase, a_read_only_disk_is_named_and_used_again_when_it_may_be_written);
+    tcase_add_test(tcase, a_file_size_limit_acts_as_a_full_disk);
+    tcase_add_test(tcase, a_completely_full_disk_still_serves_reads);
+    tcase_add_test(tcase, a_full_disk_allows_deletes_and_revocations);
+    tcase_add_test(tcase, a_read_only_disk_is_reported_and_used_when_writable_again);
     tcase_add_test(tcase, a_backup_to_a_full_disk_and_a_restore_to_one_change_nothing);
-    tcase_add_test(tcase, a_server_that_starts_on_a_full_disk_serves_what_is_there);
+    tcase_add_test(tcase, a_server_started_on_a_full_disk_serves_its_data);
     return harness_main(suite);
 }

@@ -64,7 +64,7 @@ static void post_many(int count)
         raw_close(raws[c]);
 }
 
-START_TEST(a_workspace_may_have_ten_thousand_pages_pending_and_others_are_served_beside_them)
+START_TEST(ten_thousand_pending_pages_do_not_block_other_workspaces)
 {
     post_many(PENDING_MAX);
     struct response *r = http(server, .path = "/api/v1/reports", .key = crowded_key);
@@ -123,7 +123,6 @@ int main(void)
     Suite *suite = suite_create("job_queue");
     TCase *tcase = harness_case(suite, "one server");
     tcase_add_unchecked_fixture(tcase, setup, teardown);
-    tcase_add_test(
-        tcase, a_workspace_may_have_ten_thousand_pages_pending_and_others_are_served_beside_them);
+    tcase_add_test(tcase, ten_thousand_pending_pages_do_not_block_other_workspaces);
     return harness_main(suite);
 }

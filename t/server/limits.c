@@ -168,7 +168,7 @@ START_TEST(a_malformed_head_is_charged_to_the_address)
 }
 END_TEST
 
-START_TEST(options_are_neither_charged_nor_told)
+START_TEST(an_options_request_is_neither_charged_nor_has_headers)
 {
     server_start_with(server, limiters(API("2")));
     for (int i = 0; i < 5; i++) {
@@ -184,7 +184,7 @@ START_TEST(options_are_neither_charged_nor_told)
 }
 END_TEST
 
-START_TEST(what_is_not_limited_is_not_told_of)
+START_TEST(an_unlimited_route_has_no_limit_headers)
 {
     static const char *const paths[] = {"/healthz",        "/readyz", "/api/v1/openapi.json",
                                         "/api/v1/nowhere", "/",       "/v1/wpx"};
@@ -197,7 +197,7 @@ END_TEST
 
 /* ---- refusal ---- */
 
-START_TEST(past_the_limit_it_is_429_and_refused_requests_do_not_count)
+START_TEST(a_request_over_the_limit_is_429_and_not_counted)
 {
     server_start_with(server, limiters(API("3")));
     for (int i = 0; i < 3; i++)
@@ -271,7 +271,7 @@ START_TEST(one_window_that_refuses_charges_no_other)
 }
 END_TEST
 
-START_TEST(of_two_windows_that_refuse_the_later_end_is_told)
+START_TEST(the_later_end_of_two_refusing_windows_is_reported)
 {
     server_start_with(
         server, limiters("api: { windows: [ { limit: 1, seconds: 3600, key: api_key }, " WINDOW(
@@ -285,7 +285,7 @@ START_TEST(of_two_windows_that_refuse_the_later_end_is_told)
 END_TEST
 
 /* Waits so long as a 429 says, then asks once: it must be admitted. */
-START_TEST(one_retry_after_the_time_told_gets_through)
+START_TEST(one_retry_after_the_reported_time_succeeds)
 {
     server_start_with(server,
                       limiters("api: { windows: [ { limit: 2, seconds: 2, key: api_key } ] }"));
@@ -322,7 +322,7 @@ static void *ask_often(void *arg)
     return NULL;
 }
 
-START_TEST(workers_together_admit_just_the_limit)
+START_TEST(all_workers_together_admit_just_the_limit)
 {
     pthread_t threads[4];
     server->options.workers = 3;
@@ -345,7 +345,7 @@ static const char *const lenient[] = {
     "limits: { exempt: [127.0.0.0/8], limiters: { " API("2") " } }",
 };
 
-START_TEST(dry_run_and_exempt_callers_are_told_and_never_refused)
+START_TEST(dry_run_and_exempt_callers_get_headers_and_no_refusal)
 {
     server_start_with(server, lenient[_i]);
     for (int i = 0; i < 6; i++) {
@@ -361,7 +361,7 @@ START_TEST(dry_run_and_exempt_callers_are_told_and_never_refused)
 }
 END_TEST
 
-START_TEST(an_exempt_network_of_others_exempts_nobody_here)
+START_TEST(an_unrelated_exempt_network_exempts_nobody)
 {
     server_start_with(server,
                       "limits: { exempt: [10.0.0.0/8, '::/0'], limiters: { " API("1") " } }");
@@ -371,7 +371,7 @@ START_TEST(an_exempt_network_of_others_exempts_nobody_here)
 }
 END_TEST
 
-START_TEST(an_override_holds_for_its_key_alone)
+START_TEST(an_override_applies_only_to_its_key)
 {
     server_start_with(
         server, limiters("api: { windows: [ " WINDOW(
@@ -388,7 +388,7 @@ START_TEST(an_override_holds_for_its_key_alone)
 }
 END_TEST
 
-START_TEST(an_added_limiter_takes_the_routes_it_names)
+START_TEST(an_added_limiter_limits_its_routes)
 {
     server_start_with(
         server, limiters(API("100") "\n    creates: { windows: [ " WINDOW(
@@ -406,7 +406,7 @@ START_TEST(an_added_limiter_takes_the_routes_it_names)
 }
 END_TEST
 
-START_TEST(a_surface_is_limited_where_nothing_is_found_on_it)
+START_TEST(an_unknown_path_of_a_surface_is_limited)
 {
     server_start(server);
     static const char *const paths[] = {"/v1/wp/none", "/v1/wp/posts/none", "/api/v1/wp/none",
@@ -489,7 +489,7 @@ START_TEST(workers_that_drain_follow_a_reload)
 }
 END_TEST
 
-START_TEST(counts_outlive_restarts)
+START_TEST(counts_survive_restarts)
 {
     server_start_with(server, limiters(API("10")));
     expect_told(http_get(server, "/api/v1/reports"), 10, 9);
@@ -511,7 +511,7 @@ START_TEST(counts_outlive_restarts)
 }
 END_TEST
 
-START_TEST(counts_outlive_a_killed_worker)
+START_TEST(counts_survive_a_killed_worker)
 {
     server->options.workers = 1;
     server_start_with(server, limiters(API("10")));
@@ -532,7 +532,7 @@ END_TEST
  * each connection may meet another worker: together they admit ten, so none goes on in the old
  * table
  */
-START_TEST(a_table_cut_short_is_made_anew)
+START_TEST(a_truncated_table_is_recreated)
 {
     unsigned got_in = 0;
     server->options.workers = 2;
@@ -557,7 +557,7 @@ START_TEST(a_table_cut_short_is_made_anew)
 }
 END_TEST
 
-START_TEST(a_wrong_limiter_is_refused_with_its_line_and_the_old_stays)
+START_TEST(a_wrong_limiter_is_refused_with_its_line_and_the_old_one_kept)
 {
     server_start_with(server, limiters(API("10")));
     server_configure(server, limiters("api: { windows: [ { limit: 1, seconds: 60, key: host } ], "
@@ -583,26 +583,26 @@ int main(void)
     tcase_add_test(tcase, every_answer_of_a_limited_route_has_the_headers);
     tcase_add_test(tcase, a_body_too_large_for_the_library_is_charged_to_the_address);
     tcase_add_test(tcase, a_malformed_head_is_charged_to_the_address);
-    tcase_add_test(tcase, options_are_neither_charged_nor_told);
-    tcase_add_test(tcase, what_is_not_limited_is_not_told_of);
-    tcase_add_test(tcase, past_the_limit_it_is_429_and_refused_requests_do_not_count);
+    tcase_add_test(tcase, an_options_request_is_neither_charged_nor_has_headers);
+    tcase_add_test(tcase, an_unlimited_route_has_no_limit_headers);
+    tcase_add_test(tcase, a_request_over_the_limit_is_429_and_not_counted);
     tcase_add_test(tcase, each_key_has_its_own_budget);
     tcase_add_test(tcase, a_wrong_credential_is_charged_to_the_address_and_then_429);
     tcase_add_test(tcase, one_window_that_refuses_charges_no_other);
-    tcase_add_test(tcase, of_two_windows_that_refuse_the_later_end_is_told);
-    tcase_add_test(tcase, one_retry_after_the_time_told_gets_through);
-    tcase_add_test(tcase, workers_together_admit_just_the_limit);
-    tcase_add_loop_test(tcase, dry_run_and_exempt_callers_are_told_and_never_refused, 0,
+    tcase_add_test(tcase, the_later_end_of_two_refusing_windows_is_reported);
+    tcase_add_test(tcase, one_retry_after_the_reported_time_succeeds);
+    tcase_add_test(tcase, all_workers_together_admit_just_the_limit);
+    tcase_add_loop_test(tcase, dry_run_and_exempt_callers_get_headers_and_no_refusal, 0,
                         COUNT(lenient));
-    tcase_add_test(tcase, an_exempt_network_of_others_exempts_nobody_here);
-    tcase_add_test(tcase, an_override_holds_for_its_key_alone);
-    tcase_add_test(tcase, an_added_limiter_takes_the_routes_it_names);
-    tcase_add_test(tcase, a_surface_is_limited_where_nothing_is_found_on_it);
+    tcase_add_test(tcase, an_unrelated_exempt_network_exempts_nobody);
+    tcase_add_test(tcase, an_override_applies_only_to_its_key);
+    tcase_add_test(tcase, an_added_limiter_limits_its_routes);
+    tcase_add_test(tcase, an_unknown_path_of_a_surface_is_limited);
     tcase_add_test(tcase, a_reload_changes_the_limit_at_once_and_keeps_the_counts);
     tcase_add_loop_test(tcase, workers_that_drain_follow_a_reload, 0, 2);
-    tcase_add_test(tcase, counts_outlive_restarts);
-    tcase_add_test(tcase, counts_outlive_a_killed_worker);
-    tcase_add_test(tcase, a_table_cut_short_is_made_anew);
-    tcase_add_test(tcase, a_wrong_limiter_is_refused_with_its_line_and_the_old_stays);
+    tcase_add_test(tcase, counts_survive_restarts);
+    tcase_add_test(tcase, counts_survive_a_killed_worker);
+    tcase_add_test(tcase, a_truncated_table_is_recreated);
+    tcase_add_test(tcase, a_wrong_limiter_is_refused_with_its_line_and_the_old_one_kept);
     return harness_main(suite);
 }

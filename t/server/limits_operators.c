@@ -48,7 +48,7 @@ static void expect_record(struct json_object *list, size_t i, const char *const 
 
 /* ---- assay limits ---- */
 
-START_TEST(list_shows_what_is_in_force_and_counted)
+START_TEST(list_shows_limiters_in_force_and_their_counts)
 {
     start_with(WINDOW("2"));
     ask(5, NULL);
@@ -70,7 +70,7 @@ START_TEST(list_shows_what_is_in_force_and_counted)
 }
 END_TEST
 
-START_TEST(show_and_reset_work_on_the_live_table_and_after)
+START_TEST(show_and_reset_work_with_and_without_a_server)
 {
     start_with(WINDOW("3"));
     ask(5, NULL);
@@ -98,7 +98,7 @@ START_TEST(show_and_reset_work_on_the_live_table_and_after)
 }
 END_TEST
 
-START_TEST(top_shows_who_is_near_a_limit_first)
+START_TEST(top_shows_keys_near_a_limit_first)
 {
     start_with(WINDOW("10"));
     char *second = key_new(server, "main", NULL), *third = key_new(server, "main", NULL);
@@ -122,7 +122,7 @@ static bool first_is_the_key(void *key)
         key);
 }
 
-START_TEST(top_goes_by_the_limits_in_force)
+START_TEST(top_uses_the_limits_in_force)
 {
     start_with(WINDOW("10"));
     char *second = key_new(server, "main", NULL);
@@ -153,7 +153,7 @@ static const struct {
     {{"limits"}, 2, "limits needs one of: list, top, show, reset"},
 };
 
-START_TEST(a_wrong_call_says_what_is_wrong)
+START_TEST(a_wrong_call_names_its_error)
 {
     start_with(WINDOW("10"));
     const char *const *w = wrong[_i].words;
@@ -164,7 +164,7 @@ START_TEST(a_wrong_call_says_what_is_wrong)
 }
 END_TEST
 
-START_TEST(before_the_server_has_run_nothing_is_counted)
+START_TEST(nothing_is_counted_before_the_first_start)
 {
     struct run run = assay(server, "limits", "top", NULL);
     ck_assert_msg(run.status == 1 && strstr(run.err, "there are no counts in run_dir"), "%d: %s",
@@ -180,7 +180,7 @@ static bool is_in_dry_run(void *arg)
     return http_get(server, "/api/v1/reports")->status == 200;
 }
 
-START_TEST(metrics_count_over_workers_deaths_and_reloads)
+START_TEST(metrics_survive_worker_crashes_and_reloads)
 {
     start_with(WINDOW("4"));
     ask(10, NULL);
@@ -216,7 +216,7 @@ static void come_from(struct client *client, const char *address)
     response_free(r);
 }
 
-START_TEST(a_small_table_under_a_flood_tells_what_it_holds_and_evicts)
+START_TEST(a_flooded_small_table_reports_its_keys_and_evictions)
 {
     enum { FLOOD = 3000 };
     static const char used[] = "assay_limiter_slots_used{limiter=\"bulk-sync\"}",
@@ -300,14 +300,14 @@ int main(void)
     Suite *suite = suite_create("limits_operators");
     TCase *tcase = harness_case(suite, "a server each");
     tcase_add_checked_fixture(tcase, setup, teardown);
-    tcase_add_test(tcase, list_shows_what_is_in_force_and_counted);
-    tcase_add_test(tcase, show_and_reset_work_on_the_live_table_and_after);
-    tcase_add_test(tcase, top_shows_who_is_near_a_limit_first);
-    tcase_add_test(tcase, top_goes_by_the_limits_in_force);
-    tcase_add_loop_test(tcase, a_wrong_call_says_what_is_wrong, 0, COUNT(wrong));
-    tcase_add_test(tcase, before_the_server_has_run_nothing_is_counted);
-    tcase_add_test(tcase, metrics_count_over_workers_deaths_and_reloads);
-    tcase_add_test(tcase, a_small_table_under_a_flood_tells_what_it_holds_and_evicts);
+    tcase_add_test(tcase, list_shows_limiters_in_force_and_their_counts);
+    tcase_add_test(tcase, show_and_reset_work_with_and_without_a_server);
+    tcase_add_test(tcase, top_shows_keys_near_a_limit_first);
+    tcase_add_test(tcase, top_uses_the_limits_in_force);
+    tcase_add_loop_test(tcase, a_wrong_call_names_its_error, 0, COUNT(wrong));
+    tcase_add_test(tcase, nothing_is_counted_before_the_first_start);
+    tcase_add_test(tcase, metrics_survive_worker_crashes_and_reloads);
+    tcase_add_test(tcase, a_flooded_small_table_reports_its_keys_and_evictions);
     tcase_add_test(tcase, metrics_are_text_for_prometheus_and_not_public);
     tcase_add_test(tcase, refusals_do_not_fill_the_log);
     return harness_main(suite);

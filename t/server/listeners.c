@@ -140,7 +140,7 @@ START_TEST(tls_is_served_with_the_given_certificate)
 }
 END_TEST
 
-START_TEST(a_certificate_that_is_none_is_refused_with_its_name)
+START_TEST(a_malformed_certificate_is_refused_by_name)
 {
     char *missing = text("%s/none.pem", server->dir);
     struct run run = run_program(assayd_path(), "-c", server->conf, "--set",
@@ -178,7 +178,7 @@ static const struct {
     {"127.0.0.0/8", "", "127.0.0.1"},
 };
 
-START_TEST(the_client_is_the_right_most_untrusted_address)
+START_TEST(the_client_is_the_rightmost_untrusted_address)
 {
     char *log = text("%s/access.log", server->dir), *id = text("forward-%d", _i);
     server_configure(server,
@@ -193,7 +193,7 @@ START_TEST(the_client_is_the_right_most_untrusted_address)
 }
 END_TEST
 
-START_TEST(connections_beyond_the_whole_limit_do_not_harm_the_others)
+START_TEST(connections_over_the_limit_do_not_harm_others)
 {
     server_configure(server, "max_connections: 16");
     server_start(server);
@@ -229,7 +229,7 @@ static bool answers(void *arg)
     return r->status == 200;
 }
 
-START_TEST(a_worker_without_descriptors_waits_for_one_instead_of_trying_all_the_time)
+START_TEST(a_worker_without_descriptors_waits_without_polling)
 {
     struct raw *raws[100];
     server->options.workers = 1;
@@ -267,10 +267,9 @@ int main(void)
     tcase_add_test(tcase, a_unix_socket_is_served_beside_a_port);
     tcase_add_test(tcase, two_ports_are_served_by_every_worker);
     tcase_add_test(tcase, tls_is_served_with_the_given_certificate);
-    tcase_add_test(tcase, a_certificate_that_is_none_is_refused_with_its_name);
-    tcase_add_loop_test(tcase, the_client_is_the_right_most_untrusted_address, 0, COUNT(forwards));
-    tcase_add_test(tcase, connections_beyond_the_whole_limit_do_not_harm_the_others);
-    tcase_add_test(tcase,
-                   a_worker_without_descriptors_waits_for_one_instead_of_trying_all_the_time);
+    tcase_add_test(tcase, a_malformed_certificate_is_refused_by_name);
+    tcase_add_loop_test(tcase, the_client_is_the_rightmost_untrusted_address, 0, COUNT(forwards));
+    tcase_add_test(tcase, connections_over_the_limit_do_not_harm_others);
+    tcase_add_test(tcase, a_worker_without_descriptors_waits_without_polling);
     return harness_main(suite);
 }

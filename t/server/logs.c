@@ -80,7 +80,7 @@ static const char *string(const char *id, const char *name)
 #define TWO_AN_HOUR                                                                                \
     "limits: { limiters: { api: { windows: [ { limit: 2, seconds: 3600, key: api_key } ] } } }\n"
 
-START_TEST(a_line_tells_who_asked_for_what_and_what_was_answered)
+START_TEST(a_line_names_the_caller_the_request_and_the_answer)
 {
     start(text("log: { access: %s }", log_path));
     struct response *r = http(server, .path = "/api/v1/reports?per_page=10",
@@ -117,7 +117,7 @@ START_TEST(a_refusal_names_its_limiter)
 }
 END_TEST
 
-START_TEST(a_line_tells_what_the_time_went_into)
+START_TEST(a_line_names_the_parts_of_the_duration)
 {
     start(text("log: { access: %s }", log_path));
     origin_page(origin, "/late", 200, "", "<title>x</title>");
@@ -145,7 +145,7 @@ START_TEST(a_line_tells_what_the_time_went_into)
 }
 END_TEST
 
-START_TEST(what_the_library_answers_by_itself_is_logged_too)
+START_TEST(an_answer_by_the_library_is_logged)
 {
     start(text("log: { access: %s }", log_path));
     struct raw *raw = raw_open(server);
@@ -164,7 +164,7 @@ END_TEST
  * Bytes of UTF-8 may stand in a path and in a header's value: CSI as C1, an override of direction,
  * a line separator.
  */
-START_TEST(no_line_steers_the_terminal_that_shows_it)
+START_TEST(no_line_controls_the_terminal)
 {
     start(text("log: { access: %s }", log_path));
     struct raw *raw = raw_open(server);
@@ -182,7 +182,7 @@ START_TEST(no_line_steers_the_terminal_that_shows_it)
 }
 END_TEST
 
-START_TEST(the_combined_format_is_what_others_read)
+START_TEST(the_combined_format_is_standard)
 {
     regex_t form;
     start(text("log: { access: %s, format: combined }", log_path));
@@ -204,7 +204,7 @@ START_TEST(the_combined_format_is_what_others_read)
 }
 END_TEST
 
-START_TEST(it_goes_to_standard_output_where_the_journal_listens)
+START_TEST(the_log_goes_to_standard_output_under_the_journal)
 {
     char out[4096] = "";
     size_t n = 0;
@@ -227,7 +227,7 @@ static bool says_lost(void *arg)
     return strstr(server_log(server), "lines were lost") != NULL;
 }
 
-START_TEST(a_full_disk_costs_lines_and_no_request)
+START_TEST(a_full_disk_loses_log_lines_and_no_request)
 {
     start("log: { access: /dev/full }");
     for (int i = 0; i < 20; i++)
@@ -252,7 +252,7 @@ static const struct {
     {"jwt: { secrets_file: ", "jwt.secrets_file", "/assay.yaml"},
 };
 
-START_TEST(a_file_that_cannot_be_used_is_refused_by_the_check)
+START_TEST(the_configuration_check_refuses_an_unusable_file)
 {
     ck_assert_int_eq(mkfifo(text("%s/fifo", server->dir), 0600), 0);
     server_configure(server, text("%s%s%s }", unusable[_i].yaml, server->dir, unusable[_i].file));
@@ -264,7 +264,7 @@ START_TEST(a_file_that_cannot_be_used_is_refused_by_the_check)
 }
 END_TEST
 
-START_TEST(the_check_makes_no_log)
+START_TEST(the_configuration_check_creates_no_log)
 {
     server_configure(server, text("log: { access: %s }", log_path));
     struct run run = run_program(assayd_path(), "-t", "-c", server->conf, NULL);
@@ -273,7 +273,7 @@ START_TEST(the_check_makes_no_log)
 }
 END_TEST
 
-START_TEST(the_check_is_that_of_the_user_whom_the_server_becomes)
+START_TEST(the_configuration_check_uses_the_servers_user)
 {
     if (geteuid() != 0)
         return; /* only root can become another user */
@@ -614,18 +614,18 @@ int main(void)
     Suite *suite = suite_create("logs");
     TCase *tcase = harness_case(suite, "a server each");
     tcase_add_checked_fixture(tcase, setup, teardown);
-    tcase_add_test(tcase, a_line_tells_who_asked_for_what_and_what_was_answered);
+    tcase_add_test(tcase, a_line_names_the_caller_the_request_and_the_answer);
     tcase_add_test(tcase, a_refusal_names_its_limiter);
-    tcase_add_test(tcase, a_line_tells_what_the_time_went_into);
-    tcase_add_test(tcase, what_the_library_answers_by_itself_is_logged_too);
-    tcase_add_test(tcase, no_line_steers_the_terminal_that_shows_it);
-    tcase_add_test(tcase, the_combined_format_is_what_others_read);
-    tcase_add_test(tcase, it_goes_to_standard_output_where_the_journal_listens);
-    tcase_add_test(tcase, a_full_disk_costs_lines_and_no_request);
-    tcase_add_loop_test(tcase, a_file_that_cannot_be_used_is_refused_by_the_check, 0,
+    tcase_add_test(tcase, a_line_names_the_parts_of_the_duration);
+    tcase_add_test(tcase, an_answer_by_the_library_is_logged);
+    tcase_add_test(tcase, no_line_controls_the_terminal);
+    tcase_add_test(tcase, the_combined_format_is_standard);
+    tcase_add_test(tcase, the_log_goes_to_standard_output_under_the_journal);
+    tcase_add_test(tcase, a_full_disk_loses_log_lines_and_no_request);
+    tcase_add_loop_test(tcase, the_configuration_check_refuses_an_unusable_file, 0,
                         COUNT(unusable));
-    tcase_add_test(tcase, the_check_makes_no_log);
-    tcase_add_test(tcase, the_check_is_that_of_the_user_whom_the_server_becomes);
+    tcase_add_test(tcase, the_configuration_check_creates_no_log);
+    tcase_add_test(tcase, the_configuration_check_uses_the_servers_user);
     tcase_add_test(tcase, a_reload_with_a_log_that_cannot_be_written_keeps_the_old_one);
     tcase_add_loop_test(tcase, no_secret_is_ever_logged, 0, COUNT(formats));
     tcase_add_test(tcase, no_process_leaves_a_core_file);

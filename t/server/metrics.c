@@ -49,7 +49,7 @@ static void assert_answered(long count)
                   metric(&internal, ANSWERS("/api/v1/reports", "200")), count);
 }
 
-START_TEST(answers_are_counted_by_route_and_status)
+START_TEST(responses_are_counted_by_route_and_status)
 {
     ask(5, "/api/v1/reports", 200);
     ask(3, "/api/v1/reports/77", 404);
@@ -71,7 +71,7 @@ static bool generation_is_1(void *arg)
     return metric(&internal, "assay_generation") == 1;
 }
 
-START_TEST(counters_outlive_workers_and_reloads)
+START_TEST(counters_survive_workers_and_reloads)
 {
     ask(8, "/api/v1/reports", 200);
     assert_answered(8); /* a killed worker counts no more */
@@ -147,7 +147,7 @@ START_TEST(pages_commits_and_the_store_are_counted)
 }
 END_TEST
 
-START_TEST(open_connections_and_processes_are_told)
+START_TEST(open_connections_and_processes_are_reported)
 {
     struct raw *idle[3];
     for (size_t i = 0; i < COUNT(idle); i++) {
@@ -180,7 +180,7 @@ static void base_name(char *name)
     }
 }
 
-START_TEST(alerts_and_dashboard_ask_for_metrics_that_are_there)
+START_TEST(alerts_and_dashboard_use_existing_metrics)
 {
     static char line[1 << 16];
     unsigned found = 0;
@@ -207,12 +207,11 @@ int main(void)
     Suite *suite = suite_create("metrics");
     TCase *tcase = harness_case(suite, "a server each");
     tcase_add_checked_fixture(tcase, setup, teardown);
-    tcase_add_test(tcase, answers_are_counted_by_route_and_status);
-    tcase_add_test(tcase, counters_outlive_workers_and_reloads);
+    tcase_add_test(tcase, responses_are_counted_by_route_and_status);
+    tcase_add_test(tcase, counters_survive_workers_and_reloads);
     tcase_add_test(tcase, times_are_a_histogram);
     tcase_add_test(tcase, pages_commits_and_the_store_are_counted);
-    tcase_add_test(tcase, open_connections_and_processes_are_told);
-    tcase_add_loop_test(tcase, alerts_and_dashboard_ask_for_metrics_that_are_there, 0,
-                        COUNT(users));
+    tcase_add_test(tcase, open_connections_and_processes_are_reported);
+    tcase_add_loop_test(tcase, alerts_and_dashboard_use_existing_metrics, 0, COUNT(users));
     return harness_main(suite);
 }

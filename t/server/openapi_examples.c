@@ -353,7 +353,7 @@ START_TEST(the_example_of_an_operation_is_answered_as_documented)
 END_TEST
 
 /* also of the answers that did not come above, such as 202 */
-START_TEST(every_answer_of_success_has_an_example_of_its_schema)
+START_TEST(every_success_response_has_an_example_of_its_schema)
 {
     json_object_object_foreach(member(operations[_i].row, "responses"), status, response)
     {
@@ -374,7 +374,7 @@ START_TEST(every_answer_of_success_has_an_example_of_its_schema)
 END_TEST
 
 /* a judge that lets everything through is none */
-START_TEST(the_judge_finds_mistakes)
+START_TEST(the_schema_validator_finds_errors)
 {
     const struct operation *o = operation_of("getReport");
     json *media = media_of(member(member(o->row, "responses"), "200"), "application/json"),
@@ -400,8 +400,8 @@ int main(void)
     tcase_add_unchecked_fixture(tcase, setup, teardown);
     tcase_add_loop_test(tcase, the_example_of_an_operation_is_answered_as_documented, 0,
                         operations_count);
-    tcase_add_loop_test(tcase, every_answer_of_success_has_an_example_of_its_schema, 0,
+    tcase_add_loop_test(tcase, every_success_response_has_an_example_of_its_schema, 0,
                         operations_count);
-    tcase_add_test(tcase, the_judge_finds_mistakes);
+    tcase_add_test(tcase, the_schema_validator_finds_errors);
     return harness_main(suite);
 }

@@ -76,7 +76,7 @@ static void expect_heard(struct listener *l, const char *what)
 
 /* ---- close and reopen ---- */
 
-START_TEST(a_closed_conversation_is_released_and_listed_so)
+START_TEST(a_closed_conversation_is_released_and_listed_as_closed)
 {
     struct visitor v = visitor_new();
     expect_status(post(&v, "messages", "{\"message\":\"hello\"}"), 200);
@@ -121,7 +121,7 @@ static const struct {
     {false, "reopen", NULL, "open"},
 };
 
-START_TEST(a_closed_conversation_is_opened_again)
+START_TEST(a_closed_conversation_is_reopened)
 {
     struct visitor v = visitor_new();
     struct listener *l = listen_to(&v);
@@ -140,7 +140,7 @@ START_TEST(a_closed_conversation_is_opened_again)
 }
 END_TEST
 
-START_TEST(a_visitor_finds_what_an_operator_closed_and_not_what_the_visitor_closed)
+START_TEST(a_visitor_continues_only_a_conversation_an_operator_closed)
 {
     struct visitor v = visitor_new();
     expect_status(operator(&v, "messages", "{\"message\":\"Your refund is on its way.\"}"), 201);
@@ -156,7 +156,7 @@ START_TEST(a_visitor_finds_what_an_operator_closed_and_not_what_the_visitor_clos
 }
 END_TEST
 
-START_TEST(a_change_of_state_survives_the_writers_death)
+START_TEST(a_state_change_survives_a_writer_crash)
 {
     struct visitor v = visitor_new();
     struct listener *l = listen_to(&v);
@@ -177,7 +177,7 @@ END_TEST
 
 /* ---- the name of a claim ---- */
 
-START_TEST(a_visitor_sees_who_has_the_conversation)
+START_TEST(a_visitor_sees_the_operators_name)
 {
     struct visitor v = visitor_new();
     struct listener *streams[4];
@@ -243,7 +243,7 @@ static char *begun_again(const struct visitor *v)
     return strdup(from);
 }
 
-START_TEST(a_note_is_for_operators_alone)
+START_TEST(a_note_is_visible_to_operators_only)
 {
     struct visitor v = visitor_new();
     struct listener *l = listen_to(&v);
@@ -291,7 +291,7 @@ START_TEST(a_note_is_for_operators_alone)
 }
 END_TEST
 
-START_TEST(a_note_changes_the_tag_of_the_thread)
+START_TEST(a_note_changes_the_etag_of_the_thread)
 {
     struct visitor v = visitor_new();
     for (int i = 0; i < 3; i++) {
@@ -349,7 +349,7 @@ START_TEST(a_thread_has_notes_among_its_messages)
 END_TEST
 
 /* A page over 64 KiB is sent in pieces. */
-START_TEST(a_large_thread_has_its_notes_too)
+START_TEST(a_large_thread_has_its_notes)
 {
     struct visitor v = visitor_new();
     char *large = malloc(4001);
@@ -367,7 +367,7 @@ START_TEST(a_large_thread_has_its_notes_too)
 }
 END_TEST
 
-START_TEST(a_note_is_written_once_under_its_key_though_the_writer_dies)
+START_TEST(a_note_is_stored_once_under_its_key_across_a_writer_crash)
 {
     struct visitor v = visitor_new();
     for (int i = 0; i < 3; i++) {
@@ -448,7 +448,7 @@ static const struct {
     {"https://papaya.example/a/b", "papaya.example/a", true},
 };
 
-START_TEST(a_text_is_searched_as_it_was_written)
+START_TEST(a_search_finds_text_as_written)
 {
     struct visitor v = visitor_new();
     expect_status(post(&v, "messages", text("{\"message\":\"%s\"}", texts[_i].message)), 200);
@@ -511,7 +511,7 @@ START_TEST(operators_search_answers_notes_and_visitors)
 }
 END_TEST
 
-START_TEST(a_search_goes_on_behind_its_last_id)
+START_TEST(a_search_continues_after_its_last_id)
 {
     struct visitor v[12];
     for (size_t i = 0; i < COUNT(v); i++) {
@@ -555,21 +555,21 @@ int main(void)
     Suite *suite = suite_create("operators");
     TCase *tc = harness_case(suite, "one server");
     tcase_add_unchecked_fixture(tc, setup, teardown);
-    tcase_add_test(tc, a_closed_conversation_is_released_and_listed_so);
-    tcase_add_loop_test(tc, a_closed_conversation_is_opened_again, 0, (int)COUNT(openers));
-    tcase_add_test(tc, a_visitor_finds_what_an_operator_closed_and_not_what_the_visitor_closed);
-    tcase_add_test(tc, a_change_of_state_survives_the_writers_death);
-    tcase_add_test(tc, a_visitor_sees_who_has_the_conversation);
+    tcase_add_test(tc, a_closed_conversation_is_released_and_listed_as_closed);
+    tcase_add_loop_test(tc, a_closed_conversation_is_reopened, 0, (int)COUNT(openers));
+    tcase_add_test(tc, a_visitor_continues_only_a_conversation_an_operator_closed);
+    tcase_add_test(tc, a_state_change_survives_a_writer_crash);
+    tcase_add_test(tc, a_visitor_sees_the_operators_name);
     tcase_add_test(tc, a_name_has_1_to_80_characters);
-    tcase_add_loop_test(tc, a_text_is_searched_as_it_was_written, 0, (int)COUNT(texts));
+    tcase_add_loop_test(tc, a_search_finds_text_as_written, 0, (int)COUNT(texts));
     tcase_add_test(tc, operators_search_answers_notes_and_visitors);
-    tcase_add_test(tc, a_search_goes_on_behind_its_last_id);
+    tcase_add_test(tc, a_search_continues_after_its_last_id);
     tcase_add_test(tc, a_bad_search_is_refused_and_names_the_parameter);
-    tcase_add_test(tc, a_note_is_for_operators_alone);
-    tcase_add_test(tc, a_note_changes_the_tag_of_the_thread);
+    tcase_add_test(tc, a_note_is_visible_to_operators_only);
+    tcase_add_test(tc, a_note_changes_the_etag_of_the_thread);
     tcase_add_test(tc, a_thread_has_notes_among_its_messages);
-    tcase_add_test(tc, a_large_thread_has_its_notes_too);
-    tcase_add_test(tc, a_note_is_written_once_under_its_key_though_the_writer_dies);
+    tcase_add_test(tc, a_large_thread_has_its_notes);
+    tcase_add_test(tc, a_note_is_stored_once_under_its_key_across_a_writer_crash);
     tcase_add_test(tc, a_bad_note_is_refused_and_names_the_field);
     return harness_main(suite);
 }

@@ -809,7 +809,7 @@ static void expect_refusal(const struct probe *probe)
     ck_assert_int_eq(server_process(server, "assayd: worker 0"), worker);
 }
 
-START_TEST(an_option_takes_effect_on_HUP_or_is_refused_by_name)
+START_TEST(a_reload_applies_an_option_or_refuses_it_by_name)
 {
     const struct probe *probe = &probes[_i];
     apply_base();
@@ -826,7 +826,7 @@ START_TEST(an_option_takes_effect_on_HUP_or_is_refused_by_name)
 }
 END_TEST
 
-START_TEST(changes_of_many_options_are_applied_together)
+START_TEST(a_reload_applies_many_options_together)
 {
     apply_base();
     reload((const char *[SETS]){PAIR(1), "jwt.ttl=5m", "base_url=http://all.test"});
@@ -842,7 +842,7 @@ START_TEST(changes_of_many_options_are_applied_together)
 }
 END_TEST
 
-START_TEST(a_shorter_time_to_drain_holds_for_those_who_drain)
+START_TEST(a_reload_shortens_a_running_drain)
 {
     apply_base();
     reload((const char *[SETS]){"timeouts.drain=1h", "base_url=http://hour.test"});
@@ -903,7 +903,7 @@ static int status_from(unsigned number, int *fd)
     return recv(*fd, answer, sizeof(answer) - 1, 0) > 12 ? atoi(answer + 9) : 0;
 }
 
-START_TEST(a_reload_raises_max_connections_with_all_that_it_needs)
+START_TEST(a_reload_raises_max_connections)
 {
     struct server inside = server_internal(server);
     int fds[MANY], fd;
@@ -945,14 +945,13 @@ int main(void)
     TCase *tcase = harness_case(suite, "one server");
     tcase_add_unchecked_fixture(tcase, setup, teardown);
     tcase_add_test(tcase, every_option_has_a_probe);
-    tcase_add_loop_test(tcase, an_option_takes_effect_on_HUP_or_is_refused_by_name, 0,
-                        COUNT(probes));
+    tcase_add_loop_test(tcase, a_reload_applies_an_option_or_refuses_it_by_name, 0, COUNT(probes));
     tcase = harness_case(suite, "several changes");
     tcase_add_unchecked_fixture(tcase, setup, teardown);
-    tcase_add_test(tcase, a_shorter_time_to_drain_holds_for_those_who_drain);
-    tcase_add_test(tcase, changes_of_many_options_are_applied_together);
+    tcase_add_test(tcase, a_reload_shortens_a_running_drain);
+    tcase_add_test(tcase, a_reload_applies_many_options_together);
     tcase = harness_case(suite, "few");
     tcase_add_checked_fixture(tcase, setup_few, teardown_few);
-    tcase_add_test(tcase, a_reload_raises_max_connections_with_all_that_it_needs);
+    tcase_add_test(tcase, a_reload_raises_max_connections);
     return harness_main(suite);
 }

@@ -167,7 +167,7 @@ static void expect_no_start(const char *says)
     ck_assert_msg(!strstr(run.out, "ready"), "%s", run.out);
 }
 
-START_TEST(a_data_directory_that_cannot_be_made_is_named)
+START_TEST(a_data_directory_that_cannot_be_created_is_named)
 {
     char *missing = text("%s/not/there", server->dir);
     server->data = missing;
@@ -222,7 +222,7 @@ START_TEST(a_read_only_data_directory_is_named)
 }
 END_TEST
 
-START_TEST(a_store_that_is_none_is_refused)
+START_TEST(a_file_that_is_not_a_store_is_refused)
 {
     FILE *file = fopen(text("%s/data.mdb", server->data), "w");
     ck_assert_ptr_nonnull(file);
@@ -262,7 +262,7 @@ static void set_format(uint32_t format)
 }
 
 /* Server, commands, check and restore say what is wrong, where, and what to do. */
-START_TEST(a_store_of_another_format_is_refused_and_left_alone)
+START_TEST(a_store_of_another_format_is_refused_and_unchanged)
 {
     const char *said =
         text("has format %d.%d, but this version of Assay reads only format %d.%d: use the version "
@@ -320,7 +320,7 @@ static int64_t fill_up(void)
     return 0;
 }
 
-START_TEST(a_full_store_refuses_creates_while_reads_and_deletes_go_on)
+START_TEST(a_full_store_refuses_creates_and_allows_reads_and_deletes)
 {
     server_configure(server, "store: { map_size: 4MiB }");
     server_start(server);
@@ -376,7 +376,7 @@ static void hold_page_of_findings(const char *path, unsigned seed)
     origin_hold(origin, path);
 }
 
-START_TEST(findings_that_find_no_room_are_kept_and_stored_when_there_is_some)
+START_TEST(results_deferred_by_a_full_store_are_stored_later)
 {
     int64_t ids[HELD];
     server_configure(server, "store: { map_size: 4MiB }");
@@ -417,7 +417,7 @@ START_TEST(keys_can_be_revoked_while_the_store_is_full)
 }
 END_TEST
 
-START_TEST(a_larger_map_makes_room_again)
+START_TEST(a_larger_map_frees_a_full_store)
 {
     server_configure(server, "store: { map_size: 4MiB }");
     server_start(server);
@@ -441,13 +441,13 @@ int main(void)
     tcase_add_test(tcase, the_internal_listener_serves_operators_only);
     tcase_add_test(tcase, a_draining_server_is_not_ready);
     tcase_add_test(tcase, the_openapi_document_describes_every_route);
-    tcase_add_test(tcase, a_data_directory_that_cannot_be_made_is_named);
+    tcase_add_test(tcase, a_data_directory_that_cannot_be_created_is_named);
     tcase_add_test(tcase, a_read_only_data_directory_is_named);
-    tcase_add_test(tcase, a_store_that_is_none_is_refused);
-    tcase_add_test(tcase, a_store_of_another_format_is_refused_and_left_alone);
-    tcase_add_test(tcase, a_full_store_refuses_creates_while_reads_and_deletes_go_on);
-    tcase_add_test(tcase, findings_that_find_no_room_are_kept_and_stored_when_there_is_some);
+    tcase_add_test(tcase, a_file_that_is_not_a_store_is_refused);
+    tcase_add_test(tcase, a_store_of_another_format_is_refused_and_unchanged);
+    tcase_add_test(tcase, a_full_store_refuses_creates_and_allows_reads_and_deletes);
+    tcase_add_test(tcase, results_deferred_by_a_full_store_are_stored_later);
     tcase_add_test(tcase, keys_can_be_revoked_while_the_store_is_full);
-    tcase_add_test(tcase, a_larger_map_makes_room_again);
+    tcase_add_test(tcase, a_larger_map_frees_a_full_store);
     return harness_main(suite);
 }

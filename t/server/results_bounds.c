@@ -117,7 +117,7 @@ static unsigned by_bounds(size_t i, bool now)
     return n;
 }
 
-START_TEST(new_bounds_reach_every_report_in_the_background_through_kills_of_the_writer)
+START_TEST(new_bounds_reclassify_every_report_across_writer_crashes)
 {
     unsigned kills = 0;
     uint64_t most_left = 0;
@@ -159,7 +159,6 @@ int main(void)
     Suite *suite = suite_create("results_bounds");
     TCase *tcase = harness_case(suite, "a server each");
     tcase_add_checked_fixture(tcase, setup, teardown);
-    tcase_add_test(tcase,
-                   new_bounds_reach_every_report_in_the_background_through_kills_of_the_writer);
+    tcase_add_test(tcase, new_bounds_reclassify_every_report_across_writer_crashes);
     return harness_main(suite);
 }

@@ -72,7 +72,7 @@ static void reload(unsigned workers)
     ck_assert_msg(done, "not %u workers\n%s", workers, server_log(server));
 }
 
-START_TEST(workers_come_and_go_under_load_and_their_sockets_with_them)
+START_TEST(workers_and_their_sockets_change_under_load)
 {
     static struct load loads[6] = {{.fresh = true}, {.fresh = true}, {.fresh = true},
                                    {.fresh = true}, {.fresh = true}, {.fresh = true}};
@@ -130,7 +130,7 @@ static void make_deaf(bool deaf)
     ck_assert_int_ge(done, deaf ? 8 : 2);
 }
 
-START_TEST(a_handshake_from_before_a_slot_went_ends_in_an_answer)
+START_TEST(a_handshake_before_a_slot_is_removed_is_answered)
 {
     struct raw *raws[48];
     unsigned few = 2;
@@ -173,7 +173,7 @@ START_TEST(a_refused_reload_with_more_workers_leaves_no_connection_waiting)
 }
 END_TEST
 
-START_TEST(connections_do_not_wait_for_new_workers_that_do_not_come_up)
+START_TEST(connections_do_not_wait_for_workers_that_fail_to_start)
 {
     static unsigned many = 8;
     char *secrets = text("%s/secrets", server->data), *away = text("%s/away", server->data);
@@ -204,9 +204,9 @@ int main(void)
     Suite *suite = suite_create("reuseport");
     TCase *tcase = harness_case(suite, "a server each");
     tcase_add_checked_fixture(tcase, setup, teardown);
-    tcase_add_test(tcase, workers_come_and_go_under_load_and_their_sockets_with_them);
-    tcase_add_test(tcase, a_handshake_from_before_a_slot_went_ends_in_an_answer);
+    tcase_add_test(tcase, workers_and_their_sockets_change_under_load);
+    tcase_add_test(tcase, a_handshake_before_a_slot_is_removed_is_answered);
     tcase_add_test(tcase, a_refused_reload_with_more_workers_leaves_no_connection_waiting);
-    tcase_add_test(tcase, connections_do_not_wait_for_new_workers_that_do_not_come_up);
+    tcase_add_test(tcase, connections_do_not_wait_for_workers_that_fail_to_start);
     return harness_main(suite);
 }

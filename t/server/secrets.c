@@ -192,7 +192,7 @@ START_TEST(only_workers_hold_the_key_of_a_listener)
 END_TEST
 
 /* it was made at this start, by the process that all others come from */
-START_TEST(only_workers_hold_what_signs_visitors_tokens)
+START_TEST(only_workers_hold_the_visitor_signing_key)
 {
     expect_with_workers_only(&signing);
 }
@@ -207,7 +207,7 @@ static bool another_auditor(void *arg)
     return now > 0 && now != first_auditor && strstr(server_log(server), "reloading") != NULL;
 }
 
-START_TEST(only_workers_hold_it_after_a_reload)
+START_TEST(only_workers_hold_the_keys_after_a_reload)
 {
     first_auditor = process("assayd: auditor 0");
     server_signal(server, SIGHUP);
@@ -247,7 +247,7 @@ END_TEST
 static const char *const lines[] = {"NoNewPrivs:\t1\n", "Seccomp:\t2\n",
                                     "CapEff:\t0000000000000000\n", "CapPrm:\t0000000000000000\n"};
 
-START_TEST(an_auditor_is_locked_in)
+START_TEST(an_auditor_is_sandboxed)
 {
     char status[8192] = "";
     FILE *file = fopen(text("/proc/%d/status", process("assayd: auditor 0")), "r");
@@ -259,7 +259,7 @@ START_TEST(an_auditor_is_locked_in)
 }
 END_TEST
 
-START_TEST(grading_gives_way_to_answering)
+START_TEST(grading_has_lower_priority_than_answering)
 {
     int worker = getpriority(PRIO_PROCESS, (id_t)process("assayd: worker 0"));
     int auditor = getpriority(PRIO_PROCESS, (id_t)process("assayd: auditor 0"));
@@ -278,10 +278,10 @@ int main(void)
     TCase *tcase = harness_case(suite, "secrets");
     tcase_add_unchecked_fixture(tcase, setup, teardown);
     tcase_add_test(tcase, only_workers_hold_the_key_of_a_listener);
-    tcase_add_test(tcase, only_workers_hold_what_signs_visitors_tokens);
+    tcase_add_test(tcase, only_workers_hold_the_visitor_signing_key);
     tcase_add_test(tcase, an_auditor_inherits_no_listener_lock_or_file);
-    tcase_add_test(tcase, an_auditor_is_locked_in);
-    tcase_add_test(tcase, grading_gives_way_to_answering);
-    tcase_add_test(tcase, only_workers_hold_it_after_a_reload);
+    tcase_add_test(tcase, an_auditor_is_sandboxed);
+    tcase_add_test(tcase, grading_has_lower_priority_than_answering);
+    tcase_add_test(tcase, only_workers_hold_the_keys_after_a_reload);
     return harness_main(suite);
 }

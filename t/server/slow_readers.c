@@ -127,7 +127,7 @@ static void begin_to_read(struct raw *raw)
     setsockopt(raw->fd, SOL_SOCKET, SO_RCVBUF, &(int){1 << 20}, sizeof(int));
 }
 
-START_TEST(who_does_not_read_keeps_a_piece_of_the_page_and_no_more)
+START_TEST(a_client_that_does_not_read_holds_one_chunk)
 {
     struct raw *slow[SLOW];
     const char *path = page_of_operators();
@@ -155,7 +155,7 @@ START_TEST(who_does_not_read_keeps_a_piece_of_the_page_and_no_more)
 }
 END_TEST
 
-START_TEST(who_does_not_read_a_stream_keeps_a_part_of_it)
+START_TEST(a_client_that_does_not_read_a_stream_holds_a_part)
 {
     enum { STREAMS = 100 };
     struct raw *slow[STREAMS];
@@ -190,7 +190,7 @@ START_TEST(who_does_not_read_a_stream_keeps_a_part_of_it)
 }
 END_TEST
 
-START_TEST(a_large_page_is_the_same_to_everybody)
+START_TEST(a_large_page_is_equal_for_every_client)
 {
     const char *path = "/api/v1/widget/conversation/messages?limit=100";
     struct response *page = http(server, .path = path, .key = jwt),
@@ -230,7 +230,7 @@ START_TEST(a_large_page_is_the_same_to_everybody)
 }
 END_TEST
 
-START_TEST(what_is_erased_while_it_is_read_ends_the_answer)
+START_TEST(erasing_a_record_during_its_response_ends_the_response)
 {
     struct raw *slow = ask("/api/v1/widget/conversation/messages?limit=100", jwt, ANSWERS);
     ck_assert(is_answered(slow));
@@ -287,7 +287,7 @@ static bool enough_are_ended(void *arg)
     return given_up(slow_ones, SLOW, held) >= SLOW - 64;
 }
 
-START_TEST(past_the_bound_of_all_those_go_who_wait_longest)
+START_TEST(the_longest_stalled_clients_are_disconnected_over_the_total_bound)
 {
     const char *path = page_of_operators();
     struct server internal = server_internal(server);
@@ -320,7 +320,7 @@ START_TEST(past_the_bound_of_all_those_go_who_wait_longest)
 }
 END_TEST
 
-START_TEST(a_list_ends_early_where_it_would_be_over_1_MiB)
+START_TEST(a_list_ends_early_at_1_MiB)
 {
     struct response *r = NULL;
     char *fields = malloc(8100);
@@ -364,12 +364,12 @@ int main(void)
     TCase *usual = harness_case(suite, "a server as it is"),
           *small = harness_case(suite, "a server whose bound is 4 MiB");
     tcase_add_unchecked_fixture(usual, setup, teardown);
-    tcase_add_test(usual, who_does_not_read_keeps_a_piece_of_the_page_and_no_more);
-    tcase_add_test(usual, a_large_page_is_the_same_to_everybody);
-    tcase_add_test(usual, a_list_ends_early_where_it_would_be_over_1_MiB);
-    tcase_add_test(usual, who_does_not_read_a_stream_keeps_a_part_of_it);
-    tcase_add_test(usual, what_is_erased_while_it_is_read_ends_the_answer);
+    tcase_add_test(usual, a_client_that_does_not_read_holds_one_chunk);
+    tcase_add_test(usual, a_large_page_is_equal_for_every_client);
+    tcase_add_test(usual, a_list_ends_early_at_1_MiB);
+    tcase_add_test(usual, a_client_that_does_not_read_a_stream_holds_a_part);
+    tcase_add_test(usual, erasing_a_record_during_its_response_ends_the_response);
     tcase_add_unchecked_fixture(small, setup_small, teardown);
-    tcase_add_test(small, past_the_bound_of_all_those_go_who_wait_longest);
+    tcase_add_test(small, the_longest_stalled_clients_are_disconnected_over_the_total_bound);
     return harness_main(suite);
 }

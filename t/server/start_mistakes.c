@@ -42,7 +42,7 @@ START_TEST(a_refused_second_server_leaves_the_first_ones_socket)
 END_TEST
 
 /* Whatever stood at a Unix listener's path was removed, a file of somebody's too. */
-START_TEST(a_file_at_a_sockets_path_is_left_alone)
+START_TEST(a_file_at_a_socket_path_is_unchanged)
 {
     char *path = text("%s/precious", server->dir);
     struct stat st;
@@ -59,7 +59,7 @@ END_TEST
  * The writer that followed a dead one made a new, empty store where the old one's disk was lost,
  * and the workers went on with the old.
  */
-START_TEST(a_writer_makes_no_store_where_one_was_lost)
+START_TEST(a_writer_creates_no_store_in_place_of_a_lost_one)
 {
     struct stat st;
     server_start(server);
@@ -122,8 +122,8 @@ int main(void)
     tcase_set_timeout(tcase, 60);
     tcase_add_checked_fixture(tcase, setup, teardown);
     tcase_add_test(tcase, a_refused_second_server_leaves_the_first_ones_socket);
-    tcase_add_test(tcase, a_file_at_a_sockets_path_is_left_alone);
-    tcase_add_test(tcase, a_writer_makes_no_store_where_one_was_lost);
+    tcase_add_test(tcase, a_file_at_a_socket_path_is_unchanged);
+    tcase_add_test(tcase, a_writer_creates_no_store_in_place_of_a_lost_one);
     tcase_add_test(tcase, the_check_of_the_configuration_reads_the_certificates);
     tcase_add_test(tcase, root_and_the_servers_user_share_the_data);
     suite_add_tcase(suite, tcase);

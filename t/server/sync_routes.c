@@ -111,7 +111,7 @@ static struct response *send(int i, const char *key, const char *header, const c
 
 #define EACH_ROUTE ((int)(COUNT(rows) * COUNT(prefixes)))
 
-START_TEST(each_route_answers_what_is_good)
+START_TEST(each_route_answers_a_valid_request)
 {
     struct response *r = send(_i, token, NULL, good_body(row_of(_i)));
     expect_status(r, 200);
@@ -127,7 +127,7 @@ START_TEST(each_route_answers_what_is_good)
 }
 END_TEST
 
-START_TEST(each_route_wants_a_good_workspace_token)
+START_TEST(each_route_needs_a_valid_workspace_token)
 {
     const char *const keys[] = {"", server->key, revoked,
                                 "asy_wp_0000000000000000000000000000000000AA",
@@ -142,7 +142,7 @@ START_TEST(each_route_wants_a_good_workspace_token)
 }
 END_TEST
 
-START_TEST(each_route_judges_signatures)
+START_TEST(each_route_verifies_signatures)
 {
     const char *body = good_body(row_of(_i));
     expect_error(send(_i, signing, NULL, body), 401, "signature_missing");
@@ -155,7 +155,7 @@ START_TEST(each_route_judges_signatures)
 }
 END_TEST
 
-START_TEST(each_route_keeps_to_its_workspace)
+START_TEST(each_route_is_confined_to_its_workspace)
 {
     const struct route_row *row = row_of(_i);
     if (row->path[0] == 'h') { /* it names nobody: it tells what is its own */
@@ -179,7 +179,7 @@ START_TEST(each_route_keeps_to_its_workspace)
 }
 END_TEST
 
-START_TEST(each_route_has_its_method_and_nothing_is_below_it)
+START_TEST(each_route_has_one_method_and_no_subpath)
 {
     const struct route_row *row = row_of(_i);
     struct response *r =
@@ -292,7 +292,7 @@ static struct response *send_bytes(int i, const char *coding, const char *body, 
              .body = body, .body_size = size));
 }
 
-START_TEST(each_route_takes_so_many_bytes_and_not_one_more)
+START_TEST(each_route_has_a_byte_limit)
 {
     const char *good = good_body(row_of(_i));
     size_t size;
@@ -312,7 +312,7 @@ END_TEST
 
 /* ---- once ---- */
 
-START_TEST(each_route_that_changes_is_done_once_under_a_key)
+START_TEST(each_changing_route_runs_once_per_key)
 {
     const struct route_row *row = row_of(_i);
     if (row->items == NULL)
@@ -333,7 +333,7 @@ END_TEST
 /* ---- the limit ---- */
 
 /* A limit of three, so that each route finds it used up by others under the other prefix. */
-START_TEST(each_route_is_refused_beyond_the_common_budget)
+START_TEST(all_routes_share_one_budget)
 {
     struct server *own = server_new(
         &(struct server_options){.yaml = "limits: { limiters: { bulk-sync: { windows: [ { limit: "
@@ -366,7 +366,7 @@ START_TEST(each_route_is_refused_beyond_the_common_budget)
 }
 END_TEST
 
-START_TEST(the_store_is_well_after_all_of_that)
+START_TEST(the_store_is_valid_after_all_tests)
 {
     assay_ok(server, "check", NULL);
 }
@@ -377,17 +377,17 @@ static Suite *suite(void)
     Suite *s = suite_create("sync_routes");
     TCase *c = harness_case(s, "routes");
     tcase_add_unchecked_fixture(c, setup, teardown);
-    tcase_add_loop_test(c, each_route_answers_what_is_good, 0, EACH_ROUTE);
-    tcase_add_loop_test(c, each_route_wants_a_good_workspace_token, 0, EACH_ROUTE);
-    tcase_add_loop_test(c, each_route_judges_signatures, 0, EACH_ROUTE);
-    tcase_add_loop_test(c, each_route_keeps_to_its_workspace, 0, EACH_ROUTE);
-    tcase_add_loop_test(c, each_route_has_its_method_and_nothing_is_below_it, 0, EACH_ROUTE);
+    tcase_add_loop_test(c, each_route_answers_a_valid_request, 0, EACH_ROUTE);
+    tcase_add_loop_test(c, each_route_needs_a_valid_workspace_token, 0, EACH_ROUTE);
+    tcase_add_loop_test(c, each_route_verifies_signatures, 0, EACH_ROUTE);
+    tcase_add_loop_test(c, each_route_is_confined_to_its_workspace, 0, EACH_ROUTE);
+    tcase_add_loop_test(c, each_route_has_one_method_and_no_subpath, 0, EACH_ROUTE);
     tcase_add_loop_test(c, each_route_refuses_a_wrong_body_whole, 0, EACH_ROUTE);
-    tcase_add_loop_test(c, each_route_takes_so_many_bytes_and_not_one_more, 0, EACH_ROUTE);
-    tcase_add_loop_test(c, each_route_that_changes_is_done_once_under_a_key, 0, EACH_ROUTE);
-    tcase_add_test(c, the_store_is_well_after_all_of_that);
+    tcase_add_loop_test(c, each_route_has_a_byte_limit, 0, EACH_ROUTE);
+    tcase_add_loop_test(c, each_changing_route_runs_once_per_key, 0, EACH_ROUTE);
+    tcase_add_test(c, the_store_is_valid_after_all_tests);
     c = harness_case(s, "limit");
-    tcase_add_test(c, each_route_is_refused_beyond_the_common_budget);
+    tcase_add_test(c, all_routes_share_one_budget);
     return s;
 }
 

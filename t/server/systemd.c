@@ -62,7 +62,7 @@ static const char *told_beside_the_watchdog(int within_ms, unsigned *fed)
     return "";
 }
 
-START_TEST(a_start_a_reload_and_a_stop_are_told)
+START_TEST(systemd_is_notified_of_start_reload_and_stop)
 {
     unsetenv("WATCHDOG_USEC");
     server_start(server);
@@ -80,7 +80,7 @@ START_TEST(a_start_a_reload_and_a_stop_are_told)
 }
 END_TEST
 
-START_TEST(a_start_that_takes_long_asks_for_time)
+START_TEST(a_long_start_extends_its_timeout)
 {
     unsetenv("WATCHDOG_USEC");
     /* so that the writer waits */
@@ -95,7 +95,7 @@ START_TEST(a_start_that_takes_long_asks_for_time)
 }
 END_TEST
 
-START_TEST(a_stop_that_takes_long_asks_for_time)
+START_TEST(a_long_stop_extends_its_timeout)
 {
     unsetenv("WATCHDOG_USEC");
     server_start(server);
@@ -126,7 +126,7 @@ static void start_watched(void)
     ck_assert_str_eq(told_beside_the_watchdog(1000, &fed), "READY=1");
 }
 
-START_TEST(the_watchdog_is_fed_while_all_move)
+START_TEST(the_watchdog_is_notified_while_all_processes_progress)
 {
     unsigned fed;
     start_watched();
@@ -138,7 +138,7 @@ END_TEST
 
 static const char *const stopped[] = {"assayd: worker 0", "assayd: worker 1", "assayd: writer"};
 
-START_TEST(the_watchdog_is_not_fed_while_one_does_not_move)
+START_TEST(the_watchdog_is_not_notified_while_a_process_is_stuck)
 {
     unsigned fed;
     start_watched();
@@ -157,7 +157,7 @@ START_TEST(the_watchdog_is_not_fed_while_one_does_not_move)
 }
 END_TEST
 
-START_TEST(another_processs_watchdog_is_not_fed)
+START_TEST(another_processs_watchdog_is_not_notified)
 {
     unsigned fed;
     setenv("WATCHDOG_USEC", "100000", 1);
@@ -250,7 +250,7 @@ END_TEST
  * Each of the two feeds it twice in its time: what is between their last and first must not be as
  * long as that.
  */
-START_TEST(the_new_main_process_feeds_the_watchdog_at_once)
+START_TEST(the_new_main_process_notifies_the_watchdog_at_once)
 {
     const char *state;
     ck_assert_int_eq(prctl(PR_SET_CHILD_SUBREAPER, 1), 0);
@@ -273,7 +273,7 @@ START_TEST(the_new_main_process_feeds_the_watchdog_at_once)
 }
 END_TEST
 
-START_TEST(an_upgrade_that_fails_is_told)
+START_TEST(systemd_is_notified_of_a_failed_upgrade)
 {
     unsetenv("WATCHDOG_USEC");
     server_start(server);
@@ -359,7 +359,7 @@ static int connect_to(uint16_t port)
     return fd;
 }
 
-START_TEST(a_given_socket_is_served_with_what_waited_in_it)
+START_TEST(a_passed_socket_is_served_with_its_queued_connections)
 {
     uint16_t port;
     int given = listen_at(AF_INET, NULL, &port), early = connect_to(port);
@@ -390,7 +390,7 @@ START_TEST(a_given_socket_is_served_with_what_waited_in_it)
 }
 END_TEST
 
-START_TEST(a_given_unix_socket_stays_where_it_is)
+START_TEST(a_passed_unix_socket_keeps_its_path)
 {
     char *path = text("%s/http.sock", server->run);
     struct sockaddr_un un = {.sun_family = AF_UNIX};
@@ -413,7 +413,7 @@ START_TEST(a_given_unix_socket_stays_where_it_is)
 }
 END_TEST
 
-START_TEST(what_was_given_to_another_process_is_not_taken)
+START_TEST(a_socket_passed_to_another_process_is_ignored)
 {
     uint16_t port;
     int given = listen_at(AF_INET, NULL, &port);
@@ -425,7 +425,7 @@ START_TEST(what_was_given_to_another_process_is_not_taken)
 }
 END_TEST
 
-START_TEST(what_is_given_and_of_no_listener_is_closed_with_a_word)
+START_TEST(an_unused_passed_socket_is_closed_with_a_warning)
 {
     uint16_t port;
     int given = listen_at(AF_INET, NULL, &port), ends[2];
@@ -459,22 +459,22 @@ int main(void)
 {
     Suite *suite = suite_create("systemd");
     TCase *tcase = case_new(suite, "a server each");
-    tcase_add_test(tcase, a_start_a_reload_and_a_stop_are_told);
-    tcase_add_test(tcase, another_processs_watchdog_is_not_fed);
+    tcase_add_test(tcase, systemd_is_notified_of_start_reload_and_stop);
+    tcase_add_test(tcase, another_processs_watchdog_is_not_notified);
     tcase_add_test(tcase, an_upgrade_names_the_new_main_process);
-    tcase_add_test(tcase, the_new_main_process_feeds_the_watchdog_at_once);
-    tcase_add_test(tcase, an_upgrade_that_fails_is_told);
-    tcase_add_test(tcase, a_given_socket_is_served_with_what_waited_in_it);
-    tcase_add_test(tcase, a_given_unix_socket_stays_where_it_is);
-    tcase_add_test(tcase, what_was_given_to_another_process_is_not_taken);
-    tcase_add_test(tcase, what_is_given_and_of_no_listener_is_closed_with_a_word);
+    tcase_add_test(tcase, the_new_main_process_notifies_the_watchdog_at_once);
+    tcase_add_test(tcase, systemd_is_notified_of_a_failed_upgrade);
+    tcase_add_test(tcase, a_passed_socket_is_served_with_its_queued_connections);
+    tcase_add_test(tcase, a_passed_unix_socket_keeps_its_path);
+    tcase_add_test(tcase, a_socket_passed_to_another_process_is_ignored);
+    tcase_add_test(tcase, an_unused_passed_socket_is_closed_with_a_warning);
     /* these wait for 5 to 10 seconds of the server's time */
-    tcase_add_test(case_new(suite, "a long start"), a_start_that_takes_long_asks_for_time);
+    tcase_add_test(case_new(suite, "a long start"), a_long_start_extends_its_timeout);
     tcase = case_new(suite, "a long stop, and a watchdog that is fed");
-    tcase_add_test(tcase, a_stop_that_takes_long_asks_for_time);
-    tcase_add_test(tcase, the_watchdog_is_fed_while_all_move);
+    tcase_add_test(tcase, a_long_stop_extends_its_timeout);
+    tcase_add_test(tcase, the_watchdog_is_notified_while_all_processes_progress);
     for (int i = 0; i < (int)COUNT(stopped); i++)
         tcase_add_loop_test(case_new(suite, text("a watchdog %d", i)),
-                            the_watchdog_is_not_fed_while_one_does_not_move, i, i + 1);
+                            the_watchdog_is_not_notified_while_a_process_is_stuck, i, i + 1);
     return harness_main_at_once(suite);
 }

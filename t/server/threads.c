@@ -159,7 +159,7 @@ static unsigned load_seconds(void)
     return seconds == NULL ? 3 : (unsigned)atoi(seconds);
 }
 
-START_TEST(all_threads_of_a_worker_at_once_answer_as_a_quiet_one)
+START_TEST(a_worker_with_busy_threads_answers_correctly)
 {
     enum { READS = COUNT(reads), POSTS = 7, ALL = READS + POSTS };
     static const char *const pages[] = {"/good", "/decent", "/bad"};
@@ -249,6 +249,6 @@ int main(void)
     TCase *tcase = harness_case(suite, "threads");
     tcase_set_timeout(tcase, 60 + load_seconds());
     tcase_add_checked_fixture(tcase, setup, teardown);
-    tcase_add_test(tcase, all_threads_of_a_worker_at_once_answer_as_a_quiet_one);
+    tcase_add_test(tcase, a_worker_with_busy_threads_answers_correctly);
     return harness_main(suite);
 }

@@ -156,7 +156,7 @@ static void expect_service(unsigned workers)
     ck_assert_uint_ge(json_object_array_length(stats), 2 + workers);
 }
 
-START_TEST(a_new_binary_takes_over_and_the_old_one_ends)
+START_TEST(a_new_binary_takes_over_and_the_old_one_exits)
 {
     struct response *r = http_get(server, "/api/v1/reports");
     long before = atol(header(r, "X-RateLimit-Remaining"));
@@ -181,7 +181,7 @@ START_TEST(a_new_binary_takes_over_and_the_old_one_ends)
 }
 END_TEST
 
-START_TEST(a_unix_socket_is_passed_on_whatever_its_path)
+START_TEST(an_upgrade_passes_unix_sockets_of_any_path)
 {
     server_stop(server);
     configure(text("internal_listen: \"unix:%s/of operators 1,2.sock\"", server->dir));
@@ -197,7 +197,7 @@ END_TEST
 
 static const unsigned worker_counts[] = {4, 1, 3};
 
-START_TEST(the_new_one_has_other_workers)
+START_TEST(the_new_master_has_its_own_workers)
 {
     for (size_t i = 0; i < COUNT(worker_counts); i++) {
         server->options.workers = worker_counts[i];
@@ -236,7 +236,7 @@ static bool are_gone(void *pids)
     return gone;
 }
 
-START_TEST(the_old_one_goes_on_when_the_new_one_fails)
+START_TEST(the_old_master_continues_when_the_new_one_fails)
 {
     pid_t before[8], after[8];
     ck_assert_uint_eq(server_children(server, before, COUNT(before)), 4);
@@ -302,7 +302,7 @@ static bool is_gone(void *pid)
 }
 
 /* A lock or a listener in its hands would keep the next server from starting. */
-START_TEST(what_a_failed_one_leaves_behind_has_nothing_of_ours)
+START_TEST(a_process_of_a_failed_upgrade_inherits_nothing)
 {
     int left = 0;
     point_at_script(text(left_behind[_i].script, server->dir, real));
@@ -375,7 +375,7 @@ static bool heir_is_there(void *pid)
  * Whichever is killed, whenever: one server is there in the end, and never two writers (assay
  * check, and what was created is there).
  */
-START_TEST(a_master_killed_during_an_upgrade_leaves_the_other)
+START_TEST(a_master_killed_during_an_upgrade_leaves_the_other_serving)
 {
     bool old_dies = _i % 2 == 0;
     int delay_ms = _i / 2 * 7;
@@ -416,7 +416,7 @@ END_TEST
  * The old one does not drain in peace beside a server that is no more: whoever watches over it is
  * to start another.
  */
-START_TEST(a_new_one_that_dies_as_the_server_ends_the_old_one)
+START_TEST(the_server_survives_a_new_master_that_dies_during_takeover)
 {
     struct raw *under_way = raw_open(server);
     raw_text(under_way, "GET /healthz HTTP/1.1\r\nHo");
@@ -436,7 +436,7 @@ START_TEST(a_new_one_that_dies_as_the_server_ends_the_old_one)
 END_TEST
 
 /* Whoever has the lock in data_dir is the writer: another waits, however it was started. */
-START_TEST(a_writer_waits_until_the_one_before_it_has_gone)
+START_TEST(a_new_writer_waits_for_the_old_one_to_exit)
 {
     server_stop(server);
     int taken = open(text("%s/writer.lock", server->data), O_RDWR | O_CLOEXEC);
@@ -459,7 +459,7 @@ static void begin_slow_upgrade(void)
     expect_said("starts as pid", 0, 5000);
 }
 
-START_TEST(a_second_one_changes_nothing)
+START_TEST(a_second_upgrade_signal_changes_nothing)
 {
     pid_t old = server->pid;
     begin_slow_upgrade();
@@ -481,7 +481,7 @@ static bool links_begin_with(void *arg)
     return same;
 }
 
-START_TEST(a_reload_meanwhile_reaches_the_new_one)
+START_TEST(a_reload_during_an_upgrade_reaches_the_new_master)
 {
     pid_t old = server->pid;
     begin_slow_upgrade();
@@ -501,7 +501,7 @@ END_TEST
  * The new one's writer is the old one's workers', too: a stop leaves it to them for as long as they
  * answer.
  */
-START_TEST(a_stop_leaves_the_old_one_time_to_answer)
+START_TEST(a_stop_during_an_upgrade_lets_the_old_master_answer)
 {
     const char *body = "url=http%3A%2F%2Fx.test%2F";
     struct raw *under_way = raw_open(server);
@@ -526,7 +526,7 @@ END_TEST
 
 static const int stops[] = {SIGTERM, SIGINT, SIGQUIT};
 
-START_TEST(a_stop_meanwhile_stops_both)
+START_TEST(a_stop_during_an_upgrade_stops_both_masters)
 {
     struct raw *idle = raw_open(server); /* so that the old one takes a while to end */
     raw_text(idle, "GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n");
@@ -799,7 +799,7 @@ static void *count_failures(void *arg)
     return NULL;
 }
 
-START_TEST(a_killed_worker_takes_only_the_requests_inside_it)
+START_TEST(a_killed_worker_loses_only_its_requests)
 {
     enum { TALKS = 32, THREADS = 4, KILLS = 5 };
     static struct talk talks[TALKS];
@@ -925,26 +925,26 @@ int main(void)
     Suite *suite = suite_create("upgrade");
     TCase *tcase = harness_case(suite, "a server each");
     tcase_add_checked_fixture(tcase, setup, teardown);
-    tcase_add_test(tcase, a_new_binary_takes_over_and_the_old_one_ends);
-    tcase_add_test(tcase, a_unix_socket_is_passed_on_whatever_its_path);
-    tcase_add_test(tcase, the_new_one_has_other_workers);
-    tcase_add_loop_test(tcase, the_old_one_goes_on_when_the_new_one_fails, 0, COUNT(failures));
-    tcase_add_loop_test(tcase, what_a_failed_one_leaves_behind_has_nothing_of_ours, 0,
+    tcase_add_test(tcase, a_new_binary_takes_over_and_the_old_one_exits);
+    tcase_add_test(tcase, an_upgrade_passes_unix_sockets_of_any_path);
+    tcase_add_test(tcase, the_new_master_has_its_own_workers);
+    tcase_add_loop_test(tcase, the_old_master_continues_when_the_new_one_fails, 0, COUNT(failures));
+    tcase_add_loop_test(tcase, a_process_of_a_failed_upgrade_inherits_nothing, 0,
                         COUNT(left_behind));
-    tcase_add_test(tcase, a_new_one_that_dies_as_the_server_ends_the_old_one);
-    tcase_add_test(tcase, a_writer_waits_until_the_one_before_it_has_gone);
-    tcase_add_test(tcase, a_second_one_changes_nothing);
-    tcase_add_test(tcase, a_reload_meanwhile_reaches_the_new_one);
-    tcase_add_test(tcase, a_stop_leaves_the_old_one_time_to_answer);
-    tcase_add_loop_test(tcase, a_stop_meanwhile_stops_both, 0, 5 * COUNT(stops));
+    tcase_add_test(tcase, the_server_survives_a_new_master_that_dies_during_takeover);
+    tcase_add_test(tcase, a_new_writer_waits_for_the_old_one_to_exit);
+    tcase_add_test(tcase, a_second_upgrade_signal_changes_nothing);
+    tcase_add_test(tcase, a_reload_during_an_upgrade_reaches_the_new_master);
+    tcase_add_test(tcase, a_stop_during_an_upgrade_lets_the_old_master_answer);
+    tcase_add_loop_test(tcase, a_stop_during_an_upgrade_stops_both_masters, 0, 5 * COUNT(stops));
     tcase = harness_case(suite, "a master killed");
     tcase_add_checked_fixture(tcase, setup, teardown);
-    tcase_add_loop_test(tcase, a_master_killed_during_an_upgrade_leaves_the_other, 0,
+    tcase_add_loop_test(tcase, a_master_killed_during_an_upgrade_leaves_the_other_serving, 0,
                         (int)parameter("ASSAY_T_KILLS", 8));
     tcase = harness_case(suite, "under load");
     tcase_add_checked_fixture(tcase, setup, teardown);
     tcase_set_timeout(tcase, parameter("ASSAY_T_SECONDS", 120));
-    tcase_add_test(tcase, a_killed_worker_takes_only_the_requests_inside_it);
+    tcase_add_test(tcase, a_killed_worker_loses_only_its_requests);
     tcase_add_test(tcase, reloads_and_upgrades_under_load_lose_no_request);
     return harness_main(suite);
 }

@@ -91,7 +91,7 @@ static long expect_service(void)
     return atol(header(r, "X-RateLimit-Remaining"));
 }
 
-START_TEST(a_version_that_shares_other_things_takes_over_and_gives_back)
+START_TEST(a_version_with_other_mappings_upgrades_and_downgrades)
 {
     long left = expect_service();
     ck_assert_int_eq(left, 100000 - 2);
@@ -111,7 +111,7 @@ START_TEST(a_version_that_shares_other_things_takes_over_and_gives_back)
 }
 END_TEST
 
-START_TEST(a_version_that_cannot_follow_is_refused_and_the_old_one_goes_on)
+START_TEST(an_incompatible_version_is_refused_and_the_old_one_continues)
 {
     pid_t before[8], after[8];
     expect_service();
@@ -142,8 +142,8 @@ int main(void)
     Suite *suite = suite_create("upgrade_versions");
     TCase *tcase = harness_case(suite, "a server each");
     tcase_add_checked_fixture(tcase, setup, teardown);
-    tcase_add_test(tcase, a_version_that_shares_other_things_takes_over_and_gives_back);
-    tcase_add_loop_test(tcase, a_version_that_cannot_follow_is_refused_and_the_old_one_goes_on, 0,
+    tcase_add_test(tcase, a_version_with_other_mappings_upgrades_and_downgrades);
+    tcase_add_loop_test(tcase, an_incompatible_version_is_refused_and_the_old_one_continues, 0,
                         COUNT(others));
     return harness_main(suite);
 }

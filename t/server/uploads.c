@@ -60,7 +60,7 @@ static bool enough_are_ended(void *arg)
     return ended(larges, COUNT(larges)) >= COUNT(larges) - 69;
 }
 
-START_TEST(the_largest_unfinished_bodies_go_until_the_rest_fits)
+START_TEST(the_largest_unfinished_bodies_are_dropped_over_the_bound)
 {
     struct raw *smalls[20], *middles[20];
     struct server internal = server_internal(server);
@@ -91,6 +91,6 @@ int main(void)
     Suite *suite = suite_create("uploads");
     TCase *tcase = harness_case(suite, "one server");
     tcase_add_unchecked_fixture(tcase, setup, teardown);
-    tcase_add_test(tcase, the_largest_unfinished_bodies_go_until_the_rest_fits);
+    tcase_add_test(tcase, the_largest_unfinished_bodies_are_dropped_over_the_bound);
     return harness_main(suite);
 }

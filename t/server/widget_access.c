@@ -42,7 +42,7 @@ START_TEST(a_preflight_is_answered_free_of_charge)
 }
 END_TEST
 
-START_TEST(refusals_carry_cors_and_limits)
+START_TEST(refusals_have_cors_and_limit_headers)
 {
     const char *path = text("/api/v1/widget/%s", surface[_i].path);
     struct response *refused[] = {
@@ -98,7 +98,7 @@ static const struct {
     {"*", NULL, true},
 };
 
-START_TEST(the_origin_is_judged_on_every_call)
+START_TEST(the_origin_is_checked_on_every_call)
 {
     char *own = assay_ok(server, "agent", "create", "--workspace", "main", "--name", "O",
                          "--origin", "*", NULL);
@@ -138,7 +138,7 @@ static bool unauthorized_at(void *jwt)
                ->status == 401;
 }
 
-START_TEST(an_agent_that_is_unpublished_stops_within_a_second)
+START_TEST(an_unpublished_agent_stops_within_a_second)
 {
     char *own = assay_ok(server, "agent", "create", "--workspace", "main", "--name", "U",
                          "--origin", SHOP, NULL);
@@ -162,7 +162,7 @@ START_TEST(an_agent_that_is_unpublished_stops_within_a_second)
 }
 END_TEST
 
-START_TEST(tokens_that_are_not_ours_are_401)
+START_TEST(foreign_tokens_are_401)
 {
     struct visitor v = visitor_new();
     size_t n = strlen(v.jwt);
@@ -197,7 +197,7 @@ START_TEST(tokens_that_are_not_ours_are_401)
 }
 END_TEST
 
-START_TEST(a_token_ends_with_its_life)
+START_TEST(an_expired_token_is_refused)
 {
     struct server *own = server_new(&(struct server_options){.yaml = "jwt: { ttl: 1s }\n"});
     server_start(own);
@@ -224,7 +224,7 @@ static bool signs_anew(void *before)
     return strncmp(newest.jwt, before, n) != 0;
 }
 
-START_TEST(rotating_the_secrets_logs_nobody_out)
+START_TEST(rotating_secrets_logs_nobody_out)
 {
     struct visitor before = visitor_new();
     assay_ok(server, "secret", "rotate", NULL);
@@ -263,13 +263,13 @@ int main(void)
     TCase *tc = harness_case(suite, "one server");
     tcase_add_unchecked_fixture(tc, setup, teardown);
     tcase_add_loop_test(tc, a_preflight_is_answered_free_of_charge, 0, (int)COUNT(surface));
-    tcase_add_loop_test(tc, refusals_carry_cors_and_limits, 0, (int)COUNT(surface));
+    tcase_add_loop_test(tc, refusals_have_cors_and_limit_headers, 0, (int)COUNT(surface));
     tcase_add_test(tc, no_other_surface_has_cors);
-    tcase_add_loop_test(tc, the_origin_is_judged_on_every_call, 0, (int)COUNT(origins));
-    tcase_add_test(tc, an_agent_that_is_unpublished_stops_within_a_second);
-    tcase_add_test(tc, tokens_that_are_not_ours_are_401);
-    tcase_add_test(tc, a_token_ends_with_its_life);
-    tcase_add_test(tc, rotating_the_secrets_logs_nobody_out);
+    tcase_add_loop_test(tc, the_origin_is_checked_on_every_call, 0, (int)COUNT(origins));
+    tcase_add_test(tc, an_unpublished_agent_stops_within_a_second);
+    tcase_add_test(tc, foreign_tokens_are_401);
+    tcase_add_test(tc, an_expired_token_is_refused);
+    tcase_add_test(tc, rotating_secrets_logs_nobody_out);
     tcase_add_test(tc, one_session_never_spends_anothers_budget);
     return harness_main(suite);
 }

@@ -76,7 +76,7 @@ static void expect_cors(const struct response *r)
                   header(r, "Set-Cookie") == NULL);
 }
 
-START_TEST(a_good_request_has_its_limit_and_cors_and_is_kept_by_nobody)
+START_TEST(a_good_response_has_limit_and_cors_headers_and_is_not_cached)
 {
     const struct route *row = &routes[_i];
     struct visitor v = visitor_new();
@@ -97,7 +97,7 @@ END_TEST
 
 /* ---- whose credential ---- */
 
-START_TEST(no_other_credential_opens_it)
+START_TEST(no_other_credential_is_accepted)
 {
     const struct route *row = &routes[_i];
     struct visitor v = visitor_new();
@@ -154,7 +154,7 @@ static const struct {
     {"{}", "Content-Type: multipart/form-data; boundary=x", 415},
 };
 
-START_TEST(a_hostile_body_is_refused_wherever_one_is_taken)
+START_TEST(every_route_with_a_body_refuses_a_hostile_one)
 {
     const struct route *row = &routes[_i];
     struct visitor v = visitor_new();
@@ -204,7 +204,7 @@ static const struct {
     {"satisfaction", "{\"rating\":1,\"comment\":\"", "\"}", 2000, "comment"},
 };
 
-START_TEST(what_is_longest_is_taken_and_a_letter_more_names_its_member)
+START_TEST(the_longest_value_is_accepted_and_a_longer_one_named)
 {
     struct visitor v = visitor_new();
     char letters[8193];
@@ -263,7 +263,7 @@ END_TEST
  * Agents from one address: each that is shown has a budget, and all others have one together,
  * however many are invented.
  */
-START_TEST(each_agent_has_its_own_budget_of_beginnings_and_invented_ones_share_one)
+START_TEST(each_agent_has_an_init_budget_and_unknown_agents_share_one)
 {
     const char *const ids[] = {
         assay_ok(server, "agent", "create", "--workspace", "main", "--name", "A", "--origin", SHOP,
@@ -298,7 +298,7 @@ START_TEST(each_agent_has_its_own_budget_of_beginnings_and_invented_ones_share_o
 }
 END_TEST
 
-START_TEST(preflights_spend_nothing)
+START_TEST(preflights_are_not_charged)
 {
     struct visitor v = visitor_new();
     for (int tries = 0; tries < 2; tries++) { /* again, if a window ended meanwhile */
@@ -328,7 +328,7 @@ static struct response *reply(const struct visitor *v, const char *key, const ch
                 .body = body);
 }
 
-START_TEST(an_operators_message_is_sent_once_under_its_key)
+START_TEST(an_operator_message_is_stored_once_per_key)
 {
     struct visitor v = visitor_new(), w = visitor_new();
     struct response *first = reply(&v, "k", "{\"message\":\"one\"}"),
@@ -379,7 +379,7 @@ static long polls(const struct visitor *v)
     return spent_ms() - before;
 }
 
-START_TEST(a_304_costs_the_same_whatever_was_said)
+START_TEST(a_304_costs_the_same_for_any_conversation)
 {
     struct visitor quiet = visitor_new(), loud = visitor_new();
     static char message[3999 * 6 + 1];
@@ -408,16 +408,16 @@ int main(void)
     Suite *suite = suite_create("widget_routes");
     TCase *tc = harness_case(suite, "routes");
     tcase_add_unchecked_fixture(tc, setup, teardown);
-    tcase_add_loop_test(tc, a_good_request_has_its_limit_and_cors_and_is_kept_by_nobody, 0,
+    tcase_add_loop_test(tc, a_good_response_has_limit_and_cors_headers_and_is_not_cached, 0,
                         (int)COUNT(routes));
-    tcase_add_loop_test(tc, no_other_credential_opens_it, 0, (int)COUNT(routes));
-    tcase_add_loop_test(tc, a_hostile_body_is_refused_wherever_one_is_taken, 0, (int)COUNT(routes));
-    tcase_add_loop_test(tc, what_is_longest_is_taken_and_a_letter_more_names_its_member, 0,
+    tcase_add_loop_test(tc, no_other_credential_is_accepted, 0, (int)COUNT(routes));
+    tcase_add_loop_test(tc, every_route_with_a_body_refuses_a_hostile_one, 0, (int)COUNT(routes));
+    tcase_add_loop_test(tc, the_longest_value_is_accepted_and_a_longer_one_named, 0,
                         (int)COUNT(lengths));
     tcase_add_test(tc, each_session_has_its_own_budget_of_each_limiter);
-    tcase_add_test(tc, each_agent_has_its_own_budget_of_beginnings_and_invented_ones_share_one);
-    tcase_add_test(tc, preflights_spend_nothing);
-    tcase_add_test(tc, an_operators_message_is_sent_once_under_its_key);
-    tcase_add_test(tc, a_304_costs_the_same_whatever_was_said);
+    tcase_add_test(tc, each_agent_has_an_init_budget_and_unknown_agents_share_one);
+    tcase_add_test(tc, preflights_are_not_charged);
+    tcase_add_test(tc, an_operator_message_is_stored_once_per_key);
+    tcase_add_test(tc, a_304_costs_the_same_for_any_conversation);
     return harness_main(suite);
 }

@@ -91,7 +91,7 @@ static size_t times(const struct reader *reader, const char *what)
 
 /* ---- what comes ---- */
 
-START_TEST(an_operators_answer_reaches_every_stream_within_200_ms)
+START_TEST(an_operator_message_reaches_every_stream_within_200_ms)
 {
     struct visitor v = visitor_new(), other = visitor_new();
     struct reader *readers[6], *stranger = stream_of(&other, NULL);
@@ -115,7 +115,7 @@ START_TEST(an_operators_answer_reaches_every_stream_within_200_ms)
 }
 END_TEST
 
-START_TEST(the_head_says_what_it_is)
+START_TEST(the_response_head_describes_the_stream)
 {
     struct visitor v = visitor_new();
     struct reader *reader = stream_of(&v, NULL);
@@ -128,7 +128,7 @@ START_TEST(the_head_says_what_it_is)
 }
 END_TEST
 
-START_TEST(a_stream_is_charged_once_whatever_it_tells)
+START_TEST(a_stream_is_charged_once)
 {
     struct visitor v = visitor_new();
     struct response *before =
@@ -149,7 +149,7 @@ START_TEST(a_stream_is_charged_once_whatever_it_tells)
 }
 END_TEST
 
-START_TEST(claims_typing_and_the_close_are_told)
+START_TEST(a_stream_reports_claims_typing_and_the_close)
 {
     struct visitor v = visitor_new();
     struct reader *reader = stream_of(&v, NULL);
@@ -169,7 +169,7 @@ START_TEST(claims_typing_and_the_close_are_told)
 }
 END_TEST
 
-START_TEST(a_stream_that_comes_back_misses_and_repeats_nothing)
+START_TEST(a_resumed_stream_misses_and_repeats_nothing)
 {
     struct visitor v = visitor_new();
     struct response *first = post(&v, "messages", "{\"message\":\"m0\"}");
@@ -191,7 +191,7 @@ START_TEST(a_stream_that_comes_back_misses_and_repeats_nothing)
 }
 END_TEST
 
-START_TEST(an_id_from_beyond_the_end_hides_nothing)
+START_TEST(a_last_id_past_the_end_hides_nothing)
 {
     struct visitor v = visitor_new(), other = visitor_new();
     expect_status(post(&v, "messages", "{\"message\":\"old\"}"), 200);
@@ -208,7 +208,7 @@ START_TEST(an_id_from_beyond_the_end_hides_nothing)
 }
 END_TEST
 
-START_TEST(a_slow_reader_misses_nothing_and_holds_up_nobody)
+START_TEST(a_slow_reader_misses_nothing_and_blocks_nobody)
 {
     struct visitor v = visitor_new();
     struct reader *slow = stream_of(&v, NULL), *quick = stream_of(&v, NULL);
@@ -233,7 +233,7 @@ END_TEST
 
 /* ---- when it ends ---- */
 
-START_TEST(it_ends_with_its_agent)
+START_TEST(a_stream_ends_with_its_agent)
 {
     struct visitor v = visitor_new();
     struct reader *reader = stream_of(&v, NULL);
@@ -264,7 +264,7 @@ static struct reader *stream_from(const struct visitor *v, const char *origin)
     return reader;
 }
 
-START_TEST(it_ends_with_its_origin)
+START_TEST(a_stream_ends_with_its_origin)
 {
     assay_ok(server, "agent", "update", agent, "--origin", "https://one.example", "--origin",
              "https://two.example", NULL);
@@ -289,7 +289,7 @@ START_TEST(it_ends_with_its_origin)
 END_TEST
 
 /* A secret that was found out: its line is taken out of the file. */
-START_TEST(it_ends_with_the_secret_that_signed_its_token)
+START_TEST(a_stream_ends_with_its_signing_secret)
 {
     struct visitor before = visitor_new();
     struct reader *readers[4];
@@ -320,7 +320,7 @@ START_TEST(it_ends_with_the_secret_that_signed_its_token)
 }
 END_TEST
 
-START_TEST(it_ends_with_its_token)
+START_TEST(a_stream_ends_with_its_token)
 {
     server_free(server);
     begin("jwt: { ttl: 2s }\n");
@@ -335,7 +335,7 @@ START_TEST(it_ends_with_its_token)
 }
 END_TEST
 
-START_TEST(a_quiet_stream_beats_every_15_seconds)
+START_TEST(an_idle_stream_sends_a_heartbeat_every_15_seconds)
 {
     struct visitor v = visitor_new();
     struct reader *reader = stream_of(&v, NULL);
@@ -366,7 +366,7 @@ static struct reader *come_again(const struct visitor *v, const char *last, int 
     }
 }
 
-START_TEST(a_drain_asks_to_come_again)
+START_TEST(a_draining_worker_asks_streams_to_reconnect)
 {
     struct visitor v = visitor_new();
     struct reader *reader = stream_of(&v, NULL);
@@ -404,7 +404,7 @@ static bool drains(void *unused)
     return draining > 0;
 }
 
-START_TEST(a_stream_asked_for_while_its_worker_drains_is_told_to_come_again)
+START_TEST(a_stream_opened_during_a_drain_is_asked_to_reconnect)
 {
     struct visitor v = visitor_new();
     struct response *last = post(&v, "messages", "{\"message\":\"before\"}");
@@ -430,7 +430,7 @@ START_TEST(a_stream_asked_for_while_its_worker_drains_is_told_to_come_again)
 }
 END_TEST
 
-START_TEST(a_writer_that_dies_loses_no_event)
+START_TEST(a_writer_crash_loses_no_event)
 {
     struct visitor v = visitor_new();
     struct reader *reader = stream_of(&v, NULL);
@@ -445,7 +445,7 @@ START_TEST(a_writer_that_dies_loses_no_event)
 }
 END_TEST
 
-START_TEST(a_bad_token_opens_nothing)
+START_TEST(a_bad_token_opens_no_stream)
 {
     struct visitor v = {.jwt = "a.b.c"};
     struct reader *reader = stream_of(&v, NULL);
@@ -454,7 +454,7 @@ START_TEST(a_bad_token_opens_nothing)
 }
 END_TEST
 
-START_TEST(a_client_that_goes_away_is_let_go)
+START_TEST(the_stream_of_a_closed_client_is_released)
 {
     struct visitor v = visitor_new();
     for (int i = 0; i < 50; i++) {
@@ -507,25 +507,25 @@ int main(void)
     Suite *suite = suite_create("widget_stream");
     TCase *tc = harness_case(suite, "stream");
     tcase_add_checked_fixture(tc, setup, teardown);
-    tcase_add_test(tc, an_operators_answer_reaches_every_stream_within_200_ms);
-    tcase_add_test(tc, the_head_says_what_it_is);
-    tcase_add_test(tc, a_stream_is_charged_once_whatever_it_tells);
-    tcase_add_test(tc, claims_typing_and_the_close_are_told);
-    tcase_add_test(tc, a_stream_that_comes_back_misses_and_repeats_nothing);
-    tcase_add_test(tc, an_id_from_beyond_the_end_hides_nothing);
-    tcase_add_test(tc, a_slow_reader_misses_nothing_and_holds_up_nobody);
-    tcase_add_loop_test(tc, it_ends_with_its_agent, 0, 4);
-    tcase_add_test(tc, it_ends_with_its_origin);
-    tcase_add_test(tc, it_ends_with_the_secret_that_signed_its_token);
-    tcase_add_test(tc, it_ends_with_its_token);
-    tcase_add_test(tc, a_drain_asks_to_come_again);
-    tcase_add_test(tc, a_stream_asked_for_while_its_worker_drains_is_told_to_come_again);
-    tcase_add_test(tc, a_writer_that_dies_loses_no_event);
-    tcase_add_test(tc, a_bad_token_opens_nothing);
-    tcase_add_test(tc, a_client_that_goes_away_is_let_go);
+    tcase_add_test(tc, an_operator_message_reaches_every_stream_within_200_ms);
+    tcase_add_test(tc, the_response_head_describes_the_stream);
+    tcase_add_test(tc, a_stream_is_charged_once);
+    tcase_add_test(tc, a_stream_reports_claims_typing_and_the_close);
+    tcase_add_test(tc, a_resumed_stream_misses_and_repeats_nothing);
+    tcase_add_test(tc, a_last_id_past_the_end_hides_nothing);
+    tcase_add_test(tc, a_slow_reader_misses_nothing_and_blocks_nobody);
+    tcase_add_loop_test(tc, a_stream_ends_with_its_agent, 0, 4);
+    tcase_add_test(tc, a_stream_ends_with_its_origin);
+    tcase_add_test(tc, a_stream_ends_with_its_signing_secret);
+    tcase_add_test(tc, a_stream_ends_with_its_token);
+    tcase_add_test(tc, a_draining_worker_asks_streams_to_reconnect);
+    tcase_add_test(tc, a_stream_opened_during_a_drain_is_asked_to_reconnect);
+    tcase_add_test(tc, a_writer_crash_loses_no_event);
+    tcase_add_test(tc, a_bad_token_opens_no_stream);
+    tcase_add_test(tc, the_stream_of_a_closed_client_is_released);
     tcase_add_test(tc, open_streams_are_counted);
     TCase *quiet = harness_case(suite, "a quiet stream");
     tcase_add_checked_fixture(quiet, setup, teardown);
-    tcase_add_test(quiet, a_quiet_stream_beats_every_15_seconds);
+    tcase_add_test(quiet, an_idle_stream_sends_a_heartbeat_every_15_seconds);
     return harness_main_at_once(suite);
 }

@@ -30,7 +30,7 @@ static void go_on(struct request *r)
     went_on = r;
 }
 
-START_TEST(requests_are_admitted_in_order_few_wait_and_none_for_a_client_that_is_gone)
+START_TEST(the_queue_is_ordered_and_bounded_and_skips_closed_clients)
 {
     static struct request requests[MANY];
     static struct conn conns[MANY];
@@ -73,7 +73,6 @@ int main(void)
     Suite *suite = suite_create("admission_queue");
     TCase *tcase = tcase_create("admission_queue");
     suite_add_tcase(suite, tcase);
-    tcase_add_test(tcase,
-                   requests_are_admitted_in_order_few_wait_and_none_for_a_client_that_is_gone);
+    tcase_add_test(tcase, the_queue_is_ordered_and_bounded_and_skips_closed_clients);
     return suite_run(suite);
 }

@@ -470,13 +470,13 @@ static const struct audit_case cases[] = {
      H("<meta name=description content='description text'>")},
 };
 
-START_TEST(a_case_of_lighthouse_has_its_verdict)
+START_TEST(a_lighthouse_case_has_its_verdict)
 {
     audit_kit_judge(&cases[_i]);
 }
 END_TEST
 
-START_TEST(all_that_blocks_a_page_is_told)
+START_TEST(every_indexing_block_is_reported)
 {
     struct facts f;
     struct verdict v = {.outcome = OUTCOME_PASS};
@@ -598,7 +598,7 @@ static const struct {
     {200, "Sitemap: ftp://example.com/s.xml", PASS, "0"},
 };
 
-START_TEST(a_robots_file_of_lighthouse_has_its_mistakes)
+START_TEST(a_lighthouse_robots_file_has_its_errors)
 {
     struct facts f;
     audit_kit_facts(&f, PAGE, "", "");
@@ -632,7 +632,7 @@ static const struct {
      FAIL},
 };
 
-START_TEST(a_robots_rule_of_lighthouse_is_followed)
+START_TEST(a_lighthouse_robots_rule_is_followed)
 {
     struct facts f;
     audit_kit_facts(&f, HTTP "test/page.html", "", "");
@@ -643,7 +643,7 @@ START_TEST(a_robots_rule_of_lighthouse_is_followed)
 }
 END_TEST
 
-START_TEST(a_robots_file_that_cannot_be_fetched_is_not_valid)
+START_TEST(an_unreachable_robots_file_is_invalid)
 {
     struct facts f;
     audit_kit_facts(&f, PAGE, "", "");
@@ -659,13 +659,13 @@ int main(void)
     setlocale(LC_CTYPE, "C.UTF-8"); /* as audit_new does */
     Suite *s = suite_create("audit_lighthouse");
     TCase *t = tcase_create("lighthouse");
-    tcase_add_loop_test(t, a_case_of_lighthouse_has_its_verdict, 0, COUNT(cases));
-    tcase_add_test(t, all_that_blocks_a_page_is_told);
+    tcase_add_loop_test(t, a_lighthouse_case_has_its_verdict, 0, COUNT(cases));
+    tcase_add_test(t, every_indexing_block_is_reported);
     tcase_add_loop_test(t, a_charset_counts_within_the_first_1024_bytes, 0, 3);
     tcase_add_loop_test(t, a_strong_policy_gets_no_advice, 0, COUNT(strong_policies));
-    tcase_add_loop_test(t, a_robots_file_of_lighthouse_has_its_mistakes, 0, COUNT(robots_files));
-    tcase_add_loop_test(t, a_robots_rule_of_lighthouse_is_followed, 0, COUNT(rules));
-    tcase_add_test(t, a_robots_file_that_cannot_be_fetched_is_not_valid);
+    tcase_add_loop_test(t, a_lighthouse_robots_file_has_its_errors, 0, COUNT(robots_files));
+    tcase_add_loop_test(t, a_lighthouse_robots_rule_is_followed, 0, COUNT(rules));
+    tcase_add_test(t, an_unreachable_robots_file_is_invalid);
     suite_add_tcase(s, t);
     return suite_run(s);
 }

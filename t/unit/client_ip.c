@@ -91,7 +91,7 @@ static const struct {
     {"::ffff:198.51.100.7:80", PEER, false},
 };
 
-START_TEST(the_client_is_the_right_most_address_that_is_no_proxys)
+START_TEST(the_client_is_the_rightmost_address_that_is_no_proxy)
 {
     struct ip ip;
     char text[INET6_ADDRSTRLEN];
@@ -104,7 +104,7 @@ START_TEST(the_client_is_the_right_most_address_that_is_no_proxys)
 }
 END_TEST
 
-START_TEST(a_nul_in_it_is_no_end)
+START_TEST(a_nul_does_not_end_the_header)
 {
     struct ip ip;
     char text[INET6_ADDRSTRLEN];
@@ -120,9 +120,9 @@ int main(void)
     Suite *suite = suite_create("client_ip");
     TCase *tcase = tcase_create("client_ip");
     tcase_add_checked_fixture(tcase, begin, NULL);
-    tcase_add_loop_test(tcase, the_client_is_the_right_most_address_that_is_no_proxys, 0,
+    tcase_add_loop_test(tcase, the_client_is_the_rightmost_address_that_is_no_proxy, 0,
                         (int)(sizeof(lines) / sizeof(lines[0])));
-    tcase_add_test(tcase, a_nul_in_it_is_no_end);
+    tcase_add_test(tcase, a_nul_does_not_end_the_header);
     suite_add_tcase(suite, tcase);
     return suite_run(suite);
 }

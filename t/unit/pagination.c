@@ -85,7 +85,7 @@ static const struct {
      "?per_page=10&my_page=7&page=2&pagex=3>; rel=\"next\""},
 };
 
-START_TEST(envelope_and_header_tell_the_same_links)
+START_TEST(the_envelope_and_the_header_have_the_same_links)
 {
     struct pagination p = {
         STR(BASE),          STR("/api/v1/reports"), str_of(cases[_i].query), cases[_i].page,
@@ -98,7 +98,7 @@ START_TEST(envelope_and_header_tell_the_same_links)
 }
 END_TEST
 
-START_TEST(unknown_names_are_the_last_member_of_meta)
+START_TEST(unknown_names_are_last_in_meta)
 {
     struct pagination p = {.base_url = STR(BASE),
                            .path = STR("/x"),
@@ -113,7 +113,7 @@ START_TEST(unknown_names_are_the_last_member_of_meta)
 }
 END_TEST
 
-START_TEST(header_too_long_for_proxies_is_left_out)
+START_TEST(a_header_too_long_for_proxies_is_omitted)
 {
     struct buf query = {0};
     for (int i = 0; i < 400; ++i)
@@ -134,9 +134,9 @@ int main(void)
     TCase *tc = tcase_create("pagination");
     suite_add_tcase(suite, tc);
     tcase_add_checked_fixture(tc, NULL, clean);
-    tcase_add_loop_test(tc, envelope_and_header_tell_the_same_links, 0,
+    tcase_add_loop_test(tc, the_envelope_and_the_header_have_the_same_links, 0,
                         sizeof(cases) / sizeof(cases[0]));
-    tcase_add_test(tc, unknown_names_are_the_last_member_of_meta);
-    tcase_add_test(tc, header_too_long_for_proxies_is_left_out);
+    tcase_add_test(tc, unknown_names_are_last_in_meta);
+    tcase_add_test(tc, a_header_too_long_for_proxies_is_omitted);
     return suite_run(suite);
 }

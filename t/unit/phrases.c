@@ -61,7 +61,7 @@ static const struct {
     {"ja", "こんにちは、送料はいくらですか？", NULL},
 };
 
-START_TEST(small_talk_is_replied_to_and_questions_are_not)
+START_TEST(only_small_talk_gets_a_phrase)
 {
     struct str reply;
     bool is = phrase_small_talk(str_of(talk[_i].language), str_of(talk[_i].message), &reply);
@@ -89,8 +89,7 @@ int main(void)
         return EXIT_FAILURE;
     Suite *suite = suite_create("phrases");
     TCase *tcase = tcase_create("phrases");
-    tcase_add_loop_test(tcase, small_talk_is_replied_to_and_questions_are_not, 0,
-                        sizeof(talk) / sizeof(*talk));
+    tcase_add_loop_test(tcase, only_small_talk_gets_a_phrase, 0, sizeof(talk) / sizeof(*talk));
     tcase_add_test(tcase, every_language_has_every_phrase);
     suite_add_tcase(suite, tcase);
     return suite_run(suite);

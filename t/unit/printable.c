@@ -31,7 +31,7 @@ static bool must_be_escaped(uint32_t c)
     return c < 0x20 || (c >= 0x7f && c < 0xa0);
 }
 
-START_TEST(each_code_point_is_printed_as_itself_or_as_its_number)
+START_TEST(each_code_point_is_printed_or_escaped)
 {
     for (uint32_t c = 0; c <= 0x10ffff; c++) {
         char bytes[4], number[8];
@@ -85,7 +85,7 @@ int main(void)
 {
     Suite *suite = suite_create("printable");
     TCase *tcase = tcase_create("printable");
-    tcase_add_test(tcase, each_code_point_is_printed_as_itself_or_as_its_number);
+    tcase_add_test(tcase, each_code_point_is_printed_or_escaped);
     tcase_add_loop_test(tcase, a_line_is_escaped_from_where_it_begins, 0,
                         sizeof(lines) / sizeof(lines[0]));
     suite_add_tcase(suite, tcase);

@@ -61,7 +61,7 @@ static const char *client_of(const struct proxy_header *header)
     return text;
 }
 
-START_TEST(a_header_ends_where_it_ends_and_names_the_client)
+START_TEST(a_header_is_parsed_to_its_end_and_names_the_client)
 {
     static const char *const following[] = {"", "GET / HTTP/1.1\r\n\r\n",
                                             "PROXY TCP4 1.1.1.1 1.1.1.1 1 1\r\n", SIGNATURE};
@@ -79,7 +79,7 @@ START_TEST(a_header_ends_where_it_ends_and_names_the_client)
 }
 END_TEST
 
-START_TEST(every_part_of_it_waits_for_more)
+START_TEST(every_partial_header_waits_for_more)
 {
     for (size_t n = 1; n < good[_i].size; n++) {
         uint8_t *exact = malloc(n); /* nothing behind it is looked at: the sanitizers tell */
@@ -91,7 +91,7 @@ START_TEST(every_part_of_it_waits_for_more)
 }
 END_TEST
 
-START_TEST(a_unix_sockets_is_skipped)
+START_TEST(a_unix_socket_header_is_skipped)
 {
     char bytes[16 + 216] = SIGNATURE "\x21\x31\0\xd8"
                                      "/run/a.sock";
@@ -103,7 +103,7 @@ START_TEST(a_unix_sockets_is_skipped)
 }
 END_TEST
 
-START_TEST(the_largest_is_taken_and_one_byte_more_is_not)
+START_TEST(the_largest_header_is_accepted_and_a_larger_refused)
 {
     uint8_t bytes[PROXY_HEADER_MAX + 1] = SIGNATURE "\x21\x11\x02\x08" V4;
     struct proxy_header header;
@@ -167,7 +167,7 @@ static const struct {
     {BYTES(SIGNATURE "\x20\x11\xff\xff")},
 };
 
-START_TEST(anything_else_is_refused)
+START_TEST(any_other_header_is_refused)
 {
     struct proxy_header header;
     ck_assert_int_eq(proxy_header_parse((const uint8_t *)bad[_i].bytes, bad[_i].size, &header),
@@ -179,11 +179,11 @@ int main(void)
 {
     Suite *suite = suite_create("proxy_protocol");
     TCase *tcase = tcase_create("proxy_protocol");
-    tcase_add_loop_test(tcase, a_header_ends_where_it_ends_and_names_the_client, 0, COUNT(good));
-    tcase_add_loop_test(tcase, every_part_of_it_waits_for_more, 0, COUNT(good));
-    tcase_add_test(tcase, a_unix_sockets_is_skipped);
-    tcase_add_test(tcase, the_largest_is_taken_and_one_byte_more_is_not);
-    tcase_add_loop_test(tcase, anything_else_is_refused, 0, COUNT(bad));
+    tcase_add_loop_test(tcase, a_header_is_parsed_to_its_end_and_names_the_client, 0, COUNT(good));
+    tcase_add_loop_test(tcase, every_partial_header_waits_for_more, 0, COUNT(good));
+    tcase_add_test(tcase, a_unix_socket_header_is_skipped);
+    tcase_add_test(tcase, the_largest_header_is_accepted_and_a_larger_refused);
+    tcase_add_loop_test(tcase, any_other_header_is_refused, 0, COUNT(bad));
     suite_add_tcase(suite, tcase);
     return suite_run(suite);
 }

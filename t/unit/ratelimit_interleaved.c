@@ -458,7 +458,7 @@ START_TEST(any_order_of_steps_keeps_the_invariants)
 END_TEST
 
 /* a window that ended between a charge and its giving back has nothing more to get */
-START_TEST(only_the_window_that_was_charged_is_given_back)
+START_TEST(only_the_charged_window_is_refunded)
 {
     uint64_t key = 1;
     plan = &plans[0];
@@ -480,7 +480,7 @@ END_TEST
  * whom to keep, and tells of a key that has just come to half or all of its limit; also where the
  * limit was another one before.
  */
-START_TEST(every_charge_leaves_its_heat_and_tells_who_is_near)
+START_TEST(every_charge_updates_heat_and_logs_keys_near_their_limit)
 {
     static const struct plan one = {.what = "heat", .asks = 1, .keys = 1, .limit = 1};
     const uint32_t limit = (uint32_t)_i;
@@ -554,7 +554,7 @@ static bool ask_beside(unsigned charged_at, unsigned lost_at)
  * of another key, which is used up. It is not refused for what that one has used: its own key has
  * lost its count, and begins anew.
  */
-START_TEST(slot_that_became_a_full_keys_refuses_nobody)
+START_TEST(a_slot_taken_by_a_full_key_refuses_no_other_key)
 {
     bool goes_on = true;
     plan = &slot_plans[_i];
@@ -629,7 +629,7 @@ static bool ask_beside_heir(unsigned asks, int64_t ahead, unsigned lost_at)
  * A caller sleeps between any two of its looks; meanwhile its key's slot, whose window is over,
  * becomes another key's. Each is charged what it asked for, and nobody is refused.
  */
-START_TEST(slot_that_became_an_heirs_is_charged_for_nobody_else)
+START_TEST(a_slot_taken_by_a_successor_is_charged_for_no_other_key)
 {
     unsigned looks = 0;
     plan = &heirs[_i].plan;
@@ -661,7 +661,7 @@ static void fill_with_others(void)
  * is smaller. Meanwhile another process makes the caller's key a slot there. The caller is not
  * refused for what it saw before.
  */
-START_TEST(slot_that_was_a_full_keys_refuses_nobody)
+START_TEST(a_slot_left_by_a_full_key_refuses_no_other_key)
 {
     static const struct plan small = {
         .what = "a key of a small limit", .asks = 1, .keys = 1, .limit = 3};
@@ -689,7 +689,7 @@ START_TEST(slot_that_was_a_full_keys_refuses_nobody)
 }
 END_TEST
 
-START_TEST(heat_is_how_many_quarters_of_the_limit_are_used)
+START_TEST(heat_is_the_used_quarters_of_the_limit)
 {
     for (uint32_t limit = 1; limit <= 40; limit++)
         for (uint32_t used = 0; used <= 2 * limit; used++)
@@ -703,7 +703,7 @@ END_TEST
  * a window that ended by one clock goes on by another that lags: no other key takes the slot
  * meanwhile
  */
-START_TEST(slot_is_kept_for_clocks_that_lag)
+START_TEST(a_slot_is_kept_for_lagging_clocks)
 {
     static const struct plan lag = {.what = "lag", .asks = 1, .keys = 1, .limit = 3};
     plan = &lag;
@@ -730,14 +730,14 @@ int main(void)
     tcase_set_timeout(t, 120);
     tcase_add_loop_test(t, any_order_of_steps_keeps_the_invariants, 0,
                         sizeof(plans) / sizeof(plans[0]));
-    tcase_add_test(t, only_the_window_that_was_charged_is_given_back);
-    tcase_add_loop_test(t, every_charge_leaves_its_heat_and_tells_who_is_near, 1, 41);
-    tcase_add_loop_test(t, slot_that_became_a_full_keys_refuses_nobody, 0,
+    tcase_add_test(t, only_the_charged_window_is_refunded);
+    tcase_add_loop_test(t, every_charge_updates_heat_and_logs_keys_near_their_limit, 1, 41);
+    tcase_add_loop_test(t, a_slot_taken_by_a_full_key_refuses_no_other_key, 0,
                         sizeof(slot_plans) / sizeof(slot_plans[0]));
-    tcase_add_test(t, heat_is_how_many_quarters_of_the_limit_are_used);
-    tcase_add_test(t, slot_is_kept_for_clocks_that_lag);
-    tcase_add_test(t, slot_that_was_a_full_keys_refuses_nobody);
-    tcase_add_loop_test(t, slot_that_became_an_heirs_is_charged_for_nobody_else, 0,
+    tcase_add_test(t, heat_is_the_used_quarters_of_the_limit);
+    tcase_add_test(t, a_slot_is_kept_for_lagging_clocks);
+    tcase_add_test(t, a_slot_left_by_a_full_key_refuses_no_other_key);
+    tcase_add_loop_test(t, a_slot_taken_by_a_successor_is_charged_for_no_other_key, 0,
                         sizeof(heirs) / sizeof(heirs[0]));
     suite_add_tcase(s, t);
     return suite_run(s);

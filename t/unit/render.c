@@ -115,7 +115,7 @@ static const char *wanted(const char *json, const char *results)
     return text;
 }
 
-START_TEST(report_comes_out_as_the_contract_says)
+START_TEST(a_report_is_rendered_as_documented)
 {
     struct store_report r = report_cases[_i].report;
     render_report(&r, STR("https://a.test"), false, &out);
@@ -184,7 +184,7 @@ static const struct {
      "01-01T00:00:01Z\",\"updated_at\":\"1970-01-01T00:00:01Z\"}"},
 };
 
-START_TEST(project_comes_out_with_its_mean_rounded)
+START_TEST(a_project_is_rendered_with_its_rounded_mean)
 {
     render_project(&project_cases[_i].project, &out);
     ck_assert_msg(str_eq(buf_view(&out), str_of(project_cases[_i].json)), "%.*s", (int)out.n,
@@ -256,14 +256,14 @@ static void expect_from(const char *member, const char *want)
     buf_reset(&out);
 }
 
-START_TEST(message_comes_out_as_both_sides_see_it)
+START_TEST(a_message_is_rendered_for_both_sides)
 {
     render_message(&messages[_i].message, &out);
     expect_from("\"role\":", messages[_i].json);
 }
 END_TEST
 
-START_TEST(the_answer_to_a_message_repeats_what_was_said_and_how_sure_it_is)
+START_TEST(an_answer_has_the_message_and_its_confidence)
 {
     render_message_result(&messages[2].message, &out);
     ck_assert(str_eq(buf_view(&out),
@@ -271,7 +271,7 @@ START_TEST(the_answer_to_a_message_repeats_what_was_said_and_how_sure_it_is)
 }
 END_TEST
 
-START_TEST(events_and_ratings_come_out_with_what_was_not_told_as_null)
+START_TEST(events_and_ratings_render_absent_values_as_null)
 {
     static const struct store_event_row events[] = {
         {.id = ULID_OF(1),
@@ -331,13 +331,13 @@ int main(void)
     TCase *tc = tcase_create("render");
     suite_add_tcase(suite, tc);
     tcase_add_checked_fixture(tc, NULL, clean);
-    tcase_add_loop_test(tc, report_comes_out_as_the_contract_says, 0,
+    tcase_add_loop_test(tc, a_report_is_rendered_as_documented, 0,
                         sizeof(report_cases) / sizeof(report_cases[0]));
-    tcase_add_loop_test(tc, project_comes_out_with_its_mean_rounded, 0,
+    tcase_add_loop_test(tc, a_project_is_rendered_with_its_rounded_mean, 0,
                         sizeof(project_cases) / sizeof(project_cases[0]));
-    tcase_add_loop_test(tc, message_comes_out_as_both_sides_see_it, 0,
+    tcase_add_loop_test(tc, a_message_is_rendered_for_both_sides, 0,
                         sizeof(messages) / sizeof(messages[0]));
-    tcase_add_test(tc, events_and_ratings_come_out_with_what_was_not_told_as_null);
-    tcase_add_test(tc, the_answer_to_a_message_repeats_what_was_said_and_how_sure_it_is);
+    tcase_add_test(tc, events_and_ratings_render_absent_values_as_null);
+    tcase_add_test(tc, an_answer_has_the_message_and_its_confidence);
     return suite_run(suite);
 }

@@ -215,7 +215,7 @@ static void new_shop(size_t first, size_t count, size_t size)
 
 static const size_t sizes[] = {1, 2, 3, 5, 8, 16, 40, 100};
 
-START_TEST(the_right_page_answers_however_few_there_are)
+START_TEST(the_right_page_answers_among_few_pages)
 {
     const size_t size = sizes[_i], count = size < PAGES ? size : PAGES;
     begin();
@@ -332,7 +332,7 @@ static void expect_same(const struct found *one, const struct found *other, size
     }
 }
 
-START_TEST(an_answer_depends_neither_on_hashes_nor_on_the_order_of_words)
+START_TEST(an_answer_depends_on_neither_hashes_nor_word_order)
 {
     unsigned asked[ASKED];
     char question[1024];
@@ -363,9 +363,9 @@ int main(void)
     TCase *tcase = tcase_create("store_answers");
     suite_add_tcase(suite, tcase);
     tcase_set_timeout(tcase, 60);
-    tcase_add_loop_test(tcase, the_right_page_answers_however_few_there_are, 0,
+    tcase_add_loop_test(tcase, the_right_page_answers_among_few_pages, 0,
                         sizeof(sizes) / sizeof(*sizes));
     tcase_add_test(tcase, pages_about_one_thing_answer_questions_about_it);
-    tcase_add_test(tcase, an_answer_depends_neither_on_hashes_nor_on_the_order_of_words);
+    tcase_add_test(tcase, an_answer_depends_on_neither_hashes_nor_word_order);
     return kit_run(suite);
 }

@@ -217,7 +217,7 @@ static bool progress(void *arg, uint64_t done, uint64_t total)
     return true;
 }
 
-START_TEST(a_backup_is_data_mdb_alone_and_is_a_store_by_itself)
+START_TEST(a_backup_is_data_mdb_alone_and_opens_as_a_store)
 {
     struct seen seen = {0};
     grade_all(1);
@@ -237,7 +237,7 @@ static bool until(void *arg, uint64_t done, uint64_t total)
     return --*(int *)arg > 0;
 }
 
-START_TEST(a_backup_that_is_stopped_anywhere_leaves_nothing)
+START_TEST(a_stopped_backup_leaves_no_file)
 {
     int left = _i + 1;
     enum store_status status = store_backup(k.s, copy, until, &left);
@@ -253,7 +253,7 @@ START_TEST(a_backup_that_is_stopped_anywhere_leaves_nothing)
 }
 END_TEST
 
-START_TEST(a_backup_beside_a_writer_that_merges_is_one_moments_store)
+START_TEST(a_backup_during_merges_is_one_snapshot)
 {
     int up[2], status;
     char c;
@@ -365,7 +365,7 @@ static void make_large(void)
     ck_status(store_commit(t), STORE_OK);
 }
 
-START_TEST(a_restore_builds_the_segment_files_and_keeps_what_was_there)
+START_TEST(a_restore_builds_segment_files_and_keeps_the_old_store)
 {
     make_large();
     back_up_and_go_on();
@@ -387,7 +387,7 @@ START_TEST(a_restore_builds_the_segment_files_and_keeps_what_was_there)
 }
 END_TEST
 
-START_TEST(a_second_restore_keeps_what_the_first_one_put_in_place)
+START_TEST(a_second_restore_keeps_the_first_restored_store)
 {
     back_up_and_go_on();
     restore();
@@ -407,7 +407,7 @@ START_TEST(a_second_restore_keeps_what_the_first_one_put_in_place)
 }
 END_TEST
 
-START_TEST(what_a_killed_restore_left_goes_with_the_next)
+START_TEST(the_next_restore_removes_files_of_a_killed_one)
 {
     char part[80];
     back_up_and_go_on();
@@ -440,7 +440,7 @@ START_TEST(data_mdb_of_a_stopped_store_is_a_backup)
 }
 END_TEST
 
-START_TEST(answer_files_are_no_part_of_a_backup_and_are_built_anew)
+START_TEST(a_backup_excludes_answer_files_and_a_restore_rebuilds_them)
 {
     kit_follow(&k, 1000);
     ck_assert_uint_eq(find_document().count, 1);
@@ -462,14 +462,14 @@ int main(void)
     TCase *tc = tcase_create("backup");
     tcase_add_checked_fixture(tc, setup, teardown);
     tcase_set_timeout(tc, 60);
-    tcase_add_test(tc, a_backup_is_data_mdb_alone_and_is_a_store_by_itself);
-    tcase_add_loop_test(tc, a_backup_that_is_stopped_anywhere_leaves_nothing, 0, 5);
-    tcase_add_test(tc, a_backup_beside_a_writer_that_merges_is_one_moments_store);
-    tcase_add_test(tc, a_restore_builds_the_segment_files_and_keeps_what_was_there);
-    tcase_add_test(tc, a_second_restore_keeps_what_the_first_one_put_in_place);
-    tcase_add_test(tc, what_a_killed_restore_left_goes_with_the_next);
+    tcase_add_test(tc, a_backup_is_data_mdb_alone_and_opens_as_a_store);
+    tcase_add_loop_test(tc, a_stopped_backup_leaves_no_file, 0, 5);
+    tcase_add_test(tc, a_backup_during_merges_is_one_snapshot);
+    tcase_add_test(tc, a_restore_builds_segment_files_and_keeps_the_old_store);
+    tcase_add_test(tc, a_second_restore_keeps_the_first_restored_store);
+    tcase_add_test(tc, the_next_restore_removes_files_of_a_killed_one);
     tcase_add_test(tc, data_mdb_of_a_stopped_store_is_a_backup);
-    tcase_add_test(tc, answer_files_are_no_part_of_a_backup_and_are_built_anew);
+    tcase_add_test(tc, a_backup_excludes_answer_files_and_a_restore_rebuilds_them);
     suite_add_tcase(suite, tc);
     return kit_run(suite);
 }

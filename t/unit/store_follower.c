@@ -14,7 +14,7 @@
 
 /* ---- building ---- */
 
-START_TEST(a_build_goes_on_where_it_was_and_takes_in_what_changed_meanwhile)
+START_TEST(a_build_resumes_and_includes_later_changes)
 {
     begin();
     sync_words(1, 2000, "one");
@@ -124,7 +124,7 @@ static void tell_lost(uint32_t generation)
 }
 
 /* Noticed by a look-up, or by the follower. */
-START_TEST(a_damaged_file_is_built_anew)
+START_TEST(a_damaged_file_is_rebuilt)
 {
     const bool by_follower = _i % 2 == 1;
     char path[ANSWERS_PATH_BYTES];
@@ -151,7 +151,7 @@ START_TEST(a_damaged_file_is_built_anew)
 END_TEST
 
 /* Bytes of postings and texts: questions go on, so only verifying finds them. */
-START_TEST(a_damaged_file_is_found_by_verifying_it)
+START_TEST(verification_finds_a_damaged_file)
 {
     char path[ANSWERS_PATH_BYTES], why[512];
     struct store *reader;
@@ -182,7 +182,7 @@ START_TEST(a_damaged_file_is_found_by_verifying_it)
 END_TEST
 
 /* A bit of a row's version, or of its id, changed: the record says otherwise. */
-START_TEST(a_hit_that_is_not_its_record_is_not_answered_with)
+START_TEST(a_hit_that_differs_from_its_record_is_dropped)
 {
     begin();
     struct store_txn *t;
@@ -221,7 +221,7 @@ static void copy_to(const char *from, const char *to)
  * As after a power cut, which SQLite answers with an older state: a look-up, a change or verifying
  * notices.
  */
-START_TEST(a_file_from_before_is_built_anew)
+START_TEST(a_file_of_another_store_state_is_rebuilt)
 {
     char path[ANSWERS_PATH_BYTES], before[ANSWERS_PATH_BYTES + 8], why[512];
     begin();
@@ -258,7 +258,7 @@ START_TEST(a_file_from_before_is_built_anew)
 END_TEST
 
 /* By one follower, which sweeps once. */
-START_TEST(no_file_of_an_agent_is_left_however_often_it_was_built)
+START_TEST(rebuilds_leave_no_old_file)
 {
     char why[512];
     struct store *reader;
@@ -292,7 +292,7 @@ START_TEST(no_file_of_an_agent_is_left_however_often_it_was_built)
 }
 END_TEST
 
-START_TEST(files_that_no_agent_has_are_deleted_and_missing_ones_are_built)
+START_TEST(orphan_files_are_deleted_and_missing_files_built)
 {
     char path[ANSWERS_PATH_BYTES], other[128];
     begin();
@@ -319,14 +319,14 @@ int main(void)
     Suite *suite = suite_create("store_follower");
     TCase *tcase = tcase_create("follower");
     tcase_set_timeout(tcase, 60);
-    tcase_add_test(tcase, a_build_goes_on_where_it_was_and_takes_in_what_changed_meanwhile);
-    tcase_add_loop_test(tcase, a_damaged_file_is_built_anew, 0,
+    tcase_add_test(tcase, a_build_resumes_and_includes_later_changes);
+    tcase_add_loop_test(tcase, a_damaged_file_is_rebuilt, 0,
                         2 * sizeof(damages) / sizeof(*damages));
-    tcase_add_test(tcase, a_damaged_file_is_found_by_verifying_it);
-    tcase_add_test(tcase, a_hit_that_is_not_its_record_is_not_answered_with);
-    tcase_add_loop_test(tcase, a_file_from_before_is_built_anew, 0, 3);
-    tcase_add_test(tcase, no_file_of_an_agent_is_left_however_often_it_was_built);
-    tcase_add_test(tcase, files_that_no_agent_has_are_deleted_and_missing_ones_are_built);
+    tcase_add_test(tcase, verification_finds_a_damaged_file);
+    tcase_add_test(tcase, a_hit_that_differs_from_its_record_is_dropped);
+    tcase_add_loop_test(tcase, a_file_of_another_store_state_is_rebuilt, 0, 3);
+    tcase_add_test(tcase, rebuilds_leave_no_old_file);
+    tcase_add_test(tcase, orphan_files_are_deleted_and_missing_files_built);
     suite_add_tcase(suite, tcase);
     return kit_run(suite);
 }

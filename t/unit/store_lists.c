@@ -91,7 +91,7 @@ static const struct {
     {REPORT_BY_ID, true, 0, 99, ""},
 };
 
-START_TEST(a_list_is_in_the_order_of_its_sort_and_has_what_its_filters_let_through)
+START_TEST(a_list_is_sorted_and_filtered)
 {
     seven();
     struct store_list_query q = query(lists[_i].sort, lists[_i].ascending);
@@ -114,7 +114,7 @@ static const struct {
     {1 + REPORT_PENDING, 0, 2, "6"},
 };
 
-START_TEST(a_list_has_the_reports_of_a_status_before_and_after_a_merge)
+START_TEST(a_status_filter_works_before_and_after_a_merge)
 {
     kit_log_entries = 4;
     kit_reopen(&k);
@@ -130,7 +130,7 @@ START_TEST(a_list_has_the_reports_of_a_status_before_and_after_a_merge)
 }
 END_TEST
 
-START_TEST(pages_of_any_size_join_to_the_whole_list_and_keep_its_total)
+START_TEST(pages_of_any_size_join_to_the_whole_list)
 {
     seven();
     for (unsigned sort = REPORT_BY_ID; sort <= REPORT_BY_SCORE; sort++) {
@@ -159,7 +159,7 @@ START_TEST(pages_of_any_size_join_to_the_whole_list_and_keep_its_total)
 }
 END_TEST
 
-START_TEST(an_absurd_page_is_empty_with_the_right_total)
+START_TEST(a_page_past_the_end_is_empty_with_the_right_total)
 {
     seven();
     struct store_list_query q = query(REPORT_BY_URL, true);
@@ -184,7 +184,7 @@ START_TEST(an_absurd_page_is_empty_with_the_right_total)
 }
 END_TEST
 
-START_TEST(items_carry_results_only_when_asked_for)
+START_TEST(items_have_results_only_on_request)
 {
     seven();
     struct store_list_query q = query(REPORT_BY_ID, true);
@@ -213,7 +213,7 @@ static const struct {
     {"https://b.com/a?q=12", ""},
 };
 
-START_TEST(a_search_finds_substrings_whatever_their_case_with_an_exact_total)
+START_TEST(a_search_finds_substrings_in_any_case_with_an_exact_total)
 {
     seven();
     struct store_list_query q = query(REPORT_BY_ID, true);
@@ -231,7 +231,7 @@ START_TEST(a_search_finds_substrings_whatever_their_case_with_an_exact_total)
 }
 END_TEST
 
-START_TEST(a_search_pattern_of_any_length_up_to_200_is_found_wherever_it_lies)
+START_TEST(a_search_finds_patterns_up_to_200_bytes_at_any_position)
 {
     enum { URLS = 130, MOST = 200 };
     static char urls[URLS][300];
@@ -269,7 +269,7 @@ START_TEST(a_search_pattern_of_any_length_up_to_200_is_found_wherever_it_lies)
 }
 END_TEST
 
-START_TEST(a_search_goes_with_filters)
+START_TEST(a_search_combines_with_filters)
 {
     seven();
     struct store_list_query q = query(REPORT_BY_SCORE, false);
@@ -281,7 +281,7 @@ START_TEST(a_search_goes_with_filters)
 }
 END_TEST
 
-START_TEST(a_percent_and_an_underscore_are_letters_like_any_other)
+START_TEST(a_percent_and_an_underscore_are_literal)
 {
     kit_create(&k, w, "https://a.com/x%20y", "a.com");
     kit_create(&k, w, "https://a.com/x_y", "a.com");
@@ -329,7 +329,7 @@ static void make_long(int i)
     url[n] = '\0';
 }
 
-START_TEST(the_order_by_url_is_right_however_long_they_are)
+START_TEST(the_order_by_url_is_right_for_long_urls)
 {
     uint64_t ids[LONG];
     for (int i = 0; i < LONG; i++) {
@@ -381,7 +381,7 @@ START_TEST(a_url_too_long_for_the_store_is_refused)
 }
 END_TEST
 
-START_TEST(another_workspaces_reports_and_projects_are_in_no_list)
+START_TEST(a_list_has_no_rows_of_another_workspace)
 {
     uint64_t other = kit_workspace(&k, "other");
     seven();
@@ -400,7 +400,7 @@ START_TEST(another_workspaces_reports_and_projects_are_in_no_list)
 }
 END_TEST
 
-START_TEST(every_reading_of_one_snapshot_agrees_and_a_new_one_sees_what_came)
+START_TEST(one_snapshot_reads_alike_and_a_new_one_sees_changes)
 {
     seven();
     struct store_list_query q = query(REPORT_BY_ID, false);
@@ -438,7 +438,7 @@ static bool one_step(void)
     return kit_status(&k, &(struct store_change){.kind = CHANGE_PURGE, .limit = 10}) == STORE_OK;
 }
 
-START_TEST(new_bounds_bring_every_result_to_them_and_go_on_where_they_were_cut_off)
+START_TEST(new_bounds_reclassify_every_result_and_resume)
 {
     struct store_report r;
     struct store_maintenance_status upkeep;
@@ -560,7 +560,7 @@ static const struct {
     {REPORT_BY_GENERATED_AT, "needle", 3, 2, false},
 };
 
-START_TEST(a_list_that_was_stopped_wherever_it_may_be_is_the_same_when_it_is_begun_again)
+START_TEST(a_list_stopped_at_any_point_restarts_with_the_same_rows)
 {
     static const unsigned merged = 1500, tail = 2500, batch = 250;
     unsigned reports = 0;
@@ -620,26 +620,24 @@ int main(void)
     TCase *tc = tcase_create("lists");
     tcase_add_checked_fixture(tc, setup, teardown);
     tcase_set_timeout(tc, 60);
-    tcase_add_loop_test(tc, a_list_is_in_the_order_of_its_sort_and_has_what_its_filters_let_through,
-                        0, COUNT(lists));
-    tcase_add_loop_test(tc, a_list_has_the_reports_of_a_status_before_and_after_a_merge, 0,
+    tcase_add_loop_test(tc, a_list_is_sorted_and_filtered, 0, COUNT(lists));
+    tcase_add_loop_test(tc, a_status_filter_works_before_and_after_a_merge, 0,
                         (int)(sizeof(by_status) / sizeof(by_status[0])));
-    tcase_add_test(tc, pages_of_any_size_join_to_the_whole_list_and_keep_its_total);
-    tcase_add_test(tc, an_absurd_page_is_empty_with_the_right_total);
-    tcase_add_test(tc, items_carry_results_only_when_asked_for);
-    tcase_add_loop_test(tc, a_search_finds_substrings_whatever_their_case_with_an_exact_total, 0,
+    tcase_add_test(tc, pages_of_any_size_join_to_the_whole_list);
+    tcase_add_test(tc, a_page_past_the_end_is_empty_with_the_right_total);
+    tcase_add_test(tc, items_have_results_only_on_request);
+    tcase_add_loop_test(tc, a_search_finds_substrings_in_any_case_with_an_exact_total, 0,
                         COUNT(searches));
-    tcase_add_test(tc, a_search_pattern_of_any_length_up_to_200_is_found_wherever_it_lies);
-    tcase_add_test(tc, a_search_goes_with_filters);
-    tcase_add_test(tc, a_percent_and_an_underscore_are_letters_like_any_other);
-    tcase_add_test(tc, the_order_by_url_is_right_however_long_they_are);
+    tcase_add_test(tc, a_search_finds_patterns_up_to_200_bytes_at_any_position);
+    tcase_add_test(tc, a_search_combines_with_filters);
+    tcase_add_test(tc, a_percent_and_an_underscore_are_literal);
+    tcase_add_test(tc, the_order_by_url_is_right_for_long_urls);
     tcase_add_test(tc, a_url_too_long_for_the_store_is_refused);
-    tcase_add_test(tc, another_workspaces_reports_and_projects_are_in_no_list);
-    tcase_add_test(tc, every_reading_of_one_snapshot_agrees_and_a_new_one_sees_what_came);
-    tcase_add_loop_test(
-        tc, a_list_that_was_stopped_wherever_it_may_be_is_the_same_when_it_is_begun_again, 0,
-        COUNT(stopped));
-    tcase_add_test(tc, new_bounds_bring_every_result_to_them_and_go_on_where_they_were_cut_off);
+    tcase_add_test(tc, a_list_has_no_rows_of_another_workspace);
+    tcase_add_test(tc, one_snapshot_reads_alike_and_a_new_one_sees_changes);
+    tcase_add_loop_test(tc, a_list_stopped_at_any_point_restarts_with_the_same_rows, 0,
+                        COUNT(stopped));
+    tcase_add_test(tc, new_bounds_reclassify_every_result_and_resume);
     suite_add_tcase(suite, tc);
     return kit_run(suite);
 }

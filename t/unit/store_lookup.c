@@ -8,7 +8,7 @@
 
 /* ---- what is found ---- */
 
-START_TEST(what_a_sync_brought_is_found_once_it_is_indexed)
+START_TEST(a_synced_document_is_found_once_indexed)
 {
     begin();
     ck_assert_uint_eq(look(&agent, "How do I return a parcel?").count, 0);
@@ -40,7 +40,7 @@ START_TEST(what_a_sync_brought_is_found_once_it_is_indexed)
 }
 END_TEST
 
-START_TEST(a_document_that_changed_is_found_by_its_old_words_until_it_is_indexed)
+START_TEST(a_changed_document_is_found_by_old_words_until_indexed)
 {
     begin();
     sync_one(1, "Returns", "The parcel goes back.");
@@ -58,7 +58,7 @@ START_TEST(a_document_that_changed_is_found_by_its_old_words_until_it_is_indexed
 }
 END_TEST
 
-START_TEST(another_price_is_not_indexed_again)
+START_TEST(a_price_change_is_not_reindexed)
 {
     begin();
     sync_one(1, "Grinder", "It grinds.");
@@ -89,7 +89,7 @@ START_TEST(the_log_has_one_row_for_each_document)
 }
 END_TEST
 
-START_TEST(what_a_complete_sync_did_not_see_is_not_found_before_it_is_purged)
+START_TEST(a_document_missing_from_a_full_sync_is_hidden_before_its_purge)
 {
     struct buf rows = {0};
     begin();
@@ -117,7 +117,7 @@ START_TEST(what_a_complete_sync_did_not_see_is_not_found_before_it_is_purged)
 END_TEST
 
 /* More documents than are scored have the word, and all but the newest are gone. */
-START_TEST(newer_documents_are_found_behind_many_that_are_gone)
+START_TEST(newer_documents_are_found_behind_many_deleted_ones)
 {
     struct buf rows = {0};
     begin();
@@ -143,7 +143,7 @@ static bool stop_now(void *arg)
     return true;
 }
 
-START_TEST(a_question_that_nobody_wants_any_more_ends)
+START_TEST(a_cancelled_question_ends)
 {
     begin();
     for (uint64_t i = 1; i <= 50; i++)
@@ -167,7 +167,7 @@ static void expect_no_rows(enum space space)
     store_read_end(kit.s);
 }
 
-START_TEST(agents_find_their_own_and_nothing_is_left_of_one_that_is_deleted)
+START_TEST(agents_find_only_their_documents_and_a_deleted_agent_leaves_none)
 {
     struct buf rows = {0};
     begin();
@@ -259,7 +259,7 @@ START_TEST(an_agent_does_not_wait_for_another_with_many_documents)
 }
 END_TEST
 
-START_TEST(another_default_language_builds_the_file_anew)
+START_TEST(another_default_language_rebuilds_the_file)
 {
     begin();
     sync_one(1, "Versand", "Wir liefern in alle Häuser.");
@@ -359,7 +359,7 @@ static void (*const log_damages[])(struct store_txn *t) = {
     lose_row,        other_document, row_of_no_change,          row_without_number, no_longer_waits,
     indexed_too_far, no_such_state,  indexed_though_in_the_log, other_count};
 
-START_TEST(the_check_finds_a_log_that_is_not_its_documents)
+START_TEST(the_check_finds_a_log_that_differs_from_its_documents)
 {
     struct store_txn *t;
     begin();
@@ -389,7 +389,7 @@ static const struct {
     {ANSWERS_NOTE_BUILT, 1, 1, STORE_OK},
 };
 
-START_TEST(what_is_told_of_a_file_has_to_fit_its_state)
+START_TEST(a_report_about_a_file_must_fit_its_state)
 {
     begin();
     sync_one(1, "Returns", "A parcel.");
@@ -414,21 +414,21 @@ int main(void)
     Suite *suite = suite_create("store_lookup");
     TCase *tcase = tcase_create("lookup");
     tcase_set_timeout(tcase, 60);
-    tcase_add_test(tcase, what_a_sync_brought_is_found_once_it_is_indexed);
-    tcase_add_test(tcase, a_document_that_changed_is_found_by_its_old_words_until_it_is_indexed);
-    tcase_add_test(tcase, another_price_is_not_indexed_again);
+    tcase_add_test(tcase, a_synced_document_is_found_once_indexed);
+    tcase_add_test(tcase, a_changed_document_is_found_by_old_words_until_indexed);
+    tcase_add_test(tcase, a_price_change_is_not_reindexed);
     tcase_add_test(tcase, the_log_has_one_row_for_each_document);
-    tcase_add_test(tcase, what_a_complete_sync_did_not_see_is_not_found_before_it_is_purged);
-    tcase_add_test(tcase, newer_documents_are_found_behind_many_that_are_gone);
-    tcase_add_test(tcase, a_question_that_nobody_wants_any_more_ends);
-    tcase_add_loop_test(tcase, agents_find_their_own_and_nothing_is_left_of_one_that_is_deleted, 0,
+    tcase_add_test(tcase, a_document_missing_from_a_full_sync_is_hidden_before_its_purge);
+    tcase_add_test(tcase, newer_documents_are_found_behind_many_deleted_ones);
+    tcase_add_test(tcase, a_cancelled_question_ends);
+    tcase_add_loop_test(tcase, agents_find_only_their_documents_and_a_deleted_agent_leaves_none, 0,
                         2);
     tcase_add_test(tcase, files_of_a_deleted_agent_are_closed_by_a_thread_without_queries);
     tcase_add_test(tcase, an_agent_does_not_wait_for_another_with_many_documents);
-    tcase_add_test(tcase, another_default_language_builds_the_file_anew);
-    tcase_add_loop_test(tcase, the_check_finds_a_log_that_is_not_its_documents, 0,
+    tcase_add_test(tcase, another_default_language_rebuilds_the_file);
+    tcase_add_loop_test(tcase, the_check_finds_a_log_that_differs_from_its_documents, 0,
                         sizeof(log_damages) / sizeof(*log_damages));
-    tcase_add_loop_test(tcase, what_is_told_of_a_file_has_to_fit_its_state, 0,
+    tcase_add_loop_test(tcase, a_report_about_a_file_must_fit_its_state, 0,
                         sizeof(notes) / sizeof(*notes));
     suite_add_tcase(suite, tcase);
     return kit_run(suite);

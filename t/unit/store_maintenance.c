@@ -60,7 +60,7 @@ static bool one_slice(uint64_t limit)
     return status == STORE_OK;
 }
 
-START_TEST(a_deleted_workspaces_index_goes_in_slices_of_any_size_cut_off_anywhere)
+START_TEST(a_deleted_workspaces_index_is_purged_in_interruptible_batches)
 {
     enum { REPORTS = 300 };
     uint64_t w = kit_workspace(&k, "going"), other = kit_workspace(&k, "staying");
@@ -87,7 +87,7 @@ START_TEST(a_deleted_workspaces_index_goes_in_slices_of_any_size_cut_off_anywher
 }
 END_TEST
 
-START_TEST(rating_that_was_undone_is_not_taken_for_done)
+START_TEST(an_aborted_reclassification_is_not_taken_as_done)
 {
     struct store_txn *t;
     struct store_answer a;
@@ -109,7 +109,7 @@ START_TEST(rating_that_was_undone_is_not_taken_for_done)
 }
 END_TEST
 
-START_TEST(a_grade_by_the_bounds_of_before_is_brought_to_those_of_now)
+START_TEST(a_result_of_old_bounds_is_reclassified)
 {
     struct store_report r;
     uint64_t w = kit_workspace(&k, "acme"), id = kit_create(&k, w, "https://a.com/", "a.com");
@@ -157,7 +157,7 @@ static const struct {
     {(uint64_t)64 << 20, 0, 4096},
 };
 
-START_TEST(a_full_store_deletes_whatever_its_upkeep_is_at)
+START_TEST(a_full_store_deletes_in_any_state_of_maintenance)
 {
     kit_segment_rows = maps[_i].rows;
     kit_chunk_shift = 0;
@@ -230,7 +230,7 @@ static uint64_t records(void)
     return u.reports + u.projects;
 }
 
-START_TEST(work_in_the_background_ends_its_slice_with_each_record_where_a_pause_is_due)
+START_TEST(background_work_ends_its_batch_after_a_record_when_a_pause_is_due)
 {
     enum { REPORTS = 200 };
     uint64_t w = kit_workspace(&k, "acme"), ids[REPORTS / 2];
@@ -283,7 +283,7 @@ static struct store_maintenance_status upkeep_now(void)
     return u;
 }
 
-START_TEST(rating_tells_how_far_it_is_and_a_purge_does_not_wait_for_it)
+START_TEST(reclassification_reports_progress_and_does_not_delay_a_purge)
 {
     enum { REPORTS = 1200 };
     uint64_t w = kit_workspace(&k, "acme");
@@ -322,7 +322,7 @@ static unsigned syncs_of(struct store_change c)
     return syncs - before;
 }
 
-START_TEST(what_nobody_waits_for_is_synced_once_and_what_a_caller_waits_for_twice)
+START_TEST(maintenance_commits_sync_once_and_callers_commits_twice)
 {
     uint64_t w = kit_workspace(&k, "acme");
     struct store_change create = kit_create_change(w, "https://a.com/", "a.com");
@@ -357,15 +357,14 @@ int main(void)
     TCase *tc = tcase_create("upkeep");
     tcase_add_checked_fixture(tc, setup, teardown);
     tcase_set_timeout(tc, 120);
-    tcase_add_loop_test(tc, a_deleted_workspaces_index_goes_in_slices_of_any_size_cut_off_anywhere,
-                        0, 5);
-    tcase_add_test(tc, a_grade_by_the_bounds_of_before_is_brought_to_those_of_now);
-    tcase_add_test(tc, rating_that_was_undone_is_not_taken_for_done);
-    tcase_add_test(tc, work_in_the_background_ends_its_slice_with_each_record_where_a_pause_is_due);
-    tcase_add_test(tc, rating_tells_how_far_it_is_and_a_purge_does_not_wait_for_it);
-    tcase_add_loop_test(tc, a_full_store_deletes_whatever_its_upkeep_is_at, 0,
+    tcase_add_loop_test(tc, a_deleted_workspaces_index_is_purged_in_interruptible_batches, 0, 5);
+    tcase_add_test(tc, a_result_of_old_bounds_is_reclassified);
+    tcase_add_test(tc, an_aborted_reclassification_is_not_taken_as_done);
+    tcase_add_test(tc, background_work_ends_its_batch_after_a_record_when_a_pause_is_due);
+    tcase_add_test(tc, reclassification_reports_progress_and_does_not_delay_a_purge);
+    tcase_add_loop_test(tc, a_full_store_deletes_in_any_state_of_maintenance, 0,
                         (int)(sizeof(maps) / sizeof(*maps)));
-    tcase_add_test(tc, what_nobody_waits_for_is_synced_once_and_what_a_caller_waits_for_twice);
+    tcase_add_test(tc, maintenance_commits_sync_once_and_callers_commits_twice);
     suite_add_tcase(suite, tc);
     return kit_run(suite);
 }

@@ -135,7 +135,7 @@ static void expect(const struct store_messages_query *q, const struct seen *seen
     ck_assert_int_eq(seen->end, shown == all ? STORE_NOT_FOUND : STORE_OK);
 }
 
-START_TEST(any_page_is_what_a_walk_over_all_would_show)
+START_TEST(any_page_equals_a_full_walk)
 {
     static struct seen seen;
     uint64_t seed = 4711;
@@ -163,7 +163,7 @@ static void note_status(void *arg, enum store_status status, const struct store_
     ck_assert((status == STORE_OK) == (m != NULL));
 }
 
-START_TEST(a_message_is_found_in_its_own_conversation_alone)
+START_TEST(a_message_is_found_only_in_its_conversation)
 {
     struct store_txn *t;
     enum store_status status = STORE_INVALID;
@@ -192,7 +192,7 @@ static unsigned steps_to(MDB_txn *txn, struct logged_message at, uint64_t place)
     return steps;
 }
 
-START_TEST(any_place_of_a_long_conversation_is_a_few_steps_away)
+START_TEST(any_position_in_a_long_conversation_takes_few_steps)
 {
     MDB_txn *txn;
     struct logged_message last;
@@ -294,7 +294,7 @@ static void a_place_before_it(struct message_record *r)
 static void (*const spoils[])(struct message_record *r) = {
     its_place, its_conversation, the_one_before, its_jump, a_place_before_it};
 
-START_TEST(a_message_that_is_not_at_its_place_is_found_out)
+START_TEST(the_check_finds_a_misplaced_message)
 {
     static struct seen seen;
     struct message_record saved;
@@ -330,7 +330,7 @@ static bool is_erasing(int i)
     return status == STORE_OK;
 }
 
-START_TEST(a_damaged_conversation_keeps_no_other_from_being_erased)
+START_TEST(a_damaged_conversation_does_not_block_other_erasures)
 {
     struct store_txn *t;
     fill();
@@ -360,13 +360,13 @@ int main(void)
     TCase *tc = tcase_create("chain");
     tcase_add_checked_fixture(tc, begin, end);
     tcase_set_timeout(tc, 60);
-    tcase_add_test(tc, any_page_is_what_a_walk_over_all_would_show);
-    tcase_add_test(tc, a_message_is_found_in_its_own_conversation_alone);
-    tcase_add_test(tc, any_place_of_a_long_conversation_is_a_few_steps_away);
+    tcase_add_test(tc, any_page_equals_a_full_walk);
+    tcase_add_test(tc, a_message_is_found_only_in_its_conversation);
+    tcase_add_test(tc, any_position_in_a_long_conversation_takes_few_steps);
     tcase_add_test(tc, a_commit_of_messages_of_many_conversations_changes_few_pages);
-    tcase_add_loop_test(tc, a_message_that_is_not_at_its_place_is_found_out, 0,
+    tcase_add_loop_test(tc, the_check_finds_a_misplaced_message, 0,
                         sizeof(spoils) / sizeof(spoils[0]));
-    tcase_add_test(tc, a_damaged_conversation_keeps_no_other_from_being_erased);
+    tcase_add_test(tc, a_damaged_conversation_does_not_block_other_erasures);
     suite_add_tcase(suite, tc);
     return kit_run(suite);
 }

@@ -393,7 +393,7 @@ static const struct {
     uint32_t rows, shift, entries;
 } sizes[] = {{40, 6, 15}, {150, 6, 40}, {600, 7, 25}, {0, 0, 0}};
 
-START_TEST(random_changes_leave_a_clean_store_that_answers_as_the_model_does)
+START_TEST(random_changes_leave_a_clean_store_equal_to_the_model)
 {
     seed = (uint64_t)_i * 7919 + 1;
     kit_segment_rows = sizes[_i % 4].rows;
@@ -434,8 +434,7 @@ int main(void)
     Suite *suite = suite_create("store_model");
     TCase *tc = tcase_create("model");
     tcase_set_timeout(tc, 120);
-    tcase_add_loop_test(tc, random_changes_leave_a_clean_store_that_answers_as_the_model_does, 0,
-                        8);
+    tcase_add_loop_test(tc, random_changes_leave_a_clean_store_equal_to_the_model, 0, 8);
     suite_add_tcase(suite, tc);
     return kit_run(suite);
 }

@@ -132,7 +132,7 @@ static void expect_match(struct str pattern, const struct ngram_block *other, bo
     search_end(&s);
 }
 
-START_TEST(a_search_of_a_chunk_finds_the_rows_that_have_the_needle)
+START_TEST(a_block_search_finds_the_rows_with_the_pattern)
 {
     enum { NEEDLES = 600 };
     char pattern[URL_MAX];
@@ -143,7 +143,7 @@ START_TEST(a_search_of_a_chunk_finds_the_rows_that_have_the_needle)
 }
 END_TEST
 
-START_TEST(in_which_order_grams_are_asked_changes_no_answer)
+START_TEST(the_order_of_ngrams_does_not_change_the_result)
 {
     enum { NEEDLES = 300 };
     static struct buf first;
@@ -161,7 +161,7 @@ START_TEST(in_which_order_grams_are_asked_changes_no_answer)
 END_TEST
 
 /* The trigrams of a pattern are as many as they were, whichever is asked first. */
-START_TEST(an_order_has_each_gram_once)
+START_TEST(an_order_has_each_ngram_once)
 {
     char pattern[URL_MAX];
     uint64_t seed = 4;
@@ -187,7 +187,7 @@ END_TEST
  * Words end where the next begins: what is at the end of the one and the beginning of the other is
  * in neither.
  */
-START_TEST(a_word_is_the_first_that_has_the_needle_within_itself)
+START_TEST(a_word_is_the_first_that_contains_the_pattern)
 {
     static const char *const words[] = {"ab/",  "abab", "/ba",  "bbbb", "b-",
                                         "-aab", "a",    "ba-b", "b"};
@@ -252,7 +252,7 @@ static const struct {
     {"/%2$swing%3$c%1$u", "conservatoryconservatory", 40, 40},
 };
 
-START_TEST(what_many_rare_words_begin_or_end_with_is_kept_as_a_frequent_one)
+START_TEST(a_common_prefix_or_suffix_is_stored_as_a_frequent_word)
 {
     uint32_t row = 0, kept = 0;
     for (int i = 0; i < COUNT(rare); i++) {
@@ -273,7 +273,7 @@ START_TEST(what_many_rare_words_begin_or_end_with_is_kept_as_a_frequent_one)
 END_TEST
 
 /* In a full chunk one row in 64 has to have it. */
-START_TEST(the_larger_a_chunk_the_more_rows_a_frequent_word_has)
+START_TEST(the_frequency_threshold_grows_with_the_block)
 {
     for (uint32_t row = 0; row < ROWS_MAX; row++) {
         const char *affix = row < 64 ? "kitchen" : row < 64 + 63 ? "portal" : "";
@@ -287,7 +287,7 @@ START_TEST(the_larger_a_chunk_the_more_rows_a_frequent_word_has)
 END_TEST
 
 /* Behind a URL may be anything, the letter with which others go on as well. */
-START_TEST(a_word_at_the_end_of_a_url_goes_on_with_nothing_behind_it)
+START_TEST(a_word_at_the_end_of_a_url_has_no_continuation)
 {
     enum { ROWS = 48, END = 7 };
     for (uint32_t row = 0; row < ROWS; row++) {
@@ -301,7 +301,7 @@ START_TEST(a_word_at_the_end_of_a_url_goes_on_with_nothing_behind_it)
 END_TEST
 
 /* 63 words before it, and 64. */
-START_TEST(a_word_far_behind_in_a_url_is_found_without_being_kept)
+START_TEST(a_word_far_into_a_url_is_found_without_a_posting)
 {
     enum { ROWS = 48, KEPT = 64 };
     for (int before = KEPT - 1; before <= KEPT; before++) {
@@ -325,15 +325,14 @@ int main(void)
     TCase *tc = tcase_create("chunk");
     tcase_add_checked_fixture(tc, NULL, teardown);
     tcase_set_timeout(tc, 60);
-    tcase_add_loop_test(tc, a_search_of_a_chunk_finds_the_rows_that_have_the_needle, 0,
-                        COUNT(shapes));
-    tcase_add_loop_test(tc, in_which_order_grams_are_asked_changes_no_answer, 0, COUNT(shapes));
-    tcase_add_loop_test(tc, an_order_has_each_gram_once, 0, COUNT(shapes));
-    tcase_add_test(tc, a_word_is_the_first_that_has_the_needle_within_itself);
-    tcase_add_test(tc, what_many_rare_words_begin_or_end_with_is_kept_as_a_frequent_one);
-    tcase_add_test(tc, a_word_at_the_end_of_a_url_goes_on_with_nothing_behind_it);
-    tcase_add_test(tc, the_larger_a_chunk_the_more_rows_a_frequent_word_has);
-    tcase_add_test(tc, a_word_far_behind_in_a_url_is_found_without_being_kept);
+    tcase_add_loop_test(tc, a_block_search_finds_the_rows_with_the_pattern, 0, COUNT(shapes));
+    tcase_add_loop_test(tc, the_order_of_ngrams_does_not_change_the_result, 0, COUNT(shapes));
+    tcase_add_loop_test(tc, an_order_has_each_ngram_once, 0, COUNT(shapes));
+    tcase_add_test(tc, a_word_is_the_first_that_contains_the_pattern);
+    tcase_add_test(tc, a_common_prefix_or_suffix_is_stored_as_a_frequent_word);
+    tcase_add_test(tc, a_word_at_the_end_of_a_url_has_no_continuation);
+    tcase_add_test(tc, the_frequency_threshold_grows_with_the_block);
+    tcase_add_test(tc, a_word_far_into_a_url_is_found_without_a_posting);
     suite_add_tcase(suite, tc);
     return kit_run(suite);
 }

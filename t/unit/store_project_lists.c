@@ -169,7 +169,7 @@ static void expect_model(const struct store_list_query *q, const struct kit_list
                           there[q->ascending ? from + i : count - 1 - from - i]->id);
 }
 
-START_TEST(a_list_of_projects_is_exact_while_they_come_and_go_between_its_turns)
+START_TEST(a_project_list_is_exact_while_projects_change)
 {
     static const char *const sought[] = {"", "", "7", "p1", ".net", "nothing"};
     uint64_t other = kit_workspace(&k, "other");
@@ -215,7 +215,7 @@ START_TEST(a_list_of_projects_is_exact_while_they_come_and_go_between_its_turns)
 }
 END_TEST
 
-START_TEST(a_list_of_projects_stops_wherever_it_may_however_many_come_and_go)
+START_TEST(a_project_list_can_stop_while_projects_change)
 {
     enum { TURNS = 60, STEP = 16 }; /* so many keys of an index are read at once */
     uint64_t other = kit_workspace(&k, "other");
@@ -275,9 +275,8 @@ int main(void)
     tcase_add_checked_fixture(tc, setup, teardown);
     tcase_set_timeout(tc, 60);
     tcase_add_test(tc, projects_are_listed_by_date_or_by_name_and_searched);
-    tcase_add_loop_test(tc, a_list_of_projects_is_exact_while_they_come_and_go_between_its_turns, 0,
-                        4);
-    tcase_add_test(tc, a_list_of_projects_stops_wherever_it_may_however_many_come_and_go);
+    tcase_add_loop_test(tc, a_project_list_is_exact_while_projects_change, 0, 4);
+    tcase_add_test(tc, a_project_list_can_stop_while_projects_change);
     suite_add_tcase(suite, tc);
     return kit_run(suite);
 }

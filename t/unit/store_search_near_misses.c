@@ -100,7 +100,7 @@ static void expect_stops(const struct store_list_query *q, bool projects, uint64
  */
 static const unsigned one_in[] = {6, 2, 1};
 
-START_TEST(a_search_stops_among_the_rows_of_a_chunk_and_keeps_what_it_found_in_the_end)
+START_TEST(a_search_stops_within_a_block_and_finds_every_match_later)
 {
     unsigned among = one_in[_i];
     for (unsigned i = 0; i < ROWS * among; i++)
@@ -127,7 +127,7 @@ static bool map_is_to_change(void *arg)
     return false;
 }
 
-START_TEST(a_search_lets_go_of_its_snapshot_within_a_chunk_when_the_size_of_the_map_is_to_change)
+START_TEST(a_search_releases_its_snapshot_for_a_map_resize)
 {
     for (unsigned i = 0; i < ROWS; i++)
         create_near(i, "a.test");
@@ -162,7 +162,7 @@ static void few_among_others(bool graded)
     kit_purge(&k, 1000);
 }
 
-START_TEST(a_search_stops_among_the_few_rows_of_a_project)
+START_TEST(a_search_stops_within_a_small_project)
 {
     struct store_project p;
     few_among_others(false);
@@ -183,7 +183,7 @@ START_TEST(a_search_stops_among_the_few_rows_of_a_project)
 }
 END_TEST
 
-START_TEST(a_search_stops_among_the_few_rows_that_a_filter_lets_through)
+START_TEST(a_search_stops_within_few_filtered_rows)
 {
     few_among_others(true);
     struct store_list_query q = query();
@@ -193,7 +193,7 @@ START_TEST(a_search_stops_among_the_few_rows_that_a_filter_lets_through)
 }
 END_TEST
 
-START_TEST(a_search_stops_among_the_rows_of_the_log_and_keeps_what_it_found)
+START_TEST(a_search_stops_within_the_tail_and_keeps_its_matches)
 {
     struct store_list_query q = query();
     for (unsigned i = 0; i < ROWS; i++)
@@ -217,7 +217,7 @@ START_TEST(a_search_stops_among_the_rows_of_the_log_and_keeps_what_it_found)
 }
 END_TEST
 
-START_TEST(a_search_of_projects_stops_among_long_names)
+START_TEST(a_project_search_stops_within_long_names)
 {
     enum { PROJECTS = 300, LONG = 240, HALF = 100 };
     char name[LONG + 32];
@@ -246,7 +246,7 @@ START_TEST(a_search_of_projects_stops_among_long_names)
 }
 END_TEST
 
-START_TEST(a_log_that_one_transaction_made_long_is_read_in_parts)
+START_TEST(a_tail_extended_by_one_transaction_is_read_in_parts)
 {
     enum { CHANGES = 400, RECORD = 64 << 10 };
     struct store_txn *t;
@@ -265,7 +265,7 @@ START_TEST(a_log_that_one_transaction_made_long_is_read_in_parts)
 }
 END_TEST
 
-START_TEST(what_searches_found_is_kept_for_some_of_them_and_for_what_is_still_there)
+START_TEST(the_match_cache_is_bounded_and_drops_deleted_rows)
 {
     enum { NEEDLES = 700, MOST = 512, ROUNDS = 40, AT_ONCE_CREATED = 300 };
     char text[16];
@@ -309,17 +309,15 @@ int main(void)
     TCase *tc = tcase_create("pauses");
     tcase_add_checked_fixture(tc, setup, teardown);
     tcase_set_timeout(tc, 60);
-    tcase_add_loop_test(tc,
-                        a_search_stops_among_the_rows_of_a_chunk_and_keeps_what_it_found_in_the_end,
-                        0, (int)(sizeof(one_in) / sizeof(*one_in)));
-    tcase_add_test(
-        tc, a_search_lets_go_of_its_snapshot_within_a_chunk_when_the_size_of_the_map_is_to_change);
-    tcase_add_test(tc, a_search_stops_among_the_few_rows_of_a_project);
-    tcase_add_test(tc, a_search_stops_among_the_few_rows_that_a_filter_lets_through);
-    tcase_add_test(tc, a_search_stops_among_the_rows_of_the_log_and_keeps_what_it_found);
-    tcase_add_test(tc, a_search_of_projects_stops_among_long_names);
-    tcase_add_test(tc, a_log_that_one_transaction_made_long_is_read_in_parts);
-    tcase_add_test(tc, what_searches_found_is_kept_for_some_of_them_and_for_what_is_still_there);
+    tcase_add_loop_test(tc, a_search_stops_within_a_block_and_finds_every_match_later, 0,
+                        (int)(sizeof(one_in) / sizeof(*one_in)));
+    tcase_add_test(tc, a_search_releases_its_snapshot_for_a_map_resize);
+    tcase_add_test(tc, a_search_stops_within_a_small_project);
+    tcase_add_test(tc, a_search_stops_within_few_filtered_rows);
+    tcase_add_test(tc, a_search_stops_within_the_tail_and_keeps_its_matches);
+    tcase_add_test(tc, a_project_search_stops_within_long_names);
+    tcase_add_test(tc, a_tail_extended_by_one_transaction_is_read_in_parts);
+    tcase_add_test(tc, the_match_cache_is_bounded_and_drops_deleted_rows);
     suite_add_tcase(suite, tc);
     return kit_run(suite);
 }

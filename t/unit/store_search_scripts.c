@@ -144,7 +144,7 @@ static void teardown(void)
     kit_segment_rows = kit_chunk_shift = kit_log_entries = 0;
 }
 
-START_TEST(a_search_pattern_in_any_script_is_found_whatever_its_case)
+START_TEST(a_pattern_in_any_script_is_found_in_any_case)
 {
     static char urls[URLS][1200];
     static uint8_t texts[URLS][LETTERS_MOST];
@@ -212,7 +212,7 @@ static const struct {
     {"\xFF", "\xFF", true},
 };
 
-START_TEST(letters_are_the_same_where_simple_case_folding_says_so)
+START_TEST(letters_are_equal_by_simple_case_folding)
 {
     char url[256] = "https://a.test/";
     encode(pairs[_i].path, _i % 2 != 0, url + strlen(url));
@@ -224,7 +224,7 @@ START_TEST(letters_are_the_same_where_simple_case_folding_says_so)
 }
 END_TEST
 
-START_TEST(two_needles_that_differ_in_a_letter_are_two)
+START_TEST(two_patterns_that_differ_in_a_letter_are_distinct)
 {
     kit_create(&k, w, "https://a.test/%d0%b4", "a.test"); /* д */
     /* е, whose cases differ in the same places */
@@ -254,7 +254,7 @@ static const struct {
 };
 
 /* More rows than are looked at one by one, so that what was found is kept. */
-START_TEST(what_one_needle_found_is_not_what_another_does)
+START_TEST(patterns_do_not_share_matches)
 {
     static const char *const some[] = {"https://a.test/%c3%a9", "https://a.test/%c3%89",
                                        "https://a.test/%e1%ba%9b", "https://a.test/%e1%b2%88"};
@@ -283,7 +283,7 @@ END_TEST
  * Rows that are nearly the pattern at each of their letters take long, so a chunk of them is not
  * looked at in one go.
  */
-START_TEST(a_long_needle_that_is_nearly_everywhere_stops_within_a_chunk)
+START_TEST(a_long_pattern_with_near_matches_stops_within_a_block)
 {
     enum { LONG = 80, ROWS = 600, CHUNK = 512, AT_ONCE = 16 };
     char url[1024] = "https://a.test/", pattern[2 * LONG + 3] = "";
@@ -330,7 +330,7 @@ END_TEST
  * Of every length, since many letters are compared at once; in either case, and not with another
  * letter at any place.
  */
-START_TEST(a_search_pattern_of_any_length_is_found_and_nothing_that_differs_in_a_letter)
+START_TEST(a_pattern_of_any_length_matches_exactly)
 {
     for (size_t n = 1; n <= 5000; n += n < 100 ? 1 : n / 3) {
         static char pattern[5001], text[5001 + 40 + TEXT_PAD];
@@ -363,7 +363,7 @@ END_TEST
  * Of rows that are nearly the pattern, one behind the other, those that have it: wherever in them,
  * and in how many.
  */
-START_TEST(rows_that_have_a_long_needle_are_found_among_those_that_nearly_do)
+START_TEST(rows_with_a_long_pattern_are_found_among_near_matches)
 {
     enum { ROWS = 20, ROW = 900, ROUNDS = 12 };
     static char text[ROWS * (ROW + 1) + TEXT_PAD], pattern[ROW + 1];
@@ -399,16 +399,15 @@ int main(void)
     TCase *tc = tcase_create("scripts");
     tcase_add_checked_fixture(tc, setup, teardown);
     tcase_set_timeout(tc, 60);
-    tcase_add_loop_test(tc, a_search_pattern_in_any_script_is_found_whatever_its_case, 0, 4);
-    tcase_add_loop_test(tc, letters_are_the_same_where_simple_case_folding_says_so, 0,
+    tcase_add_loop_test(tc, a_pattern_in_any_script_is_found_in_any_case, 0, 4);
+    tcase_add_loop_test(tc, letters_are_equal_by_simple_case_folding, 0,
                         (int)(sizeof(pairs) / sizeof(*pairs)));
-    tcase_add_test(tc, two_needles_that_differ_in_a_letter_are_two);
-    tcase_add_loop_test(tc, what_one_needle_found_is_not_what_another_does, 0,
+    tcase_add_test(tc, two_patterns_that_differ_in_a_letter_are_distinct);
+    tcase_add_loop_test(tc, patterns_do_not_share_matches, 0,
                         (int)(2 * sizeof(alike) / sizeof(*alike)));
-    tcase_add_test(tc, a_long_needle_that_is_nearly_everywhere_stops_within_a_chunk);
-    tcase_add_test(tc,
-                   a_search_pattern_of_any_length_is_found_and_nothing_that_differs_in_a_letter);
-    tcase_add_test(tc, rows_that_have_a_long_needle_are_found_among_those_that_nearly_do);
+    tcase_add_test(tc, a_long_pattern_with_near_matches_stops_within_a_block);
+    tcase_add_test(tc, a_pattern_of_any_length_matches_exactly);
+    tcase_add_test(tc, rows_with_a_long_pattern_are_found_among_near_matches);
     suite_add_tcase(suite, tc);
     return kit_run(suite);
 }

@@ -111,7 +111,7 @@ static enum store_status list_status(struct store *s, unsigned sort, const char 
 
 /* ---- merging ---- */
 
-START_TEST(segments_of_a_like_size_merge_and_others_stay)
+START_TEST(segments_of_similar_size_merge_and_others_stay)
 {
     enum { ROUNDS = 60, A_ROUND = 20 };
     struct stat st;
@@ -141,7 +141,7 @@ START_TEST(segments_of_a_like_size_merge_and_others_stay)
 }
 END_TEST
 
-START_TEST(a_small_workspace_has_no_file_and_one_that_becomes_small_none_any_more)
+START_TEST(a_workspace_has_a_file_only_while_it_is_large)
 {
     struct store_project p;
     kit_small_rows = 50;
@@ -170,7 +170,7 @@ START_TEST(a_small_workspace_has_no_file_and_one_that_becomes_small_none_any_mor
 }
 END_TEST
 
-START_TEST(a_merge_is_refused_once_the_manifest_has_changed_and_leaves_no_file)
+START_TEST(a_merge_over_a_changed_manifest_is_refused_and_leaves_no_file)
 {
     struct buf out = {0};
     struct store *reader;
@@ -195,7 +195,7 @@ START_TEST(a_merge_is_refused_once_the_manifest_has_changed_and_leaves_no_file)
 }
 END_TEST
 
-START_TEST(what_is_no_install_is_refused_and_changes_nothing)
+START_TEST(a_malformed_install_is_refused_and_changes_nothing)
 {
     struct index_install head = {.version = 0, .log_from = 1, .removed = 1};
     create(3);
@@ -214,7 +214,7 @@ END_TEST
 
 /* ---- deletion ---- */
 
-START_TEST(a_file_that_was_merged_stays_as_long_as_a_process_may_read_it)
+START_TEST(a_merged_file_stays_while_a_process_may_read_it)
 {
     int go[2], told[2], status;
     char c = 0;
@@ -260,7 +260,7 @@ START_TEST(a_file_that_was_merged_stays_as_long_as_a_process_may_read_it)
 }
 END_TEST
 
-START_TEST(files_without_a_name_are_deleted_and_other_files_are_not)
+START_TEST(only_unreferenced_segment_files_are_deleted)
 {
     char path[SEGMENT_PATH_BYTES + 16];
     create(100);
@@ -289,7 +289,7 @@ START_TEST(a_deleted_workspace_leaves_no_file)
 }
 END_TEST
 
-START_TEST(views_are_dropped_where_more_is_mapped_than_may_be)
+START_TEST(snapshots_are_dropped_above_the_mapping_limit)
 {
     uint64_t ids[4000], other[8];
     for (int i = 0; i < 8; i++) {
@@ -318,7 +318,7 @@ START_TEST(views_are_dropped_where_more_is_mapped_than_may_be)
 }
 END_TEST
 
-START_TEST(a_reader_that_rests_lets_go_of_files_that_were_merged)
+START_TEST(an_idle_reader_unmaps_merged_files)
 {
     uint64_t ids[4000];
     create(100);
@@ -347,7 +347,7 @@ static void flip(const char *path, off_t at, int bit)
 }
 
 /* Whatever bit changes: check finds it, and a list is the same or says so. */
-START_TEST(any_changed_bit_is_found_and_changes_no_list)
+START_TEST(any_flipped_bit_is_detected_and_changes_no_list)
 {
     enum { FLIPS = 150 };
     struct stat st;
@@ -462,7 +462,7 @@ START_TEST(a_damaged_segment_is_named_and_rebuilt_from_the_reports)
 }
 END_TEST
 
-START_TEST(a_malformed_head_costs_a_rebuild_its_own_report_alone)
+START_TEST(a_rebuild_skips_only_the_report_with_a_malformed_head)
 {
     uint64_t ids[4000];
     struct store_txn *t;
@@ -481,7 +481,7 @@ START_TEST(a_malformed_head_costs_a_rebuild_its_own_report_alone)
 }
 END_TEST
 
-START_TEST(files_that_are_missing_at_the_start_are_known_before_a_list_needs_them)
+START_TEST(missing_files_are_found_at_startup)
 {
     uint64_t ids[4000];
     create(200);
@@ -517,7 +517,7 @@ START_TEST(a_project_is_purged_after_its_index_is_rebuilt)
 END_TEST
 
 /* A disk without room, and files that may not be so long. */
-START_TEST(a_file_that_cannot_be_written_leaves_nothing_and_lists_go_on)
+START_TEST(a_failed_file_write_leaves_no_file_and_lists_work)
 {
     uint64_t ids[4000];
     struct rlimit limit, small;
@@ -554,22 +554,22 @@ int main(void)
     TCase *tc = tcase_create("segments");
     tcase_add_checked_fixture(tc, setup, teardown);
     tcase_set_timeout(tc, 60);
-    tcase_add_test(tc, segments_of_a_like_size_merge_and_others_stay);
-    tcase_add_test(tc, a_small_workspace_has_no_file_and_one_that_becomes_small_none_any_more);
-    tcase_add_test(tc, a_merge_is_refused_once_the_manifest_has_changed_and_leaves_no_file);
-    tcase_add_test(tc, what_is_no_install_is_refused_and_changes_nothing);
-    tcase_add_test(tc, a_file_that_was_merged_stays_as_long_as_a_process_may_read_it);
-    tcase_add_test(tc, files_without_a_name_are_deleted_and_other_files_are_not);
+    tcase_add_test(tc, segments_of_similar_size_merge_and_others_stay);
+    tcase_add_test(tc, a_workspace_has_a_file_only_while_it_is_large);
+    tcase_add_test(tc, a_merge_over_a_changed_manifest_is_refused_and_leaves_no_file);
+    tcase_add_test(tc, a_malformed_install_is_refused_and_changes_nothing);
+    tcase_add_test(tc, a_merged_file_stays_while_a_process_may_read_it);
+    tcase_add_test(tc, only_unreferenced_segment_files_are_deleted);
     tcase_add_test(tc, a_deleted_workspace_leaves_no_file);
-    tcase_add_test(tc, views_are_dropped_where_more_is_mapped_than_may_be);
-    tcase_add_test(tc, a_reader_that_rests_lets_go_of_files_that_were_merged);
-    tcase_add_test(tc, any_changed_bit_is_found_and_changes_no_list);
+    tcase_add_test(tc, snapshots_are_dropped_above_the_mapping_limit);
+    tcase_add_test(tc, an_idle_reader_unmaps_merged_files);
+    tcase_add_test(tc, any_flipped_bit_is_detected_and_changes_no_list);
     tcase_add_loop_test(tc, a_damaged_segment_is_named_and_rebuilt_from_the_reports, 0,
                         (int)(sizeof(damages) / sizeof(*damages)));
-    tcase_add_test(tc, a_malformed_head_costs_a_rebuild_its_own_report_alone);
-    tcase_add_test(tc, files_that_are_missing_at_the_start_are_known_before_a_list_needs_them);
+    tcase_add_test(tc, a_rebuild_skips_only_the_report_with_a_malformed_head);
+    tcase_add_test(tc, missing_files_are_found_at_startup);
     tcase_add_test(tc, a_project_is_purged_after_its_index_is_rebuilt);
-    tcase_add_test(tc, a_file_that_cannot_be_written_leaves_nothing_and_lists_go_on);
+    tcase_add_test(tc, a_failed_file_write_leaves_no_file_and_lists_work);
     suite_add_tcase(suite, tc);
     return kit_run(suite);
 }

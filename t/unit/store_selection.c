@@ -338,7 +338,7 @@ static void expect_page(size_t from)
                       (unsigned long long)model[from + i].id);
 }
 
-START_TEST(a_page_of_any_runs_is_that_of_all_elements_sorted)
+START_TEST(a_page_of_any_runs_equals_the_sorted_elements)
 {
     const struct shape *shape = &shapes[_i];
     make(shape);
@@ -357,7 +357,7 @@ END_TEST
  * Ids alone, of two runs that are longer than segments are, and where one is the other is not
  * likely to be.
  */
-START_TEST(a_place_is_found_in_runs_of_any_length)
+START_TEST(a_position_is_found_in_runs_of_any_length)
 {
     enum { LONG = 1 << 20, SPARSE = 1 << 19 };
     struct segment longs[2] = {{.rows = LONG}, {.rows = LONG}};
@@ -406,8 +406,8 @@ int main(void)
     TCase *tc = tcase_create("select");
     tcase_add_checked_fixture(tc, setup, teardown);
     tcase_set_timeout(tc, 60);
-    tcase_add_loop_test(tc, a_page_of_any_runs_is_that_of_all_elements_sorted, 0, COUNT(shapes));
-    tcase_add_test(tc, a_place_is_found_in_runs_of_any_length);
+    tcase_add_loop_test(tc, a_page_of_any_runs_equals_the_sorted_elements, 0, COUNT(shapes));
+    tcase_add_test(tc, a_position_is_found_in_runs_of_any_length);
     suite_add_tcase(suite, tc);
     return kit_run(suite);
 }

@@ -152,7 +152,7 @@ static void *read_workspace(void *arg)
 }
 
 /* As the indexer's thread does beside the writer's loop. */
-START_TEST(a_store_that_is_written_is_read_by_another_thread)
+START_TEST(another_thread_reads_a_store_during_writes)
 {
     char why[512], own[64];
     pthread_t id;
@@ -205,7 +205,7 @@ int main(void)
     tcase_add_checked_fixture(tc, setup, teardown);
     tcase_set_timeout(tc, 120);
     tcase_add_test(tc, threads_read_while_another_process_writes_and_grows_the_map);
-    tcase_add_test(tc, a_store_that_is_written_is_read_by_another_thread);
+    tcase_add_test(tc, another_thread_reads_a_store_during_writes);
     suite_add_tcase(suite, tc);
     return suite_run(suite);
 }

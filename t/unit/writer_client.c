@@ -146,7 +146,7 @@ static const struct {
     {"", "", ERR_UNAVAILABLE},
 };
 
-START_TEST(who_gets_no_answer_is_told_after_30_s)
+START_TEST(an_unanswered_request_fails_after_30_seconds)
 {
     struct request first, second;
     send_create(&first, cases[_i].first);
@@ -176,7 +176,7 @@ int main(void)
     TCase *tcase = tcase_create("writer_client");
     suite_add_tcase(suite, tcase);
     tcase_add_checked_fixture(tcase, setup, teardown);
-    tcase_add_loop_test(tcase, who_gets_no_answer_is_told_after_30_s, 0,
+    tcase_add_loop_test(tcase, an_unanswered_request_fails_after_30_seconds, 0,
                         sizeof(cases) / sizeof(cases[0]));
     return suite_run(suite);
 }
