@@ -46,7 +46,7 @@ static const char probe[] = "curl --version >/dev/null 2>&1";
 static struct run ask_once_more(const char *url)
 {
     char *authorization = text("Authorization: Bearer %s", server->key);
-    /* into a file: it is truncated before the retry */
+    /* to a file: curl truncates it before the retry */
     return run_program(
         "/bin/sh", "-c",
         "exec curl -sS --noproxy '*' --retry 1 -o \"$2\" -w '%{http_code}' -H \"$0\" \"$1\"",
@@ -74,7 +74,7 @@ START_TEST(one_retry_after_the_header_succeeds)
             expect(r, i < 100);
         long before = refusals();
         struct run run = ask_once_more(url);
-        long met = refusals() - before; /* 0 where the window turned before it asked */
+        long met = refusals() - before; /* 0 when a new window started before the request */
         ck_assert_msg(run.status == 0 && strstr(run.out, "200") != NULL,
                       "after %ld refusals: %d %s%s", met, run.status, run.out, run.err);
         ck_assert_msg(met <= 1, "it was refused %ld times", met);

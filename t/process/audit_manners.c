@@ -83,7 +83,7 @@ static void good_page(struct origin_answer *a)
     origin_page(a, "Content-Type: text/html\r\n", PAGE);
 }
 
-/* ---- who it is ---- */
+/* ---- user agent ---- */
 
 static char user_agents[8][256];
 static unsigned user_agents_count;
@@ -115,11 +115,11 @@ START_TEST(every_request_names_the_agent_and_its_url)
 }
 END_TEST
 
-/* ---- waiting as asked ---- */
+/* ---- Retry-After ---- */
 
 static _Atomic unsigned asked_for_page;
 
-/* what the first request for a page gets; the second gets the page */
+/* the answer to the first request for a page; the second request gets the page */
 static const char *const first_answers[][2] = {
     {"/page-429", "429 Slow down\r\nRetry-After: 1"},
     {"/page-date", "503 Out\r\nRetry-After: Wed, 21 Oct 2015 07:28:00 GMT"},
@@ -155,7 +155,7 @@ static void answer_never_now(struct origin_answer *a, const char *path)
     origin_puts(a, "HTTP/1.1 503 Out\r\nRetry-After: 0\r\nContent-Length: 0\r\n\r\n");
 }
 
-/* path, code, how often the page is asked for, the least time it takes */
+/* path, code, number of requests for the page, minimum duration */
 static const struct {
     const char *path, *code;
     unsigned times, least_ms;
@@ -248,7 +248,7 @@ START_TEST(a_page_its_redirects_and_probes_share_one_deadline)
 }
 END_TEST
 
-/* ---- places ---- */
+/* ---- per-host slots ---- */
 
 static struct host_slots *shared_places(void)
 {
@@ -268,7 +268,7 @@ START_TEST(each_host_has_two_slots)
     ck_assert(host_slots_take(p, "example.org", 11));
     host_slots_release(p, "example.com", 12);
     ck_assert(host_slots_take(p, "example.com", 13));
-    host_slots_release(p, "example.com", 99); /* who holds none gives none */
+    host_slots_release(p, "example.com", 99); /* a process without a slot releases none */
     ck_assert(!host_slots_take(p, "example.com", 11));
     host_slots_release_all(p, 11);
     ck_assert(host_slots_take(p, "example.com", 12));
@@ -282,7 +282,10 @@ END_TEST
 #define TAKERS 4
 #define ROUNDS 20000
 
-/* Each taker counts itself in while it holds a place; more than two is a place given twice. */
+/*
+ * Each process counts itself while it holds a slot. A count above two means that a slot was given
+ * twice.
+ */
 START_TEST(two_slots_are_never_three_when_holders_die)
 {
     struct host_slots *p = shared_places();
@@ -303,7 +306,7 @@ START_TEST(two_slots_are_never_three_when_holders_die)
             }
             while (!host_slots_take(p, "example.com", getpid()))
                 ;
-            raise(SIGKILL); /* while it holds a place */
+            raise(SIGKILL); /* while it holds a slot */
         }
         ck_assert_int_gt(takers[i], 0);
     }
@@ -361,7 +364,7 @@ START_TEST(a_page_waits_for_a_slot_of_another_auditor)
     run();
     ck_assert_uint_eq(got.failed, 0);
     ck_assert_uint_eq(origin_most_active(origin), 1);
-    /* and gives back what it took */
+    /* and releases its slot */
     ck_assert(host_slots_take(p, "127.0.0.1", 1));
     close_all();
 }
@@ -406,7 +409,7 @@ START_TEST(a_redirect_takes_a_slot_of_its_target)
     grade("/hop");
     ck_assert_str_eq(got.code, "timeout");
     ck_assert_uint_eq(origin_count(origin), 1);
-    /* where it came from it is no more */
+    /* its first host has no slot of it */
     ck_assert(host_slots_take(p, "127.0.0.1", 1) && host_slots_take(p, "127.0.0.1", 1));
     close_all();
 }
@@ -436,8 +439,8 @@ START_TEST(redirects_to_a_host_leave_a_slot_for_its_pages)
     struct host_slots *p = shared_places();
     open_all(answer_hop_to_address, 3000);
     audit_share_host_slots(audit, p);
-    ck_assert(
-        host_slots_take_redirected(p, "127.0.0.1", 4711)); /* another auditor's page, led there */
+    ck_assert(host_slots_take_redirected(p, "127.0.0.1",
+                                         4711)); /* another auditor's page, redirected there */
     ck_assert(!host_slots_take_redirected(p, "127.0.0.1", 4711));
     add_at("localhost", "/hop");
     for (int i = 0; i < 30; i++)

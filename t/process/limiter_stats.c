@@ -19,7 +19,7 @@ static char dir[] = "/tmp/assay-board-XXXXXX", path[64];
 static struct limiter_stats *board;
 static struct limiters limits;
 
-/* every window of every limiter, and the last override, say ${number} */
+/* every window of every limiter, and the last override, is ${number} */
 static void fill(uint32_t number)
 {
     for (unsigned i = 1; i < limits.count; i++)
@@ -45,7 +45,7 @@ static void end(void)
     rmdir(dir);
 }
 
-/* a full file system takes no page from those who count */
+/* a full file system does not affect the counting processes */
 START_TEST(the_file_has_its_full_size_from_the_start)
 {
     struct stat st;
@@ -63,7 +63,7 @@ static pid_t start_publisher(void)
     for (uint32_t number = 1; getppid() == parent; number++) {
         fill(number);
         limiter_stats_publish(board, &limits);
-        usleep(1); /* so that readers find it at rest too, now and then */
+        usleep(1); /* so that readers sometimes find it idle */
     }
     _exit(0);
 }
@@ -106,7 +106,7 @@ START_TEST(counters_of_many_processes_add_up)
         ck_assert_int_ge(pid, 0);
         if (pid == 0) {
             for (int i = 0; i < EACH; i++)
-                /* two of them as one worker: generations overlap */
+                /* two of them with one worker slot: generations overlap */
                 limiter_stats_count(board, p / 2, counter, COUNT_ADMITTED);
             _exit(0);
         }

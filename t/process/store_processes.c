@@ -43,7 +43,7 @@ static struct store *store_of(enum store_mode mode, uint64_t map_size, unsigned 
     return s;
 }
 
-/* A child that says one byte when it is ready and goes on when it gets one. */
+/* A child that sends one byte when ready, and continues when it receives one. */
 struct child {
     pid_t pid;
     int from, to; /* the parent's ends */
@@ -87,14 +87,14 @@ static void child_ends_well(const struct child *c)
     close(c->to);
 }
 
-/* ---- readers beside the writer ---- */
+/* ---- readers during writes ---- */
 
 #define READERS 4
 #define COMMITS 400
 
 /*
- * A reader's every snapshot must agree in itself: totals, counters, the newest report; and never go
- * back.
+ * Every snapshot of a reader must be consistent (totals, counters, newest report) and never older
+ * than the one before.
  */
 static void reader_run(int from, volatile uint64_t *stop)
 {
@@ -123,7 +123,7 @@ static void reader_run(int from, volatile uint64_t *stop)
                                           .per_page = 1};
             l = kit_reports(s, &q);
             kit_assert(l.total == w.reports && l.count == 1);
-            kit_assert(l.reports[0].id == w.reports); /* their URLs are in the order of their ids */
+            kit_assert(l.reports[0].id == w.reports); /* URLs are in id order */
         }
         last = w.reports;
         store_read_end(s);
@@ -138,7 +138,7 @@ START_TEST(readers_see_only_whole_transactions)
     volatile uint64_t *stop =
         mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     ck_assert((void *)(uintptr_t)stop != MAP_FAILED);
-    kit_segment_rows = 200; /* merged again and again, under the readers */
+    kit_segment_rows = 200; /* merged repeatedly while readers read */
     kit_chunk_shift = 6;
     kit_log_entries = 20;
     k.s = store_of(STORE_WRITE, MAP_BYTES, 64);
@@ -209,7 +209,7 @@ START_TEST(a_store_check_during_writes_finds_no_error)
 }
 END_TEST
 
-/* ---- what runs out ---- */
+/* ---- exhaustion ---- */
 
 START_TEST(a_read_without_a_reader_slot_is_busy_and_a_dead_readers_slot_is_reused)
 {
@@ -247,14 +247,14 @@ END_TEST
 
 static char results[6000];
 
-/* of bytes that nothing makes shorter */
+/* incompressible bytes */
 static void fill_results(void)
 {
     for (size_t i = 0; i < sizeof(results); i++)
         results[i] = i == 0 ? '{' : (char)((i + 1) * 0x9e3779b97f4a7c15 >> 29);
 }
 
-/* Create and finish until there is no more room; the last answer. */
+/* Create and finish until the store is full. Returns the last status. */
 static struct store_answer fill(uint64_t w, unsigned *made)
 {
     struct store_answer a = {0};
@@ -324,7 +324,10 @@ START_TEST(a_full_store_refuses_only_creates)
 }
 END_TEST
 
-/* Finish all of them with large results, so many to a transaction; how many found no room. */
+/*
+ * Finish every report with large results, several per transaction. Returns how many found the store
+ * full.
+ */
 static unsigned finish_all(const uint64_t *ids, unsigned count, unsigned at_once)
 {
     unsigned refused = 0;
@@ -338,13 +341,13 @@ static unsigned finish_all(const uint64_t *ids, unsigned count, unsigned at_once
             store_apply(t, &c, k.now, &answer);
             refused += answer.status == STORE_FULL;
         }
-        /* none filled the map in the middle of the transaction */
+        /* none filled the map within the transaction */
         ck_status(store_commit(t), STORE_OK);
     }
     return refused;
 }
 
-/* finishes to a transaction */
+/* finishes per transaction */
 static const unsigned bursts[] = {1, 7, 400};
 
 START_TEST(a_burst_of_results_leaves_space_for_deletes)
@@ -372,7 +375,7 @@ START_TEST(a_burst_of_results_leaves_space_for_deletes)
 }
 END_TEST
 
-/* An error makes a report's record longer: these then need a page of their own. */
+/* An error makes a report's record longer: these records then need a page of their own. */
 START_TEST(failed_results_on_a_full_store_leave_space_for_deletes)
 {
     char url[1900], message[300];
@@ -417,7 +420,7 @@ START_TEST(a_transaction_larger_than_the_map_stays_full_and_leaves_nothing)
         store_apply(t, &c, NOW, &a);
     }
     ck_status(a.status, STORE_FULL);
-    /* a change of what is there is let through, and longer hashes grow it beyond the map */
+    /* A change of existing records is allowed, and longer hashes grow it beyond the map. */
     memset(hash, 'h', sizeof(hash));
     for (uint64_t id = 1; id <= 5000 && store_txn_error(t) == STORE_OK; id++)
         store_apply(t,

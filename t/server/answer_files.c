@@ -49,7 +49,7 @@ static void begin(void)
     ck_assert(wait_until(is_indexed, shop, SOON_MS));
 }
 
-/* The product of which the question has the name; 0: none is told. */
+/* The product that the question names; 0: none. */
 static int64_t answer_to(const char *question)
 {
     struct response *r =
@@ -111,8 +111,7 @@ static void overwrite_file(const char *path)
 }
 
 /*
- * Columns: what happens to the file; whether the server is stopped meanwhile, so that nobody has it
- * open.
+ * Columns: what happens to the file; whether the server is stopped, so that no process has it open.
  */
 static const struct {
     void (*happen)(const char *path);
@@ -133,13 +132,14 @@ START_TEST(answers_return_after_file_damage)
     damages[_i].happen(path);
     if (damages[_i].stopped)
         server_start(server);
-    sync_products(shop, PRODUCTS + 1, PRODUCTS + 1, "pot"); /* the thread that writes it notices */
+    sync_products(shop, PRODUCTS + 1, PRODUCTS + 1,
+                  "pot"); /* the thread that writes the file detects it */
     expect_answers();
     ck_assert(wait_until(is_indexed, shop, SOON_MS));
     ck_assert_int_eq(answer_to(text("pot%d", PRODUCTS + 1)), PRODUCTS + 1);
     if (damages[_i].stopped) {
         ck_assert_str_ne(answer_file(), path);
-    } else { /* pages in memory may hide it until then */
+    } else { /* cached pages can hide the damage until then */
         server_stop(server);
         server_start(server);
         expect_answers();
@@ -171,7 +171,7 @@ START_TEST(deleting_an_agent_deletes_its_file)
 }
 END_TEST
 
-/* A disk that refuses files of answers refuses nothing else. */
+/* A disk that refuses answer files breaks nothing else. */
 START_TEST(a_sync_works_when_answer_files_cannot_be_written)
 {
     begin();

@@ -20,7 +20,7 @@ static bool is_indexed(void *arg)
     return bool_at(r, "data.indexed");
 }
 
-/* Until the chat answers from it. */
+/* Until the chat answers from the document. */
 static struct response *sync_to(const char *of, const char *path, const char *members)
 {
     struct response *r =
@@ -170,7 +170,7 @@ START_TEST(a_product_answer_has_its_price)
 }
 END_TEST
 
-/* Columns: the product's members after its name and permalink; what the answer begins with. */
+/* Columns: members of the product after name and permalink; the start of the answer. */
 static const struct {
     const char *members, *says;
 } offers[] = {
@@ -291,7 +291,7 @@ START_TEST(a_coupon_discounts_a_cart_as_the_shop_does)
 }
 END_TEST
 
-/* Columns: code, items of the cart or NULL, what the refusal says. */
+/* Columns: code, items of the cart or NULL, message of the refusal. */
 static const struct {
     const char *code, *items, *says;
 } refusals[] = {
@@ -303,7 +303,7 @@ static const struct {
     {"nosale", "{\"wp_id\":1,\"quantity\":1,\"price\":\"19.99\",\"on_sale\":true}",
      "not valid for these products"},
     {"nosale", "{\"wp_id\":9,\"quantity\":1,\"price\":\"79.90\"}",
-     "not valid for these products"}, /* the shop said that it is on sale */
+     "not valid for these products"}, /* the shop reported that it is on sale */
 };
 
 START_TEST(an_unusable_coupon_says_why)

@@ -18,7 +18,7 @@ static void teardown(void)
     origin_stop(origin);
 }
 
-/* The routes that need a credential and the scope each needs. */
+/* The routes that need a credential, and their scopes. */
 static const struct {
     const char *method, *path, *body, *scope;
 } routes[] = {
@@ -59,7 +59,7 @@ static char *changed(const char *key, size_t position)
     return copy;
 }
 
-/* Credentials that are sent and wrong. */
+/* Wrong credentials. */
 enum { WRONG = 16 };
 static const char *wrong_authorization(int which)
 {
@@ -113,7 +113,7 @@ START_TEST(a_wrong_credential_is_401_invalid_token)
 }
 END_TEST
 
-/* Columns: the path, what is sent, what the answer says that it takes and that was sent. */
+/* Columns: the path; what is sent; the accepted and the sent kind that the answer names. */
 static const struct {
     const char *path, *sent, *takes, *was;
 } kinds[] = {
@@ -142,7 +142,7 @@ START_TEST(a_credential_of_another_kind_is_recognized_by_its_prefix)
 }
 END_TEST
 
-/* A good one must not be told from a bad one. */
+/* A good one must not differ from a bad one. */
 START_TEST(a_good_credential_of_another_kind_is_refused_as_a_bad_one)
 {
     char *token = assay_ok(server, "token", "create", "--workspace", "main", NULL);
@@ -226,7 +226,7 @@ START_TEST(each_route_needs_exactly_its_scope)
 }
 END_TEST
 
-/* ---- the end of a key ---- */
+/* ---- expiry of a key ---- */
 
 struct use {
     const char *key;
@@ -280,7 +280,7 @@ static void ask(struct raw *raw, const char *key)
     raw_get(raw, key, "/api/v1/reports");
 }
 
-/* so many connections are spread over all workers */
+/* enough connections to reach every worker */
 static void use_on_every_worker(struct raw *raws[CONNECTIONS], const char *key)
 {
     for (size_t i = 0; i < CONNECTIONS; i++) {

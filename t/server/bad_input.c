@@ -23,7 +23,7 @@ static void teardown(void)
 #define INVALID "validation_failed"
 #define BAD "bad_request"
 
-/* Requests in words of curl; {id} is a report that is there. */
+/* Requests as arguments of curl; {id} is an existing report. */
 static const struct {
     const char *method, *path, *header, *body;
     int status;
@@ -77,7 +77,7 @@ static const struct {
     {"POST", REPORTS, NULL, "url=http://alpha.test/&privacy=%EF%BC%91", 422, INVALID, "privacy"},
     {"POST", REPORTS, NULL, "url=http://alpha.test/&privacy=2", 422, INVALID, "password"},
     {"POST", REPORTS, NULL, "url=http://alpha.test/&privacy=2&password=", 422, INVALID, "password"},
-    /* forms that are none */
+    /* malformed forms */
     {"POST", REPORTS, NULL, "url=%zz", 400, BAD, NULL},
     {"POST", REPORTS, NULL, "url=%4", 400, BAD, NULL},
     {"POST", REPORTS, NULL, "url=http://alpha.test/%", 400, BAD, NULL},
@@ -125,7 +125,7 @@ static const struct {
      "unsupported_media_type", NULL},
     {"POST", REPORTS, "Content-Encoding: gzip", "url=http://alpha.test/", 415,
      "unsupported_media_type", NULL},
-    /* what is accepted */
+    /* Accept */
     {"GET", REPORTS, "Accept: text/html", NULL, 406, "not_acceptable", NULL},
     {"GET", REPORTS, "Accept: application/json;q=0", NULL, 406, "not_acceptable", NULL},
     {"GET", REPORTS, "Accept: application/json;q=0, */*", NULL, 406, "not_acceptable", NULL},
@@ -304,7 +304,7 @@ START_TEST(ten_thousand_parameters_do_no_harm)
     ck_assert_ptr_nonnull(names);
     for (size_t i = 0; i < 20000; i += 2)
         memcpy(names + i, i % 4 ? "&b" : "&a", 2);
-    /* all ten thousand of them fit into a head */
+    /* all ten thousand fit into a head */
     expect_status(http(server, .path = text(REPORTS "?per_page=10%s", names)), 200);
     r = http(server, .path = text(REPORTS "?per_page=10%s", many), .may_fail = true);
     expect_error(r, 400, BAD);

@@ -58,7 +58,7 @@ static void put_changes(struct channel *c, unsigned round)
     }
 }
 
-/* until the answer to the last change is there */
+/* until the last change is answered */
 static void await_answers(struct channel *c)
 {
     struct frame f;
@@ -88,7 +88,7 @@ START_TEST(a_change_sent_twice_is_applied_once)
         ck_assert_int_eq(channel_flush(&first), 0);
         channel_close(&first);
         if (round % 16 == 0)
-            poll(NULL, 0, 20); /* the writer is through with it */
+            poll(NULL, 0, 20); /* the writer has finished it */
         second = connect_as(id);
         put_changes(&second, round);
         ck_assert_int_eq(channel_flush(&second), 0);

@@ -27,7 +27,7 @@ static void teardown(void)
     origin_stop(origin);
 }
 
-/* Loop tests run once beside a running server (1) and once without one (0). */
+/* Loop tests run once with a running server (1) and once without one (0). */
 static void start_if(int running)
 {
     if (running)
@@ -112,7 +112,7 @@ START_TEST(a_key_created_before_the_start_works)
 }
 END_TEST
 
-/* Requests that are refused (1) and uses that are wrong (2). */
+/* Requests that are refused (1) and usage errors (2). */
 static const struct {
     const char *args[7];
     int status;
@@ -228,7 +228,7 @@ static void *write_on(void *arg)
     return NULL;
 }
 
-/* Twenty more than there were. */
+/* Twenty more than in the backup. */
 static bool has_written(void *arg)
 {
     return written >= *(unsigned *)arg + 20;
@@ -256,7 +256,8 @@ START_TEST(a_backup_during_writes_is_consistent_and_restores)
     struct run run = assay(server, "backup", dir, NULL);
     ck_assert_msg(run.status == 0, "%s%s", run.out, run.err);
     ck_assert_msg(written > before_it, "nothing was written meanwhile");
-    ck_assert(wait_until(has_written, &(unsigned){written}, 10000)); /* which is not in it */
+    ck_assert(wait_until(has_written, &(unsigned){written},
+                         10000)); /* which the backup does not contain */
     writing_ends = true;
     pthread_join(thread, NULL);
     expect_status(http_delete(server, report_path(kept)), 200);
@@ -388,7 +389,7 @@ static void make_empty(FILE *file)
     ck_assert_int_eq(ftruncate(fileno(file), 0), 0);
 }
 
-/* What is done to a backup, and what restore says of it. */
+/* What is done to a backup, and the message of restore. */
 static const struct {
     void (*damage)(FILE *file);
     const char *says;
@@ -492,7 +493,7 @@ START_TEST(a_restore_keeps_the_old_data_mdb_for_a_rollback)
     server_stop(server);
     char *original = file_text(secrets);
     ck_assert_int_eq(unlink(secrets), 0);
-    server_start(server); /* which makes new ones */
+    server_start(server); /* which creates new ones */
     server_stop(server);
     struct run run = assay(server, "restore", dir, NULL);
     ck_assert_str_eq(file_text(secrets), original);
@@ -513,7 +514,7 @@ END_TEST
 START_TEST(a_restore_by_root_belongs_to_the_stores_owner)
 {
     if (geteuid() != 0)
-        return; /* only root can give files away */
+        return; /* only root can change the owner of files */
     char *dir = text("%s/backup", server->dir);
     struct passwd *nobody = getpwnam("nobody");
     ck_assert_ptr_nonnull(nobody);
@@ -523,9 +524,9 @@ START_TEST(a_restore_by_root_belongs_to_the_stores_owner)
                                  server->data, NULL);
     ck_assert_int_eq(run.status, 0);
     ck_assert_int_eq(chmod(server->dir, 0755), 0);
-    /* it cannot look into a process that has become another user */
+    /* it cannot inspect a process that has become another user */
     setenv("ASAN_OPTIONS", "detect_leaks=0", 1);
-    for (int turn = 0; turn < 2; turn++) { /* and with the store open once in between */
+    for (int turn = 0; turn < 2; turn++) { /* and with the store opened once between */
         assay_ok(server, "restore", dir, NULL);
         run = run_program("/usr/bin/find", server->data, "!", "-user", "nobody", NULL);
         ck_assert_msg(run.status == 0 && *run.out == '\0', "%s%s", run.out, run.err);
@@ -552,7 +553,7 @@ START_TEST(check_verifies_the_store)
 }
 END_TEST
 
-/* Take one entry out of the sub-database ${name}, behind the store's back. */
+/* Remove one entry of the sub-database ${name} directly. */
 static void remove_entry(const char *name)
 {
     MDB_env *env;
@@ -642,7 +643,7 @@ START_TEST(stats_show_every_process)
     struct json_object *all = assay_list(server, "stats", NULL);
     ck_assert_uint_eq(json_object_array_length(all), 4);
     ck_assert_ptr_nonnull(record_find(all, "process", "auditor"));
-    uint64_t longest = 0; /* turn of a worker; some worker had one */
+    uint64_t longest = 0; /* an iteration of a worker's loop; some worker had one */
     for (size_t i = 0; i < json_object_array_length(all); i++) {
         struct json_object *row = json_object_array_get_idx(all, i);
         if (strcmp(json_object_get_string(json_object_object_get(row, "process")), "worker") == 0 &&

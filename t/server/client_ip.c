@@ -28,7 +28,7 @@ static void teardown(void)
     server_discard(server);
 }
 
-/* what ${address} has used of the limiter, as the operator sees it */
+/* what the limiter has counted for ${address}, as the operator sees it */
 static long used_by(const char *address)
 {
     struct json_object *list = assay_list(server, "limits", "show", "bulk-sync", address, NULL),
@@ -41,7 +41,7 @@ static long used_by(const char *address)
 
 /* ---- headers ---- */
 
-/* What limiters of others were misled by; the number is another one in each request. */
+/* Headers that have misled other limiters. The number differs in each request. */
 static const char *const tricks[] = {
     "X-Forwarded-For: 198.51.100.%d",
     "x-forwarded-for: 198.51.100.%d",
@@ -92,7 +92,7 @@ START_TEST(no_header_gives_a_new_budget)
     for (int i = 0; i < (int)COUNT(tricks) * 3; i++) {
         const char *trick = tricks[i / 3];
         char line[256];
-        /* the tricks are formats with one number */
+        /* the headers are formats with one number */
         const char *mark = strstr(trick, "%d");
         snprintf(line, sizeof(line), "%.*s%d%s", (int)(mark - trick), trick, i + 1, mark + 2);
         struct response *r = http(server, .path = SURFACE, .key = "", .headers = {line});
@@ -104,7 +104,7 @@ START_TEST(no_header_gives_a_new_budget)
 }
 END_TEST
 
-/* Columns: what is trusted, up to three lines as they arrive, who is charged. */
+/* Columns: trusted addresses; up to three header lines in order; the charged address. */
 static const struct {
     const char *trusted, *lines[3], *client;
 } forwards[] = {
@@ -113,14 +113,14 @@ static const struct {
     {"127.0.0.1", {"X-Forwarded-For: 198.51.100.7"}, "198.51.100.7"},
     {"'::ffff:127.0.0.1'", {"X-Forwarded-For: 198.51.100.7"}, "198.51.100.7"},
     {"127.0.0.1", {"x-FORWARDED-for: 198.51.100.7"}, "198.51.100.7"},
-    /* the left part is what the caller sent itself */
+    /* the caller sent the left part itself */
     {"127.0.0.1", {"X-Forwarded-For: 1.2.3.4, 198.51.100.7"}, "198.51.100.7"},
     {"127.0.0.1", {"X-Forwarded-For: 127.0.0.1, 198.51.100.7"}, "198.51.100.7"},
     {"127.0.0.0/8, 10.0.0.0/8",
      {"X-Forwarded-For: 10.1.1.1, 198.51.100.7, 10.1.2.3"},
      "198.51.100.7"},
     {"127.0.0.0/8, 10.0.0.0/8", {"X-Forwarded-For: 10.1.1.1, 10.1.2.3"}, "10.1.1.1"},
-    /* several lines are one list: the proxy's is the last */
+    /* several lines are one list: the last one is the proxy's */
     {"127.0.0.1", {"X-Forwarded-For: 1.2.3.4", "X-Forwarded-For: 198.51.100.7"}, "198.51.100.7"},
     {"127.0.0.1", {"X-Forwarded-For: 198.51.100.7", "X-Real-IP: 1.2.3.4"}, "198.51.100.7"},
     {"127.0.0.0/8, 10.0.0.0/8",
@@ -129,12 +129,12 @@ static const struct {
     {"127.0.0.0/8, 10.0.0.0/8",
      {"X-Forwarded-For: 1.2.3.4", "X-Forwarded-For: nonsense", "X-Forwarded-For: 10.2.2.2"},
      "10.2.2.2"},
-    /* another spelling is no other address */
+    /* another spelling is the same address */
     {"127.0.0.1", {"X-Forwarded-For: ::ffff:c633:6407"}, "198.51.100.7"},
     {"127.0.0.1", {"X-Forwarded-For: 198.51.100.7:1234"}, "198.51.100.7"},
     {"127.0.0.1", {"X-Forwarded-For: [2001:db8:1:2::99]:1234"}, "2001:db8:1:2::/64"},
     {"127.0.0.1", {"X-Forwarded-For: 2001:db8:1:2::1.2.3.4"}, "2001:db8:1:2::/64"},
-    /* and what is no address is the proxy's own */
+    /* without an address, the proxy itself is charged */
     {"127.0.0.1", {"X-Forwarded-For: unknown"}, "127.0.0.1"},
     {"127.0.0.1", {"X-Forwarded-For: 0x7f.1"}, "127.0.0.1"},
     {"127.0.0.1", {"X-Forwarded-For: fe80::1%eth0"}, "127.0.0.1"},
@@ -169,7 +169,7 @@ START_TEST(an_ipv6_caller_cannot_rotate_within_its_network)
     server_signal(server, SIGHUP);
     int64_t deadline = now_ms() + 10000;
     struct response *r;
-    int network = 0x10; /* another one each time: only the new prefix has them together */
+    int network = 0x10; /* a different one each time: only the new prefix joins them */
     do
         r = http(server, .path = SURFACE, .key = "",
                  .headers = {text("X-Forwarded-For: 2001:db8:1:%x::1", network++)});
@@ -223,10 +223,7 @@ static void start_proxied(const char *yaml)
     ck_assert_msg(server_ready(server, 15000), "%s", server_log(server));
 }
 
-/*
- * Columns: the header; who is charged for a request behind it (whose X-Forwarded-For means
- * nothing).
- */
+/* Columns: the header; who is charged for a request after it (its X-Forwarded-For is ignored). */
 static const struct {
     const char *bytes;
     size_t size;
@@ -248,11 +245,11 @@ static const struct {
 START_TEST(the_proxy_protocol_names_the_client)
 {
     start_proxied(PROXIED);
-    for (int i = 0; i < 2; i++) { /* in one piece with the request, then byte by byte */
+    for (int i = 0; i < 2; i++) { /* in one segment with the request, then byte by byte */
         struct raw *raw = raw_open(server);
         for (size_t at = 0; i == 1 && at < headers[_i].size; at++) {
             raw_send(raw, headers[_i].bytes + at, 1);
-            usleep(1000); /* packets of their own; either way is right */
+            usleep(1000); /* separate segments; either is accepted */
         }
         char *all = malloc(headers[_i].size + sizeof(request));
         memcpy(all, headers[_i].bytes, headers[_i].size);
@@ -262,7 +259,7 @@ START_TEST(the_proxy_protocol_names_the_client)
         else
             raw_text(raw, "%s", request);
         expect_status(raw_response(raw, false, 5000), 404);
-        raw_text(raw, "%s", request); /* it holds for the whole connection */
+        raw_text(raw, "%s", request); /* it applies to the whole connection */
         expect_status(raw_response(raw, false, 5000), 404);
         raw_close(raw);
         free(all);
@@ -306,7 +303,7 @@ START_TEST(a_malformed_proxy_header_closes_the_connection)
     start_proxied(PROXIED);
     struct raw *raw = raw_open(server);
     raw_send(raw, no_headers[_i].bytes, no_headers[_i].size);
-    ck_assert(raw_closed(raw, 4000)); /* at once, not when the time for a header is over */
+    ck_assert(raw_closed(raw, 4000)); /* at once, not after the header timeout */
     ck_assert_uint_eq(raw->in_size, 0);
     raw_close(raw);
     raw = raw_open(server);

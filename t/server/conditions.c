@@ -60,7 +60,7 @@ START_TEST(if_none_match_uses_weak_comparison)
         char *etag;
         struct response *r;
         int tries = 0;
-        do { /* a list may change between the two requests, when another test's report is done */
+        do { /* a list can change between the two requests when the report of another test is done */
             etag = etag_of(paths[i]);
             r = http(server, .path = paths[i], .headers = {filled(none_match[_i].format, etag)});
         } while (header(r, "ETag") && strcmp(header(r, "ETag"), etag) != 0 && ++tries < 20);
@@ -211,7 +211,7 @@ END_TEST
 static const char *const methods[] = {"GET",     "HEAD",  "POST",  "PUT",     "DELETE",
                                       "OPTIONS", "PATCH", "TRACE", "PROPFIND"};
 
-/* Whether the document describes this method on the path, or another that brings it. */
+/* Whether the document describes this method of the path, or one that implies it. */
 static bool is_described(struct json_object *path, const char *method)
 {
     char *name = text("%s", !strcmp(method, "HEAD") ? "GET" : method);

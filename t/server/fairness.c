@@ -43,7 +43,7 @@ static void teardown(void)
     origin_stop(others);
 }
 
-/* ---- how long it takes ---- */
+/* ---- duration ---- */
 
 struct times {
     double median, least, most;
@@ -55,7 +55,7 @@ static int by_value(const void *a, const void *b)
     return (*x > *y) - (*x < *y);
 }
 
-/* New reports of the quick page, one after another; every second request waits for the grade. */
+/* New reports of the quick page, one after another. Every second request waits for the grade. */
 static struct times graded(unsigned turns)
 {
     static double ms[TURNS_MAX];
@@ -76,7 +76,7 @@ static struct times graded(unsigned turns)
     return (struct times){ms[turns / 2], ms[0], ms[turns - 1]};
 }
 
-/* ---- what is left when nothing is to be done ---- */
+/* ---- the state without work ---- */
 
 static bool is_idle(void *arg)
 {
@@ -99,7 +99,7 @@ static bool is_full(void *arg)
     return tar_open(tar) == SHARE;
 }
 
-/* A place that leaked is missing here. */
+/* A leaked slot would be missing here. */
 static void expect_all_places(void)
 {
     for (unsigned i = 0; i < 2 * CONCURRENCY; i++)
@@ -163,7 +163,7 @@ START_TEST(jobs_of_a_deleted_report_project_or_workspace_stop_at_once)
                       200);
     assay_ok(server, "workspace", "delete", "second", NULL);
     expect_idle();
-    ck_assert_int_lt(now_ms() - began, 15000); /* the pages have 60 s */
+    ck_assert_int_lt(now_ms() - began, 15000); /* pages have 60 s */
 }
 END_TEST
 
@@ -175,7 +175,7 @@ START_TEST(queued_jobs_of_a_deleted_project_are_not_fetched)
     expect_status(http_delete(server, "/api/v1/projects/127.0.0.1"), 200);
     unsigned before = origin_hits(origin, "/good");
     expect_idle();
-    ck_assert_uint_le(origin_hits(origin, "/good"), before + 2); /* a host has two jobs out */
+    ck_assert_uint_le(origin_hits(origin, "/good"), before + 2); /* a host has two running jobs */
 }
 END_TEST
 

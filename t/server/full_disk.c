@@ -29,7 +29,7 @@ static void remount(const char *size, unsigned long flags)
         strerror(errno));
 }
 
-/* Mounts are this test's own, and go with it. */
+/* Mounts are private to this test. */
 static void setup(void)
 {
     server = server_new(&(struct server_options){0});
@@ -57,7 +57,7 @@ static struct response *create(int number)
                      .body = form("url", text("http://127.0.0.1:80/%d/%s", number, filler), NULL));
 }
 
-/* Until one is refused; the id of the last that was not. */
+/* Until one is refused; the id of the last accepted one. */
 static int64_t fill_up(void)
 {
     int64_t last = 0;
@@ -87,7 +87,7 @@ static void *create_until_full(void *arg)
     return NULL;
 }
 
-/* By several at once, whose pages are graded meanwhile; how many there are then. */
+/* By several clients at once, while pages are graded. Returns the number of reports. */
 static int64_t fill_up_together(void)
 {
     pthread_t threads[6];
@@ -113,7 +113,7 @@ START_TEST(a_full_disk_refuses_creates_and_loses_nothing)
     expect_int(http_get(server, "/api/v1/reports"), "meta.total", last);
     expect_status(http_get(server, report_path(last)), 200);
     expect_status(http_get(server, "/readyz"), 200);
-    for (int i = 0; i < 50; i++) { /* upkeep may free a page for one more */
+    for (int i = 0; i < 50; i++) { /* maintenance can free a page for one more */
         struct response *r = create(i);
         if (r->status == 202)
             last++;
@@ -124,7 +124,7 @@ START_TEST(a_full_disk_refuses_creates_and_loses_nothing)
     ck_assert_msg(strstr(server_log(server), "free disk space") != NULL, "%s", server_log(server));
     assay_ok(server, "check", NULL);
 
-    remount("64m", 0); /* somebody makes room */
+    remount("64m", 0); /* space is freed */
     int number = -1;
     ck_assert_msg(wait_until(takes_creates, &number, 10000), "%s", server_log(server));
     expect_int(http_get(server, "/api/v1/reports"), "meta.total", last + 1);
@@ -157,7 +157,7 @@ START_TEST(a_file_size_limit_acts_as_a_full_disk)
         expect_status(http_delete(server, report_path(id)), 200);
     ck_assert_msg(strstr(server_log(server), "nearly reached the file size limit") != NULL, "%s",
                   server_log(server));
-    /* it is not what helps */
+    /* it does not free space */
     ck_assert_msg(strstr(server_log(server), "free disk space") == NULL, "%s", server_log(server));
     limit_files_of_writer(RLIM_INFINITY);
     int number = -1;
@@ -181,7 +181,8 @@ START_TEST(a_completely_full_disk_still_serves_reads)
     for (int i = 0; i < 100; i++)
         expect_status(create(i), 202);
     fill_by_others();
-    for (int i = 0; i < 100; i++) { /* a commit fails here, and a look at the disk there */
+    for (int i = 0; i < 100;
+         i++) { /* a commit fails in one case, and the space check in the other */
         struct response *r = create(i);
         made += r->status == 202;
         if (r->status != 202)
@@ -218,7 +219,7 @@ START_TEST(a_full_disk_allows_deletes_and_revocations)
         expect_status(http_kept(client, .method = "DELETE", .path = report_path(i)), 200);
     expect_int(http_get(server, "/api/v1/reports"), "meta.total", 0);
     int number = -1;
-    /* in the pages that are free again */
+    /* in the freed pages */
     ck_assert_msg(wait_until(takes_creates, &number, 10000), "%s", server_log(server));
     assay_ok(server, "check", NULL);
 }

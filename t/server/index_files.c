@@ -37,7 +37,7 @@ static size_t segment_files(char **last, uint64_t *bytes)
     return count;
 }
 
-/* The store names one file, which is there, and no other is. */
+/* The store references one file, which exists, and there is no other. */
 static bool has_segment(void *arg)
 {
     uint64_t bytes;
@@ -76,7 +76,7 @@ static bool list_is(const char *query, int64_t total)
     return true;
 }
 
-/* Columns: the query of a list, of how many reports one is in it. */
+/* Columns: the query of a list; one of how many reports is in it. */
 static const struct {
     const char *query;
     unsigned one_in;
@@ -168,14 +168,17 @@ static void make_directory(const char *path)
     ck_assert_int_eq(mkdir(path, 0700), 0);
 }
 
-/* Columns: what happens to the file; whether the server is stopped meanwhile. */
+/* Columns: what happens to the file; whether the server is stopped. */
 static const struct {
     void (*happen)(const char *path);
     bool stopped;
-} damages[] = {
-    {delete_file, true},    {truncate_file, true},  {change_bits, true}, {make_pipe, true},
-    {make_directory, true}, {truncate_file, false}, /* it ends the processes that read it: SIGBUS */
-    {delete_file, false}};
+} damages[] = {{delete_file, true},
+               {truncate_file, true},
+               {change_bits, true},
+               {make_pipe, true},
+               {make_directory, true},
+               {truncate_file, false}, /* it kills the processes that read it: SIGBUS */
+               {delete_file, false}};
 
 START_TEST(lists_return_after_segment_damage)
 {
@@ -191,7 +194,7 @@ START_TEST(lists_return_after_segment_damage)
         server_start(server);
     }
     expect_small();
-    list("search=page-77"); /* which no process remembers */
+    list("search=page-77"); /* which no process knows */
     expect_lists(REPORTS);
     if (damages[_i].stopped) {
         ck_assert(server_says(server, "rebuil", 0, SOON_MS));
@@ -230,7 +233,7 @@ START_TEST(check_repair_rebuilds_indexes_and_needs_a_stopped_server)
 }
 END_TEST
 
-/* ---- deaths ---- */
+/* ---- crashes ---- */
 
 static void kill_writer(void)
 {
@@ -315,7 +318,7 @@ START_TEST(lists_return_after_all_processes_die_during_a_rebuild)
 }
 END_TEST
 
-/* The command's own processes are killed with it, by PR_SET_PDEATHSIG: very soon, not at once. */
+/* PR_SET_PDEATHSIG kills the command's own processes soon after it. */
 static void run_killed(const char *after, const char *command, const char *word)
 {
     struct run run = {.err = "is in use by"};

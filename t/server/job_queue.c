@@ -11,9 +11,9 @@ enum { PENDING_MAX = 10000, CONNECTIONS = 8 };
 
 static struct origin *origin;
 static struct server *server;
-static char *crowded_key; /* key of a workspace with very many pages */
+static char *crowded_key; /* key of the workspace with very many pages */
 static uint16_t tar_port;
-static int tar; /* accepts, and never answers */
+static int tar; /* accepts and never answers */
 
 static void setup(void)
 {
@@ -70,7 +70,7 @@ START_TEST(ten_thousand_pending_pages_do_not_block_other_workspaces)
     struct response *r = http(server, .path = "/api/v1/reports", .key = crowded_key);
     expect_int(r, "meta.total", PENDING_MAX);
 
-    int more = 0; /* a few pages may have been given up meanwhile */
+    int more = 0; /* some pages may have timed out */
     do
         r = http(server, .method = "POST", .path = "/api/v1/reports", .key = crowded_key,
                  .body = tar_form(more), .headers = {"Prefer: respond-async"});
@@ -105,7 +105,7 @@ START_TEST(ten_thousand_pending_pages_do_not_block_other_workspaces)
              .headers = {"Prefer: wait=10"});
     expect_str(r, "data.status", "done");
     ck_assert_int_lt(now_ms() - before, 3000);
-    /* the deleted reports count until they are purged */
+    /* deleted reports count until they are purged */
     for (before = now_ms();; response_free(r)) {
         r = http(server, .method = "POST", .path = "/api/v1/reports", .key = crowded_key,
                  .body = form("url", origin_url(origin, "/good"), NULL),

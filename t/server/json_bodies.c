@@ -50,7 +50,7 @@ START_TEST(a_report_is_changed_by_json_as_by_a_form)
 }
 END_TEST
 
-/* What is wrong with a body, and how it is told. */
+/* What is wrong with a body, and the expected error. */
 static const struct {
     const char *body;
     int status;

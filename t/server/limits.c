@@ -32,11 +32,11 @@ static char *limiters(const char *rows)
     return text("limits:\n  limiters:\n    %s\n", rows);
 }
 
-/* ---- what a response tells ---- */
+/* ---- headers of a response ---- */
 
 /*
- * limit and what remains; its reset is the end of a window of so many seconds that goes on;
- * Retry-After is there with 429 alone
+ * The limit and the remaining requests. The reset is the end of a current window of that length.
+ * Retry-After is present only with 429.
  */
 static void expect_told_of(const struct response *r, long limit, long remaining, long seconds)
 {
@@ -205,7 +205,7 @@ START_TEST(a_request_over_the_limit_is_429_and_not_counted)
     for (int i = 0; i < 20; i++)
         expect_refused(http_get(server, "/api/v1/reports"), 3);
     expect_refused(http_post(server, "/api/v1/reports", "url=http%3A%2F%2Fa.test%2F"), 3);
-    /* had the refused ones counted, nothing would be left of five */
+    /* if refused requests counted, nothing would be left of five */
     server_configure(server, limiters(API("5")));
     server_signal(server, SIGHUP);
     int64_t deadline = now_ms() + 15000;
@@ -244,7 +244,7 @@ START_TEST(a_wrong_credential_is_charged_to_the_address_and_then_429)
     struct response *r = list("another");
     expect_refused(r, 3);
     expect(r, header(r, "WWW-Authenticate") == NULL);
-    expect_told(list(NULL), 3, 2); /* the key's budget is untouched */
+    expect_told(list(NULL), 3, 2); /* the key's budget is unchanged */
     server_stop(server);
 }
 END_TEST
@@ -256,7 +256,8 @@ START_TEST(one_window_that_refuses_charges_no_other)
     server_start_with(server, limiters("api: { windows: [ " WINDOW("7", "ip") ", " WINDOW(
                                   "2", "api_key") " ] }"));
     char *keys[] = {server->key, key_new(server, "main", NULL), key_new(server, "main", NULL)};
-    expect_told(list(keys[0]), 2, 1); /* the window with the fewest remaining is told */
+    expect_told(list(keys[0]), 2,
+                1); /* the headers describe the window with the fewest remaining */
     expect_told(list(keys[0]), 2, 0);
     for (int i = 0; i < 10; i++)
         expect_refused(list(keys[0]), 2);
@@ -284,7 +285,7 @@ START_TEST(the_later_end_of_two_refusing_windows_is_reported)
 }
 END_TEST
 
-/* Waits so long as a 429 says, then asks once: it must be admitted. */
+/* Waits for the Retry-After of a 429, then sends one request, which must be admitted. */
 START_TEST(one_retry_after_the_reported_time_succeeds)
 {
     server_start_with(server,
@@ -423,7 +424,7 @@ START_TEST(an_unknown_path_of_a_surface_is_limited)
 }
 END_TEST
 
-/* ---- reloads, restarts, deaths ---- */
+/* ---- reloads, restarts, crashes ---- */
 
 struct wanted {
     const char *key;
@@ -458,10 +459,10 @@ START_TEST(a_reload_changes_the_limit_at_once_and_keeps_the_counts)
 }
 END_TEST
 
-/* a connection of the old generation, which serves it until it closes it */
+/* a connection of the old generation, which serves it until closed */
 START_TEST(workers_that_drain_follow_a_reload)
 {
-    /* a limit, or none that a reload sets */
+    /* a limit, or one that a reload removes */
     server_start_with(server, _i == 0 ? limiters(API("100")) : "");
     struct raw *raws[8];
     for (size_t i = 0; i < COUNT(raws); i++) {
@@ -471,14 +472,14 @@ START_TEST(workers_that_drain_follow_a_reload)
     }
     server_configure(server, limiters(API("50")));
     server_signal(server, SIGHUP);
-    /* by anybody: the board is one */
+    /* by any process: the statistics are shared */
     ck_assert(wait_until(limit_is, &(struct wanted){NULL, 50}, 10000));
     unsigned drained = 0;
     for (size_t i = 0; i < COUNT(raws); i++) {
         raw_get(raws[i], server->key, "/api/v1/reports");
         struct response *r = raw_response(raws[i], false, 5000);
         if (r->status == 0)
-            continue; /* closed while nothing was asked */
+            continue; /* closed while idle */
         ck_assert_int_eq(header_number(r, "X-RateLimit-Limit"), 50);
         drained++;
     }
@@ -528,10 +529,7 @@ START_TEST(counts_survive_a_killed_worker)
 }
 END_TEST
 
-/*
- * each connection may meet another worker: together they admit ten, so none goes on in the old
- * table
- */
+/* each connection can reach another worker: together they admit ten, so all use the new table */
 START_TEST(a_truncated_table_is_recreated)
 {
     unsigned got_in = 0;
@@ -548,11 +546,11 @@ START_TEST(a_truncated_table_is_recreated)
     ck_assert_int_eq(r->status, 429);
     ck_assert_uint_eq(got_in, 10);
     ck_assert_msg(strstr(server_log(server), "cut the table in") != NULL, "%s", server_log(server));
-    /* replaced, which is no crash */
+    /* replaced, which is not a crash */
     ck_assert_msg(strstr(server_log(server), "killed by signal 9") == NULL, "%s",
                   server_log(server));
     server_signal(server, SIGTERM);
-    /* not server_stop, which takes a worker's death for a crash */
+    /* not server_stop, which takes a worker's exit for a crash */
     ck_assert_int_eq(server_wait(server, 10000), 0);
 }
 END_TEST

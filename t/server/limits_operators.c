@@ -53,7 +53,7 @@ START_TEST(list_shows_limiters_in_force_and_their_counts)
     start_with(WINDOW("2"));
     ask(5, NULL);
     struct json_object *list = assay_list(server, "limits", "list", NULL);
-    /* the seed's seven, one of which has two windows, and api */
+    /* the seven built-in limiters, one of which has two windows, and api */
     ck_assert_uint_eq(json_object_array_length(list), 9);
     expect_members(list, 0, "limiter", "widget-init", "limit", "1000", "seconds", "60", "key",
                    "ip+agent", "mode", "on");
@@ -63,7 +63,8 @@ START_TEST(list_shows_limiters_in_force_and_their_counts)
                    "admitted", "2", "refused", "3", "dry_run_refused", "0");
     server_configure(server, with_api("dry_run: true, " WINDOW("3")));
     list = assay_list(server, "limits", "list", NULL);
-    expect_members(list, 8, "limit", "2", "mode", "on"); /* not before the server reads it */
+    expect_members(list, 8, "limit", "2", "mode",
+                   "on"); /* not before the server has read the file */
     server_stop(server);
     list = assay_list(server, "limits", "list", NULL);
     expect_members(list, 8, "limit", "3", "mode", "dry_run", "admitted", "2", "refused", "3");
@@ -106,7 +107,8 @@ START_TEST(top_shows_keys_near_a_limit_first)
     ask(12, second);
     ask(4, third);
     struct json_object *list = assay_list(server, "limits", "top", NULL);
-    ck_assert_uint_eq(json_object_array_length(list), 2); /* the third is not past half */
+    ck_assert_uint_eq(json_object_array_length(list),
+                      2); /* the third key has used less than half */
     expect_members(list, 0, "limiter", "api", "key", "2", "used", "10", "limit", "10", "seconds",
                    "2678400");
     expect_members(list, 1, "limiter", "api", "key", "1", "used", "6", "limit", "10");
@@ -200,14 +202,14 @@ START_TEST(metrics_survive_worker_crashes_and_reloads)
     ck_assert_int_eq(metric(&internal, "assay_limiter_admitted_total{limiter=\"api\"}"), 4);
     ck_assert_int_ge(metric(&internal, "assay_limiter_slots"), 1048576);
     ck_assert_int_eq(metric(&internal, "assay_limiter_evicted_alive_total{limiter=\"api\"}"), 0);
-    /* a sample of so large a table may miss it */
+    /* a sample of so large a table can miss it */
     ck_assert_int_ge(metric(&internal, "assay_limiter_slots_used{limiter=\"api\"}"), 0);
     kill(server->pid, SIGKILL);
     server_wait(server, 5000);
 }
 END_TEST
 
-/* a stranger on a limited surface, charged to this address */
+/* a request without a credential on a limited surface, charged to this address */
 static void come_from(struct client *client, const char *address)
 {
     struct response *r = http_kept(client, .path = "/v1/wp/none", .key = "",
@@ -237,10 +239,10 @@ START_TEST(a_flooded_small_table_reports_its_keys_and_evictions)
         come_from(client, text("10.0.%d.%d", i / 250, i % 250 + 1));
     long slots = metric(&internal, "assay_limiter_slots"), held = metric(&internal, used);
     ck_assert_msg(held > slots / 2 && held <= slots && slots < FLOOD, "%ld of %ld", held, slots);
-    /* everybody has a slot or had one */
+    /* every caller has or had a slot */
     ck_assert_int_eq(metric(&internal, evicted), FLOOD + 1 - held);
     ck_assert_int_eq(metric(&internal, "assay_limiter_slots_used{limiter=\"api\"}"), 0);
-    /* who was at the limit before the flood is still there */
+    /* a key that was at its limit before the flood still has its slot */
     expect_status(http_kept(client, .path = "/v1/wp/none", .key = "",
                             .headers = {"X-Forwarded-For: 192.0.2.1"}),
                   429);

@@ -122,10 +122,7 @@ START_TEST(every_handler_answer_has_the_headers)
 }
 END_TEST
 
-/*
- * widget-init has its key in the body: what is wrong with the body is charged all the same, to the
- * address
- */
+/* widget-init reads its key from the body: a wrong body is charged to the address */
 static const struct {
     const char *body, *type;
     int status;
@@ -145,7 +142,7 @@ START_TEST(a_wrong_body_is_charged)
                                   .key = "", .body = bodies[i].body, .headers = {bodies[i].type});
         expect_status(r, bodies[i].status);
         ck_assert_int_eq(header_number(r, "X-RateLimit-Limit"), 1000);
-        /* invented agents are one bucket */
+        /* unknown agents share one bucket */
         ck_assert_int_eq(header_number(r, "X-RateLimit-Remaining"), 999 - (long)i);
     }
     char *large = malloc(1500);
@@ -163,7 +160,7 @@ START_TEST(a_wrong_body_is_charged)
 }
 END_TEST
 
-/* the second window of widget-init, at numbers that a test can reach */
+/* the second window of widget-init, with numbers that a test can reach */
 START_TEST(widget_init_must_pass_both_windows)
 {
     server_configure(server, "limits: { limiters: { widget-init: { windows: [ { limit: 3, seconds: "
@@ -178,9 +175,9 @@ START_TEST(widget_init_must_pass_both_windows)
         ck_assert_int_eq(header_number(r, "X-RateLimit-Limit"), told[i][0]);
         ck_assert_int_eq(header_number(r, "X-RateLimit-Remaining"), told[i][1]);
     }
-    /* as if another agent came from the same address */
+    /* as if another agent used the same address */
     assay_ok(server, "limits", "reset", "widget-init", "127.0.0.1/-", NULL);
-    /* the address has 2 left of 5: the refused one charged nothing */
+    /* the address has 2 of 5 left: the refused request charged nothing */
     for (long i = 0; i < 2; i++) {
         struct response *r =
             http(server, .method = "POST", .path = "/api/v1/widget/init", .key = "", .body = "");

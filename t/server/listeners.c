@@ -61,7 +61,7 @@ START_TEST(a_unix_socket_is_served_beside_a_port)
     ck_assert_msg(stat(path, &st) != 0, "the socket is left behind");
     server_spawn(server, "--set", set, NULL);
     ck_assert(server_ready(server, 15000));
-    server_signal(server, SIGKILL); /* leaves it there: the next one takes its place */
+    server_signal(server, SIGKILL); /* leaves the file there: the next socket replaces it */
     ck_assert_int_eq(server_wait(server, 5000), 128 + SIGKILL);
     server_spawn(server, "--set", set, NULL);
     ck_assert_msg(server_ready(server, 15000), "%s", server_log(server));
@@ -153,7 +153,7 @@ END_TEST
 
 /* ---- clients ---- */
 
-/* What the access log takes the client of a request for. */
+/* The client of a request in the access log. */
 static bool logged_as(const char *log, const char *id, const char *ip)
 {
     struct run run = run_program("/bin/grep", "-m1", id, log, NULL);
@@ -203,10 +203,7 @@ START_TEST(connections_over_the_limit_do_not_harm_others)
     raw_close(first);
     for (size_t i = 0; i < COUNT(raws); i++)
         raws[i] = raw_open(server);
-    /*
-     * one that rests between requests may give way (core/conn/eviction.h); whoever asks for
-     * something gets in
-     */
+    /* an idle connection can be evicted (core/conn/eviction.h); one with a request is admitted */
     first = raw_open(server);
     raw_get(first, server->key, "/api/v1/reports");
     expect_status(raw_response(first, false, 5000), 200);
@@ -237,7 +234,7 @@ START_TEST(a_worker_without_descriptors_waits_without_polling)
     server_start(server);
     pid_t worker = server_process(server, "assayd: worker 0");
     struct rlimit had;
-    /* fewer than it holds: no descriptor comes free when a connection gives way */
+    /* fewer than it holds: an eviction frees no descriptor */
     ck_assert_int_eq(prlimit(worker, RLIMIT_NOFILE, NULL, &had), 0);
     ck_assert_int_eq(prlimit(worker, RLIMIT_NOFILE, &(struct rlimit){4, had.rlim_max}, NULL), 0);
     for (size_t i = 0; i < COUNT(raws); i++)

@@ -5,7 +5,7 @@
 
 enum { REPORTS_MAX = 64 };
 
-/* The whole list as the server shows it by id, from which every other list is foretold. */
+/* The whole list by id as the server shows it. Every other expected list derives from it. */
 struct row {
     int64_t id, score;                                          /* -1: null */
     const char *url, *project, *status, *result, *generated_at; /* "": null */
@@ -89,7 +89,7 @@ static int by_url(const struct row *a, const struct row *b)
     return order ? order : by_id(a, b);
 }
 
-/* Shown in seconds and kept in milliseconds, so equal dates say nothing. */
+/* Shown in seconds and stored in milliseconds: equal dates do not fix an order. */
 static int by_generated_at(const struct row *a, const struct row *b)
 {
     return strcmp(a->generated_at, b->generated_at);
@@ -106,7 +106,7 @@ static const struct {
              {"score", by_score, true}};
 
 static const struct {
-    const char *query; /* what is added to it */
+    const char *query; /* what is appended */
     const char *search, *project, *result, *status;
 } filters[] = {
     {"", "", "", "", ""},
@@ -127,7 +127,7 @@ static const struct {
     {"&search=", "", "", "", ""},
     {"&search=%2A", "*", "", "", ""},
     {"&search=%5C", "\\", "", "", ""},
-    /* éTÉ: what is no ASCII is percent-encoded in URLs, and here in either case */
+    /* éTÉ: non-ASCII is percent-encoded in URLs, here in both cases */
     {"&search=%C3%A9T%C3%89", "%C3%A9t%C3%A9", "", "", ""},
     {"&search=%D1%81%D1%82%D0%9E%D0%9B", "%D0%A1%D1%82%D0%BE%D0%BB", "", "", ""}, /* стОЛ */
     {"&search=%D1%89", "%D1%89", "", "", ""},
@@ -322,12 +322,12 @@ START_TEST(a_list_too_large_with_results_requests_a_smaller_page)
 }
 END_TEST
 
-/* ---- in query threads and on the loop ---- */
+/* ---- query threads and the loop ---- */
 
 static const char *const query_threads[] = {"query_threads: 2", "query_threads: 1",
                                             "query_threads: 0"};
 
-/* An answer from a thread lets the connection go on at once, not with the next event or tick. */
+/* An answer from a thread resumes the connection at once, not at the next event or tick. */
 START_TEST(a_search_does_not_block_its_connection)
 {
     enum { LISTS = 24, TICK_MS = 250 };

@@ -34,7 +34,7 @@ static void start(const char *yaml)
     server_start(server);
 }
 
-/* ---- what a line tells ---- */
+/* ---- the content of a line ---- */
 
 static char *file_of(const char *path)
 {
@@ -47,7 +47,7 @@ static bool is_logged(void *id)
     return strstr(file_of(log_path), id) != NULL;
 }
 
-/* the line of the request with this id, within a second and the time it takes to look */
+/* the line of the request with this id, within a second and the time to read it */
 static char *line_of(const char *id)
 {
     ck_assert_msg(wait_until(is_logged, (void *)(uintptr_t)id, 3000), "%s is not logged:\n%s\n%s",
@@ -161,8 +161,7 @@ START_TEST(an_answer_by_the_library_is_logged)
 END_TEST
 
 /*
- * Bytes of UTF-8 may stand in a path and in a header's value: CSI as C1, an override of direction,
- * a line separator.
+ * Paths and header values can have UTF-8 bytes: CSI as C1, a direction override, a line separator.
  */
 START_TEST(no_line_controls_the_terminal)
 {
@@ -237,11 +236,9 @@ START_TEST(a_full_disk_loses_log_lines_and_no_request)
 }
 END_TEST
 
-/* ---- files that cannot be used ---- */
+/* ---- unusable files ---- */
 
-/*
- * Columns: the option, as it is written and as it is told; the file, below the server's directory.
- */
+/* Columns: the option as written and as reported; the file, below the server's directory. */
 static const struct {
     const char *yaml, *option, *file;
 } unusable[] = {
@@ -350,7 +347,7 @@ static void learn_signing_secrets(void)
     fclose(file);
 }
 
-/* anything is a fine answer: it is the logs that count */
+/* any answer is accepted: this test checks the logs */
 static struct response *use(const char *method, const char *path, const char *key, const char *type,
                             const char *more, const char *body)
 {
@@ -426,7 +423,7 @@ static void use_visitors(void)
     expect_status(r, 200);
     const char *jwt = secret(str_at(r, "data.jwt")),
                *anonymous = secret(str_at(r, "data.anonymous_id"));
-    secret(text("%s", strrchr(jwt, '.') + 1)); /* its signature alone */
+    secret(text("%s", strrchr(jwt, '.') + 1)); /* its signature only */
     use("POST", "/api/v1/widget/init", "", JSON, origin_header,
         text("{\"agent_id\":\"%s\",\"anon_id\":\"%s\"}", agent, anonymous));
     use("POST", "/api/v1/widget/init", "", JSON, "Origin: https://evil.example",
@@ -572,7 +569,7 @@ static void expect_no_core_limit(pid_t pid)
 
 static pid_t seated;
 
-/* an auditor ends with its writer, and comes again */
+/* an auditor exits with its writer and is replaced */
 static bool is_seated(void *title)
 {
     return (seated = server_process(server, title)) > 0;
@@ -584,8 +581,8 @@ static bool is_dead(void *pid)
 }
 
 /*
- * Not dumpable: what /proc shows of it is root's. Only one who is not root can see the difference,
- * and there everybody is root.
+ * A process that is not dumpable has /proc files owned by root. Only a user other than root sees
+ * the difference; as root all files are root's.
  */
 START_TEST(no_process_leaves_a_core_file)
 {
