@@ -42,7 +42,9 @@ static bool answered_is(void *arg)
     return metric(&internal, ANSWERS("/api/v1/reports", "200")) == *(long *)arg;
 }
 
-/* an answer is counted when its connection is done with it, which its client may see earlier */
+/*
+ * an answer is counted when its connection has finished it, possibly after the client has read it
+ */
 static void assert_answered(long count)
 {
     ck_assert_msg(wait_until(answered_is, &count, 2000), "%ld of %ld",
@@ -74,7 +76,7 @@ static bool generation_is_1(void *arg)
 START_TEST(counters_survive_workers_and_reloads)
 {
     ask(8, "/api/v1/reports", 200);
-    assert_answered(8); /* a killed worker counts no more */
+    assert_answered(8); /* a killed worker's counts end */
     pid_t worker = server_process(server, "assayd: worker 0");
     kill(worker, SIGKILL);
     ck_assert(server_replaces(server, "assayd: worker 0", worker, 10000));
@@ -114,7 +116,7 @@ START_TEST(times_are_a_histogram)
 }
 END_TEST
 
-/* The writer counts a page when it has told the workers, so an answer may come before. */
+/* The writer counts a page after it has notified the workers, so an answer can arrive before. */
 static bool two_are_counted(void *arg)
 {
     (void)arg;
@@ -139,7 +141,7 @@ START_TEST(pages_commits_and_the_store_are_counted)
     ck_assert_int_gt(metric(&internal, "assay_store_used_bytes"), used);
     ck_assert_int_gt(metric(&internal, "assay_store_map_bytes"),
                      metric(&internal, "assay_store_used_bytes"));
-    /* server/index_files has some */
+    /* server/index_files covers some */
     ck_assert_int_eq(metric(&internal, "assay_store_index_bytes"), 0);
     ck_assert_int_ge(metric(&internal, "assay_store_readers"), 2);
     ck_assert_int_eq(metric(&internal, "assay_audit_jobs_queued"), 0);
@@ -155,7 +157,7 @@ START_TEST(open_connections_and_processes_are_reported)
         raw_text(idle[i], "GET /healthz HTTP/1.1\r\nHost: a\r\n\r\n");
         ck_assert_int_eq(raw_response(idle[i], false, 5000)->status, 200);
     }
-    ck_assert_int_eq(metric(&internal, "assay_connections"), 4); /* and the one that asks */
+    ck_assert_int_eq(metric(&internal, "assay_connections"), 4); /* and the requesting connection */
     ck_assert_int_eq(metric(&internal, "assay_processes{role=\"worker\"}"), 2);
     ck_assert_int_eq(metric(&internal, "assay_processes{role=\"writer\"}"), 1);
     ck_assert_int_eq(metric(&internal, "assay_processes{role=\"auditor\"}"), 1);
@@ -169,7 +171,7 @@ END_TEST
 
 static const char *const users[] = {"alerts.yml", "grafana.json"};
 
-/* a histogram's name without what its lines have behind it */
+/* a histogram's name without the suffix of its lines */
 static void base_name(char *name)
 {
     static const char *const ends[] = {"_bucket", "_sum", "_count"};

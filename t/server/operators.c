@@ -19,7 +19,7 @@ static void teardown(void)
     server_shared_stop(server);
 }
 
-/* ${key}'s request about the conversation of ${v}. */
+/* A request with ${key} about the conversation of ${v}. */
 static struct response *do_as(const char *key, const struct visitor *v, const char *what,
                               const char *body)
 {
@@ -43,7 +43,7 @@ static struct response *seen_by(const struct visitor *v)
     return as(v, "GET", "conversation/messages?limit=100", NULL);
 }
 
-/* The text of a visitor's event stream since it began, once ${what} has come. */
+/* The text of a visitor's event stream from its start, once it contains ${what}. */
 struct listener {
     struct raw *raw;
     char seen[1 << 16];
@@ -83,7 +83,7 @@ START_TEST(a_closed_conversation_is_released_and_listed_as_closed)
     expect_status(post(&v, "request-human", NULL), 200);
     expect_status(operator(&v, "claim", "{\"name\":\"Anna\"}"), 200);
     struct response *r = NULL;
-    for (int i = 0; i < 2; i++) { /* the second changes nothing */
+    for (int i = 0; i < 2; i++) { /* the second close changes nothing */
         struct response *before = thread(&v);
         r = operator(&v, "close", i == 0 ? NULL : "{}");
         expect_str(r, "data.status", "closed");
@@ -110,7 +110,7 @@ START_TEST(a_closed_conversation_is_released_and_listed_as_closed)
 }
 END_TEST
 
-/* Columns: who opens it again, by which request, its status then. */
+/* Columns: who reopens it, by which request, and the status. */
 static const struct {
     bool by_visitor;
     const char *path, *body, *status;
@@ -133,10 +133,11 @@ START_TEST(a_closed_conversation_is_reopened)
                                                 operator(&v, openers[_i].path, openers[_i].body);
     expect_status(r, 200);
     expect_heard(l, "event: reopened\n");
-    ck_assert_ptr_null(strstr(l->seen, "event: released")); /* the close says so */
+    ck_assert_ptr_null(
+        strstr(l->seen, "event: released")); /* the response of the close contains it */
     expect_str(thread(&v), "data.status", openers[_i].status);
     if (!strcmp(openers[_i].path, "messages"))
-        expect(r, !bool_at(r, "data.human_takeover")); /* nobody's claim outlives the close */
+        expect(r, !bool_at(r, "data.human_takeover")); /* a close ends every claim */
 }
 END_TEST
 
@@ -175,7 +176,7 @@ START_TEST(a_state_change_survives_a_writer_crash)
 }
 END_TEST
 
-/* ---- the name of a claim ---- */
+/* ---- the operator's name in a claim ---- */
 
 START_TEST(a_visitor_sees_the_operators_name)
 {
@@ -209,7 +210,7 @@ START_TEST(a_visitor_sees_the_operators_name)
     r = operator(&v, "release", NULL);
     expect(r, at(r, "data.claimed_name") == NULL);
     expect_heard(streams[0], "event: released\n");
-    r = operator(&v, "claim", NULL); /* and is not that of the claim before */
+    r = operator(&v, "claim", NULL); /* and differs from the previous claim's */
     expect(r, has(r, "data.claimed_name") && at(r, "data.claimed_name") == NULL);
     expect_heard(streams[0], "event: claimed\ndata: {\"operator_name\":null}\n");
 }
@@ -233,7 +234,7 @@ END_TEST
 
 /* ---- notes ---- */
 
-/* What init tells, without what each one has of its own. */
+/* The body of init, without the values that differ between visitors. */
 static char *begun_again(const struct visitor *v)
 {
     struct response *r = init_with(agent, text(",\"anon_id\":\"%s\"", v->secret));
@@ -248,7 +249,7 @@ START_TEST(a_note_is_visible_to_operators_only)
     struct visitor v = visitor_new();
     struct listener *l = listen_to(&v);
     expect_heard(l, ": here");
-    /* 32 messages: init shows 30 of them, and says that there are more */
+    /* 32 messages: init shows 30 of them and reports that there are more */
     for (int i = 0; i < 16; i++)
         expect_status(post(&v, "messages", text("{\"message\":\"m%d\"}", i)), 200);
     expect_heard(l, "\"m15\"");
@@ -269,7 +270,7 @@ START_TEST(a_note_is_visible_to_operators_only)
     ck_assert_str_eq(begun, begun_again(&v));
     static const char *const paths[] = {"conversation/messages?limit=1&before=%s",
                                         "conversation/messages?limit=100&after=%s"};
-    for (size_t i = 0; i < COUNT(paths); i++) { /* an id that is made up tells the same */
+    for (size_t i = 0; i < COUNT(paths); i++) { /* an invented id gives the same answer */
         struct response *page = as(&v, "GET", text(paths[i], id), NULL);
         expect_status(page, 200);
         expect(page, strstr(page->body, "heron") == NULL &&
@@ -307,7 +308,7 @@ START_TEST(a_note_changes_the_etag_of_the_thread)
 }
 END_TEST
 
-/* Notes and messages by turns, and each once, however they are paged. */
+/* Notes and messages alternate, each once, in pages of any size. */
 START_TEST(a_thread_has_notes_among_its_messages)
 {
     struct visitor v = visitor_new();
@@ -348,7 +349,7 @@ START_TEST(a_thread_has_notes_among_its_messages)
 }
 END_TEST
 
-/* A page over 64 KiB is sent in pieces. */
+/* A page over 64 KiB is a chunked response. */
 START_TEST(a_large_thread_has_its_notes)
 {
     struct visitor v = visitor_new();
@@ -430,7 +431,7 @@ static bool finds(const struct response *r, const struct visitor *v)
     return strstr(r->body, v->conversation) != NULL;
 }
 
-/* Columns: what a visitor writes, as JSON; what is searched for; whether that finds it. */
+/* Columns: the visitor's text as JSON; the search; whether it matches. */
 static const struct {
     const char *message, *search;
     bool found;
@@ -438,13 +439,13 @@ static const struct {
     {"Where is the Narwhal?", "NARWHAL", true},
     {"un caf\u00e9 cr\u00e8me", "Cafe%20Cr%C3%A8me", true},
     {"caf\u00e9 au lait", "CAF%C3%89%20AU", true},
-    {"a\\nbetween\\tlines", "nbetween", false}, /* an escape is no letter */
+    {"a\\nbetween\\tlines", "nbetween", false}, /* a JSON escape is not a letter */
     {"a\\nbehind a line", "a%0Abehind", true},
     {"say \\\"pomegranate\\\" twice", "%22pomegranate%22", true},
     {"C:\\\\quince", "%5Cquince", true},
     {"a\\u0001control\\u2028mango", "%E2%80%A8mango", true},
     {"a smile \\ud83c\\udf89 of the fig", "%F0%9F%8E%89%20of%20the%20fig", true},
-    {"content", "citations", false}, /* and a member's name no text */
+    {"content", "citations", false}, /* and a member name is not text */
     {"https://papaya.example/a/b", "papaya.example/a", true},
 };
 
@@ -537,7 +538,7 @@ START_TEST(a_bad_search_is_refused_and_names_the_parameter)
 {
     char letters[200 * 6 + 1] = "";
     for (int i = 0; i < 200; i++)
-        strcat(letters, "%C3%9F"); /* folded, it is two letters */
+        strcat(letters, "%C3%9F"); /* case folding makes two letters of it */
     expect_status(search(text("search=%s", letters)), 200);
     struct response *r = search(text("search=%sx", letters));
     expect_error(r, 422, "validation_failed");

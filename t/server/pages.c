@@ -157,7 +157,7 @@ static void expect_link(const char *page, const char *target)
         expect_status(ask(strcmp(target, "./") == 0 ? "/" : text("/%s", target), NULL), 200);
 }
 
-/* Links are relative, so that they hold below a path that a proxy adds. */
+/* Links are relative, so that they work under a path that a proxy adds. */
 START_TEST(every_link_resolves)
 {
     const char *page = ask(path_of(_i), NULL)->body;

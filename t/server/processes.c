@@ -40,7 +40,7 @@ END_TEST
 
 static const struct {
     const char *yaml;    /* line 9 on */
-    const char *says[3]; /* each must be in what it says */
+    const char *says[3]; /* each must be in its message */
 } mistakes[] = {
     {"wrokers: 2", {":9:", "wrokers"}},
     {"reports: { wait: soon }", {":9:", "reports.wait"}},
@@ -113,7 +113,7 @@ START_TEST(process_titles_name_their_roles)
 }
 END_TEST
 
-/* A second server whose given key is the first one's must be refused. */
+/* A second server with the given key of the first one must be refused. */
 static const char *const shared_keys[] = {"listen.0.address", "data_dir", "run_dir"};
 
 START_TEST(a_second_server_on_the_same_port_or_directory_is_refused)
@@ -136,9 +136,7 @@ START_TEST(a_second_server_on_the_same_port_or_directory_is_refused)
 }
 END_TEST
 
-/*
- * Columns: what --set gives of our own socket, which listens; the option that the sentence names.
- */
+/* Columns: the value of --set for our listening socket; the option that the message names. */
 static const struct {
     const char *form, *option;
 } taken[] = {
@@ -183,7 +181,7 @@ END_TEST
 
 START_TEST(an_address_given_twice_is_reported)
 {
-    server_start(server); /* for a port that is free when it has ended */
+    server_start(server); /* for a port that is free after the test */
     const char *address = text("%s", server->address);
     server_stop(server);
     struct run run = run_program(assayd_path(), "-c", server->conf, "--set",
@@ -194,7 +192,7 @@ START_TEST(an_address_given_twice_is_reported)
 }
 END_TEST
 
-/* ---- the first and the last line of the log ---- */
+/* ---- the first and last lines of the log ---- */
 
 START_TEST(the_log_names_the_start_the_listeners_and_the_reason_to_stop)
 {
@@ -245,7 +243,7 @@ START_TEST(a_server_that_cannot_start_logs_that_it_exits)
 }
 END_TEST
 
-/* ---- deaths ---- */
+/* ---- crashes ---- */
 
 static bool serves(void *arg)
 {
@@ -280,7 +278,7 @@ START_TEST(a_killed_process_is_replaced_without_an_outage)
 }
 END_TEST
 
-/* ${arg} becomes 0 where its slot is listed */
+/* ${arg} becomes 0 when its slot is listed */
 static int is_listed(const char *line, void *arg)
 {
     pid_t *pid = arg;
@@ -305,7 +303,8 @@ static const char *const readers[] = {"assayd: worker 0", "assayd: writer"};
 
 START_TEST(a_crash_is_logged_with_advice)
 {
-    setenv("ASAN_OPTIONS", "handle_sigbus=0", 1); /* a sanitizer would end it with a status */
+    setenv("ASAN_OPTIONS", "handle_sigbus=0",
+           1); /* a sanitizer would turn it into an exit status */
     server_start(server);
     pid_t pid = server_process(server, readers[_i]);
     ck_assert_int_eq(kill(pid, SIGBUS), 0);
@@ -359,7 +358,7 @@ START_TEST(a_full_reader_table_stops_commands_and_not_workers)
     ck_assert_msg(run.status == 1 && strstr(run.err, "every reader slot is taken"), "%d: %s%s",
                   run.status, run.out, run.err);
     pid_t worker = server_process(server, "assayd: worker 0");
-    kill(worker, SIGKILL); /* its successor takes what it left */
+    kill(worker, SIGKILL); /* its successor takes over its data */
     ck_assert(server_replaces(server, "assayd: worker 0", worker, 8000));
     ck_assert(wait_until(serves, server, 10000));
     for (int i = 0; i < 8; i++)
@@ -420,8 +419,8 @@ static bool has_successor(void *auditor)
 }
 
 /*
- * The writer hears at once that one has come and that the one before it has gone, while it waits
- * for more callers than have come.
+ * The writer is notified at once of a new connection and of a closed one, while it waits for more
+ * callers than have connected.
  */
 START_TEST(a_replaced_auditor_gets_pages_after_the_writer_was_stopped)
 {
@@ -443,7 +442,7 @@ START_TEST(a_replaced_auditor_gets_pages_after_the_writer_was_stopped)
         bool came = wait_until(has_successor, &auditor, 5000);
         for (size_t i = 0; i < FEWER; i++)
             raw_post(raws[i], server->key, "Prefer: respond-async\r\n", body);
-        poll(NULL, 0, 300); /* it greets the writer */
+        poll(NULL, 0, 300); /* it sends its hello to the writer */
         ck_assert_int_eq(kill(writer, SIGCONT), 0);
         ck_assert(came);
         for (size_t i = 0; i < FEWER; i++)
@@ -512,7 +511,7 @@ START_TEST(a_killed_master_leaves_no_process)
 }
 END_TEST
 
-/* What /proc/PID/status says behind ${name}. */
+/* The value of ${name} in /proc/PID/status. */
 static char *status_of(pid_t pid, const char *name)
 {
     struct run run = run_program(
@@ -533,10 +532,10 @@ START_TEST(a_server_started_by_root_drops_every_privilege)
         text("%u %u %u %u", nobody->pw_uid, nobody->pw_uid, nobody->pw_uid, nobody->pw_uid);
     char *gids =
         text("%u %u %u %u", nobody->pw_gid, nobody->pw_gid, nobody->pw_gid, nobody->pw_gid);
-    /* it cannot look into a process that has become another user */
+    /* it cannot inspect a process that has become another user */
     setenv("ASAN_OPTIONS", "detect_leaks=0", 1);
     ck_assert_int_eq(chmod(server->dir, 0755), 0);
-    ck_assert(rmdir(server->data) == 0 && rmdir(server->run) == 0); /* the master makes them */
+    ck_assert(rmdir(server->data) == 0 && rmdir(server->run) == 0); /* the master creates them */
     server_spawn(server, "--set", "user=nobody", NULL);
     ck_assert_msg(server_ready(server, 15000), "%s", server_log(server));
     struct gone gone = {.count = server_children(server, gone.pids, COUNT(gone.pids))};
@@ -552,7 +551,7 @@ START_TEST(a_server_started_by_root_drops_every_privilege)
         ck_assert_str_eq(status_of(gone.pids[i], "CapPrm"), "0000000000000000");
         ck_assert_str_eq(status_of(gone.pids[i], "CapEff"), "0000000000000000");
     }
-    /* to become another user makes a process forget that it dies with its parent */
+    /* changing the user clears a process's parent-death signal */
     server_signal(server, SIGKILL);
     ck_assert_int_eq(server_wait(server, 5000), 128 + SIGKILL);
     ck_assert_msg(wait_until(all_gone, &gone, 5000), "processes are left");
@@ -575,7 +574,7 @@ START_TEST(a_queued_connection_survives_its_worker)
     struct raw *raws[40];
     server_start(server);
     pid_t worker = server_process(server, "assayd: worker 0");
-    kill(worker, SIGSTOP); /* so that it accepts none of them */
+    kill(worker, SIGSTOP); /* so that it accepts none */
     for (size_t i = 0; i < COUNT(raws); i++) {
         raws[i] = raw_open(server);
         raw_get(raws[i], server->key, "/api/v1/reports");
@@ -615,9 +614,7 @@ START_TEST(a_stuck_process_is_killed_and_replaced)
         ck_assert(!process_alive(old[i]));
     }
     for (size_t i = 0; i < COUNT(raws);
-         /*
-          * none was accepted by the worker that stood still, and the writer's absence is waited out
-          */
+         /* the stuck worker accepted none, and the writer's absence is waited out */
          i++) {
         struct response *r = raw_response(raws[i], false, 10000);
         expect_status(r, 202);
@@ -651,7 +648,7 @@ START_TEST(a_graceful_stop_answers_held_posts_as_pending)
     expect(r, header(r, "Connection") && !strcasecmp(header(r, "Connection"), "close"));
     raw_text(half, "Authorization: Bearer %s\r\n\r\n", server->key);
     r = raw_response(half, false, 5000);
-    /* with Connection: close, unless its worker has not heard of the stop yet */
+    /* with Connection: close, unless its worker has not received the stop yet */
     expect_status(r, 200);
     ck_assert(raw_closed(half, 5000));
     ck_assert_msg(server_wait(server, 10000) == 0, "not ended well\n%s", server_log(server));
@@ -678,8 +675,8 @@ START_TEST(an_interrupt_stops_at_once)
 END_TEST
 
 /*
- * What systemd took into its socket's queue before a restart, and a worker out of it, is served; so
- * is who asks one thing after the other.
+ * Connections that systemd queued before a restart are served after a worker accepted them; so are
+ * consecutive requests of one client.
  */
 START_TEST(a_stop_answers_new_connections)
 {
@@ -702,7 +699,7 @@ START_TEST(a_stop_answers_new_connections)
 }
 END_TEST
 
-/* as by Nice= in a unit, or under nice(1) */
+/* as by Nice= in a unit, or by nice(1) */
 START_TEST(a_given_process_priority_is_kept)
 {
     int given = getpriority(PRIO_PROCESS, 0) + 2;
@@ -730,8 +727,8 @@ START_TEST(a_second_stop_signal_stops_at_once)
 END_TEST
 
 /*
- * What does not end by itself ends with the time for it: half a body that may take an hour, and an
- * answer nobody reads.
+ * The stop timeout ends what does not end by itself: half a body that may take an hour, and an
+ * unread answer.
  */
 START_TEST(a_drain_ends_at_its_timeout)
 {
@@ -774,7 +771,7 @@ START_TEST(a_server_restarts_on_the_same_port_at_once)
 }
 END_TEST
 
-/* Twelve short lives in a row; the master waits longer before each, here for 400 ms at most. */
+/* Twelve short lives in a row. The master waits longer before each, here at most 400 ms. */
 START_TEST(a_worker_that_keeps_dying_ends_the_server_with_status_3)
 {
     setenv("ASSAYD", "t/kit/small_assayd", 1);

@@ -23,8 +23,8 @@ static void teardown(void)
 }
 
 /*
- * A server's own project list has only what the setup made; a fresh workspace keeps a test's
- * projects away from it.
+ * A server's own project list has only what the setup created. A new workspace separates a test's
+ * projects from it.
  */
 static const char *own_workspace(const char *name)
 {
@@ -225,7 +225,7 @@ START_TEST(if_match_guards_the_deletion_of_a_project)
                               .key = key, .headers = {"If-Match: \"other\""});
     expect_error(r, 412, "precondition_failed");
     int tries = 0;
-    do { /* its report may be done between the two requests */
+    do { /* its report can be done between the two requests */
         r = http(server, .path = "/api/v1/projects/guarded.test", .key = key);
         expect_status(r, 200);
         r = http(server, .method = "DELETE", .path = "/api/v1/projects/guarded.test", .key = key,

@@ -26,12 +26,12 @@ static void teardown(void)
 #define SMUGGLED "GET /api/v1/openapi.json HTTP/1.1\r\nHost: x\r\n\r\n"
 
 /*
- * Requests that two parties could read in two ways, or that are none at all: 400 and the end of the
- * connection, so that nothing after them is ever read as a request.
+ * Requests that two parties can read differently, or that are malformed: 400 and a closed
+ * connection, so that nothing after them is read as a request.
  */
 static const struct {
     const char *name, *bytes;
-    bool bare; /* what does not parse as HTTP at all may get the library's bare 400 */
+    bool bare; /* the library can answer its bare 400 to what does not parse as HTTP */
 } ambiguous[] = {
     {"two Content-Lengths",
      POST_REPORTS "Content-Length: 5\r\nContent-Length: 6\r\n\r\nurl=xx" SMUGGLED, false},
@@ -177,7 +177,7 @@ START_TEST(an_ambiguous_request_behind_a_good_one_is_refused)
 }
 END_TEST
 
-/* Heads around 32 KiB: of one header, and of many. */
+/* Heads around 32 KiB: one header, and many. */
 START_TEST(a_head_over_32_kib_is_400_and_closes_the_connection)
 {
     struct raw *raw = raw_open(server);
@@ -198,7 +198,7 @@ START_TEST(a_head_over_32_kib_is_400_and_closes_the_connection)
 }
 END_TEST
 
-/* By its size, long before its time is over. */
+/* By its size, long before its timeout. */
 START_TEST(an_endless_head_is_refused_at_32_kib)
 {
     struct server *patient =
@@ -215,7 +215,7 @@ START_TEST(an_endless_head_is_refused_at_32_kib)
 }
 END_TEST
 
-/* The library has room for a hundred, and does not read a head of more at all: its bare 400. */
+/* The library accepts a hundred and does not read a head with more: its bare 400. */
 START_TEST(a_hundred_headers_are_accepted_and_one_more_is_400)
 {
     for (int more = 0; more < 2; more++) {
@@ -231,7 +231,7 @@ START_TEST(a_hundred_headers_are_accepted_and_one_more_is_400)
 }
 END_TEST
 
-/* ---- what is unusual and good ---- */
+/* ---- unusual valid requests ---- */
 
 static const struct {
     const char *name, *bytes;
@@ -304,7 +304,7 @@ static const struct {
     {"a negative chunk size", "Transfer-Encoding: chunked\r\n", "-5\r\nurl=x\r\n0\r\n\r\n", 400,
      "bad_request"},
     /*
-     * libh2o reads it as the last chunk; what saves us is that the connection ends with any chunked
+     * libh2o reads it as the last chunk; the connection is safe because it closes after any chunked
      * request
      */
     {"a chunk size with 0x", "Transfer-Encoding: chunked\r\n", "0x5\r\nurl=x\r\n0\r\n\r\n", 422,
@@ -348,7 +348,7 @@ START_TEST(a_64_bit_chunk_size_reserves_nothing)
                           "chunked\r\n\r\nFFFFFFFFFFFFFFFF\r\nurl=x\r\n0\r\n\r\n" SMUGGLED,
              server->key);
     ck_assert_int_eq(raw_response(raw, false, 5000)->status, 0);
-    ck_assert(raw_closed(raw, 4000)); /* when the time for a body is over */
+    ck_assert(raw_closed(raw, 4000)); /* at the body timeout */
     raw_close(raw);
 }
 END_TEST

@@ -24,7 +24,7 @@ struct generation {
     unsigned workers;
 };
 
-/* Every worker of now is none of the old. */
+/* No current worker is an old one. */
 static bool is_succeeded(void *arg)
 {
     struct generation *g = arg;
@@ -58,7 +58,7 @@ static struct load loads[] = {{.fresh = true},
                               {.fresh = true, .writes = true},
                               {.fresh = false, .writes = true}};
 
-/* Every kind of load has had some more answers (or has failed). */
+/* Every kind of load has got more answers (or has failed). */
 static bool has_worked(void *arg)
 {
     const unsigned *from = arg;

@@ -16,7 +16,7 @@ static void teardown(void)
     origin_stop(origin);
 }
 
-/* A report's privacy before, a form, and what comes of it. */
+/* A report's privacy before, a form, and the result. */
 static const struct {
     int before;
     const char *form;
@@ -217,7 +217,7 @@ START_TEST(privacy_changes_while_a_report_is_pending)
 }
 END_TEST
 
-/* It is the one that runs: the page is fetched once. */
+/* It joins the running grading: the page is fetched once. */
 START_TEST(an_update_during_grading_starts_no_second_one)
 {
     origin_held(origin, "/twice");

@@ -240,10 +240,10 @@ START_TEST(a_page_that_cannot_be_graded_is_201_failed_with_its_code)
 }
 END_TEST
 
-/* Whoever meets the guard is told which option of the operator's opens what it closes. */
+/* A guard refusal names the operator's option that allows the address. */
 static const struct {
-    const char *url;   /* refused as it is */
-    const char *leads; /* or a page that leads there */
+    const char *url;   /* refused unchanged */
+    const char *leads; /* or a page that redirects there */
     const char *option;
 } closed[] = {
     {"http://10.1.2.3/", "/to-ten", "audit.allow_private"},
@@ -274,7 +274,7 @@ START_TEST(a_guard_refusal_names_the_option_that_allows_it)
 }
 END_TEST
 
-/* ${count} times ${piece}; lives until the test ends. */
+/* ${count} times ${piece}; allocated until the test ends. */
 static char *repeated(const char *piece, size_t count)
 {
     size_t n = strlen(piece);
@@ -419,7 +419,7 @@ START_TEST(many_passwords_are_hashed_or_503_and_block_nobody)
         raw_close(raws[i]);
     }
     ck_assert_uint_ge(made, 16);
-    ck_assert_uint_lt(made, POSTS); /* the queues have an end */
+    ck_assert_uint_lt(made, POSTS); /* the queues are bounded */
 }
 END_TEST
 

@@ -59,7 +59,7 @@ static bool children_are(void *workers)
     return server_children(server, NULL, 0) == 2 + *(unsigned *)workers;
 }
 
-/* every worker there is is a new one */
+/* every worker is a new one */
 static void reload(unsigned workers)
 {
     pid_t first = server_process(server, "assayd: worker 0");
@@ -82,7 +82,7 @@ START_TEST(workers_and_their_sockets_change_under_load)
     load_start(server, loads, COUNT(loads));
     for (int cycle = 0; cycle < 10; cycle++) {
         reload(few);
-        /* else they are taken into use again before they are closed, or while */
+        /* otherwise they are reused before or while they are closed */
         if (cycle % 2 == 0)
             ck_assert_msg(wait_until(listening_are, &few, 20000), "%u sockets listen\n%s",
                           listening(), server_log(server));
@@ -98,8 +98,8 @@ END_TEST
 /* ---- handshakes ---- */
 
 /*
- * ${deaf}: the server's listening sockets take nothing but SYNs, so that clients believe themselves
- * connected and it does not
+ * ${deaf}: the server's listening sockets accept only SYNs, so that clients see a connection and
+ * the server does not
  */
 static void make_deaf(bool deaf)
 {
@@ -149,7 +149,7 @@ START_TEST(a_handshake_before_a_slot_is_removed_is_answered)
 }
 END_TEST
 
-/* ---- slots that come ---- */
+/* ---- new slots ---- */
 
 START_TEST(a_refused_reload_with_more_workers_leaves_no_connection_waiting)
 {
@@ -180,7 +180,7 @@ START_TEST(connections_do_not_wait_for_workers_that_fail_to_start)
     server->options.workers = 1;
     server_configure(server, "");
     server_start(server);
-    ck_assert_int_eq(rename(secrets, away), 0); /* who starts now does not come up */
+    ck_assert_int_eq(rename(secrets, away), 0); /* a worker started from here on fails */
     server->options.workers = many;
     server_configure(server, "");
     server_signal(server, SIGHUP);

@@ -168,7 +168,7 @@ START_TEST(the_printed_element_pins_these_bytes)
                                          "{\"color\":\"red\"}", "{\"position\":3}"};
     for (size_t i = 0; i < COUNT(others); i++) {
         assay(server, "agent", "update", agent, "--theme", others[i],
-              NULL); /* refused or kept: nothing of it is printed */
+              NULL); /* refused or stored: nothing of it is printed */
         ck_assert_ptr_null(strstr(assay_ok(server, "agent", "embed", agent, NULL), "<b"));
         ck_assert_ptr_null(strstr(assay_ok(server, "agent", "embed", agent, NULL), "\"red\""));
     }

@@ -9,7 +9,7 @@
 
 static struct server *server;
 
-/* The server's parent ignores and blocks everything; this program goes on as before. */
+/* The server's parent ignores and blocks every signal; the program behaves as usual. */
 static void start_deaf(void)
 {
     struct sigaction before[NSIG];

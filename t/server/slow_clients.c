@@ -22,7 +22,7 @@ static void teardown(void)
 static void expect_end(struct raw *raw, int64_t since, int64_t at_least, int64_t at_most)
 {
     struct response *r = raw_response(raw, false, (int)at_most);
-    expect(r, r->status == 0 && r->body == NULL); /* nothing is said to who does not finish */
+    expect(r, r->status == 0 && r->body == NULL); /* a client that does not finish gets no answer */
     ck_assert_msg(raw_closed(raw, (int)at_most), "still open");
     int64_t took = now_ms() - since;
     ck_assert_msg(took >= at_least && took <= at_most, "ended after %lld ms", (long long)took);
@@ -95,8 +95,8 @@ START_TEST(a_held_request_is_not_idle)
 END_TEST
 
 /*
- * Whether some process still holds the server's end of this connection: an orphaned socket shows
- * inode 0.
+ * Whether a process still holds the server's end of this connection: an orphaned socket has inode
+ * 0.
  */
 static bool is_given_up(void *arg)
 {
@@ -177,7 +177,7 @@ START_TEST(a_request_sent_during_a_held_post_is_answered_after_it)
     struct raw *raw = raw_open(server);
     raw_post(raw, server->key, "Prefer: wait=20\r\n", body);
     report_listed(server, "behind");
-    for (int i = 0; i < BEHIND; i++) /* more than is read at once */
+    for (int i = 0; i < BEHIND; i++) /* more than one read */
         raw_text(raw,
                  "GET /api/v1/reports/999999 HTTP/1.1\r\nHost: x\r\nX-Request-Id: "
                  "b-%d\r\nAuthorization: Bearer %s\r\n\r\n",
@@ -204,7 +204,7 @@ START_TEST(a_held_post_ends_when_its_client_disconnects)
     raw_post(raw, server->key, "Prefer: wait=25\r\n", body);
     shutdown(raw->fd, SHUT_WR);
     int64_t since = now_ms();
-    /* who only sends no more is told what is known */
+    /* a client that only shuts down its sending side gets its answer */
     struct response *r = raw_response(raw, false, 20000);
     int64_t took = now_ms() - since;
     expect_status(r, 201);
@@ -246,7 +246,7 @@ START_TEST(hundreds_of_unfinished_requests_block_nobody)
 }
 END_TEST
 
-/* a server of its own */
+/* its own server */
 static TCase *case_new(Suite *suite, const char *name)
 {
     TCase *tcase = harness_case(suite, name);

@@ -23,15 +23,15 @@ static void teardown(void)
     server_discard(server);
 }
 
-/* ---- the watcher ---- */
+/* ---- the stats process ---- */
 
 static struct watched *watcher;
 
-/* assay with these words on this server's configuration */
+/* assay with these arguments on this server's configuration */
 #define watch(by, ...)                                                                             \
     (watcher = watch_start((by), NULL, assay_path(), "-c", server->conf, __VA_ARGS__, NULL))
 
-/* A frame on a terminal goes from one "home" to the end of its drawing. */
+/* A frame on a terminal goes from one "home" to the end of its output. */
 static bool has_frame_after_forgetting(const struct watched *w, const char *unused)
 {
     (void)unused;
@@ -131,7 +131,7 @@ START_TEST(a_closed_terminal_ends_stats)
 }
 END_TEST
 
-/* Rows and columns of a frame: from its "home" on, without what steers. */
+/* Rows and columns of a frame: from its "home", without control sequences. */
 static void measure(const char *frame, size_t *rows, size_t *columns)
 {
     size_t column = 0;
@@ -149,7 +149,7 @@ static void measure(const char *frame, size_t *rows, size_t *columns)
     }
 }
 
-/* Columns: rows and columns of the terminal; what is there all the same. */
+/* Columns: rows and columns of the terminal; text that is always shown. */
 static const struct {
     unsigned short rows, columns;
     const char *says;
@@ -159,7 +159,7 @@ START_TEST(the_screen_follows_the_terminals_size)
 {
     size_t rows, columns;
     ask(3);
-    /* so that it is the size that shows it anew */
+    /* so that the resize causes the new frame */
     watch(BY_TERMINAL, "stats", "--watch", "--interval", "1h");
     watch_expect(watcher, "LIMITER");
     watch_expect(watcher, "\033[J");
@@ -218,7 +218,7 @@ START_TEST(stats_continue_across_a_server_restart)
 }
 END_TEST
 
-/* ---- where there is no terminal ---- */
+/* ---- without a terminal ---- */
 
 static bool has_two_turns(const struct watched *w, const char *text)
 {
@@ -249,7 +249,7 @@ static struct json_object *turn(void)
 {
     watch_forget(watcher);
     ck_assert(watch_until(watcher, has_a_line, ""));
-    watch_forget(watcher); /* it may have begun before */
+    watch_forget(watcher); /* it may have started before */
     ck_assert(watch_until(watcher, has_two_turns, "\n"));
     char *line = watcher->said;
     if (*line != '{')

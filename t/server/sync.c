@@ -63,7 +63,7 @@ START_TEST(both_prefixes_are_equivalent)
 }
 END_TEST
 
-/* Columns: the member that changes, its values as sent one after the other, the results. */
+/* Columns: the member that changes, the values sent in order, the results. */
 START_TEST(hashes_and_dates_decide_which_items_are_stored)
 {
     static const struct {
@@ -204,7 +204,7 @@ START_TEST(a_batch_with_an_idempotency_key_runs_once)
 }
 END_TEST
 
-/* ---- what is wrong with an envelope: nothing of it is applied ---- */
+/* ---- a wrong envelope: nothing is applied ---- */
 
 static const struct {
     const char *agent, *more, *field;
@@ -261,7 +261,7 @@ START_TEST(a_wrong_body_is_refused)
 }
 END_TEST
 
-/* A large body is read in another thread than a small one (0). */
+/* Another thread reads a large body than a small one (0). */
 START_TEST(malformed_json_is_reported_with_line_and_column)
 {
     char *head = text("{\"agent_id\":\"%s\",\n%s", agent, _i == 0 ? "" : padded("", 400000));
@@ -413,7 +413,7 @@ START_TEST(a_sent_signature_is_verified_and_a_token_can_require_one)
 }
 END_TEST
 
-/* ---- items that are not as they should be ---- */
+/* ---- wrong items ---- */
 
 static const struct {
     const char *item, *says;
@@ -453,7 +453,7 @@ START_TEST(a_wrong_item_fails_alone_with_its_reason)
 }
 END_TEST
 
-/* Columns: route, items' name, item, the fields that are told, the message. */
+/* Columns: route, name of the items, item, reported fields, message. */
 static const struct {
     const char *path, *items, *item, *fields, *message;
 } many_mistakes[] = {
@@ -489,7 +489,7 @@ START_TEST(all_errors_of_an_item_are_reported_by_field)
 {
     const char *path = many_mistakes[_i].path;
     char *of = agent_new();
-    for (int times = 0; times < 2; times++) { /* a repeat is answered the same */
+    for (int times = 0; times < 2; times++) { /* a repeat gets the same answer */
         struct response *r =
             http(server, .method = "POST", .path = text("/v1/wp/%s", path), .key = token,
                  .headers = {"Content-Type: application/json", text("Idempotency-Key: %s", of)},
@@ -524,8 +524,8 @@ START_TEST(all_sync_paths_share_60_requests_a_minute)
          *fresh = assay_ok(server, "token", "create", "--workspace", "main", NULL);
     struct response *r = NULL;
     /*
-     * sixty and one more; where a minute ends in between, the request that shows it is the new
-     * minute's first
+     * Sixty and one more. When a minute ends between, the request that shows it is the first of the
+     * new minute.
      */
     int64_t reset = 0;
     for (int i = 0; i <= 60; i++) {
@@ -543,7 +543,7 @@ START_TEST(all_sync_paths_share_60_requests_a_minute)
     ck_assert_str_eq(header(r, "x-ratelimit-limit"), "60");
     ck_assert_str_eq(header(r, "x-ratelimit-remaining"), "0");
     ck_assert_int_ge(atoi(header(r, "retry-after")), 1);
-    /* another token's budget is its own */
+    /* another token has its own budget */
     expect_status(http(server, .path = "/v1/wp/status", .key = token), 200);
 }
 END_TEST

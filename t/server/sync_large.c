@@ -18,7 +18,7 @@ static struct response *post_bytes(const char *coding, const char *body, size_t 
                 .body = body, .body_size = size);
 }
 
-/* A body of exactly so many bytes. */
+/* A body of exactly that many bytes. */
 static char *body_of(const char *of, size_t size)
 {
     return padded(envelope(of, "", "products", text("[%s]", product(1, "Mug", ""))), size);
@@ -36,7 +36,8 @@ START_TEST(a_compressed_body_is_accepted_and_a_bomb_refused)
     expect_error(post_bytes("gzip", body, strlen(body)), 400, "bad_request");
     char *nothing = envelope(of, "", "products", "[]"),
          *little = gzip(nothing, strlen(nothing), &little_size);
-    ck_assert_uint_le(little_size, 256); /* read on the loop: all others here are read off it */
+    ck_assert_uint_le(little_size,
+                      256); /* read on the loop: all other bodies here are read in a thread */
     expect_status(post_bytes("gzip", little, little_size), 200);
     expect_error(post_bytes("gzip", little, little_size / 2), 400, "bad_request");
     expect_error(post_bytes("br", packed, size), 415, "unsupported_media_type");
@@ -81,7 +82,7 @@ static struct response *post_signed(const char *key, bool packed, const char *si
                 .body = out, .body_size = out_size);
 }
 
-/* A post of many words, none like another, so that it stays large when it is packed. */
+/* A post of random words, which compresses badly. */
 static char *large_post(const char *of, const char *more, const char *behind, size_t *size)
 {
     char *all = malloc(2 << 20);
@@ -99,7 +100,7 @@ static char *large_post(const char *of, const char *more, const char *behind, si
     return all;
 }
 
-/* What is large is read in another thread; nothing may be judged otherwise for that. */
+/* Another thread reads a large body; the results must be the same. */
 START_TEST(a_large_body_is_validated_as_a_small_one)
 {
     bool packed = _i == 1;
@@ -155,7 +156,7 @@ START_TEST(a_client_that_disconnects_during_its_batch_harms_nobody)
 }
 END_TEST
 
-/* Columns: sync.max_bytes as it is written, and in bytes. */
+/* Columns: sync.max_bytes as written, and in bytes. */
 static const struct {
     const char *written;
     size_t most;
@@ -201,7 +202,7 @@ START_TEST(a_body_that_ends_early_changes_nothing)
 }
 END_TEST
 
-/* A post with much HTML: five mebibytes of it, more than fits one look of the loop. */
+/* A post with five mebibytes of HTML, more than one iteration of the loop reads. */
 START_TEST(a_batch_of_five_mebibytes_of_html_is_accepted)
 {
     char *of = agent_new(), *html = malloc(50001), *items = text("[");
@@ -217,15 +218,12 @@ START_TEST(a_batch_of_five_mebibytes_of_html_is_accepted)
 }
 END_TEST
 
-/* ---- a sync that is cut off ---- */
+/* ---- an interrupted sync ---- */
 
 #define BATCHES 12
 #define OF_BATCH 50
 
-/*
- * The batch of that number, sent until it is answered: a server that is gone or starting again is
- * asked once more.
- */
+/* Send the batch of that number until it is answered, also while the server restarts. */
 static struct response *send_batch(const char *of, unsigned number, bool last, const char *price)
 {
     char *items = text("[");
@@ -274,13 +272,13 @@ START_TEST(a_sync_survives_a_killed_server)
 }
 END_TEST
 
-/* ---- others, meanwhile ---- */
+/* ---- other requests during large ones ---- */
 
 #define SENDERS 4
 #define LARGE_BATCHES 3
 #define LARGE_TEXT 50000
 
-/* A hundred posts of texts in which hardly a word stands twice. */
+/* A hundred posts of random text with few repeated words. */
 static char *large_batch(const char *of, unsigned number)
 {
     static char all[5 << 20];
@@ -347,8 +345,8 @@ static void waits_end(struct waits *w)
 }
 
 /*
- * Held against what the machine takes at the same time for as many that wait for nobody; each of
- * the large ones is half a second of work.
+ * Compared with the time for as many concurrent requests that do not wait. Each large batch is half
+ * a second of work.
  */
 START_TEST(large_batches_do_not_delay_other_requests)
 {
@@ -379,9 +377,9 @@ START_TEST(large_batches_do_not_delay_other_requests)
 }
 END_TEST
 
-/* ---- what waits for the writer ---- */
+/* ---- requests that wait for the writer ---- */
 
-#define HELD_BODIES 12 /* of five mebibytes in 64 */
+#define HELD_BODIES 12 /* five mebibytes each, of 64 */
 
 static struct raw *waiting[HELD_BODIES + 6];
 
@@ -395,8 +393,8 @@ static bool the_rest_is_refused(void *arg)
 }
 
 /*
- * Ninety mebibytes of bodies, of which a worker holds 64: the others are told so at once, and all
- * that it took are done.
+ * Ninety mebibytes of bodies, of which a worker holds 64: the others are refused at once, and all
+ * accepted ones are applied.
  */
 START_TEST(a_worker_bounds_the_bytes_of_bodies)
 {

@@ -39,7 +39,7 @@ static void teardown(void)
     "{\"wp_id\":1,\"name\":\"Mug\",\"permalink\":\"https://shop.example/"                          \
     "p\",\"price\":\"1\",\"currency\":\"EUR\",\"stock_status\":\"instock\",\"on_sale\":false}"
 
-/* Columns: path, what of an agent's it takes (NULL: nothing), such an item, more of its body. */
+/* Columns: path; the items of an agent (NULL: none); an item; other members of the body. */
 static const struct route_row {
     const char *path, *items, *item, *more;
     bool get;
@@ -158,7 +158,8 @@ END_TEST
 START_TEST(each_route_is_confined_to_its_workspace)
 {
     const struct route_row *row = row_of(_i);
-    if (row->path[0] == 'h') { /* it names nobody: it tells what is its own */
+    if (row->path[0] ==
+        'h') { /* without an agent id in the path: it answers for its own workspace */
         struct response *r = send(_i, foreign_token, NULL, good_body(row));
         expect_status(r, 200);
         expect_str(r, "data.workspace.name", "other");
@@ -196,7 +197,7 @@ START_TEST(each_route_has_one_method_and_no_subpath)
     r = http(server, .method = "OPTIONS", .path = path_for(_i, agent), .key = token);
     expect_status(r, 204);
     ck_assert_ptr_null(header(r, "x-ratelimit-limit"));
-    /* no page of others' talks to it */
+    /* no CORS headers */
     ck_assert_ptr_null(header(r, "access-control-allow-origin"));
     expect_error(send(_i, token, "Accept: text/html", good_body(row)), 406, "not_acceptable");
 }
@@ -267,7 +268,7 @@ START_TEST(each_route_refuses_a_wrong_body_whole)
     expect_error(send(_i, token, "Content-Encoding: br", good), 415, "unsupported_media_type");
     expect_error(send(_i, token, "Content-Encoding: gzip", good), 400, "bad_request");
     if (row->items != NULL) {
-        /* which takes an object; in a batch what is no item fails alone */
+        /* the body must be an object; in a batch, a malformed item fails alone */
         bool single = strstr(row->path, "changed") != NULL;
         const char *const items[] = {
             "7", "null", "\"a\"", "true", single ? "[]" : "{}", single ? "[7,8]" : "{\"wp_id\":1}"};
@@ -310,7 +311,7 @@ START_TEST(each_route_has_a_byte_limit)
 }
 END_TEST
 
-/* ---- once ---- */
+/* ---- idempotency keys ---- */
 
 START_TEST(each_changing_route_runs_once_per_key)
 {
@@ -332,7 +333,7 @@ END_TEST
 
 /* ---- the limit ---- */
 
-/* A limit of three, so that each route finds it used up by others under the other prefix. */
+/* A limit of three, so that another prefix has already used it on each route. */
 START_TEST(all_routes_share_one_budget)
 {
     struct server *own = server_new(
@@ -343,7 +344,7 @@ START_TEST(all_routes_share_one_budget)
     agent = assay_ok(own, "agent", "create", "--workspace", "main", "--name", "Shop", NULL);
     token = assay_ok(own, "token", "create", "--workspace", "main", NULL);
     struct response *r = NULL;
-    for (int i = 0; i < 3; i++) { /* known or not, right or wrong, by either prefix */
+    for (int i = 0; i < 3; i++) { /* known or unknown, right or wrong, with either prefix */
         const char *const spent[] = {"/v1/wp/status", "/api/v1/wp/nothing/there",
                                      "/v1/wp/handshake"};
         r = http(own, .path = spent[i], .key = token);
@@ -360,7 +361,7 @@ START_TEST(all_routes_share_one_budget)
                  "rate_limited");
     r = http(own, .path = text("/v1/wp/status?agent_id=%s", agent),
              .key = assay_ok(own, "token", "create", "--workspace", "main", NULL));
-    expect_status(r, 200); /* another token's budget is its own; and nothing was taken */
+    expect_status(r, 200); /* another token has its own budget; and nothing was stored */
     expect_int(r, "data.products.count", 0);
     server_free(own);
 }

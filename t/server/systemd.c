@@ -50,7 +50,7 @@ static const char *next_told(int within_ms)
     return text;
 }
 
-/* what comes within a time of anything but WATCHDOG=1, and how many of those before it */
+/* the next message other than WATCHDOG=1 within a time, and how many of those came before it */
 static const char *told_beside_the_watchdog(int within_ms, unsigned *fed)
 {
     const char *text;
@@ -103,7 +103,8 @@ START_TEST(a_long_stop_extends_its_timeout)
     raw_text(under_way, "GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n");
     expect_status(raw_response(under_way, false, 5000), 200);
     ck_assert_str_eq(next_told(1000), "READY=1");
-    raw_text(under_way, "GET /healthz HTTP/1.1\r\nHo"); /* it is answered, so it is waited for */
+    raw_text(under_way,
+             "GET /healthz HTTP/1.1\r\nHo"); /* the writer answers, so the server waits for it */
     poll(NULL, 0, 100);
     server_signal(server, SIGTERM);
     ck_assert_str_eq(next_told(1000), "STOPPING=1");
@@ -144,7 +145,7 @@ START_TEST(the_watchdog_is_not_notified_while_a_process_is_stuck)
     start_watched();
     pid_t pid = server_process(server, stopped[_i]);
     ck_assert_int_gt(pid, 0);
-    /* a process is young for an interval */
+    /* a process is new for an interval */
     ck_assert_str_eq(told_beside_the_watchdog(WATCHDOG_MS + WATCHDOG_MS / 2, &fed), "");
     ck_assert_int_eq(kill(pid, SIGSTOP), 0);
     ck_assert_str_eq(told_beside_the_watchdog(WATCHDOG_MS + WATCHDOG_MS / 2, &fed), "");
@@ -183,7 +184,7 @@ static char *line_of(const char *path)
     return text("%.*s", (int)strcspn(line, "\n"), line);
 }
 
-/* what is told, by whom */
+/* a notification and its sender */
 static pid_t teller(char **state, int within_ms)
 {
     static char buffer[512];
@@ -205,8 +206,8 @@ static pid_t teller(char **state, int within_ms)
 }
 
 /*
- * A manager that hears the main process alone (NotifyAccess=main) misses nothing, and hears of
- * nobody else.
+ * A manager that accepts only the main process (NotifyAccess=main) misses nothing and gets nothing
+ * from other processes.
  */
 START_TEST(an_upgrade_names_the_new_main_process)
 {
@@ -247,8 +248,8 @@ START_TEST(an_upgrade_names_the_new_main_process)
 END_TEST
 
 /*
- * Each of the two feeds it twice in its time: what is between their last and first must not be as
- * long as that.
+ * Each of the two masters notifies twice per interval: the gap between the old one's last and the
+ * new one's first must be shorter.
  */
 START_TEST(the_new_main_process_notifies_the_watchdog_at_once)
 {
@@ -285,7 +286,7 @@ START_TEST(systemd_is_notified_of_a_failed_upgrade)
         const char *said = next_told(15000);
         ck_assert_msg(strncmp(said, "STATUS=upgrade failed", 21) == 0, "told: %s", said);
     }
-    /* and not server_stop, which takes the refusal in the log for a mishap */
+    /* and not server_stop, which takes the logged refusal for an error */
     kill(server->pid, SIGTERM);
     ck_assert_int_eq(server_wait(server, 20000), 0);
 }
@@ -311,7 +312,7 @@ static int listen_at(int family, const char *path, uint16_t *port)
     return fd;
 }
 
-/* as systemd starts it: the sockets from descriptor 3 on, for the process ${whose} (0: itself) */
+/* as systemd starts it: sockets from descriptor 3 on, for the process ${whose} (0: itself) */
 static void activate(const int *fds, int count, pid_t whose, const char *address)
 {
     int out[2], log = open(server->log, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
@@ -374,7 +375,7 @@ START_TEST(a_passed_socket_is_served_with_its_queued_connections)
     int unsent = 0;
     socklen_t size = sizeof(unsent);
     ck_assert_int_eq(getsockopt(given, IPPROTO_TCP, TCP_NOTSENT_LOWAT, &unsent, &size), 0);
-    ck_assert_int_eq(unsent, 128 << 10); /* as of a socket of its own */
+    ck_assert_int_eq(unsent, 128 << 10); /* like its own socket */
     close(given);
     for (int i = 0; i < 20; i++)
         expect_status(ask(connect_to(port), true), 200);
@@ -439,7 +440,7 @@ START_TEST(an_unused_passed_socket_is_closed_with_a_warning)
                   server_log(server));
     ck_assert_msg(strstr(server_log(server), "descriptor 4 is no socket that listens") != NULL,
                   "%s", server_log(server));
-    /* nobody has its other end */
+    /* its other end is closed */
     ck_assert_int_eq(poll(&(struct pollfd){ends[0], POLLIN, 0}, 1, 1000), 1);
     close(ends[0]);
     expect_status(ask(connect_to(server->port), true), 200);

@@ -35,8 +35,8 @@ static void teardown(void)
     (work = watch_start((by), NULL, assay_path(), "-c", server->conf, __VA_ARGS__, NULL))
 
 /*
- * Columns: the command, whether the backup's directory is its argument, what its line says, the
- * last words; is the server there?
+ * Columns: the command; whether its argument is the backup's directory; its progress line; its last
+ * words; whether the server runs.
  */
 static const struct {
     const char *command;
@@ -51,7 +51,7 @@ static const struct {
     {"restore", true, "Checking and restoring: ", "Restored ", false},
 };
 
-/* "12 of 34 (35 %)" behind ${line}; the last of them is not past its end. */
+/* "12 of 34 (35 %)" after ${line}; the last one is at most its total. */
 static void expect_counts(const char *line)
 {
     size_t seen = 0;
@@ -112,7 +112,7 @@ START_TEST(audit_counts_pages_and_prints_a_summary)
         watch_expect(work, lines[i]);
     origin_release(origin, "/held");
     watch_expect(work, "3 pages");
-    ck_assert_int_eq(watch_wait(work), 2); /* the worst of them */
+    ck_assert_int_eq(watch_wait(work), 2); /* the slowest */
     const char *sum = strstr(work->said, "3 pages"), *good = strstr(sum, "/good"),
                *held = strstr(sum, "/held"), *missing = strstr(sum, "/missing");
     ck_assert_msg(good && held && missing && good < held && held < missing,
@@ -128,10 +128,7 @@ static bool made(const char *path)
     return stat(path, &st) == 0;
 }
 
-/*
- * Stopped before it could begin, or while it was at it: either way there is no backup that is none,
- * and the store is as it was.
- */
+/* Stopped before or during its work: there is no partial backup, and the store is unchanged. */
 START_TEST(ctrl_c_leaves_no_partial_file)
 {
     for (int round = 0; round < 8; round++) {

@@ -86,7 +86,7 @@ static struct handshake shake(uint16_t port, const struct offer *o)
     SSL_CTX *ctx = SSL_CTX_new(TLS_client_method());
     SSL_CTX_set_min_proto_version(ctx, o->least);
     SSL_CTX_set_max_proto_version(ctx, o->most);
-    SSL_CTX_set_security_level(ctx, 0); /* what is refused is to be refused by the server */
+    SSL_CTX_set_security_level(ctx, 0); /* the server must refuse the protocol, not the client */
     ck_assert(o->ciphers == NULL || SSL_CTX_set_cipher_list(ctx, o->ciphers) == 1);
     ck_assert(o->signatures == NULL || SSL_CTX_set1_sigalgs_list(ctx, o->signatures) == 1);
     if (o->protocols != NULL)
@@ -205,7 +205,7 @@ START_TEST(strict_transport_security_is_sent_when_configured)
         struct handshake h = shake(start_tls(ec, NULL), &(struct offer){.least = TLS1_2_VERSION});
         ck_assert(h.done && h.hsts == asked);
         SSL_SESSION_free(h.session);
-        /* over plain HTTP it says nothing */
+        /* no such header over plain HTTP */
         ck_assert(header(http_get(server, "/healthz"), "Strict-Transport-Security") == NULL);
         server_stop(server);
     }
@@ -223,7 +223,7 @@ static bool serial_is_7(void *arg)
     return h.serial == 7;
 }
 
-/* Columns: what a client of plain HTTP sends, and how much of the answer it gets. */
+/* Columns: the request of a plain HTTP client, and how much of the answer it reads. */
 static const struct {
     const char *head;
     enum { ALL, HEAD_ALONE, NOTHING } answer;
@@ -241,7 +241,7 @@ static const struct {
     {"get / http/1.1\r\n\r\n", NOTHING},
 };
 
-/* what comes until the end of the connection, by pieces of ${piece} bytes */
+/* everything up to the end of the connection, in reads of ${piece} bytes */
 static char *plain_answer(uint16_t port, const char *head, size_t piece)
 {
     struct sockaddr_in sa = {
@@ -253,7 +253,7 @@ static char *plain_answer(uint16_t port, const char *head, size_t piece)
     ck_assert_int_eq(setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &(int){1}, sizeof(int)), 0);
     for (size_t at = 0; at < left; at += piece)
         if (send(fd, head + at, left - at < piece ? left - at : piece, MSG_NOSIGNAL) < 0)
-            break; /* it was answered already */
+            break; /* it has been answered */
     for (ssize_t n; size < 4095 && (n = read(fd, got + size, 4095 - size)) > 0;)
         size += (size_t)n;
     close(fd);
@@ -302,10 +302,10 @@ END_TEST
 struct sight {
     struct server *of;
     bool plain;
-    long serial; /* 0: none is spoken */
+    long serial; /* 0: no TLS */
 };
 
-/* Every worker answers so: the kernel spreads connections over them. */
+/* Every worker answers so: the kernel spreads connections over workers. */
 static bool all_see(void *arg)
 {
     struct sight *s = arg;
@@ -421,9 +421,9 @@ START_TEST(the_whole_chain_is_sent_for_any_name)
 }
 END_TEST
 
-/* ---- files that cannot be used ---- */
+/* ---- unusable files ---- */
 
-/* ${make}: shell commands that spoil c, a copy of ec.0, or k, a copy of ec.1. */
+/* ${make}: shell commands that damage c, a copy of ec.0, or k, a copy of ec.1. */
 static const struct {
     const char *make, *option, *file, *says, *advice;
 } files[] = {

@@ -6,7 +6,7 @@
 
 static struct origin *origin;
 static struct server *server;
-static char *key; /* of every scope that the requests here need */
+static char *key; /* with every scope that the requests here need */
 
 static void setup(void)
 {
@@ -40,7 +40,7 @@ START_TEST(a_list_names_its_ignored_parameters)
 }
 END_TEST
 
-/* Requests with a name that their route does not know, and the nearest that it does. */
+/* Requests with an unknown name, and the nearest name that the route knows. */
 static const struct {
     const char *method, *path, *type, *body, *name, *nearest;
 } unknown[] = {

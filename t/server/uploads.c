@@ -70,7 +70,7 @@ START_TEST(the_largest_unfinished_bodies_are_dropped_over_the_bound)
     }
     for (size_t i = 0; i < COUNT(larges); i++)
         larges[i] = unfinished(LARGE);
-    /* two sweeps: one a second */
+    /* two timeout sweeps: one a second */
     ck_assert_msg(wait_until(enough_are_ended, NULL, 4000), "only %zu are ended",
                   ended(larges, COUNT(larges)));
     size_t gone = ended(larges, COUNT(larges));

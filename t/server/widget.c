@@ -232,7 +232,7 @@ START_TEST(an_agent_can_require_a_lead_before_a_chat)
     expect_status(post(&v, "leads", "{\"email\":\"nobody\"}"), 422); /* none yet */
     expect_error(as(&v, method, path, body), 403, "lead_required");
     expect_status(post(&v, "leads", text("{\"email\":\"l%d@example.com\"}", _i)), 201);
-    for (int i = 0; i < 4; i++) { /* on whichever worker */
+    for (int i = 0; i < 4; i++) { /* on any worker */
         r = as(&v, method, path, body);
         expect(r, r->status == 200 || (body != NULL && strstr(body, "\"\"") && r->status == 422));
     }
@@ -384,7 +384,7 @@ START_TEST(an_idempotency_key_is_valid_for_one_body_of_one_visitor)
     expect(others, others->status == idempotent[_i].status &&
                        header(others, "Idempotent-Replayed") == NULL);
     expect_error(under_key(&v, path, text("%0256d", 1), idempotent[_i].body), 400, "bad_request");
-    /* what was refused is not kept */
+    /* a refused message is not stored */
     expect_error(under_key(&v, path, "once", "{}"), 422, "validation_failed");
     expect_status(under_key(&v, path, "once", idempotent[_i].body), 200);
     struct response *list = as(&v, "GET", "conversation/messages", NULL);
@@ -427,7 +427,7 @@ START_TEST(pages_of_messages_follow_cursors_and_are_304_when_unchanged)
     expect_status(same, 304);
     expect(same, same->body_size == 0 && header(same, "X-RateLimit-Remaining") &&
                      header(same, "Access-Control-Allow-Origin"));
-    struct visitor w = visitor_new(); /* another's tag is never the same */
+    struct visitor w = visitor_new(); /* another conversation's ETag always differs */
     for (int i = 0; i < 3; i++)
         post(&w, "messages", text("{\"message\":\"m%d\"}", i));
     expect_status(http(server, .path = "/api/v1/widget/conversation/messages", .key = w.jwt,
@@ -449,7 +449,7 @@ START_TEST(marks_are_idempotent)
     for (int i = 0; i < 2; i++) {
         struct response *r = post(&v, "request-human", NULL);
         expect_status(r, 200);
-        expect_str(r, "data.status", "waiting"); /* where it was closed, it is open again */
+        expect_str(r, "data.status", "waiting"); /* the closed panel is open again */
         r = post(&v, "conversation/read", "{}");
         expect(r, r->status == 200 && has(r, "data.read_up_to"));
         r = post(&v, "conversation/clear", NULL);

@@ -27,10 +27,7 @@ START_TEST(a_preflight_is_answered_free_of_charge)
     expect(r, !strcmp(header(r, "Access-Control-Allow-Origin"), SHOP) &&
                   header_times(r, "Access-Control-Allow-Origin") == 1);
     expect(r, strstr(header(r, "Access-Control-Allow-Methods"), surface[_i].method) != NULL);
-    /*
-     * the last two: a script of another origin goes on with a stream, and asks whether there is
-     * news (api.md §6)
-     */
+    /* the last two: a script of another origin resumes a stream, and polls (api.md §6) */
     static const char *const names[] = {"Authorization",   "Content-Type", "Accept",
                                         "Idempotency-Key", "X-Request-Id", "Last-Event-ID",
                                         "If-None-Match"};
@@ -147,7 +144,7 @@ START_TEST(an_unpublished_agent_stops_within_a_second)
         expect_status(post(&v, "typing", NULL), 200);
     assay_ok(server, "agent", "update", own, "--unpublished", NULL);
     ck_assert(wait_until(refused_at, (void *)(uintptr_t)v.jwt, 1000));
-    for (int i = 0; i < 4; i++) /* on whichever worker */
+    for (int i = 0; i < 4; i++) /* on any worker */
         expect_error(post(&v, "typing", NULL), 404, "agent_not_found");
     expect_error(init_with(own, ""), 404, "agent_not_found");
     for (size_t i = 1; i < COUNT(surface) - 1; i++) {
@@ -206,7 +203,7 @@ START_TEST(an_expired_token_is_refused)
     struct response *r = http(own, .method = "POST", .path = "/api/v1/widget/init", .key = "",
                               .headers = {JSON}, .body = text("{\"agent_id\":\"%s\"}", id));
     expect_int(r, "data.expires_in", 1);
-    /* the leeway for other clocks is thirty seconds; the pure tests of jwt.c hold it to that */
+    /* the leeway for other clocks is thirty seconds; t/unit/jwt.c tests it exactly */
     expect_status(
         http(own, .path = "/api/v1/widget/conversation/messages", .key = str_at(r, "data.jwt")),
         200);
@@ -216,7 +213,7 @@ END_TEST
 
 static struct visitor newest;
 
-/* the header, which names the secret, is another one */
+/* only the header, which names the secret, differs */
 static bool signs_anew(void *before)
 {
     newest = visitor_new();
@@ -229,7 +226,7 @@ START_TEST(rotating_secrets_logs_nobody_out)
     struct visitor before = visitor_new();
     assay_ok(server, "secret", "rotate", NULL);
     ck_assert(wait_until(signs_anew, (void *)(uintptr_t)before.jwt, 3000));
-    for (int i = 0; i < 6; i++) { /* on whichever worker */
+    for (int i = 0; i < 6; i++) { /* on any worker */
         expect_status(post(&before, "typing", NULL), 200);
         expect_status(post(&newest, "typing", NULL), 200);
     }
@@ -242,12 +239,12 @@ START_TEST(one_session_never_spends_anothers_budget)
 {
     struct visitor v = visitor_new(), w = visitor_new();
     struct response *r = post(&v, "leads", "{\"email\":\"limit@example.com\"}");
-    for (int i = 0; i < 64 && r->status != 429; i++) /* two windows, where one ends meanwhile */
+    for (int i = 0; i < 64 && r->status != 429; i++) /* two windows, if one ends during the test */
         r = post(&v, "leads", "{\"email\":\"limit@example.com\"}");
     expect_error(r, 429, "rate_limited");
     expect(r, header(r, "Retry-After") && !strcmp(header(r, "X-RateLimit-Remaining"), "0") &&
                   header(r, "Access-Control-Allow-Origin"));
-    /* going on with the same conversation refills nothing */
+    /* continuing the same conversation refills nothing */
     struct visitor same = visitor_of(init_with(agent, text(",\"anon_id\":\"%s\"", v.secret)));
     struct response *again = post(&same, "leads", "{\"email\":\"limit@example.com\"}");
     expect(again, again->status == 429 || strcmp(header(again, "X-RateLimit-Reset"),

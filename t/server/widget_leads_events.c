@@ -26,8 +26,9 @@ START_TEST(a_lead_is_created_once_and_then_updated)
     struct response *again = post(&w, "leads", "{\"email\":\"ann@example.com\"}");
     expect_status(again, 200);
     expect_str(again, "data.lead_id", str_at(first, "data.lead_id"));
-    expect(again, strstr(again->body, "Ann\"") == NULL &&
-                      strstr(again->body, "company") == NULL); /* nothing of the other visitor's */
+    expect(again,
+           strstr(again->body, "Ann\"") == NULL &&
+               strstr(again->body, "company") == NULL); /* nothing of the other visitor's data */
     struct response *init = init_with(agent, text(",\"anon_id\":\"%s\"", v.secret));
     expect(init, bool_at(init, "data.lead_captured"));
     struct response *list = operate("GET", "leads?per_page=10", NULL);
@@ -60,7 +61,7 @@ START_TEST(knowing_an_address_gives_no_access_to_its_lead)
     expect_str(list, "data.0.fields.vat", "7");
     expect_str(list, "data.0.visitor_id", ann.id);
     expect_str(list, "data.0.conversation_id", ann.conversation);
-    /* and the operator is told who said what */
+    /* and the operator sees the author of each */
     expect_str(list, "data.0.others.0.visitor_id", eve.id);
     expect_str(list, "data.0.others.0.phone", "666");
     expect_status(as(&eve, "DELETE", "me", NULL), 200);
@@ -99,7 +100,7 @@ START_TEST(events_are_stored_alone_or_as_a_batch)
 }
 END_TEST
 
-/* as RFC 3339 writes them, and what only looks like it */
+/* valid RFC 3339 times, and times that only look valid */
 static const struct {
     const char *at, *kept; /* NULL: refused */
 } times[] = {
@@ -177,7 +178,7 @@ START_TEST(typing_shows_on_the_other_side_without_a_write)
     struct visitor v = visitor_new();
     struct response *r = NULL;
     bool quiet = false;
-    /* the writer has commits of its own, now and then */
+    /* the writer sometimes has commits of its own */
     for (int round = 0; round < 5 && !quiet; round++) {
         long before = commits();
         for (int i = 0; i < 20; i++)
@@ -361,7 +362,7 @@ START_TEST(the_token_of_an_erased_visitor_is_charged_to_its_address)
 {
     struct visitor v = visitor_new();
     expect_status(as(&v, "DELETE", "me", NULL), 200);
-    for (int i = 0; i < 2; i++) { /* again, if a window ended meanwhile */
+    for (int i = 0; i < 2; i++) { /* again, if a window ended during the test */
         struct response *bad = http(server, .path = "/api/v1/widget/conversation/messages",
                                     .key = "a.b.c", .headers = {FROM_SHOP});
         struct response *gone = as(&v, "GET", "conversation/messages", NULL);

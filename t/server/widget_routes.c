@@ -34,8 +34,8 @@ static struct response *ask(const char *jwt, const char *method, const char *pat
 }
 
 /*
- * Columns: a good request of a visitor's, its answer's status, the limit told of (seed), whether it
- * takes a body.
+ * Columns: a valid visitor request; its status; the limit in its headers (built-in); whether it has
+ * a body.
  */
 static const struct route {
     const char *method, *path, *body;
@@ -81,7 +81,7 @@ START_TEST(a_good_response_has_limit_and_cors_headers_and_is_not_cached)
     const struct route *row = &routes[_i];
     struct visitor v = visitor_new();
     struct response *r = ask(v.jwt, row->method, row->path, row->body, JSON);
-    /* the lead was there, in another run of the loop */
+    /* the lead existed, in another round of the loop */
     expect(r, r->status == row->status || (r->status == 200 && row->status == 201));
     expect_limit(r, row->limit);
     expect_cors(r);
@@ -95,7 +95,7 @@ START_TEST(a_good_response_has_limit_and_cors_headers_and_is_not_cached)
 }
 END_TEST
 
-/* ---- whose credential ---- */
+/* ---- credentials ---- */
 
 START_TEST(no_other_credential_is_accepted)
 {
@@ -114,7 +114,7 @@ START_TEST(no_other_credential_is_accepted)
         http(server, .method = row->method, .path = text("/api/v1/widget/%s", row->path), .key = "",
              .headers = {FROM_SHOP, text("Authorization: Basic %s", v.jwt)});
     expect_error(basic, 401, "unauthorized");
-    /* none of that spent or ended anything of the visitor's */
+    /* none of that charged or ended anything of the visitor's */
     struct response *r = ask(v.jwt, row->method, row->path, row->body, JSON);
     expect(r, r->status / 100 == 2);
     if (!strcmp(row->limit, "300") || !strcmp(row->limit, "30"))
@@ -181,8 +181,8 @@ START_TEST(every_route_with_a_body_refuses_a_hostile_one)
 END_TEST
 
 /*
- * Columns: where, what is before and behind so many letters, the most that may be, the member
- * named.
+ * Columns: path; the body before and after the repeated letter; the maximum; the member in the
+ * error.
  */
 static const struct {
     const char *path, *before, *behind;
@@ -234,7 +234,7 @@ static int left(const struct response *r)
 
 START_TEST(each_session_has_its_own_budget_of_each_limiter)
 {
-    for (int tries = 0; tries < 2; tries++) { /* again, if a window ended meanwhile */
+    for (int tries = 0; tries < 2; tries++) { /* again, if a window ended during the test */
         struct visitor v = visitor_new(), w = visitor_new();
         struct response *first = NULL, *r = NULL;
         for (int i = 0; i < 20; i++) {
@@ -260,8 +260,8 @@ START_TEST(each_session_has_its_own_budget_of_each_limiter)
 END_TEST
 
 /*
- * Agents from one address: each that is shown has a budget, and all others have one together,
- * however many are invented.
+ * Agents from one address: each published agent has a budget, and all other ids share one, however
+ * many are invented.
  */
 START_TEST(each_agent_has_an_init_budget_and_unknown_agents_share_one)
 {
@@ -276,7 +276,7 @@ START_TEST(each_agent_has_an_init_budget_and_unknown_agents_share_one)
         "01ARZ3NDEKTSV4RRFFQ69G5FAW",
         "x",
     };
-    for (int tries = 0; tries < 2; tries++) { /* again, if a window ended meanwhile */
+    for (int tries = 0; tries < 2; tries++) { /* again, if a window ended during the test */
         struct response *r[2 * COUNT(ids)];
         for (size_t i = 0; i < COUNT(r); i++) {
             r[i] = http(server, .method = "POST", .path = "/api/v1/widget/init", .key = "",
@@ -288,7 +288,7 @@ START_TEST(each_agent_has_an_init_budget_and_unknown_agents_share_one)
         if (strcmp(header(r[0], "X-RateLimit-Reset"),
                    header(r[COUNT(r) - 1], "X-RateLimit-Reset")) != 0)
             continue;
-        for (size_t i = 0; i < 4; i += 2) /* up to four requests of each in this window */
+        for (size_t i = 0; i < 4; i += 2) /* up to four requests each in this window */
             ck_assert(left(r[i]) >= 997 && left(r[i + 1]) == left(r[i]) - 1);
         for (size_t i = 5; i < COUNT(r); i++)
             ck_assert_int_eq(left(r[i]), left(r[i - 1]) - 1);
@@ -301,7 +301,7 @@ END_TEST
 START_TEST(preflights_are_not_charged)
 {
     struct visitor v = visitor_new();
-    for (int tries = 0; tries < 2; tries++) { /* again, if a window ended meanwhile */
+    for (int tries = 0; tries < 2; tries++) { /* again, if a window ended during the test */
         struct response *before = ask(v.jwt, "POST", "typing", NULL, NULL);
         for (int i = 0; i < 30; i++)
             expect_status(http(server, .method = "OPTIONS", .path = "/api/v1/widget/typing",
@@ -348,7 +348,7 @@ END_TEST
 
 /* ---- polling ---- */
 
-/* of the worker's processor's time, ms */
+/* CPU time of the worker, ms */
 static long spent_ms(void)
 {
     unsigned long user, system;
@@ -398,7 +398,7 @@ START_TEST(a_304_costs_the_same_for_any_conversation)
     struct response *page = ask(loud.jwt, "GET", "conversation/messages?limit=100", NULL, NULL);
     expect(page, page->body_size > 2000000);
     long without = polls(&quiet), with = polls(&loud);
-    /* to go through these messages takes a worker over a millisecond a time */
+    /* reading all these messages would take a worker over a millisecond per request */
     ck_assert_msg(with <= without + 60, "%ld ms with, %ld ms without messages", with, without);
 }
 END_TEST

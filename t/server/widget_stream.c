@@ -30,7 +30,7 @@ static struct response *do_as_operator(const struct visitor *v, const char *what
     return operate("POST", text("conversations/%s/%s", v->conversation, what), body);
 }
 
-/* ---- a client that reads as it comes ---- */
+/* ---- a client that reads incrementally ---- */
 
 struct reader {
     int fd;
@@ -89,7 +89,7 @@ static size_t times(const struct reader *reader, const char *what)
 #define expect_comes(reader, what, ms)                                                             \
     ck_assert_msg(comes((reader), (what), (ms)), "%s did not come:\n%s", (what), (reader)->seen)
 
-/* ---- what comes ---- */
+/* ---- events ---- */
 
 START_TEST(an_operator_message_reaches_every_stream_within_200_ms)
 {
@@ -141,7 +141,7 @@ START_TEST(a_stream_is_charged_once)
     }
     struct response *after =
         http(server, .path = "/api/v1/widget/conversation/messages", .key = v.jwt);
-    /* else a window ended meanwhile */
+    /* otherwise a window ended during the test */
     if (!strcmp(header(before, "X-RateLimit-Reset"), header(after, "X-RateLimit-Reset")))
         ck_assert_int_eq(atoi(header(before, "X-RateLimit-Remaining")) -
                              atoi(header(after, "X-RateLimit-Remaining")),
@@ -217,7 +217,7 @@ START_TEST(a_slow_reader_misses_nothing_and_blocks_nobody)
     big[4000] = '\0';
     expect_comes(slow, ": here", 2000);
     expect_comes(quick, ": here", 2000);
-    for (int i = 0; i < 300; i++) { /* over a megabyte: far more than sockets take unread */
+    for (int i = 0; i < 300; i++) { /* over a megabyte: far more than socket buffers hold */
         struct response *r = do_as_operator(&v, "messages", text("{\"message\":\"%s\"}", big));
         expect_status(r, 201);
         response_free(r);
@@ -231,7 +231,7 @@ START_TEST(a_slow_reader_misses_nothing_and_blocks_nobody)
 }
 END_TEST
 
-/* ---- when it ends ---- */
+/* ---- the end of a stream ---- */
 
 START_TEST(a_stream_ends_with_its_agent)
 {
@@ -250,7 +250,7 @@ START_TEST(a_stream_ends_with_its_agent)
 }
 END_TEST
 
-/* Opened from a page of an origin that the agent allows, by ${v}. */
+/* Opened by ${v} from a page of an allowed origin. */
 static struct reader *stream_from(const struct visitor *v, const char *origin)
 {
     struct raw *raw = raw_open(server);
@@ -288,7 +288,7 @@ START_TEST(a_stream_ends_with_its_origin)
 }
 END_TEST
 
-/* A secret that was found out: its line is taken out of the file. */
+/* A leaked secret: its line is removed from the file. */
 START_TEST(a_stream_ends_with_its_signing_secret)
 {
     struct visitor before = visitor_new();
@@ -298,7 +298,7 @@ START_TEST(a_stream_ends_with_its_signing_secret)
         expect_comes(readers[i], ": here", 2000);
     }
     assay_ok(server, "secret", "rotate", NULL);
-    for (size_t i = 0; i < COUNT(readers); i++) /* a rotation ends nothing */
+    for (size_t i = 0; i < COUNT(readers); i++) /* a rotation ends no stream */
         ck_assert(!comes(readers[i], "\r\n0\r\n\r\n", 300));
     struct visitor after;
     do
@@ -329,7 +329,7 @@ START_TEST(a_stream_ends_with_its_token)
     struct reader *reader = stream_of(&v, NULL);
     expect_comes(reader, ": here", 2000);
     ck_assert_msg(ends(reader, 5000), "%s", reader->seen);
-    /* claims count whole seconds */
+    /* claims have a resolution of a second */
     ck_assert_msg(now_ms() - opened >= 900, "after %lld ms", (long long)(now_ms() - opened));
     ck_assert_ptr_null(strstr(reader->seen, "event:"));
 }
@@ -347,9 +347,9 @@ START_TEST(an_idle_stream_sends_a_heartbeat_every_15_seconds)
 END_TEST
 
 /*
- * As a client comes again that was told to: a stream that stays. What waited at the door of another
- * worker that is to go is taken in by it and told once more, but by none twice: ${others} of them
- * may.
+ * A client reconnects as asked, and gets a stream that stays. A connection queued at another
+ * draining worker is served by it and asked to reconnect once more, but never twice: ${others} of
+ * them may be.
  */
 static struct reader *come_again(const struct visitor *v, const char *last, int others)
 {
@@ -383,7 +383,7 @@ START_TEST(a_draining_worker_asks_streams_to_reconnect)
 }
 END_TEST
 
-/* the workers of before: gone, or at it */
+/* old workers: exited or draining */
 static bool drains(void *unused)
 {
     struct json_object *rows = assay_list(server, "stats", NULL), *process = NULL, *phase = NULL,
@@ -408,10 +408,10 @@ START_TEST(a_stream_opened_during_a_drain_is_asked_to_reconnect)
 {
     struct visitor v = visitor_new();
     struct response *last = post(&v, "messages", "{\"message\":\"before\"}");
-    struct raw *begun[4]; /* a drain waits for requests that have begun */
+    struct raw *begun[4]; /* a drain waits for started requests */
     for (size_t i = 0; i < COUNT(begun); i++) {
         begun[i] = raw_open(server);
-        /* so that a worker of before has it */
+        /* so that an old worker has it */
         raw_text(begun[i], "GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n");
         expect_status(raw_response(begun[i], false, 5000), 200);
         raw_text(begun[i], "GET /api/v1/widget/conversation/stream HTTP/1.1\r\n");
@@ -470,7 +470,7 @@ START_TEST(the_stream_of_a_closed_client_is_released)
 }
 END_TEST
 
-/* over all workers, as the scoreboard has it */
+/* over all workers, from the scoreboard */
 static bool streams_are(void *arg)
 {
     struct json_object *processes = assay_list(server, "stats", NULL);
@@ -493,7 +493,7 @@ START_TEST(open_streams_are_counted)
     }
     for (int i = 0; i < 3; i++)
         close(readers[i]->fd);
-    /* who has gone is noticed when something is sent */
+    /* the server notices a closed client at the next send */
     for (int64_t none = 0, tries = 0; !streams_are(&none); tries++) {
         ck_assert_int_lt(tries, 50);
         do_as_operator(&v, "messages", "{\"message\":\"x\"}");
