@@ -23,7 +23,7 @@ static struct http http = {.loop = &loop};
 
 #define MANY (ADMISSIONS_QUEUED_MAX + 2)
 
-static struct request *went_on; /* the last whose turn came */
+static struct request *went_on; /* the last admitted request */
 
 static void go_on(struct request *r)
 {
@@ -47,7 +47,7 @@ START_TEST(the_queue_is_ordered_and_bounded_and_skips_closed_clients)
     admission_release(&turns[0]);
     admission_release(&turns[0]);
     ck_assert_ptr_eq(went_on, &requests[1]);
-    admission_release(&turns[2]); /* its request is gone */
+    admission_release(&turns[2]); /* its request is cancelled */
     conns[4].hung_up = true;
     admission_queue_tick(&http.admissions, loop.now_ms);
     ck_assert_uint_eq(replies.count, 2);

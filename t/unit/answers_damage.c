@@ -107,7 +107,7 @@ static void use_if_it_opens(void)
     answers_reader_close(r);
 }
 
-/* The hits of some questions, as one number. */
+/* The hits of several questions, as one number. */
 static uint64_t hits_of(void)
 {
     static const char *const questions[] = {"number77", "words13 number5", "tea number250",
@@ -133,9 +133,7 @@ static uint64_t next_random(uint64_t *seed)
     return *seed >> 20;
 }
 
-/*
- * SQLite's pages have no checksums, so what a bit was is known by what the index says of the texts.
- */
+/* SQLite's pages have no checksums, so the test knows the meaning of a bit by the index's texts. */
 START_TEST(a_flipped_bit_is_detected_or_changes_no_hit)
 {
     struct stat st;

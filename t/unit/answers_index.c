@@ -109,7 +109,7 @@ START_TEST(each_language_has_a_table_and_a_query_searches_all)
 }
 END_TEST
 
-/* ---- counts ---- */
+/* ---- token counts ---- */
 
 static int64_t number(const char *sql)
 {
@@ -225,7 +225,8 @@ START_TEST(readers_in_other_processes_see_whole_commits)
         _exit(0);
     }
     w = reopen_file();
-    for (uint64_t i = 0; i < 30; i++) { /* the three that come together go together */
+    for (uint64_t i = 0; i < 30;
+         i++) { /* the three that are written together are deleted together */
         for (uint64_t id = 1000; id < 1003; id++) {
             if (i % 2 == 0)
                 put_document(w, id, i, "en", "Zebra", "A zebra.");
@@ -274,10 +275,7 @@ START_TEST(a_cancelled_question_ends_and_the_next_works)
 }
 END_TEST
 
-/*
- * Marks alone, letters whose length changes with case, scripts that mix, what FTS5 would take for
- * syntax.
- */
+/* Combining marks alone, letters whose length changes with case, mixed scripts, FTS5 syntax. */
 static const char *const hostile[] = {
     "\xcc\x81\xe0\xa4\xbe",
     "\xcc\x81",
@@ -322,7 +320,7 @@ START_TEST(hostile_questions_do_no_harm)
 }
 END_TEST
 
-/* ---- excerpts ---- */
+/* ---- snippets ---- */
 
 static const char text[] =
     "We pack each order on the day it comes. Orders of the weekend leave on Monday. "
@@ -360,9 +358,7 @@ START_TEST(the_snippet_is_the_sentence_with_the_words)
 }
 END_TEST
 
-/*
- * Thousands of places of the question's words: the cost of a passage is that of reading the text.
- */
+/* Thousands of occurrences of the question's words: a snippet costs one reading of the text. */
 START_TEST(a_text_that_repeats_a_word_has_a_snippet)
 {
     static char repeated[64 * 1024];

@@ -40,7 +40,7 @@ static void tokenize(const char *language, int flags, const char *text, struct t
     sqlite3_close(db);
 }
 
-/* Language; text; its tokens in a document, colocated ones behind "|". */
+/* Language; text; its tokens in a document, colocated ones after "|". */
 static const struct {
     const char *language, *text, *tokens;
 } cases[] = {
@@ -92,7 +92,7 @@ START_TEST(a_question_is_split_around_hiragana)
 }
 END_TEST
 
-/* Forms of one word: each pair has a token in common. */
+/* Forms of one word: each pair shares a token. */
 static const char *const forms[][3] = {
     {"en", "refund", "refunds"},
     {"en", "delivered", "delivering"},

@@ -20,7 +20,7 @@ static const struct conf conf = {
 #define VIEWPORT(content) "<meta name=viewport content='" content "'>"
 #define D(n) "<!DOCTYPE html><title>t</title><body>" n
 
-/* check, outcome, what value, message or details must hold (NULL: anything); URL; headers; HTML */
+/* check, outcome, required value, message or details (NULL: any); URL; headers; HTML */
 static const struct audit_case cases[] = {
     {"title", PASS, "6 characters", URL, "Content-Type: text/html; charset=utf-8",
      "<title> Good\n\xC3\xA4 </title>"},
@@ -332,7 +332,7 @@ START_TEST(a_page_gets_its_verdict)
 }
 END_TEST
 
-/* ---- verdicts on what is no markup: sizes, times, probes ---- */
+/* ---- verdicts without markup: sizes, times, probes ---- */
 
 START_TEST(sizes_and_times_have_limits)
 {
@@ -510,7 +510,7 @@ START_TEST(counts_have_limits)
 }
 END_TEST
 
-/* ${count} times ${piece} as a page; what ${id} says of it */
+/* ${count} times ${piece} as a page; the finding of ${id} */
 static void expect_of_many(const char *id, const char *piece, unsigned count, enum expected outcome,
                            const char *says)
 {
@@ -525,7 +525,7 @@ static void expect_of_many(const char *id, const char *piece, unsigned count, en
     buf_free(&html);
 }
 
-/* check, what makes one of what it counts, the most (or, of words, the fewest) it passes */
+/* check, the repeated element, the maximum that passes (for words, the minimum) */
 static const struct {
     const char *id, *piece;
     unsigned bound;
@@ -780,7 +780,7 @@ END_TEST
 
 int main(void)
 {
-    setlocale(LC_CTYPE, "C.UTF-8"); /* as audit_new does */
+    setlocale(LC_CTYPE, "C.UTF-8"); /* like audit_new */
     Suite *s = suite_create("audit_checks");
     TCase *t = tcase_create("checks");
     tcase_add_loop_test(t, a_page_gets_its_verdict, 0, COUNT(cases));

@@ -32,7 +32,7 @@ static struct ip ip(const char *text)
     return out;
 }
 
-/* first and last address of each row of audits.md, and its neighbours where those are public */
+/* first and last address of each row of audits.md, and its neighbours if they are public */
 static const struct {
     const char *first, *last, *before, *after;
 } rows[] = {
@@ -148,7 +148,7 @@ START_TEST(an_allowed_private_network_allows_only_itself)
     ck_assert(!may_connect(&opened, "::1", 80, false));
     ck_assert(!may_connect(&opened, "127.0.0.1", 81, false));
     ck_assert(may_connect(&opened, "93.184.215.14", 80, false));
-    /* a name of the private kind may not lead out */
+    /* a private name may not resolve to a public address */
     ck_assert(!may_connect(&opened, "93.184.215.14", 80, true));
 }
 END_TEST
@@ -179,13 +179,10 @@ START_TEST(the_hosts_own_public_addresses_are_denied)
 }
 END_TEST
 
-/*
- * What is wrong with a URL: it is none that may be asked for at all, or it leads where the guard
- * forbids.
- */
+/* What is wrong with a URL: it cannot be requested at all, or the guard forbids its address. */
 enum refusal { NO_URL, FORBIDDEN };
 
-/* refused without a look-up: bare, as a redirect would bring it, and by the API */
+/* refused without a lookup: bare, as the target of a redirect, and by the API */
 static const struct {
     const char *url;
     enum refusal refusal;
@@ -481,7 +478,7 @@ START_TEST(a_url_with_a_nul_or_over_2048_bytes_is_refused)
     ck_assert(audit_url_normalise((struct str){longer, 2048}, &closed, &out, &host, &why));
     longer[2048] = 'a';
     ck_assert(!audit_url_normalise((struct str){longer, 2049}, &closed, &out, &host, &why));
-    /* within the limit as written, beyond it once encoded */
+    /* within the limit as written, over it when encoded */
     memset(longer + 19, '\xC3', 1000);
     for (size_t i = 20; i < 1019; i += 2)
         longer[i] = '\xA4';
@@ -491,7 +488,7 @@ START_TEST(a_url_with_a_nul_or_over_2048_bytes_is_refused)
 }
 END_TEST
 
-/* as written, normalised, project */
+/* as written, normalized, project */
 static const char *const accepted[][3] = {
     {"http://example.com", "http://example.com/", "example.com"},
     {"  https://Example.COM/Path?Q=1#part ", "https://example.com/Path?Q=1", "example.com"},

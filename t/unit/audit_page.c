@@ -15,9 +15,9 @@
 #define COUNT(array) ((int)(sizeof(array) / sizeof((array)[0])))
 #define FFFD "\xEF\xBF\xBD"
 
-/* ---- what the parser sees ---- */
+/* ---- the input of the parser ---- */
 
-/* What is fed, and the texts, which marks stand for. */
+/* The input, and the texts that marks stand for. */
 struct gathered {
     struct buf fed;
     struct page_run runs[64];
@@ -45,8 +45,8 @@ static void scan(struct str html, struct str *doctype, struct gathered *out)
 }
 
 /*
- * What was fed with [text] for each mark, _ before one that is spaced, {} about one that is not
- * decoded; | where the head is over.
+ * The input with [text] for each mark, _ before a spaced mark, {} around an undecoded one; | at the
+ * end of the head.
  */
 static void show(const struct gathered *g, struct buf *out)
 {
@@ -69,7 +69,7 @@ static void show(const struct gathered *g, struct buf *out)
     buf_add(out, "", 1);
 }
 
-/* html, what is passed on as show() has it, doctype */
+/* html, the output in show()'s notation, doctype */
 static const char *const scan_cases[][3] = {
     {"<p>a</p>", "|<p>[a]</p>", ""},
     {"<!DOCTYPE html>\n<p>a", "|<p>_[a]", "DOCTYPE html"},
@@ -160,7 +160,7 @@ START_TEST(a_mark_finds_its_run_after_other_marks_are_lost)
 }
 END_TEST
 
-/* text, what it says */
+/* text, its decoded form */
 static const char *const decode_cases[][2] = {
     {"a", "a"},
     {"a & b && c", "a & b && c"},
@@ -202,7 +202,7 @@ START_TEST(a_tag_is_cut_between_attributes_at_64_kib)
 }
 END_TEST
 
-/* ---- CSS: text, its URLs with a space between, ! before an imported one ---- */
+/* ---- CSS: text, its URLs separated by spaces, ! before an imported one ---- */
 
 static const char *const css_cases[][2] = {
     {"", ""},
@@ -391,7 +391,7 @@ START_TEST(no_text_is_lost_in_any_position)
 }
 END_TEST
 
-/* html, which of its elements are in the head */
+/* html, its elements in the head */
 static const char *const head_cases[][2] = {
     {"<title>a</title><link a><p><link b>", "title link"},
     {"<html><head><meta a></head><meta b><body><meta c>", "html head meta meta"},

@@ -46,7 +46,7 @@ static void split_blocks(void)
     }
 }
 
-/* The rest of the next line of ${block} that begins with ${word}; false at the end. */
+/* The rest of the next line of ${block} that starts with ${word}; false at the end. */
 static bool next_line(struct str *block, const char *word, struct str *out)
 {
     for (struct str line; block->n > 0;) {
@@ -135,7 +135,7 @@ END_TEST
 
 START_TEST(every_page_check_passes_once_and_fails_once)
 {
-    /* these are judged by what a file cannot tell: times, sizes, probes, the connection */
+    /* these depend on what a file cannot express: times, sizes, probes, the connection */
     static const char elsewhere[] = "not_found_page favicon text_compression load_time ttfb "
                                     "page_size http_requests redirects dom_size in_page_links "
                                     "https_redirect http2 text_html_ratio content_length";
@@ -150,7 +150,7 @@ END_TEST
 
 int main(void)
 {
-    setlocale(LC_CTYPE, "C.UTF-8"); /* as audit_new does */
+    setlocale(LC_CTYPE, "C.UTF-8"); /* like audit_new */
     if (!read_file("verdicts", &verdicts)) {
         perror(SITE "/verdicts");
         return EXIT_FAILURE;

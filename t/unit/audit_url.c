@@ -13,7 +13,7 @@
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 #define ONE_OF(array) ((array)[random_below(COUNT(array))])
-/* sanitizers take ten times as long, and look for other mistakes */
+/* sanitizers take ten times as long, and look for other errors */
 #if defined(__has_feature)
 #if __has_feature(address_sanitizer)
 #define GENERATED 8000
@@ -34,7 +34,7 @@ static struct conf confs[] = {
 
 static uint64_t random_state;
 
-/* The same URLs in each run: a xorshift generator with a seed of its own for each test. */
+/* The same URLs in each run: a xorshift generator with a seed per test. */
 static size_t random_below(size_t n)
 {
     random_state ^= random_state << 13;
@@ -116,7 +116,7 @@ static void generate_odd(struct text *text)
         append(text, ONE_OF(steps));
 }
 
-/* A good one with a byte or two put in, changed or left out, anywhere. */
+/* A valid URL with one or two bytes inserted, changed or removed, anywhere. */
 static void generate_nearly_good(struct text *text)
 {
     static const char telling[] = ".-/:@?#%[]\\ \t_xn0A\x7F\xC3\xA4";
@@ -140,8 +140,8 @@ static void generate_nearly_good(struct text *text)
 }
 
 /*
- * What audit_url_normalise says must be what url_judge says, and a plain URL what it was. True: it
- * was plain, and taken.
+ * audit_url_normalise and url_judge must agree, and a plain URL must stay unchanged. True: the URL
+ * is plain and accepted.
  */
 static bool compare(struct str text, const struct conf *conf)
 {
@@ -179,7 +179,7 @@ static bool compare(struct str text, const struct conf *conf)
     return full && plain;
 }
 
-/* Columns: what makes them, how many in a hundred are at least plain and taken. */
+/* Columns: the generator, the minimum percentage of plain accepted URLs. */
 static const struct {
     void (*generate)(struct text *);
     size_t least_percent;
@@ -199,7 +199,7 @@ START_TEST(a_plain_url_equals_libcurls_normal_form)
 }
 END_TEST
 
-/* Every byte, at each place of a plain URL where it could make another of it. */
+/* Every byte, at each position of a plain URL where it could change it. */
 START_TEST(no_byte_at_any_position_changes_a_plain_url)
 {
     static const char base[] = "https://www.ab-c.example.com/p/q.r?s=t/u";
@@ -317,8 +317,8 @@ START_TEST(the_limits_of_labels_names_and_urls_match_libcurl)
 END_TEST
 
 /*
- * ---- links of a page, as browsers read them (what WHATWG's URL makes of each): the link, what it
- * leads to; NULL: it is no URL ----
+ * ---- links of a page, as browsers resolve them (the result of WHATWG's URL): the link, its
+ * target; NULL: not a URL ----
  */
 
 #define PAGE "https://example.com/dir/page"
@@ -398,7 +398,7 @@ END_TEST
 
 int main(void)
 {
-    setlocale(LC_CTYPE, "C.UTF-8"); /* as audit_new does */
+    setlocale(LC_CTYPE, "C.UTF-8"); /* like audit_new */
     Suite *s = suite_create("audit_url");
     TCase *t = tcase_create("plain");
     tcase_set_timeout(t, 60);

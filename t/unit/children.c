@@ -31,7 +31,7 @@ static pid_t sleeper(void)
         pause();
 }
 
-/* A worker of generation 0 serves, and one of generation 1 is to follow it. */
+/* A worker of generation 0 serves, and one of generation 1 replaces it. */
 static void setup(void)
 {
     slot = calloc(1, sizeof(*slot));
@@ -81,8 +81,8 @@ START_TEST(an_old_worker_stops_when_its_successor_serves)
 END_TEST
 
 /*
- * It comes up after the master has looked who may go, and before it looks whether a reload may
- * begin.
+ * It starts serving after the master has checked which workers to stop, and before it checks
+ * whether a reload can start.
  */
 START_TEST(no_reload_starts_before_an_old_worker_is_stopped)
 {
@@ -98,7 +98,7 @@ START_TEST(no_reload_starts_before_an_old_worker_is_stopped)
 }
 END_TEST
 
-/* At the server's start, or in the place of one that died. */
+/* At the server's start, or in place of a crashed worker. */
 START_TEST(no_reload_starts_while_a_first_worker_is_starting)
 {
     slot->predecessor = NULL;
@@ -108,7 +108,7 @@ START_TEST(no_reload_starts_while_a_first_worker_is_starting)
 }
 END_TEST
 
-/* The one before it goes on, and a mended configuration gets in. */
+/* The previous worker continues, and a corrected configuration can be loaded. */
 START_TEST(a_reload_starts_while_a_failed_child_waits_to_restart)
 {
     slot->child = NULL;
@@ -125,7 +125,7 @@ START_TEST(a_reload_starts_while_a_failed_child_waits_to_restart)
 }
 END_TEST
 
-/* A disk that is slow keeps it at that nearly all the time. */
+/* A slow disk keeps it in that state nearly all the time. */
 START_TEST(a_reload_starts_while_the_writer_waits_for_the_disk)
 {
     *slot = (struct child_slot){.role = ROLE_WRITER, .child = &child[YOUNG]};

@@ -15,7 +15,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-static _Atomic int *shared; /* 1: the work has begun; 2: it was told to stop */
+static _Atomic int *shared; /* 1: the work has started; 2: it was asked to stop */
 static int tidied;
 static char said[4096];
 
@@ -27,7 +27,7 @@ static void tidy(struct cmd *cmd)
 
 static const struct guard guard = {"no backup was made", "/data", "Do this next", tidy};
 
-/* the status, and what it wrote to standard error */
+/* the status, and the output to standard error */
 static int run(int (*work)(struct cmd *cmd))
 {
     struct cmd cmd = {.program = "assay"};
@@ -62,12 +62,12 @@ static int crash(struct cmd *cmd)
 {
     (void)cmd;
     guard_at(NULL, "the reports");
-    signal(SIGSEGV, SIG_DFL); /* a sanitizer's would say more */
+    signal(SIGSEGV, SIG_DFL); /* a sanitizer's output would say more */
     raise(SIGSEGV);
     return CMD_DONE;
 }
 
-/* as the C library ends a process whose heap is broken */
+/* as the C library ends a process with a corrupted heap */
 static int crash_with_words(struct cmd *cmd)
 {
     (void)cmd;
@@ -107,7 +107,7 @@ END_TEST
 START_TEST(the_librarys_crash_output_is_suppressed)
 {
     if (SANITIZED)
-        return; /* a sanitizer's report is to be heard */
+        return; /* a sanitizer's report must be visible */
     ck_assert_int_eq(run(crash_with_words), CMD_REFUSED);
     ck_assert_str_eq(said, "assay: no backup was made: /data is damaged. Reading it ended in a "
                            "crash (SIGABRT) at the pages. Do this next\n");
@@ -140,7 +140,7 @@ static int wait_for_stop(struct cmd *cmd)
     return *shared == 2 ? CMD_DONE : CMD_USAGE;
 }
 
-/* TERM to the command alone, as a service manager sends it */
+/* TERM to the command only, as a service manager sends it */
 START_TEST(a_stop_signal_reaches_the_work)
 {
     shared = mmap(NULL, sizeof(*shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);

@@ -5,7 +5,7 @@
 #include <check.h>
 #include <stdlib.h>
 
-/* a lone caller would wait for them at every change */
+/* a lone caller would scan them at every change */
 START_TEST(every_caller_that_left_is_removed)
 {
     size_t callers = concurrent_callers_next(0, 1000);

@@ -59,7 +59,7 @@ END_TEST
 
 static const struct {
     const char *header;
-    bool listed; /* false: any version will do */
+    bool listed; /* false: any version matches */
     size_t count;
     uint64_t versions[3];
 } if_match_cases[] = {
@@ -69,7 +69,7 @@ static const struct {
      true,
      3,
      {5, 7, 9}},
-    /* no more than there is room for */
+    /* at most as many as fit */
     {"\"1-" PACKAGE_VERSION "\",\"2-" PACKAGE_VERSION "\",\"3-" PACKAGE_VERSION
      "\",\"4-" PACKAGE_VERSION "\"",
      true,
@@ -84,7 +84,7 @@ static const struct {
     {"\"5\"", true, 0, {0}},
     {"\"-" PACKAGE_VERSION "\"", true, 0, {0}},
     {"\"5-" PACKAGE_VERSION "-gz-gz\"", true, 0, {0}},
-    /* the version that no record has */
+    /* a version that no record has */
     {"\"18446744073709551615-" PACKAGE_VERSION "\"", true, 0, {0}},
     {"\"99999999999999999999-" PACKAGE_VERSION "\"", true, 0, {0}},
     {"\"abc\"", true, 0, {0}},
@@ -123,7 +123,7 @@ static const struct {
     {"return=minimal, foo; bar=\"a, wait=9\", wait=3;q=1", NULL, true, 3, false, "wait=3"},
     {"foo=\"a\\\", wait=9\", wait=4", NULL, true, 4, false, "wait=4"},
     {"wait=5, wait=6", NULL, true, 5, false, "wait=5"},
-    {"wait=31, wait=6", NULL, false, 0, false, NULL}, /* the first counts, and it is ignored */
+    {"wait=31, wait=6", NULL, false, 0, false, NULL}, /* the first one counts, and it is ignored */
     {"wait=31", "wait=6", false, 0, false, NULL},
     {"wait", NULL, false, 0, false, NULL},
     {"wait=", NULL, false, 0, false, NULL},

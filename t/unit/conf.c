@@ -100,7 +100,7 @@ START_TEST(every_option_is_read)
     ck_assert_uint_eq(c->limits->count, LIMITERS_BUILT_IN + 1);
     const struct limiter_row *row = &c->limits->rows[LIMITER_API];
     ck_assert_uint_eq(row->windows_count, 2);
-    ck_assert_uint_eq(row->windows[0].by, BY_API_KEY); /* the more special key first */
+    ck_assert_uint_eq(row->windows[0].by, BY_API_KEY); /* the more specific key first */
     ck_assert_uint_eq(row->windows[0].limit, 5);
     ck_assert_uint_eq(row->windows[1].seconds, 3600);
     ck_assert_uint_eq(c->limits->overrides_count, 3);
@@ -175,7 +175,7 @@ START_TEST(the_sample_has_the_defaults_and_the_packages_internal_listener)
 }
 END_TEST
 
-/* Whether ${text} begins with ${sentence}, which may go on in the next line of a comment. */
+/* Whether ${text} starts with ${sentence}, which can continue in the next line of a comment. */
 static bool begins_with(const char *text, const char *sentence)
 {
     for (; *sentence != '\0'; sentence++) {

@@ -268,7 +268,7 @@ START_TEST(any_truncated_file_is_parsed_or_refused)
 }
 END_TEST
 
-/* the routes there are, as the programs say it */
+/* the existing routes, in the programs' own words */
 static bool is_a_route(struct str method, struct str path)
 {
     (void)method;
@@ -281,7 +281,7 @@ int main(void)
     Suite *suite = suite_create("conf_mistakes");
     TCase *tcase = tcase_create("conf_mistakes");
     tcase_add_checked_fixture(tcase, conf_kit_open, conf_kit_close);
-    tcase_set_timeout(tcase, 30); /* thousands of small files: a busy disk takes its time */
+    tcase_set_timeout(tcase, 30); /* thousands of small files: a busy disk takes time */
     tcase_add_loop_test(tcase, an_error_names_its_line_and_cause, 0, COUNT(mistakes_table));
     tcase_add_test(tcase, all_errors_are_reported_together);
     tcase_add_test(tcase, an_error_is_reported_once);

@@ -76,7 +76,8 @@ START_TEST(a_dead_process_releases_its_connections)
     connection_table_close_slot(connection_table, 1);
     ck_assert_uint_eq(connection_table_count(connection_table), 0);
     ck_assert(connection_table_add(connection_table, 0, 1) && arrives(0, ADDRESS, 1, &share));
-    connection_table_open_slot(connection_table, 1); /* its successor has nothing of it */
+    connection_table_open_slot(connection_table,
+                               1); /* its successor starts without its connections */
     ck_assert(!connection_table_add(connection_table, 1, 1) && !arrives(1, ADDRESS, 1, &share));
     ck_assert(connection_table_add(connection_table, 1, 2) && arrives(1, ADDRESS, 2, &share));
 }
@@ -90,13 +91,13 @@ START_TEST(addresses_are_counted_separately_over_all_processes)
     ck_assert(arrives(0, ADDRESS, 2, &first) && arrives(1, ADDRESS, 2, &second));
     ck_assert(!arrives(0, ADDRESS, 2, &other) && other == 0);
     ck_assert(arrives(0, OTHER, 2, &other));
-    /* a refused one is not counted */
+    /* a refused connection is not counted */
     ck_assert_uint_eq(connection_table_address_count(connection_table, first), 1);
     connection_table_remove_address(connection_table, second);
     ck_assert(arrives(0, ADDRESS, 2, &second));
     ck_assert_uint_eq(connection_table_address_count(connection_table, second), 2);
     ck_assert(!arrives(1, ADDRESS, 2, &first));
-    ck_assert(arrives(1, ADDRESS, 0, &first)); /* no limit: counted all the same */
+    ck_assert(arrives(1, ADDRESS, 0, &first)); /* without a limit it is counted as well */
     ck_assert(!arrives(0, ADDRESS, 2, &first));
 }
 END_TEST
@@ -114,7 +115,7 @@ START_TEST(addresses_without_connections_leave_no_entry)
                                                    sizeof(address), 1, &shares[i]));
             ck_assert_msg(shares[i] != 0, "no room for address %u of round %d", i, round);
         }
-        if (round % 3 == 0) { /* who dies frees them, too */
+        if (round % 3 == 0) { /* a process that dies releases them, too */
             connection_table_close_slot(connection_table, 0);
             connection_table_open_slot(connection_table, 0);
         }
@@ -126,9 +127,9 @@ START_TEST(addresses_without_connections_leave_no_entry)
 END_TEST
 
 /*
- * Processes that let in and out as fast as they can, and one after the other is killed: never more
- * than so many at a time, and as many again at the end. Who has one sets its bit, so that a single
- * look sees who has one at the same time.
+ * Processes connect and disconnect as fast as they can, and are killed one after the other: never
+ * more than the limit at a time, and the full limit at the end. A process with a connection sets
+ * its bit, so that one read shows all that have one at the same time.
  */
 enum { CHILDREN = 4, MOST = 3, MOST_OF_ADDRESS = 2, KILLS = 60 };
 struct seen {
@@ -177,7 +178,7 @@ static pid_t child_new(struct seen *seen, unsigned place)
     return pid;
 }
 
-/* Its bits go first: once it has left, others may have its places. */
+/* It clears its bits first: after it has disconnected, others can have its slots. */
 static void child_kill(struct seen *seen, unsigned place, pid_t pid)
 {
     kill(pid, SIGKILL);

@@ -46,7 +46,7 @@ START_TEST(an_origin_is_normalized_as_browsers_send_it)
 END_TEST
 
 static const struct {
-    const char *origins, *origin; /* NULL: none sent */
+    const char *origins, *origin; /* NULL: no header */
     bool allowed;
 } sent[] = {
     {"", "https://a.example", false},

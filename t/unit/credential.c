@@ -7,8 +7,8 @@
 #include <stdlib.h>
 
 /*
- * CRC-32 of "asy_key_" and thirty zeros is 0x6f7c7cd1: worked out apart from the code, with
- * Python's zlib.crc32 and base 62.
+ * The CRC-32 of "asy_key_" and thirty zeros is 0x6f7c7cd1, computed independently with Python's
+ * zlib.crc32 and base 62.
  */
 #define KNOWN                                                                                      \
     "asy_key_000000000000000000000000000000"                                                       \
@@ -79,7 +79,7 @@ START_TEST(new_credentials_parse_and_differ_and_use_every_character)
     }
     /*
      * 15000 draws over 62 characters: each is expected 242 times; under 120 or over 400 is nine
-     * standard deviations away.
+     * standard deviations off.
      */
     for (size_t c = 0; c < 128; c++) {
         used += counts[c] > 0;

@@ -58,7 +58,7 @@ static struct str id_list(char *text, uint64_t *room)
     char *save;
     for (char *id = strtok_r(text, ",", &save); id != NULL && n < 8;
          id = strtok_r(NULL, ",", &save))
-        /* little-endian, as the machines are that this runs on */
+        /* little-endian, as on every supported machine */
         room[n++] = strtoull(id, NULL, 10);
     return (struct str){(const char *)room, n * sizeof(*room)};
 }
@@ -183,7 +183,10 @@ START_TEST(no_line_is_negative_and_the_lines_add_up)
         ck_assert_int_eq(t.subtotal, t.discount + t.price);
         ck_assert_int_ge(t.price, 0);
         ck_assert_int_eq(t.subtotal, cart_subtotal(&cart));
-        /* all of it, or all there is; but the rest is given once round, a unit a piece */
+        /*
+         * the whole amount, or everything there is; the remainder is distributed once, one unit per
+         * line
+         */
         if (c.type == COUPON_FIXED_CART) {
             struct cart one = {
                 .items = {{1, 1, c.amount, false}}, .count = 1, .exponent = cart.exponent};

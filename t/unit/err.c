@@ -22,7 +22,7 @@ START_TEST(every_store_status_has_an_error)
 {
     enum err err = err_of_store((enum store_status)_i);
     ck_assert_int_lt(err, ERRS);
-    /* malformed request is judged before the store is asked, so the store never says so */
+    /* a malformed request is refused before the store is called, so the store never returns this */
     ck_assert_int_ne(err, ERR_BAD_REQUEST);
 }
 END_TEST

@@ -196,7 +196,7 @@ static const struct field members[] = {
 
 static const struct {
     const char *json;
-    const char *errors; /* how they begin; NULL: none */
+    const char *errors; /* their prefix; NULL: none */
 } json_cases[] = {
     {"{}", NULL},
     {"{\"name\":\"äöü\",\"size\":\"50\",\"page\":9,\"any\":{\"a\": [1]}}", NULL},
@@ -229,12 +229,12 @@ END_TEST
 
 static const struct {
     const char *json;
-    enum fields_status status; /* FIELDS_MALFORMED: a tree is wanted */
+    enum fields_status status; /* FIELDS_MALFORMED: a tree is required */
 } flat_cases[] = {
     {"{\"name\":\"äöü\"}", FIELDS_OK},
     {"{\"unknown\":\"\",\"size\":\"50\",\"name\":\"a\"}", FIELDS_OK},
     {"{\"unknown\":\"x\"}", FIELDS_OK},
-    /* two messages, in the table's order */
+    /* two messages, in table order */
     {"{\"size\":\"11\",\"name\":\"abcd\"}", FIELDS_INVALID},
     {"{\"name\":\"\"}", FIELDS_INVALID},
     {"{\"page\":\"5\"}", FIELDS_MALFORMED},

@@ -30,11 +30,11 @@ static const struct {
     {BYTES("1234567\0"
            "12345678"),
      false},
-    {BYTES("\x80"), false}, /* continuation alone */
+    {BYTES("\x80"), false}, /* a continuation byte alone */
     {BYTES("\xc3"), false}, /* cut short */
     {BYTES("\xe2\x82"), false},
     {BYTES("\xf0\x9f\x98"), false},
-    {BYTES("\xc3("), false}, /* no continuation */
+    {BYTES("\xc3("), false}, /* no continuation byte */
     {BYTES("\xe2\x82("), false},
     {BYTES("\xc0\x80"), false}, /* overlong NUL */
     {BYTES("\xc1\xbf"), false},
@@ -42,7 +42,7 @@ static const struct {
     {BYTES("\xf0\x8f\xbf\xbf"), false},
     {BYTES("\xed\xa0\x80"), false}, /* surrogates */
     {BYTES("\xed\xbf\xbf"), false},
-    {BYTES("\xf4\x90\x80\x80"), false}, /* beyond U+10FFFF */
+    {BYTES("\xf4\x90\x80\x80"), false}, /* above U+10FFFF */
     {BYTES("\xf5\x80\x80\x80"), false},
     {BYTES("\xff"), false},
     {BYTES("aaaaaaaaaaaaaaaaaaaaaaa\xfe"), false},
@@ -100,9 +100,9 @@ static const struct {
 START_TEST(percent_encoding_is_parsed_strictly)
 {
     struct str in = decode_cases[_i].in, want = decode_cases[_i].out;
-    char *out = malloc(in.n + 1); /* its own block, so that a sanitizer sees one byte too many */
+    char *out = malloc(in.n + 1); /* its own block, so that a sanitizer detects one byte too many */
     char *text = malloc(in.n + 2);
-    memset(text, '4', in.n + 2); /* what follows must not be taken for the missing digits */
+    memset(text, '4', in.n + 2); /* the following bytes must not be taken for the missing digits */
     memcpy(text, in.p, in.n);
     struct str got = form_decode((struct str){text, in.n}, decode_cases[_i].plus, out);
     ck_assert_int_eq(got.p == NULL, want.p == NULL);

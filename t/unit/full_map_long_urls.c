@@ -28,8 +28,8 @@ static void problem(void *arg, const char *sentence)
 }
 
 /*
- * many changes in one transaction, so that it meets the end of the map and not the reserve before
- * it; each size of batch meets it elsewhere
+ * Many changes in one transaction, so that it reaches the end of the map and not the reserve before
+ * it. Each batch size reaches it at another point.
  */
 START_TEST(a_long_url_at_the_end_of_the_map_is_rolled_back)
 {

@@ -255,7 +255,7 @@ START_TEST(a_deletion_answers_with_project_id_and_name)
     ck_assert_uint_eq(played.change.id, 3);
     ck_assert_uint_eq(played.change.match.n, 16);
     ck_assert_uint_eq(matched(0), 2);
-    /* a tag of another project: no version of this one */
+    /* an ETag of another project: no version of this one */
     ck_assert_uint_gt(matched(1), UINT64_C(1) << 62);
     played_body_is("{\"id\":3,\"object\":\"project\",\"project\":\"example.com\",\"deleted\":true,"
                    "\"status\":200}");

@@ -7,7 +7,7 @@
 
 #define OK_HEAD "GET / HTTP/1.1\r\nHost: a\r\n"
 
-/* Columns: head, is it HTTP/1.1, a word of the fault (NULL: none). */
+/* Columns: head, whether it is HTTP/1.1, a word of the error (NULL: none). */
 static const struct {
     const char *head;
     bool http11;
@@ -55,9 +55,7 @@ START_TEST(each_head_has_its_verdict)
 }
 END_TEST
 
-/*
- * the library skips an empty line before the request: what stands behind it is judged all the same
- */
+/* the library skips an empty line before the request: the head after it is checked all the same */
 START_TEST(empty_line_before_the_request_hides_nothing)
 {
     bool chunked;

@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-enum { CAPACITY = 32, SHARE = 24 }; /* what one workspace gets of it */
+enum { CAPACITY = 32, SHARE = 24 }; /* the share of one workspace */
 
 static struct job_queue *q;
 
@@ -15,7 +15,7 @@ static void add(uint64_t workspace, uint64_t report, const char *url)
     ck_assert(job_queue_add(q, workspace, report, 1, str_of(url)));
 }
 
-/* hand out all that may go: how many, their reports in ${out} */
+/* start every startable job: their number, their reports in ${out} */
 static size_t drain(uint64_t *out, size_t max)
 {
     size_t n = 0;
@@ -91,8 +91,8 @@ START_TEST(a_host_has_at_most_two_running_jobs)
 END_TEST
 
 /*
- * the places at a host (shm/host_slots.h) would make a third wait within the auditor, where it
- * takes another's room
+ * the per-host slots (shm/host_slots.h) would make a third one wait within the auditor, where it
+ * takes the slot of another job
  */
 START_TEST(ports_schemes_and_paths_do_not_change_the_host)
 {
@@ -167,7 +167,7 @@ START_TEST(only_the_suspected_job_runs_alone)
     add(1, 2, "http://b/");
     add(2, 3, "http://c/");
     ck_assert_uint_eq(drain(got, 4), 3);
-    job_queue_suspect(q, 1, 1); /* another auditor's word counts for nothing */
+    job_queue_suspect(q, 1, 1); /* another auditor's message is ignored */
     job_queue_suspect(q, 0, 2);
     ck_assert_ptr_null(job_queue_auditor_lost(q, 0, true));
     job_queue_auditor_connected(q, 0);
@@ -260,7 +260,7 @@ START_TEST(a_newer_attempt_replaces_an_older_one_in_any_state)
     ck_assert_uint_eq(job_queue_find(q, 1)->attempt, 2);
     ck_assert(job_queue_add(q, 1, 1, 1, STR("http://a/")));
     ck_assert_uint_eq(job_queue_find(q, 1)->attempt, 2);
-    ck_assert_uint_eq(job_queue_size(q), 2); /* the older one until its auditor gives it back */
+    ck_assert_uint_eq(job_queue_size(q), 2); /* the older one until its auditor returns it */
     job_queue_return(q, job_queue_find_running(q, 0, 1, 1));
     ck_assert_uint_eq(job_queue_size(q), 1);
 }
@@ -286,7 +286,7 @@ static unsigned go_out(void)
     return n;
 }
 
-/* auditor's capacity, what one workspace may hold of it */
+/* the auditor's capacity, the share of one workspace */
 static const unsigned shares[][2] = {{1, 1}, {2, 1},   {3, 2},    {4, 3},
                                      {8, 6}, {32, 24}, {100, 75}, {1024, 768}};
 
@@ -365,7 +365,7 @@ START_TEST(a_withdrawn_running_job_counts_until_returned)
 }
 END_TEST
 
-/* created and at once deleted, again and again: never more are out than a workspace's share */
+/* created and deleted at once, repeatedly: never more run than a workspace's share */
 START_TEST(pairs_of_create_and_delete_fill_no_auditor)
 {
     unsigned out = 0;
@@ -409,8 +409,8 @@ START_TEST(a_dead_auditor_leaves_no_withdrawn_job)
 END_TEST
 
 /*
- * when none could go, none is looked for until that may have changed: each of the ways in which it
- * does
+ * when no job can run, none is searched until that may have changed: each of the events that change
+ * it
  */
 START_TEST(a_job_is_found_after_a_time_when_none_could_run)
 {
@@ -421,17 +421,17 @@ START_TEST(a_job_is_found_after_a_time_when_none_could_run)
     ck_assert_ptr_null(job_queue_take(q));
     add(1, 101, "http://same.example/x");
     ck_assert_ptr_null(job_queue_take(q));
-    add(2, 102, "http://other.example/"); /* one is added that may */
+    add(2, 102, "http://other.example/"); /* a job is added that can run */
     ck_assert_uint_eq(job_queue_take(q)->report, 102);
     ck_assert_ptr_null(job_queue_take(q));
-    job_queue_remove(q, job_queue_find(q, 2)); /* a host is free */
+    job_queue_remove(q, job_queue_find(q, 2)); /* a host has a free slot */
     ck_assert_uint_eq(job_queue_take(q)->report, 3);
     ck_assert_ptr_null(job_queue_take(q));
-    for (uint64_t id = 4; id <= 20; id++) /* those before it go */
+    for (uint64_t id = 4; id <= 20; id++) /* the jobs before it end */
         job_queue_remove(q, job_queue_find(q, id));
     ck_assert_uint_eq(job_queue_take(q)->report, 100);
     ck_assert_ptr_null(job_queue_take(q));
-    job_queue_return(q, job_queue_find(q, 3)); /* one is given back */
+    job_queue_return(q, job_queue_find(q, 3)); /* a job is returned */
     ck_assert_ptr_nonnull(job_queue_take(q));
     ck_assert_ptr_null(job_queue_take(q));
     job_queue_auditor_lost(q, 0, false);
@@ -484,7 +484,7 @@ START_TEST(random_operations_keep_the_counts)
     for (uint64_t workspace = 1; workspace <= 7; workspace++)
         withdrawn += job_queue_withdrawn(q, workspace);
     ck_assert_uint_eq(left + withdrawn, job_queue_size(q));
-    /* with everything taken away again, nothing is left running */
+    /* when everything is withdrawn, nothing runs */
     for (uint64_t id = 1; id <= 500; id++)
         if (job_queue_find(q, id) != NULL)
             job_queue_withdraw(q, job_queue_find(q, id));

@@ -27,7 +27,7 @@ static const struct {
     CASE("9223372036854775807", JSON_SCAN_OK),
     CASE("-9223372036854775808", JSON_SCAN_OK),
     CASE("1.7976931348623157e308", JSON_SCAN_OK),
-    CASE("1e-400", JSON_SCAN_OK), /* nothing but small */
+    CASE("1e-400", JSON_SCAN_OK), /* only small ones */
     CASE("{\"a\":{\"a\":1},\"b\":{\"a\":1}}", JSON_SCAN_OK),
     CASE("", JSON_SCAN_MALFORMED),
     CASE(" ", JSON_SCAN_MALFORMED),
@@ -103,7 +103,7 @@ START_TEST(each_text_has_its_verdict)
 }
 END_TEST
 
-/* Columns: text, the sentence about it. */
+/* Columns: text, its error message. */
 static const struct {
     struct str text;
     const char *says;
@@ -211,12 +211,12 @@ END_TEST
 
 static const struct {
     struct str text;
-    int members; /* -1: it is not read that way */
+    int members; /* -1: not read flat */
 } flats[] = {
     {STR("{\"a\":\"b\"}"), 1},
     {STR(" \t\r\n{ \"a\" : \"\" , \"\":\"\xc3\xa4\" } "), 2},
     {STR("{\"a\":\"1\",\"b\":\"2\",\"c\":\"3\"}"), 3},
-    /* more than there is room for */
+    /* more than fit */
     {STR("{\"a\":\"1\",\"b\":\"2\",\"c\":\"3\",\"d\":\"4\"}"), -1},
     {STR("{}"), -1},
     {STR("{\"a\":\"b\",\"a\":\"c\"}"), -1},

@@ -112,7 +112,7 @@ START_TEST(any_truncated_or_extended_token_is_detected)
 }
 END_TEST
 
-/* ---- tokens of another's making, signed with the right key ---- */
+/* ---- tokens of another implementation, signed with the right key ---- */
 
 static size_t b64(const char *p, size_t n, char *out)
 {
@@ -226,7 +226,7 @@ START_TEST(a_rotation_logs_nobody_out)
     ck_assert_int_eq(signing_keys_rotate(path, NOW, TTL, why, sizeof(why)), 0);
     signing_keys_reload(secrets);
     ck_assert_uint_eq(signing_keys_generation(secrets), generation + 1);
-    /* until everybody knows the new one, the old one signs */
+    /* the old key signs until every process knows the new one */
     ck_assert_str_eq(signing_keys_signing(secrets, NOW + SECRETS_SETTLE_MS - 1)->kid, old);
     struct str second = sign_at(NOW + SECRETS_SETTLE_MS - 1, between);
     ck_assert_str_ne(signing_keys_signing(secrets, NOW + SECRETS_SETTLE_MS)->kid, old);
@@ -250,7 +250,8 @@ START_TEST(an_old_secret_expires_with_its_last_token)
         signing_keys_find(secrets, str_of(kid), NOW + SECRETS_SETTLE_MS + TTL + 1, TTL));
     ck_assert_int_eq(signing_keys_rotate(path, NOW + TTL + 1, TTL, why, sizeof(why)), 0);
     signing_keys_reload(secrets);
-    ck_assert_ptr_null(signing_keys_find(secrets, str_of(kid), NOW, TTL)); /* it is not even kept */
+    ck_assert_ptr_null(
+        signing_keys_find(secrets, str_of(kid), NOW, TTL)); /* it is not even stored */
 }
 END_TEST
 
@@ -279,8 +280,8 @@ START_TEST(the_file_is_private_and_created_once)
 END_TEST
 
 /*
- * The process that makes the secrets forks those that must not have them. Nothing here may take
- * memory, which could cover what was left.
+ * The process that creates the secrets forks those that must not have them. Nothing here may
+ * allocate, because that could overwrite leftovers.
  */
 static bool heap_holds(const char *bytes, size_t n)
 {

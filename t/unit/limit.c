@@ -26,7 +26,7 @@ const struct route routes[] = {
     {.method = "POST", .path = "/typing", .limiter = LIMITER_WIDGET_TYPING}};
 const size_t routes_count = 1;
 
-/* what limit.c takes from the pipeline for other requests than these */
+/* what limit.c takes from the pipeline for other requests */
 const struct route *route_find(struct str method, struct str path, bool internal,
                                struct str args[PATH_ARGS_MAX], const struct route **other)
 {
@@ -102,7 +102,7 @@ static void end(void)
     rmdir(dir);
 }
 
-/* ---- what a reload may change ---- */
+/* ---- changes by a reload ---- */
 
 static void change_nothing(void)
 {
@@ -153,7 +153,7 @@ static void override_its_address(void)
 }
 
 /*
- * Columns: what the master publishes meanwhile, the limit that is told then (0: none is), the
+ * Columns: the configuration that the master publishes between, the reported limit (0: none), the
  * window's length.
  */
 static const struct {
@@ -191,7 +191,7 @@ START_TEST(a_request_is_charged_by_the_limits_in_force)
 }
 END_TEST
 
-/* what was charged is the key of the limits in force: of the old one nothing is used */
+/* the key of the limits in force was charged: nothing of the old one is used */
 START_TEST(an_expectation_from_other_limits_is_not_charged)
 {
     struct ratelimit_state state;

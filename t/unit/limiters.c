@@ -17,7 +17,7 @@ static void begin(void)
     limiters_defaults(&limits);
 }
 
-/* ---- the seed's rows ---- */
+/* ---- built-in limiters ---- */
 
 static const struct {
     enum limiter limiter;
@@ -117,7 +117,7 @@ static const struct {
     {64, "203.0.113.7", "203.0.113.6", false},
     {64, "203.0.113.7", "::ffff:203.0.113.7", true},
     {64, "203.0.113.7", "::ffff:cb00:7107", true},
-    {16, "203.0.113.7", "203.0.113.6", false}, /* the prefix is IPv6's alone */
+    {16, "203.0.113.7", "203.0.113.6", false}, /* the prefix applies to IPv6 only */
     {64, "2001:db8:1:2::1", "2001:db8:1:2:ffff:ffff:ffff:ffff", true},
     {64, "2001:db8:1:2::1", "2001:db8:1:3::1", false},
     /* a dotted quad at the end makes no IPv4 address */
@@ -175,7 +175,7 @@ END_TEST
 #define ULID_A "01ARZ3NDEKTSV4RRFFQ69G5FAV"
 #define ULID_B "7ZZZZZZZZZZZZZZZZZZZZZZZZZ"
 
-/* Columns: kind, text, how it is written back (NULL: no key of that kind). */
+/* Columns: kind, text, how it is printed (NULL: not a key of that kind). */
 static const struct {
     enum limiter_by by;
     const char *text, *back;
@@ -280,7 +280,7 @@ START_TEST(the_more_specific_key_is_charged_first)
 }
 END_TEST
 
-/* ---- the board ---- */
+/* ---- limiter statistics ---- */
 
 static char dir[] = "/tmp/assay-limits-XXXXXX", path[64];
 static struct limiter_stats *board;
@@ -331,11 +331,11 @@ START_TEST(counts_belong_to_a_name_and_outlive_a_reload)
 {
     add_limiter("mine", "GET /a", NULL);
     limiter_stats_publish(board, &limits);
-    for (unsigned worker = 0; worker < 200; worker++) /* more than rows of counters */
+    for (unsigned worker = 0; worker < 200; worker++) /* more than the counter rows */
         limiter_stats_count(board, worker, counter_of("mine"), COUNT_REFUSED);
     limits.count--;
     add_limiter("other", "GET /a", NULL);
-    limiter_stats_publish(board, &limits); /* in the place "mine" had */
+    limiter_stats_publish(board, &limits); /* in the row that "mine" had */
     ck_assert_uint_eq(limiter_stats_total(board, counter_of("mine"), COUNT_REFUSED), 200);
     ck_assert_uint_eq(limiter_stats_total(board, counter_of("mine"), COUNT_ADMITTED), 0);
     ck_assert_uint_eq(limiter_stats_total(board, counter_of("other"), COUNT_REFUSED), 0);
@@ -370,7 +370,7 @@ START_TEST(a_few_lines_are_logged_and_the_rest_counted)
     for (int i = 0; i < 100; i++)
         lines += limiter_stats_may_log(board, 3, now + i % LIMITER_LOG_SECONDS);
     ck_assert_uint_eq(lines, LIMITER_LOG_LINES);
-    ck_assert(limiter_stats_may_log(board, 4, now)); /* another limiter's lines are its own */
+    ck_assert(limiter_stats_may_log(board, 4, now)); /* another limiter's log lines are separate */
     ck_assert_uint_eq(limiter_stats_suppressed(board, 3, now), 0); /* more may come */
     ck_assert_uint_eq(limiter_stats_suppressed(board, 3, now + LIMITER_LOG_SECONDS),
                       100 - LIMITER_LOG_LINES);

@@ -10,7 +10,7 @@
 
 static char text[16384];
 
-/* What log_write sends to standard error, as a string. */
+/* The output of log_write to standard error, as a string. */
 static const char *logged(enum log_level level, const char *message)
 {
     int fds[2], kept = dup(STDERR_FILENO);

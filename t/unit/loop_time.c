@@ -44,7 +44,7 @@ START_TEST(the_longest_iteration_is_reported)
     ck_assert_uint_ge(cpu_us, SPIN_US);
     ck_assert_uint_ge(us, cpu_us);
     uint64_t began;
-    do { /* until no other process took the processor meanwhile */
+    do { /* until no other process used the processor in between */
         us = score_get(score.longest_us);
         began = clock_mono_us();
         polled = now_ms();

@@ -24,7 +24,7 @@ static char *read_all(FILE *file, bool as_man)
     return text;
 }
 
-/* A line of text goes on in the next one, unless that is a macro or empty. */
+/* A line of text continues in the next one, unless that is a macro or empty. */
 static void join_lines(char *text)
 {
     bool macro = text[0] == '.';
@@ -102,7 +102,7 @@ static char *dump_of(const char *path)
     return text;
 }
 
-/* What a line of the packages' configuration sets other than the default is lost with the line. */
+/* A value other than the default in a line of the packages' configuration is lost with the line. */
 START_TEST(the_packages_configuration_names_its_changed_values)
 {
     char *file = source_file("packaging/assay.yaml", false), *rest_of_sample = NULL, *rest = NULL;
@@ -110,7 +110,7 @@ START_TEST(the_packages_configuration_names_its_changed_values)
     char *body = strstr(file, "\n\n"), *b = strtok_r(defaults, "\n", &rest);
     int different = 0;
     ck_assert_ptr_nonnull(body);
-    *body = '\0'; /* the comment at the head */
+    *body = '\0'; /* the comment at the top */
     for (char *a = strtok_r(sample, "\n", &rest_of_sample); a != NULL;
          a = strtok_r(NULL, "\n", &rest_of_sample)) {
         ck_assert_ptr_nonnull(b);
@@ -131,10 +131,7 @@ START_TEST(the_packages_configuration_names_its_changed_values)
 }
 END_TEST
 
-/*
- * A line of help, "--name TEXT: what it is for", as the page has it: name and help on lines of
- * their own.
- */
+/* A line of help, "--name TEXT: description", as in the page: name and help on separate lines. */
 static void assert_option(const char *page, const char *line)
 {
     char text[512];
@@ -170,9 +167,7 @@ START_TEST(assay_1_describes_every_command_and_option)
 }
 END_TEST
 
-/*
- * The first words of the commands, each once and in the order of the table, and the screen of them.
- */
+/* The first words of the commands, each once in table order, and the help screen with them. */
 START_TEST(the_short_help_has_every_subject_and_verb_on_one_screen)
 {
     char *all = output_of("./assay help all"), *screen = output_of("./assay -h"), *rest = NULL;
@@ -234,7 +229,7 @@ START_TEST(the_counts_file_has_its_documented_name)
 END_TEST
 
 /*
- * Every command of the help, word by word, and every option of it is offered; what is missing is
+ * Completion offers every command of the help, word by word, and every option; missing ones are
  * printed.
  */
 START_TEST(completion_offers_every_command_and_option)
@@ -265,8 +260,8 @@ START_TEST(completion_offers_every_command_and_option)
 END_TEST
 
 /*
- * The same of zsh's, where there is a zsh. Its words and what it offers them to are put in its
- * place.
+ * The same for zsh's completion, if zsh is installed. Its words and the command that receives the
+ * offers are replaced.
  */
 START_TEST(zsh_completion_offers_every_command_and_option)
 {
@@ -299,10 +294,7 @@ START_TEST(zsh_completion_offers_every_command_and_option)
 }
 END_TEST
 
-/*
- * what bootstrap installs to build with, a package asks for to build with; a compiler is there
- * anyway
- */
+/* a package build-depends on what bootstrap installs for building; every builder has a compiler */
 static const struct {
     const char *list, *packaging, *before;
 } builds[] = {{"DEBIAN=\"", "packaging/debian/control", "\n "},

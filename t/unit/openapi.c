@@ -49,7 +49,7 @@ static const char *text(json *object, const char *name)
     return value == NULL ? NULL : json_object_get_string(value);
 }
 
-/* "#/components/…" → what it points at */
+/* "#/components/…" → its target */
 static json *resolve(json *value)
 {
     const char *ref = text(value, "$ref");
@@ -132,7 +132,7 @@ START_TEST(every_reference_resolves)
 }
 END_TEST
 
-/* The introduction says which answers of projects and reports have no `data`. */
+/* The introduction names the project and report answers without `data`. */
 START_TEST(project_and_report_answers_have_data_except_delete)
 {
     const struct route *route = &routes[_i];
@@ -191,7 +191,7 @@ END_TEST
 
 /* ---- fields ---- */
 
-/* The parameter of that name and place, of the operation or its path; NULL if there is none. */
+/* The parameter of that name and location, of the operation or its path; NULL if there is none. */
 static json *parameter(const struct route *route, const char *in, const char *name)
 {
     json *lists[] = {member(operation(route), "parameters"),
@@ -249,7 +249,7 @@ static void bool_agrees(const struct field *f, json *schema)
     ck_assert_ptr_null(f->initial);
 }
 
-/* whatever it is, it is no text with a length */
+/* any value, but not a text with a length */
 static void json_agrees(const struct field *f, json *schema)
 {
     ck_assert_ptr_null(f->initial);
@@ -393,7 +393,7 @@ START_TEST(every_possible_error_is_described)
 {
     const struct route *route = &routes[_i];
     json *responses = member(operation(route), "responses");
-    /* an origin may be refused, an agent unpublished */
+    /* an origin can be refused, an agent unpublished */
     bool widget = strncmp(route->path, "/api/v1/widget/", 15) == 0;
     /* another workspace's */
     bool of_agent = route->auth == AUTH_WP_TOKEN &&
@@ -405,7 +405,7 @@ START_TEST(every_possible_error_is_described)
         {"400", true},
         {"401", route->auth != AUTH_NONE},
         {"403", route->scope != 0 || widget},
-        /* a created record may be gone when it is read back */
+        /* a created record can be deleted before it is read back */
         {"404", widget || of_agent || strchr(route->path, '{') != NULL ||
                     (route->flags & ROUTE_IDEMPOTENT) != 0},
         {"406", (route->flags & ROUTE_TEXT) == 0},
@@ -431,7 +431,7 @@ static const char *text_type(const struct route *route)
 }
 
 /*
- * Every answer but 304 has a body, and an error's is of the contract's shape and names the codes of
+ * Every answer but 304 has a body. An error's body has the documented shape and names the codes of
  * its status.
  */
 START_TEST(answers_have_the_documented_shape)
@@ -485,8 +485,8 @@ START_TEST(the_limiter_of_a_route_is_named)
 END_TEST
 
 /*
- * Projects and reports, the widget's routes and bulk sync are limited surfaces; a row there that
- * names no limiter was forgotten.
+ * Projects and reports, the widget's routes and bulk sync are limited surfaces: every row there
+ * must name a limiter.
  */
 START_TEST(every_route_of_a_limited_surface_has_a_limiter)
 {

@@ -35,7 +35,7 @@ static const struct {
      "\"meta\":{\"current_page\":1,\"from\":1,\"last_page\":1,\"path\":\"" HERE
      "\",\"per_page\":10,\"to\":1,\"total\":1}",
      "<" HERE "?per_page=10&page=1>; rel=\"first\", <" HERE "?per_page=10&page=1>; rel=\"last\""},
-    /* the page is replaced where it stands, everything else is kept in order */
+    /* the page is replaced in place, everything else keeps its order */
     {"sort=asc&page=2&search=a%26b", 2, 10, 21, 10,
      "\"links\":{\"first\":\"" HERE "?sort=asc&page=1&search=a%26b\",\"last\":\"" HERE
      "?sort=asc&page=3&search=a%26b\",\"prev\":\"" HERE
@@ -46,7 +46,7 @@ static const struct {
      "?sort=asc&page=3&search=a%26b>; rel=\"last\", <" HERE
      "?sort=asc&page=1&search=a%26b>; rel=\"prev\", <" HERE
      "?sort=asc&page=3&search=a%26b>; rel=\"next\""},
-    /* exactly full pages make no page more */
+    /* exactly full pages add no page */
     {"%70a%67e=2", 2, 25, 50, 25,
      "\"links\":{\"first\":\"" HERE "?page=1\",\"last\":\"" HERE "?page=2\",\"prev\":\"" HERE
      "?page=1\",\"next\":null},"
@@ -62,10 +62,7 @@ static const struct {
      "\",\"per_page\":100,\"to\":null,\"total\":101}",
      "<" HERE "?page=1>; rel=\"first\", <" HERE "?page=2>; rel=\"last\", <" HERE
      "?page=2>; rel=\"prev\""},
-    /*
-     * what a client should have encoded is encoded in the links, so that neither JSON nor the
-     * header breaks
-     */
+    /* links encode what a client should have encoded, so that neither JSON nor the header breaks */
     {"&&a=\"<>\\\xc3\xa9&b&c=&d=%22", 1, 10, 5, 5,
      "\"links\":{\"first\":\"" HERE "?a=%22%3C%3E%5C%C3%A9&b&c=&d=%22&page=1\",\"last\":\"" HERE
      "?a=%22%3C%3E%5C%C3%A9&b&c=&d=%22&page=1\",\"prev\":null,\"next\":null},"

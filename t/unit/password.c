@@ -60,7 +60,7 @@ static const char *const bad_hashes[] = {
     "$scrypt$ln=14,r=8,p=1$" SALT "." HASH,
     "$scrypt$ln=14,r=8,p=1$!!!!!!!!!!!!!!!!!!!!!!$" HASH,
     "$scrypt$ln=14,r=8,p=1$" SALT "$!AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA",
-    "$scrypt$ln=14,r=8,p=1$AAAAAAAAAAAAAAAAAAAAAB$" HASH, /* bits beyond the last byte */
+    "$scrypt$ln=14,r=8,p=1$AAAAAAAAAAAAAAAAAAAAAB$" HASH, /* bits past the last byte */
     "$scrypt$ln=0,r=8,p=1$" SALT "$" HASH,
     "$scrypt$ln=31,r=8,p=1$" SALT "$" HASH,
     "$scrypt$ln=-1,r=8,p=1$" SALT "$" HASH,

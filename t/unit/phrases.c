@@ -9,7 +9,7 @@
 #include "core/api/phrases.h"
 #include "t/kit/suite.h"
 
-/* Columns: the agent's language, what a visitor writes, the reply; NULL: it is a question. */
+/* Columns: the agent's language, the visitor's text, the reply; NULL: it is a question. */
 static const struct {
     const char *language, *message, *reply;
 } talk[] = {
@@ -25,7 +25,7 @@ static const struct {
     {"de", "Hallo!", "Guten Tag! Was möchten Sie wissen?"},
     {"de-AT", "hi", "Guten Tag! Was möchten Sie wissen?"},
     {"en", "Guten Tag", "Guten Tag! Was möchten Sie wissen?"},
-    {"en", "GRÜSS GOTT", NULL}, /* ß has no upper case that folds back to it */
+    {"en", "GRÜSS GOTT", NULL}, /* no upper case of ß folds back to it */
     {"en", "Vielen Dank", "Gern geschehen!"},
     {"en", "Tschüss!", "Auf Wiedersehen!"},
     {"en", "Bonjour", "Bonjour ! Que souhaitez-vous savoir ?"},

@@ -20,7 +20,7 @@ static size_t encode(uint32_t c, char out[4])
     return n;
 }
 
-/* Unicode's Cc, Bidi_Control and the line separators, as issue and manual list them. */
+/* Unicode's Cc, Bidi_Control and the line separators, as the manual lists them. */
 static bool must_be_escaped(uint32_t c)
 {
     static const uint32_t others[] = {0x61c,  0x200e, 0x200f, 0x2028, 0x2029, 0x202a, 0x202b,
@@ -43,7 +43,7 @@ START_TEST(each_code_point_is_printed_or_escaped)
         bool right = out.taken == n && out.code == c && out.as_itself != must_be_escaped(c);
         snprintf(number, sizeof(number), "\\u%04x", c & 0xffff);
         struct str wanted = must_be_escaped(c) ? str_of(number) : (struct str){bytes, n};
-        /* an assertion for each of a million code points takes seconds */
+        /* an assertion for each of a million code points would take seconds */
         if (!right || !str_eq((struct str){out.shown, out.n}, wanted))
             ck_abort_msg("U+%04X", c);
     }

@@ -23,7 +23,7 @@
     "abcd"
 #define BYTES(literal) (literal), sizeof(literal) - 1
 
-/* Columns: the header, what follows it; the client it names, "" where none. */
+/* Columns: the header, the following bytes; the client in it, "" if none. */
 static const struct {
     const char *bytes;
     size_t size;
@@ -45,7 +45,7 @@ static const struct {
     {BYTES(SIGNATURE "\x21\x21\0\x24" V6), "2001:db8::7"},
     {BYTES(SIGNATURE "\x21\x21\0\x2b" V6 TLV), "2001:db8::7"},
     {BYTES(SIGNATURE "\x20\0\0\0"), ""},
-    {BYTES(SIGNATURE "\x20\x11\0\x0c" V4), ""}, /* LOCAL, whatever addresses it has */
+    {BYTES(SIGNATURE "\x20\x11\0\x0c" V4), ""}, /* LOCAL, with any addresses */
     {BYTES(SIGNATURE "\x20\x21\0\x07" TLV), ""},
     {BYTES(SIGNATURE "\x21\0\0\0"), ""},
     {BYTES(SIGNATURE "\x21\0\0\x07" TLV), ""},
@@ -82,7 +82,7 @@ END_TEST
 START_TEST(every_partial_header_waits_for_more)
 {
     for (size_t n = 1; n < good[_i].size; n++) {
-        uint8_t *exact = malloc(n); /* nothing behind it is looked at: the sanitizers tell */
+        uint8_t *exact = malloc(n); /* no byte after it is read: sanitizers detect it */
         struct proxy_header header;
         memcpy(exact, good[_i].bytes, n);
         ck_assert_msg(proxy_header_parse(exact, n, &header) == PROXY_MORE, "%zu bytes", n);
@@ -162,7 +162,7 @@ static const struct {
     {BYTES(SIGNATURE "\x21\x21\0\x0c" V4)},
     {BYTES(SIGNATURE "\x21\x12\0\x0c" V4)}, /* UDP */
     {BYTES(SIGNATURE "\x21\x41\0\x0c" V4)}, /* no such family */
-    {BYTES(SIGNATURE "\x21\x31\0\x0c" V4)}, /* a Unix socket's is 216 bytes long */
+    {BYTES(SIGNATURE "\x21\x31\0\x0c" V4)}, /* a Unix socket header has 216 bytes */
     {BYTES(SIGNATURE "\x21\x11\xff\xff" V4)},
     {BYTES(SIGNATURE "\x20\x11\xff\xff")},
 };

@@ -33,14 +33,14 @@ void reply_header(struct request *r, const char *name, struct str value)
     ck_assert(str_eq(value, STR("1")));
 }
 
-/* ---- queries whose runs and ends are written down ---- */
+/* ---- queries that record their runs and ends ---- */
 
 struct test_query {
     struct query query;
     struct request request;
     char name;
     bool holds;     /* it waits for the gate to open */
-    unsigned stops; /* so many of its runs stop, as for a change of the size of the map */
+    unsigned stops; /* that many of its runs stop, as for a map resize */
 };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
@@ -78,7 +78,7 @@ static bool run(struct query *query, struct store *s)
     return q->stops == 0 || q->stops-- == 0;
 }
 
-/* Capitals did not come to their end. */
+/* Capital letters: the query did not finish. */
 static void over(struct query *query, struct waiter *w)
 {
     struct request *r = request_of(w);

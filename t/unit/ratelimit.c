@@ -94,8 +94,8 @@ static int by_value(const void *a, const void *b)
 }
 
 /*
- * the hash of ${size} bytes of 0, with one bit turned: of what they belong to, or, from 64 on, of
- * theirs; none for UINT_MAX
+ * The hash of ${size} bytes of 0 with one bit flipped: a bit of the limiter, or, from 64 on, of the
+ * bytes; none for UINT_MAX.
  */
 static uint64_t hash_with_bit(const struct hash_keys *keys, unsigned size, unsigned bit)
 {
@@ -158,7 +158,7 @@ START_TEST(the_limit_is_admitted_and_reported)
         ck_assert_uint_eq(s.limit, 3);
         ck_assert_uint_eq(s.remaining, left);
         ck_assert_int_eq(s.reset, NOW + 60);
-        ck_assert_uint_eq(s.near, left == 2 ? 0 : 1); /* half of three is reached with the second */
+        ck_assert_uint_eq(s.near, left == 2 ? 0 : 1); /* the second one reaches half of three */
     }
     ck_assert_int_eq(take(&w, 1, NOW + 59, &s), 1);
     ck_assert_uint_eq(s.remaining, 0);
@@ -186,7 +186,7 @@ static const struct {
 
 START_TEST(windows_follow_the_clock)
 {
-    /* the second finds a table that has been told the time already, by the first */
+    /* the second key meets a table to which the first one has given the time */
     struct ratelimit_window keys[2] = {window("tells", 100, 60), window("is told", 100, 60)};
     for (int i = 0; i < 2; i++)
         ck_assert_uint_eq(admitted(keys[i], NOW + clocks[_i].first, 2), 2);
@@ -200,8 +200,8 @@ END_TEST
 START_TEST(nobody_is_locked_out_longer_than_a_window_and_two_seconds)
 {
     /*
-     * saturated at NOW, then the clock is stepped by anything: within 62 s of its own time there is
-     * a budget again
+     * saturated at NOW, then the clock steps by any amount: within 62 s of its own time there is a
+     * budget again
      */
     static const int64_t steps[] = {-1, -2, -3, -59, -60,  -61,   -3600, -86400,
                                     1,  2,  3,  61,  3600, 86400, 0};
@@ -248,10 +248,7 @@ END_TEST
 
 START_TEST(a_stale_time_is_refused)
 {
-    /*
-     * the process slept for three seconds after it read the clock: its window is no longer the
-     * others'
-     */
+    /* the process slept for three seconds after it read the clock: others are in a later window */
     struct ratelimit_window w = window("k", 3, 60);
     struct ratelimit_state s;
     ck_assert_uint_eq(admitted(w, NOW + 58, 3), 3);
@@ -280,10 +277,7 @@ END_TEST
 
 START_TEST(refused_request_makes_no_slot)
 {
-    /*
-     * charging the first window and giving it back would leave one, and for that moment stand in
-     * another's way
-     */
+    /* charging the first window and refunding it would block another request for that moment */
     struct ratelimit_window both[2] = {window("agent", 10, 60), window("address", 1, 3600)};
     struct ratelimit_usage usage;
     struct ratelimit_state s;
@@ -462,7 +456,7 @@ START_TEST(usage_and_evictions_are_reported_by_tag)
 {
     struct ratelimit_usage usage;
     struct ratelimit_state s;
-    for (uint64_t key = 0; key < 6000; key++) { /* three times what there is room for */
+    for (uint64_t key = 0; key < 6000; key++) { /* three times the number of slots */
         struct ratelimit_window w = numbered(&key, 100);
         w.tag = key < 600 ? 63 : 5;
         ck_assert_int_eq(take(&w, 1, NOW, &s), 0);
@@ -492,7 +486,7 @@ END_TEST
 
 START_TEST(saturated_keys_survive_a_flood_of_cold_keys)
 {
-    /* a quarter of the slots, so that no neighbourhood is saturated as a whole */
+    /* a quarter of the slots, so that no neighbourhood is completely saturated */
     struct ratelimit_usage usage;
     ratelimit_usage(rl, NOW, &usage);
     uint64_t hot = usage.slots / 4;
@@ -525,7 +519,7 @@ END_TEST
 
 START_TEST(the_colder_of_two_keys_is_evicted)
 {
-    /* every slot: half of them used twice of a hundred, half once; as many new ones come */
+    /* every slot: half of them used twice of a hundred, half once; as many new keys arrive */
     struct ratelimit_usage usage;
     ratelimit_usage(rl, NOW, &usage);
     uint64_t half = usage.slots / 8, lost = 0;
@@ -609,7 +603,7 @@ END_TEST
 START_TEST(a_short_file_is_recreated)
 {
     ck_assert_int_eq(truncate(table_path(), 8192), 0);
-    /* its pages beyond the end are gone: only its first are touched again */
+    /* its pages past the end are missing: only the first ones are touched again */
     struct ratelimit *whole = rl;
     open_table(1024, RATELIMIT_REMADE);
     ck_assert_uint_eq(admitted(window("k", 5, 60), NOW, 9), 5);
@@ -620,8 +614,7 @@ END_TEST
 START_TEST(garbage_in_slots_refuses_nobody_for_long)
 {
     /*
-     * whatever bytes stand there: every decision ends, and a key that starts afresh has its whole
-     * budget
+     * with any bytes there, every decision ends, and a key that starts again has its whole budget
      */
     unsigned char noise[4096];
     struct stat st;
@@ -672,7 +665,7 @@ START_TEST(the_file_is_private_and_complete)
 }
 END_TEST
 
-/* ---- notes ---- */
+/* ---- the log of keys near their limit ---- */
 
 static unsigned noted_count;
 static struct ratelimit_noted noted;

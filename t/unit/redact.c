@@ -67,7 +67,7 @@ START_TEST(only_secrets_are_masked)
 }
 END_TEST
 
-/* some of its characters percent-encoded, by chance */
+/* some of its characters percent-encoded, at random */
 static void add_encoded(struct buf *b, const char *text)
 {
     for (; *text != '\0'; text++)
@@ -82,7 +82,7 @@ static const char *const secret_names[] = {
     "authorization", "credential", "session_id",   "api_key",       "sig",       "x-sig"};
 static const char *const secret_starts[] = {"asy_key_", "asy_wp_", "eyJ", "anon_"};
 
-/* Whatever is encoded of a name, a "=" or a beginning, nothing of the secret is left. */
+/* With any encoding of a name, a "=" or a prefix, nothing of the secret is left. */
 START_TEST(no_encoded_secret_is_left)
 {
     srand(1);

@@ -16,7 +16,7 @@ static void clean(void)
 
 static const struct {
     struct store_report report;
-    const char *json; /* @ is where base_url goes, # where the results go */
+    const char *json; /* @ stands for base_url, # for the results */
 } report_cases[] = {
     /* just created */
     {{.id = 41,
@@ -55,7 +55,7 @@ static const struct {
      "\"error\":null,"
      "\"generated_at\":\"2026-05-07T13:00:01Z\",\"created_at\":\"2026-05-07T13:00:00Z\",\"updated_"
      "at\":\"2026-05-07T13:00:02Z\"}"},
-    /* never graded: a score of 0 is a score, failing is not */
+    /* never graded: a score of 0 is a score, and fails */
     {{.id = 1,
       .status = REPORT_FAILED,
       .privacy = PRIVACY_PRIVATE,
@@ -69,7 +69,7 @@ static const struct {
      "\"error\":{\"code\":\"dns_failed\",\"message\":\"No "
      "\\\"host\\\"\\n\xef\xbf\xbd\"},\"generated_at\":null,\"created_at\":\"1970-01-01T00:00:01Z\","
      "\"updated_at\":\"1970-01-01T00:00:01Z\"}"},
-    /* graded, then failed: what was found stays */
+    /* graded, then failed: the results stay */
     {{.id = 2,
       .status = REPORT_FAILED,
       .result = RESULT_BAD,
@@ -85,7 +85,7 @@ static const struct {
      "\"issues\":{\"high\":9,\"medium\":0,\"low\":0,\"passed\":0}#,\"error\":{\"code\":\"timeout\","
      "\"message\":\"Late.\"},\"generated_at\":\"1970-01-01T00:00:02Z\","
      "\"created_at\":\"1970-01-01T00:00:01Z\",\"updated_at\":\"1970-01-01T00:00:03Z\"}"},
-    /* graded, now again: the error of old is forgotten, the grade is not */
+    /* graded, and grading again: the old error is removed, the grade stays */
     {{.id = 3,
       .status = REPORT_PENDING,
       .result = RESULT_DECENT,
@@ -102,7 +102,7 @@ static const struct {
      "\"updated_at\":\"1970-01-01T00:00:03Z\"}"},
 };
 
-/* The case's JSON with base_url, and with results or without. */
+/* The case's JSON with base_url, with or without results. */
 static const char *wanted(const char *json, const char *results)
 {
     static char text[4096];

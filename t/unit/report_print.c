@@ -22,7 +22,7 @@ static const char results[] =
     "\"hsts\":{\"category\":\"security\",\"importance\":\"low\",\"passed\":null,\"value\":null,"
     "\"message\":null,\"details\":[]}}";
 
-/* The report as printed, to be freed. */
+/* The printed report, to be freed. */
 static char *printed(bool colour, unsigned width, const char *verdict, const char *json)
 {
     char *text;
@@ -146,7 +146,7 @@ START_TEST(lines_fit_the_width)
 }
 END_TEST
 
-/* columns: a text, how much room it has, what is shown of it, the columns it takes */
+/* columns: a text, its width limit, the shown part, its columns */
 static const struct {
     const char *text;
     size_t room;
@@ -243,7 +243,7 @@ START_TEST(names_are_at_most_a_hundred_characters)
 }
 END_TEST
 
-/* What ${print} writes to standard output, to be freed. */
+/* The output of ${print} to standard output, to be freed. */
 static char *standard_output(void (*print)(bool json), bool json)
 {
     char *text = calloc(1, 4096);

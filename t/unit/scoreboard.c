@@ -30,7 +30,7 @@ static void teardown(void)
     rmdir(dir);
 }
 
-/* a full file system takes no page from those who write to it */
+/* a full file system takes no page from processes that write to it */
 START_TEST(the_file_has_its_full_size_from_the_start)
 {
     struct stat st;
@@ -83,7 +83,7 @@ START_TEST(the_auditors_mapping_has_only_auditor_slots)
     if (child == 0) {
         scoreboard_unmap_private(sb);
         score_set(s->requests, 5);
-        /* the page of the workers' slots is gone: the kernel cannot read from it either */
+        /* the page of the worker slots is unmapped: the kernel cannot read from it either */
         int null = open("/dev/null", O_WRONLY);
         int pipes[2];
         _exit(null >= 0 && pipe(pipes) == 0 && write(pipes[1], &sb->slot[0], 8) < 0 ? 0 : 1);

@@ -37,7 +37,7 @@ static struct store_search search_for(const char *pattern, enum store_search_by 
                                  .pause_arg = &stop};
 }
 
-/* Told to stop the ${at}-th time it asks; 0: never. */
+/* Asked to stop at the ${at}-th check; 0: never. */
 static struct outcome outcome_until(struct store_search *q, unsigned at)
 {
     struct outcome o = {.count = 0};
@@ -49,7 +49,7 @@ static struct outcome outcome_until(struct store_search *q, unsigned at)
     return o;
 }
 
-/* It is stopped ever later, until it ends; with ${between}, unless NULL, after each stop. */
+/* It is stopped ever later, until it ends; ${between}, unless NULL, runs after each stop. */
 static struct outcome outcome_of(struct store_search *q, void (*between)(void))
 {
     unsigned at = q->pause != NULL ? 1 : 0;
@@ -116,9 +116,9 @@ START_TEST(a_search_finds_text_of_every_author)
     static const char *const others[] = {"orders", "her order", "order?", "way.", "walrus", "555"};
     for (size_t i = 0; i < sizeof(others) / sizeof(*others); i++)
         ck_assert_msg(found(others[i], SEARCH_BY_TEXT).count == 0, "%s", others[i]);
-    /* what the assistant said */
+    /* the assistant's text */
     ck_assert_uint_eq(found("found nothing", SEARCH_BY_TEXT).count, 2);
-    /* an accent alone is no letter to look for */
+    /* an accent alone is not a letter to search for */
     struct outcome all = found("\xcc\x81", SEARCH_BY_TEXT);
     ck_assert_uint_eq(all.count, 2);
 }
@@ -188,7 +188,7 @@ END_TEST
 
 enum { TALKS = 40, OF_A_TALK = 12 };
 static struct visitor talks[TALKS];
-static char said[TALKS][600]; /* all that was said in it, parted by a byte that no pattern has */
+static char said[TALKS][600]; /* all its texts, separated by a byte that no pattern has */
 
 static void fill(uint64_t seed)
 {
@@ -209,7 +209,7 @@ static void fill(uint64_t seed)
     }
 }
 
-/* Against a search that knows no better. */
+/* Compared with a naive search. */
 START_TEST(stopped_and_paged_searches_find_every_match)
 {
     uint64_t seed = 42 + (uint64_t)_i;
@@ -229,7 +229,7 @@ START_TEST(stopped_and_paged_searches_find_every_match)
             q.rows.after = after;
             q.rows.limit = limit;
             q.budget = round % 2 == 0 ? UINT64_MAX : 1 + kit_random(&seed) % 60;
-            q.pause = kit_stop; /* asked once for each thing that is looked at */
+            q.pause = kit_stop; /* asked once per item read */
             struct outcome o = round % 4 < 2 ? outcome_of(&q, NULL) : outcome_until(&q, 0);
             for (size_t i = 0; i < o.count; i++) {
                 do
@@ -254,7 +254,7 @@ END_TEST
 
 static unsigned changes;
 
-/* Each conversation but the oldest changes or goes while it is looked at. */
+/* Each conversation but the oldest changes or is deleted while it is read. */
 static void change_one(void)
 {
     int i = TALKS - 1 - (int)(++changes / 3);

@@ -25,7 +25,7 @@ static void take_space(MDB_txn *txn, enum space space, struct buf *out)
     ck_status(status, STORE_NOT_FOUND);
 }
 
-/* Rows of the spaces of that kind, each space's behind its number. */
+/* Rows of the spaces of that kind, after the number of the space. */
 static struct buf take_kind(enum space_kind kind)
 {
     MDB_txn *txn;
@@ -50,7 +50,7 @@ static bool is_as_before(const struct buf *before, enum space_kind kind)
     return same;
 }
 
-/* What lists show of every workspace, one behind the other. */
+/* The lists of every workspace, one after the other. */
 static struct buf take_lists(void)
 {
     struct buf out = {0};
@@ -84,7 +84,7 @@ static void expect_rebuilt(void)
     buf_free(&records);
 }
 
-/* ---- what is done ---- */
+/* ---- random changes ---- */
 
 static uint64_t seed;
 static struct visitor visitors[40];
@@ -221,16 +221,16 @@ static void sync_batch(void)
     buf_free(&items);
 }
 
-/* Some of the work in the background, cut off. */
+/* Some of the background work, interrupted. */
 static void background(void)
 {
-    kit.now += pick(4) == 0 ? 26 * HOUR : 0; /* keys of requests are over their time */
+    kit.now += pick(4) == 0 ? 26 * HOUR : 0; /* the idempotency keys have expired */
     for (unsigned i = pick(6); i > 0; i--)
         kit_apply(&kit, &(struct store_change){.kind = CHANGE_PURGE, .limit = 1 + pick(5)});
     kit_maintain(&kit, 1 + pick(9), pick(12));
 }
 
-/* Columns: what is done, how often of 100. */
+/* Columns: the action, its frequency in percent. */
 static const struct {
     void (*act)(void);
     unsigned often;
@@ -383,7 +383,7 @@ static bool stop(void *arg, uint64_t done, uint64_t total)
     return done < *(uint64_t *)arg;
 }
 
-/* More workspaces than one pass over the reports takes. */
+/* More workspaces than one pass over the reports handles. */
 START_TEST(an_interrupted_rebuild_of_small_workspaces_resumes)
 {
     enum { WORKSPACES = 4500 };

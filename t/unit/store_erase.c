@@ -35,7 +35,7 @@ static size_t bytes_found(const char *pattern, size_t n)
     return found;
 }
 
-/* what an operator sees of the only lead */
+/* the operator's view of the only lead */
 static const char *only_lead(void)
 {
     static struct texts t;
@@ -50,7 +50,7 @@ START_TEST(a_shared_lead_distinguishes_its_senders)
     ck_assert_uint_eq(lead(&v, "a@b", "Ann").code, 201);
     ck_assert_uint_eq(lead(&w, "a@b", "Bea").code, 200);
     ck_assert_str_eq(only_lead(), "a@b Ann 555-walrus {\"x\":1}, a@b Bea 555-walrus {\"x\":1}");
-    lead(&w, "a@b", "Cleo"); /* each changes what it said itself */
+    lead(&w, "a@b", "Cleo"); /* each changes its own part */
     ck_assert_str_eq(only_lead(), "a@b Ann 555-walrus {\"x\":1}, a@b Cleo 555-walrus {\"x\":1}");
     lead(&v, "a@b", "Anna");
     ck_assert_str_eq(only_lead(), "a@b Anna 555-walrus {\"x\":1}, a@b Cleo 555-walrus {\"x\":1}");
@@ -81,8 +81,8 @@ START_TEST(erasing_a_sender_removes_its_part_of_a_shared_lead)
 END_TEST
 
 /*
- * Behind the store's back: the lead's record becomes ${bytes}, and what it was is copied to ${was},
- * of the size of ${room}.
+ * Directly: the lead's record becomes ${bytes}, and its old value is copied to ${was}, of the size
+ * of ${room}.
  */
 static size_t lead_replace(const struct ulid *id, MDB_val bytes, char *was, size_t room)
 {
@@ -152,7 +152,7 @@ START_TEST(many_senders_do_not_evict_the_first)
 }
 END_TEST
 
-/* A visitor who left something of everything. */
+/* A visitor with records of every kind. */
 static struct visitor talkative(void)
 {
     struct visitor v = visitor_new();
@@ -207,7 +207,7 @@ START_TEST(erasure_leaves_no_byte_of_the_visitor)
                       needles[i]);
     const struct ulid *ids[] = {&v.id, &v.conversation, &second.first};
     for (size_t i = 0; i < 3; i++)
-        /* the last id given is remembered as such */
+        /* the last id is stored as such */
         ck_assert_uint_eq(bytes_found((const char *)ids[i]->b, ULID_BYTES), i == 2 ? 1 : 0);
     ck_status(session(&agent, &v.id, &v.conversation), STORE_NOT_FOUND);
     ck_status(kit_status(&kit, &erase), STORE_NOT_FOUND);
@@ -310,7 +310,7 @@ START_TEST(deleting_an_agent_deletes_its_visitors)
 END_TEST
 
 /*
- * A list passes over no more of them in one go than it may while others wait, and goes on behind
+ * A list skips at most as many of them at once as it may while others wait, and continues after
  * them.
  */
 START_TEST(rows_of_a_deleted_agent_are_skipped_in_batches)
@@ -333,7 +333,7 @@ START_TEST(rows_of_a_deleted_agent_are_skipped_in_batches)
     struct texts t = rows(ROWS_EVENTS, q);
     for (int pages = 1; pages < EVENTS * BATCHES / AT_ONCE; pages++) {
         ck_assert_uint_eq(t.count, 1);
-        ck_assert_str_eq(t.text[0], ""); /* no row: where to go on */
+        ck_assert_str_eq(t.text[0], ""); /* no row: where to continue */
         ck_status(t.end, STORE_OK);
         q.after = t.id[0];
         t = rows(ROWS_EVENTS, q);
@@ -414,7 +414,7 @@ START_TEST(expired_data_is_deleted_in_batches_and_the_rest_stays)
     ck_assert_uint_eq(rows(ROWS_CONVERSATIONS, (struct store_rows_query){.limit = 20}).count, 1);
     ck_status(session(&agent, &young.id, &young.conversation), STORE_OK);
     ck_status(session(&agent, &old.id, &old.conversation), STORE_NOT_FOUND);
-    /* a lead and a rating outlive the conversation, and their visitor goes on being known */
+    /* a lead and a rating survive the conversation, and their visitor stays known */
     ck_assert_uint_eq(rows(ROWS_LEADS, (struct store_rows_query){.limit = 20}).count, 1);
 }
 END_TEST

@@ -18,7 +18,7 @@ START_TEST(a_build_resumes_and_includes_later_changes)
 {
     begin();
     sync_words(1, 2000, "one");
-    kit_follow(&kit, 3); /* another follower each time */
+    kit_follow(&kit, 3); /* a new follower each time */
     ck_assert_int_eq(state().state, ANSWERS_TO_BUILD);
     sync_words(1, 50, "two");      /* built already */
     sync_words(1951, 2000, "two"); /* not yet */
@@ -45,7 +45,7 @@ START_TEST(a_build_resumes_and_includes_later_changes)
 }
 END_TEST
 
-/* ---- files that are not what they should be ---- */
+/* ---- wrong files ---- */
 
 static void empty_file(const char *path)
 {
@@ -96,7 +96,7 @@ static bool never(void *arg)
     return false;
 }
 
-/* Change a bit wherever the file has that text; how often. */
+/* Flip a bit at every occurrence of that text; returns how often. */
 static unsigned change_text(const char *path, const char *text)
 {
     unsigned count = 0;
@@ -120,10 +120,10 @@ static void tell_lost(uint32_t generation)
                                    .attempt = generation,
                                    .code = ANSWERS_FORMAT};
     ck_status(kit_status(&kit, &c), STORE_OK);
-    ck_status(kit_status(&kit, &c), STORE_STALE); /* others noticed it, too */
+    ck_status(kit_status(&kit, &c), STORE_STALE); /* others have detected it, too */
 }
 
-/* Noticed by a look-up, or by the follower. */
+/* Detected by a lookup, or by the follower. */
 START_TEST(a_damaged_file_is_rebuilt)
 {
     const bool by_follower = _i % 2 == 1;
@@ -132,7 +132,7 @@ START_TEST(a_damaged_file_is_rebuilt)
     sync_words(1, 300, "one");
     follow();
     file_path(path);
-    kit_reopen(&kit); /* nobody has it open */
+    kit_reopen(&kit); /* no process has it open */
     damages[_i / 2](path);
     if (by_follower) {
         sync_words(301, 301, "one");
@@ -150,7 +150,7 @@ START_TEST(a_damaged_file_is_rebuilt)
 }
 END_TEST
 
-/* Bytes of postings and texts: questions go on, so only verifying finds them. */
+/* Bytes of postings and texts: questions still work, so only verification finds them. */
 START_TEST(verification_finds_a_damaged_file)
 {
     char path[ANSWERS_PATH_BYTES], why[512];
@@ -181,7 +181,7 @@ START_TEST(verification_finds_a_damaged_file)
 }
 END_TEST
 
-/* A bit of a row's version, or of its id, changed: the record says otherwise. */
+/* A bit of a row's version or id is flipped: the record differs. */
 START_TEST(a_hit_that_differs_from_its_record_is_dropped)
 {
     begin();
@@ -195,7 +195,7 @@ START_TEST(a_hit_that_differs_from_its_record_is_dropped)
     ck_status(txn_get(t, SPACE_DOCUMENT, &k, &v), STORE_OK);
     char copy[1024];
     memcpy(copy, v.mv_data, v.mv_size);
-    ((struct document_record *)(void *)copy)->change = 0; /* older than the file, but another */
+    ((struct document_record *)(void *)copy)->change = 0; /* older than the file, but another one */
     txn_put(t, SPACE_DOCUMENT, &k, copy, v.mv_size);
     ck_status(store_commit(t), STORE_OK);
     struct looked l = look(&agent, "parcel");
@@ -218,8 +218,8 @@ static void copy_to(const char *from, const char *to)
 }
 
 /*
- * As after a power cut, which SQLite answers with an older state: a look-up, a change or verifying
- * notices.
+ * As after a power loss, after which SQLite returns an older state: a lookup, a change or
+ * verification detects it.
  */
 START_TEST(a_file_of_another_store_state_is_rebuilt)
 {
@@ -268,7 +268,7 @@ START_TEST(rebuilds_leave_no_old_file)
     struct follower *f = follower_new(reader, note_answers, never, &kit);
     while (follower_step(f) == FOLLOWER_MORE)
         continue;
-    for (int i = 0; i < 3; i++) { /* another language, again, before it is built */
+    for (int i = 0; i < 3; i++) { /* another language again, before it is built */
         struct store_change c = {
             .kind = CHANGE_AGENT_UPDATE, .agent = agent, .fields = AGENT_HAS_SETTINGS};
         c.data = i % 2 ? STR("\"language_default\":\"fr\"") : STR("\"language_default\":\"de\"");
@@ -306,7 +306,7 @@ START_TEST(orphan_files_are_deleted_and_missing_files_built)
     close(open(stray, O_CREAT | O_WRONLY, 0600));
     snprintf(other, sizeof(other), "%s/answers/notes.txt", kit.dir);
     close(open(other, O_CREAT | O_WRONLY, 0600));
-    follow(); /* without a change, or a question */
+    follow(); /* without a change or a question */
     ck_assert_int_ne(access(stray, F_OK), 0);
     ck_assert_int_eq(access(other, F_OK), 0);
     expect_words(1, 10, "one", 1);

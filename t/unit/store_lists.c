@@ -196,7 +196,7 @@ START_TEST(items_have_results_only_on_request)
 }
 END_TEST
 
-/* Columns: pattern, the ids by id. */
+/* Columns: pattern, the ids in order. */
 static const struct {
     const char *pattern, *ids;
 } searches[] = {
@@ -235,7 +235,7 @@ START_TEST(a_search_finds_patterns_up_to_200_bytes_at_any_position)
 {
     enum { URLS = 130, MOST = 200 };
     static char urls[URLS][300];
-    kit_segment_rows = 64; /* some in segments, some in the log */
+    kit_segment_rows = 64; /* some in segments, some in the tail */
     kit_chunk_shift = 6;
     kit_log_entries = 8;
     kit_reopen(&k);
@@ -312,7 +312,7 @@ static int by_url(const void *a, const void *b)
 }
 
 /*
- * Lengths on both sides of every cut, many the same up to the last letter, some the same
+ * Lengths on both sides of every truncation, many equal up to the last letter, some equal
  * altogether.
  */
 static void make_long(int i)
@@ -473,7 +473,7 @@ START_TEST(new_bounds_reclassify_every_result_and_resume)
     ck_assert_uint_eq(rated(RESULT_BAD), REPORTS / 100 * 10);
     ck_status(kit_report(k.s, w, 86, &r), STORE_OK);
     ck_assert_int_eq(r.result, RESULT_DECENT);
-    ck_assert_uint_eq(r.version, 3); /* it is another record for whoever has it */
+    ck_assert_uint_eq(r.version, 3); /* another record for its readers */
     kit_check_clean(k.s);
     kit_reopen(&k);
     ck_assert(!one_step());
@@ -483,7 +483,7 @@ START_TEST(new_bounds_reclassify_every_result_and_resume)
 }
 END_TEST
 
-/* In one transaction. A URL of its own for each, none in the order of the numbers. */
+/* In one transaction. Each URL is unique; none is in the order of the numbers. */
 static void create_many(unsigned from, unsigned to)
 {
     char url[64];
@@ -504,9 +504,8 @@ static void create_many(unsigned from, unsigned to)
 }
 
 /*
- * Turns until the list is there, each of which is stopped ${every} questions later than the one
- * before; between two of them ${meanwhile} more reports come, and (${merging}) a step of the
- * upkeep.
+ * Turns until the list is complete. Each one is stopped ${every} checks later than the one before.
+ * Between two turns ${meanwhile} more reports arrive, and (${merging}) maintenance runs a step.
  */
 static unsigned list_in_turns(const struct store_list_query *q, unsigned every, unsigned *reports,
                               unsigned meanwhile, bool merging, struct kit_list *out)
@@ -529,7 +528,7 @@ static unsigned list_in_turns(const struct store_list_query *q, unsigned every, 
     }
 }
 
-/* How often it asks whether to stop. */
+/* How often it checks whether to stop. */
 static unsigned asks_of(const struct store_list_query *q, struct kit_list *out)
 {
     struct kit_stop *stop = q->pause_arg;
@@ -540,8 +539,8 @@ static unsigned asks_of(const struct store_list_query *q, struct kit_list *out)
 }
 
 /*
- * Columns: sort, pattern, how many questions later it is stopped each time, reports that come
- * between two turns, and are merged.
+ * Columns: sort; pattern; by how many checks each stop is later; reports that arrive between two
+ * turns, and are merged.
  */
 static const struct {
     unsigned sort;
@@ -585,7 +584,7 @@ START_TEST(a_list_stopped_at_any_point_restarts_with_the_same_rows)
                                  .pause = kit_stop,
                                  .pause_arg = &stop};
     unsigned asks = asks_of(&q, &l);
-    /* a segment to be verified or looked at, or eight items are the most between two questions */
+    /* at most one segment to verify or search, or eight items, between two checks */
     ck_assert_uint_ge(asks, 2 * (merged / 512) + l.count / 8);
     store_read_end(k.s);
     kit_reopen(&k);
@@ -598,7 +597,7 @@ START_TEST(a_list_stopped_at_any_point_restarts_with_the_same_rows)
     for (size_t i = 0; i < count; i++)
         ids[i] = l.reports[i].id;
     store_read_end(k.s);
-    if (!stopped[_i].merging) /* what was found is kept */
+    if (!stopped[_i].merging) /* the matches are cached */
         ck_assert_uint_le(asks_of(&q, &l), 2 * (merged / 512 + 1) + l.count / 8);
     store_read_end(k.s);
     kit_reopen(&k);

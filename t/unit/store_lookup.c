@@ -6,7 +6,7 @@
 
 #include <unistd.h>
 
-/* ---- what is found ---- */
+/* ---- lookups ---- */
 
 START_TEST(a_synced_document_is_found_once_indexed)
 {
@@ -15,7 +15,7 @@ START_TEST(a_synced_document_is_found_once_indexed)
     sync_one(7, "Returns",
              "We are a shop. Send the parcel back within 30 days. Refunds take a week.");
     sync_one(8, "Imprint", "Us.");
-    ck_assert_uint_eq(unindexed(), 3); /* the file is to be built, too */
+    ck_assert_uint_eq(unindexed(), 3); /* the file must be built, too */
     follow();
     ck_assert_uint_eq(unindexed(), 0);
     ck_assert_uint_eq(state().indexed, 2);
@@ -116,7 +116,7 @@ START_TEST(a_document_missing_from_a_full_sync_is_hidden_before_its_purge)
 }
 END_TEST
 
-/* More documents than are scored have the word, and all but the newest are gone. */
+/* More documents than are scored contain the word, and all but the newest are deleted. */
 START_TEST(newer_documents_are_found_behind_many_deleted_ones)
 {
     struct buf rows = {0};
@@ -176,14 +176,14 @@ START_TEST(agents_find_only_their_documents_and_a_deleted_agent_leaves_none)
         pack_page(&rows, i, "Parcel", i % 2 ? "parcel one" : "parcel two");
     sync_rows(&other, &rows, "", false);
     sync_one(1, "Parcel", "mine");
-    if (_i == 0) /* else its file is not built yet */
+    if (_i == 0) /* otherwise its file is not built yet */
         follow();
     ck_assert_uint_eq(look(&agent, "parcel").count, _i == 0 ? 1 : 0);
     ck_assert_uint_eq(look(&other, "parcel").count, _i == 0 ? 4 : 0);
     ck_status(kit_status(&kit, &(struct store_change){.kind = CHANGE_AGENT_DELETE, .agent = other}),
               STORE_OK);
     ck_assert_uint_eq(look(&other, "parcel").count, 0);
-    for (bool more = true; more;) { /* cut off anywhere, it agrees with itself */
+    for (bool more = true; more;) { /* interrupted at any point, it is consistent */
         more =
             kit_status(&kit, &(struct store_change){.kind = CHANGE_PURGE, .limit = 5}) == STORE_OK;
         kit_check_clean(kit.s);
@@ -205,7 +205,7 @@ START_TEST(agents_find_only_their_documents_and_a_deleted_agent_leaves_none)
 }
 END_TEST
 
-/* Descriptors of answer files, deleted ones among them. */
+/* Descriptors of answer files, including deleted ones. */
 static size_t open_files(void)
 {
     char link[64], to[512];
@@ -249,8 +249,9 @@ START_TEST(an_agent_does_not_wait_for_another_with_many_documents)
             sync_rows(&large, &rows, "", false);
     }
     sync_one(1, "Parcel", "mine");
-    kit_follow(&kit,
-               5); /* the sweep, and two for each: a step may end before its file is complete */
+    kit_follow(
+        &kit,
+        5); /* the sweep, and two steps per file: a step can end before its file is complete */
     ck_assert_uint_eq(look(&agent, "parcel").count, 1);
     ck_assert_uint_eq(look(&large, "parcel").count, 0);
     follow();
@@ -375,8 +376,8 @@ START_TEST(the_check_finds_a_log_that_differs_from_its_documents)
 END_TEST
 
 /*
- * Columns: what is told, its generation, the change's number, what comes of it while the file is
- * built.
+ * Columns: the reported state, its generation, the change's number, the result while the file is
+ * being built.
  */
 static const struct {
     uint32_t what, generation;

@@ -12,7 +12,10 @@
 
 static struct kit k;
 
-/* How often this process waited for the disk: these stand before the C library's for LMDB, too. */
+/*
+ * How often this process waited for the disk: these definitions replace the C library's for LMDB,
+ * too.
+ */
 static unsigned syncs;
 
 static ssize_t write_at(int fd, const void *p, size_t n, off_t at)
@@ -98,7 +101,7 @@ START_TEST(an_aborted_reclassification_is_not_taken_as_done)
     kit_decent = 98;
     kit_reopen(&k);
     ck_status(store_begin(k.s, &t), STORE_OK);
-    for (int i = 0; i < 2; i++) /* the second finds that all are */
+    for (int i = 0; i < 2; i++) /* the second call finds that all are */
         store_apply(t, &(struct store_change){.kind = CHANGE_PURGE, .limit = 10}, k.now, &a);
     store_abort(t);
     k.now += 60000;
@@ -125,7 +128,7 @@ START_TEST(a_result_of_old_bounds_is_reclassified)
 }
 END_TEST
 
-/* Until a create is refused, with the upkeep that the writer does between. */
+/* Until a create is refused, with the writer's maintenance between. */
 static void fill(uint64_t w)
 {
     char url[200], project[32];
@@ -146,7 +149,7 @@ static void fill(uint64_t w)
     }
 }
 
-/* Columns: the map, rows of a segment, the log's length that is merged */
+/* Columns: the map, rows of a segment, the tail length that triggers a merge */
 static const struct {
     uint64_t map;
     uint32_t rows, entries;
@@ -168,7 +171,7 @@ START_TEST(a_full_store_deletes_in_any_state_of_maintenance)
     k.s = kit_store(k.dir, STORE_WRITE, maps[_i].map);
     uint64_t w = kit_workspace(&k, "full");
     fill(w);
-    kit_good = 95; /* and rating has something to do, too */
+    kit_good = 95; /* and reclassification has work as well */
     kit_decent = 5;
     store_close(k.s);
     k.s = kit_store(k.dir, STORE_WRITE, maps[_i].map);
@@ -198,7 +201,7 @@ static bool pause_always(void *arg)
 
 static unsigned pauses;
 
-/* Carry out a change that is to pause wherever it is asked. */
+/* Run a change that pauses at every check. */
 static struct store_answer paused(const struct store_change *c)
 {
     struct store_txn *t;
@@ -260,7 +263,7 @@ START_TEST(background_work_ends_its_batch_after_a_record_when_a_pause_is_due)
             kit_check_clean(k.s);
     }
     kit_purge(&k, 1000);
-    kit_good = 55; /* and what is left is to be rated */
+    kit_good = 55; /* and the rest is to be reclassified */
     kit_decent = 50;
     kit_reopen(&k);
     unsigned slices = 0;
@@ -305,7 +308,7 @@ START_TEST(reclassification_reports_progress_and_does_not_delay_a_purge)
     ck_assert_uint_gt(records(), REPORTS / 2 + 1);
     kit_purge(&k, 100);
     ck_assert_str_eq(upkeep_now().what, "");
-    /* and bounds that come after others are told before the first step by them, too */
+    /* and bounds that follow others are reported before their first step as well */
     kit_good = 65;
     kit_reopen(&k);
     ck_assert_str_eq(upkeep_now().what, "rating");
@@ -338,7 +341,7 @@ START_TEST(maintenance_commits_sync_once_and_callers_commits_twice)
                                        .data = {(const char *)&id, sizeof(id)}};
     ck_assert_uint_eq(syncs_of(purge), 1);
     ck_assert_uint_eq(syncs_of(create), 2);
-    struct store_txn *t; /* both in one: a caller waits */
+    struct store_txn *t; /* both in one transaction: a caller waits */
     struct store_answer a;
     unsigned before = syncs;
     ck_status(store_begin(k.s, &t), STORE_OK);

@@ -9,7 +9,7 @@
 #include "store/records/ulid_keys.h"
 
 #define TALKS 64
-#define LONG 3000 /* messages in the longest */
+#define LONG 3000 /* messages in the longest one */
 
 static struct kit kit;
 static uint64_t workspace;
@@ -96,7 +96,7 @@ static void see(void *arg, enum store_status status, const struct store_message 
     seen->id[seen->count++] = m->id;
 }
 
-/* An id of the conversation, one that lies between two, one that is above or below all, or none. */
+/* An id of the conversation, one between two, one above or below all, or none. */
 static struct ulid some_id(uint64_t *seed)
 {
     uint64_t high, low, how = kit_random(seed) % 10;
@@ -116,7 +116,7 @@ static bool within(const struct ulid *id, const struct store_messages_query *q)
            (ulid_none(&q->before) || memcmp(id->b, q->before.b, ULID_BYTES) < 0);
 }
 
-/* What a walk over all of them would show. */
+/* The result of a full walk. */
 static void expect(const struct store_messages_query *q, const struct seen *seen)
 {
     size_t room = q->bytes == 0 ? SIZE_MAX : q->bytes, all = 0, shown = 0;
@@ -178,7 +178,7 @@ START_TEST(a_message_is_found_only_in_its_conversation)
 }
 END_TEST
 
-/* As chain.c goes, but counted. */
+/* As the message log walks, but counted. */
 static unsigned steps_to(MDB_txn *txn, struct logged_message at, uint64_t place)
 {
     unsigned steps = 0;
@@ -212,7 +212,8 @@ END_TEST
 /* ---- few pages ---- */
 
 /*
- * What a commit takes while a snapshot pins all that earlier ones freed: it is all new, at the end.
+ * The pages of a commit while a snapshot pins everything that earlier ones freed: all are new, at
+ * the end.
  */
 static uint64_t pages_of(int posts, struct str text)
 {
@@ -239,7 +240,7 @@ START_TEST(a_commit_of_messages_of_many_conversations_changes_few_pages)
         pages = pages_of(TALKS, STR("Where is my order of 00004711, please?"));
     store_read_end(kit.s);
     records = TALKS * 2 * (sizeof(struct message_record) + 64) / 4096;
-    /* their heads, and the ways down to them; 64 and more by conversation */
+    /* their heads, and the branch pages above them; 64 and more per conversation */
     ck_assert_msg(pages <= records + 24, "%llu pages", (unsigned long long)pages);
 }
 END_TEST
@@ -311,7 +312,7 @@ START_TEST(the_check_finds_a_misplaced_message)
     const struct store_messages_query q = {
         .conversation = talks[0].id, .limit = LONG, .newest = true};
     seen.count = 0;
-    store_message_each(kit.s, &q, see, &seen); /* whoever goes there comes to an end */
+    store_message_each(kit.s, &q, see, &seen); /* a walk through it ends */
     store_read_end(kit.s);
     kit_close(&kit);
     begin();

@@ -17,8 +17,8 @@ static struct buf part;
 static struct ngram_block chunk;
 
 /*
- * Columns: rows; words to choose from, of which the n-th comes in one of n rows where ${steep}, and
- * each as often where not; of so many letters.
+ * Columns: rows; words to choose from; ${steep}: the n-th word occurs in one of n rows, otherwise
+ * each equally often; letters per word.
  */
 static const struct shape {
     uint32_t rows, words;
@@ -78,11 +78,11 @@ static void teardown(void)
     buf_free(&part);
 }
 
-/* ---- what is asked ---- */
+/* ---- patterns ---- */
 
 /*
- * Of a text's or, one behind the other, of frequent words that follow each other nowhere else; with
- * a letter changed now and then.
+ * From a text, or from frequent words that follow each other nowhere else; sometimes with one
+ * letter changed.
  */
 static struct str pattern_of(uint64_t *seed, char out[URL_MAX])
 {
@@ -100,7 +100,7 @@ static struct str pattern_of(uint64_t *seed, char out[URL_MAX])
     return (struct str){out, n};
 }
 
-/* It ends where it is first asked whether to stop, with a part of what it finds otherwise. */
+/* It ends at the first check that stops it, with a part of its usual result. */
 static void expect_stop(struct search *s, const uint64_t *bits)
 {
     struct kit_stop stop = {.at = 1};
@@ -113,7 +113,7 @@ static void expect_stop(struct search *s, const uint64_t *bits)
         kit_assert(whole ? some[i] == bits[i] : (some[i] & ~bits[i]) == 0);
 }
 
-/* ${other}: of whose rows the order was told that trigrams are asked in, NULL: of none's. */
+/* ${other}: the rows whose statistics decide the order of trigrams; NULL: none. */
 static void expect_match(struct str pattern, const struct ngram_block *other, bool stops)
 {
     struct search s;
@@ -160,7 +160,7 @@ START_TEST(the_order_of_ngrams_does_not_change_the_result)
 }
 END_TEST
 
-/* The trigrams of a pattern are as many as they were, whichever is asked first. */
+/* A pattern has the same number of trigrams in any order. */
 START_TEST(an_order_has_each_ngram_once)
 {
     char pattern[URL_MAX];
@@ -183,10 +183,7 @@ START_TEST(an_order_has_each_ngram_once)
 }
 END_TEST
 
-/*
- * Words end where the next begins: what is at the end of the one and the beginning of the other is
- * in neither.
- */
+/* Words end where the next one starts: the end of one and the start of the next are in neither. */
 START_TEST(a_word_is_the_first_that_contains_the_pattern)
 {
     static const char *const words[] = {"ab/",  "abab", "/ba",  "bbbb", "b-",
@@ -217,9 +214,9 @@ START_TEST(a_word_is_the_first_that_contains_the_pattern)
 }
 END_TEST
 
-/* ---- what is kept as frequent ---- */
+/* ---- frequent words ---- */
 
-/* How many rows are said to have it; 0: it is none of the frequent. */
+/* The recorded number of rows; 0: it is not a frequent word. */
 static uint32_t rows_of_frequent(const char *text)
 {
     uint32_t n = 0;
@@ -232,8 +229,8 @@ static uint32_t rows_of_frequent(const char *text)
 }
 
 /*
- * Words that are rare, as two rows alone share a number: what they begin or end with, how many do,
- * and of how many that is kept as a frequent word.
+ * Words that are rare, as only two rows share a number: their prefix or suffix, how many have it,
+ * and the threshold to store it as a frequent word.
  */
 static const struct {
     const char *form, *affix;
@@ -272,7 +269,7 @@ START_TEST(a_common_prefix_or_suffix_is_stored_as_a_frequent_word)
 }
 END_TEST
 
-/* In a full chunk one row in 64 has to have it. */
+/* In a full block one row in 64 must have it. */
 START_TEST(the_frequency_threshold_grows_with_the_block)
 {
     for (uint32_t row = 0; row < ROWS_MAX; row++) {
@@ -286,7 +283,7 @@ START_TEST(the_frequency_threshold_grows_with_the_block)
 }
 END_TEST
 
-/* Behind a URL may be anything, the letter with which others go on as well. */
+/* Any byte can follow a URL, including the letter that continues others. */
 START_TEST(a_word_at_the_end_of_a_url_has_no_continuation)
 {
     enum { ROWS = 48, END = 7 };

@@ -31,7 +31,7 @@ static void close_store(void)
     k.s = NULL;
 }
 
-/* Opening must fail so, and say a sentence. */
+/* Opening must fail so, with a message. */
 static void refused(const char *dir, enum store_mode mode, enum store_status status,
                     const char *part)
 {
@@ -53,7 +53,7 @@ static void write_file(const char *bytes, size_t n)
     close(fd);
 }
 
-/* Some of everything. */
+/* Some records of every kind. */
 static uint64_t fill(unsigned reports)
 {
     uint64_t w = kit_workspace(&k, "acme");
@@ -174,7 +174,7 @@ START_TEST(a_truncated_store_is_reported)
 }
 END_TEST
 
-/* where a file system has no holes, there is none either */
+/* on a file system without holes there is none either */
 START_TEST(unwritten_space_before_the_last_page_is_no_damage)
 {
     const off_t ahead = 1 << 20;
@@ -193,7 +193,7 @@ END_TEST
 START_TEST(an_inaccessible_directory_is_reported)
 {
     if (getuid() != 0)
-        return; /* only root can become somebody who may not */
+        return; /* only root can become a user without access */
     close_store();
     ck_assert_int_eq(chmod(k.dir, 0755), 0);
     pid_t pid = fork();
@@ -245,7 +245,7 @@ END_TEST
 
 /* ---- formats ---- */
 
-/* Put or delete behind the store's back. */
+/* Put or delete directly. */
 static void tamper(const char *db, const void *key, size_t key_n, const void *value, size_t value_n)
 {
     MDB_env *env;
@@ -280,7 +280,7 @@ static size_t slurp(char *to, size_t size)
     return (size_t)n;
 }
 
-/* Columns: the record of the store's format, how long it is. */
+/* Columns: the record of the store's format, its length. */
 static const struct {
     uint32_t record[16];
     size_t n;
@@ -341,7 +341,7 @@ END_TEST
 
 /* ---- store_check ---- */
 
-/* Columns: sub-database, how the key begins, of the record that is lost. */
+/* Columns: sub-database, prefix of the key of the lost record. */
 static const struct {
     const char *db, *prefix;
 } losses[] = {

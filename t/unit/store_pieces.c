@@ -24,7 +24,7 @@ static void teardown(void)
 
 static char json[64 << 10];
 
-/* Bytes that nothing makes shorter, other ones for each seed. */
+/* Incompressible bytes, different for each seed. */
 static struct str results(uint64_t seed, size_t n)
 {
     uint64_t x = seed * 0x9e3779b97f4a7c15 + 1;
@@ -79,7 +79,7 @@ static size_t rows(enum db db)
 
 /* ---- results ---- */
 
-/* Columns: bytes, in how many pieces. */
+/* Columns: bytes, number of parts. */
 static const struct {
     size_t n, pieces;
 } sizes[] = {
@@ -114,7 +114,7 @@ START_TEST(results_of_any_size_read_back_and_are_deleted_whole)
 }
 END_TEST
 
-/* ---- packed ---- */
+/* ---- compressed results ---- */
 
 static struct str findings(size_t entries)
 {
@@ -140,7 +140,7 @@ static MDB_val first_row(MDB_txn **txn, uint64_t id)
 
 START_TEST(similar_results_are_compressed_and_read_back)
 {
-    size_t entries = _i == 0 ? 30 : 500; /* in a row; in several */
+    size_t entries = _i == 0 ? 30 : 500; /* contiguous; in several parts */
     uint64_t id = kit_create(&k, w, "https://a.com/", "a.com");
     struct store_change c = kit_done_change(id, 1, 50);
     struct store_report r;
@@ -161,8 +161,8 @@ START_TEST(similar_results_are_compressed_and_read_back)
 }
 END_TEST
 
-/* Each byte of it: another result, or a sentence, and nothing else. */
-/* What was packed by it can be unpacked by it alone. */
+/* Each flipped byte gives another result or an error, and nothing else. */
+/* Compressed data needs the same dictionary to be decompressed. */
 START_TEST(the_compression_dictionary_is_unchanged)
 {
     uint64_t sum = 0xcbf29ce484222325;
@@ -297,7 +297,7 @@ START_TEST(the_check_finds_orphan_result_parts)
 }
 END_TEST
 
-/* ---- the log ---- */
+/* ---- the in-memory tail ---- */
 
 #define LONG 500
 #define LONG_BYTES 2000
@@ -340,7 +340,7 @@ static void expect_lists(uint64_t count)
     kit_check_clean(k.s);
 }
 
-/* How many records the log has, and how many of them are longer than a page holds. */
+/* How many records the tail has, and how many of them exceed a page. */
 static size_t log_records(size_t *longer)
 {
     MDB_txn *txn;
@@ -371,7 +371,7 @@ START_TEST(a_tail_of_long_urls_is_split_by_page_and_listed_whole)
     create(t, LONG, LONGEST_BYTES);
     ck_status(store_commit(t), STORE_OK);
     ck_assert_uint_ge(log_records(&longer), LONG / 2);
-    ck_assert_uint_eq(longer, 1); /* that one URL's */
+    ck_assert_uint_eq(longer, 1); /* of that URL */
     expect_lists(LONG + 1);
     kit_reopen(&k);
     expect_lists(LONG + 1);
@@ -401,7 +401,7 @@ START_TEST(the_longest_url_has_a_record_by_itself)
 }
 END_TEST
 
-/* URLs of every length about the one at which two, and with them a head, fill a record. */
+/* URLs of every length around the one at which two of them, with a head, fill a record. */
 START_TEST(records_filled_to_the_byte_are_complete)
 {
     enum { FROM = 1990, TO = 2040 };

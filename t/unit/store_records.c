@@ -125,7 +125,7 @@ START_TEST(deleting_a_workspace_frees_its_name_at_once)
     uint64_t again = kit_workspace(&k, "acme");
     ck_assert_uint_gt(again, id);
     kit_check_clean(k.s);
-    /* report, project, key, two records of the log, the manifest that is past them, workspace */
+    /* report, project, key, two tail records, the manifest that covers them, workspace */
     ck_assert_uint_eq(kit_purge(&k, 1), 7);
     kit_check_clean(k.s);
     struct store_usage u;

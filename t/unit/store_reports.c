@@ -79,7 +79,7 @@ START_TEST(another_workspaces_report_is_not_found)
 }
 END_TEST
 
-/* Columns: what is wrong, what is answered. */
+/* Columns: the error in the change, the status. */
 static const struct {
     struct store_change change;
     enum store_status status;
@@ -182,8 +182,8 @@ END_TEST
 /* ---- update ---- */
 
 /*
- * Columns: privacy before, fields sent, privacy sent, answer, privacy after, which password after
- * ("": none).
+ * Columns: privacy before, sent fields, sent privacy, status, privacy after, password after ("":
+ * none).
  */
 static const struct {
     uint32_t before, fields, sent;
@@ -373,7 +373,7 @@ START_TEST(a_first_failure_leaves_a_report_without_score_and_results)
 }
 END_TEST
 
-/* Columns: what is wrong with the findings. */
+/* Columns: the error in the findings. */
 static const struct store_change bad_findings[] = {
     {.status = REPORT_PENDING},
     {.status = REPORT_DONE, .score = 101, .result = 1, .results = {"{}", 2}},

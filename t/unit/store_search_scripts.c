@@ -15,7 +15,7 @@
 static struct kit k;
 static uint64_t w, seed;
 
-/* Columns: a letter in its cases, as UTF-8; the same twice where it has one alone. */
+/* Columns: a letter in its cases, as UTF-8; twice the same if it has one case. */
 static const struct {
     const char *lower, *upper;
 } letters[] = {
@@ -67,7 +67,7 @@ static const char *letter(size_t i, bool upper)
     return upper ? letters[i].upper : letters[i].lower;
 }
 
-/* Of a letter, as URLs have it. */
+/* The escapes of a letter in a URL. */
 static void encode(const char *utf8, bool high, char *out)
 {
     for (; *utf8 != '\0'; utf8++)
@@ -181,32 +181,32 @@ START_TEST(a_pattern_in_any_script_is_found_in_any_case)
 }
 END_TEST
 
-/* Columns: a URL's path as UTF-8, a pattern, is it found? */
+/* Columns: a URL's path as UTF-8, a pattern, whether it matches. */
 static const struct {
     const char *path, *pattern;
     bool found;
 } pairs[] = {
     {"σίσυφος", "ΣΊΣΥΦΟΣ", true}, /* a last sigma is a sigma */
     {"ΣΊΣΥΦΟΣ", "σίσυφος", true},
-    {"σίσυφος", "σισυφος", false}, /* an accent is not nothing */
-    {"μm", "µM", true},            /* the sign of micro is a mu */
-    {"ǆ", "ǅ", true},              /* and a title's letter the letter */
+    {"σίσυφος", "σισυφος", false}, /* an accent is significant */
+    {"μm", "µM", true},            /* the micro sign is a mu */
+    {"ǆ", "ǅ", true},              /* and a titlecase letter is the letter */
     {"straße", "STRAßE", true},
     {"straße", "strasse", false}, /* one letter is not two */
-    {"ẞ", "ß", false},            /* UTF-8 writes them with three bytes and two */
-    /* dotted and dotless letters are letters of their own */
+    {"ẞ", "ß", false},            /* UTF-8 encodes them with three bytes and two */
+    /* dotted and dotless i are different letters */
     {"istanbul", "İSTANBUL", false},
     {"ısparta", "isparta", false},
     {"İzmir", "İZMIR", true},
     {"caf\xC3\xA9", "CAF\xC3\x89", true},
-    {"cafe\xCC\x81", "caf\xC3\xA9", false}, /* composed and not: they are other bytes */
+    {"cafe\xCC\x81", "caf\xC3\xA9", false}, /* composed and decomposed forms are different bytes */
     {"cafe\xCC\x81", "E\xCC\x81", true},
     {"日本語", "本", true},
     {"日本語", "木", false},
     {"👩‍👩‍👧", "👩‍👧", true},
     {"مرحبا", "رحب", true},
     {"привет", "РИВЕ", true},
-    {"привет", "%D1%80", true}, /* what a URL says is found as it says it */
+    {"привет", "%D1%80", true}, /* the URL's own text is found as written */
     {"привет", "Прив%D0%b5т", true},
     {"a-b", "a\xFF", false}, /* no UTF-8 */
     {"\xFF", "\xFF", true},
@@ -227,7 +227,7 @@ END_TEST
 START_TEST(two_patterns_that_differ_in_a_letter_are_distinct)
 {
     kit_create(&k, w, "https://a.test/%d0%b4", "a.test"); /* д */
-    /* е, whose cases differ in the same places */
+    /* е, whose two cases differ in the same positions */
     kit_create(&k, w, "https://a.test/%d0%b5", "a.test");
     for (int i = 0; i < 40; i++)
         kit_create(&k, w, "https://a.test/", "a.test");
@@ -241,7 +241,7 @@ START_TEST(two_patterns_that_differ_in_a_letter_are_distinct)
 END_TEST
 
 /*
- * Columns: two needles that begin as the same bytes, or fold to the same letter, and how many of
+ * Columns: two patterns that start with the same bytes or fold to the same letter, and how many of
  * the four URLs below each finds.
  */
 static const struct {
@@ -253,7 +253,7 @@ static const struct {
     {"\xE1\xB2\x88", "\xEA\x99\x8A", 1, 1},
 };
 
-/* More rows than are looked at one by one, so that what was found is kept. */
+/* More rows than are read one by one, so that matches are cached. */
 START_TEST(patterns_do_not_share_matches)
 {
     static const char *const some[] = {"https://a.test/%c3%a9", "https://a.test/%c3%89",
@@ -279,10 +279,7 @@ START_TEST(patterns_do_not_share_matches)
 }
 END_TEST
 
-/*
- * Rows that are nearly the pattern at each of their letters take long, so a chunk of them is not
- * looked at in one go.
- */
+/* Rows that nearly match at each letter take long, so a block of them is not read in one step. */
 START_TEST(a_long_pattern_with_near_matches_stops_within_a_block)
 {
     enum { LONG = 80, ROWS = 600, CHUNK = 512, AT_ONCE = 16 };
@@ -327,8 +324,8 @@ START_TEST(a_long_pattern_with_near_matches_stops_within_a_block)
 END_TEST
 
 /*
- * Of every length, since many letters are compared at once; in either case, and not with another
- * letter at any place.
+ * Of every length, since many letters are compared at once; in either case, and with another letter
+ * at no position.
  */
 START_TEST(a_pattern_of_any_length_matches_exactly)
 {
@@ -359,10 +356,7 @@ START_TEST(a_pattern_of_any_length_matches_exactly)
 }
 END_TEST
 
-/*
- * Of rows that are nearly the pattern, one behind the other, those that have it: wherever in them,
- * and in how many.
- */
+/* Among consecutive near matches, the rows that match: at any position, in any number. */
 START_TEST(rows_with_a_long_pattern_are_found_among_near_matches)
 {
     enum { ROWS = 20, ROW = 900, ROUNDS = 12 };

@@ -83,7 +83,7 @@ static void create(unsigned count)
     }
 }
 
-/* The page of every sort, one behind the other. */
+/* The first page of every sort, one after the other. */
 static size_t list_all(struct store *s, uint64_t *ids, size_t room)
 {
     size_t n = 0;
@@ -132,7 +132,7 @@ START_TEST(segments_of_similar_size_merge_and_others_stay)
         }
         before = now;
         rows += A_ROUND;
-        /* so many of 512 rows, and of those that are not full each twice as large as the next */
+        /* that many of 512 rows, and among partly filled ones each twice as large as the next */
         ck_assert_uint_le(now.count, rows / 256 + 10);
         kit_check_clean(k.s);
     }
@@ -147,7 +147,7 @@ START_TEST(a_workspace_has_a_file_only_while_it_is_large)
     kit_small_rows = 50;
     kit_reopen(&k);
     create(49);
-    for (unsigned i = 0; i < 200; i++) { /* the log grows by changes alone */
+    for (unsigned i = 0; i < 200; i++) { /* the tail grows by changes only */
         kit_done(&k, 1 + i % 49, 1 + i / 49, (int)(i % 100));
         struct store_change again = {.kind = CHANGE_REPORT_UPDATE,
                                      .workspace = w,
@@ -182,7 +182,7 @@ START_TEST(a_merge_over_a_changed_manifest_is_refused_and_leaves_no_file)
     ck_status(merge_make(&b, &out), STORE_OK);
     size_t made = files().count;
     ck_assert_uint_eq(made, 2);
-    kit_purge(&k, 100); /* another merge is first, and sees files without a name */
+    kit_purge(&k, 100); /* another merge comes first, and sees unreferenced files */
     struct store_change install = {
         .kind = CHANGE_INDEX_INSTALL, .workspace = w, .data = buf_view(&out)};
     ck_status(kit_status(&k, &install), STORE_STALE);
@@ -235,7 +235,7 @@ START_TEST(a_merged_file_stays_while_a_process_may_read_it)
         struct kit_list l =
             kit_reports(s, &(struct store_list_query){
                                .workspace = w, .sort = REPORT_BY_URL, .page = 1, .per_page = 100});
-        ck_status(l.status, STORE_OK); /* it opens the files of its snapshot now */
+        ck_status(l.status, STORE_OK); /* it opens the files of its snapshot at this point */
         kit_assert(l.total == 100);
         store_read_end(s);
         kit_assert(list_all(s, ids, 1000) == 4 * 200);
@@ -266,7 +266,7 @@ START_TEST(only_unreferenced_segment_files_are_deleted)
     create(100);
     kit_purge(&k, 100);
     size_t before = files().count;
-    close(open(path_of(77, 4711), O_CREAT | O_WRONLY, 0600)); /* of a writer that was killed */
+    close(open(path_of(77, 4711), O_CREAT | O_WRONLY, 0600)); /* of a killed writer */
     close(open(path_of(w, 4711), O_CREAT | O_WRONLY, 0600));
     snprintf(path, sizeof(path), "%s/index/notes", k.dir);
     close(open(path, O_CREAT | O_WRONLY, 0600));
@@ -299,7 +299,7 @@ START_TEST(snapshots_are_dropped_above_the_mapping_limit)
         create(100);
     }
     kit_purge(&k, 100);
-    k.s->index->mapped_bytes = 1; /* the view that is asked for stays */
+    k.s->index->mapped_bytes = 1; /* the requested snapshot stays */
     for (int i = 0; i < 16; i++) {
         w = other[i % 8];
         ck_assert_uint_eq(list_all(k.s, ids, 4000), 400);
@@ -346,7 +346,7 @@ static void flip(const char *path, off_t at, int bit)
     close(fd);
 }
 
-/* Whatever bit changes: check finds it, and a list is the same or says so. */
+/* For any flipped bit, check finds it, and a list is the same or reports damage. */
 START_TEST(any_flipped_bit_is_detected_and_changes_no_list)
 {
     enum { FLIPS = 150 };
@@ -364,7 +364,7 @@ START_TEST(any_flipped_bit_is_detected_and_changes_no_list)
         int bit = (int)(kit_random(&seed) % 8);
         flip(path, at, bit);
         struct store *s = kit_store(k.dir, STORE_READ, 0);
-        bool unused = at >= 200 && at < SEGMENT_HEAD_BYTES; /* zeros behind the head */
+        bool unused = at >= 200 && at < SEGMENT_HEAD_BYTES; /* zeros after the head */
         ck_assert(unused || kit_problems(s) > 0);
         ck_assert(unused || strstr(kit_problem, path) != NULL);
         store_close(s);
@@ -444,10 +444,10 @@ START_TEST(a_damaged_segment_is_named_and_rebuilt_from_the_reports)
     struct store_change lost = {
         .kind = CHANGE_INDEX_LOST, .workspace = w, .id = store_lost_segment(k.s)};
     ck_status(kit_status(&k, &lost), STORE_OK);
-    ck_status(kit_status(&k, &lost), STORE_STALE); /* it is not in use any more */
+    ck_status(kit_status(&k, &lost), STORE_STALE); /* it is not in use */
     ck_status(list_status(k.s, REPORT_BY_ID, ""), STORE_REBUILDING);
     kit_check_clean(k.s);
-    /* what happens meanwhile is in the log, also to reports that are being read */
+    /* changes during that time are in the tail, also to reports that are being read */
     create(30);
     kit_done(&k, 170, 1, 77);
     ck_status(
@@ -516,7 +516,7 @@ START_TEST(a_project_is_purged_after_its_index_is_rebuilt)
 }
 END_TEST
 
-/* A disk without room, and files that may not be so long. */
+/* A full disk, and a file size limit. */
 START_TEST(a_failed_file_write_leaves_no_file_and_lists_work)
 {
     uint64_t ids[4000];

@@ -64,7 +64,7 @@ static void row(struct rows *r, enum sync_action action, uint64_t wp_id, int con
     sync_pack(&r->data, action, wp_id, hash, modified_at, action == SYNC_UPSERT ? &d : NULL);
 }
 
-/* Send what was gathered; "" is no sync_id. */
+/* Send the collected items; "" is no sync_id. */
 static struct store_answer send_kind(struct rows *r, enum synced_kind kind, const char *sync_id,
                                      bool complete)
 {
@@ -104,7 +104,7 @@ static uint64_t complete(const char *sync_id)
     return send(&r, sync_id, true).id;
 }
 
-/* ---- what is there ---- */
+/* ---- the stored items ---- */
 
 struct there {
     enum store_status status;
@@ -134,7 +134,7 @@ static struct there *there(void)
     return &t;
 }
 
-/* "1:7 2:8": the item and the content of each. */
+/* "1:7 2:8": each item and its content. */
 static const char *shown(void)
 {
     static char text[1024];
@@ -163,7 +163,7 @@ static uint64_t counted(void)
     return count;
 }
 
-/* ---- items on their own ---- */
+/* ---- single items ---- */
 
 START_TEST(an_item_is_stored_changed_skipped_and_deleted)
 {
@@ -210,7 +210,7 @@ START_TEST(an_item_reported_unchanged_must_be_unchanged)
     row(&r, SYNC_UPSERT, 2, 2, 0);
     row(&r, SYNC_SAME, 1, 8, 0);
     ck_status(send_kind(&r, SYNCED_PRODUCT, "", false).status, STORE_AGAIN);
-    ck_assert_str_eq(shown(), "1:7"); /* nothing of it was applied */
+    ck_assert_str_eq(shown(), "1:7"); /* nothing was applied */
     row(&r, SYNC_SAME, 3, 8, 0);
     ck_status(send_kind(&r, SYNCED_POST, "", false).status, STORE_AGAIN);
 }
@@ -250,7 +250,7 @@ START_TEST(a_malformed_batch_is_refused_whole)
     row(&r, SYNC_UPSERT, 1, 5, 0);
     ck_status(send_kind(&r, SYNCED_COUPON, "", false).status, STORE_INVALID);
     row(&r, SYNC_UPSERT, 1, 5, 0);
-    /* complete, but of which? */
+    /* complete, but which sync? */
     ck_status(send_kind(&r, SYNCED_PRODUCT, "", true).status, STORE_INVALID);
     for (uint64_t i = 1; i <= STORE_BATCH_MAX + 1; i++)
         row(&r, SYNC_UPSERT, i, 5, 0);
@@ -275,7 +275,7 @@ START_TEST(a_complete_sync_deletes_unseen_items_at_its_end)
     kit_check_clean(kit.s);
     kit_purge(&kit, 1);
     ck_assert_str_eq(shown(), "2:7 3:8");
-    ck_assert_uint_eq(complete("b"), 0); /* the last batch once more */
+    ck_assert_uint_eq(complete("b"), 0); /* the last batch again */
 }
 END_TEST
 
@@ -287,7 +287,7 @@ START_TEST(items_that_failed_or_changed_during_a_sync_count_as_seen)
     one(SYNC_UPSERT, 1, 7, 0, "b"); /* b begins */
     one(SYNC_SEEN, 2, 0, 0, "b");
     one(SYNC_UPSERT, 3, 9, 0, "");
-    one(SYNC_UPSERT, 4, 7, 0, ""); /* unchanged, but it is there */
+    one(SYNC_UPSERT, 4, 7, 0, ""); /* unchanged, but it exists */
     ck_assert_uint_eq(complete("b"), 1);
     ck_assert_str_eq(shown(), "1:7 2:7 3:9 4:7");
 }
@@ -340,7 +340,7 @@ START_TEST(a_sync_does_not_restore_items_deleted_during_it)
 {
     one(SYNC_UPSERT, 1, 7, 0, "a");
     complete("a");
-    one(SYNC_UPSERT, 2, 7, 0, "b"); /* b begins, and has read 1 from the shop */
+    one(SYNC_UPSERT, 2, 7, 0, "b"); /* b starts, and has read item 1 from the shop */
     one(SYNC_DELETE, 1, 0, 0, "");
     ck_assert_int_eq(one(SYNC_UPSERT, 1, 7, 0, "b"), SYNCED_STALE);
     complete("b");
@@ -398,7 +398,7 @@ static struct store_answer see_in(struct store_txn *t, const char *sync_id, uint
     return answer;
 }
 
-/* Each sees an item of its own, and none is ever completed but the last. */
+/* Each sees its own item, and only the last one completes. */
 START_TEST(the_oldest_unfinished_syncs_are_closed)
 {
     enum { BEGUN = STORE_SYNCS_OPEN + 3 * STORE_SYNCS_KEPT, ITEMS = 21 };
@@ -427,10 +427,10 @@ START_TEST(the_oldest_unfinished_syncs_are_closed)
     snprintf(name, sizeof(name), "s%u", BEGUN - STORE_SYNCS_OPEN);
     ck_status(apply_in(t, "shop.example", name, true).status, STORE_STALE);
     snprintf(name, sizeof(name), "s%u", BEGUN - STORE_SYNCS_OPEN + 1);
-    /* the oldest that can be */
+    /* the oldest possible one */
     struct store_answer answer = apply_in(t, "shop.example", name, true);
     ck_status(answer.status, STORE_OK);
-    /* the one of before all syncs, and that of the last closed one */
+    /* the sync before all others, and that of the last closed one */
     ck_assert_uint_eq(answer.id, 2);
     see_in(t, "last", 3);
     answer = apply_in(t, "shop.example", "last", true);
@@ -545,7 +545,7 @@ START_TEST(the_next_complete_sync_removes_old_tombstones)
 }
 END_TEST
 
-/* ---- a shop and its syncs, at random, against a model of plain arrays ---- */
+/* ---- a shop and its random syncs, compared with a model of plain arrays ---- */
 
 #define SHOP 60
 
@@ -554,7 +554,7 @@ struct shop {
 };
 
 /*
- * One full sync in batches of up to 7, cut off and begun again at any point, with single changes in
+ * One full sync in batches of up to 7, interrupted and restarted at any point, with single changes
  * between.
  */
 static void sync_once(struct shop *shop, unsigned *seed, unsigned number)
@@ -621,7 +621,7 @@ START_TEST(interrupted_syncs_end_with_an_exact_mirror)
 }
 END_TEST
 
-/* ---- once ---- */
+/* ---- idempotency keys ---- */
 
 START_TEST(a_batch_under_an_idempotency_key_runs_once)
 {
@@ -719,7 +719,7 @@ START_TEST(coupons_are_replaced_as_a_set)
     ck_assert_uint_eq(answer.id, 1);
     ck_assert_int_eq(synced_mark(&answer, 0), SYNCED_QUEUED);
     ck_assert_str_eq(coupons_shown(), "NEW=20 save10=20 ");
-    answer = coupons(third, 1, 0); /* it failed, so it stays as it was */
+    answer = coupons(third, 1, 0); /* it failed, so it is unchanged */
     ck_assert_str_eq(coupons_shown(), "NEW=20 ");
     ck_assert_uint_eq(coupons(third, 0, 0).id, 1);
     ck_assert_str_eq(coupons_shown(), "");
@@ -746,7 +746,7 @@ START_TEST(a_coupon_is_found_by_its_code_in_any_case)
 }
 END_TEST
 
-/* ---- its end ---- */
+/* ---- deletion ---- */
 
 static size_t problems_while_purging(void)
 {
@@ -772,7 +772,7 @@ START_TEST(deleting_an_agent_or_workspace_deletes_its_synced_items)
     if (_i == 1)
         gone = (struct store_change){.kind = CHANGE_WORKSPACE_DELETE, .id = workspace};
     ck_status(kit_status(&kit, &gone), STORE_OK);
-    ck_assert_uint_eq(counted(), 0); /* nothing of it is shown */
+    ck_assert_uint_eq(counted(), 0); /* nothing of it is visible */
     ck_assert_msg(problems_while_purging() == 0, "%s", kit_problem);
 }
 END_TEST

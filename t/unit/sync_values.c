@@ -203,7 +203,7 @@ START_TEST(hostile_nesting_is_bounded)
 }
 END_TEST
 
-/* each of them is quick enough alone */
+/* each one is fast enough alone */
 START_TEST(the_texts_of_an_item_share_their_time)
 {
     struct buf html = {0}, item = {0}, texts = {0};
@@ -260,7 +260,9 @@ START_TEST(a_decompression_bomb_is_stopped_at_the_limit)
 }
 END_TEST
 
-/* Well-formed JSON of all shapes: walked as text it has the members and items that json-c finds. */
+/*
+ * Well-formed JSON of all shapes: walking its text gives the members and items that json-c finds.
+ */
 static const char *const jsons[] = {
     "{}",
     "[]",
@@ -430,7 +432,7 @@ START_TEST(both_forms_of_a_coupon_become_one)
 END_TEST
 
 /*
- * What the parser makes once in a process counts for no text: under valgrind it takes longer than a
+ * The parser's one-time work in a process is not counted: under valgrind it takes longer than a
  * label may.
  */
 static void warm_up(void)

@@ -79,7 +79,7 @@ START_TEST(a_full_table_evicts_the_oldest_ping)
     for (uint64_t i = 0; i < 200000; i++) {
         struct ulid a = id(i);
         typing_table_set(board, &a, TYPIST_VISITOR, NOW + i + 1, NOW);
-        /* the newest always finds a place */
+        /* the newest ping always gets a slot */
         ck_assert(typing_table_is_typing(board, &a, TYPIST_VISITOR, NOW));
     }
     for (uint64_t i = 190000; i < 200000; i++) {

@@ -10,7 +10,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-/* more than go into a message, and than one less or more would show */
+/* more than fit into a message, and a number at which one too few or too many would show */
 static const size_t counts[] = {1, 250, 251, 700};
 enum { MOST = 700 };
 
@@ -27,14 +27,14 @@ static void end(void)
     close(pair[1]);
 }
 
-/* each is the end of a pipe of its own, by which it is known again */
+/* each is the end of its own pipe, which identifies it */
 static ino_t inode_of(int fd)
 {
     struct stat st;
     return fstat(fd, &st) == 0 ? st.st_ino : 0;
 }
 
-/* the heir's side, in a process of its own: how it ends */
+/* the new master's side, in its own process: its exit */
 static int ask(size_t count, const ino_t *inodes)
 {
     int *got;
@@ -128,7 +128,7 @@ START_TEST(the_end_message_reports_an_empty_transfer)
     pid_t pid = fork();
     if (pid == 0)
         _exit(ask(1, NULL));
-    if (_i == 0) /* it has asked, and it may be that it has not */
+    if (_i == 0) /* it may or may not have asked */
         ck_assert_int_eq(hear(&heard), MESSAGE_FDS_WANTED);
     close(pair[0]);
     pair[0] = -1;
