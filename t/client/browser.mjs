@@ -37,7 +37,7 @@ if (playwright === null || executablePath === null) {
 }
 if (process.argv[2] === 'probe') process.exit(0);
 
-/* A browser; ${args}: more of its options. */
+/* A browser; ${args}: additional options. */
 export const launch = (...args) =>
     playwright.chromium.launch({
         executablePath,

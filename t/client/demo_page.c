@@ -16,7 +16,7 @@ static void teardown(void)
     server_free(server);
 }
 
-START_TEST(a_visitor_of_the_shop_is_answered_and_uses_the_coupon)
+START_TEST(a_shop_visitor_gets_an_answer_and_uses_the_coupon)
 {
     struct watched *demo =
         watch_start(BY_PIPE, server->dir, assay_path(), "demo", "nowhere.invalid", NULL);
@@ -38,6 +38,6 @@ int main(void)
     Suite *suite = suite_create("demo_browser");
     TCase *tcase = harness_case(suite, "a browser");
     tcase_add_checked_fixture(tcase, setup, teardown);
-    tcase_add_test(tcase, a_visitor_of_the_shop_is_answered_and_uses_the_coupon);
+    tcase_add_test(tcase, a_shop_visitor_gets_an_answer_and_uses_the_coupon);
     return harness_main(suite);
 }

@@ -22,7 +22,7 @@ async function open(url) {
 
 const shoot = async (page, name) => SHOTS && page.screenshot({path: `${SHOTS}/${name}.png`});
 
-/* Each question is answered with a link to a page of the shop, where the chat goes on. */
+/* Each answer links a page of the shop, and the chat continues there. */
 const page = await open(PAGE);
 await shoot(page, 'front');
 const questions = page.locator('.question'),
@@ -30,7 +30,7 @@ const questions = page.locator('.question'),
 assert.equal(await questions.count(), 3);
 for (let i = 0; i < 3; i++) {
     await questions.nth(i).click();
-    await answers.nth(i + 1).waitFor(); /* the greeting comes first */
+    await answers.nth(i + 1).waitFor(); /* the greeting is first */
     assert.equal(
         await page
             .locator('.under')
@@ -49,7 +49,7 @@ await next.locator('.launcher').click();
 await next.locator('.other .bubble').nth(3).waitFor();
 await shoot(next, 'cited');
 
-/* The code that the chat gave works in the basket, another one is refused. */
+/* The code from the chat works in the cart; another one is refused. */
 await page.locator('[aria-label="Close chat"]').click();
 await page.getByLabel(/Coupon code/).fill('nope');
 await page.getByRole('button', {name: 'Apply'}).click();
@@ -61,7 +61,7 @@ assert.equal(await page.locator('[data-total]').textContent(), '£15.30');
 await page.locator('.basket').scrollIntoViewIfNeeded();
 await shoot(page, 'basket');
 
-/* A refused coupon is an error of 400 on the console; nothing else is. */
+/* The console shows only the 400 of the refused coupon. */
 assert.deepEqual(
     troubles.filter((text) => !/status of 400/.test(text)),
     [],

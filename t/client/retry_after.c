@@ -46,7 +46,7 @@ static const char probe[] = "curl --version >/dev/null 2>&1";
 static struct run ask_once_more(const char *url)
 {
     char *authorization = text("Authorization: Bearer %s", server->key);
-    /* into a file: it is truncated before the retry */
+    /* to a file: curl truncates it before the retry */
     return run_program(
         "/bin/sh", "-c",
         "exec curl -sS --noproxy '*' --retry 1 -o \"$2\" -w '%{http_code}' -H \"$0\" \"$1\"",
@@ -64,7 +64,7 @@ static long refusals(void)
     return count;
 }
 
-START_TEST(the_one_retry_gets_through)
+START_TEST(one_retry_after_the_header_succeeds)
 {
     char *url = text("%s/api/v1/reports", server->url);
     int refused_once = 0;
@@ -74,7 +74,7 @@ START_TEST(the_one_retry_gets_through)
             expect(r, i < 100);
         long before = refusals();
         struct run run = ask_once_more(url);
-        long met = refusals() - before; /* 0 where the window turned before it asked */
+        long met = refusals() - before; /* 0 when a new window started before the request */
         ck_assert_msg(run.status == 0 && strstr(run.out, "200") != NULL,
                       "after %ld refusals: %d %s%s", met, run.status, run.out, run.err);
         ck_assert_msg(met <= 1, "it was refused %ld times", met);
@@ -94,6 +94,6 @@ int main(void)
     Suite *suite = suite_create("retry_after");
     TCase *tcase = harness_case(suite, "a server");
     tcase_add_checked_fixture(tcase, setup, teardown);
-    tcase_add_test(tcase, the_one_retry_gets_through);
+    tcase_add_test(tcase, one_retry_after_the_header_succeeds);
     return harness_main(suite);
 }

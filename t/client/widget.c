@@ -24,13 +24,13 @@ static void teardown(void)
 }
 
 /*
- * Scenes of t/client/widget.mjs that share a server, at most half of what one run may take, and the
- * configuration they want.
+ * Scenes of t/client/widget.mjs that share a server and take at most half of the time limit of a
+ * run, and their configuration.
  */
 static const struct {
     const char *names, *yaml;
 } scenes[] = {
-    {"leave chat", NULL}, /* the first leaves nothing of a visitor behind */
+    {"leave chat", NULL}, /* the first one leaves no visitor */
     {"server hidden", NULL},
     {"weather", NULL},
     {"rules", NULL},
@@ -47,7 +47,7 @@ static void setenv_text(const char *name, const char *value)
 
 START_TEST(a_visitor_can)
 {
-    const char *only = getenv("SCENE"); /* for work on one of them */
+    const char *only = getenv("SCENE"); /* to run only some of them */
     if (only != NULL && strstr(scenes[_i].names, only) == NULL)
         return;
     begin(scenes[_i].yaml);

@@ -17,7 +17,7 @@ const HOSTILE =
     '<img src=x onerror="window.broken=1"><script>window.broken=2</script> ' +
     'javascript:alert(1) https://example.com/a?b=1.';
 
-/* ---- the way to the server, which can be cut ---- */
+/* ---- the connection to the server, which tests can cut ---- */
 
 const ends = new Set();
 let whole = true;
@@ -77,7 +77,7 @@ async function until(what, holds, withinMs = 5000) {
 }
 const onlyConversation = () => until('a conversation', async () => (await conversations())[0]);
 
-/* ---- a site: pages that forbid everything but the widget's own script and calls ---- */
+/* ---- a site: pages whose policy allows only the widget's script and calls ---- */
 
 const PICTURE = Buffer.from(
     'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk' +
@@ -111,12 +111,11 @@ const port = site.address().port,
     FOREIGN = `http://localhost:${port}`;
 assay('agent', 'update', AGENT, '--origin', ORIGIN);
 
-/* a page of https may use the server on loopback */
+/* an https page can use the server on loopback */
 const browser = await launch('--disable-features=LocalNetworkAccessChecks');
 
 /*
- * What may have gone wrong in any page: refused by its policy, thrown, or said by the browser of
- * our script.
+ * Errors of any page: refused by its policy, thrown, or reported by the browser about the script.
  */
 const troubles = [],
     heard = [];
@@ -167,7 +166,7 @@ const focused = (page) =>
 /* ---- the scenes ---- */
 
 const scenes = {
-    /* by keyboard alone, and as a screen reader is told */
+    /* with the keyboard only, and as announced to a screen reader */
     async chat() {
         const page = await visit(await visitor());
         let reads = 0;
@@ -251,7 +250,7 @@ const scenes = {
             `You: one\n${HOSTILE.slice(0, -1)} (opens in a new window).`,
         );
 
-        /* a text is a text; of what is in it, the web's addresses alone become links */
+        /* text is escaped; only web addresses in it become links */
         assert.equal(await page.evaluate(() => window.broken), undefined);
         assert.equal(await page.locator('.log img, .log script, h2 b').count(), 0);
         const links = await page
@@ -267,7 +266,7 @@ const scenes = {
         );
         assert.ok(reads > 0, 'what is on the screen counts as read');
 
-        /* sources of an answer are links where they are the web's */
+        /* sources of an answer are links if they are web addresses */
         const permalinks = [
             'javascript:window.broken=3',
             'data:text/html,x',
@@ -297,7 +296,7 @@ const scenes = {
         );
         await page.unroute('**/widget/messages');
 
-        /* while it is closed, the launcher tells what has come */
+        /* while closed, the launcher announces new messages */
         await page.keyboard.press('Escape');
         await answer(id, 'Still there?');
         await page.getByRole('button', {name: 'Chat (1 unread)'}).waitFor();
@@ -307,8 +306,8 @@ const scenes = {
     },
 
     /*
-     * what visitors leave: an address, a rating, the codes of a good and an unknown coupon; and
-     * then nothing
+     * what visitors send: an address, a rating, the codes of a good and an unknown coupon; then
+     * nothing
      */
     async leave() {
         const page = await visit(
@@ -347,7 +346,10 @@ const scenes = {
         await page.getByRole('button', {name: 'Back'}).click();
 
         await choose(page, 'Leave your details');
-        /* good to browsers' eyes or not: the server's word stands beside the field */
+        /*
+         * the server's message is shown beside the field, whether the browser accepts the value or
+         * not
+         */
         await email.fill('ada@.example');
         await page.getByRole('textbox', {name: /^Company/}).fill('x');
         await page.keyboard.press('Enter');
@@ -359,7 +361,7 @@ const scenes = {
         assert.equal(await focused(page), 'textarea message');
 
         await choose(page, 'Rate this chat');
-        await page.keyboard.press('ArrowRight'); /* as in every group of radio buttons */
+        await page.keyboard.press('ArrowRight'); /* as in every radio group */
         await page.getByRole('radio', {name: '4 of 5'}).check();
         await page.getByRole('textbox', {name: /Your comment/}).fill('good');
         await page.getByRole('button', {name: 'Send'}).click();
@@ -424,11 +426,11 @@ const scenes = {
         );
         await assert.rejects(staged(), /: 404 /);
         assert.equal(await page.evaluate(() => localStorage.length), 0);
-        await page.waitForTimeout(500); /* a stream that came again would make a new visitor */
+        await page.waitForTimeout(500); /* a stream that reconnects would make a new visitor */
         assert.equal((await conversations()).length, 0);
     },
 
-    /* offline and back, an answer that gets lost, a page that is loaded again */
+    /* offline and back, a lost answer, a reloaded page */
     async weather() {
         const context = await visitor(),
             page = await visit(context);
@@ -457,7 +459,7 @@ const scenes = {
             async () => (await page.getByText('Sending…').count()) === 0,
         );
 
-        /* the browser thinks all is well, but nobody answers */
+        /* the browser reports a connection, but no server answers */
         cut();
         await say(page, 'into the void');
         await page.getByRole('status').filter({hasText: 'The connection is lost'}).waitFor();
@@ -468,7 +470,10 @@ const scenes = {
             (await messagesOf(id)).some((m) => m.content === 'into the void'),
         );
 
-        /* the answer gets lost after the server took the message: sent again, kept once */
+        /*
+         * the answer is lost after the server accepted the message: the widget sends it again, the
+         * server stores it once
+         */
         let lost = 0;
         await page.route('**/widget/messages', async (route) => {
             if (lost++ > 0) return route.fallback();
@@ -483,10 +488,7 @@ const scenes = {
         );
         await page.unroute('**/widget/messages');
 
-        /*
-         * something on the way answers in the server's place, as networks do that want a password
-         * first
-         */
+        /* a captive portal answers in place of the server */
         let portal = 0;
         await page.route('**/widget/messages', (route) =>
             portal++ > 0
@@ -504,8 +506,7 @@ const scenes = {
         await page.unroute('**/widget/messages');
 
         /*
-         * what was written offline outlives its page, and so does what was taken without the page
-         * hearing of it
+         * a message written offline survives its page, and so does one accepted without an answer
          */
         let taken = 0;
         await page.route('**/widget/messages', async (route) => {
@@ -541,7 +542,7 @@ const scenes = {
         await context.close();
     },
 
-    /* a way that lets no stream through; a new generation of workers; a token that ended */
+    /* a network without streams; a new generation of workers; an expired token */
     async server() {
         const other = await visitor(),
             looks = [];
@@ -588,7 +589,7 @@ const scenes = {
         await said(again, 'I found nothing').waitFor();
         const {id} = (await conversations()).find((c) => c.id !== first);
 
-        /* the stream ends and comes again, from where it was */
+        /* the stream ends and resumes from its last id */
         await until('a stream', () => streams.length > 0);
         const before = streams.length;
         process.kill(Number(MASTER), 'SIGHUP');
@@ -598,7 +599,7 @@ const scenes = {
         await said(again, 'from the new ones').waitFor();
         assert.equal(await said(again, 'from the new ones').count(), 1);
 
-        /* a token that is not good any more is renewed, and the message arrives */
+        /* an invalid token is renewed, and the message arrives */
         let refused = 0;
         await again.route('**/widget/messages', (route) =>
             refused++ > 0
@@ -616,10 +617,7 @@ const scenes = {
         assert.equal((await conversations()).length, 2);
     },
 
-    /*
-     * a tab that is hidden gives its connection back, and looks now and then; a stream that is held
-     * back gives way to looking
-     */
+    /* a hidden tab closes its connection and polls; a buffered stream is replaced by polling */
     async hidden() {
         const context = await visitor();
         await context.clock.install();
@@ -674,7 +672,7 @@ const scenes = {
         await until('a look', () => looks.length > 0);
     },
 
-    /* several tabs, what was said before, no storage, phones */
+    /* several tabs, earlier messages, no storage, phones */
     async pages() {
         const context = await visitor(),
             one = await visit(context),
@@ -694,7 +692,7 @@ const scenes = {
         await answer(id, 'for both');
         await said(one, 'for both').waitFor();
 
-        /* the last thirty come with the page, those before when asked for */
+        /* the page gets the last thirty messages; earlier ones are loaded on request */
         for (let i = 0; i < 40; i++) await answer(id, `line ${i}.`);
         await one.reload();
         await open(one);
@@ -758,8 +756,8 @@ const scenes = {
     },
 
     /*
-     * a page that may not show it, a form before the chat, an agent that ends, a page that takes it
-     * in hand
+     * a page that may not show it, a form before the chat, a deleted agent, a page that controls it
+     * by API
      */
     async rules() {
         const foreign = await visit(await visitor(), `${FOREIGN}/`);
@@ -789,7 +787,7 @@ const scenes = {
         assay('agent', 'update', AGENT, '--unpublished');
         await asked.getByRole('status').filter({hasText: 'not available'}).waitFor();
 
-        /* the program's own page events and methods */
+        /* the page events and methods of the API */
         assay('agent', 'update', AGENT, '--published', '--no-require-lead');
         const scripted = await visit(
             await visitor(),
@@ -821,8 +819,7 @@ const scenes = {
     },
 
     /*
-     * how it looks: from the first moment, with the keyboard, as the log goes on, and beside
-     * products
+     * appearance: at the first paint, with the keyboard, while messages arrive, and beside products
      */
     async looks() {
         assay(
@@ -848,7 +845,7 @@ const scenes = {
         );
         assert.equal((await conversations()).length, 0);
 
-        /* one ring round a field */
+        /* one focus ring per field */
         await launcher.press('Enter');
         await page.getByRole('heading', {name: 'Harbour'}).waitFor();
         assert.deepEqual(
@@ -868,8 +865,8 @@ const scenes = {
         await page.keyboard.press('Escape');
 
         /*
-         * The newest message is seen when the other side types, after a reload and after the panel
-         * was closed. Whoever reads above stays there.
+         * The newest message is visible when the other side types, after a reload and after the
+         * panel was closed. A reader who scrolled up stays there.
          */
         const {id} = await onlyConversation();
         for (let i = 0; i < 12; i++) await answer(id, `line ${i}.`);
@@ -901,12 +898,12 @@ const scenes = {
         await log.evaluate((node) => {
             node.scrollTop = 0;
         });
-        await page.waitForTimeout(50); /* for the event of it */
+        await page.waitForTimeout(50); /* for its event */
         await answer(id, 'out of sight.');
         await said(page, 'out of sight.').waitFor({state: 'attached'});
         assert.equal(await log.evaluate((node) => node.scrollTop), 0);
 
-        /* a lead by the page is as good as one by the form */
+        /* a lead by the page API equals one by the form */
         assay('agent', 'update', AGENT, '--require-lead');
         const asked = await visit(await visitor());
         await open(asked);
@@ -916,7 +913,7 @@ const scenes = {
         assert.equal(await focused(asked), 'textarea message');
         assay('agent', 'update', AGENT, '--no-require-lead');
 
-        /* the title is where the focus goes on a phone, not a thing to press */
+        /* on a phone the title receives the focus; it is not a control */
         const phone = await visit(
             await visitor({viewport: {width: 360, height: 640}, hasTouch: true}),
         );
@@ -936,8 +933,8 @@ const scenes = {
     },
 
     /*
-     * pictures of products: where the page lets them be, from the web, and from https alone on a
-     * page of https
+     * product pictures: where the page's policy allows them, from the web, and only over https on
+     * an https page
      */
     async pictures() {
         const SECURE = 'https://shop.example',
@@ -1019,9 +1016,7 @@ const scenes = {
         assert.equal(troubles.splice(0).length, 1);
     },
 
-    /*
-     * ten calls in two seconds: more messages than that arrive all the same, each once and in order
-     */
+    /* ten calls in two seconds: further messages still arrive, once each and in order */
     async limits() {
         const page = await visit(await visitor()),
             refusals = [];
@@ -1053,7 +1048,7 @@ const scenes = {
         );
         assert.equal(await page.getByText('Not sent').count(), 0);
 
-        /* full again after the wait: it says so, and the visitor may try again */
+        /* the limit is full again after the wait: the widget says so, and the visitor can retry */
         let full = 0;
         await page.route('**/widget/messages', (route) =>
             full++ > 1

@@ -17,10 +17,10 @@
 #define ITEMS 400
 #define WORDS 40
 
-static volatile uint64_t *promised; /* batches that were answered */
+static volatile uint64_t *promised; /* batches that are acknowledged */
 static struct ulid agent;
 
-/* Every document of a batch has the batch's number as a word. */
+/* Every document of a batch contains the batch number as a word. */
 static void batch_apply(struct store_txn *t, uint64_t batch, uint64_t *seed)
 {
     struct buf rows = {0};
@@ -107,12 +107,12 @@ static void writer_run(const char *dir, uint64_t seed)
     }
 }
 
-/* ---- what is there afterwards ---- */
+/* ---- the state after a crash ---- */
 
 #define BATCHES_MAX 4096
 
 struct expected {
-    uint64_t documents[BATCHES_MAX]; /* of each batch, modulo BATCHES_MAX */
+    uint64_t documents[BATCHES_MAX]; /* per batch, modulo BATCHES_MAX */
     uint64_t last;
 };
 
@@ -206,7 +206,7 @@ static void look(const char *dir)
     struct store_txn *t;
     struct str none;
     uint64_t batch = 0;
-    if (++round % 3 == 0) /* each file in each way */
+    if (++round % 3 == 0) /* every file, damaged in every way */
         damage_some(dir, round);
     struct follower *f = new_follower(s, &reader);
     ck_status(store_begin(s, &t), STORE_OK);
@@ -214,7 +214,8 @@ static void look(const char *dir)
     store_abort(t);
     ck_assert_uint_ge(batch, *promised);
     kit_check_clean(s);
-    for (int passes = 0; passes < 2; passes++) { /* what verifying finds is built by the second */
+    for (int passes = 0; passes < 2;
+         passes++) { /* the second follower rebuilds what verification finds */
         enum follower_result result = FOLLOWER_MORE;
         while (result == FOLLOWER_MORE)
             result = follower_step(f);
@@ -229,7 +230,7 @@ static void look(const char *dir)
     store_close(s);
 }
 
-START_TEST(a_killed_writer_leaves_the_words_of_what_it_committed_and_no_others)
+START_TEST(a_killed_writer_leaves_only_words_of_committed_documents)
 {
     struct kit k;
     promised = kit_shared(sizeof(*promised));
@@ -251,7 +252,7 @@ int main(void)
     Suite *suite = suite_create("answers_crash");
     TCase *tcase = tcase_create("crash");
     tcase_set_timeout(tcase, 300);
-    tcase_add_test(tcase, a_killed_writer_leaves_the_words_of_what_it_committed_and_no_others);
+    tcase_add_test(tcase, a_killed_writer_leaves_only_words_of_committed_documents);
     suite_add_tcase(suite, tcase);
     return kit_run(suite);
 }

@@ -22,7 +22,7 @@ static struct conf conf;
 static struct origin *origin;
 static struct audit *audit;
 
-/* The last findings, copied. */
+/* A copy of the latest findings. */
 static struct {
     unsigned calls;
     uint64_t id;
@@ -106,8 +106,8 @@ static bool passed(const char *check, const char *outcome)
 #define GOOD_PAGE "<!DOCTYPE html><html lang=en><title>Good</title><h1>A page</h1><p>Text."
 
 /*
- * ${flush}: Z_SYNC_FLUSH: it has no end; browsers show it as far as it came, and so it is graded.
- * Then ${behind}, which they leave out.
+ * ${flush}: Z_SYNC_FLUSH, a stream without end: browsers show what arrived, so it is graded. Then
+ * ${behind}, which browsers ignore.
  */
 static void answer_odd_gzip(struct origin_answer *a, int flush, const char *behind)
 {
@@ -210,7 +210,7 @@ START_TEST(a_page_is_graded_and_its_origin_probed)
 }
 END_TEST
 
-START_TEST(robots_txt_is_read_for_the_page_that_was_asked_for)
+START_TEST(robots_txt_is_read_for_the_requested_page)
 {
     open_all(answer_site, false);
     grade(origin_url(origin, "/private/x"));
@@ -254,7 +254,7 @@ static const char *const ends[][2] = {
     {"/not-modified", "not_html"},
 };
 
-START_TEST(an_answer_ends_as_the_contract_says)
+START_TEST(an_answer_ends_as_documented)
 {
     open_all(answer_site, false);
     grade(origin_url(origin, ends[_i][0]));
@@ -266,7 +266,7 @@ START_TEST(an_answer_ends_as_the_contract_says)
 }
 END_TEST
 
-START_TEST(a_url_refused_before_any_look_up_fails_in_the_next_wait)
+START_TEST(a_url_refused_before_dns_fails_in_the_next_wait)
 {
     open_all(answer_site, false);
     grade("http://192.168.0.1/");
@@ -282,7 +282,7 @@ START_TEST(a_name_that_resolves_to_a_forbidden_address_is_refused_at_the_socket)
     char url[64];
     open_all(answer_site, false);
     ck_assert(cidr_parse("10.0.0.0/8", &ten));
-    /* private names may be looked up, and localhost leads elsewhere */
+    /* private names can be resolved, and localhost resolves elsewhere */
     conf.audit_allow_private.items = &ten;
     snprintf(url, sizeof(url), "http://localhost:%u/", origin_port(origin));
     grade(url);
@@ -292,7 +292,7 @@ START_TEST(a_name_that_resolves_to_a_forbidden_address_is_refused_at_the_socket)
 }
 END_TEST
 
-START_TEST(nobody_listening_is_connect_failed)
+START_TEST(a_closed_port_is_connect_failed)
 {
     open_all(answer_site, false);
     grade("http://127.0.0.1:443/");
@@ -301,7 +301,7 @@ START_TEST(nobody_listening_is_connect_failed)
 }
 END_TEST
 
-/* ---- what stands still: all at once, since libcurl's patience is of seconds ---- */
+/* ---- timeouts: all at once, because libcurl's timeouts are seconds long ---- */
 
 static void answer_bit_by_bit(struct origin_answer *a, const char *path)
 {
@@ -312,8 +312,8 @@ static void answer_bit_by_bit(struct origin_answer *a, const char *path)
 }
 
 /*
- * A port of loopback that accepts ${backlog} connections and one, and says nothing to them; others
- * get no answer at all.
+ * A loopback port that accepts ${backlog} + 1 connections and sends nothing. Further connections
+ * get no answer.
  */
 static int listen_silently(int backlog, uint16_t *port)
 {
@@ -341,7 +341,7 @@ static void keep_code(void *arg, const struct audit_findings *f)
     snprintf(codes[f->id], sizeof(codes[0]), "%s", f->error_code == NULL ? "" : f->error_code);
 }
 
-START_TEST(what_stands_still_is_told_by_where_it_does)
+START_TEST(a_timeout_names_its_phase)
 {
     char codes[3][32] = {"", "", ""}, url[64];
     uint16_t deaf_port, dumb_port;
@@ -350,7 +350,7 @@ START_TEST(what_stands_still_is_told_by_where_it_does)
     open_all(answer_bit_by_bit, false);
     conf.audit_ports[1] = deaf_port;
     conf.audit_ports[2] = dumb_port;
-    conf.audit_timeout_ms = 50000; /* the page that comes too slowly is given up long before */
+    conf.audit_timeout_ms = 50000; /* the slow page times out long before */
     snprintf(url, sizeof(url), "http://127.0.0.1:%u/", deaf_port);
     audit_add(audit, 0, str_of(url), keep_code, codes);
     snprintf(url, sizeof(url), "https://dumb.localhost:%u/", dumb_port);
@@ -381,7 +381,7 @@ START_TEST(a_plain_server_under_https_is_tls_failed)
 }
 END_TEST
 
-START_TEST(a_certificate_that_does_not_verify_is_graded_and_fails_its_check)
+START_TEST(a_page_with_a_bad_certificate_is_graded_and_fails_its_check)
 {
     open_all(answer_site, true);
     grade(origin_url(origin, "/"));
@@ -435,11 +435,11 @@ static size_t as_gzip_in_zlib(const void *in, size_t n, void *out, size_t room)
     return as_zlib(inner, as_gzip(in, n, inner, sizeof(inner)), out, room);
 }
 
-/* One block that is not compressed, and an empty last one (RFC 7932, 9). */
+/* One uncompressed block and an empty last one (RFC 7932, 9). */
 static size_t as_brotli(const void *in, size_t n, void *out, size_t room)
 {
     unsigned char *to = out;
-    /* a window of 64 KiB, not the last, length in 16 bits, as it is */
+    /* window of 64 KiB, not the last block, 16-bit length, uncompressed */
     uint32_t head = (uint32_t)(n - 1) << 4 | 1u << 20;
     ck_assert(n >= 1 && n <= 65536 && n + 4 <= room);
     to[0] = (unsigned char)head;
@@ -465,7 +465,7 @@ static size_t as_zstd(const void *in, size_t n, void *out, size_t room)
     return n + 9;
 }
 
-/* Content-Encoding, what makes it */
+/* Content-Encoding, its encoder */
 static const struct {
     const char *name;
     size_t (*make)(const void *in, size_t n, void *out, size_t room);
@@ -495,8 +495,8 @@ static void answer_coded(struct origin_answer *a, const char *path)
              codings[coding].name, n);
     origin_puts(a, head);
     /*
-     * a drip of single bytes; libcurl can tell raw deflate from zlib's by its first two alone, and
-     * only where they come together
+     * Single bytes with pauses. libcurl distinguishes raw deflate from zlib by the first two bytes,
+     * only when they arrive together.
      */
     size_t first = codings[coding].make == as_raw_deflate ? 2 : 1;
     for (size_t i = 0; i < n; i += i == 0 ? first : 1)
@@ -504,12 +504,12 @@ static void answer_coded(struct origin_answer *a, const char *path)
             return;
 }
 
-START_TEST(a_page_is_read_in_every_coding_that_was_asked_for)
+START_TEST(a_page_is_decoded_in_every_offered_coding)
 {
     int features = curl_version_info(CURLVERSION_NOW)->features;
     if ((strcmp(codings[_i].name, "br") == 0 && (features & CURL_VERSION_BROTLI) == 0) ||
         (strcmp(codings[_i].name, "zstd") == 0 && (features & CURL_VERSION_ZSTD) == 0))
-        return; /* this libcurl does not ask for it */
+        return; /* this libcurl does not offer it */
     coding = _i;
     open_all(answer_coded, false);
     grade(origin_url(origin, "/"));
@@ -526,7 +526,7 @@ static void answer_bomb_in_bomb(struct origin_answer *a, const char *path)
     char head[128];
     (void)path;
     if (outer != NULL && inner != NULL && zeros != NULL) {
-        /* 64 MiB in some hundred bytes */
+        /* 64 MiB in about a hundred bytes */
         size_t n = as_gzip(inner, as_gzip(zeros, 64u << 20, inner, ROOM), outer, ROOM);
         snprintf(head, sizeof(head),
                  "HTTP/1.1 200 OK\r\n" HTML
@@ -618,7 +618,7 @@ static void answer_endless_trailers(struct origin_answer *a, const char *path)
         ;
 }
 
-/* A compressed stream that goes on and on, and is nothing. */
+/* An endless compressed stream of nothing. */
 static void answer_gzip_of_nothing(struct origin_answer *a, const char *path)
 {
     static const unsigned char begin[] = {0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 0, 3},
@@ -668,7 +668,7 @@ static void answer_page_but_no_probe(struct origin_answer *a, const char *path)
         origin_hold(a);
 }
 
-START_TEST(a_page_that_does_not_come_is_a_timeout)
+START_TEST(a_page_without_an_answer_is_a_timeout)
 {
     open_all(answer_never, false);
     conf.audit_timeout_ms = 200;
@@ -680,7 +680,7 @@ START_TEST(a_page_that_does_not_come_is_a_timeout)
 }
 END_TEST
 
-START_TEST(a_probe_that_does_not_come_costs_only_its_check)
+START_TEST(a_probe_without_an_answer_fails_only_its_check)
 {
     open_all(answer_page_but_no_probe, false);
     conf.audit_timeout_ms = 500;
@@ -716,7 +716,7 @@ START_TEST(a_host_sees_at_most_two_requests_at_once)
         audit_add(audit, i, str_of(origin_url(origin, "/")), count_call, seen);
     while (origin_active(origin) < 2)
         ck_assert_int_eq(audit_wait(audit, NULL, 0, 10), 0);
-    /* as often as it likes, the engine starts no third */
+    /* the engine never starts a third request */
     for (unsigned i = 0; i < 200; i++)
         ck_assert_int_eq(audit_wait(audit, NULL, 0, 0), 0);
     ck_assert_uint_eq(origin_count(origin), 2);
@@ -729,7 +729,7 @@ START_TEST(a_host_sees_at_most_two_requests_at_once)
 }
 END_TEST
 
-START_TEST(pages_given_up_half_way_leave_nothing_behind)
+START_TEST(abandoned_pages_leave_no_resource)
 {
     bool seen[9] = {false};
     open_all(answer_never, false);
@@ -738,12 +738,12 @@ START_TEST(pages_given_up_half_way_leave_nothing_behind)
     while (origin_active(origin) < 2)
         ck_assert_int_eq(audit_wait(audit, NULL, 0, 10), 0);
     ck_assert_uint_eq(audit_pending(audit), 9);
-    close_all(); /* a leak or a use after free is the sanitizers' to tell */
+    close_all(); /* sanitizers report a leak or a use after free */
     ck_assert(!seen[0]);
 }
 END_TEST
 
-/* Everything that is reported, as long and as awkward as can be. */
+/* Every reported text, as long and as difficult as possible. */
 static void answer_hostile_html(struct origin_answer *a, const char *path)
 {
     static const char awkward[] = "\\\"\x01\xF0\x9F\x92\xA9</script>\xFF&lt;\r\n";
@@ -784,22 +784,22 @@ int main(void)
     TCase *t = tcase_create("fetch");
     tcase_set_timeout(t, 60);
     tcase_add_test(t, a_page_is_graded_and_its_origin_probed);
-    tcase_add_test(t, robots_txt_is_read_for_the_page_that_was_asked_for);
+    tcase_add_test(t, robots_txt_is_read_for_the_requested_page);
     tcase_add_test(t, redirects_are_followed_to_the_page);
-    tcase_add_loop_test(t, an_answer_ends_as_the_contract_says, 0, sizeof(ends) / sizeof(*ends));
-    tcase_add_test(t, a_url_refused_before_any_look_up_fails_in_the_next_wait);
+    tcase_add_loop_test(t, an_answer_ends_as_documented, 0, sizeof(ends) / sizeof(*ends));
+    tcase_add_test(t, a_url_refused_before_dns_fails_in_the_next_wait);
     tcase_add_test(t, a_name_that_resolves_to_a_forbidden_address_is_refused_at_the_socket);
-    tcase_add_test(t, nobody_listening_is_connect_failed);
-    tcase_add_test(t, what_stands_still_is_told_by_where_it_does);
+    tcase_add_test(t, a_closed_port_is_connect_failed);
+    tcase_add_test(t, a_timeout_names_its_phase);
     tcase_add_test(t, a_plain_server_under_https_is_tls_failed);
-    tcase_add_test(t, a_certificate_that_does_not_verify_is_graded_and_fails_its_check);
-    tcase_add_loop_test(t, a_page_is_read_in_every_coding_that_was_asked_for, 0,
+    tcase_add_test(t, a_page_with_a_bad_certificate_is_graded_and_fails_its_check);
+    tcase_add_loop_test(t, a_page_is_decoded_in_every_offered_coding, 0,
                         sizeof(codings) / sizeof(*codings));
     tcase_add_loop_test(t, an_endless_answer_is_cut_off, 0, sizeof(hostile) / sizeof(*hostile));
-    tcase_add_test(t, a_page_that_does_not_come_is_a_timeout);
-    tcase_add_test(t, a_probe_that_does_not_come_costs_only_its_check);
+    tcase_add_test(t, a_page_without_an_answer_is_a_timeout);
+    tcase_add_test(t, a_probe_without_an_answer_fails_only_its_check);
     tcase_add_test(t, a_host_sees_at_most_two_requests_at_once);
-    tcase_add_test(t, pages_given_up_half_way_leave_nothing_behind);
+    tcase_add_test(t, abandoned_pages_leave_no_resource);
     tcase_add_test(t, results_stay_within_32_kib_on_a_hostile_page);
     suite_add_tcase(s, t);
     return suite_run(s);

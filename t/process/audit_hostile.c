@@ -33,15 +33,15 @@
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 #define MIB (1024 * 1024)
-#define LARGE (SANITIZED ? MIB / 2 : 4 * MIB) /* sanitizers take many times as long */
-/* more than everything needs that does not wait for it */
+#define LARGE (SANITIZED ? MIB / 2 : 4 * MIB) /* sanitizers take many times longer */
+/* more than every page needs except the endless ones */
 #define LONG_MS 60000
 #define SHORT_MS 2000
 #define LATE_MS 20000
 #define GOOD 20
-/* for a page, on average; most take a tenth of that */
+/* per page, on average; most take a tenth */
 #define MOST_CPU_MS (500 * (SANITIZED ? 4 : 1))
-/* the pages of a turn, several copies of each, and what the parser makes of them */
+/* the pages of a round, several copies of each, and the parser's data */
 #define MOST_RSS_KIB (256 * 1024)
 
 static struct cidr loopback;
@@ -122,8 +122,8 @@ static void header_lines(struct origin_answer *a)
 #define WITHOUT_END ((size_t)1 << 40)
 
 /*
- * columns: path, what is repeated or NULL, how many bytes of it, what else makes the page, codes it
- * may end with ("": graded), what it begins with where that is no head of a page
+ * Columns: path; repeated text or NULL; how many bytes of it; rest of the page; codes it can end
+ * with ("": graded); start of the page if it is not an HTML head.
  */
 static const struct {
     const char *name, *piece;
@@ -164,12 +164,12 @@ static const struct {
     {"chunks-of-one", "1;xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx\r\nx\r\n", WITHOUT_END, NULL, "too_large|",
      CHUNKS},
     {"trailers", "X: y\r\n", WITHOUT_END, NULL, "too_large|", CHUNKS "1\r\nx\r\n0\r\n"},
-    /* these never end, and are the last */
+    /* endless pages: keep them last */
     {"drip", NULL, 0, drip, "timeout|", NULL},
     {"silent", NULL, 0, origin_hold, "timeout|", NULL},
 };
 #define ENDLESS 2
-/* a prime: the pages are added in steps of it, so that the good ones are among the others */
+/* A prime. Pages are added in steps of it, which mixes good pages with hostile ones. */
 #define MIX 7
 _Static_assert((COUNT(hostile) + GOOD) % MIX != 0, "each is added once");
 
@@ -177,8 +177,8 @@ _Static_assert((COUNT(hostile) + GOOD) % MIX != 0, "each is added once");
 #define BEGIN "<!DOCTYPE html><html lang=en><title>A page</title><body>"
 
 /*
- * The beginning of a page in zstd whose window is of the largest size that its decoder takes (RFC
- * 8878, 3.1.1.1.2), and no end of it.
+ * The start of an endless zstd page with the largest window that its decoder accepts (RFC 8878,
+ * 3.1.1.1.2).
  */
 static void window(struct origin_answer *a)
 {
@@ -190,8 +190,8 @@ static void window(struct origin_answer *a)
 }
 
 /*
- * HTTP/2's SETTINGS, then PRIORITY frames that mean nothing (RFC 9113, 6.3), as long as they are
- * read.
+ * HTTP/2 SETTINGS, then meaningless PRIORITY frames (RFC 9113, 6.3) for as long as the client
+ * reads.
  */
 static void flood(struct origin_answer *a)
 {
@@ -235,7 +235,7 @@ static void answer(struct origin_answer *a, const char *path)
     }
 }
 
-/* ---- the process that grades ---- */
+/* ---- the grading process ---- */
 
 static struct {
     unsigned good, hostile, mistakes;
@@ -269,7 +269,7 @@ static uint64_t cpu_ms(const struct rusage *used)
            (uint64_t)(used->ru_utime.tv_usec + used->ru_stime.tv_usec) / 1000;
 }
 
-/* How a process that grades ends. */
+/* How a grading process ends. */
 enum { FINE, MISTAKES, MEMORY, NOT_LOCKED_IN, BROKEN, BUSY, LATE };
 
 static struct audit *lock_in(void)
@@ -300,7 +300,7 @@ static void wait_until_pending(struct audit *audit, size_t pending)
             _exit(BROKEN);
 }
 
-/* All of them; it is over when only those are left that never end. */
+/* Every page. Returns when only the endless ones are left. */
 static int grade_all(void)
 {
     struct rusage used = {.ru_maxrss = 0};
@@ -362,7 +362,7 @@ static int grade_windows(void)
     return seen.mistakes > 0 ? MISTAKES : FINE;
 }
 
-/* of two connections, the second one without verification */
+/* two connections, the second one without certificate verification */
 #define FLOODED_CPU_MS (8000 * (SANITIZED ? 4 : 1))
 
 static void keep_flood(void *arg, const struct audit_findings *f)
@@ -372,8 +372,8 @@ static void keep_flood(void *arg, const struct audit_findings *f)
 }
 
 /*
- * From here on all runs on one processor, so that a flood comes no slower than it is read by who is
- * to give way.
+ * From here on everything runs on one processor, so that the flood arrives as fast as the reader
+ * can read.
  */
 static void share_a_processor(void)
 {
@@ -437,25 +437,25 @@ static void grade_locked_in(int (*grade)(void), unsigned timeout_ms, bool h2)
                   WIFEXITED(status) ? WEXITSTATUS(status) : WTERMSIG(status));
 }
 
-START_TEST(hostile_pages_end_within_bounds_and_good_ones_are_graded_meanwhile)
+START_TEST(hostile_pages_are_bounded_and_do_not_block_good_ones)
 {
     grade_locked_in(grade_all, LONG_MS, false);
 }
 END_TEST
 
-START_TEST(pages_that_never_end_are_given_up_when_their_time_is_over)
+START_TEST(endless_pages_end_at_their_deadline)
 {
     grade_locked_in(grade_endless, SHORT_MS, false);
 }
 END_TEST
 
-START_TEST(what_some_pages_reserve_is_not_taken_from_others)
+START_TEST(reserved_memory_is_not_taken_from_other_pages)
 {
     grade_locked_in(grade_windows, SHORT_MS, false);
 }
 END_TEST
 
-START_TEST(frames_that_mean_nothing_are_not_read_without_end)
+START_TEST(meaningless_frames_are_bounded)
 {
     grade_locked_in(grade_flood, LONG_MS, true);
 }
@@ -466,10 +466,10 @@ int main(void)
     Suite *s = suite_create("audit_hostile");
     TCase *t = tcase_create("hostile");
     tcase_set_timeout(t, 120);
-    tcase_add_test(t, hostile_pages_end_within_bounds_and_good_ones_are_graded_meanwhile);
-    tcase_add_test(t, frames_that_mean_nothing_are_not_read_without_end);
-    tcase_add_test(t, what_some_pages_reserve_is_not_taken_from_others);
-    tcase_add_test(t, pages_that_never_end_are_given_up_when_their_time_is_over);
+    tcase_add_test(t, hostile_pages_are_bounded_and_do_not_block_good_ones);
+    tcase_add_test(t, meaningless_frames_are_bounded);
+    tcase_add_test(t, reserved_memory_is_not_taken_from_other_pages);
+    tcase_add_test(t, endless_pages_end_at_their_deadline);
     suite_add_tcase(s, t);
     return suite_run(s);
 }

@@ -83,7 +83,7 @@ static void good_page(struct origin_answer *a)
     origin_page(a, "Content-Type: text/html\r\n", PAGE);
 }
 
-/* ---- who it is ---- */
+/* ---- user agent ---- */
 
 static char user_agents[8][256];
 static unsigned user_agents_count;
@@ -99,7 +99,7 @@ static void answer_noting_agent(struct origin_answer *a, const char *path)
         not_found(a);
 }
 
-START_TEST(every_request_says_who_asks_and_where_to_read_about_it)
+START_TEST(every_request_names_the_agent_and_its_url)
 {
     open_all(answer_noting_agent, 5000);
     conf.base_url = (char *)(uintptr_t) "https://reports.example.org";
@@ -115,11 +115,11 @@ START_TEST(every_request_says_who_asks_and_where_to_read_about_it)
 }
 END_TEST
 
-/* ---- waiting as asked ---- */
+/* ---- Retry-After ---- */
 
 static _Atomic unsigned asked_for_page;
 
-/* what the first request for a page gets; the second gets the page */
+/* the answer to the first request for a page; the second request gets the page */
 static const char *const first_answers[][2] = {
     {"/page-429", "429 Slow down\r\nRetry-After: 1"},
     {"/page-date", "503 Out\r\nRetry-After: Wed, 21 Oct 2015 07:28:00 GMT"},
@@ -155,7 +155,7 @@ static void answer_never_now(struct origin_answer *a, const char *path)
     origin_puts(a, "HTTP/1.1 503 Out\r\nRetry-After: 0\r\nContent-Length: 0\r\n\r\n");
 }
 
-/* path, code, how often the page is asked for, the least time it takes */
+/* path, code, number of requests for the page, minimum duration */
 static const struct {
     const char *path, *code;
     unsigned times, least_ms;
@@ -167,7 +167,7 @@ static const struct {
     {"/page-hex", "http_error", 1, 0},
 };
 
-START_TEST(a_host_that_asks_to_come_again_later_is_obeyed)
+START_TEST(a_retry_after_header_is_obeyed)
 {
     open_all(answer_later, 8000);
     uint64_t began = clock_mono_ms();
@@ -181,7 +181,7 @@ START_TEST(a_host_that_asks_to_come_again_later_is_obeyed)
 }
 END_TEST
 
-START_TEST(it_is_obeyed_once)
+START_TEST(a_retry_after_header_is_obeyed_once)
 {
     open_all(answer_never_now, 8000);
     grade("/");
@@ -235,7 +235,7 @@ static const struct {
             {answer_drip, "timeout"},
             {answer_head_drip, "timeout"}};
 
-START_TEST(a_page_its_redirects_and_its_probes_have_one_deadline_together)
+START_TEST(a_page_its_redirects_and_probes_share_one_deadline)
 {
     open_all(slow[_i].answer, 1000);
     uint64_t began = clock_mono_ms();
@@ -248,7 +248,7 @@ START_TEST(a_page_its_redirects_and_its_probes_have_one_deadline_together)
 }
 END_TEST
 
-/* ---- places ---- */
+/* ---- per-host slots ---- */
 
 static struct host_slots *shared_places(void)
 {
@@ -259,7 +259,7 @@ static struct host_slots *shared_places(void)
     return p;
 }
 
-START_TEST(a_host_has_two_places_and_others_have_theirs)
+START_TEST(each_host_has_two_slots)
 {
     struct host_slots *p = shared_places();
     ck_assert(host_slots_take(p, "example.com", 11));
@@ -268,7 +268,7 @@ START_TEST(a_host_has_two_places_and_others_have_theirs)
     ck_assert(host_slots_take(p, "example.org", 11));
     host_slots_release(p, "example.com", 12);
     ck_assert(host_slots_take(p, "example.com", 13));
-    host_slots_release(p, "example.com", 99); /* who holds none gives none */
+    host_slots_release(p, "example.com", 99); /* a process without a slot releases none */
     ck_assert(!host_slots_take(p, "example.com", 11));
     host_slots_release_all(p, 11);
     ck_assert(host_slots_take(p, "example.com", 12));
@@ -282,8 +282,11 @@ END_TEST
 #define TAKERS 4
 #define ROUNDS 20000
 
-/* Each taker counts itself in while it holds a place; more than two is a place given twice. */
-START_TEST(two_places_are_never_three_whoever_takes_and_dies)
+/*
+ * Each process counts itself while it holds a slot. A count above two means that a slot was given
+ * twice.
+ */
+START_TEST(two_slots_are_never_three_when_holders_die)
 {
     struct host_slots *p = shared_places();
     _Atomic int *state =
@@ -303,7 +306,7 @@ START_TEST(two_places_are_never_three_whoever_takes_and_dies)
             }
             while (!host_slots_take(p, "example.com", getpid()))
                 ;
-            raise(SIGKILL); /* while it holds a place */
+            raise(SIGKILL); /* while it holds a slot */
         }
         ck_assert_int_gt(takers[i], 0);
     }
@@ -319,7 +322,7 @@ START_TEST(two_places_are_never_three_whoever_takes_and_dies)
 }
 END_TEST
 
-START_TEST(the_master_frees_what_a_dead_auditor_held)
+START_TEST(the_master_frees_slots_of_a_dead_auditor)
 {
     char path[] = "/tmp/assay-places-XXXXXX";
     int fd = mkstemp(path);
@@ -347,7 +350,7 @@ static void answer_good(struct origin_answer *a, const char *path)
         not_found(a);
 }
 
-START_TEST(a_page_waits_for_the_place_another_auditor_holds)
+START_TEST(a_page_waits_for_a_slot_of_another_auditor)
 {
     struct host_slots *p = shared_places();
     open_all(answer_good, 20000);
@@ -361,13 +364,13 @@ START_TEST(a_page_waits_for_the_place_another_auditor_holds)
     run();
     ck_assert_uint_eq(got.failed, 0);
     ck_assert_uint_eq(origin_most_active(origin), 1);
-    /* and gives back what it took */
+    /* and releases its slot */
     ck_assert(host_slots_take(p, "127.0.0.1", 1));
     close_all();
 }
 END_TEST
 
-START_TEST(a_page_does_not_wait_for_a_place_for_ever)
+START_TEST(a_page_waits_for_a_slot_with_a_deadline)
 {
     struct host_slots *p = shared_places();
     open_all(answer_good, 500);
@@ -397,7 +400,7 @@ static void answer_hop_to_other_name(struct origin_answer *a, const char *path)
     }
 }
 
-START_TEST(a_redirect_takes_a_place_where_it_leads)
+START_TEST(a_redirect_takes_a_slot_of_its_target)
 {
     struct host_slots *p = shared_places();
     open_all(answer_hop_to_other_name, 500);
@@ -406,7 +409,7 @@ START_TEST(a_redirect_takes_a_place_where_it_leads)
     grade("/hop");
     ck_assert_str_eq(got.code, "timeout");
     ck_assert_uint_eq(origin_count(origin), 1);
-    /* where it came from it is no more */
+    /* its first host has no slot of it */
     ck_assert(host_slots_take(p, "127.0.0.1", 1) && host_slots_take(p, "127.0.0.1", 1));
     close_all();
 }
@@ -431,13 +434,13 @@ static void add_at(const char *host, const char *path)
     audit_add(audit, 1, str_of(url), keep, NULL);
 }
 
-START_TEST(redirects_to_a_host_leave_its_own_pages_a_place)
+START_TEST(redirects_to_a_host_leave_a_slot_for_its_pages)
 {
     struct host_slots *p = shared_places();
     open_all(answer_hop_to_address, 3000);
     audit_share_host_slots(audit, p);
-    ck_assert(
-        host_slots_take_redirected(p, "127.0.0.1", 4711)); /* another auditor's page, led there */
+    ck_assert(host_slots_take_redirected(p, "127.0.0.1",
+                                         4711)); /* another auditor's page, redirected there */
     ck_assert(!host_slots_take_redirected(p, "127.0.0.1", 4711));
     add_at("localhost", "/hop");
     for (int i = 0; i < 30; i++)
@@ -487,7 +490,7 @@ static bool go_on_until(bool (*holds)(void), uint64_t ms)
     return holds();
 }
 
-START_TEST(a_withdrawn_page_lets_go_of_its_host_at_once_and_ends_a_second_after_it_began)
+START_TEST(a_withdrawn_page_releases_its_host_at_once_and_ends_within_a_second)
 {
     struct host_slots *p = shared_places();
     int mine;
@@ -558,21 +561,19 @@ int main(void)
     Suite *s = suite_create("audit_manners");
     TCase *t = tcase_create("manners");
     tcase_set_timeout(t, 60);
-    tcase_add_test(t, every_request_says_who_asks_and_where_to_read_about_it);
-    tcase_add_loop_test(t, a_host_that_asks_to_come_again_later_is_obeyed, 0,
-                        sizeof(retries) / sizeof(*retries));
-    tcase_add_test(t, it_is_obeyed_once);
-    tcase_add_loop_test(t, a_page_its_redirects_and_its_probes_have_one_deadline_together, 0,
+    tcase_add_test(t, every_request_names_the_agent_and_its_url);
+    tcase_add_loop_test(t, a_retry_after_header_is_obeyed, 0, sizeof(retries) / sizeof(*retries));
+    tcase_add_test(t, a_retry_after_header_is_obeyed_once);
+    tcase_add_loop_test(t, a_page_its_redirects_and_probes_share_one_deadline, 0,
                         sizeof(slow) / sizeof(*slow));
-    tcase_add_test(t, a_host_has_two_places_and_others_have_theirs);
-    tcase_add_test(t, two_places_are_never_three_whoever_takes_and_dies);
-    tcase_add_test(t, the_master_frees_what_a_dead_auditor_held);
-    tcase_add_test(t, a_page_waits_for_the_place_another_auditor_holds);
-    tcase_add_test(t, a_page_does_not_wait_for_a_place_for_ever);
-    tcase_add_test(t, a_redirect_takes_a_place_where_it_leads);
-    tcase_add_test(t, redirects_to_a_host_leave_its_own_pages_a_place);
-    tcase_add_test(t,
-                   a_withdrawn_page_lets_go_of_its_host_at_once_and_ends_a_second_after_it_began);
+    tcase_add_test(t, each_host_has_two_slots);
+    tcase_add_test(t, two_slots_are_never_three_when_holders_die);
+    tcase_add_test(t, the_master_frees_slots_of_a_dead_auditor);
+    tcase_add_test(t, a_page_waits_for_a_slot_of_another_auditor);
+    tcase_add_test(t, a_page_waits_for_a_slot_with_a_deadline);
+    tcase_add_test(t, a_redirect_takes_a_slot_of_its_target);
+    tcase_add_test(t, redirects_to_a_host_leave_a_slot_for_its_pages);
+    tcase_add_test(t, a_withdrawn_page_releases_its_host_at_once_and_ends_within_a_second);
     tcase_add_test(t, a_page_withdrawn_while_others_of_its_host_are_graded_never_begins);
     tcase_add_test(t, a_page_withdrawn_while_its_probes_run_is_not_graded);
     suite_add_tcase(s, t);

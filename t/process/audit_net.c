@@ -105,7 +105,7 @@ static void keep(void *arg, const struct audit_findings *f)
     buf_add(&got.results, "", 1);
 }
 
-/* Where redirects lead that must not be followed; the code a report of it has. */
+/* Targets of redirects that must not be followed, and the error code of the report. */
 static const char *const hops[][2] = {
     {"http://127.0.0.1/", "address_forbidden"},
     {"http://0/", "address_forbidden"},
@@ -160,9 +160,7 @@ static const char *const hops[][2] = {
     {"http://inside-26.example/", "address_forbidden"},
 };
 
-/*
- * A look-up that nobody waits for any more ends with the process, in the middle of libc's own work.
- */
+/* Process exit cancels an abandoned lookup within libc. */
 const char *__lsan_default_suppressions(void);
 const char *__lsan_default_suppressions(void)
 {
@@ -211,7 +209,7 @@ static void open_all(void)
     ck_assert_ptr_nonnull(audit);
 }
 
-/* Connections went to public addresses, and nowhere else. */
+/* Every connection went to a public address. */
 static void close_all(void)
 {
     struct origin *const both[] = {plain, tls};
@@ -249,12 +247,12 @@ static bool passed(const char *check, const char *outcome)
     return strncmp(strstr(at, "\"passed\":") + 9, outcome, strlen(outcome)) == 0;
 }
 
-/* ---- the trap itself ---- */
+/* ---- detection of forbidden connections ---- */
 
 static const char *const inside[] = {"10.0.0.1", "127.0.0.1", "169.254.169.254", "192.168.0.1",
                                      OWN,        "::1",       "fd00::1",         "64:ff9b::7f00:1"};
 
-START_TEST(whoever_connects_to_a_forbidden_address_is_seen)
+START_TEST(the_test_detects_a_connection_to_a_forbidden_address)
 {
     struct sockaddr_in6 sa = {.sin6_family = AF_INET6, .sin6_port = htons(80)};
     char mapped[64];
@@ -287,7 +285,7 @@ START_TEST(a_public_page_is_graded_over_both_families)
 }
 END_TEST
 
-START_TEST(a_redirect_to_a_forbidden_place_is_not_followed)
+START_TEST(a_redirect_to_a_forbidden_address_is_not_followed)
 {
     char url[64];
     open_all();
@@ -317,13 +315,13 @@ START_TEST(a_name_of_a_forbidden_address_is_not_reached)
 }
 END_TEST
 
-START_TEST(a_name_that_turns_from_public_to_loopback_is_refused_at_its_next_look_up)
+START_TEST(a_name_rebound_to_loopback_is_refused_at_the_next_lookup)
 {
     static const char *const turning[] = {"http://rebound.example/", "http://rebound-v6.example/"};
     open_all();
     for (size_t i = 0; i < COUNT(turning); i++) {
         expect_code(turning[i], "");
-        audit_free(audit); /* with what it knew of names */
+        audit_free(audit); /* with its cached names */
         audit = audit_new(&conf);
         ck_assert_ptr_nonnull(audit);
         expect_code(turning[i], "address_forbidden");
@@ -332,30 +330,30 @@ START_TEST(a_name_that_turns_from_public_to_loopback_is_refused_at_its_next_look
 }
 END_TEST
 
-START_TEST(a_name_that_turns_on_the_way_is_refused_on_the_way)
+START_TEST(a_name_rebound_during_a_redirect_is_refused)
 {
     open_all();
-    /* its https is looked up anew */
+    /* https resolves the name again */
     expect_code("http://rebound.example/rebound", "address_forbidden");
     ck_assert_uint_eq(origin_reached(plain, "93.184.215."), 1);
     close_all();
 }
 END_TEST
 
-START_TEST(probes_are_held_by_the_guard)
+START_TEST(the_guard_checks_probes)
 {
     open_all();
-    /* redirects of probes lead inside */
+    /* redirects of probes lead to a forbidden address */
     expect_code("http://www.site.example/", "");
     ck_assert(origin_asked(plain, "/robots.txt"));
-    /* the probe of http looks the name up again, and it has turned */
+    /* the http probe resolves the name again, to another address */
     expect_code("https://rebound-probe.example/", "");
     ck_assert_uint_gt(origin_reached(tls, "93.184.215."), 0);
     close_all();
 }
 END_TEST
 
-START_TEST(of_mixed_addresses_only_the_public_one_is_reached)
+START_TEST(only_the_public_one_of_mixed_addresses_is_reached)
 {
     open_all();
     expect_code("http://mixed.example/", "");
@@ -366,7 +364,7 @@ END_TEST
 
 /* ---- names and connections that fail ---- */
 
-START_TEST(a_failure_is_told_by_its_kind)
+START_TEST(a_failure_has_its_code)
 {
     open_all();
     expect_code("http://no-such-name.example/", "dns_failed");
@@ -377,7 +375,7 @@ START_TEST(a_failure_is_told_by_its_kind)
 }
 END_TEST
 
-START_TEST(a_name_nobody_answers_for_is_dns_failed_within_seconds)
+START_TEST(an_unanswered_name_is_dns_failed_within_seconds)
 {
     open_all();
     expect_code("http://silent.example/", "dns_failed");
@@ -396,13 +394,13 @@ static unsigned threads_of_ours(void)
     return n;
 }
 
-/* libcurl's resolver thread outlives a transfer that is removed, by seconds */
-START_TEST(a_page_withdrawn_while_its_name_is_looked_up_ends_with_the_look_up)
+/* libcurl's resolver thread outlives its removed transfer by seconds */
+START_TEST(a_page_withdrawn_during_dns_ends_with_the_lookup)
 {
     open_all();
     unsigned before = threads_of_ours();
     uint64_t began = clock_mono_ms();
-    while (clock_mono_ms() - began < 3000) { /* as the writer does: no more than two of a host */
+    while (clock_mono_ms() - began < 3000) { /* like the writer: at most two jobs per host */
         while (audit_pending(audit) < 2) {
             static char marks[100000];
             static size_t next;
@@ -425,7 +423,7 @@ END_TEST
 /* ---- certificates ---- */
 
 static const struct {
-    const char *url, *reason; /* "": it verifies */
+    const char *url, *reason; /* "": valid */
 } certificates[] = {
     {"https://site.example/", ""},
     {"https://expired.site.example/", "expired"},
@@ -434,7 +432,7 @@ static const struct {
     {"https://stranger.site.example/", "local issuer"},
 };
 
-START_TEST(a_page_is_graded_whatever_its_certificate_which_is_judged)
+START_TEST(a_page_with_any_certificate_is_graded_and_the_certificate_checked)
 {
     bool good = certificates[_i].reason[0] == '\0';
     open_all();
@@ -554,7 +552,7 @@ int main(void)
     suite_processes(3);
     const char *why, *path = getenv("PATH");
     char wider[4096];
-    /* where Debian has it, and users have not */
+    /* where Debian installs it; often not in a user's PATH */
     snprintf(wider, sizeof(wider), "%s:/usr/sbin", path == NULL ? "/bin" : path);
     setenv("PATH", wider, 1);
     bool has_nginx = system("command -v nginx >/dev/null 2>&1") == 0;
@@ -565,18 +563,19 @@ int main(void)
     Suite *s = suite_create("audit_net");
     TCase *t = tcase_create("net");
     tcase_set_timeout(t, 60);
-    tcase_add_loop_test(t, whoever_connects_to_a_forbidden_address_is_seen, 0, (int)COUNT(inside));
+    tcase_add_loop_test(t, the_test_detects_a_connection_to_a_forbidden_address, 0,
+                        (int)COUNT(inside));
     tcase_add_test(t, a_public_page_is_graded_over_both_families);
-    tcase_add_test(t, a_redirect_to_a_forbidden_place_is_not_followed);
+    tcase_add_test(t, a_redirect_to_a_forbidden_address_is_not_followed);
     tcase_add_test(t, a_name_of_a_forbidden_address_is_not_reached);
-    tcase_add_test(t, a_name_that_turns_from_public_to_loopback_is_refused_at_its_next_look_up);
-    tcase_add_test(t, a_name_that_turns_on_the_way_is_refused_on_the_way);
-    tcase_add_test(t, probes_are_held_by_the_guard);
-    tcase_add_test(t, of_mixed_addresses_only_the_public_one_is_reached);
-    tcase_add_test(t, a_failure_is_told_by_its_kind);
-    tcase_add_test(t, a_name_nobody_answers_for_is_dns_failed_within_seconds);
-    tcase_add_test(t, a_page_withdrawn_while_its_name_is_looked_up_ends_with_the_look_up);
-    tcase_add_loop_test(t, a_page_is_graded_whatever_its_certificate_which_is_judged, 0,
+    tcase_add_test(t, a_name_rebound_to_loopback_is_refused_at_the_next_lookup);
+    tcase_add_test(t, a_name_rebound_during_a_redirect_is_refused);
+    tcase_add_test(t, the_guard_checks_probes);
+    tcase_add_test(t, only_the_public_one_of_mixed_addresses_is_reached);
+    tcase_add_test(t, a_failure_has_its_code);
+    tcase_add_test(t, an_unanswered_name_is_dns_failed_within_seconds);
+    tcase_add_test(t, a_page_withdrawn_during_dns_ends_with_the_lookup);
+    tcase_add_loop_test(t, a_page_with_any_certificate_is_graded_and_the_certificate_checked, 0,
                         (int)COUNT(certificates));
     tcase_add_test(t, a_server_of_http_1_0_is_graded);
     if (has_nginx)

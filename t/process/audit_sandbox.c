@@ -28,7 +28,7 @@
 #define __has_feature(name) 0
 #endif
 #if defined(__SANITIZE_ADDRESS__) || __has_feature(address_sanitizer)
-#define SANITIZED 1 /* a leak checker must be able to trace, to fork, and to read its own maps */
+#define SANITIZED 1 /* a leak checker must be able to trace, to fork and to read its own maps */
 #else
 #define SANITIZED 0
 #endif
@@ -40,7 +40,8 @@ static struct conf conf;
 static struct origin *origin;
 static char dir[] = "/tmp/assay-sandbox-XXXXXX";
 static char secret[64];
-static struct sockaddr_un unix_socket = {.sun_family = AF_UNIX}; /* somebody's, of datagrams */
+static struct sockaddr_un unix_socket = {.sun_family =
+                                             AF_UNIX}; /* another process's datagram socket */
 static int unix_fd;
 
 static void answer(struct origin_answer *a, const char *path)
@@ -85,13 +86,10 @@ static void close_all(void)
     origin_close(origin);
 }
 
-/* what an auditor does before it locks itself in; NULL: nothing */
+/* what an auditor does before it enters the sandbox; NULL: nothing */
 static void (*before_lock)(void);
 
-/*
- * Run ${act} in a process that has locked itself in; its exit status, or minus the signal that
- * ended it.
- */
+/* Run ${act} in a sandboxed process. Returns its exit status, or minus the signal that ended it. */
 static int inside(int (*act)(struct audit *audit), bool tls)
 {
     open_all(tls);
@@ -131,7 +129,7 @@ static int grade(struct audit *audit)
 {
     char url[64];
     int result = INSIDE_FAILED;
-    /* localhost: so that a thread resolves it, and Shift_JIS: so that a converter is loaded */
+    /* localhost makes libcurl start a resolver thread; Shift_JIS makes iconv load a converter */
     snprintf(url, sizeof(url), "%s://localhost:%u/",
              strncmp(origin_url(origin, "/"), "https", 5) == 0 ? "https" : "http",
              origin_port(origin));
@@ -182,7 +180,7 @@ static int read_key(struct audit *audit)
                : INSIDE_LET_THROUGH;
 }
 
-/* A pair may be made, but leads nowhere else. */
+/* A socket pair can be created, but it connects to nothing else. */
 static int reach_unix_socket(struct audit *audit)
 {
     static const int types[] = {SOCK_STREAM, SOCK_DGRAM, SOCK_SEQPACKET};
@@ -212,7 +210,7 @@ static int read_parents_memory(struct audit *audit)
     return INSIDE_LET_THROUGH;
 }
 
-/* columns: limit, the most it may be */
+/* columns: limit, its maximum */
 static int have_limits(struct audit *audit)
 {
     static const struct {
@@ -309,20 +307,20 @@ static const struct {
     {"make a process", try_fork, SANITIZED ? INSIDE_LET_THROUGH : INSIDE_OK},
 };
 
-START_TEST(in_the_sandbox_a_page_is_graded_and_nothing_else_is_done)
+START_TEST(the_sandbox_allows_grading_and_nothing_else)
 {
     int end = inside(acts[_i].act, false);
     ck_assert_msg(end == acts[_i].end, "%s: %d, not %d", acts[_i].what, end, acts[_i].end);
 }
 END_TEST
 
-START_TEST(in_the_sandbox_a_certificate_is_judged_and_the_page_graded)
+START_TEST(the_sandbox_allows_checking_a_certificate)
 {
     ck_assert_int_eq(inside(grade, true), INSIDE_OK);
 }
 END_TEST
 
-/* ---- the last words of a process that dies of a page ---- */
+/* ---- the crash note of a process that a page kills ---- */
 
 static int words[2];
 
@@ -381,7 +379,7 @@ static int die(struct audit *audit)
     return deaths[death].act(audit);
 }
 
-START_TEST(a_process_that_dies_of_a_page_names_it)
+START_TEST(a_crash_note_names_the_page)
 {
     uint64_t heard = 0;
     ck_assert_int_eq(pipe2(words, O_NONBLOCK), 0);
@@ -400,10 +398,10 @@ int main(void)
     Suite *s = suite_create("audit_sandbox");
     TCase *t = tcase_create("sandbox");
     tcase_set_timeout(t, 60);
-    tcase_add_loop_test(t, in_the_sandbox_a_page_is_graded_and_nothing_else_is_done, 0,
+    tcase_add_loop_test(t, the_sandbox_allows_grading_and_nothing_else, 0,
                         sizeof(acts) / sizeof(*acts));
-    tcase_add_test(t, in_the_sandbox_a_certificate_is_judged_and_the_page_graded);
-    tcase_add_loop_test(t, a_process_that_dies_of_a_page_names_it, 0,
+    tcase_add_test(t, the_sandbox_allows_checking_a_certificate);
+    tcase_add_loop_test(t, a_crash_note_names_the_page, 0,
                         SANITIZED ? 0 : sizeof(deaths) / sizeof(*deaths));
     suite_add_tcase(s, t);
     return suite_run(s);

@@ -19,7 +19,7 @@ static char dir[] = "/tmp/assay-board-XXXXXX", path[64];
 static struct limiter_stats *board;
 static struct limiters limits;
 
-/* every window of every limiter, and the last override, say ${number} */
+/* every window of every limiter, and the last override, is ${number} */
 static void fill(uint32_t number)
 {
     for (unsigned i = 1; i < limits.count; i++)
@@ -45,8 +45,8 @@ static void end(void)
     rmdir(dir);
 }
 
-/* a full file system takes no page from those who count */
-START_TEST(the_file_has_all_its_room_from_the_start)
+/* a full file system does not affect the counting processes */
+START_TEST(the_file_has_its_full_size_from_the_start)
 {
     struct stat st;
     ck_assert_int_eq(stat(path, &st), 0);
@@ -63,12 +63,12 @@ static pid_t start_publisher(void)
     for (uint32_t number = 1; getppid() == parent; number++) {
         fill(number);
         limiter_stats_publish(board, &limits);
-        usleep(1); /* so that readers find it at rest too, now and then */
+        usleep(1); /* so that readers sometimes find it idle */
     }
     _exit(0);
 }
 
-START_TEST(a_reader_has_one_whole_publish_or_none)
+START_TEST(a_reader_sees_a_whole_publication_or_none)
 {
     static struct limiters read;
     uint64_t version = 0, last = 0;
@@ -106,7 +106,7 @@ START_TEST(counters_of_many_processes_add_up)
         ck_assert_int_ge(pid, 0);
         if (pid == 0) {
             for (int i = 0; i < EACH; i++)
-                /* two of them as one worker: generations overlap */
+                /* two of them with one worker slot: generations overlap */
                 limiter_stats_count(board, p / 2, counter, COUNT_ADMITTED);
             _exit(0);
         }
@@ -123,8 +123,8 @@ int main(void)
     TCase *tcase = tcase_create("limiter_stats");
     tcase_set_timeout(tcase, 60);
     tcase_add_checked_fixture(tcase, begin, end);
-    tcase_add_test(tcase, a_reader_has_one_whole_publish_or_none);
-    tcase_add_test(tcase, the_file_has_all_its_room_from_the_start);
+    tcase_add_test(tcase, a_reader_sees_a_whole_publication_or_none);
+    tcase_add_test(tcase, the_file_has_its_full_size_from_the_start);
     tcase_add_test(tcase, counters_of_many_processes_add_up);
     suite_add_tcase(suite, tcase);
     return suite_run(suite);

@@ -24,7 +24,10 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-/* What the writer says in the file "acks": before a transaction what it is to change, after it. */
+/*
+ * What the writer appends to the file "acks": the change before a transaction, and the
+ * acknowledgement after it.
+ */
 enum said { SAID_INTENT = 1, SAID_THERE, SAID_GONE, SAID_BACKED_UP, SAID_RESTORES, SAID_RESTORED };
 
 struct ack {
@@ -134,7 +137,7 @@ static void delete_project(void)
         }
 }
 
-/* Nothing is expected of its reports; its segment files are deleted after commits that are lazy. */
+/* Nothing is checked about its reports. Its segment files are deleted after lazy commits. */
 static void other_workspace(void)
 {
     enum { REPORTS = 60 };
@@ -172,8 +175,7 @@ static void work(unsigned rounds)
             delete_project();
         else if (dice < 87)
             other_workspace();
-        else if (dice <
-                 88) /* as a segment was found damaged: the index is built from the reports */
+        else if (dice < 88) /* as after segment damage: the index is rebuilt from the reports */
             ck_status(
                 kit_status(&k, &(struct store_change){.kind = CHANGE_INDEX_LOST, .workspace = w}),
                 STORE_OK);
@@ -222,7 +224,7 @@ struct write_op {
 
 struct inode {
     bool is_dir;
-    uint8_t *bytes; /* what is durable */
+    uint8_t *bytes; /* durable content */
     size_t n;
     struct write_op *pending;
     size_t count, cap;
@@ -240,7 +242,7 @@ struct names {
     size_t count;
 };
 
-/* A change of directories: ${a} goes, or (not empty) ${b} is ${inode} from then on. */
+/* A change of directories: ${a} is removed, or (not empty) ${b} is ${inode}. */
 struct dir_op {
     char gone[96], there[96];
     int inode;
@@ -249,7 +251,7 @@ struct dir_op {
 
 static struct inode inodes[INODES];
 static int inode_count;
-static struct names live, lasting; /* as the process sees it; what is durable */
+static struct names live, lasting; /* as the process sees it; durable content */
 static struct dir_op ops[ENTRIES];
 static size_t op_count;
 
@@ -288,7 +290,7 @@ static bool op_touches(const struct dir_op *op, const char *dir)
     return touches || (op->there[0] != '\0' && strcmp(of, dir) == 0);
 }
 
-/* Entries of that directory, and with a rename those of the other one up to it. */
+/* Entries of that directory. With a rename, also those of the other directory up to it. */
 static void sync_dir(const char *dir, size_t upto)
 {
     for (size_t i = 0; i < upto; i++) {
@@ -345,7 +347,7 @@ static void add_pending(struct inode *f, struct write_op op)
     f->pending[f->count++] = op;
 }
 
-/* Sector by sector, each of which is on the disk as a whole or not. */
+/* By sector; a disk writes each sector completely or not at all. */
 static void add_write(struct inode *f, uint64_t at, const uint8_t *bytes, size_t n)
 {
     enum { SECTOR = 512 };
@@ -376,7 +378,7 @@ static struct inode *inode_at(const char *name)
 /* ---- what was acknowledged ---- */
 
 struct expected {
-    int score[REPORTS_MAX]; /* -3: nothing is known */
+    int score[REPORTS_MAX]; /* -3: unknown */
     bool uncertain[REPORTS_MAX];
     bool restores, any;
 };
@@ -428,7 +430,7 @@ static void apply_record(const struct power_record *r, const char *a, const char
             struct inode *f = inode_at(a);
             struct write_op op = {.at = r->at, .n = r->bytes, .bytes = bytes};
             store_bytes(&f->bytes, &f->n, &op);
-            add_pending(f, op); /* over what was written there before and is not synced */
+            add_pending(f, op); /* over an earlier unsynced write */
         } else {
             add_write(inode_at(a), r->at, bytes, r->bytes);
         }
@@ -467,7 +469,7 @@ static void write_out(const char *path, const uint8_t *bytes, size_t n)
     close(fd);
 }
 
-/* Of what is not synced each sector by chance; ${often} of 4. */
+/* Each unsynced sector is kept with a chance of ${often} in 4. */
 static void lay_file(const char *path, const struct inode *f, unsigned often)
 {
     uint8_t *bytes = malloc(f->n + 1);
@@ -481,7 +483,7 @@ static void lay_file(const char *path, const struct inode *f, unsigned often)
     free(bytes);
 }
 
-/* Each directory has its entries up to a moment of its own. */
+/* Each directory has its entries up to a random moment of its own. */
 static void choose_names(struct names *out)
 {
     char dirs[DIRS][96];
@@ -536,7 +538,7 @@ static void lay_out(const char *dir)
         }
 }
 
-/* ---- what must be true then ---- */
+/* ---- what must hold afterwards ---- */
 
 static void expect_acknowledged(struct store *s)
 {
@@ -583,7 +585,7 @@ static void expect_well(const char data[64])
     const struct store_options look = {.dir = data, .mode = STORE_READ};
     enum store_status status = store_open(&look, &s, why, sizeof(why));
     if (status != STORE_OK && !now.any)
-        return; /* it is being made, and nothing was acknowledged */
+        return; /* it is being created, and nothing was acknowledged */
     ck_assert_msg(status == STORE_OK, "%s", why);
     kit_check_clean(s);
     expect_acknowledged(s);
@@ -704,7 +706,7 @@ START_TEST(a_power_loss_at_any_point_loses_nothing_and_needs_no_repair)
 }
 END_TEST
 
-/* Its runtime must be the first library of a process. */
+/* The sanitizer's runtime must be the first library of a process. */
 static bool has_sanitizer(void)
 {
 #if defined(__has_feature)

@@ -25,11 +25,11 @@
 
 /* shared by the test's processes */
 struct shared {
-    uint64_t go;              /* number of the meeting that may begin */
-    uint64_t here[PROCESSES]; /* meetings that each has ended */
+    uint64_t go;              /* number of the round that may start */
+    uint64_t here[PROCESSES]; /* rounds that each process has finished */
     int64_t now;              /* the test's clock */
     uint64_t stop, new_keys;
-    uint64_t began[PROCESSES], ended[PROCESSES]; /* requests of each */
+    uint64_t began[PROCESSES], ended[PROCESSES]; /* requests per process */
     uint32_t admitted[WINDOWS][KEYS], asked[WINDOWS][KEYS];
 };
 
@@ -58,7 +58,7 @@ static void teardown(void)
     rmdir(dir);
 }
 
-/* ${rounds}, or a multiple where one is asked for */
+/* ${rounds}, times RATELIMIT_TIMES */
 static unsigned times(unsigned rounds)
 {
     const char *wanted = getenv("RATELIMIT_TIMES");
@@ -87,7 +87,7 @@ static struct ratelimit_window key_window(const uint64_t *key, uint32_t limit, u
         .salt = 5, .seconds = seconds, .limit = limit, .key = key, .key_size = sizeof(*key)};
 }
 
-/* the test's clock needs no second reading, unless it is stepped or a process sleeps for seconds */
+/* the test's clock needs no second reading unless it steps or a process sleeps for seconds */
 static int take(const struct ratelimit_window *w, int64_t now, struct ratelimit_state *out)
 {
     int got;
@@ -97,7 +97,7 @@ static int take(const struct ratelimit_window *w, int64_t now, struct ratelimit_
     return got;
 }
 
-/* one request at ${now}, counted by the window that it was told */
+/* one request at ${now}, counted by its reported window */
 static bool ask(uint64_t key, uint32_t limit, uint32_t seconds, int64_t now)
 {
     struct ratelimit_window w = key_window(&key, limit, seconds);
@@ -143,7 +143,7 @@ static void wait_all(unsigned count)
 #define HAMMER_LIMIT 40
 #define HAMMER_WINDOWS 20
 
-/* each asks each key 10 times in every window, in an order of its own */
+/* each process requests each key 10 times per window, in its own order */
 static void hammer(unsigned self)
 {
     uint64_t luck = self + 77;
@@ -155,13 +155,13 @@ static void hammer(unsigned self)
         }
 }
 
-START_TEST(admitted_is_the_lesser_of_limit_and_asked)
+START_TEST(admitted_requests_are_the_minimum_of_limit_and_requested)
 {
     spawn_all(hammer, PROCESSES);
     wait_all(PROCESSES);
     /*
-     * processes are in different windows by chance: a window that one has left for the next goes to
-     * whoever asks in it first
+     * Processes are in different windows by chance. A window that one process has left belongs to
+     * the first one that charges the next.
      */
     for (unsigned w = 1; w <= HAMMER_WINDOWS; w++)
         for (unsigned k = 0; k < 64; k++) {
@@ -172,7 +172,7 @@ START_TEST(admitted_is_the_lesser_of_limit_and_asked)
 }
 END_TEST
 
-#define ONE_WINDOW_LIMIT 500 /* each key is asked for about 700 times */
+#define ONE_WINDOW_LIMIT 500 /* each key is requested about 700 times */
 
 static void hammer_one_window(unsigned self)
 {
@@ -181,7 +181,7 @@ static void hammer_one_window(unsigned self)
         ask(chance(&luck, KEYS), ONE_WINDOW_LIMIT, 60, NOW + (int64_t)chance(&luck, 60));
 }
 
-START_TEST(never_one_more_than_the_limit)
+START_TEST(the_limit_is_never_exceeded)
 {
     spawn_all(hammer_one_window, PROCESSES);
     wait_all(PROCESSES);
@@ -193,11 +193,11 @@ START_TEST(never_one_more_than_the_limit)
 }
 END_TEST
 
-/* ---- meeting at the same instant ---- */
+/* ---- concurrent first requests ---- */
 
 #define MEETINGS 2000
 
-/* waits until the others are there, too */
+/* waits until the other processes are ready */
 static void meet(unsigned self, uint64_t number)
 {
     __atomic_store_n(&shared->here[self], number, __ATOMIC_RELEASE);
@@ -215,7 +215,7 @@ static void meet_new_keys(unsigned self)
     }
 }
 
-START_TEST(all_meet_a_new_key_at_once)
+START_TEST(all_processes_charge_a_new_key_at_once)
 {
     spawn_all(meet_new_keys, PROCESSES);
     wait_all(PROCESSES);
@@ -225,7 +225,8 @@ START_TEST(all_meet_a_new_key_at_once)
 END_TEST
 
 /*
- * each has a clock of its own, up to two seconds behind the first's, and all go over window turns
+ * Each process has its own clock, up to two seconds behind the first one's. Every clock passes
+ * window changes.
  */
 static void turn_windows(unsigned self)
 {
@@ -237,12 +238,12 @@ static void turn_windows(unsigned self)
         }
 }
 
-START_TEST(lagging_processes_get_nothing_extra_at_window_turns)
+START_TEST(lagging_processes_get_nothing_extra_at_window_changes)
 {
     spawn_all(turn_windows, PROCESSES);
     wait_all(PROCESSES);
     for (unsigned w = 2; w < WINDOWS - 1; w++)
-        for (unsigned k = 0; k < 4; k++) /* far more is asked in each than there is */
+        for (unsigned k = 0; k < 4; k++) /* each window gets far more requests than its limit */
             ck_assert_msg(shared->admitted[w][k] == 30, "window %u key %u: %u admitted", w, k,
                           shared->admitted[w][k]);
 }
@@ -250,7 +251,7 @@ END_TEST
 
 /* ---- a full table ---- */
 
-#define COLD_KEYS 20000 /* of each process: far more than the table has slots */
+#define COLD_KEYS 20000 /* per process: far more than the table has slots */
 
 static void fill_table(unsigned self)
 {
@@ -260,12 +261,12 @@ static void fill_table(unsigned self)
         struct ratelimit_window w = key_window(&cold, 1000, 60);
         struct ratelimit_state state;
         take(&w, NOW, &state);
-        if (i % 3 == 0) /* key 0 … 63: warm all the time, so their slots live */
+        if (i % 3 == 0) /* keys 0 to 63: always warm, so their slots are kept */
             ask(chance(&luck, 64), 50, 60, NOW);
     }
 }
 
-START_TEST(full_table_never_admits_more_of_a_key_whose_slot_lives)
+START_TEST(a_full_table_never_overadmits_a_key_with_a_slot)
 {
     struct ratelimit_usage usage;
     for (uint64_t k = 0; k < 64; k++)
@@ -283,9 +284,9 @@ END_TEST
 /* ---- kill -9 ---- */
 
 #define KILLS 500
-#define VICTIMS 3 /* processes at a time: the rest of the machine does the killing */
+#define VICTIMS 3 /* processes at a time: the machine schedules the kills */
 
-/* one request by the test's clock, which may move; *end: of the window that it was told */
+/* one request by the test's clock, which can move; *end: the end of the reported window */
 static bool ask_by_clock(uint64_t key, uint32_t limit, int64_t *end)
 {
     struct ratelimit_window w = key_window(&key, limit, 60);
@@ -300,9 +301,7 @@ static bool ask_by_clock(uint64_t key, uint32_t limit, int64_t *end)
     return got == 0;
 }
 
-/*
- * new keys mostly, so that most of the time a slot is being made; now and then one that is counted
- */
+/* mostly new keys, so that usually a slot is being created; sometimes a counted key */
 static void ask_until_killed(unsigned self)
 {
     uint64_t luck = (uint64_t)getpid() * 2654435761u + self;
@@ -326,8 +325,8 @@ static void kill_one(unsigned self)
 }
 
 /*
- * every key can be used to its limit by a process that comes later: no slot is stuck, no bucket
- * unusable, no claim in the way
+ * A later process can use every key up to its limit: no slot is stuck, no bucket is unusable, no
+ * claim is left.
  */
 static void use_everything(int64_t now)
 {
@@ -342,8 +341,8 @@ static void use_everything(int64_t now)
 }
 
 /*
- * Columns: what; how many keys come beside the counted ones (more than the table has slots for, or
- * fewer); seconds that the clock goes on by after each ten kills.
+ * Columns: name; number of other keys (more than the table has slots, or fewer); seconds that the
+ * clock advances after each ten kills.
  */
 static const struct {
     const char *what;
@@ -354,7 +353,7 @@ static const struct {
     {"slots are made where windows have ended", 3000, 63},
 };
 
-/* on to a later window, its row of counters clean before anybody can be there */
+/* to a later window whose counters are cleared before any process uses them */
 static void go_on(int64_t step)
 {
     int64_t next = shared->now + step;
@@ -363,13 +362,13 @@ static void go_on(int64_t step)
     __atomic_store_n(&shared->now, next, __ATOMIC_RELEASE);
 }
 
-START_TEST(killed_processes_leave_nothing_stuck_and_lose_their_own_charge_at_most)
+START_TEST(a_killed_process_loses_at_most_its_own_charge)
 {
     uint64_t luck = 12345, killed = 0, counted = 0, told = 0, window;
     int64_t end;
     shared->now = NOW;
     shared->new_keys = kill_plans[_i].new_keys;
-    /* the counted keys are warmer than those that come and go, so they are not evicted */
+    /* the counted keys are warmer than the others, so they are not evicted */
     for (uint64_t key = 0; key < 64; key++)
         for (unsigned i = 0; i < 100; i++)
             shared->admitted[1][key] += ask_by_clock(key, 100000, &end);
@@ -387,7 +386,7 @@ START_TEST(killed_processes_leave_nothing_stuck_and_lose_their_own_charge_at_mos
     __atomic_store_n(&shared->stop, 1, __ATOMIC_RELEASE);
     wait_all(VICTIMS);
     /*
-     * of the keys that are counted: what the table holds is what was told, but for requests cut off
+     * for the counted keys, the table equals the reported counts, except for requests killed
      * between the two
      */
     window = (uint64_t)(shared->now - NOW) / 60 + 1;
@@ -412,9 +411,9 @@ END_TEST
 #define FILLERS 2
 
 /*
- * Columns: what; the limit of the keys that are counted: small where there is a crowd, so that one
- * request makes them warmer than it; whether new keys keep the table full all the time; whether
- * processes are killed after each step.
+ * Columns: name; limit of the counted keys (small where other keys fill the table, so that one
+ * request makes a counted key warmer); whether new keys keep the table full; whether processes are
+ * killed after each step.
  */
 static const struct {
     const char *what;
@@ -439,7 +438,7 @@ static void ask_through_steps(unsigned self)
                 time.token = ratelimit_token(rl);
                 time.now = __atomic_load_n(&shared->now, __ATOMIC_ACQUIRE);
                 if (self % 2 == 0)
-                    sched_yield(); /* a reading that others overtake */
+                    sched_yield(); /* a clock reading that others overtake */
             } while ((got = ratelimit_take(rl, &w, 1, time, &state)) < 0);
             if (got == 0)
                 __atomic_fetch_add(&shared->admitted[0][key], 1, __ATOMIC_RELAXED);
@@ -456,7 +455,7 @@ static void fill_table_through_steps(unsigned self)
         ask_by_clock(KEYS + chance(&luck, 1000000), 1000, &end);
 }
 
-/* every process has begun and ended requests since */
+/* every process has started and finished requests since */
 static void let_all_ask(void)
 {
     for (unsigned i = 0; i < STEPPERS; i++)
@@ -474,7 +473,7 @@ static void copy_admitted(uint32_t out[8])
         out[k] = __atomic_load_n(&shared->admitted[0][k], __ATOMIC_ACQUIRE);
 }
 
-START_TEST(clock_steps_give_one_window_each_at_most)
+START_TEST(a_clock_step_gives_at_most_one_window)
 {
     uint32_t before[8], after[8];
     uint64_t luck = 4711;
@@ -498,7 +497,7 @@ START_TEST(clock_steps_give_one_window_each_at_most)
             ck_assert_msg(after[k] - before[k] <= step_limit, "%s, step %lld: %u admitted",
                           step_plans[_i].what, (long long)clock_steps[i], after[k] - before[k]);
     }
-    /* and a minute later everybody has a budget again */
+    /* a minute later every key has its budget again */
     copy_admitted(before);
     __atomic_fetch_add(&shared->now, 62, __ATOMIC_ACQ_REL);
     let_all_ask();
@@ -517,14 +516,14 @@ int main(void)
     TCase *t = tcase_create("processes");
     tcase_add_checked_fixture(t, setup, teardown);
     tcase_set_timeout(t, 240);
-    tcase_add_test(t, admitted_is_the_lesser_of_limit_and_asked);
-    tcase_add_test(t, never_one_more_than_the_limit);
-    tcase_add_test(t, all_meet_a_new_key_at_once);
-    tcase_add_test(t, lagging_processes_get_nothing_extra_at_window_turns);
-    tcase_add_test(t, full_table_never_admits_more_of_a_key_whose_slot_lives);
-    tcase_add_loop_test(t, killed_processes_leave_nothing_stuck_and_lose_their_own_charge_at_most,
-                        0, sizeof(kill_plans) / sizeof(kill_plans[0]));
-    tcase_add_loop_test(t, clock_steps_give_one_window_each_at_most, 0,
+    tcase_add_test(t, admitted_requests_are_the_minimum_of_limit_and_requested);
+    tcase_add_test(t, the_limit_is_never_exceeded);
+    tcase_add_test(t, all_processes_charge_a_new_key_at_once);
+    tcase_add_test(t, lagging_processes_get_nothing_extra_at_window_changes);
+    tcase_add_test(t, a_full_table_never_overadmits_a_key_with_a_slot);
+    tcase_add_loop_test(t, a_killed_process_loses_at_most_its_own_charge, 0,
+                        sizeof(kill_plans) / sizeof(kill_plans[0]));
+    tcase_add_loop_test(t, a_clock_step_gives_at_most_one_window, 0,
                         sizeof(step_plans) / sizeof(step_plans[0]));
     suite_add_tcase(s, t);
     return suite_run(s);

@@ -10,16 +10,16 @@
 #include <time.h>
 #include <unistd.h>
 
-/* Columns: the most rows of a segment, the length of a log that is merged, rounds. */
+/* Columns: maximum rows of a segment, tail length that triggers a merge, rounds. */
 static const struct {
     uint32_t rows, entries;
     int rounds;
 } ways[] = {{0, 0, 20}, {64, 16, 40}};
 #define CHANNEL 77
 
-/* Shared with the writer: what it has promised. */
+/* Shared with the writer: what it has acknowledged. */
 struct promises {
-    volatile uint64_t sequence; /* the last change answered: after its commit */
+    volatile uint64_t sequence; /* the last change acknowledged after its commit */
     volatile uint64_t created, finished;
 };
 
@@ -31,10 +31,7 @@ struct writer {
     uint64_t seed;
 };
 
-/*
- * The note carries, as an answer would, how many reports the changes up to its sequence made and
- * finished.
- */
+/* The channel note carries the number of reports created and finished up to its sequence number. */
 static void one_commit(struct writer *w)
 {
     struct store_txn *t;
@@ -82,7 +79,7 @@ static void writer_run(const char *dir, uint64_t seed)
     }
 }
 
-/* Everything the writer promised, and nothing that its note does not know. */
+/* Every acknowledged change is stored, and nothing that the note does not cover. */
 static void look(const char *dir)
 {
     struct store *s = kit_store(dir, STORE_WRITE, MAP_BYTES);
@@ -116,7 +113,7 @@ static void look(const char *dir)
     store_close(s);
 }
 
-START_TEST(a_killed_writer_loses_nothing_it_answered_and_needs_no_repair)
+START_TEST(a_killed_writer_loses_no_answered_change_and_needs_no_repair)
 {
     struct kit k;
     kit_segment_rows = ways[_i].rows;
@@ -131,10 +128,9 @@ START_TEST(a_killed_writer_loses_nothing_it_answered_and_needs_no_repair)
 END_TEST
 
 /*
- * The kill falls into purges of large projects: each time the purge goes on, and lists never show a
- * part.
+ * The kill hits purges of large projects. The purge resumes each time, and lists never show a part.
  */
-START_TEST(a_killed_purge_goes_on)
+START_TEST(a_killed_purge_resumes)
 {
     struct kit k;
     uint64_t seed = 99;
@@ -190,12 +186,12 @@ int main(void)
 {
     Suite *suite = suite_create("store_crash");
     TCase *tc = tcase_create("crash");
-    kit_segment_rows = 300; /* much to merge, and often */
+    kit_segment_rows = 300; /* frequent large merges */
     kit_chunk_shift = 6;
     kit_log_entries = 60;
     tcase_set_timeout(tc, 120);
-    tcase_add_loop_test(tc, a_killed_writer_loses_nothing_it_answered_and_needs_no_repair, 0, 2);
-    tcase_add_loop_test(tc, a_killed_purge_goes_on, 0, 2);
+    tcase_add_loop_test(tc, a_killed_writer_loses_no_answered_change_and_needs_no_repair, 0, 2);
+    tcase_add_loop_test(tc, a_killed_purge_resumes, 0, 2);
     suite_add_tcase(suite, tc);
     return kit_run(suite);
 }

@@ -43,7 +43,7 @@ static struct store *store_of(enum store_mode mode, uint64_t map_size, unsigned 
     return s;
 }
 
-/* A child that says one byte when it is ready and goes on when it gets one. */
+/* A child that sends one byte when ready, and continues when it receives one. */
 struct child {
     pid_t pid;
     int from, to; /* the parent's ends */
@@ -87,14 +87,14 @@ static void child_ends_well(const struct child *c)
     close(c->to);
 }
 
-/* ---- readers beside the writer ---- */
+/* ---- readers during writes ---- */
 
 #define READERS 4
 #define COMMITS 400
 
 /*
- * A reader's every snapshot must agree in itself: totals, counters, the newest report; and never go
- * back.
+ * Every snapshot of a reader must be consistent (totals, counters, newest report) and never older
+ * than the one before.
  */
 static void reader_run(int from, volatile uint64_t *stop)
 {
@@ -123,7 +123,7 @@ static void reader_run(int from, volatile uint64_t *stop)
                                           .per_page = 1};
             l = kit_reports(s, &q);
             kit_assert(l.total == w.reports && l.count == 1);
-            kit_assert(l.reports[0].id == w.reports); /* their URLs are in the order of their ids */
+            kit_assert(l.reports[0].id == w.reports); /* URLs are in id order */
         }
         last = w.reports;
         store_read_end(s);
@@ -131,14 +131,14 @@ static void reader_run(int from, volatile uint64_t *stop)
     store_close(s);
 }
 
-START_TEST(readers_beside_the_writer_see_whole_transactions_only)
+START_TEST(readers_see_only_whole_transactions)
 {
     struct child children[READERS];
     int from, to;
     volatile uint64_t *stop =
         mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     ck_assert((void *)(uintptr_t)stop != MAP_FAILED);
-    kit_segment_rows = 200; /* merged again and again, under the readers */
+    kit_segment_rows = 200; /* merged repeatedly while readers read */
     kit_chunk_shift = 6;
     kit_log_entries = 20;
     k.s = store_of(STORE_WRITE, MAP_BYTES, 64);
@@ -174,7 +174,7 @@ START_TEST(readers_beside_the_writer_see_whole_transactions_only)
 }
 END_TEST
 
-START_TEST(store_check_beside_a_writer_finds_nothing_wrong)
+START_TEST(a_store_check_during_writes_finds_no_error)
 {
     struct child c;
     int from, to;
@@ -209,9 +209,9 @@ START_TEST(store_check_beside_a_writer_finds_nothing_wrong)
 }
 END_TEST
 
-/* ---- what runs out ---- */
+/* ---- exhaustion ---- */
 
-START_TEST(without_a_reader_slot_reads_are_busy_and_a_dead_readers_slot_is_taken_over)
+START_TEST(a_read_without_a_reader_slot_is_busy_and_a_dead_readers_slot_is_reused)
 {
     struct child children[2];
     int from, to;
@@ -247,14 +247,14 @@ END_TEST
 
 static char results[6000];
 
-/* of bytes that nothing makes shorter */
+/* incompressible bytes */
 static void fill_results(void)
 {
     for (size_t i = 0; i < sizeof(results); i++)
         results[i] = i == 0 ? '{' : (char)((i + 1) * 0x9e3779b97f4a7c15 >> 29);
 }
 
-/* Create and finish until there is no more room; the last answer. */
+/* Create and finish until the store is full. Returns the last status. */
 static struct store_answer fill(uint64_t w, unsigned *made)
 {
     struct store_answer a = {0};
@@ -272,7 +272,7 @@ static struct store_answer fill(uint64_t w, unsigned *made)
     return a;
 }
 
-START_TEST(a_full_store_refuses_creates_while_everything_else_goes_on)
+START_TEST(a_full_store_refuses_only_creates)
 {
     unsigned made, again;
     k.s = store_of(STORE_WRITE, 8 << 20, 16);
@@ -324,7 +324,10 @@ START_TEST(a_full_store_refuses_creates_while_everything_else_goes_on)
 }
 END_TEST
 
-/* Finish all of them with large results, so many to a transaction; how many found no room. */
+/*
+ * Finish every report with large results, several per transaction. Returns how many found the store
+ * full.
+ */
 static unsigned finish_all(const uint64_t *ids, unsigned count, unsigned at_once)
 {
     unsigned refused = 0;
@@ -338,16 +341,16 @@ static unsigned finish_all(const uint64_t *ids, unsigned count, unsigned at_once
             store_apply(t, &c, k.now, &answer);
             refused += answer.status == STORE_FULL;
         }
-        /* none filled the map in the middle of the transaction */
+        /* none filled the map within the transaction */
         ck_status(store_commit(t), STORE_OK);
     }
     return refused;
 }
 
-/* finishes to a transaction */
+/* finishes per transaction */
 static const unsigned bursts[] = {1, 7, 400};
 
-START_TEST(a_burst_of_finishes_leaves_what_deletes_need)
+START_TEST(a_burst_of_results_leaves_space_for_deletes)
 {
     enum { WAITING = 400 };
     uint64_t waiting[WAITING];
@@ -372,8 +375,8 @@ START_TEST(a_burst_of_finishes_leaves_what_deletes_need)
 }
 END_TEST
 
-/* An error makes a report's record longer: these then need a page of their own. */
-START_TEST(pages_that_fail_on_a_full_store_leave_deletes_their_room)
+/* An error makes a report's record longer: these records then need a page of their own. */
+START_TEST(failed_results_on_a_full_store_leave_space_for_deletes)
 {
     char url[1900], message[300];
     uint64_t last = 0;
@@ -400,7 +403,7 @@ START_TEST(pages_that_fail_on_a_full_store_leave_deletes_their_room)
 }
 END_TEST
 
-START_TEST(a_transaction_larger_than_the_map_sticks_as_full_and_leaves_nothing)
+START_TEST(a_transaction_larger_than_the_map_stays_full_and_leaves_nothing)
 {
     struct store_txn *t;
     struct store_answer a = {0};
@@ -417,7 +420,7 @@ START_TEST(a_transaction_larger_than_the_map_sticks_as_full_and_leaves_nothing)
         store_apply(t, &c, NOW, &a);
     }
     ck_status(a.status, STORE_FULL);
-    /* a change of what is there is let through, and longer hashes grow it beyond the map */
+    /* A change of existing records is allowed, and longer hashes grow it beyond the map. */
     memset(hash, 'h', sizeof(hash));
     for (uint64_t id = 1; id <= 5000 && store_txn_error(t) == STORE_OK; id++)
         store_apply(t,
@@ -446,7 +449,7 @@ END_TEST
 
 /* ---- a map that grows ---- */
 
-START_TEST(a_reader_follows_a_map_that_another_process_made_larger)
+START_TEST(a_reader_follows_a_map_enlarged_by_another_process)
 {
     struct child c;
     int from, to;
@@ -514,7 +517,7 @@ static bool progress(void *arg, uint64_t done, uint64_t total)
     return true;
 }
 
-START_TEST(a_backup_under_writes_is_one_moments_store_and_restores_to_it)
+START_TEST(a_backup_during_writes_is_one_snapshot_and_restores)
 {
     struct child c;
     int from, to;
@@ -571,7 +574,7 @@ static bool fill_meanwhile(void *arg, uint64_t done, uint64_t total)
     return true;
 }
 
-START_TEST(a_backup_gives_up_before_the_writer_runs_out_of_pages)
+START_TEST(a_backup_stops_before_the_writer_runs_out_of_pages)
 {
     char backup[64], path[128];
     int filled = 0;
@@ -586,7 +589,7 @@ START_TEST(a_backup_gives_up_before_the_writer_runs_out_of_pages)
 }
 END_TEST
 
-START_TEST(a_restore_keeps_what_was_there_and_refuses_a_store_in_use_or_a_damaged_backup)
+START_TEST(a_restore_keeps_the_old_store_and_refuses_one_in_use_or_a_damaged_backup)
 {
     char backup[64], path[128], why[512] = "";
     struct child c;
@@ -643,20 +646,19 @@ int main(void)
     TCase *tc = tcase_create("processes");
     tcase_add_checked_fixture(tc, setup, teardown);
     tcase_set_timeout(tc, 60);
-    tcase_add_loop_test(tc, readers_beside_the_writer_see_whole_transactions_only, 0, 2);
-    tcase_add_test(tc, store_check_beside_a_writer_finds_nothing_wrong);
-    tcase_add_test(tc, without_a_reader_slot_reads_are_busy_and_a_dead_readers_slot_is_taken_over);
-    tcase_add_test(tc, a_full_store_refuses_creates_while_everything_else_goes_on);
-    tcase_add_loop_test(tc, a_burst_of_finishes_leaves_what_deletes_need, 0,
+    tcase_add_loop_test(tc, readers_see_only_whole_transactions, 0, 2);
+    tcase_add_test(tc, a_store_check_during_writes_finds_no_error);
+    tcase_add_test(tc, a_read_without_a_reader_slot_is_busy_and_a_dead_readers_slot_is_reused);
+    tcase_add_test(tc, a_full_store_refuses_only_creates);
+    tcase_add_loop_test(tc, a_burst_of_results_leaves_space_for_deletes, 0,
                         sizeof(bursts) / sizeof(bursts[0]));
-    tcase_add_test(tc, pages_that_fail_on_a_full_store_leave_deletes_their_room);
-    tcase_add_test(tc, a_transaction_larger_than_the_map_sticks_as_full_and_leaves_nothing);
-    tcase_add_test(tc, a_reader_follows_a_map_that_another_process_made_larger);
+    tcase_add_test(tc, failed_results_on_a_full_store_leave_space_for_deletes);
+    tcase_add_test(tc, a_transaction_larger_than_the_map_stays_full_and_leaves_nothing);
+    tcase_add_test(tc, a_reader_follows_a_map_enlarged_by_another_process);
     tcase_add_test(tc, a_smaller_configured_map_does_not_shrink_the_stored_one);
-    tcase_add_test(tc, a_backup_under_writes_is_one_moments_store_and_restores_to_it);
-    tcase_add_test(tc, a_backup_gives_up_before_the_writer_runs_out_of_pages);
-    tcase_add_test(tc,
-                   a_restore_keeps_what_was_there_and_refuses_a_store_in_use_or_a_damaged_backup);
+    tcase_add_test(tc, a_backup_during_writes_is_one_snapshot_and_restores);
+    tcase_add_test(tc, a_backup_stops_before_the_writer_runs_out_of_pages);
+    tcase_add_test(tc, a_restore_keeps_the_old_store_and_refuses_one_in_use_or_a_damaged_backup);
     suite_add_tcase(suite, tc);
     return kit_run(suite);
 }

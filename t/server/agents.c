@@ -131,7 +131,7 @@ static const struct {
     {{"key", "create", "--workspace", "acme", "--scope", "wp:sync"}, 2, "wp:sync"},
 };
 
-START_TEST(a_wrong_call_is_refused_with_a_sentence)
+START_TEST(a_wrong_call_is_refused_with_a_message)
 {
     const char *const *a = refused[_i].args;
     start_if(0);
@@ -144,7 +144,7 @@ START_TEST(a_wrong_call_is_refused_with_a_sentence)
 }
 END_TEST
 
-START_TEST(an_update_of_nothing_is_a_wrong_call)
+START_TEST(an_empty_update_is_refused)
 {
     start_if(1);
     char *id = assay_ok(server, "agent", "create", "--workspace", "acme", "--name", "Shop", NULL);
@@ -153,7 +153,7 @@ START_TEST(an_update_of_nothing_is_a_wrong_call)
 }
 END_TEST
 
-START_TEST(a_token_is_made_listed_rotated_and_revoked_apart_from_keys)
+START_TEST(a_token_is_created_listed_rotated_and_revoked)
 {
     start_if(_i);
     struct run run = assay(server, "token", "create", "--workspace", "acme", "--name", "shop",
@@ -190,7 +190,7 @@ START_TEST(a_token_is_made_listed_rotated_and_revoked_apart_from_keys)
 }
 END_TEST
 
-START_TEST(a_token_opens_no_route_of_api_keys)
+START_TEST(a_token_is_refused_on_api_key_routes)
 {
     start_if(1);
     char *token = assay_ok(server, "token", "create", "--workspace", "acme", NULL);
@@ -198,7 +198,7 @@ START_TEST(a_token_opens_no_route_of_api_keys)
 }
 END_TEST
 
-START_TEST(the_master_makes_the_secrets_once_and_rotation_adds_to_them)
+START_TEST(the_master_creates_the_secrets_once_and_rotation_adds_one)
 {
     struct stat first, again, rotated;
     char *path = text("%s/secrets", server->data);
@@ -219,7 +219,7 @@ START_TEST(the_master_makes_the_secrets_once_and_rotation_adds_to_them)
 }
 END_TEST
 
-START_TEST(a_missing_file_of_the_operators_own_is_told_at_the_start)
+START_TEST(a_missing_configured_file_is_reported_at_startup)
 {
     server_configure(server, text("jwt: { secrets_file: %s/elsewhere }\n", server->dir));
     server_spawn(server, NULL);
@@ -237,11 +237,11 @@ int main(void)
     TCase *tc = harness_case(suite, "agents");
     tcase_add_checked_fixture(tc, setup, teardown);
     tcase_add_loop_test(tc, an_agent_is_created_listed_updated_and_deleted, 0, 2);
-    tcase_add_loop_test(tc, a_wrong_call_is_refused_with_a_sentence, 0, (int)COUNT(refused));
-    tcase_add_test(tc, an_update_of_nothing_is_a_wrong_call);
-    tcase_add_loop_test(tc, a_token_is_made_listed_rotated_and_revoked_apart_from_keys, 0, 2);
-    tcase_add_test(tc, a_token_opens_no_route_of_api_keys);
-    tcase_add_test(tc, the_master_makes_the_secrets_once_and_rotation_adds_to_them);
-    tcase_add_test(tc, a_missing_file_of_the_operators_own_is_told_at_the_start);
+    tcase_add_loop_test(tc, a_wrong_call_is_refused_with_a_message, 0, (int)COUNT(refused));
+    tcase_add_test(tc, an_empty_update_is_refused);
+    tcase_add_loop_test(tc, a_token_is_created_listed_rotated_and_revoked, 0, 2);
+    tcase_add_test(tc, a_token_is_refused_on_api_key_routes);
+    tcase_add_test(tc, the_master_creates_the_secrets_once_and_rotation_adds_one);
+    tcase_add_test(tc, a_missing_configured_file_is_reported_at_startup);
     return harness_main(suite);
 }

@@ -49,7 +49,7 @@ static void begin(void)
     ck_assert(wait_until(is_indexed, shop, SOON_MS));
 }
 
-/* The product of which the question has the name; 0: none is told. */
+/* The product that the question names; 0: none. */
 static int64_t answer_to(const char *question)
 {
     struct response *r =
@@ -111,8 +111,7 @@ static void overwrite_file(const char *path)
 }
 
 /*
- * Columns: what happens to the file; whether the server is stopped meanwhile, so that nobody has it
- * open.
+ * Columns: what happens to the file; whether the server is stopped, so that no process has it open.
  */
 static const struct {
     void (*happen)(const char *path);
@@ -123,7 +122,7 @@ static const struct {
                {truncate_file, true},
                {overwrite_file, true}};
 
-START_TEST(answers_come_back_after_damage_to_the_file)
+START_TEST(answers_return_after_file_damage)
 {
     begin();
     expect_answers();
@@ -133,13 +132,14 @@ START_TEST(answers_come_back_after_damage_to_the_file)
     damages[_i].happen(path);
     if (damages[_i].stopped)
         server_start(server);
-    sync_products(shop, PRODUCTS + 1, PRODUCTS + 1, "pot"); /* the thread that writes it notices */
+    sync_products(shop, PRODUCTS + 1, PRODUCTS + 1,
+                  "pot"); /* the thread that writes the file detects it */
     expect_answers();
     ck_assert(wait_until(is_indexed, shop, SOON_MS));
     ck_assert_int_eq(answer_to(text("pot%d", PRODUCTS + 1)), PRODUCTS + 1);
     if (damages[_i].stopped) {
         ck_assert_str_ne(answer_file(), path);
-    } else { /* pages in memory may hide it until then */
+    } else { /* cached pages can hide the damage until then */
         server_stop(server);
         server_start(server);
         expect_answers();
@@ -148,7 +148,7 @@ START_TEST(answers_come_back_after_damage_to_the_file)
 }
 END_TEST
 
-START_TEST(a_question_notices_that_the_file_is_missing)
+START_TEST(a_question_detects_a_missing_file)
 {
     begin();
     server_stop(server);
@@ -159,7 +159,7 @@ START_TEST(a_question_notices_that_the_file_is_missing)
 }
 END_TEST
 
-START_TEST(the_file_goes_with_its_agent)
+START_TEST(deleting_an_agent_deletes_its_file)
 {
     char *path;
     begin();
@@ -171,8 +171,8 @@ START_TEST(the_file_goes_with_its_agent)
 }
 END_TEST
 
-/* A disk that refuses files of answers refuses nothing else. */
-START_TEST(a_sync_goes_on_where_files_cannot_be_written)
+/* A disk that refuses answer files breaks nothing else. */
+START_TEST(a_sync_works_when_answer_files_cannot_be_written)
 {
     begin();
     char *dir = text("%s/answers", server->data), *away = text("%s/away", server->data);
@@ -194,7 +194,7 @@ END_TEST
 
 /* ---- the processes ---- */
 
-START_TEST(answers_are_complete_after_the_writer_was_killed_while_it_indexed)
+START_TEST(answers_are_complete_after_a_writer_killed_while_indexing)
 {
     begin();
     for (int i = 0; i < 6; i++) {
@@ -211,7 +211,7 @@ START_TEST(answers_are_complete_after_the_writer_was_killed_while_it_indexed)
 }
 END_TEST
 
-START_TEST(answers_are_complete_after_all_processes_were_killed_while_one_indexed)
+START_TEST(answers_are_complete_after_all_processes_killed_while_indexing)
 {
     pid_t children[16];
     begin();
@@ -236,14 +236,14 @@ END_TEST
 int main(void)
 {
     Suite *suite = suite_create("answer_files");
-    tcase_add_loop_test(harness_case(suite, "damage"), answers_come_back_after_damage_to_the_file,
-                        0, COUNT(damages));
-    tcase_add_test(harness_case(suite, "missing"), a_question_notices_that_the_file_is_missing);
-    tcase_add_test(harness_case(suite, "agent"), the_file_goes_with_its_agent);
-    tcase_add_test(harness_case(suite, "disk"), a_sync_goes_on_where_files_cannot_be_written);
+    tcase_add_loop_test(harness_case(suite, "damage"), answers_return_after_file_damage, 0,
+                        COUNT(damages));
+    tcase_add_test(harness_case(suite, "missing"), a_question_detects_a_missing_file);
+    tcase_add_test(harness_case(suite, "agent"), deleting_an_agent_deletes_its_file);
+    tcase_add_test(harness_case(suite, "disk"), a_sync_works_when_answer_files_cannot_be_written);
     tcase_add_test(harness_case(suite, "writer"),
-                   answers_are_complete_after_the_writer_was_killed_while_it_indexed);
+                   answers_are_complete_after_a_writer_killed_while_indexing);
     tcase_add_test(harness_case(suite, "all"),
-                   answers_are_complete_after_all_processes_were_killed_while_one_indexed);
+                   answers_are_complete_after_all_processes_killed_while_indexing);
     return harness_main_at_once(suite);
 }

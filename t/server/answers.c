@@ -20,7 +20,7 @@ static bool is_indexed(void *arg)
     return bool_at(r, "data.indexed");
 }
 
-/* Until the chat answers from it. */
+/* Until the chat answers from the document. */
 static struct response *sync_to(const char *of, const char *path, const char *members)
 {
     struct response *r =
@@ -87,7 +87,7 @@ static struct response *ask(const struct visitor *v, const char *question)
 
 /* ---- answers ---- */
 
-START_TEST(a_question_is_answered_by_the_passage_that_fits_and_says_where_it_stands)
+START_TEST(a_question_is_answered_by_the_matching_passage_with_a_citation)
 {
     struct visitor v = visitor_of(agent), stranger = visitor_of(other_agent);
     post_sync(1, "Imprint", "<p>Shop Ltd., 1 Main Street.</p>");
@@ -112,7 +112,7 @@ START_TEST(a_question_is_answered_by_the_passage_that_fits_and_says_where_it_sta
 }
 END_TEST
 
-START_TEST(what_fits_nothing_is_said_so)
+START_TEST(an_unanswerable_question_says_so)
 {
     static const char *const questions[] = {"Do you sell submarines?", "the of and", "?", "x",
                                             "Ship the xylophone to Zanzibar by zeppelin"};
@@ -154,7 +154,7 @@ static void product_sync(void)
     expect_status(r, 200);
 }
 
-START_TEST(a_product_is_told_with_its_price)
+START_TEST(a_product_answer_has_its_price)
 {
     struct visitor v = visitor_of(agent);
     product_sync();
@@ -170,7 +170,7 @@ START_TEST(a_product_is_told_with_its_price)
 }
 END_TEST
 
-/* Columns: the product's members after its name and permalink; what the answer begins with. */
+/* Columns: members of the product after name and permalink; the start of the answer. */
 static const struct {
     const char *members, *says;
 } offers[] = {
@@ -188,7 +188,7 @@ static const struct {
      "Kenya Nyeri, 18.00 EUR, in stock: Blackcurrant."},
 };
 
-START_TEST(a_product_is_told_with_its_availability_and_sale)
+START_TEST(a_product_answer_has_its_availability_and_sale)
 {
     struct visitor v = visitor_of(agent);
     struct response *r = sync_to(
@@ -206,7 +206,7 @@ START_TEST(a_product_is_told_with_its_availability_and_sale)
 }
 END_TEST
 
-START_TEST(greetings_and_thanks_are_replied_to_and_the_rest_is_said_in_the_language_of_the_agent)
+START_TEST(small_talk_gets_replies_in_the_agents_language)
 {
     char *german = assay_ok(server, "agent", "create", "--workspace", "main", "--name", "Laden",
                             "--origin", "*", "--language", "de-AT", NULL);
@@ -224,7 +224,7 @@ START_TEST(greetings_and_thanks_are_replied_to_and_the_rest_is_said_in_the_langu
 }
 END_TEST
 
-START_TEST(hostile_questions_are_answered_as_any)
+START_TEST(hostile_questions_are_answered_normally)
 {
     struct visitor v = visitor_of(agent);
     char *many = text("%s", ""), *repeated = malloc(4001);
@@ -269,7 +269,7 @@ static struct response *apply(const struct visitor *v, const char *code, const c
                           items));
 }
 
-START_TEST(a_coupon_takes_off_a_cart_what_the_shop_would)
+START_TEST(a_coupon_discounts_a_cart_as_the_shop_does)
 {
     struct visitor v = visitor_of(agent);
     coupons_sync();
@@ -291,7 +291,7 @@ START_TEST(a_coupon_takes_off_a_cart_what_the_shop_would)
 }
 END_TEST
 
-/* Columns: code, items of the cart or NULL, what the refusal says. */
+/* Columns: code, items of the cart or NULL, message of the refusal. */
 static const struct {
     const char *code, *items, *says;
 } refusals[] = {
@@ -303,10 +303,10 @@ static const struct {
     {"nosale", "{\"wp_id\":1,\"quantity\":1,\"price\":\"19.99\",\"on_sale\":true}",
      "not valid for these products"},
     {"nosale", "{\"wp_id\":9,\"quantity\":1,\"price\":\"79.90\"}",
-     "not valid for these products"}, /* the shop said that it is on sale */
+     "not valid for these products"}, /* the shop reported that it is on sale */
 };
 
-START_TEST(a_coupon_that_cannot_be_used_says_why)
+START_TEST(an_unusable_coupon_says_why)
 {
     struct visitor v = visitor_of(agent), stranger = visitor_of(other_agent);
     coupons_sync();
@@ -328,7 +328,7 @@ static struct response *pending(const char *with, const char *prefix, const char
                 .key = with);
 }
 
-START_TEST(the_shop_is_told_what_a_visitor_staged)
+START_TEST(the_shop_receives_a_pending_coupon)
 {
     struct visitor v = visitor_of(agent), w = visitor_of(agent);
     coupons_sync();
@@ -366,7 +366,7 @@ START_TEST(the_shop_is_told_what_a_visitor_staged)
 }
 END_TEST
 
-START_TEST(the_index_is_right_while_the_server_runs)
+START_TEST(the_index_is_correct_while_the_server_runs)
 {
     struct run run = assay(server, "check", NULL);
     ck_assert_msg(run.status == 0, "%s%s", run.out, run.err);
@@ -378,18 +378,16 @@ int main(void)
     Suite *suite = suite_create("answers");
     TCase *tcase = harness_case(suite, "answers");
     tcase_add_unchecked_fixture(tcase, setup, teardown);
-    tcase_add_test(tcase, a_question_is_answered_by_the_passage_that_fits_and_says_where_it_stands);
-    tcase_add_test(tcase, what_fits_nothing_is_said_so);
+    tcase_add_test(tcase, a_question_is_answered_by_the_matching_passage_with_a_citation);
+    tcase_add_test(tcase, an_unanswerable_question_says_so);
     tcase_add_test(tcase, an_answer_follows_each_sync);
-    tcase_add_test(tcase, a_product_is_told_with_its_price);
-    tcase_add_loop_test(tcase, a_product_is_told_with_its_availability_and_sale, 0, COUNT(offers));
-    tcase_add_test(
-        tcase,
-        greetings_and_thanks_are_replied_to_and_the_rest_is_said_in_the_language_of_the_agent);
-    tcase_add_test(tcase, hostile_questions_are_answered_as_any);
-    tcase_add_test(tcase, a_coupon_takes_off_a_cart_what_the_shop_would);
-    tcase_add_loop_test(tcase, a_coupon_that_cannot_be_used_says_why, 0, COUNT(refusals));
-    tcase_add_test(tcase, the_shop_is_told_what_a_visitor_staged);
-    tcase_add_test(tcase, the_index_is_right_while_the_server_runs);
+    tcase_add_test(tcase, a_product_answer_has_its_price);
+    tcase_add_loop_test(tcase, a_product_answer_has_its_availability_and_sale, 0, COUNT(offers));
+    tcase_add_test(tcase, small_talk_gets_replies_in_the_agents_language);
+    tcase_add_test(tcase, hostile_questions_are_answered_normally);
+    tcase_add_test(tcase, a_coupon_discounts_a_cart_as_the_shop_does);
+    tcase_add_loop_test(tcase, an_unusable_coupon_says_why, 0, COUNT(refusals));
+    tcase_add_test(tcase, the_shop_receives_a_pending_coupon);
+    tcase_add_test(tcase, the_index_is_correct_while_the_server_runs);
     return harness_main(suite);
 }

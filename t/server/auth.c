@@ -18,7 +18,7 @@ static void teardown(void)
     origin_stop(origin);
 }
 
-/* The routes that need a credential and the scope each needs. */
+/* The routes that need a credential, and their scopes. */
 static const struct {
     const char *method, *path, *body, *scope;
 } routes[] = {
@@ -41,7 +41,7 @@ static struct response *call_route(size_t route, const char *key, const char *ex
                 .body = routes[route].body, .key = key, .headers = {extra});
 }
 
-START_TEST(without_a_credential_every_route_is_401_and_asks_for_one)
+START_TEST(every_route_without_a_credential_is_401_and_requests_one)
 {
     struct response *r = call_route((size_t)_i, "", NULL);
     if (strcmp(routes[_i].method, "HEAD") != 0)
@@ -59,7 +59,7 @@ static char *changed(const char *key, size_t position)
     return copy;
 }
 
-/* Credentials that are sent and wrong. */
+/* Wrong credentials. */
 enum { WRONG = 16 };
 static const char *wrong_authorization(int which)
 {
@@ -113,7 +113,7 @@ START_TEST(a_wrong_credential_is_401_invalid_token)
 }
 END_TEST
 
-/* Columns: the path, what is sent, what the answer says that it takes and that was sent. */
+/* Columns: the path; what is sent; the accepted and the sent kind that the answer names. */
 static const struct {
     const char *path, *sent, *takes, *was;
 } kinds[] = {
@@ -132,7 +132,7 @@ static const struct {
      "like a visitor's anonymous id"},
 };
 
-START_TEST(a_credential_of_another_kind_is_told_by_its_beginning)
+START_TEST(a_credential_of_another_kind_is_recognized_by_its_prefix)
 {
     struct response *r = http(server, .path = kinds[_i].path, .key = kinds[_i].sent);
     expect_error(r, 401, "unauthorized");
@@ -142,8 +142,8 @@ START_TEST(a_credential_of_another_kind_is_told_by_its_beginning)
 }
 END_TEST
 
-/* A good one must not be told from a bad one. */
-START_TEST(a_good_credential_of_another_kind_is_told_as_a_bad_one_is)
+/* A good one must not differ from a bad one. */
+START_TEST(a_good_credential_of_another_kind_is_refused_as_a_bad_one)
 {
     char *token = assay_ok(server, "token", "create", "--workspace", "main", NULL);
     const char *sent[] = {token, "asy_wp_000000000000000000000000000000000000"};
@@ -157,7 +157,7 @@ START_TEST(a_good_credential_of_another_kind_is_told_as_a_bad_one_is)
 }
 END_TEST
 
-START_TEST(the_scheme_is_read_in_any_case)
+START_TEST(the_scheme_is_case_insensitive)
 {
     static const char *const schemes[] = {"bearer", "BEARER", "Bearer "};
     for (size_t i = 0; i < COUNT(schemes); i++) {
@@ -201,7 +201,7 @@ START_TEST(a_new_key_is_its_prefix_and_36_base62_characters)
 }
 END_TEST
 
-START_TEST(each_route_needs_its_own_scope_and_no_other)
+START_TEST(each_route_needs_exactly_its_scope)
 {
     const char *needed = routes[_i].scope, *others[COUNT(scopes)];
     size_t count = 0;
@@ -226,7 +226,7 @@ START_TEST(each_route_needs_its_own_scope_and_no_other)
 }
 END_TEST
 
-/* ---- the end of a key ---- */
+/* ---- expiry of a key ---- */
 
 struct use {
     const char *key;
@@ -242,7 +242,7 @@ static bool answers(void *arg)
     return same;
 }
 
-START_TEST(a_key_ends_when_it_expires)
+START_TEST(an_expired_key_is_refused)
 {
     char *key = assay_ok(server, "key", "create", "--workspace", "main", "--scope", "reports:read",
                          "--expires", "2s", NULL);
@@ -280,7 +280,7 @@ static void ask(struct raw *raw, const char *key)
     raw_get(raw, key, "/api/v1/reports");
 }
 
-/* so many connections are spread over all workers */
+/* enough connections to reach every worker */
 static void use_on_every_worker(struct raw *raws[CONNECTIONS], const char *key)
 {
     for (size_t i = 0; i < CONNECTIONS; i++) {
@@ -305,7 +305,7 @@ static void expect_refused_within_a_second(struct raw *raws[CONNECTIONS], const 
     ck_assert_int_le(now_ms(), deadline + 1000);
 }
 
-START_TEST(a_revoked_key_ends_within_a_second_on_every_worker)
+START_TEST(a_revoked_key_is_refused_within_a_second_on_every_worker)
 {
     struct raw *raws[CONNECTIONS];
     char *key = assay_ok(server, "key", "create", "--workspace", "main", "--name", "short-lived",
@@ -317,7 +317,7 @@ START_TEST(a_revoked_key_ends_within_a_second_on_every_worker)
 }
 END_TEST
 
-START_TEST(a_rotated_key_is_good_until_its_overlap_ends)
+START_TEST(a_rotated_key_is_valid_until_its_overlap_ends)
 {
     char *old = assay_ok(server, "key", "create", "--workspace", "main", "--name", "rotating",
                          "--scope", "reports:read", NULL);
@@ -335,7 +335,7 @@ START_TEST(a_rotated_key_is_good_until_its_overlap_ends)
 }
 END_TEST
 
-START_TEST(a_deleted_workspace_ends_its_keys_within_a_second)
+START_TEST(deleting_a_workspace_ends_its_keys_within_a_second)
 {
     assay_ok(server, "workspace", "create", "doomed", NULL);
     char *key = key_new(server, "doomed", NULL);
@@ -392,7 +392,7 @@ static bool was_used(void *arg)
     return used;
 }
 
-START_TEST(the_last_use_of_a_key_is_noted)
+START_TEST(the_last_use_of_a_key_is_recorded)
 {
     char *key = assay_ok(server, "key", "create", "--workspace", "main", "--name", "noted",
                          "--scope", "reports:read", NULL);
@@ -423,24 +423,24 @@ int main(void)
     Suite *suite = suite_create("auth");
     TCase *tcase = harness_case(suite, "one server");
     tcase_add_unchecked_fixture(tcase, setup, teardown);
-    tcase_add_loop_test(tcase, without_a_credential_every_route_is_401_and_asks_for_one, 0,
+    tcase_add_loop_test(tcase, every_route_without_a_credential_is_401_and_requests_one, 0,
                         COUNT(routes));
     tcase_add_loop_test(tcase, a_wrong_credential_is_401_invalid_token, 0, WRONG);
-    tcase_add_loop_test(tcase, a_credential_of_another_kind_is_told_by_its_beginning, 0,
+    tcase_add_loop_test(tcase, a_credential_of_another_kind_is_recognized_by_its_prefix, 0,
                         COUNT(kinds));
-    tcase_add_test(tcase, a_good_credential_of_another_kind_is_told_as_a_bad_one_is);
-    tcase_add_test(tcase, the_scheme_is_read_in_any_case);
+    tcase_add_test(tcase, a_good_credential_of_another_kind_is_refused_as_a_bad_one);
+    tcase_add_test(tcase, the_scheme_is_case_insensitive);
     tcase_add_test(tcase, a_key_in_the_query_is_no_credential);
     tcase_add_test(tcase, a_well_formed_key_of_another_installation_is_401);
     tcase_add_test(tcase, a_new_key_is_its_prefix_and_36_base62_characters);
-    tcase_add_loop_test(tcase, each_route_needs_its_own_scope_and_no_other, 0, COUNT(routes));
-    tcase_add_test(tcase, a_key_ends_when_it_expires);
-    tcase_add_test(tcase, a_revoked_key_ends_within_a_second_on_every_worker);
-    tcase_add_test(tcase, a_rotated_key_is_good_until_its_overlap_ends);
-    tcase_add_test(tcase, a_deleted_workspace_ends_its_keys_within_a_second);
+    tcase_add_loop_test(tcase, each_route_needs_exactly_its_scope, 0, COUNT(routes));
+    tcase_add_test(tcase, an_expired_key_is_refused);
+    tcase_add_test(tcase, a_revoked_key_is_refused_within_a_second_on_every_worker);
+    tcase_add_test(tcase, a_rotated_key_is_valid_until_its_overlap_ends);
+    tcase_add_test(tcase, deleting_a_workspace_ends_its_keys_within_a_second);
     tcase_add_test(tcase, nothing_crosses_workspaces);
     tcase_add_test(tcase, a_new_key_works_at_once_on_every_worker);
-    tcase_add_test(tcase, the_last_use_of_a_key_is_noted);
+    tcase_add_test(tcase, the_last_use_of_a_key_is_recorded);
     tcase_add_test(tcase, no_secret_is_in_the_log_or_the_store);
     return harness_main(suite);
 }

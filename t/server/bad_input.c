@@ -23,7 +23,7 @@ static void teardown(void)
 #define INVALID "validation_failed"
 #define BAD "bad_request"
 
-/* Requests in words of curl; {id} is a report that is there. */
+/* Requests as arguments of curl; {id} is an existing report. */
 static const struct {
     const char *method, *path, *header, *body;
     int status;
@@ -77,7 +77,7 @@ static const struct {
     {"POST", REPORTS, NULL, "url=http://alpha.test/&privacy=%EF%BC%91", 422, INVALID, "privacy"},
     {"POST", REPORTS, NULL, "url=http://alpha.test/&privacy=2", 422, INVALID, "password"},
     {"POST", REPORTS, NULL, "url=http://alpha.test/&privacy=2&password=", 422, INVALID, "password"},
-    /* forms that are none */
+    /* malformed forms */
     {"POST", REPORTS, NULL, "url=%zz", 400, BAD, NULL},
     {"POST", REPORTS, NULL, "url=%4", 400, BAD, NULL},
     {"POST", REPORTS, NULL, "url=http://alpha.test/%", 400, BAD, NULL},
@@ -125,7 +125,7 @@ static const struct {
      "unsupported_media_type", NULL},
     {"POST", REPORTS, "Content-Encoding: gzip", "url=http://alpha.test/", 415,
      "unsupported_media_type", NULL},
-    /* what is accepted */
+    /* Accept */
     {"GET", REPORTS, "Accept: text/html", NULL, 406, "not_acceptable", NULL},
     {"GET", REPORTS, "Accept: application/json;q=0", NULL, 406, "not_acceptable", NULL},
     {"GET", REPORTS, "Accept: application/json;q=0, */*", NULL, 406, "not_acceptable", NULL},
@@ -169,7 +169,7 @@ static int64_t reports(void)
     return int_at(http_get(server, REPORTS), "meta.total");
 }
 
-START_TEST(it_is_refused_with_its_code_and_nothing_is_kept)
+START_TEST(bad_input_is_refused_with_its_code_and_stores_nothing)
 {
     int64_t before = reports();
     struct response *r =
@@ -201,7 +201,7 @@ static const char *const accepted[] = {"Accept: application/json",
                                        "Accept: ",
                                        "Accept;"};
 
-START_TEST(whatever_lets_json_in_is_answered)
+START_TEST(every_accept_header_that_allows_json_is_answered)
 {
     expect_status(http(server, .path = REPORTS, .headers = {accepted[_i]}), 200);
 }
@@ -220,7 +220,7 @@ static char *long_form(size_t size)
     return body;
 }
 
-START_TEST(a_form_may_have_16_kib_and_not_a_byte_more)
+START_TEST(a_form_has_at_most_16_kib)
 {
     struct response *r = http_put(server, report_path(a_report), long_form(16384));
     expect_status(r, 200);
@@ -233,7 +233,7 @@ END_TEST
 
 static const size_t body_sizes[] = {16385, 100000, 6 * 1024 * 1024};
 
-START_TEST(a_body_over_the_limit_is_413_streamed_as_declared)
+START_TEST(a_streamed_or_declared_body_over_the_limit_is_413)
 {
     char *body = long_form(body_sizes[_i]);
     int64_t before = reports();
@@ -247,7 +247,7 @@ START_TEST(a_body_over_the_limit_is_413_streamed_as_declared)
 }
 END_TEST
 
-START_TEST(a_url_may_have_2048_characters_and_not_one_more)
+START_TEST(a_url_has_at_most_2048_characters)
 {
     char *start = "http://alpha.test/";
     char *longest = text("%s%0*d", start, 2048 - (int)strlen(start), 1);
@@ -263,7 +263,7 @@ START_TEST(a_url_may_have_2048_characters_and_not_one_more)
 }
 END_TEST
 
-START_TEST(a_url_that_grows_over_2048_characters_when_normalised_is_refused)
+START_TEST(a_url_over_2048_characters_when_normalized_is_refused)
 {
     char *url = text("%s", "http://alpha.test/");
     for (int i = 0; i < 10; i++)
@@ -280,7 +280,7 @@ START_TEST(a_url_that_grows_over_2048_characters_when_normalised_is_refused)
 }
 END_TEST
 
-START_TEST(a_password_may_not_have_256_bytes)
+START_TEST(a_password_of_256_bytes_is_refused)
 {
     struct response *r = http_post(
         server, REPORTS,
@@ -290,7 +290,7 @@ START_TEST(a_password_may_not_have_256_bytes)
 }
 END_TEST
 
-START_TEST(ten_thousand_parameters_are_no_trouble)
+START_TEST(ten_thousand_parameters_do_no_harm)
 {
     char *many = calloc(1, 10000 * 8 + 1), *end = many;
     ck_assert_ptr_nonnull(many);
@@ -304,7 +304,7 @@ START_TEST(ten_thousand_parameters_are_no_trouble)
     ck_assert_ptr_nonnull(names);
     for (size_t i = 0; i < 20000; i += 2)
         memcpy(names + i, i % 4 ? "&b" : "&a", 2);
-    /* all ten thousand of them fit into a head */
+    /* all ten thousand fit into a head */
     expect_status(http(server, .path = text(REPORTS "?per_page=10%s", names)), 200);
     r = http(server, .path = text(REPORTS "?per_page=10%s", many), .may_fail = true);
     expect_error(r, 400, BAD);
@@ -316,7 +316,7 @@ START_TEST(ten_thousand_parameters_are_no_trouble)
 }
 END_TEST
 
-START_TEST(a_header_of_twenty_kib_is_read_and_one_of_forty_is_400)
+START_TEST(a_header_of_20_kib_is_accepted_and_one_of_40_is_400)
 {
     struct response *r = http(server, .path = REPORTS, .headers = {text("X-Long: %020000d", 1)});
     expect_status(r, 200);
@@ -325,7 +325,7 @@ START_TEST(a_header_of_twenty_kib_is_read_and_one_of_forty_is_400)
 }
 END_TEST
 
-START_TEST(a_search_may_be_as_long_as_a_url_and_no_longer)
+START_TEST(a_search_is_at_most_as_long_as_a_url)
 {
     expect_int(http_get(server, text(REPORTS "?search=%02048d", 1)), "meta.total", 0);
     struct response *r = http_get(server, text(REPORTS "?search=%02049d", 1));
@@ -345,7 +345,7 @@ static const struct {
     {"\xc3\xa9", false}, {"a/b", false},       {"<script>", false},
 };
 
-START_TEST(the_callers_request_id_is_echoed_if_it_is_well_formed)
+START_TEST(a_well_formed_request_id_is_echoed)
 {
     struct response *r = http(server, .path = _i % 2 ? REPORTS : "/nowhere",
                               .headers = {text("X-Request-Id: %s", ids[_i].sent)});
@@ -366,14 +366,14 @@ START_TEST(a_request_id_has_at_most_128_characters)
 }
 END_TEST
 
-START_TEST(made_request_ids_differ)
+START_TEST(generated_request_ids_differ)
 {
     struct response *a = http_get(server, REPORTS), *b = http_get(server, REPORTS);
     expect(a, strcmp(header(a, "X-Request-Id"), header(b, "X-Request-Id")) != 0);
 }
 END_TEST
 
-START_TEST(nothing_says_what_is_inside)
+START_TEST(no_answer_reveals_internals)
 {
     static const char *const paths[] = {REPORTS, "/nowhere", REPORTS "?search=%zz"};
     for (size_t i = 0; i < COUNT(paths); i++) {
@@ -391,21 +391,22 @@ int main(void)
     Suite *suite = suite_create("bad_input");
     TCase *tcase = harness_case(suite, "one server");
     tcase_add_unchecked_fixture(tcase, setup, teardown);
-    tcase_add_loop_test(tcase, it_is_refused_with_its_code_and_nothing_is_kept, 0, COUNT(cases));
-    tcase_add_loop_test(tcase, whatever_lets_json_in_is_answered, 0, COUNT(accepted));
-    tcase_add_test(tcase, a_form_may_have_16_kib_and_not_a_byte_more);
-    tcase_add_loop_test(tcase, a_body_over_the_limit_is_413_streamed_as_declared, 0,
+    tcase_add_loop_test(tcase, bad_input_is_refused_with_its_code_and_stores_nothing, 0,
+                        COUNT(cases));
+    tcase_add_loop_test(tcase, every_accept_header_that_allows_json_is_answered, 0,
+                        COUNT(accepted));
+    tcase_add_test(tcase, a_form_has_at_most_16_kib);
+    tcase_add_loop_test(tcase, a_streamed_or_declared_body_over_the_limit_is_413, 0,
                         COUNT(body_sizes));
-    tcase_add_test(tcase, a_url_may_have_2048_characters_and_not_one_more);
-    tcase_add_test(tcase, a_url_that_grows_over_2048_characters_when_normalised_is_refused);
-    tcase_add_test(tcase, a_password_may_not_have_256_bytes);
-    tcase_add_test(tcase, ten_thousand_parameters_are_no_trouble);
-    tcase_add_test(tcase, a_header_of_twenty_kib_is_read_and_one_of_forty_is_400);
-    tcase_add_test(tcase, a_search_may_be_as_long_as_a_url_and_no_longer);
-    tcase_add_loop_test(tcase, the_callers_request_id_is_echoed_if_it_is_well_formed, 0,
-                        COUNT(ids));
+    tcase_add_test(tcase, a_url_has_at_most_2048_characters);
+    tcase_add_test(tcase, a_url_over_2048_characters_when_normalized_is_refused);
+    tcase_add_test(tcase, a_password_of_256_bytes_is_refused);
+    tcase_add_test(tcase, ten_thousand_parameters_do_no_harm);
+    tcase_add_test(tcase, a_header_of_20_kib_is_accepted_and_one_of_40_is_400);
+    tcase_add_test(tcase, a_search_is_at_most_as_long_as_a_url);
+    tcase_add_loop_test(tcase, a_well_formed_request_id_is_echoed, 0, COUNT(ids));
     tcase_add_test(tcase, a_request_id_has_at_most_128_characters);
-    tcase_add_test(tcase, made_request_ids_differ);
-    tcase_add_test(tcase, nothing_says_what_is_inside);
+    tcase_add_test(tcase, generated_request_ids_differ);
+    tcase_add_test(tcase, no_answer_reveals_internals);
     return harness_main(suite);
 }

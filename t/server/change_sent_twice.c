@@ -58,7 +58,7 @@ static void put_changes(struct channel *c, unsigned round)
     }
 }
 
-/* until the answer to the last change is there */
+/* until the last change is answered */
 static void await_answers(struct channel *c)
 {
     struct frame f;
@@ -79,7 +79,7 @@ static void await_answers(struct channel *c)
     }
 }
 
-START_TEST(sender_that_comes_back_has_its_changes_once)
+START_TEST(a_change_sent_twice_is_applied_once)
 {
     for (unsigned round = 1; round <= TIMES; round++) {
         uint64_t id = 0x7777000000000001u + 2 * round;
@@ -88,7 +88,7 @@ START_TEST(sender_that_comes_back_has_its_changes_once)
         ck_assert_int_eq(channel_flush(&first), 0);
         channel_close(&first);
         if (round % 16 == 0)
-            poll(NULL, 0, 20); /* the writer is through with it */
+            poll(NULL, 0, 20); /* the writer has finished it */
         second = connect_as(id);
         put_changes(&second, round);
         ck_assert_int_eq(channel_flush(&second), 0);
@@ -109,6 +109,6 @@ int main(void)
     Suite *s = suite_create("change_sent_twice");
     TCase *t = harness_case(s, "channel");
     tcase_add_checked_fixture(t, start, stop);
-    tcase_add_test(t, sender_that_comes_back_has_its_changes_once);
+    tcase_add_test(t, a_change_sent_twice_is_applied_once);
     return harness_main(s);
 }

@@ -27,7 +27,7 @@ static void teardown(void)
     origin_stop(origin);
 }
 
-/* Loop tests run once beside a running server (1) and once without one (0). */
+/* Loop tests run once with a running server (1) and once without one (0). */
 static void start_if(int running)
 {
     if (running)
@@ -95,7 +95,7 @@ START_TEST(a_key_is_printed_alone_and_once)
 }
 END_TEST
 
-START_TEST(a_key_made_before_the_start_works_after_it)
+START_TEST(a_key_created_before_the_start_works)
 {
     assay_ok(server, "workspace", "create", "acme", NULL);
     server->key = key_new(server, "acme", NULL);
@@ -112,7 +112,7 @@ START_TEST(a_key_made_before_the_start_works_after_it)
 }
 END_TEST
 
-/* Requests that are refused (1) and uses that are wrong (2). */
+/* Requests that are refused (1) and usage errors (2). */
 static const struct {
     const char *args[7];
     int status;
@@ -153,7 +153,7 @@ static const struct {
     {{NULL}, 2, NULL},
 };
 
-START_TEST(what_cannot_be_done_is_refused_with_a_sentence)
+START_TEST(an_impossible_command_is_refused_with_a_message)
 {
     start_if(_i);
     assay_ok(server, "workspace", "create", "acme", NULL);
@@ -191,7 +191,7 @@ static const struct {
     {{"help", "all"}, "limits reset LIMITER KEY", "\nassay:"},
 };
 
-START_TEST(help_about_a_command_is_about_that_alone)
+START_TEST(help_for_a_command_covers_only_that_command)
 {
     const char *const *a = helps[_i].args;
     struct run run = run_program(assay_path(), a[0], a[1], a[2], a[3], NULL);
@@ -201,7 +201,7 @@ START_TEST(help_about_a_command_is_about_that_alone)
 }
 END_TEST
 
-START_TEST(a_configuration_with_mistakes_is_told)
+START_TEST(configuration_errors_are_reported)
 {
     server_configure(server, "colour: blue");
     struct run run = assay(server, "workspace", "list", NULL);
@@ -228,7 +228,7 @@ static void *write_on(void *arg)
     return NULL;
 }
 
-/* Twenty more than there were. */
+/* Twenty more than in the backup. */
 static bool has_written(void *arg)
 {
     return written >= *(unsigned *)arg + 20;
@@ -240,7 +240,7 @@ static void use_workspace(void)
     server->key = key_new(server, "acme", NULL);
 }
 
-START_TEST(a_backup_under_writes_is_consistent_and_restores)
+START_TEST(a_backup_during_writes_is_consistent_and_restores)
 {
     char *dir = text("%s/backup", server->dir);
     pthread_t thread;
@@ -256,7 +256,8 @@ START_TEST(a_backup_under_writes_is_consistent_and_restores)
     struct run run = assay(server, "backup", dir, NULL);
     ck_assert_msg(run.status == 0, "%s%s", run.out, run.err);
     ck_assert_msg(written > before_it, "nothing was written meanwhile");
-    ck_assert(wait_until(has_written, &(unsigned){written}, 10000)); /* which is not in it */
+    ck_assert(wait_until(has_written, &(unsigned){written},
+                         10000)); /* which the backup does not contain */
     writing_ends = true;
     pthread_join(thread, NULL);
     expect_status(http_delete(server, report_path(kept)), 200);
@@ -316,7 +317,7 @@ static void limit_files(rlim_t bytes)
     ck_assert_int_eq(setrlimit(RLIMIT_FSIZE, &(struct rlimit){bytes, is.rlim_max}), 0);
 }
 
-START_TEST(where_files_may_not_be_longer_a_command_says_so_and_leaves_nothing)
+START_TEST(a_file_size_limit_is_reported_and_leaves_no_file)
 {
     char *dir = text("%s/backup", server->dir), *cut = text("%s/cut", server->dir);
     server_start(server);
@@ -336,7 +337,7 @@ START_TEST(where_files_may_not_be_longer_a_command_says_so_and_leaves_nothing)
 }
 END_TEST
 
-START_TEST(a_restore_of_rubbish_leaves_the_store_alone)
+START_TEST(a_restore_of_an_invalid_backup_keeps_the_store)
 {
     char *dir = text("%s/rubbish", server->dir);
     server_start(server);
@@ -388,7 +389,7 @@ static void make_empty(FILE *file)
     ck_assert_int_eq(ftruncate(fileno(file), 0), 0);
 }
 
-/* What is done to a backup, and what restore says of it. */
+/* What is done to a backup, and the message of restore. */
 static const struct {
     void (*damage)(FILE *file);
     const char *says;
@@ -401,7 +402,7 @@ static const struct {
     {make_empty, "contains no backup: name a directory that assay backup wrote"},
 };
 
-START_TEST(a_damaged_backup_is_named_with_its_damage_and_another_is_advised)
+START_TEST(a_damaged_backup_is_reported_with_advice)
 {
     char *dir = text("%s/backup", server->dir);
     assay_ok(server, "workspace", "create", "acme", NULL);
@@ -429,7 +430,7 @@ END_TEST
 
 static const char *const new_dirs[] = {"new", "a/b/new", "a//b/../b/new/"};
 
-START_TEST(a_backup_makes_its_directory_with_its_parents)
+START_TEST(a_backup_creates_its_directory_with_parents)
 {
     char *dir = text("%s/%s", server->dir, new_dirs[_i]);
     struct stat st;
@@ -461,7 +462,7 @@ static void put_back(const char *name)
         0);
 }
 
-START_TEST(what_is_no_store_is_neither_backed_up_nor_checked_nor_made)
+START_TEST(commands_refuse_a_directory_without_a_store)
 {
     char *none = text("%s/none", server->dir), *dir = text("%s/backup", server->dir);
     const char *set = text("data_dir=%s", none);
@@ -475,7 +476,7 @@ START_TEST(what_is_no_store_is_neither_backed_up_nor_checked_nor_made)
 }
 END_TEST
 
-START_TEST(a_restore_keeps_data_mdb_of_the_store_and_it_can_go_back)
+START_TEST(a_restore_keeps_the_old_data_mdb_for_a_rollback)
 {
     char *dir = text("%s/backup", server->dir);
     server_start(server);
@@ -492,7 +493,7 @@ START_TEST(a_restore_keeps_data_mdb_of_the_store_and_it_can_go_back)
     server_stop(server);
     char *original = file_text(secrets);
     ck_assert_int_eq(unlink(secrets), 0);
-    server_start(server); /* which makes new ones */
+    server_start(server); /* which creates new ones */
     server_stop(server);
     struct run run = assay(server, "restore", dir, NULL);
     ck_assert_str_eq(file_text(secrets), original);
@@ -510,10 +511,10 @@ START_TEST(a_restore_keeps_data_mdb_of_the_store_and_it_can_go_back)
 }
 END_TEST
 
-START_TEST(what_root_restores_belongs_to_the_owner_of_the_store)
+START_TEST(a_restore_by_root_belongs_to_the_stores_owner)
 {
     if (geteuid() != 0)
-        return; /* only root can give files away */
+        return; /* only root can change the owner of files */
     char *dir = text("%s/backup", server->dir);
     struct passwd *nobody = getpwnam("nobody");
     ck_assert_ptr_nonnull(nobody);
@@ -523,9 +524,9 @@ START_TEST(what_root_restores_belongs_to_the_owner_of_the_store)
                                  server->data, NULL);
     ck_assert_int_eq(run.status, 0);
     ck_assert_int_eq(chmod(server->dir, 0755), 0);
-    /* it cannot look into a process that has become another user */
+    /* it cannot inspect a process that has become another user */
     setenv("ASAN_OPTIONS", "detect_leaks=0", 1);
-    for (int turn = 0; turn < 2; turn++) { /* and with the store open once in between */
+    for (int turn = 0; turn < 2; turn++) { /* and with the store opened once between */
         assay_ok(server, "restore", dir, NULL);
         run = run_program("/usr/bin/find", server->data, "!", "-user", "nobody", NULL);
         ck_assert_msg(run.status == 0 && *run.out == '\0', "%s%s", run.out, run.err);
@@ -539,7 +540,7 @@ END_TEST
 
 /* ---- the rest ---- */
 
-START_TEST(check_walks_the_store)
+START_TEST(check_verifies_the_store)
 {
     server_start(server);
     use_workspace();
@@ -552,7 +553,7 @@ START_TEST(check_walks_the_store)
 }
 END_TEST
 
-/* Take one entry out of the sub-database ${name}, behind the store's back. */
+/* Remove one entry of the sub-database ${name} directly. */
 static void remove_entry(const char *name)
 {
     MDB_env *env;
@@ -574,7 +575,7 @@ static void remove_entry(const char *name)
 
 static const int tampered[] = {DB_RECORD, DB_LIST, DB_RESULT};
 
-START_TEST(check_finds_what_is_missing)
+START_TEST(check_finds_missing_records)
 {
     server_start(server);
     use_workspace();
@@ -589,7 +590,7 @@ START_TEST(check_finds_what_is_missing)
 }
 END_TEST
 
-START_TEST(a_deleted_workspace_leaves_nothing_behind)
+START_TEST(a_deleted_workspace_leaves_no_record)
 {
     server_start(server);
     use_workspace();
@@ -607,7 +608,7 @@ START_TEST(a_deleted_workspace_leaves_nothing_behind)
 }
 END_TEST
 
-START_TEST(two_commands_at_once_do_not_hurt_each_other)
+START_TEST(two_concurrent_commands_both_work)
 {
     assay_ok(server, "workspace", "create", "acme", NULL);
     pid_t pids[6];
@@ -642,7 +643,7 @@ START_TEST(stats_show_every_process)
     struct json_object *all = assay_list(server, "stats", NULL);
     ck_assert_uint_eq(json_object_array_length(all), 4);
     ck_assert_ptr_nonnull(record_find(all, "process", "auditor"));
-    uint64_t longest = 0; /* turn of a worker; some worker had one */
+    uint64_t longest = 0; /* an iteration of a worker's loop; some worker had one */
     for (size_t i = 0; i < json_object_array_length(all); i++) {
         struct json_object *row = json_object_array_get_idx(all, i);
         if (strcmp(json_object_get_string(json_object_object_get(row, "process")), "worker") == 0 &&
@@ -657,7 +658,7 @@ START_TEST(stats_show_every_process)
 }
 END_TEST
 
-START_TEST(the_dumped_configuration_is_the_one_in_force)
+START_TEST(the_dumped_configuration_is_in_force)
 {
     server_configure(server, "base_url: https://api.example.test\nreports: { good: 91 }\ntimeouts: "
                              "{ idle: 7s }\ntrusted_proxies: "
@@ -683,7 +684,7 @@ static const struct {
     int status;
 } audits[] = {{"/good", 0}, {"/decent", 1}, {"/bad", 1}, {"/missing", 2}};
 
-START_TEST(audit_grades_without_a_server_and_its_status_is_the_verdict)
+START_TEST(audit_grades_without_a_server_and_exits_with_the_verdict)
 {
     server_configure(server, "reports: { good: 75, decent: 50 }");
     for (size_t i = 0; i < COUNT(audits); i++) {
@@ -703,7 +704,7 @@ END_TEST
 
 static const char *const audit_forms[] = {NULL, "--json"};
 
-START_TEST(no_page_steers_the_terminal_of_who_audits_it)
+START_TEST(no_page_controls_the_terminal_of_audit)
 {
     origin_page(origin, "/steers", 200, "",
                 "<title>a\xc2\x9b"
@@ -720,7 +721,7 @@ START_TEST(no_page_steers_the_terminal_of_who_audits_it)
 }
 END_TEST
 
-START_TEST(a_command_never_takes_a_servers_store_from_under_it)
+START_TEST(a_command_never_replaces_the_store_of_a_running_server)
 {
     server_start(server);
     use_workspace();
@@ -741,29 +742,28 @@ int main(void)
     tcase_add_checked_fixture(tcase, setup, teardown);
     tcase_add_loop_test(tcase, workspaces_are_created_listed_and_deleted, 0, 2);
     tcase_add_loop_test(tcase, a_key_is_printed_alone_and_once, 0, 2);
-    tcase_add_test(tcase, a_key_made_before_the_start_works_after_it);
-    tcase_add_loop_test(tcase, what_cannot_be_done_is_refused_with_a_sentence, 0, 2);
+    tcase_add_test(tcase, a_key_created_before_the_start_works);
+    tcase_add_loop_test(tcase, an_impossible_command_is_refused_with_a_message, 0, 2);
     tcase_add_test(tcase, help_is_printed);
-    tcase_add_loop_test(tcase, help_about_a_command_is_about_that_alone, 0, COUNT(helps));
-    tcase_add_test(tcase, a_configuration_with_mistakes_is_told);
-    tcase_add_test(tcase, a_backup_under_writes_is_consistent_and_restores);
+    tcase_add_loop_test(tcase, help_for_a_command_covers_only_that_command, 0, COUNT(helps));
+    tcase_add_test(tcase, configuration_errors_are_reported);
+    tcase_add_test(tcase, a_backup_during_writes_is_consistent_and_restores);
     tcase_add_test(tcase, a_backup_without_a_server_restores_elsewhere);
-    tcase_add_test(tcase, where_files_may_not_be_longer_a_command_says_so_and_leaves_nothing);
-    tcase_add_test(tcase, a_restore_of_rubbish_leaves_the_store_alone);
-    tcase_add_loop_test(tcase, a_damaged_backup_is_named_with_its_damage_and_another_is_advised, 0,
-                        COUNT(damages));
-    tcase_add_loop_test(tcase, a_backup_makes_its_directory_with_its_parents, 0, COUNT(new_dirs));
-    tcase_add_test(tcase, what_is_no_store_is_neither_backed_up_nor_checked_nor_made);
-    tcase_add_test(tcase, a_restore_keeps_data_mdb_of_the_store_and_it_can_go_back);
-    tcase_add_test(tcase, what_root_restores_belongs_to_the_owner_of_the_store);
-    tcase_add_loop_test(tcase, check_walks_the_store, 0, 2);
-    tcase_add_loop_test(tcase, check_finds_what_is_missing, 0, COUNT(tampered));
-    tcase_add_test(tcase, a_deleted_workspace_leaves_nothing_behind);
-    tcase_add_test(tcase, two_commands_at_once_do_not_hurt_each_other);
+    tcase_add_test(tcase, a_file_size_limit_is_reported_and_leaves_no_file);
+    tcase_add_test(tcase, a_restore_of_an_invalid_backup_keeps_the_store);
+    tcase_add_loop_test(tcase, a_damaged_backup_is_reported_with_advice, 0, COUNT(damages));
+    tcase_add_loop_test(tcase, a_backup_creates_its_directory_with_parents, 0, COUNT(new_dirs));
+    tcase_add_test(tcase, commands_refuse_a_directory_without_a_store);
+    tcase_add_test(tcase, a_restore_keeps_the_old_data_mdb_for_a_rollback);
+    tcase_add_test(tcase, a_restore_by_root_belongs_to_the_stores_owner);
+    tcase_add_loop_test(tcase, check_verifies_the_store, 0, 2);
+    tcase_add_loop_test(tcase, check_finds_missing_records, 0, COUNT(tampered));
+    tcase_add_test(tcase, a_deleted_workspace_leaves_no_record);
+    tcase_add_test(tcase, two_concurrent_commands_both_work);
     tcase_add_test(tcase, stats_show_every_process);
-    tcase_add_test(tcase, the_dumped_configuration_is_the_one_in_force);
-    tcase_add_test(tcase, audit_grades_without_a_server_and_its_status_is_the_verdict);
-    tcase_add_test(tcase, no_page_steers_the_terminal_of_who_audits_it);
-    tcase_add_test(tcase, a_command_never_takes_a_servers_store_from_under_it);
+    tcase_add_test(tcase, the_dumped_configuration_is_in_force);
+    tcase_add_test(tcase, audit_grades_without_a_server_and_exits_with_the_verdict);
+    tcase_add_test(tcase, no_page_controls_the_terminal_of_audit);
+    tcase_add_test(tcase, a_command_never_replaces_the_store_of_a_running_server);
     return harness_main(suite);
 }

@@ -28,7 +28,7 @@ static void teardown(void)
     server_discard(server);
 }
 
-/* what ${address} has used of the limiter, as the operator sees it */
+/* what the limiter has counted for ${address}, as the operator sees it */
 static long used_by(const char *address)
 {
     struct json_object *list = assay_list(server, "limits", "show", "bulk-sync", address, NULL),
@@ -41,7 +41,7 @@ static long used_by(const char *address)
 
 /* ---- headers ---- */
 
-/* What limiters of others were misled by; the number is another one in each request. */
+/* Headers that have misled other limiters. The number differs in each request. */
 static const char *const tricks[] = {
     "X-Forwarded-For: 198.51.100.%d",
     "x-forwarded-for: 198.51.100.%d",
@@ -86,13 +86,13 @@ static const char *const tricks[] = {
     "X-Request-Id: %d",
 };
 
-START_TEST(no_header_buys_a_new_budget)
+START_TEST(no_header_gives_a_new_budget)
 {
     server_start_with(server, LIMITS("500"));
     for (int i = 0; i < (int)COUNT(tricks) * 3; i++) {
         const char *trick = tricks[i / 3];
         char line[256];
-        /* the tricks are formats with one number */
+        /* the headers are formats with one number */
         const char *mark = strstr(trick, "%d");
         snprintf(line, sizeof(line), "%.*s%d%s", (int)(mark - trick), trick, i + 1, mark + 2);
         struct response *r = http(server, .path = SURFACE, .key = "", .headers = {line});
@@ -104,7 +104,7 @@ START_TEST(no_header_buys_a_new_budget)
 }
 END_TEST
 
-/* Columns: what is trusted, up to three lines as they arrive, who is charged. */
+/* Columns: trusted addresses; up to three header lines in order; the charged address. */
 static const struct {
     const char *trusted, *lines[3], *client;
 } forwards[] = {
@@ -113,14 +113,14 @@ static const struct {
     {"127.0.0.1", {"X-Forwarded-For: 198.51.100.7"}, "198.51.100.7"},
     {"'::ffff:127.0.0.1'", {"X-Forwarded-For: 198.51.100.7"}, "198.51.100.7"},
     {"127.0.0.1", {"x-FORWARDED-for: 198.51.100.7"}, "198.51.100.7"},
-    /* the left part is what the caller sent itself */
+    /* the caller sent the left part itself */
     {"127.0.0.1", {"X-Forwarded-For: 1.2.3.4, 198.51.100.7"}, "198.51.100.7"},
     {"127.0.0.1", {"X-Forwarded-For: 127.0.0.1, 198.51.100.7"}, "198.51.100.7"},
     {"127.0.0.0/8, 10.0.0.0/8",
      {"X-Forwarded-For: 10.1.1.1, 198.51.100.7, 10.1.2.3"},
      "198.51.100.7"},
     {"127.0.0.0/8, 10.0.0.0/8", {"X-Forwarded-For: 10.1.1.1, 10.1.2.3"}, "10.1.1.1"},
-    /* several lines are one list: the proxy's is the last */
+    /* several lines are one list: the last one is the proxy's */
     {"127.0.0.1", {"X-Forwarded-For: 1.2.3.4", "X-Forwarded-For: 198.51.100.7"}, "198.51.100.7"},
     {"127.0.0.1", {"X-Forwarded-For: 198.51.100.7", "X-Real-IP: 1.2.3.4"}, "198.51.100.7"},
     {"127.0.0.0/8, 10.0.0.0/8",
@@ -129,18 +129,18 @@ static const struct {
     {"127.0.0.0/8, 10.0.0.0/8",
      {"X-Forwarded-For: 1.2.3.4", "X-Forwarded-For: nonsense", "X-Forwarded-For: 10.2.2.2"},
      "10.2.2.2"},
-    /* another spelling is no other address */
+    /* another spelling is the same address */
     {"127.0.0.1", {"X-Forwarded-For: ::ffff:c633:6407"}, "198.51.100.7"},
     {"127.0.0.1", {"X-Forwarded-For: 198.51.100.7:1234"}, "198.51.100.7"},
     {"127.0.0.1", {"X-Forwarded-For: [2001:db8:1:2::99]:1234"}, "2001:db8:1:2::/64"},
     {"127.0.0.1", {"X-Forwarded-For: 2001:db8:1:2::1.2.3.4"}, "2001:db8:1:2::/64"},
-    /* and what is no address is the proxy's own */
+    /* without an address, the proxy itself is charged */
     {"127.0.0.1", {"X-Forwarded-For: unknown"}, "127.0.0.1"},
     {"127.0.0.1", {"X-Forwarded-For: 0x7f.1"}, "127.0.0.1"},
     {"127.0.0.1", {"X-Forwarded-For: fe80::1%eth0"}, "127.0.0.1"},
 };
 
-START_TEST(the_client_is_who_the_nearest_proxy_saw)
+START_TEST(the_client_is_the_address_seen_by_the_nearest_proxy)
 {
     server_start_with(server, text("trusted_proxies: [%s]\n" LIMITS("5"), forwards[_i].trusted));
     const char *const *lines = forwards[_i].lines;
@@ -169,7 +169,7 @@ START_TEST(an_ipv6_caller_cannot_rotate_within_its_network)
     server_signal(server, SIGHUP);
     int64_t deadline = now_ms() + 10000;
     struct response *r;
-    int network = 0x10; /* another one each time: only the new prefix has them together */
+    int network = 0x10; /* a different one each time: only the new prefix joins them */
     do
         r = http(server, .path = SURFACE, .key = "",
                  .headers = {text("X-Forwarded-For: 2001:db8:1:%x::1", network++)});
@@ -182,7 +182,7 @@ START_TEST(an_ipv6_caller_cannot_rotate_within_its_network)
 }
 END_TEST
 
-START_TEST(who_may_use_a_unix_socket_is_a_proxy)
+START_TEST(a_unix_socket_client_is_a_proxy)
 {
     char *path = text("%s/http.sock", server->dir);
     struct sockaddr_un to = {.sun_family = AF_UNIX};
@@ -223,10 +223,7 @@ static void start_proxied(const char *yaml)
     ck_assert_msg(server_ready(server, 15000), "%s", server_log(server));
 }
 
-/*
- * Columns: the header; who is charged for a request behind it (whose X-Forwarded-For means
- * nothing).
- */
+/* Columns: the header; who is charged for a request after it (its X-Forwarded-For is ignored). */
 static const struct {
     const char *bytes;
     size_t size;
@@ -245,14 +242,14 @@ static const struct {
     {BYTES(SIGNATURE "\x21\0\0\0"), "127.0.0.1"},
 };
 
-START_TEST(the_client_is_whom_the_proxy_protocol_names)
+START_TEST(the_proxy_protocol_names_the_client)
 {
     start_proxied(PROXIED);
-    for (int i = 0; i < 2; i++) { /* in one piece with the request, then byte by byte */
+    for (int i = 0; i < 2; i++) { /* in one segment with the request, then byte by byte */
         struct raw *raw = raw_open(server);
         for (size_t at = 0; i == 1 && at < headers[_i].size; at++) {
             raw_send(raw, headers[_i].bytes + at, 1);
-            usleep(1000); /* packets of their own; either way is right */
+            usleep(1000); /* separate segments; either is accepted */
         }
         char *all = malloc(headers[_i].size + sizeof(request));
         memcpy(all, headers[_i].bytes, headers[_i].size);
@@ -262,7 +259,7 @@ START_TEST(the_client_is_whom_the_proxy_protocol_names)
         else
             raw_text(raw, "%s", request);
         expect_status(raw_response(raw, false, 5000), 404);
-        raw_text(raw, "%s", request); /* it holds for the whole connection */
+        raw_text(raw, "%s", request); /* it applies to the whole connection */
         expect_status(raw_response(raw, false, 5000), 404);
         raw_close(raw);
         free(all);
@@ -273,7 +270,7 @@ START_TEST(the_client_is_whom_the_proxy_protocol_names)
 }
 END_TEST
 
-START_TEST(behind_the_proxy_protocol_a_trusted_client_may_forward)
+START_TEST(a_trusted_client_behind_the_proxy_protocol_can_forward)
 {
     start_proxied("trusted_proxies: [127.0.0.0/8, 198.51.100.0/24]\n" LIMITS("5"));
     struct raw *raw = raw_open(server);
@@ -301,12 +298,12 @@ static const struct {
     {BYTES("P\0")},
 };
 
-START_TEST(what_is_no_header_ends_the_connection_unanswered)
+START_TEST(a_malformed_proxy_header_closes_the_connection)
 {
     start_proxied(PROXIED);
     struct raw *raw = raw_open(server);
     raw_send(raw, no_headers[_i].bytes, no_headers[_i].size);
-    ck_assert(raw_closed(raw, 4000)); /* at once, not when the time for a header is over */
+    ck_assert(raw_closed(raw, 4000)); /* at once, not after the header timeout */
     ck_assert_uint_eq(raw->in_size, 0);
     raw_close(raw);
     raw = raw_open(server);
@@ -317,7 +314,7 @@ START_TEST(what_is_no_header_ends_the_connection_unanswered)
 }
 END_TEST
 
-START_TEST(a_header_that_does_not_come_in_time_ends_the_connection)
+START_TEST(a_late_proxy_header_closes_the_connection)
 {
     start_proxied(PROXIED);
     struct raw *silent = raw_open(server), *slow = raw_open(server);
@@ -331,7 +328,7 @@ START_TEST(a_header_that_does_not_come_in_time_ends_the_connection)
 }
 END_TEST
 
-START_TEST(who_is_not_trusted_is_not_listened_to)
+START_TEST(an_untrusted_forwarding_header_is_ignored)
 {
     start_proxied("trusted_proxies: [10.0.0.0/8]\n");
     struct raw *raw = raw_open(server);
@@ -348,7 +345,7 @@ START_TEST(who_is_not_trusted_is_not_listened_to)
 }
 END_TEST
 
-START_TEST(a_listener_without_it_takes_no_header)
+START_TEST(a_listener_without_the_proxy_protocol_refuses_a_header)
 {
     server_start_with(server, "trusted_proxies: [127.0.0.0/8]\n");
     struct raw *raw = raw_open(server);
@@ -362,7 +359,7 @@ END_TEST
 
 /* ---- and TLS behind it ---- */
 
-START_TEST(the_header_stands_before_the_tls_handshake)
+START_TEST(the_proxy_header_precedes_the_tls_handshake)
 {
     char *certificate = text("%s/cert.pem", server->dir), *key = text("%s/key.pem", server->dir),
          answer[64] = "";
@@ -402,17 +399,18 @@ int main(void)
     Suite *suite = suite_create("client_ip");
     TCase *tcase = harness_case(suite, "a server each");
     tcase_add_checked_fixture(tcase, setup, teardown);
-    tcase_add_test(tcase, no_header_buys_a_new_budget);
-    tcase_add_loop_test(tcase, the_client_is_who_the_nearest_proxy_saw, 0, COUNT(forwards));
+    tcase_add_test(tcase, no_header_gives_a_new_budget);
+    tcase_add_loop_test(tcase, the_client_is_the_address_seen_by_the_nearest_proxy, 0,
+                        COUNT(forwards));
     tcase_add_test(tcase, an_ipv6_caller_cannot_rotate_within_its_network);
-    tcase_add_test(tcase, who_may_use_a_unix_socket_is_a_proxy);
-    tcase_add_loop_test(tcase, the_client_is_whom_the_proxy_protocol_names, 0, COUNT(headers));
-    tcase_add_test(tcase, behind_the_proxy_protocol_a_trusted_client_may_forward);
-    tcase_add_loop_test(tcase, what_is_no_header_ends_the_connection_unanswered, 0,
+    tcase_add_test(tcase, a_unix_socket_client_is_a_proxy);
+    tcase_add_loop_test(tcase, the_proxy_protocol_names_the_client, 0, COUNT(headers));
+    tcase_add_test(tcase, a_trusted_client_behind_the_proxy_protocol_can_forward);
+    tcase_add_loop_test(tcase, a_malformed_proxy_header_closes_the_connection, 0,
                         COUNT(no_headers));
-    tcase_add_test(tcase, a_header_that_does_not_come_in_time_ends_the_connection);
-    tcase_add_test(tcase, who_is_not_trusted_is_not_listened_to);
-    tcase_add_test(tcase, a_listener_without_it_takes_no_header);
-    tcase_add_test(tcase, the_header_stands_before_the_tls_handshake);
+    tcase_add_test(tcase, a_late_proxy_header_closes_the_connection);
+    tcase_add_test(tcase, an_untrusted_forwarding_header_is_ignored);
+    tcase_add_test(tcase, a_listener_without_the_proxy_protocol_refuses_a_header);
+    tcase_add_test(tcase, the_proxy_header_precedes_the_tls_handshake);
     return harness_main(suite);
 }

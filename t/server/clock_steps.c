@@ -39,7 +39,7 @@ static void step_to(int64_t seconds)
     *offset_ms = seconds * 1000;
 }
 
-/* programs started from here on go by it */
+/* programs started from here on use the stepped clock */
 static void make_clock(void)
 {
     char path[] = "/tmp/assay-clock-XXXXXX", *shim = realpath("t/kit/stepped_clock.so", NULL);
@@ -78,7 +78,7 @@ static void teardown(void)
     unlink(getenv("STEPPED_CLOCK"));
 }
 
-/* A clock and a server of its own, whose store is judged after all of its tests. */
+/* A clock and a server, whose store is checked after all tests. */
 static TCase *case_new(Suite *suite, const char *name)
 {
     TCase *tcase = harness_case(suite, name);
@@ -86,11 +86,11 @@ static TCase *case_new(Suite *suite, const char *name)
     return tcase;
 }
 
-/* ---- what waits ---- */
+/* ---- waiting requests ---- */
 
 #define GET_REPORTS "GET /api/v1/openapi.json HTTP/1.1\r\nHost: x\r\n"
 
-/* the server's clock is where the test put it, or these tests prove nothing */
+/* without the stepped clock in the server these tests prove nothing */
 static void expect_date(const struct response *r)
 {
     struct tm tm = {0};
@@ -99,10 +99,7 @@ static void expect_date(const struct response *r)
     expect(r, llabs((long long)timegm(&tm) - (long long)time(NULL) - *offset_ms / 1000) <= 2);
 }
 
-/*
- * a kept-alive connection goes on, and is closed when it was idle for as long as it may be, neither
- * sooner nor later
- */
+/* A kept-alive connection continues, and is closed exactly at its idle timeout. */
 static void expect_served_then_idle(struct raw *raw)
 {
     raw_text(raw, GET_REPORTS "\r\n");
@@ -115,7 +112,7 @@ static void expect_served_then_idle(struct raw *raw)
     ck_assert_msg(raw_closed(raw, SOON_MS), "open after %lld ms", (long long)(now_ms() - since));
 }
 
-START_TEST(what_a_client_began_before_a_step_it_finishes_after_it)
+START_TEST(a_request_started_before_a_step_finishes_after_it)
 {
     step_to(0);
     static const char post[] = "POST /api/v1/reports HTTP/1.1\r\nHost: x\r\nContent-Type: "
@@ -125,19 +122,19 @@ START_TEST(what_a_client_began_before_a_step_it_finishes_after_it)
     expect_status(raw_response(kept, false, SOON_MS), 200);
     raw_text(half, GET_REPORTS "Acc");
     raw_text(body, "%sContent-Length: 4\r\n\r\nur", post);
-    ck_assert(!raw_closed(half, 300)); /* it has been read by now */
+    ck_assert(!raw_closed(half, 300)); /* the server has read it */
 
     step_to(steps_s[_i]);
-    ck_assert(!raw_closed(half, 600)); /* a turn of the loop, and the sweep that ends offenders */
+    ck_assert(!raw_closed(half, 600)); /* an iteration of the loop, and the timeout sweep */
     raw_text(half, "ept: */*\r\n\r\n");
     raw_text(body, "l=");
     expect_status(raw_response(half, false, SOON_MS), 200);
-    expect_status(raw_response(body, false, SOON_MS), 401); /* it brought no credential */
+    expect_status(raw_response(body, false, SOON_MS), 401); /* it had no credential */
     expect_served_then_idle(kept);
 }
 END_TEST
 
-START_TEST(a_head_that_does_not_end_is_cut_off_in_its_time)
+START_TEST(an_unfinished_head_times_out_across_a_step)
 {
     step_to(0);
     struct raw *half = raw_open(server);
@@ -152,7 +149,7 @@ START_TEST(a_head_that_does_not_end_is_cut_off_in_its_time)
 }
 END_TEST
 
-START_TEST(a_held_post_hears_of_its_report_after_a_step)
+START_TEST(a_held_post_is_answered_after_a_step)
 {
     step_to(0);
     char *path = text("/held-%d", _i);
@@ -168,7 +165,7 @@ START_TEST(a_held_post_hears_of_its_report_after_a_step)
 }
 END_TEST
 
-/* ---- what is due by the clock ---- */
+/* ---- expiry by the clock ---- */
 
 static int status_with(const char *key)
 {
@@ -180,7 +177,7 @@ static bool is_refused(void *key)
     return status_with(key) == 401;
 }
 
-START_TEST(a_key_expires_by_the_clock_and_is_good_again_when_it_goes_back)
+START_TEST(a_key_expires_by_the_clock_and_is_valid_again_after_a_step_back)
 {
     step_to(0);
     char *key = assay_ok(server, "key", "create", "--workspace", "main", "--scope", "reports:read",
@@ -193,7 +190,7 @@ START_TEST(a_key_expires_by_the_clock_and_is_good_again_when_it_goes_back)
 }
 END_TEST
 
-START_TEST(a_visitors_token_ends_with_its_hour_and_the_leeway_of_other_clocks)
+START_TEST(a_visitor_token_expires_after_an_hour_and_the_leeway)
 {
     static const struct {
         int64_t step_s;
@@ -209,7 +206,7 @@ START_TEST(a_visitors_token_ends_with_its_hour_and_the_leeway_of_other_clocks)
     expect_int(init, "data.expires_in", HOUR);
     for (size_t i = 0; i < COUNT(moments); i++) {
         step_to(moments[i].step_s);
-        for (int k = 0; k < 4; k++) /* on whichever worker */
+        for (int k = 0; k < 4; k++) /* on any worker */
             expect_status(http(server, .path = "/api/v1/widget/conversation/messages",
                                .key = str_at(init, "data.jwt")),
                           moments[i].status);
@@ -238,8 +235,8 @@ END_TEST
 /* ---- the limiter ---- */
 
 /*
- * how many of so many requests are let in; every answer tells of a window that is going on by the
- * server's clock
+ * How many of the requests are admitted. Every answer reports a window that is current by the
+ * server's clock.
  */
 static int let_in(const char *key, int requests)
 {
@@ -256,7 +253,7 @@ static int let_in(const char *key, int requests)
     return count;
 }
 
-START_TEST(a_step_gives_a_window_more_at_most_and_locks_nobody_out)
+START_TEST(a_step_gives_at_most_one_window_and_locks_nobody_out)
 {
     /* a step of 5 s stays within the window */
     int64_t middle = WINDOW - time(NULL) % WINDOW + WINDOW / 3;
@@ -266,14 +263,14 @@ START_TEST(a_step_gives_a_window_more_at_most_and_locks_nobody_out)
     step_to(middle + steps_s[_i]);
     int more = let_in(key, 2 * LIMIT);
     ck_assert_int_eq(more, llabs(steps_s[_i]) < WINDOW / 3 ? 0 : LIMIT);
-    step_to(middle + steps_s[_i] + WINDOW + 2); /* as if so much time went by */
+    step_to(middle + steps_s[_i] + WINDOW + 2); /* as if that time had passed */
     ck_assert_int_eq(let_in(key, 2 * LIMIT), LIMIT);
 }
 END_TEST
 
 /* ---- the store ---- */
 
-START_TEST(a_store_written_through_all_steps_is_sound)
+START_TEST(a_store_written_through_all_steps_is_valid)
 {
     for (size_t i = 0; i < COUNT(steps_s); i++) {
         step_to(steps_s[i]);
@@ -285,7 +282,7 @@ START_TEST(a_store_written_through_all_steps_is_sound)
         int64_t id = int_at(r, "data.id");
         r = http_get(server, report_path(id));
         expect_int(r, "data.id", id);
-        r = http_get(server, "/api/v1/reports"); /* by id, newest first, whatever the clock said */
+        r = http_get(server, "/api/v1/reports"); /* by id, newest first, for any clock */
         expect_int(r, "data.0.id", id);
     }
     assay_ok(server, "check", NULL);
@@ -297,24 +294,24 @@ END_TEST
 int main(void)
 {
     if (HAS_ASAN)
-        /* its runtime wants to be the first library, and intercepts the clock itself */
+        /* the sanitizer's runtime must be the first library, and intercepts the clock itself */
         return SKIPPED;
     Suite *suite = suite_create("clock_steps");
     TCase *requests = case_new(suite, "requests"), *heads = case_new(suite, "heads"),
           *others = case_new(suite, "others");
-    tcase_add_loop_test(requests, what_a_client_began_before_a_step_it_finishes_after_it, 0,
+    tcase_add_loop_test(requests, a_request_started_before_a_step_finishes_after_it, 0,
                         COUNT(steps_s));
-    tcase_add_loop_test(heads, a_head_that_does_not_end_is_cut_off_in_its_time, 0, COUNT(steps_s));
-    tcase_add_loop_test(others, a_held_post_hears_of_its_report_after_a_step, 0, COUNT(steps_s));
-    tcase_add_loop_test(others, a_key_expires_by_the_clock_and_is_good_again_when_it_goes_back, 0,
+    tcase_add_loop_test(heads, an_unfinished_head_times_out_across_a_step, 0, COUNT(steps_s));
+    tcase_add_loop_test(others, a_held_post_is_answered_after_a_step, 0, COUNT(steps_s));
+    tcase_add_loop_test(others, a_key_expires_by_the_clock_and_is_valid_again_after_a_step_back, 0,
                         COUNT(steps_s));
-    tcase_add_test(others, a_visitors_token_ends_with_its_hour_and_the_leeway_of_other_clocks);
+    tcase_add_test(others, a_visitor_token_expires_after_an_hour_and_the_leeway);
     tcase_add_loop_test(others, a_key_revoked_after_a_step_is_refused_within_a_second, 0,
                         COUNT(steps_s));
-    tcase_add_loop_test(others, a_step_gives_a_window_more_at_most_and_locks_nobody_out, 0,
+    tcase_add_loop_test(others, a_step_gives_at_most_one_window_and_locks_nobody_out, 0,
                         COUNT(steps_s));
-    tcase_add_test(requests, a_store_written_through_all_steps_is_sound);
-    tcase_add_test(heads, a_store_written_through_all_steps_is_sound);
-    tcase_add_test(others, a_store_written_through_all_steps_is_sound);
+    tcase_add_test(requests, a_store_written_through_all_steps_is_valid);
+    tcase_add_test(heads, a_store_written_through_all_steps_is_valid);
+    tcase_add_test(others, a_store_written_through_all_steps_is_valid);
     return harness_main_at_once(suite);
 }

@@ -52,7 +52,7 @@ static char *filled(const char *format, const char *etag)
                 : text("%s", format);
 }
 
-START_TEST(if_none_match_is_judged_by_weak_comparison)
+START_TEST(if_none_match_uses_weak_comparison)
 {
     char *paths[] = {report_path(report_new(server, origin_url(origin, "/good"))),
                      "/api/v1/reports", "/api/v1/projects", "/api/v1/projects/127.0.0.1"};
@@ -60,7 +60,7 @@ START_TEST(if_none_match_is_judged_by_weak_comparison)
         char *etag;
         struct response *r;
         int tries = 0;
-        do { /* a list may change between the two requests, when another test's report is done */
+        do { /* a list can change between the two requests when the report of another test is done */
             etag = etag_of(paths[i]);
             r = http(server, .path = paths[i], .headers = {filled(none_match[_i].format, etag)});
         } while (header(r, "ETag") && strcmp(header(r, "ETag"), etag) != 0 && ++tries < 20);
@@ -101,7 +101,7 @@ START_TEST(if_match_guards_put_and_delete)
 }
 END_TEST
 
-START_TEST(a_change_makes_a_new_etag_and_the_old_one_no_longer_matches)
+START_TEST(a_change_makes_a_new_etag)
 {
     char *path = report_path(report_new(server, origin_url(origin, "/good")));
     char *old = etag_of(path);
@@ -132,7 +132,7 @@ static char *gunzip(const struct response *r)
     return out;
 }
 
-START_TEST(json_is_gzipped_when_asked_for_with_an_etag_of_its_own)
+START_TEST(json_is_gzipped_on_request_with_its_own_etag)
 {
     char *path = report_path(report_new(server, origin_url(origin, "/decent")));
     struct response *plain = http_get(server, path);
@@ -160,7 +160,7 @@ static const char *const no_gzip[] = {"Accept-Encoding: identity", "Accept-Encod
                                       "Accept-Encoding: br", "Accept-Encoding: gzip; q=0.000",
                                       "Accept-Encoding: xgzip"};
 
-START_TEST(json_is_not_gzipped_when_it_is_not_wanted)
+START_TEST(json_is_not_gzipped_when_excluded)
 {
     char *path = report_path(report_new(server, origin_url(origin, "/decent")));
     struct response *r = http(server, .path = path, .headers = {no_gzip[_i]});
@@ -211,7 +211,7 @@ END_TEST
 static const char *const methods[] = {"GET",     "HEAD",  "POST",  "PUT",     "DELETE",
                                       "OPTIONS", "PATCH", "TRACE", "PROPFIND"};
 
-/* Whether the document describes this method on the path, or another that brings it. */
+/* Whether the document describes this method of the path, or one that implies it. */
 static bool is_described(struct json_object *path, const char *method)
 {
     char *name = text("%s", !strcmp(method, "HEAD") ? "GET" : method);
@@ -245,7 +245,7 @@ static char *with_arguments(const char *path)
     return filled_in;
 }
 
-START_TEST(every_path_allows_the_methods_of_the_document_and_no_others)
+START_TEST(every_path_allows_just_the_documented_methods)
 {
     size_t refusals = 0;
     struct client *client = client_new(server);
@@ -282,13 +282,13 @@ int main(void)
     Suite *suite = suite_create("conditions");
     TCase *tcase = harness_case(suite, "one server");
     tcase_add_unchecked_fixture(tcase, setup, teardown);
-    tcase_add_loop_test(tcase, if_none_match_is_judged_by_weak_comparison, 0, COUNT(none_match));
+    tcase_add_loop_test(tcase, if_none_match_uses_weak_comparison, 0, COUNT(none_match));
     tcase_add_loop_test(tcase, if_match_guards_put_and_delete, 0, COUNT(match));
-    tcase_add_test(tcase, a_change_makes_a_new_etag_and_the_old_one_no_longer_matches);
-    tcase_add_test(tcase, json_is_gzipped_when_asked_for_with_an_etag_of_its_own);
-    tcase_add_loop_test(tcase, json_is_not_gzipped_when_it_is_not_wanted, 0, COUNT(no_gzip));
+    tcase_add_test(tcase, a_change_makes_a_new_etag);
+    tcase_add_test(tcase, json_is_gzipped_on_request_with_its_own_etag);
+    tcase_add_loop_test(tcase, json_is_not_gzipped_when_excluded, 0, COUNT(no_gzip));
     tcase_add_test(tcase, small_json_is_never_gzipped);
     tcase_add_test(tcase, head_mirrors_get_without_a_body);
-    tcase_add_test(tcase, every_path_allows_the_methods_of_the_document_and_no_others);
+    tcase_add_test(tcase, every_path_allows_just_the_documented_methods);
     return harness_main(suite);
 }

@@ -19,8 +19,8 @@
 #define HOST "Host: x\r\n"
 #define HEALTHZ "GET /healthz HTTP/1.1\r\n" HOST "\r\n"
 /*
- * far less than the 10 s and more that it takes an attacker to be timed out, on a machine with much
- * else to do; t/client/slowhttptest is stricter
+ * Far less than the 10 s and more until an attacker times out, on a busy machine.
+ * t/client/slowhttptest is stricter.
  */
 #define ANSWERED_MS 3000
 
@@ -50,7 +50,7 @@ static struct raw *raw_from(const char *address)
     ck_assert_ptr_nonnull(raw);
     ck_assert_int_eq(inet_pton(AF_INET, address, &from.sin_addr), 1);
     raw->fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    /* an answer that is not read soon stops */
+    /* the server stops sending an answer that is not read */
     setsockopt(raw->fd, SOL_SOCKET, SO_RCVBUF, &(int){4096}, sizeof(int));
     ck_assert(raw->fd >= 0 && bind(raw->fd, (struct sockaddr *)&from, sizeof(from)) == 0);
     ck_assert_msg(connect(raw->fd, (struct sockaddr *)&to, sizeof(to)) == 0, "connect: %s",
@@ -64,7 +64,7 @@ static void ask(struct raw *raw)
     expect_status(raw_response(raw, false, 5000), 200);
 }
 
-/* so that one comes after the other by the server's clock, too */
+/* so that the connections are ordered by the server's clock */
 static void ask_later(struct raw *raw)
 {
     for (int64_t since = now_ms(); now_ms() < since + 3;)
@@ -93,7 +93,7 @@ static bool enough_gave_way(void *arg)
 
 /* ---- max_connections ---- */
 
-/* What an attacker's connection has sent when it stops, and how often. It never reads. */
+/* What an attacker's connection sends before it stops, and how often. It never reads. */
 #define LARGE "GET /api/v1/openapi.json HTTP/1.1\r\n" HOST "\r\n"
 static const struct {
     const char *name, *sent;
@@ -109,7 +109,7 @@ static const struct {
     {"many requests for much", LARGE, 60},
 };
 
-START_TEST(a_normal_client_gets_in_however_many_others_are_slow_or_rest)
+START_TEST(a_normal_client_connects_among_many_slow_or_idle_ones)
 {
     enum { MOST = 40, ATTACKERS = 100 };
     struct raw *raws[ATTACKERS];
@@ -126,7 +126,8 @@ START_TEST(a_normal_client_gets_in_however_many_others_are_slow_or_rest)
         ck_assert_msg(now_ms() - since < ANSWERED_MS, "%s: answered after %lld ms",
                       attacks[_i].name, (long long)(now_ms() - since));
     }
-    ck_assert_int_eq(ATTACKERS - MOST, 60); /* those who were behind the client get in later */
+    ck_assert_int_eq(ATTACKERS - MOST,
+                     60); /* the connections behind the client are accepted later */
     ck_assert_msg(wait_until(enough_gave_way, &internal, 5000), "%ld gave way",
                   metric(&internal, "assay_connections_gave_way_total"));
     close_all(raws, ATTACKERS);
@@ -137,8 +138,8 @@ END_TEST
 /* ---- descriptors ---- */
 
 /*
- * The server under a hard limit of descriptors, which not even root may raise: it execs, so it
- * stays the harness' child.
+ * The server with a hard limit of descriptors, which not even root can raise. It execs, so it stays
+ * the harness' child.
  */
 static void limit_descriptors(unsigned hard)
 {
@@ -151,14 +152,14 @@ static void limit_descriptors(unsigned hard)
                   0 &&
               fclose(file) == 0);
     ck_assert(chmod(wrapper, 0700) == 0 && setenv("ASSAYD", wrapper, 1) == 0);
-    prctl(PR_CAPBSET_DROP, CAP_SYS_RESOURCE); /* refused where we have none of it anyway */
+    prctl(PR_CAPBSET_DROP, CAP_SYS_RESOURCE); /* refused when no descriptor is left */
     struct rlimit own;
     ck_assert_int_eq(getrlimit(RLIMIT_NOFILE, &own), 0);
     own.rlim_cur = own.rlim_max;
     ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &own), 0);
 }
 
-/* by somebody else, who must be served all the while */
+/* by another client, which must be served throughout */
 static void expect_served(const char *when)
 {
     int64_t since = now_ms();
@@ -171,7 +172,7 @@ static void expect_served(const char *when)
     raw_close(raw);
 }
 
-START_TEST(where_descriptors_are_fewer_than_max_connections_others_are_served)
+START_TEST(fewer_descriptors_than_max_connections_still_serve_clients)
 {
     enum { SILENT = 3000, HARD = 300 };
     static struct raw *raws[SILENT];
@@ -209,7 +210,7 @@ static size_t descriptors_of(pid_t pid)
     return count - 2;
 }
 
-START_TEST(where_descriptors_run_out_somebody_gives_way)
+START_TEST(descriptor_exhaustion_evicts_a_connection)
 {
     enum { SILENT = 400, ROOM = 60 };
     static struct raw *raws[SILENT];
@@ -231,7 +232,7 @@ START_TEST(where_descriptors_run_out_somebody_gives_way)
 }
 END_TEST
 
-START_TEST(a_limit_that_leaves_no_connection_is_refused_at_the_start)
+START_TEST(a_limit_without_any_connection_is_refused_at_startup)
 {
     limit_descriptors(128);
     struct run run = run_program(assayd_path(), "-c", server->conf, NULL);
@@ -241,7 +242,7 @@ START_TEST(a_limit_that_leaves_no_connection_is_refused_at_the_start)
 }
 END_TEST
 
-START_TEST(of_many_that_rest_the_longest_gives_way)
+START_TEST(the_longest_idle_connection_is_evicted)
 {
     enum { MOST = 6 };
     struct raw *raws[MOST], *newcomer;
@@ -249,7 +250,7 @@ START_TEST(of_many_that_rest_the_longest_gives_way)
     server_start_with(server, text("max_connections: %d", MOST));
     for (int i = 0; i < MOST; i++)
         ask_later(raws[i] = raw_open(server));
-    ask_later(raws[0]); /* the second now rests longest */
+    ask_later(raws[0]); /* the second one is the longest idle */
     newcomer = raw_open(server);
     ask(newcomer);
     ck_assert_msg(raw_closed(raws[1], 2000), "it is still open");
@@ -261,13 +262,13 @@ START_TEST(of_many_that_rest_the_longest_gives_way)
 }
 END_TEST
 
-START_TEST(who_holds_most_gives_way_before_anybody_else)
+START_TEST(the_address_with_most_connections_is_evicted_first)
 {
     enum { MOST = 32 };
     struct raw *client, *raws[MOST * 2];
     server->options.workers = 1;
     server_start_with(server, text("max_connections: %d", MOST));
-    ask(client = raw_open(server)); /* rests longer than all others are there */
+    ask(client = raw_open(server)); /* idle for longer than every other connection */
     for (size_t i = 0; i < COUNT(raws); i++)
         ask(raws[i] = raw_from("127.0.0.2"));
     ask(client);
@@ -278,11 +279,11 @@ START_TEST(who_holds_most_gives_way_before_anybody_else)
 END_TEST
 
 /*
- * Two that have just come, each from an address of its own, have not asked yet when a third comes
- * and there is no place: it waits until one of them has been there for 50 ms. Rounds that took this
- * machine longer show nothing.
+ * Two new connections from different addresses have not sent a request when a third arrives at the
+ * limit: it waits until one of them is 50 ms old. Rounds that took the machine longer prove
+ * nothing.
  */
-START_TEST(who_has_just_come_does_not_go_before_it_could_ask)
+START_TEST(a_new_connection_is_not_evicted_before_its_request)
 {
     enum { MOST = 2, QUICK_MS = 35, ROUNDS = 300 };
     struct raw *raws[MOST], *third;
@@ -294,7 +295,7 @@ START_TEST(who_has_just_come_does_not_go_before_it_could_ask)
         for (int i = 0; i < MOST; i++)
             raws[i] = raw_from(text("127.0.1.%d", 2 + i));
         raw_text(third = raw_from("127.0.1.9"), HEALTHZ);
-        poll(NULL, 0, 15); /* the server has seen it */
+        poll(NULL, 0, 15); /* the server has read it */
         for (int i = 0; i < MOST; i++)
             raw_text(raws[i], HEALTHZ);
         bool in_time = now_ms() - since < QUICK_MS;
@@ -317,7 +318,7 @@ static bool is_over(void *arg)
 
 enum { HELD = 4 };
 
-/* Requests as many as max_connections, held until their pages come. */
+/* As many requests as max_connections, held until their pages arrive. */
 static struct server start_held(struct raw *held[HELD], char path[HELD][32])
 {
     server->options.workers = 1;
@@ -328,7 +329,7 @@ static struct server start_held(struct raw *held[HELD], char path[HELD][32])
         snprintf(path[i], sizeof(path[i]), "/held-%d", i);
         origin_held(origin, path[i]);
     }
-    /* two pages of a host at once: the others wait before the auditor, and are held as well */
+    /* two pages per host at once: the others are queued, and their requests are held */
     for (int i = 0; i < HELD; i++) {
         char *body = form("url", origin_url(origin, path[i]), NULL);
         held[i] = raw_open(server);
@@ -345,14 +346,14 @@ static struct server start_held(struct raw *held[HELD], char path[HELD][32])
     return internal;
 }
 
-START_TEST(a_request_under_way_never_gives_way_and_newcomers_wait_for_it)
+START_TEST(a_running_request_is_never_evicted_and_new_connections_wait)
 {
     struct raw *held[HELD], *newcomer;
     char path[HELD][32];
     struct server internal = start_held(held, path);
     newcomer = raw_open(server);
     raw_text(newcomer, HEALTHZ);
-    /* operators get in */
+    /* operators can connect */
     expect_status(http(&internal, .path = "/healthz", .timeout_ms = 2000), 200);
     struct response *early = raw_response(newcomer, false, 500);
     ck_assert_msg(early->status == 0, "there was room for it");
@@ -368,10 +369,10 @@ START_TEST(a_request_under_way_never_gives_way_and_newcomers_wait_for_it)
 END_TEST
 
 /*
- * nor does the internal listener's queue keep the worker busy, where there is nothing to be had for
- * it either
+ * the internal listener's queue does not keep the worker busy either, when no connection can be
+ * evicted
  */
-START_TEST(whoever_waits_the_worker_rests)
+START_TEST(a_worker_with_waiting_connections_uses_no_cpu)
 {
     enum { EXTRA = 16, MORE = 4 };
     struct raw *held[HELD], *extra[EXTRA], *waiting[MORE];
@@ -380,7 +381,7 @@ START_TEST(whoever_waits_the_worker_rests)
     ck_assert_int_eq(sscanf(internal.url, "http://127.0.0.1:%hu", &internal.port), 1);
     for (int i = 0; i < EXTRA; i++)
         extra[i] = raw_open(&internal);
-    poll(NULL, 0, 500); /* all of them are in */
+    poll(NULL, 0, 500); /* all are accepted */
     for (int i = 0; i < MORE; i++)
         raw_text(waiting[i] = raw_open(&internal), HEALTHZ);
     ck_assert_int_eq(raw_response(waiting[0], false, 200)->status, 0);
@@ -408,10 +409,10 @@ static bool some_are_turned_away(void *arg)
 }
 
 /*
- * However many of one address wait, another's newcomer gets the next place; and of too many that
- * wait some are told so.
+ * When many connections of one address wait, a new connection of another address gets the next
+ * slot. When too many wait, some are answered 503.
  */
-START_TEST(of_those_that_wait_the_address_with_fewest_goes_first)
+START_TEST(the_waiting_address_with_fewest_connections_goes_first)
 {
     enum { CROWD = 100 };
     struct raw *held[HELD], *crowd[CROWD], *other;
@@ -443,7 +444,7 @@ END_TEST
 
 static bool not_over(void *arg)
 {
-    return metric(arg, "assay_connections") <= 16 + 1 /* the one that asks */;
+    return metric(arg, "assay_connections") <= 16 + 1 /* the requesting connection */;
 }
 
 START_TEST(max_connections_holds_over_all_workers)
@@ -463,7 +464,7 @@ START_TEST(max_connections_holds_over_all_workers)
 }
 END_TEST
 
-START_TEST(what_internal_listen_has_beyond_them_stays_its)
+START_TEST(internal_listen_keeps_its_reserved_connections)
 {
     enum { EXTRA = 16, MOST = 2 };
     struct raw *extra[EXTRA], *seated, *raws[MOST];
@@ -473,7 +474,7 @@ START_TEST(what_internal_listen_has_beyond_them_stays_its)
     ck_assert_int_eq(sscanf(internal.url, "http://127.0.0.1:%hu", &internal.port), 1);
     for (int i = 0; i < EXTRA; i++)
         ask(extra[i] = raw_open(&internal));
-    ask(seated = raw_open(&internal)); /* past them it is one of max_connections */
+    ask(seated = raw_open(&internal)); /* above the reserved ones it counts for max_connections */
     poll(NULL, 0, 500);
     for (int i = 0; i < MOST; i++)
         ask(raws[i] = raw_open(server));
@@ -513,7 +514,7 @@ static bool lets_in(void *arg)
     return in;
 }
 
-START_TEST(an_address_has_its_number_and_no_more_over_all_workers)
+START_TEST(the_limit_per_address_holds_over_all_workers)
 {
     struct raw *raws[PER_IP];
     server_start_with(server,
@@ -526,7 +527,7 @@ START_TEST(an_address_has_its_number_and_no_more_over_all_workers)
     expect_status(http_get(server, "/healthz"), 200); /* another address */
     ck_assert_int_eq(metric(&internal, "assay_connections_turned_away_total"), 10);
     for (int i = 0; i < PER_IP; i++)
-        ask(raws[i]); /* those that are in stay */
+        ask(raws[i]); /* existing connections stay */
     raw_close(raws[0]);
     ck_assert_msg(wait_until(lets_in, (void *)"127.0.0.2", 5000),
                   "a place that is free again is not given");
@@ -536,7 +537,7 @@ START_TEST(an_address_has_its_number_and_no_more_over_all_workers)
 }
 END_TEST
 
-START_TEST(who_is_turned_away_takes_nobodys_place)
+START_TEST(a_refused_connection_evicts_nobody)
 {
     struct raw *raws[PER_IP * 2];
     server->options.workers = 1;
@@ -556,7 +557,7 @@ START_TEST(who_is_turned_away_takes_nobodys_place)
 }
 END_TEST
 
-START_TEST(a_killed_worker_gives_its_connections_back)
+START_TEST(a_killed_worker_releases_its_connections)
 {
     struct raw *raws[PER_IP];
     server_start_with(server,
@@ -574,7 +575,7 @@ START_TEST(a_killed_worker_gives_its_connections_back)
     }
     ck_assert_msg(wait_until(lets_in, (void *)"127.0.0.1", 10000), "%s", server_log(server));
     int64_t deadline = now_ms() + 5000;
-    /* all of them at once; the asking connection above may still be open */
+    /* all at once; the requesting connection above may still be open */
     for (int in = 0; in < PER_IP;) {
         ck_assert_int_lt(now_ms(), deadline);
         raws[in] = raw_open(server);
@@ -590,15 +591,15 @@ START_TEST(a_killed_worker_gives_its_connections_back)
 END_TEST
 
 /*
- * Who stands for many callers is not counted as one. Columns: the configuration, what a connection
- * begins with.
+ * A proxy for many callers is not counted as one address. Columns: the configuration; the first
+ * bytes of a connection.
  */
 static const char *const standing_for_many[] = {
     "limits: { exempt: [127.0.0.0/8] }",
     "trusted_proxies: [127.0.0.0/8]",
 };
 
-START_TEST(proxies_and_exempt_networks_have_no_number)
+START_TEST(proxies_and_exempt_networks_have_no_address_limit)
 {
     struct raw *raws[PER_IP * 3];
     server_start_with(server,
@@ -617,7 +618,7 @@ static struct raw *raw_through_proxy(const char *client)
     return raw;
 }
 
-START_TEST(behind_the_proxy_protocol_the_client_is_counted)
+START_TEST(the_client_behind_the_proxy_protocol_is_counted)
 {
     struct raw *raws[PER_IP];
     server_configure(server,
@@ -635,7 +636,7 @@ START_TEST(behind_the_proxy_protocol_the_client_is_counted)
 }
 END_TEST
 
-START_TEST(who_may_not_speak_for_others_takes_nobodys_place)
+START_TEST(an_untrusted_proxy_evicts_nobody)
 {
     struct raw *raws[PER_IP];
     server->options.workers = 1;
@@ -648,7 +649,7 @@ START_TEST(who_may_not_speak_for_others_takes_nobodys_place)
     struct server internal = server_internal(server);
     for (int i = 0; i < PER_IP; i++)
         ask(raws[i] = raw_through_proxy("198.51.100.7"));
-    poll(NULL, 0, 500); /* all of them rest */
+    poll(NULL, 0, 500); /* all are idle */
     for (int i = 0; i < 10; i++) {
         struct raw *stranger = raw_from("127.0.0.2");
         ck_assert(raw_closed(stranger, 5000));
@@ -671,25 +672,25 @@ int main(void)
     Suite *suite = suite_create("connections");
     TCase *tcase = harness_case(suite, "a server each");
     tcase_add_checked_fixture(tcase, setup, teardown);
-    tcase_add_loop_test(tcase, a_normal_client_gets_in_however_many_others_are_slow_or_rest, 0,
+    tcase_add_loop_test(tcase, a_normal_client_connects_among_many_slow_or_idle_ones, 0,
                         COUNT(attacks));
-    tcase_add_test(tcase, where_descriptors_are_fewer_than_max_connections_others_are_served);
-    tcase_add_test(tcase, where_descriptors_run_out_somebody_gives_way);
-    tcase_add_test(tcase, a_limit_that_leaves_no_connection_is_refused_at_the_start);
-    tcase_add_test(tcase, of_many_that_rest_the_longest_gives_way);
-    tcase_add_test(tcase, who_holds_most_gives_way_before_anybody_else);
-    tcase_add_test(tcase, who_has_just_come_does_not_go_before_it_could_ask);
-    tcase_add_test(tcase, a_request_under_way_never_gives_way_and_newcomers_wait_for_it);
-    tcase_add_test(tcase, whoever_waits_the_worker_rests);
-    tcase_add_test(tcase, of_those_that_wait_the_address_with_fewest_goes_first);
+    tcase_add_test(tcase, fewer_descriptors_than_max_connections_still_serve_clients);
+    tcase_add_test(tcase, descriptor_exhaustion_evicts_a_connection);
+    tcase_add_test(tcase, a_limit_without_any_connection_is_refused_at_startup);
+    tcase_add_test(tcase, the_longest_idle_connection_is_evicted);
+    tcase_add_test(tcase, the_address_with_most_connections_is_evicted_first);
+    tcase_add_test(tcase, a_new_connection_is_not_evicted_before_its_request);
+    tcase_add_test(tcase, a_running_request_is_never_evicted_and_new_connections_wait);
+    tcase_add_test(tcase, a_worker_with_waiting_connections_uses_no_cpu);
+    tcase_add_test(tcase, the_waiting_address_with_fewest_connections_goes_first);
     tcase_add_test(tcase, max_connections_holds_over_all_workers);
-    tcase_add_test(tcase, what_internal_listen_has_beyond_them_stays_its);
-    tcase_add_test(tcase, an_address_has_its_number_and_no_more_over_all_workers);
-    tcase_add_test(tcase, who_is_turned_away_takes_nobodys_place);
-    tcase_add_test(tcase, a_killed_worker_gives_its_connections_back);
-    tcase_add_loop_test(tcase, proxies_and_exempt_networks_have_no_number, 0,
+    tcase_add_test(tcase, internal_listen_keeps_its_reserved_connections);
+    tcase_add_test(tcase, the_limit_per_address_holds_over_all_workers);
+    tcase_add_test(tcase, a_refused_connection_evicts_nobody);
+    tcase_add_test(tcase, a_killed_worker_releases_its_connections);
+    tcase_add_loop_test(tcase, proxies_and_exempt_networks_have_no_address_limit, 0,
                         COUNT(standing_for_many));
-    tcase_add_test(tcase, behind_the_proxy_protocol_the_client_is_counted);
-    tcase_add_test(tcase, who_may_not_speak_for_others_takes_nobodys_place);
+    tcase_add_test(tcase, the_client_behind_the_proxy_protocol_is_counted);
+    tcase_add_test(tcase, an_untrusted_proxy_evicts_nobody);
     return harness_main(suite);
 }

@@ -12,7 +12,7 @@
 
 enum { CLIENTS = 6, RECORDS_MAX = 4000, SECONDS = 18, PATIENCE_MS = 30000 };
 
-/* What a client knows of a record it made; only it changes it, so it knows all. */
+/* What a client knows of a record it created. Only this client changes it. */
 struct record {
     int64_t id;
     int privacy; /* -1: deleted */
@@ -49,8 +49,8 @@ static unsigned setting(const char *name, unsigned otherwise)
 }
 
 /*
- * Ask until it is answered for certain: no answer and 5xx say nothing about what happened. Status 0
- * when the patience ran out.
+ * Retry until the answer is certain: no answer and 5xx prove nothing. Status 0 when the time is
+ * over.
  */
 static struct response *ask(struct tester *t, const struct call *call, bool *repeated)
 {
@@ -76,9 +76,8 @@ static void note(struct tester *t, const char *what, const struct response *r)
 }
 
 /*
- * A report of a URL that no other request names, so that one made twice shows. With an
- * Idempotency-Key it is asked for until it is answered; without one it is asked for once, and no
- * answer means that nobody knows.
+ * A report of a unique URL, so that a duplicate shows. With an Idempotency-Key the client retries
+ * until answered; without one it sends one request, and no answer means that the result is unknown.
  */
 static void create(struct tester *t)
 {
@@ -135,7 +134,7 @@ static void delete (struct tester *t, struct record *record)
     free(path);
 }
 
-/* All of the client's own project at once, if there is one. */
+/* The whole project of the client, if there is one. */
 static void delete_project(struct tester *t)
 {
     bool repeated, any = false;
@@ -189,7 +188,7 @@ static void restart(void)
         server_spawn(server, "--set", address, NULL);
         if (server_ready(server, 15000))
             break;
-        /* meanwhile a client was given this very port for its own end, for a moment */
+        /* the kernel gave this port to a client's own end for a moment */
         ck_assert_msg(server_wait(server, 5000) == 2 &&
                           strstr(server_log(server), "the address is in use by "),
                       "not ready after a kill -9 of everything\n%s", server_log(server));
@@ -207,13 +206,13 @@ static void kill_one(uint64_t *random)
     uint64_t choice = next_random(random) % 10;
     if (choice == 0)
         restart();
-    else if (choice < 5 && writer) /* what matters most, dies most */
+    else if (choice < 5 && writer) /* the most important process is killed most often */
         kill(writer, SIGKILL);
     else if (count)
         kill(pids[next_random(random) % (count < COUNT(pids) ? count : COUNT(pids))], SIGKILL);
 }
 
-/* Between two kills: some more answers, or a while without any. */
+/* Between two kills: some answers, or some time without any. */
 static void let_work(uint64_t *random)
 {
     unsigned goal = acknowledged + 1 + (unsigned)(next_random(random) % 60);
@@ -221,7 +220,7 @@ static void let_work(uint64_t *random)
         poll(NULL, 0, 1);
 }
 
-/* ---- the look ---- */
+/* ---- the check ---- */
 
 static int64_t expect_records(const struct tester *t, int64_t *in_common)
 {
@@ -244,7 +243,7 @@ static int by_text(const void *a, const void *b)
     return strcmp(*(char *const *)a, *(char *const *)b);
 }
 
-/* Walk the whole list: no URL is there twice, and its total is what it has. */
+/* Walk the whole list: every URL is unique, and the total equals the number of items. */
 static int64_t expect_unique_urls(void)
 {
     char **urls = NULL;
@@ -281,7 +280,7 @@ static bool has_no_pending(void *arg)
     return none;
 }
 
-START_TEST(nothing_acknowledged_is_lost_and_nothing_happens_twice)
+START_TEST(no_acknowledged_change_is_lost_or_applied_twice)
 {
     unsigned seed = setting("ASSAY_CRASH_SEED", (unsigned)getpid()), kills = 0, retries = 0,
              unknown = 0;
@@ -340,6 +339,6 @@ int main(void)
     Suite *suite = suite_create("crash");
     TCase *tcase = harness_case(suite, "a server");
     tcase_set_timeout(tcase, 120 + setting("ASSAY_CRASH_SECONDS", SECONDS));
-    tcase_add_test(tcase, nothing_acknowledged_is_lost_and_nothing_happens_twice);
+    tcase_add_test(tcase, no_acknowledged_change_is_lost_or_applied_twice);
     return harness_main(suite);
 }

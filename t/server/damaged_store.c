@@ -15,7 +15,7 @@ static char *good, *backup;
 static size_t good_size, backup_size;
 static uint64_t state;
 
-/* xorshift: the same damages in each run, as far as the stores are the same */
+/* xorshift: the same damage in each run, if the stores are equal */
 static size_t chance(size_t below)
 {
     state ^= state << 13;
@@ -51,7 +51,7 @@ static bool is_used(const char *page)
     return false;
 }
 
-/* a page that somebody uses, rather the last ones: they are branches and what was written last */
+/* A page in use, preferably one of the last: these are branches and recent writes. */
 static char *choose_page(char *store, size_t size)
 {
     size_t pages = size / PAGE, last = pages - 1;
@@ -93,7 +93,7 @@ static void damage_one(char *store, size_t size)
     case 5:
         fill(page + 2 * chance(PAGE / 2), 2);
         break;
-    default: /* another page's number, where there may be one */
+    default: /* another page's number, if there are several */
         memcpy(page + 8 * chance(PAGE / 8), &number, sizeof(number));
     }
 }
@@ -126,7 +126,7 @@ static void setup(void)
     assay_ok(server, "backup", dir, NULL);
     backup = read_file(text("%s/data.mdb", dir), &backup_size);
     good = read_file(text("%s/data.mdb", server->data), &good_size);
-    /* damage must not be mistaken for what a sanitizer reports of us */
+    /* damage must not be confused with a sanitizer's report */
     setenv("ASAN_OPTIONS",
            text("handle_segv=0:handle_sigbus=0:handle_abort=0:allocator_may_return_null=1:"
                 "abort_on_error=1:log_path=%s/asan",
@@ -154,7 +154,7 @@ static void expect_an_end(struct run run, const char *damage)
 
 static const uint64_t seeds[] = {88172645463325252u, 6364136223846793005u};
 
-START_TEST(commands_on_damaged_stores_end_with_a_sentence)
+START_TEST(commands_on_damaged_stores_end_with_a_message)
 {
     char *data = text("%s/data.mdb", server->data), *from = text("%s/damaged", server->dir),
          *made = text("%s/made", server->dir);
@@ -187,7 +187,7 @@ int main(void)
     Suite *suite = suite_create("damaged_store");
     TCase *tcase = harness_case(suite, "a damaged store");
     tcase_add_checked_fixture(tcase, setup, teardown);
-    tcase_add_loop_test(tcase, commands_on_damaged_stores_end_with_a_sentence, 0, COUNT(seeds));
+    tcase_add_loop_test(tcase, commands_on_damaged_stores_end_with_a_message, 0, COUNT(seeds));
     tcase_set_timeout(tcase, 300);
     return harness_main(suite);
 }

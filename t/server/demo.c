@@ -42,7 +42,7 @@ static char *said_behind(const char *before)
               : NULL;
 }
 
-/* The demo has printed everything and stays. Sets the server's address and key. */
+/* The demo has printed everything and keeps running. Sets the server's address and key. */
 static void expect_staying(void)
 {
     watch_expect(demo, LAST_LINE);
@@ -77,7 +77,7 @@ static void expect_said(const char *words)
     ck_assert_msg(strstr(demo->said, words) != NULL, "no %s in %s", words, demo->said);
 }
 
-/* Every GET among the curl lines, as a person would paste them. */
+/* Every GET of the printed curl lines, as a person would paste them. */
 static void expect_curl_lines_to_work(void)
 {
     size_t lines = 0;
@@ -107,7 +107,7 @@ static void expect_commands_to_find_it(void)
                   run.out, run.err);
 }
 
-/* What stands behind ${before} in a body, up to the next quote. */
+/* What follows ${before} in a body, up to the next quote. */
 static char *quoted(const struct response *r, const char *before)
 {
     const char *at = strstr(r->body, before);
@@ -118,7 +118,7 @@ static char *quoted(const struct response *r, const char *before)
 
 /* ---- the shop and its chat ---- */
 
-/* The shop that serves the chat's page, and a visitor of that page. */
+/* The shop that serves the chat's page, and a visitor of the page. */
 struct shop {
     struct server page;
     char *agent, *jwt;
@@ -133,7 +133,7 @@ static struct response *ask(const struct shop *shop, const char *path, const cha
                 .headers = {"Content-Type: application/json", shop->from});
 }
 
-/* Open the chat's page, which is another origin and allows only the server's script and calls. */
+/* Open the chat's page, which has another origin and allows only the server's script and calls. */
 static struct shop visit(void)
 {
     struct shop shop = {.page = *server};
@@ -167,7 +167,7 @@ static void expect_element(const struct shop *shop)
     expect_status(http(&shop->page, .path = "/shop.js", .key = ""), 200);
 }
 
-/* An answer cites a page of the shop, which is there. */
+/* An answer cites an existing page of the shop. */
 static struct response *expect_cited(const struct shop *shop, const char *question)
 {
     struct response *r = ask(shop, "messages", text("{\"message\":\"%s\"}", question));
@@ -181,7 +181,7 @@ static struct response *expect_cited(const struct shop *shop, const char *questi
     return r;
 }
 
-/* The page, the chat and the terminal show the same questions; the coupon's comes first. */
+/* The page, the chat and the terminal show the same questions; the coupon question is first. */
 static void expect_questions(const struct shop *shop)
 {
     struct response *r = ask(shop, "init", text("{\"agent_id\":\"%s\"}", shop->agent));
@@ -195,13 +195,13 @@ static void expect_questions(const struct shop *shop)
     }
 }
 
-/* Columns: prices of two; the error, or NULL and the discount. */
+/* Columns: prices of the two products; the error, or NULL and the discount. */
 static const struct {
     const char *code, *price, *error;
     int64_t discount;
 } coupons[] = {
     {CODE, "8.50", NULL, 170},
-    {CODE, "7.00", "invalid_coupon", 0}, /* below the minimum */
+    {CODE, "7.00", "invalid_coupon", 0}, /* below the minimum amount */
     {"NOPE", "8.50", "invalid_coupon", 0},
 };
 
@@ -233,7 +233,7 @@ static void expect_chat(void)
     expect_coupon(&shop);
 }
 
-/* What the shop's status says, asked with the token that the demo keeps. */
+/* The shop's status, read with the token that the demo stored. */
 static struct response *shop_status(void)
 {
     struct run file = run_program("/bin/cat", text("%s/var/demo.token", server->dir), NULL);
@@ -245,7 +245,7 @@ static struct response *shop_status(void)
     return r;
 }
 
-/* The lines by which an operator answers, one after the other; a visitor is there. */
+/* The commands by which an operator answers, in order; a visitor waits. */
 static void expect_operators_lines_to_work(void)
 {
     char *script = text("cd '%s'; KEY=$(cat var/demo.key)", server->dir);
@@ -260,7 +260,7 @@ static void expect_operators_lines_to_work(void)
     free(said);
 }
 
-START_TEST(from_nothing_the_sample_page_is_graded_in_colour_and_the_server_stays_until_ctrl_c)
+START_TEST(a_first_run_grades_the_sample_page_and_serves_until_ctrl_c)
 {
     static const char *const says[] = {" / 100",      " issues: ", " high",         "SEO",
                                        "Performance", "Security",  "Miscellaneous", "found: "};
@@ -269,8 +269,8 @@ START_TEST(from_nothing_the_sample_page_is_graded_in_colour_and_the_server_stays
     expect_staying();
     for (size_t i = 0; i < COUNT(says); i++)
         expect_said(says[i]);
-    expect_said("\033[31m"); /* what failed, in red */
-    expect_said("\033[32m"); /* what passed, in green */
+    expect_said("\033[31m"); /* failed checks in red */
+    expect_said("\033[32m"); /* passed checks in green */
     expect_chat();
     const char *high = strstr(demo->said, "\033[31mhigh"), *low = strstr(demo->said, "\033[mlow");
     ck_assert_msg(high && low && high < low, "%s", demo->said);
@@ -278,7 +278,7 @@ START_TEST(from_nothing_the_sample_page_is_graded_in_colour_and_the_server_stays
     struct response *r = http_get(server, "/api/v1/reports/1");
     expect_str(r, "data.status", "done");
     expect(r, int_at(r, "data.score") > 0 &&
-                  int_at(r, "data.score") < 80); /* with real defects, and not of them alone */
+                  int_at(r, "data.score") < 80); /* with real defects, among passed checks */
     expect(r, int_at(r, "data.issues.high") > 0 && int_at(r, "data.issues.medium") > 0 &&
                   int_at(r, "data.issues.low") > 0);
     expect(r, int_at(r, "data.issues.passed") > 5);
@@ -295,7 +295,7 @@ START_TEST(from_nothing_the_sample_page_is_graded_in_colour_and_the_server_stays
 }
 END_TEST
 
-START_TEST(make_run_is_this_with_the_page_that_is_named)
+START_TEST(make_run_passes_the_page_to_the_demo)
 {
     const char *make =
         "env -u MAKEFLAGS -u MAKELEVEL make -n run URL=%s 2>&1 | grep assay.demo >'%s/said' && "
@@ -319,7 +319,7 @@ static size_t count_of(const char *what)
     return count;
 }
 
-START_TEST(a_second_run_is_quick_and_makes_nothing_again)
+START_TEST(a_second_run_is_fast_and_creates_nothing)
 {
     static const char *const kinds[] = {"posts", "products", "coupons"};
     char *key = NULL, *page = NULL;
@@ -332,7 +332,7 @@ START_TEST(a_second_run_is_quick_and_makes_nothing_again)
                       (long long)(now_ms() - since));
         ck_assert_msg(run == 0 || !strcmp(server->key, key), "another key");
         char *graded = said_behind("Grading ");
-        /* the sample's port is another one where a stranger took it meanwhile */
+        /* the sample's port differs when another process uses it */
         struct response *r = http_get(server, "/api/v1/reports");
         if (run == 0 || !strcmp(graded, page))
             expect_int(r, "meta.total", 1);
@@ -357,9 +357,9 @@ START_TEST(a_second_run_is_quick_and_makes_nothing_again)
 }
 END_TEST
 
-START_TEST(a_page_that_is_named_is_graded_and_one_that_cannot_be_says_why)
+START_TEST(a_given_page_is_graded_or_its_error_printed)
 {
-    run_demo(BY_PIPE, "nowhere.invalid"); /* a bare host is taken for https */
+    run_demo(BY_PIPE, "nowhere.invalid"); /* a bare host is taken as https */
     expect_staying();
     expect_said("https://nowhere.invalid/");
     expect_said("Not graded");
@@ -373,14 +373,14 @@ START_TEST(a_page_that_is_named_is_graded_and_one_that_cannot_be_says_why)
 }
 END_TEST
 
-/* Columns: what is asked for; what it says. */
+/* Columns: the argument; the message. */
 static const char *const refused[][2] = {
     {"ftp://example.com/", "http://"},
     {"http://10.0.0.1/", "address"},
     {"http://user:secret@example.com/", "user"},
 };
 
-START_TEST(a_url_that_is_none_ends_it_with_a_sentence)
+START_TEST(a_malformed_url_ends_the_demo_with_a_message)
 {
     run_demo(BY_TERMINAL, refused[_i][0]);
     ck_assert_msg(watch_wait(demo) == 1, "%s", demo->said);
@@ -391,7 +391,7 @@ START_TEST(a_url_that_is_none_ends_it_with_a_sentence)
 }
 END_TEST
 
-START_TEST(its_server_does_not_outlive_it_and_its_end_is_told)
+START_TEST(the_demo_stops_its_server_and_reports_its_exit)
 {
     run_demo(BY_TERMINAL, "nowhere.invalid");
     expect_staying();
@@ -418,7 +418,7 @@ START_TEST(its_server_does_not_outlive_it_and_its_end_is_told)
 }
 END_TEST
 
-START_TEST(beside_one_that_runs_a_second_is_refused)
+START_TEST(a_second_demo_is_refused_while_one_runs)
 {
     run_demo(BY_TERMINAL, "nowhere.invalid");
     expect_staying();
@@ -434,15 +434,15 @@ START_TEST(beside_one_that_runs_a_second_is_refused)
 }
 END_TEST
 
-START_TEST(a_port_in_use_is_told_with_who_has_it_and_another_is_taken)
+START_TEST(a_port_in_use_is_reported_and_another_used)
 {
     struct sockaddr_in address = {
         .sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK), .sin_port = htons(8080)};
     int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    /* past the TIME_WAIT that an earlier demo's connections leave */
+    /* past the TIME_WAIT of an earlier demo's connections */
     setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &(int){1}, sizeof(int));
     bool ours = bind(fd, (struct sockaddr *)&address, sizeof(address)) == 0 &&
-                listen(fd, 1) == 0; /* or another's has it */
+                listen(fd, 1) == 0; /* or another process has it */
     run_demo(BY_TERMINAL, "nowhere.invalid");
     expect_staying();
     expect_said(ours ? text("127.0.0.1:8080 is in use by pid %d (", (int)getpid())
@@ -457,14 +457,13 @@ int main(void)
     Suite *suite = suite_create("demo");
     TCase *tcase = harness_case(suite, "a directory each");
     tcase_add_checked_fixture(tcase, setup, teardown);
-    tcase_add_test(
-        tcase, from_nothing_the_sample_page_is_graded_in_colour_and_the_server_stays_until_ctrl_c);
-    tcase_add_test(tcase, make_run_is_this_with_the_page_that_is_named);
-    tcase_add_test(tcase, a_second_run_is_quick_and_makes_nothing_again);
-    tcase_add_test(tcase, a_page_that_is_named_is_graded_and_one_that_cannot_be_says_why);
-    tcase_add_loop_test(tcase, a_url_that_is_none_ends_it_with_a_sentence, 0, COUNT(refused));
-    tcase_add_test(tcase, its_server_does_not_outlive_it_and_its_end_is_told);
-    tcase_add_test(tcase, beside_one_that_runs_a_second_is_refused);
-    tcase_add_test(tcase, a_port_in_use_is_told_with_who_has_it_and_another_is_taken);
+    tcase_add_test(tcase, a_first_run_grades_the_sample_page_and_serves_until_ctrl_c);
+    tcase_add_test(tcase, make_run_passes_the_page_to_the_demo);
+    tcase_add_test(tcase, a_second_run_is_fast_and_creates_nothing);
+    tcase_add_test(tcase, a_given_page_is_graded_or_its_error_printed);
+    tcase_add_loop_test(tcase, a_malformed_url_ends_the_demo_with_a_message, 0, COUNT(refused));
+    tcase_add_test(tcase, the_demo_stops_its_server_and_reports_its_exit);
+    tcase_add_test(tcase, a_second_demo_is_refused_while_one_runs);
+    tcase_add_test(tcase, a_port_in_use_is_reported_and_another_used);
     return harness_main(suite);
 }

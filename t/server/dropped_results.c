@@ -7,7 +7,7 @@
  */
 #include "t/kit/harness.h"
 
-/* More results than the writer holds (HELD_MAX, 1024), and those that still fit into the store. */
+/* More results than the writer defers (HELD_MAX, 1024), and those that still fit into the store. */
 enum { REPORTS_MIN = 1200, KEPT = 5 };
 
 static struct origin *origin;
@@ -28,7 +28,7 @@ static void teardown(void)
     origin_stop(origin);
 }
 
-/* A held page whose results take pages of the store: its names are random. */
+/* A held page whose results fill pages of the store: its names are random. */
 static void hold_large_page(const char *path)
 {
     static char body[8 << 10];
@@ -48,7 +48,7 @@ static void hold_large_page(const char *path)
     origin_hold(origin, path);
 }
 
-/* Reports of the held page until there is no room for one; how many there are. */
+/* Reports of the held page until the store is full. Returns their number. */
 static size_t fill_up(int64_t *ids, size_t room)
 {
     char filler[701] = "";
@@ -82,7 +82,7 @@ static bool is_done(void *arg)
     return done;
 }
 
-START_TEST(reports_whose_results_were_dropped_are_graded_once_the_store_has_room)
+START_TEST(reports_with_dropped_results_are_graded_again_when_space_is_free)
 {
     static int64_t ids[9000];
     server_start_with(server, "store: { map_size: 4MiB }\ninternal_listen: 127.0.0.1:0");
@@ -98,7 +98,7 @@ START_TEST(reports_whose_results_were_dropped_are_graded_once_the_store_has_room
         expect_status(http_kept(client, .method = "DELETE", .path = report_path(ids[i])), 200);
     for (size_t i = count - KEPT; i < count; i++)
         ck_assert_msg(wait_until(is_done, &ids[i], 15000), "%s", server_log(server));
-    /* Their first results were dropped. */
+    /* The first results were dropped. */
     ck_assert_uint_ge(origin_hits(origin, "/large"), fetches + KEPT);
     assay_ok(server, "check", NULL);
     server_stop(server);
@@ -109,8 +109,8 @@ int main(void)
 {
     Suite *suite = suite_create("dropped_results");
     TCase *tcase = harness_case(suite, "a server");
-    tcase_set_timeout(tcase, 90); /* it waits for 60 s and more on a busy machine */
+    tcase_set_timeout(tcase, 90); /* the test waits for 60 s and more on a busy machine */
     tcase_add_checked_fixture(tcase, setup, teardown);
-    tcase_add_test(tcase, reports_whose_results_were_dropped_are_graded_once_the_store_has_room);
+    tcase_add_test(tcase, reports_with_dropped_results_are_graded_again_when_space_is_free);
     return harness_main(suite);
 }

@@ -43,7 +43,7 @@ static void teardown(void)
     origin_stop(others);
 }
 
-/* ---- how long it takes ---- */
+/* ---- duration ---- */
 
 struct times {
     double median, least, most;
@@ -55,7 +55,7 @@ static int by_value(const void *a, const void *b)
     return (*x > *y) - (*x < *y);
 }
 
-/* New reports of the quick page, one after another; every second request waits for the grade. */
+/* New reports of the quick page, one after another. Every second request waits for the grade. */
 static struct times graded(unsigned turns)
 {
     static double ms[TURNS_MAX];
@@ -76,7 +76,7 @@ static struct times graded(unsigned turns)
     return (struct times){ms[turns / 2], ms[0], ms[turns - 1]};
 }
 
-/* ---- what is left when nothing is to be done ---- */
+/* ---- the state without work ---- */
 
 static bool is_idle(void *arg)
 {
@@ -99,7 +99,7 @@ static bool is_full(void *arg)
     return tar_open(tar) == SHARE;
 }
 
-/* A place that leaked is missing here. */
+/* A leaked slot would be missing here. */
 static void expect_all_places(void)
 {
     for (unsigned i = 0; i < 2 * CONCURRENCY; i++)
@@ -110,7 +110,7 @@ static void expect_all_places(void)
 
 /* ---- the tests ---- */
 
-START_TEST(another_workspace_is_graded_within_three_times_its_time_alone)
+START_TEST(another_workspace_takes_at_most_three_times_its_time_alone)
 {
     unsigned turns = setting("ASSAY_FAIRNESS_TURNS", 6);
     graded(1);
@@ -133,7 +133,7 @@ START_TEST(another_workspace_is_graded_within_three_times_its_time_alone)
 }
 END_TEST
 
-START_TEST(a_deleted_report_project_or_workspace_is_let_go_of_at_once)
+START_TEST(jobs_of_a_deleted_report_project_or_workspace_stop_at_once)
 {
     char *key[2], *name[] = {"first", "second"};
     for (size_t i = 0; i < 2; i++) {
@@ -163,11 +163,11 @@ START_TEST(a_deleted_report_project_or_workspace_is_let_go_of_at_once)
                       200);
     assay_ok(server, "workspace", "delete", "second", NULL);
     expect_idle();
-    ck_assert_int_lt(now_ms() - began, 15000); /* the pages have 60 s */
+    ck_assert_int_lt(now_ms() - began, 15000); /* pages have 60 s */
 }
 END_TEST
 
-START_TEST(what_waits_in_a_deleted_project_is_not_fetched)
+START_TEST(queued_jobs_of_a_deleted_project_are_not_fetched)
 {
     for (int i = 0; i < 200; i++)
         report_queued(server, origin_url(origin, text("/good?%d", i)));
@@ -175,7 +175,7 @@ START_TEST(what_waits_in_a_deleted_project_is_not_fetched)
     expect_status(http_delete(server, "/api/v1/projects/127.0.0.1"), 200);
     unsigned before = origin_hits(origin, "/good");
     expect_idle();
-    ck_assert_uint_le(origin_hits(origin, "/good"), before + 2); /* a host has two jobs out */
+    ck_assert_uint_le(origin_hits(origin, "/good"), before + 2); /* a host has two running jobs */
 }
 END_TEST
 
@@ -190,7 +190,7 @@ static void kill_by_name(const char *title)
 
 static const enum attack killed_under[] = {ATTACK_PAIRS, ATTACK_HELD, ATTACK_PROJECTS};
 
-START_TEST(nothing_is_lost_or_left_whoever_is_killed)
+START_TEST(a_killed_process_loses_no_job_and_leaves_none)
 {
     struct attacker *a = attack_start(server, killed_under[_i], tar, origin_url(others, "/good"));
     for (int i = 0; i < 4; i++) {
@@ -211,12 +211,12 @@ int main(void)
     TCase *tcase = harness_case(suite, "a server under attack");
     tcase_set_timeout(tcase, 120 + setting("ASSAY_FAIRNESS_TURNS", 0));
     tcase_add_checked_fixture(tcase, setup, teardown);
-    tcase_add_loop_test(tcase, another_workspace_is_graded_within_three_times_its_time_alone, 0,
+    tcase_add_loop_test(tcase, another_workspace_takes_at_most_three_times_its_time_alone, 0,
                         ATTACKS);
     if (!getenv("ASSAY_FAIRNESS_TURNS")) {
-        tcase_add_test(tcase, a_deleted_report_project_or_workspace_is_let_go_of_at_once);
-        tcase_add_test(tcase, what_waits_in_a_deleted_project_is_not_fetched);
-        tcase_add_loop_test(tcase, nothing_is_lost_or_left_whoever_is_killed, 0,
+        tcase_add_test(tcase, jobs_of_a_deleted_report_project_or_workspace_stop_at_once);
+        tcase_add_test(tcase, queued_jobs_of_a_deleted_project_are_not_fetched);
+        tcase_add_loop_test(tcase, a_killed_process_loses_no_job_and_leaves_none, 0,
                             COUNT(killed_under));
     }
     return harness_main(suite);

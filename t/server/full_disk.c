@@ -29,7 +29,7 @@ static void remount(const char *size, unsigned long flags)
         strerror(errno));
 }
 
-/* Mounts are this test's own, and go with it. */
+/* Mounts are private to this test. */
 static void setup(void)
 {
     server = server_new(&(struct server_options){0});
@@ -57,7 +57,7 @@ static struct response *create(int number)
                      .body = form("url", text("http://127.0.0.1:80/%d/%s", number, filler), NULL));
 }
 
-/* Until one is refused; the id of the last that was not. */
+/* Until one is refused; the id of the last accepted one. */
 static int64_t fill_up(void)
 {
     int64_t last = 0;
@@ -87,7 +87,7 @@ static void *create_until_full(void *arg)
     return NULL;
 }
 
-/* By several at once, whose pages are graded meanwhile; how many there are then. */
+/* By several clients at once, while pages are graded. Returns the number of reports. */
 static int64_t fill_up_together(void)
 {
     pthread_t threads[6];
@@ -113,7 +113,7 @@ START_TEST(a_full_disk_refuses_creates_and_loses_nothing)
     expect_int(http_get(server, "/api/v1/reports"), "meta.total", last);
     expect_status(http_get(server, report_path(last)), 200);
     expect_status(http_get(server, "/readyz"), 200);
-    for (int i = 0; i < 50; i++) { /* upkeep may free a page for one more */
+    for (int i = 0; i < 50; i++) { /* maintenance can free a page for one more */
         struct response *r = create(i);
         if (r->status == 202)
             last++;
@@ -124,7 +124,7 @@ START_TEST(a_full_disk_refuses_creates_and_loses_nothing)
     ck_assert_msg(strstr(server_log(server), "free disk space") != NULL, "%s", server_log(server));
     assay_ok(server, "check", NULL);
 
-    remount("64m", 0); /* somebody makes room */
+    remount("64m", 0); /* space is freed */
     int number = -1;
     ck_assert_msg(wait_until(takes_creates, &number, 10000), "%s", server_log(server));
     expect_int(http_get(server, "/api/v1/reports"), "meta.total", last + 1);
@@ -143,7 +143,7 @@ static void limit_files_of_writer(rlim_t bytes)
     ck_assert_int_eq(prlimit(writer, RLIMIT_FSIZE, &(struct rlimit){bytes, was.rlim_max}, NULL), 0);
 }
 
-START_TEST(a_limit_of_file_sizes_is_a_full_disk)
+START_TEST(a_file_size_limit_acts_as_a_full_disk)
 {
     struct stat st;
     remount("64m", 0);
@@ -157,7 +157,7 @@ START_TEST(a_limit_of_file_sizes_is_a_full_disk)
         expect_status(http_delete(server, report_path(id)), 200);
     ck_assert_msg(strstr(server_log(server), "nearly reached the file size limit") != NULL, "%s",
                   server_log(server));
-    /* it is not what helps */
+    /* it does not free space */
     ck_assert_msg(strstr(server_log(server), "free disk space") == NULL, "%s", server_log(server));
     limit_files_of_writer(RLIM_INFINITY);
     int number = -1;
@@ -174,14 +174,15 @@ static void fill_by_others(void)
                 NULL);
 }
 
-START_TEST(a_disk_that_others_fill_to_the_last_byte_is_read_on)
+START_TEST(a_completely_full_disk_still_serves_reads)
 {
     int64_t made = 0;
     server_start(server);
     for (int i = 0; i < 100; i++)
         expect_status(create(i), 202);
     fill_by_others();
-    for (int i = 0; i < 100; i++) { /* a commit fails here, and a look at the disk there */
+    for (int i = 0; i < 100;
+         i++) { /* a commit fails in one case, and the space check in the other */
         struct response *r = create(i);
         made += r->status == 202;
         if (r->status != 202)
@@ -199,7 +200,7 @@ START_TEST(a_disk_that_others_fill_to_the_last_byte_is_read_on)
 }
 END_TEST
 
-START_TEST(on_a_full_disk_reports_are_deleted_and_keys_revoked)
+START_TEST(a_full_disk_allows_deletes_and_revocations)
 {
     server_start(server);
     struct json_object *made = json_tokener_parse(assay_ok(server, "key", "create", "--workspace",
@@ -218,7 +219,7 @@ START_TEST(on_a_full_disk_reports_are_deleted_and_keys_revoked)
         expect_status(http_kept(client, .method = "DELETE", .path = report_path(i)), 200);
     expect_int(http_get(server, "/api/v1/reports"), "meta.total", 0);
     int number = -1;
-    /* in the pages that are free again */
+    /* in the freed pages */
     ck_assert_msg(wait_until(takes_creates, &number, 10000), "%s", server_log(server));
     assay_ok(server, "check", NULL);
 }
@@ -229,7 +230,7 @@ static bool is_ready(void *arg)
     return http(server, .path = "/readyz", .key = "")->status == *(int *)arg;
 }
 
-START_TEST(a_read_only_disk_is_named_and_used_again_when_it_may_be_written)
+START_TEST(a_read_only_disk_is_reported_and_used_when_writable_again)
 {
     server_start(server);
     struct response *r = create(0);
@@ -278,7 +279,7 @@ START_TEST(a_backup_to_a_full_disk_and_a_restore_to_one_change_nothing)
 }
 END_TEST
 
-START_TEST(a_server_that_starts_on_a_full_disk_serves_what_is_there)
+START_TEST(a_server_started_on_a_full_disk_serves_its_data)
 {
     server_start(server);
     int64_t last = fill_up();
@@ -302,11 +303,11 @@ int main(void)
     TCase *tcase = harness_case(suite, "a disk each");
     tcase_add_checked_fixture(tcase, setup, teardown);
     tcase_add_test(tcase, a_full_disk_refuses_creates_and_loses_nothing);
-    tcase_add_test(tcase, a_limit_of_file_sizes_is_a_full_disk);
-    tcase_add_test(tcase, a_disk_that_others_fill_to_the_last_byte_is_read_on);
-    tcase_add_test(tcase, on_a_full_disk_reports_are_deleted_and_keys_revoked);
-    tcase_add_test(tcase, a_read_only_disk_is_named_and_used_again_when_it_may_be_written);
+    tcase_add_test(tcase, a_file_size_limit_acts_as_a_full_disk);
+    tcase_add_test(tcase, a_completely_full_disk_still_serves_reads);
+    tcase_add_test(tcase, a_full_disk_allows_deletes_and_revocations);
+    tcase_add_test(tcase, a_read_only_disk_is_reported_and_used_when_writable_again);
     tcase_add_test(tcase, a_backup_to_a_full_disk_and_a_restore_to_one_change_nothing);
-    tcase_add_test(tcase, a_server_that_starts_on_a_full_disk_serves_what_is_there);
+    tcase_add_test(tcase, a_server_started_on_a_full_disk_serves_its_data);
     return harness_main(suite);
 }

@@ -78,7 +78,7 @@ START_TEST(a_repeat_of_a_202_is_202)
 }
 END_TEST
 
-START_TEST(a_repeat_answers_as_the_first_did_whatever_it_prefers)
+START_TEST(a_repeat_with_another_preference_gets_the_first_answer)
 {
     static const char *const prefers[] = {NULL, "Prefer: respond-async", "Prefer: wait=3"};
     for (size_t i = 0; i < COUNT(prefers); i++) {
@@ -125,7 +125,7 @@ START_TEST(another_body_under_the_same_key_is_422)
 }
 END_TEST
 
-START_TEST(keys_of_two_credentials_do_not_meet)
+START_TEST(keys_of_two_credentials_are_separate)
 {
     char *other = key_new(server, "main", NULL);
     char *body = form("url", origin_url(origin, "/good?two"), NULL);
@@ -168,7 +168,7 @@ END_TEST
 
 enum { AT_ONCE = 24 };
 
-START_TEST(repeats_at_the_same_moment_make_one_record)
+START_TEST(concurrent_repeats_make_one_record)
 {
     struct raw *raws[AT_ONCE];
     char *body = form("url", origin_url(origin, text("/good?at-once-%d", _i)), NULL);
@@ -217,7 +217,7 @@ START_TEST(a_repeat_waits_while_the_first_is_running)
 }
 END_TEST
 
-START_TEST(the_key_is_remembered_over_a_restart_and_by_another_writer)
+START_TEST(a_key_survives_a_restart_and_another_writer)
 {
     struct server *shared = server;
     server = server_new(&(struct server_options){.origin = origin});
@@ -255,7 +255,7 @@ START_TEST(a_repeat_after_the_record_was_deleted_makes_no_second_one)
 }
 END_TEST
 
-START_TEST(a_key_means_nothing_where_nothing_is_created)
+START_TEST(a_key_is_ignored_on_routes_that_create_nothing)
 {
     struct response *r =
         http(server, .path = "/api/v1/reports", .headers = {"Idempotency-Key: reading"});
@@ -277,17 +277,17 @@ int main(void)
     tcase_add_unchecked_fixture(tcase, setup, teardown);
     tcase_add_test(tcase, a_repeat_answers_the_same_status_and_record);
     tcase_add_test(tcase, a_repeat_of_a_202_is_202);
-    tcase_add_test(tcase, a_repeat_answers_as_the_first_did_whatever_it_prefers);
+    tcase_add_test(tcase, a_repeat_with_another_preference_gets_the_first_answer);
     tcase_add_test(tcase, a_repeat_with_a_password_is_the_same_request);
     tcase_add_test(tcase, another_body_under_the_same_key_is_422);
-    tcase_add_test(tcase, keys_of_two_credentials_do_not_meet);
+    tcase_add_test(tcase, keys_of_two_credentials_are_separate);
     tcase_add_test(tcase, two_keys_make_two_records);
     tcase_add_test(tcase, a_refused_request_stores_nothing_under_its_key);
     tcase_add_test(tcase, a_key_of_255_characters_is_taken_and_of_256_refused);
-    tcase_add_loop_test(tcase, repeats_at_the_same_moment_make_one_record, 0, 6);
+    tcase_add_loop_test(tcase, concurrent_repeats_make_one_record, 0, 6);
     tcase_add_test(tcase, a_repeat_waits_while_the_first_is_running);
-    tcase_add_test(tcase, the_key_is_remembered_over_a_restart_and_by_another_writer);
+    tcase_add_test(tcase, a_key_survives_a_restart_and_another_writer);
     tcase_add_test(tcase, a_repeat_after_the_record_was_deleted_makes_no_second_one);
-    tcase_add_test(tcase, a_key_means_nothing_where_nothing_is_created);
+    tcase_add_test(tcase, a_key_is_ignored_on_routes_that_create_nothing);
     return harness_main(suite);
 }

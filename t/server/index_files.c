@@ -37,7 +37,7 @@ static size_t segment_files(char **last, uint64_t *bytes)
     return count;
 }
 
-/* The store names one file, which is there, and no other is. */
+/* The store references one file, which exists, and there is no other. */
 static bool has_segment(void *arg)
 {
     uint64_t bytes;
@@ -76,7 +76,7 @@ static bool list_is(const char *query, int64_t total)
     return true;
 }
 
-/* Columns: the query of a list, of how many reports one is in it. */
+/* Columns: the query of a list; one of how many reports is in it. */
 static const struct {
     const char *query;
     unsigned one_in;
@@ -125,7 +125,7 @@ static void expect_small(void)
     ck_assert(r->status == 0 || r->status == 200);
 }
 
-START_TEST(lists_are_answered_from_a_segment_file_that_stats_know)
+START_TEST(lists_use_a_segment_file_shown_in_stats)
 {
     char *path = NULL;
     uint64_t bytes;
@@ -168,16 +168,19 @@ static void make_directory(const char *path)
     ck_assert_int_eq(mkdir(path, 0700), 0);
 }
 
-/* Columns: what happens to the file; whether the server is stopped meanwhile. */
+/* Columns: what happens to the file; whether the server is stopped. */
 static const struct {
     void (*happen)(const char *path);
     bool stopped;
-} damages[] = {
-    {delete_file, true},    {truncate_file, true},  {change_bits, true}, {make_pipe, true},
-    {make_directory, true}, {truncate_file, false}, /* it ends the processes that read it: SIGBUS */
-    {delete_file, false}};
+} damages[] = {{delete_file, true},
+               {truncate_file, true},
+               {change_bits, true},
+               {make_pipe, true},
+               {make_directory, true},
+               {truncate_file, false}, /* it kills the processes that read it: SIGBUS */
+               {delete_file, false}};
 
-START_TEST(lists_come_back_after_damage_to_a_segment_file)
+START_TEST(lists_return_after_segment_damage)
 {
     begin();
     char *path = segment_file();
@@ -191,7 +194,7 @@ START_TEST(lists_come_back_after_damage_to_a_segment_file)
         server_start(server);
     }
     expect_small();
-    list("search=page-77"); /* which no process remembers */
+    list("search=page-77"); /* which no process knows */
     expect_lists(REPORTS);
     if (damages[_i].stopped) {
         ck_assert(server_says(server, "rebuil", 0, SOON_MS));
@@ -211,7 +214,7 @@ START_TEST(lists_come_back_after_damage_to_a_segment_file)
 }
 END_TEST
 
-START_TEST(check_repair_builds_damaged_indexes_anew_and_wants_the_server_stopped)
+START_TEST(check_repair_rebuilds_indexes_and_needs_a_stopped_server)
 {
     begin();
     char *path = segment_file();
@@ -230,7 +233,7 @@ START_TEST(check_repair_builds_damaged_indexes_anew_and_wants_the_server_stopped
 }
 END_TEST
 
-/* ---- deaths ---- */
+/* ---- crashes ---- */
 
 static void kill_writer(void)
 {
@@ -262,7 +265,7 @@ static bool nothing_is_left_to_do(void *arg)
     return run.status == 0 && segment_files(&path, &bytes) <= 1;
 }
 
-START_TEST(a_writer_killed_while_it_merges_or_purges_leaves_nothing_to_mend)
+START_TEST(a_writer_killed_during_a_merge_or_purge_needs_no_repair)
 {
     begin();
     server_stop(server);
@@ -295,7 +298,7 @@ static void kill_all(void)
     ck_assert_int_eq(server_wait(server, SOON_MS), 128 + SIGKILL);
 }
 
-START_TEST(all_killed_while_an_index_is_rebuilt_lists_come_back_with_the_next_start)
+START_TEST(lists_return_after_all_processes_die_during_a_rebuild)
 {
     begin();
     for (useconds_t i = 0; i < 4; i++) {
@@ -315,7 +318,7 @@ START_TEST(all_killed_while_an_index_is_rebuilt_lists_come_back_with_the_next_st
 }
 END_TEST
 
-/* The command's own processes are killed with it, by PR_SET_PDEATHSIG: very soon, not at once. */
+/* PR_SET_PDEATHSIG kills the command's own processes soon after it. */
 static void run_killed(const char *after, const char *command, const char *word)
 {
     struct run run = {.err = "is in use by"};
@@ -326,7 +329,7 @@ static void run_killed(const char *after, const char *command, const char *word)
                   run.err);
 }
 
-START_TEST(a_repair_a_backup_or_a_restore_that_is_killed_changes_no_list)
+START_TEST(a_killed_repair_backup_or_restore_changes_no_list)
 {
     static const char *const after[] = {"0.01", "0.03", "0.05", "0.08", "0.12"};
     char *backup;
@@ -351,17 +354,16 @@ END_TEST
 int main(void)
 {
     Suite *suite = suite_create("index_files");
-    tcase_add_test(harness_case(suite, "file"),
-                   lists_are_answered_from_a_segment_file_that_stats_know);
-    tcase_add_loop_test(harness_case(suite, "damage"),
-                        lists_come_back_after_damage_to_a_segment_file, 0, COUNT(damages));
+    tcase_add_test(harness_case(suite, "file"), lists_use_a_segment_file_shown_in_stats);
+    tcase_add_loop_test(harness_case(suite, "damage"), lists_return_after_segment_damage, 0,
+                        COUNT(damages));
     tcase_add_test(harness_case(suite, "repair"),
-                   check_repair_builds_damaged_indexes_anew_and_wants_the_server_stopped);
+                   check_repair_rebuilds_indexes_and_needs_a_stopped_server);
     tcase_add_test(harness_case(suite, "writer"),
-                   a_writer_killed_while_it_merges_or_purges_leaves_nothing_to_mend);
+                   a_writer_killed_during_a_merge_or_purge_needs_no_repair);
     tcase_add_test(harness_case(suite, "all"),
-                   all_killed_while_an_index_is_rebuilt_lists_come_back_with_the_next_start);
+                   lists_return_after_all_processes_die_during_a_rebuild);
     tcase_add_test(harness_case(suite, "commands"),
-                   a_repair_a_backup_or_a_restore_that_is_killed_changes_no_list);
+                   a_killed_repair_backup_or_restore_changes_no_list);
     return harness_main_at_once(suite);
 }

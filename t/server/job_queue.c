@@ -11,9 +11,9 @@ enum { PENDING_MAX = 10000, CONNECTIONS = 8 };
 
 static struct origin *origin;
 static struct server *server;
-static char *crowded_key; /* key of a workspace with very many pages */
+static char *crowded_key; /* key of the workspace with very many pages */
 static uint16_t tar_port;
-static int tar; /* accepts, and never answers */
+static int tar; /* accepts and never answers */
 
 static void setup(void)
 {
@@ -64,13 +64,13 @@ static void post_many(int count)
         raw_close(raws[c]);
 }
 
-START_TEST(a_workspace_may_have_ten_thousand_pages_pending_and_others_are_served_beside_them)
+START_TEST(ten_thousand_pending_pages_do_not_block_other_workspaces)
 {
     post_many(PENDING_MAX);
     struct response *r = http(server, .path = "/api/v1/reports", .key = crowded_key);
     expect_int(r, "meta.total", PENDING_MAX);
 
-    int more = 0; /* a few pages may have been given up meanwhile */
+    int more = 0; /* some pages may have timed out */
     do
         r = http(server, .method = "POST", .path = "/api/v1/reports", .key = crowded_key,
                  .body = tar_form(more), .headers = {"Prefer: respond-async"});
@@ -105,7 +105,7 @@ START_TEST(a_workspace_may_have_ten_thousand_pages_pending_and_others_are_served
              .headers = {"Prefer: wait=10"});
     expect_str(r, "data.status", "done");
     ck_assert_int_lt(now_ms() - before, 3000);
-    /* the deleted reports count until they are purged */
+    /* deleted reports count until they are purged */
     for (before = now_ms();; response_free(r)) {
         r = http(server, .method = "POST", .path = "/api/v1/reports", .key = crowded_key,
                  .body = form("url", origin_url(origin, "/good"), NULL),
@@ -123,7 +123,6 @@ int main(void)
     Suite *suite = suite_create("job_queue");
     TCase *tcase = harness_case(suite, "one server");
     tcase_add_unchecked_fixture(tcase, setup, teardown);
-    tcase_add_test(
-        tcase, a_workspace_may_have_ten_thousand_pages_pending_and_others_are_served_beside_them);
+    tcase_add_test(tcase, ten_thousand_pending_pages_do_not_block_other_workspaces);
     return harness_main(suite);
 }

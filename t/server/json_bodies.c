@@ -50,7 +50,7 @@ START_TEST(a_report_is_changed_by_json_as_by_a_form)
 }
 END_TEST
 
-/* What is wrong with a body, and how it is told. */
+/* What is wrong with a body, and the expected error. */
 static const struct {
     const char *body;
     int status;
@@ -72,7 +72,7 @@ static const struct {
     {"{\"url\":\"\\u0000\"}", 400, "bad_request", NULL},
 };
 
-START_TEST(a_wrong_json_body_is_refused_as_a_form_is)
+START_TEST(a_wrong_json_body_is_refused_like_a_form)
 {
     struct response *r = send_json("POST", "/api/v1/reports", wrong[_i].body);
     expect_status(r, wrong[_i].status);
@@ -82,7 +82,7 @@ START_TEST(a_wrong_json_body_is_refused_as_a_form_is)
 }
 END_TEST
 
-START_TEST(malformed_json_is_told_with_line_and_column)
+START_TEST(malformed_json_is_reported_with_line_and_column)
 {
     struct response *r = send_json("POST", "/api/v1/reports", "{\"url\":\n  nothing}");
     expect_error(r, 400, "bad_request");
@@ -112,8 +112,8 @@ int main(void)
     tcase_add_unchecked_fixture(tcase, setup, teardown);
     tcase_add_test(tcase, a_report_is_created_by_json_as_by_a_form);
     tcase_add_test(tcase, a_report_is_changed_by_json_as_by_a_form);
-    tcase_add_loop_test(tcase, a_wrong_json_body_is_refused_as_a_form_is, 0, COUNT(wrong));
-    tcase_add_test(tcase, malformed_json_is_told_with_line_and_column);
+    tcase_add_loop_test(tcase, a_wrong_json_body_is_refused_like_a_form, 0, COUNT(wrong));
+    tcase_add_test(tcase, malformed_json_is_reported_with_line_and_column);
     tcase_add_test(tcase, a_repeat_of_a_json_body_under_a_key_is_replayed);
     return harness_main(suite);
 }

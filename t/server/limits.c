@@ -32,11 +32,11 @@ static char *limiters(const char *rows)
     return text("limits:\n  limiters:\n    %s\n", rows);
 }
 
-/* ---- what a response tells ---- */
+/* ---- headers of a response ---- */
 
 /*
- * limit and what remains; its reset is the end of a window of so many seconds that goes on;
- * Retry-After is there with 429 alone
+ * The limit and the remaining requests. The reset is the end of a current window of that length.
+ * Retry-After is present only with 429.
  */
 static void expect_told_of(const struct response *r, long limit, long remaining, long seconds)
 {
@@ -168,7 +168,7 @@ START_TEST(a_malformed_head_is_charged_to_the_address)
 }
 END_TEST
 
-START_TEST(options_are_neither_charged_nor_told)
+START_TEST(an_options_request_is_neither_charged_nor_has_headers)
 {
     server_start_with(server, limiters(API("2")));
     for (int i = 0; i < 5; i++) {
@@ -184,7 +184,7 @@ START_TEST(options_are_neither_charged_nor_told)
 }
 END_TEST
 
-START_TEST(what_is_not_limited_is_not_told_of)
+START_TEST(an_unlimited_route_has_no_limit_headers)
 {
     static const char *const paths[] = {"/healthz",        "/readyz", "/api/v1/openapi.json",
                                         "/api/v1/nowhere", "/",       "/v1/wpx"};
@@ -197,7 +197,7 @@ END_TEST
 
 /* ---- refusal ---- */
 
-START_TEST(past_the_limit_it_is_429_and_refused_requests_do_not_count)
+START_TEST(a_request_over_the_limit_is_429_and_not_counted)
 {
     server_start_with(server, limiters(API("3")));
     for (int i = 0; i < 3; i++)
@@ -205,7 +205,7 @@ START_TEST(past_the_limit_it_is_429_and_refused_requests_do_not_count)
     for (int i = 0; i < 20; i++)
         expect_refused(http_get(server, "/api/v1/reports"), 3);
     expect_refused(http_post(server, "/api/v1/reports", "url=http%3A%2F%2Fa.test%2F"), 3);
-    /* had the refused ones counted, nothing would be left of five */
+    /* if refused requests counted, nothing would be left of five */
     server_configure(server, limiters(API("5")));
     server_signal(server, SIGHUP);
     int64_t deadline = now_ms() + 15000;
@@ -244,7 +244,7 @@ START_TEST(a_wrong_credential_is_charged_to_the_address_and_then_429)
     struct response *r = list("another");
     expect_refused(r, 3);
     expect(r, header(r, "WWW-Authenticate") == NULL);
-    expect_told(list(NULL), 3, 2); /* the key's budget is untouched */
+    expect_told(list(NULL), 3, 2); /* the key's budget is unchanged */
     server_stop(server);
 }
 END_TEST
@@ -256,7 +256,8 @@ START_TEST(one_window_that_refuses_charges_no_other)
     server_start_with(server, limiters("api: { windows: [ " WINDOW("7", "ip") ", " WINDOW(
                                   "2", "api_key") " ] }"));
     char *keys[] = {server->key, key_new(server, "main", NULL), key_new(server, "main", NULL)};
-    expect_told(list(keys[0]), 2, 1); /* the window with the fewest remaining is told */
+    expect_told(list(keys[0]), 2,
+                1); /* the headers describe the window with the fewest remaining */
     expect_told(list(keys[0]), 2, 0);
     for (int i = 0; i < 10; i++)
         expect_refused(list(keys[0]), 2);
@@ -271,7 +272,7 @@ START_TEST(one_window_that_refuses_charges_no_other)
 }
 END_TEST
 
-START_TEST(of_two_windows_that_refuse_the_later_end_is_told)
+START_TEST(the_later_end_of_two_refusing_windows_is_reported)
 {
     server_start_with(
         server, limiters("api: { windows: [ { limit: 1, seconds: 3600, key: api_key }, " WINDOW(
@@ -284,8 +285,8 @@ START_TEST(of_two_windows_that_refuse_the_later_end_is_told)
 }
 END_TEST
 
-/* Waits so long as a 429 says, then asks once: it must be admitted. */
-START_TEST(one_retry_after_the_time_told_gets_through)
+/* Waits for the Retry-After of a 429, then sends one request, which must be admitted. */
+START_TEST(one_retry_after_the_reported_time_succeeds)
 {
     server_start_with(server,
                       limiters("api: { windows: [ { limit: 2, seconds: 2, key: api_key } ] }"));
@@ -322,7 +323,7 @@ static void *ask_often(void *arg)
     return NULL;
 }
 
-START_TEST(workers_together_admit_just_the_limit)
+START_TEST(all_workers_together_admit_just_the_limit)
 {
     pthread_t threads[4];
     server->options.workers = 3;
@@ -345,7 +346,7 @@ static const char *const lenient[] = {
     "limits: { exempt: [127.0.0.0/8], limiters: { " API("2") " } }",
 };
 
-START_TEST(dry_run_and_exempt_callers_are_told_and_never_refused)
+START_TEST(dry_run_and_exempt_callers_get_headers_and_no_refusal)
 {
     server_start_with(server, lenient[_i]);
     for (int i = 0; i < 6; i++) {
@@ -361,7 +362,7 @@ START_TEST(dry_run_and_exempt_callers_are_told_and_never_refused)
 }
 END_TEST
 
-START_TEST(an_exempt_network_of_others_exempts_nobody_here)
+START_TEST(an_unrelated_exempt_network_exempts_nobody)
 {
     server_start_with(server,
                       "limits: { exempt: [10.0.0.0/8, '::/0'], limiters: { " API("1") " } }");
@@ -371,7 +372,7 @@ START_TEST(an_exempt_network_of_others_exempts_nobody_here)
 }
 END_TEST
 
-START_TEST(an_override_holds_for_its_key_alone)
+START_TEST(an_override_applies_only_to_its_key)
 {
     server_start_with(
         server, limiters("api: { windows: [ " WINDOW(
@@ -388,7 +389,7 @@ START_TEST(an_override_holds_for_its_key_alone)
 }
 END_TEST
 
-START_TEST(an_added_limiter_takes_the_routes_it_names)
+START_TEST(an_added_limiter_limits_its_routes)
 {
     server_start_with(
         server, limiters(API("100") "\n    creates: { windows: [ " WINDOW(
@@ -406,7 +407,7 @@ START_TEST(an_added_limiter_takes_the_routes_it_names)
 }
 END_TEST
 
-START_TEST(a_surface_is_limited_where_nothing_is_found_on_it)
+START_TEST(an_unknown_path_of_a_surface_is_limited)
 {
     server_start(server);
     static const char *const paths[] = {"/v1/wp/none", "/v1/wp/posts/none", "/api/v1/wp/none",
@@ -423,7 +424,7 @@ START_TEST(a_surface_is_limited_where_nothing_is_found_on_it)
 }
 END_TEST
 
-/* ---- reloads, restarts, deaths ---- */
+/* ---- reloads, restarts, crashes ---- */
 
 struct wanted {
     const char *key;
@@ -458,10 +459,10 @@ START_TEST(a_reload_changes_the_limit_at_once_and_keeps_the_counts)
 }
 END_TEST
 
-/* a connection of the old generation, which serves it until it closes it */
+/* a connection of the old generation, which serves it until closed */
 START_TEST(workers_that_drain_follow_a_reload)
 {
-    /* a limit, or none that a reload sets */
+    /* a limit, or one that a reload removes */
     server_start_with(server, _i == 0 ? limiters(API("100")) : "");
     struct raw *raws[8];
     for (size_t i = 0; i < COUNT(raws); i++) {
@@ -471,14 +472,14 @@ START_TEST(workers_that_drain_follow_a_reload)
     }
     server_configure(server, limiters(API("50")));
     server_signal(server, SIGHUP);
-    /* by anybody: the board is one */
+    /* by any process: the statistics are shared */
     ck_assert(wait_until(limit_is, &(struct wanted){NULL, 50}, 10000));
     unsigned drained = 0;
     for (size_t i = 0; i < COUNT(raws); i++) {
         raw_get(raws[i], server->key, "/api/v1/reports");
         struct response *r = raw_response(raws[i], false, 5000);
         if (r->status == 0)
-            continue; /* closed while nothing was asked */
+            continue; /* closed while idle */
         ck_assert_int_eq(header_number(r, "X-RateLimit-Limit"), 50);
         drained++;
     }
@@ -489,7 +490,7 @@ START_TEST(workers_that_drain_follow_a_reload)
 }
 END_TEST
 
-START_TEST(counts_outlive_restarts)
+START_TEST(counts_survive_restarts)
 {
     server_start_with(server, limiters(API("10")));
     expect_told(http_get(server, "/api/v1/reports"), 10, 9);
@@ -511,7 +512,7 @@ START_TEST(counts_outlive_restarts)
 }
 END_TEST
 
-START_TEST(counts_outlive_a_killed_worker)
+START_TEST(counts_survive_a_killed_worker)
 {
     server->options.workers = 1;
     server_start_with(server, limiters(API("10")));
@@ -528,11 +529,8 @@ START_TEST(counts_outlive_a_killed_worker)
 }
 END_TEST
 
-/*
- * each connection may meet another worker: together they admit ten, so none goes on in the old
- * table
- */
-START_TEST(a_table_cut_short_is_made_anew)
+/* each connection can reach another worker: together they admit ten, so all use the new table */
+START_TEST(a_truncated_table_is_recreated)
 {
     unsigned got_in = 0;
     server->options.workers = 2;
@@ -548,16 +546,16 @@ START_TEST(a_table_cut_short_is_made_anew)
     ck_assert_int_eq(r->status, 429);
     ck_assert_uint_eq(got_in, 10);
     ck_assert_msg(strstr(server_log(server), "cut the table in") != NULL, "%s", server_log(server));
-    /* replaced, which is no crash */
+    /* replaced, which is not a crash */
     ck_assert_msg(strstr(server_log(server), "killed by signal 9") == NULL, "%s",
                   server_log(server));
     server_signal(server, SIGTERM);
-    /* not server_stop, which takes a worker's death for a crash */
+    /* not server_stop, which takes a worker's exit for a crash */
     ck_assert_int_eq(server_wait(server, 10000), 0);
 }
 END_TEST
 
-START_TEST(a_wrong_limiter_is_refused_with_its_line_and_the_old_stays)
+START_TEST(a_wrong_limiter_is_refused_with_its_line_and_the_old_one_kept)
 {
     server_start_with(server, limiters(API("10")));
     server_configure(server, limiters("api: { windows: [ { limit: 1, seconds: 60, key: host } ], "
@@ -583,26 +581,26 @@ int main(void)
     tcase_add_test(tcase, every_answer_of_a_limited_route_has_the_headers);
     tcase_add_test(tcase, a_body_too_large_for_the_library_is_charged_to_the_address);
     tcase_add_test(tcase, a_malformed_head_is_charged_to_the_address);
-    tcase_add_test(tcase, options_are_neither_charged_nor_told);
-    tcase_add_test(tcase, what_is_not_limited_is_not_told_of);
-    tcase_add_test(tcase, past_the_limit_it_is_429_and_refused_requests_do_not_count);
+    tcase_add_test(tcase, an_options_request_is_neither_charged_nor_has_headers);
+    tcase_add_test(tcase, an_unlimited_route_has_no_limit_headers);
+    tcase_add_test(tcase, a_request_over_the_limit_is_429_and_not_counted);
     tcase_add_test(tcase, each_key_has_its_own_budget);
     tcase_add_test(tcase, a_wrong_credential_is_charged_to_the_address_and_then_429);
     tcase_add_test(tcase, one_window_that_refuses_charges_no_other);
-    tcase_add_test(tcase, of_two_windows_that_refuse_the_later_end_is_told);
-    tcase_add_test(tcase, one_retry_after_the_time_told_gets_through);
-    tcase_add_test(tcase, workers_together_admit_just_the_limit);
-    tcase_add_loop_test(tcase, dry_run_and_exempt_callers_are_told_and_never_refused, 0,
+    tcase_add_test(tcase, the_later_end_of_two_refusing_windows_is_reported);
+    tcase_add_test(tcase, one_retry_after_the_reported_time_succeeds);
+    tcase_add_test(tcase, all_workers_together_admit_just_the_limit);
+    tcase_add_loop_test(tcase, dry_run_and_exempt_callers_get_headers_and_no_refusal, 0,
                         COUNT(lenient));
-    tcase_add_test(tcase, an_exempt_network_of_others_exempts_nobody_here);
-    tcase_add_test(tcase, an_override_holds_for_its_key_alone);
-    tcase_add_test(tcase, an_added_limiter_takes_the_routes_it_names);
-    tcase_add_test(tcase, a_surface_is_limited_where_nothing_is_found_on_it);
+    tcase_add_test(tcase, an_unrelated_exempt_network_exempts_nobody);
+    tcase_add_test(tcase, an_override_applies_only_to_its_key);
+    tcase_add_test(tcase, an_added_limiter_limits_its_routes);
+    tcase_add_test(tcase, an_unknown_path_of_a_surface_is_limited);
     tcase_add_test(tcase, a_reload_changes_the_limit_at_once_and_keeps_the_counts);
     tcase_add_loop_test(tcase, workers_that_drain_follow_a_reload, 0, 2);
-    tcase_add_test(tcase, counts_outlive_restarts);
-    tcase_add_test(tcase, counts_outlive_a_killed_worker);
-    tcase_add_test(tcase, a_table_cut_short_is_made_anew);
-    tcase_add_test(tcase, a_wrong_limiter_is_refused_with_its_line_and_the_old_stays);
+    tcase_add_test(tcase, counts_survive_restarts);
+    tcase_add_test(tcase, counts_survive_a_killed_worker);
+    tcase_add_test(tcase, a_truncated_table_is_recreated);
+    tcase_add_test(tcase, a_wrong_limiter_is_refused_with_its_line_and_the_old_one_kept);
     return harness_main(suite);
 }

@@ -48,12 +48,12 @@ static void expect_record(struct json_object *list, size_t i, const char *const 
 
 /* ---- assay limits ---- */
 
-START_TEST(list_shows_what_is_in_force_and_counted)
+START_TEST(list_shows_limiters_in_force_and_their_counts)
 {
     start_with(WINDOW("2"));
     ask(5, NULL);
     struct json_object *list = assay_list(server, "limits", "list", NULL);
-    /* the seed's seven, one of which has two windows, and api */
+    /* the seven built-in limiters, one of which has two windows, and api */
     ck_assert_uint_eq(json_object_array_length(list), 9);
     expect_members(list, 0, "limiter", "widget-init", "limit", "1000", "seconds", "60", "key",
                    "ip+agent", "mode", "on");
@@ -63,14 +63,15 @@ START_TEST(list_shows_what_is_in_force_and_counted)
                    "admitted", "2", "refused", "3", "dry_run_refused", "0");
     server_configure(server, with_api("dry_run: true, " WINDOW("3")));
     list = assay_list(server, "limits", "list", NULL);
-    expect_members(list, 8, "limit", "2", "mode", "on"); /* not before the server reads it */
+    expect_members(list, 8, "limit", "2", "mode",
+                   "on"); /* not before the server has read the file */
     server_stop(server);
     list = assay_list(server, "limits", "list", NULL);
     expect_members(list, 8, "limit", "3", "mode", "dry_run", "admitted", "2", "refused", "3");
 }
 END_TEST
 
-START_TEST(show_and_reset_work_on_the_live_table_and_after)
+START_TEST(show_and_reset_work_with_and_without_a_server)
 {
     start_with(WINDOW("3"));
     ask(5, NULL);
@@ -98,7 +99,7 @@ START_TEST(show_and_reset_work_on_the_live_table_and_after)
 }
 END_TEST
 
-START_TEST(top_shows_who_is_near_a_limit_first)
+START_TEST(top_shows_keys_near_a_limit_first)
 {
     start_with(WINDOW("10"));
     char *second = key_new(server, "main", NULL), *third = key_new(server, "main", NULL);
@@ -106,7 +107,8 @@ START_TEST(top_shows_who_is_near_a_limit_first)
     ask(12, second);
     ask(4, third);
     struct json_object *list = assay_list(server, "limits", "top", NULL);
-    ck_assert_uint_eq(json_object_array_length(list), 2); /* the third is not past half */
+    ck_assert_uint_eq(json_object_array_length(list),
+                      2); /* the third key has used less than half */
     expect_members(list, 0, "limiter", "api", "key", "2", "used", "10", "limit", "10", "seconds",
                    "2678400");
     expect_members(list, 1, "limiter", "api", "key", "1", "used", "6", "limit", "10");
@@ -122,7 +124,7 @@ static bool first_is_the_key(void *key)
         key);
 }
 
-START_TEST(top_goes_by_the_limits_in_force)
+START_TEST(top_uses_the_limits_in_force)
 {
     start_with(WINDOW("10"));
     char *second = key_new(server, "main", NULL);
@@ -153,7 +155,7 @@ static const struct {
     {{"limits"}, 2, "limits needs one of: list, top, show, reset"},
 };
 
-START_TEST(a_wrong_call_says_what_is_wrong)
+START_TEST(a_wrong_call_names_its_error)
 {
     start_with(WINDOW("10"));
     const char *const *w = wrong[_i].words;
@@ -164,7 +166,7 @@ START_TEST(a_wrong_call_says_what_is_wrong)
 }
 END_TEST
 
-START_TEST(before_the_server_has_run_nothing_is_counted)
+START_TEST(nothing_is_counted_before_the_first_start)
 {
     struct run run = assay(server, "limits", "top", NULL);
     ck_assert_msg(run.status == 1 && strstr(run.err, "there are no counts in run_dir"), "%d: %s",
@@ -180,7 +182,7 @@ static bool is_in_dry_run(void *arg)
     return http_get(server, "/api/v1/reports")->status == 200;
 }
 
-START_TEST(metrics_count_over_workers_deaths_and_reloads)
+START_TEST(metrics_survive_worker_crashes_and_reloads)
 {
     start_with(WINDOW("4"));
     ask(10, NULL);
@@ -200,14 +202,14 @@ START_TEST(metrics_count_over_workers_deaths_and_reloads)
     ck_assert_int_eq(metric(&internal, "assay_limiter_admitted_total{limiter=\"api\"}"), 4);
     ck_assert_int_ge(metric(&internal, "assay_limiter_slots"), 1048576);
     ck_assert_int_eq(metric(&internal, "assay_limiter_evicted_alive_total{limiter=\"api\"}"), 0);
-    /* a sample of so large a table may miss it */
+    /* a sample of so large a table can miss it */
     ck_assert_int_ge(metric(&internal, "assay_limiter_slots_used{limiter=\"api\"}"), 0);
     kill(server->pid, SIGKILL);
     server_wait(server, 5000);
 }
 END_TEST
 
-/* a stranger on a limited surface, charged to this address */
+/* a request without a credential on a limited surface, charged to this address */
 static void come_from(struct client *client, const char *address)
 {
     struct response *r = http_kept(client, .path = "/v1/wp/none", .key = "",
@@ -216,7 +218,7 @@ static void come_from(struct client *client, const char *address)
     response_free(r);
 }
 
-START_TEST(a_small_table_under_a_flood_tells_what_it_holds_and_evicts)
+START_TEST(a_flooded_small_table_reports_its_keys_and_evictions)
 {
     enum { FLOOD = 3000 };
     static const char used[] = "assay_limiter_slots_used{limiter=\"bulk-sync\"}",
@@ -237,10 +239,10 @@ START_TEST(a_small_table_under_a_flood_tells_what_it_holds_and_evicts)
         come_from(client, text("10.0.%d.%d", i / 250, i % 250 + 1));
     long slots = metric(&internal, "assay_limiter_slots"), held = metric(&internal, used);
     ck_assert_msg(held > slots / 2 && held <= slots && slots < FLOOD, "%ld of %ld", held, slots);
-    /* everybody has a slot or had one */
+    /* every caller has or had a slot */
     ck_assert_int_eq(metric(&internal, evicted), FLOOD + 1 - held);
     ck_assert_int_eq(metric(&internal, "assay_limiter_slots_used{limiter=\"api\"}"), 0);
-    /* who was at the limit before the flood is still there */
+    /* a key that was at its limit before the flood still has its slot */
     expect_status(http_kept(client, .path = "/v1/wp/none", .key = "",
                             .headers = {"X-Forwarded-For: 192.0.2.1"}),
                   429);
@@ -300,14 +302,14 @@ int main(void)
     Suite *suite = suite_create("limits_operators");
     TCase *tcase = harness_case(suite, "a server each");
     tcase_add_checked_fixture(tcase, setup, teardown);
-    tcase_add_test(tcase, list_shows_what_is_in_force_and_counted);
-    tcase_add_test(tcase, show_and_reset_work_on_the_live_table_and_after);
-    tcase_add_test(tcase, top_shows_who_is_near_a_limit_first);
-    tcase_add_test(tcase, top_goes_by_the_limits_in_force);
-    tcase_add_loop_test(tcase, a_wrong_call_says_what_is_wrong, 0, COUNT(wrong));
-    tcase_add_test(tcase, before_the_server_has_run_nothing_is_counted);
-    tcase_add_test(tcase, metrics_count_over_workers_deaths_and_reloads);
-    tcase_add_test(tcase, a_small_table_under_a_flood_tells_what_it_holds_and_evicts);
+    tcase_add_test(tcase, list_shows_limiters_in_force_and_their_counts);
+    tcase_add_test(tcase, show_and_reset_work_with_and_without_a_server);
+    tcase_add_test(tcase, top_shows_keys_near_a_limit_first);
+    tcase_add_test(tcase, top_uses_the_limits_in_force);
+    tcase_add_loop_test(tcase, a_wrong_call_names_its_error, 0, COUNT(wrong));
+    tcase_add_test(tcase, nothing_is_counted_before_the_first_start);
+    tcase_add_test(tcase, metrics_survive_worker_crashes_and_reloads);
+    tcase_add_test(tcase, a_flooded_small_table_reports_its_keys_and_evictions);
     tcase_add_test(tcase, metrics_are_text_for_prometheus_and_not_public);
     tcase_add_test(tcase, refusals_do_not_fill_the_log);
     return harness_main(suite);

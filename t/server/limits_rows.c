@@ -44,7 +44,7 @@ static const struct {
     {"POST", "/api/v1/widget/coupon/apply", 120},
 };
 
-START_TEST(a_minute_admits_the_seeds_number_and_no_more)
+START_TEST(a_minute_admits_just_the_built_in_limit)
 {
     struct client *client = client_new(server);
     server_start(server);
@@ -69,7 +69,7 @@ START_TEST(a_minute_admits_the_seeds_number_and_no_more)
 }
 END_TEST
 
-START_TEST(both_addresses_of_bulk_sync_are_one_budget)
+START_TEST(both_paths_of_bulk_sync_share_one_budget)
 {
     server_start(server);
     ck_assert(wait_until(early_in_a_minute, NULL, 40000));
@@ -107,7 +107,7 @@ END_TEST
 static const int statuses[] = {200, 201, 202, 204, 304, 400, 403,
                                404, 409, 412, 422, 500, 503, 507};
 
-START_TEST(whatever_a_handler_answers_has_the_headers)
+START_TEST(every_handler_answer_has_the_headers)
 {
     server_start(server);
     struct response *r =
@@ -122,10 +122,7 @@ START_TEST(whatever_a_handler_answers_has_the_headers)
 }
 END_TEST
 
-/*
- * widget-init has its key in the body: what is wrong with the body is charged all the same, to the
- * address
- */
+/* widget-init reads its key from the body: a wrong body is charged to the address */
 static const struct {
     const char *body, *type;
     int status;
@@ -136,7 +133,7 @@ static const struct {
     {"", NULL, 200},
 };
 
-START_TEST(a_body_that_is_wrong_is_charged_too)
+START_TEST(a_wrong_body_is_charged)
 {
     server_start(server);
     ck_assert(wait_until(early_in_a_minute, NULL, 40000));
@@ -145,7 +142,7 @@ START_TEST(a_body_that_is_wrong_is_charged_too)
                                   .key = "", .body = bodies[i].body, .headers = {bodies[i].type});
         expect_status(r, bodies[i].status);
         ck_assert_int_eq(header_number(r, "X-RateLimit-Limit"), 1000);
-        /* invented agents are one bucket */
+        /* unknown agents share one bucket */
         ck_assert_int_eq(header_number(r, "X-RateLimit-Remaining"), 999 - (long)i);
     }
     char *large = malloc(1500);
@@ -163,8 +160,8 @@ START_TEST(a_body_that_is_wrong_is_charged_too)
 }
 END_TEST
 
-/* the second window of widget-init, at numbers that a test can reach */
-START_TEST(widget_init_must_fit_both_windows)
+/* the second window of widget-init, with numbers that a test can reach */
+START_TEST(widget_init_must_pass_both_windows)
 {
     server_configure(server, "limits: { limiters: { widget-init: { windows: [ { limit: 3, seconds: "
                              "2678400, key: ip+agent }, "
@@ -178,9 +175,9 @@ START_TEST(widget_init_must_fit_both_windows)
         ck_assert_int_eq(header_number(r, "X-RateLimit-Limit"), told[i][0]);
         ck_assert_int_eq(header_number(r, "X-RateLimit-Remaining"), told[i][1]);
     }
-    /* as if another agent came from the same address */
+    /* as if another agent used the same address */
     assay_ok(server, "limits", "reset", "widget-init", "127.0.0.1/-", NULL);
-    /* the address has 2 left of 5: the refused one charged nothing */
+    /* the address has 2 of 5 left: the refused request charged nothing */
     for (long i = 0; i < 2; i++) {
         struct response *r =
             http(server, .method = "POST", .path = "/api/v1/widget/init", .key = "", .body = "");
@@ -204,11 +201,11 @@ int main(void)
     Suite *suite = suite_create("limits_rows");
     TCase *tcase = harness_case(suite, "a server each");
     tcase_add_checked_fixture(tcase, setup, teardown);
-    tcase_add_loop_test(tcase, a_minute_admits_the_seeds_number_and_no_more, 0, COUNT(rows));
-    tcase_add_test(tcase, both_addresses_of_bulk_sync_are_one_budget);
+    tcase_add_loop_test(tcase, a_minute_admits_just_the_built_in_limit, 0, COUNT(rows));
+    tcase_add_test(tcase, both_paths_of_bulk_sync_share_one_budget);
     tcase_add_test(tcase, conversation_operations_share_the_sessions_budget);
-    tcase_add_loop_test(tcase, whatever_a_handler_answers_has_the_headers, 0, COUNT(statuses));
-    tcase_add_test(tcase, a_body_that_is_wrong_is_charged_too);
-    tcase_add_test(tcase, widget_init_must_fit_both_windows);
+    tcase_add_loop_test(tcase, every_handler_answer_has_the_headers, 0, COUNT(statuses));
+    tcase_add_test(tcase, a_wrong_body_is_charged);
+    tcase_add_test(tcase, widget_init_must_pass_both_windows);
     return harness_main(suite);
 }

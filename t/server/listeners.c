@@ -61,7 +61,7 @@ START_TEST(a_unix_socket_is_served_beside_a_port)
     ck_assert_msg(stat(path, &st) != 0, "the socket is left behind");
     server_spawn(server, "--set", set, NULL);
     ck_assert(server_ready(server, 15000));
-    server_signal(server, SIGKILL); /* leaves it there: the next one takes its place */
+    server_signal(server, SIGKILL); /* leaves the file there: the next socket replaces it */
     ck_assert_int_eq(server_wait(server, 5000), 128 + SIGKILL);
     server_spawn(server, "--set", set, NULL);
     ck_assert_msg(server_ready(server, 15000), "%s", server_log(server));
@@ -140,7 +140,7 @@ START_TEST(tls_is_served_with_the_given_certificate)
 }
 END_TEST
 
-START_TEST(a_certificate_that_is_none_is_refused_with_its_name)
+START_TEST(a_malformed_certificate_is_refused_by_name)
 {
     char *missing = text("%s/none.pem", server->dir);
     struct run run = run_program(assayd_path(), "-c", server->conf, "--set",
@@ -153,7 +153,7 @@ END_TEST
 
 /* ---- clients ---- */
 
-/* What the access log takes the client of a request for. */
+/* The client of a request in the access log. */
 static bool logged_as(const char *log, const char *id, const char *ip)
 {
     struct run run = run_program("/bin/grep", "-m1", id, log, NULL);
@@ -178,7 +178,7 @@ static const struct {
     {"127.0.0.0/8", "", "127.0.0.1"},
 };
 
-START_TEST(the_client_is_the_right_most_untrusted_address)
+START_TEST(the_client_is_the_rightmost_untrusted_address)
 {
     char *log = text("%s/access.log", server->dir), *id = text("forward-%d", _i);
     server_configure(server,
@@ -193,7 +193,7 @@ START_TEST(the_client_is_the_right_most_untrusted_address)
 }
 END_TEST
 
-START_TEST(connections_beyond_the_whole_limit_do_not_harm_the_others)
+START_TEST(connections_over_the_limit_do_not_harm_others)
 {
     server_configure(server, "max_connections: 16");
     server_start(server);
@@ -203,10 +203,7 @@ START_TEST(connections_beyond_the_whole_limit_do_not_harm_the_others)
     raw_close(first);
     for (size_t i = 0; i < COUNT(raws); i++)
         raws[i] = raw_open(server);
-    /*
-     * one that rests between requests may give way (core/conn/eviction_internal.h); whoever asks for
-     * something gets in
-     */
+    /* an idle connection can be evicted (core/conn/eviction_internal.h); one with a request is admitted */
     first = raw_open(server);
     raw_get(first, server->key, "/api/v1/reports");
     expect_status(raw_response(first, false, 5000), 200);
@@ -229,7 +226,7 @@ static bool answers(void *arg)
     return r->status == 200;
 }
 
-START_TEST(a_worker_without_descriptors_waits_for_one_instead_of_trying_all_the_time)
+START_TEST(a_worker_without_descriptors_waits_without_polling)
 {
     struct raw *raws[100];
     server->options.workers = 1;
@@ -237,7 +234,7 @@ START_TEST(a_worker_without_descriptors_waits_for_one_instead_of_trying_all_the_
     server_start(server);
     pid_t worker = server_process(server, "assayd: worker 0");
     struct rlimit had;
-    /* fewer than it holds: no descriptor comes free when a connection gives way */
+    /* fewer than it holds: an eviction frees no descriptor */
     ck_assert_int_eq(prlimit(worker, RLIMIT_NOFILE, NULL, &had), 0);
     ck_assert_int_eq(prlimit(worker, RLIMIT_NOFILE, &(struct rlimit){4, had.rlim_max}, NULL), 0);
     for (size_t i = 0; i < COUNT(raws); i++)
@@ -267,10 +264,9 @@ int main(void)
     tcase_add_test(tcase, a_unix_socket_is_served_beside_a_port);
     tcase_add_test(tcase, two_ports_are_served_by_every_worker);
     tcase_add_test(tcase, tls_is_served_with_the_given_certificate);
-    tcase_add_test(tcase, a_certificate_that_is_none_is_refused_with_its_name);
-    tcase_add_loop_test(tcase, the_client_is_the_right_most_untrusted_address, 0, COUNT(forwards));
-    tcase_add_test(tcase, connections_beyond_the_whole_limit_do_not_harm_the_others);
-    tcase_add_test(tcase,
-                   a_worker_without_descriptors_waits_for_one_instead_of_trying_all_the_time);
+    tcase_add_test(tcase, a_malformed_certificate_is_refused_by_name);
+    tcase_add_loop_test(tcase, the_client_is_the_rightmost_untrusted_address, 0, COUNT(forwards));
+    tcase_add_test(tcase, connections_over_the_limit_do_not_harm_others);
+    tcase_add_test(tcase, a_worker_without_descriptors_waits_without_polling);
     return harness_main(suite);
 }

@@ -5,7 +5,7 @@
 
 enum { REPORTS_MAX = 64 };
 
-/* The whole list as the server shows it by id, from which every other list is foretold. */
+/* The whole list by id as the server shows it. Every other expected list derives from it. */
 struct row {
     int64_t id, score;                                          /* -1: null */
     const char *url, *project, *status, *result, *generated_at; /* "": null */
@@ -89,7 +89,7 @@ static int by_url(const struct row *a, const struct row *b)
     return order ? order : by_id(a, b);
 }
 
-/* Shown in seconds and kept in milliseconds, so equal dates say nothing. */
+/* Shown in seconds and stored in milliseconds: equal dates do not fix an order. */
 static int by_generated_at(const struct row *a, const struct row *b)
 {
     return strcmp(a->generated_at, b->generated_at);
@@ -106,7 +106,7 @@ static const struct {
              {"score", by_score, true}};
 
 static const struct {
-    const char *query; /* what is added to it */
+    const char *query; /* what is appended */
     const char *search, *project, *result, *status;
 } filters[] = {
     {"", "", "", "", ""},
@@ -127,7 +127,7 @@ static const struct {
     {"&search=", "", "", "", ""},
     {"&search=%2A", "*", "", "", ""},
     {"&search=%5C", "\\", "", "", ""},
-    /* éTÉ: what is no ASCII is percent-encoded in URLs, and here in either case */
+    /* éTÉ: non-ASCII is percent-encoded in URLs, here in both cases */
     {"&search=%C3%A9T%C3%89", "%C3%A9t%C3%A9", "", "", ""},
     {"&search=%D1%81%D1%82%D0%9E%D0%9B", "%D0%A1%D1%82%D0%BE%D0%BB", "", "", ""}, /* стОЛ */
     {"&search=%D1%89", "%D1%89", "", "", ""},
@@ -210,7 +210,7 @@ static void expect_list(const struct row *rows, size_t count, size_t sort, bool 
     }
 }
 
-START_TEST(every_sort_and_filter_gives_the_list_that_is_foretold)
+START_TEST(every_sort_and_filter_gives_the_expected_list)
 {
     struct row rows[REPORTS_MAX];
     size_t count = all_rows(rows);
@@ -220,7 +220,7 @@ START_TEST(every_sort_and_filter_gives_the_list_that_is_foretold)
 }
 END_TEST
 
-START_TEST(a_report_that_is_graded_again_is_pending_in_lists_until_it_is_done)
+START_TEST(a_report_in_grading_is_pending_in_lists)
 {
     const char *page = "/api/v1/reports?status=pending",
                *done = "/api/v1/reports?status=done&search=graded-again";
@@ -241,7 +241,7 @@ START_TEST(a_report_that_is_graded_again_is_pending_in_lists_until_it_is_done)
 }
 END_TEST
 
-START_TEST(a_project_filters_by_its_number_as_by_its_name)
+START_TEST(a_list_filters_by_project_id_and_name)
 {
     struct response *project = http_get(server, "/api/v1/projects/alpha.test");
     expect_status(project, 200);
@@ -255,7 +255,7 @@ START_TEST(a_project_filters_by_its_number_as_by_its_name)
 }
 END_TEST
 
-START_TEST(without_parameters_the_ten_newest_come_first)
+START_TEST(a_list_without_parameters_has_the_ten_newest)
 {
     struct response *a = http_get(server, "/api/v1/reports");
     struct response *b =
@@ -293,7 +293,7 @@ START_TEST(include_results_adds_them_to_every_item)
 }
 END_TEST
 
-START_TEST(a_list_too_large_with_results_asks_for_a_smaller_page)
+START_TEST(a_list_too_large_with_results_requests_a_smaller_page)
 {
     char page[ORIGIN_BODY], *end = page;
     struct server *s = server_new(&(struct server_options){.origin = origin});
@@ -322,13 +322,13 @@ START_TEST(a_list_too_large_with_results_asks_for_a_smaller_page)
 }
 END_TEST
 
-/* ---- in query threads and on the loop ---- */
+/* ---- query threads and the loop ---- */
 
 static const char *const query_threads[] = {"query_threads: 2", "query_threads: 1",
                                             "query_threads: 0"};
 
-/* An answer from a thread lets the connection go on at once, not with the next event or tick. */
-START_TEST(a_search_does_not_keep_its_connection_waiting)
+/* An answer from a thread resumes the connection at once, not at the next event or tick. */
+START_TEST(a_search_does_not_block_its_connection)
 {
     enum { LISTS = 24, TICK_MS = 250 };
     struct server *s = server_new(&(struct server_options){.workers = 1, .origin = origin});
@@ -353,7 +353,7 @@ END_TEST
 
 /* ---- pages ---- */
 
-START_TEST(the_envelope_is_laravels)
+START_TEST(the_envelope_has_laravels_shape)
 {
     struct response *r = http_get(server, "/api/v1/reports?per_page=10&page=2");
     int64_t total = int_at(r, "meta.total"), pages = (total + 9) / 10;
@@ -441,7 +441,7 @@ END_TEST
 
 static const int page_sizes[] = {10, 25, 50, 100};
 
-START_TEST(every_listed_page_size_is_taken)
+START_TEST(every_documented_page_size_is_accepted)
 {
     struct response *r = http_get(server, text("/api/v1/reports?per_page=%d", page_sizes[_i]));
     expect_status(r, 200);
@@ -478,7 +478,7 @@ static const struct {
     {"page=18446744073709551617", "page"},
 };
 
-START_TEST(an_unlisted_value_is_422_and_names_its_field)
+START_TEST(an_undocumented_value_is_422_and_names_its_field)
 {
     struct response *r = http_get(server, text("/api/v1/reports?%s", unlisted[_i].query));
     expect_error(r, 422, "validation_failed");
@@ -488,7 +488,7 @@ START_TEST(an_unlisted_value_is_422_and_names_its_field)
 }
 END_TEST
 
-START_TEST(all_wrong_values_are_named_at_once)
+START_TEST(all_wrong_values_are_named_together)
 {
     struct response *r = http_get(server, "/api/v1/reports?per_page=3&sort=up&result=great");
     expect_error(r, 422, "validation_failed");
@@ -497,7 +497,7 @@ START_TEST(all_wrong_values_are_named_at_once)
 }
 END_TEST
 
-START_TEST(urls_that_differ_only_after_a_thousand_characters_sort_and_search_right)
+START_TEST(urls_that_differ_after_1000_characters_sort_and_search_right)
 {
     struct server *s = server_new(&(struct server_options){.origin = origin});
     static const char tails[] = "cadbe";
@@ -529,23 +529,22 @@ int main(void)
     Suite *suite = suite_create("lists");
     TCase *tcase = harness_case(suite, "one server");
     tcase_add_unchecked_fixture(tcase, setup, teardown);
-    tcase_add_loop_test(tcase, every_sort_and_filter_gives_the_list_that_is_foretold, 0,
-                        COUNT(filters));
-    tcase_add_test(tcase, a_project_filters_by_its_number_as_by_its_name);
-    tcase_add_test(tcase, a_report_that_is_graded_again_is_pending_in_lists_until_it_is_done);
-    tcase_add_test(tcase, without_parameters_the_ten_newest_come_first);
+    tcase_add_loop_test(tcase, every_sort_and_filter_gives_the_expected_list, 0, COUNT(filters));
+    tcase_add_test(tcase, a_list_filters_by_project_id_and_name);
+    tcase_add_test(tcase, a_report_in_grading_is_pending_in_lists);
+    tcase_add_test(tcase, a_list_without_parameters_has_the_ten_newest);
     tcase_add_test(tcase, items_are_the_record_without_results);
     tcase_add_test(tcase, include_results_adds_them_to_every_item);
-    tcase_add_test(tcase, a_list_too_large_with_results_asks_for_a_smaller_page);
-    tcase_add_loop_test(tcase, a_search_does_not_keep_its_connection_waiting, 0,
-                        COUNT(query_threads));
-    tcase_add_test(tcase, the_envelope_is_laravels);
+    tcase_add_test(tcase, a_list_too_large_with_results_requests_a_smaller_page);
+    tcase_add_loop_test(tcase, a_search_does_not_block_its_connection, 0, COUNT(query_threads));
+    tcase_add_test(tcase, the_envelope_has_laravels_shape);
     tcase_add_loop_test(tcase, links_lead_through_the_whole_list_and_keep_the_query, 0,
                         COUNT(walks));
     tcase_add_test(tcase, a_page_past_the_end_is_empty_with_null_bounds);
-    tcase_add_loop_test(tcase, every_listed_page_size_is_taken, 0, COUNT(page_sizes));
-    tcase_add_loop_test(tcase, an_unlisted_value_is_422_and_names_its_field, 0, COUNT(unlisted));
-    tcase_add_test(tcase, all_wrong_values_are_named_at_once);
-    tcase_add_test(tcase, urls_that_differ_only_after_a_thousand_characters_sort_and_search_right);
+    tcase_add_loop_test(tcase, every_documented_page_size_is_accepted, 0, COUNT(page_sizes));
+    tcase_add_loop_test(tcase, an_undocumented_value_is_422_and_names_its_field, 0,
+                        COUNT(unlisted));
+    tcase_add_test(tcase, all_wrong_values_are_named_together);
+    tcase_add_test(tcase, urls_that_differ_after_1000_characters_sort_and_search_right);
     return harness_main(suite);
 }

@@ -34,7 +34,7 @@ static void start(const char *yaml)
     server_start(server);
 }
 
-/* ---- what a line tells ---- */
+/* ---- the content of a line ---- */
 
 static char *file_of(const char *path)
 {
@@ -47,7 +47,7 @@ static bool is_logged(void *id)
     return strstr(file_of(log_path), id) != NULL;
 }
 
-/* the line of the request with this id, within a second and the time it takes to look */
+/* the line of the request with this id, within a second and the time to read it */
 static char *line_of(const char *id)
 {
     ck_assert_msg(wait_until(is_logged, (void *)(uintptr_t)id, 3000), "%s is not logged:\n%s\n%s",
@@ -80,7 +80,7 @@ static const char *string(const char *id, const char *name)
 #define TWO_AN_HOUR                                                                                \
     "limits: { limiters: { api: { windows: [ { limit: 2, seconds: 3600, key: api_key } ] } } }\n"
 
-START_TEST(a_line_tells_who_asked_for_what_and_what_was_answered)
+START_TEST(a_line_names_the_caller_the_request_and_the_answer)
 {
     start(text("log: { access: %s }", log_path));
     struct response *r = http(server, .path = "/api/v1/reports?per_page=10",
@@ -117,7 +117,7 @@ START_TEST(a_refusal_names_its_limiter)
 }
 END_TEST
 
-START_TEST(a_line_tells_what_the_time_went_into)
+START_TEST(a_line_names_the_parts_of_the_duration)
 {
     start(text("log: { access: %s }", log_path));
     origin_page(origin, "/late", 200, "", "<title>x</title>");
@@ -145,7 +145,7 @@ START_TEST(a_line_tells_what_the_time_went_into)
 }
 END_TEST
 
-START_TEST(what_the_library_answers_by_itself_is_logged_too)
+START_TEST(an_answer_by_the_library_is_logged)
 {
     start(text("log: { access: %s }", log_path));
     struct raw *raw = raw_open(server);
@@ -161,10 +161,9 @@ START_TEST(what_the_library_answers_by_itself_is_logged_too)
 END_TEST
 
 /*
- * Bytes of UTF-8 may stand in a path and in a header's value: CSI as C1, an override of direction,
- * a line separator.
+ * Paths and header values can have UTF-8 bytes: CSI as C1, a direction override, a line separator.
  */
-START_TEST(no_line_steers_the_terminal_that_shows_it)
+START_TEST(no_line_controls_the_terminal)
 {
     start(text("log: { access: %s }", log_path));
     struct raw *raw = raw_open(server);
@@ -182,7 +181,7 @@ START_TEST(no_line_steers_the_terminal_that_shows_it)
 }
 END_TEST
 
-START_TEST(the_combined_format_is_what_others_read)
+START_TEST(the_combined_format_is_standard)
 {
     regex_t form;
     start(text("log: { access: %s, format: combined }", log_path));
@@ -204,7 +203,7 @@ START_TEST(the_combined_format_is_what_others_read)
 }
 END_TEST
 
-START_TEST(it_goes_to_standard_output_where_the_journal_listens)
+START_TEST(the_log_goes_to_standard_output_under_the_journal)
 {
     char out[4096] = "";
     size_t n = 0;
@@ -227,7 +226,7 @@ static bool says_lost(void *arg)
     return strstr(server_log(server), "lines were lost") != NULL;
 }
 
-START_TEST(a_full_disk_costs_lines_and_no_request)
+START_TEST(a_full_disk_loses_log_lines_and_no_request)
 {
     start("log: { access: /dev/full }");
     for (int i = 0; i < 20; i++)
@@ -237,11 +236,9 @@ START_TEST(a_full_disk_costs_lines_and_no_request)
 }
 END_TEST
 
-/* ---- files that cannot be used ---- */
+/* ---- unusable files ---- */
 
-/*
- * Columns: the option, as it is written and as it is told; the file, below the server's directory.
- */
+/* Columns: the option as written and as reported; the file, below the server's directory. */
 static const struct {
     const char *yaml, *option, *file;
 } unusable[] = {
@@ -252,7 +249,7 @@ static const struct {
     {"jwt: { secrets_file: ", "jwt.secrets_file", "/assay.yaml"},
 };
 
-START_TEST(a_file_that_cannot_be_used_is_refused_by_the_check)
+START_TEST(the_configuration_check_refuses_an_unusable_file)
 {
     ck_assert_int_eq(mkfifo(text("%s/fifo", server->dir), 0600), 0);
     server_configure(server, text("%s%s%s }", unusable[_i].yaml, server->dir, unusable[_i].file));
@@ -264,7 +261,7 @@ START_TEST(a_file_that_cannot_be_used_is_refused_by_the_check)
 }
 END_TEST
 
-START_TEST(the_check_makes_no_log)
+START_TEST(the_configuration_check_creates_no_log)
 {
     server_configure(server, text("log: { access: %s }", log_path));
     struct run run = run_program(assayd_path(), "-t", "-c", server->conf, NULL);
@@ -273,7 +270,7 @@ START_TEST(the_check_makes_no_log)
 }
 END_TEST
 
-START_TEST(the_check_is_that_of_the_user_whom_the_server_becomes)
+START_TEST(the_configuration_check_uses_the_servers_user)
 {
     if (geteuid() != 0)
         return; /* only root can become another user */
@@ -350,7 +347,7 @@ static void learn_signing_secrets(void)
     fclose(file);
 }
 
-/* anything is a fine answer: it is the logs that count */
+/* any answer is accepted: this test checks the logs */
 static struct response *use(const char *method, const char *path, const char *key, const char *type,
                             const char *more, const char *body)
 {
@@ -426,7 +423,7 @@ static void use_visitors(void)
     expect_status(r, 200);
     const char *jwt = secret(str_at(r, "data.jwt")),
                *anonymous = secret(str_at(r, "data.anonymous_id"));
-    secret(text("%s", strrchr(jwt, '.') + 1)); /* its signature alone */
+    secret(text("%s", strrchr(jwt, '.') + 1)); /* its signature only */
     use("POST", "/api/v1/widget/init", "", JSON, origin_header,
         text("{\"agent_id\":\"%s\",\"anon_id\":\"%s\"}", agent, anonymous));
     use("POST", "/api/v1/widget/init", "", JSON, "Origin: https://evil.example",
@@ -573,7 +570,7 @@ static void expect_no_core_limit(pid_t pid)
 
 static pid_t seated;
 
-/* an auditor ends with its writer, and comes again */
+/* an auditor exits with its writer and is replaced */
 static bool is_seated(void *title)
 {
     return (seated = server_process(server, title)) > 0;
@@ -585,8 +582,8 @@ static bool is_dead(void *pid)
 }
 
 /*
- * Not dumpable: what /proc shows of it is root's. Only one who is not root can see the difference,
- * and there everybody is root.
+ * A process that is not dumpable has /proc files owned by root. Only a user other than root sees
+ * the difference; as root all files are root's.
  */
 START_TEST(no_process_leaves_a_core_file)
 {
@@ -615,18 +612,18 @@ int main(void)
     Suite *suite = suite_create("logs");
     TCase *tcase = harness_case(suite, "a server each");
     tcase_add_checked_fixture(tcase, setup, teardown);
-    tcase_add_test(tcase, a_line_tells_who_asked_for_what_and_what_was_answered);
+    tcase_add_test(tcase, a_line_names_the_caller_the_request_and_the_answer);
     tcase_add_test(tcase, a_refusal_names_its_limiter);
-    tcase_add_test(tcase, a_line_tells_what_the_time_went_into);
-    tcase_add_test(tcase, what_the_library_answers_by_itself_is_logged_too);
-    tcase_add_test(tcase, no_line_steers_the_terminal_that_shows_it);
-    tcase_add_test(tcase, the_combined_format_is_what_others_read);
-    tcase_add_test(tcase, it_goes_to_standard_output_where_the_journal_listens);
-    tcase_add_test(tcase, a_full_disk_costs_lines_and_no_request);
-    tcase_add_loop_test(tcase, a_file_that_cannot_be_used_is_refused_by_the_check, 0,
+    tcase_add_test(tcase, a_line_names_the_parts_of_the_duration);
+    tcase_add_test(tcase, an_answer_by_the_library_is_logged);
+    tcase_add_test(tcase, no_line_controls_the_terminal);
+    tcase_add_test(tcase, the_combined_format_is_standard);
+    tcase_add_test(tcase, the_log_goes_to_standard_output_under_the_journal);
+    tcase_add_test(tcase, a_full_disk_loses_log_lines_and_no_request);
+    tcase_add_loop_test(tcase, the_configuration_check_refuses_an_unusable_file, 0,
                         COUNT(unusable));
-    tcase_add_test(tcase, the_check_makes_no_log);
-    tcase_add_test(tcase, the_check_is_that_of_the_user_whom_the_server_becomes);
+    tcase_add_test(tcase, the_configuration_check_creates_no_log);
+    tcase_add_test(tcase, the_configuration_check_uses_the_servers_user);
     tcase_add_test(tcase, a_reload_with_a_log_that_cannot_be_written_keeps_the_old_one);
     tcase_add_loop_test(tcase, no_secret_is_ever_logged, 0, COUNT(formats));
     tcase_add_test(tcase, no_process_leaves_a_core_file);

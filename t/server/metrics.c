@@ -42,14 +42,16 @@ static bool answered_is(void *arg)
     return metric(&internal, ANSWERS("/api/v1/reports", "200")) == *(long *)arg;
 }
 
-/* an answer is counted when its connection is done with it, which its client may see earlier */
+/*
+ * an answer is counted when its connection has finished it, possibly after the client has read it
+ */
 static void assert_answered(long count)
 {
     ck_assert_msg(wait_until(answered_is, &count, 2000), "%ld of %ld",
                   metric(&internal, ANSWERS("/api/v1/reports", "200")), count);
 }
 
-START_TEST(answers_are_counted_by_route_and_status)
+START_TEST(responses_are_counted_by_route_and_status)
 {
     ask(5, "/api/v1/reports", 200);
     ask(3, "/api/v1/reports/77", 404);
@@ -71,10 +73,10 @@ static bool generation_is_1(void *arg)
     return metric(&internal, "assay_generation") == 1;
 }
 
-START_TEST(counters_outlive_workers_and_reloads)
+START_TEST(counters_survive_workers_and_reloads)
 {
     ask(8, "/api/v1/reports", 200);
-    assert_answered(8); /* a killed worker counts no more */
+    assert_answered(8); /* a killed worker's counts end */
     pid_t worker = server_process(server, "assayd: worker 0");
     kill(worker, SIGKILL);
     ck_assert(server_replaces(server, "assayd: worker 0", worker, 10000));
@@ -114,7 +116,7 @@ START_TEST(times_are_a_histogram)
 }
 END_TEST
 
-/* The writer counts a page when it has told the workers, so an answer may come before. */
+/* The writer counts a page after it has notified the workers, so an answer can arrive before. */
 static bool two_are_counted(void *arg)
 {
     (void)arg;
@@ -139,7 +141,7 @@ START_TEST(pages_commits_and_the_store_are_counted)
     ck_assert_int_gt(metric(&internal, "assay_store_used_bytes"), used);
     ck_assert_int_gt(metric(&internal, "assay_store_map_bytes"),
                      metric(&internal, "assay_store_used_bytes"));
-    /* server/index_files has some */
+    /* server/index_files covers some */
     ck_assert_int_eq(metric(&internal, "assay_store_index_bytes"), 0);
     ck_assert_int_ge(metric(&internal, "assay_store_readers"), 2);
     ck_assert_int_eq(metric(&internal, "assay_audit_jobs_queued"), 0);
@@ -147,7 +149,7 @@ START_TEST(pages_commits_and_the_store_are_counted)
 }
 END_TEST
 
-START_TEST(open_connections_and_processes_are_told)
+START_TEST(open_connections_and_processes_are_reported)
 {
     struct raw *idle[3];
     for (size_t i = 0; i < COUNT(idle); i++) {
@@ -155,7 +157,7 @@ START_TEST(open_connections_and_processes_are_told)
         raw_text(idle[i], "GET /healthz HTTP/1.1\r\nHost: a\r\n\r\n");
         ck_assert_int_eq(raw_response(idle[i], false, 5000)->status, 200);
     }
-    ck_assert_int_eq(metric(&internal, "assay_connections"), 4); /* and the one that asks */
+    ck_assert_int_eq(metric(&internal, "assay_connections"), 4); /* and the requesting connection */
     ck_assert_int_eq(metric(&internal, "assay_processes{role=\"worker\"}"), 2);
     ck_assert_int_eq(metric(&internal, "assay_processes{role=\"writer\"}"), 1);
     ck_assert_int_eq(metric(&internal, "assay_processes{role=\"auditor\"}"), 1);
@@ -169,7 +171,7 @@ END_TEST
 
 static const char *const users[] = {"alerts.yml", "grafana.json"};
 
-/* a histogram's name without what its lines have behind it */
+/* a histogram's name without the suffix of its lines */
 static void base_name(char *name)
 {
     static const char *const ends[] = {"_bucket", "_sum", "_count"};
@@ -180,7 +182,7 @@ static void base_name(char *name)
     }
 }
 
-START_TEST(alerts_and_dashboard_ask_for_metrics_that_are_there)
+START_TEST(alerts_and_dashboard_use_existing_metrics)
 {
     static char line[1 << 16];
     unsigned found = 0;
@@ -207,12 +209,11 @@ int main(void)
     Suite *suite = suite_create("metrics");
     TCase *tcase = harness_case(suite, "a server each");
     tcase_add_checked_fixture(tcase, setup, teardown);
-    tcase_add_test(tcase, answers_are_counted_by_route_and_status);
-    tcase_add_test(tcase, counters_outlive_workers_and_reloads);
+    tcase_add_test(tcase, responses_are_counted_by_route_and_status);
+    tcase_add_test(tcase, counters_survive_workers_and_reloads);
     tcase_add_test(tcase, times_are_a_histogram);
     tcase_add_test(tcase, pages_commits_and_the_store_are_counted);
-    tcase_add_test(tcase, open_connections_and_processes_are_told);
-    tcase_add_loop_test(tcase, alerts_and_dashboard_ask_for_metrics_that_are_there, 0,
-                        COUNT(users));
+    tcase_add_test(tcase, open_connections_and_processes_are_reported);
+    tcase_add_loop_test(tcase, alerts_and_dashboard_use_existing_metrics, 0, COUNT(users));
     return harness_main(suite);
 }

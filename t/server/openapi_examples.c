@@ -41,7 +41,7 @@ static void read_document(void)
     }
 }
 
-/* ---- what stands for what in the examples ---- */
+/* ---- values for the placeholders of the examples ---- */
 
 struct stand_in {
     const char *example;
@@ -64,8 +64,10 @@ static char *replaced(const char *from, const struct stand_in *rows, size_t coun
 #define EXAMPLE_CONVERSATION "01J9Z4B8Q0CR3PZQ0V6B3M9K7E"
 #define EXAMPLE_PAGE "https://www.example.com/pricing"
 
-/* What each operation finds: a visitor who has asked, left an address, an event, a rating and a
- * coupon; and a report that is done. */
+/*
+ * What each operation needs: a visitor with a question, an address, an event, a rating and a
+ * coupon, and a finished report.
+ */
 static struct visitor visitor;
 static char *report;
 
@@ -112,7 +114,7 @@ static bool takes_forms(const struct operation *o)
     return media_of(member(o->row, "requestBody"), FORM) != NULL;
 }
 
-/* the example of a form, encoded */
+/* a form example, encoded */
 static char *form_of(const struct operation *o)
 {
     json *example = member(media_of(member(o->row, "requestBody"), FORM), "example");
@@ -126,7 +128,7 @@ static char *form_of(const struct operation *o)
     return out;
 }
 
-/* ---- what each operation finds ---- */
+/* ---- setup for each operation ---- */
 
 static void visitor_begin(void)
 {
@@ -160,7 +162,7 @@ static bool is_answered(void *arg)
                   "data.citations") > 0;
 }
 
-/* the part of ${text} behind ${before} and up to ${end} */
+/* the part of ${text} between ${before} and ${end} */
 static char *between(const char *from, const char *before, char end)
 {
     const char *at = strstr(from, before);
@@ -214,8 +216,10 @@ static char *with_arguments(const struct operation *o)
     return out;
 }
 
-/* the path, with those parameters of its query that have an example; one that must be sent or
- * stands in the path must have one */
+/*
+ * The path with those query parameters that have an example. A required or path parameter must have
+ * one.
+ */
 static char *address_of(const struct operation *o)
 {
     json *lists[] = {member(o->item, "parameters"), member(o->row, "parameters")};
@@ -260,8 +264,7 @@ static struct response *send_example(const struct operation *o, const char *type
                 .body = body);
 }
 
-/* a stream does not end by itself: what it tells of an operator's answer, as a response of its own
- */
+/* a stream does not end by itself: its text up to an operator's answer is compared as a response */
 static struct response *send_stream(const struct operation *o)
 {
     struct raw *raw = raw_open(server);
@@ -296,8 +299,10 @@ static struct response *send_stream(const struct operation *o)
 
 /* ---- the answer ---- */
 
-/* of text: each line of the example that begins as a line of the answer must; events by their
- * names, all else by its first line */
+/*
+ * For text: each line of the example must be the start of a line of the answer. For events, their
+ * names are compared; otherwise only the first line.
+ */
 static void expect_text(const struct operation *o, const struct response *r, const char *example)
 {
     bool events = strncmp(header(r, "Content-Type"), "text/event-stream", 17) == 0;
@@ -352,8 +357,8 @@ START_TEST(the_example_of_an_operation_is_answered_as_documented)
 }
 END_TEST
 
-/* also of the answers that did not come above, such as 202 */
-START_TEST(every_answer_of_success_has_an_example_of_its_schema)
+/* also for answers that were not compared above, such as 202 */
+START_TEST(every_success_response_has_an_example_of_its_schema)
 {
     json_object_object_foreach(member(operations[_i].row, "responses"), status, response)
     {
@@ -373,8 +378,8 @@ START_TEST(every_answer_of_success_has_an_example_of_its_schema)
 }
 END_TEST
 
-/* a judge that lets everything through is none */
-START_TEST(the_judge_finds_mistakes)
+/* a validator that accepts everything is useless */
+START_TEST(the_schema_validator_finds_errors)
 {
     const struct operation *o = operation_of("getReport");
     json *media = media_of(member(member(o->row, "responses"), "200"), "application/json"),
@@ -400,8 +405,8 @@ int main(void)
     tcase_add_unchecked_fixture(tcase, setup, teardown);
     tcase_add_loop_test(tcase, the_example_of_an_operation_is_answered_as_documented, 0,
                         operations_count);
-    tcase_add_loop_test(tcase, every_answer_of_success_has_an_example_of_its_schema, 0,
+    tcase_add_loop_test(tcase, every_success_response_has_an_example_of_its_schema, 0,
                         operations_count);
-    tcase_add_test(tcase, the_judge_finds_mistakes);
+    tcase_add_test(tcase, the_schema_validator_finds_errors);
     return harness_main(suite);
 }

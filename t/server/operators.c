@@ -19,7 +19,7 @@ static void teardown(void)
     server_shared_stop(server);
 }
 
-/* ${key}'s request about the conversation of ${v}. */
+/* A request with ${key} about the conversation of ${v}. */
 static struct response *do_as(const char *key, const struct visitor *v, const char *what,
                               const char *body)
 {
@@ -43,7 +43,7 @@ static struct response *seen_by(const struct visitor *v)
     return as(v, "GET", "conversation/messages?limit=100", NULL);
 }
 
-/* The text of a visitor's event stream since it began, once ${what} has come. */
+/* The text of a visitor's event stream from its start, once it contains ${what}. */
 struct listener {
     struct raw *raw;
     char seen[1 << 16];
@@ -76,14 +76,14 @@ static void expect_heard(struct listener *l, const char *what)
 
 /* ---- close and reopen ---- */
 
-START_TEST(a_closed_conversation_is_released_and_listed_so)
+START_TEST(a_closed_conversation_is_released_and_listed_as_closed)
 {
     struct visitor v = visitor_new();
     expect_status(post(&v, "messages", "{\"message\":\"hello\"}"), 200);
     expect_status(post(&v, "request-human", NULL), 200);
     expect_status(operator(&v, "claim", "{\"name\":\"Anna\"}"), 200);
     struct response *r = NULL;
-    for (int i = 0; i < 2; i++) { /* the second changes nothing */
+    for (int i = 0; i < 2; i++) { /* the second close changes nothing */
         struct response *before = thread(&v);
         r = operator(&v, "close", i == 0 ? NULL : "{}");
         expect_str(r, "data.status", "closed");
@@ -110,7 +110,7 @@ START_TEST(a_closed_conversation_is_released_and_listed_so)
 }
 END_TEST
 
-/* Columns: who opens it again, by which request, its status then. */
+/* Columns: who reopens it, by which request, and the status. */
 static const struct {
     bool by_visitor;
     const char *path, *body, *status;
@@ -121,7 +121,7 @@ static const struct {
     {false, "reopen", NULL, "open"},
 };
 
-START_TEST(a_closed_conversation_is_opened_again)
+START_TEST(a_closed_conversation_is_reopened)
 {
     struct visitor v = visitor_new();
     struct listener *l = listen_to(&v);
@@ -133,14 +133,15 @@ START_TEST(a_closed_conversation_is_opened_again)
                                                 operator(&v, openers[_i].path, openers[_i].body);
     expect_status(r, 200);
     expect_heard(l, "event: reopened\n");
-    ck_assert_ptr_null(strstr(l->seen, "event: released")); /* the close says so */
+    ck_assert_ptr_null(
+        strstr(l->seen, "event: released")); /* the response of the close contains it */
     expect_str(thread(&v), "data.status", openers[_i].status);
     if (!strcmp(openers[_i].path, "messages"))
-        expect(r, !bool_at(r, "data.human_takeover")); /* nobody's claim outlives the close */
+        expect(r, !bool_at(r, "data.human_takeover")); /* a close ends every claim */
 }
 END_TEST
 
-START_TEST(a_visitor_finds_what_an_operator_closed_and_not_what_the_visitor_closed)
+START_TEST(a_visitor_continues_only_a_conversation_an_operator_closed)
 {
     struct visitor v = visitor_new();
     expect_status(operator(&v, "messages", "{\"message\":\"Your refund is on its way.\"}"), 201);
@@ -156,7 +157,7 @@ START_TEST(a_visitor_finds_what_an_operator_closed_and_not_what_the_visitor_clos
 }
 END_TEST
 
-START_TEST(a_change_of_state_survives_the_writers_death)
+START_TEST(a_state_change_survives_a_writer_crash)
 {
     struct visitor v = visitor_new();
     struct listener *l = listen_to(&v);
@@ -175,9 +176,9 @@ START_TEST(a_change_of_state_survives_the_writers_death)
 }
 END_TEST
 
-/* ---- the name of a claim ---- */
+/* ---- the operator's name in a claim ---- */
 
-START_TEST(a_visitor_sees_who_has_the_conversation)
+START_TEST(a_visitor_sees_the_operators_name)
 {
     struct visitor v = visitor_new();
     struct listener *streams[4];
@@ -209,7 +210,7 @@ START_TEST(a_visitor_sees_who_has_the_conversation)
     r = operator(&v, "release", NULL);
     expect(r, at(r, "data.claimed_name") == NULL);
     expect_heard(streams[0], "event: released\n");
-    r = operator(&v, "claim", NULL); /* and is not that of the claim before */
+    r = operator(&v, "claim", NULL); /* and differs from the previous claim's */
     expect(r, has(r, "data.claimed_name") && at(r, "data.claimed_name") == NULL);
     expect_heard(streams[0], "event: claimed\ndata: {\"operator_name\":null}\n");
 }
@@ -233,7 +234,7 @@ END_TEST
 
 /* ---- notes ---- */
 
-/* What init tells, without what each one has of its own. */
+/* The body of init, without the values that differ between visitors. */
 static char *begun_again(const struct visitor *v)
 {
     struct response *r = init_with(agent, text(",\"anon_id\":\"%s\"", v->secret));
@@ -243,12 +244,12 @@ static char *begun_again(const struct visitor *v)
     return strdup(from);
 }
 
-START_TEST(a_note_is_for_operators_alone)
+START_TEST(a_note_is_visible_to_operators_only)
 {
     struct visitor v = visitor_new();
     struct listener *l = listen_to(&v);
     expect_heard(l, ": here");
-    /* 32 messages: init shows 30 of them, and says that there are more */
+    /* 32 messages: init shows 30 of them and reports that there are more */
     for (int i = 0; i < 16; i++)
         expect_status(post(&v, "messages", text("{\"message\":\"m%d\"}", i)), 200);
     expect_heard(l, "\"m15\"");
@@ -269,7 +270,7 @@ START_TEST(a_note_is_for_operators_alone)
     ck_assert_str_eq(begun, begun_again(&v));
     static const char *const paths[] = {"conversation/messages?limit=1&before=%s",
                                         "conversation/messages?limit=100&after=%s"};
-    for (size_t i = 0; i < COUNT(paths); i++) { /* an id that is made up tells the same */
+    for (size_t i = 0; i < COUNT(paths); i++) { /* an invented id gives the same answer */
         struct response *page = as(&v, "GET", text(paths[i], id), NULL);
         expect_status(page, 200);
         expect(page, strstr(page->body, "heron") == NULL &&
@@ -291,7 +292,7 @@ START_TEST(a_note_is_for_operators_alone)
 }
 END_TEST
 
-START_TEST(a_note_changes_the_tag_of_the_thread)
+START_TEST(a_note_changes_the_etag_of_the_thread)
 {
     struct visitor v = visitor_new();
     for (int i = 0; i < 3; i++) {
@@ -307,7 +308,7 @@ START_TEST(a_note_changes_the_tag_of_the_thread)
 }
 END_TEST
 
-/* Notes and messages by turns, and each once, however they are paged. */
+/* Notes and messages alternate, each once, in pages of any size. */
 START_TEST(a_thread_has_notes_among_its_messages)
 {
     struct visitor v = visitor_new();
@@ -348,8 +349,8 @@ START_TEST(a_thread_has_notes_among_its_messages)
 }
 END_TEST
 
-/* A page over 64 KiB is sent in pieces. */
-START_TEST(a_large_thread_has_its_notes_too)
+/* A page over 64 KiB is a chunked response. */
+START_TEST(a_large_thread_has_its_notes)
 {
     struct visitor v = visitor_new();
     char *large = malloc(4001);
@@ -367,7 +368,7 @@ START_TEST(a_large_thread_has_its_notes_too)
 }
 END_TEST
 
-START_TEST(a_note_is_written_once_under_its_key_though_the_writer_dies)
+START_TEST(a_note_is_stored_once_under_its_key_across_a_writer_crash)
 {
     struct visitor v = visitor_new();
     for (int i = 0; i < 3; i++) {
@@ -430,7 +431,7 @@ static bool finds(const struct response *r, const struct visitor *v)
     return strstr(r->body, v->conversation) != NULL;
 }
 
-/* Columns: what a visitor writes, as JSON; what is searched for; whether that finds it. */
+/* Columns: the visitor's text as JSON; the search; whether it matches. */
 static const struct {
     const char *message, *search;
     bool found;
@@ -438,17 +439,17 @@ static const struct {
     {"Where is the Narwhal?", "NARWHAL", true},
     {"un caf\u00e9 cr\u00e8me", "Cafe%20Cr%C3%A8me", true},
     {"caf\u00e9 au lait", "CAF%C3%89%20AU", true},
-    {"a\\nbetween\\tlines", "nbetween", false}, /* an escape is no letter */
+    {"a\\nbetween\\tlines", "nbetween", false}, /* a JSON escape is not a letter */
     {"a\\nbehind a line", "a%0Abehind", true},
     {"say \\\"pomegranate\\\" twice", "%22pomegranate%22", true},
     {"C:\\\\quince", "%5Cquince", true},
     {"a\\u0001control\\u2028mango", "%E2%80%A8mango", true},
     {"a smile \\ud83c\\udf89 of the fig", "%F0%9F%8E%89%20of%20the%20fig", true},
-    {"content", "citations", false}, /* and a member's name no text */
+    {"content", "citations", false}, /* and a member name is not text */
     {"https://papaya.example/a/b", "papaya.example/a", true},
 };
 
-START_TEST(a_text_is_searched_as_it_was_written)
+START_TEST(a_search_finds_text_as_written)
 {
     struct visitor v = visitor_new();
     expect_status(post(&v, "messages", text("{\"message\":\"%s\"}", texts[_i].message)), 200);
@@ -511,7 +512,7 @@ START_TEST(operators_search_answers_notes_and_visitors)
 }
 END_TEST
 
-START_TEST(a_search_goes_on_behind_its_last_id)
+START_TEST(a_search_continues_after_its_last_id)
 {
     struct visitor v[12];
     for (size_t i = 0; i < COUNT(v); i++) {
@@ -537,7 +538,7 @@ START_TEST(a_bad_search_is_refused_and_names_the_parameter)
 {
     char letters[200 * 6 + 1] = "";
     for (int i = 0; i < 200; i++)
-        strcat(letters, "%C3%9F"); /* folded, it is two letters */
+        strcat(letters, "%C3%9F"); /* case folding makes two letters of it */
     expect_status(search(text("search=%s", letters)), 200);
     struct response *r = search(text("search=%sx", letters));
     expect_error(r, 422, "validation_failed");
@@ -555,21 +556,21 @@ int main(void)
     Suite *suite = suite_create("operators");
     TCase *tc = harness_case(suite, "one server");
     tcase_add_unchecked_fixture(tc, setup, teardown);
-    tcase_add_test(tc, a_closed_conversation_is_released_and_listed_so);
-    tcase_add_loop_test(tc, a_closed_conversation_is_opened_again, 0, (int)COUNT(openers));
-    tcase_add_test(tc, a_visitor_finds_what_an_operator_closed_and_not_what_the_visitor_closed);
-    tcase_add_test(tc, a_change_of_state_survives_the_writers_death);
-    tcase_add_test(tc, a_visitor_sees_who_has_the_conversation);
+    tcase_add_test(tc, a_closed_conversation_is_released_and_listed_as_closed);
+    tcase_add_loop_test(tc, a_closed_conversation_is_reopened, 0, (int)COUNT(openers));
+    tcase_add_test(tc, a_visitor_continues_only_a_conversation_an_operator_closed);
+    tcase_add_test(tc, a_state_change_survives_a_writer_crash);
+    tcase_add_test(tc, a_visitor_sees_the_operators_name);
     tcase_add_test(tc, a_name_has_1_to_80_characters);
-    tcase_add_loop_test(tc, a_text_is_searched_as_it_was_written, 0, (int)COUNT(texts));
+    tcase_add_loop_test(tc, a_search_finds_text_as_written, 0, (int)COUNT(texts));
     tcase_add_test(tc, operators_search_answers_notes_and_visitors);
-    tcase_add_test(tc, a_search_goes_on_behind_its_last_id);
+    tcase_add_test(tc, a_search_continues_after_its_last_id);
     tcase_add_test(tc, a_bad_search_is_refused_and_names_the_parameter);
-    tcase_add_test(tc, a_note_is_for_operators_alone);
-    tcase_add_test(tc, a_note_changes_the_tag_of_the_thread);
+    tcase_add_test(tc, a_note_is_visible_to_operators_only);
+    tcase_add_test(tc, a_note_changes_the_etag_of_the_thread);
     tcase_add_test(tc, a_thread_has_notes_among_its_messages);
-    tcase_add_test(tc, a_large_thread_has_its_notes_too);
-    tcase_add_test(tc, a_note_is_written_once_under_its_key_though_the_writer_dies);
+    tcase_add_test(tc, a_large_thread_has_its_notes);
+    tcase_add_test(tc, a_note_is_stored_once_under_its_key_across_a_writer_crash);
     tcase_add_test(tc, a_bad_note_is_refused_and_names_the_field);
     return harness_main(suite);
 }

@@ -21,15 +21,15 @@
 
 static struct origin *origin;
 static struct server *server; /* its first listener */
-static struct server second;  /* the other one, which the options of listeners are tried on */
+static struct server second;  /* the second listener, for probes of listener options */
 static char *program, *real,
-    *script; /* what an upgrade starts: a link, where it points, and one that never serves */
+    *script; /* the program that an upgrade starts: a link, its target, and a program that never serves */
 static char *agent, *operators, *token;
 static int64_t graded; /* a report */
 
-/* ---- the configuration: a base, and what a probe sets ---- */
+/* ---- the configuration: a base and the values of a probe ---- */
 
-/* A value of a probe, with DIR and PORT as what they are here. */
+/* A probe's value, with the actual DIR and PORT. */
 static char *setting(const char *set)
 {
     char *out = text("%s", "");
@@ -59,8 +59,8 @@ static const char *const base[] = {
 };
 
 /*
- * Write the configuration file, as `assay config dump` does. ${instead}: a text of the file and
- * what takes its place, or NULL.
+ * Write the configuration file in the format of `assay config dump`. ${instead}: a text of the file
+ * and its replacement, or NULL.
  */
 static void configure(const char *const sets[SETS], const char *const instead[2])
 {
@@ -96,7 +96,7 @@ static void reload(const char *const sets[SETS])
     server_signal(server, SIGHUP);
 }
 
-/* ---- the server that all share ---- */
+/* ---- the shared server ---- */
 
 static void point_at(const char *target)
 {
@@ -157,10 +157,10 @@ static void teardown(void)
 {
     server_shared_stop(server);
     origin_stop(origin);
-    setenv("ASSAYD", real, 1); /* the program's directory is gone */
+    setenv("ASSAYD", real, 1); /* the program's directory is deleted */
 }
 
-/* ---- what is seen: a word, to be compared ---- */
+/* ---- observations: each is a text to compare ---- */
 
 static const char *see_proxy_protocol(void)
 {
@@ -172,8 +172,8 @@ static const char *see_proxy_protocol(void)
 }
 
 /*
- * The serial number of the certificate that a client with these ${ciphers} gets (NULL: all), and
- * whether it is told to use TLS alone; "http" from a plain listener.
+ * The serial number of the certificate for a client with these ${ciphers} (NULL: all), and whether
+ * Strict-Transport-Security is sent; "http" for a plain listener.
  */
 static const char *see_tls_with(const char *ciphers)
 {
@@ -236,7 +236,7 @@ static const char *see_workers(void)
     return see_children("assayd: worker ");
 }
 
-/* threads of the worker, by their name */
+/* the worker's threads, by name */
 static const char *see_query_threads(void)
 {
     pid_t pids[64];
@@ -264,7 +264,7 @@ static const char *see_auditors(void)
     return see_children("assayd: auditor ");
 }
 
-/* A line of that access log, of a request that is made now; NULL: there is none. */
+/* An access log line of a new request; NULL: there is none. */
 static char *logged(const char *log)
 {
     static int number;
@@ -319,7 +319,7 @@ static const char *see_result(void)
     return str_at(http_get(server, report_path(graded)), "data.result");
 }
 
-/* What came of a page: its score, or why there is none. */
+/* The result of a page: its score, or its error. */
 static const char *see_page(const char *path)
 {
     struct response *r = report_wait(server, report_new(server, origin_url(origin, path)));
@@ -388,7 +388,7 @@ static const char *see_token_life(void)
     return text("%d s", (int)int_at(visit(), "data.expires_in"));
 }
 
-/* What a visitor left once, in a list of the operators'. */
+/* What a visitor left, in an operators' list. */
 static const char *see_kept(const char *list)
 {
     static bool left;
@@ -422,7 +422,7 @@ static const char *see_sync(void)
     return r->status == 413 ? "too large" : "read";
 }
 
-/* A request that counts for the address that a trusted proxy names. */
+/* A request charged to the address that a trusted proxy names. */
 static struct response *counted(const char *address)
 {
     return http(server, .path = "/v1/wp/none", .key = "",
@@ -456,7 +456,7 @@ static const char *see_limit(void)
     return header(counted("192.0.2.1"), "X-RateLimit-Limit");
 }
 
-/* A worker warns of a peer that may not use the PROXY protocol: once a minute. */
+/* A worker warns once a minute about a peer that may not use the PROXY protocol. */
 static const char *see_warning(void)
 {
     size_t from = strlen(server_log(server));
@@ -468,12 +468,15 @@ static const char *see_warning(void)
     return !closed ? "let in" : said ? "said" : "not said";
 }
 
-/* What becomes of a connection that has sent this and sends nothing more. */
+/* What happens to a connection that has sent this and sends nothing more. */
 static const char *see_silence(const char *request)
 {
     struct raw *raw = raw_open(server);
     raw_text(raw, "%s", request);
-    /* the sweep, once a second, sees a body begin and a second later that its time is over */
+    /*
+     * the timeout sweep runs once a second: it sees a body start, and a second later that its time
+     * is over
+     */
     bool closed = raw_closed(raw, 3500);
     raw_close(raw);
     return closed ? "closed" : "open";
@@ -503,7 +506,7 @@ static const char *see_reader(void)
     struct raw *raw = raw_open(server);
     unsigned answers = 0;
     setsockopt(raw->fd, SOL_SOCKET, SO_RCVBUF, &(int){65536}, sizeof(int));
-    for (int i = 0; i < 40; i++) /* far more than the two sockets hold */
+    for (int i = 0; i < 40; i++) /* far more than the two socket buffers hold */
         ck_assert_int_gt(send(raw->fd, request, sizeof(request) - 1, MSG_NOSIGNAL), 0);
     usleep(3000000);
     while (answers < 40 && raw_response(raw, false, 5000)->status == 200)
@@ -512,7 +515,7 @@ static const char *see_reader(void)
     return answers == 40 ? "served" : "cut off";
 }
 
-/* An upload that does not end, through a reload. */
+/* An endless upload, across a reload. */
 static const char *see_drain(void)
 {
     struct raw *raw = raw_open(server);
@@ -520,14 +523,14 @@ static const char *see_drain(void)
              "POST /api/v1/reports HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer "
              "%s\r\nContent-Length: 200\r\n\r\nurl=",
              server->key);
-    ck_assert(!raw_closed(raw, 300)); /* it has come to a worker */
+    ck_assert(!raw_closed(raw, 300)); /* a worker has received it */
     server_signal(server, SIGHUP);
     bool closed = raw_closed(raw, 4000);
     raw_close(raw);
     return closed ? "cut off" : "waited for";
 }
 
-/* A new binary that does not serve; no later than this it is killed by us. */
+/* A new binary that does not serve; the test kills it at this time at the latest. */
 static const char *see_upgrade(void)
 {
     pid_t pids[64];
@@ -581,8 +584,8 @@ static const char *see_third(void)
     "limits.limiters.bulk-sync={windows: [{limit: " #n ", seconds: 2678400, key: token}]}"
 
 /*
- * Without ${see} the reload with what is set ${after} is refused; where no valid value differs,
- * with the text ${sees} instead of ${seen} in the file.
+ * Without ${see}, a reload with the value ${after} is refused. If no valid value differs, the file
+ * has the text ${sees} instead of ${seen}.
  */
 static const struct probe {
     const char *key;
@@ -670,7 +673,7 @@ static const struct probe {
      see_concurrency,
      {"audit.concurrency=1"},
      "one at once",
-     {"audit.concurrency=4"}, /* one workspace takes at most three quarters */
+     {"audit.concurrency=4"}, /* a workspace takes at most three quarters */
      "two at once"},
     {"audit.timeout", see_slow_page, {NULL}, "done", {"audit.timeout=300ms"}, "timeout"},
     {"audit.max_bytes", see_large_page, {NULL}, "done", {"audit.max_bytes=2KiB"}, "too_large"},
@@ -754,7 +757,7 @@ static bool is_seen(void *arg)
     return !strcmp(s->wanted, ANY) || !strcmp(s->now, s->wanted);
 }
 
-/* Check cuts a long message off: the log's end tells what went wrong. */
+/* Check truncates long messages: the end of the log names the cause. */
 static const char *log_end(void)
 {
     const char *log = server_log(server);
@@ -770,7 +773,7 @@ static void expect_seen(struct sight *s, const char *wanted, const char *when)
     s->before = s->now;
 }
 
-/* Nobody of an older generation is left; ${arg}: those there were. */
+/* No worker of an older generation is left; ${arg}: the old workers. */
 static bool is_settled(void *arg)
 {
     for (const pid_t *old = arg; *old != 0; old++)
@@ -809,7 +812,7 @@ static void expect_refusal(const struct probe *probe)
     ck_assert_int_eq(server_process(server, "assayd: worker 0"), worker);
 }
 
-START_TEST(an_option_takes_effect_on_HUP_or_is_refused_by_name)
+START_TEST(a_reload_applies_an_option_or_refuses_it_by_name)
 {
     const struct probe *probe = &probes[_i];
     apply_base();
@@ -826,7 +829,7 @@ START_TEST(an_option_takes_effect_on_HUP_or_is_refused_by_name)
 }
 END_TEST
 
-START_TEST(changes_of_many_options_are_applied_together)
+START_TEST(a_reload_applies_many_options_together)
 {
     apply_base();
     reload((const char *[SETS]){PAIR(1), "jwt.ttl=5m", "base_url=http://all.test"});
@@ -842,7 +845,7 @@ START_TEST(changes_of_many_options_are_applied_together)
 }
 END_TEST
 
-START_TEST(a_shorter_time_to_drain_holds_for_those_who_drain)
+START_TEST(a_reload_shortens_a_running_drain)
 {
     apply_base();
     reload((const char *[SETS]){"timeouts.drain=1h", "base_url=http://hour.test"});
@@ -860,7 +863,7 @@ START_TEST(a_shorter_time_to_drain_holds_for_those_who_drain)
 }
 END_TEST
 
-/* ---- from few to many ---- */
+/* ---- from few to many connections ---- */
 
 enum { MANY = 1500, AGAIN = 300 };
 
@@ -868,7 +871,7 @@ static void setup_few(void)
 {
     struct rlimit limit;
     ck_assert_int_eq(getrlimit(RLIMIT_NOFILE, &limit), 0);
-    limit.rlim_cur = 512; /* the server's, until it asks for more */
+    limit.rlim_cur = 512; /* the server's limit until it raises it */
     ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &limit), 0);
     server = server_new(&(struct server_options){.workers = 1, .no_key = true});
     server_start_with(server, "max_connections: 100\ninternal_listen: 127.0.0.1:0");
@@ -903,7 +906,7 @@ static int status_from(unsigned number, int *fd)
     return recv(*fd, answer, sizeof(answer) - 1, 0) > 12 ? atoi(answer + 9) : 0;
 }
 
-START_TEST(a_reload_raises_max_connections_with_all_that_it_needs)
+START_TEST(a_reload_raises_max_connections)
 {
     struct server inside = server_internal(server);
     int fds[MANY], fd;
@@ -923,7 +926,7 @@ START_TEST(a_reload_raises_max_connections_with_all_that_it_needs)
         close(fd);
     }
     ck_assert_int_ge(metric(&inside, "assay_store_readers_max"),
-                     4 * 512); /* workers may be raised, too */
+                     4 * 512); /* the number of workers can be raised as well */
     size_t from = strlen(server_log(server));
     server_configure(server, "max_connections: 1000000\ninternal_listen: 127.0.0.1:0");
     server_signal(server, SIGHUP);
@@ -945,14 +948,13 @@ int main(void)
     TCase *tcase = harness_case(suite, "one server");
     tcase_add_unchecked_fixture(tcase, setup, teardown);
     tcase_add_test(tcase, every_option_has_a_probe);
-    tcase_add_loop_test(tcase, an_option_takes_effect_on_HUP_or_is_refused_by_name, 0,
-                        COUNT(probes));
+    tcase_add_loop_test(tcase, a_reload_applies_an_option_or_refuses_it_by_name, 0, COUNT(probes));
     tcase = harness_case(suite, "several changes");
     tcase_add_unchecked_fixture(tcase, setup, teardown);
-    tcase_add_test(tcase, a_shorter_time_to_drain_holds_for_those_who_drain);
-    tcase_add_test(tcase, changes_of_many_options_are_applied_together);
+    tcase_add_test(tcase, a_reload_shortens_a_running_drain);
+    tcase_add_test(tcase, a_reload_applies_many_options_together);
     tcase = harness_case(suite, "few");
     tcase_add_checked_fixture(tcase, setup_few, teardown_few);
-    tcase_add_test(tcase, a_reload_raises_max_connections_with_all_that_it_needs);
+    tcase_add_test(tcase, a_reload_raises_max_connections);
     return harness_main(suite);
 }

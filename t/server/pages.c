@@ -45,7 +45,7 @@ static const char *path_of(int i)
 
 enum { PAGES = 2, FILES = 3 };
 
-START_TEST(a_file_has_its_type_and_may_be_kept)
+START_TEST(a_file_has_its_type_and_is_cacheable)
 {
     struct response *r = ask(path_of(_i), NULL),
                     *head = http(server, .method = "HEAD", .path = path_of(_i), .key = "");
@@ -67,7 +67,7 @@ START_TEST(a_file_has_its_type_and_may_be_kept)
 }
 END_TEST
 
-START_TEST(a_copy_that_is_still_good_is_not_sent_again)
+START_TEST(a_current_copy_is_304)
 {
     static const char *const codings[] = {"Accept-Encoding: gzip", "Accept-Encoding: identity"};
     for (size_t i = 0; i < COUNT(codings); i++) {
@@ -84,7 +84,7 @@ START_TEST(a_copy_that_is_still_good_is_not_sent_again)
 }
 END_TEST
 
-START_TEST(compressed_it_is_the_same)
+START_TEST(the_compressed_file_is_equal)
 {
     struct response *plain = ask(path_of(_i), NULL), *r = ask(path_of(_i), "Accept-Encoding: gzip");
     unsigned char *out = malloc(plain->body_size + 1);
@@ -157,8 +157,8 @@ static void expect_link(const char *page, const char *target)
         expect_status(ask(strcmp(target, "./") == 0 ? "/" : text("/%s", target), NULL), 200);
 }
 
-/* Links are relative, so that they hold below a path that a proxy adds. */
-START_TEST(every_link_leads_somewhere)
+/* Links are relative, so that they work under a path that a proxy adds. */
+START_TEST(every_link_resolves)
 {
     const char *page = ask(path_of(_i), NULL)->body;
     size_t count = 0;
@@ -178,7 +178,7 @@ static void expect_once(const char *page, const char *what)
     ck_assert_msg(strstr(at + 1, what) == NULL, "%s is there twice", what);
 }
 
-START_TEST(every_operation_of_the_document_is_on_the_reference)
+START_TEST(the_reference_has_every_documented_operation)
 {
     const char *page = ask("/docs", NULL)->body;
     struct json_object *paths = at(ask("/api/v1/openapi.json", NULL), "paths");
@@ -221,7 +221,7 @@ START_TEST(the_reference_has_what_a_caller_needs)
 }
 END_TEST
 
-START_TEST(another_method_and_other_paths_are_json_as_ever)
+START_TEST(another_method_or_path_gets_a_json_error)
 {
     struct response *r = http(server, .method = "POST", .path = "/docs", .key = "", .body = "");
     expect_error(r, 405, "method_not_allowed");
@@ -240,14 +240,14 @@ int main(void)
     Suite *suite = suite_create("pages");
     TCase *tcase = harness_case(suite, "pages");
     tcase_add_unchecked_fixture(tcase, setup, teardown);
-    tcase_add_loop_test(tcase, a_file_has_its_type_and_may_be_kept, 0, FILES);
-    tcase_add_loop_test(tcase, a_copy_that_is_still_good_is_not_sent_again, 0, FILES);
-    tcase_add_loop_test(tcase, compressed_it_is_the_same, 0, FILES);
+    tcase_add_loop_test(tcase, a_file_has_its_type_and_is_cacheable, 0, FILES);
+    tcase_add_loop_test(tcase, a_current_copy_is_304, 0, FILES);
+    tcase_add_loop_test(tcase, the_compressed_file_is_equal, 0, FILES);
     tcase_add_loop_test(tcase, a_page_may_load_its_stylesheet_and_nothing_else, 0, PAGES);
     tcase_add_loop_test(tcase, a_page_has_landmarks_a_title_and_nothing_left_to_fill_in, 0, PAGES);
-    tcase_add_loop_test(tcase, every_link_leads_somewhere, 0, PAGES);
-    tcase_add_test(tcase, every_operation_of_the_document_is_on_the_reference);
+    tcase_add_loop_test(tcase, every_link_resolves, 0, PAGES);
+    tcase_add_test(tcase, the_reference_has_every_documented_operation);
     tcase_add_test(tcase, the_reference_has_what_a_caller_needs);
-    tcase_add_test(tcase, another_method_and_other_paths_are_json_as_ever);
+    tcase_add_test(tcase, another_method_or_path_gets_a_json_error);
     return harness_main(suite);
 }

@@ -42,7 +42,7 @@ START_TEST(health_and_readiness_need_no_credential)
 }
 END_TEST
 
-/* A port of loopback that is free at this moment. */
+/* A free loopback port. */
 static uint16_t free_port(void)
 {
     struct sockaddr_in any = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
@@ -76,7 +76,7 @@ START_TEST(a_draining_server_is_not_ready)
     raw_text(half, "GET /readyz HTTP/1.1\r\nHost: x\r\n\r\nGET /readyz HTTP/1.1\r\n");
     expect_status(raw_response(half, false, 5000), 200);
     server_signal(server, SIGTERM);
-    /* the same connection sees the drain: the request had begun */
+    /* the same connection sees the drain: the request had started */
     ck_assert_int_eq(server_wait(server, 300), -1);
     raw_text(half, "Host: x\r\n\r\n");
     expect_error(raw_response(half, false, 5000), 503, "unavailable");
@@ -105,7 +105,7 @@ static struct json_object *member(struct json_object *object, const char *name)
                : NULL;
 }
 
-/* Every $ref below leads somewhere. */
+/* Every $ref below resolves. */
 static void expect_refs(const struct response *r, struct json_object *value)
 {
     if (json_object_is_type(value, json_type_array)) {
@@ -157,7 +157,7 @@ START_TEST(the_openapi_document_describes_every_route)
 }
 END_TEST
 
-/* ---- stores that cannot be used ---- */
+/* ---- unusable stores ---- */
 
 static void expect_no_start(const char *says)
 {
@@ -167,7 +167,7 @@ static void expect_no_start(const char *says)
     ck_assert_msg(!strstr(run.out, "ready"), "%s", run.out);
 }
 
-START_TEST(a_data_directory_that_cannot_be_made_is_named)
+START_TEST(a_data_directory_that_cannot_be_created_is_named)
 {
     char *missing = text("%s/not/there", server->dir);
     server->data = missing;
@@ -179,7 +179,7 @@ START_TEST(a_data_directory_that_cannot_be_made_is_named)
 }
 END_TEST
 
-/* As an ordinary user where the tests run as root, to whom every directory is writable. */
+/* As an ordinary user when the tests run as root, because root can write to every directory. */
 static int status_as_nobody(const char *err_path)
 {
     pid_t pid = fork();
@@ -222,7 +222,7 @@ START_TEST(a_read_only_data_directory_is_named)
 }
 END_TEST
 
-START_TEST(a_store_that_is_none_is_refused)
+START_TEST(a_file_that_is_not_a_store_is_refused)
 {
     FILE *file = fopen(text("%s/data.mdb", server->data), "w");
     ck_assert_ptr_nonnull(file);
@@ -233,7 +233,7 @@ START_TEST(a_store_that_is_none_is_refused)
 }
 END_TEST
 
-/* Let the record of the store's format say another one. */
+/* Change the format number of the store's record. */
 static void set_format(uint32_t format)
 {
     MDB_env *env;
@@ -261,8 +261,8 @@ static void set_format(uint32_t format)
     free(copy);
 }
 
-/* Server, commands, check and restore say what is wrong, where, and what to do. */
-START_TEST(a_store_of_another_format_is_refused_and_left_alone)
+/* Server, commands, check and restore report what is wrong, where, and what to do. */
+START_TEST(a_store_of_another_format_is_refused_and_unchanged)
 {
     const char *said =
         text("has format %d.%d, but this version of Assay reads only format %d.%d: use the version "
@@ -300,7 +300,7 @@ static struct response *create(const char *url)
                 .headers = {"Prefer: respond-async"});
 }
 
-/* Long URLs until there is no room for one; the id of the last that was taken. */
+/* Long URLs until the store is full; the id of the last accepted one. */
 static int64_t fill_up(void)
 {
     char filler[1901];
@@ -320,7 +320,7 @@ static int64_t fill_up(void)
     return 0;
 }
 
-START_TEST(a_full_store_refuses_creates_while_reads_and_deletes_go_on)
+START_TEST(a_full_store_refuses_creates_and_allows_reads_and_deletes)
 {
     server_configure(server, "store: { map_size: 4MiB }");
     server_start(server);
@@ -332,7 +332,7 @@ START_TEST(a_full_store_refuses_creates_while_reads_and_deletes_go_on)
     expect_status(http_get(server, "/api/v1/reports?per_page=25&search=ffff"), 200);
     expect_status(http_get(server, "/healthz"), 200);
     ck_assert_uint_eq(json_object_array_length(assay_list(server, "key", "list", NULL)), 1);
-    unsigned others = 0; /* the project has an id of the same numbers */
+    unsigned others = 0; /* the project's id has the same digits */
     for (int64_t id = first; id <= last; id++) {
         r = http_delete(server, report_path(id));
         expect(r, r->status == 200 || (r->status == 404 && others++ == 0));
@@ -351,7 +351,7 @@ END_TEST
 
 enum { HELD = 12 };
 
-/* Findings that take pages of the store: what they name is like nothing else. */
+/* Findings that fill pages of the store: their names are random. */
 static void hold_page_of_findings(const char *path, unsigned seed)
 {
     static const char *const shapes[] = {
@@ -376,7 +376,7 @@ static void hold_page_of_findings(const char *path, unsigned seed)
     origin_hold(origin, path);
 }
 
-START_TEST(findings_that_find_no_room_are_kept_and_stored_when_there_is_some)
+START_TEST(results_deferred_by_a_full_store_are_stored_later)
 {
     int64_t ids[HELD];
     server_configure(server, "store: { map_size: 4MiB }");
@@ -417,7 +417,7 @@ START_TEST(keys_can_be_revoked_while_the_store_is_full)
 }
 END_TEST
 
-START_TEST(a_larger_map_makes_room_again)
+START_TEST(a_larger_map_frees_a_full_store)
 {
     server_configure(server, "store: { map_size: 4MiB }");
     server_start(server);
@@ -441,13 +441,13 @@ int main(void)
     tcase_add_test(tcase, the_internal_listener_serves_operators_only);
     tcase_add_test(tcase, a_draining_server_is_not_ready);
     tcase_add_test(tcase, the_openapi_document_describes_every_route);
-    tcase_add_test(tcase, a_data_directory_that_cannot_be_made_is_named);
+    tcase_add_test(tcase, a_data_directory_that_cannot_be_created_is_named);
     tcase_add_test(tcase, a_read_only_data_directory_is_named);
-    tcase_add_test(tcase, a_store_that_is_none_is_refused);
-    tcase_add_test(tcase, a_store_of_another_format_is_refused_and_left_alone);
-    tcase_add_test(tcase, a_full_store_refuses_creates_while_reads_and_deletes_go_on);
-    tcase_add_test(tcase, findings_that_find_no_room_are_kept_and_stored_when_there_is_some);
+    tcase_add_test(tcase, a_file_that_is_not_a_store_is_refused);
+    tcase_add_test(tcase, a_store_of_another_format_is_refused_and_unchanged);
+    tcase_add_test(tcase, a_full_store_refuses_creates_and_allows_reads_and_deletes);
+    tcase_add_test(tcase, results_deferred_by_a_full_store_are_stored_later);
     tcase_add_test(tcase, keys_can_be_revoked_while_the_store_is_full);
-    tcase_add_test(tcase, a_larger_map_makes_room_again);
+    tcase_add_test(tcase, a_larger_map_frees_a_full_store);
     return harness_main(suite);
 }

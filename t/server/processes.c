@@ -40,7 +40,7 @@ END_TEST
 
 static const struct {
     const char *yaml;    /* line 9 on */
-    const char *says[3]; /* each must be in what it says */
+    const char *says[3]; /* each must be in its message */
 } mistakes[] = {
     {"wrokers: 2", {":9:", "wrokers"}},
     {"reports: { wait: soon }", {":9:", "reports.wait"}},
@@ -55,7 +55,7 @@ static const struct {
     {"max_connections: 5\nmax_connections: 6", {"max_connections"}},
 };
 
-START_TEST(a_wrong_configuration_is_refused_with_file_line_and_sentence)
+START_TEST(a_wrong_configuration_is_refused_with_file_line_and_cause)
 {
     server_configure(server, mistakes[_i].yaml);
     for (int check = 0; check < 2; check++) {
@@ -100,7 +100,7 @@ START_TEST(help_and_version_are_printed)
 }
 END_TEST
 
-START_TEST(process_titles_tell_who_is_who)
+START_TEST(process_titles_name_their_roles)
 {
     server_start(server);
     static const char *const titles[] = {"assayd: worker 0", "assayd: worker 1", "assayd: writer",
@@ -113,7 +113,7 @@ START_TEST(process_titles_tell_who_is_who)
 }
 END_TEST
 
-/* A second server whose given key is the first one's must be refused. */
+/* A second server with the given key of the first one must be refused. */
 static const char *const shared_keys[] = {"listen.0.address", "data_dir", "run_dir"};
 
 START_TEST(a_second_server_on_the_same_port_or_directory_is_refused)
@@ -136,9 +136,7 @@ START_TEST(a_second_server_on_the_same_port_or_directory_is_refused)
 }
 END_TEST
 
-/*
- * Columns: what --set gives of our own socket, which listens; the option that the sentence names.
- */
+/* Columns: the value of --set for our listening socket; the option that the message names. */
 static const struct {
     const char *form, *option;
 } taken[] = {
@@ -147,7 +145,7 @@ static const struct {
     {"internal_listen=127.0.0.1:%u", "set internal_listen to"},
 };
 
-START_TEST(an_address_in_use_is_told_with_the_process_that_listens)
+START_TEST(an_address_in_use_is_reported_with_its_process)
 {
     struct sockaddr_in address = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
     socklen_t size = sizeof(address);
@@ -167,7 +165,7 @@ START_TEST(an_address_in_use_is_told_with_the_process_that_listens)
 }
 END_TEST
 
-START_TEST(a_unix_socket_in_use_is_told_with_the_process_that_listens)
+START_TEST(a_unix_socket_in_use_is_reported_with_its_process)
 {
     struct sockaddr_un address = {.sun_family = AF_UNIX};
     int fd = socket(AF_UNIX, SOCK_STREAM, 0);
@@ -181,9 +179,9 @@ START_TEST(a_unix_socket_in_use_is_told_with_the_process_that_listens)
 }
 END_TEST
 
-START_TEST(an_address_that_is_given_twice_is_told_as_that)
+START_TEST(an_address_given_twice_is_reported)
 {
-    server_start(server); /* for a port that is free when it has ended */
+    server_start(server); /* for a port that is free after the test */
     const char *address = text("%s", server->address);
     server_stop(server);
     struct run run = run_program(assayd_path(), "-c", server->conf, "--set",
@@ -194,9 +192,9 @@ START_TEST(an_address_that_is_given_twice_is_told_as_that)
 }
 END_TEST
 
-/* ---- the first and the last line of the log ---- */
+/* ---- the first and last lines of the log ---- */
 
-START_TEST(the_log_says_what_starts_where_and_why_it_ends)
+START_TEST(the_log_names_the_start_the_listeners_and_the_reason_to_stop)
 {
     server_start(server);
     const char *log = server_log(server);
@@ -219,7 +217,7 @@ START_TEST(the_log_says_what_starts_where_and_why_it_ends)
 }
 END_TEST
 
-START_TEST(a_server_without_a_file_says_that_it_has_the_defaults)
+START_TEST(a_server_without_a_file_logs_that_it_uses_defaults)
 {
     bool has_file = access("/etc/assay/assay.yaml", F_OK) == 0;
     struct watched *w =
@@ -234,7 +232,7 @@ START_TEST(a_server_without_a_file_says_that_it_has_the_defaults)
 }
 END_TEST
 
-START_TEST(a_server_that_cannot_start_says_that_it_ends)
+START_TEST(a_server_that_cannot_start_logs_that_it_exits)
 {
     char *dir = text("%s/none", server->dir);
     struct run run = run_program(assayd_path(), "--set", text("data_dir=%s/data", dir), "--set",
@@ -245,7 +243,7 @@ START_TEST(a_server_that_cannot_start_says_that_it_ends)
 }
 END_TEST
 
-/* ---- deaths ---- */
+/* ---- crashes ---- */
 
 static bool serves(void *arg)
 {
@@ -261,7 +259,7 @@ static bool serves(void *arg)
 static const char *const mortals[] = {"assayd: worker 0", "assayd: worker 1", "assayd: writer",
                                       "assayd: auditor 0"};
 
-START_TEST(a_killed_process_is_replaced_and_the_service_goes_on)
+START_TEST(a_killed_process_is_replaced_without_an_outage)
 {
     server_start(server);
     int64_t id = report_new(server, origin_url(origin, "/good"));
@@ -280,7 +278,7 @@ START_TEST(a_killed_process_is_replaced_and_the_service_goes_on)
 }
 END_TEST
 
-/* ${arg} becomes 0 where its slot is listed */
+/* ${arg} becomes 0 when its slot is listed */
 static int is_listed(const char *line, void *arg)
 {
     pid_t *pid = arg;
@@ -303,9 +301,10 @@ static bool reads_no_more(void *arg)
 
 static const char *const readers[] = {"assayd: worker 0", "assayd: writer"};
 
-START_TEST(a_process_that_crashes_is_told_with_what_to_check)
+START_TEST(a_crash_is_logged_with_advice)
 {
-    setenv("ASAN_OPTIONS", "handle_sigbus=0", 1); /* a sanitizer would end it with a status */
+    setenv("ASAN_OPTIONS", "handle_sigbus=0",
+           1); /* a sanitizer would turn it into an exit status */
     server_start(server);
     pid_t pid = server_process(server, readers[_i]);
     ck_assert_int_eq(kill(pid, SIGBUS), 0);
@@ -317,7 +316,7 @@ START_TEST(a_process_that_crashes_is_told_with_what_to_check)
 }
 END_TEST
 
-START_TEST(what_a_killed_worker_was_reading_is_let_go_at_once)
+START_TEST(a_killed_workers_snapshot_is_released_at_once)
 {
     server_start(server);
     expect_status(http_get(server, "/api/v1/reports"), 200);
@@ -335,7 +334,7 @@ END_TEST
 
 enum { SLOTS_MAX = 65536 };
 
-START_TEST(with_every_reader_slot_taken_workers_go_on_and_commands_say_so)
+START_TEST(a_full_reader_table_stops_commands_and_not_workers)
 {
     static MDB_txn *held[SLOTS_MAX];
     MDB_env *env;
@@ -359,7 +358,7 @@ START_TEST(with_every_reader_slot_taken_workers_go_on_and_commands_say_so)
     ck_assert_msg(run.status == 1 && strstr(run.err, "every reader slot is taken"), "%d: %s%s",
                   run.status, run.out, run.err);
     pid_t worker = server_process(server, "assayd: worker 0");
-    kill(worker, SIGKILL); /* its successor takes what it left */
+    kill(worker, SIGKILL); /* its successor takes over its data */
     ck_assert(server_replaces(server, "assayd: worker 0", worker, 8000));
     ck_assert(wait_until(serves, server, 10000));
     for (int i = 0; i < 8; i++)
@@ -372,7 +371,7 @@ START_TEST(with_every_reader_slot_taken_workers_go_on_and_commands_say_so)
 }
 END_TEST
 
-START_TEST(a_write_in_flight_outlives_its_writer)
+START_TEST(a_write_in_flight_survives_a_writer_crash)
 {
     server_start(server);
     for (int round = 0; round < 3; round++) {
@@ -399,7 +398,7 @@ START_TEST(a_write_in_flight_outlives_its_writer)
 }
 END_TEST
 
-START_TEST(a_page_in_the_works_outlives_its_auditor)
+START_TEST(a_page_in_grading_survives_an_auditor_crash)
 {
     server_start(server);
     origin_held(origin, "/held");
@@ -420,10 +419,10 @@ static bool has_successor(void *auditor)
 }
 
 /*
- * The writer hears at once that one has come and that the one before it has gone, while it waits
- * for more callers than have come.
+ * The writer is notified at once of a new connection and of a closed one, while it waits for more
+ * callers than have connected.
  */
-START_TEST(an_auditor_whose_forerunner_died_while_the_writer_stood_still_gets_pages)
+START_TEST(a_replaced_auditor_gets_pages_after_the_writer_was_stopped)
 {
     enum { CALLERS = 8, FEWER = 3 };
     struct raw *raws[CALLERS];
@@ -443,7 +442,7 @@ START_TEST(an_auditor_whose_forerunner_died_while_the_writer_stood_still_gets_pa
         bool came = wait_until(has_successor, &auditor, 5000);
         for (size_t i = 0; i < FEWER; i++)
             raw_post(raws[i], server->key, "Prefer: respond-async\r\n", body);
-        poll(NULL, 0, 300); /* it greets the writer */
+        poll(NULL, 0, 300); /* it sends its hello to the writer */
         ck_assert_int_eq(kill(writer, SIGCONT), 0);
         ck_assert(came);
         for (size_t i = 0; i < FEWER; i++)
@@ -456,7 +455,7 @@ START_TEST(an_auditor_whose_forerunner_died_while_the_writer_stood_still_gets_pa
 }
 END_TEST
 
-START_TEST(a_page_that_kills_its_auditor_again_and_again_fails_alone)
+START_TEST(a_page_that_crashes_auditors_fails_alone)
 {
     server_start(server);
     origin_held(origin, "/deadly");
@@ -496,7 +495,7 @@ static bool all_gone(void *arg)
     return true;
 }
 
-START_TEST(a_killed_master_leaves_nothing_behind)
+START_TEST(a_killed_master_leaves_no_process)
 {
     server_start(server);
     struct gone gone = {.count = server_children(server, gone.pids, COUNT(gone.pids))};
@@ -512,7 +511,7 @@ START_TEST(a_killed_master_leaves_nothing_behind)
 }
 END_TEST
 
-/* What /proc/PID/status says behind ${name}. */
+/* The value of ${name} in /proc/PID/status. */
 static char *status_of(pid_t pid, const char *name)
 {
     struct run run = run_program(
@@ -523,7 +522,7 @@ static char *status_of(pid_t pid, const char *name)
     return text("%.*s", (int)strcspn(run.out, "\n"), run.out);
 }
 
-START_TEST(started_by_root_its_processes_are_the_user_and_have_nothing_of_root)
+START_TEST(a_server_started_by_root_drops_every_privilege)
 {
     if (geteuid() != 0)
         return; /* only root can become another user */
@@ -533,10 +532,10 @@ START_TEST(started_by_root_its_processes_are_the_user_and_have_nothing_of_root)
         text("%u %u %u %u", nobody->pw_uid, nobody->pw_uid, nobody->pw_uid, nobody->pw_uid);
     char *gids =
         text("%u %u %u %u", nobody->pw_gid, nobody->pw_gid, nobody->pw_gid, nobody->pw_gid);
-    /* it cannot look into a process that has become another user */
+    /* it cannot inspect a process that has become another user */
     setenv("ASAN_OPTIONS", "detect_leaks=0", 1);
     ck_assert_int_eq(chmod(server->dir, 0755), 0);
-    ck_assert(rmdir(server->data) == 0 && rmdir(server->run) == 0); /* the master makes them */
+    ck_assert(rmdir(server->data) == 0 && rmdir(server->run) == 0); /* the master creates them */
     server_spawn(server, "--set", "user=nobody", NULL);
     ck_assert_msg(server_ready(server, 15000), "%s", server_log(server));
     struct gone gone = {.count = server_children(server, gone.pids, COUNT(gone.pids))};
@@ -552,7 +551,7 @@ START_TEST(started_by_root_its_processes_are_the_user_and_have_nothing_of_root)
         ck_assert_str_eq(status_of(gone.pids[i], "CapPrm"), "0000000000000000");
         ck_assert_str_eq(status_of(gone.pids[i], "CapEff"), "0000000000000000");
     }
-    /* to become another user makes a process forget that it dies with its parent */
+    /* changing the user clears a process's parent-death signal */
     server_signal(server, SIGKILL);
     ck_assert_int_eq(server_wait(server, 5000), 128 + SIGKILL);
     ck_assert_msg(wait_until(all_gone, &gone, 5000), "processes are left");
@@ -570,12 +569,12 @@ START_TEST(a_server_of_user_root_stays_root)
 }
 END_TEST
 
-START_TEST(a_connection_in_the_queue_outlives_its_worker)
+START_TEST(a_queued_connection_survives_its_worker)
 {
     struct raw *raws[40];
     server_start(server);
     pid_t worker = server_process(server, "assayd: worker 0");
-    kill(worker, SIGSTOP); /* so that it accepts none of them */
+    kill(worker, SIGSTOP); /* so that it accepts none */
     for (size_t i = 0; i < COUNT(raws); i++) {
         raws[i] = raw_open(server);
         raw_get(raws[i], server->key, "/api/v1/reports");
@@ -589,7 +588,7 @@ START_TEST(a_connection_in_the_queue_outlives_its_worker)
 }
 END_TEST
 
-START_TEST(whoever_stands_still_is_killed_and_replaced)
+START_TEST(a_stuck_process_is_killed_and_replaced)
 {
     static const char *const titles[] = {"assayd: worker 0", "assayd: writer", "assayd: auditor 0"};
     pid_t old[COUNT(titles)];
@@ -615,9 +614,7 @@ START_TEST(whoever_stands_still_is_killed_and_replaced)
         ck_assert(!process_alive(old[i]));
     }
     for (size_t i = 0; i < COUNT(raws);
-         /*
-          * none was accepted by the worker that stood still, and the writer's absence is waited out
-          */
+         /* the stuck worker accepted none, and the writer's absence is waited out */
          i++) {
         struct response *r = raw_response(raws[i], false, 10000);
         expect_status(r, 202);
@@ -634,7 +631,7 @@ END_TEST
 
 static const int gentle[] = {SIGTERM, SIGQUIT};
 
-START_TEST(a_gentle_stop_answers_held_posts_pending_and_ends_soon)
+START_TEST(a_graceful_stop_answers_held_posts_as_pending)
 {
     server_start(server);
     struct raw *raw = held_post(server, origin, "/held-stop"), *idle = raw_open(server),
@@ -651,7 +648,7 @@ START_TEST(a_gentle_stop_answers_held_posts_pending_and_ends_soon)
     expect(r, header(r, "Connection") && !strcasecmp(header(r, "Connection"), "close"));
     raw_text(half, "Authorization: Bearer %s\r\n\r\n", server->key);
     r = raw_response(half, false, 5000);
-    /* with Connection: close, unless its worker has not heard of the stop yet */
+    /* with Connection: close, unless its worker has not received the stop yet */
     expect_status(r, 200);
     ck_assert(raw_closed(half, 5000));
     ck_assert_msg(server_wait(server, 10000) == 0, "not ended well\n%s", server_log(server));
@@ -678,10 +675,10 @@ START_TEST(an_interrupt_stops_at_once)
 END_TEST
 
 /*
- * What systemd took into its socket's queue before a restart, and a worker out of it, is served; so
- * is who asks one thing after the other.
+ * Connections that systemd queued before a restart are served after a worker accepted them; so are
+ * consecutive requests of one client.
  */
-START_TEST(a_stop_answers_whoever_has_just_come)
+START_TEST(a_stop_answers_new_connections)
 {
     server_start(server);
     struct raw *used = raw_open(server), *fresh = raw_open(server);
@@ -702,8 +699,8 @@ START_TEST(a_stop_answers_whoever_has_just_come)
 }
 END_TEST
 
-/* as by Nice= in a unit, or under nice(1) */
-START_TEST(a_priority_that_was_given_is_kept)
+/* as by Nice= in a unit, or by nice(1) */
+START_TEST(a_given_process_priority_is_kept)
 {
     int given = getpriority(PRIO_PROCESS, 0) + 2;
     ck_assert_int_eq(setpriority(PRIO_PROCESS, 0, given), 0);
@@ -716,7 +713,7 @@ START_TEST(a_priority_that_was_given_is_kept)
 }
 END_TEST
 
-START_TEST(a_second_stop_is_at_once)
+START_TEST(a_second_stop_signal_stops_at_once)
 {
     server_start(server);
     struct raw *half = raw_open(server);
@@ -730,10 +727,10 @@ START_TEST(a_second_stop_is_at_once)
 END_TEST
 
 /*
- * What does not end by itself ends with the time for it: half a body that may take an hour, and an
- * answer nobody reads.
+ * The stop timeout ends what does not end by itself: half a body that may take an hour, and an
+ * unread answer.
  */
-START_TEST(a_drain_ends_with_its_time)
+START_TEST(a_drain_ends_at_its_timeout)
 {
     static const char request[] = "GET /api/v1/openapi.json HTTP/1.1\r\nHost: x\r\n\r\n";
     server_configure(server, "timeouts: { drain: 1s, body: 1h, send: 1h }");
@@ -757,7 +754,7 @@ START_TEST(a_drain_ends_with_its_time)
 }
 END_TEST
 
-START_TEST(it_starts_again_on_the_same_port_at_once)
+START_TEST(a_server_restarts_on_the_same_port_at_once)
 {
     server_start(server);
     struct raw *idle = raw_open(server);
@@ -774,7 +771,7 @@ START_TEST(it_starts_again_on_the_same_port_at_once)
 }
 END_TEST
 
-/* Twelve short lives in a row; the master waits longer before each, here for 400 ms at most. */
+/* Twelve short lives in a row. The master waits longer before each, here at most 400 ms. */
 START_TEST(a_worker_that_keeps_dying_ends_the_server_with_status_3)
 {
     setenv("ASSAYD", "t/kit/small_assayd", 1);
@@ -799,48 +796,44 @@ int main(void)
     TCase *tcase = harness_case(suite, "a server each");
     tcase_add_checked_fixture(tcase, setup, teardown);
     tcase_add_test(tcase, a_good_configuration_passes_the_check);
-    tcase_add_loop_test(tcase, a_wrong_configuration_is_refused_with_file_line_and_sentence, 0,
+    tcase_add_loop_test(tcase, a_wrong_configuration_is_refused_with_file_line_and_cause, 0,
                         COUNT(mistakes));
     tcase_add_test(tcase, a_missing_configuration_file_is_refused);
     tcase_add_test(tcase, set_overrides_one_key);
     tcase_add_test(tcase, help_and_version_are_printed);
-    tcase_add_test(tcase, process_titles_tell_who_is_who);
+    tcase_add_test(tcase, process_titles_name_their_roles);
     tcase_add_loop_test(tcase, a_second_server_on_the_same_port_or_directory_is_refused, 0,
                         COUNT(shared_keys));
-    tcase_add_loop_test(tcase, an_address_in_use_is_told_with_the_process_that_listens, 0,
-                        COUNT(taken));
-    tcase_add_test(tcase, a_unix_socket_in_use_is_told_with_the_process_that_listens);
-    tcase_add_test(tcase, an_address_that_is_given_twice_is_told_as_that);
-    tcase_add_test(tcase, the_log_says_what_starts_where_and_why_it_ends);
-    tcase_add_test(tcase, a_server_without_a_file_says_that_it_has_the_defaults);
-    tcase_add_test(tcase, a_server_that_cannot_start_says_that_it_ends);
-    tcase_add_loop_test(tcase, a_killed_process_is_replaced_and_the_service_goes_on, 0,
-                        COUNT(mortals));
-    tcase_add_loop_test(tcase, a_process_that_crashes_is_told_with_what_to_check, 0,
-                        COUNT(readers));
-    tcase_add_test(tcase, what_a_killed_worker_was_reading_is_let_go_at_once);
-    tcase_add_test(tcase, with_every_reader_slot_taken_workers_go_on_and_commands_say_so);
-    tcase_add_test(tcase, a_write_in_flight_outlives_its_writer);
-    tcase_add_test(tcase, a_page_in_the_works_outlives_its_auditor);
-    tcase_add_test(tcase, an_auditor_whose_forerunner_died_while_the_writer_stood_still_gets_pages);
-    tcase_add_test(tcase, a_page_that_kills_its_auditor_again_and_again_fails_alone);
-    tcase_add_test(tcase, a_killed_master_leaves_nothing_behind);
-    tcase_add_test(tcase, started_by_root_its_processes_are_the_user_and_have_nothing_of_root);
+    tcase_add_loop_test(tcase, an_address_in_use_is_reported_with_its_process, 0, COUNT(taken));
+    tcase_add_test(tcase, a_unix_socket_in_use_is_reported_with_its_process);
+    tcase_add_test(tcase, an_address_given_twice_is_reported);
+    tcase_add_test(tcase, the_log_names_the_start_the_listeners_and_the_reason_to_stop);
+    tcase_add_test(tcase, a_server_without_a_file_logs_that_it_uses_defaults);
+    tcase_add_test(tcase, a_server_that_cannot_start_logs_that_it_exits);
+    tcase_add_loop_test(tcase, a_killed_process_is_replaced_without_an_outage, 0, COUNT(mortals));
+    tcase_add_loop_test(tcase, a_crash_is_logged_with_advice, 0, COUNT(readers));
+    tcase_add_test(tcase, a_killed_workers_snapshot_is_released_at_once);
+    tcase_add_test(tcase, a_full_reader_table_stops_commands_and_not_workers);
+    tcase_add_test(tcase, a_write_in_flight_survives_a_writer_crash);
+    tcase_add_test(tcase, a_page_in_grading_survives_an_auditor_crash);
+    tcase_add_test(tcase, a_replaced_auditor_gets_pages_after_the_writer_was_stopped);
+    tcase_add_test(tcase, a_page_that_crashes_auditors_fails_alone);
+    tcase_add_test(tcase, a_killed_master_leaves_no_process);
+    tcase_add_test(tcase, a_server_started_by_root_drops_every_privilege);
     tcase_add_test(tcase, a_server_of_user_root_stays_root);
-    tcase_add_test(tcase, a_connection_in_the_queue_outlives_its_worker);
-    tcase_add_loop_test(tcase, a_gentle_stop_answers_held_posts_pending_and_ends_soon, 0,
-                        COUNT(gentle));
+    tcase_add_test(tcase, a_queued_connection_survives_its_worker);
+    tcase_add_loop_test(tcase, a_graceful_stop_answers_held_posts_as_pending, 0, COUNT(gentle));
     tcase_add_test(tcase, an_interrupt_stops_at_once);
-    tcase_add_loop_test(tcase, a_stop_answers_whoever_has_just_come, 0, COUNT(gentle));
-    tcase_add_test(tcase, a_priority_that_was_given_is_kept);
-    tcase_add_test(tcase, a_second_stop_is_at_once);
-    tcase_add_test(tcase, a_drain_ends_with_its_time);
-    tcase_add_test(tcase, it_starts_again_on_the_same_port_at_once);
+    tcase_add_loop_test(tcase, a_stop_answers_new_connections, 0, COUNT(gentle));
+    tcase_add_test(tcase, a_given_process_priority_is_kept);
+    tcase_add_test(tcase, a_second_stop_signal_stops_at_once);
+    tcase_add_test(tcase, a_drain_ends_at_its_timeout);
+    tcase_add_test(tcase, a_server_restarts_on_the_same_port_at_once);
     TCase *lasting = harness_case(suite, "a server that gives up");
     tcase_add_checked_fixture(lasting, setup, teardown);
     tcase_add_test(lasting, a_worker_that_keeps_dying_ends_the_server_with_status_3);
     TCase *still = harness_case(suite, "a server that stands still");
     tcase_add_checked_fixture(still, setup, teardown);
-    tcase_add_test(still, whoever_stands_still_is_killed_and_replaced);
+    tcase_add_test(still, a_stuck_process_is_killed_and_replaced);
     return harness_main_at_once(suite);
 }

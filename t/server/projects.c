@@ -23,8 +23,8 @@ static void teardown(void)
 }
 
 /*
- * A server's own project list has only what the setup made; a fresh workspace keeps a test's
- * projects away from it.
+ * A server's own project list has only what the setup created. A new workspace separates a test's
+ * projects from it.
  */
 static const char *own_workspace(const char *name)
 {
@@ -105,7 +105,7 @@ static const struct {
       "kappa.test", "lambda.test"}},
 };
 
-START_TEST(sorts_searches_and_pages_give_the_right_names_in_order)
+START_TEST(sorts_searches_and_pages_give_the_right_names)
 {
     struct response *r = http_get(server, text("/api/v1/projects%s", lists[_i].query));
     expect_status(r, 200);
@@ -123,7 +123,7 @@ static const struct {
                 {"sort_by=id", "sort_by"},      {"sort_by=url", "sort_by"},
                 {"search_by=url", "search_by"}, {"page=0", "page"}};
 
-START_TEST(an_unlisted_value_is_422_and_names_its_field)
+START_TEST(an_undocumented_value_is_422_and_names_its_field)
 {
     struct response *r = http_get(server, text("/api/v1/projects?%s", unlisted[_i].query));
     expect_error(r, 422, "validation_failed");
@@ -165,7 +165,7 @@ START_TEST(a_project_without_a_graded_report_has_no_score)
 }
 END_TEST
 
-START_TEST(a_deleted_project_takes_its_reports_and_its_name_is_free)
+START_TEST(deleting_a_project_deletes_its_reports_and_frees_its_name)
 {
     const char *key = own_workspace("deleting");
     int64_t report = queued_with(key, "http://doomed.test/a"),
@@ -205,7 +205,7 @@ START_TEST(a_deleted_project_takes_its_reports_and_its_name_is_free)
 }
 END_TEST
 
-START_TEST(a_project_is_deleted_by_its_id_too)
+START_TEST(a_project_is_deleted_by_its_id)
 {
     const char *key = own_workspace("by-id");
     queued_with(key, "http://numbered.test/");
@@ -225,7 +225,7 @@ START_TEST(if_match_guards_the_deletion_of_a_project)
                               .key = key, .headers = {"If-Match: \"other\""});
     expect_error(r, 412, "precondition_failed");
     int tries = 0;
-    do { /* its report may be done between the two requests */
+    do { /* its report can be done between the two requests */
         r = http(server, .path = "/api/v1/projects/guarded.test", .key = key);
         expect_status(r, 200);
         r = http(server, .method = "DELETE", .path = "/api/v1/projects/guarded.test", .key = key,
@@ -235,7 +235,7 @@ START_TEST(if_match_guards_the_deletion_of_a_project)
 }
 END_TEST
 
-START_TEST(a_large_project_goes_at_once_and_stalls_nobody)
+START_TEST(a_large_project_is_deleted_at_once_and_blocks_nobody)
 {
     const char *key = own_workspace("large");
     struct client *client = client_new(server);
@@ -261,7 +261,7 @@ START_TEST(a_large_project_goes_at_once_and_stalls_nobody)
 }
 END_TEST
 
-START_TEST(each_workspace_has_its_own_project_of_a_name)
+START_TEST(each_workspace_has_its_own_project_per_name)
 {
     const char *key = own_workspace("other");
     queued_with(key, "http://alpha.test/");
@@ -292,15 +292,15 @@ int main(void)
     tcase_add_test(tcase, the_list_has_its_envelope_and_its_items_their_members);
     tcase_add_test(tcase, one_project_is_found_by_name_and_by_id);
     tcase_add_loop_test(tcase, an_unknown_project_is_404, 0, COUNT(unknown));
-    tcase_add_loop_test(tcase, sorts_searches_and_pages_give_the_right_names_in_order, 0,
-                        COUNT(lists));
-    tcase_add_loop_test(tcase, an_unlisted_value_is_422_and_names_its_field, 0, COUNT(unlisted));
+    tcase_add_loop_test(tcase, sorts_searches_and_pages_give_the_right_names, 0, COUNT(lists));
+    tcase_add_loop_test(tcase, an_undocumented_value_is_422_and_names_its_field, 0,
+                        COUNT(unlisted));
     tcase_add_test(tcase, reports_count_and_score_follow_the_reports);
     tcase_add_test(tcase, a_project_without_a_graded_report_has_no_score);
-    tcase_add_test(tcase, a_deleted_project_takes_its_reports_and_its_name_is_free);
-    tcase_add_test(tcase, a_project_is_deleted_by_its_id_too);
+    tcase_add_test(tcase, deleting_a_project_deletes_its_reports_and_frees_its_name);
+    tcase_add_test(tcase, a_project_is_deleted_by_its_id);
     tcase_add_test(tcase, if_match_guards_the_deletion_of_a_project);
-    tcase_add_test(tcase, a_large_project_goes_at_once_and_stalls_nobody);
-    tcase_add_test(tcase, each_workspace_has_its_own_project_of_a_name);
+    tcase_add_test(tcase, a_large_project_is_deleted_at_once_and_blocks_nobody);
+    tcase_add_test(tcase, each_workspace_has_its_own_project_per_name);
     return harness_main(suite);
 }

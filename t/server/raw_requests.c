@@ -26,12 +26,12 @@ static void teardown(void)
 #define SMUGGLED "GET /api/v1/openapi.json HTTP/1.1\r\nHost: x\r\n\r\n"
 
 /*
- * Requests that two parties could read in two ways, or that are none at all: 400 and the end of the
- * connection, so that nothing after them is ever read as a request.
+ * Requests that two parties can read differently, or that are malformed: 400 and a closed
+ * connection, so that nothing after them is read as a request.
  */
 static const struct {
     const char *name, *bytes;
-    bool bare; /* what does not parse as HTTP at all may get the library's bare 400 */
+    bool bare; /* the library can answer its bare 400 to what does not parse as HTTP */
 } ambiguous[] = {
     {"two Content-Lengths",
      POST_REPORTS "Content-Length: 5\r\nContent-Length: 6\r\n\r\nurl=xx" SMUGGLED, false},
@@ -136,7 +136,7 @@ static void send_ambiguous(struct raw *raw, size_t which)
         raw_send(raw, name, sizeof(name) - 1);
 }
 
-START_TEST(an_ambiguous_request_is_400_and_the_end_of_the_connection)
+START_TEST(an_ambiguous_request_is_400_and_closes_the_connection)
 {
     struct raw *raw = raw_open(server);
     send_ambiguous(raw, (size_t)_i);
@@ -155,7 +155,7 @@ START_TEST(an_ambiguous_request_is_400_and_the_end_of_the_connection)
 }
 END_TEST
 
-START_TEST(an_ambiguous_request_in_pieces_is_refused_all_the_same)
+START_TEST(an_ambiguous_request_in_pieces_is_refused)
 {
     static const char request[] = POST_REPORTS
         "Content-Length: 5\r\nX-Filler: yyyyyyyyyyyy\r\nContent-Length: 6\r\n\r\nurl=xx" SMUGGLED;
@@ -177,8 +177,8 @@ START_TEST(an_ambiguous_request_behind_a_good_one_is_refused)
 }
 END_TEST
 
-/* Heads around 32 KiB: of one header, and of many. */
-START_TEST(a_head_over_32_kib_is_400_and_the_end_of_the_connection)
+/* Heads around 32 KiB: one header, and many. */
+START_TEST(a_head_over_32_kib_is_400_and_closes_the_connection)
 {
     struct raw *raw = raw_open(server);
     raw_text(raw, LINE HOST "X-Long: %030000d\r\n\r\n", 1);
@@ -198,8 +198,8 @@ START_TEST(a_head_over_32_kib_is_400_and_the_end_of_the_connection)
 }
 END_TEST
 
-/* By its size, long before its time is over. */
-START_TEST(a_head_without_end_is_cut_at_32_kib)
+/* By its size, long before its timeout. */
+START_TEST(an_endless_head_is_refused_at_32_kib)
 {
     struct server *patient =
         server_new(&(struct server_options){.yaml = "timeouts: { header: 60s }"});
@@ -215,8 +215,8 @@ START_TEST(a_head_without_end_is_cut_at_32_kib)
 }
 END_TEST
 
-/* The library has room for a hundred, and does not read a head of more at all: its bare 400. */
-START_TEST(a_hundred_headers_are_read_and_one_more_is_400)
+/* The library accepts a hundred and does not read a head with more: its bare 400. */
+START_TEST(a_hundred_headers_are_accepted_and_one_more_is_400)
 {
     for (int more = 0; more < 2; more++) {
         struct raw *raw = raw_open(server);
@@ -231,7 +231,7 @@ START_TEST(a_hundred_headers_are_read_and_one_more_is_400)
 }
 END_TEST
 
-/* ---- what is unusual and good ---- */
+/* ---- unusual valid requests ---- */
 
 static const struct {
     const char *name, *bytes;
@@ -268,7 +268,7 @@ static const struct {
     {"a path without a slash", "GET healthz HTTP/1.1\r\n" HOST "\r\n", 404},
 };
 
-START_TEST(what_is_unusual_and_good_is_answered)
+START_TEST(an_unusual_valid_request_is_answered)
 {
     struct raw *raw = raw_open(server);
     raw_text(raw, "%s", good[_i].bytes);
@@ -280,7 +280,7 @@ START_TEST(what_is_unusual_and_good_is_answered)
 }
 END_TEST
 
-START_TEST(a_missing_credential_is_judged_before_the_form)
+START_TEST(a_missing_credential_is_checked_before_the_form)
 {
     struct raw *raw = raw_open(server);
     raw_text(raw, POST_REPORTS "Content-Length: 5\r\n\r\nurl=x");
@@ -304,7 +304,7 @@ static const struct {
     {"a negative chunk size", "Transfer-Encoding: chunked\r\n", "-5\r\nurl=x\r\n0\r\n\r\n", 400,
      "bad_request"},
     /*
-     * libh2o reads it as the last chunk; what saves us is that the connection ends with any chunked
+     * libh2o reads it as the last chunk; the connection is safe because it closes after any chunked
      * request
      */
     {"a chunk size with 0x", "Transfer-Encoding: chunked\r\n", "0x5\r\nurl=x\r\n0\r\n\r\n", 422,
@@ -315,7 +315,7 @@ static const struct {
      "bad_request"},
 };
 
-START_TEST(an_error_before_any_handler_has_the_contracts_shape)
+START_TEST(an_error_before_any_handler_has_the_documented_shape)
 {
     struct raw *raw = raw_open(server);
     raw_text(raw, POST_REPORTS "Authorization: Bearer %s\r\n%s\r\n%s", server->key, early[_i].head,
@@ -340,7 +340,7 @@ START_TEST(an_early_error_echoes_the_request_id)
 }
 END_TEST
 
-START_TEST(a_chunk_size_of_64_bits_is_no_more_than_a_body_that_does_not_come)
+START_TEST(a_64_bit_chunk_size_reserves_nothing)
 {
     struct raw *raw = raw_open(server);
     raw_text(raw,
@@ -348,7 +348,7 @@ START_TEST(a_chunk_size_of_64_bits_is_no_more_than_a_body_that_does_not_come)
                           "chunked\r\n\r\nFFFFFFFFFFFFFFFF\r\nurl=x\r\n0\r\n\r\n" SMUGGLED,
              server->key);
     ck_assert_int_eq(raw_response(raw, false, 5000)->status, 0);
-    ck_assert(raw_closed(raw, 4000)); /* when the time for a body is over */
+    ck_assert(raw_closed(raw, 4000)); /* at the body timeout */
     raw_close(raw);
 }
 END_TEST
@@ -382,7 +382,7 @@ START_TEST(pipelined_requests_are_answered_in_order)
 }
 END_TEST
 
-START_TEST(a_pipelined_write_is_seen_by_the_read_behind_it)
+START_TEST(a_pipelined_read_sees_the_write_before_it)
 {
     struct raw *raw = raw_open(server);
     char *body = form("url", origin_url(origin, "/good"), NULL);
@@ -420,7 +420,7 @@ START_TEST(a_chunked_form_in_tiny_pieces_is_read)
 }
 END_TEST
 
-START_TEST(many_small_requests_at_once_are_no_large_head)
+START_TEST(many_pipelined_requests_do_not_count_as_one_head)
 {
     enum { REQUESTS = 600 };
     struct raw *raw = raw_open(server);
@@ -440,7 +440,7 @@ START_TEST(many_small_requests_at_once_are_no_large_head)
 }
 END_TEST
 
-START_TEST(a_large_head_and_a_large_form_may_come_together)
+START_TEST(a_large_head_with_a_large_form_is_accepted)
 {
     struct raw *raw = raw_open(server);
     char *body = text("url=&x=%016000d", 1);
@@ -455,7 +455,7 @@ START_TEST(a_large_head_and_a_large_form_may_come_together)
 }
 END_TEST
 
-START_TEST(responses_without_a_body_keep_the_connection_in_step)
+START_TEST(responses_without_a_body_keep_the_connection_in_sync)
 {
     struct raw *raw = raw_open(server);
     char *etag = text("%s", header(http_get(server, "/api/v1/openapi.json"), "ETag"));
@@ -476,7 +476,7 @@ START_TEST(responses_without_a_body_keep_the_connection_in_step)
 }
 END_TEST
 
-START_TEST(an_ambiguous_request_behind_a_held_post_waits_its_turn)
+START_TEST(an_ambiguous_request_behind_a_held_post_is_answered_in_order)
 {
     origin_held(origin, "/held-first");
     char *body = form("url", origin_url(origin, "/held-first"), NULL);
@@ -495,7 +495,7 @@ START_TEST(an_ambiguous_request_behind_a_held_post_waits_its_turn)
 }
 END_TEST
 
-START_TEST(a_body_too_large_is_refused_instead_of_continued)
+START_TEST(a_body_too_large_is_refused_without_100_continue)
 {
     struct raw *raw = raw_open(server);
     raw_text(
@@ -507,7 +507,7 @@ START_TEST(a_body_too_large_is_refused_instead_of_continued)
 }
 END_TEST
 
-START_TEST(http_1_0_is_closed_unless_asked_otherwise)
+START_TEST(http_1_0_closes_the_connection_by_default)
 {
     struct raw *raw = raw_open(server);
     raw_text(raw, "GET /healthz HTTP/1.0\r\n\r\n");
@@ -530,7 +530,7 @@ START_TEST(expect_100_continue_is_answered_before_the_body)
 }
 END_TEST
 
-START_TEST(connection_close_is_obeyed)
+START_TEST(connection_close_closes_the_connection)
 {
     struct raw *raw = raw_open(server);
     raw_text(raw, LINE HOST "Connection: close\r\n\r\n" SMUGGLED);
@@ -544,30 +544,30 @@ int main(void)
     Suite *suite = suite_create("raw_requests");
     TCase *tcase = harness_case(suite, "one server");
     tcase_add_unchecked_fixture(tcase, setup, teardown);
-    tcase_add_loop_test(tcase, an_ambiguous_request_is_400_and_the_end_of_the_connection, 0,
+    tcase_add_loop_test(tcase, an_ambiguous_request_is_400_and_closes_the_connection, 0,
                         COUNT(ambiguous));
-    tcase_add_test(tcase, an_ambiguous_request_in_pieces_is_refused_all_the_same);
+    tcase_add_test(tcase, an_ambiguous_request_in_pieces_is_refused);
     tcase_add_test(tcase, an_ambiguous_request_behind_a_good_one_is_refused);
-    tcase_add_test(tcase, a_head_over_32_kib_is_400_and_the_end_of_the_connection);
-    tcase_add_test(tcase, a_head_without_end_is_cut_at_32_kib);
-    tcase_add_test(tcase, a_hundred_headers_are_read_and_one_more_is_400);
-    tcase_add_loop_test(tcase, what_is_unusual_and_good_is_answered, 0, COUNT(good));
-    tcase_add_test(tcase, a_missing_credential_is_judged_before_the_form);
-    tcase_add_loop_test(tcase, an_error_before_any_handler_has_the_contracts_shape, 0,
+    tcase_add_test(tcase, a_head_over_32_kib_is_400_and_closes_the_connection);
+    tcase_add_test(tcase, an_endless_head_is_refused_at_32_kib);
+    tcase_add_test(tcase, a_hundred_headers_are_accepted_and_one_more_is_400);
+    tcase_add_loop_test(tcase, an_unusual_valid_request_is_answered, 0, COUNT(good));
+    tcase_add_test(tcase, a_missing_credential_is_checked_before_the_form);
+    tcase_add_loop_test(tcase, an_error_before_any_handler_has_the_documented_shape, 0,
                         COUNT(early));
     tcase_add_test(tcase, an_early_error_echoes_the_request_id);
-    tcase_add_test(tcase, a_chunk_size_of_64_bits_is_no_more_than_a_body_that_does_not_come);
+    tcase_add_test(tcase, a_64_bit_chunk_size_reserves_nothing);
     tcase_add_test(tcase, a_broken_chunk_never_becomes_a_request);
     tcase_add_test(tcase, pipelined_requests_are_answered_in_order);
-    tcase_add_test(tcase, a_pipelined_write_is_seen_by_the_read_behind_it);
+    tcase_add_test(tcase, a_pipelined_read_sees_the_write_before_it);
     tcase_add_test(tcase, a_chunked_form_in_tiny_pieces_is_read);
-    tcase_add_test(tcase, many_small_requests_at_once_are_no_large_head);
-    tcase_add_test(tcase, a_large_head_and_a_large_form_may_come_together);
-    tcase_add_test(tcase, responses_without_a_body_keep_the_connection_in_step);
-    tcase_add_test(tcase, an_ambiguous_request_behind_a_held_post_waits_its_turn);
-    tcase_add_test(tcase, a_body_too_large_is_refused_instead_of_continued);
-    tcase_add_test(tcase, http_1_0_is_closed_unless_asked_otherwise);
+    tcase_add_test(tcase, many_pipelined_requests_do_not_count_as_one_head);
+    tcase_add_test(tcase, a_large_head_with_a_large_form_is_accepted);
+    tcase_add_test(tcase, responses_without_a_body_keep_the_connection_in_sync);
+    tcase_add_test(tcase, an_ambiguous_request_behind_a_held_post_is_answered_in_order);
+    tcase_add_test(tcase, a_body_too_large_is_refused_without_100_continue);
+    tcase_add_test(tcase, http_1_0_closes_the_connection_by_default);
     tcase_add_test(tcase, expect_100_continue_is_answered_before_the_body);
-    tcase_add_test(tcase, connection_close_is_obeyed);
+    tcase_add_test(tcase, connection_close_closes_the_connection);
     return harness_main(suite);
 }

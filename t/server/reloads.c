@@ -24,7 +24,7 @@ struct generation {
     unsigned workers;
 };
 
-/* Every worker of now is none of the old. */
+/* No current worker is an old one. */
 static bool is_succeeded(void *arg)
 {
     struct generation *g = arg;
@@ -58,7 +58,7 @@ static struct load loads[] = {{.fresh = true},
                               {.fresh = true, .writes = true},
                               {.fresh = false, .writes = true}};
 
-/* Every kind of load has had some more answers (or has failed). */
+/* Every kind of load has got more answers (or has failed). */
 static bool has_worked(void *arg)
 {
     const unsigned *from = arg;
@@ -119,7 +119,7 @@ START_TEST(a_burst_of_reloads_ends_with_the_last_configuration)
 }
 END_TEST
 
-START_TEST(a_held_post_of_an_old_generation_is_answered_pending)
+START_TEST(a_held_post_of_an_old_generation_is_answered_as_pending)
 {
     server_start(server);
     struct raw *raw = held_post(server, origin, "/held-reload");
@@ -171,7 +171,7 @@ static bool one_is(void *result)
     return int_at(r, "meta.total") == 1;
 }
 
-START_TEST(new_bounds_reach_reports_that_were_graded_before)
+START_TEST(new_bounds_reclassify_existing_reports)
 {
     server_start(server);
     int64_t id = report_new(server, origin_url(origin, "/good"));
@@ -228,8 +228,8 @@ int main(void)
     tcase_add_checked_fixture(tcase, setup, teardown);
     tcase_add_test(tcase, five_reloads_under_load_lose_no_request);
     tcase_add_test(tcase, a_burst_of_reloads_ends_with_the_last_configuration);
-    tcase_add_test(tcase, a_held_post_of_an_old_generation_is_answered_pending);
-    tcase_add_test(tcase, new_bounds_reach_reports_that_were_graded_before);
+    tcase_add_test(tcase, a_held_post_of_an_old_generation_is_answered_as_pending);
+    tcase_add_test(tcase, new_bounds_reclassify_existing_reports);
     tcase_add_loop_test(tcase, a_refused_reload_says_why_and_changes_nothing, 0, COUNT(refusals));
     tcase_add_test(tcase, usr1_reopens_the_access_log);
     return harness_main(suite);

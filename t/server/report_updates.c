@@ -16,7 +16,7 @@ static void teardown(void)
     origin_stop(origin);
 }
 
-/* A report's privacy before, a form, and what comes of it. */
+/* A report's privacy before, a form, and the result. */
 static const struct {
     int before;
     const char *form;
@@ -70,7 +70,7 @@ static int64_t report_of(int privacy)
     return int_at(r, "data.id");
 }
 
-START_TEST(privacy_and_password_move_by_their_rules)
+START_TEST(privacy_and_password_change_by_their_rules)
 {
     int64_t id = report_of(rules[_i].before);
     struct response *r = http_put(server, report_path(id), rules[_i].form);
@@ -128,7 +128,7 @@ END_TEST
 
 /* ---- update=1 ---- */
 
-START_TEST(the_old_score_and_results_stay_until_the_new_replace_them)
+START_TEST(the_old_score_and_results_stay_until_replaced)
 {
     origin_page(origin, "/changing", 200, "", "<title>one</title>");
     struct response *first =
@@ -162,7 +162,7 @@ START_TEST(the_old_score_and_results_stay_until_the_new_replace_them)
 }
 END_TEST
 
-START_TEST(a_failed_update_keeps_the_old_score_and_the_next_one_mends_it)
+START_TEST(a_failed_update_keeps_the_old_score_and_the_next_replaces_it)
 {
     origin_page(origin, "/failing", 200, "", "<title>one</title>");
     struct response *first =
@@ -187,7 +187,7 @@ START_TEST(a_failed_update_keeps_the_old_score_and_the_next_one_mends_it)
 }
 END_TEST
 
-START_TEST(an_update_that_never_worked_can_be_tried_again)
+START_TEST(a_failed_report_can_be_updated)
 {
     origin_page(origin, "/late", 500, "", "not yet");
     struct response *r =
@@ -217,8 +217,8 @@ START_TEST(privacy_changes_while_a_report_is_pending)
 }
 END_TEST
 
-/* It is the one that runs: the page is fetched once. */
-START_TEST(an_update_asked_for_while_one_runs_is_that_one)
+/* It joins the running grading: the page is fetched once. */
+START_TEST(an_update_during_grading_starts_no_second_one)
 {
     origin_held(origin, "/twice");
     int64_t id = report_queued(server, origin_url(origin, "/twice"));
@@ -232,7 +232,7 @@ START_TEST(an_update_asked_for_while_one_runs_is_that_one)
 }
 END_TEST
 
-START_TEST(updates_with_a_password_and_update_together_do_both)
+START_TEST(one_request_can_change_the_password_and_start_grading)
 {
     int64_t id = report_of(0);
     struct response *r =
@@ -250,15 +250,15 @@ int main(void)
     Suite *suite = suite_create("report_updates");
     TCase *tcase = harness_case(suite, "one server");
     tcase_add_unchecked_fixture(tcase, setup, teardown);
-    tcase_add_loop_test(tcase, privacy_and_password_move_by_their_rules, 0, COUNT(rules));
+    tcase_add_loop_test(tcase, privacy_and_password_change_by_their_rules, 0, COUNT(rules));
     tcase_add_test(tcase, leaving_privacy_2_drops_the_password);
     tcase_add_test(tcase, a_password_over_255_bytes_is_refused);
     tcase_add_test(tcase, an_empty_put_without_a_media_type_changes_nothing);
-    tcase_add_test(tcase, the_old_score_and_results_stay_until_the_new_replace_them);
-    tcase_add_test(tcase, a_failed_update_keeps_the_old_score_and_the_next_one_mends_it);
-    tcase_add_test(tcase, an_update_that_never_worked_can_be_tried_again);
+    tcase_add_test(tcase, the_old_score_and_results_stay_until_replaced);
+    tcase_add_test(tcase, a_failed_update_keeps_the_old_score_and_the_next_replaces_it);
+    tcase_add_test(tcase, a_failed_report_can_be_updated);
     tcase_add_test(tcase, privacy_changes_while_a_report_is_pending);
-    tcase_add_test(tcase, an_update_asked_for_while_one_runs_is_that_one);
-    tcase_add_test(tcase, updates_with_a_password_and_update_together_do_both);
+    tcase_add_test(tcase, an_update_during_grading_starts_no_second_one);
+    tcase_add_test(tcase, one_request_can_change_the_password_and_start_grading);
     return harness_main(suite);
 }

@@ -157,7 +157,7 @@ START_TEST(a_wait_that_runs_out_answers_201_pending)
 }
 END_TEST
 
-START_TEST(a_held_post_is_answered_as_soon_as_the_report_is_done)
+START_TEST(a_held_post_is_answered_when_the_report_is_done)
 {
     origin_page(origin, "/slow", 200, "", "<title>x</title>");
     origin_delay(origin, "/slow", 500);
@@ -187,7 +187,7 @@ static const struct {
     {"Prefer: ", 201, NULL},
 };
 
-START_TEST(preferences_are_read_as_rfc_7240_says)
+START_TEST(preferences_are_parsed_by_rfc_7240)
 {
     struct response *r = create("/good", preferences[_i].prefer);
     expect_status(r, preferences[_i].status);
@@ -240,10 +240,10 @@ START_TEST(a_page_that_cannot_be_graded_is_201_failed_with_its_code)
 }
 END_TEST
 
-/* Whoever meets the guard is told which option of the operator's opens what it closes. */
+/* A guard refusal names the operator's option that allows the address. */
 static const struct {
-    const char *url;   /* refused as it is */
-    const char *leads; /* or a page that leads there */
+    const char *url;   /* refused unchanged */
+    const char *leads; /* or a page that redirects there */
     const char *option;
 } closed[] = {
     {"http://10.1.2.3/", "/to-ten", "audit.allow_private"},
@@ -253,7 +253,7 @@ static const struct {
     {"https://example.com:8443/", "/to-8443", "audit.ports"},
 };
 
-START_TEST(a_refusal_of_the_guard_names_the_option_that_opens_it)
+START_TEST(a_guard_refusal_names_the_option_that_allows_it)
 {
     const char *url = closed[_i].url, *option = closed[_i].option;
     struct response *r = http_post(server, "/api/v1/reports", form("url", url, NULL));
@@ -274,7 +274,7 @@ START_TEST(a_refusal_of_the_guard_names_the_option_that_opens_it)
 }
 END_TEST
 
-/* ${count} times ${piece}; lives until the test ends. */
+/* ${count} times ${piece}; allocated until the test ends. */
 static char *repeated(const char *piece, size_t count)
 {
     size_t n = strlen(piece);
@@ -294,7 +294,7 @@ static const struct {
                {"&amp;", 3000},
                {"<select><svg><math>", 800}};
 
-START_TEST(hostile_pages_cost_their_own_reports_only)
+START_TEST(a_hostile_page_fails_only_its_report)
 {
     int64_t ids[COUNT(hostile) + 1];
     pid_t auditor = server_process(server, "assayd: auditor 0");
@@ -318,7 +318,7 @@ START_TEST(hostile_pages_cost_their_own_reports_only)
 }
 END_TEST
 
-START_TEST(a_page_behind_tls_that_is_none_fails_with_tls_failed)
+START_TEST(a_page_with_broken_tls_is_tls_failed)
 {
     const char *url = text("https://127.0.0.1:%u/good", origin_port(origin));
     struct response *r = http_post(server, "/api/v1/reports", form("url", url, NULL));
@@ -371,7 +371,7 @@ START_TEST(a_password_without_privacy_2_is_ignored_on_creation)
 }
 END_TEST
 
-START_TEST(a_password_is_taken_with_privacy_2_and_never_shown)
+START_TEST(a_password_is_stored_with_privacy_2_and_never_shown)
 {
     struct response *r = http_post(server, "/api/v1/reports",
                                    form("url", origin_url(origin, "/good"), "privacy", "2",
@@ -396,7 +396,7 @@ START_TEST(a_password_may_be_255_bytes_long)
 }
 END_TEST
 
-START_TEST(many_passwords_at_once_are_hashed_or_503_and_stall_nobody)
+START_TEST(many_passwords_are_hashed_or_503_and_block_nobody)
 {
     enum { POSTS = 80 };
     struct raw *raws[POSTS];
@@ -419,7 +419,7 @@ START_TEST(many_passwords_at_once_are_hashed_or_503_and_stall_nobody)
         raw_close(raws[i]);
     }
     ck_assert_uint_ge(made, 16);
-    ck_assert_uint_lt(made, POSTS); /* the queues have an end */
+    ck_assert_uint_lt(made, POSTS); /* the queues are bounded */
 }
 END_TEST
 
@@ -452,7 +452,7 @@ static const char *const no_ids[] = {
     "abc",  "0",  "-1",  "1.0", "999999999", "99999999999999999999999999", "18446744073709551617",
     "%31x", "+1", "0x1", "1%20"};
 
-START_TEST(an_id_that_is_none_is_404_for_every_method)
+START_TEST(a_malformed_id_is_404_for_every_method)
 {
     static const char *const methods[] = {"GET", "PUT", "DELETE"};
     for (size_t i = 0; i < COUNT(methods); i++) {
@@ -579,24 +579,23 @@ int main(void)
     tcase_add_test(tcase, scores_follow_the_pages_and_results_follow_the_scores);
     tcase_add_test(tcase, respond_async_is_202_at_once);
     tcase_add_test(tcase, a_wait_that_runs_out_answers_201_pending);
-    tcase_add_test(tcase, a_held_post_is_answered_as_soon_as_the_report_is_done);
-    tcase_add_loop_test(tcase, preferences_are_read_as_rfc_7240_says, 0, COUNT(preferences));
-    tcase_add_loop_test(tcase, a_refusal_of_the_guard_names_the_option_that_opens_it, 0,
-                        COUNT(closed));
+    tcase_add_test(tcase, a_held_post_is_answered_when_the_report_is_done);
+    tcase_add_loop_test(tcase, preferences_are_parsed_by_rfc_7240, 0, COUNT(preferences));
+    tcase_add_loop_test(tcase, a_guard_refusal_names_the_option_that_allows_it, 0, COUNT(closed));
     tcase_add_loop_test(tcase, a_page_that_cannot_be_graded_is_201_failed_with_its_code, 0,
                         COUNT(failures));
-    tcase_add_test(tcase, hostile_pages_cost_their_own_reports_only);
-    tcase_add_test(tcase, a_page_behind_tls_that_is_none_fails_with_tls_failed);
+    tcase_add_test(tcase, a_hostile_page_fails_only_its_report);
+    tcase_add_test(tcase, a_page_with_broken_tls_is_tls_failed);
     tcase_add_loop_test(tcase, the_project_is_the_lower_case_punycode_host_without_www_and_port, 0,
                         COUNT(hosts));
     tcase_add_test(tcase, the_same_url_twice_makes_two_reports_with_growing_ids);
     tcase_add_test(tcase, a_password_without_privacy_2_is_ignored_on_creation);
-    tcase_add_test(tcase, a_password_is_taken_with_privacy_2_and_never_shown);
+    tcase_add_test(tcase, a_password_is_stored_with_privacy_2_and_never_shown);
     tcase_add_test(tcase, a_password_may_be_255_bytes_long);
-    tcase_add_test(tcase, many_passwords_at_once_are_hashed_or_503_and_stall_nobody);
+    tcase_add_test(tcase, many_passwords_are_hashed_or_503_and_block_nobody);
     tcase_add_test(tcase, a_form_may_name_its_charset);
     tcase_add_test(tcase, a_report_reads_as_it_was_created);
-    tcase_add_loop_test(tcase, an_id_that_is_none_is_404_for_every_method, 0, COUNT(no_ids));
+    tcase_add_loop_test(tcase, a_malformed_id_is_404_for_every_method, 0, COUNT(no_ids));
     tcase_add_test(tcase, another_workspaces_report_is_404);
     tcase_add_test(tcase, a_deleted_report_is_gone_and_a_repeat_is_404);
     tcase_add_loop_test(tcase, a_report_deleted_while_its_post_is_held_ends_the_wait, THE_REPORT,

@@ -72,7 +72,7 @@ static void fill(void)
     store_close(s);
 }
 
-/* What the writer has left to do, as `assay stats` tells; 0 while it is being replaced. */
+/* The writer's remaining work, as `assay stats` reports; 0 while it is being replaced. */
 static uint64_t maintenance_left(void)
 {
     uint64_t left = 0;
@@ -85,7 +85,7 @@ static uint64_t maintenance_left(void)
     return left;
 }
 
-static size_t said_before; /* bytes of the log that do not count */
+static size_t said_before; /* bytes of the log that are ignored */
 
 static int64_t total_of(const char *result)
 {
@@ -97,12 +97,12 @@ static int64_t total_of(const char *result)
 }
 
 /*
- * Columns: result, how many of the reports have it by the bounds of before (80, 50) and by the new
- * ones (90, 10).
+ * Columns: result; how many reports have it with the old bounds (80, 50) and with the new ones (90,
+ * 10).
  */
 static const struct {
     const char *result;
-    unsigned from, to; /* scores of 0…100 that are in both, as many of each */
+    unsigned from, to; /* scores 0 to 100 that are in both, equally often */
 } bounds[] = {{"good", 80, 90}, {"decent", 50, 10}, {"bad", 0, 0}};
 
 static unsigned by_bounds(size_t i, bool now)
@@ -117,7 +117,7 @@ static unsigned by_bounds(size_t i, bool now)
     return n;
 }
 
-START_TEST(new_bounds_reach_every_report_in_the_background_through_kills_of_the_writer)
+START_TEST(new_bounds_reclassify_every_report_across_writer_crashes)
 {
     unsigned kills = 0;
     uint64_t most_left = 0;
@@ -159,7 +159,6 @@ int main(void)
     Suite *suite = suite_create("results_bounds");
     TCase *tcase = harness_case(suite, "a server each");
     tcase_add_checked_fixture(tcase, setup, teardown);
-    tcase_add_test(tcase,
-                   new_bounds_reach_every_report_in_the_background_through_kills_of_the_writer);
+    tcase_add_test(tcase, new_bounds_reclassify_every_report_across_writer_crashes);
     return harness_main(suite);
 }

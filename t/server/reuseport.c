@@ -59,7 +59,7 @@ static bool children_are(void *workers)
     return server_children(server, NULL, 0) == 2 + *(unsigned *)workers;
 }
 
-/* every worker there is is a new one */
+/* every worker is a new one */
 static void reload(unsigned workers)
 {
     pid_t first = server_process(server, "assayd: worker 0");
@@ -72,7 +72,7 @@ static void reload(unsigned workers)
     ck_assert_msg(done, "not %u workers\n%s", workers, server_log(server));
 }
 
-START_TEST(workers_come_and_go_under_load_and_their_sockets_with_them)
+START_TEST(workers_and_their_sockets_change_under_load)
 {
     static struct load loads[6] = {{.fresh = true}, {.fresh = true}, {.fresh = true},
                                    {.fresh = true}, {.fresh = true}, {.fresh = true}};
@@ -82,7 +82,7 @@ START_TEST(workers_come_and_go_under_load_and_their_sockets_with_them)
     load_start(server, loads, COUNT(loads));
     for (int cycle = 0; cycle < 10; cycle++) {
         reload(few);
-        /* else they are taken into use again before they are closed, or while */
+        /* otherwise they are reused before or while they are closed */
         if (cycle % 2 == 0)
             ck_assert_msg(wait_until(listening_are, &few, 20000), "%u sockets listen\n%s",
                           listening(), server_log(server));
@@ -98,8 +98,8 @@ END_TEST
 /* ---- handshakes ---- */
 
 /*
- * ${deaf}: the server's listening sockets take nothing but SYNs, so that clients believe themselves
- * connected and it does not
+ * ${deaf}: the server's listening sockets accept only SYNs, so that clients see a connection and
+ * the server does not
  */
 static void make_deaf(bool deaf)
 {
@@ -130,7 +130,7 @@ static void make_deaf(bool deaf)
     ck_assert_int_ge(done, deaf ? 8 : 2);
 }
 
-START_TEST(a_handshake_from_before_a_slot_went_ends_in_an_answer)
+START_TEST(a_handshake_before_a_slot_is_removed_is_answered)
 {
     struct raw *raws[48];
     unsigned few = 2;
@@ -149,7 +149,7 @@ START_TEST(a_handshake_from_before_a_slot_went_ends_in_an_answer)
 }
 END_TEST
 
-/* ---- slots that come ---- */
+/* ---- new slots ---- */
 
 START_TEST(a_refused_reload_with_more_workers_leaves_no_connection_waiting)
 {
@@ -173,14 +173,14 @@ START_TEST(a_refused_reload_with_more_workers_leaves_no_connection_waiting)
 }
 END_TEST
 
-START_TEST(connections_do_not_wait_for_new_workers_that_do_not_come_up)
+START_TEST(connections_do_not_wait_for_workers_that_fail_to_start)
 {
     static unsigned many = 8;
     char *secrets = text("%s/secrets", server->data), *away = text("%s/away", server->data);
     server->options.workers = 1;
     server_configure(server, "");
     server_start(server);
-    ck_assert_int_eq(rename(secrets, away), 0); /* who starts now does not come up */
+    ck_assert_int_eq(rename(secrets, away), 0); /* a worker started from here on fails */
     server->options.workers = many;
     server_configure(server, "");
     server_signal(server, SIGHUP);
@@ -204,9 +204,9 @@ int main(void)
     Suite *suite = suite_create("reuseport");
     TCase *tcase = harness_case(suite, "a server each");
     tcase_add_checked_fixture(tcase, setup, teardown);
-    tcase_add_test(tcase, workers_come_and_go_under_load_and_their_sockets_with_them);
-    tcase_add_test(tcase, a_handshake_from_before_a_slot_went_ends_in_an_answer);
+    tcase_add_test(tcase, workers_and_their_sockets_change_under_load);
+    tcase_add_test(tcase, a_handshake_before_a_slot_is_removed_is_answered);
     tcase_add_test(tcase, a_refused_reload_with_more_workers_leaves_no_connection_waiting);
-    tcase_add_test(tcase, connections_do_not_wait_for_new_workers_that_do_not_come_up);
+    tcase_add_test(tcase, connections_do_not_wait_for_workers_that_fail_to_start);
     return harness_main(suite);
 }

@@ -58,7 +58,7 @@ static const char *path_of(int i)
     return i == 0 ? "/widget.js" : pinned();
 }
 
-START_TEST(any_page_may_load_and_keep_it)
+START_TEST(any_page_can_load_and_cache_the_script)
 {
     struct response *r = ask(path_of(_i), NULL);
     expect_status(r, 200);
@@ -82,7 +82,7 @@ START_TEST(any_page_may_load_and_keep_it)
 }
 END_TEST
 
-START_TEST(compressed_it_is_at_most_15_kB_and_the_same)
+START_TEST(the_compressed_script_is_equal_and_at_most_15_kB)
 {
     struct response *plain = ask(path_of(_i), NULL),
                     *r = ask(path_of(_i), "Accept-Encoding: br, gzip;q=0.5");
@@ -104,7 +104,7 @@ START_TEST(compressed_it_is_at_most_15_kB_and_the_same)
 }
 END_TEST
 
-START_TEST(a_copy_that_is_still_good_is_not_sent_again)
+START_TEST(a_current_copy_is_304)
 {
     const char *codings[] = {"Accept-Encoding: gzip", "Accept-Encoding: identity"};
     for (size_t i = 0; i < COUNT(codings); i++) {
@@ -132,7 +132,7 @@ START_TEST(another_method_is_405)
 }
 END_TEST
 
-START_TEST(another_version_is_404_and_nobody_keeps_that)
+START_TEST(another_version_is_404_and_not_cached)
 {
     struct response *r = ask("/widget/0000000000000000/widget.js", NULL);
     expect_error(r, 404, "not_found");
@@ -168,7 +168,7 @@ START_TEST(the_printed_element_pins_these_bytes)
                                          "{\"color\":\"red\"}", "{\"position\":3}"};
     for (size_t i = 0; i < COUNT(others); i++) {
         assay(server, "agent", "update", agent, "--theme", others[i],
-              NULL); /* refused or kept: nothing of it is printed */
+              NULL); /* refused or stored: nothing of it is printed */
         ck_assert_ptr_null(strstr(assay_ok(server, "agent", "embed", agent, NULL), "<b"));
         ck_assert_ptr_null(strstr(assay_ok(server, "agent", "embed", agent, NULL), "\"red\""));
     }
@@ -182,11 +182,11 @@ int main(void)
     Suite *suite = suite_create("script");
     TCase *tc = harness_case(suite, "script");
     tcase_add_unchecked_fixture(tc, setup, teardown);
-    tcase_add_loop_test(tc, any_page_may_load_and_keep_it, 0, 2);
-    tcase_add_loop_test(tc, compressed_it_is_at_most_15_kB_and_the_same, 0, 2);
-    tcase_add_loop_test(tc, a_copy_that_is_still_good_is_not_sent_again, 0, 2);
+    tcase_add_loop_test(tc, any_page_can_load_and_cache_the_script, 0, 2);
+    tcase_add_loop_test(tc, the_compressed_script_is_equal_and_at_most_15_kB, 0, 2);
+    tcase_add_loop_test(tc, a_current_copy_is_304, 0, 2);
     tcase_add_loop_test(tc, another_method_is_405, 0, 2);
-    tcase_add_test(tc, another_version_is_404_and_nobody_keeps_that);
+    tcase_add_test(tc, another_version_is_404_and_not_cached);
     tcase_add_test(tc, the_printed_element_pins_these_bytes);
     return harness_main(suite);
 }

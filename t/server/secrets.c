@@ -15,7 +15,7 @@
 static struct server *server;
 static char *tls_url;
 
-/* A secret as it may lie in memory: its number, either end first, and a line of its file. */
+/* A secret as it can lie in memory: its number in either byte order, and a line of its file. */
 struct secret_forms {
     unsigned char big[32], little[32];
     char line[65];
@@ -38,13 +38,13 @@ static void write_certificate(const char *certificate, const char *path)
     ck_assert_int_eq(fclose(file), 0);
 }
 
-/* The newest of what signs visitors' tokens. */
+/* The newest key that signs visitor tokens. */
 static void read_signing(void)
 {
     char line[256] = "", hex[65] = "";
     FILE *file = fopen(text("%s/secrets", server->data), "r");
     ck_assert_ptr_nonnull(file);
-    while (fgets(line, sizeof(line), file)) /* the last of them */
+    while (fgets(line, sizeof(line), file)) /* the last one */
         ;
     ck_assert_int_eq(fclose(file), 0);
     ck_assert_int_eq(sscanf(line, "%*s %*s %64s", hex), 1);
@@ -112,10 +112,7 @@ static bool lies_in(const struct secret_forms *s, const unsigned char *bytes, si
            memmem(bytes, n, s->little, sizeof(s->little)) || memmem(bytes, n, s->line, 64);
 }
 
-/*
- * Whether the secret lies anywhere in what a process may read; ${whole}: there was something to
- * read.
- */
+/* Whether the secret is in the readable memory of a process; ${whole}: some memory was readable. */
 static bool holds(pid_t pid, const struct secret_forms *secret, bool *whole)
 {
     enum { CHUNK = 1 << 20, OVERLAP = 64 };
@@ -128,7 +125,7 @@ static bool holds(pid_t pid, const struct secret_forms *secret, bool *whole)
     bool found = false;
     *whole = false;
     ck_assert(bytes != NULL);
-    /* it may just have gone */
+    /* it may have just exited */
     while (maps && fd >= 0 && !found && fgets(line, sizeof(line), maps)) {
         if (sscanf(line, "%lx-%lx %4s", &from, &to, may) != 3 || may[0] != 'r' ||
             strstr(line, "[v") != NULL)
@@ -151,7 +148,7 @@ static bool holds(pid_t pid, const struct secret_forms *secret, bool *whole)
     return found;
 }
 
-/* An old worker may be going while it is looked at, and a new one coming. */
+/* During the check an old worker may exit and a new one start. */
 static bool worker_holds(void *secret)
 {
     bool whole;
@@ -191,8 +188,8 @@ START_TEST(only_workers_hold_the_key_of_a_listener)
 }
 END_TEST
 
-/* it was made at this start, by the process that all others come from */
-START_TEST(only_workers_hold_what_signs_visitors_tokens)
+/* it was created at this start, by the process that starts all others */
+START_TEST(only_workers_hold_the_visitor_signing_key)
 {
     expect_with_workers_only(&signing);
 }
@@ -207,7 +204,7 @@ static bool another_auditor(void *arg)
     return now > 0 && now != first_auditor && strstr(server_log(server), "reloading") != NULL;
 }
 
-START_TEST(only_workers_hold_it_after_a_reload)
+START_TEST(only_workers_hold_the_keys_after_a_reload)
 {
     first_auditor = process("assayd: auditor 0");
     server_signal(server, SIGHUP);
@@ -217,7 +214,7 @@ START_TEST(only_workers_hold_it_after_a_reload)
 }
 END_TEST
 
-/* ---- what else it was born with ---- */
+/* ---- inherited descriptors and locks ---- */
 
 START_TEST(an_auditor_inherits_no_listener_lock_or_file)
 {
@@ -237,8 +234,8 @@ START_TEST(an_auditor_inherits_no_listener_lock_or_file)
     }
     closedir(fds);
     /*
-     * the writer's, the pair libcurl wakes itself with, and the dead one that takes a cut
-     * connection's place (audit/watchdog.c)
+     * the writer's, libcurl's wake-up pair, and the placeholder for a closed connection
+     * (audit/watchdog.c)
      */
     ck_assert_uint_le(sockets, 4);
 }
@@ -247,7 +244,7 @@ END_TEST
 static const char *const lines[] = {"NoNewPrivs:\t1\n", "Seccomp:\t2\n",
                                     "CapEff:\t0000000000000000\n", "CapPrm:\t0000000000000000\n"};
 
-START_TEST(an_auditor_is_locked_in)
+START_TEST(an_auditor_is_sandboxed)
 {
     char status[8192] = "";
     FILE *file = fopen(text("/proc/%d/status", process("assayd: auditor 0")), "r");
@@ -259,7 +256,7 @@ START_TEST(an_auditor_is_locked_in)
 }
 END_TEST
 
-START_TEST(grading_gives_way_to_answering)
+START_TEST(grading_has_lower_priority_than_answering)
 {
     int worker = getpriority(PRIO_PROCESS, (id_t)process("assayd: worker 0"));
     int auditor = getpriority(PRIO_PROCESS, (id_t)process("assayd: auditor 0"));
@@ -269,7 +266,7 @@ END_TEST
 
 int main(void)
 {
-    /* a process that hid from debuggers shows its memory to root only */
+    /* only root can read the memory of a process that is not dumpable */
     if (geteuid() != 0) {
         printf("skipped: only root can look into an auditor\n");
         return 77;
@@ -278,10 +275,10 @@ int main(void)
     TCase *tcase = harness_case(suite, "secrets");
     tcase_add_unchecked_fixture(tcase, setup, teardown);
     tcase_add_test(tcase, only_workers_hold_the_key_of_a_listener);
-    tcase_add_test(tcase, only_workers_hold_what_signs_visitors_tokens);
+    tcase_add_test(tcase, only_workers_hold_the_visitor_signing_key);
     tcase_add_test(tcase, an_auditor_inherits_no_listener_lock_or_file);
-    tcase_add_test(tcase, an_auditor_is_locked_in);
-    tcase_add_test(tcase, grading_gives_way_to_answering);
-    tcase_add_test(tcase, only_workers_hold_it_after_a_reload);
+    tcase_add_test(tcase, an_auditor_is_sandboxed);
+    tcase_add_test(tcase, grading_has_lower_priority_than_answering);
+    tcase_add_test(tcase, only_workers_hold_the_keys_after_a_reload);
     return harness_main(suite);
 }

@@ -9,7 +9,7 @@
 
 static struct server *server;
 
-/* The server's parent ignores and blocks everything; this program goes on as before. */
+/* The server's parent ignores and blocks every signal; the program behaves as usual. */
 static void start_deaf(void)
 {
     struct sigaction before[NSIG];
@@ -91,7 +91,7 @@ static bool does_not_run(void *arg)
     return !process_alive(*(pid_t *)arg);
 }
 
-START_TEST(usr2_starts_the_program_anew)
+START_TEST(usr2_restarts_the_program)
 {
     server_signal(server, SIGUSR2);
     ck_assert_msg(wait_until(takes_over, NULL, 20000), "%s", server_log(server));
@@ -105,7 +105,7 @@ END_TEST
 
 static const int stops[] = {SIGTERM, SIGQUIT, SIGINT};
 
-START_TEST(a_stop_ends_it_and_its_children)
+START_TEST(a_stop_ends_the_server_and_its_children)
 {
     pid_t worker = server_process(server, "assayd: worker 0");
     server_signal(server, stops[_i]);
@@ -121,7 +121,7 @@ int main(void)
     tcase_add_checked_fixture(tcase, setup, teardown);
     tcase_add_test(tcase, hup_reloads);
     tcase_add_loop_test(tcase, a_killed_child_is_replaced, 0, (int)COUNT(mortals));
-    tcase_add_test(tcase, usr2_starts_the_program_anew);
-    tcase_add_loop_test(tcase, a_stop_ends_it_and_its_children, 0, (int)COUNT(stops));
+    tcase_add_test(tcase, usr2_restarts_the_program);
+    tcase_add_loop_test(tcase, a_stop_ends_the_server_and_its_children, 0, (int)COUNT(stops));
     return harness_main(suite);
 }

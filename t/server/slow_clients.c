@@ -22,14 +22,14 @@ static void teardown(void)
 static void expect_end(struct raw *raw, int64_t since, int64_t at_least, int64_t at_most)
 {
     struct response *r = raw_response(raw, false, (int)at_most);
-    expect(r, r->status == 0 && r->body == NULL); /* nothing is said to who does not finish */
+    expect(r, r->status == 0 && r->body == NULL); /* a client that does not finish gets no answer */
     ck_assert_msg(raw_closed(raw, (int)at_most), "still open");
     int64_t took = now_ms() - since;
     ck_assert_msg(took >= at_least && took <= at_most, "ended after %lld ms", (long long)took);
     raw_close(raw);
 }
 
-START_TEST(a_head_that_does_not_end_is_cut_off)
+START_TEST(an_unfinished_head_times_out)
 {
     int64_t since = now_ms();
     struct raw *raw = raw_open(server);
@@ -38,7 +38,7 @@ START_TEST(a_head_that_does_not_end_is_cut_off)
 }
 END_TEST
 
-START_TEST(a_head_that_trickles_is_cut_off_all_the_same)
+START_TEST(a_trickling_head_times_out)
 {
     int64_t since = now_ms();
     struct raw *raw = raw_open(server);
@@ -49,7 +49,7 @@ START_TEST(a_head_that_trickles_is_cut_off_all_the_same)
 }
 END_TEST
 
-START_TEST(a_body_that_does_not_come_is_cut_off)
+START_TEST(a_missing_body_times_out)
 {
     int64_t since = now_ms();
     struct raw *raw = raw_open(server);
@@ -59,7 +59,7 @@ START_TEST(a_body_that_does_not_come_is_cut_off)
 }
 END_TEST
 
-START_TEST(a_body_that_trickles_is_cut_off_all_the_same)
+START_TEST(a_trickling_body_times_out)
 {
     int64_t since = now_ms();
     struct raw *raw = raw_open(server);
@@ -95,8 +95,8 @@ START_TEST(a_held_request_is_not_idle)
 END_TEST
 
 /*
- * Whether some process still holds the server's end of this connection: an orphaned socket shows
- * inode 0.
+ * Whether a process still holds the server's end of this connection: an orphaned socket has inode
+ * 0.
  */
 static bool is_given_up(void *arg)
 {
@@ -119,7 +119,7 @@ static bool is_given_up(void *arg)
     return !held;
 }
 
-START_TEST(a_client_that_does_not_read_is_cut_off)
+START_TEST(a_client_that_does_not_read_is_disconnected)
 {
     static const char request[] = "GET /api/v1/openapi.json HTTP/1.1\r\nHost: x\r\n\r\n";
     struct raw *raw = raw_open(server);
@@ -138,7 +138,7 @@ START_TEST(a_client_that_does_not_read_is_cut_off)
 }
 END_TEST
 
-START_TEST(half_a_body_and_an_end_leave_nothing_behind)
+START_TEST(half_a_body_leaves_no_report)
 {
     struct response *before = http_get(server, "/api/v1/reports");
     for (int i = 0; i < 20; i++) {
@@ -156,7 +156,7 @@ START_TEST(half_a_body_and_an_end_leave_nothing_behind)
 }
 END_TEST
 
-START_TEST(a_client_that_vanishes_while_its_post_is_held_keeps_its_report)
+START_TEST(a_client_that_disconnects_during_a_held_post_keeps_its_report)
 {
     origin_held(origin, "/vanish");
     char *body = form("url", origin_url(origin, "/vanish"), NULL);
@@ -169,7 +169,7 @@ START_TEST(a_client_that_vanishes_while_its_post_is_held_keeps_its_report)
 }
 END_TEST
 
-START_TEST(what_is_sent_while_a_post_is_held_is_answered_behind_it)
+START_TEST(a_request_sent_during_a_held_post_is_answered_after_it)
 {
     enum { BEHIND = 60 };
     origin_held(origin, "/behind");
@@ -177,7 +177,7 @@ START_TEST(what_is_sent_while_a_post_is_held_is_answered_behind_it)
     struct raw *raw = raw_open(server);
     raw_post(raw, server->key, "Prefer: wait=20\r\n", body);
     report_listed(server, "behind");
-    for (int i = 0; i < BEHIND; i++) /* more than is read at once */
+    for (int i = 0; i < BEHIND; i++) /* more than one read */
         raw_text(raw,
                  "GET /api/v1/reports/999999 HTTP/1.1\r\nHost: x\r\nX-Request-Id: "
                  "b-%d\r\nAuthorization: Bearer %s\r\n\r\n",
@@ -196,7 +196,7 @@ START_TEST(what_is_sent_while_a_post_is_held_is_answered_behind_it)
 }
 END_TEST
 
-START_TEST(a_client_that_hangs_up_while_its_post_is_held_is_waited_for_no_longer)
+START_TEST(a_held_post_ends_when_its_client_disconnects)
 {
     origin_held(origin, "/hangs-up");
     char *body = form("url", origin_url(origin, "/hangs-up"), NULL);
@@ -204,7 +204,7 @@ START_TEST(a_client_that_hangs_up_while_its_post_is_held_is_waited_for_no_longer
     raw_post(raw, server->key, "Prefer: wait=25\r\n", body);
     shutdown(raw->fd, SHUT_WR);
     int64_t since = now_ms();
-    /* who only sends no more is told what is known */
+    /* a client that only shuts down its sending side gets its answer */
     struct response *r = raw_response(raw, false, 20000);
     int64_t took = now_ms() - since;
     expect_status(r, 201);
@@ -226,7 +226,7 @@ START_TEST(a_client_that_closes_its_side_still_gets_its_answer)
 }
 END_TEST
 
-START_TEST(hundreds_of_halves_keep_nobody_waiting)
+START_TEST(hundreds_of_unfinished_requests_block_nobody)
 {
     enum { HALVES = 400 };
     struct raw *raws[HALVES];
@@ -246,7 +246,7 @@ START_TEST(hundreds_of_halves_keep_nobody_waiting)
 }
 END_TEST
 
-/* a server of its own */
+/* its own server */
 static TCase *case_new(Suite *suite, const char *name)
 {
     TCase *tcase = harness_case(suite, name);
@@ -259,18 +259,18 @@ int main(void)
     Suite *suite = suite_create("slow_clients");
     TCase *halves = case_new(suite, "halves"), *heads = case_new(suite, "heads and bodies");
     TCase *idle = case_new(suite, "idle connections"), *held = case_new(suite, "held requests");
-    tcase_add_test(halves, hundreds_of_halves_keep_nobody_waiting);
-    tcase_add_test(halves, a_client_that_does_not_read_is_cut_off);
-    tcase_add_test(heads, a_head_that_does_not_end_is_cut_off);
-    tcase_add_test(heads, a_head_that_trickles_is_cut_off_all_the_same);
-    tcase_add_test(heads, a_body_that_does_not_come_is_cut_off);
-    tcase_add_test(idle, a_body_that_trickles_is_cut_off_all_the_same);
+    tcase_add_test(halves, hundreds_of_unfinished_requests_block_nobody);
+    tcase_add_test(halves, a_client_that_does_not_read_is_disconnected);
+    tcase_add_test(heads, an_unfinished_head_times_out);
+    tcase_add_test(heads, a_trickling_head_times_out);
+    tcase_add_test(heads, a_missing_body_times_out);
+    tcase_add_test(idle, a_trickling_body_times_out);
     tcase_add_test(idle, a_connection_without_requests_is_closed_when_idle);
     tcase_add_test(held, a_held_request_is_not_idle);
-    tcase_add_test(held, half_a_body_and_an_end_leave_nothing_behind);
-    tcase_add_test(held, a_client_that_vanishes_while_its_post_is_held_keeps_its_report);
-    tcase_add_test(held, what_is_sent_while_a_post_is_held_is_answered_behind_it);
-    tcase_add_test(held, a_client_that_hangs_up_while_its_post_is_held_is_waited_for_no_longer);
+    tcase_add_test(held, half_a_body_leaves_no_report);
+    tcase_add_test(held, a_client_that_disconnects_during_a_held_post_keeps_its_report);
+    tcase_add_test(held, a_request_sent_during_a_held_post_is_answered_after_it);
+    tcase_add_test(held, a_held_post_ends_when_its_client_disconnects);
     tcase_add_test(held, a_client_that_closes_its_side_still_gets_its_answer);
     return harness_main_at_once(suite);
 }

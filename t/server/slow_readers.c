@@ -13,7 +13,7 @@
 enum {
     MESSAGES = 100,
     SLOW = 150,
-    ANSWERS = 4 /* to each: far more than the sockets between hold */
+    ANSWERS = 4 /* each response far exceeds the socket buffers between */
 };
 
 static struct server *server;
@@ -27,7 +27,7 @@ static struct response *say(int number, const char *message, const char *context
         .body = text("{\"message\":\"%d %s\",\"page_context\":\"%s\"}", number, message, context));
 }
 
-/* A conversation whose page of a hundred messages is as large as one can be: over 3 MB. */
+/* A conversation whose page of a hundred messages has the maximum size: over 3 MB. */
 static void fill(void)
 {
     static char message[4000 * 6 + 1], context[8000];
@@ -54,7 +54,7 @@ static void fill(void)
     }
 }
 
-/* a server under AddressSanitizer would keep for long what it has given back */
+/* under AddressSanitizer a server keeps freed memory for long */
 static void keep_nothing_freed(void)
 {
     const char *given = getenv("ASAN_OPTIONS");
@@ -86,7 +86,7 @@ static void teardown(void)
     server_shared_stop(server);
 }
 
-/* memory of the worker's own, KiB */
+/* private memory of the worker, KiB */
 static long own_memory(void)
 {
     char line[256];
@@ -106,7 +106,7 @@ static const char *page_of_operators(void)
     return text("/api/v1/conversations/%s?limit=100", conversation);
 }
 
-/* Somebody who asks so often and then reads nothing. */
+/* A client that sends that many requests and reads nothing. */
 static struct raw *ask(const char *path, const char *key, int times)
 {
     struct raw *raw = raw_open(server);
@@ -121,13 +121,13 @@ static bool is_answered(const struct raw *raw)
     return poll(&(struct pollfd){.fd = raw->fd, .events = POLLIN}, 1, 5000) > 0;
 }
 
-/* and now it does */
+/* and then it reads */
 static void begin_to_read(struct raw *raw)
 {
     setsockopt(raw->fd, SOL_SOCKET, SO_RCVBUF, &(int){1 << 20}, sizeof(int));
 }
 
-START_TEST(who_does_not_read_keeps_a_piece_of_the_page_and_no_more)
+START_TEST(a_client_that_does_not_read_holds_one_chunk)
 {
     struct raw *slow[SLOW];
     const char *path = page_of_operators();
@@ -146,7 +146,7 @@ START_TEST(who_does_not_read_keeps_a_piece_of_the_page_and_no_more)
     long more = own_memory() - before;
     ck_assert_msg(more < SLOW * 160, "%d readers keep %ld KiB, %ld each", SLOW, more, more / SLOW);
     begin_to_read(slow[0]);
-    /* and who reads late gets all of it */
+    /* and a late reader gets all of it */
     struct response *late = raw_response(slow[0], false, 10000);
     expect(late, late->status == 200 && late->body_size == whole->body_size &&
                      !memcmp(late->body, whole->body, whole->body_size));
@@ -155,14 +155,14 @@ START_TEST(who_does_not_read_keeps_a_piece_of_the_page_and_no_more)
 }
 END_TEST
 
-START_TEST(who_does_not_read_a_stream_keeps_a_part_of_it)
+START_TEST(a_client_that_does_not_read_a_stream_holds_a_part)
 {
     enum { STREAMS = 100 };
     struct raw *slow[STREAMS];
     static char message[3999 * 6 + 1];
     for (int i = 0; i < 3999; i++)
         memcpy(message + 6 * i, "\\u0001", 6);
-    for (int i = 0; i < 150; i++) { /* more than the sockets between hold */
+    for (int i = 0; i < 150; i++) { /* more than the socket buffers between hold */
         struct response *r =
             http(server, .method = "POST",
                  .path = text("/api/v1/conversations/%s/messages", conversation), .key = operators,
@@ -190,7 +190,7 @@ START_TEST(who_does_not_read_a_stream_keeps_a_part_of_it)
 }
 END_TEST
 
-START_TEST(a_large_page_is_the_same_to_everybody)
+START_TEST(a_large_page_is_equal_for_every_client)
 {
     const char *path = "/api/v1/widget/conversation/messages?limit=100";
     struct response *page = http(server, .path = path, .key = jwt),
@@ -230,7 +230,7 @@ START_TEST(a_large_page_is_the_same_to_everybody)
 }
 END_TEST
 
-START_TEST(what_is_erased_while_it_is_read_ends_the_answer)
+START_TEST(erasing_a_record_during_its_response_ends_the_response)
 {
     struct raw *slow = ask("/api/v1/widget/conversation/messages?limit=100", jwt, ANSWERS);
     ck_assert(is_answered(slow));
@@ -247,8 +247,8 @@ START_TEST(what_is_erased_while_it_is_read_ends_the_answer)
 END_TEST
 
 /*
- * Whether some process still holds the server's end of each connection: an orphaned socket shows
- * inode 0. Sets ${held}; how many are not.
+ * Whether a process still holds the server's end of each connection: an orphaned socket has inode
+ * 0. Sets ${held}; returns how many are closed.
  */
 static size_t given_up(struct raw *const *raws, size_t count, bool *held)
 {
@@ -280,14 +280,14 @@ static size_t given_up(struct raw *const *raws, size_t count, bool *held)
 static struct raw *slow_ones[SLOW];
 static bool held[SLOW];
 
-/* each keeps 64 KiB or 128, so that 4 MiB are those of 64 at most */
+/* each holds 64 or 128 KiB, so 4 MiB are those of at most 64 clients */
 static bool enough_are_ended(void *arg)
 {
     (void)arg;
     return given_up(slow_ones, SLOW, held) >= SLOW - 64;
 }
 
-START_TEST(past_the_bound_of_all_those_go_who_wait_longest)
+START_TEST(the_longest_stalled_clients_are_disconnected_over_the_total_bound)
 {
     const char *path = page_of_operators();
     struct server internal = server_internal(server);
@@ -295,7 +295,7 @@ START_TEST(past_the_bound_of_all_those_go_who_wait_longest)
         slow_ones[i] = ask(path, operators, ANSWERS);
         if (i % 10 == 0)
             ck_assert(is_answered(slow_ones[i]));
-        if (i % 30 == 0) { /* others read while they do not */
+        if (i % 30 == 0) { /* other clients read meanwhile */
             struct response *r = http(server, .path = path, .key = operators);
             expect(r, r->status == 200 && r->body_size > 3000000);
             response_free(r);
@@ -320,13 +320,14 @@ START_TEST(past_the_bound_of_all_those_go_who_wait_longest)
 }
 END_TEST
 
-START_TEST(a_list_ends_early_where_it_would_be_over_1_MiB)
+START_TEST(a_list_ends_early_at_1_MiB)
 {
     struct response *r = NULL;
     char *fields = malloc(8100);
     memset(fields, 'x', 8099);
     fields[8099] = '\0';
-    for (int v = 0; v < 8; v++) { /* each visitor says all it can under each of twenty addresses */
+    for (int v = 0; v < 8;
+         v++) { /* each visitor sends the maximum under each of twenty addresses */
         r = http(server, .method = "POST", .path = "/api/v1/widget/init", .key = "",
                  .headers = {JSON}, .body = text("{\"agent_id\":\"%s\"}", agent));
         const char *visitor = str_at(r, "data.jwt");
@@ -364,12 +365,12 @@ int main(void)
     TCase *usual = harness_case(suite, "a server as it is"),
           *small = harness_case(suite, "a server whose bound is 4 MiB");
     tcase_add_unchecked_fixture(usual, setup, teardown);
-    tcase_add_test(usual, who_does_not_read_keeps_a_piece_of_the_page_and_no_more);
-    tcase_add_test(usual, a_large_page_is_the_same_to_everybody);
-    tcase_add_test(usual, a_list_ends_early_where_it_would_be_over_1_MiB);
-    tcase_add_test(usual, who_does_not_read_a_stream_keeps_a_part_of_it);
-    tcase_add_test(usual, what_is_erased_while_it_is_read_ends_the_answer);
+    tcase_add_test(usual, a_client_that_does_not_read_holds_one_chunk);
+    tcase_add_test(usual, a_large_page_is_equal_for_every_client);
+    tcase_add_test(usual, a_list_ends_early_at_1_MiB);
+    tcase_add_test(usual, a_client_that_does_not_read_a_stream_holds_a_part);
+    tcase_add_test(usual, erasing_a_record_during_its_response_ends_the_response);
     tcase_add_unchecked_fixture(small, setup_small, teardown);
-    tcase_add_test(small, past_the_bound_of_all_those_go_who_wait_longest);
+    tcase_add_test(small, the_longest_stalled_clients_are_disconnected_over_the_total_bound);
     return harness_main(suite);
 }

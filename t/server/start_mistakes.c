@@ -18,10 +18,7 @@ static void teardown(void)
     server_free(server);
 }
 
-/*
- * A server that was refused tidied up what it had not made: it removed the Unix socket the running
- * one listens on.
- */
+/* A refused server must not remove the Unix socket that the running server listens on. */
 START_TEST(a_refused_second_server_leaves_the_first_ones_socket)
 {
     char *path = text("%s/http.sock", server->dir), *set = text("listen.1.address=unix:%s", path);
@@ -41,8 +38,8 @@ START_TEST(a_refused_second_server_leaves_the_first_ones_socket)
 }
 END_TEST
 
-/* Whatever stood at a Unix listener's path was removed, a file of somebody's too. */
-START_TEST(a_file_at_a_sockets_path_is_left_alone)
+/* A server must not remove a file at the path of a Unix listener. */
+START_TEST(a_file_at_a_socket_path_is_unchanged)
 {
     char *path = text("%s/precious", server->dir);
     struct stat st;
@@ -56,10 +53,10 @@ START_TEST(a_file_at_a_sockets_path_is_left_alone)
 END_TEST
 
 /*
- * The writer that followed a dead one made a new, empty store where the old one's disk was lost,
- * and the workers went on with the old.
+ * When the old writer's disk is lost, a new writer must not create an empty store while workers use
+ * the old one.
  */
-START_TEST(a_writer_makes_no_store_where_one_was_lost)
+START_TEST(a_writer_creates_no_store_in_place_of_a_lost_one)
 {
     struct stat st;
     server_start(server);
@@ -69,14 +66,14 @@ START_TEST(a_writer_makes_no_store_where_one_was_lost)
                   server_log(server));
     ck_assert_msg(stat(text("%s/data.mdb", server->data), &st) != 0, "a store was made");
     expect_status(http_get(server, "/readyz"), 503);
-    /* what the workers have mapped is still read */
+    /* workers still read their mapped data */
     expect_status(http_get(server, "/api/v1/reports"), 200);
     server_signal(server, SIGKILL);
     server_wait(server, 5000);
 }
 END_TEST
 
-/* Certificates were read by the workers only, long after the configuration had been called good. */
+/* The configuration check reads the certificates. */
 START_TEST(the_check_of_the_configuration_reads_the_certificates)
 {
     char *bad = text("%s/bad.pem", server->dir);
@@ -90,22 +87,22 @@ START_TEST(the_check_of_the_configuration_reads_the_certificates)
 END_TEST
 
 /*
- * The command line made data_dir, and the master its lock, as root's, where the server runs as
- * another user: neither could use the other's.
+ * The command line creates data_dir, and the master its lock, as root, while the server runs as
+ * another user: each must be able to use the other's files.
  */
 START_TEST(root_and_the_servers_user_share_the_data)
 {
     if (geteuid() != 0)
         return; /* only root can become another user */
     struct stat st;
-    /* here only: it cannot look into a process that has become another user */
+    /* only in this test: it cannot inspect a process that has become another user */
     setenv("ASAN_OPTIONS", "detect_leaks=0", 1);
     ck_assert_int_eq(chmod(server->dir, 0755), 0);
     rmdir(server->data);
-    rmdir(server->run); /* both are made by whoever comes first */
+    rmdir(server->run); /* the first one to start creates both */
     assay_ok(server, "--set", "user=nobody", "workspace", "create", "early", NULL);
     ck_assert(stat(server->data, &st) == 0 && st.st_uid != 0);
-    ck_assert_int_eq(unlink(text("%s/lock", server->data)), 0); /* now the master makes it */
+    ck_assert_int_eq(unlink(text("%s/lock", server->data)), 0); /* the master creates it */
     server_spawn(server, "--set", "user=nobody", NULL);
     ck_assert_msg(server_ready(server, 15000), "%s", server_log(server));
     assay_ok(server, "--set", "user=nobody", "workspace", "create", "beside", NULL);
@@ -122,8 +119,8 @@ int main(void)
     tcase_set_timeout(tcase, 60);
     tcase_add_checked_fixture(tcase, setup, teardown);
     tcase_add_test(tcase, a_refused_second_server_leaves_the_first_ones_socket);
-    tcase_add_test(tcase, a_file_at_a_sockets_path_is_left_alone);
-    tcase_add_test(tcase, a_writer_makes_no_store_where_one_was_lost);
+    tcase_add_test(tcase, a_file_at_a_socket_path_is_unchanged);
+    tcase_add_test(tcase, a_writer_creates_no_store_in_place_of_a_lost_one);
     tcase_add_test(tcase, the_check_of_the_configuration_reads_the_certificates);
     tcase_add_test(tcase, root_and_the_servers_user_share_the_data);
     suite_add_tcase(suite, tcase);

@@ -23,15 +23,15 @@ static void teardown(void)
     server_discard(server);
 }
 
-/* ---- the watcher ---- */
+/* ---- the stats process ---- */
 
 static struct watched *watcher;
 
-/* assay with these words on this server's configuration */
+/* assay with these arguments on this server's configuration */
 #define watch(by, ...)                                                                             \
     (watcher = watch_start((by), NULL, assay_path(), "-c", server->conf, __VA_ARGS__, NULL))
 
-/* A frame on a terminal goes from one "home" to the end of its drawing. */
+/* A frame on a terminal goes from one "home" to the end of its output. */
 static bool has_frame_after_forgetting(const struct watched *w, const char *unused)
 {
     (void)unused;
@@ -79,7 +79,7 @@ END_TEST
 
 static const int endings[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT};
 
-START_TEST(a_signal_leaves_a_clean_terminal)
+START_TEST(a_signal_restores_the_terminal)
 {
     watch(BY_TERMINAL, "stats", "--watch");
     watch_expect(watcher, "PROCESS");
@@ -90,7 +90,7 @@ START_TEST(a_signal_leaves_a_clean_terminal)
 }
 END_TEST
 
-START_TEST(ctrl_c_typed_leaves_a_clean_terminal)
+START_TEST(ctrl_c_restores_the_terminal)
 {
     watch(BY_TERMINAL, "stats", "--watch");
     watch_expect(watcher, "PROCESS");
@@ -101,7 +101,7 @@ START_TEST(ctrl_c_typed_leaves_a_clean_terminal)
 }
 END_TEST
 
-START_TEST(ctrl_z_gives_the_terminal_back_and_goes_on_after_it)
+START_TEST(ctrl_z_restores_the_terminal_and_fg_continues)
 {
     int status;
     watch(BY_TERMINAL, "stats", "--watch", "--interval", "200ms");
@@ -121,7 +121,7 @@ START_TEST(ctrl_z_gives_the_terminal_back_and_goes_on_after_it)
 }
 END_TEST
 
-START_TEST(a_terminal_that_goes_away_ends_it)
+START_TEST(a_closed_terminal_ends_stats)
 {
     watch(BY_TERMINAL, "stats", "--watch");
     watch_expect(watcher, "PROCESS");
@@ -131,7 +131,7 @@ START_TEST(a_terminal_that_goes_away_ends_it)
 }
 END_TEST
 
-/* Rows and columns of a frame: from its "home" on, without what steers. */
+/* Rows and columns of a frame: from its "home", without control sequences. */
 static void measure(const char *frame, size_t *rows, size_t *columns)
 {
     size_t column = 0;
@@ -149,7 +149,7 @@ static void measure(const char *frame, size_t *rows, size_t *columns)
     }
 }
 
-/* Columns: rows and columns of the terminal; what is there all the same. */
+/* Columns: rows and columns of the terminal; text that is always shown. */
 static const struct {
     unsigned short rows, columns;
     const char *says;
@@ -159,7 +159,7 @@ START_TEST(the_screen_follows_the_terminals_size)
 {
     size_t rows, columns;
     ask(3);
-    /* so that it is the size that shows it anew */
+    /* so that the resize causes the new frame */
     watch(BY_TERMINAL, "stats", "--watch", "--interval", "1h");
     watch_expect(watcher, "LIMITER");
     watch_expect(watcher, "\033[J");
@@ -176,7 +176,7 @@ START_TEST(the_screen_follows_the_terminals_size)
 }
 END_TEST
 
-START_TEST(keys_order_the_routes)
+START_TEST(keys_change_the_order_of_routes)
 {
     ask(3);
     watch(BY_TERMINAL, "stats", "--watch", "--interval", "1h");
@@ -193,7 +193,7 @@ START_TEST(keys_order_the_routes)
 }
 END_TEST
 
-START_TEST(it_goes_on_over_a_server_that_dies_and_comes_back)
+START_TEST(stats_continue_across_a_server_restart)
 {
     watch(BY_TERMINAL, "stats", "--watch", "--interval", "100ms");
     watch_expect(watcher, "PROCESS");
@@ -218,7 +218,7 @@ START_TEST(it_goes_on_over_a_server_that_dies_and_comes_back)
 }
 END_TEST
 
-/* ---- where there is no terminal ---- */
+/* ---- without a terminal ---- */
 
 static bool has_two_turns(const struct watched *w, const char *text)
 {
@@ -226,7 +226,7 @@ static bool has_two_turns(const struct watched *w, const char *text)
     return first != NULL && strstr(first + 1, text) != NULL;
 }
 
-START_TEST(a_pipe_gets_plain_text_until_its_reader_leaves)
+START_TEST(a_pipe_gets_plain_text_until_closed)
 {
     ask(3);
     watch(BY_PIPE, "stats", "--watch", "--interval", "100ms");
@@ -249,7 +249,7 @@ static struct json_object *turn(void)
 {
     watch_forget(watcher);
     ck_assert(watch_until(watcher, has_a_line, ""));
-    watch_forget(watcher); /* it may have begun before */
+    watch_forget(watcher); /* it may have started before */
     ck_assert(watch_until(watcher, has_two_turns, "\n"));
     char *line = watcher->said;
     if (*line != '{')
@@ -273,7 +273,7 @@ static struct json_object *part(struct json_object *from, const char *name)
     return value;
 }
 
-START_TEST(json_is_an_object_a_turn_that_adds_up)
+START_TEST(json_is_one_object_per_interval)
 {
     ask(30);
     watch(BY_PIPE, "--json", "stats", "--watch", "--interval", "300ms");
@@ -302,7 +302,7 @@ END_TEST
 
 static const char *const wrong_intervals[] = {"soon", "0", "99ms", "-1s", "1"};
 
-START_TEST(an_interval_that_is_none_is_refused)
+START_TEST(a_malformed_interval_is_refused)
 {
     struct run run = assay(server, "stats", "--watch", "--interval", wrong_intervals[_i], NULL);
     ck_assert_msg(run.status == 2 && strstr(run.err, "--interval") != NULL, "%d: %s", run.status,
@@ -325,16 +325,16 @@ int main(void)
     TCase *tcase = harness_case(suite, "a server each");
     tcase_add_checked_fixture(tcase, setup, teardown);
     tcase_add_test(tcase, a_terminal_shows_workers_routes_writer_store_and_auditors_until_q);
-    tcase_add_loop_test(tcase, a_signal_leaves_a_clean_terminal, 0, COUNT(endings));
-    tcase_add_test(tcase, ctrl_c_typed_leaves_a_clean_terminal);
-    tcase_add_test(tcase, ctrl_z_gives_the_terminal_back_and_goes_on_after_it);
-    tcase_add_test(tcase, a_terminal_that_goes_away_ends_it);
+    tcase_add_loop_test(tcase, a_signal_restores_the_terminal, 0, COUNT(endings));
+    tcase_add_test(tcase, ctrl_c_restores_the_terminal);
+    tcase_add_test(tcase, ctrl_z_restores_the_terminal_and_fg_continues);
+    tcase_add_test(tcase, a_closed_terminal_ends_stats);
     tcase_add_loop_test(tcase, the_screen_follows_the_terminals_size, 0, COUNT(sizes));
-    tcase_add_test(tcase, keys_order_the_routes);
-    tcase_add_test(tcase, it_goes_on_over_a_server_that_dies_and_comes_back);
-    tcase_add_test(tcase, a_pipe_gets_plain_text_until_its_reader_leaves);
-    tcase_add_test(tcase, json_is_an_object_a_turn_that_adds_up);
-    tcase_add_loop_test(tcase, an_interval_that_is_none_is_refused, 0, COUNT(wrong_intervals));
+    tcase_add_test(tcase, keys_change_the_order_of_routes);
+    tcase_add_test(tcase, stats_continue_across_a_server_restart);
+    tcase_add_test(tcase, a_pipe_gets_plain_text_until_closed);
+    tcase_add_test(tcase, json_is_one_object_per_interval);
+    tcase_add_loop_test(tcase, a_malformed_interval_is_refused, 0, COUNT(wrong_intervals));
     tcase_add_test(tcase, an_interval_without_watch_is_refused);
     return harness_main(suite);
 }

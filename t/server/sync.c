@@ -8,7 +8,7 @@
 
 /* ---- each route ---- */
 
-START_TEST(a_handshake_tells_what_there_is)
+START_TEST(a_handshake_reports_the_stored_state)
 {
     struct response *r =
         http(server, .method = "POST", .path = text("%shandshake", prefixes[_i]), .key = token,
@@ -52,7 +52,7 @@ START_TEST(each_item_of_a_batch_has_its_own_result)
 }
 END_TEST
 
-START_TEST(both_prefixes_are_one)
+START_TEST(both_prefixes_are_equivalent)
 {
     char *of = agent_new(), *body = envelope(of, "", "posts", text("[%s]", a_post(1, "One", "")));
     expect_int(post("posts/sync", body), "data.queued", 1);
@@ -63,8 +63,8 @@ START_TEST(both_prefixes_are_one)
 }
 END_TEST
 
-/* Columns: the member that changes, its values as sent one after the other, the results. */
-START_TEST(hashes_and_dates_decide_what_is_taken)
+/* Columns: the member that changes, the values sent in order, the results. */
+START_TEST(hashes_and_dates_decide_which_items_are_stored)
 {
     static const struct {
         const char *more, *name, *status;
@@ -119,7 +119,7 @@ START_TEST(one_item_is_changed_and_deleted)
 }
 END_TEST
 
-START_TEST(a_full_sync_deletes_what_it_did_not_bring)
+START_TEST(a_full_sync_deletes_unsent_items)
 {
     char *of = agent_new();
     for (unsigned i = 1; i <= 3; i++)
@@ -140,7 +140,7 @@ START_TEST(a_full_sync_deletes_what_it_did_not_bring)
 }
 END_TEST
 
-START_TEST(coupons_are_brought_to_one_form_and_replaced_as_a_whole)
+START_TEST(coupons_are_normalized_and_replaced_as_a_set)
 {
     char *of = agent_new();
     struct response *r =
@@ -169,7 +169,7 @@ START_TEST(coupons_are_brought_to_one_form_and_replaced_as_a_whole)
 }
 END_TEST
 
-START_TEST(status_has_a_tag_that_changes_with_what_it_says)
+START_TEST(the_status_etag_changes_with_its_body)
 {
     char *of = agent_new(), *path = text("/v1/wp/status?agent_id=%s", of);
     const char *tag = header(http(server, .path = path, .key = token), "etag");
@@ -182,7 +182,7 @@ START_TEST(status_has_a_tag_that_changes_with_what_it_says)
 }
 END_TEST
 
-START_TEST(a_batch_under_an_idempotency_key_is_done_once)
+START_TEST(a_batch_with_an_idempotency_key_runs_once)
 {
     char *of = agent_new(),
          *body = envelope(of, "", "products", text("[%s,{\"wp_id\":2}]", product(1, "Mug", "")));
@@ -204,7 +204,7 @@ START_TEST(a_batch_under_an_idempotency_key_is_done_once)
 }
 END_TEST
 
-/* ---- what is wrong with an envelope: nothing of it is applied ---- */
+/* ---- a wrong envelope: nothing is applied ---- */
 
 static const struct {
     const char *agent, *more, *field;
@@ -261,8 +261,8 @@ START_TEST(a_wrong_body_is_refused)
 }
 END_TEST
 
-/* A large body is read in another thread than a small one (0). */
-START_TEST(malformed_json_is_told_with_line_and_column)
+/* Another thread reads a large body than a small one (0). */
+START_TEST(malformed_json_is_reported_with_line_and_column)
 {
     char *head = text("{\"agent_id\":\"%s\",\n%s", agent, _i == 0 ? "" : padded("", 400000));
     struct response *r = post("products/sync", text("%s\n  \"products\":[1,2}", head));
@@ -283,7 +283,7 @@ START_TEST(an_item_named_twice_is_refused_with_its_batch)
 }
 END_TEST
 
-START_TEST(a_hundred_items_are_taken_and_one_more_is_not)
+START_TEST(a_hundred_items_are_accepted_and_one_more_is_refused)
 {
     char *of = agent_new();
     expect_error(post("products/sync", envelope(of, "", "products", many(101))), 422,
@@ -324,7 +324,7 @@ static struct response *ask(const char *prefix, const char *path, const char *ke
                 .body = get ? NULL : "{}");
 }
 
-START_TEST(every_route_wants_a_workspace_token)
+START_TEST(every_route_needs_a_workspace_token)
 {
     const char *path = paths[_i / 2], *prefix = prefixes[_i % 2];
     struct response *none = ask(prefix, path, ""), *key = ask(prefix, path, server->key),
@@ -352,7 +352,7 @@ START_TEST(another_workspaces_agent_is_not_found)
 }
 END_TEST
 
-START_TEST(a_method_or_path_that_is_not_there_is_told)
+START_TEST(an_unknown_method_or_path_is_reported)
 {
     expect_error(http(server, .path = "/v1/wp/posts/sync", .key = token), 405,
                  "method_not_allowed");
@@ -362,7 +362,7 @@ START_TEST(a_method_or_path_that_is_not_there_is_told)
 }
 END_TEST
 
-START_TEST(a_form_is_not_taken)
+START_TEST(a_form_is_refused)
 {
     struct response *r =
         http(server, .method = "POST", .path = "/v1/wp/products/sync", .key = token,
@@ -380,7 +380,7 @@ static struct response *signed_post(const char *key, const char *header, const c
                 .headers = {"Content-Type: application/json", header}, .body = body);
 }
 
-START_TEST(a_signature_is_judged_whenever_sent_and_wanted_where_the_token_says_so)
+START_TEST(a_sent_signature_is_verified_and_a_token_can_require_one)
 {
     long now = (long)time(NULL);
     char *of = agent_new(),
@@ -413,7 +413,7 @@ START_TEST(a_signature_is_judged_whenever_sent_and_wanted_where_the_token_says_s
 }
 END_TEST
 
-/* ---- items that are not as they should be ---- */
+/* ---- wrong items ---- */
 
 static const struct {
     const char *item, *says;
@@ -440,7 +440,7 @@ static const struct {
     {"{\"wp_id\":1,\"name\":\"a\",\"categories\":[7]}", "categories"},
 };
 
-START_TEST(a_wrong_item_fails_alone_and_says_why)
+START_TEST(a_wrong_item_fails_alone_with_its_reason)
 {
     struct response *r =
         post("products/sync",
@@ -453,7 +453,7 @@ START_TEST(a_wrong_item_fails_alone_and_says_why)
 }
 END_TEST
 
-/* Columns: route, items' name, item, the fields that are told, the message. */
+/* Columns: route, name of the items, item, reported fields, message. */
 static const struct {
     const char *path, *items, *item, *fields, *message;
 } many_mistakes[] = {
@@ -485,11 +485,11 @@ static const struct {
      "discount must be a string"},
 };
 
-START_TEST(all_mistakes_of_an_item_are_told_by_field)
+START_TEST(all_errors_of_an_item_are_reported_by_field)
 {
     const char *path = many_mistakes[_i].path;
     char *of = agent_new();
-    for (int times = 0; times < 2; times++) { /* a repeat is answered the same */
+    for (int times = 0; times < 2; times++) { /* a repeat gets the same answer */
         struct response *r =
             http(server, .method = "POST", .path = text("/v1/wp/%s", path), .key = token,
                  .headers = {"Content-Type: application/json", text("Idempotency-Key: %s", of)},
@@ -504,7 +504,7 @@ START_TEST(all_mistakes_of_an_item_are_told_by_field)
 }
 END_TEST
 
-START_TEST(a_mistake_by_field_is_worded_as_that_of_an_envelope)
+START_TEST(item_and_envelope_errors_have_the_same_wording)
 {
     struct response *r = post(
         "products/sync", envelope(agent_new(), "", "products", "[{\"wp_id\":1,\"name\":\"a\"}]"));
@@ -515,7 +515,7 @@ END_TEST
 
 /* ---- the limit ---- */
 
-START_TEST(sixty_a_minute_over_all_of_its_paths)
+START_TEST(all_sync_paths_share_60_requests_a_minute)
 {
     server_configure(server, "");
     server_stop(server);
@@ -524,8 +524,8 @@ START_TEST(sixty_a_minute_over_all_of_its_paths)
          *fresh = assay_ok(server, "token", "create", "--workspace", "main", NULL);
     struct response *r = NULL;
     /*
-     * sixty and one more; where a minute ends in between, the request that shows it is the new
-     * minute's first
+     * Sixty and one more. When a minute ends between, the request that shows it is the first of the
+     * new minute.
      */
     int64_t reset = 0;
     for (int i = 0; i <= 60; i++) {
@@ -543,12 +543,12 @@ START_TEST(sixty_a_minute_over_all_of_its_paths)
     ck_assert_str_eq(header(r, "x-ratelimit-limit"), "60");
     ck_assert_str_eq(header(r, "x-ratelimit-remaining"), "0");
     ck_assert_int_ge(atoi(header(r, "retry-after")), 1);
-    /* another token's budget is its own */
+    /* another token has its own budget */
     expect_status(http(server, .path = "/v1/wp/status", .key = token), 200);
 }
 END_TEST
 
-START_TEST(the_store_is_well_after_all_of_that)
+START_TEST(the_store_is_valid_after_all_tests)
 {
     assay_ok(server, "check", NULL);
 }
@@ -559,32 +559,32 @@ int main(void)
     Suite *s = suite_create("sync");
     TCase *c = harness_case(s, "routes");
     tcase_add_unchecked_fixture(c, sync_setup, sync_teardown);
-    tcase_add_loop_test(c, a_handshake_tells_what_there_is, 0, COUNT(prefixes));
+    tcase_add_loop_test(c, a_handshake_reports_the_stored_state, 0, COUNT(prefixes));
     tcase_add_loop_test(c, each_item_of_a_batch_has_its_own_result, 0, COUNT(prefixes));
-    tcase_add_test(c, both_prefixes_are_one);
-    tcase_add_test(c, hashes_and_dates_decide_what_is_taken);
+    tcase_add_test(c, both_prefixes_are_equivalent);
+    tcase_add_test(c, hashes_and_dates_decide_which_items_are_stored);
     tcase_add_test(c, one_item_is_changed_and_deleted);
-    tcase_add_test(c, a_full_sync_deletes_what_it_did_not_bring);
-    tcase_add_test(c, coupons_are_brought_to_one_form_and_replaced_as_a_whole);
-    tcase_add_test(c, status_has_a_tag_that_changes_with_what_it_says);
-    tcase_add_test(c, a_batch_under_an_idempotency_key_is_done_once);
+    tcase_add_test(c, a_full_sync_deletes_unsent_items);
+    tcase_add_test(c, coupons_are_normalized_and_replaced_as_a_set);
+    tcase_add_test(c, the_status_etag_changes_with_its_body);
+    tcase_add_test(c, a_batch_with_an_idempotency_key_runs_once);
     tcase_add_loop_test(c, a_wrong_envelope_is_refused_whole, 0, COUNT(wrong_envelopes));
     tcase_add_loop_test(c, a_wrong_body_is_refused, 0, COUNT(wrong_bodies));
-    tcase_add_loop_test(c, malformed_json_is_told_with_line_and_column, 0, 2);
+    tcase_add_loop_test(c, malformed_json_is_reported_with_line_and_column, 0, 2);
     tcase_add_test(c, an_item_named_twice_is_refused_with_its_batch);
-    tcase_add_test(c, a_hundred_items_are_taken_and_one_more_is_not);
+    tcase_add_test(c, a_hundred_items_are_accepted_and_one_more_is_refused);
     tcase_add_test(c, json_a_thousand_levels_deep_is_refused);
-    tcase_add_loop_test(c, every_route_wants_a_workspace_token, 0, 2 * COUNT(paths));
+    tcase_add_loop_test(c, every_route_needs_a_workspace_token, 0, 2 * COUNT(paths));
     tcase_add_test(c, another_workspaces_agent_is_not_found);
-    tcase_add_test(c, a_method_or_path_that_is_not_there_is_told);
-    tcase_add_test(c, a_form_is_not_taken);
-    tcase_add_test(c, a_signature_is_judged_whenever_sent_and_wanted_where_the_token_says_so);
-    tcase_add_loop_test(c, a_wrong_item_fails_alone_and_says_why, 0, COUNT(wrong_products));
-    tcase_add_loop_test(c, all_mistakes_of_an_item_are_told_by_field, 0, COUNT(many_mistakes));
-    tcase_add_test(c, a_mistake_by_field_is_worded_as_that_of_an_envelope);
-    tcase_add_test(c, the_store_is_well_after_all_of_that);
+    tcase_add_test(c, an_unknown_method_or_path_is_reported);
+    tcase_add_test(c, a_form_is_refused);
+    tcase_add_test(c, a_sent_signature_is_verified_and_a_token_can_require_one);
+    tcase_add_loop_test(c, a_wrong_item_fails_alone_with_its_reason, 0, COUNT(wrong_products));
+    tcase_add_loop_test(c, all_errors_of_an_item_are_reported_by_field, 0, COUNT(many_mistakes));
+    tcase_add_test(c, item_and_envelope_errors_have_the_same_wording);
+    tcase_add_test(c, the_store_is_valid_after_all_tests);
     c = harness_case(s, "limit");
     tcase_add_checked_fixture(c, sync_setup, sync_teardown);
-    tcase_add_test(c, sixty_a_minute_over_all_of_its_paths);
+    tcase_add_test(c, all_sync_paths_share_60_requests_a_minute);
     return harness_main(s);
 }

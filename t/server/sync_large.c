@@ -18,13 +18,13 @@ static struct response *post_bytes(const char *coding, const char *body, size_t 
                 .body = body, .body_size = size);
 }
 
-/* A body of exactly so many bytes. */
+/* A body of exactly that many bytes. */
 static char *body_of(const char *of, size_t size)
 {
     return padded(envelope(of, "", "products", text("[%s]", product(1, "Mug", ""))), size);
 }
 
-START_TEST(a_compressed_body_is_taken_and_a_bomb_is_not)
+START_TEST(a_compressed_body_is_accepted_and_a_bomb_refused)
 {
     char *of = agent_new(), *body = envelope(of, "", "products", many(50));
     size_t size, little_size, most = 5 << 20;
@@ -36,7 +36,8 @@ START_TEST(a_compressed_body_is_taken_and_a_bomb_is_not)
     expect_error(post_bytes("gzip", body, strlen(body)), 400, "bad_request");
     char *nothing = envelope(of, "", "products", "[]"),
          *little = gzip(nothing, strlen(nothing), &little_size);
-    ck_assert_uint_le(little_size, 256); /* read on the loop: all others here are read off it */
+    ck_assert_uint_le(little_size,
+                      256); /* read on the loop: all other bodies here are read in a thread */
     expect_status(post_bytes("gzip", little, little_size), 200);
     expect_error(post_bytes("gzip", little, little_size / 2), 400, "bad_request");
     expect_error(post_bytes("br", packed, size), 415, "unsupported_media_type");
@@ -51,7 +52,7 @@ START_TEST(a_compressed_body_is_taken_and_a_bomb_is_not)
 }
 END_TEST
 
-START_TEST(five_mebibytes_are_taken_and_a_byte_more_is_not)
+START_TEST(a_body_has_at_most_five_mebibytes)
 {
     char *of = agent_new();
     size_t most = 5 << 20;
@@ -81,7 +82,7 @@ static struct response *post_signed(const char *key, bool packed, const char *si
                 .body = out, .body_size = out_size);
 }
 
-/* A post of many words, none like another, so that it stays large when it is packed. */
+/* A post of random words, which compresses badly. */
 static char *large_post(const char *of, const char *more, const char *behind, size_t *size)
 {
     char *all = malloc(2 << 20);
@@ -99,8 +100,8 @@ static char *large_post(const char *of, const char *more, const char *behind, si
     return all;
 }
 
-/* What is large is read in another thread; nothing may be judged otherwise for that. */
-START_TEST(a_large_body_is_judged_as_any)
+/* Another thread reads a large body; the results must be the same. */
+START_TEST(a_large_body_is_validated_as_a_small_one)
 {
     bool packed = _i == 1;
     size_t size;
@@ -134,7 +135,7 @@ START_TEST(a_large_body_is_judged_as_any)
 }
 END_TEST
 
-START_TEST(a_client_that_leaves_while_its_batch_is_read_harms_nobody)
+START_TEST(a_client_that_disconnects_during_its_batch_harms_nobody)
 {
     char *of = agent_new();
     size_t size;
@@ -155,13 +156,13 @@ START_TEST(a_client_that_leaves_while_its_batch_is_read_harms_nobody)
 }
 END_TEST
 
-/* Columns: sync.max_bytes as it is written, and in bytes. */
+/* Columns: sync.max_bytes as written, and in bytes. */
 static const struct {
     const char *written;
     size_t most;
 } limits[] = {{"64KiB", 64 << 10}, {"7340033", 7340033}};
 
-START_TEST(the_limit_of_bytes_is_the_configurations)
+START_TEST(the_configuration_sets_the_byte_limit)
 {
     size_t size, most = limits[_i].most;
     server_configure(server, text("%ssync: { max_bytes: %s }\n", SYNC_MANY, limits[_i].written));
@@ -201,8 +202,8 @@ START_TEST(a_body_that_ends_early_changes_nothing)
 }
 END_TEST
 
-/* A post with much HTML: five mebibytes of it, more than fits one look of the loop. */
-START_TEST(a_batch_of_five_mebibytes_of_html_is_taken)
+/* A post with five mebibytes of HTML, more than one iteration of the loop reads. */
+START_TEST(a_batch_of_five_mebibytes_of_html_is_accepted)
 {
     char *of = agent_new(), *html = malloc(50001), *items = text("[");
     for (size_t i = 0; i < 50000; i += 10)
@@ -217,15 +218,12 @@ START_TEST(a_batch_of_five_mebibytes_of_html_is_taken)
 }
 END_TEST
 
-/* ---- a sync that is cut off ---- */
+/* ---- an interrupted sync ---- */
 
 #define BATCHES 12
 #define OF_BATCH 50
 
-/*
- * The batch of that number, sent until it is answered: a server that is gone or starting again is
- * asked once more.
- */
+/* Send the batch of that number until it is answered, also while the server restarts. */
 static struct response *send_batch(const char *of, unsigned number, bool last, const char *price)
 {
     char *items = text("[");
@@ -248,7 +246,7 @@ static struct response *send_batch(const char *of, unsigned number, bool last, c
     return NULL;
 }
 
-START_TEST(a_sync_whose_server_is_killed_ends_right)
+START_TEST(a_sync_survives_a_killed_server)
 {
     static const char *const victims[] = {"assayd: writer", "assayd: worker 0", "assayd: worker 1"};
     char *of = agent_new();
@@ -274,13 +272,13 @@ START_TEST(a_sync_whose_server_is_killed_ends_right)
 }
 END_TEST
 
-/* ---- others, meanwhile ---- */
+/* ---- other requests during large ones ---- */
 
 #define SENDERS 4
 #define LARGE_BATCHES 3
 #define LARGE_TEXT 50000
 
-/* A hundred posts of texts in which hardly a word stands twice. */
+/* A hundred posts of random text with few repeated words. */
 static char *large_batch(const char *of, unsigned number)
 {
     static char all[5 << 20];
@@ -347,10 +345,10 @@ static void waits_end(struct waits *w)
 }
 
 /*
- * Held against what the machine takes at the same time for as many that wait for nobody; each of
- * the large ones is half a second of work.
+ * Compared with the time for as many concurrent requests that do not wait. Each large batch is half
+ * a second of work.
  */
-START_TEST(others_do_not_wait_for_large_batches)
+START_TEST(large_batches_do_not_delay_other_requests)
 {
     static struct waits alone, beside;
     int left = SENDERS, status;
@@ -379,9 +377,9 @@ START_TEST(others_do_not_wait_for_large_batches)
 }
 END_TEST
 
-/* ---- what waits for the writer ---- */
+/* ---- requests that wait for the writer ---- */
 
-#define HELD_BODIES 12 /* of five mebibytes in 64 */
+#define HELD_BODIES 12 /* five mebibytes each, of 64 */
 
 static struct raw *waiting[HELD_BODIES + 6];
 
@@ -395,10 +393,10 @@ static bool the_rest_is_refused(void *arg)
 }
 
 /*
- * Ninety mebibytes of bodies, of which a worker holds 64: the others are told so at once, and all
- * that it took are done.
+ * Ninety mebibytes of bodies, of which a worker holds 64: the others are refused at once, and all
+ * accepted ones are applied.
  */
-START_TEST(a_worker_holds_so_many_bytes_of_bodies_and_no_more)
+START_TEST(a_worker_bounds_the_bytes_of_bodies)
 {
     size_t size = 5 << 20, taken = 0;
     server->options.workers = 1;
@@ -430,7 +428,7 @@ START_TEST(a_worker_holds_so_many_bytes_of_bodies_and_no_more)
 }
 END_TEST
 
-START_TEST(the_store_is_well_after_all_of_that)
+START_TEST(the_store_is_valid_after_all_tests)
 {
     assay_ok(server, "check", NULL);
 }
@@ -441,18 +439,18 @@ int main(void)
     Suite *s = suite_create("sync_large");
     TCase *c = harness_case(s, "one server");
     tcase_add_unchecked_fixture(c, sync_setup, sync_teardown);
-    tcase_add_test(c, a_compressed_body_is_taken_and_a_bomb_is_not);
-    tcase_add_test(c, five_mebibytes_are_taken_and_a_byte_more_is_not);
-    tcase_add_loop_test(c, a_large_body_is_judged_as_any, 0, 2);
-    tcase_add_test(c, a_client_that_leaves_while_its_batch_is_read_harms_nobody);
+    tcase_add_test(c, a_compressed_body_is_accepted_and_a_bomb_refused);
+    tcase_add_test(c, a_body_has_at_most_five_mebibytes);
+    tcase_add_loop_test(c, a_large_body_is_validated_as_a_small_one, 0, 2);
+    tcase_add_test(c, a_client_that_disconnects_during_its_batch_harms_nobody);
     tcase_add_test(c, a_body_that_ends_early_changes_nothing);
-    tcase_add_test(c, a_batch_of_five_mebibytes_of_html_is_taken);
-    tcase_add_test(c, the_store_is_well_after_all_of_that);
+    tcase_add_test(c, a_batch_of_five_mebibytes_of_html_is_accepted);
+    tcase_add_test(c, the_store_is_valid_after_all_tests);
     c = harness_case(s, "a server each");
     tcase_add_checked_fixture(c, sync_setup, sync_teardown);
-    tcase_add_loop_test(c, the_limit_of_bytes_is_the_configurations, 0, COUNT(limits));
-    tcase_add_test(c, a_worker_holds_so_many_bytes_of_bodies_and_no_more);
-    tcase_add_test(c, others_do_not_wait_for_large_batches);
-    tcase_add_test(c, a_sync_whose_server_is_killed_ends_right);
+    tcase_add_loop_test(c, the_configuration_sets_the_byte_limit, 0, COUNT(limits));
+    tcase_add_test(c, a_worker_bounds_the_bytes_of_bodies);
+    tcase_add_test(c, large_batches_do_not_delay_other_requests);
+    tcase_add_test(c, a_sync_survives_a_killed_server);
     return harness_main(s);
 }

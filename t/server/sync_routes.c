@@ -39,7 +39,7 @@ static void teardown(void)
     "{\"wp_id\":1,\"name\":\"Mug\",\"permalink\":\"https://shop.example/"                          \
     "p\",\"price\":\"1\",\"currency\":\"EUR\",\"stock_status\":\"instock\",\"on_sale\":false}"
 
-/* Columns: path, what of an agent's it takes (NULL: nothing), such an item, more of its body. */
+/* Columns: path; the items of an agent (NULL: none); an item; other members of the body. */
 static const struct route_row {
     const char *path, *items, *item, *more;
     bool get;
@@ -111,7 +111,7 @@ static struct response *send(int i, const char *key, const char *header, const c
 
 #define EACH_ROUTE ((int)(COUNT(rows) * COUNT(prefixes)))
 
-START_TEST(each_route_answers_what_is_good)
+START_TEST(each_route_answers_a_valid_request)
 {
     struct response *r = send(_i, token, NULL, good_body(row_of(_i)));
     expect_status(r, 200);
@@ -127,7 +127,7 @@ START_TEST(each_route_answers_what_is_good)
 }
 END_TEST
 
-START_TEST(each_route_wants_a_good_workspace_token)
+START_TEST(each_route_needs_a_valid_workspace_token)
 {
     const char *const keys[] = {"", server->key, revoked,
                                 "asy_wp_0000000000000000000000000000000000AA",
@@ -142,7 +142,7 @@ START_TEST(each_route_wants_a_good_workspace_token)
 }
 END_TEST
 
-START_TEST(each_route_judges_signatures)
+START_TEST(each_route_verifies_signatures)
 {
     const char *body = good_body(row_of(_i));
     expect_error(send(_i, signing, NULL, body), 401, "signature_missing");
@@ -155,10 +155,11 @@ START_TEST(each_route_judges_signatures)
 }
 END_TEST
 
-START_TEST(each_route_keeps_to_its_workspace)
+START_TEST(each_route_is_confined_to_its_workspace)
 {
     const struct route_row *row = row_of(_i);
-    if (row->path[0] == 'h') { /* it names nobody: it tells what is its own */
+    if (row->path[0] ==
+        'h') { /* without an agent id in the path: it answers for its own workspace */
         struct response *r = send(_i, foreign_token, NULL, good_body(row));
         expect_status(r, 200);
         expect_str(r, "data.workspace.name", "other");
@@ -179,7 +180,7 @@ START_TEST(each_route_keeps_to_its_workspace)
 }
 END_TEST
 
-START_TEST(each_route_has_its_method_and_nothing_is_below_it)
+START_TEST(each_route_has_one_method_and_no_subpath)
 {
     const struct route_row *row = row_of(_i);
     struct response *r =
@@ -196,7 +197,7 @@ START_TEST(each_route_has_its_method_and_nothing_is_below_it)
     r = http(server, .method = "OPTIONS", .path = path_for(_i, agent), .key = token);
     expect_status(r, 204);
     ck_assert_ptr_null(header(r, "x-ratelimit-limit"));
-    /* no page of others' talks to it */
+    /* no CORS headers */
     ck_assert_ptr_null(header(r, "access-control-allow-origin"));
     expect_error(send(_i, token, "Accept: text/html", good_body(row)), 406, "not_acceptable");
 }
@@ -267,7 +268,7 @@ START_TEST(each_route_refuses_a_wrong_body_whole)
     expect_error(send(_i, token, "Content-Encoding: br", good), 415, "unsupported_media_type");
     expect_error(send(_i, token, "Content-Encoding: gzip", good), 400, "bad_request");
     if (row->items != NULL) {
-        /* which takes an object; in a batch what is no item fails alone */
+        /* the body must be an object; in a batch, a malformed item fails alone */
         bool single = strstr(row->path, "changed") != NULL;
         const char *const items[] = {
             "7", "null", "\"a\"", "true", single ? "[]" : "{}", single ? "[7,8]" : "{\"wp_id\":1}"};
@@ -292,7 +293,7 @@ static struct response *send_bytes(int i, const char *coding, const char *body, 
              .body = body, .body_size = size));
 }
 
-START_TEST(each_route_takes_so_many_bytes_and_not_one_more)
+START_TEST(each_route_has_a_byte_limit)
 {
     const char *good = good_body(row_of(_i));
     size_t size;
@@ -310,9 +311,9 @@ START_TEST(each_route_takes_so_many_bytes_and_not_one_more)
 }
 END_TEST
 
-/* ---- once ---- */
+/* ---- idempotency keys ---- */
 
-START_TEST(each_route_that_changes_is_done_once_under_a_key)
+START_TEST(each_changing_route_runs_once_per_key)
 {
     const struct route_row *row = row_of(_i);
     if (row->items == NULL)
@@ -332,8 +333,8 @@ END_TEST
 
 /* ---- the limit ---- */
 
-/* A limit of three, so that each route finds it used up by others under the other prefix. */
-START_TEST(each_route_is_refused_beyond_the_common_budget)
+/* A limit of three, so that another prefix has already used it on each route. */
+START_TEST(all_routes_share_one_budget)
 {
     struct server *own = server_new(
         &(struct server_options){.yaml = "limits: { limiters: { bulk-sync: { windows: [ { limit: "
@@ -343,7 +344,7 @@ START_TEST(each_route_is_refused_beyond_the_common_budget)
     agent = assay_ok(own, "agent", "create", "--workspace", "main", "--name", "Shop", NULL);
     token = assay_ok(own, "token", "create", "--workspace", "main", NULL);
     struct response *r = NULL;
-    for (int i = 0; i < 3; i++) { /* known or not, right or wrong, by either prefix */
+    for (int i = 0; i < 3; i++) { /* known or unknown, right or wrong, with either prefix */
         const char *const spent[] = {"/v1/wp/status", "/api/v1/wp/nothing/there",
                                      "/v1/wp/handshake"};
         r = http(own, .path = spent[i], .key = token);
@@ -360,13 +361,13 @@ START_TEST(each_route_is_refused_beyond_the_common_budget)
                  "rate_limited");
     r = http(own, .path = text("/v1/wp/status?agent_id=%s", agent),
              .key = assay_ok(own, "token", "create", "--workspace", "main", NULL));
-    expect_status(r, 200); /* another token's budget is its own; and nothing was taken */
+    expect_status(r, 200); /* another token has its own budget; and nothing was stored */
     expect_int(r, "data.products.count", 0);
     server_free(own);
 }
 END_TEST
 
-START_TEST(the_store_is_well_after_all_of_that)
+START_TEST(the_store_is_valid_after_all_tests)
 {
     assay_ok(server, "check", NULL);
 }
@@ -377,17 +378,17 @@ static Suite *suite(void)
     Suite *s = suite_create("sync_routes");
     TCase *c = harness_case(s, "routes");
     tcase_add_unchecked_fixture(c, setup, teardown);
-    tcase_add_loop_test(c, each_route_answers_what_is_good, 0, EACH_ROUTE);
-    tcase_add_loop_test(c, each_route_wants_a_good_workspace_token, 0, EACH_ROUTE);
-    tcase_add_loop_test(c, each_route_judges_signatures, 0, EACH_ROUTE);
-    tcase_add_loop_test(c, each_route_keeps_to_its_workspace, 0, EACH_ROUTE);
-    tcase_add_loop_test(c, each_route_has_its_method_and_nothing_is_below_it, 0, EACH_ROUTE);
+    tcase_add_loop_test(c, each_route_answers_a_valid_request, 0, EACH_ROUTE);
+    tcase_add_loop_test(c, each_route_needs_a_valid_workspace_token, 0, EACH_ROUTE);
+    tcase_add_loop_test(c, each_route_verifies_signatures, 0, EACH_ROUTE);
+    tcase_add_loop_test(c, each_route_is_confined_to_its_workspace, 0, EACH_ROUTE);
+    tcase_add_loop_test(c, each_route_has_one_method_and_no_subpath, 0, EACH_ROUTE);
     tcase_add_loop_test(c, each_route_refuses_a_wrong_body_whole, 0, EACH_ROUTE);
-    tcase_add_loop_test(c, each_route_takes_so_many_bytes_and_not_one_more, 0, EACH_ROUTE);
-    tcase_add_loop_test(c, each_route_that_changes_is_done_once_under_a_key, 0, EACH_ROUTE);
-    tcase_add_test(c, the_store_is_well_after_all_of_that);
+    tcase_add_loop_test(c, each_route_has_a_byte_limit, 0, EACH_ROUTE);
+    tcase_add_loop_test(c, each_changing_route_runs_once_per_key, 0, EACH_ROUTE);
+    tcase_add_test(c, the_store_is_valid_after_all_tests);
     c = harness_case(s, "limit");
-    tcase_add_test(c, each_route_is_refused_beyond_the_common_budget);
+    tcase_add_test(c, all_routes_share_one_budget);
     return s;
 }
 

@@ -50,7 +50,7 @@ static const char *next_told(int within_ms)
     return text;
 }
 
-/* what comes within a time of anything but WATCHDOG=1, and how many of those before it */
+/* the next message other than WATCHDOG=1 within a time, and how many of those came before it */
 static const char *told_beside_the_watchdog(int within_ms, unsigned *fed)
 {
     const char *text;
@@ -62,7 +62,7 @@ static const char *told_beside_the_watchdog(int within_ms, unsigned *fed)
     return "";
 }
 
-START_TEST(a_start_a_reload_and_a_stop_are_told)
+START_TEST(systemd_is_notified_of_start_reload_and_stop)
 {
     unsetenv("WATCHDOG_USEC");
     server_start(server);
@@ -80,7 +80,7 @@ START_TEST(a_start_a_reload_and_a_stop_are_told)
 }
 END_TEST
 
-START_TEST(a_start_that_takes_long_asks_for_time)
+START_TEST(a_long_start_extends_its_timeout)
 {
     unsetenv("WATCHDOG_USEC");
     /* so that the writer waits */
@@ -95,7 +95,7 @@ START_TEST(a_start_that_takes_long_asks_for_time)
 }
 END_TEST
 
-START_TEST(a_stop_that_takes_long_asks_for_time)
+START_TEST(a_long_stop_extends_its_timeout)
 {
     unsetenv("WATCHDOG_USEC");
     server_start(server);
@@ -103,7 +103,8 @@ START_TEST(a_stop_that_takes_long_asks_for_time)
     raw_text(under_way, "GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n");
     expect_status(raw_response(under_way, false, 5000), 200);
     ck_assert_str_eq(next_told(1000), "READY=1");
-    raw_text(under_way, "GET /healthz HTTP/1.1\r\nHo"); /* it is answered, so it is waited for */
+    raw_text(under_way,
+             "GET /healthz HTTP/1.1\r\nHo"); /* the writer answers, so the server waits for it */
     poll(NULL, 0, 100);
     server_signal(server, SIGTERM);
     ck_assert_str_eq(next_told(1000), "STOPPING=1");
@@ -126,7 +127,7 @@ static void start_watched(void)
     ck_assert_str_eq(told_beside_the_watchdog(1000, &fed), "READY=1");
 }
 
-START_TEST(the_watchdog_is_fed_while_all_move)
+START_TEST(the_watchdog_is_notified_while_all_processes_progress)
 {
     unsigned fed;
     start_watched();
@@ -138,13 +139,13 @@ END_TEST
 
 static const char *const stopped[] = {"assayd: worker 0", "assayd: worker 1", "assayd: writer"};
 
-START_TEST(the_watchdog_is_not_fed_while_one_does_not_move)
+START_TEST(the_watchdog_is_not_notified_while_a_process_is_stuck)
 {
     unsigned fed;
     start_watched();
     pid_t pid = server_process(server, stopped[_i]);
     ck_assert_int_gt(pid, 0);
-    /* a process is young for an interval */
+    /* a process is new for an interval */
     ck_assert_str_eq(told_beside_the_watchdog(WATCHDOG_MS + WATCHDOG_MS / 2, &fed), "");
     ck_assert_int_eq(kill(pid, SIGSTOP), 0);
     ck_assert_str_eq(told_beside_the_watchdog(WATCHDOG_MS + WATCHDOG_MS / 2, &fed), "");
@@ -157,7 +158,7 @@ START_TEST(the_watchdog_is_not_fed_while_one_does_not_move)
 }
 END_TEST
 
-START_TEST(another_processs_watchdog_is_not_fed)
+START_TEST(another_processs_watchdog_is_not_notified)
 {
     unsigned fed;
     setenv("WATCHDOG_USEC", "100000", 1);
@@ -183,7 +184,7 @@ static char *line_of(const char *path)
     return text("%.*s", (int)strcspn(line, "\n"), line);
 }
 
-/* what is told, by whom */
+/* a notification and its sender */
 static pid_t teller(char **state, int within_ms)
 {
     static char buffer[512];
@@ -205,8 +206,8 @@ static pid_t teller(char **state, int within_ms)
 }
 
 /*
- * A manager that hears the main process alone (NotifyAccess=main) misses nothing, and hears of
- * nobody else.
+ * A manager that accepts only the main process (NotifyAccess=main) misses nothing and gets nothing
+ * from other processes.
  */
 START_TEST(an_upgrade_names_the_new_main_process)
 {
@@ -247,10 +248,10 @@ START_TEST(an_upgrade_names_the_new_main_process)
 END_TEST
 
 /*
- * Each of the two feeds it twice in its time: what is between their last and first must not be as
- * long as that.
+ * Each of the two masters notifies twice per interval: the gap between the old one's last and the
+ * new one's first must be shorter.
  */
-START_TEST(the_new_main_process_feeds_the_watchdog_at_once)
+START_TEST(the_new_main_process_notifies_the_watchdog_at_once)
 {
     const char *state;
     ck_assert_int_eq(prctl(PR_SET_CHILD_SUBREAPER, 1), 0);
@@ -273,7 +274,7 @@ START_TEST(the_new_main_process_feeds_the_watchdog_at_once)
 }
 END_TEST
 
-START_TEST(an_upgrade_that_fails_is_told)
+START_TEST(systemd_is_notified_of_a_failed_upgrade)
 {
     unsetenv("WATCHDOG_USEC");
     server_start(server);
@@ -285,7 +286,7 @@ START_TEST(an_upgrade_that_fails_is_told)
         const char *said = next_told(15000);
         ck_assert_msg(strncmp(said, "STATUS=upgrade failed", 21) == 0, "told: %s", said);
     }
-    /* and not server_stop, which takes the refusal in the log for a mishap */
+    /* and not server_stop, which takes the logged refusal for an error */
     kill(server->pid, SIGTERM);
     ck_assert_int_eq(server_wait(server, 20000), 0);
 }
@@ -311,7 +312,7 @@ static int listen_at(int family, const char *path, uint16_t *port)
     return fd;
 }
 
-/* as systemd starts it: the sockets from descriptor 3 on, for the process ${whose} (0: itself) */
+/* as systemd starts it: sockets from descriptor 3 on, for the process ${whose} (0: itself) */
 static void activate(const int *fds, int count, pid_t whose, const char *address)
 {
     int out[2], log = open(server->log, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
@@ -359,7 +360,7 @@ static int connect_to(uint16_t port)
     return fd;
 }
 
-START_TEST(a_given_socket_is_served_with_what_waited_in_it)
+START_TEST(a_passed_socket_is_served_with_its_queued_connections)
 {
     uint16_t port;
     int given = listen_at(AF_INET, NULL, &port), early = connect_to(port);
@@ -374,7 +375,7 @@ START_TEST(a_given_socket_is_served_with_what_waited_in_it)
     int unsent = 0;
     socklen_t size = sizeof(unsent);
     ck_assert_int_eq(getsockopt(given, IPPROTO_TCP, TCP_NOTSENT_LOWAT, &unsent, &size), 0);
-    ck_assert_int_eq(unsent, 128 << 10); /* as of a socket of its own */
+    ck_assert_int_eq(unsent, 128 << 10); /* like its own socket */
     close(given);
     for (int i = 0; i < 20; i++)
         expect_status(ask(connect_to(port), true), 200);
@@ -390,7 +391,7 @@ START_TEST(a_given_socket_is_served_with_what_waited_in_it)
 }
 END_TEST
 
-START_TEST(a_given_unix_socket_stays_where_it_is)
+START_TEST(a_passed_unix_socket_keeps_its_path)
 {
     char *path = text("%s/http.sock", server->run);
     struct sockaddr_un un = {.sun_family = AF_UNIX};
@@ -413,7 +414,7 @@ START_TEST(a_given_unix_socket_stays_where_it_is)
 }
 END_TEST
 
-START_TEST(what_was_given_to_another_process_is_not_taken)
+START_TEST(a_socket_passed_to_another_process_is_ignored)
 {
     uint16_t port;
     int given = listen_at(AF_INET, NULL, &port);
@@ -425,7 +426,7 @@ START_TEST(what_was_given_to_another_process_is_not_taken)
 }
 END_TEST
 
-START_TEST(what_is_given_and_of_no_listener_is_closed_with_a_word)
+START_TEST(an_unused_passed_socket_is_closed_with_a_warning)
 {
     uint16_t port;
     int given = listen_at(AF_INET, NULL, &port), ends[2];
@@ -439,7 +440,7 @@ START_TEST(what_is_given_and_of_no_listener_is_closed_with_a_word)
                   server_log(server));
     ck_assert_msg(strstr(server_log(server), "descriptor 4 is no socket that listens") != NULL,
                   "%s", server_log(server));
-    /* nobody has its other end */
+    /* its other end is closed */
     ck_assert_int_eq(poll(&(struct pollfd){ends[0], POLLIN, 0}, 1, 1000), 1);
     close(ends[0]);
     expect_status(ask(connect_to(server->port), true), 200);
@@ -459,22 +460,22 @@ int main(void)
 {
     Suite *suite = suite_create("systemd");
     TCase *tcase = case_new(suite, "a server each");
-    tcase_add_test(tcase, a_start_a_reload_and_a_stop_are_told);
-    tcase_add_test(tcase, another_processs_watchdog_is_not_fed);
+    tcase_add_test(tcase, systemd_is_notified_of_start_reload_and_stop);
+    tcase_add_test(tcase, another_processs_watchdog_is_not_notified);
     tcase_add_test(tcase, an_upgrade_names_the_new_main_process);
-    tcase_add_test(tcase, the_new_main_process_feeds_the_watchdog_at_once);
-    tcase_add_test(tcase, an_upgrade_that_fails_is_told);
-    tcase_add_test(tcase, a_given_socket_is_served_with_what_waited_in_it);
-    tcase_add_test(tcase, a_given_unix_socket_stays_where_it_is);
-    tcase_add_test(tcase, what_was_given_to_another_process_is_not_taken);
-    tcase_add_test(tcase, what_is_given_and_of_no_listener_is_closed_with_a_word);
+    tcase_add_test(tcase, the_new_main_process_notifies_the_watchdog_at_once);
+    tcase_add_test(tcase, systemd_is_notified_of_a_failed_upgrade);
+    tcase_add_test(tcase, a_passed_socket_is_served_with_its_queued_connections);
+    tcase_add_test(tcase, a_passed_unix_socket_keeps_its_path);
+    tcase_add_test(tcase, a_socket_passed_to_another_process_is_ignored);
+    tcase_add_test(tcase, an_unused_passed_socket_is_closed_with_a_warning);
     /* these wait for 5 to 10 seconds of the server's time */
-    tcase_add_test(case_new(suite, "a long start"), a_start_that_takes_long_asks_for_time);
+    tcase_add_test(case_new(suite, "a long start"), a_long_start_extends_its_timeout);
     tcase = case_new(suite, "a long stop, and a watchdog that is fed");
-    tcase_add_test(tcase, a_stop_that_takes_long_asks_for_time);
-    tcase_add_test(tcase, the_watchdog_is_fed_while_all_move);
+    tcase_add_test(tcase, a_long_stop_extends_its_timeout);
+    tcase_add_test(tcase, the_watchdog_is_notified_while_all_processes_progress);
     for (int i = 0; i < (int)COUNT(stopped); i++)
         tcase_add_loop_test(case_new(suite, text("a watchdog %d", i)),
-                            the_watchdog_is_not_fed_while_one_does_not_move, i, i + 1);
+                            the_watchdog_is_not_notified_while_a_process_is_stuck, i, i + 1);
     return harness_main_at_once(suite);
 }

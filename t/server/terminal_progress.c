@@ -35,8 +35,8 @@ static void teardown(void)
     (work = watch_start((by), NULL, assay_path(), "-c", server->conf, __VA_ARGS__, NULL))
 
 /*
- * Columns: the command, whether the backup's directory is its argument, what its line says, the
- * last words; is the server there?
+ * Columns: the command; whether its argument is the backup's directory; its progress line; its last
+ * words; whether the server runs.
  */
 static const struct {
     const char *command;
@@ -51,7 +51,7 @@ static const struct {
     {"restore", true, "Checking and restoring: ", "Restored ", false},
 };
 
-/* "12 of 34 (35 %)" behind ${line}; the last of them is not past its end. */
+/* "12 of 34 (35 %)" after ${line}; the last one is at most its total. */
 static void expect_counts(const char *line)
 {
     size_t seen = 0;
@@ -66,7 +66,7 @@ static void expect_counts(const char *line)
     ck_assert_uint_gt(seen, 0);
 }
 
-START_TEST(how_far_long_work_is_shows_on_a_terminal_and_goes)
+START_TEST(progress_shows_on_a_terminal_and_is_erased)
 {
     if (!strcmp(works[_i].command, "restore"))
         assay_ok(server, "backup", backup, NULL);
@@ -86,7 +86,7 @@ START_TEST(how_far_long_work_is_shows_on_a_terminal_and_goes)
 }
 END_TEST
 
-START_TEST(without_a_terminal_nothing_is_drawn)
+START_TEST(no_progress_shows_without_a_terminal)
 {
     struct run runs[] = {
         assay(server, "backup", backup, NULL), assay(server, "check", NULL),
@@ -101,7 +101,7 @@ START_TEST(without_a_terminal_nothing_is_drawn)
 }
 END_TEST
 
-START_TEST(pages_are_counted_while_they_are_graded_and_summed_up_at_the_end)
+START_TEST(audit_counts_pages_and_prints_a_summary)
 {
     static const char *const lines[] = {"Grading: 0 of 3 (0 %)", "Grading: 2 of 3 (66 %)"};
     server_stop(server);
@@ -112,7 +112,7 @@ START_TEST(pages_are_counted_while_they_are_graded_and_summed_up_at_the_end)
         watch_expect(work, lines[i]);
     origin_release(origin, "/held");
     watch_expect(work, "3 pages");
-    ck_assert_int_eq(watch_wait(work), 2); /* the worst of them */
+    ck_assert_int_eq(watch_wait(work), 2); /* the slowest */
     const char *sum = strstr(work->said, "3 pages"), *good = strstr(sum, "/good"),
                *held = strstr(sum, "/held"), *missing = strstr(sum, "/missing");
     ck_assert_msg(good && held && missing && good < held && held < missing,
@@ -128,11 +128,8 @@ static bool made(const char *path)
     return stat(path, &st) == 0;
 }
 
-/*
- * Stopped before it could begin, or while it was at it: either way there is no backup that is none,
- * and the store is as it was.
- */
-START_TEST(ctrl_c_leaves_nothing_half_made)
+/* Stopped before or during its work: there is no partial backup, and the store is unchanged. */
+START_TEST(ctrl_c_leaves_no_partial_file)
 {
     for (int round = 0; round < 8; round++) {
         run_work(BY_TERMINAL, "backup", backup);
@@ -177,9 +174,9 @@ int main(void)
     Suite *suite = suite_create("terminal_progress");
     TCase *tcase = harness_case(suite, "a server each");
     tcase_add_checked_fixture(tcase, setup, teardown);
-    tcase_add_loop_test(tcase, how_far_long_work_is_shows_on_a_terminal_and_goes, 0, COUNT(works));
-    tcase_add_test(tcase, without_a_terminal_nothing_is_drawn);
-    tcase_add_test(tcase, pages_are_counted_while_they_are_graded_and_summed_up_at_the_end);
-    tcase_add_test(tcase, ctrl_c_leaves_nothing_half_made);
+    tcase_add_loop_test(tcase, progress_shows_on_a_terminal_and_is_erased, 0, COUNT(works));
+    tcase_add_test(tcase, no_progress_shows_without_a_terminal);
+    tcase_add_test(tcase, audit_counts_pages_and_prints_a_summary);
+    tcase_add_test(tcase, ctrl_c_leaves_no_partial_file);
     return harness_main(suite);
 }

@@ -17,7 +17,7 @@ static struct origin *origin;
 static char *key;
 static atomic_bool load_ends;
 
-/* One caller: its request, again and again on one connection. */
+/* One caller: it repeats its request on one connection. */
 struct caller {
     const char *path;
     const char *body;  /* of a POST; NULL: a GET with the API key */
@@ -64,7 +64,7 @@ static void *call_on(void *arg)
     return NULL;
 }
 
-/* ---- a workspace whose index is merged ---- */
+/* ---- a workspace whose index merges ---- */
 
 enum { BUSY_REPORTS = 4200, CREATES_A_DELETE = 400 };
 
@@ -98,7 +98,7 @@ static bool enough_creates(void *unused)
     return busy_creates >= 100 || busy_failure != NULL;
 }
 
-/* The log grows until it is merged, again and again; now and then a project is purged. */
+/* The tail grows until it is merged, repeatedly; sometimes a project is purged. */
 static void *be_busy(void *arg)
 {
     struct raw *raw = raw_open(server);
@@ -128,7 +128,7 @@ static const char *coupons(const char *zone, unsigned count, unsigned products)
                     text("[%s]", items));
 }
 
-/* Documents whose texts change with every second batch, so that there is something to index. */
+/* Documents whose texts change with every second batch, so that the indexer has work. */
 static const char *products(const char *of, const char *word)
 {
     char *items = text("%s", "");
@@ -150,7 +150,7 @@ static const char *const reads[] = {
     "/api/v1/reports?per_page=50&sort_by=score", "/api/v1/reports?search=a&sort_by=url&per_page=25",
     "/api/v1/reports?search=%C3%A9&per_page=10", "/api/v1/reports?search=%C3%9F&per_page=10&page=2",
     "/api/v1/projects?search=1&per_page=10",     "/api/v1/reports?include=results&per_page=10",
-    "/api/v1/conversations?search=xylophone",    "/api/v1/reports/4201", /* behind the busy ones */
+    "/api/v1/conversations?search=xylophone",    "/api/v1/reports/4201", /* after the busy ones */
 };
 
 static unsigned load_seconds(void)
@@ -159,7 +159,7 @@ static unsigned load_seconds(void)
     return seconds == NULL ? 3 : (unsigned)atoi(seconds);
 }
 
-START_TEST(all_threads_of_a_worker_at_once_answer_as_a_quiet_one)
+START_TEST(a_worker_with_busy_threads_answers_correctly)
 {
     enum { READS = COUNT(reads), POSTS = 7, ALL = READS + POSTS };
     static const char *const pages[] = {"/good", "/decent", "/bad"};
@@ -249,6 +249,6 @@ int main(void)
     TCase *tcase = harness_case(suite, "threads");
     tcase_set_timeout(tcase, 60 + load_seconds());
     tcase_add_checked_fixture(tcase, setup, teardown);
-    tcase_add_test(tcase, all_threads_of_a_worker_at_once_answer_as_a_quiet_one);
+    tcase_add_test(tcase, a_worker_with_busy_threads_answers_correctly);
     return harness_main(suite);
 }

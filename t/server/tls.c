@@ -86,7 +86,7 @@ static struct handshake shake(uint16_t port, const struct offer *o)
     SSL_CTX *ctx = SSL_CTX_new(TLS_client_method());
     SSL_CTX_set_min_proto_version(ctx, o->least);
     SSL_CTX_set_max_proto_version(ctx, o->most);
-    SSL_CTX_set_security_level(ctx, 0); /* what is refused is to be refused by the server */
+    SSL_CTX_set_security_level(ctx, 0); /* the server must refuse the protocol, not the client */
     ck_assert(o->ciphers == NULL || SSL_CTX_set_cipher_list(ctx, o->ciphers) == 1);
     ck_assert(o->signatures == NULL || SSL_CTX_set1_sigalgs_list(ctx, o->signatures) == 1);
     if (o->protocols != NULL)
@@ -160,7 +160,7 @@ static const struct {
     {"only HTTP/2", {.protocols = "\x02h2"}, false, ""},
 };
 
-START_TEST(only_what_is_safe_is_spoken)
+START_TEST(only_safe_protocols_are_accepted)
 {
     uint16_t port = start_tls(ec, NULL);
     for (size_t i = 0; i < COUNT(offers); i++) {
@@ -174,7 +174,7 @@ START_TEST(only_what_is_safe_is_spoken)
 }
 END_TEST
 
-START_TEST(each_client_gets_the_certificate_it_knows)
+START_TEST(each_client_gets_a_certificate_it_supports)
 {
     static const struct {
         const char *signatures;
@@ -198,14 +198,14 @@ START_TEST(each_client_gets_the_certificate_it_knows)
 }
 END_TEST
 
-START_TEST(browsers_are_told_to_come_by_tls_alone_where_that_is_asked_for)
+START_TEST(strict_transport_security_is_sent_when_configured)
 {
     for (int asked = 0; asked < 2; asked++) {
         also = asked ? "listen.1.tls.hsts=365d" : "workers=2";
         struct handshake h = shake(start_tls(ec, NULL), &(struct offer){.least = TLS1_2_VERSION});
         ck_assert(h.done && h.hsts == asked);
         SSL_SESSION_free(h.session);
-        /* over plain HTTP it says nothing */
+        /* no such header over plain HTTP */
         ck_assert(header(http_get(server, "/healthz"), "Strict-Transport-Security") == NULL);
         server_stop(server);
     }
@@ -223,7 +223,7 @@ static bool serial_is_7(void *arg)
     return h.serial == 7;
 }
 
-/* Columns: what a client of plain HTTP sends, and how much of the answer it gets. */
+/* Columns: the request of a plain HTTP client, and how much of the answer it reads. */
 static const struct {
     const char *head;
     enum { ALL, HEAD_ALONE, NOTHING } answer;
@@ -241,7 +241,7 @@ static const struct {
     {"get / http/1.1\r\n\r\n", NOTHING},
 };
 
-/* what comes until the end of the connection, by pieces of ${piece} bytes */
+/* everything up to the end of the connection, in reads of ${piece} bytes */
 static char *plain_answer(uint16_t port, const char *head, size_t piece)
 {
     struct sockaddr_in sa = {
@@ -253,14 +253,14 @@ static char *plain_answer(uint16_t port, const char *head, size_t piece)
     ck_assert_int_eq(setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &(int){1}, sizeof(int)), 0);
     for (size_t at = 0; at < left; at += piece)
         if (send(fd, head + at, left - at < piece ? left - at : piece, MSG_NOSIGNAL) < 0)
-            break; /* it was answered already */
+            break; /* it has been answered */
     for (ssize_t n; size < 4095 && (n = read(fd, got + size, 4095 - size)) > 0;)
         size += (size_t)n;
     close(fd);
     return got;
 }
 
-START_TEST(plain_http_is_told_to_come_by_https)
+START_TEST(plain_http_is_redirected_to_https)
 {
     uint16_t port = start_tls(ec, NULL);
     for (size_t i = 0; i < COUNT(plain); i++)
@@ -284,7 +284,7 @@ START_TEST(plain_http_is_told_to_come_by_https)
 }
 END_TEST
 
-START_TEST(a_reload_takes_the_new_certificate)
+START_TEST(a_reload_applies_a_new_certificate)
 {
     port_asked = start_tls(ec, rsa);
     struct handshake h = shake(port_asked, &(struct offer){.least = TLS1_3_VERSION});
@@ -302,10 +302,10 @@ END_TEST
 struct sight {
     struct server *of;
     bool plain;
-    long serial; /* 0: none is spoken */
+    long serial; /* 0: no TLS */
 };
 
-/* Every worker answers so: the kernel spreads connections over them. */
+/* Every worker answers so: the kernel spreads connections over workers. */
 static bool all_see(void *arg)
 {
     struct sight *s = arg;
@@ -380,7 +380,7 @@ START_TEST(a_reload_adds_changes_and_removes_tls)
 }
 END_TEST
 
-START_TEST(the_first_listener_with_tls_is_in_the_links)
+START_TEST(links_use_the_first_tls_listener)
 {
     static const char links[] = "\"path\":\"https://127.0.0.1:";
     server_start(server);
@@ -421,9 +421,9 @@ START_TEST(the_whole_chain_is_sent_for_any_name)
 }
 END_TEST
 
-/* ---- files that cannot be used ---- */
+/* ---- unusable files ---- */
 
-/* ${make}: shell commands that spoil c, a copy of ec.0, or k, a copy of ec.1. */
+/* ${make}: shell commands that damage c, a copy of ec.0, or k, a copy of ec.1. */
 static const struct {
     const char *make, *option, *file, *says, *advice;
 } files[] = {
@@ -464,7 +464,7 @@ static void make_files(const char *make)
     ck_assert_msg(run.status == 0, "%s: %s", make, run.err);
 }
 
-START_TEST(a_file_that_is_no_certificate_or_key_is_told_by_name_with_what_to_do)
+START_TEST(a_malformed_certificate_or_key_is_reported_with_advice)
 {
     struct server second = start_plain();
     char *certificate = text("%s/c", server->dir), *key = text("%s/k", server->dir);
@@ -512,7 +512,7 @@ START_TEST(an_expired_certificate_is_used_with_a_warning)
 }
 END_TEST
 
-START_TEST(a_session_goes_on_at_any_worker)
+START_TEST(a_tls_session_resumes_at_any_worker)
 {
     static const int versions[] = {TLS1_2_VERSION, TLS1_3_VERSION};
     uint16_t port = start_tls(ec, NULL);
@@ -558,7 +558,7 @@ static const struct {
      "second_certificate needs a certificate"},
 };
 
-START_TEST(half_a_second_certificate_is_a_mistake)
+START_TEST(a_second_certificate_without_its_key_is_an_error)
 {
     const char *const *set = mistakes[_i].set;
     struct run run =
@@ -579,19 +579,20 @@ int main(void)
     Suite *suite = suite_create("tls");
     TCase *tcase = harness_case(suite, "a server each");
     tcase_add_checked_fixture(tcase, setup, teardown);
-    tcase_add_test(tcase, only_what_is_safe_is_spoken);
-    tcase_add_test(tcase, each_client_gets_the_certificate_it_knows);
-    tcase_add_test(tcase, browsers_are_told_to_come_by_tls_alone_where_that_is_asked_for);
-    tcase_add_test(tcase, plain_http_is_told_to_come_by_https);
-    tcase_add_test(tcase, a_reload_takes_the_new_certificate);
+    tcase_add_test(tcase, only_safe_protocols_are_accepted);
+    tcase_add_test(tcase, each_client_gets_a_certificate_it_supports);
+    tcase_add_test(tcase, strict_transport_security_is_sent_when_configured);
+    tcase_add_test(tcase, plain_http_is_redirected_to_https);
+    tcase_add_test(tcase, a_reload_applies_a_new_certificate);
     tcase_add_test(tcase, a_reload_adds_changes_and_removes_tls);
-    tcase_add_test(tcase, the_first_listener_with_tls_is_in_the_links);
+    tcase_add_test(tcase, links_use_the_first_tls_listener);
     tcase_add_test(tcase, the_whole_chain_is_sent_for_any_name);
-    tcase_add_loop_test(tcase, a_file_that_is_no_certificate_or_key_is_told_by_name_with_what_to_do,
-                        0, COUNT(files));
+    tcase_add_loop_test(tcase, a_malformed_certificate_or_key_is_reported_with_advice, 0,
+                        COUNT(files));
     tcase_add_test(tcase, an_expired_certificate_is_used_with_a_warning);
-    tcase_add_test(tcase, a_session_goes_on_at_any_worker);
+    tcase_add_test(tcase, a_tls_session_resumes_at_any_worker);
     tcase_add_test(tcase, two_certificates_of_one_kind_are_refused);
-    tcase_add_loop_test(tcase, half_a_second_certificate_is_a_mistake, 0, COUNT(mistakes));
+    tcase_add_loop_test(tcase, a_second_certificate_without_its_key_is_an_error, 0,
+                        COUNT(mistakes));
     return harness_main(suite);
 }

@@ -6,7 +6,7 @@
 
 static struct origin *origin;
 static struct server *server;
-static char *key; /* of every scope that the requests here need */
+static char *key; /* with every scope that the requests here need */
 
 static void setup(void)
 {
@@ -28,7 +28,7 @@ static void teardown(void)
 static const char *const lists[] = {"/api/v1/reports", "/api/v1/projects", "/api/v1/conversations",
                                     "/api/v1/leads",   "/api/v1/events",   "/api/v1/ratings"};
 
-START_TEST(a_list_names_the_parameters_that_it_ignores)
+START_TEST(a_list_names_its_ignored_parameters)
 {
     const char *path = text("%s?reslt=good&per_page=10&%%22%%3Cb%%3E=1&reslt=2", lists[_i]);
     struct response *r = http(server, .path = path, .key = key);
@@ -40,7 +40,7 @@ START_TEST(a_list_names_the_parameters_that_it_ignores)
 }
 END_TEST
 
-/* Requests with a name that their route does not know, and the nearest that it does. */
+/* Requests with an unknown name, and the nearest name that the route knows. */
 static const struct {
     const char *method, *path, *type, *body, *name, *nearest;
 } unknown[] = {
@@ -73,7 +73,7 @@ START_TEST(strict_handling_refuses_unknown_names_with_the_nearest_known_one)
 }
 END_TEST
 
-START_TEST(strict_handling_tells_unknown_names_beside_other_mistakes)
+START_TEST(strict_handling_reports_unknown_names_with_other_errors)
 {
     struct response *r = http(server, .path = "/api/v1/reports?per_page=7&reslt=good",
                               .headers = {"Prefer: wait=1", STRICT});
@@ -82,7 +82,7 @@ START_TEST(strict_handling_tells_unknown_names_beside_other_mistakes)
 }
 END_TEST
 
-START_TEST(strict_handling_lets_pass_what_is_known)
+START_TEST(strict_handling_accepts_known_names)
 {
     expect_status(
         http(server, .path = "/api/v1/reports?per_page=10&result=good", .headers = {STRICT}), 200);
@@ -100,10 +100,10 @@ int main(void)
     Suite *suite = suite_create("unknown_fields");
     TCase *tcase = harness_case(suite, "one server");
     tcase_add_unchecked_fixture(tcase, setup, teardown);
-    tcase_add_loop_test(tcase, a_list_names_the_parameters_that_it_ignores, 0, COUNT(lists));
+    tcase_add_loop_test(tcase, a_list_names_its_ignored_parameters, 0, COUNT(lists));
     tcase_add_loop_test(tcase, strict_handling_refuses_unknown_names_with_the_nearest_known_one, 0,
                         COUNT(unknown));
-    tcase_add_test(tcase, strict_handling_tells_unknown_names_beside_other_mistakes);
-    tcase_add_test(tcase, strict_handling_lets_pass_what_is_known);
+    tcase_add_test(tcase, strict_handling_reports_unknown_names_with_other_errors);
+    tcase_add_test(tcase, strict_handling_accepts_known_names);
     return harness_main(suite);
 }

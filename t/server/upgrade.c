@@ -21,7 +21,8 @@
 
 static struct server *server;
 static unsigned slots = 65536; /* of the limiter's table */
-static char *program, *real;   /* a link to what is started, and where it points at first */
+static char *program,
+    *real; /* a link to the program that an upgrade starts, and its first target */
 
 static void point_at(const char *target)
 {
@@ -52,7 +53,7 @@ static void configure(const char *more)
 
 static void setup(void)
 {
-    /* the new master is the old one's child, and then ours */
+    /* the new master is the old one's child, and then the test's */
     ck_assert_int_eq(prctl(PR_SET_CHILD_SUBREAPER, 1), 0);
     server = server_new(&(struct server_options){.workers = 2});
     real = realpath(assayd_path(), NULL);
@@ -112,7 +113,7 @@ static bool has_ended(void *arg)
            WEXITSTATUS(status) == e->status;
 }
 
-/* the server is another master; the old one drains. Its pid is returned. */
+/* Another master serves and the old one drains. Returns the new pid. */
 static pid_t upgrade(void)
 {
     pid_t old = server->pid;
@@ -156,13 +157,13 @@ static void expect_service(unsigned workers)
     ck_assert_uint_ge(json_object_array_length(stats), 2 + workers);
 }
 
-START_TEST(a_new_binary_takes_over_and_the_old_one_ends)
+START_TEST(a_new_binary_takes_over_and_the_old_one_exits)
 {
     struct response *r = http_get(server, "/api/v1/reports");
     long before = atol(header(r, "X-RateLimit-Remaining"));
     for (int i = 1; i <= 3; i++) {
         ck_assert_int_eq(pid_of_file(), server->pid);
-        if (i == 3) { /* what a restart would begin anew with */
+        if (i == 3) { /* what a restart would reset */
             slots = 4096;
             configure("");
         }
@@ -181,7 +182,7 @@ START_TEST(a_new_binary_takes_over_and_the_old_one_ends)
 }
 END_TEST
 
-START_TEST(a_unix_socket_is_passed_on_whatever_its_path)
+START_TEST(an_upgrade_passes_unix_sockets_of_any_path)
 {
     server_stop(server);
     configure(text("internal_listen: \"unix:%s/of operators 1,2.sock\"", server->dir));
@@ -197,7 +198,7 @@ END_TEST
 
 static const unsigned worker_counts[] = {4, 1, 3};
 
-START_TEST(the_new_one_has_other_workers)
+START_TEST(the_new_master_has_its_own_workers)
 {
     for (size_t i = 0; i < COUNT(worker_counts); i++) {
         server->options.workers = worker_counts[i];
@@ -211,9 +212,9 @@ START_TEST(the_new_one_has_other_workers)
 }
 END_TEST
 
-/* ---- the old one goes on ---- */
+/* ---- the old master continues ---- */
 
-/* What is started instead, what is in the configuration, and what the old master says of it. */
+/* The program started instead, the configuration, and the message of the old master. */
 #define OTHER_DATA "# another data_dir"
 static const struct {
     const char *script, *yaml, *says;
@@ -236,11 +237,11 @@ static bool are_gone(void *pids)
     return gone;
 }
 
-START_TEST(the_old_one_goes_on_when_the_new_one_fails)
+START_TEST(the_old_master_continues_when_the_new_one_fails)
 {
     pid_t before[8], after[8];
     ck_assert_uint_eq(server_children(server, before, COUNT(before)), 4);
-    if (strstr(failures[_i].yaml, "upgrade: 1s")) { /* the old one's time */
+    if (strstr(failures[_i].yaml, "upgrade: 1s")) { /* the old master's timeout */
         server_configure(server, failures[_i].yaml);
         server_signal(server, SIGHUP);
         expect_said("reloading", 0, 10000);
@@ -280,8 +281,8 @@ START_TEST(the_old_one_goes_on_when_the_new_one_fails)
 END_TEST
 
 /*
- * What is started instead, and leaves a process behind (its pid goes to a file); whether that one
- * ends by itself; what the old master says.
+ * The program started instead, which leaves a process (its pid is in a file); whether that process
+ * exits by itself; the message of the old master.
  */
 static const struct {
     const char *script, *says;
@@ -289,9 +290,9 @@ static const struct {
 } left_behind[] = {
     {"sleep 300 & echo $! >%s/left; exit 7", "ended with status 7", false},
     {"sleep 300 & echo $! >%s/left; kill -9 $$", "killed by signal 9", false},
-    /* a binary that goes into the background */
+    /* a binary that daemonizes */
     {"real=%2$s; $real \"$@\" & echo $! >%1$s/left; exit 0", "this one goes on", true},
-    /* a script around it */
+    /* a script that wraps it */
     {"sh -c 'echo $$ >%1$s/left; exec %2$s \"$@\"' sh \"$@\"; exit 9",
      "is not the process that was started", true},
 };
@@ -301,8 +302,8 @@ static bool is_gone(void *pid)
     return !process_alive(*(pid_t *)pid);
 }
 
-/* A lock or a listener in its hands would keep the next server from starting. */
-START_TEST(what_a_failed_one_leaves_behind_has_nothing_of_ours)
+/* If it held a lock or a listener, the next server could not start. */
+START_TEST(a_process_of_a_failed_upgrade_inherits_nothing)
 {
     int left = 0;
     point_at_script(text(left_behind[_i].script, server->dir, real));
@@ -323,7 +324,7 @@ START_TEST(what_a_failed_one_leaves_behind_has_nothing_of_ours)
     point_at(real);
     server_start(server);
     expect_service(2);
-    kill(server->pid, SIGTERM); /* the log speaks of an end on purpose */
+    kill(server->pid, SIGTERM); /* the log reports an intended exit */
     ck_assert_int_eq(server_wait(server, 20000), 0);
     kill(pid, SIGKILL);
 }
@@ -338,8 +339,8 @@ static bool nobody_is_left(void *arg)
 }
 
 /*
- * Among what has come to be ours since its master ended; those whom the death of theirs kills (and
- * what a script waited for) may take a moment.
+ * Among the test's adopted children. Those killed by their parent's death (and what a script waited
+ * for) can take a moment.
  */
 static bool a_master_is_left(void)
 {
@@ -365,17 +366,17 @@ static bool heir_is_there(void *pid)
         if (strcmp(process_title(pids[i]), "assayd: master") == 0 ||
             strstr(process_title(pids[i]), "sleep") != NULL)
             *(pid_t *)pid = pids[i];
-    /* it serves already, and the old one has ended */
+    /* it serves, and the old master has exited */
     if (*(pid_t *)pid == 0 && pid_of_file() != server->pid)
         *(pid_t *)pid = pid_of_file();
     return *(pid_t *)pid != 0;
 }
 
 /*
- * Whichever is killed, whenever: one server is there in the end, and never two writers (assay
- * check, and what was created is there).
+ * Whichever master is killed at any time, one server remains, and there are never two writers
+ * (assay check; every created report is there).
  */
-START_TEST(a_master_killed_during_an_upgrade_leaves_the_other)
+START_TEST(a_master_killed_during_an_upgrade_leaves_the_other_serving)
 {
     bool old_dies = _i % 2 == 0;
     int delay_ms = _i / 2 * 7;
@@ -397,7 +398,7 @@ START_TEST(a_master_killed_during_an_upgrade_leaves_the_other)
     } else if (!server_says(server, "drains its workers and ends", 0, 500)) {
         expect_said("this one goes on", 0, 5000);
         ck_assert_int_eq(pid_of_file(), old);
-    } else { /* it was the server already, and died as one */
+    } else { /* it was the server, and died as one */
         bool drained = !server_says(server, "ended while this one still drained", 0, 500);
         expect_status_at_end(old, drained ? 0 : 3);
         ck_assert(wait_until(nobody_is_left, NULL, 10000));
@@ -413,10 +414,10 @@ START_TEST(a_master_killed_during_an_upgrade_leaves_the_other)
 END_TEST
 
 /*
- * The old one does not drain in peace beside a server that is no more: whoever watches over it is
- * to start another.
+ * When the new server dies, the old master does not drain: its supervisor must start another
+ * server.
  */
-START_TEST(a_new_one_that_dies_as_the_server_ends_the_old_one)
+START_TEST(the_server_survives_a_new_master_that_dies_during_takeover)
 {
     struct raw *under_way = raw_open(server);
     raw_text(under_way, "GET /healthz HTTP/1.1\r\nHo");
@@ -435,8 +436,10 @@ START_TEST(a_new_one_that_dies_as_the_server_ends_the_old_one)
 }
 END_TEST
 
-/* Whoever has the lock in data_dir is the writer: another waits, however it was started. */
-START_TEST(a_writer_waits_until_the_one_before_it_has_gone)
+/*
+ * The holder of the lock in data_dir is the writer. Another writer waits, however it was started.
+ */
+START_TEST(a_new_writer_waits_for_the_old_one_to_exit)
 {
     server_stop(server);
     int taken = open(text("%s/writer.lock", server->data), O_RDWR | O_CLOEXEC);
@@ -450,7 +453,7 @@ START_TEST(a_writer_waits_until_the_one_before_it_has_gone)
 }
 END_TEST
 
-/* ---- other signals meanwhile ---- */
+/* ---- other signals during an upgrade ---- */
 
 static void begin_slow_upgrade(void)
 {
@@ -459,7 +462,7 @@ static void begin_slow_upgrade(void)
     expect_said("starts as pid", 0, 5000);
 }
 
-START_TEST(a_second_one_changes_nothing)
+START_TEST(a_second_upgrade_signal_changes_nothing)
 {
     pid_t old = server->pid;
     begin_slow_upgrade();
@@ -481,7 +484,7 @@ static bool links_begin_with(void *arg)
     return same;
 }
 
-START_TEST(a_reload_meanwhile_reaches_the_new_one)
+START_TEST(a_reload_during_an_upgrade_reaches_the_new_master)
 {
     pid_t old = server->pid;
     begin_slow_upgrade();
@@ -498,10 +501,10 @@ START_TEST(a_reload_meanwhile_reaches_the_new_one)
 END_TEST
 
 /*
- * The new one's writer is the old one's workers', too: a stop leaves it to them for as long as they
+ * The new master's writer also serves the old one's workers: a stop keeps it for as long as they
  * answer.
  */
-START_TEST(a_stop_leaves_the_old_one_time_to_answer)
+START_TEST(a_stop_during_an_upgrade_lets_the_old_master_answer)
 {
     const char *body = "url=http%3A%2F%2Fx.test%2F";
     struct raw *under_way = raw_open(server);
@@ -526,19 +529,19 @@ END_TEST
 
 static const int stops[] = {SIGTERM, SIGINT, SIGQUIT};
 
-START_TEST(a_stop_meanwhile_stops_both)
+START_TEST(a_stop_during_an_upgrade_stops_both_masters)
 {
-    struct raw *idle = raw_open(server); /* so that the old one takes a while to end */
+    struct raw *idle = raw_open(server); /* so that the old master takes a while to exit */
     raw_text(idle, "GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n");
     expect_status(raw_response(idle, false, 5000), 200);
     begin_slow_upgrade();
     if (_i >= (int)COUNT(stops)) {
-        /* the new one's: it is about to start workers */
+        /* the new master's: it is about to start workers */
         expect_said("counts in", log_size(), 5000);
         poll(NULL, 0, (_i / (int)COUNT(stops) - 1) * 10);
     }
     server_signal(server, stops[_i % (int)COUNT(stops)]);
-    /* whoever has waited for the one that was told has waited for both */
+    /* a supervisor that waits for the signalled master has waited for both */
     if (stops[_i % (int)COUNT(stops)] != SIGINT) {
         expect_end(server->pid);
         ck_assert_msg(!a_master_is_left(), "the new one outlives the old one\n%s",
@@ -561,7 +564,7 @@ struct load {
     bool fresh; /* a new connection for each request */
     pthread_t thread;
     atomic_uint done, created, deleted;
-    long long id; /* to be deleted next */
+    long long id; /* the next one to delete */
     unsigned longest_ms;
     char *failure;
 };
@@ -643,7 +646,7 @@ static struct load loads[] = {
     {.kind = SLOW_READS, .fresh = true},
 };
 
-/* Every kind of load has had some more answers (or has failed). */
+/* Every kind of load has got more answers (or has failed). */
 static bool has_worked(void *arg)
 {
     const unsigned *from = arg;
@@ -653,7 +656,7 @@ static bool has_worked(void *arg)
     return all;
 }
 
-/* ---- a conversation, told while all that happens, and read as a stream ---- */
+/* ---- a conversation that continues throughout, read as a stream ---- */
 
 static char *agent, *operators;
 static const char *jwt, *conversation;
@@ -695,8 +698,8 @@ static void *chat_tell(void *arg)
 }
 
 /*
- * One stream to its end: all messages in their order, each once; where it ends, the client comes
- * again with the last id.
+ * One stream to its end: all messages in order, once each. When it ends, the client reconnects with
+ * the last id.
  */
 static bool chat_read_stream(char last[64], unsigned *next)
 {
@@ -723,7 +726,7 @@ static bool chat_read_stream(char last[64], unsigned *next)
             if (content == NULL || content > end)
                 continue;
             bool whole = sscanf(content, "\"content\":\"answer %u", &number) == 1;
-            if (whole && last[0] == '\0') /* a stream begins with what comes, not with what was */
+            if (whole && last[0] == '\0') /* a stream starts with new messages, not with old ones */
                 *next = number;
             if (!whole || number != *next) {
                 chat_failure = text("message %u came where %u was awaited", number, *next);
@@ -784,7 +787,7 @@ static void talk_end(struct talk *talk, const char *dead)
     raw_close(talk->raw);
 }
 
-/* one request after the other, each on a connection of its own; how many got no answer */
+/* consecutive requests, each on a new connection; how many got no answer */
 static void *count_failures(void *arg)
 {
     unsigned *failed = arg;
@@ -799,7 +802,7 @@ static void *count_failures(void *arg)
     return NULL;
 }
 
-START_TEST(a_killed_worker_takes_only_the_requests_inside_it)
+START_TEST(a_killed_worker_loses_only_its_requests)
 {
     enum { TALKS = 32, THREADS = 4, KILLS = 5 };
     static struct talk talks[TALKS];
@@ -815,7 +818,7 @@ START_TEST(a_killed_worker_takes_only_the_requests_inside_it)
             talk_begin(&talks[i], i % 2 == 0);
         pid_t victim = server_process(server, text("assayd: worker %d", kills % 2));
         ck_assert_int_eq(kill(victim, SIGKILL), 0);
-        /* whose it was is seen by the first connection that ends */
+        /* the first connection that ends shows which worker it had */
         for (int i = 0; i < TALKS && dead[0] == '\0'; i++)
             if (raw_closed(talks[i].raw, i == 0 ? 200 : 0))
                 strcpy(dead, talks[i].worker);
@@ -925,26 +928,26 @@ int main(void)
     Suite *suite = suite_create("upgrade");
     TCase *tcase = harness_case(suite, "a server each");
     tcase_add_checked_fixture(tcase, setup, teardown);
-    tcase_add_test(tcase, a_new_binary_takes_over_and_the_old_one_ends);
-    tcase_add_test(tcase, a_unix_socket_is_passed_on_whatever_its_path);
-    tcase_add_test(tcase, the_new_one_has_other_workers);
-    tcase_add_loop_test(tcase, the_old_one_goes_on_when_the_new_one_fails, 0, COUNT(failures));
-    tcase_add_loop_test(tcase, what_a_failed_one_leaves_behind_has_nothing_of_ours, 0,
+    tcase_add_test(tcase, a_new_binary_takes_over_and_the_old_one_exits);
+    tcase_add_test(tcase, an_upgrade_passes_unix_sockets_of_any_path);
+    tcase_add_test(tcase, the_new_master_has_its_own_workers);
+    tcase_add_loop_test(tcase, the_old_master_continues_when_the_new_one_fails, 0, COUNT(failures));
+    tcase_add_loop_test(tcase, a_process_of_a_failed_upgrade_inherits_nothing, 0,
                         COUNT(left_behind));
-    tcase_add_test(tcase, a_new_one_that_dies_as_the_server_ends_the_old_one);
-    tcase_add_test(tcase, a_writer_waits_until_the_one_before_it_has_gone);
-    tcase_add_test(tcase, a_second_one_changes_nothing);
-    tcase_add_test(tcase, a_reload_meanwhile_reaches_the_new_one);
-    tcase_add_test(tcase, a_stop_leaves_the_old_one_time_to_answer);
-    tcase_add_loop_test(tcase, a_stop_meanwhile_stops_both, 0, 5 * COUNT(stops));
+    tcase_add_test(tcase, the_server_survives_a_new_master_that_dies_during_takeover);
+    tcase_add_test(tcase, a_new_writer_waits_for_the_old_one_to_exit);
+    tcase_add_test(tcase, a_second_upgrade_signal_changes_nothing);
+    tcase_add_test(tcase, a_reload_during_an_upgrade_reaches_the_new_master);
+    tcase_add_test(tcase, a_stop_during_an_upgrade_lets_the_old_master_answer);
+    tcase_add_loop_test(tcase, a_stop_during_an_upgrade_stops_both_masters, 0, 5 * COUNT(stops));
     tcase = harness_case(suite, "a master killed");
     tcase_add_checked_fixture(tcase, setup, teardown);
-    tcase_add_loop_test(tcase, a_master_killed_during_an_upgrade_leaves_the_other, 0,
+    tcase_add_loop_test(tcase, a_master_killed_during_an_upgrade_leaves_the_other_serving, 0,
                         (int)parameter("ASSAY_T_KILLS", 8));
     tcase = harness_case(suite, "under load");
     tcase_add_checked_fixture(tcase, setup, teardown);
     tcase_set_timeout(tcase, parameter("ASSAY_T_SECONDS", 120));
-    tcase_add_test(tcase, a_killed_worker_takes_only_the_requests_inside_it);
+    tcase_add_test(tcase, a_killed_worker_loses_only_its_requests);
     tcase_add_test(tcase, reloads_and_upgrades_under_load_lose_no_request);
     return harness_main(suite);
 }

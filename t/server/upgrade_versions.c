@@ -9,12 +9,15 @@
 #include <sys/prctl.h>
 
 static struct server *server;
-static char *program; /* a link to what is started */
+static char *program; /* a link to the program that an upgrade starts */
 
-/* other scoreboard, traffic, limiters and counts; and one line more is passed on */
+/*
+ * other scoreboard, request statistics, limiter statistics and counts; the inherited state has one
+ * more line
+ */
 static const char *const LATER = "./t/kit/later_assayd";
 
-/* What cannot follow this version, and the sentence. */
+/* An incompatible version, and the message. */
 static const struct {
     const char *program, *says;
 } others[] = {
@@ -36,7 +39,7 @@ static void point_at(const char *target)
 
 static void setup(void)
 {
-    /* the new master is the old one's child, and then ours */
+    /* the new master is the old one's child, and then the test's */
     ck_assert_int_eq(prctl(PR_SET_CHILD_SUBREAPER, 1), 0);
     server = server_new(&(struct server_options){.workers = 2});
     program = text("%s/assayd", server->dir);
@@ -80,7 +83,7 @@ static void upgrade(void)
     server->pid = pid_of_file();
 }
 
-/* reads and writes; what is left of the limit */
+/* reads and writes; the remaining requests of the limit */
 static long expect_service(void)
 {
     struct response *r = http(server, .method = "POST", .path = "/api/v1/reports",
@@ -91,18 +94,18 @@ static long expect_service(void)
     return atol(header(r, "X-RateLimit-Remaining"));
 }
 
-START_TEST(a_version_that_shares_other_things_takes_over_and_gives_back)
+START_TEST(a_version_with_other_mappings_upgrades_and_downgrades)
 {
     long left = expect_service();
     ck_assert_int_eq(left, 100000 - 2);
     point_at(LATER);
     upgrade();
-    ck_assert_int_eq(expect_service(), 100000 - 2); /* counted anew, beside the old table */
+    ck_assert_int_eq(expect_service(), 100000 - 2); /* counted in a new table beside the old one */
     struct run stats = assay(server, "stats", NULL);
     ck_assert_msg(stats.status == 1 && strstr(stats.err, "another version") != NULL, "%d: %s",
                   stats.status, stats.err);
     point_at("./assayd");
-    upgrade(); /* with the line that it does not know */
+    upgrade(); /* with the unknown line */
     ck_assert_int_le(expect_service(), 100000 - 2);
     assay_ok(server, "stats", NULL);
     assay_ok(server, "check", NULL);
@@ -111,7 +114,7 @@ START_TEST(a_version_that_shares_other_things_takes_over_and_gives_back)
 }
 END_TEST
 
-START_TEST(a_version_that_cannot_follow_is_refused_and_the_old_one_goes_on)
+START_TEST(an_incompatible_version_is_refused_and_the_old_one_continues)
 {
     pid_t before[8], after[8];
     expect_service();
@@ -123,7 +126,7 @@ START_TEST(a_version_that_cannot_follow_is_refused_and_the_old_one_goes_on)
     ck_assert_int_eq(pid_of_file(), server->pid);
     expect_service();
     ck_assert_uint_eq(server_children(server, after, COUNT(after)), 4);
-    for (size_t i = 0; i < 4; i++) /* the writer and the auditor may have made room */
+    for (size_t i = 0; i < 4; i++) /* writer and auditor may have been replaced */
         if (strstr(process_title(before[i]), "worker") != NULL)
             ck_assert_msg(process_alive(before[i]), "a worker was replaced\n%s",
                           server_log(server));
@@ -131,7 +134,7 @@ START_TEST(a_version_that_cannot_follow_is_refused_and_the_old_one_goes_on)
     upgrade();
     expect_service();
     expect_int(http_get(server, "/api/v1/reports"), "meta.total", 3);
-    /* and not server_stop, which takes the refusal in the log for a mishap */
+    /* and not server_stop, which takes the logged refusal for an error */
     kill(server->pid, SIGTERM);
     ck_assert_int_eq(server_wait(server, 20000), 0);
 }
@@ -142,8 +145,8 @@ int main(void)
     Suite *suite = suite_create("upgrade_versions");
     TCase *tcase = harness_case(suite, "a server each");
     tcase_add_checked_fixture(tcase, setup, teardown);
-    tcase_add_test(tcase, a_version_that_shares_other_things_takes_over_and_gives_back);
-    tcase_add_loop_test(tcase, a_version_that_cannot_follow_is_refused_and_the_old_one_goes_on, 0,
+    tcase_add_test(tcase, a_version_with_other_mappings_upgrades_and_downgrades);
+    tcase_add_loop_test(tcase, an_incompatible_version_is_refused_and_the_old_one_continues, 0,
                         COUNT(others));
     return harness_main(suite);
 }

@@ -60,7 +60,7 @@ static bool enough_are_ended(void *arg)
     return ended(larges, COUNT(larges)) >= COUNT(larges) - 69;
 }
 
-START_TEST(the_largest_unfinished_bodies_go_until_the_rest_fits)
+START_TEST(the_largest_unfinished_bodies_are_dropped_over_the_bound)
 {
     struct raw *smalls[20], *middles[20];
     struct server internal = server_internal(server);
@@ -70,7 +70,7 @@ START_TEST(the_largest_unfinished_bodies_go_until_the_rest_fits)
     }
     for (size_t i = 0; i < COUNT(larges); i++)
         larges[i] = unfinished(LARGE);
-    /* two sweeps: one a second */
+    /* two timeout sweeps: one a second */
     ck_assert_msg(wait_until(enough_are_ended, NULL, 4000), "only %zu are ended",
                   ended(larges, COUNT(larges)));
     size_t gone = ended(larges, COUNT(larges));
@@ -91,6 +91,6 @@ int main(void)
     Suite *suite = suite_create("uploads");
     TCase *tcase = harness_case(suite, "one server");
     tcase_add_unchecked_fixture(tcase, setup, teardown);
-    tcase_add_test(tcase, the_largest_unfinished_bodies_go_until_the_rest_fits);
+    tcase_add_test(tcase, the_largest_unfinished_bodies_are_dropped_over_the_bound);
     return harness_main(suite);
 }

@@ -17,7 +17,7 @@ static void teardown(void)
 
 /* ---- init ---- */
 
-START_TEST(init_opens_a_conversation_and_a_secret_goes_on_with_it)
+START_TEST(init_opens_a_conversation_and_a_secret_continues_it)
 {
     struct response *r =
         init_with(agent, ",\"page_url\":\"https://shop.example/"
@@ -44,7 +44,7 @@ START_TEST(init_opens_a_conversation_and_a_secret_goes_on_with_it)
 }
 END_TEST
 
-START_TEST(an_unknown_secret_is_a_new_visitor_with_a_secret_of_its_own)
+START_TEST(an_unknown_secret_makes_a_new_visitor)
 {
     struct visitor v = visitor_of(
                        init_with(agent, ",\"anon_id\":\"anon_0000000000000000000000000000\"")),
@@ -93,7 +93,7 @@ static const struct {
     {"{}", "application/jsonx", 415, "unsupported_media_type"},
 };
 
-START_TEST(a_bad_init_is_refused_with_limits_and_cors_all_the_same)
+START_TEST(a_refused_init_has_limit_and_cors_headers)
 {
     struct response *r = http(server, .method = "POST", .path = "/api/v1/widget/init", .key = "",
                               .headers = {text("Content-Type: %s", bad_inits[_i].type), FROM_SHOP},
@@ -106,7 +106,7 @@ START_TEST(a_bad_init_is_refused_with_limits_and_cors_all_the_same)
 }
 END_TEST
 
-START_TEST(init_takes_a_flat_form_too)
+START_TEST(init_accepts_a_flat_form)
 {
     struct response *r = http(
         server, .method = "POST", .path = "/api/v1/widget/init", .key = "", .headers = {FROM_SHOP},
@@ -131,7 +131,7 @@ END_TEST
 
 /* ---- messages ---- */
 
-START_TEST(a_message_is_answered_honestly_and_kept)
+START_TEST(a_message_is_answered_and_stored)
 {
     struct visitor v = visitor_new();
     struct response *r = post(&v, "messages",
@@ -158,7 +158,7 @@ START_TEST(a_message_is_answered_honestly_and_kept)
 }
 END_TEST
 
-START_TEST(an_answer_comes_as_events_too)
+START_TEST(an_answer_can_be_a_stream_of_events)
 {
     struct visitor v = visitor_new();
     struct response *plain =
@@ -208,7 +208,7 @@ static const struct {
     {"DELETE", "me", NULL, false},
 };
 
-START_TEST(an_agent_may_want_a_lead_before_it_chats)
+START_TEST(an_agent_can_require_a_lead_before_a_chat)
 {
     char *own = assay_ok(server, "agent", "create", "--workspace", "main", "--name", "L",
                          "--origin", SHOP, "--require-lead", NULL);
@@ -232,7 +232,7 @@ START_TEST(an_agent_may_want_a_lead_before_it_chats)
     expect_status(post(&v, "leads", "{\"email\":\"nobody\"}"), 422); /* none yet */
     expect_error(as(&v, method, path, body), 403, "lead_required");
     expect_status(post(&v, "leads", text("{\"email\":\"l%d@example.com\"}", _i)), 201);
-    for (int i = 0; i < 4; i++) { /* on whichever worker */
+    for (int i = 0; i < 4; i++) { /* on any worker */
         r = as(&v, method, path, body);
         expect(r, r->status == 200 || (body != NULL && strstr(body, "\"\"") && r->status == 422));
     }
@@ -321,7 +321,7 @@ START_TEST(a_text_is_measured_in_characters)
 }
 END_TEST
 
-START_TEST(repeats_get_the_first_answer_and_nothing_is_kept_twice)
+START_TEST(repeats_get_the_first_answer_and_store_nothing)
 {
     struct visitor v = visitor_new();
     struct response *first =
@@ -369,7 +369,7 @@ static struct response *under_key(const struct visitor *v, const char *path, con
                 .headers = {JSON, FROM_SHOP, text("Idempotency-Key: %s", key)}, .body = body);
 }
 
-START_TEST(an_idempotency_key_is_good_for_one_body_of_one_visitor)
+START_TEST(an_idempotency_key_is_valid_for_one_body_of_one_visitor)
 {
     struct visitor v = visitor_new(), w = visitor_new();
     const char *path = idempotent[_i].path;
@@ -384,7 +384,7 @@ START_TEST(an_idempotency_key_is_good_for_one_body_of_one_visitor)
     expect(others, others->status == idempotent[_i].status &&
                        header(others, "Idempotent-Replayed") == NULL);
     expect_error(under_key(&v, path, text("%0256d", 1), idempotent[_i].body), 400, "bad_request");
-    /* what was refused is not kept */
+    /* a refused message is not stored */
     expect_error(under_key(&v, path, "once", "{}"), 422, "validation_failed");
     expect_status(under_key(&v, path, "once", idempotent[_i].body), 200);
     struct response *list = as(&v, "GET", "conversation/messages", NULL);
@@ -392,7 +392,7 @@ START_TEST(an_idempotency_key_is_good_for_one_body_of_one_visitor)
 }
 END_TEST
 
-START_TEST(pages_of_messages_follow_cursors_and_304_without_news)
+START_TEST(pages_of_messages_follow_cursors_and_are_304_when_unchanged)
 {
     struct visitor v = visitor_new();
     for (int i = 0; i < 3; i++)
@@ -427,7 +427,7 @@ START_TEST(pages_of_messages_follow_cursors_and_304_without_news)
     expect_status(same, 304);
     expect(same, same->body_size == 0 && header(same, "X-RateLimit-Remaining") &&
                      header(same, "Access-Control-Allow-Origin"));
-    struct visitor w = visitor_new(); /* another's tag is never the same */
+    struct visitor w = visitor_new(); /* another conversation's ETag always differs */
     for (int i = 0; i < 3; i++)
         post(&w, "messages", text("{\"message\":\"m%d\"}", i));
     expect_status(http(server, .path = "/api/v1/widget/conversation/messages", .key = w.jwt,
@@ -449,7 +449,7 @@ START_TEST(marks_are_idempotent)
     for (int i = 0; i < 2; i++) {
         struct response *r = post(&v, "request-human", NULL);
         expect_status(r, 200);
-        expect_str(r, "data.status", "waiting"); /* where it was closed, it is open again */
+        expect_str(r, "data.status", "waiting"); /* the closed panel is open again */
         r = post(&v, "conversation/read", "{}");
         expect(r, r->status == 200 && has(r, "data.read_up_to"));
         r = post(&v, "conversation/clear", NULL);
@@ -473,22 +473,21 @@ int main(void)
     Suite *suite = suite_create("widget");
     TCase *tc = harness_case(suite, "one server");
     tcase_add_unchecked_fixture(tc, setup, teardown);
-    tcase_add_test(tc, init_opens_a_conversation_and_a_secret_goes_on_with_it);
-    tcase_add_test(tc, an_unknown_secret_is_a_new_visitor_with_a_secret_of_its_own);
+    tcase_add_test(tc, init_opens_a_conversation_and_a_secret_continues_it);
+    tcase_add_test(tc, an_unknown_secret_makes_a_new_visitor);
     tcase_add_test(tc, init_finds_the_last_thirty_messages);
-    tcase_add_loop_test(tc, a_bad_init_is_refused_with_limits_and_cors_all_the_same, 0,
-                        (int)COUNT(bad_inits));
-    tcase_add_test(tc, init_takes_a_flat_form_too);
+    tcase_add_loop_test(tc, a_refused_init_has_limit_and_cors_headers, 0, (int)COUNT(bad_inits));
+    tcase_add_test(tc, init_accepts_a_flat_form);
     tcase_add_test(tc, a_body_over_64_KiB_is_too_large);
-    tcase_add_test(tc, a_message_is_answered_honestly_and_kept);
-    tcase_add_test(tc, an_answer_comes_as_events_too);
-    tcase_add_loop_test(tc, an_agent_may_want_a_lead_before_it_chats, 0, (int)COUNT(before_lead));
+    tcase_add_test(tc, a_message_is_answered_and_stored);
+    tcase_add_test(tc, an_answer_can_be_a_stream_of_events);
+    tcase_add_loop_test(tc, an_agent_can_require_a_lead_before_a_chat, 0, (int)COUNT(before_lead));
     tcase_add_loop_test(tc, a_bad_body_is_refused_and_names_the_field, 0, (int)COUNT(bad_bodies));
     tcase_add_test(tc, a_text_is_measured_in_characters);
-    tcase_add_test(tc, repeats_get_the_first_answer_and_nothing_is_kept_twice);
-    tcase_add_loop_test(tc, an_idempotency_key_is_good_for_one_body_of_one_visitor, 0,
+    tcase_add_test(tc, repeats_get_the_first_answer_and_store_nothing);
+    tcase_add_loop_test(tc, an_idempotency_key_is_valid_for_one_body_of_one_visitor, 0,
                         (int)COUNT(idempotent));
-    tcase_add_test(tc, pages_of_messages_follow_cursors_and_304_without_news);
+    tcase_add_test(tc, pages_of_messages_follow_cursors_and_are_304_when_unchanged);
     tcase_add_test(tc, marks_are_idempotent);
     return harness_main(suite);
 }

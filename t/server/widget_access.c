@@ -27,10 +27,7 @@ START_TEST(a_preflight_is_answered_free_of_charge)
     expect(r, !strcmp(header(r, "Access-Control-Allow-Origin"), SHOP) &&
                   header_times(r, "Access-Control-Allow-Origin") == 1);
     expect(r, strstr(header(r, "Access-Control-Allow-Methods"), surface[_i].method) != NULL);
-    /*
-     * the last two: a script of another origin goes on with a stream, and asks whether there is
-     * news
-     */
+    /* the last two: a script of another origin resumes a stream, and polls */
     static const char *const names[] = {"Authorization",   "Content-Type", "Accept",
                                         "Idempotency-Key", "X-Request-Id", "Last-Event-ID",
                                         "If-None-Match"};
@@ -42,7 +39,7 @@ START_TEST(a_preflight_is_answered_free_of_charge)
 }
 END_TEST
 
-START_TEST(refusals_carry_cors_and_limits)
+START_TEST(refusals_have_cors_and_limit_headers)
 {
     const char *path = text("/api/v1/widget/%s", surface[_i].path);
     struct response *refused[] = {
@@ -98,7 +95,7 @@ static const struct {
     {"*", NULL, true},
 };
 
-START_TEST(the_origin_is_judged_on_every_call)
+START_TEST(the_origin_is_checked_on_every_call)
 {
     char *own = assay_ok(server, "agent", "create", "--workspace", "main", "--name", "O",
                          "--origin", "*", NULL);
@@ -138,7 +135,7 @@ static bool unauthorized_at(void *jwt)
                ->status == 401;
 }
 
-START_TEST(an_agent_that_is_unpublished_stops_within_a_second)
+START_TEST(an_unpublished_agent_stops_within_a_second)
 {
     char *own = assay_ok(server, "agent", "create", "--workspace", "main", "--name", "U",
                          "--origin", SHOP, NULL);
@@ -147,7 +144,7 @@ START_TEST(an_agent_that_is_unpublished_stops_within_a_second)
         expect_status(post(&v, "typing", NULL), 200);
     assay_ok(server, "agent", "update", own, "--unpublished", NULL);
     ck_assert(wait_until(refused_at, (void *)(uintptr_t)v.jwt, 1000));
-    for (int i = 0; i < 4; i++) /* on whichever worker */
+    for (int i = 0; i < 4; i++) /* on any worker */
         expect_error(post(&v, "typing", NULL), 404, "agent_not_found");
     expect_error(init_with(own, ""), 404, "agent_not_found");
     for (size_t i = 1; i < COUNT(surface) - 1; i++) {
@@ -162,7 +159,7 @@ START_TEST(an_agent_that_is_unpublished_stops_within_a_second)
 }
 END_TEST
 
-START_TEST(tokens_that_are_not_ours_are_401)
+START_TEST(foreign_tokens_are_401)
 {
     struct visitor v = visitor_new();
     size_t n = strlen(v.jwt);
@@ -197,7 +194,7 @@ START_TEST(tokens_that_are_not_ours_are_401)
 }
 END_TEST
 
-START_TEST(a_token_ends_with_its_life)
+START_TEST(an_expired_token_is_refused)
 {
     struct server *own = server_new(&(struct server_options){.yaml = "jwt: { ttl: 1s }\n"});
     server_start(own);
@@ -206,7 +203,7 @@ START_TEST(a_token_ends_with_its_life)
     struct response *r = http(own, .method = "POST", .path = "/api/v1/widget/init", .key = "",
                               .headers = {JSON}, .body = text("{\"agent_id\":\"%s\"}", id));
     expect_int(r, "data.expires_in", 1);
-    /* the leeway for other clocks is thirty seconds; the pure tests of jwt.c hold it to that */
+    /* the leeway for other clocks is thirty seconds; t/unit/jwt.c tests it exactly */
     expect_status(
         http(own, .path = "/api/v1/widget/conversation/messages", .key = str_at(r, "data.jwt")),
         200);
@@ -216,7 +213,7 @@ END_TEST
 
 static struct visitor newest;
 
-/* the header, which names the secret, is another one */
+/* only the header, which names the secret, differs */
 static bool signs_anew(void *before)
 {
     newest = visitor_new();
@@ -224,12 +221,12 @@ static bool signs_anew(void *before)
     return strncmp(newest.jwt, before, n) != 0;
 }
 
-START_TEST(rotating_the_secrets_logs_nobody_out)
+START_TEST(rotating_secrets_logs_nobody_out)
 {
     struct visitor before = visitor_new();
     assay_ok(server, "secret", "rotate", NULL);
     ck_assert(wait_until(signs_anew, (void *)(uintptr_t)before.jwt, 3000));
-    for (int i = 0; i < 6; i++) { /* on whichever worker */
+    for (int i = 0; i < 6; i++) { /* on any worker */
         expect_status(post(&before, "typing", NULL), 200);
         expect_status(post(&newest, "typing", NULL), 200);
     }
@@ -242,12 +239,12 @@ START_TEST(one_session_never_spends_anothers_budget)
 {
     struct visitor v = visitor_new(), w = visitor_new();
     struct response *r = post(&v, "leads", "{\"email\":\"limit@example.com\"}");
-    for (int i = 0; i < 64 && r->status != 429; i++) /* two windows, where one ends meanwhile */
+    for (int i = 0; i < 64 && r->status != 429; i++) /* two windows, if one ends during the test */
         r = post(&v, "leads", "{\"email\":\"limit@example.com\"}");
     expect_error(r, 429, "rate_limited");
     expect(r, header(r, "Retry-After") && !strcmp(header(r, "X-RateLimit-Remaining"), "0") &&
                   header(r, "Access-Control-Allow-Origin"));
-    /* going on with the same conversation refills nothing */
+    /* continuing the same conversation refills nothing */
     struct visitor same = visitor_of(init_with(agent, text(",\"anon_id\":\"%s\"", v.secret)));
     struct response *again = post(&same, "leads", "{\"email\":\"limit@example.com\"}");
     expect(again, again->status == 429 || strcmp(header(again, "X-RateLimit-Reset"),
@@ -263,13 +260,13 @@ int main(void)
     TCase *tc = harness_case(suite, "one server");
     tcase_add_unchecked_fixture(tc, setup, teardown);
     tcase_add_loop_test(tc, a_preflight_is_answered_free_of_charge, 0, (int)COUNT(surface));
-    tcase_add_loop_test(tc, refusals_carry_cors_and_limits, 0, (int)COUNT(surface));
+    tcase_add_loop_test(tc, refusals_have_cors_and_limit_headers, 0, (int)COUNT(surface));
     tcase_add_test(tc, no_other_surface_has_cors);
-    tcase_add_loop_test(tc, the_origin_is_judged_on_every_call, 0, (int)COUNT(origins));
-    tcase_add_test(tc, an_agent_that_is_unpublished_stops_within_a_second);
-    tcase_add_test(tc, tokens_that_are_not_ours_are_401);
-    tcase_add_test(tc, a_token_ends_with_its_life);
-    tcase_add_test(tc, rotating_the_secrets_logs_nobody_out);
+    tcase_add_loop_test(tc, the_origin_is_checked_on_every_call, 0, (int)COUNT(origins));
+    tcase_add_test(tc, an_unpublished_agent_stops_within_a_second);
+    tcase_add_test(tc, foreign_tokens_are_401);
+    tcase_add_test(tc, an_expired_token_is_refused);
+    tcase_add_test(tc, rotating_secrets_logs_nobody_out);
     tcase_add_test(tc, one_session_never_spends_anothers_budget);
     return harness_main(suite);
 }

@@ -16,7 +16,7 @@ static void teardown(void)
 
 /* ---- what visitors leave ---- */
 
-START_TEST(a_lead_is_new_once_and_then_brought_up_to_date)
+START_TEST(a_lead_is_created_once_and_then_updated)
 {
     struct visitor v = visitor_new(), w = visitor_new();
     struct response *first = post(&v, "leads",
@@ -26,8 +26,9 @@ START_TEST(a_lead_is_new_once_and_then_brought_up_to_date)
     struct response *again = post(&w, "leads", "{\"email\":\"ann@example.com\"}");
     expect_status(again, 200);
     expect_str(again, "data.lead_id", str_at(first, "data.lead_id"));
-    expect(again, strstr(again->body, "Ann\"") == NULL &&
-                      strstr(again->body, "company") == NULL); /* nothing of the other visitor's */
+    expect(again,
+           strstr(again->body, "Ann\"") == NULL &&
+               strstr(again->body, "company") == NULL); /* nothing of the other visitor's data */
     struct response *init = init_with(agent, text(",\"anon_id\":\"%s\"", v.secret));
     expect(init, bool_at(init, "data.lead_captured"));
     struct response *list = operate("GET", "leads?per_page=10", NULL);
@@ -38,7 +39,7 @@ START_TEST(a_lead_is_new_once_and_then_brought_up_to_date)
 }
 END_TEST
 
-START_TEST(who_knows_an_address_reads_changes_and_erases_nothing_of_its_lead)
+START_TEST(knowing_an_address_gives_no_access_to_its_lead)
 {
     struct visitor ann = visitor_new(), eve = visitor_new();
     expect_status(post(&ann, "leads",
@@ -60,7 +61,7 @@ START_TEST(who_knows_an_address_reads_changes_and_erases_nothing_of_its_lead)
     expect_str(list, "data.0.fields.vat", "7");
     expect_str(list, "data.0.visitor_id", ann.id);
     expect_str(list, "data.0.conversation_id", ann.conversation);
-    /* and the operator is told who said what */
+    /* and the operator sees the author of each */
     expect_str(list, "data.0.others.0.visitor_id", eve.id);
     expect_str(list, "data.0.others.0.phone", "666");
     expect_status(as(&eve, "DELETE", "me", NULL), 200);
@@ -75,7 +76,7 @@ START_TEST(who_knows_an_address_reads_changes_and_erases_nothing_of_its_lead)
 }
 END_TEST
 
-START_TEST(events_are_kept_as_a_batch_or_alone)
+START_TEST(events_are_stored_alone_or_as_a_batch)
 {
     struct visitor v = visitor_new();
     struct response *r = post(&v, "events",
@@ -99,7 +100,7 @@ START_TEST(events_are_kept_as_a_batch_or_alone)
 }
 END_TEST
 
-/* as RFC 3339 writes them, and what only looks like it */
+/* valid RFC 3339 times, and times that only look valid */
 static const struct {
     const char *at, *kept; /* NULL: refused */
 } times[] = {
@@ -130,7 +131,7 @@ static const struct {
     {"", NULL},
 };
 
-START_TEST(a_time_is_what_RFC_3339_says)
+START_TEST(a_time_has_the_format_of_RFC_3339)
 {
     struct visitor v = visitor_new();
     struct response *r =
@@ -172,12 +173,12 @@ static long commits(void)
     ck_abort_msg("no writer in assay stats: %s", json_object_to_json_string(rows));
 }
 
-START_TEST(typing_shows_on_the_other_side_and_writes_nothing)
+START_TEST(typing_shows_on_the_other_side_without_a_write)
 {
     struct visitor v = visitor_new();
     struct response *r = NULL;
     bool quiet = false;
-    /* the writer has commits of its own, now and then */
+    /* the writer sometimes has commits of its own */
     for (int round = 0; round < 5 && !quiet; round++) {
         long before = commits();
         for (int i = 0; i < 20; i++)
@@ -201,7 +202,7 @@ END_TEST
 
 /* ---- operators ---- */
 
-START_TEST(an_operator_takes_over_answers_and_gives_back)
+START_TEST(an_operator_claims_answers_and_releases)
 {
     struct visitor v = visitor_new();
     char *path = text("conversations/%s", v.conversation);
@@ -229,7 +230,7 @@ START_TEST(an_operator_takes_over_answers_and_gives_back)
 }
 END_TEST
 
-START_TEST(lists_go_on_behind_their_last_id)
+START_TEST(lists_continue_after_their_last_id)
 {
     for (int i = 0; i < 12; i++)
         visitor_new();
@@ -273,7 +274,7 @@ static const struct {
     {"GET", "ratings", "conversations:read"},
 };
 
-START_TEST(operators_need_their_scope_and_see_their_workspace_alone)
+START_TEST(operators_need_their_scope_and_see_only_their_workspace)
 {
     struct visitor v = visitor_new();
     post(&v, "leads", "{\"email\":\"iso@example.com\"}");
@@ -321,7 +322,7 @@ END_TEST
 
 /* ---- erasure ---- */
 
-START_TEST(an_erased_visitor_is_gone_everywhere)
+START_TEST(an_erased_visitor_is_deleted_everywhere)
 {
     struct visitor v = visitor_new();
     post(&v, "messages", "{\"message\":\"forget me, walrus\"}");
@@ -361,7 +362,7 @@ START_TEST(the_token_of_an_erased_visitor_is_charged_to_its_address)
 {
     struct visitor v = visitor_new();
     expect_status(as(&v, "DELETE", "me", NULL), 200);
-    for (int i = 0; i < 2; i++) { /* again, if a window ended meanwhile */
+    for (int i = 0; i < 2; i++) { /* again, if a window ended during the test */
         struct response *bad = http(server, .path = "/api/v1/widget/conversation/messages",
                                     .key = "a.b.c", .headers = {FROM_SHOP});
         struct response *gone = as(&v, "GET", "conversation/messages", NULL);
@@ -383,7 +384,7 @@ static bool nothing_left(void *own)
     return len_at(events, "data") == 0 && len_at(leads, "data") == 1;
 }
 
-START_TEST(what_is_too_old_goes_when_the_operator_says_so)
+START_TEST(expired_data_is_deleted_when_configured)
 {
     struct server *own = server_new(&(struct server_options){0});
     server_start(own);
@@ -413,18 +414,18 @@ int main(void)
     Suite *suite = suite_create("widget_leads_events");
     TCase *tc = harness_case(suite, "one server");
     tcase_add_unchecked_fixture(tc, setup, teardown);
-    tcase_add_test(tc, a_lead_is_new_once_and_then_brought_up_to_date);
-    tcase_add_test(tc, who_knows_an_address_reads_changes_and_erases_nothing_of_its_lead);
-    tcase_add_test(tc, events_are_kept_as_a_batch_or_alone);
-    tcase_add_loop_test(tc, a_time_is_what_RFC_3339_says, 0, (int)COUNT(times));
+    tcase_add_test(tc, a_lead_is_created_once_and_then_updated);
+    tcase_add_test(tc, knowing_an_address_gives_no_access_to_its_lead);
+    tcase_add_test(tc, events_are_stored_alone_or_as_a_batch);
+    tcase_add_loop_test(tc, a_time_has_the_format_of_RFC_3339, 0, (int)COUNT(times));
     tcase_add_test(tc, the_first_rating_stays);
-    tcase_add_test(tc, typing_shows_on_the_other_side_and_writes_nothing);
-    tcase_add_test(tc, an_operator_takes_over_answers_and_gives_back);
-    tcase_add_test(tc, lists_go_on_behind_their_last_id);
-    tcase_add_loop_test(tc, operators_need_their_scope_and_see_their_workspace_alone, 0,
+    tcase_add_test(tc, typing_shows_on_the_other_side_without_a_write);
+    tcase_add_test(tc, an_operator_claims_answers_and_releases);
+    tcase_add_test(tc, lists_continue_after_their_last_id);
+    tcase_add_loop_test(tc, operators_need_their_scope_and_see_only_their_workspace, 0,
                         (int)COUNT(operated));
-    tcase_add_test(tc, an_erased_visitor_is_gone_everywhere);
+    tcase_add_test(tc, an_erased_visitor_is_deleted_everywhere);
     tcase_add_test(tc, the_token_of_an_erased_visitor_is_charged_to_its_address);
-    tcase_add_test(tc, what_is_too_old_goes_when_the_operator_says_so);
+    tcase_add_test(tc, expired_data_is_deleted_when_configured);
     return harness_main(suite);
 }

@@ -34,8 +34,8 @@ static struct response *ask(const char *jwt, const char *method, const char *pat
 }
 
 /*
- * Columns: a good request of a visitor's, its answer's status, the limit told of (seed), whether it
- * takes a body.
+ * Columns: a valid visitor request; its status; the limit in its headers (built-in); whether it has
+ * a body.
  */
 static const struct route {
     const char *method, *path, *body;
@@ -76,12 +76,12 @@ static void expect_cors(const struct response *r)
                   header(r, "Set-Cookie") == NULL);
 }
 
-START_TEST(a_good_request_has_its_limit_and_cors_and_is_kept_by_nobody)
+START_TEST(a_good_response_has_limit_and_cors_headers_and_is_not_cached)
 {
     const struct route *row = &routes[_i];
     struct visitor v = visitor_new();
     struct response *r = ask(v.jwt, row->method, row->path, row->body, JSON);
-    /* the lead was there, in another run of the loop */
+    /* the lead existed, in another round of the loop */
     expect(r, r->status == row->status || (r->status == 200 && row->status == 201));
     expect_limit(r, row->limit);
     expect_cors(r);
@@ -95,9 +95,9 @@ START_TEST(a_good_request_has_its_limit_and_cors_and_is_kept_by_nobody)
 }
 END_TEST
 
-/* ---- whose credential ---- */
+/* ---- credentials ---- */
 
-START_TEST(no_other_credential_opens_it)
+START_TEST(no_other_credential_is_accepted)
 {
     const struct route *row = &routes[_i];
     struct visitor v = visitor_new();
@@ -114,7 +114,7 @@ START_TEST(no_other_credential_opens_it)
         http(server, .method = row->method, .path = text("/api/v1/widget/%s", row->path), .key = "",
              .headers = {FROM_SHOP, text("Authorization: Basic %s", v.jwt)});
     expect_error(basic, 401, "unauthorized");
-    /* none of that spent or ended anything of the visitor's */
+    /* none of that charged or ended anything of the visitor's */
     struct response *r = ask(v.jwt, row->method, row->path, row->body, JSON);
     expect(r, r->status / 100 == 2);
     if (!strcmp(row->limit, "300") || !strcmp(row->limit, "30"))
@@ -154,7 +154,7 @@ static const struct {
     {"{}", "Content-Type: multipart/form-data; boundary=x", 415},
 };
 
-START_TEST(a_hostile_body_is_refused_wherever_one_is_taken)
+START_TEST(every_route_with_a_body_refuses_a_hostile_one)
 {
     const struct route *row = &routes[_i];
     struct visitor v = visitor_new();
@@ -181,8 +181,8 @@ START_TEST(a_hostile_body_is_refused_wherever_one_is_taken)
 END_TEST
 
 /*
- * Columns: where, what is before and behind so many letters, the most that may be, the member
- * named.
+ * Columns: path; the body before and after the repeated letter; the maximum; the member in the
+ * error.
  */
 static const struct {
     const char *path, *before, *behind;
@@ -204,7 +204,7 @@ static const struct {
     {"satisfaction", "{\"rating\":1,\"comment\":\"", "\"}", 2000, "comment"},
 };
 
-START_TEST(what_is_longest_is_taken_and_a_letter_more_names_its_member)
+START_TEST(the_longest_value_is_accepted_and_a_longer_one_named)
 {
     struct visitor v = visitor_new();
     char letters[8193];
@@ -234,7 +234,7 @@ static int left(const struct response *r)
 
 START_TEST(each_session_has_its_own_budget_of_each_limiter)
 {
-    for (int tries = 0; tries < 2; tries++) { /* again, if a window ended meanwhile */
+    for (int tries = 0; tries < 2; tries++) { /* again, if a window ended during the test */
         struct visitor v = visitor_new(), w = visitor_new();
         struct response *first = NULL, *r = NULL;
         for (int i = 0; i < 20; i++) {
@@ -260,10 +260,10 @@ START_TEST(each_session_has_its_own_budget_of_each_limiter)
 END_TEST
 
 /*
- * Agents from one address: each that is shown has a budget, and all others have one together,
- * however many are invented.
+ * Agents from one address: each published agent has a budget, and all other ids share one, however
+ * many are invented.
  */
-START_TEST(each_agent_has_its_own_budget_of_beginnings_and_invented_ones_share_one)
+START_TEST(each_agent_has_an_init_budget_and_unknown_agents_share_one)
 {
     const char *const ids[] = {
         assay_ok(server, "agent", "create", "--workspace", "main", "--name", "A", "--origin", SHOP,
@@ -276,7 +276,7 @@ START_TEST(each_agent_has_its_own_budget_of_beginnings_and_invented_ones_share_o
         "01ARZ3NDEKTSV4RRFFQ69G5FAW",
         "x",
     };
-    for (int tries = 0; tries < 2; tries++) { /* again, if a window ended meanwhile */
+    for (int tries = 0; tries < 2; tries++) { /* again, if a window ended during the test */
         struct response *r[2 * COUNT(ids)];
         for (size_t i = 0; i < COUNT(r); i++) {
             r[i] = http(server, .method = "POST", .path = "/api/v1/widget/init", .key = "",
@@ -288,7 +288,7 @@ START_TEST(each_agent_has_its_own_budget_of_beginnings_and_invented_ones_share_o
         if (strcmp(header(r[0], "X-RateLimit-Reset"),
                    header(r[COUNT(r) - 1], "X-RateLimit-Reset")) != 0)
             continue;
-        for (size_t i = 0; i < 4; i += 2) /* up to four requests of each in this window */
+        for (size_t i = 0; i < 4; i += 2) /* up to four requests each in this window */
             ck_assert(left(r[i]) >= 997 && left(r[i + 1]) == left(r[i]) - 1);
         for (size_t i = 5; i < COUNT(r); i++)
             ck_assert_int_eq(left(r[i]), left(r[i - 1]) - 1);
@@ -298,10 +298,10 @@ START_TEST(each_agent_has_its_own_budget_of_beginnings_and_invented_ones_share_o
 }
 END_TEST
 
-START_TEST(preflights_spend_nothing)
+START_TEST(preflights_are_not_charged)
 {
     struct visitor v = visitor_new();
-    for (int tries = 0; tries < 2; tries++) { /* again, if a window ended meanwhile */
+    for (int tries = 0; tries < 2; tries++) { /* again, if a window ended during the test */
         struct response *before = ask(v.jwt, "POST", "typing", NULL, NULL);
         for (int i = 0; i < 30; i++)
             expect_status(http(server, .method = "OPTIONS", .path = "/api/v1/widget/typing",
@@ -328,7 +328,7 @@ static struct response *reply(const struct visitor *v, const char *key, const ch
                 .body = body);
 }
 
-START_TEST(an_operators_message_is_sent_once_under_its_key)
+START_TEST(an_operator_message_is_stored_once_per_key)
 {
     struct visitor v = visitor_new(), w = visitor_new();
     struct response *first = reply(&v, "k", "{\"message\":\"one\"}"),
@@ -348,7 +348,7 @@ END_TEST
 
 /* ---- polling ---- */
 
-/* of the worker's processor's time, ms */
+/* CPU time of the worker, ms */
 static long spent_ms(void)
 {
     unsigned long user, system;
@@ -379,7 +379,7 @@ static long polls(const struct visitor *v)
     return spent_ms() - before;
 }
 
-START_TEST(a_304_costs_the_same_whatever_was_said)
+START_TEST(a_304_costs_the_same_for_any_conversation)
 {
     struct visitor quiet = visitor_new(), loud = visitor_new();
     static char message[3999 * 6 + 1];
@@ -398,7 +398,7 @@ START_TEST(a_304_costs_the_same_whatever_was_said)
     struct response *page = ask(loud.jwt, "GET", "conversation/messages?limit=100", NULL, NULL);
     expect(page, page->body_size > 2000000);
     long without = polls(&quiet), with = polls(&loud);
-    /* to go through these messages takes a worker over a millisecond a time */
+    /* reading all these messages would take a worker over a millisecond per request */
     ck_assert_msg(with <= without + 60, "%ld ms with, %ld ms without messages", with, without);
 }
 END_TEST
@@ -408,16 +408,16 @@ int main(void)
     Suite *suite = suite_create("widget_routes");
     TCase *tc = harness_case(suite, "routes");
     tcase_add_unchecked_fixture(tc, setup, teardown);
-    tcase_add_loop_test(tc, a_good_request_has_its_limit_and_cors_and_is_kept_by_nobody, 0,
+    tcase_add_loop_test(tc, a_good_response_has_limit_and_cors_headers_and_is_not_cached, 0,
                         (int)COUNT(routes));
-    tcase_add_loop_test(tc, no_other_credential_opens_it, 0, (int)COUNT(routes));
-    tcase_add_loop_test(tc, a_hostile_body_is_refused_wherever_one_is_taken, 0, (int)COUNT(routes));
-    tcase_add_loop_test(tc, what_is_longest_is_taken_and_a_letter_more_names_its_member, 0,
+    tcase_add_loop_test(tc, no_other_credential_is_accepted, 0, (int)COUNT(routes));
+    tcase_add_loop_test(tc, every_route_with_a_body_refuses_a_hostile_one, 0, (int)COUNT(routes));
+    tcase_add_loop_test(tc, the_longest_value_is_accepted_and_a_longer_one_named, 0,
                         (int)COUNT(lengths));
     tcase_add_test(tc, each_session_has_its_own_budget_of_each_limiter);
-    tcase_add_test(tc, each_agent_has_its_own_budget_of_beginnings_and_invented_ones_share_one);
-    tcase_add_test(tc, preflights_spend_nothing);
-    tcase_add_test(tc, an_operators_message_is_sent_once_under_its_key);
-    tcase_add_test(tc, a_304_costs_the_same_whatever_was_said);
+    tcase_add_test(tc, each_agent_has_an_init_budget_and_unknown_agents_share_one);
+    tcase_add_test(tc, preflights_are_not_charged);
+    tcase_add_test(tc, an_operator_message_is_stored_once_per_key);
+    tcase_add_test(tc, a_304_costs_the_same_for_any_conversation);
     return harness_main(suite);
 }

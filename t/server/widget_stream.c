@@ -30,7 +30,7 @@ static struct response *do_as_operator(const struct visitor *v, const char *what
     return operate("POST", text("conversations/%s/%s", v->conversation, what), body);
 }
 
-/* ---- a client that reads as it comes ---- */
+/* ---- a client that reads incrementally ---- */
 
 struct reader {
     int fd;
@@ -89,9 +89,9 @@ static size_t times(const struct reader *reader, const char *what)
 #define expect_comes(reader, what, ms)                                                             \
     ck_assert_msg(comes((reader), (what), (ms)), "%s did not come:\n%s", (what), (reader)->seen)
 
-/* ---- what comes ---- */
+/* ---- events ---- */
 
-START_TEST(an_operators_answer_reaches_every_stream_within_200_ms)
+START_TEST(an_operator_message_reaches_every_stream_within_200_ms)
 {
     struct visitor v = visitor_new(), other = visitor_new();
     struct reader *readers[6], *stranger = stream_of(&other, NULL);
@@ -115,7 +115,7 @@ START_TEST(an_operators_answer_reaches_every_stream_within_200_ms)
 }
 END_TEST
 
-START_TEST(the_head_says_what_it_is)
+START_TEST(the_response_head_describes_the_stream)
 {
     struct visitor v = visitor_new();
     struct reader *reader = stream_of(&v, NULL);
@@ -128,7 +128,7 @@ START_TEST(the_head_says_what_it_is)
 }
 END_TEST
 
-START_TEST(a_stream_is_charged_once_whatever_it_tells)
+START_TEST(a_stream_is_charged_once)
 {
     struct visitor v = visitor_new();
     struct response *before =
@@ -141,7 +141,7 @@ START_TEST(a_stream_is_charged_once_whatever_it_tells)
     }
     struct response *after =
         http(server, .path = "/api/v1/widget/conversation/messages", .key = v.jwt);
-    /* else a window ended meanwhile */
+    /* otherwise a window ended during the test */
     if (!strcmp(header(before, "X-RateLimit-Reset"), header(after, "X-RateLimit-Reset")))
         ck_assert_int_eq(atoi(header(before, "X-RateLimit-Remaining")) -
                              atoi(header(after, "X-RateLimit-Remaining")),
@@ -149,7 +149,7 @@ START_TEST(a_stream_is_charged_once_whatever_it_tells)
 }
 END_TEST
 
-START_TEST(claims_typing_and_the_close_are_told)
+START_TEST(a_stream_reports_claims_typing_and_the_close)
 {
     struct visitor v = visitor_new();
     struct reader *reader = stream_of(&v, NULL);
@@ -169,7 +169,7 @@ START_TEST(claims_typing_and_the_close_are_told)
 }
 END_TEST
 
-START_TEST(a_stream_that_comes_back_misses_and_repeats_nothing)
+START_TEST(a_resumed_stream_misses_and_repeats_nothing)
 {
     struct visitor v = visitor_new();
     struct response *first = post(&v, "messages", "{\"message\":\"m0\"}");
@@ -191,7 +191,7 @@ START_TEST(a_stream_that_comes_back_misses_and_repeats_nothing)
 }
 END_TEST
 
-START_TEST(an_id_from_beyond_the_end_hides_nothing)
+START_TEST(a_last_id_past_the_end_hides_nothing)
 {
     struct visitor v = visitor_new(), other = visitor_new();
     expect_status(post(&v, "messages", "{\"message\":\"old\"}"), 200);
@@ -208,7 +208,7 @@ START_TEST(an_id_from_beyond_the_end_hides_nothing)
 }
 END_TEST
 
-START_TEST(a_slow_reader_misses_nothing_and_holds_up_nobody)
+START_TEST(a_slow_reader_misses_nothing_and_blocks_nobody)
 {
     struct visitor v = visitor_new();
     struct reader *slow = stream_of(&v, NULL), *quick = stream_of(&v, NULL);
@@ -217,7 +217,7 @@ START_TEST(a_slow_reader_misses_nothing_and_holds_up_nobody)
     big[4000] = '\0';
     expect_comes(slow, ": here", 2000);
     expect_comes(quick, ": here", 2000);
-    for (int i = 0; i < 300; i++) { /* over a megabyte: far more than sockets take unread */
+    for (int i = 0; i < 300; i++) { /* over a megabyte: far more than socket buffers hold */
         struct response *r = do_as_operator(&v, "messages", text("{\"message\":\"%s\"}", big));
         expect_status(r, 201);
         response_free(r);
@@ -231,9 +231,9 @@ START_TEST(a_slow_reader_misses_nothing_and_holds_up_nobody)
 }
 END_TEST
 
-/* ---- when it ends ---- */
+/* ---- the end of a stream ---- */
 
-START_TEST(it_ends_with_its_agent)
+START_TEST(a_stream_ends_with_its_agent)
 {
     struct visitor v = visitor_new();
     struct reader *reader = stream_of(&v, NULL);
@@ -250,7 +250,7 @@ START_TEST(it_ends_with_its_agent)
 }
 END_TEST
 
-/* Opened from a page of an origin that the agent allows, by ${v}. */
+/* Opened by ${v} from a page of an allowed origin. */
 static struct reader *stream_from(const struct visitor *v, const char *origin)
 {
     struct raw *raw = raw_open(server);
@@ -264,7 +264,7 @@ static struct reader *stream_from(const struct visitor *v, const char *origin)
     return reader;
 }
 
-START_TEST(it_ends_with_its_origin)
+START_TEST(a_stream_ends_with_its_origin)
 {
     assay_ok(server, "agent", "update", agent, "--origin", "https://one.example", "--origin",
              "https://two.example", NULL);
@@ -288,8 +288,8 @@ START_TEST(it_ends_with_its_origin)
 }
 END_TEST
 
-/* A secret that was found out: its line is taken out of the file. */
-START_TEST(it_ends_with_the_secret_that_signed_its_token)
+/* A leaked secret: its line is removed from the file. */
+START_TEST(a_stream_ends_with_its_signing_secret)
 {
     struct visitor before = visitor_new();
     struct reader *readers[4];
@@ -298,7 +298,7 @@ START_TEST(it_ends_with_the_secret_that_signed_its_token)
         expect_comes(readers[i], ": here", 2000);
     }
     assay_ok(server, "secret", "rotate", NULL);
-    for (size_t i = 0; i < COUNT(readers); i++) /* a rotation ends nothing */
+    for (size_t i = 0; i < COUNT(readers); i++) /* a rotation ends no stream */
         ck_assert(!comes(readers[i], "\r\n0\r\n\r\n", 300));
     struct visitor after;
     do
@@ -320,7 +320,7 @@ START_TEST(it_ends_with_the_secret_that_signed_its_token)
 }
 END_TEST
 
-START_TEST(it_ends_with_its_token)
+START_TEST(a_stream_ends_with_its_token)
 {
     server_free(server);
     begin("jwt: { ttl: 2s }\n");
@@ -329,13 +329,13 @@ START_TEST(it_ends_with_its_token)
     struct reader *reader = stream_of(&v, NULL);
     expect_comes(reader, ": here", 2000);
     ck_assert_msg(ends(reader, 5000), "%s", reader->seen);
-    /* claims count whole seconds */
+    /* claims have a resolution of a second */
     ck_assert_msg(now_ms() - opened >= 900, "after %lld ms", (long long)(now_ms() - opened));
     ck_assert_ptr_null(strstr(reader->seen, "event:"));
 }
 END_TEST
 
-START_TEST(a_quiet_stream_beats_every_15_seconds)
+START_TEST(an_idle_stream_sends_a_heartbeat_every_15_seconds)
 {
     struct visitor v = visitor_new();
     struct reader *reader = stream_of(&v, NULL);
@@ -347,9 +347,9 @@ START_TEST(a_quiet_stream_beats_every_15_seconds)
 END_TEST
 
 /*
- * As a client comes again that was told to: a stream that stays. What waited at the door of another
- * worker that is to go is taken in by it and told once more, but by none twice: ${others} of them
- * may.
+ * A client reconnects as asked, and gets a stream that stays. A connection queued at another
+ * draining worker is served by it and asked to reconnect once more, but never twice: ${others} of
+ * them may be.
  */
 static struct reader *come_again(const struct visitor *v, const char *last, int others)
 {
@@ -366,7 +366,7 @@ static struct reader *come_again(const struct visitor *v, const char *last, int 
     }
 }
 
-START_TEST(a_drain_asks_to_come_again)
+START_TEST(a_draining_worker_asks_streams_to_reconnect)
 {
     struct visitor v = visitor_new();
     struct reader *reader = stream_of(&v, NULL);
@@ -383,7 +383,7 @@ START_TEST(a_drain_asks_to_come_again)
 }
 END_TEST
 
-/* the workers of before: gone, or at it */
+/* old workers: exited or draining */
 static bool drains(void *unused)
 {
     struct json_object *rows = assay_list(server, "stats", NULL), *process = NULL, *phase = NULL,
@@ -404,14 +404,14 @@ static bool drains(void *unused)
     return draining > 0;
 }
 
-START_TEST(a_stream_asked_for_while_its_worker_drains_is_told_to_come_again)
+START_TEST(a_stream_opened_during_a_drain_is_asked_to_reconnect)
 {
     struct visitor v = visitor_new();
     struct response *last = post(&v, "messages", "{\"message\":\"before\"}");
-    struct raw *begun[4]; /* a drain waits for requests that have begun */
+    struct raw *begun[4]; /* a drain waits for started requests */
     for (size_t i = 0; i < COUNT(begun); i++) {
         begun[i] = raw_open(server);
-        /* so that a worker of before has it */
+        /* so that an old worker has it */
         raw_text(begun[i], "GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n");
         expect_status(raw_response(begun[i], false, 5000), 200);
         raw_text(begun[i], "GET /api/v1/widget/conversation/stream HTTP/1.1\r\n");
@@ -430,7 +430,7 @@ START_TEST(a_stream_asked_for_while_its_worker_drains_is_told_to_come_again)
 }
 END_TEST
 
-START_TEST(a_writer_that_dies_loses_no_event)
+START_TEST(a_writer_crash_loses_no_event)
 {
     struct visitor v = visitor_new();
     struct reader *reader = stream_of(&v, NULL);
@@ -445,7 +445,7 @@ START_TEST(a_writer_that_dies_loses_no_event)
 }
 END_TEST
 
-START_TEST(a_bad_token_opens_nothing)
+START_TEST(a_bad_token_opens_no_stream)
 {
     struct visitor v = {.jwt = "a.b.c"};
     struct reader *reader = stream_of(&v, NULL);
@@ -454,7 +454,7 @@ START_TEST(a_bad_token_opens_nothing)
 }
 END_TEST
 
-START_TEST(a_client_that_goes_away_is_let_go)
+START_TEST(the_stream_of_a_closed_client_is_released)
 {
     struct visitor v = visitor_new();
     for (int i = 0; i < 50; i++) {
@@ -470,7 +470,7 @@ START_TEST(a_client_that_goes_away_is_let_go)
 }
 END_TEST
 
-/* over all workers, as the scoreboard has it */
+/* over all workers, from the scoreboard */
 static bool streams_are(void *arg)
 {
     struct json_object *processes = assay_list(server, "stats", NULL);
@@ -493,7 +493,7 @@ START_TEST(open_streams_are_counted)
     }
     for (int i = 0; i < 3; i++)
         close(readers[i]->fd);
-    /* who has gone is noticed when something is sent */
+    /* the server notices a closed client at the next send */
     for (int64_t none = 0, tries = 0; !streams_are(&none); tries++) {
         ck_assert_int_lt(tries, 50);
         do_as_operator(&v, "messages", "{\"message\":\"x\"}");
@@ -507,25 +507,25 @@ int main(void)
     Suite *suite = suite_create("widget_stream");
     TCase *tc = harness_case(suite, "stream");
     tcase_add_checked_fixture(tc, setup, teardown);
-    tcase_add_test(tc, an_operators_answer_reaches_every_stream_within_200_ms);
-    tcase_add_test(tc, the_head_says_what_it_is);
-    tcase_add_test(tc, a_stream_is_charged_once_whatever_it_tells);
-    tcase_add_test(tc, claims_typing_and_the_close_are_told);
-    tcase_add_test(tc, a_stream_that_comes_back_misses_and_repeats_nothing);
-    tcase_add_test(tc, an_id_from_beyond_the_end_hides_nothing);
-    tcase_add_test(tc, a_slow_reader_misses_nothing_and_holds_up_nobody);
-    tcase_add_loop_test(tc, it_ends_with_its_agent, 0, 4);
-    tcase_add_test(tc, it_ends_with_its_origin);
-    tcase_add_test(tc, it_ends_with_the_secret_that_signed_its_token);
-    tcase_add_test(tc, it_ends_with_its_token);
-    tcase_add_test(tc, a_drain_asks_to_come_again);
-    tcase_add_test(tc, a_stream_asked_for_while_its_worker_drains_is_told_to_come_again);
-    tcase_add_test(tc, a_writer_that_dies_loses_no_event);
-    tcase_add_test(tc, a_bad_token_opens_nothing);
-    tcase_add_test(tc, a_client_that_goes_away_is_let_go);
+    tcase_add_test(tc, an_operator_message_reaches_every_stream_within_200_ms);
+    tcase_add_test(tc, the_response_head_describes_the_stream);
+    tcase_add_test(tc, a_stream_is_charged_once);
+    tcase_add_test(tc, a_stream_reports_claims_typing_and_the_close);
+    tcase_add_test(tc, a_resumed_stream_misses_and_repeats_nothing);
+    tcase_add_test(tc, a_last_id_past_the_end_hides_nothing);
+    tcase_add_test(tc, a_slow_reader_misses_nothing_and_blocks_nobody);
+    tcase_add_loop_test(tc, a_stream_ends_with_its_agent, 0, 4);
+    tcase_add_test(tc, a_stream_ends_with_its_origin);
+    tcase_add_test(tc, a_stream_ends_with_its_signing_secret);
+    tcase_add_test(tc, a_stream_ends_with_its_token);
+    tcase_add_test(tc, a_draining_worker_asks_streams_to_reconnect);
+    tcase_add_test(tc, a_stream_opened_during_a_drain_is_asked_to_reconnect);
+    tcase_add_test(tc, a_writer_crash_loses_no_event);
+    tcase_add_test(tc, a_bad_token_opens_no_stream);
+    tcase_add_test(tc, the_stream_of_a_closed_client_is_released);
     tcase_add_test(tc, open_streams_are_counted);
     TCase *quiet = harness_case(suite, "a quiet stream");
     tcase_add_checked_fixture(quiet, setup, teardown);
-    tcase_add_test(quiet, a_quiet_stream_beats_every_15_seconds);
+    tcase_add_test(quiet, an_idle_stream_sends_a_heartbeat_every_15_seconds);
     return harness_main_at_once(suite);
 }

@@ -26,7 +26,7 @@ static const struct {
     {"application/*;q=0, */*", false},
 };
 
-START_TEST(accept_rules_json_out_only_when_it_says_so)
+START_TEST(accept_excludes_json_only_explicitly)
 {
     ck_assert_msg(accept_json(str_of(accepts[_i].header)) == accepts[_i].json, "%s",
                   accepts[_i].header);
@@ -47,7 +47,7 @@ static const struct {
     {", ,gzip,,", 1000},
 };
 
-START_TEST(coding_has_the_quality_it_is_given)
+START_TEST(a_coding_has_its_stated_quality)
 {
     ck_assert_msg(accept_quality(str_of(codings[_i].header), STR("gzip"), STR("*")) ==
                       codings[_i].quality,
@@ -59,9 +59,9 @@ int main(void)
 {
     Suite *s = suite_create("accept");
     TCase *t = tcase_create("accept");
-    tcase_add_loop_test(t, accept_rules_json_out_only_when_it_says_so, 0,
+    tcase_add_loop_test(t, accept_excludes_json_only_explicitly, 0,
                         sizeof(accepts) / sizeof(accepts[0]));
-    tcase_add_loop_test(t, coding_has_the_quality_it_is_given, 0,
+    tcase_add_loop_test(t, a_coding_has_its_stated_quality, 0,
                         sizeof(codings) / sizeof(codings[0]));
     suite_add_tcase(s, t);
     return suite_run(s);

@@ -23,14 +23,14 @@ static struct http http = {.loop = &loop};
 
 #define MANY (ADMISSIONS_QUEUED_MAX + 2)
 
-static struct request *went_on; /* the last whose turn came */
+static struct request *went_on; /* the last admitted request */
 
 static void go_on(struct request *r)
 {
     went_on = r;
 }
 
-START_TEST(requests_are_admitted_in_order_few_wait_and_none_for_a_client_that_is_gone)
+START_TEST(the_queue_is_ordered_and_bounded_and_skips_closed_clients)
 {
     static struct request requests[MANY];
     static struct conn conns[MANY];
@@ -47,7 +47,7 @@ START_TEST(requests_are_admitted_in_order_few_wait_and_none_for_a_client_that_is
     admission_release(&turns[0]);
     admission_release(&turns[0]);
     ck_assert_ptr_eq(went_on, &requests[1]);
-    admission_release(&turns[2]); /* its request is gone */
+    admission_release(&turns[2]); /* its request is cancelled */
     conns[4].hung_up = true;
     admission_queue_tick(&http.admissions, loop.now_ms);
     ck_assert_uint_eq(replies.count, 2);
@@ -73,7 +73,6 @@ int main(void)
     Suite *suite = suite_create("admission_queue");
     TCase *tcase = tcase_create("admission_queue");
     suite_add_tcase(suite, tcase);
-    tcase_add_test(tcase,
-                   requests_are_admitted_in_order_few_wait_and_none_for_a_client_that_is_gone);
+    tcase_add_test(tcase, the_queue_is_ordered_and_bounded_and_skips_closed_clients);
     return suite_run(suite);
 }

@@ -48,7 +48,7 @@ static void overwrite(off_t at, const void *bytes, size_t n)
     close(fd);
 }
 
-START_TEST(missing_existing_other_version_and_other_store_are_told_apart)
+START_TEST(opening_distinguishes_missing_wrong_version_and_foreign_files)
 {
     struct answers_writer *w;
     struct answers_reader *r;
@@ -67,7 +67,7 @@ START_TEST(missing_existing_other_version_and_other_store_are_told_apart)
 }
 END_TEST
 
-START_TEST(truncated_and_overwritten_files_are_damaged)
+START_TEST(truncated_and_overwritten_files_are_reported_damaged)
 {
     struct stat st;
     static const char noise[4096] = "no page of SQLite";
@@ -107,7 +107,7 @@ static void use_if_it_opens(void)
     answers_reader_close(r);
 }
 
-/* The hits of some questions, as one number. */
+/* The hits of several questions, as one number. */
 static uint64_t hits_of(void)
 {
     static const char *const questions[] = {"number77", "words13 number5", "tea number250",
@@ -133,10 +133,8 @@ static uint64_t next_random(uint64_t *seed)
     return *seed >> 20;
 }
 
-/*
- * SQLite's pages have no checksums, so what a bit was is known by what the index says of the texts.
- */
-START_TEST(a_changed_bit_is_found_or_changes_no_hit)
+/* SQLite's pages have no checksums, so the test knows the meaning of a bit by the index's texts. */
+START_TEST(a_flipped_bit_is_detected_or_changes_no_hit)
 {
     struct stat st;
     uint64_t seed = 7;
@@ -189,9 +187,9 @@ END_TEST
 int main(void)
 {
     const TTest *const tests[] = {
-        missing_existing_other_version_and_other_store_are_told_apart,
-        truncated_and_overwritten_files_are_damaged,
-        a_changed_bit_is_found_or_changes_no_hit,
+        opening_distinguishes_missing_wrong_version_and_foreign_files,
+        truncated_and_overwritten_files_are_reported_damaged,
+        a_flipped_bit_is_detected_or_changes_no_hit,
         flipped_bits_never_crash_a_reader,
     };
     Suite *suite = suite_create("answers_damage");

@@ -41,7 +41,7 @@ START_TEST(documents_are_found_replaced_and_removed)
 }
 END_TEST
 
-START_TEST(what_is_aborted_or_not_committed_is_not_there)
+START_TEST(an_aborted_or_uncommitted_change_is_invisible)
 {
     struct answers_writer *w = create_file();
     put_document(w, 1, 1, "en", "Refunds", "Refunds take five days.");
@@ -63,7 +63,7 @@ START_TEST(what_is_aborted_or_not_committed_is_not_there)
 }
 END_TEST
 
-START_TEST(two_pages_answer_whatever_the_order_of_the_words)
+START_TEST(two_pages_answer_for_any_word_order)
 {
     struct answers_writer *w = create_file();
     put_document(w, 1, 1, "en", "Refunds and returns",
@@ -83,7 +83,7 @@ START_TEST(two_pages_answer_whatever_the_order_of_the_words)
 }
 END_TEST
 
-START_TEST(each_language_has_its_table_and_all_are_asked)
+START_TEST(each_language_has_a_table_and_a_query_searches_all)
 {
     struct answers_writer *w = create_file();
     uint64_t version;
@@ -109,7 +109,7 @@ START_TEST(each_language_has_its_table_and_all_are_asked)
 }
 END_TEST
 
-/* ---- counts ---- */
+/* ---- token counts ---- */
 
 static int64_t number(const char *sql)
 {
@@ -123,7 +123,7 @@ static int64_t number(const char *sql)
     return n;
 }
 
-START_TEST(counts_of_tokens_are_exact_and_go_with_their_documents)
+START_TEST(token_counts_are_exact_and_follow_deletions)
 {
     struct answers_writer *w = create_file();
     for (uint64_t id = 1; id <= 50; id++)
@@ -181,7 +181,7 @@ static void kill_a_writer(unsigned patience_us)
     close(fds[1]);
 }
 
-START_TEST(position_and_documents_are_of_one_transaction_after_kill_9)
+START_TEST(position_and_documents_match_after_kill_9)
 {
     answers_close(create_file());
     for (unsigned round = 0; round < 10; round++) {
@@ -199,7 +199,7 @@ END_TEST
 
 /* ---- reading ---- */
 
-START_TEST(readers_of_other_processes_see_whole_commits_while_one_writes)
+START_TEST(readers_in_other_processes_see_whole_commits)
 {
     struct answers_writer *w;
     pid_t child;
@@ -225,7 +225,8 @@ START_TEST(readers_of_other_processes_see_whole_commits_while_one_writes)
         _exit(0);
     }
     w = reopen_file();
-    for (uint64_t i = 0; i < 30; i++) { /* the three that come together go together */
+    for (uint64_t i = 0; i < 30;
+         i++) { /* the three that are written together are deleted together */
         for (uint64_t id = 1000; id < 1003; id++) {
             if (i % 2 == 0)
                 put_document(w, id, i, "en", "Zebra", "A zebra.");
@@ -247,7 +248,7 @@ static bool stop_at(void *arg)
     return *left == 0 || --*left == 0;
 }
 
-START_TEST(question_that_is_cancelled_ends_and_the_next_one_works)
+START_TEST(a_cancelled_question_ends_and_the_next_works)
 {
     struct answers_hit hits[8];
     unsigned count, left = 2;
@@ -274,10 +275,7 @@ START_TEST(question_that_is_cancelled_ends_and_the_next_one_works)
 }
 END_TEST
 
-/*
- * Marks alone, letters whose length changes with case, scripts that mix, what FTS5 would take for
- * syntax.
- */
+/* Combining marks alone, letters whose length changes with case, mixed scripts, FTS5 syntax. */
 static const char *const hostile[] = {
     "\xcc\x81\xe0\xa4\xbe",
     "\xcc\x81",
@@ -291,7 +289,7 @@ static const char *const hostile[] = {
     "İıſKÅ",
 };
 
-START_TEST(hostile_questions_are_asked_without_harm)
+START_TEST(hostile_questions_do_no_harm)
 {
     static const char *const languages[] = {"en", "hi", "tr", "el", "ar", "ta", "ja", "de", ""};
     struct answers_writer *w = create_file();
@@ -322,7 +320,7 @@ START_TEST(hostile_questions_are_asked_without_harm)
 }
 END_TEST
 
-/* ---- excerpts ---- */
+/* ---- snippets ---- */
 
 static const char text[] =
     "We pack each order on the day it comes. Orders of the weekend leave on Monday. "
@@ -339,7 +337,7 @@ static struct str excerpt(struct answers_reader *r, const char *question, size_t
     return out;
 }
 
-START_TEST(excerpt_is_the_sentence_that_has_the_words)
+START_TEST(the_snippet_is_the_sentence_with_the_words)
 {
     struct answers_writer *w = create_file();
     put_document(w, 1, 1, "en", "Any", "text");
@@ -360,10 +358,8 @@ START_TEST(excerpt_is_the_sentence_that_has_the_words)
 }
 END_TEST
 
-/*
- * Thousands of places of the question's words: the cost of a passage is that of reading the text.
- */
-START_TEST(excerpt_of_a_text_that_repeats_a_word_is_found)
+/* Thousands of occurrences of the question's words: a snippet costs one reading of the text. */
+START_TEST(a_text_that_repeats_a_word_has_a_snippet)
 {
     static char repeated[64 * 1024];
     struct answers_writer *w = create_file();
@@ -390,16 +386,16 @@ int main(void)
 {
     const TTest *const tests[] = {
         documents_are_found_replaced_and_removed,
-        what_is_aborted_or_not_committed_is_not_there,
-        two_pages_answer_whatever_the_order_of_the_words,
-        each_language_has_its_table_and_all_are_asked,
-        counts_of_tokens_are_exact_and_go_with_their_documents,
-        position_and_documents_are_of_one_transaction_after_kill_9,
-        readers_of_other_processes_see_whole_commits_while_one_writes,
-        question_that_is_cancelled_ends_and_the_next_one_works,
-        hostile_questions_are_asked_without_harm,
-        excerpt_is_the_sentence_that_has_the_words,
-        excerpt_of_a_text_that_repeats_a_word_is_found,
+        an_aborted_or_uncommitted_change_is_invisible,
+        two_pages_answer_for_any_word_order,
+        each_language_has_a_table_and_a_query_searches_all,
+        token_counts_are_exact_and_follow_deletions,
+        position_and_documents_match_after_kill_9,
+        readers_in_other_processes_see_whole_commits,
+        a_cancelled_question_ends_and_the_next_works,
+        hostile_questions_do_no_harm,
+        the_snippet_is_the_sentence_with_the_words,
+        a_text_that_repeats_a_word_has_a_snippet,
     };
     Suite *suite = suite_create("answers_index");
     TCase *t = tcase_create("file");

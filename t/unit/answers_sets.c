@@ -17,8 +17,9 @@ static const char *const english[] = {"en_bicycles", "en_garden", "en_repair", "
 static const char *const others[] = {"en_books", "en_kitchen"};
 
 /*
- * Sets; use of their questions; least share of right pages first, of those that say that they
- * answer; most unanswerable ones answered. Nobody looked at "held" ones while tuning.
+ * Sets; use of their questions; minimum share of answered questions whose first page is right;
+ * maximum number of unanswerable questions answered. "Held" questions were never looked at while
+ * tuning.
  */
 static const struct {
     const char *const *names;

@@ -40,7 +40,7 @@ static void tokenize(const char *language, int flags, const char *text, struct t
     sqlite3_close(db);
 }
 
-/* Language; text; its tokens in a document, colocated ones behind "|". */
+/* Language; text; its tokens in a document, colocated ones after "|". */
 static const struct {
     const char *language, *text, *tokens;
 } cases[] = {
@@ -65,7 +65,7 @@ static const struct {
     {"en", "\xff\xfe \xc3", NULL},
 };
 
-START_TEST(words_are_folded_and_stemmed_by_the_language_of_the_table)
+START_TEST(words_are_folded_and_stemmed_by_table_language)
 {
     struct tokens t;
     tokenize(cases[_i].language, FTS5_TOKENIZE_DOCUMENT, cases[_i].text, &t);
@@ -74,7 +74,7 @@ START_TEST(words_are_folded_and_stemmed_by_the_language_of_the_table)
 }
 END_TEST
 
-START_TEST(question_has_pairs_of_letters_and_a_document_single_ones_too)
+START_TEST(a_question_has_bigrams_and_a_document_unigrams_too)
 {
     struct tokens t;
     tokenize("ja", FTS5_TOKENIZE_QUERY, "東京都", &t);
@@ -84,7 +84,7 @@ START_TEST(question_has_pairs_of_letters_and_a_document_single_ones_too)
 }
 END_TEST
 
-START_TEST(question_is_split_where_hiragana_begins_and_ends)
+START_TEST(a_question_is_split_around_hiragana)
 {
     struct tokens t;
     tokenize("ja", FTS5_TOKENIZE_QUERY, "革が濡れたら修理", &t);
@@ -92,7 +92,7 @@ START_TEST(question_is_split_where_hiragana_begins_and_ends)
 }
 END_TEST
 
-/* Forms of one word: each pair has a token in common. */
+/* Forms of one word: each pair shares a token. */
 static const char *const forms[][3] = {
     {"en", "refund", "refunds"},
     {"en", "delivered", "delivering"},
@@ -106,7 +106,7 @@ static const char *const forms[][3] = {
     {"sv", "retur", "returer"},
 };
 
-START_TEST(forms_of_a_word_have_a_token_in_common)
+START_TEST(word_forms_share_a_token)
 {
     struct tokens a, b;
     tokenize(forms[_i][0], FTS5_TOKENIZE_DOCUMENT, forms[_i][1], &a);
@@ -117,7 +117,7 @@ START_TEST(forms_of_a_word_have_a_token_in_common)
 }
 END_TEST
 
-START_TEST(long_word_is_cut_at_a_letter)
+START_TEST(a_long_word_is_cut_at_a_character_boundary)
 {
     char text[1001];
     struct tokens t;
@@ -136,13 +136,12 @@ int main(void)
 {
     Suite *suite = suite_create("answers_tokenizer");
     TCase *t = tcase_create("words");
-    tcase_add_loop_test(t, words_are_folded_and_stemmed_by_the_language_of_the_table, 0,
+    tcase_add_loop_test(t, words_are_folded_and_stemmed_by_table_language, 0,
                         sizeof(cases) / sizeof(*cases));
-    tcase_add_test(t, question_is_split_where_hiragana_begins_and_ends);
-    tcase_add_test(t, question_has_pairs_of_letters_and_a_document_single_ones_too);
-    tcase_add_loop_test(t, forms_of_a_word_have_a_token_in_common, 0,
-                        sizeof(forms) / sizeof(*forms));
-    tcase_add_test(t, long_word_is_cut_at_a_letter);
+    tcase_add_test(t, a_question_is_split_around_hiragana);
+    tcase_add_test(t, a_question_has_bigrams_and_a_document_unigrams_too);
+    tcase_add_loop_test(t, word_forms_share_a_token, 0, sizeof(forms) / sizeof(*forms));
+    tcase_add_test(t, a_long_word_is_cut_at_a_character_boundary);
     suite_add_tcase(suite, t);
     return suite_run(suite);
 }

@@ -180,7 +180,7 @@ static const struct {
     {{"", 0}, "", "windows-1252", CHARSET_DEFAULT, true, ""},
 };
 
-START_TEST(bytes_become_utf8_as_browsers_read_them)
+START_TEST(bytes_are_decoded_as_browsers_decode_them)
 {
     struct charset charset;
     struct buf out = {0};
@@ -195,7 +195,7 @@ START_TEST(bytes_become_utf8_as_browsers_read_them)
 }
 END_TEST
 
-START_TEST(a_meta_tag_counts_within_1024_bytes_only)
+START_TEST(a_meta_charset_counts_only_within_1024_bytes)
 {
     char body[1200];
     struct charset charset;
@@ -214,8 +214,8 @@ int main(void)
 {
     Suite *s = suite_create("audit_charset");
     TCase *t = tcase_create("charset");
-    tcase_add_loop_test(t, bytes_become_utf8_as_browsers_read_them, 0, COUNT(charset_cases));
-    tcase_add_test(t, a_meta_tag_counts_within_1024_bytes_only);
+    tcase_add_loop_test(t, bytes_are_decoded_as_browsers_decode_them, 0, COUNT(charset_cases));
+    tcase_add_test(t, a_meta_charset_counts_only_within_1024_bytes);
     suite_add_tcase(s, t);
     return suite_run(s);
 }

@@ -20,7 +20,7 @@ static const struct conf conf = {
 #define VIEWPORT(content) "<meta name=viewport content='" content "'>"
 #define D(n) "<!DOCTYPE html><title>t</title><body>" n
 
-/* check, outcome, what value, message or details must hold (NULL: anything); URL; headers; HTML */
+/* check, outcome, required value, message or details (NULL: any); URL; headers; HTML */
 static const struct audit_case cases[] = {
     {"title", PASS, "6 characters", URL, "Content-Type: text/html; charset=utf-8",
      "<title> Good\n\xC3\xA4 </title>"},
@@ -332,9 +332,9 @@ START_TEST(a_page_gets_its_verdict)
 }
 END_TEST
 
-/* ---- verdicts on what is no markup: sizes, times, probes ---- */
+/* ---- verdicts without markup: sizes, times, probes ---- */
 
-START_TEST(sizes_and_times_are_held_to_their_limits)
+START_TEST(sizes_and_times_have_limits)
 {
     struct facts f;
     audit_kit_facts(&f, URL, "", D("<p>"));
@@ -374,7 +374,7 @@ START_TEST(an_uncompressed_page_fails_when_gzip_would_save_1400_bytes)
 }
 END_TEST
 
-START_TEST(a_certificate_is_described_and_its_fault_named)
+START_TEST(a_certificate_is_described_with_its_fault)
 {
     struct facts f;
     audit_kit_facts(&f, URL, "", "");
@@ -410,7 +410,7 @@ START_TEST(robots_txt_decides_by_its_status_and_rules)
 }
 END_TEST
 
-START_TEST(robots_txt_is_held_to_its_syntax)
+START_TEST(robots_txt_syntax_is_checked)
 {
     static const struct {
         const char *body;
@@ -445,7 +445,7 @@ START_TEST(robots_txt_is_held_to_its_syntax)
 }
 END_TEST
 
-START_TEST(probes_of_the_site_get_their_verdicts)
+START_TEST(site_probes_have_verdicts)
 {
     struct facts f;
     audit_kit_facts(&f, URL, "", "<p>");
@@ -480,7 +480,7 @@ START_TEST(probes_of_the_site_get_their_verdicts)
 }
 END_TEST
 
-START_TEST(counts_are_held_to_their_limits)
+START_TEST(counts_have_limits)
 {
     struct facts f;
     struct buf html = {0};
@@ -510,7 +510,7 @@ START_TEST(counts_are_held_to_their_limits)
 }
 END_TEST
 
-/* ${count} times ${piece} as a page; what ${id} says of it */
+/* ${count} times ${piece} as a page; the finding of ${id} */
 static void expect_of_many(const char *id, const char *piece, unsigned count, enum expected outcome,
                            const char *says)
 {
@@ -525,7 +525,7 @@ static void expect_of_many(const char *id, const char *piece, unsigned count, en
     buf_free(&html);
 }
 
-/* check, what makes one of what it counts, the most (or, of words, the fewest) it passes */
+/* check, the repeated element, the maximum that passes (for words, the minimum) */
 static const struct {
     const char *id, *piece;
     unsigned bound;
@@ -574,7 +574,7 @@ START_TEST(a_description_is_advised_on_outside_120_to_160_characters)
 }
 END_TEST
 
-START_TEST(deep_or_long_json_ld_is_json_all_the_same)
+START_TEST(deep_or_long_json_ld_is_accepted)
 {
     static const struct {
         const char *piece, *end;
@@ -617,7 +617,7 @@ START_TEST(a_tenth_of_the_html_is_text)
 }
 END_TEST
 
-START_TEST(affected_elements_are_fifty_at_most_and_their_texts_cut_at_200_characters)
+START_TEST(at_most_50_elements_are_listed_with_200_characters_each)
 {
     struct facts f;
     struct verdict v = {.outcome = OUTCOME_PASS};
@@ -638,7 +638,7 @@ END_TEST
 
 /* ---- the table and the results ---- */
 
-START_TEST(every_check_has_an_id_of_its_own_and_a_function)
+START_TEST(every_check_has_a_unique_id_and_a_function)
 {
     for (size_t i = 0; i < checks_count; i++) {
         ck_assert_ptr_nonnull(checks[i].run);
@@ -674,7 +674,7 @@ START_TEST(every_check_is_tested_with_a_pass_and_a_fail)
 }
 END_TEST
 
-START_TEST(results_are_json_with_a_member_per_check_and_a_score_of_them)
+START_TEST(results_are_json_with_a_member_per_check_and_a_score)
 {
     struct facts f;
     struct audit_findings findings = {0};
@@ -709,7 +709,7 @@ START_TEST(results_are_json_with_a_member_per_check_and_a_score_of_them)
 }
 END_TEST
 
-START_TEST(a_check_weighs_in_the_score_what_the_configuration_says)
+START_TEST(the_configuration_sets_the_weight_of_a_check)
 {
     static const struct conf high_only = {.reports_weight_high = 3},
                              low_only = {.reports_weight_low = 7}, nothing = {.reports_good = 80};
@@ -741,7 +741,7 @@ START_TEST(a_check_weighs_in_the_score_what_the_configuration_says)
 }
 END_TEST
 
-START_TEST(long_details_are_cut_before_anything_else)
+START_TEST(long_details_are_cut_first)
 {
     struct facts f;
     struct audit_findings findings = {0};
@@ -780,27 +780,27 @@ END_TEST
 
 int main(void)
 {
-    setlocale(LC_CTYPE, "C.UTF-8"); /* as audit_new does */
+    setlocale(LC_CTYPE, "C.UTF-8"); /* like audit_new */
     Suite *s = suite_create("audit_checks");
     TCase *t = tcase_create("checks");
     tcase_add_loop_test(t, a_page_gets_its_verdict, 0, COUNT(cases));
-    tcase_add_test(t, sizes_and_times_are_held_to_their_limits);
+    tcase_add_test(t, sizes_and_times_have_limits);
     tcase_add_test(t, an_uncompressed_page_fails_when_gzip_would_save_1400_bytes);
-    tcase_add_test(t, a_certificate_is_described_and_its_fault_named);
+    tcase_add_test(t, a_certificate_is_described_with_its_fault);
     tcase_add_test(t, robots_txt_decides_by_its_status_and_rules);
-    tcase_add_test(t, robots_txt_is_held_to_its_syntax);
-    tcase_add_test(t, probes_of_the_site_get_their_verdicts);
-    tcase_add_test(t, counts_are_held_to_their_limits);
+    tcase_add_test(t, robots_txt_syntax_is_checked);
+    tcase_add_test(t, site_probes_have_verdicts);
+    tcase_add_test(t, counts_have_limits);
     tcase_add_loop_test(t, a_count_passes_up_to_its_bound, 0, COUNT(bounds));
     tcase_add_test(t, a_description_is_advised_on_outside_120_to_160_characters);
-    tcase_add_test(t, deep_or_long_json_ld_is_json_all_the_same);
+    tcase_add_test(t, deep_or_long_json_ld_is_accepted);
     tcase_add_test(t, a_tenth_of_the_html_is_text);
-    tcase_add_test(t, affected_elements_are_fifty_at_most_and_their_texts_cut_at_200_characters);
-    tcase_add_test(t, every_check_has_an_id_of_its_own_and_a_function);
+    tcase_add_test(t, at_most_50_elements_are_listed_with_200_characters_each);
+    tcase_add_test(t, every_check_has_a_unique_id_and_a_function);
     tcase_add_test(t, every_check_is_tested_with_a_pass_and_a_fail);
-    tcase_add_test(t, results_are_json_with_a_member_per_check_and_a_score_of_them);
-    tcase_add_test(t, a_check_weighs_in_the_score_what_the_configuration_says);
-    tcase_add_test(t, long_details_are_cut_before_anything_else);
+    tcase_add_test(t, results_are_json_with_a_member_per_check_and_a_score);
+    tcase_add_test(t, the_configuration_sets_the_weight_of_a_check);
+    tcase_add_test(t, long_details_are_cut_first);
     tcase_add_test(t, a_score_is_classified_by_the_thresholds);
     suite_add_tcase(s, t);
     return suite_run(s);

@@ -32,7 +32,7 @@ static struct ip ip(const char *text)
     return out;
 }
 
-/* first and last address of each row of special-purpose addresses, and its neighbours where those are public */
+/* first and last address of each row of special-purpose addresses, and its neighbours if they are public */
 static const struct {
     const char *first, *last, *before, *after;
 } rows[] = {
@@ -70,7 +70,7 @@ static const struct {
      "3fff:1000::"},
 };
 
-START_TEST(a_denied_network_is_denied_from_first_to_last_and_its_neighbours_are_not)
+START_TEST(a_denied_network_excludes_just_its_addresses)
 {
     struct ip at = ip(rows[_i].first);
     ck_assert_msg(guard_ip_denied(&at), "%s", rows[_i].first);
@@ -137,7 +137,7 @@ START_TEST(a_socket_opens_only_to_public_addresses_and_listed_ports)
 }
 END_TEST
 
-START_TEST(an_allowed_private_network_opens_itself_and_nothing_else)
+START_TEST(an_allowed_private_network_allows_only_itself)
 {
     open_loopback();
     ck_assert(may_connect(&opened, "127.0.0.1", 8080, false));
@@ -148,12 +148,12 @@ START_TEST(an_allowed_private_network_opens_itself_and_nothing_else)
     ck_assert(!may_connect(&opened, "::1", 80, false));
     ck_assert(!may_connect(&opened, "127.0.0.1", 81, false));
     ck_assert(may_connect(&opened, "93.184.215.14", 80, false));
-    /* a name of the private kind may not lead out */
+    /* a private name may not resolve to a public address */
     ck_assert(!may_connect(&opened, "93.184.215.14", 80, true));
 }
 END_TEST
 
-START_TEST(the_hosts_own_addresses_are_denied_though_public)
+START_TEST(the_hosts_own_public_addresses_are_denied)
 {
     struct ifaddrs *all = NULL;
     unsigned seen = 0;
@@ -179,13 +179,10 @@ START_TEST(the_hosts_own_addresses_are_denied_though_public)
 }
 END_TEST
 
-/*
- * What is wrong with a URL: it is none that may be asked for at all, or it leads where the guard
- * forbids.
- */
+/* What is wrong with a URL: it cannot be requested at all, or the guard forbids its address. */
 enum refusal { NO_URL, FORBIDDEN };
 
-/* refused without a look-up: bare, as a redirect would bring it, and by the API */
+/* refused without a lookup: bare, as the target of a redirect, and by the API */
 static const struct {
     const char *url;
     enum refusal refusal;
@@ -453,7 +450,7 @@ static const struct {
     {"ht tp://example.com/", NO_URL},
 };
 
-START_TEST(a_url_is_refused_before_any_look_up)
+START_TEST(a_bad_url_is_refused_before_dns)
 {
     struct buf out = {0}, host = {0};
     struct url url;
@@ -481,7 +478,7 @@ START_TEST(a_url_with_a_nul_or_over_2048_bytes_is_refused)
     ck_assert(audit_url_normalise((struct str){longer, 2048}, &closed, &out, &host, &why));
     longer[2048] = 'a';
     ck_assert(!audit_url_normalise((struct str){longer, 2049}, &closed, &out, &host, &why));
-    /* within the limit as written, beyond it once encoded */
+    /* within the limit as written, over it when encoded */
     memset(longer + 19, '\xC3', 1000);
     for (size_t i = 20; i < 1019; i += 2)
         longer[i] = '\xA4';
@@ -491,7 +488,7 @@ START_TEST(a_url_with_a_nul_or_over_2048_bytes_is_refused)
 }
 END_TEST
 
-/* as written, normalised, project */
+/* as written, normalized, project */
 static const char *const accepted[][3] = {
     {"http://example.com", "http://example.com/", "example.com"},
     {"  https://Example.COM/Path?Q=1#part ", "https://example.com/Path?Q=1", "example.com"},
@@ -536,7 +533,7 @@ static const char *const accepted[][3] = {
     {"http://example.com/?", "http://example.com/", "example.com"},
 };
 
-START_TEST(a_url_is_normalised_and_its_host_names_the_project)
+START_TEST(a_normalized_url_names_the_project_by_host)
 {
     struct buf out = {0}, host = {0}, again = {0};
     const char *why = NULL;
@@ -556,7 +553,7 @@ START_TEST(a_url_is_normalised_and_its_host_names_the_project)
 }
 END_TEST
 
-START_TEST(allow_private_lets_private_names_and_its_addresses_through)
+START_TEST(allow_private_allows_private_names_and_addresses)
 {
     static const char *const open[] = {"http://localhost/", "http://intranet:8080/",
                                        "http://127.0.0.1/", "http://[fd00::1]/",
@@ -612,16 +609,15 @@ int main(void)
 {
     Suite *s = suite_create("audit_guard");
     TCase *t = tcase_create("guard");
-    tcase_add_loop_test(t, a_denied_network_is_denied_from_first_to_last_and_its_neighbours_are_not,
-                        0, COUNT(rows));
+    tcase_add_loop_test(t, a_denied_network_excludes_just_its_addresses, 0, COUNT(rows));
     tcase_add_loop_test(t, a_v4_mapped_address_is_judged_as_ipv4, 0, COUNT(rows));
     tcase_add_test(t, a_socket_opens_only_to_public_addresses_and_listed_ports);
-    tcase_add_test(t, an_allowed_private_network_opens_itself_and_nothing_else);
-    tcase_add_test(t, the_hosts_own_addresses_are_denied_though_public);
-    tcase_add_loop_test(t, a_url_is_refused_before_any_look_up, 0, COUNT(refused));
+    tcase_add_test(t, an_allowed_private_network_allows_only_itself);
+    tcase_add_test(t, the_hosts_own_public_addresses_are_denied);
+    tcase_add_loop_test(t, a_bad_url_is_refused_before_dns, 0, COUNT(refused));
     tcase_add_test(t, a_url_with_a_nul_or_over_2048_bytes_is_refused);
-    tcase_add_loop_test(t, a_url_is_normalised_and_its_host_names_the_project, 0, COUNT(accepted));
-    tcase_add_test(t, allow_private_lets_private_names_and_its_addresses_through);
+    tcase_add_loop_test(t, a_normalized_url_names_the_project_by_host, 0, COUNT(accepted));
+    tcase_add_test(t, allow_private_allows_private_names_and_addresses);
     tcase_add_test(t, a_redirect_is_resolved_and_judged_anew);
     suite_add_tcase(s, t);
     return suite_run(s);

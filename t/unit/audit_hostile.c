@@ -21,7 +21,7 @@ static const struct conf conf = {
     .reports_weight_high = 10, .reports_weight_medium = 5, .reports_weight_low = 1};
 static struct page page;
 
-/* by a sanitizer; a plain build keeps the bound, whatever the compiler */
+/* with a sanitizer; a plain build keeps the bound with any compiler */
 #if defined(__has_feature)
 #if __has_feature(address_sanitizer)
 #define SLOWED
@@ -38,7 +38,7 @@ static struct page page;
 #define BUSY_BYTES ((size_t)5 * 1024 * 1024)
 #endif
 
-/* ---- hostile markup: a beginning, what is repeated, an end, how often ---- */
+/* ---- hostile markup: start, repeated part, end, repetitions ---- */
 
 static const struct {
     const char *what, *begin, *repeat, *end;
@@ -80,7 +80,7 @@ static const struct {
     {"a title of 5 MB", "<title>", "&eacute;", "", 650000, false},
 };
 
-START_TEST(hostile_markup_stays_within_its_bounds)
+START_TEST(hostile_markup_stays_within_bounds)
 {
     struct buf html = {0};
     struct timespec from, to;
@@ -96,8 +96,8 @@ START_TEST(hostile_markup_stays_within_its_bounds)
         fprintf(stderr, "%-45s %d %.3f s %zu KiB\n", hostile[_i].what, status, spent,
                 page.arena.bytes / 1024);
         /*
-         * a sanitizer makes everything slower, so that more may be given up, but never by much more
-         * than the deadline
+         * a sanitizer slows everything, so that more pages time out, but never much later than the
+         * deadline
          */
 #ifdef SLOWED
     ck_assert_msg(spent < 40, "%s: %.1f s", hostile[_i].what, spent);
@@ -112,7 +112,7 @@ START_TEST(hostile_markup_stays_within_its_bounds)
 }
 END_TEST
 
-START_TEST(a_parse_past_its_deadline_is_given_up)
+START_TEST(a_parse_stops_at_its_deadline)
 {
     struct buf html = {0};
     for (unsigned i = 0; i < 100000; i++)
@@ -123,10 +123,7 @@ START_TEST(a_parse_past_its_deadline_is_given_up)
 }
 END_TEST
 
-/*
- * ---- pages made to keep the checks busy: what is repeated, up to 5 MiB, the most that is fetched
- * ----
- */
+/* ---- pages that cost checks much time: the repeated part, up to 5 MiB, the fetch limit ---- */
 
 static const char *const busy[] = {
     "<a href='http://x y' onclick>here</a>",
@@ -151,7 +148,7 @@ static const char *const busy[] = {
     "<b lang=de>x",
 };
 
-/* to its verdict or to too_complex, within the time that a page may have */
+/* to its verdict or to too_complex, within the time limit of a page */
 static void assert_judged_in_time(const struct buf *html, const char *what)
 {
     struct facts f;
@@ -175,7 +172,7 @@ static void assert_judged_in_time(const struct buf *html, const char *what)
     buf_free(&json);
 }
 
-START_TEST(busy_pages_are_judged_in_time)
+START_TEST(complex_pages_are_graded_in_time)
 {
     struct buf html = {0};
     buf_adds(&html, "<title>word \xE5\x92\x97</title>");
@@ -186,7 +183,7 @@ START_TEST(busy_pages_are_judged_in_time)
 }
 END_TEST
 
-/* a base is read again for every address that is relative to it */
+/* the base is parsed again for every relative URL */
 static const struct {
     const char *unit;
     unsigned units, times;
@@ -201,7 +198,7 @@ static const struct {
     {"\xE4\xBE\x8B", 220, 30000, "<link rel=canonical href=a>"},
 };
 
-START_TEST(a_long_base_makes_no_page_dear)
+START_TEST(a_long_base_url_costs_little)
 {
     struct buf html = {0};
     buf_adds(&html, "<title>x</title><base href='http://x.example/");
@@ -235,14 +232,14 @@ END_TEST
 
 int main(void)
 {
-    setlocale(LC_CTYPE, "C.UTF-8"); /* as audit_new does */
+    setlocale(LC_CTYPE, "C.UTF-8"); /* like audit_new */
     Suite *s = suite_create("audit_hostile");
     TCase *t = tcase_create("hostile");
     tcase_set_timeout(t, 60);
-    tcase_add_loop_test(t, hostile_markup_stays_within_its_bounds, 0, COUNT(hostile));
-    tcase_add_test(t, a_parse_past_its_deadline_is_given_up);
-    tcase_add_loop_test(t, busy_pages_are_judged_in_time, 0, COUNT(busy));
-    tcase_add_loop_test(t, a_long_base_makes_no_page_dear, 0, COUNT(based));
+    tcase_add_loop_test(t, hostile_markup_stays_within_bounds, 0, COUNT(hostile));
+    tcase_add_test(t, a_parse_stops_at_its_deadline);
+    tcase_add_loop_test(t, complex_pages_are_graded_in_time, 0, COUNT(busy));
+    tcase_add_loop_test(t, a_long_base_url_costs_little, 0, COUNT(based));
     tcase_add_test(t, half_a_megabyte_of_robots_rules_is_read_in_time);
     suite_add_tcase(s, t);
     return suite_run(s);

@@ -29,7 +29,7 @@
 #define IMG(width, height, style)                                                                  \
     "<img src=a width='" width "' height='" height "' style='" style "'>"
 
-/* check, outcome, what it must say (NULL: anything), URL, headers, HTML */
+/* check, outcome, required text (NULL: any), URL, headers, HTML */
 static const struct audit_case cases[] = {
     /* is-crawlable */
     {"noindex", FAIL, NULL, URL, "", ROBOTS("noindex")},
@@ -62,8 +62,8 @@ static const struct audit_case cases[] = {
     {"noindex", PASS, "archive.org_bot", URL, "x-robots-tag: bingbot: noindex",
      H("<meta name=archive.org_bot content=none>")},
     /*
-     * ours takes dates with a comma (RFC 822), those with a zone, and names of bots in any case, as
-     * the bots do
+     * assay accepts dates with a comma (RFC 822) and with a zone, and bot names in any case, as the
+     * bots do
      */
     {"noindex", FAIL, NULL, URL,
      "x-robots-tag: unavailable_after: Fri, 25 Jun 2010 15:00:00 GMT, all", ""},
@@ -150,7 +150,7 @@ static const struct audit_case cases[] = {
      H(ALTERNATE("aam", URL) ALTERNATE("zkb", URL) ALTERNATE("hmn", URL))},
     {"hreflang", FAIL, "3 of 3", URL, "",
      H(ALTERNATE("bih", URL) ALTERNATE("deu", URL) ALTERNATE("abcd", URL))},
-    /* ours takes all codes of private use, qaa to qtz */
+    /* assay accepts all private-use codes, qaa to qtz */
     {"hreflang", PASS, "1", URL, "", H(ALTERNATE("qbc", URL))},
 
     /* link-text */
@@ -238,8 +238,8 @@ static const struct audit_case cases[] = {
     {"crawlable_links", PASS, NULL, URL, "", "<svg><a xlink:href=/x target=_blank>a</a></svg>"},
 
     /*
-     * has-hsts; ours takes an empty directive, as RFC 6797, 6.1 does, and no max-age that is no
-     * number
+     * has-hsts; assay accepts an empty directive (RFC 6797, 6.1) and refuses a max-age that is not
+     * a number
      */
     {"hsts", PASS, NULL, URL,
      "Strict-Transport-Security: max-age=63072000; includeSubDomains; preload", ""},
@@ -261,7 +261,8 @@ static const struct audit_case cases[] = {
     {"hsts", FAIL, "max-age", URL, "Strict-Transport-Security: max-age=abc", ""},
 
     /*
-     * clickjacking-mitigation; ours takes a list of which each member bars frames, as browsers do
+     * clickjacking-mitigation; assay accepts a list of which each member forbids frames, as
+     * browsers do
      */
     {"clickjacking", PASS, NULL, URL,
      "X-Frame-Options: SAMEORIGIN\nContent-Security-Policy: frame-ancestors 'self'", ""},
@@ -284,7 +285,7 @@ static const struct audit_case cases[] = {
     {"clickjacking", FAIL, NULL, URL, "X-Frame-Options: SAMEORIGIN, ALLOWALL", ""},
     {"clickjacking", FAIL, NULL, URL, "", ""},
 
-    /* csp-xss, as far as "an enforced policy" goes */
+    /* csp-xss, only its "an enforced policy" */
     {"csp", PASS, "default-src", URL, "",
      H("<meta http-equiv=Content-Security-Policy content=\"default-src 'none'\">")},
     {"csp", PASS, NULL, URL, "Content-Security-Policy:\nContent-Security-Policy: object-src 'none'",
@@ -334,7 +335,7 @@ static const struct audit_case cases[] = {
     {"doctype", PASS, NULL, URL, "",
      "<!DOCTYPE html PUBLIC '-//W3C//DTD HTML 4.01//EN' 'http://www.w3.org/TR/html4/strict.dtd'>"},
 
-    /* charset; ours takes none that no browser knows, and one in quotes */
+    /* charset; assay refuses one that no browser supports, and accepts one in quotes */
     {"charset", PASS, "meta tag", URL, "Content-Type: text/html",
      "<!doctype html><head><meta charset=\"utf-8\" >"},
     {"charset", PASS, "meta tag", URL, "", "<!doctype html><head><meta cHaRsEt=\"uTf-8\" >"},
@@ -383,10 +384,7 @@ static const struct audit_case cases[] = {
     {"meta_viewport", FAIL, "neither", URL, "",
      H("<meta name=viewport content='initial-scale=no, width=auto'>")},
 
-    /*
-     * image-alt, which is axe's; ours holds images of any role, and takes aria-labelledby at its
-     * word
-     */
+    /* image-alt (from axe); assay checks images of any role, and accepts any aria-labelledby */
     {"image_alt", FAIL, "6 of 6", URL, "",
      "<img src=a><img src=b aria-label=''><img src=c aria-labelledby=''><img src=d title=''><img "
      "src=e alt=' '><img src=f role=button>"},
@@ -470,13 +468,13 @@ static const struct audit_case cases[] = {
      H("<meta name=description content='description text'>")},
 };
 
-START_TEST(a_case_of_lighthouse_has_its_verdict)
+START_TEST(a_lighthouse_case_has_its_verdict)
 {
     audit_kit_judge(&cases[_i]);
 }
 END_TEST
 
-START_TEST(all_that_blocks_a_page_is_told)
+START_TEST(every_indexing_block_is_reported)
 {
     struct facts f;
     struct verdict v = {.outcome = OUTCOME_PASS};
@@ -495,7 +493,7 @@ START_TEST(all_that_blocks_a_page_is_told)
 }
 END_TEST
 
-/* the meta tag after so many spaces: whole, cut in the middle, or past the first 1,024 bytes */
+/* the meta tag after that many spaces: whole, cut in the middle, or past the first 1,024 bytes */
 START_TEST(a_charset_counts_within_the_first_1024_bytes)
 {
     static const struct {
@@ -513,7 +511,7 @@ START_TEST(a_charset_counts_within_the_first_1024_bytes)
 }
 END_TEST
 
-/* policies that Lighthouse finds nothing dangerous in: headers, HTML */
+/* policies without a danger according to Lighthouse: headers, HTML */
 static const char *const strong_policies[][2] = {
     {"Content-Security-Policy: script-src 'none'\nContent-Security-Policy: object-src 'none'", ""},
     {"Content-Security-Policy: object-src 'none'\nContent-Security-Policy: script-src 'none'", ""},
@@ -554,7 +552,7 @@ START_TEST(a_strong_policy_gets_no_advice)
 }
 END_TEST
 
-/* robots.txt: status and text, verdict, number of mistakes (NULL: any) */
+/* robots.txt: status and text, verdict, number of errors (NULL: any) */
 static const struct {
     long status;
     const char *text;
@@ -598,7 +596,7 @@ static const struct {
     {200, "Sitemap: ftp://example.com/s.xml", PASS, "0"},
 };
 
-START_TEST(a_robots_file_of_lighthouse_has_its_mistakes)
+START_TEST(a_lighthouse_robots_file_has_its_errors)
 {
     struct facts f;
     audit_kit_facts(&f, PAGE, "", "");
@@ -610,7 +608,7 @@ START_TEST(a_robots_file_of_lighthouse_has_its_mistakes)
 }
 END_TEST
 
-/* robots.txt of a page, whether Googlebot may fetch it */
+/* robots.txt of a page, whether Googlebot can fetch the page */
 static const struct {
     const char *text;
     enum expected outcome;
@@ -632,7 +630,7 @@ static const struct {
      FAIL},
 };
 
-START_TEST(a_robots_rule_of_lighthouse_is_followed)
+START_TEST(a_lighthouse_robots_rule_is_followed)
 {
     struct facts f;
     audit_kit_facts(&f, HTTP "test/page.html", "", "");
@@ -643,7 +641,7 @@ START_TEST(a_robots_rule_of_lighthouse_is_followed)
 }
 END_TEST
 
-START_TEST(a_robots_file_that_cannot_be_fetched_is_not_valid)
+START_TEST(an_unreachable_robots_file_is_invalid)
 {
     struct facts f;
     audit_kit_facts(&f, PAGE, "", "");
@@ -656,16 +654,16 @@ END_TEST
 
 int main(void)
 {
-    setlocale(LC_CTYPE, "C.UTF-8"); /* as audit_new does */
+    setlocale(LC_CTYPE, "C.UTF-8"); /* like audit_new */
     Suite *s = suite_create("audit_lighthouse");
     TCase *t = tcase_create("lighthouse");
-    tcase_add_loop_test(t, a_case_of_lighthouse_has_its_verdict, 0, COUNT(cases));
-    tcase_add_test(t, all_that_blocks_a_page_is_told);
+    tcase_add_loop_test(t, a_lighthouse_case_has_its_verdict, 0, COUNT(cases));
+    tcase_add_test(t, every_indexing_block_is_reported);
     tcase_add_loop_test(t, a_charset_counts_within_the_first_1024_bytes, 0, 3);
     tcase_add_loop_test(t, a_strong_policy_gets_no_advice, 0, COUNT(strong_policies));
-    tcase_add_loop_test(t, a_robots_file_of_lighthouse_has_its_mistakes, 0, COUNT(robots_files));
-    tcase_add_loop_test(t, a_robots_rule_of_lighthouse_is_followed, 0, COUNT(rules));
-    tcase_add_test(t, a_robots_file_that_cannot_be_fetched_is_not_valid);
+    tcase_add_loop_test(t, a_lighthouse_robots_file_has_its_errors, 0, COUNT(robots_files));
+    tcase_add_loop_test(t, a_lighthouse_robots_rule_is_followed, 0, COUNT(rules));
+    tcase_add_test(t, an_unreachable_robots_file_is_invalid);
     suite_add_tcase(s, t);
     return suite_run(s);
 }

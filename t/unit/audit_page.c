@@ -15,9 +15,9 @@
 #define COUNT(array) ((int)(sizeof(array) / sizeof((array)[0])))
 #define FFFD "\xEF\xBF\xBD"
 
-/* ---- what the parser sees ---- */
+/* ---- the input of the parser ---- */
 
-/* What is fed, and the texts, which marks stand for. */
+/* The input, and the texts that marks stand for. */
 struct gathered {
     struct buf fed;
     struct page_run runs[64];
@@ -45,8 +45,8 @@ static void scan(struct str html, struct str *doctype, struct gathered *out)
 }
 
 /*
- * What was fed with [text] for each mark, _ before one that is spaced, {} about one that is not
- * decoded; | where the head is over.
+ * The input with [text] for each mark, _ before a spaced mark, {} around an undecoded one; | at the
+ * end of the head.
  */
 static void show(const struct gathered *g, struct buf *out)
 {
@@ -69,7 +69,7 @@ static void show(const struct gathered *g, struct buf *out)
     buf_add(out, "", 1);
 }
 
-/* html, what is passed on as show() has it, doctype */
+/* html, the output in show()'s notation, doctype */
 static const char *const scan_cases[][3] = {
     {"<p>a</p>", "|<p>[a]</p>", ""},
     {"<!DOCTYPE html>\n<p>a", "|<p>_[a]", "DOCTYPE html"},
@@ -120,7 +120,7 @@ static const char *const scan_cases[][3] = {
     {"", "", ""},
 };
 
-START_TEST(the_parser_sees_markup_as_browsers_do)
+START_TEST(the_parser_reads_markup_as_browsers_do)
 {
     struct gathered g = {.count = 0};
     struct buf out = {0};
@@ -134,7 +134,7 @@ START_TEST(the_parser_sees_markup_as_browsers_do)
 }
 END_TEST
 
-START_TEST(a_mark_finds_its_run_though_others_were_lost)
+START_TEST(a_mark_finds_its_run_after_other_marks_are_lost)
 {
     struct page_runs runs = {0};
     struct page_run run;
@@ -160,7 +160,7 @@ START_TEST(a_mark_finds_its_run_though_others_were_lost)
 }
 END_TEST
 
-/* text, what it says */
+/* text, its decoded form */
 static const char *const decode_cases[][2] = {
     {"a", "a"},
     {"a & b && c", "a & b && c"},
@@ -173,7 +173,7 @@ static const char *const decode_cases[][2] = {
     {"&#128512;&", "\xF0\x9F\x98\x80&"},
 };
 
-START_TEST(character_references_say_what_browsers_show)
+START_TEST(character_references_decode_as_in_browsers)
 {
     struct buf out = {0};
     page_decode(str_of(decode_cases[_i][0]), &out);
@@ -202,7 +202,7 @@ START_TEST(a_tag_is_cut_between_attributes_at_64_kib)
 }
 END_TEST
 
-/* ---- CSS: text, its URLs with a space between, ! before an imported one ---- */
+/* ---- CSS: text, its URLs separated by spaces, ! before an imported one ---- */
 
 static const char *const css_cases[][2] = {
     {"", ""},
@@ -229,7 +229,7 @@ static const char *const css_cases[][2] = {
     {"@", ""},
 };
 
-START_TEST(css_names_its_urls)
+START_TEST(urls_are_extracted_from_css)
 {
     struct buf out = {0};
     struct css_url one;
@@ -273,7 +273,7 @@ static const struct {
     {"DOCTYPE html PUBLIC \"HTML\"", PAGE_QUIRKS},
 };
 
-START_TEST(a_doctype_sets_the_mode_as_html_says)
+START_TEST(a_doctype_sets_the_mode_by_the_html_standard)
 {
     ck_assert_msg(page_mode_of(str_of(modes[_i].doctype)) == modes[_i].mode, "%s",
                   modes[_i].doctype);
@@ -297,7 +297,7 @@ static const struct page_element *first(enum page_tag tag)
     return e;
 }
 
-START_TEST(elements_keep_their_attributes_texts_and_places)
+START_TEST(elements_keep_attributes_text_and_position)
 {
     ck_assert_int_eq(read_page("<!DOCTYPE html><html lang=en><head><title> A &amp; <b>B</b>\n "
                                "C</title><LINK REL=icon HREF=\"/f?a=1&amp;b=2\"></head>"
@@ -326,7 +326,7 @@ START_TEST(elements_keep_their_attributes_texts_and_places)
 }
 END_TEST
 
-START_TEST(text_is_what_stands_on_the_screen)
+START_TEST(text_is_the_visible_text)
 {
     ck_assert_int_eq(read_page("<title>no</title><style>no</style><body>One<b>half</"
                                "b><p>two<script>no</script></p><noscript>no</noscript>"
@@ -378,7 +378,7 @@ static const char *const text_cases[][2] = {
     {"<![CDATA[x]]>a<?xml b?>c", "ac"},
 };
 
-START_TEST(no_text_is_lost_wherever_it_stands)
+START_TEST(no_text_is_lost_in_any_position)
 {
     struct buf out = {0};
     ck_assert_int_eq(read_page(text_cases[_i][0]), PAGE_OK);
@@ -391,7 +391,7 @@ START_TEST(no_text_is_lost_wherever_it_stands)
 }
 END_TEST
 
-/* html, which of its elements are in the head */
+/* html, its elements in the head */
 static const char *const head_cases[][2] = {
     {"<title>a</title><link a><p><link b>", "title link"},
     {"<html><head><meta a></head><meta b><body><meta c>", "html head meta meta"},
@@ -404,7 +404,7 @@ static const char *const head_cases[][2] = {
     {"<!-- a --> \n<head><svg></svg><link a></head>", "head"},
 };
 
-START_TEST(the_head_ends_where_browsers_end_it)
+START_TEST(the_head_ends_as_in_browsers)
 {
     struct buf out = {0};
     ck_assert_int_eq(read_page(head_cases[_i][0]), PAGE_OK);
@@ -441,7 +441,7 @@ START_TEST(a_link_has_the_language_of_its_text)
 }
 END_TEST
 
-START_TEST(elements_depth_styles_and_old_tags_are_counted)
+START_TEST(elements_depth_styles_and_obsolete_tags_are_counted)
 {
     ck_assert_int_eq(read_page("<html><body><div style='a:b'><p "
                                "style=c><font>x</font><u>y</u><center></center></div>"),
@@ -476,18 +476,18 @@ int main(void)
 {
     Suite *s = suite_create("audit_page");
     TCase *t = tcase_create("page");
-    tcase_add_loop_test(t, the_parser_sees_markup_as_browsers_do, 0, COUNT(scan_cases));
-    tcase_add_test(t, a_mark_finds_its_run_though_others_were_lost);
-    tcase_add_loop_test(t, character_references_say_what_browsers_show, 0, COUNT(decode_cases));
+    tcase_add_loop_test(t, the_parser_reads_markup_as_browsers_do, 0, COUNT(scan_cases));
+    tcase_add_test(t, a_mark_finds_its_run_after_other_marks_are_lost);
+    tcase_add_loop_test(t, character_references_decode_as_in_browsers, 0, COUNT(decode_cases));
     tcase_add_test(t, a_tag_is_cut_between_attributes_at_64_kib);
-    tcase_add_loop_test(t, css_names_its_urls, 0, COUNT(css_cases));
-    tcase_add_loop_test(t, a_doctype_sets_the_mode_as_html_says, 0, COUNT(modes));
-    tcase_add_test(t, elements_keep_their_attributes_texts_and_places);
-    tcase_add_test(t, text_is_what_stands_on_the_screen);
-    tcase_add_loop_test(t, no_text_is_lost_wherever_it_stands, 0, COUNT(text_cases));
-    tcase_add_loop_test(t, the_head_ends_where_browsers_end_it, 0, COUNT(head_cases));
+    tcase_add_loop_test(t, urls_are_extracted_from_css, 0, COUNT(css_cases));
+    tcase_add_loop_test(t, a_doctype_sets_the_mode_by_the_html_standard, 0, COUNT(modes));
+    tcase_add_test(t, elements_keep_attributes_text_and_position);
+    tcase_add_test(t, text_is_the_visible_text);
+    tcase_add_loop_test(t, no_text_is_lost_in_any_position, 0, COUNT(text_cases));
+    tcase_add_loop_test(t, the_head_ends_as_in_browsers, 0, COUNT(head_cases));
     tcase_add_test(t, a_link_has_the_language_of_its_text);
-    tcase_add_test(t, elements_depth_styles_and_old_tags_are_counted);
+    tcase_add_test(t, elements_depth_styles_and_obsolete_tags_are_counted);
     tcase_add_test(t, language_tags_have_a_registered_language);
     suite_add_tcase(s, t);
     return suite_run(s);

@@ -46,7 +46,7 @@ static void split_blocks(void)
     }
 }
 
-/* The rest of the next line of ${block} that begins with ${word}; false at the end. */
+/* The rest of the next line of ${block} that starts with ${word}; false at the end. */
 static bool next_line(struct str *block, const char *word, struct str *out)
 {
     for (struct str line; block->n > 0;) {
@@ -86,7 +86,7 @@ static const struct {
 } outcomes[] = {{"pass", PASS}, {"fail", FAIL}, {"none", NA}};
 #define OUTCOMES (sizeof(outcomes) / sizeof(*outcomes))
 
-START_TEST(a_page_of_the_site_gets_its_verdicts)
+START_TEST(a_site_page_has_its_verdicts)
 {
     struct str block = blocks[_i], line, id, rest = block;
     struct buf html = {0}, headers = {0}, robots = {0};
@@ -123,7 +123,7 @@ static bool is_named(const char *id, const char *word)
     return false;
 }
 
-START_TEST(every_page_of_the_verdicts_is_graded)
+START_TEST(every_page_with_verdicts_is_graded)
 {
     int pages = 0;
     for (struct str rest = buf_view(&verdicts), line; next_line(&rest, "page", &line);)
@@ -133,9 +133,9 @@ START_TEST(every_page_of_the_verdicts_is_graded)
 }
 END_TEST
 
-START_TEST(every_check_of_a_page_is_passed_and_failed_by_one)
+START_TEST(every_page_check_passes_once_and_fails_once)
 {
-    /* these are judged by what a file cannot tell: times, sizes, probes, the connection */
+    /* these depend on what a file cannot express: times, sizes, probes, the connection */
     static const char elsewhere[] = "not_found_page favicon text_compression load_time ttfb "
                                     "page_size http_requests redirects dom_size in_page_links "
                                     "https_redirect http2 text_html_ratio content_length";
@@ -150,7 +150,7 @@ END_TEST
 
 int main(void)
 {
-    setlocale(LC_CTYPE, "C.UTF-8"); /* as audit_new does */
+    setlocale(LC_CTYPE, "C.UTF-8"); /* like audit_new */
     if (!read_file("verdicts", &verdicts)) {
         perror(SITE "/verdicts");
         return EXIT_FAILURE;
@@ -158,9 +158,9 @@ int main(void)
     split_blocks();
     Suite *s = suite_create("audit_site");
     TCase *t = tcase_create("site");
-    tcase_add_loop_test(t, a_page_of_the_site_gets_its_verdicts, 0, blocks_count);
-    tcase_add_test(t, every_page_of_the_verdicts_is_graded);
-    tcase_add_test(t, every_check_of_a_page_is_passed_and_failed_by_one);
+    tcase_add_loop_test(t, a_site_page_has_its_verdicts, 0, blocks_count);
+    tcase_add_test(t, every_page_with_verdicts_is_graded);
+    tcase_add_test(t, every_page_check_passes_once_and_fails_once);
     suite_add_tcase(s, t);
     int failed = suite_run(s);
     buf_free(&verdicts);

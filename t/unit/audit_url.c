@@ -13,7 +13,7 @@
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 #define ONE_OF(array) ((array)[random_below(COUNT(array))])
-/* sanitizers take ten times as long, and look for other mistakes */
+/* sanitizers take ten times as long, and look for other errors */
 #if defined(__has_feature)
 #if __has_feature(address_sanitizer)
 #define GENERATED 8000
@@ -34,7 +34,7 @@ static struct conf confs[] = {
 
 static uint64_t random_state;
 
-/* The same URLs in each run: a xorshift generator with a seed of its own for each test. */
+/* The same URLs in each run: a xorshift generator with a seed per test. */
 static size_t random_below(size_t n)
 {
     random_state ^= random_state << 13;
@@ -116,7 +116,7 @@ static void generate_odd(struct text *text)
         append(text, ONE_OF(steps));
 }
 
-/* A good one with a byte or two put in, changed or left out, anywhere. */
+/* A valid URL with one or two bytes inserted, changed or removed, anywhere. */
 static void generate_nearly_good(struct text *text)
 {
     static const char telling[] = ".-/:@?#%[]\\ \t_xn0A\x7F\xC3\xA4";
@@ -140,8 +140,8 @@ static void generate_nearly_good(struct text *text)
 }
 
 /*
- * What audit_url_normalise says must be what url_judge says, and a plain URL what it was. True: it
- * was plain, and taken.
+ * audit_url_normalise and url_judge must agree, and a plain URL must stay unchanged. True: the URL
+ * is plain and accepted.
  */
 static bool compare(struct str text, const struct conf *conf)
 {
@@ -179,13 +179,13 @@ static bool compare(struct str text, const struct conf *conf)
     return full && plain;
 }
 
-/* Columns: what makes them, how many in a hundred are at least plain and taken. */
+/* Columns: the generator, the minimum percentage of plain accepted URLs. */
 static const struct {
     void (*generate)(struct text *);
     size_t least_percent;
 } generators[] = {{generate_good, 10}, {generate_nearly_good, 5}, {generate_odd, 0}};
 
-START_TEST(a_plain_url_is_what_libcurl_would_have_made_of_it)
+START_TEST(a_plain_url_equals_libcurls_normal_form)
 {
     size_t plain = 0;
     random_state = 0x9E3779B97F4A7C15u + (uint64_t)_i;
@@ -199,8 +199,8 @@ START_TEST(a_plain_url_is_what_libcurl_would_have_made_of_it)
 }
 END_TEST
 
-/* Every byte, at each place of a plain URL where it could make another of it. */
-START_TEST(no_byte_in_any_place_makes_a_plain_url_another)
+/* Every byte, at each position of a plain URL where it could change it. */
+START_TEST(no_byte_at_any_position_changes_a_plain_url)
 {
     static const char base[] = "https://www.ab-c.example.com/p/q.r?s=t/u";
     for (size_t at = 0; at < sizeof(base); at++) {
@@ -281,7 +281,7 @@ static const char *const other_ones[] = {
     "http://example.com/\n",
 };
 
-START_TEST(a_url_that_has_to_be_read_closely_is_not_plain)
+START_TEST(a_url_that_needs_full_parsing_is_not_plain)
 {
     struct str host;
     uint16_t port;
@@ -290,7 +290,7 @@ START_TEST(a_url_that_has_to_be_read_closely_is_not_plain)
 }
 END_TEST
 
-START_TEST(the_limits_of_labels_names_and_urls_are_the_same)
+START_TEST(the_limits_of_labels_names_and_urls_match_libcurl)
 {
     for (size_t n = 1; n < 70; n++) { /* a label */
         char text[100];
@@ -317,8 +317,8 @@ START_TEST(the_limits_of_labels_names_and_urls_are_the_same)
 END_TEST
 
 /*
- * ---- links of a page, as browsers read them (what WHATWG's URL makes of each): the link, what it
- * leads to; NULL: it is no URL ----
+ * ---- links of a page, as browsers resolve them (the result of WHATWG's URL): the link, its
+ * target; NULL: not a URL ----
  */
 
 #define PAGE "https://example.com/dir/page"
@@ -358,7 +358,7 @@ static const char *const links[][2] = {
     {"https://a.com:99999/", NULL},
 };
 
-START_TEST(a_link_leads_where_browsers_take_it)
+START_TEST(a_link_resolves_as_in_browsers)
 {
     struct buf out = {0};
     bool ok = url_resolve(str_of(links[_i][0]), PAGE, &out);
@@ -370,7 +370,7 @@ START_TEST(a_link_leads_where_browsers_take_it)
 }
 END_TEST
 
-START_TEST(urls_are_the_same_whatever_the_case_of_their_escapes)
+START_TEST(the_case_of_escapes_does_not_distinguish_urls)
 {
     static const struct {
         const char *a, *b;
@@ -386,7 +386,7 @@ START_TEST(urls_are_the_same_whatever_the_case_of_their_escapes)
 }
 END_TEST
 
-START_TEST(a_redirect_to_a_fragment_leads_to_the_same_page)
+START_TEST(a_redirect_to_a_fragment_is_the_same_page)
 {
     struct url url;
     const char *why;
@@ -398,20 +398,18 @@ END_TEST
 
 int main(void)
 {
-    setlocale(LC_CTYPE, "C.UTF-8"); /* as audit_new does */
+    setlocale(LC_CTYPE, "C.UTF-8"); /* like audit_new */
     Suite *s = suite_create("audit_url");
     TCase *t = tcase_create("plain");
     tcase_set_timeout(t, 60);
-    tcase_add_loop_test(t, a_plain_url_is_what_libcurl_would_have_made_of_it, 0,
-                        (int)COUNT(generators));
-    tcase_add_test(t, no_byte_in_any_place_makes_a_plain_url_another);
+    tcase_add_loop_test(t, a_plain_url_equals_libcurls_normal_form, 0, (int)COUNT(generators));
+    tcase_add_test(t, no_byte_at_any_position_changes_a_plain_url);
     tcase_add_loop_test(t, a_url_in_normal_form_is_plain, 0, (int)COUNT(plain_ones));
-    tcase_add_loop_test(t, a_url_that_has_to_be_read_closely_is_not_plain, 0,
-                        (int)COUNT(other_ones));
-    tcase_add_test(t, the_limits_of_labels_names_and_urls_are_the_same);
-    tcase_add_loop_test(t, a_link_leads_where_browsers_take_it, 0, (int)COUNT(links));
-    tcase_add_test(t, urls_are_the_same_whatever_the_case_of_their_escapes);
-    tcase_add_test(t, a_redirect_to_a_fragment_leads_to_the_same_page);
+    tcase_add_loop_test(t, a_url_that_needs_full_parsing_is_not_plain, 0, (int)COUNT(other_ones));
+    tcase_add_test(t, the_limits_of_labels_names_and_urls_match_libcurl);
+    tcase_add_loop_test(t, a_link_resolves_as_in_browsers, 0, (int)COUNT(links));
+    tcase_add_test(t, the_case_of_escapes_does_not_distinguish_urls);
+    tcase_add_test(t, a_redirect_to_a_fragment_is_the_same_page);
     suite_add_tcase(s, t);
     return suite_run(s);
 }

@@ -39,7 +39,7 @@ START_TEST(frames_arrive_whole_and_in_order)
 }
 END_TEST
 
-START_TEST(frame_that_comes_byte_by_byte_is_not_seen_before_its_end)
+START_TEST(a_partial_frame_is_not_delivered)
 {
     struct channel whole = {.fd = -1};
     struct frame f;
@@ -55,7 +55,7 @@ START_TEST(frame_that_comes_byte_by_byte_is_not_seen_before_its_end)
 }
 END_TEST
 
-START_TEST(full_socket_keeps_the_rest_until_it_is_read)
+START_TEST(a_full_socket_keeps_the_rest_until_read)
 {
     char block[5000];
     struct frame f;
@@ -80,7 +80,7 @@ END_TEST
 static const struct frame_head wrong[] = {
     {FRAME_MAX_PAYLOAD + 1, FRAME_CHANGE, 0, 0}, {0, 0, 0, 0}, {0, FRAME_TYPES, 0, 0}};
 
-START_TEST(what_is_no_frame_is_told)
+START_TEST(a_malformed_frame_is_reported)
 {
     struct frame f;
     ck_assert_int_eq(write(a.fd, &wrong[_i], sizeof(wrong[_i])), (int)sizeof(wrong[_i]));
@@ -89,7 +89,7 @@ START_TEST(what_is_no_frame_is_told)
 }
 END_TEST
 
-START_TEST(peer_that_is_gone_is_told_after_what_it_sent)
+START_TEST(a_closed_peer_is_reported_after_its_frames)
 {
     struct frame f;
     channel_put(&a, FRAME_HELLO, 9, 0, (struct str){0});
@@ -111,10 +111,10 @@ int main(void)
     TCase *t = tcase_create("channel");
     tcase_add_checked_fixture(t, setup, teardown);
     tcase_add_test(t, frames_arrive_whole_and_in_order);
-    tcase_add_test(t, frame_that_comes_byte_by_byte_is_not_seen_before_its_end);
-    tcase_add_test(t, full_socket_keeps_the_rest_until_it_is_read);
-    tcase_add_loop_test(t, what_is_no_frame_is_told, 0, sizeof(wrong) / sizeof(wrong[0]));
-    tcase_add_test(t, peer_that_is_gone_is_told_after_what_it_sent);
+    tcase_add_test(t, a_partial_frame_is_not_delivered);
+    tcase_add_test(t, a_full_socket_keeps_the_rest_until_read);
+    tcase_add_loop_test(t, a_malformed_frame_is_reported, 0, sizeof(wrong) / sizeof(wrong[0]));
+    tcase_add_test(t, a_closed_peer_is_reported_after_its_frames);
     suite_add_tcase(s, t);
     return suite_run(s);
 }

@@ -31,7 +31,7 @@ static pid_t sleeper(void)
         pause();
 }
 
-/* A worker of generation 0 serves, and one of generation 1 is to follow it. */
+/* A worker of generation 0 serves, and one of generation 1 replaces it. */
 static void setup(void)
 {
     slot = calloc(1, sizeof(*slot));
@@ -67,7 +67,7 @@ static void expect_drained(int which)
     child[which].pid = sleeper(); /* for the end of the test */
 }
 
-START_TEST(an_old_worker_goes_when_the_one_that_follows_it_serves)
+START_TEST(an_old_worker_stops_when_its_successor_serves)
 {
     ck_assert(children_in_transition(&c));
     children_retire(&c);
@@ -81,10 +81,10 @@ START_TEST(an_old_worker_goes_when_the_one_that_follows_it_serves)
 END_TEST
 
 /*
- * It comes up after the master has looked who may go, and before it looks whether a reload may
- * begin.
+ * It starts serving after the master has checked which workers to stop, and before it checks
+ * whether a reload can start.
  */
-START_TEST(no_reload_begins_before_an_old_worker_was_told_to_go)
+START_TEST(no_reload_starts_before_an_old_worker_is_stopped)
 {
     children_retire(&c);
     score_set(scores[YOUNG].phase, PHASE_READY);
@@ -98,8 +98,8 @@ START_TEST(no_reload_begins_before_an_old_worker_was_told_to_go)
 }
 END_TEST
 
-/* At the server's start, or in the place of one that died. */
-START_TEST(no_reload_begins_while_a_worker_that_follows_none_is_just_starting)
+/* At the server's start, or in place of a crashed worker. */
+START_TEST(no_reload_starts_while_a_first_worker_is_starting)
 {
     slot->predecessor = NULL;
     ck_assert(children_in_transition(&c));
@@ -108,8 +108,8 @@ START_TEST(no_reload_begins_while_a_worker_that_follows_none_is_just_starting)
 }
 END_TEST
 
-/* The one before it goes on, and a mended configuration gets in. */
-START_TEST(a_reload_begins_while_one_that_failed_waits_for_its_next_try)
+/* The previous worker continues, and a corrected configuration can be loaded. */
+START_TEST(a_reload_starts_while_a_failed_child_waits_to_restart)
 {
     slot->child = NULL;
     ck_assert(!children_in_transition(&c));
@@ -125,8 +125,8 @@ START_TEST(a_reload_begins_while_one_that_failed_waits_for_its_next_try)
 }
 END_TEST
 
-/* A disk that is slow keeps it at that nearly all the time. */
-START_TEST(a_reload_begins_while_the_writer_waits_for_the_disk)
+/* A slow disk keeps it in that state nearly all the time. */
+START_TEST(a_reload_starts_while_the_writer_waits_for_the_disk)
 {
     *slot = (struct child_slot){.role = ROLE_WRITER, .child = &child[YOUNG]};
     child[YOUNG].process.role = ROLE_WRITER;
@@ -143,11 +143,11 @@ int main(void)
     Suite *suite = suite_create("children");
     TCase *tc = tcase_create("a worker's slot");
     tcase_add_checked_fixture(tc, setup, teardown);
-    tcase_add_test(tc, an_old_worker_goes_when_the_one_that_follows_it_serves);
-    tcase_add_test(tc, no_reload_begins_before_an_old_worker_was_told_to_go);
-    tcase_add_test(tc, no_reload_begins_while_a_worker_that_follows_none_is_just_starting);
-    tcase_add_test(tc, a_reload_begins_while_one_that_failed_waits_for_its_next_try);
-    tcase_add_test(tc, a_reload_begins_while_the_writer_waits_for_the_disk);
+    tcase_add_test(tc, an_old_worker_stops_when_its_successor_serves);
+    tcase_add_test(tc, no_reload_starts_before_an_old_worker_is_stopped);
+    tcase_add_test(tc, no_reload_starts_while_a_first_worker_is_starting);
+    tcase_add_test(tc, a_reload_starts_while_a_failed_child_waits_to_restart);
+    tcase_add_test(tc, a_reload_starts_while_the_writer_waits_for_the_disk);
     suite_add_tcase(suite, tc);
     return suite_run(suite);
 }

@@ -77,7 +77,7 @@ static const struct {
     {"2001:db8::8000/113", "2001:db8::ffff", true},
 };
 
-START_TEST(network_has_its_addresses_and_no_others)
+START_TEST(a_network_contains_just_its_addresses)
 {
     struct cidr net = cidr(members[_i].net);
     struct ip address = ip(members[_i].ip);
@@ -104,7 +104,7 @@ START_TEST(malformed_network_is_refused)
 }
 END_TEST
 
-START_TEST(a_list_has_what_any_of_its_networks_has)
+START_TEST(a_list_contains_the_addresses_of_its_networks)
 {
     struct cidr items[] = {cidr("10.0.0.0/8"), cidr("2001:db8::/32")};
     struct cidr_list list = {items, 2}, empty = {NULL, 0};
@@ -116,7 +116,7 @@ START_TEST(a_list_has_what_any_of_its_networks_has)
 }
 END_TEST
 
-START_TEST(socket_addresses_become_the_same_bits)
+START_TEST(socket_addresses_convert_to_the_same_bits)
 {
     struct sockaddr_in in = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(0x01020304)};
     struct sockaddr_in6 in6 = {.sin6_family = AF_INET6};
@@ -140,10 +140,10 @@ int main(void)
     TCase *tcase = tcase_create("cidr");
     tcase_add_loop_test(tcase, spellings_of_one_address_are_equal, 0, COUNT(same));
     tcase_add_loop_test(tcase, malformed_address_is_refused, 0, COUNT(no_address));
-    tcase_add_loop_test(tcase, network_has_its_addresses_and_no_others, 0, COUNT(members));
+    tcase_add_loop_test(tcase, a_network_contains_just_its_addresses, 0, COUNT(members));
     tcase_add_loop_test(tcase, malformed_network_is_refused, 0, COUNT(no_network));
-    tcase_add_test(tcase, a_list_has_what_any_of_its_networks_has);
-    tcase_add_test(tcase, socket_addresses_become_the_same_bits);
+    tcase_add_test(tcase, a_list_contains_the_addresses_of_its_networks);
+    tcase_add_test(tcase, socket_addresses_convert_to_the_same_bits);
     suite_add_tcase(suite, tcase);
     return suite_run(suite);
 }

@@ -5,7 +5,7 @@
 #include <check.h>
 #include <stdlib.h>
 
-#define PEER "192.0.2.1" /* the proxy that asks: what is left where nothing better is known */
+#define PEER "192.0.2.1" /* the proxy that connects: the result when nothing better is known */
 
 static struct cidr nets[3];
 static const struct cidr_list trusted = {nets, 3};
@@ -17,8 +17,8 @@ static void begin(void)
 }
 
 /*
- * Columns: the header's line; who the client is; whether all of the line was trusted, so that the
- * line before it counts.
+ * Columns: the header line; the client; whether the whole line was trusted, so that the line before
+ * it counts.
  */
 static const struct {
     const char *line, *client;
@@ -26,7 +26,7 @@ static const struct {
 } lines[] = {
     {"198.51.100.7", "198.51.100.7", false},
     {" \t198.51.100.7 \t", "198.51.100.7", false},
-    /* the left end is the caller's to write */
+    /* the caller controls the left end */
     {"1.1.1.1, 198.51.100.7", "198.51.100.7", false},
     {"1.1.1.1,2.2.2.2,3.3.3.3,198.51.100.7", "198.51.100.7", false},
     {"127.0.0.1, 198.51.100.7", "198.51.100.7", false},
@@ -34,13 +34,13 @@ static const struct {
     {"1.1.1.1, 198.51.100.7, 10.1.2.3, 192.0.2.9", "198.51.100.7", false},
     {"10.1.2.3", "10.1.2.3", true},
     {"10.1.2.3, 192.0.2.9", "10.1.2.3", true},
-    /* ports, as Azure's gateways write them: no new budget for a new connection */
+    /* ports, as Azure's gateways write them: a new connection gets no new budget */
     {"198.51.100.7:50001", "198.51.100.7", false},
     {"198.51.100.7:1", "198.51.100.7", false},
     {"[2001:db8::7]:50001", "2001:db8::7", false},
     {"[2001:db8::7]", "2001:db8::7", false},
     {"1.1.1.1, 198.51.100.7:4711, 10.1.2.3:80", "198.51.100.7", false},
-    /* one address, however it is spelled */
+    /* one address in any spelling */
     {"::ffff:198.51.100.7", "198.51.100.7", false},
     {"::ffff:c633:6407", "198.51.100.7", false},
     {"0:0:0:0:0:FFFF:C633:6407", "198.51.100.7", false},
@@ -50,7 +50,7 @@ static const struct {
     {"2001:db8::198.51.100.7", "2001:db8::c633:6407", false},
     {"::ffff:10.1.2.3", "10.1.2.3", true},
     {"2001:db8:ffff::1", "2001:db8:ffff::1", true},
-    /* what is no address ends it: nothing left of it is looked at */
+    /* a malformed address ends the parsing: everything left of it is ignored */
     {"198.51.100.7, unknown", PEER, false},
     {"198.51.100.7, _hidden", PEER, false},
     {"198.51.100.7, ", PEER, false},
@@ -91,7 +91,7 @@ static const struct {
     {"::ffff:198.51.100.7:80", PEER, false},
 };
 
-START_TEST(the_client_is_the_right_most_address_that_is_no_proxys)
+START_TEST(the_client_is_the_rightmost_address_that_is_no_proxy)
 {
     struct ip ip;
     char text[INET6_ADDRSTRLEN];
@@ -104,7 +104,7 @@ START_TEST(the_client_is_the_right_most_address_that_is_no_proxys)
 }
 END_TEST
 
-START_TEST(a_nul_in_it_is_no_end)
+START_TEST(a_nul_does_not_end_the_header)
 {
     struct ip ip;
     char text[INET6_ADDRSTRLEN];
@@ -120,9 +120,9 @@ int main(void)
     Suite *suite = suite_create("client_ip");
     TCase *tcase = tcase_create("client_ip");
     tcase_add_checked_fixture(tcase, begin, NULL);
-    tcase_add_loop_test(tcase, the_client_is_the_right_most_address_that_is_no_proxys, 0,
+    tcase_add_loop_test(tcase, the_client_is_the_rightmost_address_that_is_no_proxy, 0,
                         (int)(sizeof(lines) / sizeof(lines[0])));
-    tcase_add_test(tcase, a_nul_in_it_is_no_end);
+    tcase_add_test(tcase, a_nul_does_not_end_the_header);
     suite_add_tcase(suite, tcase);
     return suite_run(suite);
 }

@@ -15,7 +15,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-static _Atomic int *shared; /* 1: the work has begun; 2: it was told to stop */
+static _Atomic int *shared; /* 1: the work has started; 2: it was asked to stop */
 static int tidied;
 static char said[4096];
 
@@ -27,7 +27,7 @@ static void tidy(struct cmd *cmd)
 
 static const struct guard guard = {"no backup was made", "/data", "Do this next", tidy};
 
-/* the status, and what it wrote to standard error */
+/* the status, and the output to standard error */
 static int run(int (*work)(struct cmd *cmd))
 {
     struct cmd cmd = {.program = "assay"};
@@ -62,12 +62,12 @@ static int crash(struct cmd *cmd)
 {
     (void)cmd;
     guard_at(NULL, "the reports");
-    signal(SIGSEGV, SIG_DFL); /* a sanitizer's would say more */
+    signal(SIGSEGV, SIG_DFL); /* a sanitizer's output would say more */
     raise(SIGSEGV);
     return CMD_DONE;
 }
 
-/* as the C library ends a process whose heap is broken */
+/* as the C library ends a process with a corrupted heap */
 static int crash_with_words(struct cmd *cmd)
 {
     (void)cmd;
@@ -85,7 +85,7 @@ static int be_killed(struct cmd *cmd)
     return CMD_DONE;
 }
 
-START_TEST(work_that_ends_is_left_as_it_is)
+START_TEST(finished_work_keeps_its_status)
 {
     ck_assert_int_eq(run(done), CMD_DONE);
     ck_assert_str_eq(said, "");
@@ -95,7 +95,7 @@ START_TEST(work_that_ends_is_left_as_it_is)
 }
 END_TEST
 
-START_TEST(a_crash_is_told_with_its_place_and_what_to_do)
+START_TEST(a_crash_is_reported_with_its_place_and_advice)
 {
     ck_assert_int_eq(run(crash), CMD_REFUSED);
     ck_assert_str_eq(said, "assay: no backup was made: /data is damaged. Reading it ended in a "
@@ -104,17 +104,17 @@ START_TEST(a_crash_is_told_with_its_place_and_what_to_do)
 }
 END_TEST
 
-START_TEST(what_the_library_says_of_a_crash_is_not_heard)
+START_TEST(the_librarys_crash_output_is_suppressed)
 {
     if (SANITIZED)
-        return; /* a sanitizer's report is to be heard */
+        return; /* a sanitizer's report must be visible */
     ck_assert_int_eq(run(crash_with_words), CMD_REFUSED);
     ck_assert_str_eq(said, "assay: no backup was made: /data is damaged. Reading it ended in a "
                            "crash (SIGABRT) at the pages. Do this next\n");
 }
 END_TEST
 
-START_TEST(a_kill_is_not_called_damage)
+START_TEST(a_kill_is_not_reported_as_damage)
 {
     ck_assert_int_eq(run(be_killed), CMD_REFUSED);
     ck_assert_msg(strstr(said, "signal 9 (Killed) ended the process at the opening of the store") &&
@@ -140,8 +140,8 @@ static int wait_for_stop(struct cmd *cmd)
     return *shared == 2 ? CMD_DONE : CMD_USAGE;
 }
 
-/* TERM to the command alone, as a service manager sends it */
-START_TEST(a_stop_reaches_the_work)
+/* TERM to the command only, as a service manager sends it */
+START_TEST(a_stop_signal_reaches_the_work)
 {
     shared = mmap(NULL, sizeof(*shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     int status;
@@ -160,11 +160,11 @@ int main(void)
 {
     Suite *suite = suite_create("cmd_guard");
     TCase *tcase = tcase_create("guard");
-    tcase_add_test(tcase, work_that_ends_is_left_as_it_is);
-    tcase_add_test(tcase, a_crash_is_told_with_its_place_and_what_to_do);
-    tcase_add_test(tcase, what_the_library_says_of_a_crash_is_not_heard);
-    tcase_add_test(tcase, a_kill_is_not_called_damage);
-    tcase_add_test(tcase, a_stop_reaches_the_work);
+    tcase_add_test(tcase, finished_work_keeps_its_status);
+    tcase_add_test(tcase, a_crash_is_reported_with_its_place_and_advice);
+    tcase_add_test(tcase, the_librarys_crash_output_is_suppressed);
+    tcase_add_test(tcase, a_kill_is_not_reported_as_damage);
+    tcase_add_test(tcase, a_stop_signal_reaches_the_work);
     tcase_set_timeout(tcase, 60);
     suite_add_tcase(suite, tcase);
     return suite_run(suite);

@@ -5,8 +5,8 @@
 #include <check.h>
 #include <stdlib.h>
 
-/* a lone caller would wait for them at every change */
-START_TEST(callers_who_left_are_forgotten_to_the_last)
+/* a lone caller would scan them at every change */
+START_TEST(every_caller_that_left_is_removed)
 {
     size_t callers = concurrent_callers_next(0, 1000);
     ck_assert_uint_eq(callers, 1000);
@@ -26,7 +26,7 @@ int main(void)
 {
     Suite *suite = suite_create("concurrent_callers");
     TCase *tc = tcase_create("callers");
-    tcase_add_test(tc, callers_who_left_are_forgotten_to_the_last);
+    tcase_add_test(tc, every_caller_that_left_is_removed);
     suite_add_tcase(suite, tc);
     return suite_run(suite);
 }

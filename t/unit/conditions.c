@@ -49,7 +49,7 @@ static const struct {
     {"\"x\" garbage \"5-" PACKAGE_VERSION "\"", ETAG_MISS},
 };
 
-START_TEST(if_none_match_takes_lists_weak_tags_and_either_form)
+START_TEST(if_none_match_accepts_lists_weak_tags_and_both_forms)
 {
     ck_assert_int_eq(
         etag_none_match(str_of(none_match_cases[_i].header), STR("\"5-" PACKAGE_VERSION "\"")),
@@ -59,7 +59,7 @@ END_TEST
 
 static const struct {
     const char *header;
-    bool listed; /* false: any version will do */
+    bool listed; /* false: any version matches */
     size_t count;
     uint64_t versions[3];
 } if_match_cases[] = {
@@ -69,7 +69,7 @@ static const struct {
      true,
      3,
      {5, 7, 9}},
-    /* no more than there is room for */
+    /* at most as many as fit */
     {"\"1-" PACKAGE_VERSION "\",\"2-" PACKAGE_VERSION "\",\"3-" PACKAGE_VERSION
      "\",\"4-" PACKAGE_VERSION "\"",
      true,
@@ -84,7 +84,7 @@ static const struct {
     {"\"5\"", true, 0, {0}},
     {"\"-" PACKAGE_VERSION "\"", true, 0, {0}},
     {"\"5-" PACKAGE_VERSION "-gz-gz\"", true, 0, {0}},
-    /* the version that no record has */
+    /* a version that no record has */
     {"\"18446744073709551615-" PACKAGE_VERSION "\"", true, 0, {0}},
     {"\"99999999999999999999-" PACKAGE_VERSION "\"", true, 0, {0}},
     {"\"abc\"", true, 0, {0}},
@@ -92,7 +92,7 @@ static const struct {
     {"", true, 0, {0}},
 };
 
-START_TEST(if_match_names_versions_by_strong_tags_only)
+START_TEST(if_match_accepts_strong_tags_only)
 {
     uint64_t versions[3];
     size_t count = 0;
@@ -123,7 +123,7 @@ static const struct {
     {"return=minimal, foo; bar=\"a, wait=9\", wait=3;q=1", NULL, true, 3, false, "wait=3"},
     {"foo=\"a\\\", wait=9\", wait=4", NULL, true, 4, false, "wait=4"},
     {"wait=5, wait=6", NULL, true, 5, false, "wait=5"},
-    {"wait=31, wait=6", NULL, false, 0, false, NULL}, /* the first counts, and it is ignored */
+    {"wait=31, wait=6", NULL, false, 0, false, NULL}, /* the first one counts, and it is ignored */
     {"wait=31", "wait=6", false, 0, false, NULL},
     {"wait", NULL, false, 0, false, NULL},
     {"wait=", NULL, false, 0, false, NULL},
@@ -151,7 +151,7 @@ static const struct {
     {"x=\"handling=strict\"", false},
 };
 
-START_TEST(the_first_handling_counts)
+START_TEST(the_first_handling_preference_wins)
 {
     struct prefer p = {0};
     prefer_parse(str_of(handlings[_i].header), &p);
@@ -159,7 +159,7 @@ START_TEST(the_first_handling_counts)
 }
 END_TEST
 
-START_TEST(prefer_is_read_as_rfc_7240_says)
+START_TEST(prefer_is_parsed_by_rfc_7240)
 {
     struct prefer p = {0};
     char out[PREFER_APPLIED_SIZE];
@@ -178,7 +178,7 @@ END_TEST
 
 /* ---- Idempotency-Key ---- */
 
-START_TEST(idempotency_key_is_printable_and_of_bounded_length)
+START_TEST(an_idempotency_key_is_printable_and_bounded)
 {
     char key[256];
     memset(key, 'k', sizeof(key));
@@ -233,15 +233,15 @@ int main(void)
     TCase *tc = tcase_create("conditions");
     suite_add_tcase(suite, tc);
     tcase_add_test(tc, tag_is_version_and_program);
-    tcase_add_loop_test(tc, if_none_match_takes_lists_weak_tags_and_either_form, 0,
+    tcase_add_loop_test(tc, if_none_match_accepts_lists_weak_tags_and_both_forms, 0,
                         sizeof(none_match_cases) / sizeof(none_match_cases[0]));
-    tcase_add_loop_test(tc, if_match_names_versions_by_strong_tags_only, 0,
+    tcase_add_loop_test(tc, if_match_accepts_strong_tags_only, 0,
                         sizeof(if_match_cases) / sizeof(if_match_cases[0]));
-    tcase_add_loop_test(tc, prefer_is_read_as_rfc_7240_says, 0,
+    tcase_add_loop_test(tc, prefer_is_parsed_by_rfc_7240, 0,
                         sizeof(prefer_cases) / sizeof(prefer_cases[0]));
-    tcase_add_loop_test(tc, the_first_handling_counts, 0,
+    tcase_add_loop_test(tc, the_first_handling_preference_wins, 0,
                         (int)(sizeof(handlings) / sizeof(handlings[0])));
-    tcase_add_test(tc, idempotency_key_is_printable_and_of_bounded_length);
+    tcase_add_test(tc, an_idempotency_key_is_printable_and_bounded);
     tcase_add_test(tc, idempotency_key_is_bound_to_credential_and_path);
     tcase_add_test(tc, body_digest_is_sha_256);
     return suite_run(suite);

@@ -100,7 +100,7 @@ START_TEST(every_option_is_read)
     ck_assert_uint_eq(c->limits->count, LIMITERS_BUILT_IN + 1);
     const struct limiter_row *row = &c->limits->rows[LIMITER_API];
     ck_assert_uint_eq(row->windows_count, 2);
-    ck_assert_uint_eq(row->windows[0].by, BY_API_KEY); /* the more special key first */
+    ck_assert_uint_eq(row->windows[0].by, BY_API_KEY); /* the more specific key first */
     ck_assert_uint_eq(row->windows[0].limit, 5);
     ck_assert_uint_eq(row->windows[1].seconds, 3600);
     ck_assert_uint_eq(c->limits->overrides_count, 3);
@@ -160,7 +160,7 @@ static char *sample(void)
     return text;
 }
 
-START_TEST(the_sample_is_the_defaults_and_the_packages_internal_listener)
+START_TEST(the_sample_has_the_defaults_and_the_packages_internal_listener)
 {
     char *text = sample();
     const char *set = "internal_listen=127.0.0.1:9180";
@@ -175,7 +175,7 @@ START_TEST(the_sample_is_the_defaults_and_the_packages_internal_listener)
 }
 END_TEST
 
-/* Whether ${text} begins with ${sentence}, which may go on in the next line of a comment. */
+/* Whether ${text} starts with ${sentence}, which can continue in the next line of a comment. */
 static bool begins_with(const char *text, const char *sentence)
 {
     for (; *sentence != '\0'; sentence++) {
@@ -198,7 +198,7 @@ static bool explains(const char *text, const char *sentence)
     return *text != '\0';
 }
 
-START_TEST(the_sample_explains_every_option_with_type_default_and_when)
+START_TEST(the_sample_describes_every_option)
 {
     char *text = sample();
     struct conf_option_view option;
@@ -218,7 +218,7 @@ START_TEST(the_sample_explains_every_option_with_type_default_and_when)
 }
 END_TEST
 
-START_TEST(every_key_is_there_once)
+START_TEST(every_key_appears_once)
 {
     struct conf_option_view a, b;
     for (size_t i = 0; conf_option_at(i, &a); i++)
@@ -292,7 +292,7 @@ static const struct {
     {"workers=\n\x1b[31m", "workers: \"??[31m\" is not a whole number"},
 };
 
-START_TEST(a_set_with_too_many_items_is_a_mistake)
+START_TEST(a_set_option_with_too_many_items_is_an_error)
 {
     char text[2048] = "trusted_proxies=", *mistakes;
     const char *set = text;
@@ -305,7 +305,7 @@ START_TEST(a_set_with_too_many_items_is_a_mistake)
 }
 END_TEST
 
-START_TEST(a_wrong_set_is_a_mistake_too)
+START_TEST(a_wrong_set_option_is_an_error)
 {
     char *mistakes;
     struct conf *conf;
@@ -341,7 +341,7 @@ static const struct {
     {"jwt.secrets_file=/o", 1},
 };
 
-START_TEST(reload_refuses_just_what_needs_a_restart)
+START_TEST(a_reload_refuses_only_options_that_need_a_restart)
 {
     const char *tls[] = {"listen.0.tls.certificate=/c", "listen.0.tls.key=/k"};
     const char *sets[] = {tls[0], tls[1], changes[_i].set};
@@ -367,13 +367,14 @@ int main(void)
     tcase_add_test(tcase, an_empty_file_is_the_defaults);
     tcase_add_test(tcase, every_option_is_read);
     tcase_add_loop_test(tcase, a_dump_reads_back_to_the_same, 0, COUNT(sources));
-    tcase_add_test(tcase, the_sample_is_the_defaults_and_the_packages_internal_listener);
-    tcase_add_test(tcase, the_sample_explains_every_option_with_type_default_and_when);
-    tcase_add_test(tcase, every_key_is_there_once);
+    tcase_add_test(tcase, the_sample_has_the_defaults_and_the_packages_internal_listener);
+    tcase_add_test(tcase, the_sample_describes_every_option);
+    tcase_add_test(tcase, every_key_appears_once);
     tcase_add_test(tcase, set_overrides_the_file);
-    tcase_add_test(tcase, a_set_with_too_many_items_is_a_mistake);
-    tcase_add_loop_test(tcase, a_wrong_set_is_a_mistake_too, 0, COUNT(bad_sets));
-    tcase_add_loop_test(tcase, reload_refuses_just_what_needs_a_restart, 0, COUNT(changes));
+    tcase_add_test(tcase, a_set_option_with_too_many_items_is_an_error);
+    tcase_add_loop_test(tcase, a_wrong_set_option_is_an_error, 0, COUNT(bad_sets));
+    tcase_add_loop_test(tcase, a_reload_refuses_only_options_that_need_a_restart, 0,
+                        COUNT(changes));
     suite_add_tcase(suite, tcase);
     return suite_run(suite);
 }

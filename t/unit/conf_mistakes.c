@@ -141,7 +141,7 @@ static const struct {
     {"user: \xff\n", 1, "not YAML: "},
 };
 
-START_TEST(a_mistake_has_its_line_and_a_sentence)
+START_TEST(an_error_names_its_line_and_cause)
 {
     char *mistakes;
     struct conf *conf = (struct conf *)1;
@@ -155,7 +155,7 @@ START_TEST(a_mistake_has_its_line_and_a_sentence)
 }
 END_TEST
 
-START_TEST(all_mistakes_come_at_once)
+START_TEST(all_errors_are_reported_together)
 {
     char *mistakes;
     struct conf *conf;
@@ -175,7 +175,7 @@ START_TEST(all_mistakes_come_at_once)
 }
 END_TEST
 
-START_TEST(a_mistake_is_said_once)
+START_TEST(an_error_is_reported_once)
 {
     char *mistakes;
     struct conf *conf;
@@ -187,7 +187,7 @@ START_TEST(a_mistake_is_said_once)
 }
 END_TEST
 
-START_TEST(a_missing_file_is_a_mistake_only_when_it_was_named)
+START_TEST(a_missing_file_is_an_error_only_when_named)
 {
     char *mistakes;
     size_t size;
@@ -221,7 +221,7 @@ START_TEST(nested_aliases_are_refused_before_they_expand)
 }
 END_TEST
 
-START_TEST(hostile_files_end_soon_with_a_mistake)
+START_TEST(hostile_files_fail_fast_with_an_error)
 {
     static char text[2 << 20];
     char *mistakes;
@@ -247,7 +247,7 @@ START_TEST(hostile_files_end_soon_with_a_mistake)
 }
 END_TEST
 
-START_TEST(any_truncation_is_read_or_refused)
+START_TEST(any_truncated_file_is_parsed_or_refused)
 {
     struct conf *conf;
     char *text;
@@ -268,7 +268,7 @@ START_TEST(any_truncation_is_read_or_refused)
 }
 END_TEST
 
-/* the routes there are, as the programs say it */
+/* the existing routes, in the programs' own words */
 static bool is_a_route(struct str method, struct str path)
 {
     (void)method;
@@ -281,14 +281,14 @@ int main(void)
     Suite *suite = suite_create("conf_mistakes");
     TCase *tcase = tcase_create("conf_mistakes");
     tcase_add_checked_fixture(tcase, conf_kit_open, conf_kit_close);
-    tcase_set_timeout(tcase, 30); /* thousands of small files: a busy disk takes its time */
-    tcase_add_loop_test(tcase, a_mistake_has_its_line_and_a_sentence, 0, COUNT(mistakes_table));
-    tcase_add_test(tcase, all_mistakes_come_at_once);
-    tcase_add_test(tcase, a_mistake_is_said_once);
-    tcase_add_test(tcase, a_missing_file_is_a_mistake_only_when_it_was_named);
+    tcase_set_timeout(tcase, 30); /* thousands of small files: a busy disk takes time */
+    tcase_add_loop_test(tcase, an_error_names_its_line_and_cause, 0, COUNT(mistakes_table));
+    tcase_add_test(tcase, all_errors_are_reported_together);
+    tcase_add_test(tcase, an_error_is_reported_once);
+    tcase_add_test(tcase, a_missing_file_is_an_error_only_when_named);
     tcase_add_test(tcase, nested_aliases_are_refused_before_they_expand);
-    tcase_add_test(tcase, hostile_files_end_soon_with_a_mistake);
-    tcase_add_test(tcase, any_truncation_is_read_or_refused);
+    tcase_add_test(tcase, hostile_files_fail_fast_with_an_error);
+    tcase_add_test(tcase, any_truncated_file_is_parsed_or_refused);
     suite_add_tcase(suite, tcase);
     return suite_run(suite);
 }

@@ -37,7 +37,7 @@ static const struct {
     {"1w", UINT64_MAX},
 };
 
-START_TEST(durations_are_read_strictly)
+START_TEST(durations_are_parsed_strictly)
 {
     uint64_t ms = UINT64_MAX;
     bool read = value_duration(durations[_i].text, &ms);
@@ -70,7 +70,7 @@ static const struct {
     {"18446744073709551616", UINT64_MAX},
 };
 
-START_TEST(sizes_are_read_strictly)
+START_TEST(sizes_are_parsed_strictly)
 {
     uint64_t bytes = UINT64_MAX;
     bool read = value_size(sizes[_i].text, &bytes);
@@ -84,7 +84,7 @@ static const uint64_t numbers[] = {0,         1,     999,     1000,     1024,   
                                    60000,     61000, 3600000, 86400000, 1 << 20, (uint64_t)3 << 40,
                                    UINT64_MAX};
 
-START_TEST(written_numbers_read_back)
+START_TEST(written_numbers_parse_back)
 {
     char text[VALUE_TEXT_SIZE];
     uint64_t back = 7;
@@ -99,9 +99,9 @@ int main(void)
 {
     Suite *suite = suite_create("conf_value");
     TCase *tcase = tcase_create("conf_value");
-    tcase_add_loop_test(tcase, durations_are_read_strictly, 0, COUNT(durations));
-    tcase_add_loop_test(tcase, sizes_are_read_strictly, 0, COUNT(sizes));
-    tcase_add_loop_test(tcase, written_numbers_read_back, 0, COUNT(numbers));
+    tcase_add_loop_test(tcase, durations_are_parsed_strictly, 0, COUNT(durations));
+    tcase_add_loop_test(tcase, sizes_are_parsed_strictly, 0, COUNT(sizes));
+    tcase_add_loop_test(tcase, written_numbers_parse_back, 0, COUNT(numbers));
     suite_add_tcase(suite, tcase);
     return suite_run(suite);
 }

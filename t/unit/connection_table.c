@@ -34,7 +34,7 @@ static bool arrives(unsigned place, const char *address, size_t most, uint32_t *
                                         share);
 }
 
-START_TEST(no_more_than_so_many_are_let_in_over_all_processes)
+START_TEST(the_limit_holds_over_all_processes)
 {
     connection_table_open_slot(connection_table, 0);
     connection_table_open_slot(connection_table, 7);
@@ -50,7 +50,7 @@ START_TEST(no_more_than_so_many_are_let_in_over_all_processes)
 }
 END_TEST
 
-START_TEST(it_can_be_made_to_do_for_more_workers_and_not_for_more_than_its_room)
+START_TEST(the_table_grows_to_its_capacity_in_workers)
 {
     ck_assert(connection_table_reserve(connection_table, 1024, 400));
     ck_assert(!connection_table_reserve(connection_table, 1000000, 4));
@@ -65,7 +65,7 @@ START_TEST(it_can_be_made_to_do_for_more_workers_and_not_for_more_than_its_room)
 }
 END_TEST
 
-START_TEST(what_a_process_held_is_given_back_when_it_is_gone)
+START_TEST(a_dead_process_releases_its_connections)
 {
     uint32_t share;
     connection_table_open_slot(connection_table, 0);
@@ -76,13 +76,14 @@ START_TEST(what_a_process_held_is_given_back_when_it_is_gone)
     connection_table_close_slot(connection_table, 1);
     ck_assert_uint_eq(connection_table_count(connection_table), 0);
     ck_assert(connection_table_add(connection_table, 0, 1) && arrives(0, ADDRESS, 1, &share));
-    connection_table_open_slot(connection_table, 1); /* its successor has nothing of it */
+    connection_table_open_slot(connection_table,
+                               1); /* its successor starts without its connections */
     ck_assert(!connection_table_add(connection_table, 1, 1) && !arrives(1, ADDRESS, 1, &share));
     ck_assert(connection_table_add(connection_table, 1, 2) && arrives(1, ADDRESS, 2, &share));
 }
 END_TEST
 
-START_TEST(addresses_are_counted_apart_and_over_all_processes)
+START_TEST(addresses_are_counted_separately_over_all_processes)
 {
     uint32_t first, second, other;
     connection_table_open_slot(connection_table, 0);
@@ -90,18 +91,18 @@ START_TEST(addresses_are_counted_apart_and_over_all_processes)
     ck_assert(arrives(0, ADDRESS, 2, &first) && arrives(1, ADDRESS, 2, &second));
     ck_assert(!arrives(0, ADDRESS, 2, &other) && other == 0);
     ck_assert(arrives(0, OTHER, 2, &other));
-    /* a refused one is not counted */
+    /* a refused connection is not counted */
     ck_assert_uint_eq(connection_table_address_count(connection_table, first), 1);
     connection_table_remove_address(connection_table, second);
     ck_assert(arrives(0, ADDRESS, 2, &second));
     ck_assert_uint_eq(connection_table_address_count(connection_table, second), 2);
     ck_assert(!arrives(1, ADDRESS, 2, &first));
-    ck_assert(arrives(1, ADDRESS, 0, &first)); /* no limit: counted all the same */
+    ck_assert(arrives(1, ADDRESS, 0, &first)); /* without a limit it is counted as well */
     ck_assert(!arrives(0, ADDRESS, 2, &first));
 }
 END_TEST
 
-START_TEST(many_addresses_that_come_and_go_leave_no_trace)
+START_TEST(addresses_without_connections_leave_no_entry)
 {
     enum { AT_ONCE = 1000, ROUNDS = 50 };
     static uint32_t shares[AT_ONCE];
@@ -114,7 +115,7 @@ START_TEST(many_addresses_that_come_and_go_leave_no_trace)
                                                    sizeof(address), 1, &shares[i]));
             ck_assert_msg(shares[i] != 0, "no room for address %u of round %d", i, round);
         }
-        if (round % 3 == 0) { /* who dies frees them, too */
+        if (round % 3 == 0) { /* a process that dies releases them, too */
             connection_table_close_slot(connection_table, 0);
             connection_table_open_slot(connection_table, 0);
         }
@@ -126,9 +127,9 @@ START_TEST(many_addresses_that_come_and_go_leave_no_trace)
 END_TEST
 
 /*
- * Processes that let in and out as fast as they can, and one after the other is killed: never more
- * than so many at a time, and as many again at the end. Who has one sets its bit, so that a single
- * look sees who has one at the same time.
+ * Processes connect and disconnect as fast as they can, and are killed one after the other: never
+ * more than the limit at a time, and the full limit at the end. A process with a connection sets
+ * its bit, so that one read shows all that have one at the same time.
  */
 enum { CHILDREN = 4, MOST = 3, MOST_OF_ADDRESS = 2, KILLS = 60 };
 struct seen {
@@ -177,7 +178,7 @@ static pid_t child_new(struct seen *seen, unsigned place)
     return pid;
 }
 
-/* Its bits go first: once it has left, others may have its places. */
+/* It clears its bits first: after it has disconnected, others can have its slots. */
 static void child_kill(struct seen *seen, unsigned place, pid_t pid)
 {
     kill(pid, SIGKILL);
@@ -187,7 +188,7 @@ static void child_kill(struct seen *seen, unsigned place, pid_t pid)
     connection_table_close_slot(connection_table, place);
 }
 
-START_TEST(processes_killed_at_any_instruction_leave_nothing_behind)
+START_TEST(a_process_killed_at_any_instruction_leaves_no_entry)
 {
     struct seen *seen =
         mmap(NULL, sizeof(*seen), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
@@ -218,7 +219,7 @@ START_TEST(processes_killed_at_any_instruction_leave_nothing_behind)
 }
 END_TEST
 
-START_TEST(who_asks_for_room_is_answered_by_another_and_once)
+START_TEST(an_eviction_request_is_served_once_by_another_process)
 {
     ck_assert(!connection_table_eviction_requested(connection_table, 0));
     connection_table_request_eviction(connection_table, 0);
@@ -237,7 +238,7 @@ START_TEST(who_asks_for_room_is_answered_by_another_and_once)
 }
 END_TEST
 
-START_TEST(every_process_has_its_part)
+START_TEST(every_process_has_its_share)
 {
     for (unsigned i = 0; i < 3; i++)
         connection_table_open_slot(connection_table, i);
@@ -258,14 +259,14 @@ int main(void)
     TCase *tcase = tcase_create("one table");
     tcase_add_checked_fixture(tcase, begin, end);
     tcase_set_timeout(tcase, 60);
-    tcase_add_test(tcase, no_more_than_so_many_are_let_in_over_all_processes);
-    tcase_add_test(tcase, it_can_be_made_to_do_for_more_workers_and_not_for_more_than_its_room);
-    tcase_add_test(tcase, what_a_process_held_is_given_back_when_it_is_gone);
-    tcase_add_test(tcase, addresses_are_counted_apart_and_over_all_processes);
-    tcase_add_test(tcase, many_addresses_that_come_and_go_leave_no_trace);
-    tcase_add_test(tcase, processes_killed_at_any_instruction_leave_nothing_behind);
-    tcase_add_test(tcase, who_asks_for_room_is_answered_by_another_and_once);
-    tcase_add_test(tcase, every_process_has_its_part);
+    tcase_add_test(tcase, the_limit_holds_over_all_processes);
+    tcase_add_test(tcase, the_table_grows_to_its_capacity_in_workers);
+    tcase_add_test(tcase, a_dead_process_releases_its_connections);
+    tcase_add_test(tcase, addresses_are_counted_separately_over_all_processes);
+    tcase_add_test(tcase, addresses_without_connections_leave_no_entry);
+    tcase_add_test(tcase, a_process_killed_at_any_instruction_leaves_no_entry);
+    tcase_add_test(tcase, an_eviction_request_is_served_once_by_another_process);
+    tcase_add_test(tcase, every_process_has_its_share);
     suite_add_tcase(suite, tcase);
     return suite_run(suite);
 }

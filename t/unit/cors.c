@@ -35,7 +35,7 @@ static const struct {
     {"https://a\nhttps://b", NULL},
 };
 
-START_TEST(an_origin_is_brought_to_the_form_browsers_send)
+START_TEST(an_origin_is_normalized_as_browsers_send_it)
 {
     char out[CORS_ORIGIN_MAX];
     bool good = cors_origin_normal(str_of(written[_i].text), out);
@@ -46,7 +46,7 @@ START_TEST(an_origin_is_brought_to_the_form_browsers_send)
 END_TEST
 
 static const struct {
-    const char *origins, *origin; /* NULL: none sent */
+    const char *origins, *origin; /* NULL: no header */
     bool allowed;
 } sent[] = {
     {"", "https://a.example", false},
@@ -68,7 +68,7 @@ static const struct {
     {"https://a.example\nhttp://b.example:81\n", "http://b.example", false},
 };
 
-START_TEST(only_listed_origins_are_let_in)
+START_TEST(only_listed_origins_are_allowed)
 {
     struct str origin = sent[_i].origin == NULL ? (struct str){NULL, 0} : str_of(sent[_i].origin);
     ck_assert_msg(cors_allowed(str_of(sent[_i].origins), origin) == sent[_i].allowed, "%s: %s",
@@ -80,9 +80,9 @@ int main(void)
 {
     Suite *suite = suite_create("cors");
     TCase *tc = tcase_create("cors");
-    tcase_add_loop_test(tc, an_origin_is_brought_to_the_form_browsers_send, 0,
+    tcase_add_loop_test(tc, an_origin_is_normalized_as_browsers_send_it, 0,
                         (int)(sizeof(written) / sizeof(written[0])));
-    tcase_add_loop_test(tc, only_listed_origins_are_let_in, 0,
+    tcase_add_loop_test(tc, only_listed_origins_are_allowed, 0,
                         (int)(sizeof(sent) / sizeof(sent[0])));
     suite_add_tcase(suite, tc);
     return suite_run(suite);

@@ -7,8 +7,8 @@
 #include <stdlib.h>
 
 /*
- * CRC-32 of "asy_key_" and thirty zeros is 0x6f7c7cd1: worked out apart from the code, with
- * Python's zlib.crc32 and base 62.
+ * The CRC-32 of "asy_key_" and thirty zeros is 0x6f7c7cd1, computed independently with Python's
+ * zlib.crc32 and base 62.
  */
 #define KNOWN                                                                                      \
     "asy_key_000000000000000000000000000000"                                                       \
@@ -28,7 +28,7 @@ START_TEST(known_credential_parses)
 }
 END_TEST
 
-START_TEST(any_single_typo_is_told_without_a_look_up)
+START_TEST(the_checksum_detects_any_single_typo)
 {
     char text[] = KNOWN;
     for (size_t i = 0; text[i] != '\0'; i++) {
@@ -55,7 +55,7 @@ START_TEST(malformed_credential_is_refused)
 }
 END_TEST
 
-START_TEST(a_credential_with_a_nul_in_it_is_refused)
+START_TEST(a_credential_with_a_nul_is_refused)
 {
     char text[] = KNOWN;
     enum credential_kind kind;
@@ -64,7 +64,7 @@ START_TEST(a_credential_with_a_nul_in_it_is_refused)
 }
 END_TEST
 
-START_TEST(new_credentials_parse_differ_and_use_the_whole_alphabet)
+START_TEST(new_credentials_parse_and_differ_and_use_every_character)
 {
     char text[CREDENTIAL_SIZE], previous[CREDENTIAL_SIZE] = "";
     unsigned counts[128] = {0}, used = 0;
@@ -79,7 +79,7 @@ START_TEST(new_credentials_parse_differ_and_use_the_whole_alphabet)
     }
     /*
      * 15000 draws over 62 characters: each is expected 242 times; under 120 or over 400 is nine
-     * standard deviations away.
+     * standard deviations off.
      */
     for (size_t c = 0; c < 128; c++) {
         used += counts[c] > 0;
@@ -90,7 +90,7 @@ START_TEST(new_credentials_parse_differ_and_use_the_whole_alphabet)
 }
 END_TEST
 
-START_TEST(a_prefix_that_does_not_fit_is_refused)
+START_TEST(a_wrong_prefix_is_refused)
 {
     char text[CREDENTIAL_SIZE];
     ck_assert(!credential_new("much_too_long_", text));
@@ -128,11 +128,11 @@ int main(void)
     Suite *suite = suite_create("credential");
     TCase *tcase = tcase_create("credential");
     tcase_add_test(tcase, known_credential_parses);
-    tcase_add_test(tcase, any_single_typo_is_told_without_a_look_up);
+    tcase_add_test(tcase, the_checksum_detects_any_single_typo);
     tcase_add_loop_test(tcase, malformed_credential_is_refused, 0, COUNT(malformed));
-    tcase_add_test(tcase, a_credential_with_a_nul_in_it_is_refused);
-    tcase_add_test(tcase, new_credentials_parse_differ_and_use_the_whole_alphabet);
-    tcase_add_test(tcase, a_prefix_that_does_not_fit_is_refused);
+    tcase_add_test(tcase, a_credential_with_a_nul_is_refused);
+    tcase_add_test(tcase, new_credentials_parse_and_differ_and_use_every_character);
+    tcase_add_test(tcase, a_wrong_prefix_is_refused);
     tcase_add_loop_test(tcase, hash_is_sha256, 0, COUNT(vectors));
     suite_add_tcase(suite, tcase);
     return suite_run(suite);

@@ -58,7 +58,7 @@ static struct str id_list(char *text, uint64_t *room)
     char *save;
     for (char *id = strtok_r(text, ",", &save); id != NULL && n < 8;
          id = strtok_r(NULL, ",", &save))
-        /* little-endian, as the machines are that this runs on */
+        /* little-endian, as on every supported machine */
         room[n++] = strtoull(id, NULL, 10);
     return (struct str){(const char *)room, n * sizeof(*room)};
 }
@@ -123,7 +123,7 @@ static void write_totals(const struct discount_totals *t, size_t count, char *to
     snprintf(to + n, size - n, "%s", count == 0 ? "-" : "");
 }
 
-START_TEST(every_cart_of_the_table_comes_to_its_totals)
+START_TEST(every_cart_in_the_table_has_its_totals)
 {
     static struct cart cart;
     struct store_coupon coupon;
@@ -157,7 +157,7 @@ static uint64_t chance(uint64_t *seed, uint64_t of)
     return (*seed >> 33) % of;
 }
 
-START_TEST(no_line_gets_below_nothing_and_the_parts_are_the_whole)
+START_TEST(no_line_is_negative_and_the_lines_add_up)
 {
     static struct cart cart;
     uint64_t seed = 42;
@@ -183,7 +183,10 @@ START_TEST(no_line_gets_below_nothing_and_the_parts_are_the_whole)
         ck_assert_int_eq(t.subtotal, t.discount + t.price);
         ck_assert_int_ge(t.price, 0);
         ck_assert_int_eq(t.subtotal, cart_subtotal(&cart));
-        /* all of it, or all there is; but the rest is given once round, a unit a piece */
+        /*
+         * the whole amount, or everything there is; the remainder is distributed once, one unit per
+         * line
+         */
         if (c.type == COUPON_FIXED_CART) {
             struct cart one = {
                 .items = {{1, 1, c.amount, false}}, .count = 1, .exponent = cart.exponent};
@@ -198,7 +201,7 @@ START_TEST(no_line_gets_below_nothing_and_the_parts_are_the_whole)
 }
 END_TEST
 
-START_TEST(a_cart_worth_more_than_numbers_hold_has_no_subtotal)
+START_TEST(a_cart_that_overflows_has_no_subtotal)
 {
     struct cart cart = {
         .items = {{1, 1000000, INT64_C(9999999999999999), false}}, .count = 1, .exponent = 2};
@@ -213,9 +216,9 @@ int main(void)
     read_cases();
     if (case_count < 40)
         return 1;
-    tcase_add_loop_test(tcase, every_cart_of_the_table_comes_to_its_totals, 0, case_count);
-    tcase_add_test(tcase, no_line_gets_below_nothing_and_the_parts_are_the_whole);
-    tcase_add_test(tcase, a_cart_worth_more_than_numbers_hold_has_no_subtotal);
+    tcase_add_loop_test(tcase, every_cart_in_the_table_has_its_totals, 0, case_count);
+    tcase_add_test(tcase, no_line_is_negative_and_the_lines_add_up);
+    tcase_add_test(tcase, a_cart_that_overflows_has_no_subtotal);
     suite_add_tcase(suite, tcase);
     return suite_run(suite);
 }

@@ -4,7 +4,7 @@
 
 #include <check.h>
 
-START_TEST(every_error_has_a_whole_row)
+START_TEST(every_error_has_a_complete_row)
 {
     const struct err_row *row = err_row((enum err)_i);
     ck_assert_int_ge(row->status, 400);
@@ -22,7 +22,7 @@ START_TEST(every_store_status_has_an_error)
 {
     enum err err = err_of_store((enum store_status)_i);
     ck_assert_int_lt(err, ERRS);
-    /* malformed request is judged before the store is asked, so the store never says so */
+    /* a malformed request is refused before the store is called, so the store never returns this */
     ck_assert_int_ne(err, ERR_BAD_REQUEST);
 }
 END_TEST
@@ -40,7 +40,7 @@ static const struct {
     {0, ERR_INTERNAL},
 };
 
-START_TEST(statuses_a_library_chose_have_their_row)
+START_TEST(every_library_status_has_a_row)
 {
     ck_assert_int_eq(err_of_status(statuses[_i].status), statuses[_i].err);
 }
@@ -51,9 +51,9 @@ int main(void)
     Suite *suite = suite_create("err");
     TCase *tc = tcase_create("err");
     suite_add_tcase(suite, tc);
-    tcase_add_loop_test(tc, every_error_has_a_whole_row, 0, ERRS);
+    tcase_add_loop_test(tc, every_error_has_a_complete_row, 0, ERRS);
     tcase_add_loop_test(tc, every_store_status_has_an_error, 0, STORE_STATUSES);
-    tcase_add_loop_test(tc, statuses_a_library_chose_have_their_row, 0,
+    tcase_add_loop_test(tc, every_library_status_has_a_row, 0,
                         sizeof(statuses) / sizeof(statuses[0]));
     return suite_run(suite);
 }

@@ -38,7 +38,7 @@ static void clean(void)
     buf_free(&errors);
 }
 
-START_TEST(empty_query_gives_the_initial_values)
+START_TEST(an_empty_query_gives_the_defaults)
 {
     ck_assert_int_eq(decode((struct str){NULL, 0}), FIELDS_OK);
     ck_assert_ptr_null(values[SEARCH].text.p);
@@ -63,7 +63,7 @@ START_TEST(sent_values_are_decoded_and_typed)
 }
 END_TEST
 
-START_TEST(empty_text_that_may_be_empty_counts_as_not_sent)
+START_TEST(an_empty_optional_text_counts_as_absent)
 {
     ck_assert_int_eq(decode(STR("search=&page=2")), FIELDS_OK);
     ck_assert(!values[SEARCH].sent);
@@ -106,7 +106,7 @@ static const struct {
      "50, 100\"],\"project\":[\"must not be empty\"]"},
 };
 
-START_TEST(every_wrong_value_is_told_at_once)
+START_TEST(all_wrong_values_are_reported_together)
 {
     ck_assert_int_eq(decode(invalid_cases[_i].query), FIELDS_INVALID);
     ck_assert_msg(str_eq(buf_view(&errors), str_of(invalid_cases[_i].errors)), "%.*s",
@@ -132,13 +132,13 @@ static const struct str malformed_cases[] = {
     BYTES("search=a&search=%"),
 };
 
-START_TEST(what_does_not_decode_is_malformed_wherever_it_stands)
+START_TEST(an_undecodable_value_is_malformed_in_any_position)
 {
     ck_assert_int_eq(decode(malformed_cases[_i]), FIELDS_MALFORMED);
 }
 END_TEST
 
-START_TEST(body_of_the_refusal_has_the_contracts_shape)
+START_TEST(the_error_body_has_the_documented_shape)
 {
     struct buf body = {0};
     ck_assert_int_eq(decode(STR("page=0")), FIELDS_INVALID);
@@ -167,7 +167,7 @@ START_TEST(ten_thousand_parameters_make_one_message_a_field)
 }
 END_TEST
 
-START_TEST(a_route_without_fields_still_refuses_what_does_not_decode)
+START_TEST(a_route_without_fields_refuses_undecodable_input)
 {
     char room[16];
     ck_assert_int_eq(fields_decode(NULL, STR("a=%41&b"), room, values, &unknown, &errors),
@@ -196,7 +196,7 @@ static const struct field members[] = {
 
 static const struct {
     const char *json;
-    const char *errors; /* how they begin; NULL: none */
+    const char *errors; /* their prefix; NULL: none */
 } json_cases[] = {
     {"{}", NULL},
     {"{\"name\":\"äöü\",\"size\":\"50\",\"page\":9,\"any\":{\"a\": [1]}}", NULL},
@@ -213,7 +213,7 @@ static const struct {
     {"{\"any\":\"0123456789ab\"}", "\"any\":[\"must be at most 12 bytes of JSON\"]"},
 };
 
-START_TEST(members_are_typed_as_json_types_them)
+START_TEST(members_have_their_json_types)
 {
     struct json_object *tree = json_tokener_parse(json_cases[_i].json);
     buf_free(&errors);
@@ -229,19 +229,19 @@ END_TEST
 
 static const struct {
     const char *json;
-    enum fields_status status; /* FIELDS_MALFORMED: a tree is wanted */
+    enum fields_status status; /* FIELDS_MALFORMED: a tree is required */
 } flat_cases[] = {
     {"{\"name\":\"äöü\"}", FIELDS_OK},
     {"{\"unknown\":\"\",\"size\":\"50\",\"name\":\"a\"}", FIELDS_OK},
     {"{\"unknown\":\"x\"}", FIELDS_OK},
-    /* two messages, in the table's order */
+    /* two messages, in table order */
     {"{\"size\":\"11\",\"name\":\"abcd\"}", FIELDS_INVALID},
     {"{\"name\":\"\"}", FIELDS_INVALID},
     {"{\"page\":\"5\"}", FIELDS_MALFORMED},
     {"{\"name\":\"abcd\",\"any\":\"x\"}", FIELDS_MALFORMED},
 };
 
-START_TEST(what_is_read_flat_comes_out_as_from_a_tree)
+START_TEST(flat_and_tree_parsing_agree)
 {
     struct json_member flat[4];
     struct value other[4];
@@ -277,7 +277,7 @@ static const char *unknown_list(void)
     return list;
 }
 
-START_TEST(unknown_names_are_noted_once_each_from_whatever_carries_them)
+START_TEST(unknown_names_are_reported_once_from_any_source)
 {
     static const char json[] = "{\"search\":\"x\",\"s\\u00e9\\\"\":1,\"srch\":[],\"b\":\"c\"}";
     struct json_object *tree = json_tokener_parse(json);
@@ -296,7 +296,7 @@ START_TEST(unknown_names_are_noted_once_each_from_whatever_carries_them)
 }
 END_TEST
 
-START_TEST(as_mistakes_unknown_names_are_told_with_the_nearest_known_one)
+START_TEST(an_unknown_name_error_suggests_the_nearest_name)
 {
     unknown.count = 0;
     ck_assert_int_eq(decode(STR("serch=a&elsewhere=b&pagge=1")), FIELDS_OK);
@@ -308,7 +308,7 @@ START_TEST(as_mistakes_unknown_names_are_told_with_the_nearest_known_one)
 }
 END_TEST
 
-START_TEST(so_many_unknown_names_are_noted_and_no_more)
+START_TEST(the_number_of_reported_unknown_names_is_bounded)
 {
     struct buf query = {0};
     for (unsigned i = 0; i < 3 * FIELDS_UNKNOWN_MAX; i++)
@@ -320,7 +320,7 @@ START_TEST(so_many_unknown_names_are_noted_and_no_more)
 }
 END_TEST
 
-START_TEST(a_nested_value_is_kept_without_its_spaces)
+START_TEST(a_nested_value_is_stored_without_whitespace)
 {
     struct json_object *tree = json_tokener_parse(json_cases[1].json);
     ck_assert_int_eq(fields_of_json(members, tree, values, &unknown, &errors), FIELDS_OK);
@@ -337,24 +337,24 @@ int main(void)
     TCase *tc = tcase_create("fields");
     suite_add_tcase(suite, tc);
     tcase_add_checked_fixture(tc, NULL, clean);
-    tcase_add_test(tc, empty_query_gives_the_initial_values);
+    tcase_add_test(tc, an_empty_query_gives_the_defaults);
     tcase_add_test(tc, sent_values_are_decoded_and_typed);
-    tcase_add_test(tc, empty_text_that_may_be_empty_counts_as_not_sent);
-    tcase_add_loop_test(tc, every_wrong_value_is_told_at_once, 0,
+    tcase_add_test(tc, an_empty_optional_text_counts_as_absent);
+    tcase_add_loop_test(tc, all_wrong_values_are_reported_together, 0,
                         sizeof(invalid_cases) / sizeof(invalid_cases[0]));
-    tcase_add_loop_test(tc, what_does_not_decode_is_malformed_wherever_it_stands, 0,
+    tcase_add_loop_test(tc, an_undecodable_value_is_malformed_in_any_position, 0,
                         sizeof(malformed_cases) / sizeof(malformed_cases[0]));
-    tcase_add_test(tc, body_of_the_refusal_has_the_contracts_shape);
+    tcase_add_test(tc, the_error_body_has_the_documented_shape);
     tcase_add_test(tc, ten_thousand_parameters_make_one_message_a_field);
-    tcase_add_test(tc, a_route_without_fields_still_refuses_what_does_not_decode);
+    tcase_add_test(tc, a_route_without_fields_refuses_undecodable_input);
     tcase_add_test(tc, plain_text_needs_no_scratch);
-    tcase_add_loop_test(tc, members_are_typed_as_json_types_them, 0,
+    tcase_add_loop_test(tc, members_have_their_json_types, 0,
                         sizeof(json_cases) / sizeof(json_cases[0]));
-    tcase_add_loop_test(tc, what_is_read_flat_comes_out_as_from_a_tree, 0,
+    tcase_add_loop_test(tc, flat_and_tree_parsing_agree, 0,
                         sizeof(flat_cases) / sizeof(flat_cases[0]));
-    tcase_add_test(tc, a_nested_value_is_kept_without_its_spaces);
-    tcase_add_test(tc, unknown_names_are_noted_once_each_from_whatever_carries_them);
-    tcase_add_test(tc, as_mistakes_unknown_names_are_told_with_the_nearest_known_one);
-    tcase_add_test(tc, so_many_unknown_names_are_noted_and_no_more);
+    tcase_add_test(tc, a_nested_value_is_stored_without_whitespace);
+    tcase_add_test(tc, unknown_names_are_reported_once_from_any_source);
+    tcase_add_test(tc, an_unknown_name_error_suggests_the_nearest_name);
+    tcase_add_test(tc, the_number_of_reported_unknown_names_is_bounded);
     return suite_run(suite);
 }

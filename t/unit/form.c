@@ -30,11 +30,11 @@ static const struct {
     {BYTES("1234567\0"
            "12345678"),
      false},
-    {BYTES("\x80"), false}, /* continuation alone */
+    {BYTES("\x80"), false}, /* a continuation byte alone */
     {BYTES("\xc3"), false}, /* cut short */
     {BYTES("\xe2\x82"), false},
     {BYTES("\xf0\x9f\x98"), false},
-    {BYTES("\xc3("), false}, /* no continuation */
+    {BYTES("\xc3("), false}, /* no continuation byte */
     {BYTES("\xe2\x82("), false},
     {BYTES("\xc0\x80"), false}, /* overlong NUL */
     {BYTES("\xc1\xbf"), false},
@@ -42,13 +42,13 @@ static const struct {
     {BYTES("\xf0\x8f\xbf\xbf"), false},
     {BYTES("\xed\xa0\x80"), false}, /* surrogates */
     {BYTES("\xed\xbf\xbf"), false},
-    {BYTES("\xf4\x90\x80\x80"), false}, /* beyond U+10FFFF */
+    {BYTES("\xf4\x90\x80\x80"), false}, /* above U+10FFFF */
     {BYTES("\xf5\x80\x80\x80"), false},
     {BYTES("\xff"), false},
     {BYTES("aaaaaaaaaaaaaaaaaaaaaaa\xfe"), false},
 };
 
-START_TEST(utf8_is_told_from_what_is_not)
+START_TEST(invalid_utf8_is_detected)
 {
     ck_assert_int_eq(utf8_valid(utf8_cases[_i].text), utf8_cases[_i].valid);
 }
@@ -97,12 +97,12 @@ static const struct {
     {BYTES("\xff"), true, {NULL, 0}},
 };
 
-START_TEST(percent_encoding_is_read_strictly)
+START_TEST(percent_encoding_is_parsed_strictly)
 {
     struct str in = decode_cases[_i].in, want = decode_cases[_i].out;
-    char *out = malloc(in.n + 1); /* its own block, so that a sanitizer sees one byte too many */
+    char *out = malloc(in.n + 1); /* its own block, so that a sanitizer detects one byte too many */
     char *text = malloc(in.n + 2);
-    memset(text, '4', in.n + 2); /* what follows must not be taken for the missing digits */
+    memset(text, '4', in.n + 2); /* the following bytes must not be taken for the missing digits */
     memcpy(text, in.p, in.n);
     struct str got = form_decode((struct str){text, in.n}, decode_cases[_i].plus, out);
     ck_assert_int_eq(got.p == NULL, want.p == NULL);
@@ -112,7 +112,7 @@ START_TEST(percent_encoding_is_read_strictly)
 }
 END_TEST
 
-START_TEST(decoding_may_happen_in_place)
+START_TEST(decoding_works_in_place)
 {
     char text[] = "%41+%42";
     struct str got = form_decode((struct str){text, sizeof(text) - 1}, true, text);
@@ -120,7 +120,7 @@ START_TEST(decoding_may_happen_in_place)
 }
 END_TEST
 
-START_TEST(pairs_come_in_order_and_empty_pieces_are_skipped)
+START_TEST(pairs_keep_their_order_and_empty_ones_are_skipped)
 {
     static const char *const want[][2] = {{"a", "1"}, {"b", ""},    {"c", ""},
                                           {"", "x"},  {"d", "e=f"}, {"a", "2"}};
@@ -186,13 +186,13 @@ int main(void)
     Suite *suite = suite_create("form");
     TCase *tc = tcase_create("form");
     suite_add_tcase(suite, tc);
-    tcase_add_loop_test(tc, utf8_is_told_from_what_is_not, 0,
+    tcase_add_loop_test(tc, invalid_utf8_is_detected, 0,
                         sizeof(utf8_cases) / sizeof(utf8_cases[0]));
     tcase_add_test(tc, every_position_of_a_bad_byte_is_found);
-    tcase_add_loop_test(tc, percent_encoding_is_read_strictly, 0,
+    tcase_add_loop_test(tc, percent_encoding_is_parsed_strictly, 0,
                         sizeof(decode_cases) / sizeof(decode_cases[0]));
-    tcase_add_test(tc, decoding_may_happen_in_place);
-    tcase_add_test(tc, pairs_come_in_order_and_empty_pieces_are_skipped);
+    tcase_add_test(tc, decoding_works_in_place);
+    tcase_add_test(tc, pairs_keep_their_order_and_empty_ones_are_skipped);
     tcase_add_test(tc, empty_form_has_no_pairs);
     tcase_add_loop_test(tc, numbers_are_digits_within_their_range, 0,
                         sizeof(number_cases) / sizeof(number_cases[0]));

@@ -28,10 +28,10 @@ static void problem(void *arg, const char *sentence)
 }
 
 /*
- * many changes in one transaction, so that it meets the end of the map and not the reserve before
- * it; each size of batch meets it elsewhere
+ * Many changes in one transaction, so that it reaches the end of the map and not the reserve before
+ * it. Each batch size reaches it at another point.
  */
-START_TEST(url_that_meets_the_end_of_the_map_is_undone)
+START_TEST(a_long_url_at_the_end_of_the_map_is_rolled_back)
 {
     char dir[64], url[URL_BYTES + 1];
     unsigned met = 0;
@@ -67,7 +67,7 @@ int main(void)
     Suite *s = suite_create("full_map_long_urls");
     TCase *t = tcase_create("full_map_long_urls");
     tcase_set_timeout(t, 60);
-    tcase_add_test(t, url_that_meets_the_end_of_the_map_is_undone);
+    tcase_add_test(t, a_long_url_at_the_end_of_the_map_is_rolled_back);
     suite_add_tcase(s, t);
     return suite_run(s);
 }

@@ -27,7 +27,7 @@ static const char *const no_ids[] = {"42",
                                      "18446744073709551657",
                                      "999999999999999999999999999999"};
 
-START_TEST(id_that_names_no_report_is_404)
+START_TEST(an_unknown_report_id_is_404)
 {
     const char *const args[] = {no_ids[_i], ""};
     static const char *const methods[] = {"GET", "PUT", "DELETE"};
@@ -42,7 +42,7 @@ END_TEST
 
 /* ---- create ---- */
 
-START_TEST(created_report_is_held_until_it_is_graded)
+START_TEST(a_created_report_is_held_until_graded)
 {
     played_report(41, REPORT_PENDING, NULL);
     played.answer.id = 41;
@@ -69,7 +69,7 @@ START_TEST(created_report_is_held_until_it_is_graded)
 }
 END_TEST
 
-START_TEST(report_still_pending_when_time_is_up_goes_out_as_it_is)
+START_TEST(a_pending_report_is_answered_when_the_wait_ends)
 {
     played_report(41, REPORT_PENDING, NULL);
     played.answer.id = 41;
@@ -79,7 +79,7 @@ START_TEST(report_still_pending_when_time_is_up_goes_out_as_it_is)
 }
 END_TEST
 
-START_TEST(report_graded_before_the_first_look_is_not_held)
+START_TEST(a_report_already_graded_is_not_held)
 {
     played_graded();
     played.answer.id = 41;
@@ -89,7 +89,7 @@ START_TEST(report_graded_before_the_first_look_is_not_held)
 }
 END_TEST
 
-START_TEST(report_deleted_while_held_is_410)
+START_TEST(a_report_deleted_while_held_is_410)
 {
     played_report(41, REPORT_PENDING, NULL);
     played.answer.id = 41;
@@ -114,7 +114,7 @@ static const struct {
     {"return=minimal", 201, 1, 10000, NULL},
 };
 
-START_TEST(caller_says_how_long_to_wait)
+START_TEST(the_caller_sets_the_wait)
 {
     const char *const headers[] = {"prefer", prefer_cases[_i].prefer, NULL};
     played_report(41, REPORT_PENDING, NULL);
@@ -158,7 +158,7 @@ static const struct {
      "\"errors\":{\"url\":[\"must be sent only once\"]}"},
 };
 
-START_TEST(form_that_is_wrong_creates_nothing)
+START_TEST(a_wrong_form_creates_nothing)
 {
     played_send("POST", "/api/v1/reports", NULL, create_refusals[_i].form, NULL);
     ck_assert_int_eq(played.status, 422);
@@ -189,7 +189,7 @@ START_TEST(password_is_hashed_with_privacy_2_only)
 }
 END_TEST
 
-START_TEST(full_hash_queue_is_503)
+START_TEST(a_full_hashing_queue_is_503)
 {
     played.hash_queue_full = true;
     played_send("POST", "/api/v1/reports", NULL, "url=https://EXAMPLE.com&privacy=2&password=x",
@@ -201,7 +201,7 @@ START_TEST(full_hash_queue_is_503)
 }
 END_TEST
 
-START_TEST(idempotency_key_goes_to_the_writer_as_digests)
+START_TEST(the_writer_receives_idempotency_digests)
 {
     static const char *const headers[] = {"idempotency-key", "abc", NULL};
     uint8_t first[32];
@@ -216,7 +216,7 @@ START_TEST(idempotency_key_goes_to_the_writer_as_digests)
 }
 END_TEST
 
-START_TEST(idempotency_key_that_is_not_printable_is_400)
+START_TEST(an_unprintable_idempotency_key_is_400)
 {
     static const char *const values[] = {"", "a\tb", "\xc3\xa9", LONG_255 "x"};
     for (int i = 0; i < 4; ++i) {
@@ -228,7 +228,7 @@ START_TEST(idempotency_key_that_is_not_printable_is_400)
 }
 END_TEST
 
-START_TEST(replay_that_will_not_wait_has_the_first_status_at_once)
+START_TEST(a_replay_without_wait_has_the_first_status_at_once)
 {
     static const char *const headers[] = {"prefer", "respond-async", NULL};
     played_report(41, REPORT_PENDING, NULL);
@@ -239,7 +239,7 @@ START_TEST(replay_that_will_not_wait_has_the_first_status_at_once)
 }
 END_TEST
 
-START_TEST(replay_has_the_first_status_and_waits_as_the_first_did)
+START_TEST(a_replay_has_the_first_status_and_waits)
 {
     played_report(41, REPORT_PENDING, NULL);
     played.answer = (struct store_answer){.id = 41, .replayed = 1, .code = 201};
@@ -272,7 +272,7 @@ static const struct {
     {STORE_CORRUPT, 500, 500, 500},       {STORE_INVALID, 500, 500, 500},
 };
 
-START_TEST(what_the_writer_refuses_is_told)
+START_TEST(a_refusal_by_the_writer_is_reported)
 {
     played.answer.status = refusals[_i].status;
     played_send("POST", "/api/v1/reports", NULL, "url=https://EXAMPLE.com", NULL);
@@ -302,7 +302,7 @@ static const struct {
     {"update=1", CHANGE_REGENERATE, 0, ""},
 };
 
-START_TEST(update_sends_what_was_sent_and_answers_at_once)
+START_TEST(an_update_forwards_its_fields_and_answers_at_once)
 {
     played_report(41, REPORT_PENDING, NULL);
     played.answer.id = 41;
@@ -332,7 +332,7 @@ static const struct {
      "update\":[\"must be one of 0, 1\"],\"privacy\":[\"must be one of 0, 1, 2"},
 };
 
-START_TEST(update_that_is_wrong_changes_nothing)
+START_TEST(a_wrong_update_changes_nothing)
 {
     played_send("PUT", "/api/v1/reports/{id}", id_41, update_refusals[_i].form, NULL);
     ck_assert_int_eq(played.status, 422);
@@ -342,7 +342,7 @@ START_TEST(update_that_is_wrong_changes_nothing)
 }
 END_TEST
 
-START_TEST(new_grade_is_waited_for_only_when_asked)
+START_TEST(an_update_waits_for_a_grade_only_on_request)
 {
     static const char *const wait[] = {"prefer", "wait=7", NULL};
     static const char *const async[] = {"prefer", "respond-async", NULL};
@@ -367,7 +367,7 @@ static uint64_t matched(size_t i)
     return le64toh(version);
 }
 
-START_TEST(if_match_goes_to_the_writer_as_versions)
+START_TEST(the_writer_receives_if_match_versions)
 {
     static const char *const some[] = {"if-match",
                                        "\"5-" PACKAGE_VERSION "\", W/\"6-" PACKAGE_VERSION "\"",
@@ -393,7 +393,7 @@ START_TEST(if_match_goes_to_the_writer_as_versions)
 }
 END_TEST
 
-START_TEST(deleted_report_is_told_by_its_id)
+START_TEST(a_deletion_answers_with_the_report_id)
 {
     played_send("DELETE", "/api/v1/reports/{id}", id_41, "", NULL);
     ck_assert_int_eq(played.status, 200);
@@ -411,24 +411,24 @@ int main(void)
     TCase *tc = tcase_create("handlers_change");
     suite_add_tcase(suite, tc);
     tcase_add_checked_fixture(tc, played_begin, played_end);
-    LOOP(tc, id_that_names_no_report_is_404, no_ids);
-    tcase_add_test(tc, created_report_is_held_until_it_is_graded);
-    tcase_add_test(tc, report_still_pending_when_time_is_up_goes_out_as_it_is);
-    tcase_add_test(tc, report_graded_before_the_first_look_is_not_held);
-    tcase_add_test(tc, report_deleted_while_held_is_410);
-    LOOP(tc, caller_says_how_long_to_wait, prefer_cases);
-    LOOP(tc, form_that_is_wrong_creates_nothing, create_refusals);
+    LOOP(tc, an_unknown_report_id_is_404, no_ids);
+    tcase_add_test(tc, a_created_report_is_held_until_graded);
+    tcase_add_test(tc, a_pending_report_is_answered_when_the_wait_ends);
+    tcase_add_test(tc, a_report_already_graded_is_not_held);
+    tcase_add_test(tc, a_report_deleted_while_held_is_410);
+    LOOP(tc, the_caller_sets_the_wait, prefer_cases);
+    LOOP(tc, a_wrong_form_creates_nothing, create_refusals);
     tcase_add_test(tc, password_is_hashed_with_privacy_2_only);
-    tcase_add_test(tc, full_hash_queue_is_503);
-    tcase_add_test(tc, idempotency_key_goes_to_the_writer_as_digests);
-    tcase_add_test(tc, idempotency_key_that_is_not_printable_is_400);
-    tcase_add_test(tc, replay_that_will_not_wait_has_the_first_status_at_once);
-    tcase_add_test(tc, replay_has_the_first_status_and_waits_as_the_first_did);
-    LOOP(tc, what_the_writer_refuses_is_told, refusals);
-    LOOP(tc, update_sends_what_was_sent_and_answers_at_once, update_cases);
-    LOOP(tc, update_that_is_wrong_changes_nothing, update_refusals);
-    tcase_add_test(tc, new_grade_is_waited_for_only_when_asked);
-    tcase_add_test(tc, if_match_goes_to_the_writer_as_versions);
-    tcase_add_test(tc, deleted_report_is_told_by_its_id);
+    tcase_add_test(tc, a_full_hashing_queue_is_503);
+    tcase_add_test(tc, the_writer_receives_idempotency_digests);
+    tcase_add_test(tc, an_unprintable_idempotency_key_is_400);
+    tcase_add_test(tc, a_replay_without_wait_has_the_first_status_at_once);
+    tcase_add_test(tc, a_replay_has_the_first_status_and_waits);
+    LOOP(tc, a_refusal_by_the_writer_is_reported, refusals);
+    LOOP(tc, an_update_forwards_its_fields_and_answers_at_once, update_cases);
+    LOOP(tc, a_wrong_update_changes_nothing, update_refusals);
+    tcase_add_test(tc, an_update_waits_for_a_grade_only_on_request);
+    tcase_add_test(tc, the_writer_receives_if_match_versions);
+    tcase_add_test(tc, a_deletion_answers_with_the_report_id);
     return suite_run(suite);
 }

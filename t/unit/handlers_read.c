@@ -24,7 +24,7 @@ START_TEST(report_is_served_as_it_is_stored)
 }
 END_TEST
 
-START_TEST(results_stand_between_issues_and_error)
+START_TEST(results_are_between_issues_and_error)
 {
     played_graded();
     played_send("GET", "/api/v1/reports/{id}", id_41, "", NULL);
@@ -32,7 +32,7 @@ START_TEST(results_stand_between_issues_and_error)
 }
 END_TEST
 
-START_TEST(report_at_hand_is_304)
+START_TEST(a_current_copy_is_304)
 {
     static const char *const headers[] = {"if-none-match", "\"4-" PACKAGE_VERSION "\"",
                                           "if-none-match", "\"5-" PACKAGE_VERSION "-gz\"", NULL};
@@ -46,7 +46,7 @@ END_TEST
 
 /* ---- lists ---- */
 
-START_TEST(list_without_a_query_takes_the_defaults)
+START_TEST(a_list_without_a_query_uses_the_defaults)
 {
     played_report(42, REPORT_DONE, NULL);
     played_report(41, REPORT_PENDING, NULL);
@@ -75,7 +75,7 @@ START_TEST(list_without_a_query_takes_the_defaults)
 }
 END_TEST
 
-START_TEST(list_passes_every_parameter_on)
+START_TEST(a_list_forwards_every_parameter)
 {
     played_project(3, "example.com");
     played_send("GET", "/api/v1/reports", NULL,
@@ -102,7 +102,7 @@ START_TEST(list_passes_every_parameter_on)
 }
 END_TEST
 
-START_TEST(a_list_that_was_stopped_in_its_thread_is_begun_again_and_answered_once)
+START_TEST(a_stopped_list_restarts_and_answers_once)
 {
     played_report(41, REPORT_DONE, NULL);
     played.total = 1;
@@ -116,7 +116,7 @@ START_TEST(a_list_that_was_stopped_in_its_thread_is_begun_again_and_answered_onc
 }
 END_TEST
 
-START_TEST(a_list_that_finds_no_place_or_no_time_is_503)
+START_TEST(a_list_without_queue_space_or_time_is_503)
 {
     static const char *const lists[] = {"/api/v1/reports", "/api/v1/projects"};
     for (unsigned i = 0; i < 4; i++) {
@@ -129,7 +129,7 @@ START_TEST(a_list_that_finds_no_place_or_no_time_is_503)
 }
 END_TEST
 
-START_TEST(a_list_whose_index_is_damaged_is_503_and_has_it_rebuilt_once)
+START_TEST(a_list_over_a_damaged_index_is_503_and_requests_one_rebuild)
 {
     played.list_status = STORE_DAMAGED;
     played_send("GET", "/api/v1/reports", NULL, "", NULL);
@@ -147,7 +147,7 @@ START_TEST(a_list_whose_index_is_damaged_is_503_and_has_it_rebuilt_once)
 }
 END_TEST
 
-START_TEST(project_filter_takes_name_or_id_and_an_unknown_one_is_an_empty_list)
+START_TEST(the_project_filter_accepts_name_or_id_and_unknown_is_empty)
 {
     static const char *const known[] = {"project=3", "project=example.com", "project=EXAMPLE.Com",
                                         "project=%65xample.com"};
@@ -175,7 +175,7 @@ START_TEST(project_filter_takes_name_or_id_and_an_unknown_one_is_an_empty_list)
 }
 END_TEST
 
-START_TEST(list_tag_tells_workspaces_apart)
+START_TEST(a_list_etag_depends_on_the_workspace)
 {
     /* 7 << 40 + 21 */
     static const char *const at_hand[] = {"if-none-match", "\"7696581394453-" PACKAGE_VERSION "\"",
@@ -242,7 +242,7 @@ START_TEST(project_is_found_by_name_or_id)
 }
 END_TEST
 
-START_TEST(deleted_project_is_told_by_id_and_name)
+START_TEST(a_deletion_answers_with_project_id_and_name)
 {
     const char *const args[] = {project_names[_i], ""};
     static const char *const match[] = {
@@ -255,7 +255,7 @@ START_TEST(deleted_project_is_told_by_id_and_name)
     ck_assert_uint_eq(played.change.id, 3);
     ck_assert_uint_eq(played.change.match.n, 16);
     ck_assert_uint_eq(matched(0), 2);
-    /* a tag of another project: no version of this one */
+    /* an ETag of another project: no version of this one */
     ck_assert_uint_gt(matched(1), UINT64_C(1) << 62);
     played_body_is("{\"id\":3,\"object\":\"project\",\"project\":\"example.com\",\"deleted\":true,"
                    "\"status\":200}");
@@ -268,7 +268,7 @@ END_TEST
 static const char *const no_projects[] = {
     "4", "0", "", "example.org", "-3", "99999999999999999999999", "www.example.com"};
 
-START_TEST(project_that_is_not_there_is_404)
+START_TEST(an_unknown_project_is_404)
 {
     const char *const args[] = {no_projects[_i], ""};
     played_project(3, "example.com");
@@ -298,7 +298,7 @@ START_TEST(health_and_readiness_differ_while_draining)
 }
 END_TEST
 
-START_TEST(query_that_does_not_decode_is_400_on_every_route)
+START_TEST(an_undecodable_query_is_400_on_every_route)
 {
     const char *const args[] = {"41", ""};
     played_send(routes[_i].method, routes[_i].path, args, "x=%zz", NULL);
@@ -316,20 +316,20 @@ int main(void)
     suite_add_tcase(suite, tc);
     tcase_add_checked_fixture(tc, played_begin, played_end);
     tcase_add_test(tc, report_is_served_as_it_is_stored);
-    tcase_add_test(tc, results_stand_between_issues_and_error);
-    tcase_add_test(tc, report_at_hand_is_304);
-    tcase_add_test(tc, list_without_a_query_takes_the_defaults);
-    tcase_add_test(tc, list_passes_every_parameter_on);
-    tcase_add_test(tc, a_list_that_was_stopped_in_its_thread_is_begun_again_and_answered_once);
-    tcase_add_test(tc, a_list_that_finds_no_place_or_no_time_is_503);
-    tcase_add_test(tc, a_list_whose_index_is_damaged_is_503_and_has_it_rebuilt_once);
-    tcase_add_test(tc, project_filter_takes_name_or_id_and_an_unknown_one_is_an_empty_list);
-    tcase_add_test(tc, list_tag_tells_workspaces_apart);
+    tcase_add_test(tc, results_are_between_issues_and_error);
+    tcase_add_test(tc, a_current_copy_is_304);
+    tcase_add_test(tc, a_list_without_a_query_uses_the_defaults);
+    tcase_add_test(tc, a_list_forwards_every_parameter);
+    tcase_add_test(tc, a_stopped_list_restarts_and_answers_once);
+    tcase_add_test(tc, a_list_without_queue_space_or_time_is_503);
+    tcase_add_test(tc, a_list_over_a_damaged_index_is_503_and_requests_one_rebuild);
+    tcase_add_test(tc, the_project_filter_accepts_name_or_id_and_unknown_is_empty);
+    tcase_add_test(tc, a_list_etag_depends_on_the_workspace);
     tcase_add_test(tc, list_over_1_mib_asks_for_a_smaller_page);
     LOOP(tc, project_is_found_by_name_or_id, project_names);
-    LOOP(tc, deleted_project_is_told_by_id_and_name, project_names);
-    LOOP(tc, project_that_is_not_there_is_404, no_projects);
+    LOOP(tc, a_deletion_answers_with_project_id_and_name, project_names);
+    LOOP(tc, an_unknown_project_is_404, no_projects);
     tcase_add_test(tc, health_and_readiness_differ_while_draining);
-    tcase_add_loop_test(tc, query_that_does_not_decode_is_400_on_every_route, 0, (int)routes_count);
+    tcase_add_loop_test(tc, an_undecodable_query_is_400_on_every_route, 0, (int)routes_count);
     return suite_run(suite);
 }

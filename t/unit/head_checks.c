@@ -7,7 +7,7 @@
 
 #define OK_HEAD "GET / HTTP/1.1\r\nHost: a\r\n"
 
-/* Columns: head, is it HTTP/1.1, a word of the fault (NULL: none). */
+/* Columns: head, whether it is HTTP/1.1, a word of the error (NULL: none). */
 static const struct {
     const char *head;
     bool http11;
@@ -43,7 +43,7 @@ static const struct {
     {"GET / HTTP/1.1\r\nHostess: a\r\n\r\n", true, "no Host"},
 };
 
-START_TEST(each_head_has_the_fault_it_has)
+START_TEST(each_head_has_its_verdict)
 {
     bool chunked;
     const char *fault = head_fault(str_of(cases[_i].head), cases[_i].http11, &chunked);
@@ -55,9 +55,7 @@ START_TEST(each_head_has_the_fault_it_has)
 }
 END_TEST
 
-/*
- * the library skips an empty line before the request: what stands behind it is judged all the same
- */
+/* the library skips an empty line before the request: the head after it is checked all the same */
 START_TEST(empty_line_before_the_request_hides_nothing)
 {
     bool chunked;
@@ -76,7 +74,7 @@ START_TEST(empty_line_before_the_request_hides_nothing)
 }
 END_TEST
 
-START_TEST(chunked_body_is_told)
+START_TEST(a_chunked_body_is_recognized)
 {
     bool chunked;
     ck_assert_ptr_null(
@@ -108,10 +106,10 @@ int main(void)
 {
     Suite *s = suite_create("head_checks");
     TCase *t = tcase_create("head");
-    tcase_add_loop_test(t, each_head_has_the_fault_it_has, 0, sizeof(cases) / sizeof(cases[0]));
+    tcase_add_loop_test(t, each_head_has_its_verdict, 0, sizeof(cases) / sizeof(cases[0]));
     tcase_add_loop_test(t, empty_line_before_the_request_hides_nothing, 0,
                         sizeof(cases) / sizeof(cases[0]));
-    tcase_add_test(t, chunked_body_is_told);
+    tcase_add_test(t, a_chunked_body_is_recognized);
     tcase_add_test(t, head_of_32_kib_passes_and_one_byte_more_does_not);
     suite_add_tcase(s, t);
     return suite_run(s);

@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-enum { CAPACITY = 32, SHARE = 24 }; /* what one workspace gets of it */
+enum { CAPACITY = 32, SHARE = 24 }; /* the share of one workspace */
 
 static struct job_queue *q;
 
@@ -15,7 +15,7 @@ static void add(uint64_t workspace, uint64_t report, const char *url)
     ck_assert(job_queue_add(q, workspace, report, 1, str_of(url)));
 }
 
-/* hand out all that may go: how many, their reports in ${out} */
+/* start every startable job: their number, their reports in ${out} */
 static size_t drain(uint64_t *out, size_t max)
 {
     size_t n = 0;
@@ -57,7 +57,7 @@ START_TEST(workspaces_take_turns)
 }
 END_TEST
 
-START_TEST(job_somebody_waits_for_goes_first)
+START_TEST(a_job_with_a_waiting_caller_goes_first)
 {
     uint64_t got[1];
     add(1, 1, "http://a/");
@@ -69,7 +69,7 @@ START_TEST(job_somebody_waits_for_goes_first)
 }
 END_TEST
 
-START_TEST(host_has_two_jobs_out_at_most)
+START_TEST(a_host_has_at_most_two_running_jobs)
 {
     uint64_t got[8];
     add(1, 1, "http://same.example/a");
@@ -91,10 +91,10 @@ START_TEST(host_has_two_jobs_out_at_most)
 END_TEST
 
 /*
- * the places at a host (shm/host_slots.h) would make a third wait within the auditor, where it
- * takes another's room
+ * the per-host slots (shm/host_slots.h) would make a third one wait within the auditor, where it
+ * takes the slot of another job
  */
-START_TEST(ports_schemes_and_paths_do_not_make_another_host)
+START_TEST(ports_schemes_and_paths_do_not_change_the_host)
 {
     static const char *const urls[] = {"http://same.example/", "https://same.example:8443/x",
                                        "http://same.example:80/c", "https://same.example?q"};
@@ -129,7 +129,7 @@ START_TEST(host_always_goes_to_the_same_auditor)
 }
 END_TEST
 
-START_TEST(nothing_goes_out_without_an_auditor)
+START_TEST(no_job_runs_without_an_auditor)
 {
     job_queue_auditor_lost(q, 0, false);
     add(1, 1, "http://a/");
@@ -160,14 +160,14 @@ START_TEST(jobs_of_a_dead_auditor_run_again_one_at_a_time)
 }
 END_TEST
 
-START_TEST(only_the_job_that_is_named_runs_alone)
+START_TEST(only_the_suspected_job_runs_alone)
 {
     uint64_t got[4];
     add(1, 1, "http://a/");
     add(1, 2, "http://b/");
     add(2, 3, "http://c/");
     ck_assert_uint_eq(drain(got, 4), 3);
-    job_queue_suspect(q, 1, 1); /* another auditor's word counts for nothing */
+    job_queue_suspect(q, 1, 1); /* another auditor's message is ignored */
     job_queue_suspect(q, 0, 2);
     ck_assert_ptr_null(job_queue_auditor_lost(q, 0, true));
     job_queue_auditor_connected(q, 0);
@@ -179,7 +179,7 @@ START_TEST(only_the_job_that_is_named_runs_alone)
 }
 END_TEST
 
-START_TEST(a_job_is_spared_once_whatever_is_named)
+START_TEST(a_job_is_excused_once)
 {
     uint64_t got[4];
     for (uint64_t round = 0; round < 2; round++) {
@@ -222,7 +222,7 @@ START_TEST(suspected_jobs_are_found_behind_any_backlog)
 }
 END_TEST
 
-START_TEST(only_a_death_while_alone_is_blamed_on_the_job)
+START_TEST(only_a_crash_while_alone_is_blamed_on_the_job)
 {
     uint64_t got[4];
     add(1, 1, "http://a/");
@@ -237,7 +237,7 @@ START_TEST(only_a_death_while_alone_is_blamed_on_the_job)
 }
 END_TEST
 
-START_TEST(auditor_that_drains_is_blamed_for_nothing)
+START_TEST(a_draining_auditor_is_not_blamed)
 {
     struct grading_job *job;
     add(1, 1, "http://a/");
@@ -252,7 +252,7 @@ START_TEST(auditor_that_drains_is_blamed_for_nothing)
 }
 END_TEST
 
-START_TEST(newer_attempt_replaces_an_older_one_wherever_it_is)
+START_TEST(a_newer_attempt_replaces_an_older_one_in_any_state)
 {
     add(1, 1, "http://a/");
     ck_assert_ptr_nonnull(job_queue_take(q));
@@ -260,7 +260,7 @@ START_TEST(newer_attempt_replaces_an_older_one_wherever_it_is)
     ck_assert_uint_eq(job_queue_find(q, 1)->attempt, 2);
     ck_assert(job_queue_add(q, 1, 1, 1, STR("http://a/")));
     ck_assert_uint_eq(job_queue_find(q, 1)->attempt, 2);
-    ck_assert_uint_eq(job_queue_size(q), 2); /* the older one until its auditor gives it back */
+    ck_assert_uint_eq(job_queue_size(q), 2); /* the older one until its auditor returns it */
     job_queue_return(q, job_queue_find_running(q, 0, 1, 1));
     ck_assert_uint_eq(job_queue_size(q), 1);
 }
@@ -286,11 +286,11 @@ static unsigned go_out(void)
     return n;
 }
 
-/* auditor's capacity, what one workspace may hold of it */
+/* the auditor's capacity, the share of one workspace */
 static const unsigned shares[][2] = {{1, 1}, {2, 1},   {3, 2},    {4, 3},
                                      {8, 6}, {32, 24}, {100, 75}, {1024, 768}};
 
-START_TEST(one_workspace_never_takes_an_auditor_whole)
+START_TEST(one_workspace_never_fills_an_auditor)
 {
     unsigned capacity = shares[_i][0];
     job_queue_free(q);
@@ -303,7 +303,7 @@ START_TEST(one_workspace_never_takes_an_auditor_whole)
 }
 END_TEST
 
-START_TEST(a_newcomer_finds_a_place_beside_several_that_want_all)
+START_TEST(a_new_workspace_gets_a_share_beside_busy_ones)
 {
     for (uint64_t workspace = 1; workspace <= 4; workspace++) {
         add_many(workspace, 1);
@@ -315,7 +315,7 @@ START_TEST(a_newcomer_finds_a_place_beside_several_that_want_all)
 }
 END_TEST
 
-START_TEST(a_workspace_that_somebody_waits_for_takes_no_more_than_its_share)
+START_TEST(a_workspace_with_a_waiting_caller_takes_only_its_share)
 {
     for (uint64_t i = 1; i <= 2 * CAPACITY; i++) {
         char url[64];
@@ -332,7 +332,7 @@ END_TEST
 
 /* ---- withdrawn ---- */
 
-START_TEST(a_withdrawn_job_that_waits_is_gone)
+START_TEST(a_withdrawn_queued_job_is_removed)
 {
     job_queue_auditor_lost(q, 0, false);
     add(1, 1, "http://a/");
@@ -343,7 +343,7 @@ START_TEST(a_withdrawn_job_that_waits_is_gone)
 }
 END_TEST
 
-START_TEST(a_withdrawn_job_that_is_out_counts_until_it_is_given_back)
+START_TEST(a_withdrawn_running_job_counts_until_returned)
 {
     add(1, 1, "http://same/a");
     add(1, 2, "http://same/b");
@@ -365,7 +365,7 @@ START_TEST(a_withdrawn_job_that_is_out_counts_until_it_is_given_back)
 }
 END_TEST
 
-/* created and at once deleted, again and again: never more are out than a workspace's share */
+/* created and deleted at once, repeatedly: never more run than a workspace's share */
 START_TEST(pairs_of_create_and_delete_fill_no_auditor)
 {
     unsigned out = 0;
@@ -409,10 +409,10 @@ START_TEST(a_dead_auditor_leaves_no_withdrawn_job)
 END_TEST
 
 /*
- * when none could go, none is looked for until that may have changed: each of the ways in which it
- * does
+ * when no job can run, none is searched until that may have changed: each of the events that change
+ * it
  */
-START_TEST(what_may_go_after_a_time_in_which_nothing_could_is_found)
+START_TEST(a_job_is_found_after_a_time_when_none_could_run)
 {
     for (uint64_t id = 1; id <= 70; id++)
         add(1, id, "http://same.example/");
@@ -421,17 +421,17 @@ START_TEST(what_may_go_after_a_time_in_which_nothing_could_is_found)
     ck_assert_ptr_null(job_queue_take(q));
     add(1, 101, "http://same.example/x");
     ck_assert_ptr_null(job_queue_take(q));
-    add(2, 102, "http://other.example/"); /* one is added that may */
+    add(2, 102, "http://other.example/"); /* a job is added that can run */
     ck_assert_uint_eq(job_queue_take(q)->report, 102);
     ck_assert_ptr_null(job_queue_take(q));
-    job_queue_remove(q, job_queue_find(q, 2)); /* a host is free */
+    job_queue_remove(q, job_queue_find(q, 2)); /* a host has a free slot */
     ck_assert_uint_eq(job_queue_take(q)->report, 3);
     ck_assert_ptr_null(job_queue_take(q));
-    for (uint64_t id = 4; id <= 20; id++) /* those before it go */
+    for (uint64_t id = 4; id <= 20; id++) /* the jobs before it end */
         job_queue_remove(q, job_queue_find(q, id));
     ck_assert_uint_eq(job_queue_take(q)->report, 100);
     ck_assert_ptr_null(job_queue_take(q));
-    job_queue_return(q, job_queue_find(q, 3)); /* one is given back */
+    job_queue_return(q, job_queue_find(q, 3)); /* a job is returned */
     ck_assert_ptr_nonnull(job_queue_take(q));
     ck_assert_ptr_null(job_queue_take(q));
     job_queue_auditor_lost(q, 0, false);
@@ -441,7 +441,7 @@ START_TEST(what_may_go_after_a_time_in_which_nothing_could_is_found)
 }
 END_TEST
 
-START_TEST(a_report_below_the_highest_is_looked_for)
+START_TEST(a_report_below_the_highest_id_is_found)
 {
     add(1, 9, "http://a/");
     add(1, 3, "http://b/");
@@ -451,7 +451,7 @@ START_TEST(a_report_below_the_highest_is_looked_for)
 }
 END_TEST
 
-START_TEST(random_use_keeps_the_counts)
+START_TEST(random_operations_keep_the_counts)
 {
     unsigned seed = 7;
     uint64_t out[64], n_out = 0;
@@ -484,7 +484,7 @@ START_TEST(random_use_keeps_the_counts)
     for (uint64_t workspace = 1; workspace <= 7; workspace++)
         withdrawn += job_queue_withdrawn(q, workspace);
     ck_assert_uint_eq(left + withdrawn, job_queue_size(q));
-    /* with everything taken away again, nothing is left running */
+    /* when everything is withdrawn, nothing runs */
     for (uint64_t id = 1; id <= 500; id++)
         if (job_queue_find(q, id) != NULL)
             job_queue_withdraw(q, job_queue_find(q, id));
@@ -510,29 +510,29 @@ int main(void)
     TCase *t = tcase_create("queue");
     tcase_add_checked_fixture(t, setup_one, teardown);
     tcase_add_test(t, workspaces_take_turns);
-    tcase_add_test(t, job_somebody_waits_for_goes_first);
-    tcase_add_test(t, host_has_two_jobs_out_at_most);
-    tcase_add_test(t, ports_schemes_and_paths_do_not_make_another_host);
+    tcase_add_test(t, a_job_with_a_waiting_caller_goes_first);
+    tcase_add_test(t, a_host_has_at_most_two_running_jobs);
+    tcase_add_test(t, ports_schemes_and_paths_do_not_change_the_host);
     tcase_add_test(t, host_always_goes_to_the_same_auditor);
-    tcase_add_test(t, nothing_goes_out_without_an_auditor);
+    tcase_add_test(t, no_job_runs_without_an_auditor);
     tcase_add_test(t, jobs_of_a_dead_auditor_run_again_one_at_a_time);
-    tcase_add_test(t, only_the_job_that_is_named_runs_alone);
-    tcase_add_test(t, a_job_is_spared_once_whatever_is_named);
+    tcase_add_test(t, only_the_suspected_job_runs_alone);
+    tcase_add_test(t, a_job_is_excused_once);
     tcase_add_test(t, suspected_jobs_are_found_behind_any_backlog);
-    tcase_add_test(t, only_a_death_while_alone_is_blamed_on_the_job);
-    tcase_add_test(t, auditor_that_drains_is_blamed_for_nothing);
-    tcase_add_test(t, newer_attempt_replaces_an_older_one_wherever_it_is);
-    tcase_add_test(t, what_may_go_after_a_time_in_which_nothing_could_is_found);
-    tcase_add_test(t, a_report_below_the_highest_is_looked_for);
-    tcase_add_loop_test(t, one_workspace_never_takes_an_auditor_whole, 0,
+    tcase_add_test(t, only_a_crash_while_alone_is_blamed_on_the_job);
+    tcase_add_test(t, a_draining_auditor_is_not_blamed);
+    tcase_add_test(t, a_newer_attempt_replaces_an_older_one_in_any_state);
+    tcase_add_test(t, a_job_is_found_after_a_time_when_none_could_run);
+    tcase_add_test(t, a_report_below_the_highest_id_is_found);
+    tcase_add_loop_test(t, one_workspace_never_fills_an_auditor, 0,
                         (int)(sizeof(shares) / sizeof(*shares)));
-    tcase_add_test(t, a_newcomer_finds_a_place_beside_several_that_want_all);
-    tcase_add_test(t, a_workspace_that_somebody_waits_for_takes_no_more_than_its_share);
-    tcase_add_test(t, a_withdrawn_job_that_waits_is_gone);
-    tcase_add_test(t, a_withdrawn_job_that_is_out_counts_until_it_is_given_back);
+    tcase_add_test(t, a_new_workspace_gets_a_share_beside_busy_ones);
+    tcase_add_test(t, a_workspace_with_a_waiting_caller_takes_only_its_share);
+    tcase_add_test(t, a_withdrawn_queued_job_is_removed);
+    tcase_add_test(t, a_withdrawn_running_job_counts_until_returned);
     tcase_add_test(t, pairs_of_create_and_delete_fill_no_auditor);
     tcase_add_test(t, a_dead_auditor_leaves_no_withdrawn_job);
-    tcase_add_test(t, random_use_keeps_the_counts);
+    tcase_add_test(t, random_operations_keep_the_counts);
     suite_add_tcase(s, t);
     return suite_run(s);
 }

@@ -41,14 +41,14 @@ static const struct {
     {BYTES("\xf8z"), "\"\xef\xbf\xbdz\""},
 };
 
-START_TEST(strings_are_escaped_and_mended)
+START_TEST(strings_are_escaped_and_invalid_bytes_replaced)
 {
     json_string(&out, string_cases[_i].text);
     ck_assert_msg(str_eq(buf_view(&out), str_of(string_cases[_i].json)), "%.*s", (int)out.n, out.p);
 }
 END_TEST
 
-START_TEST(a_byte_is_written_alike_wherever_it_stands)
+START_TEST(a_byte_is_written_alike_in_every_position)
 {
     char byte = (char)_i, text[24];
     struct buf alone = {0}, want = {0};
@@ -72,7 +72,7 @@ START_TEST(a_byte_is_written_alike_wherever_it_stands)
 }
 END_TEST
 
-START_TEST(text_that_is_not_there_is_null)
+START_TEST(an_absent_text_is_null)
 {
     json_text(&out, (struct str){NULL, 0});
     json_text(&out, STR(""));
@@ -107,7 +107,7 @@ START_TEST(times_are_rfc_3339_in_utc)
 }
 END_TEST
 
-START_TEST(times_of_one_second_are_written_alike_also_after_another)
+START_TEST(times_of_one_second_are_written_alike)
 {
     const int64_t times[] = {1, 999, 1000, 1, 86400000, 86400999, -1, 1};
     for (size_t i = 0; i < sizeof(times) / sizeof(times[0]); i++)
@@ -143,13 +143,13 @@ int main(void)
     TCase *tc = tcase_create("json_out");
     suite_add_tcase(suite, tc);
     tcase_add_checked_fixture(tc, NULL, clean);
-    tcase_add_loop_test(tc, strings_are_escaped_and_mended, 0,
+    tcase_add_loop_test(tc, strings_are_escaped_and_invalid_bytes_replaced, 0,
                         sizeof(string_cases) / sizeof(string_cases[0]));
-    tcase_add_loop_test(tc, a_byte_is_written_alike_wherever_it_stands, 0, 256);
-    tcase_add_test(tc, text_that_is_not_there_is_null);
+    tcase_add_loop_test(tc, a_byte_is_written_alike_in_every_position, 0, 256);
+    tcase_add_test(tc, an_absent_text_is_null);
     tcase_add_loop_test(tc, times_are_rfc_3339_in_utc, 0,
                         sizeof(time_cases) / sizeof(time_cases[0]));
-    tcase_add_test(tc, times_of_one_second_are_written_alike_also_after_another);
+    tcase_add_test(tc, times_of_one_second_are_written_alike);
     tcase_add_test(tc, every_day_of_four_centuries_agrees_with_the_c_library);
     return suite_run(suite);
 }

@@ -27,7 +27,7 @@ static const struct {
     CASE("9223372036854775807", JSON_SCAN_OK),
     CASE("-9223372036854775808", JSON_SCAN_OK),
     CASE("1.7976931348623157e308", JSON_SCAN_OK),
-    CASE("1e-400", JSON_SCAN_OK), /* nothing but small */
+    CASE("1e-400", JSON_SCAN_OK), /* only small ones */
     CASE("{\"a\":{\"a\":1},\"b\":{\"a\":1}}", JSON_SCAN_OK),
     CASE("", JSON_SCAN_MALFORMED),
     CASE(" ", JSON_SCAN_MALFORMED),
@@ -95,7 +95,7 @@ static const struct {
     CASE("-1e999999999", JSON_SCAN_RANGE),
 };
 
-START_TEST(each_text_gets_its_verdict)
+START_TEST(each_text_has_its_verdict)
 {
     enum json_verdict verdict = json_scan(cases[_i].text, 4);
     ck_assert_msg(verdict == cases[_i].verdict, "%s: %d, not %d", cases[_i].text.p, verdict,
@@ -103,7 +103,7 @@ START_TEST(each_text_gets_its_verdict)
 }
 END_TEST
 
-/* Columns: text, the sentence about it. */
+/* Columns: text, its error message. */
 static const struct {
     struct str text;
     const char *says;
@@ -138,7 +138,7 @@ static const struct {
      "The JSON is nested too deeply at line 1, column 5. Use fewer levels of arrays and objects."},
 };
 
-START_TEST(a_refusal_says_where_and_what_was_expected)
+START_TEST(an_error_names_the_position_and_what_was_expected)
 {
     struct json_fault fault;
     char text[JSON_FAULT_TEXT];
@@ -148,7 +148,7 @@ START_TEST(a_refusal_says_where_and_what_was_expected)
 }
 END_TEST
 
-START_TEST(what_is_let_through_json_c_takes_and_nothing_else_reaches_it)
+START_TEST(json_c_accepts_every_accepted_text)
 {
     enum json_verdict verdict;
     struct json_object *tree = json_scan_parse(cases[_i].text, 4, &verdict);
@@ -193,7 +193,7 @@ START_TEST(a_hundred_thousand_brackets_are_refused_at_once)
 }
 END_TEST
 
-START_TEST(values_survive_the_way_through_both)
+START_TEST(values_survive_a_round_trip_through_both)
 {
     enum json_verdict verdict;
     struct json_object
@@ -211,12 +211,12 @@ END_TEST
 
 static const struct {
     struct str text;
-    int members; /* -1: it is not read that way */
+    int members; /* -1: not read flat */
 } flats[] = {
     {STR("{\"a\":\"b\"}"), 1},
     {STR(" \t\r\n{ \"a\" : \"\" , \"\":\"\xc3\xa4\" } "), 2},
     {STR("{\"a\":\"1\",\"b\":\"2\",\"c\":\"3\"}"), 3},
-    /* more than there is room for */
+    /* more than fit */
     {STR("{\"a\":\"1\",\"b\":\"2\",\"c\":\"3\",\"d\":\"4\"}"), -1},
     {STR("{}"), -1},
     {STR("{\"a\":\"b\",\"a\":\"c\"}"), -1},
@@ -242,7 +242,7 @@ static const struct {
     {STR(""), -1},
 };
 
-START_TEST(what_is_read_flat_is_what_the_tree_holds)
+START_TEST(flat_reading_equals_the_tree)
 {
     struct json_member members[3];
     enum json_verdict verdict;
@@ -268,16 +268,16 @@ int main(void)
     Suite *suite = suite_create("json_scan");
     TCase *tc = tcase_create("json_scan");
     const int n = (int)(sizeof(cases) / sizeof(cases[0]));
-    tcase_add_loop_test(tc, each_text_gets_its_verdict, 0, n);
-    tcase_add_loop_test(tc, a_refusal_says_where_and_what_was_expected, 0,
+    tcase_add_loop_test(tc, each_text_has_its_verdict, 0, n);
+    tcase_add_loop_test(tc, an_error_names_the_position_and_what_was_expected, 0,
                         sizeof(faults) / sizeof(faults[0]));
-    tcase_add_loop_test(tc, what_is_let_through_json_c_takes_and_nothing_else_reaches_it, 0, n);
-    tcase_add_loop_test(tc, what_is_read_flat_is_what_the_tree_holds, 0,
+    tcase_add_loop_test(tc, json_c_accepts_every_accepted_text, 0, n);
+    tcase_add_loop_test(tc, flat_reading_equals_the_tree, 0,
                         (int)(sizeof(flats) / sizeof(flats[0])));
     tcase_add_test(tc, depth_is_counted_in_levels);
     tcase_add_test(tc, values_are_counted);
     tcase_add_test(tc, a_hundred_thousand_brackets_are_refused_at_once);
-    tcase_add_test(tc, values_survive_the_way_through_both);
+    tcase_add_test(tc, values_survive_a_round_trip_through_both);
     suite_add_tcase(suite, tc);
     return suite_run(suite);
 }

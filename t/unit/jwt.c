@@ -58,7 +58,7 @@ static bool good_at(struct str token, int64_t now_ms)
     return jwt_verify(secrets, token, now_ms, TTL, &claims);
 }
 
-START_TEST(a_token_tells_what_was_signed)
+START_TEST(a_token_carries_the_signed_claims)
 {
     char text[JWT_SIZE];
     struct jwt claims, want = claims_at(NOW);
@@ -81,7 +81,7 @@ START_TEST(clocks_may_differ_by_thirty_seconds_and_no_more)
 }
 END_TEST
 
-START_TEST(any_changed_character_is_told)
+START_TEST(any_changed_character_is_detected)
 {
     char text[JWT_SIZE];
     struct str token = sign_at(NOW, text);
@@ -95,7 +95,7 @@ START_TEST(any_changed_character_is_told)
 }
 END_TEST
 
-START_TEST(any_truncated_or_longer_token_is_told)
+START_TEST(any_truncated_or_extended_token_is_detected)
 {
     char text[2 * JWT_MAX] = "";
     struct str token = sign_at(NOW, text);
@@ -112,7 +112,7 @@ START_TEST(any_truncated_or_longer_token_is_told)
 }
 END_TEST
 
-/* ---- tokens of another's making, signed with the right key ---- */
+/* ---- tokens of another implementation, signed with the right key ---- */
 
 static size_t b64(const char *p, size_t n, char *out)
 {
@@ -200,7 +200,7 @@ static const struct {
      NULL, false},
 };
 
-START_TEST(a_token_of_anothers_making_is_judged)
+START_TEST(a_token_of_another_implementation_is_verified)
 {
     char head[512], out[4096];
     snprintf(head, sizeof(head), "%s", forged[_i].head);
@@ -226,7 +226,7 @@ START_TEST(a_rotation_logs_nobody_out)
     ck_assert_int_eq(signing_keys_rotate(path, NOW, TTL, why, sizeof(why)), 0);
     signing_keys_reload(secrets);
     ck_assert_uint_eq(signing_keys_generation(secrets), generation + 1);
-    /* until everybody knows the new one, the old one signs */
+    /* the old key signs until every process knows the new one */
     ck_assert_str_eq(signing_keys_signing(secrets, NOW + SECRETS_SETTLE_MS - 1)->kid, old);
     struct str second = sign_at(NOW + SECRETS_SETTLE_MS - 1, between);
     ck_assert_str_ne(signing_keys_signing(secrets, NOW + SECRETS_SETTLE_MS)->kid, old);
@@ -238,7 +238,7 @@ START_TEST(a_rotation_logs_nobody_out)
 }
 END_TEST
 
-START_TEST(an_old_secret_ends_with_the_last_token_it_may_have_signed)
+START_TEST(an_old_secret_expires_with_its_last_token)
 {
     char kid[SECRET_KID + 1];
     strcpy(kid, signing_keys_signing(secrets, NOW)->kid);
@@ -250,11 +250,12 @@ START_TEST(an_old_secret_ends_with_the_last_token_it_may_have_signed)
         signing_keys_find(secrets, str_of(kid), NOW + SECRETS_SETTLE_MS + TTL + 1, TTL));
     ck_assert_int_eq(signing_keys_rotate(path, NOW + TTL + 1, TTL, why, sizeof(why)), 0);
     signing_keys_reload(secrets);
-    ck_assert_ptr_null(signing_keys_find(secrets, str_of(kid), NOW, TTL)); /* it is not even kept */
+    ck_assert_ptr_null(
+        signing_keys_find(secrets, str_of(kid), NOW, TTL)); /* it is not even stored */
 }
 END_TEST
 
-START_TEST(rotations_without_end_are_refused_before_they_log_anybody_out)
+START_TEST(too_many_rotations_are_refused_before_anybody_is_logged_out)
 {
     char first[JWT_SIZE];
     struct str token = sign_at(NOW, first);
@@ -267,7 +268,7 @@ START_TEST(rotations_without_end_are_refused_before_they_log_anybody_out)
 }
 END_TEST
 
-START_TEST(the_file_is_its_owners_alone_and_is_made_once)
+START_TEST(the_file_is_private_and_created_once)
 {
     struct stat before, after;
     ck_assert_int_eq(stat(path, &before), 0);
@@ -279,8 +280,8 @@ START_TEST(the_file_is_its_owners_alone_and_is_made_once)
 END_TEST
 
 /*
- * The process that makes the secrets forks those that must not have them. Nothing here may take
- * memory, which could cover what was left.
+ * The process that creates the secrets forks those that must not have them. Nothing here may
+ * allocate, because that could overwrite leftovers.
  */
 static bool heap_holds(const char *bytes, size_t n)
 {
@@ -301,7 +302,7 @@ static bool heap_holds(const char *bytes, size_t n)
     return size > 0 && memmem(heap, (size_t)size, bytes, n) != NULL;
 }
 
-START_TEST(making_secrets_leaves_none_in_memory)
+START_TEST(creating_secrets_leaves_none_in_memory)
 {
     char text[1024] = "";
     ck_assert_int_eq(unlink(path), 0);
@@ -325,7 +326,7 @@ static const char *const damaged[] = {
      "0123456789ac 1 000102030405060708090a0b0c0d0e0f101112131415161718191a1b1c1d1e1f\n"),
 };
 
-START_TEST(a_damaged_file_is_refused_and_what_was_known_stays)
+START_TEST(a_damaged_file_is_refused_and_the_loaded_keys_stay)
 {
     char text[JWT_SIZE];
     struct str token = sign_at(NOW, text);
@@ -340,7 +341,7 @@ START_TEST(a_damaged_file_is_refused_and_what_was_known_stays)
 }
 END_TEST
 
-START_TEST(a_file_everybody_may_read_is_refused)
+START_TEST(a_world_readable_file_is_refused)
 {
     ck_assert_int_eq(chmod(path, 0644), 0);
     ck_assert_ptr_null(signing_keys_open(path, why, sizeof(why)));
@@ -355,18 +356,18 @@ int main(void)
     Suite *suite = suite_create("jwt");
     TCase *tc = tcase_create("jwt");
     tcase_add_checked_fixture(tc, begin, end);
-    tcase_add_test(tc, a_token_tells_what_was_signed);
+    tcase_add_test(tc, a_token_carries_the_signed_claims);
     tcase_add_test(tc, clocks_may_differ_by_thirty_seconds_and_no_more);
-    tcase_add_test(tc, any_changed_character_is_told);
-    tcase_add_test(tc, any_truncated_or_longer_token_is_told);
-    tcase_add_loop_test(tc, a_token_of_anothers_making_is_judged, 0, COUNT(forged));
+    tcase_add_test(tc, any_changed_character_is_detected);
+    tcase_add_test(tc, any_truncated_or_extended_token_is_detected);
+    tcase_add_loop_test(tc, a_token_of_another_implementation_is_verified, 0, COUNT(forged));
     tcase_add_test(tc, a_rotation_logs_nobody_out);
-    tcase_add_test(tc, an_old_secret_ends_with_the_last_token_it_may_have_signed);
-    tcase_add_test(tc, rotations_without_end_are_refused_before_they_log_anybody_out);
-    tcase_add_test(tc, the_file_is_its_owners_alone_and_is_made_once);
-    tcase_add_test(tc, making_secrets_leaves_none_in_memory);
-    tcase_add_loop_test(tc, a_damaged_file_is_refused_and_what_was_known_stays, 0, COUNT(damaged));
-    tcase_add_test(tc, a_file_everybody_may_read_is_refused);
+    tcase_add_test(tc, an_old_secret_expires_with_its_last_token);
+    tcase_add_test(tc, too_many_rotations_are_refused_before_anybody_is_logged_out);
+    tcase_add_test(tc, the_file_is_private_and_created_once);
+    tcase_add_test(tc, creating_secrets_leaves_none_in_memory);
+    tcase_add_loop_test(tc, a_damaged_file_is_refused_and_the_loaded_keys_stay, 0, COUNT(damaged));
+    tcase_add_test(tc, a_world_readable_file_is_refused);
     suite_add_tcase(suite, tc);
     return suite_run(suite);
 }

@@ -26,7 +26,7 @@ const struct route routes[] = {
     {.method = "POST", .path = "/typing", .limiter = LIMITER_WIDGET_TYPING}};
 const size_t routes_count = 1;
 
-/* what limit.c takes from the pipeline for other requests than these */
+/* what limit.c takes from the pipeline for other requests */
 const struct route *route_find(struct str method, struct str path, bool internal,
                                struct str args[PATH_ARGS_MAX], const struct route **other)
 {
@@ -102,7 +102,7 @@ static void end(void)
     rmdir(dir);
 }
 
-/* ---- what a reload may change ---- */
+/* ---- changes by a reload ---- */
 
 static void change_nothing(void)
 {
@@ -153,7 +153,7 @@ static void override_its_address(void)
 }
 
 /*
- * Columns: what the master publishes meanwhile, the limit that is told then (0: none is), the
+ * Columns: the configuration that the master publishes between, the reported limit (0: none), the
  * window's length.
  */
 static const struct {
@@ -171,7 +171,7 @@ static const struct {
     {"another limit for this address", override_its_address, 6, 60},
 };
 
-START_TEST(request_is_charged_by_the_limits_in_force_whatever_was_expected)
+START_TEST(a_request_is_charged_by_the_limits_in_force)
 {
     struct ratelimit_state *state = &request.limit.state;
     limit_prefetch(&request);
@@ -191,8 +191,8 @@ START_TEST(request_is_charged_by_the_limits_in_force_whatever_was_expected)
 }
 END_TEST
 
-/* what was charged is the key of the limits in force: of the old one nothing is used */
-START_TEST(nothing_is_charged_to_what_was_expected_by_other_limits)
+/* the key of the limits in force was charged: nothing of the old one is used */
+START_TEST(an_expectation_from_other_limits_is_not_charged)
 {
     struct ratelimit_state state;
     limit_prefetch(&request);
@@ -205,7 +205,7 @@ START_TEST(nothing_is_charged_to_what_was_expected_by_other_limits)
 }
 END_TEST
 
-START_TEST(what_was_expected_is_charged_where_the_limits_stand)
+START_TEST(an_expectation_is_charged_when_the_limits_are_unchanged)
 {
     struct ratelimit_state state;
     limit_prefetch(&request);
@@ -221,10 +221,10 @@ int main(void)
     Suite *suite = suite_create("limit");
     TCase *tcase = tcase_create("limit");
     tcase_add_checked_fixture(tcase, begin, end);
-    tcase_add_loop_test(tcase, request_is_charged_by_the_limits_in_force_whatever_was_expected, 0,
+    tcase_add_loop_test(tcase, a_request_is_charged_by_the_limits_in_force, 0,
                         sizeof(changes) / sizeof(changes[0]));
-    tcase_add_test(tcase, nothing_is_charged_to_what_was_expected_by_other_limits);
-    tcase_add_test(tcase, what_was_expected_is_charged_where_the_limits_stand);
+    tcase_add_test(tcase, an_expectation_from_other_limits_is_not_charged);
+    tcase_add_test(tcase, an_expectation_is_charged_when_the_limits_are_unchanged);
     suite_add_tcase(suite, tcase);
     return suite_run(suite);
 }

@@ -17,7 +17,7 @@ static void begin(void)
     limiters_defaults(&limits);
 }
 
-/* ---- the seed's rows ---- */
+/* ---- built-in limiters ---- */
 
 static const struct {
     enum limiter limiter;
@@ -34,7 +34,7 @@ static const struct {
     {LIMITER_API, "api", {{0, 60, BY_API_KEY}}},
 };
 
-START_TEST(the_built_in_rows_are_the_seeds)
+START_TEST(the_built_in_limiters_are_the_documented_ones)
 {
     const struct limiter_row *row = &limits.rows[seed[_i].limiter];
     ck_assert_uint_eq(limits.count, LIMITERS_BUILT_IN);
@@ -47,7 +47,7 @@ START_TEST(the_built_in_rows_are_the_seeds)
 }
 END_TEST
 
-START_TEST(a_name_that_is_none_is_not_found)
+START_TEST(an_unknown_name_is_not_found)
 {
     ck_assert_uint_eq(limiters_find(&limits, "inline"), LIMITER_NONE);
     ck_assert_uint_eq(limiters_find(&limits, ""), LIMITER_NONE);
@@ -117,7 +117,7 @@ static const struct {
     {64, "203.0.113.7", "203.0.113.6", false},
     {64, "203.0.113.7", "::ffff:203.0.113.7", true},
     {64, "203.0.113.7", "::ffff:cb00:7107", true},
-    {16, "203.0.113.7", "203.0.113.6", false}, /* the prefix is IPv6's alone */
+    {16, "203.0.113.7", "203.0.113.6", false}, /* the prefix applies to IPv6 only */
     {64, "2001:db8:1:2::1", "2001:db8:1:2:ffff:ffff:ffff:ffff", true},
     {64, "2001:db8:1:2::1", "2001:db8:1:3::1", false},
     /* a dotted quad at the end makes no IPv4 address */
@@ -131,7 +131,7 @@ static const struct {
     {64, "::cb00:7107", "203.0.113.7", false},
 };
 
-START_TEST(addresses_are_told_apart_by_their_bits)
+START_TEST(addresses_are_distinguished_by_their_prefix)
 {
     struct limiter_key a = key_of(BY_IP, neighbours[_i].prefix, neighbours[_i].a, 0, NULL, NULL);
     struct limiter_key b = key_of(BY_IP, neighbours[_i].prefix, neighbours[_i].b, 0, NULL, NULL);
@@ -142,7 +142,7 @@ END_TEST
 #define VISITOR "visitor-16-bytes"
 #define AGENT "agent-of-16-byte"
 
-START_TEST(what_is_not_known_is_counted_by_address_and_apart)
+START_TEST(an_unknown_credential_is_counted_by_address_separately)
 {
     struct limiter_key keys[] = {
         key_of(BY_IP, 64, "192.0.2.1", 0, NULL, NULL),
@@ -163,7 +163,7 @@ START_TEST(what_is_not_known_is_counted_by_address_and_apart)
 }
 END_TEST
 
-START_TEST(a_known_caller_is_the_same_from_everywhere)
+START_TEST(a_known_caller_has_one_key_from_every_address)
 {
     static const enum limiter_by kinds[] = {BY_API_KEY, BY_TOKEN, BY_JWT};
     struct limiter_key here = key_of(kinds[_i], 64, "192.0.2.1", 7, VISITOR, AGENT),
@@ -175,7 +175,7 @@ END_TEST
 #define ULID_A "01ARZ3NDEKTSV4RRFFQ69G5FAV"
 #define ULID_B "7ZZZZZZZZZZZZZZZZZZZZZZZZZ"
 
-/* Columns: kind, text, how it is written back (NULL: no key of that kind). */
+/* Columns: kind, text, how it is printed (NULL: not a key of that kind). */
 static const struct {
     enum limiter_by by;
     const char *text, *back;
@@ -214,7 +214,7 @@ static const struct {
     {BY_API_KEY, "asy_key_x", NULL},
 };
 
-START_TEST(keys_are_written_and_read_back)
+START_TEST(keys_are_printed_and_parsed_back)
 {
     struct limiter_key key, again;
     char text[LIMITER_TEXT_SIZE];
@@ -230,7 +230,7 @@ START_TEST(keys_are_written_and_read_back)
 }
 END_TEST
 
-START_TEST(a_key_written_is_the_key_counted)
+START_TEST(a_printed_key_is_the_counted_key)
 {
     struct limiter_key key, made = key_of(BY_IP, 64, "2001:db8:1:2::9", 0, NULL, NULL);
     ck_assert(limiter_key_parse(BY_IP, 64, "2001:db8:1:2::/64", &key));
@@ -243,7 +243,7 @@ END_TEST
 
 /* ---- overrides and exemption ---- */
 
-START_TEST(an_override_is_found_for_its_key_and_window_alone)
+START_TEST(an_override_applies_only_to_its_key_and_window)
 {
     char text[32];
     struct limiter_key key;
@@ -266,7 +266,7 @@ START_TEST(an_override_is_found_for_its_key_and_window_alone)
 }
 END_TEST
 
-START_TEST(the_more_special_key_is_charged_first)
+START_TEST(the_more_specific_key_is_charged_first)
 {
     struct limiter_row *row = &limits.rows[LIMITER_API];
     row->windows_count = 3;
@@ -280,7 +280,7 @@ START_TEST(the_more_special_key_is_charged_first)
 }
 END_TEST
 
-/* ---- the board ---- */
+/* ---- limiter statistics ---- */
 
 static char dir[] = "/tmp/assay-limits-XXXXXX", path[64];
 static struct limiter_stats *board;
@@ -302,7 +302,7 @@ static void close_board(void)
     ck_assert_int_eq(rmdir(dir), 0);
 }
 
-START_TEST(what_is_published_is_read_by_another_mapping)
+START_TEST(another_mapping_reads_published_statistics)
 {
     static struct limiters read;
     uint64_t version, later;
@@ -331,11 +331,11 @@ START_TEST(counts_belong_to_a_name_and_outlive_a_reload)
 {
     add_limiter("mine", "GET /a", NULL);
     limiter_stats_publish(board, &limits);
-    for (unsigned worker = 0; worker < 200; worker++) /* more than rows of counters */
+    for (unsigned worker = 0; worker < 200; worker++) /* more than the counter rows */
         limiter_stats_count(board, worker, counter_of("mine"), COUNT_REFUSED);
     limits.count--;
     add_limiter("other", "GET /a", NULL);
-    limiter_stats_publish(board, &limits); /* in the place "mine" had */
+    limiter_stats_publish(board, &limits); /* in the row that "mine" had */
     ck_assert_uint_eq(limiter_stats_total(board, counter_of("mine"), COUNT_REFUSED), 200);
     ck_assert_uint_eq(limiter_stats_total(board, counter_of("mine"), COUNT_ADMITTED), 0);
     ck_assert_uint_eq(limiter_stats_total(board, counter_of("other"), COUNT_REFUSED), 0);
@@ -346,7 +346,7 @@ START_TEST(counts_belong_to_a_name_and_outlive_a_reload)
 }
 END_TEST
 
-START_TEST(names_may_come_and_go_for_ever)
+START_TEST(names_can_be_added_and_removed_without_end)
 {
     char name[16];
     for (unsigned i = 0; i < 5 * LIMITER_STATS_COUNTERS; i++) {
@@ -363,14 +363,14 @@ START_TEST(names_may_come_and_go_for_ever)
 }
 END_TEST
 
-START_TEST(a_few_lines_are_logged_and_the_rest_is_told_as_a_number)
+START_TEST(a_few_lines_are_logged_and_the_rest_counted)
 {
     unsigned lines = 0;
     int64_t now = 1000 * LIMITER_LOG_SECONDS;
     for (int i = 0; i < 100; i++)
         lines += limiter_stats_may_log(board, 3, now + i % LIMITER_LOG_SECONDS);
     ck_assert_uint_eq(lines, LIMITER_LOG_LINES);
-    ck_assert(limiter_stats_may_log(board, 4, now)); /* another limiter's lines are its own */
+    ck_assert(limiter_stats_may_log(board, 4, now)); /* another limiter's log lines are separate */
     ck_assert_uint_eq(limiter_stats_suppressed(board, 3, now), 0); /* more may come */
     ck_assert_uint_eq(limiter_stats_suppressed(board, 3, now + LIMITER_LOG_SECONDS),
                       100 - LIMITER_LOG_LINES);
@@ -379,7 +379,7 @@ START_TEST(a_few_lines_are_logged_and_the_rest_is_told_as_a_number)
 }
 END_TEST
 
-START_TEST(a_file_that_is_no_board_is_refused)
+START_TEST(a_file_without_statistics_is_refused)
 {
     FILE *file = fopen(path, "r+");
     ck_assert_ptr_nonnull(file);
@@ -397,23 +397,23 @@ int main(void)
     Suite *suite = suite_create("limiters");
     TCase *table = tcase_create("table"), *boards = tcase_create("board");
     tcase_add_checked_fixture(table, begin, NULL);
-    tcase_add_loop_test(table, the_built_in_rows_are_the_seeds, 0, COUNT(seed));
-    tcase_add_test(table, a_name_that_is_none_is_not_found);
+    tcase_add_loop_test(table, the_built_in_limiters_are_the_documented_ones, 0, COUNT(seed));
+    tcase_add_test(table, an_unknown_name_is_not_found);
     tcase_add_loop_test(table, the_longest_path_wins_then_a_named_method, 0, COUNT(paths));
-    tcase_add_loop_test(table, addresses_are_told_apart_by_their_bits, 0, COUNT(neighbours));
-    tcase_add_test(table, what_is_not_known_is_counted_by_address_and_apart);
-    tcase_add_loop_test(table, a_known_caller_is_the_same_from_everywhere, 0, 3);
-    tcase_add_loop_test(table, keys_are_written_and_read_back, 0, COUNT(texts));
-    tcase_add_test(table, a_key_written_is_the_key_counted);
-    tcase_add_test(table, an_override_is_found_for_its_key_and_window_alone);
-    tcase_add_test(table, the_more_special_key_is_charged_first);
+    tcase_add_loop_test(table, addresses_are_distinguished_by_their_prefix, 0, COUNT(neighbours));
+    tcase_add_test(table, an_unknown_credential_is_counted_by_address_separately);
+    tcase_add_loop_test(table, a_known_caller_has_one_key_from_every_address, 0, 3);
+    tcase_add_loop_test(table, keys_are_printed_and_parsed_back, 0, COUNT(texts));
+    tcase_add_test(table, a_printed_key_is_the_counted_key);
+    tcase_add_test(table, an_override_applies_only_to_its_key_and_window);
+    tcase_add_test(table, the_more_specific_key_is_charged_first);
     suite_add_tcase(suite, table);
     tcase_add_checked_fixture(boards, open_board, close_board);
-    tcase_add_test(boards, what_is_published_is_read_by_another_mapping);
+    tcase_add_test(boards, another_mapping_reads_published_statistics);
     tcase_add_test(boards, counts_belong_to_a_name_and_outlive_a_reload);
-    tcase_add_test(boards, names_may_come_and_go_for_ever);
-    tcase_add_test(boards, a_few_lines_are_logged_and_the_rest_is_told_as_a_number);
-    tcase_add_test(boards, a_file_that_is_no_board_is_refused);
+    tcase_add_test(boards, names_can_be_added_and_removed_without_end);
+    tcase_add_test(boards, a_few_lines_are_logged_and_the_rest_counted);
+    tcase_add_test(boards, a_file_without_statistics_is_refused);
     suite_add_tcase(suite, boards);
     return suite_run(suite);
 }

@@ -10,7 +10,7 @@
 
 static char text[16384];
 
-/* What log_write sends to standard error, as a string. */
+/* The output of log_write to standard error, as a string. */
 static const char *logged(enum log_level level, const char *message)
 {
     int fds[2], kept = dup(STDERR_FILENO);
@@ -27,7 +27,7 @@ static const char *logged(enum log_level level, const char *message)
     return text;
 }
 
-START_TEST(a_line_is_one_json_object_with_time_level_process_and_message)
+START_TEST(a_json_line_has_time_level_process_and_message)
 {
     log_open("worker 3", LOG_LEVEL_INFO, LOG_FORMAT_JSON);
     const char *line = logged(LOG_LEVEL_WARN, "the disk is full");
@@ -63,7 +63,7 @@ START_TEST(a_text_line_has_no_control_characters)
 }
 END_TEST
 
-START_TEST(no_character_of_a_message_steers_a_terminal)
+START_TEST(no_message_controls_the_terminal)
 {
     static const enum log_format formats[] = {LOG_FORMAT_JSON, LOG_FORMAT_COMBINED};
     for (size_t i = 0; i < 2; i++) {
@@ -88,7 +88,7 @@ START_TEST(a_long_message_still_ends_its_line)
 }
 END_TEST
 
-START_TEST(what_is_under_the_level_is_not_written)
+START_TEST(a_message_below_the_level_is_not_written)
 {
     log_open("worker 0", LOG_LEVEL_WARN, LOG_FORMAT_JSON);
     ck_assert_str_eq(logged(LOG_LEVEL_INFO, "quiet"), "");
@@ -115,7 +115,7 @@ static size_t lines_of(const char *format)
     return lines;
 }
 
-START_TEST(a_mistake_that_repeats_does_not_fill_the_log_and_hides_no_other)
+START_TEST(a_repeated_error_neither_fills_the_log_nor_hides_others)
 {
     log_open("worker 0", LOG_LEVEL_INFO, LOG_FORMAT_JSON);
     ck_assert_uint_eq(lines_of("the disk is full, attempt %d"), 100);
@@ -128,13 +128,13 @@ int main(void)
 {
     Suite *suite = suite_create("log");
     TCase *tcase = tcase_create("log");
-    tcase_add_test(tcase, a_line_is_one_json_object_with_time_level_process_and_message);
+    tcase_add_test(tcase, a_json_line_has_time_level_process_and_message);
     tcase_add_test(tcase, a_message_cannot_forge_a_member_or_a_line);
     tcase_add_test(tcase, a_text_line_has_no_control_characters);
-    tcase_add_test(tcase, no_character_of_a_message_steers_a_terminal);
+    tcase_add_test(tcase, no_message_controls_the_terminal);
     tcase_add_test(tcase, a_long_message_still_ends_its_line);
-    tcase_add_test(tcase, what_is_under_the_level_is_not_written);
-    tcase_add_test(tcase, a_mistake_that_repeats_does_not_fill_the_log_and_hides_no_other);
+    tcase_add_test(tcase, a_message_below_the_level_is_not_written);
+    tcase_add_test(tcase, a_repeated_error_neither_fills_the_log_nor_hides_others);
     suite_add_tcase(suite, tcase);
     return suite_run(suite);
 }

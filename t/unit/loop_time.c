@@ -35,7 +35,7 @@ static uint64_t now_ms(void)
     return (uint64_t)clock_wall_ms();
 }
 
-START_TEST(the_longest_turn_is_told)
+START_TEST(the_longest_iteration_is_reported)
 {
     uint64_t polled = now_ms();
     spin(SPIN_US);
@@ -44,7 +44,7 @@ START_TEST(the_longest_turn_is_told)
     ck_assert_uint_ge(cpu_us, SPIN_US);
     ck_assert_uint_ge(us, cpu_us);
     uint64_t began;
-    do { /* until no other process took the processor meanwhile */
+    do { /* until no other process used the processor in between */
         us = score_get(score.longest_us);
         began = clock_mono_us();
         polled = now_ms();
@@ -65,7 +65,7 @@ START_TEST(waiting_in_epoll_does_not_count)
 }
 END_TEST
 
-START_TEST(waiting_in_a_turn_counts_as_wall_time)
+START_TEST(waiting_within_an_iteration_counts_as_wall_time)
 {
     uint64_t polled = now_ms();
     usleep(SLEEP_US);
@@ -75,7 +75,7 @@ START_TEST(waiting_in_a_turn_counts_as_wall_time)
 }
 END_TEST
 
-START_TEST(a_wall_clock_that_was_set_is_no_stretch)
+START_TEST(a_wall_clock_step_is_not_loop_time)
 {
     static const int64_t set_ms[] = {-3600000, 3600000};
     usleep(SLEEP_US);
@@ -84,7 +84,7 @@ START_TEST(a_wall_clock_that_was_set_is_no_stretch)
 }
 END_TEST
 
-START_TEST(short_turns_are_told_together)
+START_TEST(short_iterations_are_reported_together)
 {
     for (int i = 0; i < 100; i++) {
         spin(LOOP_TIME_US / 10);
@@ -99,11 +99,11 @@ int main(void)
     Suite *s = suite_create("loop_time");
     TCase *tc = tcase_create("loop_time");
     tcase_add_checked_fixture(tc, setup, NULL);
-    tcase_add_test(tc, the_longest_turn_is_told);
+    tcase_add_test(tc, the_longest_iteration_is_reported);
     tcase_add_test(tc, waiting_in_epoll_does_not_count);
-    tcase_add_test(tc, waiting_in_a_turn_counts_as_wall_time);
-    tcase_add_loop_test(tc, a_wall_clock_that_was_set_is_no_stretch, 0, 2);
-    tcase_add_test(tc, short_turns_are_told_together);
+    tcase_add_test(tc, waiting_within_an_iteration_counts_as_wall_time);
+    tcase_add_loop_test(tc, a_wall_clock_step_is_not_loop_time, 0, 2);
+    tcase_add_test(tc, short_iterations_are_reported_together);
     suite_add_tcase(s, tc);
     return suite_run(s);
 }

@@ -24,7 +24,7 @@ static char *read_all(FILE *file, bool as_man)
     return text;
 }
 
-/* A line of text goes on in the next one, unless that is a macro or empty. */
+/* A line of text continues in the next one, unless that is a macro or empty. */
 static void join_lines(char *text)
 {
     bool macro = text[0] == '.';
@@ -64,7 +64,7 @@ static void assert_has(const char *page, const char *text)
     ck_assert_msg(strstr(page, text) != NULL, "the page lacks: %s", text);
 }
 
-START_TEST(every_option_is_in_assay_yaml_5_with_type_default_and_help)
+START_TEST(assay_yaml_5_describes_every_option)
 {
     char *page = source_file("packaging/assay.yaml.5", true);
     struct conf_option_view option;
@@ -102,15 +102,15 @@ static char *dump_of(const char *path)
     return text;
 }
 
-/* What a line of the packages' configuration sets other than the default is lost with the line. */
-START_TEST(the_packages_configuration_names_the_values_that_are_no_defaults)
+/* A value other than the default in a line of the packages' configuration is lost with the line. */
+START_TEST(the_packages_configuration_names_its_changed_values)
 {
     char *file = source_file("packaging/assay.yaml", false), *rest_of_sample = NULL, *rest = NULL;
     char *sample = dump_of(SRCDIR "/packaging/assay.yaml"), *defaults = dump_of(NULL);
     char *body = strstr(file, "\n\n"), *b = strtok_r(defaults, "\n", &rest);
     int different = 0;
     ck_assert_ptr_nonnull(body);
-    *body = '\0'; /* the comment at the head */
+    *body = '\0'; /* the comment at the top */
     for (char *a = strtok_r(sample, "\n", &rest_of_sample); a != NULL;
          a = strtok_r(NULL, "\n", &rest_of_sample)) {
         ck_assert_ptr_nonnull(b);
@@ -131,10 +131,7 @@ START_TEST(the_packages_configuration_names_the_values_that_are_no_defaults)
 }
 END_TEST
 
-/*
- * A line of help, "--name TEXT: what it is for", as the page has it: name and help on lines of
- * their own.
- */
+/* A line of help, "--name TEXT: description", as in the page: name and help on separate lines. */
 static void assert_option(const char *page, const char *line)
 {
     char text[512];
@@ -144,7 +141,7 @@ static void assert_option(const char *page, const char *line)
     assert_has(page, text);
 }
 
-START_TEST(every_sub_command_and_option_is_in_assay_1)
+START_TEST(assay_1_describes_every_command_and_option)
 {
     char *page = source_file("packaging/assay.1", true), *help = output_of("./assay help all"),
          *rest = NULL, text[512];
@@ -170,9 +167,7 @@ START_TEST(every_sub_command_and_option_is_in_assay_1)
 }
 END_TEST
 
-/*
- * The first words of the commands, each once and in the order of the table, and the screen of them.
- */
+/* The first words of the commands, each once in table order, and the help screen with them. */
 START_TEST(the_short_help_has_every_subject_and_verb_on_one_screen)
 {
     char *all = output_of("./assay help all"), *screen = output_of("./assay -h"), *rest = NULL;
@@ -206,7 +201,7 @@ END_TEST
 static const char *const assayd_options[] = {".B -c FILE\n", ".B -t\n", ".B --set KEY=VALUE\n",
                                              ".B -V\n", ".B -h\n"};
 
-START_TEST(every_option_of_assayd_is_in_assayd_8)
+START_TEST(assayd_8_describes_every_option)
 {
     char *page = source_file("packaging/assayd.8", true), *help = output_of("./assayd -h"),
          name[32];
@@ -219,7 +214,7 @@ START_TEST(every_option_of_assayd_is_in_assayd_8)
 }
 END_TEST
 
-START_TEST(file_of_counts_is_named_as_it_is)
+START_TEST(the_counts_file_has_its_documented_name)
 {
     char *page = source_file("packaging/assayd.8", true),
          *limits = source_file("packaging/LIMITS.md", false), path[64], text[80];
@@ -234,7 +229,7 @@ START_TEST(file_of_counts_is_named_as_it_is)
 END_TEST
 
 /*
- * Every command of the help, word by word, and every option of it is offered; what is missing is
+ * Completion offers every command of the help, word by word, and every option; missing ones are
  * printed.
  */
 START_TEST(completion_offers_every_command_and_option)
@@ -265,8 +260,8 @@ START_TEST(completion_offers_every_command_and_option)
 END_TEST
 
 /*
- * The same of zsh's, where there is a zsh. Its words and what it offers them to are put in its
- * place.
+ * The same for zsh's completion, if zsh is installed. Its words and the command that receives the
+ * offers are replaced.
  */
 START_TEST(zsh_completion_offers_every_command_and_option)
 {
@@ -299,16 +294,13 @@ START_TEST(zsh_completion_offers_every_command_and_option)
 }
 END_TEST
 
-/*
- * what bootstrap installs to build with, a package asks for to build with; a compiler is there
- * anyway
- */
+/* a package build-depends on what bootstrap installs for building; every builder has a compiler */
 static const struct {
     const char *list, *packaging, *before;
 } builds[] = {{"DEBIAN=\"", "packaging/debian/control", "\n "},
               {"FEDORA=\"", "packaging/assay.spec.in", "\nBuildRequires:  "}};
 
-START_TEST(packages_are_built_with_what_bootstrap_installs)
+START_TEST(the_packages_need_what_bootstrap_installs)
 {
     char *bootstrap = source_file("bootstrap", false),
          *asked = source_file(builds[_i].packaging, false), *rest = NULL, text[128];
@@ -337,17 +329,17 @@ int main(void)
 {
     Suite *suite = suite_create("man_pages");
     TCase *tcase = tcase_create("man");
-    tcase_add_test(tcase, the_packages_configuration_names_the_values_that_are_no_defaults);
-    tcase_add_test(tcase, every_option_is_in_assay_yaml_5_with_type_default_and_help);
+    tcase_add_test(tcase, the_packages_configuration_names_its_changed_values);
+    tcase_add_test(tcase, assay_yaml_5_describes_every_option);
     tcase_add_test(tcase, the_packages_configuration_is_the_sample);
-    tcase_add_test(tcase, every_sub_command_and_option_is_in_assay_1);
+    tcase_add_test(tcase, assay_1_describes_every_command_and_option);
     tcase_add_test(tcase, the_short_help_has_every_subject_and_verb_on_one_screen);
-    tcase_add_loop_test(tcase, every_option_of_assayd_is_in_assayd_8, 0,
+    tcase_add_loop_test(tcase, assayd_8_describes_every_option, 0,
                         (int)(sizeof(assayd_options) / sizeof(assayd_options[0])));
-    tcase_add_test(tcase, file_of_counts_is_named_as_it_is);
+    tcase_add_test(tcase, the_counts_file_has_its_documented_name);
     tcase_add_test(tcase, completion_offers_every_command_and_option);
     tcase_add_test(tcase, zsh_completion_offers_every_command_and_option);
-    tcase_add_loop_test(tcase, packages_are_built_with_what_bootstrap_installs, 0,
+    tcase_add_loop_test(tcase, the_packages_need_what_bootstrap_installs, 0,
                         (int)(sizeof(builds) / sizeof(builds[0])));
     tcase_set_timeout(tcase, 60);
     suite_add_tcase(suite, tcase);

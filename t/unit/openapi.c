@@ -49,7 +49,7 @@ static const char *text(json *object, const char *name)
     return value == NULL ? NULL : json_object_get_string(value);
 }
 
-/* "#/components/…" → what it points at */
+/* "#/components/…" → its target */
 static json *resolve(json *value)
 {
     const char *ref = text(value, "$ref");
@@ -93,7 +93,7 @@ START_TEST(every_route_is_described)
 }
 END_TEST
 
-START_TEST(everything_described_is_a_route)
+START_TEST(every_described_operation_is_a_route)
 {
     size_t operations = 0;
     json_object_object_foreach(member(doc, "paths"), path, item)
@@ -126,14 +126,14 @@ static void resolve_all(json *value)
     }
 }
 
-START_TEST(every_reference_points_at_something)
+START_TEST(every_reference_resolves)
 {
     resolve_all(doc);
 }
 END_TEST
 
-/* The introduction says which answers of projects and reports have no `data`. */
-START_TEST(answers_of_projects_and_reports_have_data_but_for_delete)
+/* The introduction names the project and report answers without `data`. */
+START_TEST(project_and_report_answers_have_data_except_delete)
 {
     const struct route *route = &routes[_i];
     if (strncmp(route->path, "/api/v1/reports", 15) != 0 &&
@@ -191,7 +191,7 @@ END_TEST
 
 /* ---- fields ---- */
 
-/* The parameter of that name and place, of the operation or its path; NULL if there is none. */
+/* The parameter of that name and location, of the operation or its path; NULL if there is none. */
 static json *parameter(const struct route *route, const char *in, const char *name)
 {
     json *lists[] = {member(operation(route), "parameters"),
@@ -249,7 +249,7 @@ static void bool_agrees(const struct field *f, json *schema)
     ck_assert_ptr_null(f->initial);
 }
 
-/* whatever it is, it is no text with a length */
+/* any value, but not a text with a length */
 static void json_agrees(const struct field *f, json *schema)
 {
     ck_assert_ptr_null(f->initial);
@@ -293,7 +293,7 @@ static bool has_argument(const struct route *route, const char *name)
     return strstr(route->path, braces) != NULL;
 }
 
-START_TEST(every_parameter_described_is_taken)
+START_TEST(every_described_parameter_is_accepted)
 {
     const struct route *route = &routes[_i];
     json *parameters = member(operation(route), "parameters");
@@ -389,11 +389,11 @@ START_TEST(conditional_and_idempotent_requests_are_described)
 }
 END_TEST
 
-START_TEST(errors_that_the_row_makes_possible_are_described)
+START_TEST(every_possible_error_is_described)
 {
     const struct route *route = &routes[_i];
     json *responses = member(operation(route), "responses");
-    /* an origin may be refused, an agent unpublished */
+    /* an origin can be refused, an agent unpublished */
     bool widget = strncmp(route->path, "/api/v1/widget/", 15) == 0;
     /* another workspace's */
     bool of_agent = route->auth == AUTH_WP_TOKEN &&
@@ -405,7 +405,7 @@ START_TEST(errors_that_the_row_makes_possible_are_described)
         {"400", true},
         {"401", route->auth != AUTH_NONE},
         {"403", route->scope != 0 || widget},
-        /* a created record may be gone when it is read back */
+        /* a created record can be deleted before it is read back */
         {"404", widget || of_agent || strchr(route->path, '{') != NULL ||
                     (route->flags & ROUTE_IDEMPOTENT) != 0},
         {"406", (route->flags & ROUTE_TEXT) == 0},
@@ -431,10 +431,10 @@ static const char *text_type(const struct route *route)
 }
 
 /*
- * Every answer but 304 has a body, and an error's is of the contract's shape and names the codes of
+ * Every answer but 304 has a body. An error's body has the documented shape and names the codes of
  * its status.
  */
-START_TEST(answers_have_the_contracts_shape)
+START_TEST(answers_have_the_documented_shape)
 {
     json_object_object_foreach(member(operation(&routes[_i]), "responses"), status, response)
     {
@@ -485,8 +485,8 @@ START_TEST(the_limiter_of_a_route_is_named)
 END_TEST
 
 /*
- * Projects and reports, the widget's routes and bulk sync are limited surfaces; a row there that
- * names no limiter was forgotten.
+ * Projects and reports, the widget's routes and bulk sync are limited surfaces: every row there
+ * must name a limiter.
  */
 START_TEST(every_route_of_a_limited_surface_has_a_limiter)
 {
@@ -513,7 +513,7 @@ START_TEST(every_error_code_is_listed)
 }
 END_TEST
 
-START_TEST(operations_have_names_of_their_own)
+START_TEST(operation_ids_are_unique)
 {
     const char *own = text(operation(&routes[_i]), "operationId");
     ck_assert_ptr_nonnull(own);
@@ -522,7 +522,7 @@ START_TEST(operations_have_names_of_their_own)
 }
 END_TEST
 
-START_TEST(document_is_served_with_its_tag)
+START_TEST(the_document_is_served_with_its_etag)
 {
     char at_hand[64];
     const char *const headers[] = {"if-none-match", at_hand, NULL};
@@ -546,21 +546,21 @@ int main(void)
     suite_add_tcase(suite, tc);
     tcase_add_checked_fixture(tc, begin, end);
     tcase_add_loop_test(tc, every_route_is_described, 0, n);
-    tcase_add_loop_test(tc, answers_of_projects_and_reports_have_data_but_for_delete, 0, n);
-    tcase_add_test(tc, everything_described_is_a_route);
-    tcase_add_test(tc, every_reference_points_at_something);
+    tcase_add_loop_test(tc, project_and_report_answers_have_data_except_delete, 0, n);
+    tcase_add_test(tc, every_described_operation_is_a_route);
+    tcase_add_test(tc, every_reference_resolves);
     tcase_add_test(tc, every_component_is_used);
     tcase_add_loop_test(tc, every_field_is_described_with_its_choices_and_default, 0, n);
-    tcase_add_loop_test(tc, every_parameter_described_is_taken, 0, n);
+    tcase_add_loop_test(tc, every_described_parameter_is_accepted, 0, n);
     tcase_add_loop_test(tc, every_path_argument_is_described, 0, n);
     tcase_add_loop_test(tc, credential_and_scope_are_described, 0, n);
     tcase_add_loop_test(tc, conditional_and_idempotent_requests_are_described, 0, n);
-    tcase_add_loop_test(tc, errors_that_the_row_makes_possible_are_described, 0, n);
-    tcase_add_loop_test(tc, answers_have_the_contracts_shape, 0, n);
+    tcase_add_loop_test(tc, every_possible_error_is_described, 0, n);
+    tcase_add_loop_test(tc, answers_have_the_documented_shape, 0, n);
     tcase_add_loop_test(tc, the_limiter_of_a_route_is_named, 0, n);
     tcase_add_loop_test(tc, every_route_of_a_limited_surface_has_a_limiter, 0, n);
     tcase_add_loop_test(tc, every_error_code_is_listed, 0, ERRS);
-    tcase_add_loop_test(tc, operations_have_names_of_their_own, 0, n);
-    tcase_add_test(tc, document_is_served_with_its_tag);
+    tcase_add_loop_test(tc, operation_ids_are_unique, 0, n);
+    tcase_add_test(tc, the_document_is_served_with_its_etag);
     return suite_run(suite);
 }

@@ -35,7 +35,7 @@ static const struct {
      "\"meta\":{\"current_page\":1,\"from\":1,\"last_page\":1,\"path\":\"" HERE
      "\",\"per_page\":10,\"to\":1,\"total\":1}",
      "<" HERE "?per_page=10&page=1>; rel=\"first\", <" HERE "?per_page=10&page=1>; rel=\"last\""},
-    /* the page is replaced where it stands, everything else is kept in order */
+    /* the page is replaced in place, everything else keeps its order */
     {"sort=asc&page=2&search=a%26b", 2, 10, 21, 10,
      "\"links\":{\"first\":\"" HERE "?sort=asc&page=1&search=a%26b\",\"last\":\"" HERE
      "?sort=asc&page=3&search=a%26b\",\"prev\":\"" HERE
@@ -46,7 +46,7 @@ static const struct {
      "?sort=asc&page=3&search=a%26b>; rel=\"last\", <" HERE
      "?sort=asc&page=1&search=a%26b>; rel=\"prev\", <" HERE
      "?sort=asc&page=3&search=a%26b>; rel=\"next\""},
-    /* exactly full pages make no page more */
+    /* exactly full pages add no page */
     {"%70a%67e=2", 2, 25, 50, 25,
      "\"links\":{\"first\":\"" HERE "?page=1\",\"last\":\"" HERE "?page=2\",\"prev\":\"" HERE
      "?page=1\",\"next\":null},"
@@ -62,10 +62,7 @@ static const struct {
      "\",\"per_page\":100,\"to\":null,\"total\":101}",
      "<" HERE "?page=1>; rel=\"first\", <" HERE "?page=2>; rel=\"last\", <" HERE
      "?page=2>; rel=\"prev\""},
-    /*
-     * what a client should have encoded is encoded in the links, so that neither JSON nor the
-     * header breaks
-     */
+    /* links encode what a client should have encoded, so that neither JSON nor the header breaks */
     {"&&a=\"<>\\\xc3\xa9&b&c=&d=%22", 1, 10, 5, 5,
      "\"links\":{\"first\":\"" HERE "?a=%22%3C%3E%5C%C3%A9&b&c=&d=%22&page=1\",\"last\":\"" HERE
      "?a=%22%3C%3E%5C%C3%A9&b&c=&d=%22&page=1\",\"prev\":null,\"next\":null},"
@@ -85,7 +82,7 @@ static const struct {
      "?per_page=10&my_page=7&page=2&pagex=3>; rel=\"next\""},
 };
 
-START_TEST(envelope_and_header_tell_the_same_links)
+START_TEST(the_envelope_and_the_header_have_the_same_links)
 {
     struct pagination p = {
         STR(BASE),          STR("/api/v1/reports"), str_of(cases[_i].query), cases[_i].page,
@@ -98,7 +95,7 @@ START_TEST(envelope_and_header_tell_the_same_links)
 }
 END_TEST
 
-START_TEST(unknown_names_are_the_last_member_of_meta)
+START_TEST(unknown_names_are_last_in_meta)
 {
     struct pagination p = {.base_url = STR(BASE),
                            .path = STR("/x"),
@@ -113,7 +110,7 @@ START_TEST(unknown_names_are_the_last_member_of_meta)
 }
 END_TEST
 
-START_TEST(header_too_long_for_proxies_is_left_out)
+START_TEST(a_header_too_long_for_proxies_is_omitted)
 {
     struct buf query = {0};
     for (int i = 0; i < 400; ++i)
@@ -134,9 +131,9 @@ int main(void)
     TCase *tc = tcase_create("pagination");
     suite_add_tcase(suite, tc);
     tcase_add_checked_fixture(tc, NULL, clean);
-    tcase_add_loop_test(tc, envelope_and_header_tell_the_same_links, 0,
+    tcase_add_loop_test(tc, the_envelope_and_the_header_have_the_same_links, 0,
                         sizeof(cases) / sizeof(cases[0]));
-    tcase_add_test(tc, unknown_names_are_the_last_member_of_meta);
-    tcase_add_test(tc, header_too_long_for_proxies_is_left_out);
+    tcase_add_test(tc, unknown_names_are_last_in_meta);
+    tcase_add_test(tc, a_header_too_long_for_proxies_is_omitted);
     return suite_run(suite);
 }

@@ -17,7 +17,7 @@ START_TEST(hash_verifies_its_password_and_no_other)
 }
 END_TEST
 
-START_TEST(same_password_never_hashes_the_same)
+START_TEST(two_hashes_of_one_password_differ)
 {
     char again[PASSWORD_HASH_SIZE];
     ck_assert(password_hash(STR("x"), hash));
@@ -60,7 +60,7 @@ static const char *const bad_hashes[] = {
     "$scrypt$ln=14,r=8,p=1$" SALT "." HASH,
     "$scrypt$ln=14,r=8,p=1$!!!!!!!!!!!!!!!!!!!!!!$" HASH,
     "$scrypt$ln=14,r=8,p=1$" SALT "$!AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA",
-    "$scrypt$ln=14,r=8,p=1$AAAAAAAAAAAAAAAAAAAAAB$" HASH, /* bits beyond the last byte */
+    "$scrypt$ln=14,r=8,p=1$AAAAAAAAAAAAAAAAAAAAAB$" HASH, /* bits past the last byte */
     "$scrypt$ln=0,r=8,p=1$" SALT "$" HASH,
     "$scrypt$ln=31,r=8,p=1$" SALT "$" HASH,
     "$scrypt$ln=-1,r=8,p=1$" SALT "$" HASH,
@@ -69,7 +69,7 @@ static const char *const bad_hashes[] = {
     "$argon2id$ln=14,r=8,p=1$" SALT "$" HASH,
 };
 
-START_TEST(text_that_is_no_hash_of_ours_verifies_nothing)
+START_TEST(a_foreign_hash_verifies_nothing)
 {
     ck_assert(!password_verify(STR(""), str_of(bad_hashes[_i])));
     ck_assert(!password_verify(STR("x"), str_of(bad_hashes[_i])));
@@ -83,10 +83,10 @@ int main(void)
     suite_add_tcase(suite, tc);
     tcase_set_timeout(tc, 60);
     tcase_add_test(tc, hash_verifies_its_password_and_no_other);
-    tcase_add_test(tc, same_password_never_hashes_the_same);
+    tcase_add_test(tc, two_hashes_of_one_password_differ);
     tcase_add_test(tc, every_byte_of_a_long_password_counts);
     tcase_add_test(tc, hash_of_another_implementation_verifies);
-    tcase_add_loop_test(tc, text_that_is_no_hash_of_ours_verifies_nothing, 0,
+    tcase_add_loop_test(tc, a_foreign_hash_verifies_nothing, 0,
                         sizeof(bad_hashes) / sizeof(bad_hashes[0]));
     return suite_run(suite);
 }

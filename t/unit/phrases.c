@@ -9,7 +9,7 @@
 #include "core/api/phrases_internal.h"
 #include "t/kit/suite.h"
 
-/* Columns: the agent's language, what a visitor writes, the reply; NULL: it is a question. */
+/* Columns: the agent's language, the visitor's text, the reply; NULL: it is a question. */
 static const struct {
     const char *language, *message, *reply;
 } talk[] = {
@@ -25,7 +25,7 @@ static const struct {
     {"de", "Hallo!", "Guten Tag! Was möchten Sie wissen?"},
     {"de-AT", "hi", "Guten Tag! Was möchten Sie wissen?"},
     {"en", "Guten Tag", "Guten Tag! Was möchten Sie wissen?"},
-    {"en", "GRÜSS GOTT", NULL}, /* ß has no upper case that folds back to it */
+    {"en", "GRÜSS GOTT", NULL}, /* no upper case of ß folds back to it */
     {"en", "Vielen Dank", "Gern geschehen!"},
     {"en", "Tschüss!", "Auf Wiedersehen!"},
     {"en", "Bonjour", "Bonjour ! Que souhaitez-vous savoir ?"},
@@ -61,7 +61,7 @@ static const struct {
     {"ja", "こんにちは、送料はいくらですか？", NULL},
 };
 
-START_TEST(small_talk_is_replied_to_and_questions_are_not)
+START_TEST(only_small_talk_gets_a_phrase)
 {
     struct str reply;
     bool is = phrase_small_talk(str_of(talk[_i].language), str_of(talk[_i].message), &reply);
@@ -89,8 +89,7 @@ int main(void)
         return EXIT_FAILURE;
     Suite *suite = suite_create("phrases");
     TCase *tcase = tcase_create("phrases");
-    tcase_add_loop_test(tcase, small_talk_is_replied_to_and_questions_are_not, 0,
-                        sizeof(talk) / sizeof(*talk));
+    tcase_add_loop_test(tcase, only_small_talk_gets_a_phrase, 0, sizeof(talk) / sizeof(*talk));
     tcase_add_test(tcase, every_language_has_every_phrase);
     suite_add_tcase(suite, tcase);
     return suite_run(suite);

@@ -20,7 +20,7 @@ static size_t encode(uint32_t c, char out[4])
     return n;
 }
 
-/* Unicode's Cc, Bidi_Control and the line separators, as issue and manual list them. */
+/* Unicode's Cc, Bidi_Control and the line separators, as the manual lists them. */
 static bool must_be_escaped(uint32_t c)
 {
     static const uint32_t others[] = {0x61c,  0x200e, 0x200f, 0x2028, 0x2029, 0x202a, 0x202b,
@@ -31,7 +31,7 @@ static bool must_be_escaped(uint32_t c)
     return c < 0x20 || (c >= 0x7f && c < 0xa0);
 }
 
-START_TEST(each_code_point_is_printed_as_itself_or_as_its_number)
+START_TEST(each_code_point_is_printed_or_escaped)
 {
     for (uint32_t c = 0; c <= 0x10ffff; c++) {
         char bytes[4], number[8];
@@ -43,7 +43,7 @@ START_TEST(each_code_point_is_printed_as_itself_or_as_its_number)
         bool right = out.taken == n && out.code == c && out.as_itself != must_be_escaped(c);
         snprintf(number, sizeof(number), "\\u%04x", c & 0xffff);
         struct str wanted = must_be_escaped(c) ? str_of(number) : (struct str){bytes, n};
-        /* an assertion for each of a million code points takes seconds */
+        /* an assertion for each of a million code points would take seconds */
         if (!right || !str_eq((struct str){out.shown, out.n}, wanted))
             ck_abort_msg("U+%04X", c);
     }
@@ -85,7 +85,7 @@ int main(void)
 {
     Suite *suite = suite_create("printable");
     TCase *tcase = tcase_create("printable");
-    tcase_add_test(tcase, each_code_point_is_printed_as_itself_or_as_its_number);
+    tcase_add_test(tcase, each_code_point_is_printed_or_escaped);
     tcase_add_loop_test(tcase, a_line_is_escaped_from_where_it_begins, 0,
                         sizeof(lines) / sizeof(lines[0]));
     suite_add_tcase(suite, tcase);

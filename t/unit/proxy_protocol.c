@@ -23,7 +23,7 @@
     "abcd"
 #define BYTES(literal) (literal), sizeof(literal) - 1
 
-/* Columns: the header, what follows it; the client it names, "" where none. */
+/* Columns: the header, the following bytes; the client in it, "" if none. */
 static const struct {
     const char *bytes;
     size_t size;
@@ -45,7 +45,7 @@ static const struct {
     {BYTES(SIGNATURE "\x21\x21\0\x24" V6), "2001:db8::7"},
     {BYTES(SIGNATURE "\x21\x21\0\x2b" V6 TLV), "2001:db8::7"},
     {BYTES(SIGNATURE "\x20\0\0\0"), ""},
-    {BYTES(SIGNATURE "\x20\x11\0\x0c" V4), ""}, /* LOCAL, whatever addresses it has */
+    {BYTES(SIGNATURE "\x20\x11\0\x0c" V4), ""}, /* LOCAL, with any addresses */
     {BYTES(SIGNATURE "\x20\x21\0\x07" TLV), ""},
     {BYTES(SIGNATURE "\x21\0\0\0"), ""},
     {BYTES(SIGNATURE "\x21\0\0\x07" TLV), ""},
@@ -61,7 +61,7 @@ static const char *client_of(const struct proxy_header *header)
     return text;
 }
 
-START_TEST(a_header_ends_where_it_ends_and_names_the_client)
+START_TEST(a_header_is_parsed_to_its_end_and_names_the_client)
 {
     static const char *const following[] = {"", "GET / HTTP/1.1\r\n\r\n",
                                             "PROXY TCP4 1.1.1.1 1.1.1.1 1 1\r\n", SIGNATURE};
@@ -79,10 +79,10 @@ START_TEST(a_header_ends_where_it_ends_and_names_the_client)
 }
 END_TEST
 
-START_TEST(every_part_of_it_waits_for_more)
+START_TEST(every_partial_header_waits_for_more)
 {
     for (size_t n = 1; n < good[_i].size; n++) {
-        uint8_t *exact = malloc(n); /* nothing behind it is looked at: the sanitizers tell */
+        uint8_t *exact = malloc(n); /* no byte after it is read: sanitizers detect it */
         struct proxy_header header;
         memcpy(exact, good[_i].bytes, n);
         ck_assert_msg(proxy_header_parse(exact, n, &header) == PROXY_MORE, "%zu bytes", n);
@@ -91,7 +91,7 @@ START_TEST(every_part_of_it_waits_for_more)
 }
 END_TEST
 
-START_TEST(a_unix_sockets_is_skipped)
+START_TEST(a_unix_socket_header_is_skipped)
 {
     char bytes[16 + 216] = SIGNATURE "\x21\x31\0\xd8"
                                      "/run/a.sock";
@@ -103,7 +103,7 @@ START_TEST(a_unix_sockets_is_skipped)
 }
 END_TEST
 
-START_TEST(the_largest_is_taken_and_one_byte_more_is_not)
+START_TEST(the_largest_header_is_accepted_and_a_larger_refused)
 {
     uint8_t bytes[PROXY_HEADER_MAX + 1] = SIGNATURE "\x21\x11\x02\x08" V4;
     struct proxy_header header;
@@ -162,12 +162,12 @@ static const struct {
     {BYTES(SIGNATURE "\x21\x21\0\x0c" V4)},
     {BYTES(SIGNATURE "\x21\x12\0\x0c" V4)}, /* UDP */
     {BYTES(SIGNATURE "\x21\x41\0\x0c" V4)}, /* no such family */
-    {BYTES(SIGNATURE "\x21\x31\0\x0c" V4)}, /* a Unix socket's is 216 bytes long */
+    {BYTES(SIGNATURE "\x21\x31\0\x0c" V4)}, /* a Unix socket header has 216 bytes */
     {BYTES(SIGNATURE "\x21\x11\xff\xff" V4)},
     {BYTES(SIGNATURE "\x20\x11\xff\xff")},
 };
 
-START_TEST(anything_else_is_refused)
+START_TEST(any_other_header_is_refused)
 {
     struct proxy_header header;
     ck_assert_int_eq(proxy_header_parse((const uint8_t *)bad[_i].bytes, bad[_i].size, &header),
@@ -179,11 +179,11 @@ int main(void)
 {
     Suite *suite = suite_create("proxy_protocol");
     TCase *tcase = tcase_create("proxy_protocol");
-    tcase_add_loop_test(tcase, a_header_ends_where_it_ends_and_names_the_client, 0, COUNT(good));
-    tcase_add_loop_test(tcase, every_part_of_it_waits_for_more, 0, COUNT(good));
-    tcase_add_test(tcase, a_unix_sockets_is_skipped);
-    tcase_add_test(tcase, the_largest_is_taken_and_one_byte_more_is_not);
-    tcase_add_loop_test(tcase, anything_else_is_refused, 0, COUNT(bad));
+    tcase_add_loop_test(tcase, a_header_is_parsed_to_its_end_and_names_the_client, 0, COUNT(good));
+    tcase_add_loop_test(tcase, every_partial_header_waits_for_more, 0, COUNT(good));
+    tcase_add_test(tcase, a_unix_socket_header_is_skipped);
+    tcase_add_test(tcase, the_largest_header_is_accepted_and_a_larger_refused);
+    tcase_add_loop_test(tcase, any_other_header_is_refused, 0, COUNT(bad));
     suite_add_tcase(suite, tcase);
     return suite_run(suite);
 }

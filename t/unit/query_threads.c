@@ -33,14 +33,14 @@ void reply_header(struct request *r, const char *name, struct str value)
     ck_assert(str_eq(value, STR("1")));
 }
 
-/* ---- queries whose runs and ends are written down ---- */
+/* ---- queries that record their runs and ends ---- */
 
 struct test_query {
     struct query query;
     struct request request;
     char name;
     bool holds;     /* it waits for the gate to open */
-    unsigned stops; /* so many of its runs stop, as for a change of the size of the map */
+    unsigned stops; /* that many of its runs stop, as for a map resize */
 };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
@@ -78,7 +78,7 @@ static bool run(struct query *query, struct store *s)
     return q->stops == 0 || q->stops-- == 0;
 }
 
-/* Capitals did not come to their end. */
+/* Capital letters: the query did not finish. */
 static void over(struct query *query, struct waiter *w)
 {
     struct request *r = request_of(w);
@@ -198,7 +198,7 @@ START_TEST(a_list_does_not_wait_for_searches)
 }
 END_TEST
 
-START_TEST(what_waits_is_bounded_by_workspace_and_in_all)
+START_TEST(the_queue_is_bounded_per_workspace_and_in_total)
 {
     enum { WORKSPACES = QUERIES_QUEUED_MAX / QUERIES_PER_WORKSPACE_MAX };
     static struct test_query q[QUERIES_QUEUED_MAX + WORKSPACES + 1], held;
@@ -219,7 +219,7 @@ START_TEST(what_waits_is_bounded_by_workspace_and_in_all)
 }
 END_TEST
 
-START_TEST(a_query_of_a_client_that_is_gone_is_stopped)
+START_TEST(a_query_of_a_closed_client_is_stopped)
 {
     struct test_query q[3];
     begin(1);
@@ -237,7 +237,7 @@ START_TEST(a_query_of_a_client_that_is_gone_is_stopped)
 }
 END_TEST
 
-START_TEST(a_query_that_was_stopped_runs_again_in_another_snapshot)
+START_TEST(a_stopped_query_runs_again_in_a_new_snapshot)
 {
     struct test_query q[2];
     begin(1);
@@ -252,7 +252,7 @@ START_TEST(a_query_that_was_stopped_runs_again_in_another_snapshot)
 }
 END_TEST
 
-START_TEST(queries_that_run_or_wait_when_the_worker_ends_are_over)
+START_TEST(worker_shutdown_ends_running_and_queued_queries)
 {
     struct test_query q[2];
     begin(2);
@@ -283,7 +283,7 @@ static bool is_stuck(void)
     return queries_stuck(http.queries);
 }
 
-START_TEST(a_query_that_runs_on_after_its_time_ends_the_heartbeat)
+START_TEST(a_query_that_overruns_its_deadline_stops_the_heartbeat)
 {
     struct test_query q;
     begin(1);
@@ -311,12 +311,12 @@ int main(void)
     tcase_add_test(tc, workspaces_take_turns);
     tcase_add_test(tc, lists_and_searches_take_turns_in_one_thread);
     tcase_add_test(tc, a_list_does_not_wait_for_searches);
-    tcase_add_test(tc, what_waits_is_bounded_by_workspace_and_in_all);
-    tcase_add_test(tc, a_query_of_a_client_that_is_gone_is_stopped);
-    tcase_add_test(tc, a_query_that_was_stopped_runs_again_in_another_snapshot);
-    tcase_add_test(tc, queries_that_run_or_wait_when_the_worker_ends_are_over);
+    tcase_add_test(tc, the_queue_is_bounded_per_workspace_and_in_total);
+    tcase_add_test(tc, a_query_of_a_closed_client_is_stopped);
+    tcase_add_test(tc, a_stopped_query_runs_again_in_a_new_snapshot);
+    tcase_add_test(tc, worker_shutdown_ends_running_and_queued_queries);
     tcase_add_test(tc, without_threads_a_query_runs_at_once);
-    tcase_add_test(tc, a_query_that_runs_on_after_its_time_ends_the_heartbeat);
+    tcase_add_test(tc, a_query_that_overruns_its_deadline_stops_the_heartbeat);
     suite_add_tcase(suite, tc);
     return suite_run(suite);
 }

@@ -77,7 +77,7 @@ static unsigned admitted(struct ratelimit_window w, int64_t now, unsigned asked)
     return count;
 }
 
-START_TEST(hash_agrees_with_the_papers_vector)
+START_TEST(the_hash_matches_the_papers_vector)
 {
     uint64_t key[2] = {0x0706050403020100, 0x0f0e0d0c0b0a0908};
     unsigned char input[15];
@@ -94,8 +94,8 @@ static int by_value(const void *a, const void *b)
 }
 
 /*
- * the hash of ${size} bytes of 0, with one bit turned: of what they belong to, or, from 64 on, of
- * theirs; none for UINT_MAX
+ * The hash of ${size} bytes of 0 with one bit flipped: a bit of the limiter, or, from 64 on, of the
+ * bytes; none for UINT_MAX.
  */
 static uint64_t hash_with_bit(const struct hash_keys *keys, unsigned size, unsigned bit)
 {
@@ -149,7 +149,7 @@ START_TEST(short_keys_have_the_same_hash_in_one_line)
 }
 END_TEST
 
-START_TEST(as_many_as_the_limit_are_admitted_and_told_so)
+START_TEST(the_limit_is_admitted_and_reported)
 {
     struct ratelimit_window w = window("a", 3, 60);
     struct ratelimit_state s;
@@ -158,7 +158,7 @@ START_TEST(as_many_as_the_limit_are_admitted_and_told_so)
         ck_assert_uint_eq(s.limit, 3);
         ck_assert_uint_eq(s.remaining, left);
         ck_assert_int_eq(s.reset, NOW + 60);
-        ck_assert_uint_eq(s.near, left == 2 ? 0 : 1); /* half of three is reached with the second */
+        ck_assert_uint_eq(s.near, left == 2 ? 0 : 1); /* the second one reaches half of three */
     }
     ck_assert_int_eq(take(&w, 1, NOW + 59, &s), 1);
     ck_assert_uint_eq(s.remaining, 0);
@@ -184,9 +184,9 @@ static const struct {
     {86400 * 400, 0, false, "back by more than a year"},
 };
 
-START_TEST(window_goes_by_the_clock)
+START_TEST(windows_follow_the_clock)
 {
-    /* the second finds a table that has been told the time already, by the first */
+    /* the second key meets a table to which the first one has given the time */
     struct ratelimit_window keys[2] = {window("tells", 100, 60), window("is told", 100, 60)};
     for (int i = 0; i < 2; i++)
         ck_assert_uint_eq(admitted(keys[i], NOW + clocks[_i].first, 2), 2);
@@ -200,8 +200,8 @@ END_TEST
 START_TEST(nobody_is_locked_out_longer_than_a_window_and_two_seconds)
 {
     /*
-     * saturated at NOW, then the clock is stepped by anything: within 62 s of its own time there is
-     * a budget again
+     * saturated at NOW, then the clock steps by any amount: within 62 s of its own time there is a
+     * budget again
      */
     static const int64_t steps[] = {-1, -2, -3, -59, -60,  -61,   -3600, -86400,
                                     1,  2,  3,  61,  3600, 86400, 0};
@@ -219,7 +219,7 @@ START_TEST(nobody_is_locked_out_longer_than_a_window_and_two_seconds)
 }
 END_TEST
 
-START_TEST(reading_of_before_a_jump_is_refused)
+START_TEST(a_time_from_before_a_clock_jump_is_refused)
 {
     struct ratelimit_window w = window("k", 3, 60);
     struct ratelimit_state s;
@@ -232,7 +232,7 @@ START_TEST(reading_of_before_a_jump_is_refused)
 }
 END_TEST
 
-START_TEST(reading_of_before_a_jump_is_refused_though_the_key_is_there_and_its_window_goes_on)
+START_TEST(a_time_from_before_a_clock_jump_is_refused_for_a_live_key)
 {
     static const uint32_t limits[] = {100, 4, 2, 1}; /* used a little, a quarter, half, all */
     struct ratelimit_state s;
@@ -246,12 +246,9 @@ START_TEST(reading_of_before_a_jump_is_refused_though_the_key_is_there_and_its_w
 }
 END_TEST
 
-START_TEST(reading_that_grew_old_is_refused)
+START_TEST(a_stale_time_is_refused)
 {
-    /*
-     * the process slept for three seconds after it read the clock: its window is no longer the
-     * others'
-     */
+    /* the process slept for three seconds after it read the clock: others are in a later window */
     struct ratelimit_window w = window("k", 3, 60);
     struct ratelimit_state s;
     ck_assert_uint_eq(admitted(w, NOW + 58, 3), 3);
@@ -280,10 +277,7 @@ END_TEST
 
 START_TEST(refused_request_makes_no_slot)
 {
-    /*
-     * charging the first window and giving it back would leave one, and for that moment stand in
-     * another's way
-     */
+    /* charging the first window and refunding it would block another request for that moment */
     struct ratelimit_window both[2] = {window("agent", 10, 60), window("address", 1, 3600)};
     struct ratelimit_usage usage;
     struct ratelimit_state s;
@@ -295,7 +289,7 @@ START_TEST(refused_request_makes_no_slot)
 }
 END_TEST
 
-START_TEST(headers_tell_of_the_window_with_the_fewest_remaining)
+START_TEST(headers_describe_the_window_with_the_fewest_remaining)
 {
     struct ratelimit_window both[2] = {window("narrow", 3, 60), window("wide", 5, 3600)};
     struct ratelimit_state s;
@@ -313,7 +307,7 @@ START_TEST(headers_tell_of_the_window_with_the_fewest_remaining)
 }
 END_TEST
 
-START_TEST(where_two_windows_refuse_the_later_reset_counts)
+START_TEST(the_later_reset_counts_when_two_windows_refuse)
 {
     struct ratelimit_window both[2] = {window("k", 2, 3600), window("k", 2, 60)};
     struct ratelimit_state s;
@@ -327,7 +321,7 @@ START_TEST(where_two_windows_refuse_the_later_reset_counts)
 }
 END_TEST
 
-START_TEST(used_is_kept_so_a_changed_limit_applies_at_once)
+START_TEST(a_changed_limit_applies_at_once)
 {
     ck_assert_uint_eq(admitted(window("k", 10, 60), NOW, 8), 8);
     struct ratelimit_state s;
@@ -338,7 +332,7 @@ START_TEST(used_is_kept_so_a_changed_limit_applies_at_once)
 }
 END_TEST
 
-START_TEST(keys_limiters_and_lengths_do_not_share)
+START_TEST(keys_limiters_and_lengths_are_counted_separately)
 {
     struct ratelimit_window w = window("k", 1, 60), other = w;
     ck_assert_uint_eq(admitted(w, NOW, 2), 1);
@@ -353,7 +347,7 @@ START_TEST(keys_limiters_and_lengths_do_not_share)
 }
 END_TEST
 
-START_TEST(kept_hash_is_the_same_key)
+START_TEST(a_saved_hash_is_the_same_key)
 {
     struct ratelimit_window w = window("k", 3, 60), kept = {.salt = 7, .seconds = 60, .limit = 3};
     kept.hash = ratelimit_hash(rl, &w);
@@ -362,7 +356,7 @@ START_TEST(kept_hash_is_the_same_key)
 }
 END_TEST
 
-START_TEST(expected_key_is_the_same_key)
+START_TEST(an_expected_key_is_the_same_key)
 {
     unsigned char key[RATELIMIT_KEY_MAX];
     for (unsigned char i = 0; i < sizeof(key); i++)
@@ -383,7 +377,7 @@ START_TEST(expected_key_is_the_same_key)
 }
 END_TEST
 
-START_TEST(reset_gives_the_present_window_back)
+START_TEST(a_reset_restores_the_current_window)
 {
     struct ratelimit_window w = window("k", 3, 60);
     ck_assert(!ratelimit_reset(rl, &w, NOW));
@@ -394,7 +388,7 @@ START_TEST(reset_gives_the_present_window_back)
 }
 END_TEST
 
-START_TEST(peek_charges_nothing_and_makes_nothing)
+START_TEST(a_peek_charges_nothing_and_creates_nothing)
 {
     struct ratelimit_window w = window("k", 3, 60);
     struct ratelimit_state s;
@@ -415,7 +409,7 @@ END_TEST
 
 /* ---- a table with many keys ---- */
 
-START_TEST(table_holds_as_many_keys_as_it_was_made_for)
+START_TEST(the_table_holds_its_configured_number_of_keys)
 {
     ratelimit_close(rl);
     open_table(65536, RATELIMIT_REMADE);
@@ -432,7 +426,7 @@ START_TEST(table_holds_as_many_keys_as_it_was_made_for)
 }
 END_TEST
 
-START_TEST(ended_windows_make_room_without_evicting)
+START_TEST(ended_windows_are_reused_without_eviction)
 {
     struct ratelimit_usage usage;
     for (uint64_t key = 0; key < 1024; key++)
@@ -445,7 +439,7 @@ START_TEST(ended_windows_make_room_without_evicting)
 }
 END_TEST
 
-START_TEST(windows_of_a_clock_that_was_far_ahead_make_room_without_evicting)
+START_TEST(windows_of_a_clock_far_ahead_are_reused_without_eviction)
 {
     struct ratelimit_usage usage;
     for (uint64_t key = 0; key < 1024; key++)
@@ -458,11 +452,11 @@ START_TEST(windows_of_a_clock_that_was_far_ahead_make_room_without_evicting)
 }
 END_TEST
 
-START_TEST(use_and_evictions_are_told_by_tag)
+START_TEST(usage_and_evictions_are_reported_by_tag)
 {
     struct ratelimit_usage usage;
     struct ratelimit_state s;
-    for (uint64_t key = 0; key < 6000; key++) { /* three times what there is room for */
+    for (uint64_t key = 0; key < 6000; key++) { /* three times the number of slots */
         struct ratelimit_window w = numbered(&key, 100);
         w.tag = key < 600 ? 63 : 5;
         ck_assert_int_eq(take(&w, 1, NOW, &s), 0);
@@ -476,7 +470,7 @@ START_TEST(use_and_evictions_are_told_by_tag)
 }
 END_TEST
 
-START_TEST(key_is_counted_under_the_tag_that_it_was_last_asked_with)
+START_TEST(a_key_is_counted_under_its_latest_tag)
 {
     struct ratelimit_window w = window("k", 100, 60);
     struct ratelimit_usage usage;
@@ -490,9 +484,9 @@ START_TEST(key_is_counted_under_the_tag_that_it_was_last_asked_with)
 }
 END_TEST
 
-START_TEST(saturated_keys_outlive_a_flood_of_cold_ones)
+START_TEST(saturated_keys_survive_a_flood_of_cold_keys)
 {
-    /* a quarter of the slots, so that no neighbourhood is saturated as a whole */
+    /* a quarter of the slots, so that no neighbourhood is completely saturated */
     struct ratelimit_usage usage;
     ratelimit_usage(rl, NOW, &usage);
     uint64_t hot = usage.slots / 4;
@@ -508,7 +502,7 @@ START_TEST(saturated_keys_outlive_a_flood_of_cold_ones)
 }
 END_TEST
 
-START_TEST(saturated_keys_of_a_small_limit_outlive_cold_ones_that_used_more)
+START_TEST(saturated_keys_of_a_small_limit_survive_colder_keys)
 {
     struct ratelimit_usage usage;
     ratelimit_usage(rl, NOW, &usage);
@@ -523,9 +517,9 @@ START_TEST(saturated_keys_of_a_small_limit_outlive_cold_ones_that_used_more)
 }
 END_TEST
 
-START_TEST(of_two_cold_keys_the_one_that_used_less_goes)
+START_TEST(the_colder_of_two_keys_is_evicted)
 {
-    /* every slot: half of them used twice of a hundred, half once; as many new ones come */
+    /* every slot: half of them used twice of a hundred, half once; as many new keys arrive */
     struct ratelimit_usage usage;
     ratelimit_usage(rl, NOW, &usage);
     uint64_t half = usage.slots / 8, lost = 0;
@@ -539,7 +533,7 @@ START_TEST(of_two_cold_keys_the_one_that_used_less_goes)
 }
 END_TEST
 
-START_TEST(table_of_saturated_keys_still_takes_a_new_one)
+START_TEST(a_table_of_saturated_keys_accepts_a_new_key)
 {
     uint64_t key;
     for (key = 0; key < 20000; key++)
@@ -550,7 +544,7 @@ END_TEST
 
 /* ---- the file ---- */
 
-START_TEST(file_keeps_its_counts)
+START_TEST(the_file_keeps_its_counts)
 {
     ck_assert_uint_eq(admitted(window("k", 5, 60), NOW, 3), 3);
     uint64_t salt = ratelimit_salt(rl, "api");
@@ -561,7 +555,7 @@ START_TEST(file_keeps_its_counts)
 }
 END_TEST
 
-START_TEST(other_geometry_is_made_anew)
+START_TEST(a_file_of_other_geometry_is_recreated)
 {
     ck_assert_uint_eq(admitted(window("k", 5, 60), NOW, 3), 3);
     ratelimit_close(rl);
@@ -595,7 +589,7 @@ static const struct {
     {56, "\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0", 16},
 };
 
-START_TEST(damaged_header_is_made_anew)
+START_TEST(a_file_with_a_damaged_header_is_recreated)
 {
     struct ratelimit *other;
     overwrite(damages[_i].at, damages[_i].bytes, damages[_i].size);
@@ -606,10 +600,10 @@ START_TEST(damaged_header_is_made_anew)
 }
 END_TEST
 
-START_TEST(short_file_is_made_anew)
+START_TEST(a_short_file_is_recreated)
 {
     ck_assert_int_eq(truncate(table_path(), 8192), 0);
-    /* its pages beyond the end are gone: only its first are touched again */
+    /* its pages past the end are missing: only the first ones are touched again */
     struct ratelimit *whole = rl;
     open_table(1024, RATELIMIT_REMADE);
     ck_assert_uint_eq(admitted(window("k", 5, 60), NOW, 9), 5);
@@ -617,11 +611,10 @@ START_TEST(short_file_is_made_anew)
 }
 END_TEST
 
-START_TEST(garbage_in_slots_locks_nobody_up)
+START_TEST(garbage_in_slots_refuses_nobody_for_long)
 {
     /*
-     * whatever bytes stand there: every decision ends, and a key that starts afresh has its whole
-     * budget
+     * with any bytes there, every decision ends, and a key that starts again has its whole budget
      */
     unsigned char noise[4096];
     struct stat st;
@@ -644,7 +637,7 @@ START_TEST(garbage_in_slots_locks_nobody_up)
 }
 END_TEST
 
-START_TEST(attached_table_is_the_same)
+START_TEST(an_attached_table_is_the_same_table)
 {
     struct ratelimit *own = rl, *other;
     ck_assert_int_eq(ratelimit_attach(dir, false, &other), 0);
@@ -659,7 +652,7 @@ START_TEST(attached_table_is_the_same)
 }
 END_TEST
 
-START_TEST(file_is_private_and_whole)
+START_TEST(the_file_is_private_and_complete)
 {
     struct stat st;
     struct ratelimit_usage usage;
@@ -672,7 +665,7 @@ START_TEST(file_is_private_and_whole)
 }
 END_TEST
 
-/* ---- notes ---- */
+/* ---- the log of keys near their limit ---- */
 
 static unsigned noted_count;
 static struct ratelimit_noted noted;
@@ -684,7 +677,7 @@ static void take_note(void *arg, const struct ratelimit_noted *n)
     noted = *n;
 }
 
-START_TEST(note_tells_who_is_near)
+START_TEST(the_log_names_keys_near_their_limit)
 {
     struct ratelimit_window w = window("k", 4, 60);
     admitted(w, NOW, 2);
@@ -705,7 +698,7 @@ START_TEST(note_tells_who_is_near)
 }
 END_TEST
 
-START_TEST(note_tells_what_is_used_past_a_limit_that_was_raised)
+START_TEST(the_log_counts_use_past_a_raised_limit)
 {
     struct ratelimit_window w = window("k", 4, 60);
     admitted(w, NOW, 4);
@@ -719,7 +712,7 @@ START_TEST(note_tells_what_is_used_past_a_limit_that_was_raised)
 }
 END_TEST
 
-START_TEST(notes_are_bounded_and_keep_the_newest)
+START_TEST(the_log_is_bounded_and_keeps_the_newest)
 {
     ratelimit_close(rl);
     open_table(8192, RATELIMIT_REMADE);
@@ -744,45 +737,45 @@ int main(void)
     TCase *t = tcase_create("windows");
     tcase_add_checked_fixture(t, setup, teardown);
     tcase_set_timeout(t, 60);
-    tcase_add_test(t, hash_agrees_with_the_papers_vector);
-    tcase_add_test(t, as_many_as_the_limit_are_admitted_and_told_so);
+    tcase_add_test(t, the_hash_matches_the_papers_vector);
+    tcase_add_test(t, the_limit_is_admitted_and_reported);
     tcase_add_loop_test(t, every_bit_of_keys_of_every_size_changes_half_of_the_hash, 0, 2);
     tcase_add_test(t, short_keys_have_the_same_hash_in_one_line);
-    tcase_add_loop_test(t, window_goes_by_the_clock, 0, sizeof(clocks) / sizeof(clocks[0]));
+    tcase_add_loop_test(t, windows_follow_the_clock, 0, sizeof(clocks) / sizeof(clocks[0]));
     tcase_add_test(t, nobody_is_locked_out_longer_than_a_window_and_two_seconds);
-    tcase_add_test(t, reading_of_before_a_jump_is_refused);
-    tcase_add_test(
-        t, reading_of_before_a_jump_is_refused_though_the_key_is_there_and_its_window_goes_on);
-    tcase_add_test(t, reading_that_grew_old_is_refused);
+    tcase_add_test(t, a_time_from_before_a_clock_jump_is_refused);
+    tcase_add_test(t, a_time_from_before_a_clock_jump_is_refused_for_a_live_key);
+    tcase_add_test(t, a_stale_time_is_refused);
     tcase_add_test(t, refused_request_charges_no_window);
     tcase_add_test(t, refused_request_makes_no_slot);
-    tcase_add_test(t, headers_tell_of_the_window_with_the_fewest_remaining);
-    tcase_add_test(t, where_two_windows_refuse_the_later_reset_counts);
-    tcase_add_test(t, used_is_kept_so_a_changed_limit_applies_at_once);
-    tcase_add_test(t, keys_limiters_and_lengths_do_not_share);
-    tcase_add_test(t, kept_hash_is_the_same_key);
-    tcase_add_test(t, expected_key_is_the_same_key);
-    tcase_add_test(t, reset_gives_the_present_window_back);
-    tcase_add_test(t, peek_charges_nothing_and_makes_nothing);
-    tcase_add_test(t, table_holds_as_many_keys_as_it_was_made_for);
-    tcase_add_test(t, ended_windows_make_room_without_evicting);
-    tcase_add_test(t, windows_of_a_clock_that_was_far_ahead_make_room_without_evicting);
-    tcase_add_test(t, use_and_evictions_are_told_by_tag);
-    tcase_add_test(t, key_is_counted_under_the_tag_that_it_was_last_asked_with);
-    tcase_add_test(t, saturated_keys_outlive_a_flood_of_cold_ones);
-    tcase_add_test(t, saturated_keys_of_a_small_limit_outlive_cold_ones_that_used_more);
-    tcase_add_test(t, of_two_cold_keys_the_one_that_used_less_goes);
-    tcase_add_test(t, table_of_saturated_keys_still_takes_a_new_one);
-    tcase_add_test(t, file_keeps_its_counts);
-    tcase_add_test(t, other_geometry_is_made_anew);
-    tcase_add_loop_test(t, damaged_header_is_made_anew, 0, sizeof(damages) / sizeof(damages[0]));
-    tcase_add_test(t, short_file_is_made_anew);
-    tcase_add_test(t, garbage_in_slots_locks_nobody_up);
-    tcase_add_test(t, attached_table_is_the_same);
-    tcase_add_test(t, file_is_private_and_whole);
-    tcase_add_test(t, note_tells_who_is_near);
-    tcase_add_test(t, note_tells_what_is_used_past_a_limit_that_was_raised);
-    tcase_add_test(t, notes_are_bounded_and_keep_the_newest);
+    tcase_add_test(t, headers_describe_the_window_with_the_fewest_remaining);
+    tcase_add_test(t, the_later_reset_counts_when_two_windows_refuse);
+    tcase_add_test(t, a_changed_limit_applies_at_once);
+    tcase_add_test(t, keys_limiters_and_lengths_are_counted_separately);
+    tcase_add_test(t, a_saved_hash_is_the_same_key);
+    tcase_add_test(t, an_expected_key_is_the_same_key);
+    tcase_add_test(t, a_reset_restores_the_current_window);
+    tcase_add_test(t, a_peek_charges_nothing_and_creates_nothing);
+    tcase_add_test(t, the_table_holds_its_configured_number_of_keys);
+    tcase_add_test(t, ended_windows_are_reused_without_eviction);
+    tcase_add_test(t, windows_of_a_clock_far_ahead_are_reused_without_eviction);
+    tcase_add_test(t, usage_and_evictions_are_reported_by_tag);
+    tcase_add_test(t, a_key_is_counted_under_its_latest_tag);
+    tcase_add_test(t, saturated_keys_survive_a_flood_of_cold_keys);
+    tcase_add_test(t, saturated_keys_of_a_small_limit_survive_colder_keys);
+    tcase_add_test(t, the_colder_of_two_keys_is_evicted);
+    tcase_add_test(t, a_table_of_saturated_keys_accepts_a_new_key);
+    tcase_add_test(t, the_file_keeps_its_counts);
+    tcase_add_test(t, a_file_of_other_geometry_is_recreated);
+    tcase_add_loop_test(t, a_file_with_a_damaged_header_is_recreated, 0,
+                        sizeof(damages) / sizeof(damages[0]));
+    tcase_add_test(t, a_short_file_is_recreated);
+    tcase_add_test(t, garbage_in_slots_refuses_nobody_for_long);
+    tcase_add_test(t, an_attached_table_is_the_same_table);
+    tcase_add_test(t, the_file_is_private_and_complete);
+    tcase_add_test(t, the_log_names_keys_near_their_limit);
+    tcase_add_test(t, the_log_counts_use_past_a_raised_limit);
+    tcase_add_test(t, the_log_is_bounded_and_keeps_the_newest);
     suite_add_tcase(s, t);
     return suite_run(s);
 }

@@ -35,15 +35,15 @@ static void step(void);
 #endif
 
 #define NOW 1800000000
-#define FIRST (NOW - 3600) /* no clock of a test goes back further */
+#define FIRST (NOW - 3600) /* no test clock steps back further */
 #define CALLERS 4
 #define STACK 65536
 
 /*
- * Where a stack goes on. place_begin(p, stack, size, run): in ${run}, which never returns.
- * place_go(from, to): go on at ${to}; whoever goes on at ${from} comes back here. By hand:
- * swapcontext does as much, but asks the kernel for the mask of signals at every step, which took
- * most of the time of these tests.
+ * Switches stacks. place_begin(p, stack, size, run): start ${run}, which never returns.
+ * place_go(from, to): continue at ${to}; continuing at ${from} returns here. In assembly, because
+ * swapcontext sets the signal mask by a system call at every step, which took most of the tests'
+ * time.
  */
 #if defined(__x86_64__)
 struct place {
@@ -68,7 +68,7 @@ static void place_go(struct place *from, const struct place *to)
 
 static void place_begin(struct place *p, char *stack, size_t size, void (*run)(void))
 {
-    /* six registers, where to go on, and a return address that nobody uses */
+    /* six registers, the address to continue at, and an unused return address */
     p->sp = (void **)(void *)(stack + size) - 8;
     memset(p->sp, 0, 8 * sizeof(*p->sp));
     p->sp[6] = (void *)(uintptr_t)run;
@@ -94,18 +94,18 @@ static void place_begin(struct place *p, char *stack, size_t size, void (*run)(v
 #endif
 
 struct caller {
-    struct ratelimit rl; /* as a process has it: the mapping is shared */
+    struct ratelimit rl; /* as in a process: the mapping is shared */
     struct place place;
     char stack[STACK] __attribute__((aligned(16)));
     bool ended;
-    /* the turn in which it goes on, at the earliest; NEVER: it has ended or is killed */
+    /* the earliest turn in which it continues; NEVER: it has ended or is killed */
     unsigned wakes_at;
 };
 #define NEVER UINT32_MAX
 
 /*
- * Columns: requests of each caller, keys they ask for (the least table has 32 slots), limit,
- * whether some are killed, runs, step of the clock.
+ * Columns: requests per caller, their keys (the smallest table has 32 slots), limit, whether some
+ * are killed, runs, step of the clock.
  */
 struct plan {
     const char *what;
@@ -114,12 +114,9 @@ struct plan {
     unsigned runs;
     int64_t clock_step;
     unsigned wide; /* a second window, which all keys share, with this limit; 0: none */
-    /*
-     * turns that a second takes, windows being of 4 s; 0: the clock stands still and they are of 60
-     * s
-     */
+    /* turns per second, with windows of 4 s; 0: the clock stands still and windows are of 60 s */
     unsigned second;
-    unsigned resets; /* of a thousand requests, how many are followed by a reset of their key */
+    unsigned resets; /* per thousand requests, how many are followed by a reset of their key */
 };
 
 static struct caller callers[CALLERS];
@@ -147,7 +144,7 @@ static void step(void)
         place_go(&running->place, &scheduler);
 }
 
-static int64_t clock_now; /* steps once in a run, at any moment, where the plan says so */
+static int64_t clock_now; /* steps once in a run, at any moment, if the plan says so */
 
 static struct ratelimit_window key_window(const uint64_t *key, uint32_t limit)
 {
@@ -164,7 +161,7 @@ static struct ratelimit_window wide_window(uint32_t limit)
         .salt = 2, .seconds = RATELIMIT_SECONDS_MAX, .limit = limit, .key = "", .key_size = 0};
 }
 
-/* one request; its reading of the clock may be as old as chance has its caller sleep */
+/* one request; its clock reading can be as old as its caller sleeps */
 static bool ask(struct ratelimit *own, uint64_t key)
 {
     struct ratelimit_window w[2] = {key_window(&key, plan->limit), wide_window(plan->wide)};
@@ -196,7 +193,7 @@ static void call(void)
         ask(&self->rl, key);
         if (chance(1000) < plan->resets) {
             struct ratelimit_window w = key_window(&key, plan->limit);
-            resets[key]++; /* before: others may take from what it gives before it has ended */
+            resets[key]++; /* before: others can use what it refunds before it has ended */
             ratelimit_reset(&self->rl, &w, clock_now);
         }
     }
@@ -212,15 +209,14 @@ static void start(void)
         c->rl = *rl;
         c->ended = false;
         c->wakes_at = 0;
-        ASAN_UNPOISON_MEMORY_REGION(c->stack, STACK); /* who was killed left its frames */
+        ASAN_UNPOISON_MEMORY_REGION(c->stack, STACK); /* a killed caller left its frames */
         place_begin(&c->place, c->stack, STACK, call);
     }
 }
 
 /*
- * Who goes on: by chance one of those who are awake, and time goes on by as much as it takes them
- * all to make a step; where all sleep, by as much as it takes one to wake. NULL: nobody is left.
- * *alive: how many are.
+ * The next caller: a random one of those awake, and time advances by what all need for one step. If
+ * all sleep, by what one needs to wake. NULL: none is left. *alive: their number.
  */
 static struct caller *whose_turn(unsigned *turn, unsigned *alive)
 {
@@ -245,7 +241,7 @@ static struct caller *whose_turn(unsigned *turn, unsigned *alive)
     return awake[chance(count)];
 }
 
-/* the clock from one turn to another */
+/* the clock between turns */
 static void pass_time(unsigned from, unsigned to, unsigned steps_at)
 {
     if (from <= steps_at && steps_at < to)
@@ -270,13 +266,13 @@ static bool run(void)
         uint64_t luck = chance(1000);
         if (c->ended || (plan->kill && luck == 999 && alive > 1))
             c->wakes_at = NEVER;
-        else if (luck < 60) /* long enough for the others to do many whole requests */
+        else if (luck < 60) /* long enough for the others to make many whole requests */
             c->wakes_at = turn + CALLERS * (unsigned)chance(400);
     }
     return false;
 }
 
-/* how many slots a key has, void and other reservations left out */
+/* how many slots a key has, without void and other reservations */
 static unsigned slots_of(uint64_t key)
 {
     struct ratelimit_window w = key_window(&key, plan->limit);
@@ -295,7 +291,7 @@ static void forget(void)
     memset(in_window, 0, plan->keys * sizeof(in_window[0]));
     memset(resets, 0, sizeof(resets));
     rl->header->evicted[0] = rl->header->clock = 0;
-    /* where keys lie is the seed's too */
+    /* the seed also decides the keys' positions */
     rl->header->seed[0] = chance_state;
     rl->header->seed[1] = 0;
     hash_keys_make(&rl->hash_keys, hash_kind_here(), rl->header->seed);
@@ -353,7 +349,7 @@ static void check_key(unsigned seed, unsigned key)
     unsigned windows = 1 + (plan->clock_step != 0) + resets[key];
     if (slots_of(key) > 1)
         ck_abort_msg("%s, seed %u: key %u has %u slots", plan->what, seed, key, slots_of(key));
-    /* and for each slot, also one that a killed caller took and did not live to count */
+    /* and for each slot, including one that a killed caller took without counting */
     if (rl->header->evicted[0] != 0)
         windows += (unsigned)rl->header->evicted[0] + (plan->kill ? CALLERS - 1 : 0);
     if (plan->second == 0 && taken[key] > plan->limit * windows)
@@ -365,7 +361,7 @@ static void check_key(unsigned seed, unsigned key)
                          w, in_window[key][w], plan->limit * windows);
 }
 
-/* what the table says that a window has used */
+/* the table's count of a window */
 static unsigned used_of(struct ratelimit_window w)
 {
     struct ratelimit_state state;
@@ -374,7 +370,7 @@ static unsigned used_of(struct ratelimit_window w)
     return w.limit - state.remaining;
 }
 
-/* a charge may be another key's, where its own has lost its slot meanwhile: but it is one key's */
+/* a charge can be another key's if its own key has lost its slot, but it is one key's */
 static void check_used_in_all(unsigned seed)
 {
     unsigned used = 0, told = 0;
@@ -386,7 +382,7 @@ static void check_used_in_all(unsigned seed)
         ck_abort_msg("%s, seed %u: %u used in all, %u admitted", plan->what, seed, used, told);
 }
 
-/* what was admitted, and what killed ones did not live to be told */
+/* admitted requests, and those of killed callers that were not reported */
 static void check_used(unsigned seed, struct ratelimit_window w, unsigned told)
 {
     unsigned used = used_of(w);
@@ -396,8 +392,8 @@ static void check_used(unsigned seed, struct ratelimit_window w, unsigned told)
 }
 
 /*
- * all that was asked, up to the limits: nobody was refused for nothing, and killed ones lost their
- * own charge at most
+ * everything requested, up to the limits: nobody was refused wrongly, and killed callers lost at
+ * most their own charge
  */
 static void check_the_rest(unsigned seed)
 {
@@ -457,8 +453,8 @@ START_TEST(any_order_of_steps_keeps_the_invariants)
 }
 END_TEST
 
-/* a window that ended between a charge and its giving back has nothing more to get */
-START_TEST(only_the_window_that_was_charged_is_given_back)
+/* a window that ended between a charge and its refund gets no refund */
+START_TEST(only_the_charged_window_is_refunded)
 {
     uint64_t key = 1;
     plan = &plans[0];
@@ -476,11 +472,10 @@ START_TEST(only_the_window_that_was_charged_is_given_back)
 END_TEST
 
 /*
- * However a decision is come to, it leaves the heat of what is used, by which a full table judges
- * whom to keep, and tells of a key that has just come to half or all of its limit; also where the
- * limit was another one before.
+ * Every decision updates the heat by the use, from which a full table chooses whom to keep, and
+ * logs a key that has just reached half or all of its limit, also under an earlier limit.
  */
-START_TEST(every_charge_leaves_its_heat_and_tells_who_is_near)
+START_TEST(every_charge_updates_heat_and_logs_keys_near_their_limit)
 {
     static const struct plan one = {.what = "heat", .asks = 1, .keys = 1, .limit = 1};
     const uint32_t limit = (uint32_t)_i;
@@ -493,7 +488,7 @@ START_TEST(every_charge_leaves_its_heat_and_tells_who_is_near)
             w.limit = used <= limit / 3 ? first : limit;
             if (ratelimit_take(rl, &w, 1, (struct ratelimit_time){ratelimit_token(rl), NOW + 30},
                                &state) != 0)
-                break; /* the first limit was the lower one */
+                break; /* the first limit was lower */
             struct pair *slot = table_find(rl, ratelimit_hash(rl, &w));
             ck_assert_uint_eq(state_used(slot->state), used);
             ck_assert_uint_eq(state_level(slot->state), level_of(used, w.limit));
@@ -505,8 +500,8 @@ START_TEST(every_charge_leaves_its_heat_and_tells_who_is_near)
 END_TEST
 
 /*
- * Columns: what; the limit of the key that is asked for three times: its decisions go other ways as
- * it nears that.
+ * Columns: name; limit of the key that is requested three times: its decisions take other paths as
+ * it nears the limit.
  */
 static const struct plan slot_plans[] = {
     {"a key that has used little", 1, 1, 12, false, 0, 0, 0, 0, 0},
@@ -524,8 +519,8 @@ static void look_on(struct caller *c, unsigned looks)
 }
 
 /*
- * a caller's key is charged by another after so many of its looks, and loses its slot after more;
- * false: there was no such look
+ * another caller charges the key after that many reads, and the key loses its slot after more;
+ * false: there was no such read
  */
 static bool ask_beside(unsigned charged_at, unsigned lost_at)
 {
@@ -550,11 +545,11 @@ static bool ask_beside(unsigned charged_at, unsigned lost_at)
 }
 
 /*
- * A caller sleeps between any two of its looks at the table; meanwhile its key's slot becomes that
- * of another key, which is used up. It is not refused for what that one has used: its own key has
- * lost its count, and begins anew.
+ * A caller sleeps between any two reads of the table. In between, its key's slot becomes that of
+ * another, exhausted key. The caller is not refused for that key's use: its own key has lost its
+ * count and starts again.
  */
-START_TEST(slot_that_became_a_full_keys_refuses_nobody)
+START_TEST(a_slot_taken_by_a_full_key_refuses_no_other_key)
 {
     bool goes_on = true;
     plan = &slot_plans[_i];
@@ -567,8 +562,8 @@ START_TEST(slot_that_became_a_full_keys_refuses_nobody)
 END_TEST
 
 /*
- * Columns: what; the limit; a second window, which all keys share, with this limit; how often the
- * heir asks; seconds by which its clock is ahead of the caller's.
+ * Columns: name; limit; a second window, which all keys share, with this limit; requests by the
+ * successor; seconds by which its clock is ahead of the caller's.
  */
 static const struct {
     struct plan plan;
@@ -583,7 +578,7 @@ static const struct {
     {{"an heir that is used up, two windows", 1, 1, 3, false, 0, 0, 50, 0, 0}, 3, 0},
 };
 
-/* the first key after 0 that the table looks for where it looks for key 0 first */
+/* the first key after 0 that the table searches at the position of key 0 */
 static uint64_t heir_of_the_first(void)
 {
     uint64_t first = 0, key = 1;
@@ -595,8 +590,8 @@ static uint64_t heir_of_the_first(void)
 }
 
 /*
- * a caller's key has a slot that is over, and after so many of its looks that becomes another
- * key's; false: there was no such look
+ * a caller's key has a slot of an ended window, which becomes another key's after that many reads;
+ * false: there was no such read
  */
 static bool ask_beside_heir(unsigned asks, int64_t ahead, unsigned lost_at)
 {
@@ -606,7 +601,7 @@ static bool ask_beside_heir(unsigned asks, int64_t ahead, unsigned lost_at)
     uint64_t new_master = heir_of_the_first();
     clock_now = NOW + 30;
     ck_assert(ask(rl, 0));
-    clock_now = NOW + 63 - ahead; /* over with the heir's clock, not with one that is behind */
+    clock_now = NOW + 63 - ahead; /* ended by the successor's clock, but not by one that lags */
     rl->header->clock = (uint64_t)clock_now << 32;
     start();
     look_on(c, lost_at);
@@ -626,10 +621,10 @@ static bool ask_beside_heir(unsigned asks, int64_t ahead, unsigned lost_at)
 }
 
 /*
- * A caller sleeps between any two of its looks; meanwhile its key's slot, whose window is over,
- * becomes another key's. Each is charged what it asked for, and nobody is refused.
+ * A caller sleeps between any two reads. In between, its key's slot, whose window has ended,
+ * becomes another key's. Each key is charged its own requests, and nobody is refused.
  */
-START_TEST(slot_that_became_an_heirs_is_charged_for_nobody_else)
+START_TEST(a_slot_taken_by_a_successor_is_charged_for_no_other_key)
 {
     unsigned looks = 0;
     plan = &heirs[_i].plan;
@@ -639,7 +634,7 @@ START_TEST(slot_that_became_an_heirs_is_charged_for_nobody_else)
 }
 END_TEST
 
-/* every slot is some other key's, which has used 5 of 100 */
+/* every slot belongs to another key, which has used 5 of 100 */
 static void fill_with_others(void)
 {
     struct ratelimit_state state;
@@ -657,11 +652,11 @@ static void fill_with_others(void)
 }
 
 /*
- * A caller looks at a slot that is not its key's: one that has used more than its own limit, which
- * is smaller. Meanwhile another process makes the caller's key a slot there. The caller is not
- * refused for what it saw before.
+ * A caller reads a slot of another key, which has used more than its own smaller limit. Then
+ * another process gives the slot to the caller's key. The caller is not refused for the use it read
+ * before.
  */
-START_TEST(slot_that_was_a_full_keys_refuses_nobody)
+START_TEST(a_slot_left_by_a_full_key_refuses_no_other_key)
 {
     static const struct plan small = {
         .what = "a key of a small limit", .asks = 1, .keys = 1, .limit = 3};
@@ -677,7 +672,7 @@ START_TEST(slot_that_was_a_full_keys_refuses_nobody)
         rl->header->clock = (uint64_t)clock_now << 32;
         fill_with_others();
         struct pair *slot = table_bucket(rl, bucket_first(rl, ratelimit_hash(rl, &w)));
-        slot->state--; /* it has used the least, so it is the one that goes */
+        slot->state--; /* it has used the least, so it is evicted */
         start();
         look_on(c, made_at);
         ended = c->ended;
@@ -689,7 +684,7 @@ START_TEST(slot_that_was_a_full_keys_refuses_nobody)
 }
 END_TEST
 
-START_TEST(heat_is_how_many_quarters_of_the_limit_are_used)
+START_TEST(heat_is_the_used_quarters_of_the_limit)
 {
     for (uint32_t limit = 1; limit <= 40; limit++)
         for (uint32_t used = 0; used <= 2 * limit; used++)
@@ -700,10 +695,10 @@ START_TEST(heat_is_how_many_quarters_of_the_limit_are_used)
 END_TEST
 
 /*
- * a window that ended by one clock goes on by another that lags: no other key takes the slot
- * meanwhile
+ * a window that ended by one clock continues by another that lags: no other key takes the slot in
+ * between
  */
-START_TEST(slot_is_kept_for_clocks_that_lag)
+START_TEST(a_slot_is_kept_for_lagging_clocks)
 {
     static const struct plan lag = {.what = "lag", .asks = 1, .keys = 1, .limit = 3};
     plan = &lag;
@@ -730,14 +725,14 @@ int main(void)
     tcase_set_timeout(t, 120);
     tcase_add_loop_test(t, any_order_of_steps_keeps_the_invariants, 0,
                         sizeof(plans) / sizeof(plans[0]));
-    tcase_add_test(t, only_the_window_that_was_charged_is_given_back);
-    tcase_add_loop_test(t, every_charge_leaves_its_heat_and_tells_who_is_near, 1, 41);
-    tcase_add_loop_test(t, slot_that_became_a_full_keys_refuses_nobody, 0,
+    tcase_add_test(t, only_the_charged_window_is_refunded);
+    tcase_add_loop_test(t, every_charge_updates_heat_and_logs_keys_near_their_limit, 1, 41);
+    tcase_add_loop_test(t, a_slot_taken_by_a_full_key_refuses_no_other_key, 0,
                         sizeof(slot_plans) / sizeof(slot_plans[0]));
-    tcase_add_test(t, heat_is_how_many_quarters_of_the_limit_are_used);
-    tcase_add_test(t, slot_is_kept_for_clocks_that_lag);
-    tcase_add_test(t, slot_that_was_a_full_keys_refuses_nobody);
-    tcase_add_loop_test(t, slot_that_became_an_heirs_is_charged_for_nobody_else, 0,
+    tcase_add_test(t, heat_is_the_used_quarters_of_the_limit);
+    tcase_add_test(t, a_slot_is_kept_for_lagging_clocks);
+    tcase_add_test(t, a_slot_left_by_a_full_key_refuses_no_other_key);
+    tcase_add_loop_test(t, a_slot_taken_by_a_successor_is_charged_for_no_other_key, 0,
                         sizeof(heirs) / sizeof(heirs[0]));
     suite_add_tcase(s, t);
     return suite_run(s);

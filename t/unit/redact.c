@@ -61,13 +61,13 @@ static void expect_redacted(const char *text, const char *logged)
     free(room);
 }
 
-START_TEST(secrets_are_masked_and_nothing_else)
+START_TEST(only_secrets_are_masked)
 {
     expect_redacted(cases[_i].text, cases[_i].logged);
 }
 END_TEST
 
-/* some of its characters percent-encoded, by chance */
+/* some of its characters percent-encoded, at random */
 static void add_encoded(struct buf *b, const char *text)
 {
     for (; *text != '\0'; text++)
@@ -82,8 +82,8 @@ static const char *const secret_names[] = {
     "authorization", "credential", "session_id",   "api_key",       "sig",       "x-sig"};
 static const char *const secret_starts[] = {"asy_key_", "asy_wp_", "eyJ", "anon_"};
 
-/* Whatever is encoded of a name, a "=" or a beginning, nothing of the secret is left. */
-START_TEST(no_secret_is_left_however_it_is_encoded)
+/* With any encoding of a name, a "=" or a prefix, nothing of the secret is left. */
+START_TEST(no_encoded_secret_is_left)
 {
     srand(1);
     for (int i = 0; i < 20000; i++) {
@@ -111,7 +111,7 @@ START_TEST(no_secret_is_left_however_it_is_encoded)
 }
 END_TEST
 
-START_TEST(a_text_of_many_empty_secrets_fits_into_the_room)
+START_TEST(a_text_of_many_empty_secrets_fits_the_buffer)
 {
     char text[4001] = "", *room = malloc(sizeof(text) + REDACT_MORE);
     for (size_t i = 0; i + 5 < sizeof(text); i += 5)
@@ -127,10 +127,9 @@ int main(void)
 {
     Suite *suite = suite_create("redact");
     TCase *tcase = tcase_create("redact");
-    tcase_add_loop_test(tcase, secrets_are_masked_and_nothing_else, 0,
-                        sizeof(cases) / sizeof(cases[0]));
-    tcase_add_test(tcase, no_secret_is_left_however_it_is_encoded);
-    tcase_add_test(tcase, a_text_of_many_empty_secrets_fits_into_the_room);
+    tcase_add_loop_test(tcase, only_secrets_are_masked, 0, sizeof(cases) / sizeof(cases[0]));
+    tcase_add_test(tcase, no_encoded_secret_is_left);
+    tcase_add_test(tcase, a_text_of_many_empty_secrets_fits_the_buffer);
     suite_add_tcase(suite, tcase);
     return suite_run(suite);
 }

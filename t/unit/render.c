@@ -16,7 +16,7 @@ static void clean(void)
 
 static const struct {
     struct store_report report;
-    const char *json; /* @ is where base_url goes, # where the results go */
+    const char *json; /* @ stands for base_url, # for the results */
 } report_cases[] = {
     /* just created */
     {{.id = 41,
@@ -55,7 +55,7 @@ static const struct {
      "\"error\":null,"
      "\"generated_at\":\"2026-05-07T13:00:01Z\",\"created_at\":\"2026-05-07T13:00:00Z\",\"updated_"
      "at\":\"2026-05-07T13:00:02Z\"}"},
-    /* never graded: a score of 0 is a score, failing is not */
+    /* never graded: a score of 0 is a score, and fails */
     {{.id = 1,
       .status = REPORT_FAILED,
       .privacy = PRIVACY_PRIVATE,
@@ -69,7 +69,7 @@ static const struct {
      "\"error\":{\"code\":\"dns_failed\",\"message\":\"No "
      "\\\"host\\\"\\n\xef\xbf\xbd\"},\"generated_at\":null,\"created_at\":\"1970-01-01T00:00:01Z\","
      "\"updated_at\":\"1970-01-01T00:00:01Z\"}"},
-    /* graded, then failed: what was found stays */
+    /* graded, then failed: the results stay */
     {{.id = 2,
       .status = REPORT_FAILED,
       .result = RESULT_BAD,
@@ -85,7 +85,7 @@ static const struct {
      "\"issues\":{\"high\":9,\"medium\":0,\"low\":0,\"passed\":0}#,\"error\":{\"code\":\"timeout\","
      "\"message\":\"Late.\"},\"generated_at\":\"1970-01-01T00:00:02Z\","
      "\"created_at\":\"1970-01-01T00:00:01Z\",\"updated_at\":\"1970-01-01T00:00:03Z\"}"},
-    /* graded, now again: the error of old is forgotten, the grade is not */
+    /* graded, and grading again: the old error is removed, the grade stays */
     {{.id = 3,
       .status = REPORT_PENDING,
       .result = RESULT_DECENT,
@@ -102,7 +102,7 @@ static const struct {
      "\"updated_at\":\"1970-01-01T00:00:03Z\"}"},
 };
 
-/* The case's JSON with base_url, and with results or without. */
+/* The case's JSON with base_url, with or without results. */
 static const char *wanted(const char *json, const char *results)
 {
     static char text[4096];
@@ -115,7 +115,7 @@ static const char *wanted(const char *json, const char *results)
     return text;
 }
 
-START_TEST(report_comes_out_as_the_contract_says)
+START_TEST(a_report_is_rendered_as_documented)
 {
     struct store_report r = report_cases[_i].report;
     render_report(&r, STR("https://a.test"), false, &out);
@@ -184,7 +184,7 @@ static const struct {
      "01-01T00:00:01Z\",\"updated_at\":\"1970-01-01T00:00:01Z\"}"},
 };
 
-START_TEST(project_comes_out_with_its_mean_rounded)
+START_TEST(a_project_is_rendered_with_its_rounded_mean)
 {
     render_project(&project_cases[_i].project, &out);
     ck_assert_msg(str_eq(buf_view(&out), str_of(project_cases[_i].json)), "%.*s", (int)out.n,
@@ -256,14 +256,14 @@ static void expect_from(const char *member, const char *want)
     buf_reset(&out);
 }
 
-START_TEST(message_comes_out_as_both_sides_see_it)
+START_TEST(a_message_is_rendered_for_both_sides)
 {
     render_message(&messages[_i].message, &out);
     expect_from("\"role\":", messages[_i].json);
 }
 END_TEST
 
-START_TEST(the_answer_to_a_message_repeats_what_was_said_and_how_sure_it_is)
+START_TEST(an_answer_has_the_message_and_its_confidence)
 {
     render_message_result(&messages[2].message, &out);
     ck_assert(str_eq(buf_view(&out),
@@ -271,7 +271,7 @@ START_TEST(the_answer_to_a_message_repeats_what_was_said_and_how_sure_it_is)
 }
 END_TEST
 
-START_TEST(events_and_ratings_come_out_with_what_was_not_told_as_null)
+START_TEST(events_and_ratings_render_absent_values_as_null)
 {
     static const struct store_event_row events[] = {
         {.id = ULID_OF(1),
@@ -331,13 +331,13 @@ int main(void)
     TCase *tc = tcase_create("render");
     suite_add_tcase(suite, tc);
     tcase_add_checked_fixture(tc, NULL, clean);
-    tcase_add_loop_test(tc, report_comes_out_as_the_contract_says, 0,
+    tcase_add_loop_test(tc, a_report_is_rendered_as_documented, 0,
                         sizeof(report_cases) / sizeof(report_cases[0]));
-    tcase_add_loop_test(tc, project_comes_out_with_its_mean_rounded, 0,
+    tcase_add_loop_test(tc, a_project_is_rendered_with_its_rounded_mean, 0,
                         sizeof(project_cases) / sizeof(project_cases[0]));
-    tcase_add_loop_test(tc, message_comes_out_as_both_sides_see_it, 0,
+    tcase_add_loop_test(tc, a_message_is_rendered_for_both_sides, 0,
                         sizeof(messages) / sizeof(messages[0]));
-    tcase_add_test(tc, events_and_ratings_come_out_with_what_was_not_told_as_null);
-    tcase_add_test(tc, the_answer_to_a_message_repeats_what_was_said_and_how_sure_it_is);
+    tcase_add_test(tc, events_and_ratings_render_absent_values_as_null);
+    tcase_add_test(tc, an_answer_has_the_message_and_its_confidence);
     return suite_run(suite);
 }

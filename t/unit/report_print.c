@@ -22,7 +22,7 @@ static const char results[] =
     "\"hsts\":{\"category\":\"security\",\"importance\":\"low\",\"passed\":null,\"value\":null,"
     "\"message\":null,\"details\":[]}}";
 
-/* The report as printed, to be freed. */
+/* The printed report, to be freed. */
 static char *printed(bool colour, unsigned width, const char *verdict, const char *json)
 {
     char *text;
@@ -49,7 +49,7 @@ static void assert_has(const char *text, const char *wanted)
     ck_assert_msg(strstr(text, wanted) != NULL, "wanted \"%s\" in:\n%s", wanted, text);
 }
 
-START_TEST(a_report_says_score_and_verdict_then_what_to_mend_by_category)
+START_TEST(a_report_prints_score_verdict_and_fixes_by_category)
 {
     char *text = printed(false, 80, "bad", results);
     assert_has(text, "42 / 100");
@@ -72,7 +72,7 @@ static const char unordered[] = "{\"favicon\":{\"category\":\"seo\",\"importance
                                 "\"language\":{\"category\":\"seo\",\"importance\":\"medium\","
                                 "\"passed\":false,\"message\":\"B.\"}}";
 
-START_TEST(what_matters_most_comes_first)
+START_TEST(the_most_important_finding_is_first)
 {
     char *text = printed(false, 80, "bad", unordered);
     assert_has(text, "3 issues: 1 high, 1 medium, 1 low\n");
@@ -81,7 +81,7 @@ START_TEST(what_matters_most_comes_first)
 }
 END_TEST
 
-START_TEST(a_page_without_a_fault_says_so)
+START_TEST(a_page_without_findings_says_so)
 {
     char *text =
         printed(false, 80, "good",
@@ -112,7 +112,7 @@ START_TEST(a_line_says_score_verdict_and_url)
 }
 END_TEST
 
-START_TEST(nothing_from_the_page_steers_the_terminal)
+START_TEST(no_page_content_controls_the_terminal)
 {
     char *text = printed(false, 80, "bad", results);
     ck_assert_ptr_null(strchr(text, '\x1b'));
@@ -123,7 +123,7 @@ START_TEST(nothing_from_the_page_steers_the_terminal)
 }
 END_TEST
 
-START_TEST(colour_comes_only_where_it_is_asked_for)
+START_TEST(colour_is_printed_only_on_request)
 {
     char *text = printed(true, 80, "bad", results);
     assert_has(text, "\x1b[31m");
@@ -132,7 +132,7 @@ START_TEST(colour_comes_only_where_it_is_asked_for)
 }
 END_TEST
 
-START_TEST(lines_keep_to_the_width)
+START_TEST(lines_fit_the_width)
 {
     char *text = printed(false, 50, "decent", results), *rest = NULL;
     for (char *line = strtok_r(text, "\n", &rest); line != NULL;
@@ -146,7 +146,7 @@ START_TEST(lines_keep_to_the_width)
 }
 END_TEST
 
-/* columns: a text, how much room it has, what is shown of it, the columns it takes */
+/* columns: a text, its width limit, the shown part, its columns */
 static const struct {
     const char *text;
     size_t room;
@@ -177,7 +177,7 @@ START_TEST(wide_characters_take_two_columns)
 }
 END_TEST
 
-START_TEST(wide_text_keeps_to_the_width)
+START_TEST(wide_text_fits_the_width)
 {
     static const char wide[] =
         "{\"title\":{\"category\":\"seo\",\"importance\":\"high\",\"passed\":false,\"message\":"
@@ -194,7 +194,7 @@ START_TEST(wide_text_keeps_to_the_width)
 }
 END_TEST
 
-START_TEST(a_page_that_could_not_be_graded_says_why)
+START_TEST(an_ungraded_page_prints_its_reason)
 {
     char *text = printed(false, 80, NULL, "null");
     assert_has(text, "✗ Not graded: The host name could not be found. (dns_failed)\n");
@@ -208,7 +208,7 @@ static const char *const odd_results[] = {
     "{}",         "{\"a\":null}",
     "{\"a\":[]}", "{\"a\":{\"passed\":false,\"importance\":\"high\",\"category\":\"seo\"}}"};
 
-START_TEST(odd_results_are_survived)
+START_TEST(unexpected_results_do_no_harm)
 {
     char *text = printed(false, 80, "good", odd_results[_i]);
     assert_has(text, "42 / 100");
@@ -243,7 +243,7 @@ START_TEST(names_are_at_most_a_hundred_characters)
 }
 END_TEST
 
-/* What ${print} writes to standard output, to be freed. */
+/* The output of ${print} to standard output, to be freed. */
 static char *standard_output(void (*print)(bool json), bool json)
 {
     char *text = calloc(1, 4096);
@@ -311,7 +311,7 @@ static void print_steering(bool json)
     records_finish(&records);
 }
 
-START_TEST(no_record_steers_the_terminal)
+START_TEST(no_record_controls_the_terminal)
 {
     char *json = standard_output(print_steering, true),
          *table = standard_output(print_steering, false);
@@ -329,23 +329,23 @@ int main(void)
     setlocale(LC_CTYPE, "C.UTF-8"); /* as assay does */
     Suite *suite = suite_create("report_print");
     TCase *tcase = tcase_create("print");
-    tcase_add_test(tcase, a_report_says_score_and_verdict_then_what_to_mend_by_category);
-    tcase_add_test(tcase, what_matters_most_comes_first);
-    tcase_add_test(tcase, a_page_without_a_fault_says_so);
+    tcase_add_test(tcase, a_report_prints_score_verdict_and_fixes_by_category);
+    tcase_add_test(tcase, the_most_important_finding_is_first);
+    tcase_add_test(tcase, a_page_without_findings_says_so);
     tcase_add_test(tcase, a_line_says_score_verdict_and_url);
-    tcase_add_test(tcase, nothing_from_the_page_steers_the_terminal);
-    tcase_add_test(tcase, colour_comes_only_where_it_is_asked_for);
-    tcase_add_test(tcase, lines_keep_to_the_width);
+    tcase_add_test(tcase, no_page_content_controls_the_terminal);
+    tcase_add_test(tcase, colour_is_printed_only_on_request);
+    tcase_add_test(tcase, lines_fit_the_width);
     tcase_add_loop_test(tcase, wide_characters_take_two_columns, 0,
                         (int)(sizeof(fits) / sizeof(*fits)));
-    tcase_add_test(tcase, wide_text_keeps_to_the_width);
-    tcase_add_test(tcase, a_page_that_could_not_be_graded_says_why);
-    tcase_add_loop_test(tcase, odd_results_are_survived, 0, COUNT(odd_results));
+    tcase_add_test(tcase, wide_text_fits_the_width);
+    tcase_add_test(tcase, an_ungraded_page_prints_its_reason);
+    tcase_add_loop_test(tcase, unexpected_results_do_no_harm, 0, COUNT(odd_results));
     tcase_add_loop_test(tcase, names_are_utf_8_without_control_characters, 0, COUNT(names));
     tcase_add_test(tcase, names_are_at_most_a_hundred_characters);
     tcase_add_test(tcase, records_are_a_table_for_people);
     tcase_add_test(tcase, records_are_an_object_a_line_as_json);
-    tcase_add_test(tcase, no_record_steers_the_terminal);
+    tcase_add_test(tcase, no_record_controls_the_terminal);
     suite_add_tcase(suite, tcase);
     return suite_run(suite);
 }

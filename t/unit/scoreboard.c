@@ -30,8 +30,8 @@ static void teardown(void)
     rmdir(dir);
 }
 
-/* a full file system takes no page from those who write to it */
-START_TEST(file_has_all_its_room_from_the_start)
+/* a full file system takes no page from processes that write to it */
+START_TEST(the_file_has_its_full_size_from_the_start)
 {
     struct stat st;
     ck_assert_int_eq(stat(path, &st), 0);
@@ -39,7 +39,7 @@ START_TEST(file_has_all_its_room_from_the_start)
 }
 END_TEST
 
-START_TEST(slots_are_claimed_once_and_come_back)
+START_TEST(slots_are_claimed_once_and_released)
 {
     struct score *first = scoreboard_claim(sb, ROLE_WORKER, 0, 0, 1);
     struct score *second = scoreboard_claim(sb, ROLE_WORKER, 1, 0, 1);
@@ -49,7 +49,7 @@ START_TEST(slots_are_claimed_once_and_come_back)
 }
 END_TEST
 
-START_TEST(full_board_gives_no_slot)
+START_TEST(a_full_scoreboard_gives_no_slot)
 {
     for (int i = 0; i < SCOREBOARD_SLOTS; i++)
         ck_assert_ptr_nonnull(scoreboard_claim(sb, ROLE_WORKER, 0, 0, 1));
@@ -66,7 +66,7 @@ START_TEST(role_is_known_by_pid)
 }
 END_TEST
 
-START_TEST(auditor_stays_an_auditor_whatever_it_writes_into_its_slot)
+START_TEST(an_auditor_cannot_change_its_role)
 {
     struct score *s = scoreboard_claim(sb, ROLE_AUDITOR, 0, 0, 1);
     score_set(sb->auditor_pid[s - sb->auditor_slot], 4711);
@@ -76,14 +76,14 @@ START_TEST(auditor_stays_an_auditor_whatever_it_writes_into_its_slot)
 }
 END_TEST
 
-START_TEST(narrowed_board_keeps_the_auditors_slots_and_nothing_else)
+START_TEST(the_auditors_mapping_has_only_auditor_slots)
 {
     struct score *s = scoreboard_claim(sb, ROLE_AUDITOR, 0, 0, 1);
     pid_t child = fork();
     if (child == 0) {
         scoreboard_unmap_private(sb);
         score_set(s->requests, 5);
-        /* the page of the workers' slots is gone: the kernel cannot read from it either */
+        /* the page of the worker slots is unmapped: the kernel cannot read from it either */
         int null = open("/dev/null", O_WRONLY);
         int pipes[2];
         _exit(null >= 0 && pipe(pipes) == 0 && write(pipes[1], &sb->slot[0], 8) < 0 ? 0 : 1);
@@ -95,7 +95,7 @@ START_TEST(narrowed_board_keeps_the_auditors_slots_and_nothing_else)
 }
 END_TEST
 
-START_TEST(board_of_another_version_is_not_opened)
+START_TEST(a_scoreboard_of_another_version_is_not_opened)
 {
     const struct scoreboard *same = scoreboard_open(path);
     ck_assert_ptr_nonnull(same);
@@ -111,13 +111,13 @@ int main(void)
     Suite *s = suite_create("scoreboard");
     TCase *t = tcase_create("scoreboard");
     tcase_add_checked_fixture(t, setup, teardown);
-    tcase_add_test(t, file_has_all_its_room_from_the_start);
-    tcase_add_test(t, slots_are_claimed_once_and_come_back);
-    tcase_add_test(t, full_board_gives_no_slot);
+    tcase_add_test(t, the_file_has_its_full_size_from_the_start);
+    tcase_add_test(t, slots_are_claimed_once_and_released);
+    tcase_add_test(t, a_full_scoreboard_gives_no_slot);
     tcase_add_test(t, role_is_known_by_pid);
-    tcase_add_test(t, auditor_stays_an_auditor_whatever_it_writes_into_its_slot);
-    tcase_add_test(t, narrowed_board_keeps_the_auditors_slots_and_nothing_else);
-    tcase_add_test(t, board_of_another_version_is_not_opened);
+    tcase_add_test(t, an_auditor_cannot_change_its_role);
+    tcase_add_test(t, the_auditors_mapping_has_only_auditor_slots);
+    tcase_add_test(t, a_scoreboard_of_another_version_is_not_opened);
     suite_add_tcase(s, t);
     return suite_run(s);
 }

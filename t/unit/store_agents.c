@@ -18,7 +18,7 @@ static void end(void)
 
 /* ---- ULIDs ---- */
 
-START_TEST(an_id_reads_back_from_its_text)
+START_TEST(an_id_parses_back_from_its_text)
 {
     /* the specification's own example: 01ARZ3NDEKTSV4RRFFQ69G5FAV */
     static const struct ulid known = {{0x01, 0x56, 0x3e, 0x3a, 0xb5, 0xd3, 0xd6, 0x76, 0x4c, 0x61,
@@ -42,14 +42,14 @@ static const char *const no_ids[] = {
     "01ARZ3NDEKTSV4RRFFQ69G5FA-",
 };
 
-START_TEST(what_is_no_id_is_refused)
+START_TEST(a_malformed_id_is_refused)
 {
     struct ulid out;
     ck_assert_msg(!ulid_parse(str_of(no_ids[_i]), &out), "%s", no_ids[_i]);
 }
 END_TEST
 
-START_TEST(ids_grow_whatever_the_clock_does)
+START_TEST(ids_grow_when_the_clock_goes_back)
 {
     static const int64_t clock[] = {NOW, NOW, NOW + 1, NOW - 100000, NOW - 1, NOW + 1, 0, NOW + 2};
     struct ulid last = {{0}}, next;
@@ -63,7 +63,7 @@ START_TEST(ids_grow_whatever_the_clock_does)
 }
 END_TEST
 
-START_TEST(a_step_that_runs_over_takes_a_millisecond)
+START_TEST(an_id_overflow_takes_the_next_millisecond)
 {
     struct ulid next, last = ulid_of_halves((uint64_t)NOW << 16 | 0xffff, UINT64_MAX);
     ulid_next(NOW, &last, (uint64_t[]){0, 0}, &next);
@@ -127,7 +127,7 @@ static struct ulid create(void)
     return a.first;
 }
 
-START_TEST(an_agent_reads_back_as_it_was_made)
+START_TEST(an_agent_reads_back_as_created)
 {
     struct store_agent a;
     struct ulid id = create();
@@ -141,7 +141,7 @@ START_TEST(an_agent_reads_back_as_it_was_made)
 }
 END_TEST
 
-START_TEST(an_update_changes_what_was_sent_and_tells_the_workers)
+START_TEST(an_update_changes_the_sent_fields_and_notifies_workers)
 {
     struct store_agent a;
     struct ulid id = create();
@@ -203,7 +203,7 @@ START_TEST(another_workspaces_agent_is_not_found)
 }
 END_TEST
 
-START_TEST(a_deleted_agent_is_gone_and_stays_gone)
+START_TEST(a_deleted_agent_stays_deleted)
 {
     struct store_agent a;
     struct ulid id = create();
@@ -216,7 +216,7 @@ START_TEST(a_deleted_agent_is_gone_and_stays_gone)
 }
 END_TEST
 
-START_TEST(a_deleted_workspace_takes_its_agents_along)
+START_TEST(deleting_a_workspace_deletes_its_agents)
 {
     struct store_agent a;
     struct ulid ids[3];
@@ -263,16 +263,17 @@ int main(void)
     Suite *suite = suite_create("store_agents");
     TCase *tc = tcase_create("agents");
     tcase_add_checked_fixture(tc, begin, end);
-    tcase_add_test(tc, an_id_reads_back_from_its_text);
-    tcase_add_loop_test(tc, what_is_no_id_is_refused, 0, (int)(sizeof(no_ids) / sizeof(no_ids[0])));
-    tcase_add_test(tc, ids_grow_whatever_the_clock_does);
-    tcase_add_test(tc, a_step_that_runs_over_takes_a_millisecond);
-    tcase_add_test(tc, an_agent_reads_back_as_it_was_made);
-    tcase_add_test(tc, an_update_changes_what_was_sent_and_tells_the_workers);
+    tcase_add_test(tc, an_id_parses_back_from_its_text);
+    tcase_add_loop_test(tc, a_malformed_id_is_refused, 0,
+                        (int)(sizeof(no_ids) / sizeof(no_ids[0])));
+    tcase_add_test(tc, ids_grow_when_the_clock_goes_back);
+    tcase_add_test(tc, an_id_overflow_takes_the_next_millisecond);
+    tcase_add_test(tc, an_agent_reads_back_as_created);
+    tcase_add_test(tc, an_update_changes_the_sent_fields_and_notifies_workers);
     tcase_add_test(tc, an_update_of_another_version_is_refused);
     tcase_add_test(tc, another_workspaces_agent_is_not_found);
-    tcase_add_test(tc, a_deleted_agent_is_gone_and_stays_gone);
-    tcase_add_test(tc, a_deleted_workspace_takes_its_agents_along);
+    tcase_add_test(tc, a_deleted_agent_stays_deleted);
+    tcase_add_test(tc, deleting_a_workspace_deletes_its_agents);
     tcase_add_loop_test(tc, a_malformed_agent_is_refused, 0,
                         (int)(sizeof(malformed) / sizeof(malformed[0])));
     tcase_add_test(tc, an_agent_needs_a_living_workspace);

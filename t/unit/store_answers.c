@@ -11,7 +11,7 @@ static struct kit kit;
 static uint64_t workspace;
 static struct ulid agent;
 
-/* Columns: title, text, two questions that this page answers and no other. */
+/* Columns: title, text, two questions that only this page answers. */
 static const struct page {
     const char *title, *text, *questions[2];
 } pages[] = {
@@ -177,7 +177,7 @@ static struct found find(const char *question)
     return f;
 }
 
-/* The page that answers, counted from 1; 0: none does. */
+/* The page that answers, from 1; 0: none. */
 static uint64_t answer_to(const char *question)
 {
     struct found f = find(question);
@@ -215,7 +215,7 @@ static void new_shop(size_t first, size_t count, size_t size)
 
 static const size_t sizes[] = {1, 2, 3, 5, 8, 16, 40, 100};
 
-START_TEST(the_right_page_answers_however_few_there_are)
+START_TEST(the_right_page_answers_among_few_pages)
 {
     const size_t size = sizes[_i], count = size < PAGES ? size : PAGES;
     begin();
@@ -256,11 +256,14 @@ START_TEST(pages_about_one_thing_answer_questions_about_it)
 }
 END_TEST
 
-/* ---- other words of the same meaning ---- */
+/* ---- synonyms ---- */
 
 #define MEANINGS 60 /* different words of a collection */
 #define ASKED 48    /* of a question */
-/* each collection is written in so many: each has its own word, thus its own hash, for a meaning */
+/*
+ * each collection is written in that many ways: each has its own word, and so its own hash, for a
+ * meaning
+ */
 #define LANGUAGES 4
 
 static uint64_t seed;
@@ -315,7 +318,7 @@ static void new_random_collection(unsigned language, size_t documents, uint64_t 
     put(&rows);
 }
 
-/* Scores are sums in an order of their own: what differs by less than this is equal. */
+/* Scores are sums in varying order: a smaller difference counts as equal. */
 #define EQUAL 1e-4
 
 static void expect_same(const struct found *one, const struct found *other, size_t documents)
@@ -332,7 +335,7 @@ static void expect_same(const struct found *one, const struct found *other, size
     }
 }
 
-START_TEST(an_answer_depends_neither_on_hashes_nor_on_the_order_of_words)
+START_TEST(an_answer_depends_on_neither_hashes_nor_word_order)
 {
     unsigned asked[ASKED];
     char question[1024];
@@ -363,9 +366,9 @@ int main(void)
     TCase *tcase = tcase_create("store_answers");
     suite_add_tcase(suite, tcase);
     tcase_set_timeout(tcase, 60);
-    tcase_add_loop_test(tcase, the_right_page_answers_however_few_there_are, 0,
+    tcase_add_loop_test(tcase, the_right_page_answers_among_few_pages, 0,
                         sizeof(sizes) / sizeof(*sizes));
     tcase_add_test(tcase, pages_about_one_thing_answer_questions_about_it);
-    tcase_add_test(tcase, an_answer_depends_neither_on_hashes_nor_on_the_order_of_words);
+    tcase_add_test(tcase, an_answer_depends_on_neither_hashes_nor_word_order);
     return kit_run(suite);
 }

@@ -26,8 +26,8 @@ static struct store_txn *begin(void)
 }
 
 /*
- * In one transaction every report gets the score of the round, so that in any state all have the
- * same.
+ * In one transaction every report gets the score of the round, so that all scores are equal in any
+ * state.
  */
 static void grade_all(unsigned round)
 {
@@ -47,7 +47,7 @@ static void grade_all(unsigned round)
 
 static struct ulid agent;
 
-/* A part of the full-text index, too. */
+/* A part of the full-text index as well. */
 static void put_document(uint64_t number)
 {
     struct buf rows = {0};
@@ -146,7 +146,8 @@ static struct store_found find_document(void)
 }
 
 /*
- * Every report, all with one score; in order, found by their letters; and the document. The score.
+ * Every report, all with one score, sorted, and found by search; and the document. Returns the
+ * score.
  */
 static int expect_whole(struct store *s)
 {
@@ -186,7 +187,7 @@ static size_t segment_files(const char *dir)
     return count;
 }
 
-/* The copy as a store by itself: read, written to, and merged on, once its indexes are built. */
+/* The copy as a store by itself: read, written to, and merged after its indexes are built. */
 static int expect_copy(int round)
 {
     ck_assert(there(copy, "data.mdb") && !there(copy, "index") && !there(copy, "data.mdb.part"));
@@ -217,7 +218,7 @@ static bool progress(void *arg, uint64_t done, uint64_t total)
     return true;
 }
 
-START_TEST(a_backup_is_data_mdb_alone_and_is_a_store_by_itself)
+START_TEST(a_backup_is_data_mdb_alone_and_opens_as_a_store)
 {
     struct seen seen = {0};
     grade_all(1);
@@ -237,13 +238,13 @@ static bool until(void *arg, uint64_t done, uint64_t total)
     return --*(int *)arg > 0;
 }
 
-START_TEST(a_backup_that_is_stopped_anywhere_leaves_nothing)
+START_TEST(a_stopped_backup_leaves_no_file)
 {
     int left = _i + 1;
     enum store_status status = store_backup(k.s, copy, until, &left);
     if (left > 0) {
         ck_status(status, STORE_OK);
-        ck_assert_int_ge(_i, 1); /* it was told more than once */
+        ck_assert_int_ge(_i, 1); /* it was reported more than once */
         return;
     }
     ck_status(status, STORE_IO);
@@ -253,7 +254,7 @@ START_TEST(a_backup_that_is_stopped_anywhere_leaves_nothing)
 }
 END_TEST
 
-START_TEST(a_backup_beside_a_writer_that_merges_is_one_moments_store)
+START_TEST(a_backup_during_merges_is_one_snapshot)
 {
     int up[2], status;
     char c;
@@ -311,7 +312,7 @@ END_TEST
 
 /* ---- restore ---- */
 
-/* A backup of round 1, and a store that is at round 2. */
+/* A backup of round 1, and a store in round 2. */
 static void back_up_and_go_on(void)
 {
     grade_all(1);
@@ -350,7 +351,7 @@ static void open_and_go_on(int score)
     k.s = NULL;
 }
 
-/* Another workspace, with so many reports that it has segment files. */
+/* Another workspace, with enough reports for segment files. */
 static void make_large(void)
 {
     enum { LARGE = 5000 };
@@ -365,29 +366,29 @@ static void make_large(void)
     ck_status(store_commit(t), STORE_OK);
 }
 
-START_TEST(a_restore_builds_the_segment_files_and_keeps_what_was_there)
+START_TEST(a_restore_builds_segment_files_and_keeps_the_old_store)
 {
     make_large();
     back_up_and_go_on();
     size_t before = segment_files(k.dir);
     restore();
     ck_assert(there(k.dir, "data.mdb.before-restore") && !there(k.dir, "restore.part"));
-    /* of the large workspace, by the usual sizes */
+    /* of the large workspace, with the usual sizes */
     ck_assert_uint_eq(segment_files(k.dir), before + 1);
-    struct store *s = kit_store(k.dir, STORE_READ, 0); /* nothing is left to be built */
+    struct store *s = kit_store(k.dir, STORE_READ, 0); /* nothing is left to build */
     ck_assert_int_eq(expect_whole(s), 1);
     store_close(s);
     open_and_go_on(1);
     move(k.dir, "data.mdb.before-restore", k.dir, "data.mdb");
     k.s = kit_store(k.dir, STORE_WRITE, MAP_BYTES);
-    kit_purge(&k, 50); /* its segment files were deleted, and are built anew */
+    kit_purge(&k, 50); /* its segment files were deleted, and are rebuilt */
     store_close(k.s);
     open_and_go_on(2);
     k.s = kit_store(k.dir, STORE_WRITE, MAP_BYTES);
 }
 END_TEST
 
-START_TEST(a_second_restore_keeps_what_the_first_one_put_in_place)
+START_TEST(a_second_restore_keeps_the_first_restored_store)
 {
     back_up_and_go_on();
     restore();
@@ -407,7 +408,7 @@ START_TEST(a_second_restore_keeps_what_the_first_one_put_in_place)
 }
 END_TEST
 
-START_TEST(what_a_killed_restore_left_goes_with_the_next)
+START_TEST(the_next_restore_removes_files_of_a_killed_one)
 {
     char part[80];
     back_up_and_go_on();
@@ -440,7 +441,7 @@ START_TEST(data_mdb_of_a_stopped_store_is_a_backup)
 }
 END_TEST
 
-START_TEST(answer_files_are_no_part_of_a_backup_and_are_built_anew)
+START_TEST(a_backup_excludes_answer_files_and_a_restore_rebuilds_them)
 {
     kit_follow(&k, 1000);
     ck_assert_uint_eq(find_document().count, 1);
@@ -448,7 +449,7 @@ START_TEST(answer_files_are_no_part_of_a_backup_and_are_built_anew)
     ck_assert(!there(copy, "answers"));
     restore();
     k.s = kit_store(k.dir, STORE_WRITE, MAP_BYTES);
-    ck_assert_uint_eq(find_document().count, 0); /* the file that is there is the other store's */
+    ck_assert_uint_eq(find_document().count, 0); /* the existing file belongs to the other store */
     ck_assert_uint_eq(find_document().lost, 1);
     kit_follow(&k, 1000);
     ck_assert_uint_eq(find_document().count, 1);
@@ -462,14 +463,14 @@ int main(void)
     TCase *tc = tcase_create("backup");
     tcase_add_checked_fixture(tc, setup, teardown);
     tcase_set_timeout(tc, 60);
-    tcase_add_test(tc, a_backup_is_data_mdb_alone_and_is_a_store_by_itself);
-    tcase_add_loop_test(tc, a_backup_that_is_stopped_anywhere_leaves_nothing, 0, 5);
-    tcase_add_test(tc, a_backup_beside_a_writer_that_merges_is_one_moments_store);
-    tcase_add_test(tc, a_restore_builds_the_segment_files_and_keeps_what_was_there);
-    tcase_add_test(tc, a_second_restore_keeps_what_the_first_one_put_in_place);
-    tcase_add_test(tc, what_a_killed_restore_left_goes_with_the_next);
+    tcase_add_test(tc, a_backup_is_data_mdb_alone_and_opens_as_a_store);
+    tcase_add_loop_test(tc, a_stopped_backup_leaves_no_file, 0, 5);
+    tcase_add_test(tc, a_backup_during_merges_is_one_snapshot);
+    tcase_add_test(tc, a_restore_builds_segment_files_and_keeps_the_old_store);
+    tcase_add_test(tc, a_second_restore_keeps_the_first_restored_store);
+    tcase_add_test(tc, the_next_restore_removes_files_of_a_killed_one);
     tcase_add_test(tc, data_mdb_of_a_stopped_store_is_a_backup);
-    tcase_add_test(tc, answer_files_are_no_part_of_a_backup_and_are_built_anew);
+    tcase_add_test(tc, a_backup_excludes_answer_files_and_a_restore_rebuilds_them);
     suite_add_tcase(suite, tc);
     return kit_run(suite);
 }

@@ -37,7 +37,7 @@ static struct store_search search_for(const char *pattern, enum store_search_by 
                                  .pause_arg = &stop};
 }
 
-/* Told to stop the ${at}-th time it asks; 0: never. */
+/* Asked to stop at the ${at}-th check; 0: never. */
 static struct outcome outcome_until(struct store_search *q, unsigned at)
 {
     struct outcome o = {.count = 0};
@@ -49,7 +49,7 @@ static struct outcome outcome_until(struct store_search *q, unsigned at)
     return o;
 }
 
-/* It is stopped ever later, until it ends; with ${between}, unless NULL, after each stop. */
+/* It is stopped ever later, until it ends; ${between}, unless NULL, runs after each stop. */
 static struct outcome outcome_of(struct store_search *q, void (*between)(void))
 {
     unsigned at = q->pause != NULL ? 1 : 0;
@@ -89,7 +89,7 @@ static void write_as_operator(enum store_change_kind kind, const struct ulid *co
               STORE_OK);
 }
 
-START_TEST(a_text_is_found_whoever_wrote_it)
+START_TEST(a_search_finds_text_of_every_author)
 {
     struct visitor v = visitor_new(), w = visitor_new();
     post(&w, "nothing of it");
@@ -116,15 +116,15 @@ START_TEST(a_text_is_found_whoever_wrote_it)
     static const char *const others[] = {"orders", "her order", "order?", "way.", "walrus", "555"};
     for (size_t i = 0; i < sizeof(others) / sizeof(*others); i++)
         ck_assert_msg(found(others[i], SEARCH_BY_TEXT).count == 0, "%s", others[i]);
-    /* what the assistant said */
+    /* the assistant's text */
     ck_assert_uint_eq(found("found nothing", SEARCH_BY_TEXT).count, 2);
-    /* an accent alone is no letter to look for */
+    /* an accent alone is not a letter to search for */
     struct outcome all = found("\xcc\x81", SEARCH_BY_TEXT);
     ck_assert_uint_eq(all.count, 2);
 }
 END_TEST
 
-START_TEST(a_visitor_is_found_by_what_it_said_and_by_its_id)
+START_TEST(a_search_finds_a_visitor_by_text_and_id)
 {
     struct visitor v = visitor_new(), w = visitor_new();
     lead(&v, "Ada@Example.com", "Ada Lovelace");
@@ -144,7 +144,7 @@ START_TEST(a_visitor_is_found_by_what_it_said_and_by_its_id)
 }
 END_TEST
 
-START_TEST(only_what_is_asked_for_is_searched)
+START_TEST(a_search_respects_its_filters)
 {
     struct ulid other = agent_new(workspace), foreign = agent_new(kit_workspace(&kit, "other"));
     struct visitor v = visitor_new(), w = visitor_of(&other), x = visitor_of(&foreign);
@@ -188,7 +188,7 @@ END_TEST
 
 enum { TALKS = 40, OF_A_TALK = 12 };
 static struct visitor talks[TALKS];
-static char said[TALKS][600]; /* all that was said in it, parted by a byte that no pattern has */
+static char said[TALKS][600]; /* all its texts, separated by a byte that no pattern has */
 
 static void fill(uint64_t seed)
 {
@@ -209,8 +209,8 @@ static void fill(uint64_t seed)
     }
 }
 
-/* Against a search that knows no better. */
-START_TEST(stops_pages_and_budgets_find_what_there_is)
+/* Compared with a naive search. */
+START_TEST(stopped_and_paged_searches_find_every_match)
 {
     uint64_t seed = 42 + (uint64_t)_i;
     stops = 0;
@@ -229,7 +229,7 @@ START_TEST(stops_pages_and_budgets_find_what_there_is)
             q.rows.after = after;
             q.rows.limit = limit;
             q.budget = round % 2 == 0 ? UINT64_MAX : 1 + kit_random(&seed) % 60;
-            q.pause = kit_stop; /* asked once for each thing that is looked at */
+            q.pause = kit_stop; /* asked once per item read */
             struct outcome o = round % 4 < 2 ? outcome_of(&q, NULL) : outcome_until(&q, 0);
             for (size_t i = 0; i < o.count; i++) {
                 do
@@ -254,7 +254,7 @@ END_TEST
 
 static unsigned changes;
 
-/* Each conversation but the oldest changes or goes while it is looked at. */
+/* Each conversation but the oldest changes or is deleted while it is read. */
 static void change_one(void)
 {
     int i = TALKS - 1 - (int)(++changes / 3);
@@ -267,7 +267,7 @@ static void change_one(void)
         write_as_operator(CHANGE_MESSAGE_REPLY, &talks[i].conversation, "b");
 }
 
-START_TEST(a_store_that_changes_meanwhile_ends_the_search_all_the_same)
+START_TEST(a_search_ends_while_the_store_changes)
 {
     changes = 0;
     fill(7);
@@ -279,7 +279,7 @@ START_TEST(a_store_that_changes_meanwhile_ends_the_search_all_the_same)
 }
 END_TEST
 
-START_TEST(one_that_goes_after_it_was_found_is_not_found_again)
+START_TEST(a_match_deleted_during_the_search_is_not_repeated)
 {
     struct outcome o = {.count = 0};
     fill(7);
@@ -298,7 +298,7 @@ START_TEST(one_that_goes_after_it_was_found_is_not_found_again)
 }
 END_TEST
 
-START_TEST(a_page_ends_before_the_row_that_is_not_taken)
+START_TEST(a_page_ends_before_a_refused_row)
 {
     fill(3);
     for (int i = 0; i < TALKS; i++)
@@ -320,7 +320,7 @@ START_TEST(a_page_ends_before_the_row_that_is_not_taken)
 }
 END_TEST
 
-START_TEST(what_is_longer_than_a_search_pattern_is_refused)
+START_TEST(a_too_long_search_pattern_is_refused)
 {
     char pattern[3 * STORE_PATTERN_CHARS + 2];
     memset(pattern, 'x', sizeof(pattern));
@@ -340,14 +340,14 @@ int main(void)
     TCase *tc = tcase_create("search");
     tcase_set_timeout(tc, 60);
     tcase_add_checked_fixture(tc, widget_begin, widget_end);
-    tcase_add_test(tc, a_text_is_found_whoever_wrote_it);
-    tcase_add_test(tc, a_visitor_is_found_by_what_it_said_and_by_its_id);
-    tcase_add_test(tc, only_what_is_asked_for_is_searched);
-    tcase_add_loop_test(tc, stops_pages_and_budgets_find_what_there_is, 0, 6);
-    tcase_add_test(tc, a_store_that_changes_meanwhile_ends_the_search_all_the_same);
-    tcase_add_test(tc, one_that_goes_after_it_was_found_is_not_found_again);
-    tcase_add_test(tc, a_page_ends_before_the_row_that_is_not_taken);
-    tcase_add_test(tc, what_is_longer_than_a_search_pattern_is_refused);
+    tcase_add_test(tc, a_search_finds_text_of_every_author);
+    tcase_add_test(tc, a_search_finds_a_visitor_by_text_and_id);
+    tcase_add_test(tc, a_search_respects_its_filters);
+    tcase_add_loop_test(tc, stopped_and_paged_searches_find_every_match, 0, 6);
+    tcase_add_test(tc, a_search_ends_while_the_store_changes);
+    tcase_add_test(tc, a_match_deleted_during_the_search_is_not_repeated);
+    tcase_add_test(tc, a_page_ends_before_a_refused_row);
+    tcase_add_test(tc, a_too_long_search_pattern_is_refused);
     suite_add_tcase(suite, tc);
     return kit_run(suite);
 }

@@ -8,7 +8,7 @@
 
 /* ---- visitors ---- */
 
-START_TEST(a_new_visitor_gets_a_conversation_of_its_own)
+START_TEST(a_new_visitor_gets_a_new_conversation)
 {
     struct visitor a = visitor_new(), b = visitor_new();
     ck_assert(!ulid_eq(&a.id, &b.id) && !ulid_eq(&a.conversation, &b.conversation));
@@ -19,7 +19,7 @@ START_TEST(a_new_visitor_gets_a_conversation_of_its_own)
 }
 END_TEST
 
-START_TEST(a_known_visitor_goes_on_for_a_day)
+START_TEST(a_known_visitor_continues_for_a_day)
 {
     char next[32];
     struct visitor v = visitor_new();
@@ -44,7 +44,7 @@ START_TEST(a_known_visitor_goes_on_for_a_day)
 }
 END_TEST
 
-START_TEST(a_closed_conversation_is_not_gone_on_with)
+START_TEST(a_visitor_does_not_continue_a_conversation_it_closed)
 {
     char next[32];
     struct visitor v = visitor_new();
@@ -54,7 +54,7 @@ START_TEST(a_closed_conversation_is_not_gone_on_with)
 }
 END_TEST
 
-START_TEST(a_conversation_that_an_operator_closed_is_gone_on_with)
+START_TEST(a_visitor_continues_a_conversation_an_operator_closed)
 {
     char next[32];
     struct visitor v = visitor_new();
@@ -68,7 +68,7 @@ START_TEST(a_conversation_that_an_operator_closed_is_gone_on_with)
 }
 END_TEST
 
-START_TEST(a_secret_is_good_for_its_own_agent_alone)
+START_TEST(a_secret_is_valid_for_its_agent_only)
 {
     char next[32];
     struct ulid other = agent_new(workspace);
@@ -80,7 +80,7 @@ END_TEST
 
 /* ---- messages ---- */
 
-START_TEST(a_message_and_its_answer_are_kept_in_order)
+START_TEST(a_message_and_its_answer_are_stored_in_order)
 {
     struct visitor v = visitor_new();
     struct store_answer a = post(&v, "one");
@@ -138,7 +138,7 @@ START_TEST(pages_of_messages_skip_and_repeat_nothing)
 }
 END_TEST
 
-START_TEST(a_page_of_messages_includes_the_one_that_reaches_its_bytes_and_a_list_excludes_it)
+START_TEST(a_page_includes_the_message_at_its_byte_limit_and_a_list_excludes_it)
 {
     struct visitor v = visitor_new();
     for (int i = 0; i < 5; i++)
@@ -171,7 +171,7 @@ START_TEST(a_page_of_messages_includes_the_one_that_reaches_its_bytes_and_a_list
 }
 END_TEST
 
-START_TEST(a_repeat_under_a_client_id_answers_as_the_first_did)
+START_TEST(a_repeated_client_id_gets_the_first_answer)
 {
     struct visitor v = visitor_new(), other = visitor_new();
     struct store_change c = {.kind = CHANGE_MESSAGE_POST,
@@ -197,7 +197,7 @@ START_TEST(a_repeat_under_a_client_id_answers_as_the_first_did)
 }
 END_TEST
 
-START_TEST(an_idempotency_key_is_good_for_a_day_and_one_body)
+START_TEST(an_idempotency_key_is_valid_for_a_day_and_one_body)
 {
     struct visitor v = visitor_new();
     char key[32] = "key", body[32] = "body", else_[32] = "another";
@@ -220,7 +220,7 @@ START_TEST(an_idempotency_key_is_good_for_a_day_and_one_body)
 }
 END_TEST
 
-START_TEST(nobody_answers_for_a_human)
+START_TEST(the_agent_is_silent_during_a_claim)
 {
     struct visitor v = visitor_new();
     ck_status(operate(7, &v.conversation, CONVERSATION_SET_CLAIMED).status, STORE_OK);
@@ -289,7 +289,7 @@ static struct store_answer claim(uint64_t key, const struct visitor *v, struct s
                                                   .fields = CONVERSATION_SET_CLAIMED});
 }
 
-START_TEST(a_claim_has_a_name_until_it_ends)
+START_TEST(a_claim_has_an_operator_name_until_it_ends)
 {
     struct visitor v = visitor_new();
     char longest[401] = "";
@@ -350,7 +350,7 @@ static struct texts notes(struct store_messages_query q)
     return t;
 }
 
-START_TEST(a_note_changes_nothing_of_what_a_visitor_sees)
+START_TEST(a_note_is_invisible_to_the_visitor)
 {
     struct visitor v = visitor_new(), other = visitor_new();
     post(&v, "hello");
@@ -418,7 +418,7 @@ START_TEST(pages_of_notes_skip_and_repeat_nothing)
 }
 END_TEST
 
-START_TEST(a_note_is_written_once_by_whom_it_says)
+START_TEST(a_note_is_stored_once_with_its_author)
 {
     struct visitor v = visitor_new();
     char key[32] = "key", body[32] = "body", other[32] = "other";
@@ -448,7 +448,7 @@ START_TEST(a_note_is_written_once_by_whom_it_says)
 }
 END_TEST
 
-START_TEST(a_note_of_no_conversation_is_found_out)
+START_TEST(the_check_finds_a_note_without_a_conversation)
 {
     struct visitor v = visitor_new();
     note(7, &v, "lost", "Anna");
@@ -472,7 +472,7 @@ END_TEST
 
 /* ---- leads, events, ratings ---- */
 
-START_TEST(an_address_makes_one_lead_an_agent)
+START_TEST(an_address_makes_one_lead_per_agent)
 {
     struct visitor v = visitor_new(), w = visitor_new();
     char next[32];
@@ -512,7 +512,7 @@ START_TEST(events_are_listed_newest_first_by_agent_and_time)
 }
 END_TEST
 
-START_TEST(malformed_events_are_refused_whole)
+START_TEST(a_malformed_event_refuses_its_batch)
 {
     struct visitor v = visitor_new();
     ck_status(
@@ -572,7 +572,7 @@ START_TEST(nothing_crosses_workspaces)
 }
 END_TEST
 
-START_TEST(a_session_changes_its_own_conversation_alone)
+START_TEST(a_session_changes_only_its_conversation)
 {
     static const enum store_change_kind kinds[] = {CHANGE_MESSAGE_POST, CHANGE_CONVERSATION_SET,
                                                    CHANGE_LEAD, CHANGE_EVENTS, CHANGE_RATING};
@@ -597,30 +597,29 @@ int main(void)
     TCase *tc = tcase_create("widget");
     tcase_set_timeout(tc, 60);
     tcase_add_checked_fixture(tc, widget_begin, widget_end);
-    tcase_add_test(tc, a_new_visitor_gets_a_conversation_of_its_own);
-    tcase_add_test(tc, a_known_visitor_goes_on_for_a_day);
-    tcase_add_test(tc, a_closed_conversation_is_not_gone_on_with);
-    tcase_add_test(tc, a_conversation_that_an_operator_closed_is_gone_on_with);
-    tcase_add_test(tc, a_claim_has_a_name_until_it_ends);
-    tcase_add_test(tc, a_note_changes_nothing_of_what_a_visitor_sees);
+    tcase_add_test(tc, a_new_visitor_gets_a_new_conversation);
+    tcase_add_test(tc, a_known_visitor_continues_for_a_day);
+    tcase_add_test(tc, a_visitor_does_not_continue_a_conversation_it_closed);
+    tcase_add_test(tc, a_visitor_continues_a_conversation_an_operator_closed);
+    tcase_add_test(tc, a_claim_has_an_operator_name_until_it_ends);
+    tcase_add_test(tc, a_note_is_invisible_to_the_visitor);
     tcase_add_test(tc, pages_of_notes_skip_and_repeat_nothing);
-    tcase_add_test(tc, a_note_is_written_once_by_whom_it_says);
-    tcase_add_loop_test(tc, a_note_of_no_conversation_is_found_out, 0, 2);
-    tcase_add_test(tc, a_secret_is_good_for_its_own_agent_alone);
-    tcase_add_test(tc, a_message_and_its_answer_are_kept_in_order);
+    tcase_add_test(tc, a_note_is_stored_once_with_its_author);
+    tcase_add_loop_test(tc, the_check_finds_a_note_without_a_conversation, 0, 2);
+    tcase_add_test(tc, a_secret_is_valid_for_its_agent_only);
+    tcase_add_test(tc, a_message_and_its_answer_are_stored_in_order);
     tcase_add_test(tc, pages_of_messages_skip_and_repeat_nothing);
-    tcase_add_test(
-        tc, a_page_of_messages_includes_the_one_that_reaches_its_bytes_and_a_list_excludes_it);
-    tcase_add_test(tc, a_repeat_under_a_client_id_answers_as_the_first_did);
-    tcase_add_test(tc, an_idempotency_key_is_good_for_a_day_and_one_body);
-    tcase_add_test(tc, nobody_answers_for_a_human);
+    tcase_add_test(tc, a_page_includes_the_message_at_its_byte_limit_and_a_list_excludes_it);
+    tcase_add_test(tc, a_repeated_client_id_gets_the_first_answer);
+    tcase_add_test(tc, an_idempotency_key_is_valid_for_a_day_and_one_body);
+    tcase_add_test(tc, the_agent_is_silent_during_a_claim);
     tcase_add_test(tc, changes_of_a_conversation_are_idempotent_and_listed_by_status);
-    tcase_add_test(tc, an_address_makes_one_lead_an_agent);
+    tcase_add_test(tc, an_address_makes_one_lead_per_agent);
     tcase_add_test(tc, events_are_listed_newest_first_by_agent_and_time);
-    tcase_add_test(tc, malformed_events_are_refused_whole);
+    tcase_add_test(tc, a_malformed_event_refuses_its_batch);
     tcase_add_test(tc, the_first_rating_stays_and_its_comment_changes);
     tcase_add_test(tc, nothing_crosses_workspaces);
-    tcase_add_loop_test(tc, a_session_changes_its_own_conversation_alone, 0, 5);
+    tcase_add_loop_test(tc, a_session_changes_only_its_conversation, 0, 5);
     suite_add_tcase(suite, tc);
     return kit_run(suite);
 }

@@ -25,7 +25,7 @@ static void take_space(MDB_txn *txn, enum space space, struct buf *out)
     ck_status(status, STORE_NOT_FOUND);
 }
 
-/* Rows of the spaces of that kind, each space's behind its number. */
+/* Rows of the spaces of that kind, after the number of the space. */
 static struct buf take_kind(enum space_kind kind)
 {
     MDB_txn *txn;
@@ -50,7 +50,7 @@ static bool is_as_before(const struct buf *before, enum space_kind kind)
     return same;
 }
 
-/* What lists show of every workspace, one behind the other. */
+/* The lists of every workspace, one after the other. */
 static struct buf take_lists(void)
 {
     struct buf out = {0};
@@ -84,7 +84,7 @@ static void expect_rebuilt(void)
     buf_free(&records);
 }
 
-/* ---- what is done ---- */
+/* ---- random changes ---- */
 
 static uint64_t seed;
 static struct visitor visitors[40];
@@ -221,16 +221,16 @@ static void sync_batch(void)
     buf_free(&items);
 }
 
-/* Some of the work in the background, cut off. */
+/* Some of the background work, interrupted. */
 static void background(void)
 {
-    kit.now += pick(4) == 0 ? 26 * HOUR : 0; /* keys of requests are over their time */
+    kit.now += pick(4) == 0 ? 26 * HOUR : 0; /* the idempotency keys have expired */
     for (unsigned i = pick(6); i > 0; i--)
         kit_apply(&kit, &(struct store_change){.kind = CHANGE_PURGE, .limit = 1 + pick(5)});
     kit_maintain(&kit, 1 + pick(9), pick(12));
 }
 
-/* Columns: what is done, how often of 100. */
+/* Columns: the action, its frequency in percent. */
 static const struct {
     void (*act)(void);
     unsigned often;
@@ -275,7 +275,7 @@ static void end(void)
     kit_segment_rows = kit_chunk_shift = kit_log_entries = 0;
 }
 
-START_TEST(what_follows_from_records_is_rebuilt_equal_whatever_was_done)
+START_TEST(derived_rows_are_rebuilt_equal_after_any_changes)
 {
     seed = (uint64_t)_i * 7919 + 3;
     for (int i = 0; i < 300; i++) {
@@ -294,7 +294,7 @@ START_TEST(what_follows_from_records_is_rebuilt_equal_whatever_was_done)
 }
 END_TEST
 
-START_TEST(spaces_of_every_kind_are_there_and_what_follows_has_a_record_to_follow_from)
+START_TEST(every_space_exists_and_every_derived_row_has_a_record)
 {
     unsigned kinds[3] = {0};
     for (unsigned space = 0; space < SPACE_COUNT; space++) {
@@ -306,7 +306,7 @@ START_TEST(spaces_of_every_kind_are_there_and_what_follows_has_a_record_to_follo
 }
 END_TEST
 
-START_TEST(rows_that_were_lost_or_are_wrong_are_mended)
+START_TEST(lost_and_wrong_rows_are_repaired)
 {
     struct store_txn *t;
     for (int i = 0; i < 200; i++)
@@ -359,7 +359,7 @@ static void set_row(enum space space, struct key *k, const char *value, size_t n
     ck_status(store_commit(t), STORE_OK);
 }
 
-START_TEST(a_malformed_record_has_no_row_deleted)
+START_TEST(a_malformed_record_deletes_no_row)
 {
     static const enum space spaces[] = {SPACE_WORKSPACE, SPACE_VISITOR, SPACE_KEY};
     for (int i = 0; i < 200; i++)
@@ -383,8 +383,8 @@ static bool stop(void *arg, uint64_t done, uint64_t total)
     return done < *(uint64_t *)arg;
 }
 
-/* More workspaces than one pass over the reports takes. */
-START_TEST(many_small_workspaces_are_rebuilt_also_after_an_interruption)
+/* More workspaces than one pass over the reports handles. */
+START_TEST(an_interrupted_rebuild_of_small_workspaces_resumes)
 {
     enum { WORKSPACES = 4500 };
     uint64_t steps = 100;
@@ -410,11 +410,11 @@ int main(void)
     TCase *tc = tcase_create("derived");
     tcase_add_checked_fixture(tc, begin, end);
     tcase_set_timeout(tc, 60);
-    tcase_add_test(tc, spaces_of_every_kind_are_there_and_what_follows_has_a_record_to_follow_from);
-    tcase_add_loop_test(tc, what_follows_from_records_is_rebuilt_equal_whatever_was_done, 0, 6);
-    tcase_add_test(tc, rows_that_were_lost_or_are_wrong_are_mended);
-    tcase_add_loop_test(tc, a_malformed_record_has_no_row_deleted, 0, 3);
-    tcase_add_test(tc, many_small_workspaces_are_rebuilt_also_after_an_interruption);
+    tcase_add_test(tc, every_space_exists_and_every_derived_row_has_a_record);
+    tcase_add_loop_test(tc, derived_rows_are_rebuilt_equal_after_any_changes, 0, 6);
+    tcase_add_test(tc, lost_and_wrong_rows_are_repaired);
+    tcase_add_loop_test(tc, a_malformed_record_deletes_no_row, 0, 3);
+    tcase_add_test(tc, an_interrupted_rebuild_of_small_workspaces_resumes);
     suite_add_tcase(suite, tc);
     return kit_run(suite);
 }

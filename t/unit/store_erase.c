@@ -35,7 +35,7 @@ static size_t bytes_found(const char *pattern, size_t n)
     return found;
 }
 
-/* what an operator sees of the only lead */
+/* the operator's view of the only lead */
 static const char *only_lead(void)
 {
     static struct texts t;
@@ -44,13 +44,13 @@ static const char *only_lead(void)
     return t.text[0];
 }
 
-START_TEST(a_shared_lead_tells_its_senders_apart)
+START_TEST(a_shared_lead_distinguishes_its_senders)
 {
     struct visitor v = visitor_new(), w = visitor_new();
     ck_assert_uint_eq(lead(&v, "a@b", "Ann").code, 201);
     ck_assert_uint_eq(lead(&w, "a@b", "Bea").code, 200);
     ck_assert_str_eq(only_lead(), "a@b Ann 555-walrus {\"x\":1}, a@b Bea 555-walrus {\"x\":1}");
-    lead(&w, "a@b", "Cleo"); /* each changes what it said itself */
+    lead(&w, "a@b", "Cleo"); /* each changes its own part */
     ck_assert_str_eq(only_lead(), "a@b Ann 555-walrus {\"x\":1}, a@b Cleo 555-walrus {\"x\":1}");
     lead(&v, "a@b", "Anna");
     ck_assert_str_eq(only_lead(), "a@b Anna 555-walrus {\"x\":1}, a@b Cleo 555-walrus {\"x\":1}");
@@ -58,7 +58,7 @@ START_TEST(a_shared_lead_tells_its_senders_apart)
 }
 END_TEST
 
-START_TEST(a_shared_lead_loses_what_an_erased_sender_said)
+START_TEST(erasing_a_sender_removes_its_part_of_a_shared_lead)
 {
     struct visitor both[] = {visitor_new(), visitor_new()};
     lead(&both[0], "a@b", "Ann");
@@ -81,8 +81,8 @@ START_TEST(a_shared_lead_loses_what_an_erased_sender_said)
 END_TEST
 
 /*
- * Behind the store's back: the lead's record becomes ${bytes}, and what it was is copied to ${was},
- * of the size of ${room}.
+ * Directly: the lead's record becomes ${bytes}, and its old value is copied to ${was}, of the size
+ * of ${room}.
  */
 static size_t lead_replace(const struct ulid *id, MDB_val bytes, char *was, size_t room)
 {
@@ -111,7 +111,7 @@ static size_t lead_replace(const struct ulid *id, MDB_val bytes, char *was, size
     return n;
 }
 
-START_TEST(a_lead_cut_short_anywhere_is_no_lead)
+START_TEST(a_truncated_lead_is_invalid)
 {
     char whole[1024], was[1024];
     struct visitor v = visitor_new(), w = visitor_new();
@@ -128,7 +128,7 @@ START_TEST(a_lead_cut_short_anywhere_is_no_lead)
 }
 END_TEST
 
-START_TEST(many_senders_do_not_push_the_first_out)
+START_TEST(many_senders_do_not_evict_the_first)
 {
     struct visitor first = visitor_new(), last = first;
     lead(&first, "a@b", "Ann");
@@ -152,7 +152,7 @@ START_TEST(many_senders_do_not_push_the_first_out)
 }
 END_TEST
 
-/* A visitor who left something of everything. */
+/* A visitor with records of every kind. */
 static struct visitor talkative(void)
 {
     struct visitor v = visitor_new();
@@ -209,7 +209,7 @@ START_TEST(erasure_leaves_no_byte_of_the_visitor)
                       needles[i]);
     const struct ulid *ids[] = {&v.id, &v.conversation, &second.first};
     for (size_t i = 0; i < 3; i++)
-        /* the last id given is remembered as such */
+        /* the last id is stored as such */
         ck_assert_uint_eq(bytes_found((const char *)ids[i]->b, ULID_BYTES), i == 2 ? 1 : 0);
     ck_status(session(&agent, &v.id, &v.conversation), STORE_NOT_FOUND);
     ck_status(kit_status(&kit, &erase), STORE_NOT_FOUND);
@@ -219,7 +219,7 @@ START_TEST(erasure_leaves_no_byte_of_the_visitor)
 }
 END_TEST
 
-START_TEST(erasure_of_one_visitor_leaves_the_others_alone)
+START_TEST(erasing_one_visitor_keeps_the_others)
 {
     struct visitor v = talkative(), w = visitor_new();
     post(&w, "an otter");
@@ -236,7 +236,7 @@ START_TEST(erasure_of_one_visitor_leaves_the_others_alone)
 }
 END_TEST
 
-START_TEST(a_talkative_visitor_is_invisible_at_once_and_goes_in_slices)
+START_TEST(a_large_visitor_is_invisible_at_once_and_deleted_in_batches)
 {
     struct visitor v = visitor_new();
     struct store_txn *t;
@@ -277,7 +277,7 @@ static bool pause_always(void *arg)
     return true;
 }
 
-START_TEST(an_erasure_is_whole_though_work_in_the_background_were_to_pause)
+START_TEST(an_erasure_completes_while_maintenance_pauses)
 {
     struct visitor v = talkative();
     struct store_txn *t;
@@ -293,7 +293,7 @@ START_TEST(an_erasure_is_whole_though_work_in_the_background_were_to_pause)
 }
 END_TEST
 
-START_TEST(a_deleted_agent_takes_all_its_visitors_along)
+START_TEST(deleting_an_agent_deletes_its_visitors)
 {
     struct visitor v = talkative();
     struct ulid other = agent_new(workspace);
@@ -312,10 +312,10 @@ START_TEST(a_deleted_agent_takes_all_its_visitors_along)
 END_TEST
 
 /*
- * A list passes over no more of them in one go than it may while others wait, and goes on behind
+ * A list skips at most as many of them at once as it may while others wait, and continues after
  * them.
  */
-START_TEST(what_is_left_of_a_deleted_agent_is_passed_over_in_parts)
+START_TEST(rows_of_a_deleted_agent_are_skipped_in_batches)
 {
     enum { EVENTS = 50, BATCHES = 20, AT_ONCE = 200 };
     const char *kinds[EVENTS + 1] = {NULL};
@@ -335,7 +335,7 @@ START_TEST(what_is_left_of_a_deleted_agent_is_passed_over_in_parts)
     struct texts t = rows(ROWS_EVENTS, q);
     for (int pages = 1; pages < EVENTS * BATCHES / AT_ONCE; pages++) {
         ck_assert_uint_eq(t.count, 1);
-        ck_assert_str_eq(t.text[0], ""); /* no row: where to go on */
+        ck_assert_str_eq(t.text[0], ""); /* no row: where to continue */
         ck_status(t.end, STORE_OK);
         q.after = t.id[0];
         t = rows(ROWS_EVENTS, q);
@@ -401,7 +401,7 @@ static unsigned retain(uint32_t what, int64_t before, uint64_t limit)
     return slices;
 }
 
-START_TEST(what_is_older_than_kept_goes_in_slices_and_the_rest_stays)
+START_TEST(expired_data_is_deleted_in_batches_and_the_rest_stays)
 {
     struct visitor old = talkative();
     for (int i = 0; i < 5; i++)
@@ -416,12 +416,12 @@ START_TEST(what_is_older_than_kept_goes_in_slices_and_the_rest_stays)
     ck_assert_uint_eq(rows(ROWS_CONVERSATIONS, (struct store_rows_query){.limit = 20}).count, 1);
     ck_status(session(&agent, &young.id, &young.conversation), STORE_OK);
     ck_status(session(&agent, &old.id, &old.conversation), STORE_NOT_FOUND);
-    /* a lead and a rating outlive the conversation, and their visitor goes on being known */
+    /* a lead and a rating survive the conversation, and their visitor stays known */
     ck_assert_uint_eq(rows(ROWS_LEADS, (struct store_rows_query){.limit = 20}).count, 1);
 }
 END_TEST
 
-START_TEST(a_visitor_of_whom_nothing_is_kept_is_forgotten_wherever_the_slices_end)
+START_TEST(a_visitor_without_data_is_deleted_at_any_batch_end)
 {
     struct visitor v = visitor_new();
     char next[32];
@@ -442,21 +442,20 @@ int main(void)
     TCase *tc = tcase_create("widget");
     tcase_set_timeout(tc, 60);
     tcase_add_checked_fixture(tc, widget_begin, widget_end);
-    tcase_add_test(tc, a_shared_lead_tells_its_senders_apart);
-    tcase_add_loop_test(tc, a_shared_lead_loses_what_an_erased_sender_said, 0, 2);
-    tcase_add_test(tc, a_lead_cut_short_anywhere_is_no_lead);
-    tcase_add_test(tc, many_senders_do_not_push_the_first_out);
+    tcase_add_test(tc, a_shared_lead_distinguishes_its_senders);
+    tcase_add_loop_test(tc, erasing_a_sender_removes_its_part_of_a_shared_lead, 0, 2);
+    tcase_add_test(tc, a_truncated_lead_is_invalid);
+    tcase_add_test(tc, many_senders_do_not_evict_the_first);
     tcase_add_test(tc, erasure_leaves_no_byte_of_the_visitor);
-    tcase_add_test(tc, erasure_of_one_visitor_leaves_the_others_alone);
-    tcase_add_test(tc, a_talkative_visitor_is_invisible_at_once_and_goes_in_slices);
-    tcase_add_test(tc, an_erasure_is_whole_though_work_in_the_background_were_to_pause);
-    tcase_add_test(tc, a_deleted_agent_takes_all_its_visitors_along);
-    tcase_add_test(tc, what_is_left_of_a_deleted_agent_is_passed_over_in_parts);
+    tcase_add_test(tc, erasing_one_visitor_keeps_the_others);
+    tcase_add_test(tc, a_large_visitor_is_invisible_at_once_and_deleted_in_batches);
+    tcase_add_test(tc, an_erasure_completes_while_maintenance_pauses);
+    tcase_add_test(tc, deleting_an_agent_deletes_its_visitors);
+    tcase_add_test(tc, rows_of_a_deleted_agent_are_skipped_in_batches);
     tcase_add_test(tc, an_erasure_does_not_wait_for_the_purge_of_a_large_project);
     tcase_add_test(tc, a_deleted_workspace_leaves_nothing);
-    tcase_add_test(tc, what_is_older_than_kept_goes_in_slices_and_the_rest_stays);
-    tcase_add_loop_test(tc, a_visitor_of_whom_nothing_is_kept_is_forgotten_wherever_the_slices_end,
-                        0, 4);
+    tcase_add_test(tc, expired_data_is_deleted_in_batches_and_the_rest_stays);
+    tcase_add_loop_test(tc, a_visitor_without_data_is_deleted_at_any_batch_end, 0, 4);
     suite_add_tcase(suite, tc);
     return kit_run(suite);
 }

@@ -14,11 +14,11 @@
 
 /* ---- building ---- */
 
-START_TEST(a_build_goes_on_where_it_was_and_takes_in_what_changed_meanwhile)
+START_TEST(a_build_resumes_and_includes_later_changes)
 {
     begin();
     sync_words(1, 2000, "one");
-    kit_follow(&kit, 3); /* another follower each time */
+    kit_follow(&kit, 3); /* a new follower each time */
     ck_assert_int_eq(state().state, ANSWERS_TO_BUILD);
     sync_words(1, 50, "two");      /* built already */
     sync_words(1951, 2000, "two"); /* not yet */
@@ -45,7 +45,7 @@ START_TEST(a_build_goes_on_where_it_was_and_takes_in_what_changed_meanwhile)
 }
 END_TEST
 
-/* ---- files that are not what they should be ---- */
+/* ---- wrong files ---- */
 
 static void empty_file(const char *path)
 {
@@ -96,7 +96,7 @@ static bool never(void *arg)
     return false;
 }
 
-/* Change a bit wherever the file has that text; how often. */
+/* Flip a bit at every occurrence of that text; returns how often. */
 static unsigned change_text(const char *path, const char *text)
 {
     unsigned count = 0;
@@ -120,11 +120,11 @@ static void tell_lost(uint32_t generation)
                                    .attempt = generation,
                                    .code = ANSWERS_FORMAT};
     ck_status(kit_status(&kit, &c), STORE_OK);
-    ck_status(kit_status(&kit, &c), STORE_STALE); /* others noticed it, too */
+    ck_status(kit_status(&kit, &c), STORE_STALE); /* others have detected it, too */
 }
 
-/* Noticed by a look-up, or by the follower. */
-START_TEST(a_damaged_file_is_built_anew)
+/* Detected by a lookup, or by the follower. */
+START_TEST(a_damaged_file_is_rebuilt)
 {
     const bool by_follower = _i % 2 == 1;
     char path[ANSWERS_PATH_BYTES];
@@ -132,7 +132,7 @@ START_TEST(a_damaged_file_is_built_anew)
     sync_words(1, 300, "one");
     follow();
     file_path(path);
-    kit_reopen(&kit); /* nobody has it open */
+    kit_reopen(&kit); /* no process has it open */
     damages[_i / 2](path);
     if (by_follower) {
         sync_words(301, 301, "one");
@@ -150,8 +150,8 @@ START_TEST(a_damaged_file_is_built_anew)
 }
 END_TEST
 
-/* Bytes of postings and texts: questions go on, so only verifying finds them. */
-START_TEST(a_damaged_file_is_found_by_verifying_it)
+/* Bytes of postings and texts: questions still work, so only verification finds them. */
+START_TEST(verification_finds_a_damaged_file)
 {
     char path[ANSWERS_PATH_BYTES], why[512];
     struct store *reader;
@@ -181,8 +181,8 @@ START_TEST(a_damaged_file_is_found_by_verifying_it)
 }
 END_TEST
 
-/* A bit of a row's version, or of its id, changed: the record says otherwise. */
-START_TEST(a_hit_that_is_not_its_record_is_not_answered_with)
+/* A bit of a row's version or id is flipped: the record differs. */
+START_TEST(a_hit_that_differs_from_its_record_is_dropped)
 {
     begin();
     struct store_txn *t;
@@ -195,7 +195,7 @@ START_TEST(a_hit_that_is_not_its_record_is_not_answered_with)
     ck_status(txn_get(t, SPACE_DOCUMENT, &k, &v), STORE_OK);
     char copy[1024];
     memcpy(copy, v.mv_data, v.mv_size);
-    ((struct document_record *)(void *)copy)->change = 0; /* older than the file, but another */
+    ((struct document_record *)(void *)copy)->change = 0; /* older than the file, but another one */
     txn_put(t, SPACE_DOCUMENT, &k, copy, v.mv_size);
     ck_status(store_commit(t), STORE_OK);
     struct looked l = look(&agent, "parcel");
@@ -218,10 +218,10 @@ static void copy_to(const char *from, const char *to)
 }
 
 /*
- * As after a power cut, which SQLite answers with an older state: a look-up, a change or verifying
- * notices.
+ * As after a power loss, after which SQLite returns an older state: a lookup, a change or
+ * verification detects it.
  */
-START_TEST(a_file_from_before_is_built_anew)
+START_TEST(a_file_of_another_store_state_is_rebuilt)
 {
     char path[ANSWERS_PATH_BYTES], before[ANSWERS_PATH_BYTES + 8], why[512];
     begin();
@@ -258,7 +258,7 @@ START_TEST(a_file_from_before_is_built_anew)
 END_TEST
 
 /* By one follower, which sweeps once. */
-START_TEST(no_file_of_an_agent_is_left_however_often_it_was_built)
+START_TEST(rebuilds_leave_no_old_file)
 {
     char why[512];
     struct store *reader;
@@ -268,7 +268,7 @@ START_TEST(no_file_of_an_agent_is_left_however_often_it_was_built)
     struct follower *f = follower_new(reader, note_answers, never, &kit);
     while (follower_step(f) == FOLLOWER_MORE)
         continue;
-    for (int i = 0; i < 3; i++) { /* another language, again, before it is built */
+    for (int i = 0; i < 3; i++) { /* another language again, before it is built */
         struct store_change c = {
             .kind = CHANGE_AGENT_UPDATE, .agent = agent, .fields = AGENT_HAS_SETTINGS};
         c.data = i % 2 ? STR("\"language_default\":\"fr\"") : STR("\"language_default\":\"de\"");
@@ -292,7 +292,7 @@ START_TEST(no_file_of_an_agent_is_left_however_often_it_was_built)
 }
 END_TEST
 
-START_TEST(files_that_no_agent_has_are_deleted_and_missing_ones_are_built)
+START_TEST(orphan_files_are_deleted_and_missing_files_built)
 {
     char path[ANSWERS_PATH_BYTES], other[128];
     begin();
@@ -306,7 +306,7 @@ START_TEST(files_that_no_agent_has_are_deleted_and_missing_ones_are_built)
     close(open(stray, O_CREAT | O_WRONLY, 0600));
     snprintf(other, sizeof(other), "%s/answers/notes.txt", kit.dir);
     close(open(other, O_CREAT | O_WRONLY, 0600));
-    follow(); /* without a change, or a question */
+    follow(); /* without a change or a question */
     ck_assert_int_ne(access(stray, F_OK), 0);
     ck_assert_int_eq(access(other, F_OK), 0);
     expect_words(1, 10, "one", 1);
@@ -319,14 +319,14 @@ int main(void)
     Suite *suite = suite_create("store_follower");
     TCase *tcase = tcase_create("follower");
     tcase_set_timeout(tcase, 60);
-    tcase_add_test(tcase, a_build_goes_on_where_it_was_and_takes_in_what_changed_meanwhile);
-    tcase_add_loop_test(tcase, a_damaged_file_is_built_anew, 0,
+    tcase_add_test(tcase, a_build_resumes_and_includes_later_changes);
+    tcase_add_loop_test(tcase, a_damaged_file_is_rebuilt, 0,
                         2 * sizeof(damages) / sizeof(*damages));
-    tcase_add_test(tcase, a_damaged_file_is_found_by_verifying_it);
-    tcase_add_test(tcase, a_hit_that_is_not_its_record_is_not_answered_with);
-    tcase_add_loop_test(tcase, a_file_from_before_is_built_anew, 0, 3);
-    tcase_add_test(tcase, no_file_of_an_agent_is_left_however_often_it_was_built);
-    tcase_add_test(tcase, files_that_no_agent_has_are_deleted_and_missing_ones_are_built);
+    tcase_add_test(tcase, verification_finds_a_damaged_file);
+    tcase_add_test(tcase, a_hit_that_differs_from_its_record_is_dropped);
+    tcase_add_loop_test(tcase, a_file_of_another_store_state_is_rebuilt, 0, 3);
+    tcase_add_test(tcase, rebuilds_leave_no_old_file);
+    tcase_add_test(tcase, orphan_files_are_deleted_and_missing_files_built);
     suite_add_tcase(suite, tcase);
     return kit_run(suite);
 }

@@ -32,7 +32,7 @@ static struct store_change idem_change(char key, char body)
     return c;
 }
 
-START_TEST(a_repeat_answers_the_first_ones_record_and_code)
+START_TEST(a_repeat_answers_the_first_record_and_code)
 {
     struct store_change c = idem_change(1, 1);
     c.code = 202;
@@ -53,7 +53,7 @@ START_TEST(a_repeat_answers_the_first_ones_record_and_code)
 }
 END_TEST
 
-START_TEST(a_repeat_with_another_body_is_refused_and_another_key_is_another_report)
+START_TEST(another_body_is_refused_and_another_key_makes_another_report)
 {
     struct store_change c = idem_change(1, 1);
     uint64_t first = kit_apply(&k, &c).id;
@@ -119,8 +119,8 @@ int main(void)
     Suite *suite = suite_create("store_idempotency");
     TCase *tc = tcase_create("idempotency");
     tcase_add_checked_fixture(tc, setup, teardown);
-    tcase_add_test(tc, a_repeat_answers_the_first_ones_record_and_code);
-    tcase_add_test(tc, a_repeat_with_another_body_is_refused_and_another_key_is_another_report);
+    tcase_add_test(tc, a_repeat_answers_the_first_record_and_code);
+    tcase_add_test(tc, another_body_is_refused_and_another_key_makes_another_report);
     tcase_add_test(tc, a_repeat_of_a_deleted_report_is_not_found);
     tcase_add_test(tc, an_idempotency_row_lives_24_hours_and_is_then_overwritten_or_purged);
     tcase_add_test(tc, a_refused_create_stores_no_idempotency_row);

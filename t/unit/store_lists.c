@@ -91,7 +91,7 @@ static const struct {
     {REPORT_BY_ID, true, 0, 99, ""},
 };
 
-START_TEST(a_list_is_in_the_order_of_its_sort_and_has_what_its_filters_let_through)
+START_TEST(a_list_is_sorted_and_filtered)
 {
     seven();
     struct store_list_query q = query(lists[_i].sort, lists[_i].ascending);
@@ -114,7 +114,7 @@ static const struct {
     {1 + REPORT_PENDING, 0, 2, "6"},
 };
 
-START_TEST(a_list_has_the_reports_of_a_status_before_and_after_a_merge)
+START_TEST(a_status_filter_works_before_and_after_a_merge)
 {
     kit_log_entries = 4;
     kit_reopen(&k);
@@ -130,7 +130,7 @@ START_TEST(a_list_has_the_reports_of_a_status_before_and_after_a_merge)
 }
 END_TEST
 
-START_TEST(pages_of_any_size_join_to_the_whole_list_and_keep_its_total)
+START_TEST(pages_of_any_size_join_to_the_whole_list)
 {
     seven();
     for (unsigned sort = REPORT_BY_ID; sort <= REPORT_BY_SCORE; sort++) {
@@ -159,7 +159,7 @@ START_TEST(pages_of_any_size_join_to_the_whole_list_and_keep_its_total)
 }
 END_TEST
 
-START_TEST(an_absurd_page_is_empty_with_the_right_total)
+START_TEST(a_page_past_the_end_is_empty_with_the_right_total)
 {
     seven();
     struct store_list_query q = query(REPORT_BY_URL, true);
@@ -184,7 +184,7 @@ START_TEST(an_absurd_page_is_empty_with_the_right_total)
 }
 END_TEST
 
-START_TEST(items_carry_results_only_when_asked_for)
+START_TEST(items_have_results_only_on_request)
 {
     seven();
     struct store_list_query q = query(REPORT_BY_ID, true);
@@ -196,7 +196,7 @@ START_TEST(items_carry_results_only_when_asked_for)
 }
 END_TEST
 
-/* Columns: pattern, the ids by id. */
+/* Columns: pattern, the ids in order. */
 static const struct {
     const char *pattern, *ids;
 } searches[] = {
@@ -213,7 +213,7 @@ static const struct {
     {"https://b.com/a?q=12", ""},
 };
 
-START_TEST(a_search_finds_substrings_whatever_their_case_with_an_exact_total)
+START_TEST(a_search_finds_substrings_in_any_case_with_an_exact_total)
 {
     seven();
     struct store_list_query q = query(REPORT_BY_ID, true);
@@ -231,11 +231,11 @@ START_TEST(a_search_finds_substrings_whatever_their_case_with_an_exact_total)
 }
 END_TEST
 
-START_TEST(a_search_pattern_of_any_length_up_to_200_is_found_wherever_it_lies)
+START_TEST(a_search_finds_patterns_up_to_200_bytes_at_any_position)
 {
     enum { URLS = 130, MOST = 200 };
     static char urls[URLS][300];
-    kit_segment_rows = 64; /* some in segments, some in the log */
+    kit_segment_rows = 64; /* some in segments, some in the tail */
     kit_chunk_shift = 6;
     kit_log_entries = 8;
     kit_reopen(&k);
@@ -269,7 +269,7 @@ START_TEST(a_search_pattern_of_any_length_up_to_200_is_found_wherever_it_lies)
 }
 END_TEST
 
-START_TEST(a_search_goes_with_filters)
+START_TEST(a_search_combines_with_filters)
 {
     seven();
     struct store_list_query q = query(REPORT_BY_SCORE, false);
@@ -281,7 +281,7 @@ START_TEST(a_search_goes_with_filters)
 }
 END_TEST
 
-START_TEST(a_percent_and_an_underscore_are_letters_like_any_other)
+START_TEST(a_percent_and_an_underscore_are_literal)
 {
     kit_create(&k, w, "https://a.com/x%20y", "a.com");
     kit_create(&k, w, "https://a.com/x_y", "a.com");
@@ -312,7 +312,7 @@ static int by_url(const void *a, const void *b)
 }
 
 /*
- * Lengths on both sides of every cut, many the same up to the last letter, some the same
+ * Lengths on both sides of every truncation, many equal up to the last letter, some equal
  * altogether.
  */
 static void make_long(int i)
@@ -329,7 +329,7 @@ static void make_long(int i)
     url[n] = '\0';
 }
 
-START_TEST(the_order_by_url_is_right_however_long_they_are)
+START_TEST(the_order_by_url_is_right_for_long_urls)
 {
     uint64_t ids[LONG];
     for (int i = 0; i < LONG; i++) {
@@ -381,7 +381,7 @@ START_TEST(a_url_too_long_for_the_store_is_refused)
 }
 END_TEST
 
-START_TEST(another_workspaces_reports_and_projects_are_in_no_list)
+START_TEST(a_list_has_no_rows_of_another_workspace)
 {
     uint64_t other = kit_workspace(&k, "other");
     seven();
@@ -400,7 +400,7 @@ START_TEST(another_workspaces_reports_and_projects_are_in_no_list)
 }
 END_TEST
 
-START_TEST(every_reading_of_one_snapshot_agrees_and_a_new_one_sees_what_came)
+START_TEST(one_snapshot_reads_alike_and_a_new_one_sees_changes)
 {
     seven();
     struct store_list_query q = query(REPORT_BY_ID, false);
@@ -438,7 +438,7 @@ static bool one_step(void)
     return kit_status(&k, &(struct store_change){.kind = CHANGE_PURGE, .limit = 10}) == STORE_OK;
 }
 
-START_TEST(new_bounds_bring_every_result_to_them_and_go_on_where_they_were_cut_off)
+START_TEST(new_bounds_reclassify_every_result_and_resume)
 {
     struct store_report r;
     struct store_maintenance_status upkeep;
@@ -473,7 +473,7 @@ START_TEST(new_bounds_bring_every_result_to_them_and_go_on_where_they_were_cut_o
     ck_assert_uint_eq(rated(RESULT_BAD), REPORTS / 100 * 10);
     ck_status(kit_report(k.s, w, 86, &r), STORE_OK);
     ck_assert_int_eq(r.result, RESULT_DECENT);
-    ck_assert_uint_eq(r.version, 3); /* it is another record for whoever has it */
+    ck_assert_uint_eq(r.version, 3); /* another record for its readers */
     kit_check_clean(k.s);
     kit_reopen(&k);
     ck_assert(!one_step());
@@ -483,7 +483,7 @@ START_TEST(new_bounds_bring_every_result_to_them_and_go_on_where_they_were_cut_o
 }
 END_TEST
 
-/* In one transaction. A URL of its own for each, none in the order of the numbers. */
+/* In one transaction. Each URL is unique; none is in the order of the numbers. */
 static void create_many(unsigned from, unsigned to)
 {
     char url[64];
@@ -504,9 +504,8 @@ static void create_many(unsigned from, unsigned to)
 }
 
 /*
- * Turns until the list is there, each of which is stopped ${every} questions later than the one
- * before; between two of them ${meanwhile} more reports come, and (${merging}) a step of the
- * upkeep.
+ * Turns until the list is complete. Each one is stopped ${every} checks later than the one before.
+ * Between two turns ${meanwhile} more reports arrive, and (${merging}) maintenance runs a step.
  */
 static unsigned list_in_turns(const struct store_list_query *q, unsigned every, unsigned *reports,
                               unsigned meanwhile, bool merging, struct kit_list *out)
@@ -529,7 +528,7 @@ static unsigned list_in_turns(const struct store_list_query *q, unsigned every, 
     }
 }
 
-/* How often it asks whether to stop. */
+/* How often it checks whether to stop. */
 static unsigned asks_of(const struct store_list_query *q, struct kit_list *out)
 {
     struct kit_stop *stop = q->pause_arg;
@@ -540,8 +539,8 @@ static unsigned asks_of(const struct store_list_query *q, struct kit_list *out)
 }
 
 /*
- * Columns: sort, pattern, how many questions later it is stopped each time, reports that come
- * between two turns, and are merged.
+ * Columns: sort; pattern; by how many checks each stop is later; reports that arrive between two
+ * turns, and are merged.
  */
 static const struct {
     unsigned sort;
@@ -560,7 +559,7 @@ static const struct {
     {REPORT_BY_GENERATED_AT, "needle", 3, 2, false},
 };
 
-START_TEST(a_list_that_was_stopped_wherever_it_may_be_is_the_same_when_it_is_begun_again)
+START_TEST(a_list_stopped_at_any_point_restarts_with_the_same_rows)
 {
     static const unsigned merged = 1500, tail = 2500, batch = 250;
     unsigned reports = 0;
@@ -585,7 +584,7 @@ START_TEST(a_list_that_was_stopped_wherever_it_may_be_is_the_same_when_it_is_beg
                                  .pause = kit_stop,
                                  .pause_arg = &stop};
     unsigned asks = asks_of(&q, &l);
-    /* a segment to be verified or looked at, or eight items are the most between two questions */
+    /* at most one segment to verify or search, or eight items, between two checks */
     ck_assert_uint_ge(asks, 2 * (merged / 512) + l.count / 8);
     store_read_end(k.s);
     kit_reopen(&k);
@@ -598,7 +597,7 @@ START_TEST(a_list_that_was_stopped_wherever_it_may_be_is_the_same_when_it_is_beg
     for (size_t i = 0; i < count; i++)
         ids[i] = l.reports[i].id;
     store_read_end(k.s);
-    if (!stopped[_i].merging) /* what was found is kept */
+    if (!stopped[_i].merging) /* the matches are cached */
         ck_assert_uint_le(asks_of(&q, &l), 2 * (merged / 512 + 1) + l.count / 8);
     store_read_end(k.s);
     kit_reopen(&k);
@@ -620,26 +619,24 @@ int main(void)
     TCase *tc = tcase_create("lists");
     tcase_add_checked_fixture(tc, setup, teardown);
     tcase_set_timeout(tc, 60);
-    tcase_add_loop_test(tc, a_list_is_in_the_order_of_its_sort_and_has_what_its_filters_let_through,
-                        0, COUNT(lists));
-    tcase_add_loop_test(tc, a_list_has_the_reports_of_a_status_before_and_after_a_merge, 0,
+    tcase_add_loop_test(tc, a_list_is_sorted_and_filtered, 0, COUNT(lists));
+    tcase_add_loop_test(tc, a_status_filter_works_before_and_after_a_merge, 0,
                         (int)(sizeof(by_status) / sizeof(by_status[0])));
-    tcase_add_test(tc, pages_of_any_size_join_to_the_whole_list_and_keep_its_total);
-    tcase_add_test(tc, an_absurd_page_is_empty_with_the_right_total);
-    tcase_add_test(tc, items_carry_results_only_when_asked_for);
-    tcase_add_loop_test(tc, a_search_finds_substrings_whatever_their_case_with_an_exact_total, 0,
+    tcase_add_test(tc, pages_of_any_size_join_to_the_whole_list);
+    tcase_add_test(tc, a_page_past_the_end_is_empty_with_the_right_total);
+    tcase_add_test(tc, items_have_results_only_on_request);
+    tcase_add_loop_test(tc, a_search_finds_substrings_in_any_case_with_an_exact_total, 0,
                         COUNT(searches));
-    tcase_add_test(tc, a_search_pattern_of_any_length_up_to_200_is_found_wherever_it_lies);
-    tcase_add_test(tc, a_search_goes_with_filters);
-    tcase_add_test(tc, a_percent_and_an_underscore_are_letters_like_any_other);
-    tcase_add_test(tc, the_order_by_url_is_right_however_long_they_are);
+    tcase_add_test(tc, a_search_finds_patterns_up_to_200_bytes_at_any_position);
+    tcase_add_test(tc, a_search_combines_with_filters);
+    tcase_add_test(tc, a_percent_and_an_underscore_are_literal);
+    tcase_add_test(tc, the_order_by_url_is_right_for_long_urls);
     tcase_add_test(tc, a_url_too_long_for_the_store_is_refused);
-    tcase_add_test(tc, another_workspaces_reports_and_projects_are_in_no_list);
-    tcase_add_test(tc, every_reading_of_one_snapshot_agrees_and_a_new_one_sees_what_came);
-    tcase_add_loop_test(
-        tc, a_list_that_was_stopped_wherever_it_may_be_is_the_same_when_it_is_begun_again, 0,
-        COUNT(stopped));
-    tcase_add_test(tc, new_bounds_bring_every_result_to_them_and_go_on_where_they_were_cut_off);
+    tcase_add_test(tc, a_list_has_no_rows_of_another_workspace);
+    tcase_add_test(tc, one_snapshot_reads_alike_and_a_new_one_sees_changes);
+    tcase_add_loop_test(tc, a_list_stopped_at_any_point_restarts_with_the_same_rows, 0,
+                        COUNT(stopped));
+    tcase_add_test(tc, new_bounds_reclassify_every_result_and_resume);
     suite_add_tcase(suite, tc);
     return kit_run(suite);
 }

@@ -6,16 +6,16 @@
 
 #include <unistd.h>
 
-/* ---- what is found ---- */
+/* ---- lookups ---- */
 
-START_TEST(what_a_sync_brought_is_found_once_it_is_indexed)
+START_TEST(a_synced_document_is_found_once_indexed)
 {
     begin();
     ck_assert_uint_eq(look(&agent, "How do I return a parcel?").count, 0);
     sync_one(7, "Returns",
              "We are a shop. Send the parcel back within 30 days. Refunds take a week.");
     sync_one(8, "Imprint", "Us.");
-    ck_assert_uint_eq(unindexed(), 3); /* the file is to be built, too */
+    ck_assert_uint_eq(unindexed(), 3); /* the file must be built, too */
     follow();
     ck_assert_uint_eq(unindexed(), 0);
     ck_assert_uint_eq(state().indexed, 2);
@@ -40,7 +40,7 @@ START_TEST(what_a_sync_brought_is_found_once_it_is_indexed)
 }
 END_TEST
 
-START_TEST(a_document_that_changed_is_found_by_its_old_words_until_it_is_indexed)
+START_TEST(a_changed_document_is_found_by_old_words_until_indexed)
 {
     begin();
     sync_one(1, "Returns", "The parcel goes back.");
@@ -58,7 +58,7 @@ START_TEST(a_document_that_changed_is_found_by_its_old_words_until_it_is_indexed
 }
 END_TEST
 
-START_TEST(another_price_is_not_indexed_again)
+START_TEST(a_price_change_is_not_reindexed)
 {
     begin();
     sync_one(1, "Grinder", "It grinds.");
@@ -89,7 +89,7 @@ START_TEST(the_log_has_one_row_for_each_document)
 }
 END_TEST
 
-START_TEST(what_a_complete_sync_did_not_see_is_not_found_before_it_is_purged)
+START_TEST(a_document_missing_from_a_full_sync_is_hidden_before_its_purge)
 {
     struct buf rows = {0};
     begin();
@@ -116,8 +116,8 @@ START_TEST(what_a_complete_sync_did_not_see_is_not_found_before_it_is_purged)
 }
 END_TEST
 
-/* More documents than are scored have the word, and all but the newest are gone. */
-START_TEST(newer_documents_are_found_behind_many_that_are_gone)
+/* More documents than are scored contain the word, and all but the newest are deleted. */
+START_TEST(newer_documents_are_found_behind_many_deleted_ones)
 {
     struct buf rows = {0};
     begin();
@@ -143,7 +143,7 @@ static bool stop_now(void *arg)
     return true;
 }
 
-START_TEST(a_question_that_nobody_wants_any_more_ends)
+START_TEST(a_cancelled_question_ends)
 {
     begin();
     for (uint64_t i = 1; i <= 50; i++)
@@ -167,7 +167,7 @@ static void expect_no_rows(enum space space)
     store_read_end(kit.s);
 }
 
-START_TEST(agents_find_their_own_and_nothing_is_left_of_one_that_is_deleted)
+START_TEST(agents_find_only_their_documents_and_a_deleted_agent_leaves_none)
 {
     struct buf rows = {0};
     begin();
@@ -176,14 +176,14 @@ START_TEST(agents_find_their_own_and_nothing_is_left_of_one_that_is_deleted)
         pack_page(&rows, i, "Parcel", i % 2 ? "parcel one" : "parcel two");
     sync_rows(&other, &rows, "", false);
     sync_one(1, "Parcel", "mine");
-    if (_i == 0) /* else its file is not built yet */
+    if (_i == 0) /* otherwise its file is not built yet */
         follow();
     ck_assert_uint_eq(look(&agent, "parcel").count, _i == 0 ? 1 : 0);
     ck_assert_uint_eq(look(&other, "parcel").count, _i == 0 ? 4 : 0);
     ck_status(kit_status(&kit, &(struct store_change){.kind = CHANGE_AGENT_DELETE, .agent = other}),
               STORE_OK);
     ck_assert_uint_eq(look(&other, "parcel").count, 0);
-    for (bool more = true; more;) { /* cut off anywhere, it agrees with itself */
+    for (bool more = true; more;) { /* interrupted at any point, it is consistent */
         more =
             kit_status(&kit, &(struct store_change){.kind = CHANGE_PURGE, .limit = 5}) == STORE_OK;
         kit_check_clean(kit.s);
@@ -205,7 +205,7 @@ START_TEST(agents_find_their_own_and_nothing_is_left_of_one_that_is_deleted)
 }
 END_TEST
 
-/* Descriptors of answer files, deleted ones among them. */
+/* Descriptors of answer files, including deleted ones. */
 static size_t open_files(void)
 {
     char link[64], to[512];
@@ -249,8 +249,9 @@ START_TEST(an_agent_does_not_wait_for_another_with_many_documents)
             sync_rows(&large, &rows, "", false);
     }
     sync_one(1, "Parcel", "mine");
-    kit_follow(&kit,
-               5); /* the sweep, and two for each: a step may end before its file is complete */
+    kit_follow(
+        &kit,
+        5); /* the sweep, and two steps per file: a step can end before its file is complete */
     ck_assert_uint_eq(look(&agent, "parcel").count, 1);
     ck_assert_uint_eq(look(&large, "parcel").count, 0);
     follow();
@@ -259,7 +260,7 @@ START_TEST(an_agent_does_not_wait_for_another_with_many_documents)
 }
 END_TEST
 
-START_TEST(another_default_language_builds_the_file_anew)
+START_TEST(another_default_language_rebuilds_the_file)
 {
     begin();
     sync_one(1, "Versand", "Wir liefern in alle Häuser.");
@@ -359,7 +360,7 @@ static void (*const log_damages[])(struct store_txn *t) = {
     lose_row,        other_document, row_of_no_change,          row_without_number, no_longer_waits,
     indexed_too_far, no_such_state,  indexed_though_in_the_log, other_count};
 
-START_TEST(the_check_finds_a_log_that_is_not_its_documents)
+START_TEST(the_check_finds_a_log_that_differs_from_its_documents)
 {
     struct store_txn *t;
     begin();
@@ -375,8 +376,8 @@ START_TEST(the_check_finds_a_log_that_is_not_its_documents)
 END_TEST
 
 /*
- * Columns: what is told, its generation, the change's number, what comes of it while the file is
- * built.
+ * Columns: the reported state, its generation, the change's number, the result while the file is
+ * being built.
  */
 static const struct {
     uint32_t what, generation;
@@ -389,7 +390,7 @@ static const struct {
     {ANSWERS_NOTE_BUILT, 1, 1, STORE_OK},
 };
 
-START_TEST(what_is_told_of_a_file_has_to_fit_its_state)
+START_TEST(a_report_about_a_file_must_fit_its_state)
 {
     begin();
     sync_one(1, "Returns", "A parcel.");
@@ -414,21 +415,21 @@ int main(void)
     Suite *suite = suite_create("store_lookup");
     TCase *tcase = tcase_create("lookup");
     tcase_set_timeout(tcase, 60);
-    tcase_add_test(tcase, what_a_sync_brought_is_found_once_it_is_indexed);
-    tcase_add_test(tcase, a_document_that_changed_is_found_by_its_old_words_until_it_is_indexed);
-    tcase_add_test(tcase, another_price_is_not_indexed_again);
+    tcase_add_test(tcase, a_synced_document_is_found_once_indexed);
+    tcase_add_test(tcase, a_changed_document_is_found_by_old_words_until_indexed);
+    tcase_add_test(tcase, a_price_change_is_not_reindexed);
     tcase_add_test(tcase, the_log_has_one_row_for_each_document);
-    tcase_add_test(tcase, what_a_complete_sync_did_not_see_is_not_found_before_it_is_purged);
-    tcase_add_test(tcase, newer_documents_are_found_behind_many_that_are_gone);
-    tcase_add_test(tcase, a_question_that_nobody_wants_any_more_ends);
-    tcase_add_loop_test(tcase, agents_find_their_own_and_nothing_is_left_of_one_that_is_deleted, 0,
+    tcase_add_test(tcase, a_document_missing_from_a_full_sync_is_hidden_before_its_purge);
+    tcase_add_test(tcase, newer_documents_are_found_behind_many_deleted_ones);
+    tcase_add_test(tcase, a_cancelled_question_ends);
+    tcase_add_loop_test(tcase, agents_find_only_their_documents_and_a_deleted_agent_leaves_none, 0,
                         2);
     tcase_add_test(tcase, files_of_a_deleted_agent_are_closed_by_a_thread_without_queries);
     tcase_add_test(tcase, an_agent_does_not_wait_for_another_with_many_documents);
-    tcase_add_test(tcase, another_default_language_builds_the_file_anew);
-    tcase_add_loop_test(tcase, the_check_finds_a_log_that_is_not_its_documents, 0,
+    tcase_add_test(tcase, another_default_language_rebuilds_the_file);
+    tcase_add_loop_test(tcase, the_check_finds_a_log_that_differs_from_its_documents, 0,
                         sizeof(log_damages) / sizeof(*log_damages));
-    tcase_add_loop_test(tcase, what_is_told_of_a_file_has_to_fit_its_state, 0,
+    tcase_add_loop_test(tcase, a_report_about_a_file_must_fit_its_state, 0,
                         sizeof(notes) / sizeof(*notes));
     suite_add_tcase(suite, tcase);
     return kit_run(suite);

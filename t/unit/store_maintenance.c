@@ -12,7 +12,10 @@
 
 static struct kit k;
 
-/* How often this process waited for the disk: these stand before the C library's for LMDB, too. */
+/*
+ * How often this process waited for the disk: these definitions replace the C library's for LMDB,
+ * too.
+ */
 static unsigned syncs;
 
 static ssize_t write_at(int fd, const void *p, size_t n, off_t at)
@@ -60,7 +63,7 @@ static bool one_slice(uint64_t limit)
     return status == STORE_OK;
 }
 
-START_TEST(a_deleted_workspaces_index_goes_in_slices_of_any_size_cut_off_anywhere)
+START_TEST(a_deleted_workspaces_index_is_purged_in_interruptible_batches)
 {
     enum { REPORTS = 300 };
     uint64_t w = kit_workspace(&k, "going"), other = kit_workspace(&k, "staying");
@@ -87,7 +90,7 @@ START_TEST(a_deleted_workspaces_index_goes_in_slices_of_any_size_cut_off_anywher
 }
 END_TEST
 
-START_TEST(rating_that_was_undone_is_not_taken_for_done)
+START_TEST(an_aborted_reclassification_is_not_taken_as_done)
 {
     struct store_txn *t;
     struct store_answer a;
@@ -98,7 +101,7 @@ START_TEST(rating_that_was_undone_is_not_taken_for_done)
     kit_decent = 98;
     kit_reopen(&k);
     ck_status(store_begin(k.s, &t), STORE_OK);
-    for (int i = 0; i < 2; i++) /* the second finds that all are */
+    for (int i = 0; i < 2; i++) /* the second call finds that all are */
         store_apply(t, &(struct store_change){.kind = CHANGE_PURGE, .limit = 10}, k.now, &a);
     store_abort(t);
     k.now += 60000;
@@ -109,7 +112,7 @@ START_TEST(rating_that_was_undone_is_not_taken_for_done)
 }
 END_TEST
 
-START_TEST(a_grade_by_the_bounds_of_before_is_brought_to_those_of_now)
+START_TEST(a_result_of_old_bounds_is_reclassified)
 {
     struct store_report r;
     uint64_t w = kit_workspace(&k, "acme"), id = kit_create(&k, w, "https://a.com/", "a.com");
@@ -125,7 +128,7 @@ START_TEST(a_grade_by_the_bounds_of_before_is_brought_to_those_of_now)
 }
 END_TEST
 
-/* Until a create is refused, with the upkeep that the writer does between. */
+/* Until a create is refused, with the writer's maintenance between. */
 static void fill(uint64_t w)
 {
     char url[200], project[32];
@@ -146,7 +149,7 @@ static void fill(uint64_t w)
     }
 }
 
-/* Columns: the map, rows of a segment, the log's length that is merged */
+/* Columns: the map, rows of a segment, the tail length that triggers a merge */
 static const struct {
     uint64_t map;
     uint32_t rows, entries;
@@ -157,7 +160,7 @@ static const struct {
     {(uint64_t)64 << 20, 0, 4096},
 };
 
-START_TEST(a_full_store_deletes_whatever_its_upkeep_is_at)
+START_TEST(a_full_store_deletes_in_any_state_of_maintenance)
 {
     kit_segment_rows = maps[_i].rows;
     kit_chunk_shift = 0;
@@ -168,7 +171,7 @@ START_TEST(a_full_store_deletes_whatever_its_upkeep_is_at)
     k.s = kit_store(k.dir, STORE_WRITE, maps[_i].map);
     uint64_t w = kit_workspace(&k, "full");
     fill(w);
-    kit_good = 95; /* and rating has something to do, too */
+    kit_good = 95; /* and reclassification has work as well */
     kit_decent = 5;
     store_close(k.s);
     k.s = kit_store(k.dir, STORE_WRITE, maps[_i].map);
@@ -198,7 +201,7 @@ static bool pause_always(void *arg)
 
 static unsigned pauses;
 
-/* Carry out a change that is to pause wherever it is asked. */
+/* Run a change that pauses at every check. */
 static struct store_answer paused(const struct store_change *c)
 {
     struct store_txn *t;
@@ -230,7 +233,7 @@ static uint64_t records(void)
     return u.reports + u.projects;
 }
 
-START_TEST(work_in_the_background_ends_its_slice_with_each_record_where_a_pause_is_due)
+START_TEST(background_work_ends_its_batch_after_a_record_when_a_pause_is_due)
 {
     enum { REPORTS = 200 };
     uint64_t w = kit_workspace(&k, "acme"), ids[REPORTS / 2];
@@ -260,7 +263,7 @@ START_TEST(work_in_the_background_ends_its_slice_with_each_record_where_a_pause_
             kit_check_clean(k.s);
     }
     kit_purge(&k, 1000);
-    kit_good = 55; /* and what is left is to be rated */
+    kit_good = 55; /* and the rest is to be reclassified */
     kit_decent = 50;
     kit_reopen(&k);
     unsigned slices = 0;
@@ -283,7 +286,7 @@ static struct store_maintenance_status upkeep_now(void)
     return u;
 }
 
-START_TEST(rating_tells_how_far_it_is_and_a_purge_does_not_wait_for_it)
+START_TEST(reclassification_reports_progress_and_does_not_delay_a_purge)
 {
     enum { REPORTS = 1200 };
     uint64_t w = kit_workspace(&k, "acme");
@@ -305,7 +308,7 @@ START_TEST(rating_tells_how_far_it_is_and_a_purge_does_not_wait_for_it)
     ck_assert_uint_gt(records(), REPORTS / 2 + 1);
     kit_purge(&k, 100);
     ck_assert_str_eq(upkeep_now().what, "");
-    /* and bounds that come after others are told before the first step by them, too */
+    /* and bounds that follow others are reported before their first step as well */
     kit_good = 65;
     kit_reopen(&k);
     ck_assert_str_eq(upkeep_now().what, "rating");
@@ -322,7 +325,7 @@ static unsigned syncs_of(struct store_change c)
     return syncs - before;
 }
 
-START_TEST(what_nobody_waits_for_is_synced_once_and_what_a_caller_waits_for_twice)
+START_TEST(maintenance_commits_sync_once_and_callers_commits_twice)
 {
     uint64_t w = kit_workspace(&k, "acme");
     struct store_change create = kit_create_change(w, "https://a.com/", "a.com");
@@ -338,7 +341,7 @@ START_TEST(what_nobody_waits_for_is_synced_once_and_what_a_caller_waits_for_twic
                                        .data = {(const char *)&id, sizeof(id)}};
     ck_assert_uint_eq(syncs_of(purge), 1);
     ck_assert_uint_eq(syncs_of(create), 2);
-    struct store_txn *t; /* both in one: a caller waits */
+    struct store_txn *t; /* both in one transaction: a caller waits */
     struct store_answer a;
     unsigned before = syncs;
     ck_status(store_begin(k.s, &t), STORE_OK);
@@ -357,15 +360,14 @@ int main(void)
     TCase *tc = tcase_create("upkeep");
     tcase_add_checked_fixture(tc, setup, teardown);
     tcase_set_timeout(tc, 120);
-    tcase_add_loop_test(tc, a_deleted_workspaces_index_goes_in_slices_of_any_size_cut_off_anywhere,
-                        0, 5);
-    tcase_add_test(tc, a_grade_by_the_bounds_of_before_is_brought_to_those_of_now);
-    tcase_add_test(tc, rating_that_was_undone_is_not_taken_for_done);
-    tcase_add_test(tc, work_in_the_background_ends_its_slice_with_each_record_where_a_pause_is_due);
-    tcase_add_test(tc, rating_tells_how_far_it_is_and_a_purge_does_not_wait_for_it);
-    tcase_add_loop_test(tc, a_full_store_deletes_whatever_its_upkeep_is_at, 0,
+    tcase_add_loop_test(tc, a_deleted_workspaces_index_is_purged_in_interruptible_batches, 0, 5);
+    tcase_add_test(tc, a_result_of_old_bounds_is_reclassified);
+    tcase_add_test(tc, an_aborted_reclassification_is_not_taken_as_done);
+    tcase_add_test(tc, background_work_ends_its_batch_after_a_record_when_a_pause_is_due);
+    tcase_add_test(tc, reclassification_reports_progress_and_does_not_delay_a_purge);
+    tcase_add_loop_test(tc, a_full_store_deletes_in_any_state_of_maintenance, 0,
                         (int)(sizeof(maps) / sizeof(*maps)));
-    tcase_add_test(tc, what_nobody_waits_for_is_synced_once_and_what_a_caller_waits_for_twice);
+    tcase_add_test(tc, maintenance_commits_sync_once_and_callers_commits_twice);
     suite_add_tcase(suite, tc);
     return kit_run(suite);
 }

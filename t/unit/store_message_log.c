@@ -9,7 +9,7 @@
 #include "store/records/ulid_keys.h"
 
 #define TALKS 64
-#define LONG 3000 /* messages in the longest */
+#define LONG 3000 /* messages in the longest one */
 
 static struct kit kit;
 static uint64_t workspace;
@@ -96,7 +96,7 @@ static void see(void *arg, enum store_status status, const struct store_message 
     seen->id[seen->count++] = m->id;
 }
 
-/* An id of the conversation, one that lies between two, one that is above or below all, or none. */
+/* An id of the conversation, one between two, one above or below all, or none. */
 static struct ulid some_id(uint64_t *seed)
 {
     uint64_t high, low, how = kit_random(seed) % 10;
@@ -116,7 +116,7 @@ static bool within(const struct ulid *id, const struct store_messages_query *q)
            (ulid_none(&q->before) || memcmp(id->b, q->before.b, ULID_BYTES) < 0);
 }
 
-/* What a walk over all of them would show. */
+/* The result of a full walk. */
 static void expect(const struct store_messages_query *q, const struct seen *seen)
 {
     size_t room = q->bytes == 0 ? SIZE_MAX : q->bytes, all = 0, shown = 0;
@@ -135,7 +135,7 @@ static void expect(const struct store_messages_query *q, const struct seen *seen
     ck_assert_int_eq(seen->end, shown == all ? STORE_NOT_FOUND : STORE_OK);
 }
 
-START_TEST(any_page_is_what_a_walk_over_all_would_show)
+START_TEST(any_page_equals_a_full_walk)
 {
     static struct seen seen;
     uint64_t seed = 4711;
@@ -163,7 +163,7 @@ static void note_status(void *arg, enum store_status status, const struct store_
     ck_assert((status == STORE_OK) == (m != NULL));
 }
 
-START_TEST(a_message_is_found_in_its_own_conversation_alone)
+START_TEST(a_message_is_found_only_in_its_conversation)
 {
     struct store_txn *t;
     enum store_status status = STORE_INVALID;
@@ -178,7 +178,7 @@ START_TEST(a_message_is_found_in_its_own_conversation_alone)
 }
 END_TEST
 
-/* As message_log.c goes, but counted. */
+/* As the message log walks, but counted. */
 static unsigned steps_to(MDB_txn *txn, struct logged_message at, uint64_t place)
 {
     unsigned steps = 0;
@@ -192,7 +192,7 @@ static unsigned steps_to(MDB_txn *txn, struct logged_message at, uint64_t place)
     return steps;
 }
 
-START_TEST(any_place_of_a_long_conversation_is_a_few_steps_away)
+START_TEST(any_position_in_a_long_conversation_takes_few_steps)
 {
     MDB_txn *txn;
     struct logged_message last;
@@ -212,7 +212,8 @@ END_TEST
 /* ---- few pages ---- */
 
 /*
- * What a commit takes while a snapshot pins all that earlier ones freed: it is all new, at the end.
+ * The pages of a commit while a snapshot pins everything that earlier ones freed: all are new, at
+ * the end.
  */
 static uint64_t pages_of(int posts, struct str text)
 {
@@ -239,7 +240,7 @@ START_TEST(a_commit_of_messages_of_many_conversations_changes_few_pages)
         pages = pages_of(TALKS, STR("Where is my order of 00004711, please?"));
     store_read_end(kit.s);
     records = TALKS * 2 * (sizeof(struct message_record) + 64) / 4096;
-    /* their heads, and the ways down to them; 64 and more by conversation */
+    /* their heads, and the branch pages above them; 64 and more per conversation */
     ck_assert_msg(pages <= records + 24, "%llu pages", (unsigned long long)pages);
 }
 END_TEST
@@ -294,7 +295,7 @@ static void a_place_before_it(struct message_record *r)
 static void (*const spoils[])(struct message_record *r) = {
     its_place, its_conversation, the_one_before, its_jump, a_place_before_it};
 
-START_TEST(a_message_that_is_not_at_its_place_is_found_out)
+START_TEST(the_check_finds_a_misplaced_message)
 {
     static struct seen seen;
     struct message_record saved;
@@ -311,7 +312,7 @@ START_TEST(a_message_that_is_not_at_its_place_is_found_out)
     const struct store_messages_query q = {
         .conversation = talks[0].id, .limit = LONG, .newest = true};
     seen.count = 0;
-    store_message_each(kit.s, &q, see, &seen); /* whoever goes there comes to an end */
+    store_message_each(kit.s, &q, see, &seen); /* a walk through it ends */
     store_read_end(kit.s);
     kit_close(&kit);
     begin();
@@ -330,7 +331,7 @@ static bool is_erasing(int i)
     return status == STORE_OK;
 }
 
-START_TEST(a_damaged_conversation_keeps_no_other_from_being_erased)
+START_TEST(a_damaged_conversation_does_not_block_other_erasures)
 {
     struct store_txn *t;
     fill();
@@ -360,13 +361,13 @@ int main(void)
     TCase *tc = tcase_create("chain");
     tcase_add_checked_fixture(tc, begin, end);
     tcase_set_timeout(tc, 60);
-    tcase_add_test(tc, any_page_is_what_a_walk_over_all_would_show);
-    tcase_add_test(tc, a_message_is_found_in_its_own_conversation_alone);
-    tcase_add_test(tc, any_place_of_a_long_conversation_is_a_few_steps_away);
+    tcase_add_test(tc, any_page_equals_a_full_walk);
+    tcase_add_test(tc, a_message_is_found_only_in_its_conversation);
+    tcase_add_test(tc, any_position_in_a_long_conversation_takes_few_steps);
     tcase_add_test(tc, a_commit_of_messages_of_many_conversations_changes_few_pages);
-    tcase_add_loop_test(tc, a_message_that_is_not_at_its_place_is_found_out, 0,
+    tcase_add_loop_test(tc, the_check_finds_a_misplaced_message, 0,
                         sizeof(spoils) / sizeof(spoils[0]));
-    tcase_add_test(tc, a_damaged_conversation_keeps_no_other_from_being_erased);
+    tcase_add_test(tc, a_damaged_conversation_does_not_block_other_erasures);
     suite_add_tcase(suite, tc);
     return kit_run(suite);
 }

@@ -164,13 +164,13 @@ static void model_purge(struct store_txn *t)
 {
     struct store_answer a;
     struct store_change c = {.kind = CHANGE_PURGE, .limit = 1 + pick(20)};
-    for (uint32_t steps = pick(12); steps > 0; steps--) { /* of a merge, too */
+    for (uint32_t steps = pick(12); steps > 0; steps--) { /* of a merge as well */
         store_apply(t, &c, k.now, &a);
         ck_assert(a.status == STORE_OK || a.status == STORE_NOT_FOUND);
     }
 }
 
-/* The store tells which projects there are; the model knows which there must be. */
+/* The store lists the existing projects; the model lists the expected ones. */
 static void learn_projects(void)
 {
     for (int w = 0; w < WORKSPACES; w++) {
@@ -188,7 +188,7 @@ static void learn_projects(void)
     }
 }
 
-/* Upkeep that comes to nothing; it rests for a while after that. */
+/* Maintenance without work; it pauses for a while after that. */
 static void undone(void)
 {
     struct store_txn *t;
@@ -232,7 +232,7 @@ static void batch(void)
     ck_status(store_commit(t), STORE_OK);
 }
 
-/* ---- questions ---- */
+/* ---- queries ---- */
 
 static unsigned sort_by;
 static bool ascending;
@@ -276,7 +276,7 @@ static const char *const needles[] = {
 
 static struct kit_stop stop;
 
-/* It is stopped up to three times, each at any time, and begun again. */
+/* It is stopped up to three times, at any time, and restarted. */
 static struct kit_list answer_to(const struct store_list_query *q)
 {
     struct kit_list l;
@@ -386,20 +386,20 @@ static void ask_reports(void)
 }
 
 /*
- * Columns: a segment's rows, a chunk's as a power of two, the log's length: small ones, so that
- * there is much to merge.
+ * Columns: rows of a segment, rows of a block as a power of two, tail length: small numbers, so
+ * that merges are frequent.
  */
 static const struct {
     uint32_t rows, shift, entries;
 } sizes[] = {{40, 6, 15}, {150, 6, 40}, {600, 7, 25}, {0, 0, 0}};
 
-START_TEST(random_changes_leave_a_clean_store_that_answers_as_the_model_does)
+START_TEST(random_changes_leave_a_clean_store_equal_to_the_model)
 {
     seed = (uint64_t)_i * 7919 + 1;
     kit_segment_rows = sizes[_i % 4].rows;
     kit_chunk_shift = sizes[_i % 4].shift;
     kit_log_entries = sizes[_i % 4].entries;
-    kit_small_rows = _i / 4 % 2 ? 60 : 0; /* small workspaces, and none */
+    kit_small_rows = _i / 4 % 2 ? 60 : 0; /* small workspaces, and empty ones */
     count = 0;
     memset(projects, 0, sizeof(projects));
     reports = calloc(REPORTS, sizeof(*reports));
@@ -434,8 +434,7 @@ int main(void)
     Suite *suite = suite_create("store_model");
     TCase *tc = tcase_create("model");
     tcase_set_timeout(tc, 120);
-    tcase_add_loop_test(tc, random_changes_leave_a_clean_store_that_answers_as_the_model_does, 0,
-                        8);
+    tcase_add_loop_test(tc, random_changes_leave_a_clean_store_equal_to_the_model, 0, 8);
     suite_add_tcase(suite, tc);
     return kit_run(suite);
 }

@@ -17,8 +17,8 @@ static struct buf part;
 static struct ngram_block chunk;
 
 /*
- * Columns: rows; words to choose from, of which the n-th comes in one of n rows where ${steep}, and
- * each as often where not; of so many letters.
+ * Columns: rows; words to choose from; ${steep}: the n-th word occurs in one of n rows, otherwise
+ * each equally often; letters per word.
  */
 static const struct shape {
     uint32_t rows, words;
@@ -78,11 +78,11 @@ static void teardown(void)
     buf_free(&part);
 }
 
-/* ---- what is asked ---- */
+/* ---- patterns ---- */
 
 /*
- * Of a text's or, one behind the other, of frequent words that follow each other nowhere else; with
- * a letter changed now and then.
+ * From a text, or from frequent words that follow each other nowhere else; sometimes with one
+ * letter changed.
  */
 static struct str pattern_of(uint64_t *seed, char out[URL_MAX])
 {
@@ -100,7 +100,7 @@ static struct str pattern_of(uint64_t *seed, char out[URL_MAX])
     return (struct str){out, n};
 }
 
-/* It ends where it is first asked whether to stop, with a part of what it finds otherwise. */
+/* It ends at the first check that stops it, with a part of its usual result. */
 static void expect_stop(struct search *s, const uint64_t *bits)
 {
     struct kit_stop stop = {.at = 1};
@@ -113,7 +113,7 @@ static void expect_stop(struct search *s, const uint64_t *bits)
         kit_assert(whole ? some[i] == bits[i] : (some[i] & ~bits[i]) == 0);
 }
 
-/* ${other}: of whose rows the order was told that trigrams are asked in, NULL: of none's. */
+/* ${other}: the rows whose statistics decide the order of trigrams; NULL: none. */
 static void expect_match(struct str pattern, const struct ngram_block *other, bool stops)
 {
     struct search s;
@@ -132,7 +132,7 @@ static void expect_match(struct str pattern, const struct ngram_block *other, bo
     search_end(&s);
 }
 
-START_TEST(a_search_of_a_chunk_finds_the_rows_that_have_the_needle)
+START_TEST(a_block_search_finds_the_rows_with_the_pattern)
 {
     enum { NEEDLES = 600 };
     char pattern[URL_MAX];
@@ -143,7 +143,7 @@ START_TEST(a_search_of_a_chunk_finds_the_rows_that_have_the_needle)
 }
 END_TEST
 
-START_TEST(in_which_order_grams_are_asked_changes_no_answer)
+START_TEST(the_order_of_ngrams_does_not_change_the_result)
 {
     enum { NEEDLES = 300 };
     static struct buf first;
@@ -160,8 +160,8 @@ START_TEST(in_which_order_grams_are_asked_changes_no_answer)
 }
 END_TEST
 
-/* The trigrams of a pattern are as many as they were, whichever is asked first. */
-START_TEST(an_order_has_each_gram_once)
+/* A pattern has the same number of trigrams in any order. */
+START_TEST(an_order_has_each_ngram_once)
 {
     char pattern[URL_MAX];
     uint64_t seed = 4;
@@ -183,11 +183,8 @@ START_TEST(an_order_has_each_gram_once)
 }
 END_TEST
 
-/*
- * Words end where the next begins: what is at the end of the one and the beginning of the other is
- * in neither.
- */
-START_TEST(a_word_is_the_first_that_has_the_needle_within_itself)
+/* Words end where the next one starts: the end of one and the start of the next are in neither. */
+START_TEST(a_word_is_the_first_that_contains_the_pattern)
 {
     static const char *const words[] = {"ab/",  "abab", "/ba",  "bbbb", "b-",
                                         "-aab", "a",    "ba-b", "b"};
@@ -217,9 +214,9 @@ START_TEST(a_word_is_the_first_that_has_the_needle_within_itself)
 }
 END_TEST
 
-/* ---- what is kept as frequent ---- */
+/* ---- frequent words ---- */
 
-/* How many rows are said to have it; 0: it is none of the frequent. */
+/* The recorded number of rows; 0: it is not a frequent word. */
 static uint32_t rows_of_frequent(const char *text)
 {
     uint32_t n = 0;
@@ -232,8 +229,8 @@ static uint32_t rows_of_frequent(const char *text)
 }
 
 /*
- * Words that are rare, as two rows alone share a number: what they begin or end with, how many do,
- * and of how many that is kept as a frequent word.
+ * Words that are rare, as only two rows share a number: their prefix or suffix, how many have it,
+ * and the threshold to store it as a frequent word.
  */
 static const struct {
     const char *form, *affix;
@@ -252,7 +249,7 @@ static const struct {
     {"/%2$swing%3$c%1$u", "conservatoryconservatory", 40, 40},
 };
 
-START_TEST(what_many_rare_words_begin_or_end_with_is_kept_as_a_frequent_one)
+START_TEST(a_common_prefix_or_suffix_is_stored_as_a_frequent_word)
 {
     uint32_t row = 0, kept = 0;
     for (int i = 0; i < COUNT(rare); i++) {
@@ -272,8 +269,8 @@ START_TEST(what_many_rare_words_begin_or_end_with_is_kept_as_a_frequent_one)
 }
 END_TEST
 
-/* In a full chunk one row in 64 has to have it. */
-START_TEST(the_larger_a_chunk_the_more_rows_a_frequent_word_has)
+/* In a full block one row in 64 must have it. */
+START_TEST(the_frequency_threshold_grows_with_the_block)
 {
     for (uint32_t row = 0; row < ROWS_MAX; row++) {
         const char *affix = row < 64 ? "kitchen" : row < 64 + 63 ? "portal" : "";
@@ -286,8 +283,8 @@ START_TEST(the_larger_a_chunk_the_more_rows_a_frequent_word_has)
 }
 END_TEST
 
-/* Behind a URL may be anything, the letter with which others go on as well. */
-START_TEST(a_word_at_the_end_of_a_url_goes_on_with_nothing_behind_it)
+/* Any byte can follow a URL, including the letter that continues others. */
+START_TEST(a_word_at_the_end_of_a_url_has_no_continuation)
 {
     enum { ROWS = 48, END = 7 };
     for (uint32_t row = 0; row < ROWS; row++) {
@@ -301,7 +298,7 @@ START_TEST(a_word_at_the_end_of_a_url_goes_on_with_nothing_behind_it)
 END_TEST
 
 /* 63 words before it, and 64. */
-START_TEST(a_word_far_behind_in_a_url_is_found_without_being_kept)
+START_TEST(a_word_far_into_a_url_is_found_without_a_posting)
 {
     enum { ROWS = 48, KEPT = 64 };
     for (int before = KEPT - 1; before <= KEPT; before++) {
@@ -325,15 +322,14 @@ int main(void)
     TCase *tc = tcase_create("chunk");
     tcase_add_checked_fixture(tc, NULL, teardown);
     tcase_set_timeout(tc, 60);
-    tcase_add_loop_test(tc, a_search_of_a_chunk_finds_the_rows_that_have_the_needle, 0,
-                        COUNT(shapes));
-    tcase_add_loop_test(tc, in_which_order_grams_are_asked_changes_no_answer, 0, COUNT(shapes));
-    tcase_add_loop_test(tc, an_order_has_each_gram_once, 0, COUNT(shapes));
-    tcase_add_test(tc, a_word_is_the_first_that_has_the_needle_within_itself);
-    tcase_add_test(tc, what_many_rare_words_begin_or_end_with_is_kept_as_a_frequent_one);
-    tcase_add_test(tc, a_word_at_the_end_of_a_url_goes_on_with_nothing_behind_it);
-    tcase_add_test(tc, the_larger_a_chunk_the_more_rows_a_frequent_word_has);
-    tcase_add_test(tc, a_word_far_behind_in_a_url_is_found_without_being_kept);
+    tcase_add_loop_test(tc, a_block_search_finds_the_rows_with_the_pattern, 0, COUNT(shapes));
+    tcase_add_loop_test(tc, the_order_of_ngrams_does_not_change_the_result, 0, COUNT(shapes));
+    tcase_add_loop_test(tc, an_order_has_each_ngram_once, 0, COUNT(shapes));
+    tcase_add_test(tc, a_word_is_the_first_that_contains_the_pattern);
+    tcase_add_test(tc, a_common_prefix_or_suffix_is_stored_as_a_frequent_word);
+    tcase_add_test(tc, a_word_at_the_end_of_a_url_has_no_continuation);
+    tcase_add_test(tc, the_frequency_threshold_grows_with_the_block);
+    tcase_add_test(tc, a_word_far_into_a_url_is_found_without_a_posting);
     suite_add_tcase(suite, tc);
     return kit_run(suite);
 }

@@ -31,7 +31,7 @@ static void close_store(void)
     k.s = NULL;
 }
 
-/* Opening must fail so, and say a sentence. */
+/* Opening must fail so, with a message. */
 static void refused(const char *dir, enum store_mode mode, enum store_status status,
                     const char *part)
 {
@@ -53,7 +53,7 @@ static void write_file(const char *bytes, size_t n)
     close(fd);
 }
 
-/* Some of everything. */
+/* Some records of every kind. */
 static uint64_t fill(unsigned reports)
 {
     uint64_t w = kit_workspace(&k, "acme");
@@ -85,7 +85,7 @@ static uint64_t fill(unsigned reports)
 
 /* ---- what is not a store ---- */
 
-START_TEST(a_missing_directory_is_told)
+START_TEST(a_missing_directory_is_reported)
 {
     refused("/nonexistent/assay", STORE_WRITE, STORE_NOT_FOUND, "does not exist");
     refused("/nonexistent/assay", STORE_READ, STORE_NOT_FOUND, "does not exist");
@@ -93,7 +93,7 @@ START_TEST(a_missing_directory_is_told)
 }
 END_TEST
 
-START_TEST(a_directory_without_a_store_is_told_to_readers_and_filled_by_the_writer)
+START_TEST(only_the_writer_creates_a_store_in_an_empty_directory)
 {
     char dir[64];
     kit_dir(dir);
@@ -106,7 +106,7 @@ START_TEST(a_directory_without_a_store_is_told_to_readers_and_filled_by_the_writ
 }
 END_TEST
 
-START_TEST(an_empty_data_file_is_no_store_yet)
+START_TEST(an_empty_data_file_is_not_a_store)
 {
     close_store();
     write_file("", 0);
@@ -116,7 +116,7 @@ START_TEST(an_empty_data_file_is_no_store_yet)
 }
 END_TEST
 
-START_TEST(a_file_that_is_something_else_is_told_and_left_alone)
+START_TEST(a_foreign_file_is_reported_and_unchanged)
 {
     static char bytes[20000];
     close_store();
@@ -137,7 +137,7 @@ START_TEST(a_file_that_is_something_else_is_told_and_left_alone)
 }
 END_TEST
 
-START_TEST(another_programs_environment_is_told_and_left_alone)
+START_TEST(a_foreign_lmdb_environment_is_reported_and_unchanged)
 {
     close_store();
     unlink(path);
@@ -157,7 +157,7 @@ START_TEST(another_programs_environment_is_told_and_left_alone)
 }
 END_TEST
 
-START_TEST(a_store_cut_anywhere_is_told)
+START_TEST(a_truncated_store_is_reported)
 {
     struct stat st;
     fill(300);
@@ -174,8 +174,8 @@ START_TEST(a_store_cut_anywhere_is_told)
 }
 END_TEST
 
-/* where a file system has no holes, there is none either */
-START_TEST(what_lies_ahead_of_the_last_page_is_no_hole)
+/* on a file system without holes there is none either */
+START_TEST(unwritten_space_before_the_last_page_is_no_damage)
 {
     const off_t ahead = 1 << 20;
     struct stat before, st;
@@ -190,10 +190,10 @@ START_TEST(what_lies_ahead_of_the_last_page_is_no_hole)
 }
 END_TEST
 
-START_TEST(a_directory_that_may_not_be_used_is_told)
+START_TEST(an_inaccessible_directory_is_reported)
 {
     if (getuid() != 0)
-        return; /* only root can become somebody who may not */
+        return; /* only root can become a user without access */
     close_store();
     ck_assert_int_eq(chmod(k.dir, 0755), 0);
     pid_t pid = fork();
@@ -210,7 +210,7 @@ START_TEST(a_directory_that_may_not_be_used_is_told)
 }
 END_TEST
 
-START_TEST(bytes_gone_bad_anywhere_are_found_or_harmless_and_never_a_crash)
+START_TEST(a_damaged_byte_is_found_or_harmless)
 {
     static char good[8 << 20];
     uint64_t seed = (uint64_t)_i + 1;
@@ -245,7 +245,7 @@ END_TEST
 
 /* ---- formats ---- */
 
-/* Put or delete behind the store's back. */
+/* Put or delete directly. */
 static void tamper(const char *db, const void *key, size_t key_n, const void *value, size_t value_n)
 {
     MDB_env *env;
@@ -280,7 +280,7 @@ static size_t slurp(char *to, size_t size)
     return (size_t)n;
 }
 
-/* Columns: the record of the store's format, how long it is. */
+/* Columns: the record of the store's format, its length. */
 static const struct {
     uint32_t record[16];
     size_t n;
@@ -300,7 +300,7 @@ static const char *refusal(int row)
     return text;
 }
 
-START_TEST(another_format_is_refused_and_nothing_is_touched)
+START_TEST(another_format_is_refused_and_unchanged)
 {
     static char before[8 << 20], after[8 << 20];
     fill(10);
@@ -331,7 +331,7 @@ START_TEST(a_backup_of_another_format_is_not_restored)
 }
 END_TEST
 
-START_TEST(a_record_of_the_format_that_is_none_is_damage)
+START_TEST(a_malformed_format_record_is_damage)
 {
     close_store();
     tamper("base", "mf", 2, "one", 3);
@@ -341,7 +341,7 @@ END_TEST
 
 /* ---- store_check ---- */
 
-/* Columns: sub-database, how the key begins, of the record that is lost. */
+/* Columns: sub-database, prefix of the key of the lost record. */
 static const struct {
     const char *db, *prefix;
 } losses[] = {
@@ -368,7 +368,7 @@ START_TEST(check_finds_a_lost_record_of_any_kind)
 }
 END_TEST
 
-START_TEST(check_finds_an_index_entry_too_many)
+START_TEST(check_finds_an_extra_index_entry)
 {
     fill(60);
     close_store();
@@ -411,7 +411,7 @@ static bool step(void *arg, uint64_t done, uint64_t total)
     return ++s->calls != s->stop_at;
 }
 
-START_TEST(check_tells_how_far_it_is_and_stops_when_told)
+START_TEST(check_reports_progress_and_stops_on_request)
 {
     struct steps s = {0};
     uint64_t records;
@@ -435,22 +435,22 @@ int main(void)
     TCase *tc = tcase_create("open");
     tcase_add_checked_fixture(tc, setup, teardown);
     tcase_set_timeout(tc, 60);
-    tcase_add_test(tc, a_missing_directory_is_told);
-    tcase_add_test(tc, a_directory_without_a_store_is_told_to_readers_and_filled_by_the_writer);
-    tcase_add_test(tc, an_empty_data_file_is_no_store_yet);
-    tcase_add_test(tc, a_file_that_is_something_else_is_told_and_left_alone);
-    tcase_add_test(tc, another_programs_environment_is_told_and_left_alone);
-    tcase_add_test(tc, a_store_cut_anywhere_is_told);
-    tcase_add_test(tc, what_lies_ahead_of_the_last_page_is_no_hole);
-    tcase_add_test(tc, a_directory_that_may_not_be_used_is_told);
-    tcase_add_loop_test(tc, bytes_gone_bad_anywhere_are_found_or_harmless_and_never_a_crash, 0, 8);
-    tcase_add_loop_test(tc, another_format_is_refused_and_nothing_is_touched, 0, COUNT(others));
+    tcase_add_test(tc, a_missing_directory_is_reported);
+    tcase_add_test(tc, only_the_writer_creates_a_store_in_an_empty_directory);
+    tcase_add_test(tc, an_empty_data_file_is_not_a_store);
+    tcase_add_test(tc, a_foreign_file_is_reported_and_unchanged);
+    tcase_add_test(tc, a_foreign_lmdb_environment_is_reported_and_unchanged);
+    tcase_add_test(tc, a_truncated_store_is_reported);
+    tcase_add_test(tc, unwritten_space_before_the_last_page_is_no_damage);
+    tcase_add_test(tc, an_inaccessible_directory_is_reported);
+    tcase_add_loop_test(tc, a_damaged_byte_is_found_or_harmless, 0, 8);
+    tcase_add_loop_test(tc, another_format_is_refused_and_unchanged, 0, COUNT(others));
     tcase_add_loop_test(tc, a_backup_of_another_format_is_not_restored, 0, COUNT(others));
-    tcase_add_test(tc, a_record_of_the_format_that_is_none_is_damage);
+    tcase_add_test(tc, a_malformed_format_record_is_damage);
     tcase_add_loop_test(tc, check_finds_a_lost_record_of_any_kind, 0, COUNT(losses));
-    tcase_add_test(tc, check_finds_an_index_entry_too_many);
+    tcase_add_test(tc, check_finds_an_extra_index_entry);
     tcase_add_test(tc, check_finds_a_record_of_another_length);
-    tcase_add_test(tc, check_tells_how_far_it_is_and_stops_when_told);
+    tcase_add_test(tc, check_reports_progress_and_stops_on_request);
     suite_add_tcase(suite, tc);
     return kit_run(suite);
 }

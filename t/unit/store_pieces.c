@@ -24,7 +24,7 @@ static void teardown(void)
 
 static char json[64 << 10];
 
-/* Bytes that nothing makes shorter, other ones for each seed. */
+/* Incompressible bytes, different for each seed. */
 static struct str results(uint64_t seed, size_t n)
 {
     uint64_t x = seed * 0x9e3779b97f4a7c15 + 1;
@@ -79,7 +79,7 @@ static size_t rows(enum db db)
 
 /* ---- results ---- */
 
-/* Columns: bytes, in how many pieces. */
+/* Columns: bytes, number of parts. */
 static const struct {
     size_t n, pieces;
 } sizes[] = {
@@ -88,7 +88,7 @@ static const struct {
 };
 #define SIZES (sizeof(sizes) / sizeof(*sizes))
 
-START_TEST(results_of_any_size_are_read_as_they_were_put_and_go_as_a_whole)
+START_TEST(results_of_any_size_read_back_and_are_deleted_whole)
 {
     size_t n = sizes[_i].n;
     uint64_t id = kit_create(&k, w, "https://a.com/", "a.com"),
@@ -114,7 +114,7 @@ START_TEST(results_of_any_size_are_read_as_they_were_put_and_go_as_a_whole)
 }
 END_TEST
 
-/* ---- packed ---- */
+/* ---- compressed results ---- */
 
 static struct str findings(size_t entries)
 {
@@ -138,9 +138,9 @@ static MDB_val first_row(MDB_txn **txn, uint64_t id)
     return v;
 }
 
-START_TEST(what_is_like_other_results_takes_a_part_of_its_bytes_and_is_read_as_it_was)
+START_TEST(similar_results_are_compressed_and_read_back)
 {
-    size_t entries = _i == 0 ? 30 : 500; /* in a row; in several */
+    size_t entries = _i == 0 ? 30 : 500; /* contiguous; in several parts */
     uint64_t id = kit_create(&k, w, "https://a.com/", "a.com");
     struct store_change c = kit_done_change(id, 1, 50);
     struct store_report r;
@@ -161,9 +161,9 @@ START_TEST(what_is_like_other_results_takes_a_part_of_its_bytes_and_is_read_as_i
 }
 END_TEST
 
-/* Each byte of it: another result, or a sentence, and nothing else. */
-/* What was packed by it can be unpacked by it alone. */
-START_TEST(what_results_are_packed_by_is_what_it_was)
+/* Each flipped byte gives another result or an error, and nothing else. */
+/* Compressed data needs the same dictionary to be decompressed. */
+START_TEST(the_compression_dictionary_is_unchanged)
 {
     uint64_t sum = 0xcbf29ce484222325;
     for (size_t i = 0; i < result_dictionary.n; i++)
@@ -173,7 +173,7 @@ START_TEST(what_results_are_packed_by_is_what_it_was)
 }
 END_TEST
 
-START_TEST(findings_that_are_no_object_or_too_long_are_refused)
+START_TEST(findings_that_are_not_an_object_or_too_long_are_refused)
 {
     static char spaces[STORE_RESULTS_MAX + 1];
     uint64_t id = kit_create(&k, w, "https://a.com/", "a.com");
@@ -194,7 +194,7 @@ START_TEST(findings_that_are_no_object_or_too_long_are_refused)
 }
 END_TEST
 
-START_TEST(packed_results_that_are_damaged_are_told_of)
+START_TEST(damaged_compressed_results_are_reported)
 {
     uint64_t id = kit_create(&k, w, "https://a.com/", "a.com");
     struct store_change c = kit_done_change(id, 1, 50);
@@ -228,7 +228,7 @@ START_TEST(packed_results_that_are_damaged_are_told_of)
 }
 END_TEST
 
-START_TEST(graded_again_shorter_or_longer_nothing_of_before_is_left)
+START_TEST(regrading_leaves_no_old_result)
 {
     size_t n = sizes[_i].n;
     uint64_t id = kit_create(&k, w, "https://a.com/", "a.com");
@@ -249,7 +249,7 @@ START_TEST(graded_again_shorter_or_longer_nothing_of_before_is_left)
 }
 END_TEST
 
-START_TEST(a_list_with_results_has_all_of_each)
+START_TEST(a_list_with_results_has_complete_results)
 {
     for (size_t i = 0; i < SIZES; i++)
         grade(kit_create(&k, w, "https://a.com/", "a.com"), 1, i, sizes[i].n);
@@ -267,7 +267,7 @@ START_TEST(a_list_with_results_has_all_of_each)
 }
 END_TEST
 
-START_TEST(a_deleted_project_takes_every_piece_along)
+START_TEST(deleting_a_project_deletes_every_result_part)
 {
     for (size_t i = 0; i < SIZES; i++)
         grade(kit_create(&k, w, "https://a.com/", "a.com"), 1, i, sizes[i].n);
@@ -281,7 +281,7 @@ START_TEST(a_deleted_project_takes_every_piece_along)
 }
 END_TEST
 
-START_TEST(pieces_that_follow_no_other_are_found)
+START_TEST(the_check_finds_orphan_result_parts)
 {
     struct store_txn *t;
     struct key key;
@@ -297,7 +297,7 @@ START_TEST(pieces_that_follow_no_other_are_found)
 }
 END_TEST
 
-/* ---- the log ---- */
+/* ---- the in-memory tail ---- */
 
 #define LONG 500
 #define LONG_BYTES 2000
@@ -340,7 +340,7 @@ static void expect_lists(uint64_t count)
     kit_check_clean(k.s);
 }
 
-/* How many records the log has, and how many of them are longer than a page holds. */
+/* How many records the tail has, and how many of them exceed a page. */
 static size_t log_records(size_t *longer)
 {
     MDB_txn *txn;
@@ -357,7 +357,7 @@ static size_t log_records(size_t *longer)
     return count;
 }
 
-START_TEST(the_log_of_many_long_urls_lies_in_records_of_a_page_and_lists_have_them_all)
+START_TEST(a_tail_of_long_urls_is_split_by_page_and_listed_whole)
 {
     struct store_txn *t;
     size_t longer;
@@ -371,7 +371,7 @@ START_TEST(the_log_of_many_long_urls_lies_in_records_of_a_page_and_lists_have_th
     create(t, LONG, LONGEST_BYTES);
     ck_status(store_commit(t), STORE_OK);
     ck_assert_uint_ge(log_records(&longer), LONG / 2);
-    ck_assert_uint_eq(longer, 1); /* that one URL's */
+    ck_assert_uint_eq(longer, 1); /* of that URL */
     expect_lists(LONG + 1);
     kit_reopen(&k);
     expect_lists(LONG + 1);
@@ -381,7 +381,7 @@ START_TEST(the_log_of_many_long_urls_lies_in_records_of_a_page_and_lists_have_th
 }
 END_TEST
 
-START_TEST(the_longest_url_stands_alone_wherever_it_comes)
+START_TEST(the_longest_url_has_a_record_by_itself)
 {
     struct store_txn *t;
     size_t longer;
@@ -401,8 +401,8 @@ START_TEST(the_longest_url_stands_alone_wherever_it_comes)
 }
 END_TEST
 
-/* URLs of every length about the one at which two, and with them a head, fill a record. */
-START_TEST(records_that_are_full_to_the_byte_are_whole)
+/* URLs of every length around the one at which two of them, with a head, fill a record. */
+START_TEST(records_filled_to_the_byte_are_complete)
 {
     enum { FROM = 1990, TO = 2040 };
     uint64_t count = 0;
@@ -434,21 +434,18 @@ int main(void)
     TCase *tc = tcase_create("pieces");
     tcase_add_checked_fixture(tc, setup, teardown);
     tcase_set_timeout(tc, 60);
-    tcase_add_loop_test(
-        tc, what_is_like_other_results_takes_a_part_of_its_bytes_and_is_read_as_it_was, 0, 2);
-    tcase_add_test(tc, what_results_are_packed_by_is_what_it_was);
-    tcase_add_test(tc, findings_that_are_no_object_or_too_long_are_refused);
-    tcase_add_test(tc, packed_results_that_are_damaged_are_told_of);
-    tcase_add_loop_test(tc, results_of_any_size_are_read_as_they_were_put_and_go_as_a_whole, 0,
-                        (int)SIZES);
-    tcase_add_loop_test(tc, graded_again_shorter_or_longer_nothing_of_before_is_left, 0,
-                        (int)SIZES);
-    tcase_add_test(tc, a_list_with_results_has_all_of_each);
-    tcase_add_test(tc, a_deleted_project_takes_every_piece_along);
-    tcase_add_test(tc, pieces_that_follow_no_other_are_found);
-    tcase_add_test(tc, the_log_of_many_long_urls_lies_in_records_of_a_page_and_lists_have_them_all);
-    tcase_add_loop_test(tc, the_longest_url_stands_alone_wherever_it_comes, 0, 3);
-    tcase_add_test(tc, records_that_are_full_to_the_byte_are_whole);
+    tcase_add_loop_test(tc, similar_results_are_compressed_and_read_back, 0, 2);
+    tcase_add_test(tc, the_compression_dictionary_is_unchanged);
+    tcase_add_test(tc, findings_that_are_not_an_object_or_too_long_are_refused);
+    tcase_add_test(tc, damaged_compressed_results_are_reported);
+    tcase_add_loop_test(tc, results_of_any_size_read_back_and_are_deleted_whole, 0, (int)SIZES);
+    tcase_add_loop_test(tc, regrading_leaves_no_old_result, 0, (int)SIZES);
+    tcase_add_test(tc, a_list_with_results_has_complete_results);
+    tcase_add_test(tc, deleting_a_project_deletes_every_result_part);
+    tcase_add_test(tc, the_check_finds_orphan_result_parts);
+    tcase_add_test(tc, a_tail_of_long_urls_is_split_by_page_and_listed_whole);
+    tcase_add_loop_test(tc, the_longest_url_has_a_record_by_itself, 0, 3);
+    tcase_add_test(tc, records_filled_to_the_byte_are_complete);
     suite_add_tcase(suite, tc);
     return kit_run(suite);
 }

@@ -69,7 +69,7 @@ START_TEST(projects_are_listed_by_date_or_by_name_and_searched)
 }
 END_TEST
 
-/* ---- projects that come and go ---- */
+/* ---- projects that are created and deleted ---- */
 
 #define MODEL_PROJECTS 4000
 static struct model_project {
@@ -87,8 +87,8 @@ static uint32_t pick(uint32_t below)
 }
 
 /*
- * ${count} of those that are not there, in one transaction, in another workspace too. The clock
- * goes back at times.
+ * Create ${count} missing projects in one transaction, in another workspace as well. The clock
+ * sometimes steps back.
  */
 static void make_projects(unsigned count, uint64_t other)
 {
@@ -103,7 +103,7 @@ static void make_projects(unsigned count, uint64_t other)
         struct store_change c = kit_create_change(w, "https://x/", p->name);
         store_apply(t, &c, k.now, &a);
         ck_status(a.status, STORE_OK);
-        p->id = 1; /* which it is, is asked below */
+        p->id = 1; /* the test asks below which one it is */
         p->created_at = k.now;
         c = kit_create_change(other, "https://x/", p->name);
         store_apply(t, &c, k.now, &a);
@@ -169,7 +169,7 @@ static void expect_model(const struct store_list_query *q, const struct kit_list
                           there[q->ascending ? from + i : count - 1 - from - i]->id);
 }
 
-START_TEST(a_list_of_projects_is_exact_while_they_come_and_go_between_its_turns)
+START_TEST(a_project_list_is_exact_while_projects_change)
 {
     static const char *const sought[] = {"", "", "7", "p1", ".net", "nothing"};
     uint64_t other = kit_workspace(&k, "other");
@@ -215,9 +215,9 @@ START_TEST(a_list_of_projects_is_exact_while_they_come_and_go_between_its_turns)
 }
 END_TEST
 
-START_TEST(a_list_of_projects_stops_wherever_it_may_however_many_come_and_go)
+START_TEST(a_project_list_can_stop_while_projects_change)
 {
-    enum { TURNS = 60, STEP = 16 }; /* so many keys of an index are read at once */
+    enum { TURNS = 60, STEP = 16 }; /* that many keys of an index are read at once */
     uint64_t other = kit_workspace(&k, "other");
     struct kit_stop stop;
     struct store_list_query q = {
@@ -244,7 +244,7 @@ START_TEST(a_list_of_projects_stops_wherever_it_may_however_many_come_and_go)
     make_projects(3000, other);
     stop = (struct kit_stop){0};
     l = kit_projects(k.s, &q);
-    /* what is new comes in steps, too */
+    /* new ones arrive in steps as well */
     ck_assert_uint_ge(stop.asked, (l.total - before) / STEP + l.count / 8);
     expect_model(&q, &l);
     store_read_end(k.s);
@@ -263,7 +263,7 @@ START_TEST(a_list_of_projects_stops_wherever_it_may_however_many_come_and_go)
                                   .per_page = 10};
     l = kit_projects(k.s, &q);
     ck_status(l.status, STORE_OK);
-    expect_model(&q, &l); /* the last of one order is somewhere in the other */
+    expect_model(&q, &l); /* the last one of one order is anywhere in the other */
     store_read_end(k.s);
 }
 END_TEST
@@ -275,9 +275,8 @@ int main(void)
     tcase_add_checked_fixture(tc, setup, teardown);
     tcase_set_timeout(tc, 60);
     tcase_add_test(tc, projects_are_listed_by_date_or_by_name_and_searched);
-    tcase_add_loop_test(tc, a_list_of_projects_is_exact_while_they_come_and_go_between_its_turns, 0,
-                        4);
-    tcase_add_test(tc, a_list_of_projects_stops_wherever_it_may_however_many_come_and_go);
+    tcase_add_loop_test(tc, a_project_list_is_exact_while_projects_change, 0, 4);
+    tcase_add_test(tc, a_project_list_can_stop_while_projects_change);
     suite_add_tcase(suite, tc);
     return kit_run(suite);
 }

@@ -33,7 +33,7 @@ START_TEST(a_workspace_is_found_by_id_and_by_name)
 }
 END_TEST
 
-START_TEST(a_taken_workspace_name_is_refused_and_a_malformed_one_too)
+START_TEST(a_taken_or_malformed_workspace_name_is_refused)
 {
     char long_name[500];
     memset(long_name, 'x', sizeof(long_name));
@@ -82,7 +82,7 @@ static void each_key(void *arg, enum store_status status, const struct store_key
     n->records++;
 }
 
-START_TEST(each_names_every_living_workspace_by_id_and_ends_once)
+START_TEST(store_each_lists_every_live_workspace_by_id)
 {
     char name[16];
     struct names n = {0};
@@ -98,7 +98,7 @@ START_TEST(each_names_every_living_workspace_by_id_and_ends_once)
 }
 END_TEST
 
-START_TEST(a_deleted_workspace_is_gone_at_once_and_its_name_free)
+START_TEST(deleting_a_workspace_frees_its_name_at_once)
 {
     uint64_t id = kit_workspace(&k, "acme");
     size_t count;
@@ -125,7 +125,7 @@ START_TEST(a_deleted_workspace_is_gone_at_once_and_its_name_free)
     uint64_t again = kit_workspace(&k, "acme");
     ck_assert_uint_gt(again, id);
     kit_check_clean(k.s);
-    /* report, project, key, two records of the log, the manifest that is past them, workspace */
+    /* report, project, key, two tail records, the manifest that covers them, workspace */
     ck_assert_uint_eq(kit_purge(&k, 1), 7);
     kit_check_clean(k.s);
     struct store_usage u;
@@ -138,7 +138,7 @@ END_TEST
 
 /* ---- keys ---- */
 
-START_TEST(a_key_is_found_by_its_hash_with_all_it_was_made_with)
+START_TEST(a_key_is_found_by_its_hash_with_its_fields)
 {
     uint64_t w = kit_workspace(&k, "acme");
     uint64_t id = kit_key(&k, w, 9);
@@ -172,7 +172,7 @@ START_TEST(a_key_is_refused_without_workspace_or_with_a_used_or_short_hash)
 }
 END_TEST
 
-START_TEST(revoking_a_key_says_so_once_and_is_refused_across_workspaces)
+START_TEST(revoking_a_key_emits_one_event_and_needs_its_workspace)
 {
     size_t count;
     uint64_t w = kit_workspace(&k, "acme"), other = kit_workspace(&k, "other");
@@ -201,8 +201,7 @@ START_TEST(revoking_a_key_says_so_once_and_is_refused_across_workspaces)
 }
 END_TEST
 
-START_TEST(
-    a_rotated_key_lives_on_to_the_end_of_the_overlap_and_the_new_one_as_long_as_it_was_made_to)
+START_TEST(a_rotated_key_lives_until_the_overlap_ends)
 {
     uint64_t w = kit_workspace(&k, "acme");
     char hash[32];
@@ -237,7 +236,7 @@ START_TEST(
 }
 END_TEST
 
-START_TEST(a_rotation_never_lengthens_the_old_keys_life)
+START_TEST(a_rotation_never_extends_the_old_key)
 {
     uint64_t w = kit_workspace(&k, "acme");
     char hash[32];
@@ -255,7 +254,7 @@ START_TEST(a_rotation_never_lengthens_the_old_keys_life)
 }
 END_TEST
 
-START_TEST(touching_a_key_is_no_event_and_no_version)
+START_TEST(touching_a_key_changes_neither_events_nor_version)
 {
     uint64_t w = kit_workspace(&k, "acme");
     uint64_t id = kit_key(&k, w, 1);
@@ -294,7 +293,7 @@ END_TEST
 
 /* ---- projects ---- */
 
-START_TEST(the_first_report_of_a_host_makes_its_project_and_counters_stay_exact)
+START_TEST(the_first_report_of_a_host_creates_its_project)
 {
     uint64_t w = kit_workspace(&k, "acme");
     struct store_project p;
@@ -327,7 +326,7 @@ START_TEST(the_first_report_of_a_host_makes_its_project_and_counters_stay_exact)
 }
 END_TEST
 
-START_TEST(a_projects_version_moves_once_a_transaction_and_guards_its_deletion)
+START_TEST(a_projects_version_grows_once_per_transaction_and_guards_deletion)
 {
     uint64_t w = kit_workspace(&k, "acme");
     struct store_project p;
@@ -418,7 +417,7 @@ START_TEST(a_project_and_its_workspace_may_die_at_the_same_time)
 }
 END_TEST
 
-START_TEST(a_purge_goes_on_after_a_reopen_from_what_is_left)
+START_TEST(a_purge_resumes_after_a_reopen)
 {
     uint64_t w = kit_workspace(&k, "acme");
     for (int i = 0; i < 30; i++)
@@ -440,7 +439,7 @@ START_TEST(a_purge_goes_on_after_a_reopen_from_what_is_left)
 }
 END_TEST
 
-START_TEST(one_transaction_may_make_delete_purge_and_make_again)
+START_TEST(one_transaction_can_create_delete_purge_and_recreate)
 {
     struct store_txn *t;
     struct store_answer a;
@@ -496,7 +495,7 @@ static void drop_channel(void *arg, uint64_t channel, uint64_t sequence)
     store_sender_drop(arg, channel);
 }
 
-START_TEST(a_channels_note_is_read_back_replaced_and_dropped)
+START_TEST(a_channel_note_is_read_back_replaced_and_deleted)
 {
     struct store_txn *t;
     uint64_t sequence, sums[2] = {0};
@@ -562,25 +561,23 @@ int main(void)
     tcase_add_checked_fixture(tc, setup, teardown);
     tcase_set_timeout(tc, 30);
     tcase_add_test(tc, a_workspace_is_found_by_id_and_by_name);
-    tcase_add_test(tc, a_taken_workspace_name_is_refused_and_a_malformed_one_too);
-    tcase_add_test(tc, each_names_every_living_workspace_by_id_and_ends_once);
-    tcase_add_test(tc, a_deleted_workspace_is_gone_at_once_and_its_name_free);
-    tcase_add_test(tc, a_key_is_found_by_its_hash_with_all_it_was_made_with);
+    tcase_add_test(tc, a_taken_or_malformed_workspace_name_is_refused);
+    tcase_add_test(tc, store_each_lists_every_live_workspace_by_id);
+    tcase_add_test(tc, deleting_a_workspace_frees_its_name_at_once);
+    tcase_add_test(tc, a_key_is_found_by_its_hash_with_its_fields);
     tcase_add_test(tc, a_key_is_refused_without_workspace_or_with_a_used_or_short_hash);
-    tcase_add_test(tc, revoking_a_key_says_so_once_and_is_refused_across_workspaces);
-    tcase_add_test(
-        tc,
-        a_rotated_key_lives_on_to_the_end_of_the_overlap_and_the_new_one_as_long_as_it_was_made_to);
-    tcase_add_test(tc, a_rotation_never_lengthens_the_old_keys_life);
-    tcase_add_test(tc, touching_a_key_is_no_event_and_no_version);
+    tcase_add_test(tc, revoking_a_key_emits_one_event_and_needs_its_workspace);
+    tcase_add_test(tc, a_rotated_key_lives_until_the_overlap_ends);
+    tcase_add_test(tc, a_rotation_never_extends_the_old_key);
+    tcase_add_test(tc, touching_a_key_changes_neither_events_nor_version);
     tcase_add_test(tc, each_key_of_one_workspace_or_of_all_by_id);
-    tcase_add_test(tc, the_first_report_of_a_host_makes_its_project_and_counters_stay_exact);
-    tcase_add_test(tc, a_projects_version_moves_once_a_transaction_and_guards_its_deletion);
+    tcase_add_test(tc, the_first_report_of_a_host_creates_its_project);
+    tcase_add_test(tc, a_projects_version_grows_once_per_transaction_and_guards_deletion);
     tcase_add_test(tc, a_deleted_project_frees_its_name_and_hides_its_reports_at_once);
     tcase_add_test(tc, a_project_and_its_workspace_may_die_at_the_same_time);
-    tcase_add_test(tc, a_purge_goes_on_after_a_reopen_from_what_is_left);
-    tcase_add_test(tc, one_transaction_may_make_delete_purge_and_make_again);
-    tcase_add_test(tc, a_channels_note_is_read_back_replaced_and_dropped);
+    tcase_add_test(tc, a_purge_resumes_after_a_reopen);
+    tcase_add_test(tc, one_transaction_can_create_delete_purge_and_recreate);
+    tcase_add_test(tc, a_channel_note_is_read_back_replaced_and_deleted);
     tcase_add_test(tc, an_aborted_transaction_leaves_nothing_and_no_events);
     tcase_add_test(tc, every_status_has_its_text);
     suite_add_tcase(suite, tc);

@@ -79,7 +79,7 @@ START_TEST(another_workspaces_report_is_not_found)
 }
 END_TEST
 
-/* Columns: what is wrong, what is answered. */
+/* Columns: the error in the change, the status. */
 static const struct {
     struct store_change change;
     enum store_status status;
@@ -137,7 +137,7 @@ START_TEST(a_full_queue_refuses_creates_and_regenerations)
 }
 END_TEST
 
-START_TEST(what_waits_in_a_deleted_project_counts_until_it_is_purged)
+START_TEST(jobs_of_a_deleted_project_count_until_purged)
 {
     struct store_change c = kit_create_change(w, "https://a.com/", "a.com");
     c.limit = 3;
@@ -167,7 +167,7 @@ START_TEST(what_waits_in_a_deleted_project_counts_until_it_is_purged)
 }
 END_TEST
 
-START_TEST(jobs_that_are_out_for_nobody_count_as_pending)
+START_TEST(running_jobs_without_a_report_count_as_pending)
 {
     struct store_change c = kit_create_change(w, "https://a.com/", "a.com");
     c.limit = 3;
@@ -182,8 +182,8 @@ END_TEST
 /* ---- update ---- */
 
 /*
- * Columns: privacy before, fields sent, privacy sent, answer, privacy after, which password after
- * ("": none).
+ * Columns: privacy before, sent fields, sent privacy, status, privacy after, password after ("":
+ * none).
  */
 static const struct {
     uint32_t before, fields, sent;
@@ -205,7 +205,7 @@ static const struct {
     {2, CHANGE_HAS_PRIVACY, 3, STORE_INVALID, 2, "old"},
 };
 
-START_TEST(privacy_and_password_follow_the_contract)
+START_TEST(privacy_and_password_follow_the_documentation)
 {
     struct store_change c = kit_create_change(w, "https://a.com/", "a.com");
     c.privacy = puts_[_i].before;
@@ -226,7 +226,7 @@ START_TEST(privacy_and_password_follow_the_contract)
 }
 END_TEST
 
-START_TEST(an_empty_update_changes_nothing_not_even_the_time)
+START_TEST(an_empty_update_changes_nothing)
 {
     uint64_t id = kit_create(&k, w, "https://a.com/", "a.com");
     struct store_workspace before, after;
@@ -242,7 +242,7 @@ START_TEST(an_empty_update_changes_nothing_not_even_the_time)
 }
 END_TEST
 
-START_TEST(if_match_lets_only_its_versions_through)
+START_TEST(if_match_allows_only_its_versions)
 {
     uint64_t id = kit_create(&k, w, "https://a.com/", "a.com");
     uint64_t versions[2] = {7, 8};
@@ -373,7 +373,7 @@ START_TEST(a_first_failure_leaves_a_report_without_score_and_results)
 }
 END_TEST
 
-/* Columns: what is wrong with the findings. */
+/* Columns: the error in the findings. */
 static const struct store_change bad_findings[] = {
     {.status = REPORT_PENDING},
     {.status = REPORT_DONE, .score = 101, .result = 1, .results = {"{}", 2}},
@@ -396,7 +396,7 @@ START_TEST(malformed_findings_are_refused)
 }
 END_TEST
 
-START_TEST(findings_of_nothing_are_stale)
+START_TEST(findings_of_a_missing_report_are_stale)
 {
     uint64_t id = kit_create(&k, w, "https://a.com/", "a.com");
     struct store_change c = kit_done_change(id + 1, 1, 50);
@@ -467,7 +467,7 @@ START_TEST(jobs_come_oldest_first_and_a_regeneration_queues_at_the_end)
 }
 END_TEST
 
-START_TEST(deleting_a_pending_report_takes_its_job_along)
+START_TEST(deleting_a_pending_report_deletes_its_job)
 {
     size_t count;
     uint64_t id = kit_create(&k, w, "https://a.com/", "a.com");
@@ -488,7 +488,7 @@ START_TEST(deleting_a_pending_report_takes_its_job_along)
 }
 END_TEST
 
-START_TEST(a_changes_wire_form_reads_back_as_the_same_change)
+START_TEST(a_serialized_change_reads_back_equal)
 {
     struct buf b = {0};
     struct store_change c = kit_done_change(7, 3, 55), back;
@@ -519,11 +519,11 @@ int main(void)
     tcase_add_loop_test(tc, a_bad_create_writes_nothing, 0, COUNT(bad_creates));
     tcase_add_test(tc, ids_never_go_back);
     tcase_add_test(tc, a_full_queue_refuses_creates_and_regenerations);
-    tcase_add_test(tc, what_waits_in_a_deleted_project_counts_until_it_is_purged);
-    tcase_add_test(tc, jobs_that_are_out_for_nobody_count_as_pending);
-    tcase_add_loop_test(tc, privacy_and_password_follow_the_contract, 0, COUNT(puts_));
-    tcase_add_test(tc, an_empty_update_changes_nothing_not_even_the_time);
-    tcase_add_test(tc, if_match_lets_only_its_versions_through);
+    tcase_add_test(tc, jobs_of_a_deleted_project_count_until_purged);
+    tcase_add_test(tc, running_jobs_without_a_report_count_as_pending);
+    tcase_add_loop_test(tc, privacy_and_password_follow_the_documentation, 0, COUNT(puts_));
+    tcase_add_test(tc, an_empty_update_changes_nothing);
+    tcase_add_test(tc, if_match_allows_only_its_versions);
     tcase_add_test(tc, findings_replace_everything_in_one_step);
     tcase_add_test(tc, a_regeneration_keeps_the_old_findings_until_the_new_ones_come);
     tcase_add_test(tc, regenerating_a_pending_report_makes_no_second_job);
@@ -531,11 +531,11 @@ int main(void)
                    a_failure_keeps_the_old_score_and_results_and_the_next_success_clears_the_error);
     tcase_add_test(tc, a_first_failure_leaves_a_report_without_score_and_results);
     tcase_add_loop_test(tc, malformed_findings_are_refused, 0, COUNT(bad_findings));
-    tcase_add_test(tc, findings_of_nothing_are_stale);
+    tcase_add_test(tc, findings_of_a_missing_report_are_stale);
     tcase_add_test(tc, the_second_death_of_an_auditor_fails_the_report);
     tcase_add_test(tc, jobs_come_oldest_first_and_a_regeneration_queues_at_the_end);
-    tcase_add_test(tc, deleting_a_pending_report_takes_its_job_along);
-    tcase_add_test(tc, a_changes_wire_form_reads_back_as_the_same_change);
+    tcase_add_test(tc, deleting_a_pending_report_deletes_its_job);
+    tcase_add_test(tc, a_serialized_change_reads_back_equal);
     suite_add_tcase(suite, tc);
     return kit_run(suite);
 }

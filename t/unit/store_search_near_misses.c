@@ -8,9 +8,8 @@
 #include "t/kit/store.h"
 
 /*
- * How many rows with so many letters may be looked at in one go: of a chunk or the log, and of
- * those that are looked at one by one. Of each segment it asks when it is verified and before a
- * look.
+ * How many rows with that many letters can be read in one step: of a block or the tail, and of rows
+ * read one by one. It checks at the verification of each segment and before a read.
  */
 enum { LETTERS = 80, ROWS = 100, OTHERS = 600, AT_ONCE = 4, FEW_AT_ONCE = 16, SEGMENTS = 2 };
 
@@ -43,7 +42,8 @@ static void teardown(void)
 }
 
 /*
- * Every other one has the pattern; the others have a letter between what is nearly it and its last.
+ * Every other row has the pattern; the others have a letter between a near match and its last
+ * letter.
  */
 static uint64_t create_near(unsigned i, const char *project)
 {
@@ -63,7 +63,7 @@ static struct store_list_query query(void)
                                      .pause_arg = &stop};
 }
 
-/* Told to stop the ${at}-th time it asks; 0: never. */
+/* Asked to stop at the ${at}-th check; 0: never. */
 static struct kit_list list_until(const struct store_list_query *q, bool projects, unsigned at)
 {
     stop = (struct kit_stop){.at = at};
@@ -72,7 +72,7 @@ static struct kit_list list_until(const struct store_list_query *q, bool project
     return l;
 }
 
-/* How often the list, which has so many in all, asks whether to stop. */
+/* How often the list, of that total, checks whether to stop. */
 static unsigned asks_of(const struct store_list_query *q, bool projects, uint64_t total)
 {
     struct kit_list l = list_until(q, projects, 0);
@@ -81,7 +81,7 @@ static unsigned asks_of(const struct store_list_query *q, bool projects, uint64_
     return stop.asked;
 }
 
-/* At first sight it stops wherever it asks, at once, and is the same when it is begun again. */
+/* The first time it stops at any check, at once, and returns the same rows when it restarts. */
 static void expect_stops(const struct store_list_query *q, bool projects, uint64_t total)
 {
     match_cache_free(k.s);
@@ -94,13 +94,10 @@ static void expect_stops(const struct store_list_query *q, bool projects, uint64
     asks_of(q, projects, total);
 }
 
-/*
- * Columns: of how many rows one is nearly the pattern; with one in two, all rows of the chunk are
- * looked at.
- */
+/* Columns: one of how many rows nearly matches; with one in two, all rows of the block are read. */
 static const unsigned one_in[] = {6, 2, 1};
 
-START_TEST(a_search_stops_among_the_rows_of_a_chunk_and_keeps_what_it_found_in_the_end)
+START_TEST(a_search_stops_within_a_block_and_finds_every_match_later)
 {
     unsigned among = one_in[_i];
     for (unsigned i = 0; i < ROWS * among; i++)
@@ -118,7 +115,7 @@ START_TEST(a_search_stops_among_the_rows_of_a_chunk_and_keeps_what_it_found_in_t
 }
 END_TEST
 
-/* The map's size is to change from the ${at}-th question on. */
+/* The map must be resized from the ${at}-th check on. */
 static bool map_is_to_change(void *arg)
 {
     struct kit_stop *s = arg;
@@ -127,7 +124,7 @@ static bool map_is_to_change(void *arg)
     return false;
 }
 
-START_TEST(a_search_lets_go_of_its_snapshot_within_a_chunk_when_the_size_of_the_map_is_to_change)
+START_TEST(a_search_releases_its_snapshot_for_a_map_resize)
 {
     for (unsigned i = 0; i < ROWS; i++)
         create_near(i, "a.test");
@@ -162,7 +159,7 @@ static void few_among_others(bool graded)
     kit_purge(&k, 1000);
 }
 
-START_TEST(a_search_stops_among_the_few_rows_of_a_project)
+START_TEST(a_search_stops_within_a_small_project)
 {
     struct store_project p;
     few_among_others(false);
@@ -174,16 +171,16 @@ START_TEST(a_search_stops_among_the_few_rows_of_a_project)
         expect_stops(&q, false, ROWS / 2);
     }
     q.sort = REPORT_BY_ID;
-    q.project = 0; /* what was found of these rows is no reason to leave out others */
+    q.project = 0; /* the cached matches of these rows must not exclude others */
     expect_stops(&q, false, ROWS / 2);
-    q.project = p.id; /* and of the whole segment they need not be looked at again */
+    q.project = p.id; /* and the whole segment need not be read again */
     ck_assert_uint_eq(asks_of(&q, false, ROWS / 2), SEGMENTS);
     q.pause = NULL;
     asks_of(&q, false, ROWS / 2);
 }
 END_TEST
 
-START_TEST(a_search_stops_among_the_few_rows_that_a_filter_lets_through)
+START_TEST(a_search_stops_within_few_filtered_rows)
 {
     few_among_others(true);
     struct store_list_query q = query();
@@ -193,7 +190,7 @@ START_TEST(a_search_stops_among_the_few_rows_that_a_filter_lets_through)
 }
 END_TEST
 
-START_TEST(a_search_stops_among_the_rows_of_the_log_and_keeps_what_it_found)
+START_TEST(a_search_stops_within_the_tail_and_keeps_its_matches)
 {
     struct store_list_query q = query();
     for (unsigned i = 0; i < ROWS; i++)
@@ -203,12 +200,12 @@ START_TEST(a_search_stops_among_the_rows_of_the_log_and_keeps_what_it_found)
     expect_stops(&q, false, ROWS / 2);
     for (unsigned i = 0; i < 2; i++)
         create_near(i, "a.test");
-    /* for their records of the log, and their order */
+    /* for their tail records, and their order */
     ck_assert_uint_le(asks_of(&q, false, ROWS / 2 + 1), 4);
     struct store_change c = {.kind = CHANGE_REPORT_DELETE, .workspace = w, .id = 1};
     ck_status(kit_status(&k, &c), STORE_OK);
     asks_of(&q, false, ROWS / 2);
-    for (unsigned i = 0; i < OTHERS; i++) /* it becomes a segment, and others lie where they lay */
+    for (unsigned i = 0; i < OTHERS; i++) /* it becomes a segment, and others take its position */
         kit_create(&k, w, "https://a.test/other", "a.test");
     kit_purge(&k, 1000);
     for (unsigned i = 0; i < 2; i++)
@@ -217,7 +214,7 @@ START_TEST(a_search_stops_among_the_rows_of_the_log_and_keeps_what_it_found)
 }
 END_TEST
 
-START_TEST(a_search_of_projects_stops_among_long_names)
+START_TEST(a_project_search_stops_within_long_names)
 {
     enum { PROJECTS = 300, LONG = 240, HALF = 100 };
     char name[LONG + 32];
@@ -233,7 +230,7 @@ START_TEST(a_search_of_projects_stops_among_long_names)
     struct store_list_query q = query();
     q.sort = PROJECT_BY_NAME;
     q.pause = NULL;
-    q.search = STR("nothing"); /* it reads them all */
+    q.search = STR("nothing"); /* it reads every row */
     asks_of(&q, true, 0);
     q.pause = kit_stop;
     q.search = str_of(pattern);
@@ -246,7 +243,7 @@ START_TEST(a_search_of_projects_stops_among_long_names)
 }
 END_TEST
 
-START_TEST(a_log_that_one_transaction_made_long_is_read_in_parts)
+START_TEST(a_tail_extended_by_one_transaction_is_read_in_parts)
 {
     enum { CHANGES = 400, RECORD = 64 << 10 };
     struct store_txn *t;
@@ -265,7 +262,7 @@ START_TEST(a_log_that_one_transaction_made_long_is_read_in_parts)
 }
 END_TEST
 
-START_TEST(what_searches_found_is_kept_for_some_of_them_and_for_what_is_still_there)
+START_TEST(the_match_cache_is_bounded_and_drops_deleted_rows)
 {
     enum { NEEDLES = 700, MOST = 512, ROUNDS = 40, AT_ONCE_CREATED = 300 };
     char text[16];
@@ -309,17 +306,15 @@ int main(void)
     TCase *tc = tcase_create("pauses");
     tcase_add_checked_fixture(tc, setup, teardown);
     tcase_set_timeout(tc, 60);
-    tcase_add_loop_test(tc,
-                        a_search_stops_among_the_rows_of_a_chunk_and_keeps_what_it_found_in_the_end,
-                        0, (int)(sizeof(one_in) / sizeof(*one_in)));
-    tcase_add_test(
-        tc, a_search_lets_go_of_its_snapshot_within_a_chunk_when_the_size_of_the_map_is_to_change);
-    tcase_add_test(tc, a_search_stops_among_the_few_rows_of_a_project);
-    tcase_add_test(tc, a_search_stops_among_the_few_rows_that_a_filter_lets_through);
-    tcase_add_test(tc, a_search_stops_among_the_rows_of_the_log_and_keeps_what_it_found);
-    tcase_add_test(tc, a_search_of_projects_stops_among_long_names);
-    tcase_add_test(tc, a_log_that_one_transaction_made_long_is_read_in_parts);
-    tcase_add_test(tc, what_searches_found_is_kept_for_some_of_them_and_for_what_is_still_there);
+    tcase_add_loop_test(tc, a_search_stops_within_a_block_and_finds_every_match_later, 0,
+                        (int)(sizeof(one_in) / sizeof(*one_in)));
+    tcase_add_test(tc, a_search_releases_its_snapshot_for_a_map_resize);
+    tcase_add_test(tc, a_search_stops_within_a_small_project);
+    tcase_add_test(tc, a_search_stops_within_few_filtered_rows);
+    tcase_add_test(tc, a_search_stops_within_the_tail_and_keeps_its_matches);
+    tcase_add_test(tc, a_project_search_stops_within_long_names);
+    tcase_add_test(tc, a_tail_extended_by_one_transaction_is_read_in_parts);
+    tcase_add_test(tc, the_match_cache_is_bounded_and_drops_deleted_rows);
     suite_add_tcase(suite, tc);
     return kit_run(suite);
 }

@@ -15,7 +15,7 @@
 static struct kit k;
 static uint64_t w, seed;
 
-/* Columns: a letter in its cases, as UTF-8; the same twice where it has one alone. */
+/* Columns: a letter in its cases, as UTF-8; twice the same if it has one case. */
 static const struct {
     const char *lower, *upper;
 } letters[] = {
@@ -67,7 +67,7 @@ static const char *letter(size_t i, bool upper)
     return upper ? letters[i].upper : letters[i].lower;
 }
 
-/* Of a letter, as URLs have it. */
+/* The escapes of a letter in a URL. */
 static void encode(const char *utf8, bool high, char *out)
 {
     for (; *utf8 != '\0'; utf8++)
@@ -144,7 +144,7 @@ static void teardown(void)
     kit_segment_rows = kit_chunk_shift = kit_log_entries = 0;
 }
 
-START_TEST(a_search_pattern_in_any_script_is_found_whatever_its_case)
+START_TEST(a_pattern_in_any_script_is_found_in_any_case)
 {
     static char urls[URLS][1200];
     static uint8_t texts[URLS][LETTERS_MOST];
@@ -181,38 +181,38 @@ START_TEST(a_search_pattern_in_any_script_is_found_whatever_its_case)
 }
 END_TEST
 
-/* Columns: a URL's path as UTF-8, a pattern, is it found? */
+/* Columns: a URL's path as UTF-8, a pattern, whether it matches. */
 static const struct {
     const char *path, *pattern;
     bool found;
 } pairs[] = {
     {"σίσυφος", "ΣΊΣΥΦΟΣ", true}, /* a last sigma is a sigma */
     {"ΣΊΣΥΦΟΣ", "σίσυφος", true},
-    {"σίσυφος", "σισυφος", false}, /* an accent is not nothing */
-    {"μm", "µM", true},            /* the sign of micro is a mu */
-    {"ǆ", "ǅ", true},              /* and a title's letter the letter */
+    {"σίσυφος", "σισυφος", false}, /* an accent is significant */
+    {"μm", "µM", true},            /* the micro sign is a mu */
+    {"ǆ", "ǅ", true},              /* and a titlecase letter is the letter */
     {"straße", "STRAßE", true},
     {"straße", "strasse", false}, /* one letter is not two */
-    {"ẞ", "ß", false},            /* UTF-8 writes them with three bytes and two */
-    /* dotted and dotless letters are letters of their own */
+    {"ẞ", "ß", false},            /* UTF-8 encodes them with three bytes and two */
+    /* dotted and dotless i are different letters */
     {"istanbul", "İSTANBUL", false},
     {"ısparta", "isparta", false},
     {"İzmir", "İZMIR", true},
     {"caf\xC3\xA9", "CAF\xC3\x89", true},
-    {"cafe\xCC\x81", "caf\xC3\xA9", false}, /* composed and not: they are other bytes */
+    {"cafe\xCC\x81", "caf\xC3\xA9", false}, /* composed and decomposed forms are different bytes */
     {"cafe\xCC\x81", "E\xCC\x81", true},
     {"日本語", "本", true},
     {"日本語", "木", false},
     {"👩‍👩‍👧", "👩‍👧", true},
     {"مرحبا", "رحب", true},
     {"привет", "РИВЕ", true},
-    {"привет", "%D1%80", true}, /* what a URL says is found as it says it */
+    {"привет", "%D1%80", true}, /* the URL's own text is found as written */
     {"привет", "Прив%D0%b5т", true},
     {"a-b", "a\xFF", false}, /* no UTF-8 */
     {"\xFF", "\xFF", true},
 };
 
-START_TEST(letters_are_the_same_where_simple_case_folding_says_so)
+START_TEST(letters_are_equal_by_simple_case_folding)
 {
     char url[256] = "https://a.test/";
     encode(pairs[_i].path, _i % 2 != 0, url + strlen(url));
@@ -224,10 +224,10 @@ START_TEST(letters_are_the_same_where_simple_case_folding_says_so)
 }
 END_TEST
 
-START_TEST(two_needles_that_differ_in_a_letter_are_two)
+START_TEST(two_patterns_that_differ_in_a_letter_are_distinct)
 {
     kit_create(&k, w, "https://a.test/%d0%b4", "a.test"); /* д */
-    /* е, whose cases differ in the same places */
+    /* е, whose two cases differ in the same positions */
     kit_create(&k, w, "https://a.test/%d0%b5", "a.test");
     for (int i = 0; i < 40; i++)
         kit_create(&k, w, "https://a.test/", "a.test");
@@ -241,7 +241,7 @@ START_TEST(two_needles_that_differ_in_a_letter_are_two)
 END_TEST
 
 /*
- * Columns: two needles that begin as the same bytes, or fold to the same letter, and how many of
+ * Columns: two patterns that start with the same bytes or fold to the same letter, and how many of
  * the four URLs below each finds.
  */
 static const struct {
@@ -253,8 +253,8 @@ static const struct {
     {"\xE1\xB2\x88", "\xEA\x99\x8A", 1, 1},
 };
 
-/* More rows than are looked at one by one, so that what was found is kept. */
-START_TEST(what_one_needle_found_is_not_what_another_does)
+/* More rows than are read one by one, so that matches are cached. */
+START_TEST(patterns_do_not_share_matches)
 {
     static const char *const some[] = {"https://a.test/%c3%a9", "https://a.test/%c3%89",
                                        "https://a.test/%e1%ba%9b", "https://a.test/%e1%b2%88"};
@@ -279,11 +279,8 @@ START_TEST(what_one_needle_found_is_not_what_another_does)
 }
 END_TEST
 
-/*
- * Rows that are nearly the pattern at each of their letters take long, so a chunk of them is not
- * looked at in one go.
- */
-START_TEST(a_long_needle_that_is_nearly_everywhere_stops_within_a_chunk)
+/* Rows that nearly match at each letter take long, so a block of them is not read in one step. */
+START_TEST(a_long_pattern_with_near_matches_stops_within_a_block)
 {
     enum { LONG = 80, ROWS = 600, CHUNK = 512, AT_ONCE = 16 };
     char url[1024] = "https://a.test/", pattern[2 * LONG + 3] = "";
@@ -327,10 +324,10 @@ START_TEST(a_long_needle_that_is_nearly_everywhere_stops_within_a_chunk)
 END_TEST
 
 /*
- * Of every length, since many letters are compared at once; in either case, and not with another
- * letter at any place.
+ * Of every length, since many letters are compared at once; in either case, and with another letter
+ * at no position.
  */
-START_TEST(a_search_pattern_of_any_length_is_found_and_nothing_that_differs_in_a_letter)
+START_TEST(a_pattern_of_any_length_matches_exactly)
 {
     for (size_t n = 1; n <= 5000; n += n < 100 ? 1 : n / 3) {
         static char pattern[5001], text[5001 + 40 + TEXT_PAD];
@@ -359,11 +356,8 @@ START_TEST(a_search_pattern_of_any_length_is_found_and_nothing_that_differs_in_a
 }
 END_TEST
 
-/*
- * Of rows that are nearly the pattern, one behind the other, those that have it: wherever in them,
- * and in how many.
- */
-START_TEST(rows_that_have_a_long_needle_are_found_among_those_that_nearly_do)
+/* Among consecutive near matches, the rows that match: at any position, in any number. */
+START_TEST(rows_with_a_long_pattern_are_found_among_near_matches)
 {
     enum { ROWS = 20, ROW = 900, ROUNDS = 12 };
     static char text[ROWS * (ROW + 1) + TEXT_PAD], pattern[ROW + 1];
@@ -399,16 +393,15 @@ int main(void)
     TCase *tc = tcase_create("scripts");
     tcase_add_checked_fixture(tc, setup, teardown);
     tcase_set_timeout(tc, 60);
-    tcase_add_loop_test(tc, a_search_pattern_in_any_script_is_found_whatever_its_case, 0, 4);
-    tcase_add_loop_test(tc, letters_are_the_same_where_simple_case_folding_says_so, 0,
+    tcase_add_loop_test(tc, a_pattern_in_any_script_is_found_in_any_case, 0, 4);
+    tcase_add_loop_test(tc, letters_are_equal_by_simple_case_folding, 0,
                         (int)(sizeof(pairs) / sizeof(*pairs)));
-    tcase_add_test(tc, two_needles_that_differ_in_a_letter_are_two);
-    tcase_add_loop_test(tc, what_one_needle_found_is_not_what_another_does, 0,
+    tcase_add_test(tc, two_patterns_that_differ_in_a_letter_are_distinct);
+    tcase_add_loop_test(tc, patterns_do_not_share_matches, 0,
                         (int)(2 * sizeof(alike) / sizeof(*alike)));
-    tcase_add_test(tc, a_long_needle_that_is_nearly_everywhere_stops_within_a_chunk);
-    tcase_add_test(tc,
-                   a_search_pattern_of_any_length_is_found_and_nothing_that_differs_in_a_letter);
-    tcase_add_test(tc, rows_that_have_a_long_needle_are_found_among_those_that_nearly_do);
+    tcase_add_test(tc, a_long_pattern_with_near_matches_stops_within_a_block);
+    tcase_add_test(tc, a_pattern_of_any_length_matches_exactly);
+    tcase_add_test(tc, rows_with_a_long_pattern_are_found_among_near_matches);
     suite_add_tcase(suite, tc);
     return kit_run(suite);
 }

@@ -83,7 +83,7 @@ static void create(unsigned count)
     }
 }
 
-/* The page of every sort, one behind the other. */
+/* The first page of every sort, one after the other. */
 static size_t list_all(struct store *s, uint64_t *ids, size_t room)
 {
     size_t n = 0;
@@ -111,7 +111,7 @@ static enum store_status list_status(struct store *s, unsigned sort, const char 
 
 /* ---- merging ---- */
 
-START_TEST(segments_of_a_like_size_merge_and_others_stay)
+START_TEST(segments_of_similar_size_merge_and_others_stay)
 {
     enum { ROUNDS = 60, A_ROUND = 20 };
     struct stat st;
@@ -132,7 +132,7 @@ START_TEST(segments_of_a_like_size_merge_and_others_stay)
         }
         before = now;
         rows += A_ROUND;
-        /* so many of 512 rows, and of those that are not full each twice as large as the next */
+        /* that many of 512 rows, and among partly filled ones each twice as large as the next */
         ck_assert_uint_le(now.count, rows / 256 + 10);
         kit_check_clean(k.s);
     }
@@ -141,13 +141,13 @@ START_TEST(segments_of_a_like_size_merge_and_others_stay)
 }
 END_TEST
 
-START_TEST(a_small_workspace_has_no_file_and_one_that_becomes_small_none_any_more)
+START_TEST(a_workspace_has_a_file_only_while_it_is_large)
 {
     struct store_project p;
     kit_small_rows = 50;
     kit_reopen(&k);
     create(49);
-    for (unsigned i = 0; i < 200; i++) { /* the log grows by changes alone */
+    for (unsigned i = 0; i < 200; i++) { /* the tail grows by changes only */
         kit_done(&k, 1 + i % 49, 1 + i / 49, (int)(i % 100));
         struct store_change again = {.kind = CHANGE_REPORT_UPDATE,
                                      .workspace = w,
@@ -170,7 +170,7 @@ START_TEST(a_small_workspace_has_no_file_and_one_that_becomes_small_none_any_mor
 }
 END_TEST
 
-START_TEST(a_merge_is_refused_once_the_manifest_has_changed_and_leaves_no_file)
+START_TEST(a_merge_over_a_changed_manifest_is_refused_and_leaves_no_file)
 {
     struct buf out = {0};
     struct store *reader;
@@ -182,7 +182,7 @@ START_TEST(a_merge_is_refused_once_the_manifest_has_changed_and_leaves_no_file)
     ck_status(merge_make(&b, &out), STORE_OK);
     size_t made = files().count;
     ck_assert_uint_eq(made, 2);
-    kit_purge(&k, 100); /* another merge is first, and sees files without a name */
+    kit_purge(&k, 100); /* another merge comes first, and sees unreferenced files */
     struct store_change install = {
         .kind = CHANGE_INDEX_INSTALL, .workspace = w, .data = buf_view(&out)};
     ck_status(kit_status(&k, &install), STORE_STALE);
@@ -195,7 +195,7 @@ START_TEST(a_merge_is_refused_once_the_manifest_has_changed_and_leaves_no_file)
 }
 END_TEST
 
-START_TEST(what_is_no_install_is_refused_and_changes_nothing)
+START_TEST(a_malformed_install_is_refused_and_changes_nothing)
 {
     struct index_install head = {.version = 0, .log_from = 1, .removed = 1};
     create(3);
@@ -214,7 +214,7 @@ END_TEST
 
 /* ---- deletion ---- */
 
-START_TEST(a_file_that_was_merged_stays_as_long_as_a_process_may_read_it)
+START_TEST(a_merged_file_stays_while_a_process_may_read_it)
 {
     int go[2], told[2], status;
     char c = 0;
@@ -235,7 +235,7 @@ START_TEST(a_file_that_was_merged_stays_as_long_as_a_process_may_read_it)
         struct kit_list l =
             kit_reports(s, &(struct store_list_query){
                                .workspace = w, .sort = REPORT_BY_URL, .page = 1, .per_page = 100});
-        ck_status(l.status, STORE_OK); /* it opens the files of its snapshot now */
+        ck_status(l.status, STORE_OK); /* it opens the files of its snapshot at this point */
         kit_assert(l.total == 100);
         store_read_end(s);
         kit_assert(list_all(s, ids, 1000) == 4 * 200);
@@ -260,13 +260,13 @@ START_TEST(a_file_that_was_merged_stays_as_long_as_a_process_may_read_it)
 }
 END_TEST
 
-START_TEST(files_without_a_name_are_deleted_and_other_files_are_not)
+START_TEST(only_unreferenced_segment_files_are_deleted)
 {
     char path[SEGMENT_PATH_BYTES + 16];
     create(100);
     kit_purge(&k, 100);
     size_t before = files().count;
-    close(open(path_of(77, 4711), O_CREAT | O_WRONLY, 0600)); /* of a writer that was killed */
+    close(open(path_of(77, 4711), O_CREAT | O_WRONLY, 0600)); /* of a killed writer */
     close(open(path_of(w, 4711), O_CREAT | O_WRONLY, 0600));
     snprintf(path, sizeof(path), "%s/index/notes", k.dir);
     close(open(path, O_CREAT | O_WRONLY, 0600));
@@ -289,7 +289,7 @@ START_TEST(a_deleted_workspace_leaves_no_file)
 }
 END_TEST
 
-START_TEST(views_are_dropped_where_more_is_mapped_than_may_be)
+START_TEST(snapshots_are_dropped_above_the_mapping_limit)
 {
     uint64_t ids[4000], other[8];
     for (int i = 0; i < 8; i++) {
@@ -299,7 +299,7 @@ START_TEST(views_are_dropped_where_more_is_mapped_than_may_be)
         create(100);
     }
     kit_purge(&k, 100);
-    k.s->index->mapped_bytes = 1; /* the view that is asked for stays */
+    k.s->index->mapped_bytes = 1; /* the requested snapshot stays */
     for (int i = 0; i < 16; i++) {
         w = other[i % 8];
         ck_assert_uint_eq(list_all(k.s, ids, 4000), 400);
@@ -318,7 +318,7 @@ START_TEST(views_are_dropped_where_more_is_mapped_than_may_be)
 }
 END_TEST
 
-START_TEST(a_reader_that_rests_lets_go_of_files_that_were_merged)
+START_TEST(an_idle_reader_unmaps_merged_files)
 {
     uint64_t ids[4000];
     create(100);
@@ -346,8 +346,8 @@ static void flip(const char *path, off_t at, int bit)
     close(fd);
 }
 
-/* Whatever bit changes: check finds it, and a list is the same or says so. */
-START_TEST(any_changed_bit_is_found_and_changes_no_list)
+/* For any flipped bit, check finds it, and a list is the same or reports damage. */
+START_TEST(any_flipped_bit_is_detected_and_changes_no_list)
 {
     enum { FLIPS = 150 };
     struct stat st;
@@ -364,7 +364,7 @@ START_TEST(any_changed_bit_is_found_and_changes_no_list)
         int bit = (int)(kit_random(&seed) % 8);
         flip(path, at, bit);
         struct store *s = kit_store(k.dir, STORE_READ, 0);
-        bool unused = at >= 200 && at < SEGMENT_HEAD_BYTES; /* zeros behind the head */
+        bool unused = at >= 200 && at < SEGMENT_HEAD_BYTES; /* zeros after the head */
         ck_assert(unused || kit_problems(s) > 0);
         ck_assert(unused || strstr(kit_problem, path) != NULL);
         store_close(s);
@@ -444,10 +444,10 @@ START_TEST(a_damaged_segment_is_named_and_rebuilt_from_the_reports)
     struct store_change lost = {
         .kind = CHANGE_INDEX_LOST, .workspace = w, .id = store_lost_segment(k.s)};
     ck_status(kit_status(&k, &lost), STORE_OK);
-    ck_status(kit_status(&k, &lost), STORE_STALE); /* it is not in use any more */
+    ck_status(kit_status(&k, &lost), STORE_STALE); /* it is not in use */
     ck_status(list_status(k.s, REPORT_BY_ID, ""), STORE_REBUILDING);
     kit_check_clean(k.s);
-    /* what happens meanwhile is in the log, also to reports that are being read */
+    /* changes during that time are in the tail, also to reports that are being read */
     create(30);
     kit_done(&k, 170, 1, 77);
     ck_status(
@@ -462,7 +462,7 @@ START_TEST(a_damaged_segment_is_named_and_rebuilt_from_the_reports)
 }
 END_TEST
 
-START_TEST(a_malformed_head_costs_a_rebuild_its_own_report_alone)
+START_TEST(a_rebuild_skips_only_the_report_with_a_malformed_head)
 {
     uint64_t ids[4000];
     struct store_txn *t;
@@ -481,7 +481,7 @@ START_TEST(a_malformed_head_costs_a_rebuild_its_own_report_alone)
 }
 END_TEST
 
-START_TEST(files_that_are_missing_at_the_start_are_known_before_a_list_needs_them)
+START_TEST(missing_files_are_found_at_startup)
 {
     uint64_t ids[4000];
     create(200);
@@ -516,8 +516,8 @@ START_TEST(a_project_is_purged_after_its_index_is_rebuilt)
 }
 END_TEST
 
-/* A disk without room, and files that may not be so long. */
-START_TEST(a_file_that_cannot_be_written_leaves_nothing_and_lists_go_on)
+/* A full disk, and a file size limit. */
+START_TEST(a_failed_file_write_leaves_no_file_and_lists_work)
 {
     uint64_t ids[4000];
     struct rlimit limit, small;
@@ -554,22 +554,22 @@ int main(void)
     TCase *tc = tcase_create("segments");
     tcase_add_checked_fixture(tc, setup, teardown);
     tcase_set_timeout(tc, 60);
-    tcase_add_test(tc, segments_of_a_like_size_merge_and_others_stay);
-    tcase_add_test(tc, a_small_workspace_has_no_file_and_one_that_becomes_small_none_any_more);
-    tcase_add_test(tc, a_merge_is_refused_once_the_manifest_has_changed_and_leaves_no_file);
-    tcase_add_test(tc, what_is_no_install_is_refused_and_changes_nothing);
-    tcase_add_test(tc, a_file_that_was_merged_stays_as_long_as_a_process_may_read_it);
-    tcase_add_test(tc, files_without_a_name_are_deleted_and_other_files_are_not);
+    tcase_add_test(tc, segments_of_similar_size_merge_and_others_stay);
+    tcase_add_test(tc, a_workspace_has_a_file_only_while_it_is_large);
+    tcase_add_test(tc, a_merge_over_a_changed_manifest_is_refused_and_leaves_no_file);
+    tcase_add_test(tc, a_malformed_install_is_refused_and_changes_nothing);
+    tcase_add_test(tc, a_merged_file_stays_while_a_process_may_read_it);
+    tcase_add_test(tc, only_unreferenced_segment_files_are_deleted);
     tcase_add_test(tc, a_deleted_workspace_leaves_no_file);
-    tcase_add_test(tc, views_are_dropped_where_more_is_mapped_than_may_be);
-    tcase_add_test(tc, a_reader_that_rests_lets_go_of_files_that_were_merged);
-    tcase_add_test(tc, any_changed_bit_is_found_and_changes_no_list);
+    tcase_add_test(tc, snapshots_are_dropped_above_the_mapping_limit);
+    tcase_add_test(tc, an_idle_reader_unmaps_merged_files);
+    tcase_add_test(tc, any_flipped_bit_is_detected_and_changes_no_list);
     tcase_add_loop_test(tc, a_damaged_segment_is_named_and_rebuilt_from_the_reports, 0,
                         (int)(sizeof(damages) / sizeof(*damages)));
-    tcase_add_test(tc, a_malformed_head_costs_a_rebuild_its_own_report_alone);
-    tcase_add_test(tc, files_that_are_missing_at_the_start_are_known_before_a_list_needs_them);
+    tcase_add_test(tc, a_rebuild_skips_only_the_report_with_a_malformed_head);
+    tcase_add_test(tc, missing_files_are_found_at_startup);
     tcase_add_test(tc, a_project_is_purged_after_its_index_is_rebuilt);
-    tcase_add_test(tc, a_file_that_cannot_be_written_leaves_nothing_and_lists_go_on);
+    tcase_add_test(tc, a_failed_file_write_leaves_no_file_and_lists_work);
     suite_add_tcase(suite, tc);
     return kit_run(suite);
 }

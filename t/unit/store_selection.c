@@ -23,10 +23,10 @@ struct element {
     uint64_t id;
 };
 
-/* A segment with what select.c reads of one, and which of its rows match. */
+/* A segment with the fields that select.c reads, and its matching rows. */
 struct made {
     struct segment segment;
-    struct segment_file file; /* its data: the offsets of the URLs, and these */
+    struct segment_file file; /* its data: the offsets of the URLs, and the URLs */
     atomic_uchar
         verified[(ROWS_MAX + 1) * (URL_BYTES + sizeof(uint32_t)) / SEGMENT_BLOCK_BYTES + 1];
     struct ngram_block_head chunk_head;
@@ -92,13 +92,13 @@ static void *room(size_t n, size_t size)
     return p;
 }
 
-/* ---- what the runs are like ---- */
+/* ---- kinds of runs ---- */
 
 enum spread { MIXED, DISJOINT, EQUAL, FEW_VALUES, STEEP, BACKWARDS };
 
 /*
- * Columns: how values and ids lie; runs; rows of each but the first, and of the first; the view's
- * own rows; of how many rows one matches.
+ * Columns: distribution of values and ids; runs; rows of each run but the first, and of the first;
+ * rows of the in-memory tail; one of how many rows matches.
  */
 static const struct shape {
     enum spread spread;
@@ -138,7 +138,7 @@ static int64_t value_of(const struct shape *shape, size_t run, uint32_t row, uin
     }
 }
 
-/* Ascending by row; of every other shape's runs they lie between each other. */
+/* Ascending by row; runs of every other kind overlap. */
 static uint64_t id_of(const struct shape *shape, size_t run, uint32_t row)
 {
     return shape->spread == DISJOINT || shape->spread == BACKWARDS
@@ -154,7 +154,7 @@ static struct element element_of(const struct shape *shape, size_t run, uint32_t
     return e;
 }
 
-/* What the sort goes by. */
+/* The sort key. */
 static int64_t key_value(const struct element *e)
 {
     return sort == REPORT_BY_GENERATED_AT ? e->value : sort == REPORT_BY_SCORE ? e->value % 101 : 0;
@@ -252,7 +252,7 @@ static void make(const struct shape *shape)
     make_own(shape, &seed);
 }
 
-/* ---- runs of them, and the model ---- */
+/* ---- building runs, and the model ---- */
 
 static void model_add(const struct element *e)
 {
@@ -267,7 +267,7 @@ static uint32_t row_at(const struct segment *g, uint32_t rank)
                                             : rank;
 }
 
-/* ${few}: its matching rows alone. */
+/* ${few}: only its matching rows. */
 static void run_segment(const struct made *m, bool few, struct run *run)
 {
     uint64_t *bits = room(m->segment.words, sizeof(*bits));
@@ -338,7 +338,7 @@ static void expect_page(size_t from)
                       (unsigned long long)model[from + i].id);
 }
 
-START_TEST(a_page_of_any_runs_is_that_of_all_elements_sorted)
+START_TEST(a_page_of_any_runs_equals_the_sorted_elements)
 {
     const struct shape *shape = &shapes[_i];
     make(shape);
@@ -353,11 +353,8 @@ START_TEST(a_page_of_any_runs_is_that_of_all_elements_sorted)
 }
 END_TEST
 
-/*
- * Ids alone, of two runs that are longer than segments are, and where one is the other is not
- * likely to be.
- */
-START_TEST(a_place_is_found_in_runs_of_any_length)
+/* Only ids, of two runs longer than segments; their positions are uncorrelated. */
+START_TEST(a_position_is_found_in_runs_of_any_length)
 {
     enum { LONG = 1 << 20, SPARSE = 1 << 19 };
     struct segment longs[2] = {{.rows = LONG}, {.rows = LONG}};
@@ -381,7 +378,7 @@ START_TEST(a_place_is_found_in_runs_of_any_length)
     for (size_t from = 0; from + WANT < 2 * LONG; from += 4099) {
         uint32_t before = 0;
         page(from, WANT, ids);
-        for (size_t r = 0; r < 2; r++) { /* so many are below the first of the page */
+        for (size_t r = 0; r < 2; r++) { /* that many are below the first of the page */
             size_t low = 0, high = LONG;
             while (low < high)
                 if (all[r * LONG + (low + high) / 2] < ids[0])
@@ -406,8 +403,8 @@ int main(void)
     TCase *tc = tcase_create("select");
     tcase_add_checked_fixture(tc, setup, teardown);
     tcase_set_timeout(tc, 60);
-    tcase_add_loop_test(tc, a_page_of_any_runs_is_that_of_all_elements_sorted, 0, COUNT(shapes));
-    tcase_add_test(tc, a_place_is_found_in_runs_of_any_length);
+    tcase_add_loop_test(tc, a_page_of_any_runs_equals_the_sorted_elements, 0, COUNT(shapes));
+    tcase_add_test(tc, a_position_is_found_in_runs_of_any_length);
     suite_add_tcase(suite, tc);
     return kit_run(suite);
 }

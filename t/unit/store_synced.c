@@ -64,7 +64,7 @@ static void row(struct rows *r, enum sync_action action, uint64_t wp_id, int con
     sync_pack(&r->data, action, wp_id, hash, modified_at, action == SYNC_UPSERT ? &d : NULL);
 }
 
-/* Send what was gathered; "" is no sync_id. */
+/* Send the collected items; "" is no sync_id. */
 static struct store_answer send_kind(struct rows *r, enum synced_kind kind, const char *sync_id,
                                      bool complete)
 {
@@ -104,7 +104,7 @@ static uint64_t complete(const char *sync_id)
     return send(&r, sync_id, true).id;
 }
 
-/* ---- what is there ---- */
+/* ---- the stored items ---- */
 
 struct there {
     enum store_status status;
@@ -134,7 +134,7 @@ static struct there *there(void)
     return &t;
 }
 
-/* "1:7 2:8": the item and the content of each. */
+/* "1:7 2:8": each item and its content. */
 static const char *shown(void)
 {
     static char text[1024];
@@ -163,9 +163,9 @@ static uint64_t counted(void)
     return count;
 }
 
-/* ---- items on their own ---- */
+/* ---- single items ---- */
 
-START_TEST(an_item_is_kept_changed_left_as_it_is_and_deleted)
+START_TEST(an_item_is_stored_changed_skipped_and_deleted)
 {
     ck_assert_int_eq(one(SYNC_UPSERT, 1, 7, NOW, ""), SYNCED_QUEUED);
     ck_assert_str_eq(shown(), "1:7");
@@ -180,7 +180,7 @@ START_TEST(an_item_is_kept_changed_left_as_it_is_and_deleted)
 }
 END_TEST
 
-START_TEST(a_deleted_item_is_brought_back_by_what_is_newer_alone_and_gets_a_new_document)
+START_TEST(only_a_newer_version_restores_a_deleted_item_as_a_new_document)
 {
     one(SYNC_UPSERT, 1, 7, NOW, "");
     uint64_t document = there()->documents[0];
@@ -193,7 +193,7 @@ START_TEST(a_deleted_item_is_brought_back_by_what_is_newer_alone_and_gets_a_new_
 }
 END_TEST
 
-START_TEST(a_deletion_that_comes_before_its_item_holds_it_off)
+START_TEST(a_deletion_before_its_item_blocks_the_item)
 {
     ck_assert_int_eq(one(SYNC_DELETE, 5, 0, NOW, ""), SYNCED_DELETED);
     ck_assert_int_eq(one(SYNC_UPSERT, 5, 7, NOW - 1, ""), SYNCED_STALE);
@@ -202,7 +202,7 @@ START_TEST(a_deletion_that_comes_before_its_item_holds_it_off)
 }
 END_TEST
 
-START_TEST(what_was_seen_to_be_the_same_must_still_be)
+START_TEST(an_item_reported_unchanged_must_be_unchanged)
 {
     struct rows r = {0};
     one(SYNC_UPSERT, 1, 7, 0, "");
@@ -210,7 +210,7 @@ START_TEST(what_was_seen_to_be_the_same_must_still_be)
     row(&r, SYNC_UPSERT, 2, 2, 0);
     row(&r, SYNC_SAME, 1, 8, 0);
     ck_status(send_kind(&r, SYNCED_PRODUCT, "", false).status, STORE_AGAIN);
-    ck_assert_str_eq(shown(), "1:7"); /* nothing of it was applied */
+    ck_assert_str_eq(shown(), "1:7"); /* nothing was applied */
     row(&r, SYNC_SAME, 3, 8, 0);
     ck_status(send_kind(&r, SYNCED_POST, "", false).status, STORE_AGAIN);
 }
@@ -239,7 +239,7 @@ START_TEST(another_workspaces_agent_is_not_found)
 }
 END_TEST
 
-START_TEST(what_is_malformed_is_refused_whole)
+START_TEST(a_malformed_batch_is_refused_whole)
 {
     struct rows r = {0};
     row(&r, SYNC_UPSERT, 1, 5, 0);
@@ -250,7 +250,7 @@ START_TEST(what_is_malformed_is_refused_whole)
     row(&r, SYNC_UPSERT, 1, 5, 0);
     ck_status(send_kind(&r, SYNCED_COUPON, "", false).status, STORE_INVALID);
     row(&r, SYNC_UPSERT, 1, 5, 0);
-    /* complete, but of which? */
+    /* complete, but which sync? */
     ck_status(send_kind(&r, SYNCED_PRODUCT, "", true).status, STORE_INVALID);
     for (uint64_t i = 1; i <= STORE_BATCH_MAX + 1; i++)
         row(&r, SYNC_UPSERT, i, 5, 0);
@@ -261,7 +261,7 @@ END_TEST
 
 /* ---- full syncs ---- */
 
-START_TEST(a_complete_sync_deletes_what_it_did_not_see_and_nothing_before)
+START_TEST(a_complete_sync_deletes_unseen_items_at_its_end)
 {
     for (uint64_t i = 1; i <= 4; i++)
         one(SYNC_UPSERT, i, 7, 0, "a");
@@ -275,11 +275,11 @@ START_TEST(a_complete_sync_deletes_what_it_did_not_see_and_nothing_before)
     kit_check_clean(kit.s);
     kit_purge(&kit, 1);
     ck_assert_str_eq(shown(), "2:7 3:8");
-    ck_assert_uint_eq(complete("b"), 0); /* the last batch once more */
+    ck_assert_uint_eq(complete("b"), 0); /* the last batch again */
 }
 END_TEST
 
-START_TEST(what_failed_or_changed_singly_meanwhile_counts_as_seen)
+START_TEST(items_that_failed_or_changed_during_a_sync_count_as_seen)
 {
     for (uint64_t i = 1; i <= 5; i++)
         one(SYNC_UPSERT, i, 7, 0, "a");
@@ -287,13 +287,13 @@ START_TEST(what_failed_or_changed_singly_meanwhile_counts_as_seen)
     one(SYNC_UPSERT, 1, 7, 0, "b"); /* b begins */
     one(SYNC_SEEN, 2, 0, 0, "b");
     one(SYNC_UPSERT, 3, 9, 0, "");
-    one(SYNC_UPSERT, 4, 7, 0, ""); /* unchanged, but it is there */
+    one(SYNC_UPSERT, 4, 7, 0, ""); /* unchanged, but it exists */
     ck_assert_uint_eq(complete("b"), 1);
     ck_assert_str_eq(shown(), "1:7 2:7 3:9 4:7");
 }
 END_TEST
 
-START_TEST(a_sync_that_never_ends_deletes_nothing_and_an_older_one_comes_too_late)
+START_TEST(an_unfinished_sync_deletes_nothing_and_an_older_one_is_refused)
 {
     struct rows r = {0};
     one(SYNC_UPSERT, 1, 7, 0, "a");
@@ -307,7 +307,7 @@ START_TEST(a_sync_that_never_ends_deletes_nothing_and_an_older_one_comes_too_lat
 }
 END_TEST
 
-START_TEST(an_item_that_was_deleted_for_not_being_seen_comes_back_by_a_later_sync_whatever_its_date)
+START_TEST(a_later_sync_restores_an_unseen_item_with_any_date)
 {
     one(SYNC_UPSERT, 1, 7, NOW, "a");
     one(SYNC_UPSERT, 2, 7, NOW, "a");
@@ -322,7 +322,7 @@ START_TEST(an_item_that_was_deleted_for_not_being_seen_comes_back_by_a_later_syn
 }
 END_TEST
 
-START_TEST(a_batch_that_is_overtaken_by_the_end_of_its_sync_is_taken)
+START_TEST(a_batch_after_the_end_of_its_sync_is_accepted)
 {
     one(SYNC_UPSERT, 1, 7, 0, "a");
     one(SYNC_UPSERT, 2, 7, 0, "a");
@@ -336,11 +336,11 @@ START_TEST(a_batch_that_is_overtaken_by_the_end_of_its_sync_is_taken)
 }
 END_TEST
 
-START_TEST(what_was_deleted_during_a_sync_is_not_brought_back_by_it)
+START_TEST(a_sync_does_not_restore_items_deleted_during_it)
 {
     one(SYNC_UPSERT, 1, 7, 0, "a");
     complete("a");
-    one(SYNC_UPSERT, 2, 7, 0, "b"); /* b begins, and has read 1 from the shop */
+    one(SYNC_UPSERT, 2, 7, 0, "b"); /* b starts, and has read item 1 from the shop */
     one(SYNC_DELETE, 1, 0, 0, "");
     ck_assert_int_eq(one(SYNC_UPSERT, 1, 7, 0, "b"), SYNCED_STALE);
     complete("b");
@@ -398,8 +398,8 @@ static struct store_answer see_in(struct store_txn *t, const char *sync_id, uint
     return answer;
 }
 
-/* Each sees an item of its own, and none is ever completed but the last. */
-START_TEST(who_never_completes_a_sync_begins_new_ones_for_ever_and_the_oldest_are_closed)
+/* Each sees its own item, and only the last one completes. */
+START_TEST(the_oldest_unfinished_syncs_are_closed)
 {
     enum { BEGUN = STORE_SYNCS_OPEN + 3 * STORE_SYNCS_KEPT, ITEMS = 21 };
     struct store_txn *t;
@@ -427,10 +427,10 @@ START_TEST(who_never_completes_a_sync_begins_new_ones_for_ever_and_the_oldest_ar
     snprintf(name, sizeof(name), "s%u", BEGUN - STORE_SYNCS_OPEN);
     ck_status(apply_in(t, "shop.example", name, true).status, STORE_STALE);
     snprintf(name, sizeof(name), "s%u", BEGUN - STORE_SYNCS_OPEN + 1);
-    /* the oldest that can be */
+    /* the oldest possible one */
     struct store_answer answer = apply_in(t, "shop.example", name, true);
     ck_status(answer.status, STORE_OK);
-    /* the one of before all syncs, and that of the last closed one */
+    /* the sync before all others, and that of the last closed one */
     ck_assert_uint_eq(answer.id, 2);
     see_in(t, "last", 3);
     answer = apply_in(t, "shop.example", "last", true);
@@ -449,7 +449,7 @@ static bool pause_always(void *arg)
     return true;
 }
 
-START_TEST(the_end_of_a_sync_hides_all_at_once_and_deletes_in_steps_that_may_pause)
+START_TEST(the_end_of_a_sync_hides_at_once_and_deletes_in_batches)
 {
     enum { ITEMS = 3000 };
     struct store_txn *t;
@@ -492,7 +492,7 @@ START_TEST(the_end_of_a_sync_hides_all_at_once_and_deletes_in_steps_that_may_pau
 }
 END_TEST
 
-START_TEST(old_syncs_are_closed_and_forgotten)
+START_TEST(old_syncs_are_closed_and_removed)
 {
     struct store_txn *t;
     char name[32];
@@ -519,7 +519,7 @@ START_TEST(old_syncs_are_closed_and_forgotten)
 }
 END_TEST
 
-START_TEST(an_agent_has_so_many_sites_and_no_more)
+START_TEST(the_number_of_sites_per_agent_is_bounded)
 {
     struct store_txn *t;
     char name[32];
@@ -534,7 +534,7 @@ START_TEST(an_agent_has_so_many_sites_and_no_more)
 }
 END_TEST
 
-START_TEST(old_tombstones_are_forgotten_by_the_next_complete_sync)
+START_TEST(the_next_complete_sync_removes_old_tombstones)
 {
     one(SYNC_UPSERT, 1, 7, NOW, "");
     one(SYNC_DELETE, 1, 0, NOW, "");
@@ -545,7 +545,7 @@ START_TEST(old_tombstones_are_forgotten_by_the_next_complete_sync)
 }
 END_TEST
 
-/* ---- a shop and its syncs, at random, against a model of plain arrays ---- */
+/* ---- a shop and its random syncs, compared with a model of plain arrays ---- */
 
 #define SHOP 60
 
@@ -554,7 +554,7 @@ struct shop {
 };
 
 /*
- * One full sync in batches of up to 7, cut off and begun again at any point, with single changes in
+ * One full sync in batches of up to 7, interrupted and restarted at any point, with single changes
  * between.
  */
 static void sync_once(struct shop *shop, unsigned *seed, unsigned number)
@@ -603,7 +603,7 @@ static void expect_shop(const struct shop *shop)
     ck_assert_uint_eq(at, counted());
 }
 
-START_TEST(however_syncs_are_cut_off_the_shop_is_mirrored_at_their_end)
+START_TEST(interrupted_syncs_end_with_an_exact_mirror)
 {
     struct shop shop = {{0}};
     unsigned seed = (unsigned)_i + 1;
@@ -621,9 +621,9 @@ START_TEST(however_syncs_are_cut_off_the_shop_is_mirrored_at_their_end)
 }
 END_TEST
 
-/* ---- once ---- */
+/* ---- idempotency keys ---- */
 
-START_TEST(a_batch_under_an_idempotency_key_is_done_once_and_answered_alike)
+START_TEST(a_batch_under_an_idempotency_key_runs_once)
 {
     static const char key[32] = "k", body[32] = "b", other[32] = "o";
     struct rows r = {0};
@@ -707,7 +707,7 @@ static const char *coupons_shown(void)
     return text;
 }
 
-START_TEST(coupons_are_replaced_as_a_whole)
+START_TEST(coupons_are_replaced_as_a_set)
 {
     static const char *const first[] = {"SAVE10", " Lower "}, *const second[] = {"save10", "NEW"},
                              *const third[] = {"!NEW"};
@@ -719,7 +719,7 @@ START_TEST(coupons_are_replaced_as_a_whole)
     ck_assert_uint_eq(answer.id, 1);
     ck_assert_int_eq(synced_mark(&answer, 0), SYNCED_QUEUED);
     ck_assert_str_eq(coupons_shown(), "NEW=20 save10=20 ");
-    answer = coupons(third, 1, 0); /* it failed, so it stays as it was */
+    answer = coupons(third, 1, 0); /* it failed, so it is unchanged */
     ck_assert_str_eq(coupons_shown(), "NEW=20 ");
     ck_assert_uint_eq(coupons(third, 0, 0).id, 1);
     ck_assert_str_eq(coupons_shown(), "");
@@ -731,7 +731,7 @@ static void see_found(void *arg, enum store_status status, const struct store_co
     *(bool *)arg = status == STORE_OK && coupon->type == COUPON_PERCENT;
 }
 
-START_TEST(a_coupon_is_found_whatever_the_case_of_its_code)
+START_TEST(a_coupon_is_found_by_its_code_in_any_case)
 {
     static const char *const codes[] = {"Save10"};
     bool found;
@@ -746,7 +746,7 @@ START_TEST(a_coupon_is_found_whatever_the_case_of_its_code)
 }
 END_TEST
 
-/* ---- its end ---- */
+/* ---- deletion ---- */
 
 static size_t problems_while_purging(void)
 {
@@ -757,7 +757,7 @@ static size_t problems_while_purging(void)
     return problems;
 }
 
-START_TEST(what_was_synced_goes_with_its_agent_or_workspace)
+START_TEST(deleting_an_agent_or_workspace_deletes_its_synced_items)
 {
     static const char *const codes[] = {"SAVE10"};
     for (uint64_t i = 1; i <= 20; i++)
@@ -772,7 +772,7 @@ START_TEST(what_was_synced_goes_with_its_agent_or_workspace)
     if (_i == 1)
         gone = (struct store_change){.kind = CHANGE_WORKSPACE_DELETE, .id = workspace};
     ck_status(kit_status(&kit, &gone), STORE_OK);
-    ck_assert_uint_eq(counted(), 0); /* nothing of it is shown */
+    ck_assert_uint_eq(counted(), 0); /* nothing of it is visible */
     ck_assert_msg(problems_while_purging() == 0, "%s", kit_problem);
 }
 END_TEST
@@ -783,7 +783,7 @@ static void see_status(void *arg, enum store_status status, const struct store_s
     *(enum store_status *)arg = status;
 }
 
-START_TEST(a_document_is_found_by_its_id_while_it_is_there)
+START_TEST(a_document_is_found_by_its_id_until_deleted)
 {
     enum store_status status;
     one(SYNC_UPSERT, 1, 7, 0, "a");
@@ -819,35 +819,30 @@ static Suite *suite(void)
     TCase *c = tcase_create("synced");
     tcase_add_checked_fixture(c, begin, end);
     tcase_set_timeout(c, 60);
-    tcase_add_test(c, an_item_is_kept_changed_left_as_it_is_and_deleted);
-    tcase_add_test(c,
-                   a_deleted_item_is_brought_back_by_what_is_newer_alone_and_gets_a_new_document);
-    tcase_add_test(c, a_deletion_that_comes_before_its_item_holds_it_off);
-    tcase_add_test(c, what_was_seen_to_be_the_same_must_still_be);
+    tcase_add_test(c, an_item_is_stored_changed_skipped_and_deleted);
+    tcase_add_test(c, only_a_newer_version_restores_a_deleted_item_as_a_new_document);
+    tcase_add_test(c, a_deletion_before_its_item_blocks_the_item);
+    tcase_add_test(c, an_item_reported_unchanged_must_be_unchanged);
     tcase_add_test(c, posts_and_products_of_one_number_are_two_items);
     tcase_add_test(c, another_workspaces_agent_is_not_found);
-    tcase_add_test(c, what_is_malformed_is_refused_whole);
-    tcase_add_test(c, a_complete_sync_deletes_what_it_did_not_see_and_nothing_before);
-    tcase_add_test(c, what_failed_or_changed_singly_meanwhile_counts_as_seen);
-    tcase_add_test(c, a_sync_that_never_ends_deletes_nothing_and_an_older_one_comes_too_late);
-    tcase_add_loop_test(
-        c, an_item_that_was_deleted_for_not_being_seen_comes_back_by_a_later_sync_whatever_its_date,
-        0, 2);
-    tcase_add_loop_test(c, a_batch_that_is_overtaken_by_the_end_of_its_sync_is_taken, 0, 2);
-    tcase_add_test(c, what_was_deleted_during_a_sync_is_not_brought_back_by_it);
-    tcase_add_test(c,
-                   who_never_completes_a_sync_begins_new_ones_for_ever_and_the_oldest_are_closed);
-    tcase_add_loop_test(c, the_end_of_a_sync_hides_all_at_once_and_deletes_in_steps_that_may_pause,
-                        0, 2);
-    tcase_add_test(c, old_syncs_are_closed_and_forgotten);
-    tcase_add_test(c, an_agent_has_so_many_sites_and_no_more);
-    tcase_add_test(c, old_tombstones_are_forgotten_by_the_next_complete_sync);
-    tcase_add_loop_test(c, however_syncs_are_cut_off_the_shop_is_mirrored_at_their_end, 0, 8);
-    tcase_add_test(c, a_batch_under_an_idempotency_key_is_done_once_and_answered_alike);
-    tcase_add_test(c, coupons_are_replaced_as_a_whole);
-    tcase_add_test(c, a_coupon_is_found_whatever_the_case_of_its_code);
-    tcase_add_loop_test(c, what_was_synced_goes_with_its_agent_or_workspace, 0, 2);
-    tcase_add_test(c, a_document_is_found_by_its_id_while_it_is_there);
+    tcase_add_test(c, a_malformed_batch_is_refused_whole);
+    tcase_add_test(c, a_complete_sync_deletes_unseen_items_at_its_end);
+    tcase_add_test(c, items_that_failed_or_changed_during_a_sync_count_as_seen);
+    tcase_add_test(c, an_unfinished_sync_deletes_nothing_and_an_older_one_is_refused);
+    tcase_add_loop_test(c, a_later_sync_restores_an_unseen_item_with_any_date, 0, 2);
+    tcase_add_loop_test(c, a_batch_after_the_end_of_its_sync_is_accepted, 0, 2);
+    tcase_add_test(c, a_sync_does_not_restore_items_deleted_during_it);
+    tcase_add_test(c, the_oldest_unfinished_syncs_are_closed);
+    tcase_add_loop_test(c, the_end_of_a_sync_hides_at_once_and_deletes_in_batches, 0, 2);
+    tcase_add_test(c, old_syncs_are_closed_and_removed);
+    tcase_add_test(c, the_number_of_sites_per_agent_is_bounded);
+    tcase_add_test(c, the_next_complete_sync_removes_old_tombstones);
+    tcase_add_loop_test(c, interrupted_syncs_end_with_an_exact_mirror, 0, 8);
+    tcase_add_test(c, a_batch_under_an_idempotency_key_runs_once);
+    tcase_add_test(c, coupons_are_replaced_as_a_set);
+    tcase_add_test(c, a_coupon_is_found_by_its_code_in_any_case);
+    tcase_add_loop_test(c, deleting_an_agent_or_workspace_deletes_its_synced_items, 0, 2);
+    tcase_add_test(c, a_document_is_found_by_its_id_until_deleted);
     tcase_add_loop_test(c, money_rounds_half_up_to_minor_units, 0,
                         sizeof(minors) / sizeof(minors[0]));
     suite_add_tcase(s, c);

@@ -40,7 +40,7 @@ static void write_batch(struct store *s, unsigned from, unsigned count)
     kit_assert(store_commit(t) == STORE_OK);
 }
 
-/* Without merges the log would grow quicker than three threads on a busy machine read it. */
+/* Without merges the tail would grow faster than three threads on a busy machine read it. */
 static void merge(struct store *s)
 {
     struct kit k = {.s = s, .now = NOW};
@@ -55,7 +55,7 @@ static uint64_t used_bytes(struct store *s)
     return room.used_bytes;
 }
 
-/* Each time that it opens the store the map is larger, and is filled beyond the size before. */
+/* At each opening of the store the map is larger, and filled past the size before. */
 static void write_on(void)
 {
     unsigned reports = FIRST;
@@ -137,7 +137,7 @@ START_TEST(threads_read_while_another_process_writes_and_grows_the_map)
         pthread_join(ids[i], NULL);
     kill(writer, SIGKILL);
     waitpid(writer, NULL, 0);
-    for (int i = 0; i < THREADS; i++) /* the first one may go before the others */
+    for (int i = 0; i < THREADS; i++) /* the first one can end before the others */
         store_close(readers[i]);
 }
 END_TEST
@@ -151,8 +151,8 @@ static void *read_workspace(void *arg)
     return status == STORE_OK ? s : NULL;
 }
 
-/* As the follower's thread does beside the writer's loop. */
-START_TEST(a_store_that_is_written_is_read_by_another_thread)
+/* As the follower's thread runs beside the writer's loop. */
+START_TEST(another_thread_reads_a_store_during_writes)
 {
     char why[512], own[64];
     pthread_t id;
@@ -205,7 +205,7 @@ int main(void)
     tcase_add_checked_fixture(tc, setup, teardown);
     tcase_set_timeout(tc, 120);
     tcase_add_test(tc, threads_read_while_another_process_writes_and_grows_the_map);
-    tcase_add_test(tc, a_store_that_is_written_is_read_by_another_thread);
+    tcase_add_test(tc, another_thread_reads_a_store_during_writes);
     suite_add_tcase(suite, tc);
     return suite_run(suite);
 }

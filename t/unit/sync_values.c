@@ -49,7 +49,7 @@ static const struct {
     {"0.1234567890123", -1},
 };
 
-START_TEST(money_is_read_exactly_or_not_at_all)
+START_TEST(money_is_parsed_exactly_or_refused)
 {
     int64_t value = -1;
     bool read = money_read(str_of(moneys[_i].text), &value);
@@ -93,7 +93,7 @@ static const struct {
     {"", "", 0},
 };
 
-START_TEST(dates_are_read_in_their_zone)
+START_TEST(dates_are_parsed_in_their_zone)
 {
     int64_t ms = 0;
     bool read = zone_date(str_of(dates[_i].text), str_of(dates[_i].zone), &ms);
@@ -128,7 +128,7 @@ static const struct {
      SIGNATURE_OLD},
 };
 
-START_TEST(a_signature_that_is_not_good_says_why)
+START_TEST(a_bad_signature_names_its_reason)
 {
     ck_assert_int_eq(signature_check(str_of(signatures[_i].header), STR("asy_wp_test"),
                                      STR("{\"a\":1}"), signatures[_i].now),
@@ -136,7 +136,7 @@ START_TEST(a_signature_that_is_not_good_says_why)
 }
 END_TEST
 
-START_TEST(a_signature_that_is_made_is_good)
+START_TEST(a_created_signature_is_valid)
 {
     char header[SIGNATURE_SIZE];
     ck_assert(signature_make(STR("asy_wp_test"), STR("{}"), 1760000000, header));
@@ -168,7 +168,7 @@ static const char *const htmls[][2] = {
     {"", ""},
 };
 
-START_TEST(html_is_reduced_to_what_people_read)
+START_TEST(html_is_reduced_to_visible_text)
 {
     struct buf out = {0};
     ck_assert_int_eq(plain_text(str_of(htmls[_i][0]), 1000, &(uint64_t){PLAIN_BUDGET_US}, &out),
@@ -189,7 +189,7 @@ START_TEST(text_is_cut_between_code_points)
 }
 END_TEST
 
-START_TEST(hostile_nesting_ends_soon)
+START_TEST(hostile_nesting_is_bounded)
 {
     struct buf html = {0}, out = {0};
     for (int i = 0; i < 100000; i++)
@@ -203,7 +203,7 @@ START_TEST(hostile_nesting_ends_soon)
 }
 END_TEST
 
-/* each of them is quick enough alone */
+/* each one is fast enough alone */
 START_TEST(the_texts_of_an_item_share_their_time)
 {
     struct buf html = {0}, item = {0}, texts = {0};
@@ -234,7 +234,7 @@ START_TEST(the_texts_of_an_item_share_their_time)
 }
 END_TEST
 
-START_TEST(a_bomb_is_stopped_at_its_limit)
+START_TEST(a_decompression_bomb_is_stopped_at_the_limit)
 {
     struct buf out = {0};
     static char zeros[1 << 20], packed[1 << 14];
@@ -260,7 +260,9 @@ START_TEST(a_bomb_is_stopped_at_its_limit)
 }
 END_TEST
 
-/* Well-formed JSON of all shapes: walked as text it has the members and items that json-c finds. */
+/*
+ * Well-formed JSON of all shapes: walking its text gives the members and items that json-c finds.
+ */
 static const char *const jsons[] = {
     "{}",
     "[]",
@@ -311,7 +313,7 @@ static void same_value(struct str text, struct json_object *value)
     }
 }
 
-START_TEST(json_is_walked_as_text_as_its_tree_is)
+START_TEST(walking_json_text_equals_walking_its_tree)
 {
     enum json_verdict verdict;
     struct str text = str_of(jsons[_i]);
@@ -326,7 +328,7 @@ START_TEST(json_is_walked_as_text_as_its_tree_is)
 }
 END_TEST
 
-START_TEST(an_item_written_with_escapes_is_the_same_item)
+START_TEST(an_item_with_escapes_is_the_same_item)
 {
     struct wp_item plain, escaped;
     uint8_t one[16], other[16];
@@ -358,7 +360,7 @@ static const char *const not_ids[] = {"{\"wp_id\":0}",
                                       "null",
                                       "{\"wp_id\":9223372036854775808}"};
 
-START_TEST(what_is_no_number_from_one_is_no_wp_id)
+START_TEST(a_wp_id_is_a_number_from_1)
 {
     struct wp_item item;
     wp_item_read(str_of(not_ids[_i]), &item);
@@ -430,7 +432,7 @@ START_TEST(both_forms_of_a_coupon_become_one)
 END_TEST
 
 /*
- * What the parser makes once in a process counts for no text: under valgrind it takes longer than a
+ * The parser's one-time work in a process is not counted: under valgrind it takes longer than a
  * label may.
  */
 static void warm_up(void)
@@ -447,19 +449,19 @@ static Suite *suite(void)
     TCase *c = tcase_create("wp");
     tcase_add_unchecked_fixture(c, warm_up, NULL);
     tcase_set_timeout(c, 30);
-    tcase_add_loop_test(c, money_is_read_exactly_or_not_at_all, 0, COUNT(moneys));
+    tcase_add_loop_test(c, money_is_parsed_exactly_or_refused, 0, COUNT(moneys));
     tcase_add_test(c, currencies_have_the_decimals_of_iso_4217);
-    tcase_add_loop_test(c, dates_are_read_in_their_zone, 0, COUNT(dates));
-    tcase_add_loop_test(c, a_signature_that_is_not_good_says_why, 0, COUNT(signatures));
-    tcase_add_test(c, a_signature_that_is_made_is_good);
-    tcase_add_loop_test(c, html_is_reduced_to_what_people_read, 0, COUNT(htmls));
+    tcase_add_loop_test(c, dates_are_parsed_in_their_zone, 0, COUNT(dates));
+    tcase_add_loop_test(c, a_bad_signature_names_its_reason, 0, COUNT(signatures));
+    tcase_add_test(c, a_created_signature_is_valid);
+    tcase_add_loop_test(c, html_is_reduced_to_visible_text, 0, COUNT(htmls));
     tcase_add_test(c, text_is_cut_between_code_points);
-    tcase_add_loop_test(c, hostile_nesting_ends_soon, 0, 3);
+    tcase_add_loop_test(c, hostile_nesting_is_bounded, 0, 3);
     tcase_add_test(c, the_texts_of_an_item_share_their_time);
-    tcase_add_test(c, a_bomb_is_stopped_at_its_limit);
-    tcase_add_loop_test(c, json_is_walked_as_text_as_its_tree_is, 0, COUNT(jsons));
-    tcase_add_test(c, an_item_written_with_escapes_is_the_same_item);
-    tcase_add_loop_test(c, what_is_no_number_from_one_is_no_wp_id, 0, COUNT(not_ids));
+    tcase_add_test(c, a_decompression_bomb_is_stopped_at_the_limit);
+    tcase_add_loop_test(c, walking_json_text_equals_walking_its_tree, 0, COUNT(jsons));
+    tcase_add_test(c, an_item_with_escapes_is_the_same_item);
+    tcase_add_loop_test(c, a_wp_id_is_a_number_from_1, 0, COUNT(not_ids));
     tcase_add_test(c, a_product_becomes_a_document);
     tcase_add_test(c, both_forms_of_a_coupon_become_one);
     suite_add_tcase(s, c);

@@ -30,7 +30,7 @@ static struct ulid id(uint64_t n)
     return ulid_of_halves(UINT64_C(1) << 40, n * UINT64_C(0x9E3779B97F4A7C15));
 }
 
-START_TEST(a_ping_lasts_until_its_time_and_is_one_sides_alone)
+START_TEST(a_ping_expires_and_belongs_to_one_side)
 {
     struct ulid a = id(1), b = id(2);
     ck_assert(!typing_table_is_typing(board, &a, TYPIST_VISITOR, NOW));
@@ -48,7 +48,7 @@ START_TEST(a_ping_lasts_until_its_time_and_is_one_sides_alone)
 }
 END_TEST
 
-START_TEST(an_end_without_a_beginning_takes_no_slot)
+START_TEST(a_stop_without_a_start_takes_no_slot)
 {
     struct ulid a = id(1);
     uint64_t before = typing_table_changes(board);
@@ -59,7 +59,7 @@ START_TEST(an_end_without_a_beginning_takes_no_slot)
 }
 END_TEST
 
-START_TEST(another_process_sees_it)
+START_TEST(another_process_sees_a_ping)
 {
     struct ulid a = id(7);
     int status;
@@ -73,13 +73,13 @@ START_TEST(another_process_sees_it)
 }
 END_TEST
 
-START_TEST(a_full_table_forgets_whoever_typed_longest_ago)
+START_TEST(a_full_table_evicts_the_oldest_ping)
 {
     size_t kept = 0;
     for (uint64_t i = 0; i < 200000; i++) {
         struct ulid a = id(i);
         typing_table_set(board, &a, TYPIST_VISITOR, NOW + i + 1, NOW);
-        /* the newest always finds a place */
+        /* the newest ping always gets a slot */
         ck_assert(typing_table_is_typing(board, &a, TYPIST_VISITOR, NOW));
     }
     for (uint64_t i = 190000; i < 200000; i++) {
@@ -95,10 +95,10 @@ int main(void)
     Suite *suite = suite_create("typing_table");
     TCase *tc = tcase_create("typing");
     tcase_add_checked_fixture(tc, begin, end);
-    tcase_add_test(tc, a_ping_lasts_until_its_time_and_is_one_sides_alone);
-    tcase_add_test(tc, an_end_without_a_beginning_takes_no_slot);
-    tcase_add_test(tc, another_process_sees_it);
-    tcase_add_test(tc, a_full_table_forgets_whoever_typed_longest_ago);
+    tcase_add_test(tc, a_ping_expires_and_belongs_to_one_side);
+    tcase_add_test(tc, a_stop_without_a_start_takes_no_slot);
+    tcase_add_test(tc, another_process_sees_a_ping);
+    tcase_add_test(tc, a_full_table_evicts_the_oldest_ping);
     suite_add_tcase(suite, tc);
     return suite_run(suite);
 }

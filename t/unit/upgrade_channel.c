@@ -10,7 +10,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-/* more than go into a message, and than one less or more would show */
+/* more than fit into a message, and a number at which one too few or too many would show */
 static const size_t counts[] = {1, 250, 251, 700};
 enum { MOST = 700 };
 
@@ -27,14 +27,14 @@ static void end(void)
     close(pair[1]);
 }
 
-/* each is the end of a pipe of its own, by which it is known again */
+/* each is the end of its own pipe, which identifies it */
 static ino_t inode_of(int fd)
 {
     struct stat st;
     return fstat(fd, &st) == 0 ? st.st_ino : 0;
 }
 
-/* the heir's side, in a process of its own: how it ends */
+/* the new master's side, in its own process: its exit */
 static int ask(size_t count, const ino_t *inodes)
 {
     int *got;
@@ -65,7 +65,7 @@ static int status_of(pid_t pid)
     return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
 }
 
-START_TEST(all_descriptors_come_in_their_order_and_from_is_who_asked)
+START_TEST(descriptors_arrive_in_order_with_their_sender)
 {
     static ino_t inodes[MOST];
     struct upgrade_message heard;
@@ -94,7 +94,7 @@ START_TEST(all_descriptors_come_in_their_order_and_from_is_who_asked)
 }
 END_TEST
 
-START_TEST(what_lies_in_the_pair_outlives_who_gave_it_until_it_is_drained)
+START_TEST(sent_descriptors_survive_their_sender_until_read)
 {
     int *got;
     size_t n;
@@ -122,13 +122,13 @@ START_TEST(what_lies_in_the_pair_outlives_who_gave_it_until_it_is_drained)
 }
 END_TEST
 
-START_TEST(who_is_given_nothing_is_told_so_by_the_end)
+START_TEST(the_end_message_reports_an_empty_transfer)
 {
     struct upgrade_message heard;
     pid_t pid = fork();
     if (pid == 0)
         _exit(ask(1, NULL));
-    if (_i == 0) /* it has asked, and it may be that it has not */
+    if (_i == 0) /* it may or may not have asked */
         ck_assert_int_eq(hear(&heard), MESSAGE_FDS_WANTED);
     close(pair[0]);
     pair[0] = -1;
@@ -138,7 +138,7 @@ END_TEST
 
 static const pid_t wrong[] = {-1, 3, 100000};
 
-START_TEST(what_is_not_there_cannot_be_asked_for)
+START_TEST(a_missing_descriptor_cannot_be_requested)
 {
     struct upgrade_message heard = {.numbers = {wrong[_i]}, .count = 1};
     errno = 0;
@@ -147,7 +147,7 @@ START_TEST(what_is_not_there_cannot_be_asked_for)
 }
 END_TEST
 
-START_TEST(descriptors_in_place_of_a_word_are_not_taken)
+START_TEST(unexpected_descriptors_are_refused)
 {
     struct upgrade_message heard = {.numbers = {0}, .count = 1};
     int before = dup(0);
@@ -160,7 +160,7 @@ START_TEST(descriptors_in_place_of_a_word_are_not_taken)
 }
 END_TEST
 
-START_TEST(numbers_go_with_a_word)
+START_TEST(a_message_carries_numbers)
 {
     struct upgrade_message heard;
     pid_t numbers[SCOREBOARD_SLOTS];
@@ -183,15 +183,14 @@ int main(void)
     TCase *tcase = tcase_create("a pair of sockets");
     tcase_add_checked_fixture(tcase, begin, end);
     tcase_set_timeout(tcase, 60);
-    tcase_add_loop_test(tcase, all_descriptors_come_in_their_order_and_from_is_who_asked, 0,
+    tcase_add_loop_test(tcase, descriptors_arrive_in_order_with_their_sender, 0,
                         sizeof(counts) / sizeof(counts[0]));
-    tcase_add_loop_test(tcase, what_lies_in_the_pair_outlives_who_gave_it_until_it_is_drained, 0,
-                        2);
-    tcase_add_loop_test(tcase, who_is_given_nothing_is_told_so_by_the_end, 0, 2);
-    tcase_add_loop_test(tcase, what_is_not_there_cannot_be_asked_for, 0,
+    tcase_add_loop_test(tcase, sent_descriptors_survive_their_sender_until_read, 0, 2);
+    tcase_add_loop_test(tcase, the_end_message_reports_an_empty_transfer, 0, 2);
+    tcase_add_loop_test(tcase, a_missing_descriptor_cannot_be_requested, 0,
                         sizeof(wrong) / sizeof(wrong[0]));
-    tcase_add_test(tcase, descriptors_in_place_of_a_word_are_not_taken);
-    tcase_add_test(tcase, numbers_go_with_a_word);
+    tcase_add_test(tcase, unexpected_descriptors_are_refused);
+    tcase_add_test(tcase, a_message_carries_numbers);
     suite_add_tcase(suite, tcase);
     return suite_run(suite);
 }

@@ -14,7 +14,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-/* ---- what stands for the rest of a worker ---- */
+/* ---- the rest of a worker, stubbed ---- */
 
 static struct {
     unsigned count;
@@ -65,7 +65,7 @@ void thread_pool_send(struct thread_pool *a, struct pool_job *job, struct waiter
     ck_abort_msg("no job is sent");
 }
 
-static int watched; /* connections of requests that wait */
+static int watched; /* connections of waiting requests */
 
 void conn_watch(struct conn *c)
 {
@@ -79,7 +79,7 @@ void conn_unwatch(struct conn *c)
     watched--;
 }
 
-/* ---- a writer that only listens ---- */
+/* ---- a writer that only reads ---- */
 
 static char dir[] = "/tmp/assay-link-XXXXXX";
 static struct process process;
@@ -133,8 +133,8 @@ static void tick_after(unsigned ms)
 }
 
 /*
- * Columns: Idempotency-Key of a first request, of one a second later, and what the later one is
- * told when its 30 s are over.
+ * Columns: Idempotency-Key of a first request, of one a second later, and the answer of the later
+ * one after its 30 s.
  */
 static const struct {
     const char *first, *second;
@@ -146,7 +146,7 @@ static const struct {
     {"", "", ERR_UNAVAILABLE},
 };
 
-START_TEST(who_gets_no_answer_is_told_after_30_s)
+START_TEST(an_unanswered_request_fails_after_30_seconds)
 {
     struct request first, second;
     send_create(&first, cases[_i].first);
@@ -176,7 +176,7 @@ int main(void)
     TCase *tcase = tcase_create("writer_client");
     suite_add_tcase(suite, tcase);
     tcase_add_checked_fixture(tcase, setup, teardown);
-    tcase_add_loop_test(tcase, who_gets_no_answer_is_told_after_30_s, 0,
+    tcase_add_loop_test(tcase, an_unanswered_request_fails_after_30_seconds, 0,
                         sizeof(cases) / sizeof(cases[0]));
     return suite_run(suite);
 }
