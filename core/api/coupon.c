@@ -160,7 +160,7 @@ static void pending_set(struct request *r, const struct store_answer *answer)
 static void set_pending(struct request *r, const struct store_coupon *c)
 {
     struct buf json = {0};
-    struct store_change *change = widget_change(r, CHANGE_COUPON_STAGE);
+    struct store_change *change = widget_change(r, CHANGE_COUPON_PENDING);
     put_coupon(&json, c);
     if (!buf_ok(&json)) {
         buf_free(&json);

@@ -204,7 +204,7 @@ START_TEST(connections_beyond_the_whole_limit_do_not_harm_the_others)
     for (size_t i = 0; i < COUNT(raws); i++)
         raws[i] = raw_open(server);
     /*
-     * one that rests between requests may give way (core/conn/eviction.h); whoever asks for
+     * one that rests between requests may give way (core/conn/eviction_internal.h); whoever asks for
      * something gets in
      */
     first = raw_open(server);

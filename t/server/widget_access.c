@@ -29,7 +29,7 @@ START_TEST(a_preflight_is_answered_free_of_charge)
     expect(r, strstr(header(r, "Access-Control-Allow-Methods"), surface[_i].method) != NULL);
     /*
      * the last two: a script of another origin goes on with a stream, and asks whether there is
-     * news (api.md §6)
+     * news
      */
     static const char *const names[] = {"Authorization",   "Content-Type", "Accept",
                                         "Idempotency-Key", "X-Request-Id", "Last-Event-ID",

@@ -178,7 +178,7 @@ START_TEST(a_message_is_found_in_its_own_conversation_alone)
 }
 END_TEST
 
-/* As chain.c goes, but counted. */
+/* As message_log.c goes, but counted. */
 static unsigned steps_to(MDB_txn *txn, struct logged_message at, uint64_t place)
 {
     unsigned steps = 0;

@@ -151,7 +151,7 @@ static void *read_workspace(void *arg)
     return status == STORE_OK ? s : NULL;
 }
 
-/* As the indexer's thread does beside the writer's loop. */
+/* As the follower's thread does beside the writer's loop. */
 START_TEST(a_store_that_is_written_is_read_by_another_thread)
 {
     char why[512], own[64];
