@@ -5,7 +5,6 @@
 #include "core/http/http.h"
 #include "core/text/json_out.h"
 
-
 struct store_change *widget_change(struct request *r, enum store_change_kind kind)
 {
     struct store_change *change = request_alloc(r, sizeof(*change));

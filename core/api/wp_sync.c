@@ -316,7 +316,7 @@ static bool add_document(struct batch *b, struct result *one, bool on_loop)
     return true;
 }
 
-/* Coupons have dates in a time zone, which only the thread may read (zone.h). */
+/* Coupons have dates in a time zone, which only the thread may read (zone_internal.h). */
 static bool add_item(struct batch *b, struct result *one, bool on_loop)
 {
     if (b->kind != SYNCED_COUPON)
