@@ -22,8 +22,8 @@
 static struct origin *origin;
 static struct server *server; /* its first listener */
 static struct server second;  /* the second listener, for probes of listener options */
-static char *program, *real,
-    *script; /* the program that an upgrade starts: a link, its target, and a program that never serves */
+/* The program that an upgrade starts: a link, its target, and a program that never serves. */
+static char *program, *real, *script;
 static char *agent, *operators, *token;
 static int64_t graded; /* a report */
 
