@@ -77,11 +77,16 @@ static void teardown(void)
     server_free(server);
 }
 
+static bool is_running(void *title)
+{
+    return server_process(server, title) > 0;
+}
+
+/* A reload replaces the writer and the auditors one after the other. */
 static pid_t process(const char *title)
 {
-    pid_t pid = server_process(server, title);
-    ck_assert_msg(pid > 0, "%s", title);
-    return pid;
+    ck_assert_msg(wait_until(is_running, (void *)title, 10000), "%s", title);
+    return server_process(server, title);
 }
 
 static bool serves_tls(void *arg)

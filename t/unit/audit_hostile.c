@@ -130,8 +130,8 @@ static const char *const busy[] = {
     "<a href=/x>here</a>",
     "<a href=//x.com/y target=_blank>z</a>",
     "<a href='//\xE4\xBE\x8B.\xE4\xBE\x8B.\xE4\xBE\x8B.\xE4\xBE\x8B.jp/'>here</a>",
-    "<link rel=alternate hreflang=en href='//\xE4\xBE\x8B.jp/'><link rel=canonical "
-    "href='//\xE4\xBE\x8B.\xE4\xBE\x8B.jp/'>",
+    ("<link rel=alternate hreflang=en href='//\xE4\xBE\x8B.jp/'><link rel=canonical "
+     "href='//\xE4\xBE\x8B.\xE4\xBE\x8B.jp/'>"),
     "<link rel=canonical href=/x>",
     "<link rel=alternate hreflang=en href=http://a.b>",
     "<p style='a:url(b'>",
