@@ -255,15 +255,15 @@ START_TEST(a_backup_during_writes_is_consistent_and_restores)
     before_it = written;
     struct run run = assay(server, "backup", dir, NULL);
     ck_assert_msg(run.status == 0, "%s%s", run.out, run.err);
-    ck_assert_msg(written > before_it, "nothing was written meanwhile");
+    ck_assert_msg(written > before_it, "nothing was written during the backup");
     ck_assert(wait_until(has_written, &(unsigned){written},
                          10000)); /* which the backup does not contain */
     writing_ends = true;
     pthread_join(thread, NULL);
     expect_status(http_delete(server, report_path(kept)), 200);
     struct run refused_now = assay(server, "restore", dir, NULL);
-    ck_assert_msg(refused_now.status == 1 && *refused_now.err,
-                  "restore beside a running server: %d", refused_now.status);
+    ck_assert_msg(refused_now.status == 1 && *refused_now.err, "restore with a running server: %d",
+                  refused_now.status);
     server_stop(server);
 
     run = assay(server, "restore", dir, NULL);
@@ -516,12 +516,13 @@ START_TEST(a_restore_by_root_belongs_to_the_stores_owner)
     if (geteuid() != 0)
         return; /* only root can change the owner of files */
     char *dir = text("%s/backup", server->dir);
-    struct passwd *nobody = getpwnam("nobody");
-    ck_assert_ptr_nonnull(nobody);
+    struct passwd *unused_user = getpwnam("nobody");
+    ck_assert_ptr_nonnull(unused_user);
     assay_ok(server, "workspace", "create", "acme", NULL);
     assay_ok(server, "backup", dir, NULL);
-    struct run run = run_program("/bin/chown", "-R", text("%u:%u", nobody->pw_uid, nobody->pw_gid),
-                                 server->data, NULL);
+    struct run run =
+        run_program("/bin/chown", "-R", text("%u:%u", unused_user->pw_uid, unused_user->pw_gid),
+                    server->data, NULL);
     ck_assert_int_eq(run.status, 0);
     ck_assert_int_eq(chmod(server->dir, 0755), 0);
     /* it cannot inspect a process that has become another user */
@@ -533,7 +534,7 @@ START_TEST(a_restore_by_root_belongs_to_the_stores_owner)
         assay_ok(server, "workspace", "create", "other", NULL);
         struct stat st;
         ck_assert_int_eq(stat(text("%s/index", server->data), &st), 0);
-        ck_assert_uint_eq(st.st_uid, nobody->pw_uid);
+        ck_assert_uint_eq(st.st_uid, unused_user->pw_uid);
     }
 }
 END_TEST
@@ -586,7 +587,7 @@ START_TEST(check_finds_missing_records)
     struct run run = assay(server, "check", NULL);
     ck_assert_msg(run.status == 1, "%s: exit status %d: %s%s", schema_db_names[tampered[_i]],
                   run.status, run.out, run.err);
-    ck_assert_msg(strlen(run.out) + strlen(run.err) > 20, "nothing is said");
+    ck_assert_msg(strlen(run.out) + strlen(run.err) > 20, "no output");
 }
 END_TEST
 

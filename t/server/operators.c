@@ -71,7 +71,7 @@ static void expect_heard(struct listener *l, const char *what)
         else
             usleep(2000);
     }
-    ck_assert_msg(strstr(l->seen, what) != NULL, "%s did not come:\n%s", what, l->seen);
+    ck_assert_msg(strstr(l->seen, what) != NULL, "%s did not arrive:\n%s", what, l->seen);
 }
 
 /* ---- close and reopen ---- */
@@ -235,7 +235,7 @@ END_TEST
 /* ---- notes ---- */
 
 /* The body of init, without the values that differ between visitors. */
-static char *begun_again(const struct visitor *v)
+static char *started_again(const struct visitor *v)
 {
     struct response *r = init_with(agent, text(",\"anon_id\":\"%s\"", v->secret));
     expect_status(r, 200);
@@ -254,7 +254,7 @@ START_TEST(a_note_is_visible_to_operators_only)
         expect_status(post(&v, "messages", text("{\"message\":\"m%d\"}", i)), 200);
     expect_heard(l, "\"m15\"");
     struct response *before = seen_by(&v);
-    char *begun = begun_again(&v);
+    char *begun = started_again(&v);
     struct response *old = thread(&v), *r = NULL;
     for (int i = 0; i < 3; i++)
         r = operator(&v, "notes", text("{\"note\":\"a heron %d\",\"name\":\"Otto\"}", i));
@@ -267,7 +267,7 @@ START_TEST(a_note_is_visible_to_operators_only)
     struct response *after = seen_by(&v);
     ck_assert_str_eq(before->body, after->body);
     ck_assert_str_eq(header(before, "ETag"), header(after, "ETag"));
-    ck_assert_str_eq(begun, begun_again(&v));
+    ck_assert_str_eq(begun, started_again(&v));
     static const char *const paths[] = {"conversation/messages?limit=1&before=%s",
                                         "conversation/messages?limit=100&after=%s"};
     for (size_t i = 0; i < COUNT(paths); i++) { /* an invented id gives the same answer */

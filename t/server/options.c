@@ -557,7 +557,7 @@ static const char *see_connections(void)
         closed = closed || raw_closed(raws[i], i == 0 ? 1500 : 0);
         raw_close(raws[i]);
     }
-    return closed ? "some give way" : "all stay";
+    return closed ? "some are evicted" : "all stay";
 }
 
 static const char *see_third(void)
@@ -721,7 +721,7 @@ static const struct probe {
      {NULL},
      "all stay",
      {"max_connections=4"},
-     "some give way"},
+     "some are evicted"},
     {"max_connections_per_ip", see_third, {NULL}, "200", {"max_connections_per_ip=2"}, "503"},
 };
 
@@ -735,7 +735,7 @@ START_TEST(every_option_has_a_probe)
                 probe = &probes[k];
         ck_assert_msg(
             probe,
-            "%s has no probe: write one that sees what a reload changes, or that it is refused",
+            "%s has no probe: write one that observes the change by a reload, or its refusal",
             option.key);
         ck_assert_msg(option.reload == (probe->see != NULL), "%s is marked %s", option.key,
                       option.reload ? "reload" : "restart");
@@ -877,7 +877,7 @@ static void setup_few(void)
     server_start_with(server, "max_connections: 100\ninternal_listen: 127.0.0.1:0");
     limit.rlim_cur = limit.rlim_max;
     ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &limit), 0);
-    ck_assert_msg(limit.rlim_max > 2 * MANY + 1024, "more descriptors must be allowed than %d",
+    ck_assert_msg(limit.rlim_max > 2 * MANY + 1024, "the test needs more than %d descriptors",
                   2 * MANY + 1024);
 }
 

@@ -269,7 +269,7 @@ START_TEST(a_killed_process_is_replaced_without_an_outage)
         kill(old, SIGKILL);
         ck_assert_msg(server_replaces(server, mortals[_i], old, 8000), "%s was not replaced\n%s",
                       mortals[_i], server_log(server));
-        ck_assert_msg(wait_until(serves, server, 10000), "no service after the death of %s\n%s",
+        ck_assert_msg(wait_until(serves, server, 10000), "no service after the crash of %s\n%s",
                       mortals[_i], server_log(server));
         expect_status(http_get(server, report_path(id)), 200);
     }
@@ -475,7 +475,7 @@ START_TEST(a_page_that_crashes_auditors_fails_alone)
     }
     expect_str(r, "data.status", "failed");
     expect_str(r, "data.error.code", "too_complex");
-    ck_assert_msg(deaths >= 2 && deaths <= 3, "after %u deaths", deaths);
+    ck_assert_msg(deaths >= 2 && deaths <= 3, "after %u crashes", deaths);
     ck_assert(wait_until(serves, server, 10000));
     server_stop(server);
 }
@@ -486,7 +486,7 @@ struct gone {
     size_t count;
 };
 
-static bool all_gone(void *arg)
+static bool all_exited(void *arg)
 {
     struct gone *gone = arg;
     for (size_t i = 0; i < gone->count; i++)
@@ -503,7 +503,7 @@ START_TEST(a_killed_master_leaves_no_process)
     ck_assert_uint_eq(gone.count, 4);
     server_signal(server, SIGKILL);
     ck_assert_int_eq(server_wait(server, 5000), 128 + SIGKILL);
-    ck_assert_msg(wait_until(all_gone, &gone, 5000), "processes are left");
+    ck_assert_msg(wait_until(all_exited, &gone, 5000), "processes are left");
     server_start(server);
     struct response *r = report_wait(server, id);
     expect_str(r, "data.status", "done");
@@ -554,7 +554,7 @@ START_TEST(a_server_started_by_root_drops_every_privilege)
     /* changing the user clears a process's parent-death signal */
     server_signal(server, SIGKILL);
     ck_assert_int_eq(server_wait(server, 5000), 128 + SIGKILL);
-    ck_assert_msg(wait_until(all_gone, &gone, 5000), "processes are left");
+    ck_assert_msg(wait_until(all_exited, &gone, 5000), "processes are left");
 }
 END_TEST
 
@@ -651,7 +651,7 @@ START_TEST(a_graceful_stop_answers_held_posts_as_pending)
     /* with Connection: close, unless its worker has not received the stop yet */
     expect_status(r, 200);
     ck_assert(raw_closed(half, 5000));
-    ck_assert_msg(server_wait(server, 10000) == 0, "not ended well\n%s", server_log(server));
+    ck_assert_msg(server_wait(server, 10000) == 0, "wrong exit status\n%s", server_log(server));
     ck_assert(raw_closed(idle, 1000));
     server_start(server);
     r = http_get(server, "/api/v1/reports?search=held-stop");
@@ -669,7 +669,7 @@ START_TEST(an_interrupt_stops_at_once)
     struct raw *raw = held_post(server, origin, "/held-interrupt");
     server_signal(server, SIGINT);
     ck_assert_int_eq(server_wait(server, 3000), 0);
-    ck_assert(wait_until(all_gone, &gone, 1000));
+    ck_assert(wait_until(all_exited, &gone, 1000));
     ck_assert(raw_closed(raw, 1000));
 }
 END_TEST
@@ -695,7 +695,7 @@ START_TEST(a_stop_answers_new_connections)
         expect_status(r, 200);
         expect(r, header(r, "Connection") && !strcasecmp(header(r, "Connection"), "close"));
     }
-    ck_assert_msg(server_wait(server, 3000) == 0, "not ended well\n%s", server_log(server));
+    ck_assert_msg(server_wait(server, 3000) == 0, "wrong exit status\n%s", server_log(server));
 }
 END_TEST
 
@@ -720,7 +720,7 @@ START_TEST(a_second_stop_signal_stops_at_once)
     raw_text(half, "GET /healthz HTTP/1.1\r\nHost: x\r\n\r\nGET /healthz HTTP/1.1\r\n");
     expect_status(raw_response(half, false, 5000), 200);
     server_signal(server, SIGTERM);
-    ck_assert_msg(server_wait(server, 1000) == -1, "did not wait for a request that had begun");
+    ck_assert_msg(server_wait(server, 1000) == -1, "did not wait for a started request");
     server_signal(server, SIGTERM);
     ck_assert_int_eq(server_wait(server, 3000), 0);
 }
@@ -735,14 +735,14 @@ START_TEST(a_drain_ends_at_its_timeout)
     static const char request[] = "GET /api/v1/openapi.json HTTP/1.1\r\nHost: x\r\n\r\n";
     server_configure(server, "timeouts: { drain: 1s, body: 1h, send: 1h }");
     server_start(server);
-    struct raw *half = raw_open(server), *deaf = raw_open(server);
+    struct raw *half = raw_open(server), *stopped = raw_open(server);
     raw_text(half, "GET /healthz HTTP/1.1\r\nHost: x\r\n\r\nPOST /api/v1/reports HTTP/1.1\r\nHost: "
                    "x\r\nContent-Length: 1000\r\n\r\nurl=");
     expect_status(raw_response(half, false, 5000), 200);
-    raw_text(deaf, "GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n");
-    expect_status(raw_response(deaf, false, 5000), 200);
-    for (int i = 0;
-         i < 1000 && send(deaf->fd, request, sizeof(request) - 1, MSG_NOSIGNAL | MSG_DONTWAIT) > 0;
+    raw_text(stopped, "GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n");
+    expect_status(raw_response(stopped, false, 5000), 200);
+    for (int i = 0; i < 1000 && send(stopped->fd, request, sizeof(request) - 1,
+                                     MSG_NOSIGNAL | MSG_DONTWAIT) > 0;
          i++)
         ;
     int64_t since = now_ms();
@@ -832,7 +832,7 @@ int main(void)
     TCase *lasting = harness_case(suite, "a server that gives up");
     tcase_add_checked_fixture(lasting, setup, teardown);
     tcase_add_test(lasting, a_worker_that_keeps_dying_ends_the_server_with_status_3);
-    TCase *still = harness_case(suite, "a server that stands still");
+    TCase *still = harness_case(suite, "a stuck server");
     tcase_add_checked_fixture(still, setup, teardown);
     tcase_add_test(still, a_stuck_process_is_killed_and_replaced);
     return harness_main_at_once(suite);

@@ -25,7 +25,7 @@
  * its include lines holds. The headers of store/ itself are a room below the store's folders.
  */
 static const struct room {
-    const char *folder, *knows, *never;
+    const char *folder, *allows, *never;
 } rooms[] = {
     {"ratelimit", "", NO_LIBRARIES},
     {"store/*.h", "", "<json-c/ <h2o <openssl/ <lmdb <sqlite3 <curl/ <yaml <libxml/"},
@@ -70,8 +70,8 @@ static const struct room {
 };
 
 /* Of these rooms the master knows the life of the process and nothing else. */
-static const char *const lives[] = {"core/worker/worker.h", "core/writer/writer.h",
-                                    "core/audit/auditor.h"};
+static const char *const lifecycle[] = {"core/worker/worker.h", "core/writer/writer.h",
+                                        "core/audit/auditor.h"};
 
 /* ---- the files ---- */
 
@@ -144,7 +144,7 @@ static void add_file(const char *folder, const char *name)
     f->module = without_ending(f->path);
     f->folder = joined(folder, "", "");
     f->room = room_of(f->path);
-    ck_assert_msg(f->room != NULL, "%s lies in no room", f->path);
+    ck_assert_msg(f->room != NULL, "%s is in no room", f->path);
     read_includes(f, joined(SRCDIR, "/", f->path));
 }
 
@@ -169,7 +169,7 @@ static bool is_generated(const char *name)
 static void read_folder(const char *folder)
 {
     DIR *dir = opendir(joined(SRCDIR, "/", folder));
-    ck_assert_msg(dir != NULL, "%s is no folder", folder);
+    ck_assert_msg(dir != NULL, "%s is not a folder", folder);
     for (struct dirent *e; (e = readdir(dir)) != NULL;) {
         if (e->d_type == DT_DIR && e->d_name[0] != '.')
             read_folder(joined(folder, "/", e->d_name));
@@ -200,11 +200,11 @@ static bool lists(const char *words, const char *word, size_t n)
     return false;
 }
 
-static bool knows(const struct room *a, const struct room *b)
+static bool allows(const struct room *a, const struct room *b)
 {
     if (a == b)
         return true;
-    return b < a && (strcmp(a->knows, "*") == 0 || lists(a->knows, b->folder, strlen(b->folder)));
+    return b < a && (strcmp(a->allows, "*") == 0 || lists(a->allows, b->folder, strlen(b->folder)));
 }
 
 START_TEST(a_room_includes_only_what_its_row_allows)
@@ -214,8 +214,8 @@ START_TEST(a_room_includes_only_what_its_row_allows)
             const char *other = files[i].includes[k];
             const struct room *its = room_of(other);
             ck_assert_msg(its != NULL || strcmp(other, "config.h") == 0,
-                          "%s includes \"%s\", which lies in no room", files[i].path, other);
-            ck_assert_msg(its == NULL || knows(files[i].room, its), "%s includes \"%s\"",
+                          "%s includes \"%s\", which is in no room", files[i].path, other);
+            ck_assert_msg(its == NULL || allows(files[i].room, its), "%s includes \"%s\"",
                           files[i].path, other);
         }
 }
@@ -260,8 +260,8 @@ START_TEST(the_master_knows_the_lives_of_processes_and_not_their_inside)
              strcmp(files[i].room->folder, "core/master") == 0 && k < files[i].includes_count;
              k++) {
             bool life = false, is_inside = false;
-            for (size_t n = 0; n < COUNT(lives); n++)
-                life = life || strcmp(files[i].includes[k], lives[n]) == 0;
+            for (size_t n = 0; n < COUNT(lifecycle); n++)
+                life = life || strcmp(files[i].includes[k], lifecycle[n]) == 0;
             for (size_t n = 0; n < COUNT(inside); n++)
                 is_inside =
                     is_inside || strncmp(files[i].includes[k], inside[n], strlen(inside[n])) == 0;

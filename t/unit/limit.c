@@ -179,14 +179,14 @@ START_TEST(a_request_is_charged_by_the_limits_in_force)
     changes[_i].change();
     limiter_stats_publish(process.limiters, &limits);
     ck_assert(limit_charge(&request));
-    ck_assert_msg(request.limit.applies == (changes[_i].limit > 0), "%s: told of a limit: %d",
+    ck_assert_msg(request.limit.applies == (changes[_i].limit > 0), "%s: limit headers present: %d",
                   changes[_i].what, request.limit.applies);
     if (!request.limit.applies)
         return;
     ck_assert_msg(state->limit == changes[_i].limit && state->remaining == changes[_i].limit - 1,
                   "%s: %u of %u remain, not of %u", changes[_i].what, state->remaining,
                   state->limit, changes[_i].limit);
-    ck_assert_msg(state->reset == NOW + changes[_i].seconds, "%s: it ends %lld s from now",
+    ck_assert_msg(state->reset == NOW + changes[_i].seconds, "%s: the window ends in %lld s",
                   changes[_i].what, (long long)state->reset - NOW);
 }
 END_TEST

@@ -125,7 +125,7 @@ START_TEST(every_bit_of_keys_of_every_size_changes_half_of_the_hash)
                       changed, bits * 64);
         qsort(hashes, bits + 1, sizeof(hashes[0]), by_value);
         for (unsigned i = 0; i < bits; i++)
-            ck_assert_msg(hashes[i] != hashes[i + 1], "size %u: two have one hash", size);
+            ck_assert_msg(hashes[i] != hashes[i + 1], "size %u: two keys have the same hash", size);
         ck_assert(size == 0 ||
                   hash_with_bit(&keys, size, UINT_MAX) != hash_with_bit(&keys, size - 1, UINT_MAX));
     }
@@ -213,7 +213,7 @@ START_TEST(nobody_is_locked_out_longer_than_a_window_and_two_seconds)
         int64_t waited = 0;
         while (admitted(w, NOW + steps[i] + waited, 1) == 0)
             waited++;
-        ck_assert_msg(waited <= 62, "step %lld: locked out for %lld s", (long long)steps[i],
+        ck_assert_msg(waited <= 62, "step %lld: refused for %lld s", (long long)steps[i],
                       (long long)waited);
     }
 }

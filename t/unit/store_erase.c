@@ -197,13 +197,13 @@ START_TEST(erasure_leaves_no_byte_of_the_visitor)
     struct store_answer second = init_try(&agent, v.secret, next);
     ck_assert(!ulid_eq(&second.first, &v.conversation));
     for (size_t i = 0; i < sizeof(needles) / sizeof(*needles); i++)
-        ck_assert_msg(bytes_found(needles[i], strlen(needles[i])) > 0, "%s was never there",
+        ck_assert_msg(bytes_found(needles[i], strlen(needles[i])) > 0, "%s never existed",
                       needles[i]);
     const struct store_change erase = {
         .kind = CHANGE_VISITOR_ERASE, .agent = v.agent, .visitor = v.id};
     ck_status(kit_status(&kit, &erase), STORE_OK);
     for (size_t i = 0; i < sizeof(needles) / sizeof(*needles); i++)
-        ck_assert_msg(bytes_found(needles[i], strlen(needles[i])) == 0, "%s is still there",
+        ck_assert_msg(bytes_found(needles[i], strlen(needles[i])) == 0, "%s still exists",
                       needles[i]);
     const struct ulid *ids[] = {&v.id, &v.conversation, &second.first};
     for (size_t i = 0; i < 3; i++)

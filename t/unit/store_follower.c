@@ -112,7 +112,7 @@ static unsigned change_text(const char *path, const char *text)
     return count;
 }
 
-static void tell_lost(uint32_t generation)
+static void report_lost(uint32_t generation)
 {
     const struct store_change c = {.kind = CHANGE_ANSWERS,
                                    .fields = ANSWERS_NOTE_LOST,
@@ -140,7 +140,7 @@ START_TEST(a_damaged_file_is_rebuilt)
         struct looked l = look(&agent, "one7");
         ck_assert_uint_eq(l.count, 0);
         ck_assert_uint_eq(l.lost, 1);
-        tell_lost(l.lost);
+        report_lost(l.lost);
     }
     follow();
     ck_assert_uint_eq(state().generation, 2);
@@ -239,7 +239,7 @@ START_TEST(a_file_of_another_store_state_is_rebuilt)
     } else if (_i == 1) {
         struct looked l = look(&agent, "two7");
         ck_assert_uint_eq(l.lost, 1);
-        tell_lost(l.lost);
+        report_lost(l.lost);
     } else {
         struct store *reader;
         ck_status(store_share(kit.s, &reader, why, sizeof(why)), STORE_OK);

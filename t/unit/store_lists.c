@@ -441,7 +441,7 @@ static bool one_step(void)
 START_TEST(new_bounds_reclassify_every_result_and_resume)
 {
     struct store_report r;
-    struct store_maintenance_status upkeep;
+    struct store_maintenance_status maintenance;
     enum { REPORTS = 1700 };
     for (int i = 0; i < REPORTS; i++)
         kit_done(&k, kit_create(&k, w, "https://a.com/x", i % 2 ? "a.com" : "b.com"), 1, i % 100);
@@ -460,9 +460,9 @@ START_TEST(new_bounds_reclassify_every_result_and_resume)
     kit_decent = 10;
     kit_reopen(&k);
     ck_assert(one_step()); /* 500 of them */
-    ck_status(store_maintenance_status(k.s, &upkeep), STORE_OK);
-    ck_assert_str_eq(upkeep.what, "rating");
-    ck_assert_uint_eq(upkeep.done, 500);
+    ck_status(store_maintenance_status(k.s, &maintenance), STORE_OK);
+    ck_assert_str_eq(maintenance.what, "rating");
+    ck_assert_uint_eq(maintenance.done, 500);
     store_read_end(k.s);
     ck_assert_uint_eq(rated(RESULT_GOOD), 5 * 10 + 12 * 20);
     kit_check_clean(k.s);
@@ -477,8 +477,8 @@ START_TEST(new_bounds_reclassify_every_result_and_resume)
     kit_check_clean(k.s);
     kit_reopen(&k);
     ck_assert(!one_step());
-    ck_status(store_maintenance_status(k.s, &upkeep), STORE_OK);
-    ck_assert_str_eq(upkeep.what, "");
+    ck_status(store_maintenance_status(k.s, &maintenance), STORE_OK);
+    ck_assert_str_eq(maintenance.what, "");
     kit_good = kit_decent = 0;
 }
 END_TEST
@@ -507,8 +507,8 @@ static void create_many(unsigned from, unsigned to)
  * Turns until the list is complete. Each one is stopped ${every} checks later than the one before.
  * Between two turns ${meanwhile} more reports arrive, and (${merging}) maintenance runs a step.
  */
-static unsigned list_in_turns(const struct store_list_query *q, unsigned every, unsigned *reports,
-                              unsigned meanwhile, bool merging, struct kit_list *out)
+static unsigned list_with_stops(const struct store_list_query *q, unsigned every, unsigned *reports,
+                                unsigned arriving, bool merging, struct kit_list *out)
 {
     struct kit_stop *stop = q->pause_arg;
     for (unsigned turns = 1;; turns++) {
@@ -521,15 +521,15 @@ static unsigned list_in_turns(const struct store_list_query *q, unsigned every, 
         ck_assert_uint_lt(turns, 1000);
         ck_assert_uint_eq(stop->asked, stop->at);
         store_read_end(k.s);
-        create_many(*reports, *reports + meanwhile);
-        *reports += meanwhile;
+        create_many(*reports, *reports + arriving);
+        *reports += arriving;
         if (merging)
             one_step();
     }
 }
 
 /* How often it checks whether to stop. */
-static unsigned asks_of(const struct store_list_query *q, struct kit_list *out)
+static unsigned checks_of(const struct store_list_query *q, struct kit_list *out)
 {
     struct kit_stop *stop = q->pause_arg;
     *stop = (struct kit_stop){0};
@@ -545,7 +545,7 @@ static unsigned asks_of(const struct store_list_query *q, struct kit_list *out)
 static const struct {
     unsigned sort;
     const char *pattern;
-    unsigned every, meanwhile;
+    unsigned every, arriving;
     bool merging;
 } stopped[] = {
     {REPORT_BY_ID, "", 1, 0, false},
@@ -583,13 +583,13 @@ START_TEST(a_list_stopped_at_any_point_restarts_with_the_same_rows)
                                  .per_page = 100,
                                  .pause = kit_stop,
                                  .pause_arg = &stop};
-    unsigned asks = asks_of(&q, &l);
+    unsigned checks = checks_of(&q, &l);
     /* at most one segment to verify or search, or eight items, between two checks */
-    ck_assert_uint_ge(asks, 2 * (merged / 512) + l.count / 8);
+    ck_assert_uint_ge(checks, 2 * (merged / 512) + l.count / 8);
     store_read_end(k.s);
     kit_reopen(&k);
-    unsigned turns = list_in_turns(&q, stopped[_i].every, &reports, stopped[_i].meanwhile,
-                                   stopped[_i].merging, &l);
+    unsigned turns = list_with_stops(&q, stopped[_i].every, &reports, stopped[_i].arriving,
+                                     stopped[_i].merging, &l);
     ck_assert_uint_gt(turns, 1);
     uint64_t ids[100], total = l.total;
     size_t count = l.count;
@@ -598,7 +598,7 @@ START_TEST(a_list_stopped_at_any_point_restarts_with_the_same_rows)
         ids[i] = l.reports[i].id;
     store_read_end(k.s);
     if (!stopped[_i].merging) /* the matches are cached */
-        ck_assert_uint_le(asks_of(&q, &l), 2 * (merged / 512 + 1) + l.count / 8);
+        ck_assert_uint_le(checks_of(&q, &l), 2 * (merged / 512 + 1) + l.count / 8);
     store_read_end(k.s);
     kit_reopen(&k);
     q.pause = NULL;

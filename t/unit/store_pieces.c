@@ -202,7 +202,7 @@ START_TEST(damaged_compressed_results_are_reported)
     struct key key;
     MDB_txn *txn;
     char packed[PIECE];
-    unsigned told = 0;
+    unsigned reported = 0;
     ck_status(kit_status(&k, &c), STORE_OK);
     MDB_val v = first_row(&txn, id);
     size_t n = v.mv_size;
@@ -221,10 +221,10 @@ START_TEST(damaged_compressed_results_are_reported)
             packed[i] ^= 0x55;
         enum store_status status = kit_report(k.s, w, id, &r);
         ck_assert(status == STORE_CORRUPT || (status == STORE_OK && str_eq(r.results, was)));
-        told += status == STORE_CORRUPT;
+        reported += status == STORE_CORRUPT;
         store_read_end(k.s);
     }
-    ck_assert_uint_gt(told, n - 8);
+    ck_assert_uint_gt(reported, n - 8);
 }
 END_TEST
 

@@ -50,12 +50,12 @@ static int ask(size_t count, const ino_t *inodes)
     return upgrade_channel_send(pair[1], MESSAGE_PREPARED, NULL, 0) ? 0 : 6;
 }
 
-static int hear(struct upgrade_message *heard)
+static int receive(struct upgrade_message *heard)
 {
-    int word;
-    while ((word = upgrade_channel_receive(pair[0], heard)) == 0)
+    int message;
+    while ((message = upgrade_channel_receive(pair[0], heard)) == 0)
         poll(&(struct pollfd){pair[0], POLLIN, 0}, 1, 1000);
-    return word;
+    return message;
 }
 
 static int status_of(pid_t pid)
@@ -69,7 +69,7 @@ START_TEST(descriptors_arrive_in_order_with_their_sender)
 {
     static ino_t inodes[MOST];
     struct upgrade_message heard;
-    int word;
+    int message;
     for (size_t i = 0; i < counts[_i]; i++) {
         int ends[2];
         ck_assert_int_eq(pipe(ends), 0);
@@ -83,11 +83,11 @@ START_TEST(descriptors_arrive_in_order_with_their_sender)
             close(fds[i]);
         _exit(ask(counts[_i], inodes));
     }
-    while ((word = hear(&heard)) == MESSAGE_FDS_WANTED) {
+    while ((message = receive(&heard)) == MESSAGE_FDS_WANTED) {
         ck_assert_int_eq(heard.from, pid);
         ck_assert(upgrade_channel_send_fds(pair[0], fds, counts[_i], &heard));
     }
-    ck_assert_int_eq(word, MESSAGE_PREPARED);
+    ck_assert_int_eq(message, MESSAGE_PREPARED);
     ck_assert_int_eq(status_of(pid), 0);
     for (size_t i = 0; i < counts[_i]; i++)
         close(fds[i]);
@@ -129,7 +129,7 @@ START_TEST(the_end_message_reports_an_empty_transfer)
     if (pid == 0)
         _exit(ask(1, NULL));
     if (_i == 0) /* it may or may not have asked */
-        ck_assert_int_eq(hear(&heard), MESSAGE_FDS_WANTED);
+        ck_assert_int_eq(receive(&heard), MESSAGE_FDS_WANTED);
     close(pair[0]);
     pair[0] = -1;
     ck_assert_int_eq(status_of(pid), 2);
