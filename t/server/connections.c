@@ -192,7 +192,7 @@ START_TEST(fewer_descriptors_than_max_connections_still_serve_clients)
             expect_served(text("among %d silent ones", i + 1));
     }
     for (int i = 0; i < 20; i++)
-        expect_served("beside all");
+        expect_served("among all");
     ck_assert_msg(metric(&internal, "assay_connections_gave_way_total") > 0,
                   "no connection was evicted");
     close_all(raws, SILENT);

@@ -23,7 +23,7 @@ static struct origin *origin;
 static struct server *server; /* its first listener */
 static struct server second;  /* the second listener, for probes of listener options */
 static char *program, *real,
-    *script; /* the program that an upgrade starts: a link, its target, and a program that never serves */
+    *script; /* what an upgrade starts: a link, its target, and a program that never serves */
 static char *agent, *operators, *token;
 static int64_t graded; /* a report */
 

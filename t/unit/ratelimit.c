@@ -187,7 +187,7 @@ static const struct {
 START_TEST(windows_follow_the_clock)
 {
     /* the second key meets a table to which the first one has given the time */
-    struct ratelimit_window keys[2] = {window("tells", 100, 60), window("is told", 100, 60)};
+    struct ratelimit_window keys[2] = {window("leads", 100, 60), window("follows", 100, 60)};
     for (int i = 0; i < 2; i++)
         ck_assert_uint_eq(admitted(keys[i], NOW + clocks[_i].first, 2), 2);
     for (int i = 0; i < 2; i++)

@@ -357,7 +357,7 @@ END_TEST
 int main(void)
 {
     Suite *suite = suite_create("store_maintenance");
-    TCase *tc = tcase_create("upkeep");
+    TCase *tc = tcase_create("maintenance");
     tcase_add_checked_fixture(tc, setup, teardown);
     tcase_set_timeout(tc, 120);
     tcase_add_loop_test(tc, a_deleted_workspaces_index_is_purged_in_interruptible_batches, 0, 5);

@@ -358,7 +358,7 @@ END_TEST
 int main(void)
 {
     Suite *suite = suite_create("store_message_log");
-    TCase *tc = tcase_create("chain");
+    TCase *tc = tcase_create("message log");
     tcase_add_checked_fixture(tc, begin, end);
     tcase_set_timeout(tc, 60);
     tcase_add_test(tc, any_page_equals_a_full_walk);

@@ -319,7 +319,7 @@ END_TEST
 int main(void)
 {
     Suite *suite = suite_create("store_ngram_block");
-    TCase *tc = tcase_create("chunk");
+    TCase *tc = tcase_create("n-gram block");
     tcase_add_checked_fixture(tc, NULL, teardown);
     tcase_set_timeout(tc, 60);
     tcase_add_loop_test(tc, a_block_search_finds_the_rows_with_the_pattern, 0, COUNT(shapes));

@@ -431,7 +431,7 @@ END_TEST
 int main(void)
 {
     Suite *suite = suite_create("store_pieces");
-    TCase *tc = tcase_create("pieces");
+    TCase *tc = tcase_create("results");
     tcase_add_checked_fixture(tc, setup, teardown);
     tcase_set_timeout(tc, 60);
     tcase_add_loop_test(tc, similar_results_are_compressed_and_read_back, 0, 2);
