@@ -41,7 +41,7 @@ static void step(void);
 
 /*
  * Switches stacks. context_start(p, stack, size, run): start ${run}, which never returns.
- * context_switch(from, to): continue at ${to}; continuing at ${from} returns here. Assembly, because
+ * context_switch(from, to): continue at ${to}; continuing at ${from} returns here. Assembly:
  * swapcontext sets the signal mask by a system call at every step, which took most of the tests'
  * time.
  */
