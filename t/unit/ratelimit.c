@@ -591,7 +591,7 @@ START_TEST(the_file_is_private_and_complete)
 }
 END_TEST
 
-/* ---- the log of keys near their limit ---- */
+/* ---- notes of keys near their limit ---- */
 
 static unsigned noted_count;
 static struct ratelimit_noted noted;
@@ -603,7 +603,7 @@ static void take_note(void *arg, const struct ratelimit_noted *n)
     noted = *n;
 }
 
-START_TEST(the_log_names_keys_near_their_limit)
+START_TEST(notes_name_keys_near_their_limit)
 {
     struct ratelimit_window w = window("k", 4, 60);
     admitted(w, NOW, 2);
@@ -624,7 +624,7 @@ START_TEST(the_log_names_keys_near_their_limit)
 }
 END_TEST
 
-START_TEST(the_log_counts_use_past_a_raised_limit)
+START_TEST(notes_count_use_past_a_raised_limit)
 {
     struct ratelimit_window w = window("k", 4, 60);
     admitted(w, NOW, 4);
@@ -638,7 +638,7 @@ START_TEST(the_log_counts_use_past_a_raised_limit)
 }
 END_TEST
 
-START_TEST(the_log_is_bounded_and_keeps_the_newest)
+START_TEST(notes_are_bounded_and_keep_the_newest)
 {
     ratelimit_close(rl);
     open_table(8192, RATELIMIT_REMADE);
@@ -696,9 +696,9 @@ int main(void)
     tcase_add_test(t, garbage_in_slots_refuses_nobody_for_long);
     tcase_add_test(t, an_attached_table_is_the_same_table);
     tcase_add_test(t, the_file_is_private_and_complete);
-    tcase_add_test(t, the_log_names_keys_near_their_limit);
-    tcase_add_test(t, the_log_counts_use_past_a_raised_limit);
-    tcase_add_test(t, the_log_is_bounded_and_keeps_the_newest);
+    tcase_add_test(t, notes_name_keys_near_their_limit);
+    tcase_add_test(t, notes_count_use_past_a_raised_limit);
+    tcase_add_test(t, notes_are_bounded_and_keep_the_newest);
     suite_add_tcase(s, t);
     return suite_run(s);
 }

@@ -475,7 +475,7 @@ END_TEST
  * Every decision updates the heat by the use, from which a full table chooses whom to keep, and
  * logs a key that has just reached half or all of its limit, also under an earlier limit.
  */
-START_TEST(every_charge_updates_heat_and_logs_keys_near_their_limit)
+START_TEST(every_charge_updates_heat_and_reports_keys_near_their_limit)
 {
     static const struct plan one = {.what = "heat", .requests = 1, .keys = 1, .limit = 1};
     const uint32_t limit = (uint32_t)_i;
@@ -726,7 +726,7 @@ int main(void)
     tcase_add_loop_test(t, any_order_of_steps_keeps_the_invariants, 0,
                         sizeof(plans) / sizeof(plans[0]));
     tcase_add_test(t, only_the_charged_window_is_refunded);
-    tcase_add_loop_test(t, every_charge_updates_heat_and_logs_keys_near_their_limit, 1, 41);
+    tcase_add_loop_test(t, every_charge_updates_heat_and_reports_keys_near_their_limit, 1, 41);
     tcase_add_loop_test(t, a_slot_taken_by_a_full_key_refuses_no_other_key, 0,
                         sizeof(slot_plans) / sizeof(slot_plans[0]));
     tcase_add_test(t, heat_is_the_used_quarters_of_the_limit);
