@@ -1,8 +1,8 @@
 /*
- * The limiter's table between real processes on one mapping: exact under load, at the turn of a
+ * The limiter's table between real processes on one mapping: exact under load, at the change of a
  * window, with clocks that lag, with a full table, and with processes killed at any instruction.
- * Shared memory counts what was admitted, by key and window. RATELIMIT_TIMES multiplies the rounds
- * of most tests, up to 10.
+ * Shared memory counts the admitted requests by key and window. RATELIMIT_TIMES multiplies the
+ * rounds of most tests, up to 10.
  */
 #include "ratelimit/ratelimit.h"
 #include "t/kit/suite.h"

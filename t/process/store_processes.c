@@ -1,6 +1,6 @@
 /*
- * Several processes on one LMDB environment: readers beside the writer, reader slots and space that
- * run out, a map that grows, backups during writes.
+ * Several processes on one LMDB environment: readers during writes, exhausted reader slots and
+ * space, a map that grows, backups during writes.
  */
 #include "t/kit/store.h"
 

@@ -1,6 +1,6 @@
 /*
  * kill -9 of any process at any moment under load, many times: acknowledged changes are stored,
- * each requested change happened once, and no repair is needed. ASSAY_CRASH_SECONDS sets the
+ * each requested change is applied once, and no repair is needed. ASSAY_CRASH_SECONDS sets the
  * duration, ASSAY_CRASH_SEED the order.
  */
 #include "t/kit/harness.h"

@@ -1,6 +1,6 @@
 /*
- * Damaged stores: whatever the pages of data.mdb contain, backup, check and restore end in time
- * with a message, and no signal kills them.
+ * Damaged stores: with any content of data.mdb's pages, backup, check and restore end in time with
+ * a message, and no signal kills them.
  */
 #include "t/kit/harness.h"
 

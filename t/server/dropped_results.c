@@ -1,9 +1,6 @@
 /*
- * A full store: the writer drops grading results that it can neither store nor hold in memory, and
- * a sweep of the jobs grades their pages again.
- *
- * Cause of the bug: the sweep was skipped for five minutes after the store was last full, although
- * it had free space.
+ * A full store: the writer drops grading results that it can neither store nor defer, and a sweep
+ * of the jobs grades their pages again once the store has free space.
  */
 #include "t/kit/harness.h"
 

@@ -1,7 +1,7 @@
 /*
- * Whatever one workspace sends, another workspace's report of a fast host is graded within three
- * times its time alone. Deleted reports are not fetched and leave nothing behind, whichever process
- * is killed. t/bench/fairness runs this test with ASSAY_FAIRNESS_TURNS and ASSAY_FAIRNESS_AUDITORS.
+ * Under any load of one workspace, another workspace's report of a fast host is graded within three
+ * times its time alone. Deleted reports are not fetched and leave nothing, whichever process is
+ * killed. t/bench/fairness runs this test with ASSAY_FAIRNESS_TURNS and ASSAY_FAIRNESS_AUDITORS.
  */
 #include "t/kit/starve.h"
 

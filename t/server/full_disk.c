@@ -1,7 +1,7 @@
 /*
  * A full or read-only disk under a server that runs or starts: requests are refused with a message,
- * acknowledged changes are kept, and the server works again when there is space. Needs a disk of
- * its own, which only root can mount; skipped otherwise.
+ * acknowledged changes are kept, and the server works again when there is space. The test mounts
+ * its own disk, which needs root; without root it is skipped.
  */
 #include "t/kit/harness.h"
 

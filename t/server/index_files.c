@@ -1,6 +1,6 @@
 /*
- * Segment files beside a running server: whatever happens to the files, or to the processes that
- * write and read them, lists are correct or 503, and recover without help.
+ * Segment files of a running server: after damage to the files, or crashes of the processes that
+ * write and read them, lists are correct or 503, and recover by themselves.
  */
 #include "t/kit/file_damage.h"
 #include "t/kit/index.h"

@@ -1,7 +1,7 @@
 /*
- * Limits over HTTP, with the limiter `api` on projects and reports: who is charged, what every
- * response says, and what a reload, a restart and a crash leave. Windows of 31 days do not turn
- * during a test.
+ * Limits over HTTP, with the limiter `api` on projects and reports: the charged key, the headers of
+ * every response, and the counts after a reload, a restart and a crash. Windows of 31 days do not
+ * end during a test.
  */
 #include "t/kit/harness.h"
 

@@ -1,5 +1,5 @@
 /*
- * /metrics: responses, durations, the writer, the store, auditors and processes, across deaths of
+ * /metrics: responses, durations, the writer, the store, auditors and processes, across crashes of
  * workers and reloads.
  */
 #include "t/kit/harness.h"

@@ -1,5 +1,5 @@
 /*
- * Health, the OpenAPI document, and a store that is missing, not readable, of another format, or
+ * Health, the OpenAPI document, and a store that is missing, unreadable, of another format, or
  * full.
  */
 #include "store/engine/schema.h"

@@ -1,6 +1,6 @@
 /*
- * What the auditor of a running server holds, seen from outside, with a listener that has a private
- * key.
+ * The secrets, descriptors and locks that each process of a running server holds, seen from
+ * outside, with a listener that has a private key.
  */
 #include "t/kit/harness.h"
 #include "t/kit/tls.h"

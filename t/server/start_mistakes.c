@@ -1,4 +1,7 @@
-/* Bugs at the start of a server, each with its cause. */
+/*
+ * Errors at the start of a server: a refused or failed start neither removes nor creates files of
+ * others, and says why.
+ */
 #include "t/kit/harness.h"
 
 #include <signal.h>

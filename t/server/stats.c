@@ -1,6 +1,6 @@
 /*
  * assay stats --watch: on a terminal, in a pipe and as JSON, with a server that works, stops and
- * comes back.
+ * restarts.
  */
 #include "t/kit/harness.h"
 

@@ -1,5 +1,5 @@
 /*
- * USR2: another binary takes over under load, or the old one continues, whatever happens to either
+ * USR2: another binary takes over under load, or the old one continues when either fails
  * (core/master/upgrade.h).
  */
 #include "t/kit/harness.h"

@@ -1,6 +1,6 @@
 /*
- * Who may use the widget: origins, visitors' tokens and their signing keys, agents that are
- * stopped, and a budget for each session.
+ * Access to the widget: origins, visitors' tokens and their signing keys, unpublished agents, and a
+ * budget for each session.
  */
 #include "t/kit/widget.h"
 

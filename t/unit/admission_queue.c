@@ -1,4 +1,4 @@
-/* The admission queue: order, bound, timeouts, clients that are gone. The test sets the clock. */
+/* The admission queue: order, bound, timeouts, closed clients. The test sets the clock. */
 #include "core/http/admission_queue.h"
 #include "core/http/http.h"
 #include "core/http/reply.h"

@@ -1,6 +1,6 @@
 /*
- * Plain URLs, which are taken without libcurl's parser: libcurl's parser accepts each one
- * unchanged. The URLs are generated, valid and nearly valid.
+ * Plain URLs, which skip libcurl's parser: libcurl's parser accepts each one unchanged. The URLs
+ * are generated, valid and nearly valid.
  */
 #include "core/audit/audit.h"
 #include "core/audit/guard_internal.h"

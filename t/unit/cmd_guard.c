@@ -1,6 +1,6 @@
 /*
- * A command survives the death of its work on the store: it reports where, cleans up, and exits
- * with the documented status.
+ * A command whose work on the store crashes: it reports where, cleans up, and exits with the
+ * documented status.
  */
 #include "cmd/guard.h"
 #include "core/base/sanitizer.h"

@@ -1,4 +1,4 @@
-/* Mistakes in a configuration: each is refused with its line and what to do. */
+/* Errors in a configuration: each is refused with its line and what to do. */
 #include "t/kit/conf.h"
 #include "t/kit/suite.h"
 

@@ -1,9 +1,8 @@
 /*
- * The map fills while a URL of several segments is being indexed.
- *
- * Cause of the bug: the walk over the segments stopped at the error and left more than one segment,
- * which was then copied into a key, past its end on the writer's stack. AddressSanitizer or the
- * stack protector reports it; other builds see it in the check at the end.
+ * The map fills while a URL of several segments is indexed. The walk over the segments must stop at
+ * the error with the segments it has; otherwise the following copy overruns a key on the writer's
+ * stack. AddressSanitizer or the stack protector reports it; other builds see it in the check at
+ * the end.
  */
 #include "t/kit/store.h"
 #include "t/kit/suite.h"

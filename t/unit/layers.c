@@ -1,6 +1,6 @@
 /*
- * Who may include whom, read from the sources. The rooms below stand in order: a room includes
- * itself and rooms above it in the table, and of those the ones its row allows.
+ * Which room includes which, read from the sources. The rooms below are in order: a room includes
+ * itself and, among the rooms above it in the table, those that its row allows.
  */
 #include "t/kit/suite.h"
 

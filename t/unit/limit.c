@@ -1,8 +1,7 @@
 /*
- * The pipeline's limiter when the limits change during a request: between the moment its address is
- * known and the table is prefetched (limit_expect), and the moment it is charged. A prefetch for
- * the old limits is ignored. A real table and real limiter statistics, and a route table of one
- * row.
+ * The pipeline's limiter when the limits change during a request, between the prefetch of the table
+ * (limit_expect) and the charge. A prefetch for other limits is ignored. A real table and real
+ * limiter statistics, with a route table of one row.
  */
 #include "core/http/http.h"
 #include "core/conn/connection.h"

@@ -1,4 +1,4 @@
-/* The longest run of a worker's loop: CPU time of its runs, wall time since epoll returned. */
+/* The longest iteration of a worker's loop: CPU time, and wall time since epoll returned. */
 #include "core/loop/loop_time.h"
 #include "t/kit/suite.h"
 

@@ -1,14 +1,11 @@
 /*
- * Several callers of the table in one process, interleaved at every access to shared memory as a
- * seed says. This gives far more interleavings than processes on two cores. Each caller is a
- * coroutine; RATELIMIT_STEP switches to another caller, sometimes for long, and a caller may be
- * stopped for ever (a killed process).
- *
- * Invariants after every run: a key has at most one slot. No more than the limit was admitted for a
- * key in each window, and as much again for each evicted slot. The use equals what was admitted, in
- * both windows of a request that has two, or at most that where slots were evicted. When all live
- * callers have ended, every requested key can be requested again.
- *
+ * Several callers of the table in one process, interleaved at every access to shared memory by a
+ * seed. This gives far more interleavings than processes on two cores. Each caller is a coroutine;
+ * RATELIMIT_STEP switches to another caller, sometimes for long. A caller can be stopped for ever
+ * (a killed process). Invariants after every run: A key has at most one slot. At most the limit was
+ * admitted for a key in each window, plus the limit again for each evicted slot. The use equals the
+ * admitted requests in both windows of a request that has two, or is at most that if slots were
+ * evicted. When all live callers have ended, every requested key can be requested again.
  * RATELIMIT_TIMES multiplies the number of seeds; .ci/run takes three times as many.
  */
 #include <stdint.h>

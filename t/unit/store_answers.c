@@ -1,6 +1,6 @@
 /*
- * Questions over a small shop: the right page answers however few pages there are, a question
- * without a page is not answered, and neither hashes nor the order of words matter.
+ * Questions over a small shop: the right page answers in any number of pages, an unanswerable
+ * question gets no answer, and neither hashes nor word order matter.
  */
 #include "t/kit/store.h"
 

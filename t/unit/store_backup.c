@@ -1,5 +1,5 @@
 /*
- * A backup is data.mdb alone, also with segment files and beside a writer. A restore rebuilds the
+ * A backup is data.mdb alone, also with segment files and during writes. A restore rebuilds the
  * segment files and keeps all records.
  */
 #include "t/kit/store.h"

@@ -1,7 +1,7 @@
 /*
- * Random changes beside a simple model: an array of reports that is filtered and sorted for each
- * query. After every batch the store is consistent and answers as the model does. The seeds are
- * fixed, so a failure repeats.
+ * Random changes compared with a simple model: an array of reports that is filtered and sorted for
+ * each query. After every batch the store is consistent and answers as the model does. The seeds
+ * are fixed, so a failure repeats.
  */
 #include "t/kit/store.h"
 

@@ -1,6 +1,6 @@
 /*
- * Opening a store: one that is missing, foreign, damaged or of another format is reported in a
- * sentence and never ends the process. store_check reports every lost record.
+ * Opening a store that is missing, foreign, damaged or of another format: it is reported with a
+ * message, and never ends the process. store_check reports every lost record.
  */
 #include "t/kit/store.h"
 #include "store/index/index.h"

@@ -1,4 +1,4 @@
-/* Results and the index's log are stored in pieces that fit a page; readers get them whole. */
+/* Results and the in-memory tail are stored in parts that fit a page; readers get them whole. */
 #include "t/kit/store.h"
 
 #include "store/engine/cursor.h"

@@ -1,4 +1,4 @@
-/* Reports: every result of their changes, and the life of a grading. */
+/* Reports: every result of their changes, and the stages of a grading. */
 #include "t/kit/store.h"
 
 static struct kit k;

@@ -1,6 +1,5 @@
 /*
- * Pages from several sorted runs, made without a store, compared with one sorted array of all
- * elements.
+ * Pages from several sorted runs, without a store, compared with one sorted array of all elements.
  */
 #include "t/kit/store.h"
 

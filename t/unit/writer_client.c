@@ -1,6 +1,6 @@
 /*
- * A worker's client of a writer that does not answer: what waiting requests are told, and when. The
- * test sets the time.
+ * A worker's writer client when the writer does not answer: the answers of waiting requests, and
+ * their time. The test sets the clock.
  */
 #include "core/ipc/channel.h"
 #include "core/conn/connection.h"
