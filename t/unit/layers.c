@@ -1,6 +1,6 @@
 /*
- * Which room includes which, read from the sources. The rooms below are in order: a room includes
- * itself and, among the rooms above it in the table, those that its row allows.
+ * Who may include whom, read from the sources. The rooms below stand in order: a room includes
+ * itself and rooms above it in the table, and of those the ones its row allows.
  */
 #include "t/kit/suite.h"
 
@@ -25,7 +25,7 @@
  * its include lines holds. The headers of store/ itself are a room below the store's folders.
  */
 static const struct room {
-    const char *folder, *allows, *never;
+    const char *folder, *knows, *never;
 } rooms[] = {
     {"ratelimit", "", NO_LIBRARIES},
     {"store/*.h", "", "<json-c/ <h2o <openssl/ <lmdb <sqlite3 <curl/ <yaml <libxml/"},
@@ -70,8 +70,8 @@ static const struct room {
 };
 
 /* Of these rooms the master knows the life of the process and nothing else. */
-static const char *const lifecycle[] = {"core/worker/worker.h", "core/writer/writer.h",
-                                        "core/audit/auditor.h"};
+static const char *const lives[] = {"core/worker/worker.h", "core/writer/writer.h",
+                                    "core/audit/auditor.h"};
 
 /* ---- the files ---- */
 
@@ -144,7 +144,7 @@ static void add_file(const char *folder, const char *name)
     f->module = without_ending(f->path);
     f->folder = joined(folder, "", "");
     f->room = room_of(f->path);
-    ck_assert_msg(f->room != NULL, "%s is in no room", f->path);
+    ck_assert_msg(f->room != NULL, "%s lies in no room", f->path);
     read_includes(f, joined(SRCDIR, "/", f->path));
 }
 
@@ -169,7 +169,7 @@ static bool is_generated(const char *name)
 static void read_folder(const char *folder)
 {
     DIR *dir = opendir(joined(SRCDIR, "/", folder));
-    ck_assert_msg(dir != NULL, "%s is not a folder", folder);
+    ck_assert_msg(dir != NULL, "%s is no folder", folder);
     for (struct dirent *e; (e = readdir(dir)) != NULL;) {
         if (e->d_type == DT_DIR && e->d_name[0] != '.')
             read_folder(joined(folder, "/", e->d_name));
@@ -200,11 +200,11 @@ static bool lists(const char *words, const char *word, size_t n)
     return false;
 }
 
-static bool allows(const struct room *a, const struct room *b)
+static bool knows(const struct room *a, const struct room *b)
 {
     if (a == b)
         return true;
-    return b < a && (strcmp(a->allows, "*") == 0 || lists(a->allows, b->folder, strlen(b->folder)));
+    return b < a && (strcmp(a->knows, "*") == 0 || lists(a->knows, b->folder, strlen(b->folder)));
 }
 
 START_TEST(a_room_includes_only_what_its_row_allows)
@@ -214,8 +214,8 @@ START_TEST(a_room_includes_only_what_its_row_allows)
             const char *other = files[i].includes[k];
             const struct room *its = room_of(other);
             ck_assert_msg(its != NULL || strcmp(other, "config.h") == 0,
-                          "%s includes \"%s\", which is in no room", files[i].path, other);
-            ck_assert_msg(its == NULL || allows(files[i].room, its), "%s includes \"%s\"",
+                          "%s includes \"%s\", which lies in no room", files[i].path, other);
+            ck_assert_msg(its == NULL || knows(files[i].room, its), "%s includes \"%s\"",
                           files[i].path, other);
         }
 }
@@ -232,6 +232,24 @@ START_TEST(a_library_is_known_only_where_its_row_allows)
                 ck_assert_msg(strncmp(files[i].libraries[k], word, strlen(word)) != 0,
                               "%s includes %s", files[i].path, files[i].libraries[k]);
         }
+}
+END_TEST
+
+START_TEST(a_room_begins_with_a_readme_of_a_screen)
+{
+    for (size_t i = 0; i < COUNT(rooms); i++) {
+        char *path = joined(SRCDIR, "/", joined(rooms[i].folder, "/", "README.md"));
+        char line[1024];
+        unsigned lines = 0;
+        if (strchr(rooms[i].folder, '*') != NULL)
+            continue;
+        FILE *in = fopen(path, "r");
+        ck_assert_msg(in != NULL, "%s is missing", path);
+        while (fgets(line, sizeof(line), in) != NULL)
+            lines++;
+        fclose(in);
+        ck_assert_msg(lines > 5 && lines <= 80, "%s has %u lines", path, lines);
+    }
 }
 END_TEST
 
@@ -260,8 +278,8 @@ START_TEST(the_master_knows_the_lives_of_processes_and_not_their_inside)
              strcmp(files[i].room->folder, "core/master") == 0 && k < files[i].includes_count;
              k++) {
             bool life = false, is_inside = false;
-            for (size_t n = 0; n < COUNT(lifecycle); n++)
-                life = life || strcmp(files[i].includes[k], lifecycle[n]) == 0;
+            for (size_t n = 0; n < COUNT(lives); n++)
+                life = life || strcmp(files[i].includes[k], lives[n]) == 0;
             for (size_t n = 0; n < COUNT(inside); n++)
                 is_inside =
                     is_inside || strncmp(files[i].includes[k], inside[n], strlen(inside[n])) == 0;
@@ -329,6 +347,7 @@ int main(void)
     tcase_add_checked_fixture(tcase, setup, NULL);
     tcase_add_test(tcase, a_room_includes_only_what_its_row_allows);
     tcase_add_test(tcase, a_library_is_known_only_where_its_row_allows);
+    tcase_add_test(tcase, a_room_begins_with_a_readme_of_a_screen);
     tcase_add_test(tcase, an_internal_header_is_included_from_its_own_folder_alone);
     tcase_add_test(tcase, the_master_knows_the_lives_of_processes_and_not_their_inside);
     tcase_add_test(tcase, no_circle_has_more_than_three_modules);
