@@ -360,7 +360,7 @@ static int end_well(struct audit *audit)
 static const struct {
     int (*act)(struct audit *audit);
     int end;
-    uint64_t page, heard;
+    uint64_t page, received;
 } deaths[] = {
     {fault, -SIGSEGV, 42, 42}, {overflow, -SIGSEGV, 42, 42}, {fail_with, -SIGABRT, 42, 42},
     {hang, -SIGALRM, 42, 42},  {fault, -SIGSEGV, 0, 0},      {end_well, INSIDE_OK, 42, 0},
@@ -381,13 +381,13 @@ static int die(struct audit *audit)
 
 START_TEST(a_crash_note_names_the_page)
 {
-    uint64_t heard = 0;
+    uint64_t received = 0;
     ck_assert_int_eq(pipe2(words, O_NONBLOCK), 0);
     death = (unsigned)_i;
     before_lock = receive;
     ck_assert_int_eq(inside(die, false), deaths[_i].end);
-    ssize_t n = read(words[0], &heard, sizeof(heard));
-    ck_assert_uint_eq(n < 0 ? 0 : heard, deaths[_i].heard);
+    ssize_t n = read(words[0], &received, sizeof(received));
+    ck_assert_uint_eq(n < 0 ? 0 : received, deaths[_i].received);
     close(words[0]);
     close(words[1]);
 }

@@ -567,12 +567,12 @@ static void expect_no_core_limit(pid_t pid)
                   process_title(pid));
 }
 
-static pid_t seated;
+static pid_t running;
 
 /* an auditor exits with its writer and is replaced */
-static bool is_seated(void *title)
+static bool is_running(void *title)
 {
-    return (seated = server_process(server, title)) > 0;
+    return (running = server_process(server, title)) > 0;
 }
 
 static bool has_exited(void *pid)
@@ -595,8 +595,8 @@ START_TEST(no_process_leaves_a_core_file)
     start("");
     expect_no_core_limit(server->pid);
     for (size_t i = 0; i < COUNT(titles); i++) {
-        ck_assert(wait_until(is_seated, (void *)(uintptr_t)titles[i], 5000));
-        pid_t pid = seated;
+        ck_assert(wait_until(is_running, (void *)(uintptr_t)titles[i], 5000));
+        pid_t pid = running;
         expect_no_core_limit(pid);
         ck_assert_int_eq(kill(pid, SIGTRAP), 0);
         ck_assert_int_eq(wait_until(has_exited, &pid, 5000), true);

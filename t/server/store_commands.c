@@ -331,13 +331,12 @@ START_TEST(a_restore_by_root_belongs_to_the_stores_owner)
     if (geteuid() != 0)
         return; /* only root can change the owner of files */
     char *dir = text("%s/backup", server->dir);
-    struct passwd *unused_user = getpwnam("nobody");
-    ck_assert_ptr_nonnull(unused_user);
+    struct passwd *nobody = getpwnam("nobody");
+    ck_assert_ptr_nonnull(nobody);
     assay_ok(server, "workspace", "create", "acme", NULL);
     assay_ok(server, "backup", dir, NULL);
-    struct run run =
-        run_program("/bin/chown", "-R", text("%u:%u", unused_user->pw_uid, unused_user->pw_gid),
-                    server->data, NULL);
+    struct run run = run_program("/bin/chown", "-R", text("%u:%u", nobody->pw_uid, nobody->pw_gid),
+                                 server->data, NULL);
     ck_assert_int_eq(run.status, 0);
     ck_assert_int_eq(chmod(server->dir, 0755), 0);
     /* it cannot inspect a process that has become another user */
@@ -349,7 +348,7 @@ START_TEST(a_restore_by_root_belongs_to_the_stores_owner)
         assay_ok(server, "workspace", "create", "other", NULL);
         struct stat st;
         ck_assert_int_eq(stat(text("%s/index", server->data), &st), 0);
-        ck_assert_uint_eq(st.st_uid, unused_user->pw_uid);
+        ck_assert_uint_eq(st.st_uid, nobody->pw_uid);
     }
 }
 END_TEST

@@ -185,7 +185,7 @@ static char *line_of(const char *path)
 }
 
 /* a notification and its sender */
-static pid_t teller(char **state, int within_ms)
+static pid_t sender(char **state, int within_ms)
 {
     static char buffer[512];
     char control[CMSG_SPACE(sizeof(struct ucred))];
@@ -220,7 +220,7 @@ START_TEST(an_upgrade_names_the_new_main_process)
     server_start(server);
     pid_t main_pid = server->pid;
     do
-        ck_assert_int_eq(teller(&state, 1000), main_pid);
+        ck_assert_int_eq(sender(&state, 1000), main_pid);
     while (strcmp(state, "WATCHDOG=1") == 0);
     ck_assert_str_eq(state, "READY=1");
     for (int round = 0; round < 2; round++) {
@@ -229,7 +229,7 @@ START_TEST(an_upgrade_names_the_new_main_process)
         pid_t old = main_pid;
         kill(main_pid, SIGUSR2);
         for (int64_t deadline = now_ms() + 15000; now_ms() < deadline && notified < 3;) {
-            pid_t who = teller(&state, 2000);
+            pid_t who = sender(&state, 2000);
             ck_assert_msg(who == main_pid, "%d sends %s, but the main process is %d", (int)who,
                           state, (int)main_pid);
             named = named || sscanf(state, "MAINPID=%d", &main_pid) == 1;

@@ -417,7 +417,7 @@ END_TEST
  * When the new server dies, the old master does not drain: its supervisor must start another
  * server.
  */
-START_TEST(the_server_survives_a_new_master_that_dies_during_takeover)
+START_TEST(the_death_of_a_new_master_during_takeover_ends_the_server)
 {
     struct raw *under_way = raw_open(server);
     raw_text(under_way, "GET /healthz HTTP/1.1\r\nHo");
@@ -933,7 +933,7 @@ int main(void)
     tcase_add_loop_test(tcase, the_old_master_continues_when_the_new_one_fails, 0, COUNT(failures));
     tcase_add_loop_test(tcase, a_process_of_a_failed_upgrade_inherits_nothing, 0,
                         COUNT(left_behind));
-    tcase_add_test(tcase, the_server_survives_a_new_master_that_dies_during_takeover);
+    tcase_add_test(tcase, the_death_of_a_new_master_during_takeover_ends_the_server);
     tcase_add_test(tcase, a_new_writer_waits_for_the_old_one_to_exit);
     tcase_add_test(tcase, a_second_upgrade_signal_changes_nothing);
     tcase_add_test(tcase, a_reload_during_an_upgrade_reaches_the_new_master);

@@ -28,9 +28,9 @@ static void end(void)
     connection_table_free(connection_table);
 }
 
-static bool arrives(unsigned place, const char *address, size_t most, uint32_t *share)
+static bool arrives(unsigned slot, const char *address, size_t most, uint32_t *share)
 {
-    return connection_table_add_address(connection_table, place, address, strlen(address), most,
+    return connection_table_add_address(connection_table, slot, address, strlen(address), most,
                                         share);
 }
 
@@ -56,9 +56,9 @@ START_TEST(the_table_grows_to_its_capacity_in_workers)
     ck_assert(!connection_table_reserve(connection_table, 1000000, 4));
     uint32_t share;
     /* one address, in more processes than four workers have */
-    for (unsigned place = 0; place < 600; place++) {
-        connection_table_open_slot(connection_table, place);
-        ck_assert(arrives(place, ADDRESS, 600, &share) && share != 0);
+    for (unsigned slot = 0; slot < 600; slot++) {
+        connection_table_open_slot(connection_table, slot);
+        ck_assert(arrives(slot, ADDRESS, 600, &share) && share != 0);
     }
     connection_table_open_slot(connection_table, 600);
     ck_assert(!arrives(600, ADDRESS, 600, &share));
@@ -169,23 +169,23 @@ static void connect_and_disconnect(struct connected *connected, unsigned me)
     }
 }
 
-static pid_t child_new(struct connected *connected, unsigned place)
+static pid_t child_new(struct connected *connected, unsigned slot)
 {
-    connection_table_open_slot(connection_table, place);
+    connection_table_open_slot(connection_table, slot);
     pid_t pid = fork();
     if (pid == 0)
-        connect_and_disconnect(connected, place);
+        connect_and_disconnect(connected, slot);
     return pid;
 }
 
 /* It clears its bits first: after it has disconnected, others can have its slots. */
-static void child_kill(struct connected *connected, unsigned place, pid_t pid)
+static void child_kill(struct connected *connected, unsigned slot, pid_t pid)
 {
     kill(pid, SIGKILL);
     ck_assert_int_eq(waitpid(pid, NULL, 0), pid);
-    has_none(&connected->by.address, place);
-    has_none(&connected->by.open, place);
-    connection_table_close_slot(connection_table, place);
+    has_none(&connected->by.address, slot);
+    has_none(&connected->by.open, slot);
+    connection_table_close_slot(connection_table, slot);
 }
 
 START_TEST(a_process_killed_at_any_instruction_leaves_no_entry)

@@ -96,22 +96,22 @@ START_TEST(a_search_finds_text_of_every_author)
     post(&v, "Where is my ORDER, déjà payé? \xf0\x9f\x8e\x89 Straße ΣΊΣΥΦΟΣ");
     write_as_operator(CHANGE_MESSAGE_REPLY, &v.conversation, "under way");
     write_as_operator(CHANGE_NOTE, &v.conversation, "she is cross");
-    static const char *const needles[] = {"Where is my order, deja paye?",
-                                          "ORDER",
-                                          "er, D",
-                                          "déjà",
-                                          "\xf0\x9f\x8e\x89",
-                                          "STRASSE",
-                                          "σισυφος",
-                                          "under Way",
-                                          "She is CROSS",
-                                          "renee",
-                                          "w",
-                                          "deja\xcc\x81"};
-    for (size_t i = 0; i < sizeof(needles) / sizeof(*needles); i++) {
-        struct outcome o = found(needles[i], SEARCH_BY_TEXT);
+    static const char *const patterns[] = {"Where is my order, deja paye?",
+                                           "ORDER",
+                                           "er, D",
+                                           "déjà",
+                                           "\xf0\x9f\x8e\x89",
+                                           "STRASSE",
+                                           "σισυφος",
+                                           "under Way",
+                                           "She is CROSS",
+                                           "renee",
+                                           "w",
+                                           "deja\xcc\x81"};
+    for (size_t i = 0; i < sizeof(patterns) / sizeof(*patterns); i++) {
+        struct outcome o = found(patterns[i], SEARCH_BY_TEXT);
         ck_assert_msg(o.count >= 1 && ulid_eq(&o.ids[o.count - 1], &v.conversation), "%s",
-                      needles[i]);
+                      patterns[i]);
     }
     static const char *const others[] = {"orders", "her order", "order?", "way.", "walrus", "555"};
     for (size_t i = 0; i < sizeof(others) / sizeof(*others); i++)

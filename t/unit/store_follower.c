@@ -221,7 +221,7 @@ static void copy_to(const char *from, const char *to)
  * As after a power loss, after which SQLite returns an older state: a lookup, a change or
  * verification detects it.
  */
-START_TEST(a_file_of_another_store_state_is_rebuilt)
+START_TEST(an_older_file_is_rebuilt)
 {
     char path[ANSWERS_PATH_BYTES], before[ANSWERS_PATH_BYTES + 8], why[512];
     begin();
@@ -324,7 +324,7 @@ int main(void)
                         2 * sizeof(damages) / sizeof(*damages));
     tcase_add_test(tcase, verification_finds_a_damaged_file);
     tcase_add_test(tcase, a_hit_that_differs_from_its_record_is_dropped);
-    tcase_add_loop_test(tcase, a_file_of_another_store_state_is_rebuilt, 0, 3);
+    tcase_add_loop_test(tcase, an_older_file_is_rebuilt, 0, 3);
     tcase_add_test(tcase, rebuilds_leave_no_old_file);
     tcase_add_test(tcase, orphan_files_are_deleted_and_missing_files_built);
     suite_add_tcase(suite, tcase);

@@ -266,10 +266,10 @@ START_TEST(background_work_ends_its_batch_after_a_record_when_a_pause_is_due)
     kit_good = 55; /* and the rest is to be reclassified */
     kit_decent = 50;
     kit_reopen(&k);
-    unsigned slices = 0;
+    unsigned batches = 0;
     while (paused(&(struct store_change){.kind = CHANGE_PURGE, .limit = 1000}).status == STORE_OK)
-        slices++;
-    ck_assert_uint_ge(slices, REPORTS / 2);
+        batches++;
+    ck_assert_uint_ge(batches, REPORTS / 2);
     ck_assert_uint_ge(pauses, REPORTS);
     struct store_list_query q = {.workspace = w, .result = RESULT_GOOD, .page = 1, .per_page = 10};
     ck_assert_uint_eq(kit_reports(k.s, &q).total, REPORTS / 2);

@@ -270,7 +270,7 @@ static void same(const struct store_report *got, const struct model_report *want
     ck_assert(str_eq(got->url, str_of(want->url)));
 }
 
-static const char *const needles[] = {
+static const char *const patterns[] = {
     "",  "",          "COM/s",         "xx",       "g/1",        "//e.io/shop/", "/",
     "3", "pricing/2", "no such thing", "https://", "ABOUT-us/39"};
 
@@ -301,7 +301,7 @@ static struct store_list_query any_query(int *w, int *p)
                                  .status = pick(3) ? 0 : pick(4),
                                  .page = 1 + (pick(2) ? pick(4) : pick(40)),
                                  .per_page = 1 + pick(60),
-                                 .search = str_of(needles[pick(12)]),
+                                 .search = str_of(patterns[pick(12)]),
                                  .pause = kit_stop,
                                  .pause_arg = &stop};
     if (*p < PROJECTS && projects[*w][*p] != 0)

@@ -188,25 +188,25 @@ START_TEST(a_word_is_the_first_that_contains_the_pattern)
 {
     static const char *const words[] = {"ab/",  "abab", "/ba",  "bbbb", "b-",
                                         "-aab", "a",    "ba-b", "b"};
-    static const char *const needles[] = {"ab",    "ba",   "b/a", "/a",  "bb", "bbbb",
-                                          "bbbbb", "b-a",  "-",   "--",  "a",  "aab",
-                                          "B",     "abab", "-b",  "bab", "c"};
+    static const char *const patterns[] = {"ab",    "ba",   "b/a", "/a",  "bb", "bbbb",
+                                           "bbbbb", "b-a",  "-",   "--",  "a",  "aab",
+                                           "B",     "abab", "-b",  "bab", "c"};
     uint8_t all[256] = {0};
     uint32_t offset[COUNT(words) + 1] = {0};
     for (int i = 0; i < COUNT(words); i++) {
         memcpy(all + offset[i], words[i], strlen(words[i]));
         offset[i + 1] = offset[i] + (uint32_t)strlen(words[i]);
     }
-    for (int i = 0; i < COUNT(needles); i++) {
+    for (int i = 0; i < COUNT(patterns); i++) {
         struct search s;
-        kit_assert(search_begin(&s, str_of(needles[i])));
+        kit_assert(search_begin(&s, str_of(patterns[i])));
         for (uint32_t count = 0; count <= COUNT(words); count++) {
             for (uint32_t from = 0; from <= count; from++) {
                 uint32_t want = from;
-                while (want < count && strcasestr(words[want], needles[i]) == NULL)
+                while (want < count && strcasestr(words[want], patterns[i]) == NULL)
                     want++;
                 ck_assert_msg(search_word(&s, all, offset, from, count) == want,
-                              "\"%s\" from %u to %u", needles[i], from, count);
+                              "\"%s\" from %u to %u", patterns[i], from, count);
             }
         }
         search_end(&s);
