@@ -1,6 +1,6 @@
 /*
- * Which addresses grading may reach: every row of the deny lists, and what is refused before any
- * look-up.
+ * Which addresses grading can reach: every row of the deny lists, and URLs that are refused before
+ * DNS.
  */
 #include "core/audit/audit.h"
 #include "core/audit/guard_internal.h"

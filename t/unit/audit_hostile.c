@@ -1,5 +1,5 @@
 /*
- * Pages and robots.txt made to take much time or memory: each ends within its bounds. Times are CPU
+ * Pages and robots.txt that cost much time or memory: each ends within its bounds. Times are CPU
  * times.
  */
 #include "t/kit/audit.h"
