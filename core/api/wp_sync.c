@@ -17,7 +17,7 @@
 #include <strings.h>
 #include <time.h>
 
-#define SLICE_US 2000 /* of the event loop's time, and of a turn in the thread */
+#define ITEMS_US 2000 /* of the event loop's time, and of a turn in the thread */
 
 /*
  * Large batches of a worker go to the writer one at a time. A later change waits for a large one;
@@ -333,10 +333,10 @@ static struct batch *batch_of(struct pool_job *job)
     return (struct batch *)(void *)((char *)job - offsetof(struct batch, job));
 }
 
-static bool process_slice(struct pool_job *job)
+static bool process_items(struct pool_job *job)
 {
     struct batch *b = batch_of(job);
-    uint64_t until = clock_mono_us() + SLICE_US;
+    uint64_t until = clock_mono_us() + ITEMS_US;
     do
         add_item(b, &b->results[b->at++], false);
     while (b->at < b->count && clock_mono_us() < until);
@@ -355,14 +355,14 @@ static void processed(struct pool_job *job, struct waiter *w)
 static void batch_to_thread(struct batch *b)
 {
     h2o_mem_addref_shared(b);
-    b->job = (struct pool_job){.work = process_slice, .over = processed};
+    b->job = (struct pool_job){.work = process_items, .over = processed};
     request_run_in_pool(b->r, &b->job);
 }
 
 /* Work that is too long for the loop runs in the thread. */
 static void batch_process(struct batch *b)
 {
-    uint64_t until = clock_mono_us() + SLICE_US;
+    uint64_t until = clock_mono_us() + ITEMS_US;
     for (; b->at < b->count; b->at++) {
         if (clock_mono_us() >= until || !add_item(b, &b->results[b->at], true)) {
             batch_to_thread(b);

@@ -70,7 +70,7 @@ struct store_txn {
 
     /* free_space.c */
     int full;             /* creates are refused, and why; -1: not known yet */
-    uint64_t spare_pages; /* that results may use; the pages kept for deletes are not counted */
+    uint64_t result_pages; /* that results may use; the pages kept for deletes are not counted */
 
     struct buf copy; /* of a record: txn_get_copy */
 };

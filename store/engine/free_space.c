@@ -95,8 +95,8 @@ static void look_at_disk(struct store_txn *t)
     uint64_t spare = left > reserve / 2 ? left - reserve / 2 : 0;
     if (t->full == SPACE_LEFT && left <= reserve)
         t->full = why == ENOSPC ? DISK_FULL : FILE_FULL;
-    if (t->spare_pages > spare)
-        t->spare_pages = spare;
+    if (t->result_pages > spare)
+        t->result_pages = spare;
 }
 
 /*
@@ -107,7 +107,7 @@ static void look_at_space(struct store_txn *t)
     struct space_left r = measure_space(t->s, 0, 2);
     uint64_t left = r.behind + r.free;
     t->full = is_full(&r) ? MAP_FULL : SPACE_LEFT;
-    t->spare_pages = !r.known ? r.behind : left > r.reserve / 2 ? left - r.reserve / 2 : 0;
+    t->result_pages = !r.known ? r.behind : left > r.reserve / 2 ? left - r.reserve / 2 : 0;
     look_at_disk(t);
 }
 
@@ -160,12 +160,12 @@ bool txn_results_fit(struct store_txn *t, size_t results_bytes)
     uint64_t pages = results_bytes / PAGE + 1 + INDEX_PAGES;
     if (t->full < 0)
         look_at_space(t);
-    if (t->spare_pages < pages) {
+    if (t->result_pages < pages) {
         snprintf(t->s->why, sizeof(t->s->why),
                  "the rest of the map and the disk is reserved for deletes: free disk space, raise "
                  "store.map_size, or delete reports");
         return false;
     }
-    t->spare_pages -= pages;
+    t->result_pages -= pages;
     return true;
 }
