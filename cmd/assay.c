@@ -82,7 +82,9 @@ const struct cmd_row cmd_rows[] = {
      "Print a sample configuration that describes every option and has its default.",
      cmd_config_sample, true},
     {"demo", "[URL]", 0, 1, no_options,
-     "Start a server under var/, grade a page with it and show the next steps.", cmd_demo, true},
+     "Start a server under var/ with a demo shop whose chat answers, grade a page, and show the "
+     "next steps.",
+     cmd_demo, true},
     {"help", "[COMMAND]", 0, 2, no_options,
      "Explain a command, a group of commands, or all commands (help all).", cmd_help, true},
     {.name = NULL},

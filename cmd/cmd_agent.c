@@ -83,7 +83,7 @@ static int origins_given(const struct cmd *cmd, struct buf *out)
 }
 
 /* The settings that the options give; ${prompts} has space for every option. False: none. */
-static bool wishes_given(const struct cmd *cmd, const char **prompts, struct agent_wishes *out)
+static bool wishes_given(const struct cmd *cmd, const char **prompts, struct agent_change *out)
 {
     size_t count = 0;
     bool asked = cmd_has(cmd, "--prompt");
@@ -91,7 +91,7 @@ static bool wishes_given(const struct cmd *cmd, const char **prompts, struct age
         if (strcmp(cmd->given[i].name, "--prompt") == 0 && cmd->given[i].value[0] != '\0')
             prompts[count++] = cmd->given[i].value;
     prompts[count] = NULL;
-    *out = (struct agent_wishes){.theme = cmd_value(cmd, "--theme"),
+    *out = (struct agent_change){.theme = cmd_value(cmd, "--theme"),
                                  .lead_form_fields = cmd_value(cmd, "--lead-fields"),
                                  .language_default = cmd_value(cmd, "--language"),
                                  .starter_prompts = asked ? prompts : NULL};
@@ -119,7 +119,7 @@ static int settings_given(const struct cmd *cmd, struct str present, struct buf 
 {
     struct agent_mistake mistake;
     const char **prompts = calloc(cmd->given_count + 1, sizeof(*prompts));
-    struct agent_wishes wishes;
+    struct agent_change wishes;
     if (prompts == NULL)
         return cmd_refuse("out of memory");
     *given = wishes_given(cmd, prompts, &wishes);

@@ -20,7 +20,7 @@ static const struct {
     {"check", "check every record and index of the store"},
     {"stats", "show what each process of the server is doing"},
     {"config", "print the configuration in force, or a sample"},
-    {"demo", "start a server under var/ and grade a page"},
+    {"demo", "start a server under var/ with a demo shop, and grade a page"},
     {"help", "explain a command: assay help key; all: assay help all"},
 };
 #define SUBJECTS (sizeof(subjects) / sizeof(subjects[0]))

@@ -32,7 +32,7 @@ static bool settings(const struct demo_catalogue *catalogue, struct buf *out)
     struct agent_mistake mistake;
     for (size_t i = 0; i < json_length(questions) && i < PROMPTS_MAX; i++)
         prompts[i] = json_chars(json_item(questions, i));
-    const struct agent_wishes wishes = {.theme = THEME, .starter_prompts = prompts};
+    const struct agent_change wishes = {.theme = THEME, .starter_prompts = prompts};
     return agent_settings((struct str){NULL, 0}, &wishes, out, &mistake);
 }
 

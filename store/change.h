@@ -113,7 +113,7 @@ enum store_change_kind {
      */
     CHANGE_ANSWERS,
     /*
-     * Of the maintenance thread (maintenance.h). workspace, id (project; 0: the workspace), data:
+     * Of the merge thread (maintenance.h). workspace, id (project; 0: the workspace), data:
      * ids of its reports to delete, 8 bytes each; empty: no report is left, delete everything else
      * of it → id: how many records. STORE_NOT_FOUND: it is not being deleted.
      */
@@ -134,7 +134,7 @@ enum store_change_kind {
      * agent, visitor, conversation, text (code), expires_at → first: the conversation. The last
      * twenty are kept.
      */
-    CHANGE_COUPON_STAGE,
+    CHANGE_COUPON_PENDING,
     CHANGE_KINDS
 };
 

@@ -9,7 +9,7 @@
 #include <errno.h>
 #include <stdio.h>
 
-/* The work of the maintenance thread, for a command while no server runs. */
+/* The work of the merge thread, for a command while no server runs. */
 
 #define BATCH 256 /* changes of a transaction */
 

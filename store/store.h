@@ -69,7 +69,7 @@ enum report_status { REPORT_PENDING, REPORT_DONE, REPORT_FAILED };
 enum report_result { RESULT_NONE, RESULT_GOOD, RESULT_DECENT, RESULT_BAD };
 enum report_privacy { PRIVACY_PUBLIC, PRIVACY_PRIVATE, PRIVACY_PASSWORD };
 
-/* Scopes of a credential, as bits. api.md §2. */
+/* Scopes of a credential, as bits. */
 enum scope {
     SCOPE_REPORTS_READ = 1 << 0,
     SCOPE_REPORTS_WRITE = 1 << 1,
@@ -78,7 +78,7 @@ enum scope {
     SCOPE_CONVERSATIONS_READ = 1 << 4,
     SCOPE_CONVERSATIONS_WRITE = 1 << 5,
     SCOPE_WP_SYNC = 1 << 6,
-    /* not a scope: requests of this workspace token must be signed (api.md §7) */
+    /* not a scope: requests of this workspace token must be signed */
     SCOPE_SIGNED = 1 << 30,
 };
 
@@ -375,18 +375,17 @@ void store_txn_pause(struct store_txn *t, store_pause_fn *pause, void *arg);
 const struct store_event *store_events(const struct store *s, size_t *count);
 
 /*
- * Exactly once. A channel is one sender of changes: a worker process, a command. Each commit stores
- * for every channel the highest sequence number applied, and the answers that the sender has not
- * confirmed (opaque bytes). store_channel_get reads them inside the transaction, borrowed until the
+ * Exactly once. A sender of changes is a worker process or a command. Each commit stores
+ * for every sender the highest sequence number applied, and the answers that it has not
+ * confirmed (opaque bytes). store_sender_get reads them inside the transaction, borrowed until the
  * next write.
  */
-void store_channel_note(struct store_txn *t, uint64_t channel, uint64_t sequence,
-                        struct str answers);
-enum store_status store_channel_get(struct store_txn *t, uint64_t channel, uint64_t *sequence,
-                                    struct str *answers);
-void store_channel_drop(struct store_txn *t, uint64_t channel);
-typedef void store_channel_fn(void *arg, uint64_t channel, uint64_t sequence);
-void store_channel_each(struct store_txn *t, store_channel_fn *each, void *arg);
+void store_sender_note(struct store_txn *t, uint64_t sender, uint64_t sequence, struct str answers);
+enum store_status store_sender_get(struct store_txn *t, uint64_t sender, uint64_t *sequence,
+                                   struct str *answers);
+void store_sender_drop(struct store_txn *t, uint64_t sender);
+typedef void store_sender_fn(void *arg, uint64_t sender, uint64_t sequence);
+void store_sender_each(struct store_txn *t, store_sender_fn *each, void *arg);
 
 /* ---- maintenance, backup, checks ---- */
 
@@ -466,7 +465,7 @@ enum store_status store_maintain(struct store *s, store_progress_fn *progress, v
  * store_restore(from, to, progress, arg, why, why_size): make the backup in ${from} the store in
  * ${to}. Checks its records and builds its indexes first, then renames it into place. The replaced
  * data.mdb is kept: store_keep_replaced. No server and no other restore may run: the caller holds
- * the lock of ${to} (core/ipc/command_client.h). Works in restore.part below ${to}, after deleting
+ * the lock of ${to} (core/base/data_lock.h). Works in restore.part below ${to}, after deleting
  * an older one.
  */
 /*

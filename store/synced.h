@@ -1,5 +1,5 @@
 /*
- * Synced records: posts, products and coupons of an agent (api.md §7). Part of store.h, whose rules
+ * Synced records: posts, products and coupons of an agent. Part of store.h, whose rules
  * about snapshots, borrowed values, callbacks and changes apply.
  *
  * A collection is what one site sends of one kind to one agent. The shop's own number (wp_id)
@@ -157,7 +157,7 @@ void store_collection_each(struct store *s, const struct ulid *agent, store_coll
 
 /*
  * store_pending_coupon_each(s, conversation, now_ms, each, arg): the pending coupons of a
- * conversation (CHANGE_COUPON_STAGE) that have not expired, as typed, oldest first, then once with
+ * conversation (CHANGE_COUPON_PENDING) that have not expired, as typed, oldest first, then once with
  * STORE_NOT_FOUND and NULL. The caller checks whose conversation it is.
  */
 struct store_pending_coupon {

@@ -1,6 +1,6 @@
 /*
  * Records of the chat: agents, visitors, conversations, messages, leads, events, ratings. Part of
- * store.h, whose rules about snapshots, borrowed values, callbacks and changes apply. api.md §6.
+ * store.h, whose rules about snapshots, borrowed values, callbacks and changes apply.
  *
  * Ids are ULIDs that increase over the whole store: after an id, no smaller one is ever created, so
  * a cursor skips nothing.

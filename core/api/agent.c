@@ -1,9 +1,9 @@
 #include "core/api/agent.h"
+#include "core/api/json_value_internal.h"
 #include "core/text/json_span.h"
 #include "core/text/json_scan.h"
 #include "core/text/nearest.h"
 
-#include <json-c/json.h>
 #include <limits.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -20,17 +20,12 @@ static size_t characters(struct str s)
     return count;
 }
 
-static struct str text_of(struct json_object *value)
-{
-    return (struct str){json_object_get_string(value), (size_t)json_object_get_string_len(value)};
-}
-
 /* a text of 1 to ${max} characters */
 static bool is_text(struct json_object *value, size_t max)
 {
     if (!json_object_is_type(value, json_type_string))
         return false;
-    size_t n = characters(text_of(value));
+    size_t n = characters(json_value_text(value));
     return n >= 1 && n <= max;
 }
 
@@ -38,7 +33,7 @@ static bool is_word(struct json_object *value, size_t max, const char *also)
 {
     if (!is_text(value, max))
         return false;
-    struct str s = text_of(value);
+    struct str s = json_value_text(value);
     for (size_t i = 0; i < s.n; i++)
         if (!((s.p[i] | 0x20) >= 'a' && (s.p[i] | 0x20) <= 'z') &&
             !(s.p[i] >= '0' && s.p[i] <= '9') && (s.p[i] == '\0' || strchr(also, s.p[i]) == NULL))
@@ -61,7 +56,8 @@ wrong(struct agent_mistake *mistake, const char *format, ...)
 
 static bool is_color(struct json_object *value)
 {
-    struct str s = json_object_is_type(value, json_type_string) ? text_of(value) : (struct str){0};
+    struct str s =
+        json_object_is_type(value, json_type_string) ? json_value_text(value) : (struct str){0};
     if ((s.n != 4 && s.n != 7) || s.p[0] != '#')
         return false;
     for (size_t i = 1; i < s.n; i++)
@@ -74,7 +70,8 @@ static bool is_color(struct json_object *value)
 static bool is_side(struct json_object *value)
 {
     return json_object_is_type(value, json_type_string) &&
-           (str_eq(text_of(value), STR("left")) || str_eq(text_of(value), STR("right")));
+           (str_eq(json_value_text(value), STR("left")) ||
+            str_eq(json_value_text(value), STR("right")));
 }
 
 static bool is_line(struct json_object *value)
@@ -82,53 +79,59 @@ static bool is_line(struct json_object *value)
     return is_text(value, 200);
 }
 
-/*
- * The keys of a theme that the script reads (core/widget/widget.js). Columns: key, check, allowed values
- * in words.
- */
-static const struct {
+/* A key of an object in the settings. */
+struct key {
     const char *name;
     bool (*valid)(struct json_object *value);
-    const char *wanted;
-} theme_rows[] = {
+    const char *wanted; /* the allowed values, in words */
+};
+
+static const struct key *key_find(const struct key *keys, size_t count, const char *name)
+{
+    for (size_t i = 0; i < count; i++)
+        if (strcmp(keys[i].name, name) == 0)
+            return &keys[i];
+    return NULL;
+}
+
+/* The keys of a theme, which the script reads (core/widget/widget.js). */
+static const struct key theme_keys[] = {
     {"color", is_color, "a color as #rgb or #rrggbb, such as \"#0b6e4f\""},
     {"position", is_side, "\"left\" or \"right\""},
     {"title", is_line, "a text of 1 to 200 characters"},
     {"greeting", is_line, "a text of 1 to 200 characters"},
 };
-#define THEME_ROWS (sizeof(theme_rows) / sizeof(theme_rows[0]))
-#define THEME_KEYS "color, position, title and greeting"
+#define THEME_KEYS (sizeof(theme_keys) / sizeof(theme_keys[0]))
+#define THEME_KEY_NAMES "color, position, title and greeting"
 
 static bool theme_unknown(const char *name, struct agent_mistake *mistake)
 {
     unsigned least = UINT_MAX;
     const char *near = "";
-    for (size_t i = 0; i < THEME_ROWS; i++) {
-        unsigned distance = nearest_distance(str_of(name), str_of(theme_rows[i].name));
+    for (size_t i = 0; i < THEME_KEYS; i++) {
+        unsigned distance = nearest_distance(str_of(name), str_of(theme_keys[i].name));
         if (distance < least) {
             least = distance;
-            near = theme_rows[i].name;
+            near = theme_keys[i].name;
         }
     }
     bool close = nearest_is_close(least, strlen(name));
-    return wrong(mistake, "unknown key \"%.64s\"%s%s%s; the keys are " THEME_KEYS, name,
+    return wrong(mistake, "unknown key \"%.64s\"%s%s%s; the keys are " THEME_KEY_NAMES, name,
                  close ? ", did you mean \"" : "", close ? near : "", close ? "\"?" : "");
 }
 
 static bool theme_valid(struct json_object *theme, struct agent_mistake *mistake)
 {
     if (!json_object_is_type(theme, json_type_object))
-        return wrong(mistake, "must be an object with the keys " THEME_KEYS ", such as "
+        return wrong(mistake, "must be an object with the keys " THEME_KEY_NAMES ", such as "
                               "{\"color\":\"#0b6e4f\",\"position\":\"left\"}");
     json_object_object_foreach(theme, name, value)
     {
-        size_t i = 0;
-        while (i < THEME_ROWS && strcmp(theme_rows[i].name, name) != 0)
-            i++;
-        if (i == THEME_ROWS)
+        const struct key *key = key_find(theme_keys, THEME_KEYS, name);
+        if (key == NULL)
             return theme_unknown(name, mistake);
-        if (!theme_rows[i].valid(value))
-            return wrong(mistake, "\"%s\" must be %s", name, theme_rows[i].wanted);
+        if (!key->valid(value))
+            return wrong(mistake, "\"%s\" must be %s", name, key->wanted);
     }
     return true;
 }
@@ -155,7 +158,7 @@ static bool is_field_type(struct json_object *value)
     static const char *const types[] = {"text", "email", "tel", "textarea"};
     for (size_t i = 0; i < sizeof(types) / sizeof(types[0]); i++)
         if (json_object_is_type(value, json_type_string) &&
-            str_eq(text_of(value), str_of(types[i])))
+            str_eq(json_value_text(value), str_of(types[i])))
             return true;
     return false;
 }
@@ -165,18 +168,13 @@ static bool is_boolean(struct json_object *value)
     return json_object_is_type(value, json_type_boolean);
 }
 
-/* Columns as in theme_rows. */
-static const struct {
-    const char *name;
-    bool (*valid)(struct json_object *value);
-    const char *wanted;
-} field_rows[] = {
+static const struct key field_keys[] = {
     {"name", is_field_name, "1 to 64 letters, digits, _, - and ."},
     {"label", is_line, "a text of 1 to 200 characters"},
     {"type", is_field_type, "text, email, tel or textarea"},
     {"required", is_boolean, "true or false"},
 };
-#define FIELD_ROWS (sizeof(field_rows) / sizeof(field_rows[0]))
+#define FIELD_KEYS (sizeof(field_keys) / sizeof(field_keys[0]))
 
 static bool field_valid(struct json_object *field, size_t number, struct agent_mistake *mistake)
 {
@@ -184,17 +182,15 @@ static bool field_valid(struct json_object *field, size_t number, struct agent_m
         return wrong(mistake, "field %zu of the lead form must be an object", number);
     json_object_object_foreach(field, name, value)
     {
-        size_t i = 0;
-        while (i < FIELD_ROWS && strcmp(field_rows[i].name, name) != 0)
-            i++;
-        if (i == FIELD_ROWS)
+        const struct key *key = key_find(field_keys, FIELD_KEYS, name);
+        if (key == NULL)
             return wrong(mistake,
                          "field %zu of the lead form has an unknown key \"%.64s\"; the "
                          "keys are name, label, type and required",
                          number, name);
-        if (!field_rows[i].valid(value))
+        if (!key->valid(value))
             return wrong(mistake, "field %zu of the lead form: \"%s\" must be %s", number, name,
-                         field_rows[i].wanted);
+                         key->wanted);
     }
     return json_object_object_get_ex(field, "name", NULL) ||
            wrong(mistake, "field %zu of the lead form has no name", number);
@@ -253,8 +249,8 @@ static bool settings_put(struct json_object *settings, struct buf *out,
 }
 
 /* Replaces the member by ${text}, unless it is NULL. */
-static bool wish_json(struct json_object *settings, const char *name, const char *text,
-                      struct agent_mistake *mistake)
+static bool change_json(struct json_object *settings, const char *name, const char *text,
+                        struct agent_mistake *mistake)
 {
     struct json_fault fault;
     char why[JSON_FAULT_TEXT];
@@ -268,16 +264,16 @@ static bool wish_json(struct json_object *settings, const char *name, const char
     return json_object_object_add(settings, name, value) == 0;
 }
 
-static void wish_texts(struct json_object *settings, const struct agent_wishes *wishes)
+static void change_texts(struct json_object *settings, const struct agent_change *change)
 {
-    if (wishes->language_default != NULL)
+    if (change->language_default != NULL)
         json_object_object_add(settings, "language_default",
-                               json_object_new_string(wishes->language_default));
-    if (wishes->starter_prompts == NULL)
+                               json_object_new_string(change->language_default));
+    if (change->starter_prompts == NULL)
         return;
     struct json_object *prompts = json_object_new_array();
-    for (size_t i = 0; wishes->starter_prompts[i] != NULL; i++)
-        json_object_array_add(prompts, json_object_new_string(wishes->starter_prompts[i]));
+    for (size_t i = 0; change->starter_prompts[i] != NULL; i++)
+        json_object_array_add(prompts, json_object_new_string(change->starter_prompts[i]));
     json_object_object_add(settings, "starter_prompts", prompts);
 }
 
@@ -294,15 +290,15 @@ static struct json_object *settings_read(struct str members)
     return settings;
 }
 
-bool agent_settings(struct str present, const struct agent_wishes *wishes, struct buf *out,
+bool agent_settings(struct str present, const struct agent_change *change, struct buf *out,
                     struct agent_mistake *mistake)
 {
     struct json_object *settings = settings_read(present);
     *mistake = (struct agent_mistake){.text = "the current settings cannot be read"};
-    bool good = settings != NULL && wish_json(settings, "theme", wishes->theme, mistake) &&
-                wish_json(settings, "lead_form_fields", wishes->lead_form_fields, mistake);
+    bool good = settings != NULL && change_json(settings, "theme", change->theme, mistake) &&
+                change_json(settings, "lead_form_fields", change->lead_form_fields, mistake);
     if (good) {
-        wish_texts(settings, wishes);
+        change_texts(settings, change);
         good = settings_put(settings, out, mistake);
     }
     json_object_put(settings);

@@ -8,7 +8,7 @@
 #include "store/store.h"
 
 /* The settings to change; NULL: keep the current one. */
-struct agent_wishes {
+struct agent_change {
     const char *theme, *lead_form_fields; /* JSON */
     const char *language_default;
     const char *const *starter_prompts; /* ends with NULL */
@@ -21,15 +21,15 @@ struct agent_mistake {
 };
 
 /*
- * agent_settings(present, wishes, out, mistake): append the settings ${present} (empty: the
- * defaults), changed by ${wishes}, in a fixed order:
+ * agent_settings(present, change, out, mistake): append the settings ${present} (empty: the
+ * defaults), changed by ${change}, in a fixed order:
  *   theme              {"color"?: #rgb or #rrggbb,"position"?: left|right,"title"?,"greeting"?}
  *   starter_prompts    at most 10 texts of 1 to 200 characters
  *   lead_form_fields   at most 20 of {"name","label"?,"type"?: text|email|tel|textarea,"required"?}
  *   language_default   a language tag such as "en" or "pt-BR"
  * False if a setting is invalid; ${mistake} says which and why.
  */
-bool agent_settings(struct str present, const struct agent_wishes *wishes, struct buf *out,
+bool agent_settings(struct str present, const struct agent_change *change, struct buf *out,
                     struct agent_mistake *mistake);
 
 /* agent_setting(agent, name): the JSON of one setting; n 0 if it is missing. */

@@ -1,9 +1,9 @@
-#include "core/api/answer.h"
+#include "core/api/answer_internal.h"
 
 #include "core/http/http.h"
 #include "core/api/agent.h"
-#include "core/api/api.h"
-#include "core/api/phrases.h"
+#include "core/api/api_internal.h"
+#include "core/api/phrases_internal.h"
 #include "core/base/log.h"
 #include "core/async/query_threads.h"
 #include "core/text/json_out.h"
@@ -13,7 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-struct finding {
+struct answer_search {
     struct query query;
     answer_done_fn *done;
     struct ulid agent;
@@ -114,101 +114,102 @@ static void put_content(struct buf *out, const struct store_hit *hit, struct str
 
 /* ---- in the query thread ---- */
 
-static void take_hits(void *arg, enum store_status status, const struct store_found *found)
+static void on_hits(void *arg, enum store_status status, const struct store_found *found)
 {
-    struct finding *f = arg;
-    f->status = status;
+    struct answer_search *search = arg;
+    search->status = status;
     if (status != STORE_OK)
         return;
-    f->lost = found->lost;
-    if (f->lost != 0)
-        snprintf(f->why, sizeof(f->why), "%s", store_why(f->store));
-    f->found = found->count > 0 && found->hits[0].answers;
-    if (!f->found)
+    search->lost = found->lost;
+    if (search->lost != 0)
+        snprintf(search->why, sizeof(search->why), "%s", store_why(search->store));
+    search->found = found->count > 0 && found->hits[0].answers;
+    if (!search->found)
         return;
-    put_content(&f->content, &found->hits[0], f->language);
-    put_citations(&f->citations, found->hits, found->count);
-    if (!buf_ok(&f->content) || !buf_ok(&f->citations))
-        f->status = STORE_BUSY;
+    put_content(&search->content, &found->hits[0], search->language);
+    put_citations(&search->citations, found->hits, found->count);
+    if (!buf_ok(&search->content) || !buf_ok(&search->citations))
+        search->status = STORE_BUSY;
 }
 
 static bool run(struct query *q, struct store *s)
 {
-    struct finding *f = (struct finding *)q;
-    const struct store_question question = {.agent = f->agent,
-                                            .text = f->question,
-                                            .language = f->language,
+    struct answer_search *search = (struct answer_search *)q;
+    const struct store_question question = {.agent = search->agent,
+                                            .text = search->question,
+                                            .language = search->language,
                                             .limit = ANSWER_CITATIONS,
                                             .excerpt_bytes = ANSWER_BYTES,
                                             .pause = query_pause,
                                             .pause_arg = q};
-    buf_reset(&f->content);
-    buf_reset(&f->citations);
-    f->store = s;
-    store_find(s, &question, take_hits, f);
-    return f->status != STORE_AGAIN;
+    buf_reset(&search->content);
+    buf_reset(&search->citations);
+    search->store = s;
+    store_find(s, &question, on_hits, search);
+    return search->status != STORE_AGAIN;
 }
 
 /* ---- on the event loop ---- */
 
-static struct answer nothing_found(struct str language)
+static struct answer no_answer(struct str language)
 {
-    return (struct answer){.content = phrase_of(language, PHRASE_NOTHING),
+    return (struct answer){.content = phrase_of(language, PHRASE_NOT_FOUND),
                            .citations = STR("[]"),
                            .low_confidence = true};
 }
 
-static void reply(struct request *r, struct finding *f)
+static void reply(struct request *r, struct answer_search *search)
 {
-    if (!f->query.done) {
+    if (!search->query.done) {
         query_late(r);
         return;
     }
-    if (f->status != STORE_OK) {
-        reply_store_error(r, f->status);
+    if (search->status != STORE_OK) {
+        reply_store_error(r, search->status);
         return;
     }
-    struct answer answer = {.content = buf_view(&f->content), .citations = buf_view(&f->citations)};
-    if (!f->found)
-        answer = nothing_found(f->language);
-    f->done(r, &answer);
+    struct answer answer = {.content = buf_view(&search->content),
+                            .citations = buf_view(&search->citations)};
+    if (!search->found)
+        answer = no_answer(search->language);
+    search->done(r, &answer);
 }
 
-static void have_file_built(struct request *r, const struct finding *f)
+static void request_rebuild(struct request *r, const struct answer_search *search)
 {
     const struct store_change change = {.kind = CHANGE_ANSWERS,
                                         .fields = ANSWERS_NOTE_LOST,
-                                        .agent = f->agent,
-                                        .attempt = f->lost,
+                                        .agent = search->agent,
+                                        .attempt = search->lost,
                                         .code = ANSWERS_FORMAT};
-    log_warn("requesting the rebuild of an answer file: %s", f->why);
+    log_warn("requesting the rebuild of an answer file: %s", search->why);
     writer_client_send(r->http->writer, &change);
 }
 
 static void over(struct query *q, struct waiter *w)
 {
     struct request *r = request_of(w);
-    struct finding *f = (struct finding *)q;
-    if (r != NULL && f->lost != 0)
-        have_file_built(r, f);
+    struct answer_search *search = (struct answer_search *)q;
+    if (r != NULL && search->lost != 0)
+        request_rebuild(r, search);
     if (r != NULL)
-        reply(r, f);
-    buf_free(&f->content);
-    buf_free(&f->citations);
-    free(f);
+        reply(r, search);
+    buf_free(&search->content);
+    buf_free(&search->citations);
+    free(search);
 }
 
 /* The agent's language and workspace. */
-struct asked {
+struct agent_info {
     enum store_status status;
     uint64_t workspace;
     char language[36];
 };
 
 /* The setting is a JSON string: "de". */
-static void take_agent(void *arg, enum store_status status, const struct store_agent *agent)
+static void on_agent(void *arg, enum store_status status, const struct store_agent *agent)
 {
-    struct asked *a = arg;
+    struct agent_info *a = arg;
     a->status = status;
     if (status != STORE_OK)
         return;
@@ -218,40 +219,41 @@ static void take_agent(void *arg, enum store_status status, const struct store_a
         snprintf(a->language, sizeof(a->language), "%.*s", (int)value.n - 2, value.p + 1);
 }
 
-static void find(struct request *r, const struct ulid *agent, const struct asked *asked,
-                 struct str question, answer_done_fn *done)
+static void start_search(struct request *r, const struct ulid *agent, const struct agent_info *info,
+                         struct str question, answer_done_fn *done)
 {
-    const struct str language = str_of(asked->language);
-    struct finding *f = malloc(sizeof(*f) + question.n + language.n);
-    if (f == NULL) {
+    const struct str language = str_of(info->language);
+    struct answer_search *search = malloc(sizeof(*search) + question.n + language.n);
+    if (search == NULL) {
         reply_error(r, ERR_UNAVAILABLE, NULL);
         return;
     }
-    *f = (struct finding){.query = {.workspace = asked->workspace, .run = run, .over = over},
-                          .done = done,
-                          .agent = *agent,
-                          .question = {f->text, question.n},
-                          .language = {f->text + question.n, language.n}};
-    memcpy(f->text, question.p, question.n);
-    memcpy(f->text + question.n, language.p, language.n);
-    request_query(r, &f->query);
+    *search =
+        (struct answer_search){.query = {.workspace = info->workspace, .run = run, .over = over},
+                               .done = done,
+                               .agent = *agent,
+                               .question = {search->text, question.n},
+                               .language = {search->text + question.n, language.n}};
+    memcpy(search->text, question.p, question.n);
+    memcpy(search->text + question.n, language.p, language.n);
+    request_query(r, &search->query);
 }
 
 void answer_find(struct request *r, const struct ulid *agent, struct str question,
                  answer_done_fn *done)
 {
-    struct asked asked = {.status = STORE_OK};
+    struct agent_info info = {.status = STORE_OK};
     struct answer answer = {.citations = STR("[]")};
-    store_agent_get(r->store, agent, take_agent, &asked);
-    const struct str language = str_of(asked.language);
-    if (asked.status != STORE_OK && asked.status != STORE_NOT_FOUND) {
-        reply_store_error(r, asked.status);
+    store_agent_get(r->store, agent, on_agent, &info);
+    const struct str language = str_of(info.language);
+    if (info.status != STORE_OK && info.status != STORE_NOT_FOUND) {
+        reply_store_error(r, info.status);
     } else if (phrase_small_talk(language, question, &answer.content)) {
         done(r, &answer);
-    } else if (asked.status == STORE_NOT_FOUND) { /* just deleted: the writer refuses the change */
-        answer = nothing_found(language);
+    } else if (info.status == STORE_NOT_FOUND) { /* just deleted: the writer refuses the change */
+        answer = no_answer(language);
         done(r, &answer);
     } else {
-        find(r, agent, &asked, question, done);
+        start_search(r, agent, &info, question, done);
     }
 }

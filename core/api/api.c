@@ -1,4 +1,4 @@
-#include "core/api/api.h"
+#include "core/api/api_internal.h"
 #include "core/text/form.h"
 #include "core/http/pagination.h"
 #include "core/http/http.h"
@@ -34,6 +34,13 @@ struct str api_copy(struct request *r, struct str s)
     if (s.n > 0)
         memcpy(to, s.p, s.n);
     return (struct str){to, s.n};
+}
+
+uint64_t api_hash(uint64_t hash, const void *p, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        hash = (hash ^ ((const uint8_t *)p)[i]) * UINT64_C(0x100000001b3);
+    return hash;
 }
 
 uint64_t api_version(uint64_t id, uint64_t version)
@@ -79,6 +86,22 @@ void api_reply(struct request *r, int status, const struct buf *body)
     struct str whole = buf_view(body);
     if (buf_ok(body))
         reply_json(r, status, &whole, 1);
+    else
+        reply_error(r, ERR_UNAVAILABLE, NULL);
+}
+
+void api_reply_data(struct request *r, int status, struct str body)
+{
+    const struct str parts[] = {STR("{\"data\":"), body, STR("}")};
+    if (r->etag.p == NULL)
+        reply_header(r, "cache-control", STR("no-store"));
+    reply_json(r, status, parts, 3);
+}
+
+void api_reply_data_buf(struct request *r, int status, const struct buf *body)
+{
+    if (buf_ok(body))
+        api_reply_data(r, status, buf_view(body));
     else
         reply_error(r, ERR_UNAVAILABLE, NULL);
 }

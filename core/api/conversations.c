@@ -2,9 +2,9 @@
  * Conversations and visitors' records, for operators: API keys with conversations:read or
  * conversations:write.
  */
-#include "core/api/widget.h"
+#include "core/api/widget_internal.h"
 
-#include "core/api/render_widget.h"
+#include "core/api/render_widget_internal.h"
 #include "core/async/query_threads.h"
 #include "core/shm/typing_table.h"
 #include "core/text/json_out.h"
@@ -25,7 +25,7 @@ struct rows {
     enum store_status status;
 };
 
-static void row_put(const struct store_row *row, struct buf *out)
+static void put_row(const struct store_row *row, struct buf *out)
 {
     if (row->conversation != NULL)
         render_conversation(row->conversation, out);
@@ -40,30 +40,30 @@ static void row_put(const struct store_row *row, struct buf *out)
 /* A row that does not fit begins the next page. The first row is always sent. */
 static bool add_row(void *arg, enum store_status status, const struct store_row *row)
 {
-    struct rows *l = arg;
+    struct rows *rows = arg;
     if (row == NULL) {
-        l->status = status;
+        rows->status = status;
         return true;
     }
-    const size_t from = l->out->n;
-    buf_adds(l->out, l->count == 0 ? "" : ",");
-    const size_t start = l->out->n;
-    row_put(row, l->out);
-    if (l->out->n == start) { /* not a row: where the next page begins */
-        l->out->n = from;
-        l->last = row->id;
+    const size_t from = rows->out->n;
+    buf_adds(rows->out, rows->count == 0 ? "" : ",");
+    const size_t start = rows->out->n;
+    put_row(row, rows->out);
+    if (rows->out->n == start) { /* not a row: where the next page begins */
+        rows->out->n = from;
+        rows->last = row->id;
         return true;
     }
-    if (l->count > 0 && l->out->n + l->ignored.n > LIST_BYTES) {
-        l->out->n = from;
+    if (rows->count > 0 && rows->out->n + rows->ignored.n > LIST_BYTES) {
+        rows->out->n = from;
         return false;
     }
-    l->last = row->id;
-    l->count++;
+    rows->last = row->id;
+    rows->count++;
     return true;
 }
 
-static bool time_given(struct request *r, unsigned field, int64_t *out)
+static bool read_time(struct request *r, unsigned field, int64_t *out)
 {
     const struct value *v = &r->values[field];
     *out = v->sent ? time_read(v->text) : 0;
@@ -75,57 +75,55 @@ static bool time_given(struct request *r, unsigned field, int64_t *out)
 }
 
 /* The version of a list is a checksum of its bytes. */
-static uint64_t body_tag(struct str body, uint64_t tag)
+static uint64_t list_version(struct str body, uint64_t workspace)
 {
-    for (size_t i = 0; i < body.n; i++)
-        tag = (tag ^ (uint8_t)body.p[i]) * UINT64_C(0x100000001b3);
-    return tag >> 1;
+    return api_hash(workspace, body.p, body.n) >> 1;
 }
 
 /* ${more}: more members of meta. */
-static void list_reply(struct request *r, struct rows *l, const char *more)
+static void list_reply(struct request *r, struct rows *rows, const char *more)
 {
     static const struct ulid none;
-    const struct str ignored = l->ignored;
-    if (l->status != STORE_OK && l->status != STORE_NOT_FOUND) {
-        reply_store_error(r, l->status);
+    const struct str ignored = rows->ignored;
+    if (rows->status != STORE_OK && rows->status != STORE_NOT_FOUND) {
+        reply_store_error(r, rows->status);
         return;
     }
-    buf_adds(l->out, l->status == STORE_OK ? "],\"meta\":{\"has_more\":true"
-                                           : "],\"meta\":{\"has_more\":false");
-    widget_id(l->out, ",\"next_after\":", l->status == STORE_OK ? &l->last : &none);
-    buf_adds(l->out, more);
-    buf_str(l->out, ignored.n == 0 ? STR("") : STR(",\"ignored\":"));
-    buf_str(l->out, ignored);
-    buf_adds(l->out, "}}");
-    if (!buf_ok(l->out))
+    buf_adds(rows->out, rows->status == STORE_OK ? "],\"meta\":{\"has_more\":true"
+                                                 : "],\"meta\":{\"has_more\":false");
+    widget_put_id(rows->out, ",\"next_after\":", rows->status == STORE_OK ? &rows->last : &none);
+    buf_adds(rows->out, more);
+    buf_str(rows->out, ignored.n == 0 ? STR("") : STR(",\"ignored\":"));
+    buf_str(rows->out, ignored);
+    buf_adds(rows->out, "}}");
+    if (!buf_ok(rows->out))
         reply_error(r, ERR_UNAVAILABLE, NULL);
-    else if (!reply_etag(r, body_tag(buf_view(l->out), r->workspace)))
-        api_reply(r, 200, l->out);
+    else if (!reply_etag(r, list_version(buf_view(rows->out), r->workspace)))
+        api_reply(r, 200, rows->out);
 }
 
 /* Reads the query. False: 422 was sent. */
-static bool query_given(struct request *r, struct store_rows_query *q)
+static bool read_query(struct request *r, struct store_rows_query *q)
 {
     *q = (struct store_rows_query){.workspace = r->workspace,
                                    .limit = api_per_page[r->values[ROWS_PER_PAGE].number]};
-    return widget_ulid(r, ROWS_AGENT, &q->agent) && widget_ulid(r, ROWS_AFTER, &q->after) &&
-           time_given(r, ROWS_SINCE, &q->since) && time_given(r, ROWS_UNTIL, &q->until);
+    return widget_read_id(r, ROWS_AGENT, &q->agent) && widget_read_id(r, ROWS_AFTER, &q->after) &&
+           read_time(r, ROWS_SINCE, &q->since) && read_time(r, ROWS_UNTIL, &q->until);
 }
 
-static void list_send(struct request *r, enum store_rows rows, const struct store_rows_query *q)
+static void send_list(struct request *r, enum store_rows type, const struct store_rows_query *q)
 {
-    struct rows l = {.out = api_body(r), .ignored = api_ignored(r)};
-    api_list_begin(l.out);
-    store_rows_each(r->store, rows, q, add_row, &l);
-    list_reply(r, &l, "");
+    struct rows rows = {.out = api_body(r), .ignored = api_ignored(r)};
+    api_list_begin(rows.out);
+    store_rows_each(r->store, type, q, add_row, &rows);
+    list_reply(r, &rows, "");
 }
 
-static void list(struct request *r, enum store_rows rows)
+static void list_rows(struct request *r, enum store_rows type)
 {
     struct store_rows_query q;
-    if (query_given(r, &q))
-        list_send(r, rows, &q);
+    if (read_query(r, &q))
+        send_list(r, type, &q);
 }
 
 /*
@@ -134,17 +132,17 @@ static void list(struct request *r, enum store_rows rows)
  */
 #define SEARCH_BUDGET 250000
 
-struct searching {
+struct conversation_search {
     struct query query;
     struct store_search search;
     struct rows rows;
     struct buf body;
-    char needle[];
+    char pattern[];
 };
 
 static bool search_run(struct query *q, struct store *store)
 {
-    struct searching *s = (struct searching *)q;
+    struct conversation_search *s = (struct conversation_search *)q;
     api_list_begin(&s->body);
     s->rows.count = 0;
     store_conversation_search(store, &s->search, add_row, &s->rows);
@@ -154,7 +152,7 @@ static bool search_run(struct query *q, struct store *store)
 static void search_over(struct query *q, struct waiter *w)
 {
     struct request *r = request_of(w);
-    struct searching *s = (struct searching *)q;
+    struct conversation_search *s = (struct conversation_search *)q;
     if (r != NULL && !q->done)
         query_late(r);
     else if (r != NULL)
@@ -164,60 +162,61 @@ static void search_over(struct query *q, struct waiter *w)
     free(s);
 }
 
-static void search_begin(struct request *r, const struct store_rows_query *q)
+static void start_search(struct request *r, const struct store_rows_query *q)
 {
-    const struct str needle = r->values[ROWS_SEARCH].text;
-    struct searching *s = malloc(sizeof(*s) + needle.n);
+    const struct str pattern = r->values[ROWS_SEARCH].text;
+    struct conversation_search *s = malloc(sizeof(*s) + pattern.n);
     if (s == NULL) {
         reply_error(r, ERR_UNAVAILABLE, NULL);
         return;
     }
-    *s = (struct searching){.query = {.workspace = r->workspace,
-                                      .search = true,
-                                      .run = search_run,
-                                      .over = search_over},
-                            .search = {.rows = *q,
-                                       .by = (enum store_search_by)r->values[ROWS_SEARCH_BY].number,
-                                       .pattern = {s->needle, needle.n},
-                                       .budget = SEARCH_BUDGET,
-                                       .pause = query_pause,
-                                       .pause_arg = &s->query},
-                            .rows = {.out = &s->body, .ignored = api_ignored(r)}};
-    memcpy(s->needle, needle.p, needle.n);
+    *s = (struct conversation_search){
+        .query = {.workspace = r->workspace,
+                  .search = true,
+                  .run = search_run,
+                  .over = search_over},
+        .search = {.rows = *q,
+                   .by = (enum store_search_by)r->values[ROWS_SEARCH_BY].number,
+                   .pattern = {s->pattern, pattern.n},
+                   .budget = SEARCH_BUDGET,
+                   .pause = query_pause,
+                   .pause_arg = &s->query},
+        .rows = {.out = &s->body, .ignored = api_ignored(r)}};
+    memcpy(s->pattern, pattern.p, pattern.n);
     request_query(r, &s->query);
 }
 
 void conversations_list(struct request *r)
 {
     struct store_rows_query q;
-    if (!query_given(r, &q))
+    if (!read_query(r, &q))
         return;
     q.class = r->values[ROWS_STATUS].sent ? 1 + (unsigned)r->values[ROWS_STATUS].number : 0;
     if (r->values[ROWS_SEARCH].sent && r->values[ROWS_SEARCH].text.n > 0)
-        search_begin(r, &q);
+        start_search(r, &q);
     else
-        list_send(r, ROWS_CONVERSATIONS, &q);
+        send_list(r, ROWS_CONVERSATIONS, &q);
 }
 
 void leads_list(struct request *r)
 {
-    list(r, ROWS_LEADS);
+    list_rows(r, ROWS_LEADS);
 }
 
 void events_list(struct request *r)
 {
-    list(r, ROWS_EVENTS);
+    list_rows(r, ROWS_EVENTS);
 }
 
 void ratings_list(struct request *r)
 {
-    list(r, ROWS_RATINGS);
+    list_rows(r, ROWS_RATINGS);
 }
 
 /* ---- one conversation ---- */
 
 /* The newest note is part of the version, because a note does not change the record. */
-static void note_mark(void *arg, enum store_status status, const struct store_note *n)
+static void note_found(void *arg, enum store_status status, const struct store_note *n)
 {
     uint64_t high, low;
     (void)status;
@@ -227,37 +226,38 @@ static void note_mark(void *arg, enum store_status status, const struct store_no
     *(uint64_t *)arg = low;
 }
 
-static uint64_t notes_mark(struct request *r, const struct ulid *conversation)
+static uint64_t newest_note(struct request *r, const struct ulid *conversation)
 {
     const struct store_messages_query newest = {
         .conversation = *conversation, .newest = true, .limit = 1};
-    uint64_t mark = 0;
-    store_note_each(r->store, &newest, note_mark, &mark);
-    return mark;
+    uint64_t low_half = 0;
+    store_note_each(r->store, &newest, note_found, &low_half);
+    return low_half;
 }
 
-static void show(void *arg, enum store_status status, const struct store_conversation *c)
+static void conversation_found(void *arg, enum store_status status,
+                               const struct store_conversation *c)
 {
     struct request *r = arg;
-    struct buf before = {0};
+    struct buf prefix = {0};
     if (status != STORE_OK) {
         reply_store_error(r, status);
         return;
     }
-    bool visitor = widget_is_typing(r, &c->id, TYPIST_VISITOR),
-         operated = widget_is_typing(r, &c->id, TYPIST_OPERATOR);
+    bool visitor_typing = widget_is_typing(r, &c->id, TYPIST_VISITOR);
+    bool operator_typing = widget_is_typing(r, &c->id, TYPIST_OPERATOR);
     const struct ulid id = c->id;
-    if (reply_etag(
-            r, widget_tag(c, (visitor ? 1u : 0u) | (operated ? 2u : 0u) | notes_mark(r, &id) << 2)))
+    if (reply_etag(r, widget_version(c, (visitor_typing ? 1u : 0u) | (operator_typing ? 2u : 0u) |
+                                            newest_note(r, &id) << 2)))
         return;
-    render_conversation_members(c, &before);
-    buf_printf(&before, ",\"visitor_typing\":%s,\"operator_typing\":%s,",
-               visitor ? "true" : "false", operated ? "true" : "false");
-    conversation_page_reply(r, &id, &before);
-    buf_free(&before);
+    render_conversation_members(c, &prefix);
+    buf_printf(&prefix, ",\"visitor_typing\":%s,\"operator_typing\":%s,",
+               visitor_typing ? "true" : "false", operator_typing ? "true" : "false");
+    conversation_page_reply(r, &id, &prefix);
+    buf_free(&prefix);
 }
 
-static bool id_given(struct request *r, struct ulid *out)
+static bool read_id(struct request *r, struct ulid *out)
 {
     if (ulid_parse(r->args[0], out))
         return true;
@@ -268,8 +268,8 @@ static bool id_given(struct request *r, struct ulid *out)
 void conversations_get(struct request *r)
 {
     struct ulid id;
-    if (id_given(r, &id))
-        store_conversation_get(r->store, r->workspace, &id, show, r);
+    if (read_id(r, &id))
+        store_conversation_get(r->store, r->workspace, &id, conversation_found, r);
 }
 
 /* ---- changes by operators ---- */
@@ -277,20 +277,20 @@ void conversations_get(struct request *r)
 static struct store_change *change_new(struct request *r, enum store_change_kind kind)
 {
     struct ulid id;
-    if (!id_given(r, &id))
+    if (!read_id(r, &id))
         return NULL;
     struct store_change *change = widget_change(r, kind);
     change->conversation = id;
     return change;
 }
 
-static void show_message(struct request *r, const struct store_answer *answer,
-                         const struct store_message *m)
+static void reply_message(struct request *r, const struct store_answer *answer,
+                          const struct store_message *m)
 {
     struct buf *body = api_body(r);
     (void)answer;
     render_message(m, body);
-    widget_send(r, 201, body);
+    api_reply_data_buf(r, 201, body);
 }
 
 static void replied(struct request *r, const struct store_answer *answer)
@@ -298,7 +298,7 @@ static void replied(struct request *r, const struct store_answer *answer)
     if (answer->status != STORE_OK)
         widget_refuse(r, answer->status);
     else
-        widget_kept(r, answer, &answer->first, show_message);
+        widget_read_message(r, answer, &answer->first, reply_message);
 }
 
 void conversations_reply(struct request *r)
@@ -316,7 +316,7 @@ void conversations_reply(struct request *r)
         request_change(r, change, replied);
 }
 
-static void show_note(void *arg, enum store_status status, const struct store_note *n)
+static void reply_note(void *arg, enum store_status status, const struct store_note *n)
 {
     struct request *r = arg;
     struct buf *body = api_body(r);
@@ -325,7 +325,7 @@ static void show_note(void *arg, enum store_status status, const struct store_no
         return;
     }
     render_note(n, body);
-    widget_send(r, 201, body);
+    api_reply_data_buf(r, 201, body);
 }
 
 static void noted(struct request *r, const struct store_answer *answer)
@@ -336,7 +336,7 @@ static void noted(struct request *r, const struct store_answer *answer)
         return;
     }
     widget_replayed(r, answer);
-    store_note_get(r->store, &change->conversation, &answer->first, show_note, r);
+    store_note_get(r->store, &change->conversation, &answer->first, reply_note, r);
 }
 
 void conversations_note(struct request *r)
@@ -356,7 +356,7 @@ void conversations_note(struct request *r)
         request_change(r, change, noted);
 }
 
-static void show_record(void *arg, enum store_status status, const struct store_conversation *c)
+static void reply_record(void *arg, enum store_status status, const struct store_conversation *c)
 {
     struct request *r = arg;
     struct buf *body = api_body(r);
@@ -365,19 +365,19 @@ static void show_record(void *arg, enum store_status status, const struct store_
         return;
     }
     render_conversation(c, body);
-    widget_send(r, 200, body);
+    api_reply_data_buf(r, 200, body);
 }
 
-static void set_done(struct request *r, const struct store_answer *answer)
+static void state_set(struct request *r, const struct store_answer *answer)
 {
     const struct store_change *change = r->state;
     if (answer->status != STORE_OK)
         widget_refuse(r, answer->status);
     else
-        store_conversation_get(r->store, r->workspace, &change->conversation, show_record, r);
+        store_conversation_get(r->store, r->workspace, &change->conversation, reply_record, r);
 }
 
-static void set(struct request *r, uint32_t fields)
+static void set_state(struct request *r, uint32_t fields)
 {
     struct store_change *change = change_new(r, CHANGE_CONVERSATION_SET);
     if (change == NULL)
@@ -385,30 +385,30 @@ static void set(struct request *r, uint32_t fields)
     if (fields == CONVERSATION_SET_CLAIMED && r->values[CLAIM_NAME].sent)
         change->name = r->values[CLAIM_NAME].text;
     change->fields = fields;
-    request_change(r, change, set_done);
+    request_change(r, change, state_set);
 }
 
 void conversations_claim(struct request *r)
 {
-    set(r, CONVERSATION_SET_CLAIMED);
+    set_state(r, CONVERSATION_SET_CLAIMED);
 }
 
 void conversations_release(struct request *r)
 {
-    set(r, CONVERSATION_SET_RELEASED);
+    set_state(r, CONVERSATION_SET_RELEASED);
 }
 
 void conversations_close(struct request *r)
 {
-    set(r, CONVERSATION_SET_CLOSED);
+    set_state(r, CONVERSATION_SET_CLOSED);
 }
 
 void conversations_reopen(struct request *r)
 {
-    set(r, CONVERSATION_SET_REOPENED);
+    set_state(r, CONVERSATION_SET_REOPENED);
 }
 
-static void ping(void *arg, enum store_status status, const struct store_conversation *c)
+static void typing_found(void *arg, enum store_status status, const struct store_conversation *c)
 {
     struct request *r = arg;
     if (status == STORE_OK)
@@ -420,6 +420,6 @@ static void ping(void *arg, enum store_status status, const struct store_convers
 void conversations_typing(struct request *r)
 {
     struct ulid id;
-    if (id_given(r, &id))
-        store_conversation_get(r->store, r->workspace, &id, ping, r);
+    if (read_id(r, &id))
+        store_conversation_get(r->store, r->workspace, &id, typing_found, r);
 }

@@ -1,26 +1,21 @@
-#include "core/api/coupon.h"
-
-#include "core/api/discount.h"
-#include "core/api/money.h"
-#include "core/api/widget.h"
-#include "core/api/wp.h"
+#include "core/api/coupon_internal.h"
+#include "core/api/json_value_internal.h"
+#include "core/api/discount_internal.h"
+#include "core/api/money_internal.h"
+#include "core/api/widget_internal.h"
+#include "core/api/wp_internal.h"
 #include "core/text/json_out.h"
 
 #include <inttypes.h>
-#include <json-c/json.h>
 
 /* ---- the cart ---- */
-
-static struct str text_of(struct json_object *value)
-{
-    return (struct str){json_object_get_string(value), (size_t)json_object_get_string_len(value)};
-}
 
 /* Money is a string such as "12", "12.5" or "12.50", never a float. */
 static bool is_money(struct json_object *value)
 {
     int64_t money;
-    return json_object_is_type(value, json_type_string) && money_read(text_of(value), &money);
+    return json_object_is_type(value, json_type_string) &&
+           money_read(json_value_text(value), &money);
 }
 
 static bool is_count(struct json_object *value, int64_t most)
@@ -54,7 +49,7 @@ static void read_cart(struct json_object *cart, struct cart *out)
     struct json_object *items = NULL, *currency = NULL, *v = NULL;
     json_object_object_get_ex(cart, "items", &items);
     json_object_object_get_ex(cart, "currency", &currency);
-    out->exponent = currency_exponent(text_of(currency));
+    out->exponent = currency_exponent(json_value_text(currency));
     out->count = json_object_array_length(items);
     for (size_t i = 0; i < out->count; i++) {
         struct json_object *item = json_object_array_get_idx(items, i);
@@ -65,7 +60,7 @@ static void read_cart(struct json_object *cart, struct cart *out)
         if (json_object_object_get_ex(item, "quantity", &v))
             to->quantity = (uint64_t)json_object_get_int64(v);
         if (json_object_object_get_ex(item, "price", &v))
-            money_read(text_of(v), &to->price);
+            money_read(json_value_text(v), &to->price);
         to->on_sale = json_object_object_get_ex(item, "on_sale", &v) && json_object_get_boolean(v);
     }
 }
@@ -93,7 +88,7 @@ const char *coupon_cart_mistake(struct json_object *cart)
 }
 
 /* Items without on_sale get the value of the synced product. */
-static void look_for_sales(struct request *r, struct json_object *sent, struct cart *cart)
+static void fill_on_sale(struct request *r, struct json_object *sent, struct cart *cart)
 {
     struct json_object *items = NULL;
     json_object_object_get_ex(sent, "items", &items);
@@ -106,17 +101,13 @@ static void look_for_sales(struct request *r, struct json_object *sent, struct c
 
 /* ---- responses ---- */
 
-static const char *const types[] = {[COUPON_PERCENT] = "percent",
-                                    [COUPON_FIXED_CART] = "fixed_cart",
-                                    [COUPON_FIXED_PRODUCT] = "fixed_product"};
-
 static const char *const refusals[DISCOUNT_REFUSALS] = {
     [DISCOUNT_EXPIRED] = "This coupon has expired.",
     [DISCOUNT_USED_UP] = "This coupon has reached its usage limit.",
     [DISCOUNT_BELOW_MINIMUM] =
         "The cart is below the minimum of this coupon. Add items and try again.",
     [DISCOUNT_ABOVE_MAXIMUM] = "The cart is above the maximum of this coupon.",
-    [DISCOUNT_OTHER_GOODS] = "This coupon is not valid for these products.",
+    [DISCOUNT_OTHER_PRODUCTS] = "This coupon is not valid for these products.",
     [DISCOUNT_EXCLUDED] =
         "This coupon is not valid for some of these products. Remove them and try again.",
     [DISCOUNT_ON_SALE] =
@@ -137,23 +128,20 @@ static void put_coupon(struct buf *out, const struct store_coupon *c)
 {
     buf_adds(out, "\"code\":");
     json_string(out, c->code);
-    buf_printf(out, ",\"discount_type\":\"%s\",\"amount\":", types[c->type]);
+    buf_printf(out, ",\"discount_type\":\"%s\",\"amount\":", wp_coupon_types[c->type]);
     put_money(out, c->amount);
     buf_adds(out, ",\"expires_at\":");
     json_time(out, c->expires_at);
 }
 
-static void end(struct request *r, struct buf *body)
+static void reply_and_free(struct request *r, struct buf *body)
 {
-    if (buf_ok(body))
-        widget_reply(r, 200, buf_view(body));
-    else
-        reply_error(r, ERR_UNAVAILABLE, NULL);
+    api_reply_data_buf(r, 200, body);
     buf_free(body);
 }
 
 /* The response describes the coupon as it was when it was checked. */
-static void staged(struct request *r, const struct store_answer *answer)
+static void pending_set(struct request *r, const struct store_answer *answer)
 {
     const struct store_change *change = r->state;
     struct buf body = {0};
@@ -166,24 +154,24 @@ static void staged(struct request *r, const struct store_answer *answer)
     buf_adds(&body, ",\"pending_until\":");
     json_time(&body, change->expires_at);
     buf_adds(&body, ",\"message\":\"The coupon will be applied in the cart.\"}");
-    end(r, &body);
+    reply_and_free(r, &body);
 }
 
-static void stage(struct request *r, const struct store_coupon *c)
+static void set_pending(struct request *r, const struct store_coupon *c)
 {
-    struct buf told = {0};
-    struct store_change *change = widget_change(r, CHANGE_COUPON_STAGE);
-    put_coupon(&told, c);
-    if (!buf_ok(&told)) {
-        buf_free(&told);
+    struct buf json = {0};
+    struct store_change *change = widget_change(r, CHANGE_COUPON_PENDING);
+    put_coupon(&json, c);
+    if (!buf_ok(&json)) {
+        buf_free(&json);
         reply_error(r, ERR_UNAVAILABLE, NULL);
         return;
     }
     change->text = api_copy(r, c->code);
-    change->data = api_copy(r, buf_view(&told)); /* used for the response only */
-    change->expires_at = r->now_ms + COUPON_STAGED_MS;
-    buf_free(&told);
-    request_change(r, change, staged);
+    change->data = api_copy(r, buf_view(&json)); /* used for the response only */
+    change->expires_at = r->now_ms + COUPON_PENDING_MS;
+    buf_free(&json);
+    request_change(r, change, pending_set);
 }
 
 static void reply_totals(struct request *r, const struct store_coupon *c, struct str currency,
@@ -198,10 +186,10 @@ static void reply_totals(struct request *r, const struct store_coupon *c, struct
                ",\"currency_minor_unit\":%u,\"total_discount\":\"%" PRId64
                "\",\"total_price\":\"%" PRId64 "\"}}",
                exponent, totals->discount, totals->price);
-    end(r, &body);
+    reply_and_free(r, &body);
 }
 
-struct applying {
+struct application {
     struct request *r;
     struct json_object *cart; /* NULL: not sent */
 };
@@ -215,17 +203,17 @@ static void apply_to_cart(struct request *r, const struct store_coupon *coupon,
     json_object_object_get_ex(sent, "currency", &currency);
     read_cart(sent, cart);
     if (coupon->exclude_sale_items)
-        look_for_sales(r, sent, cart);
+        fill_on_sale(r, sent, cart);
     enum discount_refusal why = discount_apply(coupon, cart, r->now_ms, totals);
     if (why == DISCOUNT_APPLIES)
-        reply_totals(r, coupon, text_of(currency), cart->exponent, totals);
+        reply_totals(r, coupon, json_value_text(currency), cart->exponent, totals);
     else
         reply_error(r, ERR_INVALID_COUPON, "%s", refusals[why]);
 }
 
-static void apply(void *arg, enum store_status status, const struct store_coupon *coupon)
+static void coupon_found(void *arg, enum store_status status, const struct store_coupon *coupon)
 {
-    const struct applying *a = arg;
+    const struct application *a = arg;
     if (status == STORE_NOT_FOUND) {
         reply_error(a->r, ERR_INVALID_COUPON, "This code is unknown. Check its spelling.");
         return;
@@ -240,13 +228,13 @@ static void apply(void *arg, enum store_status status, const struct store_coupon
     else if (a->cart != NULL)
         apply_to_cart(a->r, coupon, a->cart);
     else
-        stage(a->r, coupon);
+        set_pending(a->r, coupon);
 }
 
 void coupon_apply(struct request *r, struct str code, struct json_object *cart)
 {
-    struct applying a = {r, cart};
-    store_coupon_get(r->store, &r->session.agent, code, apply, &a);
+    struct application a = {r, cart};
+    store_coupon_get(r->store, &r->session.agent, code, coupon_found, &a);
 }
 
 /* ---- pending coupons, for the shop ---- */
@@ -260,7 +248,7 @@ struct pending_rows {
     struct buf body;
 };
 
-/* Leaves out coupons that have become unusable since they were staged. */
+/* Leaves out coupons that have become unusable since they were applied. */
 static void add_pending(void *arg, enum store_status status, const struct store_coupon *coupon)
 {
     struct pending_rows *p = arg;
@@ -276,7 +264,8 @@ static void add_pending(void *arg, enum store_status status, const struct store_
     p->any = true;
 }
 
-static void look_at_staged(void *arg, enum store_status status, const struct store_pending_coupon *row)
+static void pending_row_found(void *arg, enum store_status status,
+                              const struct store_pending_coupon *row)
 {
     struct pending_rows *p = arg;
     if (row == NULL) {
@@ -287,8 +276,8 @@ static void look_at_staged(void *arg, enum store_status status, const struct sto
     store_coupon_get(p->r->store, &p->agent, row->code, add_pending, p);
 }
 
-static void look_at_conversation(void *arg, enum store_status status,
-                                 const struct store_conversation *c)
+static void conversation_found(void *arg, enum store_status status,
+                               const struct store_conversation *c)
 {
     struct pending_rows *p = arg;
     p->status = status;
@@ -296,9 +285,9 @@ static void look_at_conversation(void *arg, enum store_status status,
         return;
     const struct ulid id = c->id;
     p->agent = c->agent;
-    widget_id(&p->body, "{\"conversation_id\":", &id);
+    widget_put_id(&p->body, "{\"conversation_id\":", &id);
     buf_adds(&p->body, ",\"coupons\":[");
-    store_pending_coupon_each(p->r->store, &id, p->r->now_ms, look_at_staged, p);
+    store_pending_coupon_each(p->r->store, &id, p->r->now_ms, pending_row_found, p);
     buf_adds(&p->body, "]}");
 }
 
@@ -313,12 +302,12 @@ void wp_coupons_pending(struct request *r)
     }
     p.status = ulid_parse(sent->text, &id) ? STORE_OK : STORE_NOT_FOUND;
     if (p.status == STORE_OK)
-        store_conversation_get(r->store, r->workspace, &id, look_at_conversation, &p);
+        store_conversation_get(r->store, r->workspace, &id, conversation_found, &p);
     if (p.status != STORE_OK)
         reply_store_error(r, p.status);
     else if (!buf_ok(&p.body))
         reply_error(r, ERR_UNAVAILABLE, NULL);
     else if (!reply_etag(r, wp_version(buf_view(&p.body))))
-        wp_reply(r, 200, buf_view(&p.body));
+        api_reply_data(r, 200, buf_view(&p.body));
     buf_free(&p.body);
 }

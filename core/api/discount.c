@@ -1,4 +1,4 @@
-#include "core/api/discount.h"
+#include "core/api/discount_internal.h"
 
 #include <stdlib.h>
 
@@ -38,7 +38,7 @@ int64_t cart_subtotal(const struct cart *cart)
 
 /* ---- checks ---- */
 
-static bool names(struct str list, uint64_t wp_id)
+static bool contains(struct str list, uint64_t wp_id)
 {
     for (size_t i = 0; i < coupon_products(list); i++)
         if (coupon_product(list, i) == wp_id)
@@ -46,12 +46,13 @@ static bool names(struct str list, uint64_t wp_id)
     return false;
 }
 
-static bool is_for(const struct store_coupon *coupon, const struct cart_item *item)
+static bool is_eligible(const struct store_coupon *coupon, const struct cart_item *item)
 {
     if (coupon->type == COUPON_FIXED_CART)
         return true;
-    return (coupon->products.n == 0 || names(coupon->products, item->wp_id)) &&
-           !names(coupon->excluded, item->wp_id) && !(coupon->exclude_sale_items && item->on_sale);
+    return (coupon->products.n == 0 || contains(coupon->products, item->wp_id)) &&
+           !contains(coupon->excluded, item->wp_id) &&
+           !(coupon->exclude_sale_items && item->on_sale);
 }
 
 enum discount_refusal coupon_usable(const struct store_coupon *coupon, int64_t now_ms)
@@ -62,26 +63,27 @@ enum discount_refusal coupon_usable(const struct store_coupon *coupon, int64_t n
                                                                    : DISCOUNT_APPLIES;
 }
 
-static enum discount_refusal judge_goods(const struct store_coupon *coupon, const struct cart *cart)
+static enum discount_refusal check_products(const struct store_coupon *coupon,
+                                            const struct cart *cart)
 {
-    bool named = coupon->products.n == 0, meant = false, on_sale = false, excluded = false;
+    bool required = coupon->products.n == 0, eligible = false, on_sale = false, excluded = false;
     for (size_t i = 0; i < cart->count; i++) {
         const struct cart_item *item = &cart->items[i];
-        named = named || names(coupon->products, item->wp_id);
-        meant = meant || is_for(coupon, item);
+        required = required || contains(coupon->products, item->wp_id);
+        eligible = eligible || is_eligible(coupon, item);
         on_sale = on_sale || item->on_sale;
-        excluded = excluded || names(coupon->excluded, item->wp_id);
+        excluded = excluded || contains(coupon->excluded, item->wp_id);
     }
-    if (!named || (!meant && cart->count > 0))
-        return DISCOUNT_OTHER_GOODS;
+    if (!required || (!eligible && cart->count > 0))
+        return DISCOUNT_OTHER_PRODUCTS;
     if (coupon->type == COUPON_FIXED_CART && coupon->exclude_sale_items && on_sale)
         return DISCOUNT_ON_SALE;
     return coupon->type == COUPON_FIXED_CART && excluded ? DISCOUNT_EXCLUDED : DISCOUNT_APPLIES;
 }
 
 /* Exact amounts are compared, not rounded ones: 50.00 is below a minimum of 50.005. */
-static enum discount_refusal judge(const struct store_coupon *coupon, const struct cart *cart,
-                                   int64_t now_ms, int64_t subtotal)
+static enum discount_refusal check_coupon(const struct store_coupon *coupon,
+                                          const struct cart *cart, int64_t now_ms, int64_t subtotal)
 {
     wide sum = (wide)subtotal * MONEY_SCALE;
     for (unsigned i = 0; i < cart->exponent; i++)
@@ -93,12 +95,12 @@ static enum discount_refusal judge(const struct store_coupon *coupon, const stru
         return DISCOUNT_BELOW_MINIMUM;
     if (coupon->maximum > 0 && coupon->maximum < sum)
         return DISCOUNT_ABOVE_MAXIMUM;
-    return judge_goods(coupon, cart);
+    return check_products(coupon, cart);
 }
 
 /* ---- division among the lines ---- */
 
-static int dearest_first(const void *a, const void *b)
+static int by_price(const void *a, const void *b)
 {
     const struct line *x = a, *y = b;
     wide p = (wide)x->price * x->quantity, q = (wide)y->price * y->quantity;
@@ -107,22 +109,22 @@ static int dearest_first(const void *a, const void *b)
     return x->item < y->item ? -1 : x->item > y->item;
 }
 
-static void take_lines(const struct store_coupon *coupon, const struct cart *cart,
-                       struct lines *out)
+static void select_lines(const struct store_coupon *coupon, const struct cart *cart,
+                         struct lines *out)
 {
     out->count = 0;
     for (size_t i = 0; i < cart->count; i++) {
         const struct cart_item *item = &cart->items[i];
         int64_t price = line_price(item, cart->exponent);
-        if (price > 0 && item->quantity > 0 && is_for(coupon, item))
+        if (price > 0 && item->quantity > 0 && is_eligible(coupon, item))
             out->of[out->count++] =
                 (struct line){.item = i, .quantity = (int64_t)item->quantity, .price = price};
     }
-    qsort(out->of, out->count, sizeof(*out->of), dearest_first);
+    qsort(out->of, out->count, sizeof(*out->of), by_price);
 }
 
 /* Takes up to ${amount} off a line. Returns the amount taken. */
-static int64_t take(struct line *line, wide amount)
+static int64_t take_off(struct line *line, wide amount)
 {
     int64_t left = line->price - line->discount;
     int64_t taken = amount < left ? (int64_t)amount : left;
@@ -131,11 +133,11 @@ static int64_t take(struct line *line, wide amount)
 }
 
 /* Takes one unit off each piece in turn, until ${amount} is used up. */
-static void give_rest(struct lines *lines, int64_t amount)
+static void take_remainder(struct lines *lines, int64_t amount)
 {
     for (size_t i = 0; i < lines->count && amount > 0; i++)
-        amount -=
-            take(&lines->of[i], lines->of[i].quantity < amount ? lines->of[i].quantity : amount);
+        amount -= take_off(&lines->of[i],
+                           lines->of[i].quantity < amount ? lines->of[i].quantity : amount);
 }
 
 static void percent(struct lines *lines, int64_t amount)
@@ -144,22 +146,22 @@ static void percent(struct lines *lines, int64_t amount)
     int64_t given = 0;
     wide all = 0;
     for (size_t i = 0; i < lines->count; i++) {
-        given += take(&lines->of[i], (wide)lines->of[i].price * amount / whole);
+        given += take_off(&lines->of[i], (wide)lines->of[i].price * amount / whole);
         all += lines->of[i].price;
     }
-    give_rest(lines, (int64_t)((all * amount + whole / 2) / whole) - given);
+    take_remainder(lines, (int64_t)((all * amount + whole / 2) / whole) - given);
 }
 
 static int64_t fixed_product(struct lines *lines, int64_t amount)
 {
     int64_t given = 0;
     for (size_t i = 0; i < lines->count; i++)
-        given += take(&lines->of[i], (wide)amount * lines->of[i].quantity);
+        given += take_off(&lines->of[i], (wide)amount * lines->of[i].quantity);
     return given;
 }
 
 /* Number of pieces in the lines that still have a price above zero. */
-static int64_t pieces(const struct lines *lines)
+static int64_t count_pieces(const struct lines *lines)
 {
     int64_t sum = 0;
     for (size_t i = 0; i < lines->count; i++)
@@ -170,9 +172,10 @@ static int64_t pieces(const struct lines *lines)
 /* Each round takes the full share of each piece, or uses up a line. */
 static void fixed_cart(struct lines *lines, int64_t amount)
 {
-    for (int64_t count = pieces(lines); amount > 0 && count > 0; count = pieces(lines)) {
+    for (int64_t count = count_pieces(lines); amount > 0 && count > 0;
+         count = count_pieces(lines)) {
         if (amount < count) {
-            give_rest(lines, amount);
+            take_remainder(lines, amount);
             return;
         }
         amount -= fixed_product(lines, amount / count);
@@ -190,10 +193,10 @@ enum discount_refusal discount_apply(const struct store_coupon *coupon, const st
 {
     struct lines lines;
     int64_t subtotal = cart_subtotal(cart);
-    enum discount_refusal why = judge(coupon, cart, now_ms, subtotal);
+    enum discount_refusal why = check_coupon(coupon, cart, now_ms, subtotal);
     if (why != DISCOUNT_APPLIES)
         return why;
-    take_lines(coupon, cart, &lines);
+    select_lines(coupon, cart, &lines);
     if (coupon->type == COUPON_PERCENT)
         percent(&lines, coupon->amount);
     else if (coupon->type == COUPON_FIXED_PRODUCT)

@@ -1,10 +1,11 @@
 #include "core/api/event_stream.h"
-#include "core/api/render_widget.h"
 
+#include "core/api/api_internal.h"
+#include "core/api/render_widget_internal.h"
+#include "core/api/widget_internal.h"
 #include "core/http/reply.h"
 #include "core/http/session.h"
 #include "core/conn/connection.h"
-#include "core/process/process.h"
 #include "core/auth/signing_keys.h"
 #include "core/shm/typing_table.h"
 #include "core/http/http.h"
@@ -13,33 +14,34 @@
 #include <stdlib.h>
 
 #define BUCKETS 4096
-/* of one part, which ends with the message that reaches either; what is left comes with the next */
+/* A part ends with the message that reaches either limit. The next part has the rest. */
 #define PART_MESSAGES 20
-#define PART_BYTES (32u << 10) /* of their texts, before JSON escapes them */
+#define PART_BYTES (32u << 10) /* of texts, before JSON escapes them */
 #define TICK_MS 100
-#define JUDGE_US 2000 /* for looking at tokens, a turn of the loop */
+#define CHECK_US 2000 /* for checking tokens, per turn of the loop */
 
 struct stream {
     h2o_generator_t generator;
     struct request *r;
     struct http *http;
-    struct stream *prev, *next; /* of its bucket */
-    struct ulid last;           /* message told last */
-    struct buf out;             /* on its way; empty while nothing is */
-    uint64_t beat_at_ms;
-    uint64_t secrets; /* the generation that its token was looked at with */
-    bool sending, again /* something may have come meanwhile */, ended, open;
-    bool over;                    /* its token is: it ends once the part on its way is taken */
-    bool closed, typing; /* as told */
-    uint64_t claim;      /* likewise; 0: nobody has it */
+    struct stream *prev, *next; /* in its bucket */
+    struct ulid last;           /* the last message sent */
+    struct buf out;             /* the part being sent */
+    uint64_t heartbeat_at_ms;
+    uint64_t keys_generation; /* of the signing keys with which its token was checked last */
+    bool sending, pending;    /* pending: read the store again when the part is sent */
+    bool ended, open;         /* open: it is in its bucket */
+    bool expired;             /* its token is invalid: end after the part that is being sent */
+    bool closed, typing;      /* as sent last, like the claim */
+    uint64_t claim;           /* claim_hash */
 };
 
 struct streams {
-    struct stream bucket[BUCKETS]; /* heads of rings */
+    struct stream bucket[BUCKETS]; /* by conversation; heads of circular lists */
     size_t count;
-    uint64_t tick_at_ms, typing_seen;
-    uint64_t secrets; /* the generation that tokens are looked at with, */
-    size_t judged;    /* and so many buckets were, from the first on */
+    uint64_t tick_at_ms;
+    uint64_t keys_generation; /* of the signing keys with which tokens are being checked */
+    size_t checked_buckets;   /* the first ones, by these keys */
 };
 
 struct streams *streams_new(void)
@@ -55,7 +57,7 @@ void streams_free(struct streams *s)
     free(s);
 }
 
-uint32_t streams_open(const struct streams *s)
+uint32_t streams_count(const struct streams *s)
 {
     return (uint32_t)s->count;
 }
@@ -67,7 +69,7 @@ static struct stream *head_of(struct streams *s, const struct ulid *conversation
     return &s->bucket[(low ^ low >> 32) % BUCKETS];
 }
 
-/* with the request's memory */
+/* Runs when the memory of the request is freed. */
 static void stream_dispose(void *arg)
 {
     struct stream *st = arg;
@@ -79,20 +81,13 @@ static void stream_dispose(void *arg)
     buf_free(&st->out);
 }
 
-/* ---- what is to be told ---- */
+/* ---- reading ---- */
 
-static uint64_t fnv(uint64_t hash, const void *p, size_t n)
+/* Identifies a claim by its operator and name. 0: not claimed. */
+static uint64_t claim_hash(const struct store_conversation *c)
 {
-    for (size_t i = 0; i < n; i++)
-        hash = (hash ^ ((const uint8_t *)p)[i]) * UINT64_C(0x100000001b3);
-    return hash;
-}
-
-/* Tells one claim from another: by whom, and under which name. */
-static uint64_t claim_of(const struct store_conversation *c)
-{
-    uint64_t hash = fnv(UINT64_C(0xcbf29ce484222325), &c->claimed_by, sizeof(c->claimed_by));
-    return c->claimed_by == 0 ? 0 : fnv(hash, c->claimed_name.p, c->claimed_name.n) | 1;
+    uint64_t hash = api_hash(API_HASH_START, &c->claimed_by, sizeof(c->claimed_by));
+    return c->claimed_by == 0 ? 0 : api_hash(hash, c->claimed_name.p, c->claimed_name.n) | 1;
 }
 
 static void put_claim(struct buf *out, const struct store_conversation *c)
@@ -103,20 +98,22 @@ static void put_claim(struct buf *out, const struct store_conversation *c)
     buf_adds(out, "}\n\n");
 }
 
-/* The close tells of the release that comes with it. */
+/* A close also releases the claim, so no released event is sent with it. */
 static void put_state(struct stream *st, const struct store_conversation *c)
 {
     bool closed = c->closed_at != 0;
-    uint64_t claim = claim_of(c);
-    bool typing = typing_table_is_typing(st->r->http->loop->process->typing, &c->id, TYPIST_OPERATOR, st->r->http->loop->now_ms);
+    uint64_t claim = claim_hash(c);
+    bool typing = widget_is_typing(st->r, &c->id, TYPIST_OPERATOR);
     if (closed != st->closed)
-        buf_adds(&st->out, closed ? "event: closed\ndata: {}\n\n" : "event: reopened\ndata: {}\n\n");
+        buf_adds(&st->out,
+                 closed ? "event: closed\ndata: {}\n\n" : "event: reopened\ndata: {}\n\n");
     if (claim != 0 && claim != st->claim)
         put_claim(&st->out, c);
     if (claim == 0 && st->claim != 0 && !closed)
         buf_adds(&st->out, "event: released\ndata: {}\n\n");
     if (typing != st->typing)
-        buf_adds(&st->out, typing ? "event: typing\ndata: {\"typing\":true}\n\n" : "event: typing\ndata: {\"typing\":false}\n\n");
+        buf_adds(&st->out, typing ? "event: typing\ndata: {\"typing\":true}\n\n"
+                                  : "event: typing\ndata: {\"typing\":false}\n\n");
     st->claim = claim;
     st->closed = closed;
     st->typing = typing;
@@ -127,7 +124,7 @@ static void put_message(void *arg, enum store_status status, const struct store_
     struct stream *st = arg;
     char id[ULID_TEXT];
     if (m == NULL) {
-        st->again = status == STORE_OK;
+        st->pending = status == STORE_OK;
         st->ended = st->ended || (status != STORE_OK && status != STORE_NOT_FOUND);
         return;
     }
@@ -135,20 +132,23 @@ static void put_message(void *arg, enum store_status status, const struct store_
     ulid_text(&m->id, id);
     buf_adds(&st->out, "id: ");
     buf_add(&st->out, id, sizeof(id));
-    buf_adds(&st->out, "\nevent: message\ndata: "); /* JSON as it is rendered has no line breaks */
+    buf_adds(&st->out, "\nevent: message\ndata: "); /* rendered JSON has no line breaks */
     render_message(m, &st->out);
     buf_adds(&st->out, "\n\n");
 }
 
-static void gather(void *arg, enum store_status status, const struct store_agent *agent, const struct store_conversation *c)
+static void session_found(void *arg, enum store_status status, const struct store_agent *agent,
+                          const struct store_conversation *c)
 {
     struct stream *st = arg;
     if (status != STORE_OK || !session_allows(st->r, agent)) {
-        st->ended = true; /* the visitor, the agent or the workspace is gone, or the agent is not for this page any more */
+        /* deleted, or the agent does not allow this page */
+        st->ended = true;
         return;
     }
     const struct store_conversation now = *c;
-    struct store_messages_query q = {.conversation = c->id, .after = st->last, .limit = PART_MESSAGES, .bytes = PART_BYTES};
+    struct store_messages_query q = {
+        .conversation = c->id, .after = st->last, .limit = PART_MESSAGES, .bytes = PART_BYTES};
     if (memcmp(q.after.b, c->cleared.b, ULID_BYTES) < 0)
         q.after = c->cleared;
     if (memcmp(q.after.b, c->last.b, ULID_BYTES) < 0)
@@ -162,29 +162,31 @@ static void send_part(struct stream *st)
 {
     h2o_iovec_t part = {st->out.p, st->out.n};
     st->sending = true;
-    st->beat_at_ms = st->r->http->loop->now_ms + CONN_HEARTBEAT_MS;
+    st->heartbeat_at_ms = st->r->http->loop->now_ms + CONN_HEARTBEAT_MS;
     st->r->sent_bytes += part.len;
     conn_response_memory(st->r->wait.conn, st->out.cap);
-    reply_send(st->r, &part, part.len > 0 ? 1 : 0, st->ended ? H2O_SEND_STATE_FINAL : H2O_SEND_STATE_IN_PROGRESS);
+    reply_send(st->r, &part, part.len > 0 ? 1 : 0,
+               st->ended ? H2O_SEND_STATE_FINAL : H2O_SEND_STATE_IN_PROGRESS);
 }
 
-/* Look what there is, and send it; where a part is on its way, look again when it is taken. */
+/* Sends what is new. If a part is being sent, does so after it. */
 static void pump(struct stream *st)
 {
     const struct session *session = &st->r->session;
-    st->again = true;
+    st->pending = true;
     if (st->sending || st->ended)
         return;
-    st->again = false;
-    store_session_get(st->r->store, &session->agent, &session->visitor, &session->conversation, gather, st);
+    st->pending = false;
+    store_session_get(st->r->store, &session->agent, &session->visitor, &session->conversation,
+                      session_found, st);
     if (!buf_ok(&st->out))
         st->ended = true;
     if (st->out.n > 0 || st->ended)
         send_part(st);
 }
 
-/* what nobody has to look up; a reader with a part on its way needs no heartbeat */
-static void say(struct stream *st, const char *text)
+/* Sends a fixed text. While a part is being sent, no heartbeat is needed. */
+static void send_text(struct stream *st, const char *text)
 {
     if (st->sending)
         return;
@@ -195,17 +197,17 @@ static void say(struct stream *st, const char *text)
 static void end_one(struct stream *st)
 {
     st->ended = !st->sending;
-    say(st, "");
+    send_text(st, "");
 }
 
-/* whoever comes again finds another worker */
+/* The client reconnects, to another worker. */
 static void drain_one(struct stream *st)
 {
     if (st->sending || st->ended)
         return;
     st->ended = true;
     st->r->h2o->http1_is_persistent = 0;
-    say(st, "event: reconnect\ndata: {}\n\n");
+    send_text(st, "event: reconnect\ndata: {}\n\n");
 }
 
 static void on_proceed(h2o_generator_t *generator, h2o_req_t *req)
@@ -215,11 +217,11 @@ static void on_proceed(h2o_generator_t *generator, h2o_req_t *req)
     st->sending = false;
     buf_free(&st->out);
     conn_response_memory(st->r->wait.conn, 0);
-    if (st->over && !st->ended)
+    if (st->expired && !st->ended)
         end_one(st);
     else if (st->http->loop->draining)
         drain_one(st);
-    else if (st->again && !st->ended) {
+    else if (st->pending && !st->ended) {
         pump(st);
         store_read_end(st->r->store);
     }
@@ -235,9 +237,13 @@ void stream_open(struct request *r, const struct ulid *last)
 {
     struct http *h = r->http;
     struct stream *st = h2o_mem_alloc_shared(&r->h2o->pool, sizeof(*st), stream_dispose);
-    *st = (struct stream){.generator = {on_proceed, on_stop}, .r = r, .http = h, .last = *last, .secrets = signing_keys_generation(h->keys)};
+    *st = (struct stream){.generator = {on_proceed, on_stop},
+                          .r = r,
+                          .http = h,
+                          .last = *last,
+                          .keys_generation = signing_keys_generation(h->keys)};
     reply_header(r, "cache-control", STR("no-store"));
-    reply_header(r, "x-accel-buffering", STR("no")); /* proxies hold back no part */
+    reply_header(r, "x-accel-buffering", STR("no")); /* nginx must not buffer parts */
     if (r->is_head || h->loop->draining) {
         reply_parts(r, 200, "text/event-stream", &STR("event: reconnect\ndata: {}\n\n"), 1);
         return;
@@ -250,18 +256,19 @@ void stream_open(struct request *r, const struct ulid *last)
     h->streams->count++;
     r->wait.conn->streaming = true;
     reply_begin(r, 200, "text/event-stream", SIZE_MAX, &st->generator);
-    buf_adds(&st->out, ": here\n\n"); /* so that the client has the head, whatever is between */
+    buf_adds(&st->out, ": here\n\n"); /* makes proxies pass on the head of the response at once */
     pump(st);
 }
 
-/* ---- what wakes them ---- */
+/* ---- events that wake streams ---- */
 
-typedef void each_fn(struct stream *st);
+typedef void stream_fn(struct stream *st);
 
-static void each_of(struct http *h, each_fn *fn)
+static void for_each(struct http *h, stream_fn *fn)
 {
     for (size_t i = 0; h->streams->count > 0 && i < BUCKETS; i++)
-        for (struct stream *st = h->streams->bucket[i].next, *next; st != &h->streams->bucket[i]; st = next) {
+        for (struct stream *st = h->streams->bucket[i].next, *next; st != &h->streams->bucket[i];
+             st = next) {
             next = st->next;
             fn(st);
         }
@@ -279,15 +286,16 @@ static void wake(struct http *h, const struct ulid *conversation)
     store_read_end(h->loop->store);
 }
 
-void streams_event(struct http *h, const struct store_event *e)
+void streams_on_event(struct http *h, const struct store_event *e)
 {
     const struct ulid id = ulid_of_halves(e->id, e->value);
     if (h->streams->count == 0)
         return;
     if (e->kind == EVENT_CONVERSATION)
         wake(h, &id);
-    else if (e->kind == EVENT_AGENT_CHANGED || e->kind == EVENT_WORKSPACE_DELETED || e->kind == EVENT_FEED_BEGINS)
-        each_of(h, pump);
+    else if (e->kind == EVENT_AGENT_CHANGED || e->kind == EVENT_WORKSPACE_DELETED ||
+             e->kind == EVENT_FEED_BEGINS)
+        for_each(h, pump);
 }
 
 static void tick_one(struct stream *st)
@@ -296,67 +304,68 @@ static void tick_one(struct stream *st)
     const struct session *session = &st->r->session;
     if (st->ended)
         return;
-    st->over = st->over || session->expires_at <= (int64_t)h2o_now(h->loop->ctx.loop);
-    if (st->over)
+    st->expired = st->expired || session->expires_at <= (int64_t)h2o_now(h->loop->ctx.loop);
+    if (st->expired)
         end_one(st);
-    else if (typing_table_is_typing(h->loop->process->typing, &session->conversation, TYPIST_OPERATOR, h->loop->now_ms) != st->typing)
+    else if (widget_is_typing(st->r, &session->conversation, TYPIST_OPERATOR) != st->typing)
         pump(st);
-    else if (h->loop->now_ms >= st->beat_at_ms)
-        say(st, ":\n\n");
+    else if (h->loop->now_ms >= st->heartbeat_at_ms)
+        send_text(st, ":\n\n");
 }
 
-/* a secret that is gone takes the tokens with it that it signed */
-static void judge_one(struct stream *st)
+/* Tokens signed with a removed key are invalid. */
+static void check_token(struct stream *st)
 {
-    st->secrets = st->http->streams->secrets;
-    st->over = st->over || !session_signed(st->r, (int64_t)h2o_now(st->http->loop->ctx.loop));
-    if (st->over && !st->ended)
+    st->keys_generation = st->http->streams->keys_generation;
+    st->expired = st->expired || !session_signed(st->r, (int64_t)h2o_now(st->http->loop->ctx.loop));
+    if (st->expired && !st->ended)
         end_one(st);
 }
 
-/* False: ${until_us} came first. */
-static bool judge_bucket(struct streams *s, struct stream *head, uint64_t until_us)
+/* False: ${until_us} was reached first. */
+static bool check_bucket_tokens(struct streams *s, struct stream *head, uint64_t until_us)
 {
     for (struct stream *st = head->next, *next; st != head; st = next) {
         next = st->next;
-        if (st->secrets == s->secrets)
+        if (st->keys_generation == s->keys_generation)
             continue;
         if (clock_mono_us() >= until_us)
             return false;
-        judge_one(st);
+        check_token(st);
     }
     return true;
 }
 
-/* as many as a turn of the loop may take; the others in those that follow at once */
-static void judge_some(struct http *h)
+/* Checks tokens for up to CHECK_US. The next turns of the loop check the rest. */
+static void check_tokens(struct http *h)
 {
     struct streams *s = h->streams;
-    uint64_t until_us = clock_mono_us() + JUDGE_US;
-    if (s->secrets != signing_keys_generation(h->keys)) {
-        s->secrets = signing_keys_generation(h->keys);
-        s->judged = 0;
+    uint64_t until_us = clock_mono_us() + CHECK_US;
+    if (s->keys_generation != signing_keys_generation(h->keys)) {
+        s->keys_generation = signing_keys_generation(h->keys);
+        s->checked_buckets = 0;
     }
-    while (s->judged < BUCKETS && judge_bucket(s, &s->bucket[s->judged], until_us))
-        s->judged++;
+    while (s->checked_buckets < BUCKETS &&
+           check_bucket_tokens(s, &s->bucket[s->checked_buckets], until_us))
+        s->checked_buckets++;
 }
 
 int streams_wait_ms(const struct http *h, int most)
 {
-    return h->streams->count > 0 && h->streams->judged < BUCKETS ? 0 : most;
+    return h->streams->count > 0 && h->streams->checked_buckets < BUCKETS ? 0 : most;
 }
 
 void streams_tick(struct http *h)
 {
     if (h->streams->count > 0)
-        judge_some(h);
+        check_tokens(h);
     if (h->streams->count == 0 || h->loop->now_ms < h->streams->tick_at_ms)
         return;
     h->streams->tick_at_ms = h->loop->now_ms + TICK_MS;
-    each_of(h, tick_one);
+    for_each(h, tick_one);
 }
 
 void streams_drain(struct http *h)
 {
-    each_of(h, drain_one);
+    for_each(h, drain_one);
 }

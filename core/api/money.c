@@ -1,4 +1,4 @@
-#include "core/api/money.h"
+#include "core/api/money_internal.h"
 
 #define WHOLE_DIGITS 12
 #define DECIMALS_MAX 12

@@ -1,4 +1,4 @@
-#include "core/api/phrases.h"
+#include "core/api/phrases_internal.h"
 
 #include "core/audit/text.h"
 
@@ -10,7 +10,7 @@
  * agent's language is used, otherwise the first row that has it.
  */
 static const struct row {
-    const char *language, *talk[KINDS], *beside, *phrases[PHRASES];
+    const char *language, *talk[KINDS], *neutral, *phrases[PHRASES];
 } rows[] = {
     {"en",
      {"|hello|hi|hey|hiya|howdy|good morning|good afternoon|good evening|good day|greetings|",
@@ -111,7 +111,7 @@ struct str phrase_of(struct str language, enum phrase which)
  * True if the character at ${p} separates words: ASCII punctuation, U+0080–U+00BF, U+2000–U+303F,
  * and from U+F000 (wide punctuation, emoji).
  */
-static bool parts_words(const char *p)
+static bool separates_words(const char *p)
 {
     const unsigned char a = (unsigned char)p[0];
     if (a < 0x80)
@@ -134,11 +134,11 @@ struct talk {
 };
 
 /* Splits a message into words. False if there are none, or too many for small talk. */
-static bool take_words(struct str message, struct talk *t)
+static bool split_words(struct str message, struct talk *t)
 {
     for (size_t at = 0; at < message.n;) {
         size_t end = at;
-        while (end < message.n && !parts_words(message.p + end))
+        while (end < message.n && !separates_words(message.p + end))
             end += character_length(message, end);
         if (end == at) {
             at += character_length(message, at);
@@ -156,7 +156,7 @@ static bool take_words(struct str message, struct talk *t)
     return t->count > 0 && buf_ok(&t->text);
 }
 
-static bool has(const char *list, struct str phrase)
+static bool contains(const char *list, struct str phrase)
 {
     return memmem(list, strlen(list), phrase.p, phrase.n) != NULL;
 }
@@ -176,13 +176,13 @@ static struct str phrase_at(struct talk *t, size_t first, size_t last)
 static bool row_replies(const struct row *row, struct str phrase, enum phrase *kind)
 {
     for (*kind = PHRASE_HELLO; *kind < KINDS; ++*kind)
-        if (has(row->talk[*kind], phrase))
+        if (contains(row->talk[*kind], phrase))
             return true;
     *kind = PHRASES;
-    return has(row->beside, phrase);
+    return contains(row->neutral, phrase);
 }
 
-static bool talked(struct str language, struct str phrase, struct str *reply)
+static bool match_phrase(struct str language, struct str phrase, struct str *reply)
 {
     const struct row *first = row_of(language);
     enum phrase kind;
@@ -202,7 +202,7 @@ static size_t next_phrase(struct talk *t, size_t at, struct str language, struct
 {
     size_t most = t->count - at < PHRASE_WORDS_MAX ? t->count - at : PHRASE_WORDS_MAX;
     for (size_t n = most; n > 0; n--)
-        if (talked(language, phrase_at(t, at, at + n - 1), reply))
+        if (match_phrase(language, phrase_at(t, at, at + n - 1), reply))
             return n;
     return 0;
 }
@@ -210,7 +210,7 @@ static size_t next_phrase(struct talk *t, size_t at, struct str language, struct
 bool phrase_small_talk(struct str language, struct str message, struct str *reply)
 {
     struct talk t = {.count = 0};
-    bool good = take_words(message, &t);
+    bool good = split_words(message, &t);
     *reply = (struct str){NULL, 0};
     for (size_t at = 0, n; good && at < t.count; at += n) {
         n = next_phrase(&t, at, language, reply);

@@ -1,6 +1,6 @@
 /* The OpenAPI document, health checks and metrics. */
-#include "core/api/api.h"
-#include "core/api/openapi.h"
+#include "core/api/api_internal.h"
+#include "core/api/openapi_internal.h"
 #include "core/http/metrics.h"
 #include "core/http/lifecycle.h"
 
@@ -25,7 +25,7 @@ void platform_readyz(struct request *r)
         reply_json(r, 200, &STR("{\"status\":\"ready\"}"), 1);
     else
         reply_error(r, ERR_UNAVAILABLE,
-                    "Not ready: the store is not open, or the server is stopping.");
+                    "Not ready: there is no writer, or the server is stopping.");
 }
 
 void platform_metrics(struct request *r)

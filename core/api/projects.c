@@ -1,6 +1,6 @@
-#include "core/api/api.h"
-#include "core/api/listing.h"
-#include "core/api/render.h"
+#include "core/api/api_internal.h"
+#include "core/api/list_job_internal.h"
+#include "core/api/render_internal.h"
 
 #include <inttypes.h>
 
@@ -9,18 +9,18 @@
 static void list_found(void *arg, enum store_status status, uint64_t total,
                        const struct store_project *items, size_t count)
 {
-    struct listing *l = arg;
-    if (!listing_found(l, status, total, count))
+    struct list_job *job = arg;
+    if (!list_job_result(job, status, total, count))
         return;
     for (size_t i = 0; i < count; ++i) {
-        buf_adds(&l->body, i == 0 ? "" : ",");
-        render_project(&items[i], &l->body);
+        buf_adds(&job->body, i == 0 ? "" : ",");
+        render_project(&items[i], &job->body);
     }
 }
 
-static void list_find(struct listing *l, struct store *s)
+static void list_find(struct list_job *job, struct store *s)
 {
-    store_project_list(s, &l->list, list_found, l);
+    store_project_list(s, &job->list, list_found, job);
 }
 
 void projects_list(struct request *r)
@@ -34,13 +34,13 @@ void projects_list(struct request *r)
         .page = v[PROJECTS_PAGE].number,
         .per_page = api_per_page[v[PROJECTS_PER_PAGE].number],
     };
-    listing_send(r, &query, STR("/api/v1/projects"), (struct str){0}, list_find);
+    list_job_start(r, &query, STR("/api/v1/projects"), (struct str){0}, list_find);
 }
 
 /* ---- one project ---- */
 
 /* {project} is an id or a name; a name is never all digits. */
-static void project_look_up(struct request *r, store_project_fn *found)
+static void find_project(struct request *r, store_project_fn *found)
 {
     struct str project = r->args[0];
     uint64_t id;
@@ -70,19 +70,19 @@ static void project_found(void *arg, enum store_status status, const struct stor
 
 void projects_get(struct request *r)
 {
-    project_look_up(r, project_found);
+    find_project(r, project_found);
 }
 
 /* ---- delete ---- */
 
-struct doomed {
+struct project_deletion {
     struct store_change change;
     struct str name;
 };
 
 static void deleted(struct request *r, const struct store_answer *answer)
 {
-    const struct doomed *doomed = r->state;
+    const struct project_deletion *deletion = r->state;
     if (answer->status != STORE_OK) {
         reply_store_error(r, answer->status);
         return;
@@ -92,29 +92,29 @@ static void deleted(struct request *r, const struct store_answer *answer)
         r,
         "{\"id\":%" PRIu64
         ",\"object\":\"project\",\"project\":\"%.*s\",\"deleted\":true,\"status\":200}",
-        doomed->change.id, (int)doomed->name.n, doomed->name.p);
+        deletion->change.id, (int)deletion->name.n, deletion->name.p);
     reply_json(r, 200, &body, 1);
 }
 
-static void doomed_found(void *arg, enum store_status status, const struct store_project *project)
+static void delete_found(void *arg, enum store_status status, const struct store_project *project)
 {
     struct request *r = arg;
     if (status != STORE_OK) {
         reply_store_error(r, status);
         return;
     }
-    struct doomed *doomed = request_alloc(r, sizeof(*doomed));
-    *doomed = (struct doomed){
+    struct project_deletion *deletion = request_alloc(r, sizeof(*deletion));
+    *deletion = (struct project_deletion){
         .change = {.kind = CHANGE_PROJECT_DELETE, .workspace = r->workspace, .id = project->id},
         .name = api_copy(r, project->name),
     };
-    r->state = doomed;
-    request_if_match(r, &doomed->change);
-    api_version_match(r, &doomed->change, project->id);
-    request_change(r, &doomed->change, deleted);
+    r->state = deletion;
+    request_if_match(r, &deletion->change);
+    api_version_match(r, &deletion->change, project->id);
+    request_change(r, &deletion->change, deleted);
 }
 
 void projects_delete(struct request *r)
 {
-    project_look_up(r, doomed_found);
+    find_project(r, delete_found);
 }

@@ -1,10 +1,14 @@
-#include "core/api/render.h"
+#include "core/api/render_internal.h"
 #include "core/text/json_out.h"
 
 #include <assert.h>
 
-static const char *const statuses[] = {[REPORT_PENDING] = "\"pending\"", [REPORT_DONE] = "\"done\"", [REPORT_FAILED] = "\"failed\""};
-static const char *const results[] = {[RESULT_NONE] = "null", [RESULT_GOOD] = "\"good\"", [RESULT_DECENT] = "\"decent\"", [RESULT_BAD] = "\"bad\""};
+static const char *const statuses[] = {
+    [REPORT_PENDING] = "\"pending\"", [REPORT_DONE] = "\"done\"", [REPORT_FAILED] = "\"failed\""};
+static const char *const results[] = {[RESULT_NONE] = "null",
+                                      [RESULT_GOOD] = "\"good\"",
+                                      [RESULT_DECENT] = "\"decent\"",
+                                      [RESULT_BAD] = "\"bad\""};
 
 static void member_u64(struct buf *out, const char *name, uint64_t v)
 {
@@ -18,7 +22,7 @@ static void member_time(struct buf *out, const char *name, int64_t ms)
     json_time(out, ms);
 }
 
-static void grade(const struct store_report *r, struct buf *out)
+static void put_grade(const struct store_report *r, struct buf *out)
 {
     if (r->score < 0)
         buf_adds(out, ",\"score\":null");
@@ -28,8 +32,8 @@ static void grade(const struct store_report *r, struct buf *out)
     buf_adds(out, results[r->result]);
 }
 
-/* What was found is kept until something newer is: only a report that was never graded has nothing to count. */
-static void issues(const struct store_report *r, struct buf *out)
+/* A failed grading keeps the counts of the last successful one. */
+static void put_issues(const struct store_report *r, struct buf *out)
 {
     if (r->score < 0) {
         buf_adds(out, "null");
@@ -42,7 +46,7 @@ static void issues(const struct store_report *r, struct buf *out)
     buf_adds(out, "}");
 }
 
-static void error(const struct store_report *r, struct buf *out)
+static void put_error(const struct store_report *r, struct buf *out)
 {
     if (r->status != REPORT_FAILED) {
         buf_adds(out, "null");
@@ -55,7 +59,8 @@ static void error(const struct store_report *r, struct buf *out)
     buf_adds(out, "}");
 }
 
-void render_report(const struct store_report *r, struct str base_url, bool with_results, struct buf *out)
+void render_report(const struct store_report *r, struct str base_url, bool with_results,
+                   struct buf *out)
 {
     assert((unsigned)r->status <= REPORT_FAILED && (unsigned)r->result <= RESULT_BAD);
     member_u64(out, "{\"id\":", r->id);
@@ -65,20 +70,20 @@ void render_report(const struct store_report *r, struct str base_url, bool with_
     json_string(out, r->project_name);
     buf_adds(out, ",\"status\":");
     buf_adds(out, statuses[r->status]);
-    grade(r, out);
+    put_grade(r, out);
     member_u64(out, ",\"privacy\":", r->privacy);
     buf_adds(out, r->password_hash.n > 0 ? ",\"password\":true" : ",\"password\":false");
     buf_adds(out, ",\"link\":\"");
     buf_str(out, base_url);
     member_u64(out, "/reports/", r->id);
     buf_adds(out, "\",\"issues\":");
-    issues(r, out);
+    put_issues(r, out);
     if (with_results) {
         buf_adds(out, ",\"results\":");
         buf_str(out, r->results.n > 0 ? r->results : STR("null"));
     }
     buf_adds(out, ",\"error\":");
-    error(r, out);
+    put_error(r, out);
     member_time(out, ",\"generated_at\":", r->generated_at);
     member_time(out, ",\"created_at\":", r->created_at);
     member_time(out, ",\"updated_at\":", r->updated_at);

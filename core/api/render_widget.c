@@ -1,4 +1,4 @@
-#include "core/api/render_widget.h"
+#include "core/api/render_widget_internal.h"
 #include "core/text/json_out.h"
 
 static void member_id(struct buf *out, const char *name, const struct ulid *id)
@@ -30,7 +30,9 @@ void render_agent(const struct store_agent *a, struct buf *out)
 }
 
 static const char *const statuses[CONVERSATION_STATUSES] = {"open", "waiting", "claimed", "closed"};
-static const char *const roles[] = {[ROLE_OF_VISITOR] = "visitor", [ROLE_OF_ASSISTANT] = "assistant", [ROLE_OF_OPERATOR] = "operator"};
+static const char *const roles[] = {[ROLE_OF_VISITOR] = "visitor",
+                                    [ROLE_OF_ASSISTANT] = "assistant",
+                                    [ROLE_OF_OPERATOR] = "operator"};
 
 const char *conversation_status_name(enum conversation_status status)
 {
@@ -140,9 +142,9 @@ void render_note(const struct store_note *n, struct buf *out)
     buf_adds(out, "}");
 }
 
-/* Where the record came from, as every record a visitor leaves begins. */
-static void member_source(struct buf *out, const struct ulid *id, const struct ulid *agent, const struct ulid *visitor,
-                          const struct ulid *conversation)
+/* The first members of every record of a visitor. */
+static void member_source(struct buf *out, const struct ulid *id, const struct ulid *agent,
+                          const struct ulid *visitor, const struct ulid *conversation)
 {
     member_id(out, "{\"id\":", id);
     member_id(out, ",\"agent_id\":", agent);

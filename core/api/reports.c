@@ -1,7 +1,7 @@
 /* Reads reports. Changes: reports_change.c. */
-#include "core/api/api.h"
-#include "core/api/listing.h"
-#include "core/api/render.h"
+#include "core/api/api_internal.h"
+#include "core/api/list_job_internal.h"
+#include "core/api/render_internal.h"
 #include "core/text/form.h"
 #include "core/http/response_cache.h"
 #include "core/http/http.h"
@@ -22,10 +22,10 @@ void api_report_reply(struct request *r, int status, const struct store_report *
     api_reply(r, status, report_body(r, report, status));
 }
 
-static void serve(struct request *r, const struct cached_report *known)
+static void serve(struct request *r, const struct cached_report *cached)
 {
-    if (!reply_etag(r, known->version))
-        reply_shared(r, 200, known->body);
+    if (!reply_etag(r, cached->version))
+        reply_shared(r, 200, cached->body);
 }
 
 static void report_found(void *arg, enum store_status status, const struct store_report *report)
@@ -38,7 +38,7 @@ static void report_found(void *arg, enum store_status status, const struct store
     const struct buf *body = report_body(r, report, 200);
     if (buf_ok(body))
         serve(r, response_cache_put(r->http->responses, r->workspace, report->id, report->version,
-                                   store_snapshot_version(r->store), buf_view(body)));
+                                    store_snapshot_version(r->store), buf_view(body)));
     else
         reply_error(r, ERR_UNAVAILABLE, NULL);
 }
@@ -51,13 +51,14 @@ static void version_found(void *arg, enum store_status status, const struct stor
         reply_store_error(r, status);
         return;
     }
-    struct cached_report *known = response_cache_find(r->http->responses, r->workspace, report->id);
-    if (known == NULL || known->version != report->version) {
+    struct cached_report *cached =
+        response_cache_find(r->http->responses, r->workspace, report->id);
+    if (cached == NULL || cached->version != report->version) {
         store_report_get(r->store, r->workspace, report->id, true, report_found, r);
         return;
     }
-    known->store_version = store_snapshot_version(r->store);
-    serve(r, known);
+    cached->store_version = store_snapshot_version(r->store);
+    serve(r, cached);
 }
 
 void reports_get(struct request *r)
@@ -67,11 +68,11 @@ void reports_get(struct request *r)
         reply_error(r, ERR_NOT_FOUND, NULL);
         return;
     }
-    struct cached_report *known = response_cache_find(r->http->responses, r->workspace, id);
-    if (known == NULL)
+    struct cached_report *cached = response_cache_find(r->http->responses, r->workspace, id);
+    if (cached == NULL)
         store_report_get(r->store, r->workspace, id, true, report_found, r);
-    else if (known->store_version == r->store_version)
-        serve(r, known);
+    else if (cached->store_version == r->store_version)
+        serve(r, cached);
     else
         store_report_get(r->store, r->workspace, id, false, version_found, r);
 }
@@ -79,41 +80,41 @@ void reports_get(struct request *r)
 static void list_found(void *arg, enum store_status status, uint64_t total,
                        const struct store_report *items, size_t count)
 {
-    struct listing *l = arg;
-    if (!listing_found(l, status, total, count))
+    struct list_job *job = arg;
+    if (!list_job_result(job, status, total, count))
         return;
-    for (size_t i = 0; i < count && l->body.n <= API_LIST_MAX; ++i) {
-        buf_adds(&l->body, i == 0 ? "" : ",");
-        render_report(&items[i], l->base_url, l->list.with_results, &l->body);
+    for (size_t i = 0; i < count && job->body.n <= API_LIST_MAX; ++i) {
+        buf_adds(&job->body, i == 0 ? "" : ",");
+        render_report(&items[i], job->base_url, job->list.with_results, &job->body);
     }
 }
 
 static void list_project_found(void *arg, enum store_status status,
                                const struct store_project *project)
 {
-    struct listing *l = arg;
+    struct list_job *job = arg;
     if (status == STORE_NOT_FOUND) {
-        list_found(l, STORE_OK, 0, NULL, 0);
+        list_found(job, STORE_OK, 0, NULL, 0);
     } else if (status != STORE_OK) {
-        list_found(l, status, 0, NULL, 0);
+        list_found(job, status, 0, NULL, 0);
     } else {
-        l->list.project = project->id;
-        store_report_list(l->store, &l->list, list_found, l);
+        job->list.project = project->id;
+        store_report_list(job->store, &job->list, list_found, job);
     }
 }
 
-static void list_find(struct listing *l, struct store *s)
+static void list_find(struct list_job *job, struct store *s)
 {
     uint64_t id;
-    l->list.project = 0;
-    if (l->name.p == NULL)
-        store_report_list(s, &l->list, list_found, l);
-    else if (!api_is_number(l->name))
-        store_project_find(s, l->list.workspace, l->name, list_project_found, l);
-    else if (api_id(l->name, &id))
-        store_project_get(s, l->list.workspace, id, list_project_found, l);
+    job->list.project = 0;
+    if (job->name.p == NULL)
+        store_report_list(s, &job->list, list_found, job);
+    else if (!api_is_number(job->name))
+        store_project_find(s, job->list.workspace, job->name, list_project_found, job);
+    else if (api_id(job->name, &id))
+        store_project_get(s, job->list.workspace, id, list_project_found, job);
     else
-        list_project_found(l, STORE_NOT_FOUND, NULL);
+        list_project_found(job, STORE_NOT_FOUND, NULL);
 }
 
 void reports_list(struct request *r)
@@ -132,6 +133,6 @@ void reports_list(struct request *r)
         .per_page = api_per_page[v[REPORTS_PER_PAGE].number],
         .with_results = v[REPORTS_INCLUDE].sent,
     };
-    listing_send(r, &query, STR("/api/v1/reports"),
-                 project.p == NULL ? project : api_lower(r, project), list_find);
+    list_job_start(r, &query, STR("/api/v1/reports"),
+                   project.p == NULL ? project : api_lower(r, project), list_find);
 }

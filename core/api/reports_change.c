@@ -1,9 +1,9 @@
 /*
  * Creates, updates and deletes reports. Steps of a change: check → hash a password → writer → read
  * the record → wait for its grade, if the caller wants to → read again → respond. Between the steps
- * r->state is a struct asked.
+ * r->state is a struct report_change.
  */
-#include "core/api/api.h"
+#include "core/api/api_internal.h"
 #include "core/audit/url.h"
 #include "core/auth/password.h"
 
@@ -12,14 +12,15 @@
 /* Maximum number of a workspace's pages that wait for their grade. */
 #define PENDING_MAX 10000
 
-struct asked {
+struct report_change {
     struct store_change change;
-    int code;         /* status of a successful response */
-    unsigned hold_ms; /* how long the response may still wait for the grade */
-    struct str applied;
+    request_change_fn *changed; /* called with the result of the change */
+    int code;                   /* status of a successful response */
+    unsigned wait_ms;           /* how long the response may still wait for the grade */
+    struct str preference_applied;
 };
 
-static void record_show(struct request *r);
+static void read_record(struct request *r);
 
 static struct str location_of(struct request *r, uint64_t id)
 {
@@ -45,38 +46,38 @@ static void reply_gone(struct request *r, uint64_t id)
 static void record_found(void *arg, enum store_status status, const struct store_report *report)
 {
     struct request *r = arg;
-    struct asked *asked = r->state;
+    struct report_change *rc = r->state;
     if (status == STORE_NOT_FOUND) {
-        reply_gone(r, asked->change.id);
+        reply_gone(r, rc->change.id);
         return;
     }
     if (status != STORE_OK) {
         reply_store_error(r, status);
         return;
     }
-    if (report->status == REPORT_PENDING && asked->hold_ms > 0) {
-        unsigned hold_ms = asked->hold_ms;
-        asked->hold_ms = 0;
-        request_await(r, asked->change.id, hold_ms, record_show);
+    if (report->status == REPORT_PENDING && rc->wait_ms > 0) {
+        unsigned wait_ms = rc->wait_ms;
+        rc->wait_ms = 0;
+        request_await(r, rc->change.id, wait_ms, read_record);
         return;
     }
     /* a repeat gets the status of the first response, whatever its Prefer says */
-    bool async = str_eq(asked->applied, STR("respond-async"));
-    if (asked->applied.p != NULL && async == (asked->code == 202))
-        reply_header(r, "preference-applied", asked->applied);
-    if (asked->change.kind == CHANGE_REPORT_CREATE)
-        reply_header(r, "location", location_of(r, asked->change.id));
-    api_report_reply(r, asked->code, report);
+    bool async = str_eq(rc->preference_applied, STR("respond-async"));
+    if (rc->preference_applied.p != NULL && async == (rc->code == 202))
+        reply_header(r, "preference-applied", rc->preference_applied);
+    if (rc->change.kind == CHANGE_REPORT_CREATE)
+        reply_header(r, "location", location_of(r, rc->change.id));
+    api_report_reply(r, rc->code, report);
 }
 
 /* Reads the record again: it may have been graded or deleted since. */
-static void record_show(struct request *r)
+static void read_record(struct request *r)
 {
-    const struct asked *asked = r->state;
-    store_report_get(r->store, r->workspace, asked->change.id, true, record_found, r);
+    const struct report_change *rc = r->state;
+    store_report_get(r->store, r->workspace, rc->change.id, true, record_found, r);
 }
 
-static void refused(struct request *r, enum store_status status)
+static void reply_refused(struct request *r, enum store_status status)
 {
     switch (status) {
     case STORE_NO_PASSWORD:
@@ -96,13 +97,27 @@ static void refused(struct request *r, enum store_status status)
     }
 }
 
-static struct asked *asked_new(struct request *r, enum store_change_kind kind)
+static void password_hashed(struct request *r, struct str hash)
 {
-    struct asked *asked = request_alloc(r, sizeof(*asked));
-    *asked =
-        (struct asked){.change = {.kind = kind, .workspace = r->workspace, .limit = PENDING_MAX}};
-    r->state = asked;
-    return asked;
+    struct report_change *rc = r->state;
+    if (hash.p == NULL) {
+        reply_error(r, ERR_UNAVAILABLE,
+                    "Too many passwords are being set at the moment. Try again shortly.");
+        return;
+    }
+    rc->change.hash = hash;
+    request_change(r, &rc->change, rc->changed);
+}
+
+static struct report_change *report_change_new(struct request *r, enum store_change_kind kind,
+                                               request_change_fn *changed)
+{
+    struct report_change *rc = request_alloc(r, sizeof(*rc));
+    *rc = (struct report_change){
+        .changed = changed,
+        .change = {.kind = kind, .workspace = r->workspace, .limit = PENDING_MAX}};
+    r->state = rc;
+    return rc;
 }
 
 /* ---- create ---- */
@@ -127,7 +142,7 @@ static void check_url(struct request *r, struct store_change *change, struct buf
     buf_free(&host);
 }
 
-static void password_judge(struct str password, struct buf *errors)
+static void check_password(struct str password, struct buf *errors)
 {
     if (password.n == 0)
         fields_error(errors, "password", "is required with privacy 2");
@@ -137,7 +152,7 @@ static void password_judge(struct str password, struct buf *errors)
 
 static void created(struct request *r, const struct store_answer *answer)
 {
-    struct asked *asked = r->state;
+    struct report_change *rc = r->state;
     if (answer->replayed)
         reply_header(r, "idempotent-replayed", STR("true"));
     if (answer->replayed && answer->status == STORE_NOT_FOUND) {
@@ -145,55 +160,43 @@ static void created(struct request *r, const struct store_answer *answer)
         return;
     }
     if (answer->status != STORE_OK) {
-        refused(r, answer->status);
+        reply_refused(r, answer->status);
         return;
     }
-    asked->change.id = answer->id;
+    rc->change.id = answer->id;
     if (answer->replayed)
-        asked->code = (int)answer->code;
-    if (asked->code == 202)
-        asked->hold_ms = 0;
-    record_show(r);
-}
-
-static void create_hashed(struct request *r, struct str hash)
-{
-    struct asked *asked = r->state;
-    if (hash.p == NULL) {
-        reply_error(r, ERR_UNAVAILABLE,
-                    "Too many passwords are being set at the moment. Try again shortly.");
-        return;
-    }
-    asked->change.hash = hash;
-    request_change(r, &asked->change, created);
+        rc->code = (int)answer->code;
+    if (rc->code == 202)
+        rc->wait_ms = 0;
+    read_record(r);
 }
 
 void reports_create(struct request *r)
 {
-    struct asked *asked = asked_new(r, CHANGE_REPORT_CREATE);
+    struct report_change *rc = report_change_new(r, CHANGE_REPORT_CREATE, created);
     struct str password = r->values[CREATE_PASSWORD].text;
     struct buf errors = {0};
     bool async = false;
-    asked->change.privacy = (uint32_t)r->values[CREATE_PRIVACY].number;
-    check_url(r, &asked->change, &errors);
-    if (asked->change.privacy == PRIVACY_PASSWORD)
-        password_judge(password, &errors);
+    rc->change.privacy = (uint32_t)r->values[CREATE_PRIVACY].number;
+    check_url(r, &rc->change, &errors);
+    if (rc->change.privacy == PRIVACY_PASSWORD)
+        check_password(password, &errors);
     if (errors.n > 0) {
         reply_fields_error(r, &errors);
         return;
     }
-    asked->hold_ms = r->conf->reports_wait_ms;
-    asked->applied = request_prefer(r, &asked->hold_ms, &async);
-    asked->code = async ? 202 : 201;
-    asked->change.code = (uint32_t)asked->code;
+    rc->wait_ms = r->conf->reports_wait_ms;
+    rc->preference_applied = request_prefer(r, &rc->wait_ms, &async);
+    rc->code = async ? 202 : 201;
+    rc->change.code = (uint32_t)rc->code;
     if (async)
-        asked->hold_ms = 0;
-    if (!request_idempotency(r, &asked->change))
+        rc->wait_ms = 0;
+    if (!request_idempotency(r, &rc->change))
         return;
-    if (asked->change.privacy == PRIVACY_PASSWORD)
-        request_hash(r, password, create_hashed);
+    if (rc->change.privacy == PRIVACY_PASSWORD)
+        request_hash(r, password, password_hashed);
     else
-        request_change(r, &asked->change, created);
+        request_change(r, &rc->change, rc->changed);
 }
 
 /* ---- update ---- */
@@ -201,84 +204,72 @@ void reports_create(struct request *r)
 static void updated(struct request *r, const struct store_answer *answer)
 {
     if (answer->status != STORE_OK)
-        refused(r, answer->status);
+        reply_refused(r, answer->status);
     else
-        record_show(r);
-}
-
-static void update_hashed(struct request *r, struct str hash)
-{
-    struct asked *asked = r->state;
-    if (hash.p == NULL) {
-        reply_error(r, ERR_UNAVAILABLE,
-                    "Too many passwords are being set at the moment. Try again shortly.");
-        return;
-    }
-    asked->change.hash = hash;
-    request_change(r, &asked->change, updated);
+        read_record(r);
 }
 
 /* Only a new grade can be waited for. Without Prefer: wait, the response is sent at once. */
-static void update_prefer(struct request *r, struct asked *asked)
+static void update_prefer(struct request *r, struct report_change *rc)
 {
     unsigned wait_ms = 0;
     bool async = false;
-    struct str applied = request_prefer(r, &wait_ms, &async);
-    if ((asked->change.fields & CHANGE_REGENERATE) != 0 && !async) {
-        asked->hold_ms = wait_ms;
-        asked->applied = applied;
+    struct str preference_applied = request_prefer(r, &wait_ms, &async);
+    if ((rc->change.fields & CHANGE_REGENERATE) != 0 && !async) {
+        rc->wait_ms = wait_ms;
+        rc->preference_applied = preference_applied;
     }
 }
 
 void reports_update(struct request *r)
 {
-    struct asked *asked = asked_new(r, CHANGE_REPORT_UPDATE);
-    struct store_change *change = &asked->change;
+    struct report_change *rc = report_change_new(r, CHANGE_REPORT_UPDATE, updated);
+    struct store_change *change = &rc->change;
     const struct value *privacy = &r->values[UPDATE_PRIVACY],
                        *password = &r->values[UPDATE_PASSWORD];
-    asked->code = 200;
+    rc->code = 200;
     if (!api_id(r->args[0], &change->id)) {
         reply_error(r, ERR_NOT_FOUND, NULL);
         return;
     }
     if (privacy->sent && privacy->number != PRIVACY_PASSWORD && password->sent) {
-        refused(r, STORE_NOT_PROTECTED);
+        reply_refused(r, STORE_NOT_PROTECTED);
         return;
     }
     change->privacy = (uint32_t)privacy->number;
     change->fields = (privacy->sent ? CHANGE_HAS_PRIVACY : 0u) |
                      (password->sent ? CHANGE_HAS_PASSWORD : 0u) |
                      (r->values[UPDATE_UPDATE].number == 1 ? CHANGE_REGENERATE : 0u);
-    update_prefer(r, asked);
+    update_prefer(r, rc);
     request_if_match(r, change);
     if (password->sent)
-        request_hash(r, password->text, update_hashed);
+        request_hash(r, password->text, password_hashed);
     else
-        request_change(r, change, updated);
+        request_change(r, change, rc->changed);
 }
 
 /* ---- delete ---- */
 
 static void deleted(struct request *r, const struct store_answer *answer)
 {
-    const struct asked *asked = r->state;
+    const struct report_change *rc = r->state;
     if (answer->status != STORE_OK) {
         reply_store_error(r, answer->status);
         return;
     }
     struct str body = request_printf(
         r, "{\"id\":%" PRIu64 ",\"object\":\"report\",\"deleted\":true,\"status\":200}",
-        asked->change.id);
+        rc->change.id);
     reply_json(r, 200, &body, 1);
 }
 
 void reports_delete(struct request *r)
 {
-    struct asked *asked = asked_new(r, CHANGE_REPORT_DELETE);
-    if (!api_id(r->args[0], &asked->change.id)) {
+    struct report_change *rc = report_change_new(r, CHANGE_REPORT_DELETE, deleted);
+    if (!api_id(r->args[0], &rc->change.id)) {
         reply_error(r, ERR_NOT_FOUND, NULL);
         return;
     }
-    request_if_match(r, &asked->change);
-    request_change(r, &asked->change, deleted);
+    request_if_match(r, &rc->change);
+    request_change(r, &rc->change, rc->changed);
 }

@@ -1,6 +1,6 @@
-#include "core/api/api.h"
-#include "core/api/widget.h"
-#include "core/api/wp.h"
+#include "core/api/api_internal.h"
+#include "core/api/widget_internal.h"
+#include "core/api/wp_internal.h"
 #include "core/http/pagination.h"
 #include "core/web/pages.h"
 #include "core/widget/script.h"
@@ -19,50 +19,59 @@ static const char *const privacies[] = {"0", "1", "2", NULL};              /* en
 static const char *const yes_no[] = {"0", "1", NULL};
 static const char *const includes[] = {"results", NULL};
 
-/*
- * Columns: name, type, choices, minimum, maximum (length or number), default. In the order of the
- * enums in api.h.
- */
+/* clang-format off */
+
+/* A field: its name, then its minimum and maximum (length or number), choices or default. */
+#define TEXT(name, min, max)            {name, FIELD_TEXT, NULL, min, max, NULL}
+#define CHARS(name, min, max)           {name, FIELD_CHARS, NULL, min, max, NULL}
+#define JSON(name, max)                 {name, FIELD_JSON, NULL, 0, max, NULL}
+#define TREE(name)                      {name, FIELD_TREE, NULL, 0, 0, NULL}
+#define BOOL(name)                      {name, FIELD_BOOL, NULL, 0, 0, NULL}
+#define CHOICE(name, choices, initial)  {name, FIELD_CHOICE, choices, 0, 0, initial}
+#define NUMBER(name, min, max, initial) {name, FIELD_NUMBER, NULL, min, max, initial}
+#define FIELDS_END                      {NULL, FIELD_TEXT, NULL, 0, 0, NULL}
+
+/* In the order of the enums in the headers of the handlers. */
 static const struct field projects_list_fields[] = {
-    [PROJECTS_SEARCH] = {"search", FIELD_TEXT, NULL, 0, 0, NULL},
-    [PROJECTS_SEARCH_BY] = {"search_by", FIELD_CHOICE, by_project, 0, 0, "project"},
-    [PROJECTS_SORT_BY] = {"sort_by", FIELD_CHOICE, projects_sorts, 0, 0, "created_at"},
-    [PROJECTS_SORT] = {"sort", FIELD_CHOICE, directions, 0, 0, "desc"},
-    [PROJECTS_PER_PAGE] = {"per_page", FIELD_CHOICE, page_sizes, 0, 0, "10"},
-    [PROJECTS_PAGE] = {"page", FIELD_NUMBER, NULL, 1, PAGINATION_PAGE_MAX, "1"},
-    {NULL, FIELD_TEXT, NULL, 0, 0, NULL},
+    [PROJECTS_SEARCH] = TEXT("search", 0, 0),
+    [PROJECTS_SEARCH_BY] = CHOICE("search_by", by_project, "project"),
+    [PROJECTS_SORT_BY] = CHOICE("sort_by", projects_sorts, "created_at"),
+    [PROJECTS_SORT] = CHOICE("sort", directions, "desc"),
+    [PROJECTS_PER_PAGE] = CHOICE("per_page", page_sizes, "10"),
+    [PROJECTS_PAGE] = NUMBER("page", 1, PAGINATION_PAGE_MAX, "1"),
+    FIELDS_END,
 };
 static const struct field reports_list_fields[] = {
-    [REPORTS_SEARCH] = {"search", FIELD_TEXT, NULL, 0, 0, NULL},
-    [REPORTS_SEARCH_BY] = {"search_by", FIELD_CHOICE, by_url, 0, 0, "url"},
-    [REPORTS_PROJECT] = {"project", FIELD_TEXT, NULL, 1, 0, NULL},
-    [REPORTS_RESULT] = {"result", FIELD_CHOICE, results, 0, 0, NULL},
-    [REPORTS_STATUS] = {"status", FIELD_CHOICE, statuses, 0, 0, NULL},
-    [REPORTS_SORT_BY] = {"sort_by", FIELD_CHOICE, reports_sorts, 0, 0, "id"},
-    [REPORTS_SORT] = {"sort", FIELD_CHOICE, directions, 0, 0, "desc"},
-    [REPORTS_PER_PAGE] = {"per_page", FIELD_CHOICE, page_sizes, 0, 0, "10"},
-    [REPORTS_PAGE] = {"page", FIELD_NUMBER, NULL, 1, PAGINATION_PAGE_MAX, "1"},
-    [REPORTS_INCLUDE] = {"include", FIELD_CHOICE, includes, 0, 0, NULL},
-    {NULL, FIELD_TEXT, NULL, 0, 0, NULL},
+    [REPORTS_SEARCH] = TEXT("search", 0, 0),
+    [REPORTS_SEARCH_BY] = CHOICE("search_by", by_url, "url"),
+    [REPORTS_PROJECT] = TEXT("project", 1, 0),
+    [REPORTS_RESULT] = CHOICE("result", results, NULL),
+    [REPORTS_STATUS] = CHOICE("status", statuses, NULL),
+    [REPORTS_SORT_BY] = CHOICE("sort_by", reports_sorts, "id"),
+    [REPORTS_SORT] = CHOICE("sort", directions, "desc"),
+    [REPORTS_PER_PAGE] = CHOICE("per_page", page_sizes, "10"),
+    [REPORTS_PAGE] = NUMBER("page", 1, PAGINATION_PAGE_MAX, "1"),
+    [REPORTS_INCLUDE] = CHOICE("include", includes, NULL),
+    FIELDS_END,
 };
 /* Without privacy 2 a password is ignored, so the handler checks its length. */
 static const struct field reports_create_fields[] = {
-    [CREATE_URL] = {"url", FIELD_TEXT, NULL, 1, 2048, NULL},
-    [CREATE_PRIVACY] = {"privacy", FIELD_CHOICE, privacies, 0, 0, "0"},
-    [CREATE_PASSWORD] = {"password", FIELD_TEXT, NULL, 0, 16384, NULL},
-    {NULL, FIELD_TEXT, NULL, 0, 0, NULL},
+    [CREATE_URL] = TEXT("url", 1, 2048),
+    [CREATE_PRIVACY] = CHOICE("privacy", privacies, "0"),
+    [CREATE_PASSWORD] = TEXT("password", 0, 16384),
+    FIELDS_END,
 };
 static const struct field reports_update_fields[] = {
-    [UPDATE_PRIVACY] = {"privacy", FIELD_CHOICE, privacies, 0, 0, NULL},
-    [UPDATE_PASSWORD] = {"password", FIELD_TEXT, NULL, 1, 255, NULL},
-    [UPDATE_UPDATE] = {"update", FIELD_CHOICE, yes_no, 0, 0, "0"},
-    {NULL, FIELD_TEXT, NULL, 0, 0, NULL},
+    [UPDATE_PRIVACY] = CHOICE("privacy", privacies, NULL),
+    [UPDATE_PASSWORD] = TEXT("password", 1, 255),
+    [UPDATE_UPDATE] = CHOICE("update", yes_no, "0"),
+    FIELDS_END,
 };
 
 /* ---- the widget ---- */
 
 static const char *const typing_statuses[] = {"on", "off", NULL};
-/* widget_leave.c */
+/* widget_records.c */
 static const char *const ratings[] = {"1", "2", "3", "4", "5", "positive", "negative", NULL};
 /* enum conversation_status */
 static const char *const conversation_statuses[] = {"open", "waiting", "claimed", "closed", NULL};
@@ -71,253 +80,240 @@ static const char *const conversation_statuses[] = {"open", "waiting", "claimed"
 static const char *const by_text_or_visitor[] = {"text", "visitor", NULL};
 
 static const struct field init_fields[] = {
-    [INIT_AGENT] = {"agent_id", FIELD_TEXT, NULL, 1, 64,
-                    NULL}, /* must be first: session_agent_of_body */
-    [INIT_PAGE_URL] = {"page_url", FIELD_TEXT, NULL, 0, 0, NULL},
-    [INIT_ANON] = {"anon_id", FIELD_TEXT, NULL, 0, 128, NULL},
-    [INIT_LOCALE] = {"locale", FIELD_TEXT, NULL, 0, 64, NULL},
-    [INIT_TITLE] = {"page_title", FIELD_CHARS, NULL, 0, 512, NULL},
-    [INIT_REFERRER] = {"referrer", FIELD_TEXT, NULL, 0, 0, NULL},
-    {NULL, FIELD_TEXT, NULL, 0, 0, NULL},
+    [INIT_AGENT] = TEXT("agent_id", 1, 64), /* first: session_agent_of_body */
+    [INIT_PAGE_URL] = TEXT("page_url", 0, 0),
+    [INIT_ANON] = TEXT("anon_id", 0, 128),
+    [INIT_LOCALE] = TEXT("locale", 0, 64),
+    [INIT_TITLE] = CHARS("page_title", 0, 512),
+    [INIT_REFERRER] = TEXT("referrer", 0, 0),
+    FIELDS_END,
 };
 static const struct field message_fields[] = {
-    [MESSAGE_TEXT] = {"message", FIELD_CHARS, NULL, 1, 4000, NULL},
-    [MESSAGE_PAGE_URL] = {"page_url", FIELD_TEXT, NULL, 0, 0, NULL},
-    [MESSAGE_PAGE_CONTEXT] = {"page_context", FIELD_JSON, NULL, 0, 8192, NULL},
-    [MESSAGE_CLIENT_ID] = {"client_message_id", FIELD_CHARS, NULL, 1, 64, NULL},
-    {NULL, FIELD_TEXT, NULL, 0, 0, NULL},
+    [MESSAGE_TEXT] = CHARS("message", 1, 4000),
+    [MESSAGE_PAGE_URL] = TEXT("page_url", 0, 0),
+    [MESSAGE_PAGE_CONTEXT] = JSON("page_context", 8192),
+    [MESSAGE_CLIENT_ID] = CHARS("client_message_id", 1, 64),
+    FIELDS_END,
 };
 static const struct field page_fields[] = {
-    [PAGE_AFTER] = {"after", FIELD_TEXT, NULL, 0, 64, NULL},
-    [PAGE_BEFORE] = {"before", FIELD_TEXT, NULL, 0, 64, NULL},
-    [PAGE_LIMIT] = {"limit", FIELD_NUMBER, NULL, 1, WIDGET_MESSAGES_MAX, "20"},
-    {NULL, FIELD_TEXT, NULL, 0, 0, NULL},
+    [PAGE_AFTER] = TEXT("after", 0, 64),
+    [PAGE_BEFORE] = TEXT("before", 0, 64),
+    [PAGE_LIMIT] = NUMBER("limit", 1, WIDGET_MESSAGES_MAX, "20"),
+    FIELDS_END,
 };
 static const struct field events_fields[] = {
-    [EVENTS_BATCH] = {"events", FIELD_JSON, NULL, 0, 0, NULL},
-    [EVENTS_ONE] = {"event", FIELD_TEXT, NULL, 1, 64, NULL},
-    [EVENTS_METADATA] = {"metadata", FIELD_JSON, NULL, 0, 4096, NULL},
-    {NULL, FIELD_TEXT, NULL, 0, 0, NULL},
+    [EVENTS_BATCH] = JSON("events", 0),
+    [EVENTS_ONE] = TEXT("event", 1, 64),
+    [EVENTS_METADATA] = JSON("metadata", 4096),
+    FIELDS_END,
 };
 static const struct field lead_fields[] = {
-    [LEAD_EMAIL] = {"email", FIELD_TEXT, NULL, 3, 254, NULL},
-    [LEAD_NAME] = {"name", FIELD_CHARS, NULL, 0, 200, NULL},
-    [LEAD_PHONE] = {"phone", FIELD_CHARS, NULL, 0, 64, NULL},
-    [LEAD_FIELDS] = {"fields", FIELD_JSON, NULL, 0, 8192, NULL},
-    {NULL, FIELD_TEXT, NULL, 0, 0, NULL},
+    [LEAD_EMAIL] = TEXT("email", 3, 254),
+    [LEAD_NAME] = CHARS("name", 0, 200),
+    [LEAD_PHONE] = CHARS("phone", 0, 64),
+    [LEAD_FIELDS] = JSON("fields", 8192),
+    FIELDS_END,
 };
 static const struct field typing_fields[] = {
-    [TYPING_STATUS] = {"typing_status", FIELD_CHOICE, typing_statuses, 0, 0, "on"},
-    {NULL, FIELD_TEXT, NULL, 0, 0, NULL},
+    [TYPING_STATUS] = CHOICE("typing_status", typing_statuses, "on"),
+    FIELDS_END,
 };
 static const struct field rating_fields[] = {
-    [RATING_VALUE] = {"rating", FIELD_CHOICE, ratings, 0, 0, NULL},
-    [RATING_COMMENT] = {"comment", FIELD_CHARS, NULL, 0, 2000, NULL},
-    {NULL, FIELD_TEXT, NULL, 0, 0, NULL},
+    [RATING_VALUE] = CHOICE("rating", ratings, NULL),
+    [RATING_COMMENT] = CHARS("comment", 0, 2000),
+    FIELDS_END,
 };
 static const struct field coupon_fields[] = {
-    [COUPON_CODE] = {"code", FIELD_CHARS, NULL, 1, 64, NULL},
-    [COUPON_CART] = {"cart", FIELD_JSON, NULL, 0, 32768, NULL},
-    {NULL, FIELD_TEXT, NULL, 0, 0, NULL},
+    [COUPON_CODE] = CHARS("code", 1, 64),
+    [COUPON_CART] = JSON("cart", 32768),
+    FIELDS_END,
 };
 static const struct field reply_fields[] = {
-    [REPLY_TEXT] = {"message", FIELD_CHARS, NULL, 1, 4000, NULL},
-    {NULL, FIELD_TEXT, NULL, 0, 0, NULL},
+    [REPLY_TEXT] = CHARS("message", 1, 4000),
+    FIELDS_END,
 };
 static const struct field claim_fields[] = {
-    [CLAIM_NAME] = {"name", FIELD_CHARS, NULL, 1, 80, NULL},
-    {NULL, FIELD_TEXT, NULL, 0, 0, NULL},
+    [CLAIM_NAME] = CHARS("name", 1, 80),
+    FIELDS_END,
 };
 static const struct field note_fields[] = {
-    [NOTE_TEXT] = {"note", FIELD_CHARS, NULL, 1, 4000, NULL},
-    [NOTE_NAME] = {"name", FIELD_CHARS, NULL, 1, 80, NULL},
-    {NULL, FIELD_TEXT, NULL, 0, 0, NULL},
+    [NOTE_TEXT] = CHARS("note", 1, 4000),
+    [NOTE_NAME] = CHARS("name", 1, 80),
+    FIELDS_END,
 };
-#define ROWS_FIELDS                                                                                \
-    [ROWS_AGENT] = {"agent_id", FIELD_TEXT, NULL, 0, 64, NULL},                                    \
-    [ROWS_AFTER] = {"after", FIELD_TEXT, NULL, 0, 64, NULL}, [ROWS_SINCE] = {"since", FIELD_TEXT,  \
-                                                                             NULL,    0,           \
-                                                                             64,      NULL},       \
-    [ROWS_UNTIL] = {"until", FIELD_TEXT, NULL, 0, 64, NULL}, [ROWS_PER_PAGE] = {"per_page",        \
-                                                                                FIELD_CHOICE,      \
-                                                                                page_sizes,        \
-                                                                                0,                 \
-                                                                                0,                 \
-                                                                                "10"}
-static const struct field rows_fields[] = {ROWS_FIELDS, {NULL, FIELD_TEXT, NULL, 0, 0, NULL}};
+#define ROWS_FIELDS \
+    [ROWS_AGENT] = TEXT("agent_id", 0, 64), \
+    [ROWS_AFTER] = TEXT("after", 0, 64), \
+    [ROWS_SINCE] = TEXT("since", 0, 64), \
+    [ROWS_UNTIL] = TEXT("until", 0, 64), \
+    [ROWS_PER_PAGE] = CHOICE("per_page", page_sizes, "10")
+static const struct field rows_fields[] = {ROWS_FIELDS, FIELDS_END};
 static const struct field conversations_fields[] = {
     ROWS_FIELDS,
-    [ROWS_STATUS] = {"status", FIELD_CHOICE, conversation_statuses, 0, 0, NULL},
-    [ROWS_SEARCH] = {"search", FIELD_CHARS, NULL, 0, STORE_PATTERN_CHARS, NULL},
-    [ROWS_SEARCH_BY] = {"search_by", FIELD_CHOICE, by_text_or_visitor, 0, 0, "text"},
-    {NULL, FIELD_TEXT, NULL, 0, 0, NULL},
+    [ROWS_STATUS] = CHOICE("status", conversation_statuses, NULL),
+    [ROWS_SEARCH] = CHARS("search", 0, STORE_PATTERN_CHARS),
+    [ROWS_SEARCH_BY] = CHOICE("search_by", by_text_or_visitor, "text"),
+    FIELDS_END,
 };
 
 /* ---- bulk sync ---- */
 
 static const struct field handshake_fields[] = {
-    [WP_HAND_SITE] = {"site_url", FIELD_TEXT, NULL, 1, 0, NULL},
-    [WP_HAND_PLUGIN] = {"plugin_version", FIELD_TEXT, NULL, 1, 64, NULL},
-    [WP_HAND_COMMERCE] = {"woocommerce_active", FIELD_BOOL, NULL, 0, 0, NULL},
-    [WP_HAND_WORDPRESS] = {"wordpress_version", FIELD_TEXT, NULL, 0, 64, NULL},
-    {NULL, FIELD_TEXT, NULL, 0, 0, NULL},
+    [WP_HANDSHAKE_SITE] = TEXT("site_url", 1, 0),
+    [WP_HANDSHAKE_PLUGIN] = TEXT("plugin_version", 1, 64),
+    [WP_HANDSHAKE_COMMERCE] = BOOL("woocommerce_active"),
+    [WP_HANDSHAKE_WORDPRESS] = TEXT("wordpress_version", 0, 64),
+    FIELDS_END,
 };
-#define BATCH_FIELDS(items)                                                                        \
-    {                                                                                              \
-        [WP_AGENT] = {"agent_id", FIELD_TEXT, NULL, 1, 64, NULL}, [WP_SITE] = {"site_url",         \
-                                                                               FIELD_TEXT,         \
-                                                                               NULL,               \
-                                                                               1,                  \
-                                                                               0,                  \
-                                                                               NULL},              \
-        [WP_PLUGIN] = {"plugin_version", FIELD_TEXT, NULL, 1, 64, NULL}, [WP_ZONE] = {"timezone",  \
-                                                                                      FIELD_TEXT,  \
-                                                                                      NULL,        \
-                                                                                      1,           \
-                                                                                      64,          \
-                                                                                      NULL},       \
-        [WP_SYNC_ID] = {"sync_id", FIELD_TEXT, NULL, 1, 128, NULL}, [WP_COMPLETE] = {"complete",   \
-                                                                                     FIELD_BOOL,   \
-                                                                                     NULL,         \
-                                                                                     0,            \
-                                                                                     0,            \
-                                                                                     NULL},        \
-        [WP_ACTION] = {"action", FIELD_TEXT, NULL, 0, 16, NULL}, [WP_ITEMS] = {items, FIELD_TREE,  \
-                                                                               NULL,  0,           \
-                                                                               0,     NULL},       \
-        {NULL, FIELD_TEXT, NULL, 0, 0, NULL},                                                      \
-    }
+#define BATCH_FIELDS(items) { \
+    [WP_AGENT] = TEXT("agent_id", 1, 64), \
+    [WP_SITE] = TEXT("site_url", 1, 0), \
+    [WP_PLUGIN] = TEXT("plugin_version", 1, 64), \
+    [WP_ZONE] = TEXT("timezone", 1, 64), \
+    [WP_SYNC_ID] = TEXT("sync_id", 1, 128), \
+    [WP_COMPLETE] = BOOL("complete"), \
+    [WP_ACTION] = TEXT("action", 0, 16), \
+    [WP_ITEMS] = TREE(items), \
+    FIELDS_END \
+}
 static const struct field posts_fields[] = BATCH_FIELDS("posts");
 static const struct field products_fields[] = BATCH_FIELDS("products");
 static const struct field coupons_fields[] = BATCH_FIELDS("coupons");
 static const struct field status_fields[] = {
-    [WP_STATUS_AGENT] = {"agent_id", FIELD_TEXT, NULL, 1, 64, NULL},
-    {NULL, FIELD_TEXT, NULL, 0, 0, NULL},
+    [WP_STATUS_AGENT] = TEXT("agent_id", 1, 64),
+    FIELDS_END,
 };
 static const struct field pending_fields[] = {
-    [WP_PENDING_CONVERSATION] = {"conversation_id", FIELD_TEXT, NULL, 1, 64, NULL},
-    {NULL, FIELD_TEXT, NULL, 0, 0, NULL},
+    [WP_PENDING_CONVERSATION] = TEXT("conversation_id", 1, 64),
+    FIELDS_END,
 };
 
-#define FORM_MAX 16384
-#define WIDGET_MAX 65536
+/* ---- routes ---- */
 
-/* One route of bulk sync, under both of its paths. */
-#define WP_POST(path, flags, fields, handler)                                                      \
-    {"POST", "/v1/wp/" path, AUTH_WP_TOKEN, SCOPE_WP_SYNC, LIMITER_BULK_SYNC, BODY_SYNC,           \
-     0,      flags,          fields,        handler},                                              \
-    {                                                                                              \
-        "POST", "/api/v1/wp/" path, AUTH_WP_TOKEN, SCOPE_WP_SYNC, LIMITER_BULK_SYNC, BODY_SYNC, 0, \
-            flags, fields, handler                                                                 \
-    }
-#define WP_GET(path, fields, handler)                                                              \
-    {"GET", "/v1/wp/" path, AUTH_WP_TOKEN, SCOPE_WP_SYNC, LIMITER_BULK_SYNC, BODY_NONE, 0,         \
-     0,     fields,         handler},                                                              \
-    {                                                                                              \
-        "GET", "/api/v1/wp/" path, AUTH_WP_TOKEN, SCOPE_WP_SYNC, LIMITER_BULK_SYNC, BODY_NONE, 0,  \
-            0, fields, handler                                                                     \
-    }
+/* Columns that belong together: credential, scope and limiter; kind of body and maximum size. */
+#define API_KEY(scope)   AUTH_API_KEY, SCOPE_##scope, LIMITER_API
+#define VISITOR(limiter) AUTH_JWT, 0, LIMITER_##limiter
+#define PLUGIN           AUTH_WP_TOKEN, SCOPE_WP_SYNC, LIMITER_BULK_SYNC
+#define ANYONE(limiter)  AUTH_NONE, 0, LIMITER_##limiter
+#define NO_BODY          BODY_NONE, 0
+#define FORM             BODY_FIELDS, 16384
+#define LARGE_FORM       BODY_FIELDS, 65536
+#define BATCH            BODY_SYNC, 0
+
+/* A route of bulk sync, under both of its paths. */
+#define BULK_SYNC(method, path, body, flags, fields, handler) \
+    {method, "/v1/wp/" path, PLUGIN, body, flags, fields, handler}, \
+    {method, "/api/v1/wp/" path, PLUGIN, body, flags, fields, handler}
 
 /*
- * Columns: method, path, credential, scope, limiter, kind of body, its maximum size, flags, fields
- * of the query or body, handler.
+ * Columns, first line: method, path, credential with scope and limiter; second line: body, flags,
+ * fields of the query or body, handler.
  */
 const struct route routes[] = {
-    {"GET", "/api/v1/projects", AUTH_API_KEY, SCOPE_PROJECTS_READ, LIMITER_API, BODY_NONE, 0, 0,
-     projects_list_fields, projects_list},
-    {"GET", "/api/v1/projects/{project}", AUTH_API_KEY, SCOPE_PROJECTS_READ, LIMITER_API, BODY_NONE,
-     0, 0, NULL, projects_get},
-    {"DELETE", "/api/v1/projects/{project}", AUTH_API_KEY, SCOPE_PROJECTS_WRITE, LIMITER_API,
-     BODY_NONE, 0, 0, NULL, projects_delete},
-    {"GET", "/api/v1/reports", AUTH_API_KEY, SCOPE_REPORTS_READ, LIMITER_API, BODY_NONE, 0, 0,
-     reports_list_fields, reports_list},
-    {"POST", "/api/v1/reports", AUTH_API_KEY, SCOPE_REPORTS_WRITE, LIMITER_API, BODY_FIELDS,
-     FORM_MAX, ROUTE_IDEMPOTENT, reports_create_fields, reports_create},
-    {"GET", "/api/v1/reports/{id}", AUTH_API_KEY, SCOPE_REPORTS_READ, LIMITER_API, BODY_NONE, 0, 0,
-     NULL, reports_get},
-    {"PUT", "/api/v1/reports/{id}", AUTH_API_KEY, SCOPE_REPORTS_WRITE, LIMITER_API, BODY_FIELDS,
-     FORM_MAX, 0, reports_update_fields, reports_update},
-    {"DELETE", "/api/v1/reports/{id}", AUTH_API_KEY, SCOPE_REPORTS_WRITE, LIMITER_API, BODY_NONE, 0,
-     0, NULL, reports_delete},
-    {"POST", "/api/v1/widget/init", AUTH_NONE, 0, LIMITER_WIDGET_INIT, BODY_FIELDS, WIDGET_MAX,
-     ROUTE_BODY_FIRST, init_fields, widget_init},
-    {"POST", "/api/v1/widget/messages", AUTH_JWT, 0, LIMITER_WIDGET_SESSION, BODY_FIELDS,
-     WIDGET_MAX, ROUTE_IDEMPOTENT | ROUTE_CHAT, message_fields, widget_message},
-    {"POST", "/api/v1/widget/messages/stream", AUTH_JWT, 0, LIMITER_WIDGET_SESSION, BODY_FIELDS,
-     WIDGET_MAX, ROUTE_IDEMPOTENT | ROUTE_TEXT | ROUTE_CHAT, message_fields, widget_message},
-    {"GET", "/api/v1/widget/conversation/messages", AUTH_JWT, 0, LIMITER_WIDGET_SESSION, BODY_NONE,
-     0, 0, page_fields, widget_messages},
-    {"GET", "/api/v1/widget/conversation/stream", AUTH_JWT, 0, LIMITER_WIDGET_SESSION, BODY_NONE, 0,
-     ROUTE_TEXT, NULL, widget_stream},
-    {"POST", "/api/v1/widget/conversation/read", AUTH_JWT, 0, LIMITER_WIDGET_SESSION, BODY_FIELDS,
-     WIDGET_MAX, 0, NULL, widget_read},
-    {"POST", "/api/v1/widget/conversation/clear", AUTH_JWT, 0, LIMITER_WIDGET_SESSION, BODY_FIELDS,
-     WIDGET_MAX, 0, NULL, widget_clear},
-    {"POST", "/api/v1/widget/conversation/close", AUTH_JWT, 0, LIMITER_WIDGET_SESSION, BODY_FIELDS,
-     WIDGET_MAX, 0, NULL, widget_close},
-    {"POST", "/api/v1/widget/request-human", AUTH_JWT, 0, LIMITER_WIDGET_SESSION, BODY_FIELDS,
-     WIDGET_MAX, ROUTE_CHAT, NULL, widget_request_human},
-    {"DELETE", "/api/v1/widget/me", AUTH_JWT, 0, LIMITER_WIDGET_SESSION, BODY_NONE, 0, ROUTE_ERASED,
-     NULL, widget_erase},
-    {"POST", "/api/v1/widget/events", AUTH_JWT, 0, LIMITER_WIDGET_SESSION, BODY_FIELDS, WIDGET_MAX,
-     0, events_fields, widget_events},
-    {"POST", "/api/v1/widget/leads", AUTH_JWT, 0, LIMITER_WIDGET_LEADS, BODY_FIELDS, WIDGET_MAX,
-     ROUTE_IDEMPOTENT, lead_fields, widget_lead},
-    {"POST", "/api/v1/widget/typing", AUTH_JWT, 0, LIMITER_WIDGET_TYPING, BODY_FIELDS, WIDGET_MAX,
-     0, typing_fields, widget_typing},
-    {"POST", "/api/v1/widget/satisfaction", AUTH_JWT, 0, LIMITER_WIDGET_SATISFACTION, BODY_FIELDS,
-     WIDGET_MAX, 0, rating_fields, widget_rating},
-    {"POST", "/api/v1/widget/coupon/apply", AUTH_JWT, 0, LIMITER_WIDGET_COUPON, BODY_FIELDS,
-     WIDGET_MAX, 0, coupon_fields, widget_coupon},
-    {"GET", "/api/v1/conversations", AUTH_API_KEY, SCOPE_CONVERSATIONS_READ, LIMITER_API, BODY_NONE,
-     0, 0, conversations_fields, conversations_list},
-    {"GET", "/api/v1/conversations/{id}", AUTH_API_KEY, SCOPE_CONVERSATIONS_READ, LIMITER_API,
-     BODY_NONE, 0, 0, page_fields, conversations_get},
-    {"POST", "/api/v1/conversations/{id}/messages", AUTH_API_KEY, SCOPE_CONVERSATIONS_WRITE,
-     LIMITER_API, BODY_FIELDS, WIDGET_MAX, ROUTE_IDEMPOTENT, reply_fields, conversations_reply},
-    {"POST", "/api/v1/conversations/{id}/notes", AUTH_API_KEY, SCOPE_CONVERSATIONS_WRITE,
-     LIMITER_API, BODY_FIELDS, WIDGET_MAX, ROUTE_IDEMPOTENT, note_fields, conversations_note},
-    {"POST", "/api/v1/conversations/{id}/claim", AUTH_API_KEY, SCOPE_CONVERSATIONS_WRITE,
-     LIMITER_API, BODY_FIELDS, WIDGET_MAX, 0, claim_fields, conversations_claim},
-    {"POST", "/api/v1/conversations/{id}/release", AUTH_API_KEY, SCOPE_CONVERSATIONS_WRITE,
-     LIMITER_API, BODY_FIELDS, WIDGET_MAX, 0, NULL, conversations_release},
-    {"POST", "/api/v1/conversations/{id}/close", AUTH_API_KEY, SCOPE_CONVERSATIONS_WRITE,
-     LIMITER_API, BODY_FIELDS, WIDGET_MAX, 0, NULL, conversations_close},
-    {"POST", "/api/v1/conversations/{id}/reopen", AUTH_API_KEY, SCOPE_CONVERSATIONS_WRITE,
-     LIMITER_API, BODY_FIELDS, WIDGET_MAX, 0, NULL, conversations_reopen},
-    {"POST", "/api/v1/conversations/{id}/typing", AUTH_API_KEY, SCOPE_CONVERSATIONS_WRITE,
-     LIMITER_API, BODY_FIELDS, WIDGET_MAX, 0, typing_fields, conversations_typing},
-    {"GET", "/api/v1/leads", AUTH_API_KEY, SCOPE_CONVERSATIONS_READ, LIMITER_API, BODY_NONE, 0, 0,
-     rows_fields, leads_list},
-    {"GET", "/api/v1/events", AUTH_API_KEY, SCOPE_CONVERSATIONS_READ, LIMITER_API, BODY_NONE, 0, 0,
-     rows_fields, events_list},
-    {"GET", "/api/v1/ratings", AUTH_API_KEY, SCOPE_CONVERSATIONS_READ, LIMITER_API, BODY_NONE, 0, 0,
-     rows_fields, ratings_list},
-    WP_POST("handshake", 0, handshake_fields, wp_handshake),
-    WP_POST("posts/sync", ROUTE_IDEMPOTENT, posts_fields, wp_posts_sync),
-    WP_POST("posts/changed", ROUTE_IDEMPOTENT, posts_fields, wp_posts_changed),
-    WP_POST("products/sync", ROUTE_IDEMPOTENT, products_fields, wp_products_sync),
-    WP_POST("products/changed", ROUTE_IDEMPOTENT, products_fields, wp_products_changed),
-    WP_POST("coupons/sync", ROUTE_IDEMPOTENT, coupons_fields, wp_coupons_sync),
-    WP_GET("status", status_fields, wp_status),
-    WP_GET("coupons/pending", pending_fields, wp_coupons_pending),
-    {"GET", "/widget.js", AUTH_NONE, 0, LIMITER_NONE, BODY_NONE, 0, ROUTE_TEXT | ROUTE_PUBLIC, NULL,
-     script_newest},
-    {"GET", "/widget/{version}/widget.js", AUTH_NONE, 0, LIMITER_NONE, BODY_NONE, 0,
-     ROUTE_TEXT | ROUTE_PUBLIC, NULL, script_pinned},
-    {"GET", "/api/v1/openapi.json", AUTH_NONE, 0, LIMITER_NONE, BODY_NONE, 0, 0, NULL,
-     platform_openapi},
-    {"GET", "/", AUTH_NONE, 0, LIMITER_NONE, BODY_NONE, 0, ROUTE_TEXT | ROUTE_PAGE, NULL,
-     pages_home},
-    {"GET", "/docs", AUTH_NONE, 0, LIMITER_NONE, BODY_NONE, 0, ROUTE_TEXT | ROUTE_PAGE, NULL,
-     pages_docs},
-    {"GET", "/assets/{version}/assay.css", AUTH_NONE, 0, LIMITER_NONE, BODY_NONE, 0,
-     ROUTE_TEXT | ROUTE_PAGE, NULL, pages_stylesheet},
-    {"GET", "/healthz", AUTH_NONE, 0, LIMITER_NONE, BODY_NONE, 0, ROUTE_INTERNAL, NULL,
-     platform_healthz},
-    {"GET", "/readyz", AUTH_NONE, 0, LIMITER_NONE, BODY_NONE, 0, ROUTE_INTERNAL, NULL,
-     platform_readyz},
-    {"GET", "/metrics", AUTH_NONE, 0, LIMITER_NONE, BODY_NONE, 0,
-     ROUTE_INTERNAL | ROUTE_PRIVATE | ROUTE_TEXT, NULL, platform_metrics},
+    {"GET",    "/api/v1/projects",                          API_KEY(PROJECTS_READ),
+        NO_BODY, 0, projects_list_fields, projects_list},
+    {"GET",    "/api/v1/projects/{project}",                API_KEY(PROJECTS_READ),
+        NO_BODY, 0, NULL, projects_get},
+    {"DELETE", "/api/v1/projects/{project}",                API_KEY(PROJECTS_WRITE),
+        NO_BODY, 0, NULL, projects_delete},
+    {"GET",    "/api/v1/reports",                           API_KEY(REPORTS_READ),
+        NO_BODY, 0, reports_list_fields, reports_list},
+    {"POST",   "/api/v1/reports",                           API_KEY(REPORTS_WRITE),
+        FORM, ROUTE_IDEMPOTENT, reports_create_fields, reports_create},
+    {"GET",    "/api/v1/reports/{id}",                      API_KEY(REPORTS_READ),
+        NO_BODY, 0, NULL, reports_get},
+    {"PUT",    "/api/v1/reports/{id}",                      API_KEY(REPORTS_WRITE),
+        FORM, 0, reports_update_fields, reports_update},
+    {"DELETE", "/api/v1/reports/{id}",                      API_KEY(REPORTS_WRITE),
+        NO_BODY, 0, NULL, reports_delete},
+    {"POST",   "/api/v1/widget/init",                       ANYONE(WIDGET_INIT),
+        LARGE_FORM, ROUTE_BODY_FIRST, init_fields, widget_init},
+    {"POST",   "/api/v1/widget/messages",                   VISITOR(WIDGET_SESSION),
+        LARGE_FORM, ROUTE_IDEMPOTENT | ROUTE_CHAT, message_fields, widget_message},
+    {"POST",   "/api/v1/widget/messages/stream",            VISITOR(WIDGET_SESSION),
+        LARGE_FORM, ROUTE_IDEMPOTENT | ROUTE_TEXT | ROUTE_CHAT, message_fields, widget_message},
+    {"GET",    "/api/v1/widget/conversation/messages",      VISITOR(WIDGET_SESSION),
+        NO_BODY, 0, page_fields, widget_messages},
+    {"GET",    "/api/v1/widget/conversation/stream",        VISITOR(WIDGET_SESSION),
+        NO_BODY, ROUTE_TEXT, NULL, widget_stream},
+    {"POST",   "/api/v1/widget/conversation/read",          VISITOR(WIDGET_SESSION),
+        LARGE_FORM, 0, NULL, widget_read},
+    {"POST",   "/api/v1/widget/conversation/clear",         VISITOR(WIDGET_SESSION),
+        LARGE_FORM, 0, NULL, widget_clear},
+    {"POST",   "/api/v1/widget/conversation/close",         VISITOR(WIDGET_SESSION),
+        LARGE_FORM, 0, NULL, widget_close},
+    {"POST",   "/api/v1/widget/request-human",              VISITOR(WIDGET_SESSION),
+        LARGE_FORM, ROUTE_CHAT, NULL, widget_request_human},
+    {"DELETE", "/api/v1/widget/me",                         VISITOR(WIDGET_SESSION),
+        NO_BODY, ROUTE_ERASED, NULL, widget_erase},
+    {"POST",   "/api/v1/widget/events",                     VISITOR(WIDGET_SESSION),
+        LARGE_FORM, 0, events_fields, widget_events},
+    {"POST",   "/api/v1/widget/leads",                      VISITOR(WIDGET_LEADS),
+        LARGE_FORM, ROUTE_IDEMPOTENT, lead_fields, widget_lead},
+    {"POST",   "/api/v1/widget/typing",                     VISITOR(WIDGET_TYPING),
+        LARGE_FORM, 0, typing_fields, widget_typing},
+    {"POST",   "/api/v1/widget/satisfaction",               VISITOR(WIDGET_SATISFACTION),
+        LARGE_FORM, 0, rating_fields, widget_rating},
+    {"POST",   "/api/v1/widget/coupon/apply",               VISITOR(WIDGET_COUPON),
+        LARGE_FORM, 0, coupon_fields, widget_coupon},
+    {"GET",    "/api/v1/conversations",                     API_KEY(CONVERSATIONS_READ),
+        NO_BODY, 0, conversations_fields, conversations_list},
+    {"GET",    "/api/v1/conversations/{id}",                API_KEY(CONVERSATIONS_READ),
+        NO_BODY, 0, page_fields, conversations_get},
+    {"POST",   "/api/v1/conversations/{id}/messages",       API_KEY(CONVERSATIONS_WRITE),
+        LARGE_FORM, ROUTE_IDEMPOTENT, reply_fields, conversations_reply},
+    {"POST",   "/api/v1/conversations/{id}/notes",          API_KEY(CONVERSATIONS_WRITE),
+        LARGE_FORM, ROUTE_IDEMPOTENT, note_fields, conversations_note},
+    {"POST",   "/api/v1/conversations/{id}/claim",          API_KEY(CONVERSATIONS_WRITE),
+        LARGE_FORM, 0, claim_fields, conversations_claim},
+    {"POST",   "/api/v1/conversations/{id}/release",        API_KEY(CONVERSATIONS_WRITE),
+        LARGE_FORM, 0, NULL, conversations_release},
+    {"POST",   "/api/v1/conversations/{id}/close",          API_KEY(CONVERSATIONS_WRITE),
+        LARGE_FORM, 0, NULL, conversations_close},
+    {"POST",   "/api/v1/conversations/{id}/reopen",         API_KEY(CONVERSATIONS_WRITE),
+        LARGE_FORM, 0, NULL, conversations_reopen},
+    {"POST",   "/api/v1/conversations/{id}/typing",         API_KEY(CONVERSATIONS_WRITE),
+        LARGE_FORM, 0, typing_fields, conversations_typing},
+    {"GET",    "/api/v1/leads",                             API_KEY(CONVERSATIONS_READ),
+        NO_BODY, 0, rows_fields, leads_list},
+    {"GET",    "/api/v1/events",                            API_KEY(CONVERSATIONS_READ),
+        NO_BODY, 0, rows_fields, events_list},
+    {"GET",    "/api/v1/ratings",                           API_KEY(CONVERSATIONS_READ),
+        NO_BODY, 0, rows_fields, ratings_list},
+    BULK_SYNC("POST", "handshake",
+        BATCH, 0, handshake_fields, wp_handshake),
+    BULK_SYNC("POST", "posts/sync",
+        BATCH, ROUTE_IDEMPOTENT, posts_fields, wp_posts_sync),
+    BULK_SYNC("POST", "posts/changed",
+        BATCH, ROUTE_IDEMPOTENT, posts_fields, wp_posts_changed),
+    BULK_SYNC("POST", "products/sync",
+        BATCH, ROUTE_IDEMPOTENT, products_fields, wp_products_sync),
+    BULK_SYNC("POST", "products/changed",
+        BATCH, ROUTE_IDEMPOTENT, products_fields, wp_products_changed),
+    BULK_SYNC("POST", "coupons/sync",
+        BATCH, ROUTE_IDEMPOTENT, coupons_fields, wp_coupons_sync),
+    BULK_SYNC("GET",  "status",
+        NO_BODY, 0, status_fields, wp_status),
+    BULK_SYNC("GET",  "coupons/pending",
+        NO_BODY, 0, pending_fields, wp_coupons_pending),
+    {"GET",    "/widget.js",                                ANYONE(NONE),
+        NO_BODY, ROUTE_TEXT | ROUTE_PUBLIC, NULL, script_newest},
+    {"GET",    "/widget/{version}/widget.js",               ANYONE(NONE),
+        NO_BODY, ROUTE_TEXT | ROUTE_PUBLIC, NULL, script_pinned},
+    {"GET",    "/api/v1/openapi.json",                      ANYONE(NONE),
+        NO_BODY, 0, NULL, platform_openapi},
+    {"GET",    "/",                                         ANYONE(NONE),
+        NO_BODY, ROUTE_TEXT | ROUTE_PAGE, NULL, pages_home},
+    {"GET",    "/docs",                                     ANYONE(NONE),
+        NO_BODY, ROUTE_TEXT | ROUTE_PAGE, NULL, pages_docs},
+    {"GET",    "/assets/{version}/assay.css",               ANYONE(NONE),
+        NO_BODY, ROUTE_TEXT | ROUTE_PAGE, NULL, pages_stylesheet},
+    {"GET",    "/healthz",                                  ANYONE(NONE),
+        NO_BODY, ROUTE_INTERNAL, NULL, platform_healthz},
+    {"GET",    "/readyz",                                   ANYONE(NONE),
+        NO_BODY, ROUTE_INTERNAL, NULL, platform_readyz},
+    {"GET",    "/metrics",                                  ANYONE(NONE),
+        NO_BODY, ROUTE_INTERNAL | ROUTE_PRIVATE | ROUTE_TEXT, NULL, platform_metrics},
 };
+/* clang-format on */
 const size_t routes_count = sizeof(routes) / sizeof(routes[0]);

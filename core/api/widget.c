@@ -1,12 +1,9 @@
-#include "core/api/widget.h"
+#include "core/api/widget_internal.h"
 
-#include "core/api/render_widget.h"
 #include "core/process/process.h"
 #include "core/shm/typing_table.h"
 #include "core/http/http.h"
 #include "core/text/json_out.h"
-
-#include <stdlib.h>
 
 struct store_change *widget_change(struct request *r, enum store_change_kind kind)
 {
@@ -22,22 +19,6 @@ struct store_change *widget_change(struct request *r, enum store_change_kind kin
     }
     r->state = change;
     return change;
-}
-
-void widget_reply(struct request *r, int status, struct str body)
-{
-    const struct str parts[] = {STR("{\"data\":"), body, STR("}")};
-    if (r->etag.p == NULL)
-        reply_header(r, "cache-control", STR("no-store"));
-    reply_json(r, status, parts, 3);
-}
-
-void widget_send(struct request *r, int status, const struct buf *body)
-{
-    if (buf_ok(body))
-        widget_reply(r, status, buf_view(body));
-    else
-        reply_error(r, ERR_UNAVAILABLE, NULL);
 }
 
 void widget_refuse(struct request *r, enum store_status status)
@@ -60,15 +41,15 @@ void widget_replayed(struct request *r, const struct store_answer *answer)
         reply_header(r, "idempotent-replayed", STR("true"));
 }
 
-struct keeping {
+struct message_read {
     struct request *r;
     const struct store_answer *answer;
-    widget_kept_fn *done;
+    widget_message_fn *done;
 };
 
-static void message_read(void *arg, enum store_status status, const struct store_message *m)
+static void message_found(void *arg, enum store_status status, const struct store_message *m)
 {
-    const struct keeping *k = arg;
+    const struct message_read *k = arg;
     if (status != STORE_OK) {
         widget_refuse(k->r, status);
         return;
@@ -77,15 +58,15 @@ static void message_read(void *arg, enum store_status status, const struct store
     k->done(k->r, k->answer, m);
 }
 
-void widget_kept(struct request *r, const struct store_answer *answer, const struct ulid *id,
-                 widget_kept_fn *done)
+void widget_read_message(struct request *r, const struct store_answer *answer,
+                         const struct ulid *id, widget_message_fn *done)
 {
     const struct store_change *change = r->state;
-    struct keeping k = {r, answer, done};
-    store_message_get(r->store, &change->conversation, id, message_read, &k);
+    struct message_read k = {r, answer, done};
+    store_message_get(r->store, &change->conversation, id, message_found, &k);
 }
 
-void widget_id(struct buf *out, const char *name, const struct ulid *id)
+void widget_put_id(struct buf *out, const char *name, const struct ulid *id)
 {
     char text[ULID_TEXT];
     buf_adds(out, name);
@@ -99,7 +80,7 @@ void widget_id(struct buf *out, const char *name, const struct ulid *id)
     buf_adds(out, "\"");
 }
 
-void widget_state(struct buf *out, const struct store_conversation *c)
+void widget_put_state(struct buf *out, const struct store_conversation *c)
 {
     const struct str name = {c->claimed_name.n > 0 ? c->claimed_name.p : NULL, c->claimed_name.n};
     buf_adds(out, c->claimed_by != 0 ? ",\"is_claimed\":true" : ",\"is_claimed\":false");
@@ -108,7 +89,7 @@ void widget_state(struct buf *out, const struct store_conversation *c)
     buf_adds(out, c->closed_at != 0 ? ",\"is_closed\":true" : ",\"is_closed\":false");
 }
 
-bool widget_ulid(struct request *r, unsigned field, struct ulid *out)
+bool widget_read_id(struct request *r, unsigned field, struct ulid *out)
 {
     const struct value *v = &r->values[field];
     *out = (struct ulid){{0}};
@@ -119,252 +100,17 @@ bool widget_ulid(struct request *r, unsigned field, struct ulid *out)
     return false;
 }
 
-/* ---- pages of messages ---- */
+/* ---- versions ---- */
 
-#define WHOLE_MAX (64u << 10) /* larger bodies, in bytes, are sent in chunks */
-#define FRAME 3               /* parts before and after the messages */
-
-struct item {
-    struct ulid id;
-    size_t at, n; /* place of its JSON in the page's texts, if those are kept */
-    bool note;
-};
-
-struct page {
-    struct buf *texts; /* JSON of the items; valid until the reply begins */
-    bool large;        /* texts are not kept: each chunk of the body is rendered when it is sent */
-    struct ulid conversation;
-    struct item items[2 * WIDGET_MESSAGES_MAX];
-    size_t count, next; /* next: the first item that is not sent yet */
-    enum store_status status;
-    struct str before, behind; /* for a chunked body: the rest that is not sent yet */
-};
-
-static struct item *add_item(struct page *page, const struct ulid *id, size_t from)
+uint64_t widget_version(const struct store_conversation *c, uint64_t extra)
 {
-    struct item *item = &page->items[page->count++];
-    *item = (struct item){.id = *id, .at = from, .n = page->texts->n - from};
-    if (page->texts->n > WHOLE_MAX) {
-        page->large = true;
-        page->texts->n = 0;
-    }
-    return item;
-}
-
-static void add_message(void *arg, enum store_status status, const struct store_message *m)
-{
-    struct page *page = arg;
-    if (m == NULL) {
-        page->status = status;
-        return;
-    }
-    size_t from = page->texts->n;
-    render_message(m, page->texts);
-    add_item(page, &m->id, from);
-}
-
-static void add_note(void *arg, enum store_status status, const struct store_note *n)
-{
-    struct page *page = arg;
-    if (n == NULL) {
-        if (status != STORE_NOT_FOUND && (status != STORE_OK || page->status == STORE_NOT_FOUND))
-            page->status = status;
-        return;
-    }
-    size_t from = page->texts->n;
-    render_note(n, page->texts);
-    add_item(page, &n->id, from)->note = true;
-}
-
-static int by_id(const void *a, const void *b)
-{
-    return memcmp(((const struct item *)a)->id.b, ((const struct item *)b)->id.b, ULID_BYTES);
-}
-
-/* Sorts the page and keeps the requested number of items, next to the cursor. */
-static void page_order(struct page *page, const struct store_messages_query *q)
-{
-    qsort(page->items, page->count, sizeof(page->items[0]), by_id);
-    if (page->count <= q->limit)
-        return;
-    if (q->newest)
-        memmove(page->items, page->items + (page->count - q->limit),
-                q->limit * sizeof(page->items[0]));
-    page->count = q->limit;
-    page->status = STORE_OK;
-}
-
-/* Zeros come before all ids: a client without messages sends them to get the first ones. */
-static bool after_given(struct request *r, struct ulid *out)
-{
-    const struct value *v = &r->values[PAGE_AFTER];
-    return (v->sent && ulid_parse(v->text, out) && ulid_none(out)) ||
-           widget_ulid(r, PAGE_AFTER, out);
-}
-
-/* Reads the messages, oldest first. False: 422 or 503 was sent. */
-static bool page_gather(struct request *r, const struct ulid *seen_after,
-                        const struct value *values, bool notes, struct page *page)
-{
-    struct store_messages_query q = {.conversation = page->conversation,
-                                     .limit = values == NULL ? WIDGET_MESSAGES_INIT
-                                                             : (unsigned)values[PAGE_LIMIT].number};
-    if (values != NULL && (!after_given(r, &q.after) || !widget_ulid(r, PAGE_BEFORE, &q.before)))
-        return false;
-    q.newest = values == NULL || !values[PAGE_AFTER].sent;
-    if (memcmp(q.after.b, seen_after->b, ULID_BYTES) < 0)
-        q.after = *seen_after;
-    store_message_each(r->store, &q, add_message, page);
-    if (notes)
-        store_note_each(r->store, &q, add_note, page);
-    if (page->status != STORE_OK && page->status != STORE_NOT_FOUND) {
-        reply_store_error(r, page->status);
-        return false;
-    }
-    page_order(page, &q);
-    return true;
-}
-
-static struct str joined(struct request *r, const struct str *parts, size_t count)
-{
-    struct str all = {NULL, 0};
-    for (size_t i = 0; i < count; i++)
-        all.n += parts[i].n;
-    char *to = request_alloc(r, all.n);
-    all.p = to;
-    for (size_t i = 0; i < count; to += parts[i++].n)
-        if (parts[i].n > 0)
-            memcpy(to, parts[i].p, parts[i].n);
-    return all;
-}
-
-struct piece {
-    struct buf *out;
-    bool good;
-};
-
-static void put_message(void *arg, enum store_status status, const struct store_message *m)
-{
-    struct piece *piece = arg;
-    piece->good = status == STORE_OK;
-    if (piece->good)
-        render_message(m, piece->out);
-}
-
-static void put_note(void *arg, enum store_status status, const struct store_note *n)
-{
-    struct piece *piece = arg;
-    piece->good = status == STORE_OK;
-    if (piece->good)
-        render_note(n, piece->out);
-}
-
-static void put_item(struct request *r, const struct page *page, const struct item *item,
-                     struct piece *piece)
-{
-    if (item->note)
-        store_note_get(r->store, &page->conversation, &item->id, put_note, piece);
-    else
-        store_message_get(r->store, &page->conversation, &item->id, put_message, piece);
-}
-
-/* A message never changes, but can be erased before it is sent. */
-static bool page_more(struct request *r, struct buf *out)
-{
-    struct page *page = r->state;
-    struct piece piece = {out, true};
-    buf_str(out, page->before);
-    page->before.n = 0;
-    while (page->next < page->count && out->n < REPLY_CHUNK && piece.good) {
-        buf_adds(out, page->next == 0 ? "" : ",");
-        put_item(r, page, &page->items[page->next++], &piece);
-    }
-    if (page->next == page->count) {
-        buf_str(out, page->behind);
-        page->behind.n = 0;
-    }
-    return piece.good;
-}
-
-/* ${parts}: the whole body, as page_reply builds it. */
-static void page_send(struct request *r, struct page *page, const struct str *parts, size_t count)
-{
-    size_t bytes = 0;
-    for (size_t i = 0; i < count; i++)
-        bytes += parts[i].n;
-    if (bytes <= WHOLE_MAX && !page->large) {
-        reply_json(r, 200, parts, count);
-        return;
-    }
-    page->before = joined(r, parts, FRAME);
-    page->behind = joined(r, parts + count - FRAME, FRAME);
-    r->state = page;
-    reply_chunked(r, 200, bytes, page_more);
-}
-
-static void page_reply(struct request *r, const struct ulid *conversation,
-                       const struct ulid *seen_after, const struct value *values, bool notes,
-                       const struct buf *before, const struct buf *behind)
-{
-    struct str parts[2 * WIDGET_MESSAGES_MAX + 2 * FRAME];
-    size_t count = 0;
-    struct page *page = request_alloc(r, sizeof(*page));
-    page->texts = api_body(r);
-    page->large = false;
-    page->conversation = *conversation;
-    page->count = page->next = 0;
-    if (!page_gather(r, seen_after, values, notes, page))
-        return;
-    if (!buf_ok(before) || !buf_ok(behind) || !buf_ok(page->texts)) {
-        reply_error(r, ERR_UNAVAILABLE, NULL);
-        return;
-    }
-    parts[count++] = STR("{\"data\":{");
-    parts[count++] = buf_view(before);
-    parts[count++] = STR("\"messages\":[");
-    for (size_t i = 0; i < page->count; i++) {
-        if (i > 0)
-            parts[count++] = STR(",");
-        parts[count++] =
-            (struct str){page->large ? NULL : page->texts->p + page->items[i].at, page->items[i].n};
-    }
-    parts[count++] =
-        page->status == STORE_OK ? STR("],\"has_more\":true") : STR("],\"has_more\":false");
-    parts[count++] = buf_view(behind);
-    parts[count++] = STR("}}");
-    if (r->etag.p == NULL)
-        reply_header(r, "cache-control", STR("no-store"));
-    page_send(r, page, parts, count);
-}
-
-void widget_page_reply(struct request *r, const struct ulid *conversation,
-                       const struct ulid *seen_after, const struct value *values,
-                       const struct buf *before, const struct buf *behind)
-{
-    page_reply(r, conversation, seen_after, values, false, before, behind);
-}
-
-void conversation_page_reply(struct request *r, const struct ulid *conversation,
-                             const struct buf *before)
-{
-    static const struct ulid all;
-    const struct buf behind = {0};
-    page_reply(r, conversation, &all, r->values, true, before, &behind);
-}
-
-/* ---- tags ---- */
-
-uint64_t widget_tag(const struct store_conversation *c, uint64_t extra)
-{
-    uint64_t high, low, parts[4], tag = UINT64_C(0xcbf29ce484222325);
+    uint64_t high, low, parts[4];
     ulid_halves(&c->id, &high, &low);
     parts[0] = high;
     parts[1] = low;
     parts[2] = c->version;
     parts[3] = extra;
-    for (size_t i = 0; i < sizeof(parts); i++)
-        tag = (tag ^ ((const uint8_t *)parts)[i]) * UINT64_C(0x100000001b3);
-    return tag >> 1; /* etag.h reserves one value */
+    return api_hash(API_HASH_START, parts, sizeof(parts)) >> 1; /* etag.h reserves one value */
 }
 
 /* ---- typing ---- */
@@ -372,7 +118,7 @@ uint64_t widget_tag(const struct store_conversation *c, uint64_t extra)
 bool widget_is_typing(struct request *r, const struct ulid *conversation, unsigned who)
 {
     return typing_table_is_typing(r->http->loop->process->typing, conversation, (enum typist)who,
-                            r->http->loop->now_ms);
+                                  r->http->loop->now_ms);
 }
 
 void widget_typing_reply(struct request *r, const struct ulid *conversation, unsigned who, bool on)
@@ -384,5 +130,5 @@ void widget_typing_reply(struct request *r, const struct ulid *conversation, uns
     buf_adds(&body, on ? "{\"typing\":true,\"expires_at\":" : "{\"typing\":false,\"expires_at\":");
     json_time(&body, on ? r->now_ms + TYPING_MS : 0);
     buf_adds(&body, "}");
-    widget_reply(r, 200, buf_view(&body));
+    api_reply_data(r, 200, buf_view(&body));
 }

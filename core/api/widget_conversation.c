@@ -1,8 +1,8 @@
 /* A visitor's requests in a conversation: messages, reading, streaming, state. */
-#include "core/api/widget.h"
+#include "core/api/widget_internal.h"
 
-#include "core/api/answer.h"
-#include "core/api/render_widget.h"
+#include "core/api/answer_internal.h"
+#include "core/api/render_widget_internal.h"
 #include "core/shm/typing_table.h"
 #include "core/text/json_scan.h"
 #include "core/text/json_out.h"
@@ -16,9 +16,9 @@
 static void result_put(struct buf *body, const struct store_change *change,
                        const struct store_answer *answer, const struct store_message *reply)
 {
-    widget_id(body, "{\"message_id\":", &answer->first);
-    widget_id(body, ",\"answer_id\":", &answer->second);
-    widget_id(body, ",\"conversation_id\":", &change->conversation);
+    widget_put_id(body, "{\"message_id\":", &answer->first);
+    widget_put_id(body, ",\"answer_id\":", &answer->second);
+    widget_put_id(body, ",\"conversation_id\":", &change->conversation);
     buf_adds(body, ",\"client_message_id\":");
     json_text(body, change->client_id);
     buf_adds(body, ",");
@@ -59,8 +59,8 @@ static void events_reply(struct request *r, const struct store_answer *answer,
                          const struct store_message *reply, struct buf *body)
 {
     const struct store_change *change = r->state;
-    widget_id(body, "event: start\ndata: {\"message_id\":", &answer->first);
-    widget_id(body, ",\"conversation_id\":", &change->conversation);
+    widget_put_id(body, "event: start\ndata: {\"message_id\":", &answer->first);
+    widget_put_id(body, ",\"conversation_id\":", &change->conversation);
     buf_adds(body, ",\"client_message_id\":");
     json_text(body, change->client_id);
     buf_adds(body, "}\n\n");
@@ -86,13 +86,13 @@ static void message_body(struct request *r, const struct store_answer *answer,
         events_reply(r, answer, reply, &body);
     } else {
         result_put(&body, r->state, answer, reply);
-        widget_send(r, 200, &body);
+        api_reply_data_buf(r, 200, &body);
     }
     buf_free(&body);
 }
 
-static void answered(struct request *r, const struct store_answer *answer,
-                     const struct store_message *m)
+static void reply_found(struct request *r, const struct store_answer *answer,
+                        const struct store_message *m)
 {
     message_body(r, answer, m);
 }
@@ -102,7 +102,7 @@ static void posted(struct request *r, const struct store_answer *answer)
     if (answer->status != STORE_OK)
         widget_refuse(r, answer->status);
     else if (!ulid_none(&answer->second))
-        widget_kept(r, answer, &answer->second, answered);
+        widget_read_message(r, answer, &answer->second, reply_found);
     else {
         widget_replayed(r, answer);
         message_body(r, answer, NULL);
@@ -141,11 +141,11 @@ void widget_message(struct request *r)
 
 /* ---- reading ---- */
 
-static void look(void *arg, enum store_status status, const struct store_agent *agent,
-                 const struct store_conversation *c)
+static void messages_found(void *arg, enum store_status status, const struct store_agent *agent,
+                           const struct store_conversation *c)
 {
     struct request *r = arg;
-    struct buf before = {0}, behind = {0};
+    struct buf prefix = {0}, suffix = {0};
     (void)agent;
     if (status != STORE_OK) {
         widget_refuse(r, status);
@@ -153,24 +153,24 @@ static void look(void *arg, enum store_status status, const struct store_agent *
     }
     bool typing = widget_is_typing(r, &c->id, TYPIST_OPERATOR);
     const struct ulid id = c->id, cleared = c->cleared;
-    if (reply_etag(r, widget_tag(c, typing)))
+    if (reply_etag(r, widget_version(c, typing)))
         return;
-    widget_state(&behind, c);
-    buf_printf(&behind, ",\"operator_typing\":%s", typing ? "true" : "false");
-    widget_page_reply(r, &id, &cleared, r->values, &before, &behind);
-    buf_free(&behind);
+    widget_put_state(&suffix, c);
+    buf_printf(&suffix, ",\"operator_typing\":%s", typing ? "true" : "false");
+    widget_page_reply(r, &id, &cleared, r->values, &prefix, &suffix);
+    buf_free(&suffix);
 }
 
 void widget_messages(struct request *r)
 {
     store_session_get(r->store, &r->session.agent, &r->session.visitor, &r->session.conversation,
-                      look, r);
+                      messages_found, r);
 }
 
 /* ---- streaming ---- */
 
-static void stream(void *arg, enum store_status status, const struct store_agent *agent,
-                   const struct store_conversation *c)
+static void stream_found(void *arg, enum store_status status, const struct store_agent *agent,
+                         const struct store_conversation *c)
 {
     struct request *r = arg;
     (void)agent;
@@ -197,13 +197,13 @@ static void stream(void *arg, enum store_status status, const struct store_agent
 void widget_stream(struct request *r)
 {
     store_session_get(r->store, &r->session.agent, &r->session.visitor, &r->session.conversation,
-                      stream, r);
+                      stream_found, r);
 }
 
 /* ---- state ---- */
 
-static void show_state(void *arg, enum store_status status, const struct store_agent *agent,
-                       const struct store_conversation *c)
+static void reply_state(void *arg, enum store_status status, const struct store_agent *agent,
+                        const struct store_conversation *c)
 {
     struct request *r = arg;
     struct buf body = {0};
@@ -212,67 +212,67 @@ static void show_state(void *arg, enum store_status status, const struct store_a
         widget_refuse(r, status);
         return;
     }
-    widget_id(&body, "{\"conversation_id\":", &c->id);
+    widget_put_id(&body, "{\"conversation_id\":", &c->id);
     buf_printf(&body, ",\"status\":\"%s\",\"is_claimed\":%s",
                conversation_status_name(conversation_status(c)),
                c->claimed_by != 0 ? "true" : "false");
-    widget_id(&body, ",\"read_up_to\":", &c->read);
+    widget_put_id(&body, ",\"read_up_to\":", &c->read);
     buf_adds(&body, "}");
-    widget_send(r, 200, &body);
+    api_reply_data_buf(r, 200, &body);
     buf_free(&body);
 }
 
-static void marked(struct request *r, const struct store_answer *answer)
+static void state_set(struct request *r, const struct store_answer *answer)
 {
     if (answer->status != STORE_OK)
         widget_refuse(r, answer->status);
     else
         store_session_get(r->store, &r->session.agent, &r->session.visitor,
-                          &r->session.conversation, show_state, r);
+                          &r->session.conversation, reply_state, r);
 }
 
-static void mark(struct request *r, uint32_t fields)
+static void set_state(struct request *r, uint32_t fields)
 {
     struct store_change *change = widget_change(r, CHANGE_CONVERSATION_SET);
     change->fields = fields;
-    request_change(r, change, marked);
+    request_change(r, change, state_set);
 }
 
 void widget_read(struct request *r)
 {
-    mark(r, CONVERSATION_SET_READ);
+    set_state(r, CONVERSATION_SET_READ);
 }
 
 void widget_clear(struct request *r)
 {
-    mark(r, CONVERSATION_SET_CLEARED);
+    set_state(r, CONVERSATION_SET_CLEARED);
 }
 
 void widget_close(struct request *r)
 {
-    mark(r, CONVERSATION_SET_CLOSED);
+    set_state(r, CONVERSATION_SET_CLOSED);
 }
 
 void widget_request_human(struct request *r)
 {
-    mark(r, CONVERSATION_SET_HUMAN);
+    set_state(r, CONVERSATION_SET_HUMAN);
 }
 
 /* ---- erasing ---- */
 
-static void show_erased(struct request *r)
+static void reply_erased(struct request *r)
 {
     struct buf body = {0};
-    widget_id(&body, "{\"visitor_id\":", &r->session.visitor);
+    widget_put_id(&body, "{\"visitor_id\":", &r->session.visitor);
     buf_adds(&body, ",\"deleted\":true}");
-    widget_send(r, 200, &body);
+    api_reply_data_buf(r, 200, &body);
     buf_free(&body);
 }
 
 static void erased(struct request *r, const struct store_answer *answer)
 {
     if (answer->status == STORE_OK || answer->status == STORE_NOT_FOUND)
-        show_erased(r);
+        reply_erased(r);
     else
         widget_refuse(r, answer->status);
 }
@@ -280,7 +280,7 @@ static void erased(struct request *r, const struct store_answer *answer)
 void widget_erase(struct request *r)
 {
     if (r->session.erased)
-        show_erased(r);
+        reply_erased(r);
     else
         request_change(r, widget_change(r, CHANGE_VISITOR_ERASE), erased);
 }

@@ -2,8 +2,8 @@
  * POST /widget/init: the page opens the chat. A known visitor's conversation is only read; a new
  * visitor or conversation is stored first. Of the visitor's secret only the SHA-256 is stored.
  */
-#include "core/api/widget.h"
-#include "core/api/render_widget.h"
+#include "core/api/widget_internal.h"
+#include "core/api/render_widget_internal.h"
 
 #include "core/auth/credential.h"
 #include "core/auth/jwt.h"
@@ -15,58 +15,57 @@
 #include <inttypes.h>
 
 /* state of a request that waits for its conversation */
-struct opening {
-    struct store_change *change;
+struct init {
     struct str anonymous_id; /* in the response */
-    char made[CREDENTIAL_SIZE];
-    uint8_t sent_hash[CREDENTIAL_HASH], made_hash[CREDENTIAL_HASH];
+    char secret[CREDENTIAL_SIZE];
+    uint8_t sent_hash[CREDENTIAL_HASH], secret_hash[CREDENTIAL_HASH];
     struct ulid agent, visitor, conversation;
     enum err refused; /* ERRS: not refused */
 };
 
-static void judge_agent(void *arg, enum store_status status, const struct store_agent *agent)
+static void check_agent(void *arg, enum store_status status, const struct store_agent *agent)
 {
     struct request *r = arg;
-    struct opening *o = r->state;
+    struct init *init = r->state;
     if (status == STORE_NOT_FOUND || (status == STORE_OK && !agent->is_published))
-        o->refused = ERR_AGENT_NOT_FOUND;
+        init->refused = ERR_AGENT_NOT_FOUND;
     else if (status != STORE_OK)
-        o->refused = err_of_store(status);
+        init->refused = err_of_store(status);
     else if (!cors_allowed(agent->origins, cors_origin(r)))
-        o->refused = ERR_ORIGIN_FORBIDDEN;
+        init->refused = ERR_ORIGIN_FORBIDDEN;
 }
 
 /* ---- the response ---- */
 
-struct shown {
+struct init_reply {
     struct request *r;
     struct buf body, state; /* state: the part after the messages */
     enum store_status status;
     struct ulid cleared;
 };
 
-static void show_agent(void *arg, enum store_status status, const struct store_agent *agent,
-                       const struct store_conversation *c)
+static void add_agent(void *arg, enum store_status status, const struct store_agent *agent,
+                      const struct store_conversation *c)
 {
-    struct shown *shown = arg;
-    shown->status = status;
+    struct init_reply *reply = arg;
+    reply->status = status;
     if (status != STORE_OK)
         return;
-    buf_adds(&shown->body, ",\"agent\":");
-    render_agent(agent, &shown->body);
-    widget_state(&shown->state, c);
-    buf_adds(&shown->state,
+    buf_adds(&reply->body, ",\"agent\":");
+    render_agent(agent, &reply->body);
+    widget_put_state(&reply->state, c);
+    buf_adds(&reply->state,
              c->lead_captured ? ",\"lead_captured\":true" : ",\"lead_captured\":false");
-    shown->cleared = c->cleared;
+    reply->cleared = c->cleared;
 }
 
-static bool show_token(struct request *r, const struct opening *o, struct buf *out)
+static bool add_token(struct request *r, const struct init *init, struct buf *out)
 {
     char token[JWT_SIZE];
     int64_t ttl_s = r->conf->jwt_ttl_ms / 1000, now_s = r->now_ms / 1000;
-    const struct jwt claims = {.agent = o->agent,
-                               .visitor = o->visitor,
-                               .conversation = o->conversation,
+    const struct jwt claims = {.agent = init->agent,
+                               .visitor = init->visitor,
+                               .conversation = init->conversation,
                                .iat = now_s,
                                .exp = now_s + ttl_s};
     size_t n = jwt_sign(r->http->keys, r->now_ms, &claims, token);
@@ -78,36 +77,37 @@ static bool show_token(struct request *r, const struct opening *o, struct buf *o
     return n > 0;
 }
 
-static void show(struct request *r)
+static void reply_init(struct request *r)
 {
-    const struct opening *o = r->state;
-    struct shown shown = {.r = r};
-    widget_id(&shown.body, "\"conversation_id\":", &o->conversation);
-    widget_id(&shown.body, ",\"visitor_id\":", &o->visitor);
-    buf_adds(&shown.body, ",\"anonymous_id\":");
-    json_string(&shown.body, o->anonymous_id);
-    bool good = show_token(r, o, &shown.body);
-    store_session_get(r->store, &o->agent, &o->visitor, &o->conversation, show_agent, &shown);
+    const struct init *init = r->state;
+    struct init_reply reply = {.r = r};
+    widget_put_id(&reply.body, "\"conversation_id\":", &init->conversation);
+    widget_put_id(&reply.body, ",\"visitor_id\":", &init->visitor);
+    buf_adds(&reply.body, ",\"anonymous_id\":");
+    json_string(&reply.body, init->anonymous_id);
+    bool good = add_token(r, init, &reply.body);
+    store_session_get(r->store, &init->agent, &init->visitor, &init->conversation, add_agent,
+                      &reply);
     if (!good)
         reply_error(r, ERR_INTERNAL, NULL);
-    else if (shown.status != STORE_OK)
+    else if (reply.status != STORE_OK)
         reply_error(
-            r, shown.status == STORE_NOT_FOUND ? ERR_AGENT_NOT_FOUND : err_of_store(shown.status),
+            r, reply.status == STORE_NOT_FOUND ? ERR_AGENT_NOT_FOUND : err_of_store(reply.status),
             NULL);
     else {
-        const struct ulid conversation = o->conversation;
-        buf_adds(&shown.body, ",");
-        widget_page_reply(r, &conversation, &shown.cleared, NULL, &shown.body, &shown.state);
+        const struct ulid conversation = init->conversation;
+        buf_adds(&reply.body, ",");
+        widget_page_reply(r, &conversation, &reply.cleared, NULL, &reply.body, &reply.state);
     }
-    buf_free(&shown.body);
-    buf_free(&shown.state);
+    buf_free(&reply.body);
+    buf_free(&reply.state);
 }
 
 /* ---- the conversation ---- */
 
-static void opened(struct request *r, const struct store_answer *answer)
+static void created(struct request *r, const struct store_answer *answer)
 {
-    struct opening *o = r->state;
+    struct init *init = r->state;
     if (answer->status != STORE_OK) {
         reply_error(r,
                     answer->status == STORE_NOT_FOUND ? ERR_AGENT_NOT_FOUND
@@ -115,25 +115,25 @@ static void opened(struct request *r, const struct store_answer *answer)
                     NULL);
         return;
     }
-    o->conversation = answer->first;
-    o->visitor = answer->second;
-    o->anonymous_id = answer->code != 0 ? str_of(o->made) : r->values[INIT_ANON].text;
-    show(r);
+    init->conversation = answer->first;
+    init->visitor = answer->second;
+    init->anonymous_id = answer->code != 0 ? str_of(init->secret) : r->values[INIT_ANON].text;
+    reply_init(r);
 }
 
-static void resumed(void *arg, enum store_status status, const struct store_conversation *c)
+static void visitor_found(void *arg, enum store_status status, const struct store_conversation *c)
 {
     struct request *r = arg;
-    struct opening *o = r->state;
+    struct init *init = r->state;
     if (status != STORE_OK)
         return;
-    o->conversation = c->id;
-    o->visitor = c->visitor;
-    o->anonymous_id = r->values[INIT_ANON].text;
+    init->conversation = c->id;
+    init->visitor = c->visitor;
+    init->anonymous_id = r->values[INIT_ANON].text;
 }
 
 /* What is known about the page, as JSON; stored with a new visitor. */
-static struct str about(struct request *r)
+static struct str page_info(struct request *r)
 {
     static const struct {
         const char *name;
@@ -152,58 +152,59 @@ static struct str about(struct request *r)
     return copy;
 }
 
-static bool make_secret(struct opening *o)
+static bool new_secret(struct init *init)
 {
-    return credential_new("anon_", o->made) && credential_hash(str_of(o->made), o->made_hash);
+    return credential_new("anon_", init->secret) &&
+           credential_hash(str_of(init->secret), init->secret_hash);
 }
 
-static void open_new(struct request *r, struct opening *o)
+static void create(struct request *r, struct init *init)
 {
     struct store_change *change = request_alloc(r, sizeof(*change));
     *change =
         (struct store_change){.kind = CHANGE_VISITOR_INIT,
-                              .agent = o->agent,
-                              .match = {(const char *)o->made_hash, sizeof(o->made_hash)},
+                              .agent = init->agent,
+                              .match = {(const char *)init->secret_hash, sizeof(init->secret_hash)},
                               .url = r->values[INIT_PAGE_URL].sent ? r->values[INIT_PAGE_URL].text
                                                                    : (struct str){NULL, 0},
-                              .data = about(r),
+                              .data = page_info(r),
                               .expires_at = r->now_ms - WIDGET_RESUME_MS};
     if (r->values[INIT_ANON].sent)
-        change->hash = (struct str){(const char *)o->sent_hash, sizeof(o->sent_hash)};
-    if (make_secret(o))
-        request_change(r, change, opened);
+        change->hash = (struct str){(const char *)init->sent_hash, sizeof(init->sent_hash)};
+    if (new_secret(init))
+        request_change(r, change, created);
     else
         reply_error(r, ERR_INTERNAL, NULL);
 }
 
 void widget_init(struct request *r)
 {
-    struct opening *o = request_alloc(r, sizeof(*o));
-    *o = (struct opening){.refused = ERRS};
-    r->state = o;
+    struct init *init = request_alloc(r, sizeof(*init));
+    *init = (struct init){.refused = ERRS};
+    r->state = init;
     if (!r->values[INIT_AGENT].sent) {
         reply_invalid(r, "agent_id", "is required: the agent's id");
         return;
     }
-    if (!ulid_parse(r->values[INIT_AGENT].text, &o->agent)) {
+    if (!ulid_parse(r->values[INIT_AGENT].text, &init->agent)) {
         reply_error(r, ERR_AGENT_NOT_FOUND, NULL);
         return;
     }
-    store_agent_get(r->store, &o->agent, judge_agent, r);
-    if (o->refused != ERRS) {
-        reply_error(r, o->refused, NULL);
+    store_agent_get(r->store, &init->agent, check_agent, r);
+    if (init->refused != ERRS) {
+        reply_error(r, init->refused, NULL);
         return;
     }
     if (r->values[INIT_ANON].sent) {
-        if (!credential_hash(r->values[INIT_ANON].text, o->sent_hash)) {
+        if (!credential_hash(r->values[INIT_ANON].text, init->sent_hash)) {
             reply_error(r, ERR_INTERNAL, NULL);
             return;
         }
-        store_visitor_resume(r->store, &o->agent, o->sent_hash, r->now_ms - WIDGET_RESUME_MS,
-                             resumed, r);
+        store_visitor_resume(r->store, &init->agent, init->sent_hash, r->now_ms - WIDGET_RESUME_MS,
+                             visitor_found, r);
     }
-    if (!ulid_none(&o->conversation))
-        show(r);
+    if (!ulid_none(&init->conversation))
+        reply_init(r);
     else
-        open_new(r, o);
+        create(r, init);
 }

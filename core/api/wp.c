@@ -1,21 +1,14 @@
 /* Handshake and status of bulk sync, and functions that its handlers share. */
-#include "core/api/wp.h"
-#include "core/api/render_widget.h"
+#include "core/api/wp_internal.h"
+#include "core/api/render_widget_internal.h"
 
 #include "core/audit/url.h"
 #include "core/text/json_out.h"
 
 #include <inttypes.h>
 
-void wp_reply(struct request *r, int status, struct str body)
-{
-    const struct str parts[] = {STR("{\"data\":"), body, STR("}")};
-    if (r->etag.p == NULL)
-        reply_header(r, "cache-control", STR("no-store"));
-    reply_json(r, status, parts, 3);
-}
-
-bool wp_site(struct request *r, struct str text, struct str *out)
+/* lower case, punycode, without www. and port; false if ${text} is not an http or https URL */
+static bool site_host(struct request *r, struct str text, struct str *out)
 {
     struct url url;
     const char *why;
@@ -31,26 +24,34 @@ bool wp_site(struct request *r, struct str text, struct str *out)
     return good;
 }
 
-static void end(struct request *r, enum store_status status, struct buf *body)
+void wp_check_sender(struct request *r, const struct value *site, const struct value *plugin,
+                     struct str *host, struct buf *errors)
+{
+    if (!site->sent || !site_host(r, site->text, host))
+        fields_error(errors, "site_url",
+                     site->sent ? "must be an http or https address" : "is required");
+    if (!plugin->sent)
+        fields_error(errors, "plugin_version", "is required");
+}
+
+static void reply_and_free(struct request *r, enum store_status status, struct buf *body)
 {
     if (status != STORE_OK && status != STORE_NOT_FOUND)
         reply_store_error(r, status);
-    else if (!buf_ok(body))
-        reply_error(r, ERR_UNAVAILABLE, NULL);
     else
-        wp_reply(r, 200, buf_view(body));
+        api_reply_data_buf(r, 200, body);
     buf_free(body);
 }
 
 /* ---- handshake ---- */
 
-struct hand {
+struct handshake {
     struct buf body;
     enum store_status status;
     bool any;
 };
 
-static void add_named(struct hand *h, const char *name, uint64_t id, struct str text)
+static void add_named(struct handshake *h, const char *name, uint64_t id, struct str text)
 {
     buf_printf(&h->body, "%s{\"id\":%" PRIu64 ",\"name\":", name, id);
     json_string(&h->body, text);
@@ -59,7 +60,7 @@ static void add_named(struct hand *h, const char *name, uint64_t id, struct str 
 static void add_workspace(void *arg, enum store_status status,
                           const struct store_workspace *workspace)
 {
-    struct hand *h = arg;
+    struct handshake *h = arg;
     h->status = status;
     if (status == STORE_OK)
         add_named(h, "{\"workspace\":", workspace->id, workspace->name);
@@ -67,7 +68,7 @@ static void add_workspace(void *arg, enum store_status status,
 
 static void add_agent(void *arg, enum store_status status, const struct store_agent *agent)
 {
-    struct hand *h = arg;
+    struct handshake *h = arg;
     if (agent == NULL) {
         h->status = status;
         return;
@@ -79,7 +80,7 @@ static void add_agent(void *arg, enum store_status status, const struct store_ag
 
 static void add_token(void *arg, enum store_status status, const struct store_key *key)
 {
-    struct hand *h = arg;
+    struct handshake *h = arg;
     h->status = status;
     if (status == STORE_OK)
         add_named(h, "],\"token\":", key->id, key->name);
@@ -90,16 +91,12 @@ void wp_handshake(struct request *r)
     struct buf errors = {0};
     struct str site;
     const struct value *v = r->values;
-    if (!v[WP_HAND_SITE].sent || !wp_site(r, v[WP_HAND_SITE].text, &site))
-        fields_error(&errors, "site_url",
-                     v[WP_HAND_SITE].sent ? "must be an http or https address" : "is required");
-    if (!v[WP_HAND_PLUGIN].sent)
-        fields_error(&errors, "plugin_version", "is required");
+    wp_check_sender(r, &v[WP_HANDSHAKE_SITE], &v[WP_HANDSHAKE_PLUGIN], &site, &errors);
     if (errors.n > 0) {
         reply_fields_error(r, &errors);
         return;
     }
-    struct hand h = {0};
+    struct handshake h = {0};
     store_workspace_get(r->store, r->workspace, add_workspace, &h);
     if (h.status == STORE_OK) {
         buf_adds(&h.body, "},\"agents\":[");
@@ -114,15 +111,15 @@ void wp_handshake(struct request *r)
         ",\"abilities\":[\"wp:sync\"]},\"limits\":{\"batch_items\":%d,\"batch_bytes\":%" PRIu64
         "}}",
         STORE_BATCH_MAX, r->conf->sync_max_bytes);
-    end(r, h.status, &h.body);
+    reply_and_free(r, h.status, &h.body);
 }
 
 /* ---- status ---- */
 
-static const char *const kind_names[SYNCED_KINDS] = {
+const char *const wp_kind_names[SYNCED_KINDS] = {
     [SYNCED_POST] = "posts", [SYNCED_PRODUCT] = "products", [SYNCED_COUPON] = "coupons"};
 
-struct overview {
+struct sync_status {
     struct request *r;
     struct ulid only; /* no id: all agents of the workspace */
     bool found, unindexed;
@@ -147,100 +144,97 @@ static void add_last(struct buf *out, struct str sync_id, int64_t completed_at)
 
 static void add_collection(void *arg, enum store_status status, const struct store_collection *c)
 {
-    struct overview *o = arg;
+    struct sync_status *sync = arg;
     char id[ULID_TEXT];
     if (c == NULL) {
         if (status != STORE_NOT_FOUND)
-            o->status = status;
+            sync->status = status;
         return;
     }
-    o->counts[c->kind] += c->count;
-    if (c->completed_at > o->completed_at[c->kind]) {
-        o->completed_at[c->kind] = c->completed_at;
-        buf_reset(&o->last_id[c->kind]);
-        buf_str(&o->last_id[c->kind], c->sync_id);
+    sync->counts[c->kind] += c->count;
+    if (c->completed_at > sync->completed_at[c->kind]) {
+        sync->completed_at[c->kind] = c->completed_at;
+        buf_reset(&sync->last_id[c->kind]);
+        buf_str(&sync->last_id[c->kind], c->sync_id);
     }
     ulid_text(&c->agent, id);
-    buf_printf(&o->collections, "%s{\"agent_id\":\"%.*s\",\"kind\":\"%s\",\"site\":",
-               o->collections.n > 0 ? "," : "", ULID_TEXT, id, kind_names[c->kind]);
-    json_text(&o->collections, c->site.n > 0 ? c->site : (struct str){NULL, 0});
-    buf_printf(&o->collections, ",\"count\":%" PRIu64 ",\"last_batch_at\":", c->count);
-    json_time(&o->collections, c->synced_at);
-    buf_adds(&o->collections, ",\"last_complete\":");
-    add_last(&o->collections, c->sync_id, c->completed_at);
-    buf_adds(&o->collections, "}");
+    buf_printf(&sync->collections, "%s{\"agent_id\":\"%.*s\",\"kind\":\"%s\",\"site\":",
+               sync->collections.n > 0 ? "," : "", ULID_TEXT, id, wp_kind_names[c->kind]);
+    json_text(&sync->collections, c->site.n > 0 ? c->site : (struct str){NULL, 0});
+    buf_printf(&sync->collections, ",\"count\":%" PRIu64 ",\"last_batch_at\":", c->count);
+    json_time(&sync->collections, c->synced_at);
+    buf_adds(&sync->collections, ",\"last_complete\":");
+    add_last(&sync->collections, c->sync_id, c->completed_at);
+    buf_adds(&sync->collections, "}");
 }
 
-static void look_at_answers(struct overview *o, const struct ulid *agent)
+static void add_index_status(struct sync_status *sync, const struct ulid *agent)
 {
     struct store_answers a;
-    enum store_status status = store_answers_get(o->r->store, agent, &a);
+    enum store_status status = store_answers_get(sync->r->store, agent, &a);
     if (status == STORE_OK)
-        o->unindexed = o->unindexed || a.state != ANSWERS_BUILT || a.indexed != a.last;
+        sync->unindexed = sync->unindexed || a.state != ANSWERS_BUILT || a.indexed != a.last;
     else if (status != STORE_NOT_FOUND)
-        o->status = status;
+        sync->status = status;
 }
 
-static void look_at_agent(void *arg, enum store_status status, const struct store_agent *agent)
+static void add_agent_status(void *arg, enum store_status status, const struct store_agent *agent)
 {
-    struct overview *o = arg;
+    struct sync_status *sync = arg;
     if (agent == NULL) {
         if (status != STORE_NOT_FOUND)
-            o->status = status;
+            sync->status = status;
         return;
     }
-    if (agent->workspace != o->r->workspace ||
-        (!ulid_none(&o->only) && !ulid_eq(&o->only, &agent->id)))
+    if (agent->workspace != sync->r->workspace ||
+        (!ulid_none(&sync->only) && !ulid_eq(&sync->only, &agent->id)))
         return;
-    o->found = true;
+    sync->found = true;
     struct ulid id = agent->id;
-    store_collection_each(o->r->store, &id, add_collection, o);
-    look_at_answers(o, &id);
+    store_collection_each(sync->r->store, &id, add_collection, sync);
+    add_index_status(sync, &id);
 }
 
-static void overview_build(struct buf *out, const struct overview *o)
+static void status_render(struct buf *out, const struct sync_status *sync)
 {
     for (unsigned kind = 0; kind < SYNCED_KINDS; kind++) {
         buf_printf(out, "%s\"%s\":{\"count\":%" PRIu64 ",\"last_complete\":", kind == 0 ? "{" : ",",
-                   kind_names[kind], o->counts[kind]);
-        add_last(out, buf_view(&o->last_id[kind]), o->completed_at[kind]);
+                   wp_kind_names[kind], sync->counts[kind]);
+        add_last(out, buf_view(&sync->last_id[kind]), sync->completed_at[kind]);
         buf_adds(out, "}");
     }
-    buf_printf(out, ",\"indexed\":%s,\"collections\":[", o->unindexed ? "false" : "true");
-    buf_str(out, buf_view(&o->collections));
+    buf_printf(out, ",\"indexed\":%s,\"collections\":[", sync->unindexed ? "false" : "true");
+    buf_str(out, buf_view(&sync->collections));
     buf_adds(out, "]}");
-    if (!buf_ok(&o->collections))
+    if (!buf_ok(&sync->collections))
         out->failed = true;
 }
 
 uint64_t wp_version(struct str s)
 {
-    uint64_t hash = UINT64_C(0xcbf29ce484222325);
-    for (size_t i = 0; i < s.n; i++)
-        hash = (hash ^ (unsigned char)s.p[i]) * UINT64_C(0x100000001b3);
-    return hash >> 1; /* etag.h reserves one value */
+    return api_hash(API_HASH_START, s.p, s.n) >> 1; /* etag.h reserves one value */
 }
 
 void wp_status(struct request *r)
 {
-    struct overview o = {.r = r};
+    struct sync_status sync = {.r = r};
     const struct value *agent = &r->values[WP_STATUS_AGENT];
     struct buf body = {0};
     bool named = agent->sent;
-    if (named && ulid_parse(agent->text, &o.only))
-        store_agent_get(r->store, &o.only, look_at_agent, &o);
+    if (named && ulid_parse(agent->text, &sync.only))
+        store_agent_get(r->store, &sync.only, add_agent_status, &sync);
     else if (!named)
-        store_agent_each(r->store, r->workspace, look_at_agent, &o);
-    if (named && !o.found && o.status == STORE_OK) {
+        store_agent_each(r->store, r->workspace, add_agent_status, &sync);
+    if (named && !sync.found && sync.status == STORE_OK) {
         reply_error(r, ERR_AGENT_NOT_FOUND, NULL);
         return;
     }
-    overview_build(&body, &o);
-    if (o.status != STORE_OK || !buf_ok(&body) || !reply_etag(r, wp_version(buf_view(&body))))
-        end(r, o.status, &body);
+    status_render(&body, &sync);
+    if (sync.status != STORE_OK || !buf_ok(&body) || !reply_etag(r, wp_version(buf_view(&body))))
+        reply_and_free(r, sync.status, &body);
     else
         buf_free(&body);
-    buf_free(&o.collections);
+    buf_free(&sync.collections);
     for (unsigned kind = 0; kind < SYNCED_KINDS; kind++)
-        buf_free(&o.last_id[kind]);
+        buf_free(&sync.last_id[kind]);
 }

@@ -1,15 +1,13 @@
 /*
  * Processes a batch. The envelope is checked as a whole, each item alone. Unchanged items are
- * skipped on the event loop; from the first changed item on, the rest runs in the reader thread,
+ * skipped on the event loop; from the first changed item on, the rest runs in the thread pool,
  * because HTML can take long. Valid items go to the writer as one change. The writer's answer has
  * the result of each item.
  */
-#include "core/api/wp.h"
+#include "core/api/wp_sync_internal.h"
 
-#include "core/api/widget.h"
-#include "core/api/zone.h"
-#include "core/async/thread_pool.h"
-#include "core/http/admission_queue.h"
+#include "core/api/widget_internal.h"
+#include "core/api/zone_internal.h"
 #include "core/text/json_out.h"
 #include "core/text/json_span.h"
 
@@ -21,33 +19,6 @@
 
 #define SLICE_US 2000 /* of the event loop's time, and of a turn in the thread */
 
-/* The result of an item. */
-struct result {
-    struct wp_item item;
-    struct store_item known;   /* the stored item */
-    struct str code;           /* coupons only */
-    struct wp_mistake mistake; /* code NULL: none */
-    bool sent;                 /* part of the change, */
-    size_t row;                /* as this row */
-};
-
-/* The thread uses only the batch's own memory, because the request may end first. */
-struct batch {
-    struct pool_job away;
-    struct request *r; /* event loop only */
-    struct admission turn;
-    enum synced_kind kind;
-    struct ulid agent;
-    struct str site;
-    bool deletes; /* the action is delete */
-    size_t count, at, row_count;
-    struct result *results; /* one more than allowed */
-    char *list;             /* copies of the items and the time zone */
-    struct str zone;        /* of the shop, for coupons */
-    bool whole; /* send all items: the store has changed since unchanged items were skipped */
-    struct buf rows;
-};
-
 /*
  * Large batches of a worker go to the writer one at a time. A later change waits for a large one;
  * behind eight it would wait eight times as long.
@@ -57,35 +28,32 @@ struct batch {
 static void batch_free(void *arg)
 {
     struct batch *b = arg;
-    admission_release(&b->turn);
+    admission_release(&b->admission);
     for (size_t i = 0; b->results != NULL && i < b->count; i++) {
         wp_item_free(&b->results[i].item);
         wp_mistake_reset(&b->results[i].mistake);
     }
     free(b->results);
-    free(b->list);
+    free(b->text);
     buf_free(&b->rows);
 }
 
-static bool batch_room(struct batch *b)
+static bool batch_alloc(struct batch *b)
 {
     const struct str list = b->r->values[WP_ITEMS].text, zone = b->r->values[WP_ZONE].text;
     b->results = calloc(STORE_BATCH_MAX + 1, sizeof(*b->results));
-    b->list = malloc(list.n + zone.n + 1);
-    if (b->results == NULL || b->list == NULL)
+    b->text = malloc(list.n + zone.n + 1);
+    if (b->results == NULL || b->text == NULL)
         return false;
     if (list.p != NULL)
-        memcpy(b->list, list.p, list.n);
-    b->zone = (struct str){zone.p == NULL ? NULL : b->list + list.n, zone.n};
+        memcpy(b->text, list.p, list.n);
+    b->zone = (struct str){zone.p == NULL ? NULL : b->text + list.n, zone.n};
     if (zone.p != NULL)
-        memcpy(b->list + list.n, zone.p, zone.n);
+        memcpy(b->text + list.n, zone.p, zone.n);
     return true;
 }
 
 /* ---- the envelope ---- */
-
-static const char *const items_names[] = {
-    [SYNCED_POST] = "posts", [SYNCED_PRODUCT] = "products", [SYNCED_COUPON] = "coupons"};
 
 /* Finds the items, up to one more than allowed. */
 static void find_items(struct batch *b, struct str list)
@@ -105,7 +73,7 @@ static const char *items_mistake(struct batch *b, bool single)
                       : "is required: an array of at most 100 items";
     if (v->text.p[0] != '[' && (!single || v->text.p[0] != '{'))
         return single ? one : array;
-    find_items(b, (struct str){b->list, v->text.n});
+    find_items(b, (struct str){b->text, v->text.n});
     if (single)
         return b->count == 1 ? NULL : one;
     return b->count <= STORE_BATCH_MAX ? NULL : array;
@@ -150,24 +118,20 @@ static const char *action_mistake(struct batch *b)
     return b->deletes || str_eq(action, STR("upsert")) ? NULL : "is required: upsert or delete";
 }
 
-static bool envelope_judge(struct batch *b, bool single)
+static bool check_envelope(struct batch *b, bool single)
 {
     const struct value *v = b->r->values;
     struct buf errors = {0};
     const char *why;
     if (!v[WP_AGENT].sent)
         fields_error(&errors, "agent_id", "is required");
-    if (!v[WP_SITE].sent || !wp_site(b->r, v[WP_SITE].text, &b->site))
-        fields_error(&errors, "site_url",
-                     v[WP_SITE].sent ? "must be an http or https address" : "is required");
-    if (!v[WP_PLUGIN].sent)
-        fields_error(&errors, "plugin_version", "is required");
+    wp_check_sender(b->r, &v[WP_SITE], &v[WP_PLUGIN], &b->site, &errors);
     if (v[WP_ZONE].sent && !zone_known(v[WP_ZONE].text))
         fields_error(&errors, "timezone", "must be the name of a time zone, such as Europe/Berlin");
     if (v[WP_COMPLETE].number != 0 && !v[WP_SYNC_ID].sent && b->kind != SYNCED_COUPON)
         fields_error(&errors, "sync_id", "is required with complete");
     if ((why = items_mistake(b, single)) != NULL || (why = read_items(b)) != NULL)
-        fields_error(&errors, items_names[b->kind], "%s", why);
+        fields_error(&errors, wp_kind_names[b->kind], "%s", why);
     else if (single && (why = action_mistake(b)) != NULL)
         fields_error(&errors, "action", "%s", why);
     if (errors.n == 0)
@@ -189,7 +153,7 @@ static void agent_found(void *arg, enum store_status status, const struct store_
         reply_store_error(b->r, status);
 }
 
-static bool agent_find(struct batch *b)
+static bool find_agent(struct batch *b)
 {
     struct ulid id;
     if (ulid_parse(b->r->values[WP_AGENT].text, &id))
@@ -199,128 +163,44 @@ static bool agent_find(struct batch *b)
     return !ulid_none(&b->agent);
 }
 
-static void look_at_known(struct batch *b)
+static void read_stored(struct batch *b)
 {
     uint64_t ids[STORE_BATCH_MAX];
-    struct store_item known[STORE_BATCH_MAX];
+    struct store_item stored[STORE_BATCH_MAX];
     for (size_t i = 0; i < b->count; i++)
         ids[i] = b->results[i].item.wp_id;
-    store_items_look(b->r->store, &b->agent, b->site, b->kind, ids, b->count, known);
+    store_items_look(b->r->store, &b->agent, b->site, b->kind, ids, b->count, stored);
     for (size_t i = 0; i < b->count; i++)
-        b->results[i].known = known[i];
-}
-
-/* ---- the response ---- */
-
-enum told { TOLD_QUEUED, TOLD_UNCHANGED, TOLD_STALE, TOLD_DELETED, TOLD_FAILED, TOLDS };
-
-static const char *const told_names[TOLDS] = {"queued", "skipped_unchanged", "skipped_stale",
-                                              "deleted", "failed"};
-
-/*
- * Failures are read from the store: parsing HTML takes a different time at each attempt, but a
- * repeat must get the same response.
- */
-static enum told told_of(const struct batch *b, const struct result *one,
-                         const struct store_answer *answer)
-{
-    if (!one->sent || (b->deletes && one->mistake.code != NULL))
-        return TOLD_FAILED;
-    enum synced_mark mark = synced_mark(answer, one->row);
-    /* enum told has the order of enum synced_mark */
-    return mark == SYNCED_FAILED && !b->deletes ? TOLD_FAILED : (enum told)mark;
-}
-
-static const struct wp_mistake took_too_long = {
-    .code = "too_complex", .message = WP_TOO_COMPLEX, .count = 1};
-
-static void add_mistake(struct buf *out, const struct wp_mistake *mistake)
-{
-    char message[sizeof(mistake->message) + 40];
-    snprintf(message, sizeof(message), "%s", mistake->message);
-    if (mistake->count > 1)
-        snprintf(message, sizeof(message), "%s (and %u more: see errors)", mistake->message,
-                 mistake->count - 1);
-    buf_printf(out, ",\"error\":{\"code\":\"%s\",\"message\":", mistake->code);
-    json_string(out, str_of(message));
-    if (mistake->errors.n > 0) {
-        buf_adds(out, ",\"errors\":{");
-        buf_str(out, buf_view(&mistake->errors));
-        buf_adds(out, "}");
-    }
-    buf_adds(out, "}");
-    out->failed = out->failed || !buf_ok(&mistake->errors);
-}
-
-static void add_result(struct buf *out, const struct batch *b, const struct result *one,
-                       enum told told)
-{
-    if (b->kind == SYNCED_COUPON) {
-        buf_adds(out, "{\"code\":");
-        json_text(out, one->code.n > 0 ? one->code : (struct str){NULL, 0});
-    } else {
-        buf_adds(out, "{\"wp_id\":");
-        if (one->item.wp_id != 0)
-            buf_u64(out, one->item.wp_id);
-        else
-            buf_adds(out, "null");
-    }
-    buf_adds(out, ",\"status\":\"");
-    buf_adds(out, told_names[told]);
-    buf_adds(out, "\"");
-    if (told == TOLD_FAILED)
-        add_mistake(out, one->mistake.code != NULL ? &one->mistake : &took_too_long);
-    buf_adds(out, "}");
-}
-
-static void answer_build(struct buf *out, const struct batch *b, const struct store_answer *answer)
-{
-    uint64_t counts[TOLDS] = {[TOLD_DELETED] = answer->id};
-    const struct value *sync_id = &b->r->values[WP_SYNC_ID];
-    for (size_t i = 0; i < b->count; i++)
-        counts[told_of(b, &b->results[i], answer)]++;
-    for (unsigned i = 0; i < TOLDS; i++)
-        buf_printf(out, "%s\"%s\":%" PRIu64, i == 0 ? "{" : ",", told_names[i], counts[i]);
-    buf_adds(out, ",\"sync_id\":");
-    json_text(out, sync_id->sent ? sync_id->text : (struct str){NULL, 0});
-    buf_adds(out, ",\"results\":[");
-    for (size_t i = 0; i < b->count; i++) {
-        buf_adds(out, i == 0 ? "" : ",");
-        add_result(out, b, &b->results[i], told_of(b, &b->results[i], answer));
-    }
-    buf_adds(out, "]}");
+        b->results[i].stored = stored[i];
 }
 
 /* ---- processing ---- */
 
-static void batch_go(struct batch *b);
+static void batch_process(struct batch *b);
 
 static void batch_begin(struct batch *b)
 {
     b->at = b->row_count = 0;
     buf_reset(&b->rows);
     if (b->kind != SYNCED_COUPON)
-        look_at_known(b);
-    batch_go(b);
+        read_stored(b);
+    batch_process(b);
 }
 
 static void batch_done(struct request *r, const struct store_answer *answer)
 {
     struct batch *b = r->state;
     struct buf body = {0};
-    admission_release(&b->turn);
+    admission_release(&b->admission);
     switch (answer->status) {
     case STORE_OK:
         widget_replayed(r, answer);
-        answer_build(&body, b, answer);
-        if (buf_ok(&body))
-            wp_reply(r, 200, buf_view(&body));
-        else
-            reply_error(r, ERR_UNAVAILABLE, NULL);
+        wp_sync_render(&body, b, answer);
+        api_reply_data_buf(r, 200, &body);
         buf_free(&body);
         return;
     case STORE_AGAIN: /* something has changed since: send all items this time */
-        b->whole = true;
+        b->send_all = true;
         batch_begin(b);
         return;
     case STORE_STALE:
@@ -362,11 +242,11 @@ static void batch_send(struct batch *b)
 {
     if (!buf_ok(&b->rows))
         reply_error(b->r, ERR_UNAVAILABLE, NULL);
-    else if (b->rows.n < LARGE_BYTES || admission_take(&b->turn, b->r, batch_change))
+    else if (b->rows.n < LARGE_BYTES || admission_take(&b->admission, b->r, batch_change))
         batch_change(b->r);
 }
 
-static void coupon_add(struct batch *b, struct result *one)
+static void add_coupon(struct batch *b, struct result *one)
 {
     struct buf texts = {0};
     struct store_coupon coupon;
@@ -381,7 +261,7 @@ static void coupon_add(struct batch *b, struct result *one)
     buf_free(&texts);
 }
 
-static void content_add(struct batch *b, struct result *one, const uint8_t hash[16],
+static void add_content(struct batch *b, struct result *one, const uint8_t hash[16],
                         int64_t modified_at)
 {
     struct buf texts = {0};
@@ -398,36 +278,37 @@ static void content_add(struct batch *b, struct result *one, const uint8_t hash[
 }
 
 /* Largest items without content_hash, and largest parsed items, that the event loop handles. */
-#define HASHED_HERE ((size_t)64 * 1024)
-#define READ_HERE ((size_t)4 * 1024)
+#define HASH_ON_LOOP_MAX ((size_t)64 * 1024)
+#define PARSE_ON_LOOP_MAX ((size_t)4 * 1024)
 
 /* False: it would hold the loop for too long, and nothing was done. */
-static bool document_add(struct batch *b, struct result *one, bool here)
+static bool add_document(struct batch *b, struct result *one, bool on_loop)
 {
-    const struct store_item *known = &one->known;
+    const struct store_item *stored = &one->stored;
     const uint64_t wp_id = one->item.wp_id;
     uint8_t hash[16];
     int64_t modified_at;
     wp_mistake_reset(&one->mistake);
-    if (here && one->item.content_hash.n == 0 && one->item.raw.n > HASHED_HERE)
+    if (on_loop && one->item.content_hash.n == 0 && one->item.raw.n > HASH_ON_LOOP_MAX)
         return false;
     if (wp_id == 0)
-        wp_wrong(&one->mistake, "wp_id", "is required: a whole number from 1");
+        wp_mistake_add(&one->mistake, "wp_id", "is required: a whole number from 1");
     bool good = wp_item_modified(&one->item, &modified_at, &one->mistake) && wp_id != 0;
     if (good && !wp_item_hash(&one->item, hash)) {
-        wp_wrong(&one->mistake, NULL, "the server could not hash the item; send it again");
+        wp_mistake_add(&one->mistake, NULL, "the server could not hash the item; send it again");
         sync_pack(&b->rows, SYNC_SEEN, wp_id, NULL, 0, NULL);
     } else if (good && b->deletes) {
         sync_pack(&b->rows, SYNC_DELETE, wp_id, NULL, modified_at, NULL);
-    } else if (good && !b->whole && known->there && memcmp(known->hash, hash, sizeof(hash)) == 0) {
+    } else if (good && !b->send_all && stored->there &&
+               memcmp(stored->hash, hash, sizeof(hash)) == 0) {
         sync_pack(&b->rows, SYNC_SAME, wp_id, hash, modified_at, NULL);
     } else if (b->deletes || one->item.raw.p[0] != '{') { /* a deletion has no other fields */
         if (wp_id != 0)
             sync_pack(&b->rows, SYNC_SEEN, wp_id, NULL, 0, NULL);
     } else {
-        if (here && one->item.raw.n > READ_HERE)
+        if (on_loop && one->item.raw.n > PARSE_ON_LOOP_MAX)
             return false;
-        content_add(b, one, hash, modified_at);
+        add_content(b, one, hash, modified_at);
     }
     one->row = b->row_count;
     one->sent = wp_id != 0;
@@ -435,34 +316,34 @@ static bool document_add(struct batch *b, struct result *one, bool here)
     return true;
 }
 
-/* Coupons have dates in a time zone, which only the thread may read (zone.h). */
-static bool item_add(struct batch *b, struct result *one, bool here)
+/* Coupons have dates in a time zone, which only the thread may read (zone_internal.h). */
+static bool add_item(struct batch *b, struct result *one, bool on_loop)
 {
     if (b->kind != SYNCED_COUPON)
-        return document_add(b, one, here);
-    if (!here)
-        coupon_add(b, one);
-    return !here;
+        return add_document(b, one, on_loop);
+    if (!on_loop)
+        add_coupon(b, one);
+    return !on_loop;
 }
 
 /* ---- in the thread ---- */
 
 static struct batch *batch_of(struct pool_job *job)
 {
-    return (struct batch *)(void *)((char *)job - offsetof(struct batch, away));
+    return (struct batch *)(void *)((char *)job - offsetof(struct batch, job));
 }
 
-static bool add_some(struct pool_job *job)
+static bool process_slice(struct pool_job *job)
 {
     struct batch *b = batch_of(job);
     uint64_t until = clock_mono_us() + SLICE_US;
     do
-        item_add(b, &b->results[b->at++], false);
+        add_item(b, &b->results[b->at++], false);
     while (b->at < b->count && clock_mono_us() < until);
     return b->at < b->count;
 }
 
-static void rest_added(struct pool_job *job, struct waiter *w)
+static void processed(struct pool_job *job, struct waiter *w)
 {
     struct request *r = request_of(w);
     struct batch *b = batch_of(job);
@@ -471,58 +352,58 @@ static void rest_added(struct pool_job *job, struct waiter *w)
     h2o_mem_release_shared(b);
 }
 
-static void batch_leave(struct batch *b)
+static void batch_to_thread(struct batch *b)
 {
     h2o_mem_addref_shared(b);
-    b->away = (struct pool_job){.work = add_some, .over = rest_added};
-    request_run_in_pool(b->r, &b->away);
+    b->job = (struct pool_job){.work = process_slice, .over = processed};
+    request_run_in_pool(b->r, &b->job);
 }
 
 /* Work that is too long for the loop runs in the thread. */
-static void batch_go(struct batch *b)
+static void batch_process(struct batch *b)
 {
     uint64_t until = clock_mono_us() + SLICE_US;
     for (; b->at < b->count; b->at++) {
-        if (clock_mono_us() >= until || !item_add(b, &b->results[b->at], true)) {
-            batch_leave(b);
+        if (clock_mono_us() >= until || !add_item(b, &b->results[b->at], true)) {
+            batch_to_thread(b);
             return;
         }
     }
     batch_send(b);
 }
 
-static void batch_new(struct request *r, enum synced_kind kind, bool single)
+static void batch_start(struct request *r, enum synced_kind kind, bool single)
 {
     struct batch *b = h2o_mem_alloc_shared(&r->h2o->pool, sizeof(*b), batch_free);
     *b = (struct batch){.r = r, .kind = kind};
     r->state = b;
-    if (!batch_room(b))
+    if (!batch_alloc(b))
         reply_error(r, ERR_UNAVAILABLE, NULL);
-    else if (envelope_judge(b, single) && agent_find(b))
+    else if (check_envelope(b, single) && find_agent(b))
         batch_begin(b);
 }
 
 void wp_posts_sync(struct request *r)
 {
-    batch_new(r, SYNCED_POST, false);
+    batch_start(r, SYNCED_POST, false);
 }
 
 void wp_products_sync(struct request *r)
 {
-    batch_new(r, SYNCED_PRODUCT, false);
+    batch_start(r, SYNCED_PRODUCT, false);
 }
 
 void wp_posts_changed(struct request *r)
 {
-    batch_new(r, SYNCED_POST, true);
+    batch_start(r, SYNCED_POST, true);
 }
 
 void wp_products_changed(struct request *r)
 {
-    batch_new(r, SYNCED_PRODUCT, true);
+    batch_start(r, SYNCED_PRODUCT, true);
 }
 
 void wp_coupons_sync(struct request *r)
 {
-    batch_new(r, SYNCED_COUPON, false);
+    batch_start(r, SYNCED_COUPON, false);
 }

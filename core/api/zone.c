@@ -1,4 +1,4 @@
-#include "core/api/zone.h"
+#include "core/api/zone_internal.h"
 
 #include "core/text/time_in.h"
 

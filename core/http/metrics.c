@@ -184,7 +184,7 @@ static uint64_t heartbeat_age_ms(const struct score *s)
     return beat != 0 && now > beat ? now - beat : 0;
 }
 
-static uint64_t stretch_us(const struct score *s)
+static uint64_t longest_us(const struct score *s)
 {
     return score_get(s->longest_us);
 }
@@ -211,7 +211,7 @@ static void stretches(struct http *h, const struct metric *m, struct buf *out)
     static const enum role loops[] = {ROLE_WORKER, ROLE_WRITER};
     for (size_t i = 0; i < sizeof(loops) / sizeof(loops[0]); i++) {
         buf_printf(out, "%s{role=\"%s\"} ", m->name, role_name(loops[i]));
-        seconds(out, over_role(h, loops[i], true, stretch_us));
+        seconds(out, over_role(h, loops[i], true, longest_us));
         buf_adds(out, "\n");
     }
 }
@@ -394,7 +394,7 @@ const struct metric metrics[] = {
      "Connections closed when a worker reached its memory bound: the responses unread for longest, "
      "and the largest unfinished uploads.",
      ended_early},
-    {"assay_http_requests_held", "gauge", "Requests that wait for a grade.", waiting_requests},
+    {"assay_http_requests_held", "gauge", "Requests that wait for the writer or for a grade.", waiting_requests},
     {"assay_http_requests_total", "counter",
      "Requests answered, by route and status; the route is empty if no route matched.", responses},
     {"assay_http_request_duration_seconds", "histogram",

@@ -42,7 +42,7 @@ static enum step handle(struct request *r)
     return STEP_DONE;
 }
 
-/* In order. A request that is answered before the limiter is charged by reply.c. */
+/* In order. If a step before the limiter answers, reply.c charges the request. */
 static step_fn *const steps[] = {
     step_find_client,
     step_check_head,

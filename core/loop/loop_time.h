@@ -1,13 +1,13 @@
 /*
  * The longest turn of a worker's event loop, for `assay stats` and /metrics.
  *
- * stretch_cpu_us is CPU time of the loop's thread. Reading that clock is a system call of half a
+ * longest_cpu_us is CPU time of the loop's thread. Reading that clock is a system call of half a
  * microsecond, so turns that end within LOOP_TIME_US of the last reading are counted together: the
  * figure exceeds the longest turn by less than LOOP_TIME_US.
  *
- * stretch_us is wall time since epoll returned, which adds page faults and waits for a processor.
+ * longest_us is wall time since epoll returned, which adds page faults and waits for a processor.
  * libh2o keeps that time in whole milliseconds, so the figure may be up to 1 ms too low, but it is
- * never below stretch_cpu_us.
+ * never below longest_cpu_us.
  */
 #ifndef ASSAY_LOOP_LOOP_TIME_H
 #define ASSAY_LOOP_LOOP_TIME_H

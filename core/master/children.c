@@ -366,7 +366,7 @@ static void alarm_if_slow(struct child *child, uint64_t now)
     uint64_t busy = score_get(child->score->busy_since_ms);
     bool slow = is_syncing(child) && busy != 0 && now > busy && now - busy > SYNC_ALARM_MS;
     if (slow && !child->alarmed)
-        log_error("the disk has kept the writer waiting for over %d s: no write is answered until "
+        log_error("the disk has kept the writer waiting for over %d s: no change is answered until "
                   "the disk responds",
                   SYNC_ALARM_MS / 1000);
     child->alarmed = slow || (child->alarmed && is_syncing(child));

@@ -10,7 +10,7 @@
  * What a worker opens beside its connections and what it inherits: connections in the accept queue,
  * those of the internal listener, those admitted before an evicted one is closed; the store, the
  * writer's channel, the event loop, threads, logs; answer files. And connections in lingering close
- * (lingering_close.h), in proportion to the limit.
+ * (core/conn/lingering_close_internal.h), in proportion to the limit.
  */
 #define RESERVE (64 + 16 + 32 + 48)
 #define ANSWER_FILES_RESERVE 24 /* of each query thread: READER_CACHE_FILES with three each */

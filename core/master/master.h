@@ -5,7 +5,7 @@
 #include "core/master/options.h"
 
 /*
- * master_run(options): the whole life of the server; the exit status of assayd (operating.md).
+ * master_run(options): the whole life of the server; the exit status of assayd (assayd(8)).
  * Prints the ready lines on standard output when every child serves.
  */
 int master_run(const struct master_options *options);

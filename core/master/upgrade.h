@@ -24,9 +24,8 @@
 #ifndef ASSAY_MASTER_UPGRADE_H
 #define ASSAY_MASTER_UPGRADE_H
 
-#include "core/master/master_internal.h"
-
-/* ---- both ---- */
+#include "core/master/upgrade_new.h"
+#include "core/master/upgrade_old.h"
 
 /*
  * upgrade_tick(m): in the master's loop. upgrade_fd(m): its channel, for poll; -1: none.
@@ -44,38 +43,5 @@ void upgrade_end(struct master *m);
  */
 bool upgrade_old_master_drains(const struct master *m);
 bool upgrade_delays_exit(struct master *m);
-
-/* ---- the old master ---- */
-
-/* upgrade_request(m): USR2. It begins when no reload is under way. */
-void upgrade_request(struct master *m);
-
-/*
- * upgrade_defer_stop(m, again): TERM. True: it waits until it is known which master is the server.
- * ${again}: it came before; then the attempt ends and false is returned.
- * upgrade_take_deferred_stop(m): true once, when the attempt has failed and the writer is back.
- */
-bool upgrade_defer_stop(struct master *m, bool again);
-bool upgrade_take_deferred_stop(struct master *m);
-
-/*
- * upgrade_forward_signal(m, number): true: the new master is the server, and got the signal. USR1
- * also goes to one that does not serve yet.
- */
-bool upgrade_forward_signal(struct master *m, int number);
-
-/*
- * upgrade_reaped(m, pid, status): was this the new master? If it was the server, this one stops
- * too.
- */
-bool upgrade_reaped(struct master *m, pid_t pid, int status);
-
-/* ---- the new master ---- */
-
-/*
- * upgrade_inherit(m): at the start: take over what the old master has passed, if there is one. 0,
- * or -1 after it has logged why; the old master then goes on.
- */
-int upgrade_inherit(struct master *m);
 
 #endif

@@ -1,5 +1,7 @@
 #include "core/master/upgrade_channel.h"
 
+#include "core/base/log.h"
+
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,8 +12,8 @@
 
 struct packet {
     char bytes[1 + SCOREBOARD_SLOTS * sizeof(pid_t)];
-    _Alignas(struct cmsghdr) char more[CMSG_SPACE(FDS_MAX *
-                                                  sizeof(int))]; /* descriptors, or the sender */
+    /* descriptors, or the sender */
+    _Alignas(struct cmsghdr) char more[CMSG_SPACE(FDS_MAX * sizeof(int))];
     struct iovec part;
     struct msghdr head;
 };
@@ -67,6 +69,19 @@ bool upgrade_channel_send(int fd, enum upgrade_message_type type, const pid_t *n
     struct packet m;
     compose(&m, type, numbers, count);
     return send_message(fd, &m);
+}
+
+void upgrade_send(int fd, enum upgrade_message_type type, const pid_t *pids, size_t count)
+{
+    if (!upgrade_channel_send(fd, type, pids, count))
+        log_debug("upgrade: the other master does not listen: %s", strerror(errno));
+}
+
+void upgrade_close_fd(int *fd)
+{
+    if (*fd >= 0)
+        close(*fd);
+    *fd = -1;
 }
 
 int upgrade_channel_receive(int fd, struct upgrade_message *out)

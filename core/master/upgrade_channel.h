@@ -46,6 +46,15 @@ bool upgrade_channel_send(int fd, enum upgrade_message_type type, const pid_t *n
                           size_t count);
 int upgrade_channel_receive(int fd, struct upgrade_message *out);
 
+/* upgrade_send(fd, type, pids, count): the same, when a failure needs no handling: it is logged. */
+void upgrade_send(int fd, enum upgrade_message_type type, const pid_t *pids, size_t count);
+
+/* upgrade_close_fd(fd): close it unless it is -1, and set it to -1. */
+void upgrade_close_fd(int *fd);
+
+/* in the new binary: the channel's descriptor, and the pid that was started */
+#define UPGRADE_ENVIRONMENT "ASSAY_UPGRADE"
+
 /*
  * In the old master. upgrade_channel_preload_fds(fd, fds, count): before the new binary starts: as
  * many as fit into the pair. upgrade_channel_send_fds(fd, fds, count, wanted): answer FDS_WANTED

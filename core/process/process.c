@@ -30,10 +30,7 @@ extern char **environ;
 
 void process_title_init(int argc, char **argv)
 {
-    /*
-     * the kernel shows the memory of argv and the environment: move the environment away to use
-     * both
-     */
+    /* the kernel shows the memory of argv and of the environment: free both for the title */
     char *end = argv[argc - 1] + strlen(argv[argc - 1]) + 1;
     size_t count = 0;
     while (environ[count] != NULL)

@@ -10,7 +10,7 @@
 
 #include <signal.h>
 
-/* exit statuses, operating.md */
+/* exit statuses; see assayd(8) */
 enum { EXIT_STOPPED = 0, EXIT_CONFIGURATION = 1, EXIT_START = 2, EXIT_GAVE_UP = 3 };
 
 /*

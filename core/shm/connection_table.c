@@ -9,8 +9,8 @@
 #define SLOT_BITS 11
 #define BEING_TAKEN (UINT32_C(1) << 31) /* bit of an owner: the row does not count yet */
 #define SERIAL_MAX ((BEING_TAKEN >> SLOT_BITS) - 1)
-#define ROWS_PER_CONNECTION                                                                        \
-    4 /* so that the rows that an address may use are hardly ever all taken */
+/* so that the rows that an address may use are hardly ever all taken */
+#define ROWS_PER_CONNECTION 4
 /* rows that an address may use; and four more for each worker, one for each of its generations */
 #define PROBES_MIN 64
 _Static_assert(CONNECTION_TABLE_SLOTS <= 1 << SLOT_BITS, "a slot must fit into an owner");

@@ -4,7 +4,6 @@
  */
 #include "core/widget/script.h"
 
-
 #include <inttypes.h>
 #include <openssl/evp.h>
 #include <stdio.h>

@@ -157,7 +157,7 @@ class Widget {
             this.show('rate');
     }
 
-    /* ---- sheets ---- */
+    /* ---- forms ---- */
 
     sheetTable() {
         const {texts} = this;

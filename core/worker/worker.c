@@ -62,7 +62,7 @@ static void open_tls(struct process *p)
 
 static void on_event(void *arg, const struct store_event *e)
 {
-    streams_event(arg, e);
+    streams_on_event(arg, e);
 }
 
 static void start(struct worker *w, struct process *p)
@@ -115,7 +115,7 @@ static void update_score(struct worker *w)
     struct score *score = w->loop.process->score;
     score_set(score->connections, acceptor_connections(w->acceptor));
     score_set(score->pending, writer_client_waiting(w->http.writer));
-    score_set(score->streams, streams_open(w->http.streams));
+    score_set(score->streams, streams_count(w->http.streams));
 }
 
 static void turn(struct worker *w)

@@ -70,7 +70,7 @@ static void log_failure(struct merge_thread *m)
 static void work(void *arg)
 {
     struct merge_thread *m = arg;
-    background_thread_configure("maintainer", NICE);
+    background_thread_configure("merge", NICE);
     while (!is_ending(m)) {
         switch (maintenance_step(m->maintenance, is_retry_due(m))) {
         case MAINTENANCE_MORE:
@@ -101,7 +101,7 @@ void merge_thread_progress(struct merge_thread *m, struct store_maintenance_stat
 
 struct merge_thread *merge_thread_new(struct store *store)
 {
-    static const char what[] = "the maintainer";
+    static const char what[] = "the merge thread";
     struct merge_thread *m = calloc(1, sizeof(*m));
     if (m == NULL) {
         log_error("%s cannot start: %s", what, strerror(errno));

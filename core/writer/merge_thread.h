@@ -1,5 +1,5 @@
 /*
- * The maintainer: the background thread that merges and rebuilds the report indexes, finds what a
+ * The merge thread: the background thread that merges and rebuilds the report indexes, finds what a
  * purge deletes, and deletes unused files (store/maintenance.h).
  *
  *   commit -> EVENT_MAINTENANCE -> background_thread_wake -> the thread takes a step
@@ -16,7 +16,7 @@ struct merge_thread *merge_thread_new(struct store *store);
 
 /*
  * merge_thread_end(m): as background_thread_end. The files of an unfinished step have no name; the
- * next maintainer deletes them. merge_thread_free(m): after the end.
+ * next merge thread deletes them. merge_thread_free(m): after the end.
  */
 bool merge_thread_end(struct merge_thread *m);
 void merge_thread_free(struct merge_thread *m);

@@ -44,7 +44,7 @@ void sequences_load(struct sequences *s, struct store_txn *txn, struct client *c
     client->loaded = true;
     if (earlier != NULL)
         take_over(client, earlier);
-    else if (store_channel_get(txn, client->id, &client->sequence, &answers) == STORE_OK) {
+    else if (store_sender_get(txn, client->id, &client->sequence, &answers) == STORE_OK) {
         buf_str(&client->unconfirmed, answers);
         client->unconfirmed_committed = client->unconfirmed.n / sizeof(struct unconfirmed_answer);
         client->sequence_committed = client->sequence;
@@ -90,11 +90,11 @@ void sequences_save(struct sequences *s, struct store_txn *txn)
     for (size_t i = 0; i < s->clients->count; i++) {
         struct client *client = s->clients->list[i];
         if (client->sequence != client->sequence_committed)
-            store_channel_note(txn, client->id, client->sequence, buf_view(&client->unconfirmed));
+            store_sender_note(txn, client->id, client->sequence, buf_view(&client->unconfirmed));
     }
     for (size_t i = 0; i < s->dropped_count; i++)
         if (!clients_has(s->clients, s->dropped[i])) /* it may have come back */
-            store_channel_drop(txn, s->dropped[i]);
+            store_sender_drop(txn, s->dropped[i]);
 }
 
 void sequences_settle(struct sequences *s, bool committed)
@@ -152,7 +152,7 @@ void sequences_expire_unknown(struct sequences *s, struct store *store)
     struct store_txn *txn;
     if (store_begin(store, &txn) != STORE_OK)
         return;
-    store_channel_each(txn, drop_unless_connected, s);
+    store_sender_each(txn, drop_unless_connected, s);
     store_abort(txn);
 }
 

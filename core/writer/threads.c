@@ -4,7 +4,7 @@
 
 bool writer_threads_start(struct writer_threads *t, struct store *store)
 {
-    t->answers = answers_thread_new(store);
+    t->answers = follower_thread_new(store);
     t->merge = t->answers == NULL ? NULL : merge_thread_new(store);
     return t->merge != NULL;
 }
@@ -17,13 +17,13 @@ static bool watch(struct writer_threads *t, int epoll, const struct background_t
 
 bool writer_threads_watch(struct writer_threads *t, int epoll)
 {
-    return watch(t, epoll, answers_thread_base(t->answers)) &&
+    return watch(t, epoll, follower_thread_base(t->answers)) &&
            watch(t, epoll, merge_thread_base(t->merge));
 }
 
 void writer_threads_wake_answers(struct writer_threads *t)
 {
-    background_thread_wake(answers_thread_base(t->answers));
+    background_thread_wake(follower_thread_base(t->answers));
 }
 
 void writer_threads_wake_merge(struct writer_threads *t)
@@ -54,17 +54,17 @@ void writer_threads_take(struct writer_threads *t, struct batch *batch, uint64_t
     if (!t->change_waits)
         return;
     t->change_waits = false;
-    take(answers_thread_base(t->answers), batch, limit);
+    take(follower_thread_base(t->answers), batch, limit);
     take(merge_thread_base(t->merge), batch, limit);
 }
 
 bool writer_threads_end(struct writer_threads *t)
 {
-    return answers_thread_end(t->answers) && merge_thread_end(t->merge);
+    return follower_thread_end(t->answers) && merge_thread_end(t->merge);
 }
 
 void writer_threads_free(struct writer_threads *t)
 {
-    answers_thread_free(t->answers);
+    follower_thread_free(t->answers);
     merge_thread_free(t->merge);
 }

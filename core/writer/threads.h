@@ -5,12 +5,12 @@
 #ifndef ASSAY_WRITER_THREADS_H
 #define ASSAY_WRITER_THREADS_H
 
-#include "core/writer/answers_thread.h"
+#include "core/writer/follower_thread.h"
 #include "core/writer/batch.h"
 #include "core/writer/merge_thread.h"
 
 struct writer_threads {
-    struct answers_thread *answers;
+    struct follower_thread *answers;
     struct merge_thread *merge;
     bool change_waits; /* one of them waits for a change */
 };

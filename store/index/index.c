@@ -137,7 +137,7 @@ static struct log_batch *batch_of(struct store_txn *t, uint64_t workspace)
     return b;
 }
 
-/* The maintenance thread reads these rows, also after a restart. */
+/* The merge thread reads these rows, also after a restart. */
 void index_mark_due(struct store_txn *t, uint64_t workspace)
 {
     struct key k;

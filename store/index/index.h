@@ -2,7 +2,7 @@
  * The index of reports, from which lists are answered. Derived from the heads (SPACE_REPORT).
  *
  *   create, grade, delete -> log (one record for each transaction and workspace)
- *     -> merge (maintenance thread) -> segment files -> manifest
+ *     -> merge (merge thread) -> segment files -> manifest
  *
  * The log of a workspace has the changes since the last merge. It grows by one key per transaction,
  * so a create costs the same at any size. A segment is an immutable file of up to 65,536 reports in
@@ -131,7 +131,7 @@ void index_move(struct store_txn *t, const struct store_report *old,
 /* index_write(t): by the commit: write what the transaction gathered. */
 void index_write(struct store_txn *t);
 
-/* index_mark_due(t, workspace): the maintenance thread will check it, also after a restart. */
+/* index_mark_due(t, workspace): the merge thread will check it, also after a restart. */
 void index_mark_due(struct store_txn *t, uint64_t workspace);
 
 /*

@@ -1,4 +1,4 @@
-/* The work of the maintenance thread on indexes: merge, rebuild, delete files. */
+/* The work of the merge thread on indexes: merge, rebuild, delete files. */
 #ifndef ASSAY_STORE_INDEX_MERGE_H
 #define ASSAY_STORE_INDEX_MERGE_H
 

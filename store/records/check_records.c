@@ -296,7 +296,7 @@ void check_project_date(struct check *c, const struct cursor *w)
         check_listed(c, workspace, id, NULL, (int64_t)created_at);
 }
 
-/* ---- deletions, idempotency keys, channels ---- */
+/* ---- deletions, idempotency keys, senders ---- */
 
 void check_deleting(struct check *c, const struct cursor *w)
 {
@@ -347,9 +347,9 @@ void check_idem_age(struct check *c, const struct cursor *w)
         check_say(c, "an idempotency row to be deleted does not exist");
 }
 
-void check_channel(struct check *c, const struct cursor *w)
+void check_sender(struct check *c, const struct cursor *w)
 {
-    uint64_t channel;
-    if (key_number(c, w, 0, &channel) && w->v.mv_size < sizeof(uint64_t))
-        check_say(c, "the note of channel %llu is malformed", LL(channel));
+    uint64_t sender;
+    if (key_number(c, w, 0, &sender) && w->v.mv_size < sizeof(uint64_t))
+        check_say(c, "the row of sender %llu is malformed", LL(sender));
 }

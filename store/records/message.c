@@ -12,7 +12,7 @@
 
 #define HASH_BYTES 32
 #define ONCE_KEY_MAX 256
-/* For an Idempotency-Key, api.md §2. A client_message_id is kept as long as its conversation. */
+/* For an Idempotency-Key. A client_message_id is kept as long as its conversation. */
 #define ONCE_FOR_MS ((int64_t)24 * 60 * 60 * 1000)
 
 static void message_of(const struct logged_message *at, struct store_message *out)

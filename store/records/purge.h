@@ -1,6 +1,6 @@
 /*
  * Deletion of projects and workspaces. A row in SPACE_DELETING hides it from readers at once. Its
- * records are deleted in batches: first its reports, which the maintenance thread finds by the
+ * records are deleted in batches: first its reports, which the merge thread finds by the
  * index, then the rest.
  */
 #ifndef ASSAY_STORE_RECORDS_PURGE_H

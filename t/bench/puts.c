@@ -88,7 +88,7 @@ void puts_commit(size_t batch)
     buf_reset(&entries);
     counters_key(&k);
     put(DB_BASE, &k, &counters, sizeof(counters));
-    key_id(&k, SPACE_CHANNEL, UINT64_MAX);
+    key_id(&k, SPACE_SENDER, UINT64_MAX);
     put(DB_BASE, &k, channel,
         sizeof(uint64_t) +
             (batch * answer < sizeof(channel) - 8 ? batch * answer : sizeof(channel) - 8));

@@ -1,7 +1,8 @@
 /*
  * The puts of creating reports into a bare LMDB, and nothing else. The keys are the store's own,
- * the values as large as the store's, the rows those of store/report.c, index.c, job.c for each
- * report and of txn.c, project.c and channel.c for each commit; every commit is synced. Whatever
+ * the values as large as the store's, the rows those of
+ * store/records/report.c, the log of the index and job.c for each
+ * report and of txn.c, project.c and sender.c for each commit; every commit is synced. Whatever
  * fails ends the program with a sentence.
  */
 #ifndef ASSAY_BENCH_PUTS_H

@@ -61,7 +61,7 @@ static void set_probes(struct facts *f, unsigned kind, struct str line, struct s
     f->robots = f->missing = f->favicon = f->http_form = probe;
 }
 
-/* What audits.md bounds, whatever the page. */
+/* The bounds of a grading hold for every page. */
 static void hold(const struct audit_findings *findings, const struct buf *json)
 {
     struct json_tokener *tokener = json_tokener_new();

@@ -2,7 +2,7 @@
  * Fuzz: the body of a sync: scanned, walked as text, its items read and made into documents and
  * coupons, which then are packed and read back.
  */
-#include "core/api/wp.h"
+#include "core/api/wp_internal.h"
 #include "core/text/json_scan.h"
 #include "core/text/json_span.h"
 

@@ -90,14 +90,14 @@ static void writer_run(const char *dir, uint64_t seed)
     struct str none;
     uint64_t batch = 0;
     ck_status(store_begin(s, &t), STORE_OK);
-    if (store_channel_get(t, CHANNEL, &batch, &none) != STORE_OK)
+    if (store_sender_get(t, CHANNEL, &batch, &none) != STORE_OK)
         batch = 0;
     store_abort(t);
     for (;;) {
         ck_status(store_begin(s, &t), STORE_OK);
         batch_apply(t, ++batch, &seed);
         store_apply(t, &(struct store_change){.kind = CHANGE_PURGE, .limit = 20}, NOW, &a);
-        store_channel_note(t, CHANNEL, batch, STR(""));
+        store_sender_note(t, CHANNEL, batch, STR(""));
         ck_status(store_commit(t), STORE_OK);
         *promised = batch;
         for (uint64_t steps = kit_random(&seed) % 3; steps > 0; steps--)
@@ -210,7 +210,7 @@ static void look(const char *dir)
         damage_some(dir, round);
     struct follower *f = new_follower(s, &reader);
     ck_status(store_begin(s, &t), STORE_OK);
-    ck_status(store_channel_get(t, CHANNEL, &batch, &none), STORE_OK);
+    ck_status(store_sender_get(t, CHANNEL, &batch, &none), STORE_OK);
     store_abort(t);
     ck_assert_uint_ge(batch, *promised);
     kit_check_clean(s);

@@ -53,7 +53,7 @@ static void one_commit(struct writer *w)
         w->sequence++;
     }
     uint64_t answers[2] = {w->created, w->finished};
-    store_channel_note(t, CHANNEL, w->sequence, (struct str){(char *)answers, sizeof(answers)});
+    store_sender_note(t, CHANNEL, w->sequence, (struct str){(char *)answers, sizeof(answers)});
     ck_status(store_commit(t), STORE_OK);
     promises->sequence = w->sequence;
     promises->created = w->created;
@@ -66,7 +66,7 @@ static void writer_run(const char *dir, uint64_t seed)
     struct store_txn *t;
     struct str answers;
     ck_status(store_begin(w.s, &t), STORE_OK);
-    if (store_channel_get(t, CHANNEL, &w.sequence, &answers) == STORE_OK) {
+    if (store_sender_get(t, CHANNEL, &w.sequence, &answers) == STORE_OK) {
         memcpy(&w.created, answers.p, sizeof(w.created));
         memcpy(&w.finished, answers.p + sizeof(w.created), sizeof(w.finished));
     }
@@ -87,7 +87,7 @@ static void look(const char *dir)
     struct str answers;
     uint64_t sequence = 0, noted[2] = {0};
     ck_status(store_begin(s, &t), STORE_OK);
-    if (store_channel_get(t, CHANNEL, &sequence, &answers) == STORE_OK)
+    if (store_sender_get(t, CHANNEL, &sequence, &answers) == STORE_OK)
         memcpy(noted, answers.p, sizeof(noted));
     store_abort(t);
     ck_assert_uint_ge(sequence, promises->sequence);

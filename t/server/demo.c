@@ -13,7 +13,7 @@
 #define QUESTIONS 3
 #define CODE "HARBOUR10"
 
-/* ${server} of sync_kit.h is the server that the demo runs under var/. */
+/* ${server} of t/kit/sync.h is the server that the demo runs under var/. */
 static struct watched *demo;
 
 static void setup(void)

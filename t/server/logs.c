@@ -482,8 +482,9 @@ static void use_what_is_no_request(void)
     static const char *const broken[] = {
         "GET / HTTP/1.1\r\nHost: x\r\nHost: y\r\nAuthorization: Bearer %s\r\n\r\n",
         "GET / HTTP/1.1\r\nAuthorization: Bearer %s\r\nAuthorization: Bearer y\r\nHost: x\r\n\r\n",
-        "POST /api/v1/reports HTTP/1.1\r\nHost: x\r\nContent-Length: 99999999999\r\nAuthorization: "
-        "Bearer %s\r\n\r\n",
+        ("POST /api/v1/reports HTTP/1.1\r\nHost: x\r\nContent-Length: "
+         "99999999999\r\nAuthorization: "
+         "Bearer %s\r\n\r\n"),
         "\x16\x03\x01 %s\r\n\r\n",
         "GET / HTTP/1.1\r\nAuthorization: Bearer %s",
     };

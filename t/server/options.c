@@ -462,7 +462,7 @@ static const char *see_warning(void)
     struct raw *raw = raw_open(&second);
     raw_text(raw, "PROXY TCP4 192.0.2.7 192.0.2.8 1 2\r\n");
     bool closed = raw_closed(raw, 2000),
-         said = server_says(server, "it is not in trusted_proxies", from, 1000);
+         said = server_says(server, "the address is not in trusted_proxies", from, 1000);
     raw_close(raw);
     return !closed ? "let in" : said ? "said" : "not said";
 }

@@ -27,7 +27,7 @@ START_TEST(a_preflight_is_answered_free_of_charge)
     expect(r, !strcmp(header(r, "Access-Control-Allow-Origin"), SHOP) &&
                   header_times(r, "Access-Control-Allow-Origin") == 1);
     expect(r, strstr(header(r, "Access-Control-Allow-Methods"), surface[_i].method) != NULL);
-    /* the last two: a script of another origin resumes a stream, and polls (api.md §6) */
+    /* the last two: a script of another origin resumes a stream, and polls */
     static const char *const names[] = {"Authorization",   "Content-Type", "Accept",
                                         "Idempotency-Key", "X-Request-Id", "Last-Event-ID",
                                         "If-None-Match"};

@@ -1,5 +1,5 @@
 /* Discounts of coupons: the table in t/unit/carts, and bounds that hold for every cart. */
-#include "core/api/discount.h"
+#include "core/api/discount_internal.h"
 #include "t/kit/suite.h"
 
 #include <check.h>
@@ -19,7 +19,7 @@ static const char *const refusals[DISCOUNT_REFUSALS] = {
     [DISCOUNT_USED_UP] = "used_up",
     [DISCOUNT_BELOW_MINIMUM] = "below_minimum",
     [DISCOUNT_ABOVE_MAXIMUM] = "above_maximum",
-    [DISCOUNT_OTHER_GOODS] = "other_goods",
+    [DISCOUNT_OTHER_PRODUCTS] = "other_goods",
     [DISCOUNT_EXCLUDED] = "excluded",
     [DISCOUNT_ON_SALE] = "on_sale",
 };

@@ -3,7 +3,7 @@
 #include "t/kit/api_doubles.h"
 #include "t/kit/suite.h"
 
-#include "core/api/api.h"
+#include "core/api/api_internal.h"
 
 #include <check.h>
 #include <endian.h>

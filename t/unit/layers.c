@@ -235,6 +235,24 @@ START_TEST(a_library_is_known_only_where_its_row_allows)
 }
 END_TEST
 
+START_TEST(a_room_begins_with_a_readme_of_a_screen)
+{
+    for (size_t i = 0; i < COUNT(rooms); i++) {
+        char *path = joined(SRCDIR, "/", joined(rooms[i].folder, "/", "README.md"));
+        char line[1024];
+        unsigned lines = 0;
+        if (strchr(rooms[i].folder, '*') != NULL)
+            continue;
+        FILE *in = fopen(path, "r");
+        ck_assert_msg(in != NULL, "%s is missing", path);
+        while (fgets(line, sizeof(line), in) != NULL)
+            lines++;
+        fclose(in);
+        ck_assert_msg(lines > 5 && lines <= 80, "%s has %u lines", path, lines);
+    }
+}
+END_TEST
+
 START_TEST(an_internal_header_is_included_from_its_own_folder_alone)
 {
     for (size_t i = 0; i < files_count; i++)
@@ -329,6 +347,7 @@ int main(void)
     tcase_add_checked_fixture(tcase, setup, NULL);
     tcase_add_test(tcase, a_room_includes_only_what_its_row_allows);
     tcase_add_test(tcase, a_library_is_known_only_where_its_row_allows);
+    tcase_add_test(tcase, a_room_begins_with_a_readme_of_a_screen);
     tcase_add_test(tcase, an_internal_header_is_included_from_its_own_folder_alone);
     tcase_add_test(tcase, the_master_knows_the_lives_of_processes_and_not_their_inside);
     tcase_add_test(tcase, no_circle_has_more_than_three_modules);

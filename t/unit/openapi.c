@@ -6,7 +6,7 @@
 #include "t/kit/api_doubles.h"
 #include "t/kit/suite.h"
 
-#include "core/api/openapi.h"
+#include "core/api/openapi_internal.h"
 
 #include <check.h>
 #include <ctype.h>

@@ -6,7 +6,7 @@
 #include <locale.h>
 #include <stdlib.h>
 
-#include "core/api/phrases.h"
+#include "core/api/phrases_internal.h"
 #include "t/kit/suite.h"
 
 /* Columns: the agent's language, the visitor's text, the reply; NULL: it is a question. */

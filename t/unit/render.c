@@ -1,6 +1,6 @@
 /* JSON of reports and lists as the API returns them. */
-#include "core/api/render.h"
-#include "core/api/render_widget.h"
+#include "core/api/render_internal.h"
+#include "core/api/render_widget_internal.h"
 #include "t/kit/suite.h"
 
 #include <check.h>

@@ -180,8 +180,10 @@ static struct visitor talkative(void)
                                       .idem_key = {note_key, 32},
                                       .idem_body = {body, 32}};
     ck_status(kit_status(&kit, &note), STORE_OK);
-    const struct store_change stage = {
-        .kind = CHANGE_COUPON_STAGE, OF(&v), .text = STR("walrus20"), .expires_at = kit.now + HOUR};
+    const struct store_change stage = {.kind = CHANGE_COUPON_PENDING,
+                                       OF(&v),
+                                       .text = STR("walrus20"),
+                                       .expires_at = kit.now + HOUR};
     ck_status(kit_status(&kit, &stage), STORE_OK);
     return v;
 }

@@ -78,7 +78,7 @@ static uint64_t fill(unsigned reports)
         if (i % 4 != 0)
             store_apply(t, &c, k.now + i, &a);
     }
-    store_channel_note(t, 3, 4, STR("answers"));
+    store_sender_note(t, 3, 4, STR("answers"));
     ck_status(store_commit(t), STORE_OK);
     return w;
 }

@@ -492,7 +492,7 @@ static void each_channel(void *arg, uint64_t channel, uint64_t sequence)
 static void drop_channel(void *arg, uint64_t channel, uint64_t sequence)
 {
     (void)sequence;
-    store_channel_drop(arg, channel);
+    store_sender_drop(arg, channel);
 }
 
 START_TEST(a_channel_note_is_read_back_replaced_and_deleted)
@@ -501,27 +501,27 @@ START_TEST(a_channel_note_is_read_back_replaced_and_deleted)
     uint64_t sequence, sums[2] = {0};
     struct str answers;
     ck_status(store_begin(k.s, &t), STORE_OK);
-    ck_status(store_channel_get(t, 5, &sequence, &answers), STORE_NOT_FOUND);
-    store_channel_note(t, 5, 1, STR("first"));
-    store_channel_note(t, 5, 2, STR("second, longer"));
+    ck_status(store_sender_get(t, 5, &sequence, &answers), STORE_NOT_FOUND);
+    store_sender_note(t, 5, 1, STR("first"));
+    store_sender_note(t, 5, 2, STR("second, longer"));
     for (uint64_t c = 6; c < 40; c++)
-        store_channel_note(t, c << 40, 1, (struct str){0});
+        store_sender_note(t, c << 40, 1, (struct str){0});
     ck_status(store_commit(t), STORE_OK);
     kit_reopen(&k);
     ck_status(store_begin(k.s, &t), STORE_OK);
-    ck_status(store_channel_get(t, 5, &sequence, &answers), STORE_OK);
+    ck_status(store_sender_get(t, 5, &sequence, &answers), STORE_OK);
     ck_assert_uint_eq(sequence, 2);
     ck_assert(str_eq(answers, STR("second, longer")));
-    store_channel_each(t, each_channel, sums);
+    store_sender_each(t, each_channel, sums);
     ck_assert_uint_eq(sums[1], 2 + 34);
-    store_channel_each(t, drop_channel, t);
-    ck_status(store_channel_get(t, 5, &sequence, &answers), STORE_NOT_FOUND);
+    store_sender_each(t, drop_channel, t);
+    ck_status(store_sender_get(t, 5, &sequence, &answers), STORE_NOT_FOUND);
     sums[0] = sums[1] = 0;
-    store_channel_each(t, each_channel, sums);
+    store_sender_each(t, each_channel, sums);
     ck_assert_uint_eq(sums[0] + sums[1], 0);
     store_abort(t);
     ck_status(store_begin(k.s, &t), STORE_OK);
-    ck_status(store_channel_get(t, 5, &sequence, &answers), STORE_OK);
+    ck_status(store_sender_get(t, 5, &sequence, &answers), STORE_OK);
     store_abort(t);
 }
 END_TEST

@@ -151,7 +151,7 @@ static void *read_workspace(void *arg)
     return status == STORE_OK ? s : NULL;
 }
 
-/* As the indexer's thread runs beside the writer's loop. */
+/* As the follower's thread runs beside the writer's loop. */
 START_TEST(another_thread_reads_a_store_during_writes)
 {
     char why[512], own[64];

@@ -2,9 +2,9 @@
  * Pure functions of bulk sync: money, dates in time zones, signatures, compression, plain text,
  * JSON as text, items as documents.
  */
-#include "core/api/money.h"
-#include "core/api/wp.h"
-#include "core/api/zone.h"
+#include "core/api/money_internal.h"
+#include "core/api/wp_internal.h"
+#include "core/api/zone_internal.h"
 #include "core/audit/plain_text.h"
 #include "core/http/inflate.h"
 #include "core/text/json_scan.h"

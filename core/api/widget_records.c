@@ -1,7 +1,7 @@
 /* What a visitor sends besides messages: events, leads, typing, ratings and coupon codes. */
-#include "core/api/widget.h"
+#include "core/api/widget_internal.h"
 
-#include "core/api/coupon.h"
+#include "core/api/coupon_internal.h"
 #include "core/auth/credential.h"
 #include "core/shm/typing_table.h"
 #include "core/text/json_out.h"
@@ -78,10 +78,10 @@ static const char *batch_add(struct buf *out, struct json_object *events)
     return NULL;
 }
 
-static void events_kept(struct request *r, const struct store_answer *answer)
+static void events_stored(struct request *r, const struct store_answer *answer)
 {
     if (answer->status == STORE_OK)
-        widget_reply(r, 202, request_printf(r, "{\"accepted\":%" PRIu64 "}", answer->id));
+        api_reply_data(r, 202, request_printf(r, "{\"accepted\":%" PRIu64 "}", answer->id));
     else
         widget_refuse(r, answer->status);
 }
@@ -106,7 +106,7 @@ void widget_events(struct request *r)
     else {
         struct store_change *change = widget_change(r, CHANGE_EVENTS);
         change->data = buf_view(&rows);
-        request_change(r, change, events_kept);
+        request_change(r, change, events_stored);
     }
     buf_free(&rows);
 }
@@ -131,7 +131,7 @@ static bool email_valid(struct str email)
            host.p[0] != '-' && host.p[host.n - 1] != '.';
 }
 
-static void lead_kept(struct request *r, const struct store_answer *answer)
+static void lead_stored(struct request *r, const struct store_answer *answer)
 {
     struct buf body = {0};
     if (answer->status != STORE_OK) {
@@ -140,16 +140,16 @@ static void lead_kept(struct request *r, const struct store_answer *answer)
     }
     /* what an earlier sender of the address sent is not shown to this one */
     widget_replayed(r, answer);
-    widget_id(&body, "{\"lead_id\":", &answer->first);
-    widget_id(&body, ",\"conversation_id\":", &r->session.conversation);
+    widget_put_id(&body, "{\"lead_id\":", &answer->first);
+    widget_put_id(&body, ",\"conversation_id\":", &r->session.conversation);
     buf_adds(&body, ",\"email\":");
     json_string(&body, r->values[LEAD_EMAIL].text);
     buf_adds(&body, ",\"lead_captured\":true}");
-    widget_send(r, (int)answer->code, &body);
+    api_reply_data_buf(r, (int)answer->code, &body);
     buf_free(&body);
 }
 
-static bool lead_judge(struct request *r)
+static bool check_lead(struct request *r)
 {
     const struct value *email = &r->values[LEAD_EMAIL], *fields = &r->values[LEAD_FIELDS];
     struct buf errors = {0};
@@ -167,7 +167,7 @@ static bool lead_judge(struct request *r)
 
 void widget_lead(struct request *r)
 {
-    if (!lead_judge(r))
+    if (!check_lead(r))
         return;
     struct store_change *change = widget_change(r, CHANGE_LEAD);
     uint8_t *hash = request_alloc(r, CREDENTIAL_HASH);
@@ -184,7 +184,7 @@ void widget_lead(struct request *r)
     if (r->values[LEAD_FIELDS].sent)
         change->data = r->values[LEAD_FIELDS].text;
     if (request_idempotency(r, change))
-        request_change(r, change, lead_kept);
+        request_change(r, change, lead_stored);
 }
 
 /* ---- typing ---- */
@@ -197,17 +197,17 @@ void widget_typing(struct request *r)
 
 /* ---- rating ---- */
 
-static void rating_kept(struct request *r, const struct store_answer *answer)
+static void rating_stored(struct request *r, const struct store_answer *answer)
 {
     if (answer->status != STORE_OK) {
         widget_refuse(r, answer->status);
         return;
     }
     struct buf body = {0};
-    widget_id(&body, "{\"rating_id\":", &answer->first);
-    widget_id(&body, ",\"conversation_id\":", &r->session.conversation);
+    widget_put_id(&body, "{\"rating_id\":", &answer->first);
+    widget_put_id(&body, ",\"conversation_id\":", &r->session.conversation);
     buf_printf(&body, ",\"rating\":%" PRIu32 "}", answer->code);
-    widget_send(r, 200, &body);
+    api_reply_data_buf(r, 200, &body);
     buf_free(&body);
 }
 
@@ -225,7 +225,7 @@ void widget_rating(struct request *r)
         change->text = r->values[RATING_COMMENT].text;
         change->fields = RATING_HAS_COMMENT;
     }
-    request_change(r, change, rating_kept);
+    request_change(r, change, rating_stored);
 }
 
 /* ---- coupon ---- */

@@ -39,9 +39,9 @@ enum discount_refusal {
     DISCOUNT_USED_UP,
     DISCOUNT_BELOW_MINIMUM,
     DISCOUNT_ABOVE_MAXIMUM,
-    DISCOUNT_OTHER_GOODS, /* the cart has no product that the coupon is for */
-    DISCOUNT_EXCLUDED,    /* the cart has an excluded product */
-    DISCOUNT_ON_SALE,     /* the cart has a product on sale */
+    DISCOUNT_OTHER_PRODUCTS, /* the cart has no product that the coupon is for */
+    DISCOUNT_EXCLUDED,       /* the cart has an excluded product */
+    DISCOUNT_ON_SALE,        /* the cart has a product on sale */
     DISCOUNT_REFUSALS
 };
 

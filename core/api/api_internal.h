@@ -53,6 +53,11 @@ void api_report_reply(struct request *r, int status, const struct store_report *
 struct buf *api_body(struct request *r);
 void api_reply(struct request *r, int status, const struct buf *body);
 
+/* api_reply_data(r, status, body): send {"data":${body}}, no-store unless an ETag is set. */
+void api_reply_data(struct request *r, int status, struct str body);
+/* api_reply_data_buf(r, status, body): the same for a buffer of the caller; 503 if it is failed. */
+void api_reply_data_buf(struct request *r, int status, const struct buf *body);
+
 /* api_id(text, id): parse an id in a path: digits, 1 to 2^63-1. */
 bool api_id(struct str text, uint64_t *id);
 
@@ -66,6 +71,10 @@ struct str api_lower(struct request *r, struct str text);
 
 /* api_copy(r, s): ${s} in the request's memory. */
 struct str api_copy(struct request *r, struct str s);
+
+/* api_hash(hash, p, n): continue the FNV-1a hash ${hash}; the first is API_HASH_START. */
+#define API_HASH_START UINT64_C(0xcbf29ce484222325)
+uint64_t api_hash(uint64_t hash, const void *p, size_t n);
 
 /*
  * api_version(id, version): the version for the ETag of a list (${id}: its workspace) or a project.

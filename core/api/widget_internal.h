@@ -2,7 +2,7 @@
 #ifndef ASSAY_API_WIDGET_H
 #define ASSAY_API_WIDGET_H
 
-#include "core/api/api.h"
+#include "core/api/api_internal.h"
 
 /* a younger conversation is resumed */
 #define WIDGET_RESUME_MS (INT64_C(24) * 60 * 60 * 1000)
@@ -46,63 +46,55 @@ request_fn leads_list, events_list, ratings_list;
  */
 struct store_change *widget_change(struct request *r, enum store_change_kind kind);
 
-/* widget_reply(r, status, body): send {"data":${body}}, no-store. */
-void widget_reply(struct request *r, int status, struct str body);
-/*
- * widget_send(r, status, body): the same for a buffer, which the caller keeps; 503 if it could not
- * grow.
- */
-void widget_send(struct request *r, int status, const struct buf *body);
-
 /* widget_refuse(r, status): send the error for a refused change; 401 if the visitor was deleted. */
 void widget_refuse(struct request *r, enum store_status status);
 
 /*
- * widget_kept(r, answer, id, done): read the message ${id} of the conversation of the change in
+ * widget_read_message(r, answer, id, done): read message ${id} of the conversation of the change in
  * r->state, then call ${done}, which replies. A repeat gets the message of the first request, with
  * Idempotent-Replayed. If the message cannot be read, an error is sent.
  */
-typedef void widget_kept_fn(struct request *r, const struct store_answer *answer,
-                            const struct store_message *m);
-void widget_kept(struct request *r, const struct store_answer *answer, const struct ulid *id,
-                 widget_kept_fn *done);
+typedef void widget_message_fn(struct request *r, const struct store_answer *answer,
+                               const struct store_message *m);
+void widget_read_message(struct request *r, const struct store_answer *answer,
+                         const struct ulid *id, widget_message_fn *done);
 
 /* widget_replayed(r, answer): add Idempotent-Replayed if the change is a repeat. */
 void widget_replayed(struct request *r, const struct store_answer *answer);
 
 /*
- * widget_id(out, name, id): append `"name":"ID"`, or null for no id. ${name} has its quotes and
+ * widget_put_id(out, name, id): append `"name":"ID"`, or null for no id. ${name} has its quotes and
  * colon.
  */
-void widget_id(struct buf *out, const char *name, const struct ulid *id);
+void widget_put_id(struct buf *out, const char *name, const struct ulid *id);
 
 /*
- * widget_state(out, c): append the state of a conversation that a visitor sees: `,"is_claimed":…`
- * and so on.
+ * widget_put_state(out, c): append what a visitor sees of the state of a conversation:
+ * `,"is_claimed":…` and so on.
  */
-void widget_state(struct buf *out, const struct store_conversation *c);
+void widget_put_state(struct buf *out, const struct store_conversation *c);
 
 /*
- * widget_ulid(r, field, out): read a cursor; if it was not sent, ${out} is no id. False: it is
+ * widget_read_id(r, field, out): read a cursor; if it was not sent, ${out} is no id. False: it is
  * invalid and 422 was sent.
  */
-bool widget_ulid(struct request *r, unsigned field, struct ulid *out);
+bool widget_read_id(struct request *r, unsigned field, struct ulid *out);
 
 /*
- * widget_page_reply(r, conversation, seen_after, values, before, behind): send 200 with the page of
- * messages selected by after, before and limit (${values} NULL: the last WIDGET_MESSAGES_INIT),
- * without messages up to ${seen_after}: {"data":{${before}"messages":[…],"has_more":…${behind}}};
- * or 422 or 503. A client that does not read uses little memory, however large the messages are.
+ * widget_page_reply(r, conversation, cleared, values, prefix, suffix): send 200 with the messages
+ * that after, before and limit select (${values} NULL: the last WIDGET_MESSAGES_INIT), without
+ * messages up to ${cleared}: {"data":{${prefix}"messages":[…],"has_more":…${suffix}}}; or 422 or
+ * 503. A client that does not read uses little memory, however large the messages are.
  * conversation_page_reply: the same for an operator, including notes.
  */
 void widget_page_reply(struct request *r, const struct ulid *conversation,
-                       const struct ulid *seen_after, const struct value *values,
-                       const struct buf *before, const struct buf *behind);
+                       const struct ulid *cleared, const struct value *values,
+                       const struct buf *prefix, const struct buf *suffix);
 void conversation_page_reply(struct request *r, const struct ulid *conversation,
-                             const struct buf *before);
+                             const struct buf *prefix);
 
-/* widget_tag(c, extra): the version for the ETag of a response that shows ${c} and ${extra}. */
-uint64_t widget_tag(const struct store_conversation *c, uint64_t extra);
+/* widget_version(c, extra): the version for the ETag of a response that shows ${c} and ${extra}. */
+uint64_t widget_version(const struct store_conversation *c, uint64_t extra);
 
 /* widget_typing_reply(r, conversation, who, on): set the typing status and reply. */
 void widget_typing_reply(struct request *r, const struct ulid *conversation, unsigned who, bool on);

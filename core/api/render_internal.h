@@ -1,6 +1,6 @@
 /*
  * Reports and projects as JSON, rendered when they are read. Pure functions: same record, same
- * bytes. api.md §3 and §4.
+ * bytes.
  */
 #ifndef ASSAY_API_RENDER_H
 #define ASSAY_API_RENDER_H

@@ -1,7 +1,7 @@
 /*
  * Answers to visitors, found by full text in the documents from bulk sync. An answer is a passage
  * of a document with its citations; for a product, its name, price and availability come first.
- * Greetings and thanks get a reply (phrases.h).
+ * Greetings and thanks get a reply (phrases_internal.h).
  */
 #ifndef ASSAY_API_ANSWER_H
 #define ASSAY_API_ANSWER_H

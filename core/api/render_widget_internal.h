@@ -1,6 +1,6 @@
 /*
  * The records of the widget as JSON, rendered when they are read. Pure functions: same record, same
- * bytes. api.md §6.
+ * bytes.
  */
 #ifndef ASSAY_API_RENDER_WIDGET_H
 #define ASSAY_API_RENDER_WIDGET_H

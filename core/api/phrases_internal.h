@@ -11,7 +11,7 @@ enum phrase {
     PHRASE_HELLO,
     PHRASE_WELCOME, /* the reply to thanks */
     PHRASE_GOODBYE,
-    PHRASE_NOTHING, /* no answer was found */
+    PHRASE_NOT_FOUND, /* no answer was found */
     PHRASE_REGULAR_PRICE,
     PHRASE_IN_STOCK,
     PHRASE_OUT_OF_STOCK,

@@ -1,4 +1,4 @@
-#include "core/writer/answers_thread.h"
+#include "core/writer/follower_thread.h"
 
 #include "core/base/log.h"
 #include "core/shm/scoreboard.h"
@@ -13,7 +13,7 @@
 #define QUIET_MS 10000      /* without changes, before files are verified */
 #define FAILED_LOG_MS 60000 /* between two lines of the log about failures */
 
-struct answers_thread {
+struct follower_thread {
     struct background_thread thread;
     struct follower *follower;
     bool verified; /* all files, since the last change */
@@ -22,7 +22,7 @@ struct answers_thread {
 
 static enum store_status apply_change(void *arg, const struct store_change *change)
 {
-    struct answers_thread *t = arg;
+    struct follower_thread *t = arg;
     if (change->fields == ANSWERS_NOTE_LOST)
         log_warn("rebuilding an answer file: %s", follower_why(t->follower));
     return (enum store_status)background_thread_apply(&t->thread, change).status;
@@ -30,11 +30,11 @@ static enum store_status apply_change(void *arg, const struct store_change *chan
 
 static bool is_interrupted(void *arg)
 {
-    struct answers_thread *t = arg;
+    struct follower_thread *t = arg;
     return background_thread_interrupted(&t->thread);
 }
 
-static void log_if_failed(struct answers_thread *t, enum follower_result result)
+static void log_if_failed(struct follower_thread *t, enum follower_result result)
 {
     uint64_t now = clock_mono_ms();
     if (result != FOLLOWER_FAILED && result != FOLLOWER_WAIT)
@@ -45,7 +45,7 @@ static void log_if_failed(struct answers_thread *t, enum follower_result result)
     log_error("answers from synced content are not up to date: %s", follower_why(t->follower));
 }
 
-static void verify(struct answers_thread *t)
+static void verify(struct follower_thread *t)
 {
     enum follower_result result = FOLLOWER_MORE;
     while ((result == FOLLOWER_MORE || result == FOLLOWER_FAILED) && !is_interrupted(t)) {
@@ -55,7 +55,7 @@ static void verify(struct answers_thread *t)
     t->verified = result == FOLLOWER_IDLE;
 }
 
-static void wait_after(struct answers_thread *t, enum follower_result last)
+static void wait_after(struct follower_thread *t, enum follower_result last)
 {
     if (last == FOLLOWER_WAIT)
         background_thread_wait(&t->thread, FAILED_WAIT_MS);
@@ -68,8 +68,8 @@ static void wait_after(struct answers_thread *t, enum follower_result last)
 
 static void work(void *arg)
 {
-    struct answers_thread *t = arg;
-    background_thread_configure("indexer", NICE);
+    struct follower_thread *t = arg;
+    background_thread_configure("follower", NICE);
     while (!background_thread_is_ending(&t->thread)) {
         enum follower_result last = follower_step(t->follower);
         log_if_failed(t, last);
@@ -77,15 +77,15 @@ static void work(void *arg)
     }
 }
 
-struct background_thread *answers_thread_base(struct answers_thread *t)
+struct background_thread *follower_thread_base(struct follower_thread *t)
 {
     return &t->thread;
 }
 
-struct answers_thread *answers_thread_new(struct store *store)
+struct follower_thread *follower_thread_new(struct store *store)
 {
-    static const char what[] = "the indexer";
-    struct answers_thread *t = calloc(1, sizeof(*t));
+    static const char what[] = "the follower";
+    struct follower_thread *t = calloc(1, sizeof(*t));
     if (t == NULL) {
         log_error("%s cannot start: %s", what, strerror(errno));
         return NULL;
@@ -94,16 +94,16 @@ struct answers_thread *answers_thread_new(struct store *store)
         (t->follower = follower_new(t->thread.store, apply_change, is_interrupted, t)) != NULL &&
         background_thread_start(&t->thread, what, work, t))
         return t;
-    answers_thread_free(t);
+    follower_thread_free(t);
     return NULL;
 }
 
-bool answers_thread_end(struct answers_thread *t)
+bool follower_thread_end(struct follower_thread *t)
 {
     return background_thread_end(&t->thread);
 }
 
-void answers_thread_free(struct answers_thread *t)
+void follower_thread_free(struct follower_thread *t)
 {
     if (t == NULL)
         return;

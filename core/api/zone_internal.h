@@ -1,6 +1,6 @@
 /*
  * Dates with a time zone. Worker processes. The C library has one time zone per process, so only
- * one thread, the reader thread, may call zone_date with a name.
+ * one thread, that of the thread pool, may call zone_date with a name.
  */
 #ifndef ASSAY_ZONE_H
 #define ASSAY_ZONE_H

@@ -3,12 +3,11 @@
 
 #include <errno.h>
 
-void store_channel_note(struct store_txn *t, uint64_t channel, uint64_t sequence,
-                        struct str answers)
+void store_sender_note(struct store_txn *t, uint64_t sender, uint64_t sequence, struct str answers)
 {
     struct key k;
-    key_id(&k, SPACE_CHANNEL, channel);
-    char *to = txn_reserve(t, SPACE_CHANNEL, &k, sizeof(sequence) + answers.n);
+    key_id(&k, SPACE_SENDER, sender);
+    char *to = txn_reserve(t, SPACE_SENDER, &k, sizeof(sequence) + answers.n);
     if (to == NULL)
         return;
     memcpy(to, &sequence, sizeof(sequence));
@@ -16,42 +15,42 @@ void store_channel_note(struct store_txn *t, uint64_t channel, uint64_t sequence
         memcpy(to + sizeof(sequence), answers.p, answers.n);
 }
 
-enum store_status store_channel_get(struct store_txn *t, uint64_t channel, uint64_t *sequence,
-                                    struct str *answers)
+enum store_status store_sender_get(struct store_txn *t, uint64_t sender, uint64_t *sequence,
+                                   struct str *answers)
 {
     struct key k;
     MDB_val v;
-    key_id(&k, SPACE_CHANNEL, channel);
-    enum store_status status = txn_get(t, SPACE_CHANNEL, &k, &v);
+    key_id(&k, SPACE_SENDER, sender);
+    enum store_status status = txn_get(t, SPACE_SENDER, &k, &v);
     if (status != STORE_OK)
         return status;
     if (v.mv_size < sizeof(*sequence))
-        return txn_fail(t, 0, "a channel's note");
+        return txn_fail(t, 0, "a sender's row");
     memcpy(sequence, v.mv_data, sizeof(*sequence));
     *answers =
         (struct str){(const char *)v.mv_data + sizeof(*sequence), v.mv_size - sizeof(*sequence)};
     return STORE_OK;
 }
 
-void store_channel_drop(struct store_txn *t, uint64_t channel)
+void store_sender_drop(struct store_txn *t, uint64_t sender)
 {
     struct key k;
-    key_id(&k, SPACE_CHANNEL, channel);
-    txn_drop(t, SPACE_CHANNEL, &k);
+    key_id(&k, SPACE_SENDER, sender);
+    txn_drop(t, SPACE_SENDER, &k);
 }
 
-/* Gather the keys first: the caller may drop channels in ${each}. */
-void store_channel_each(struct store_txn *t, store_channel_fn *each, void *arg)
+/* Gather the keys first: the caller may drop senders in ${each}. */
+void store_sender_each(struct store_txn *t, store_sender_fn *each, void *arg)
 {
     struct cursor w = {0};
     struct buf rows = {0};
     if (t->error != STORE_OK)
         return;
-    enum store_status status = cursor_begin(t->s, t->mdb, &w, SPACE_CHANNEL);
+    enum store_status status = cursor_begin(t->s, t->mdb, &w, SPACE_SENDER);
     for (; status == STORE_OK; status = cursor_next(&w)) {
         uint64_t row[2];
         if (w.v.mv_size < sizeof(row[1]) || !cursor_u64(&w, 0, &row[0])) {
-            txn_fail(t, 0, "a channel's note");
+            txn_fail(t, 0, "a sender's row");
             break;
         }
         memcpy(&row[1], w.v.mv_data, sizeof(row[1]));
@@ -59,7 +58,7 @@ void store_channel_each(struct store_txn *t, store_channel_fn *each, void *arg)
     }
     cursor_end(&w);
     if (!buf_ok(&rows))
-        txn_fail(t, ENOMEM, "list the channels");
+        txn_fail(t, ENOMEM, "list the senders");
     for (size_t at = 0; t->error == STORE_OK && at < rows.n; at += 2 * sizeof(uint64_t)) {
         uint64_t row[2];
         memcpy(row, rows.p + at, sizeof(row));
