@@ -203,7 +203,7 @@ START_TEST(connections_over_the_limit_do_not_harm_others)
     raw_close(first);
     for (size_t i = 0; i < COUNT(raws); i++)
         raws[i] = raw_open(server);
-    /* an idle connection can be evicted (core/conn/eviction_internal.h); one with a request is admitted */
+    /* an idle connection can be evicted (core/conn/eviction_internal.h); a busy one cannot */
     first = raw_open(server);
     raw_get(first, server->key, "/api/v1/reports");
     expect_status(raw_response(first, false, 5000), 200);

@@ -32,7 +32,7 @@ static struct ip ip(const char *text)
     return out;
 }
 
-/* first and last address of each row of special-purpose addresses, and its neighbours if they are public */
+/* first and last address of each special-purpose row, and its neighbours if they are public */
 static const struct {
     const char *first, *last, *before, *after;
 } rows[] = {
