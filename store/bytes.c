@@ -34,13 +34,6 @@ void buf_u64(struct buf *b, uint64_t v)
     buf_add(b, digits + at, sizeof(digits) - at);
 }
 
-void buf_i64(struct buf *b, int64_t v)
-{
-    if (v < 0)
-        buf_add(b, "-", 1);
-    buf_u64(b, v < 0 ? 0 - (uint64_t)v : (uint64_t)v);
-}
-
 void buf_printf(struct buf *b, const char *format, ...)
 {
     va_list args, again;

@@ -65,9 +65,8 @@ static inline void buf_str(struct buf *b, struct str s)
     buf_add(b, s.p, s.n);
 }
 
-/* buf_u64(b, v), buf_i64(b, v): append a number in decimal. */
+/* buf_u64(b, v): append a number in decimal. */
 void buf_u64(struct buf *b, uint64_t v);
-void buf_i64(struct buf *b, int64_t v);
 
 /* buf_printf(b, format, …): append as printf does. */
 void buf_printf(struct buf *b, const char *format, ...) __attribute__((format(printf, 2, 3)));

@@ -35,7 +35,7 @@ struct score {
     _Atomic uint64_t connections;   /* open */
     _Atomic uint64_t requests; /* worker: answered; writer: changes applied; auditor: pages ended */
     _Atomic uint64_t batches;  /* writer: commits; auditor: pages that failed */
-    _Atomic uint64_t pending;  /* worker: held requests; writer: queued jobs; auditor: pages */
+    _Atomic uint64_t pending;  /* worker: waiting requests; writer: queued jobs; auditor: pages */
     _Atomic uint64_t maintenance_left; /* writer: records that background work still has to do */
     /*
      * Wall time and CPU time. worker: the longest turn of its loop (loop_time.h); writer: the

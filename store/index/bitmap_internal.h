@@ -28,9 +28,4 @@ static inline void bit_set(uint64_t *bits, size_t i)
     bits[i / 64] |= 1ull << i % 64;
 }
 
-static inline void bit_clear(uint64_t *bits, size_t i)
-{
-    bits[i / 64] &= ~(1ull << i % 64);
-}
-
 #endif

@@ -59,12 +59,6 @@ void part_put(struct buf *out, const void *p, size_t n);
 bool ngram_block_read(struct part_reader *r, struct ngram_block *out);
 void ngram_block_make(const struct str *urls, uint32_t count, size_t stride, struct buf *out);
 
-/* ngram_block_bytes(c): its size. */
-static inline size_t ngram_block_bytes(const struct ngram_block *c)
-{
-    return (size_t)(c->text - (const uint8_t *)c->head) + c->head->text_bytes;
-}
-
 /*
  * ngram_block_order(c, s): order the trigrams of ${s} by how many of this block's rows each rules
  * out, after those before it. Other blocks are similar. Overlapping trigrams rule out the same

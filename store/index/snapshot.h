@@ -122,6 +122,5 @@ void index_snapshot_each(const struct index_snapshot *v, uint64_t after, uint64_
 typedef bool index_snapshot_id_fn(void *arg, uint64_t id);
 void index_snapshot_each_id(const struct index_snapshot *v, uint64_t project,
                             index_snapshot_id_fn *each, void *arg);
-uint64_t index_snapshot_count_of_project(const struct index_snapshot *v, uint64_t project);
 
 #endif

@@ -180,17 +180,3 @@ void index_snapshot_each_id(const struct index_snapshot *v, uint64_t project,
             return;
     }
 }
-
-uint64_t index_snapshot_count_of_project(const struct index_snapshot *v, uint64_t project)
-{
-    uint64_t n = 0;
-    for (size_t i = 0; i < v->segment_count; i++) {
-        uint32_t count;
-        const uint16_t *rows = segment_project(&v->segments[i].segment, project, &count);
-        for (uint32_t j = 0; j < count; j++)
-            n += index_snapshot_lives(&v->segments[i], rows[j]);
-    }
-    for (uint32_t row = 0; row < v->row_count; row++)
-        n += v->rows[row].project == project && v->rows[row].class != CLASS_GONE;
-    return n;
-}

@@ -65,7 +65,7 @@ void kit_remove(const char *dir)
     nftw(dir, remove_one, 16, FTW_DEPTH | FTW_PHYS);
 }
 
-uint32_t kit_segment_rows, kit_chunk_shift, kit_log_entries, kit_small_rows;
+uint32_t kit_segment_rows, kit_ngram_block_shift, kit_log_entries, kit_small_rows;
 unsigned kit_good, kit_decent;
 
 struct store *kit_store(const char *dir, enum store_mode mode, uint64_t map_size)
@@ -77,7 +77,7 @@ struct store *kit_store(const char *dir, enum store_mode mode, uint64_t map_size
                                     .max_readers = 64,
                                     .mode = mode,
                                     .segment_rows = kit_segment_rows,
-                                    .ngram_block_shift = kit_chunk_shift,
+                                    .ngram_block_shift = kit_ngram_block_shift,
                                     .log_entries = kit_log_entries,
                                     .small_rows = kit_small_rows != 0 ? kit_small_rows
                                                                       : kit_segment_rows != 0,

@@ -26,7 +26,7 @@ struct kit {
  * power of two), length of a tail that is merged, minimum rows of a segment. 0: the default, but
  * ${kit_small_rows} is 1 when ${kit_segment_rows} is set.
  */
-extern uint32_t kit_segment_rows, kit_chunk_shift, kit_log_entries, kit_small_rows;
+extern uint32_t kit_segment_rows, kit_ngram_block_shift, kit_log_entries, kit_small_rows;
 extern unsigned kit_good, kit_decent; /* bounds of results; both 0: none */
 
 /* A private directory; kit_close removes it with its files. */

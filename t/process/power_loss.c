@@ -202,7 +202,7 @@ static void run(const char *dir)
     kit_assert(store_sync_dir(dir) == 0);
     acks_fd = open(acks, O_WRONLY | O_CREAT | O_APPEND, 0600);
     kit_segment_rows = 64;
-    kit_chunk_shift = 6;
+    kit_ngram_block_shift = 6;
     kit_log_entries = 16;
     kit_small_rows = 40;
     k = (struct kit){.s = kit_store(data, STORE_WRITE, MAP_BYTES), .now = NOW};
@@ -690,7 +690,7 @@ START_TEST(a_power_loss_at_any_point_loses_nothing_and_needs_no_repair)
     uint64_t records = count_records(), number = 0;
     seed = seed_text == NULL ? 17 : strtoull(seed_text, NULL, 10);
     kit_segment_rows = 64;
-    kit_chunk_shift = 6;
+    kit_ngram_block_shift = 6;
     kit_log_entries = 16;
     kit_small_rows = 40;
     for (size_t i = 0; i < REPORTS_MAX; i++)

@@ -117,7 +117,7 @@ START_TEST(a_killed_writer_loses_no_answered_change_and_needs_no_repair)
 {
     struct kit k;
     kit_segment_rows = ways[_i].rows;
-    kit_chunk_shift = 6;
+    kit_ngram_block_shift = 6;
     kit_log_entries = ways[_i].entries;
     promises = kit_shared(sizeof(*promises));
     kit_open(&k);
@@ -135,7 +135,7 @@ START_TEST(a_killed_purge_resumes)
     struct kit k;
     uint64_t seed = 99;
     kit_segment_rows = ways[_i].rows;
-    kit_chunk_shift = 6;
+    kit_ngram_block_shift = 6;
     kit_log_entries = ways[_i].entries;
     kit_open(&k);
     uint64_t w = kit_workspace(&k, "acme");
@@ -187,7 +187,7 @@ int main(void)
     Suite *suite = suite_create("store_crash");
     TCase *tc = tcase_create("crash");
     kit_segment_rows = 300; /* frequent large merges */
-    kit_chunk_shift = 6;
+    kit_ngram_block_shift = 6;
     kit_log_entries = 60;
     tcase_set_timeout(tc, 120);
     tcase_add_loop_test(tc, a_killed_writer_loses_no_answered_change_and_needs_no_repair, 0, 2);

@@ -34,7 +34,7 @@ static struct store *store_of(enum store_mode mode, uint64_t map_size, unsigned 
                                     .max_readers = max_readers,
                                     .mode = mode,
                                     .segment_rows = kit_segment_rows,
-                                    .ngram_block_shift = kit_chunk_shift,
+                                    .ngram_block_shift = kit_ngram_block_shift,
                                     .log_entries = kit_log_entries,
                                     .small_rows = kit_segment_rows != 0};
     enum store_status status = store_open(&o, &s, why, sizeof(why));
@@ -139,7 +139,7 @@ START_TEST(readers_see_only_whole_transactions)
         mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     ck_assert((void *)(uintptr_t)stop != MAP_FAILED);
     kit_segment_rows = 200; /* merged repeatedly while readers read */
-    kit_chunk_shift = 6;
+    kit_ngram_block_shift = 6;
     kit_log_entries = 20;
     k.s = store_of(STORE_WRITE, MAP_BYTES, 64);
     ck_assert_uint_eq(kit_workspace(&k, "acme"), 1);

@@ -76,7 +76,7 @@ static void setup(void)
 {
     struct store_answer a;
     kit_segment_rows = 64;
-    kit_chunk_shift = 6;
+    kit_ngram_block_shift = 6;
     kit_log_entries = 20;
     kit_open(&k);
     kit_dir(copy);
@@ -104,7 +104,7 @@ static void teardown(void)
 {
     kit_close(&k);
     kit_remove(copy);
-    kit_segment_rows = kit_chunk_shift = kit_log_entries = 0;
+    kit_segment_rows = kit_ngram_block_shift = kit_log_entries = 0;
 }
 
 static bool there(const char *dir, const char *name)

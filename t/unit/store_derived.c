@@ -253,7 +253,7 @@ static void act(void)
 static void begin(void)
 {
     kit_segment_rows = 64;
-    kit_chunk_shift = 6;
+    kit_ngram_block_shift = 6;
     kit_log_entries = 10;
     widget_begin(); /* workspace 1 and an agent */
     seed = 7;
@@ -272,7 +272,7 @@ static void begin(void)
 static void end(void)
 {
     widget_end();
-    kit_segment_rows = kit_chunk_shift = kit_log_entries = 0;
+    kit_segment_rows = kit_ngram_block_shift = kit_log_entries = 0;
 }
 
 START_TEST(derived_rows_are_rebuilt_equal_after_any_changes)

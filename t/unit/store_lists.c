@@ -236,7 +236,7 @@ START_TEST(a_search_finds_patterns_up_to_200_bytes_at_any_position)
     enum { URLS = 130, MOST = 200 };
     static char urls[URLS][300];
     kit_segment_rows = 64; /* some in segments, some in the tail */
-    kit_chunk_shift = 6;
+    kit_ngram_block_shift = 6;
     kit_log_entries = 8;
     kit_reopen(&k);
     for (unsigned i = 0; i < URLS; i++) {
@@ -265,7 +265,7 @@ START_TEST(a_search_finds_patterns_up_to_200_bytes_at_any_position)
         ck_assert_uint_eq(kit_reports(k.s, &q).total, 0);
         store_read_end(k.s);
     }
-    kit_segment_rows = kit_chunk_shift = kit_log_entries = 0;
+    kit_segment_rows = kit_ngram_block_shift = kit_log_entries = 0;
 }
 END_TEST
 

@@ -100,7 +100,7 @@ START_TEST(a_list_stopped_at_any_point_restarts_with_the_same_rows)
     struct kit_stop stop = {0};
     struct kit_list l;
     kit_segment_rows = 512;
-    kit_chunk_shift = 6;
+    kit_ngram_block_shift = 6;
     kit_log_entries = 8;
     kit_reopen(&k);
     for (; reports < merged + tail; reports += batch) {
@@ -143,7 +143,7 @@ START_TEST(a_list_stopped_at_any_point_restarts_with_the_same_rows)
         ck_assert_uint_eq(l.reports[i].id, ids[i]);
     store_read_end(k.s);
     kit_check_clean(k.s);
-    kit_segment_rows = kit_chunk_shift = kit_log_entries = 0;
+    kit_segment_rows = kit_ngram_block_shift = kit_log_entries = 0;
 }
 END_TEST
 

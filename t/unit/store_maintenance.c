@@ -43,7 +43,7 @@ int fdatasync(int fd)
 static void setup(void)
 {
     kit_segment_rows = 64;
-    kit_chunk_shift = 6;
+    kit_ngram_block_shift = 6;
     kit_log_entries = 8;
     kit_open(&k);
 }
@@ -51,7 +51,7 @@ static void setup(void)
 static void teardown(void)
 {
     kit_close(&k);
-    kit_segment_rows = kit_chunk_shift = kit_log_entries = kit_good = kit_decent = 0;
+    kit_segment_rows = kit_ngram_block_shift = kit_log_entries = kit_good = kit_decent = 0;
 }
 
 static bool one_batch(uint64_t limit)
@@ -163,7 +163,7 @@ static const struct {
 START_TEST(a_full_store_deletes_in_any_state_of_maintenance)
 {
     kit_segment_rows = maps[_i].rows;
-    kit_chunk_shift = 0;
+    kit_ngram_block_shift = 0;
     kit_log_entries = maps[_i].entries;
     store_close(k.s);
     kit_remove(k.dir);

@@ -397,7 +397,7 @@ START_TEST(random_changes_leave_a_clean_store_equal_to_the_model)
 {
     seed = (uint64_t)_i * 7919 + 1;
     kit_segment_rows = sizes[_i % 4].rows;
-    kit_chunk_shift = sizes[_i % 4].shift;
+    kit_ngram_block_shift = sizes[_i % 4].shift;
     kit_log_entries = sizes[_i % 4].entries;
     kit_small_rows = _i / 4 % 2 ? 60 : 0; /* small workspaces, and empty ones */
     count = 0;

@@ -19,7 +19,7 @@ static void setup(void)
 static void teardown(void)
 {
     kit_close(&k);
-    kit_segment_rows = kit_chunk_shift = kit_log_entries = 0;
+    kit_segment_rows = kit_ngram_block_shift = kit_log_entries = 0;
 }
 
 static char json[64 << 10];
@@ -362,7 +362,7 @@ START_TEST(a_tail_of_long_urls_is_split_by_page_and_listed_whole)
     struct store_txn *t;
     size_t longer;
     kit_segment_rows = 200;
-    kit_chunk_shift = 6;
+    kit_ngram_block_shift = 6;
     kit_log_entries = 20;
     kit_reopen(&k);
     ck_status(store_begin(k.s, &t), STORE_OK);

@@ -21,7 +21,7 @@ static struct kit_stop stop;
 static void setup(void)
 {
     kit_segment_rows = 1024;
-    kit_chunk_shift = 10;
+    kit_ngram_block_shift = 10;
     kit_log_entries = 512;
     kit_open(&k);
     w = kit_workspace(&k, "acme");
@@ -38,7 +38,7 @@ static void setup(void)
 static void teardown(void)
 {
     kit_close(&k);
-    kit_segment_rows = kit_chunk_shift = kit_log_entries = 0;
+    kit_segment_rows = kit_ngram_block_shift = kit_log_entries = 0;
 }
 
 /*

@@ -126,7 +126,7 @@ static uint64_t total_of(const char *pattern)
 static void setup(void)
 {
     kit_segment_rows = 64;
-    kit_chunk_shift = 6;
+    kit_ngram_block_shift = 6;
     kit_log_entries = 8;
     kit_open(&k);
     w = kit_workspace(&k, "acme");
@@ -141,7 +141,7 @@ static void setup(void)
 static void teardown(void)
 {
     kit_close(&k);
-    kit_segment_rows = kit_chunk_shift = kit_log_entries = 0;
+    kit_segment_rows = kit_ngram_block_shift = kit_log_entries = 0;
 }
 
 START_TEST(a_pattern_in_any_script_is_found_in_any_case)
@@ -262,7 +262,7 @@ START_TEST(patterns_do_not_share_matches)
     bool turned = _i % 2 != 0;
     kit_close(&k);
     kit_segment_rows = 1024;
-    kit_chunk_shift = 8;
+    kit_ngram_block_shift = 8;
     kit_log_entries = 512;
     kit_open(&k);
     w = kit_workspace(&k, "acme");
@@ -292,7 +292,7 @@ START_TEST(a_long_pattern_with_near_matches_stops_within_a_block)
     strcat(pattern, "\xD0\xB0");
     kit_close(&k);
     kit_segment_rows = 1024;
-    kit_chunk_shift = 9;
+    kit_ngram_block_shift = 9;
     kit_log_entries = 512;
     kit_open(&k);
     w = kit_workspace(&k, "acme");

@@ -22,7 +22,7 @@ static uint64_t w;
 static void setup(void)
 {
     kit_segment_rows = 64;
-    kit_chunk_shift = 6;
+    kit_ngram_block_shift = 6;
     kit_log_entries = 16;
     kit_open(&k);
     w = kit_workspace(&k, "acme");
@@ -31,7 +31,7 @@ static void setup(void)
 static void teardown(void)
 {
     kit_close(&k);
-    kit_segment_rows = kit_chunk_shift = kit_log_entries = kit_small_rows = 0;
+    kit_segment_rows = kit_ngram_block_shift = kit_log_entries = kit_small_rows = 0;
 }
 
 /* ---- files ---- */

@@ -184,7 +184,7 @@ static void setup(void)
 {
     struct kit k = {.now = NOW};
     kit_segment_rows = 512;
-    kit_chunk_shift = 6;
+    kit_ngram_block_shift = 6;
     kit_log_entries = 64;
     kit_dir(dir);
     k.s = kit_store(dir, STORE_WRITE, STEP_BYTES);
