@@ -157,8 +157,8 @@ void store_collection_each(struct store *s, const struct ulid *agent, store_coll
 
 /*
  * store_pending_coupon_each(s, conversation, now_ms, each, arg): the pending coupons of a
- * conversation (CHANGE_COUPON_PENDING) that have not expired, as typed, oldest first, then once with
- * STORE_NOT_FOUND and NULL. The caller checks whose conversation it is.
+ * conversation (CHANGE_COUPON_PENDING) that have not expired, as typed, oldest first, then once
+ * with STORE_NOT_FOUND and NULL. The caller checks whose conversation it is.
  */
 struct store_pending_coupon {
     struct str code;

@@ -394,7 +394,8 @@ const struct metric metrics[] = {
      "Connections closed when a worker reached its memory bound: the responses unread for longest, "
      "and the largest unfinished uploads.",
      ended_early},
-    {"assay_http_requests_held", "gauge", "Requests that wait for the writer or for a grade.", waiting_requests},
+    {"assay_http_requests_held", "gauge", "Requests that wait for the writer or for a grade.",
+     waiting_requests},
     {"assay_http_requests_total", "counter",
      "Requests answered, by route and status; the route is empty if no route matched.", responses},
     {"assay_http_request_duration_seconds", "histogram",

@@ -1,6 +1,6 @@
 /*
- * The follower thread: the background thread that applies changes of synced documents to the answer files
- * (store/answers/follower.h).
+ * The follower thread: the background thread that applies changes of synced documents to answer
+ * files (store/answers/follower.h).
  *
  *   commit -> EVENT_ANSWERS -> background_thread_wake -> the thread takes a step
  */

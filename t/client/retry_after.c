@@ -29,7 +29,7 @@ static const char missing[] =
 static const char probe[] =
     IN_NPM "node --input-type=module -e \"await import('got')\" >/dev/null 2>&1";
 
-static struct run ask_once_more(const char *url)
+static struct run retry_once(const char *url)
 {
     const char *script = "import got from 'got';"
                          "const r = await got(process.argv[1], {headers: {authorization: 'Bearer ' "
@@ -43,7 +43,7 @@ static struct run ask_once_more(const char *url)
 static const char missing[] = "skipped: curl is not installed";
 static const char probe[] = "curl --version >/dev/null 2>&1";
 
-static struct run ask_once_more(const char *url)
+static struct run retry_once(const char *url)
 {
     char *authorization = text("Authorization: Bearer %s", server->key);
     /* to a file: curl truncates it before the retry */
@@ -73,12 +73,12 @@ START_TEST(one_retry_after_the_header_succeeds)
         for (int i = 0; (r = http(server, .path = "/api/v1/reports"))->status != 429; i++)
             expect(r, i < 100);
         long before = refusals();
-        struct run run = ask_once_more(url);
-        long met = refusals() - before; /* 0 when a new window started before the request */
+        struct run run = retry_once(url);
+        long refused = refusals() - before; /* 0 when a new window started before the request */
         ck_assert_msg(run.status == 0 && strstr(run.out, "200") != NULL,
-                      "after %ld refusals: %d %s%s", met, run.status, run.out, run.err);
-        ck_assert_msg(met <= 1, "it was refused %ld times", met);
-        refused_once += met == 1;
+                      "after %ld refusals: %d %s%s", refused, run.status, run.out, run.err);
+        ck_assert_msg(refused <= 1, "it was refused %ld times", refused);
+        refused_once += refused == 1;
     }
     ck_assert_int_eq(refused_once, 3);
     server_stop(server);

@@ -1,8 +1,7 @@
 /*
  * node widget.mjs SCENE…: scenes of the chat widget in headless Chromium, one after another,
- * against the server that t/client/widget.c started; `probe` says by its exit status whether a
- * browser and playwright-core are here. Where something is not as it should be, it ends with an
- * error.
+ * against the server that t/client/widget.c started. `probe` reports by its exit status whether a
+ * browser and playwright-core are installed. A failed assertion ends it with an error.
  */
 import assert from 'node:assert/strict';
 import {execFileSync} from 'node:child_process';
@@ -213,7 +212,7 @@ const scenes = {
         await page.keyboard.press('Enter');
         assert.equal(await focused(page), 'textarea message');
         await said(page, 'I found nothing about that').waitFor();
-        await until('both are kept', async () => (await messagesOf(id)).length === 2);
+        await until('both are stored', async () => (await messagesOf(id)).length === 2);
         assert.equal((await messagesOf(id))[0].content, `one\n${HOSTILE}`);
 
         await operate('POST', `conversations/${id}/claim`);
@@ -225,7 +224,7 @@ const scenes = {
             .locator('.note', {hasText: `Anna ${HOSTILE.slice(0, 60)} has joined the chat.`})
             .waitFor();
         await page.locator('.note', {hasText: 'The chat is open again.'}).waitFor();
-        assert.equal(await page.getByText('has left the chat').count(), 0, 'the close says so');
+        assert.equal(await page.getByText('has left the chat').count(), 0, 'the close is shown');
         await operate('POST', `conversations/${id}/typing`);
         await page
             .getByRole('status')
@@ -264,7 +263,7 @@ const scenes = {
                 '_blank',
             ]),
         );
-        assert.ok(reads > 0, 'what is on the screen counts as read');
+        assert.ok(reads > 0, 'a visible message counts as read');
 
         /* sources of an answer are links if they are web addresses */
         const permalinks = [
@@ -316,7 +315,7 @@ const scenes = {
         );
         await open(page);
         const {id} = await onlyConversation();
-        await until('the page view is kept', async () =>
+        await until('the page view is stored', async () =>
             (await operate('GET', 'events')).some(
                 (e) => e.kind === 'page.viewed' && e.payload.url.startsWith(ORIGIN),
             ),
@@ -354,7 +353,7 @@ const scenes = {
         await page.getByRole('textbox', {name: /^Company/}).fill('x');
         await page.keyboard.press('Enter');
         await until(
-            'the mistake is told',
+            'the error is shown',
             async () => (await page.locator('.mistake').first().innerText()) !== '',
         );
         await page.keyboard.press('Escape');
@@ -390,7 +389,7 @@ const scenes = {
             .getByRole('status')
             .filter({hasText: 'The code Harbour10 is valid and will be applied in your basket.'})
             .waitFor();
-        assert.deepEqual(await staged(), ['Harbour10'], 'the shop is told');
+        assert.deepEqual(await staged(), ['Harbour10'], 'the shop receives it');
         await page.getByRole('button', {name: 'Back'}).click();
 
         await choose(page, 'Enter a coupon code');
@@ -593,7 +592,7 @@ const scenes = {
         await until('a stream', () => streams.length > 0);
         const before = streams.length;
         process.kill(Number(MASTER), 'SIGHUP');
-        await until('the stream comes again', () => streams.length > before);
+        await until('the stream reconnects', () => streams.length > before);
         assert.match(streams.at(-1), /^[0-9A-Z]{26}$/);
         await answer(id, 'from the new ones');
         await said(again, 'from the new ones').waitFor();
@@ -611,7 +610,7 @@ const scenes = {
                   }),
         );
         await say(again, 'after the token');
-        await until('it is kept', async () =>
+        await until('it is stored', async () =>
             (await messagesOf(id)).some((m) => m.content === 'after the token'),
         );
         assert.equal((await conversations()).length, 2);
@@ -655,7 +654,7 @@ const scenes = {
         await hide(true);
         await context.clock.fastForward(21000);
         await until('a look', () => looks.length === 1);
-        assert.ok(streams[0].failure() !== null, 'the stream was given up');
+        assert.ok(streams[0].failure() !== null, 'the stream was closed');
         await answer((await onlyConversation()).id, 'while hidden');
         await context.clock.fastForward(61000);
         await said(page, 'while hidden').waitFor();
@@ -722,7 +721,7 @@ const scenes = {
         assert.equal(
             await focused(bare),
             'textarea message',
-            'the button is gone, the focus is not',
+            'the button is removed, the focus stays',
         );
         await blocked.close();
 

@@ -344,16 +344,16 @@ static void keep_code(void *arg, const struct audit_findings *f)
 START_TEST(a_timeout_names_its_phase)
 {
     char codes[3][32] = {"", "", ""}, url[64];
-    uint16_t deaf_port, dumb_port;
-    int deaf = listen_silently(0, &deaf_port), dumb = listen_silently(8, &dumb_port),
-        filling = fill(deaf_port);
+    uint16_t silent_port, mute_port;
+    int silent_listener = listen_silently(0, &silent_port),
+        mute_listener = listen_silently(8, &mute_port), filling = fill(silent_port);
     open_all(answer_bit_by_bit, false);
-    conf.audit_ports[1] = deaf_port;
-    conf.audit_ports[2] = dumb_port;
+    conf.audit_ports[1] = silent_port;
+    conf.audit_ports[2] = mute_port;
     conf.audit_timeout_ms = 50000; /* the slow page times out long before */
-    snprintf(url, sizeof(url), "http://127.0.0.1:%u/", deaf_port);
+    snprintf(url, sizeof(url), "http://127.0.0.1:%u/", silent_port);
     audit_add(audit, 0, str_of(url), keep_code, codes);
-    snprintf(url, sizeof(url), "https://dumb.localhost:%u/", dumb_port);
+    snprintf(url, sizeof(url), "https://dumb.localhost:%u/", mute_port);
     audit_add(audit, 1, str_of(url), keep_code, codes);
     snprintf(url, sizeof(url), "http://slow.localhost:%u/", origin_port(origin));
     audit_add(audit, 2, str_of(url), keep_code, codes);
@@ -365,8 +365,8 @@ START_TEST(a_timeout_names_its_phase)
     ck_assert_int_lt(time(NULL) - began, 40);
     close_all();
     close(filling);
-    close(deaf);
-    close(dumb);
+    close(silent_listener);
+    close(mute_listener);
 }
 END_TEST
 

@@ -277,7 +277,7 @@ static struct audit *lock_in(void)
     const char *why = "no engine";
     struct audit *audit = audit_new(&conf);
     if (audit == NULL || audit_sandbox(&conf, &why) != 0) {
-        fprintf(stderr, "not locked in: %s\n", why);
+        fprintf(stderr, "not sandboxed: %s\n", why);
         _exit(NOT_LOCKED_IN);
     }
     seen.began_ms = clock_mono_ms();
@@ -310,7 +310,7 @@ static int grade_all(void)
     wait_until_pending(audit, ENDLESS);
     getrusage(RUSAGE_SELF, &used);
     fprintf(stderr,
-            "%u hostile and %u good pages in %llu ms, %llu of the processor; at most %ld KiB "
+            "%u hostile and %u good pages in %llu ms, %llu ms of CPU; at most %ld KiB "
             "resident\n",
             seen.hostile, seen.good, (unsigned long long)(clock_mono_ms() - seen.began_ms),
             (unsigned long long)cpu_ms(&used), used.ru_maxrss);
@@ -397,8 +397,7 @@ static int grade_flood(void)
     audit_add(audit, 0, str_of(url), keep_flood, NULL);
     wait_until_pending(audit, 0);
     getrusage(RUSAGE_SELF, &used);
-    fprintf(stderr, "a flood of frames took %llu ms of the processor\n",
-            (unsigned long long)cpu_ms(&used));
+    fprintf(stderr, "a flood of frames took %llu ms of CPU\n", (unsigned long long)cpu_ms(&used));
     audit_free(audit);
     return seen.mistakes > 0 ? MISTAKES : cpu_ms(&used) > FLOODED_CPU_MS ? BUSY : FINE;
 }
@@ -430,9 +429,9 @@ static void grade_locked_in(int (*grade)(void), unsigned timeout_ms, bool h2)
     ck_assert_int_eq(waitpid(child, &status, 0), child);
     origin_close(origin);
     ck_assert_msg(WIFEXITED(status) && WEXITSTATUS(status) == FINE, "%s %d",
-                  WIFEXITED(status) ? "mistakes above (1), too much memory (2), not locked in (3), "
+                  WIFEXITED(status) ? "errors above (1), too much memory (2), not sandboxed (3), "
                                       "libcurl failed (4), too much of the "
-                                      "processor's time (5), not ended when they should (6):"
+                                      "processor's time (5), not ended in time (6):"
                                     : "ended by signal",
                   WIFEXITED(status) ? WEXITSTATUS(status) : WTERMSIG(status));
 }

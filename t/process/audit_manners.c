@@ -117,7 +117,7 @@ END_TEST
 
 /* ---- Retry-After ---- */
 
-static _Atomic unsigned asked_for_page;
+static _Atomic unsigned requested_page;
 
 /* the answer to the first request for a page; the second request gets the page */
 static const char *const first_answers[][2] = {
@@ -140,7 +140,7 @@ static void answer_later(struct origin_answer *a, const char *path)
             continue;
         snprintf(answer, sizeof(answer), "HTTP/1.1 %s\r\nContent-Length: 0\r\n\r\n",
                  first_answers[i][1]);
-        if (asked_for_page++ == 0)
+        if (requested_page++ == 0)
             origin_puts(a, answer);
         else
             good_page(a);
@@ -151,7 +151,7 @@ static void answer_later(struct origin_answer *a, const char *path)
 
 static void answer_never_now(struct origin_answer *a, const char *path)
 {
-    asked_for_page += strcmp(path, "/") == 0;
+    requested_page += strcmp(path, "/") == 0;
     origin_puts(a, "HTTP/1.1 503 Out\r\nRetry-After: 0\r\nContent-Length: 0\r\n\r\n");
 }
 
@@ -174,7 +174,7 @@ START_TEST(a_retry_after_header_is_obeyed)
     grade(retries[_i].path);
     uint64_t took = clock_mono_ms() - began;
     ck_assert_msg(strcmp(got.code, retries[_i].code) == 0, "%s: %s", retries[_i].path, got.code);
-    ck_assert_uint_eq(asked_for_page, retries[_i].times);
+    ck_assert_uint_eq(requested_page, retries[_i].times);
     ck_assert_uint_ge(took, retries[_i].least_ms);
     ck_assert_uint_lt(took, 7000);
     close_all();
@@ -186,7 +186,7 @@ START_TEST(a_retry_after_header_is_obeyed_once)
     open_all(answer_never_now, 8000);
     grade("/");
     ck_assert_str_eq(got.code, "http_error");
-    ck_assert_uint_eq(asked_for_page, 2);
+    ck_assert_uint_eq(requested_page, 2);
     close_all();
 }
 END_TEST
@@ -250,7 +250,7 @@ END_TEST
 
 /* ---- per-host slots ---- */
 
-static struct host_slots *shared_places(void)
+static struct host_slots *shared_slots(void)
 {
     struct host_slots *p =
         mmap(NULL, sizeof(*p), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
@@ -261,7 +261,7 @@ static struct host_slots *shared_places(void)
 
 START_TEST(each_host_has_two_slots)
 {
-    struct host_slots *p = shared_places();
+    struct host_slots *p = shared_slots();
     ck_assert(host_slots_take(p, "example.com", 11));
     ck_assert(host_slots_take(p, "example.com", 12));
     ck_assert(!host_slots_take(p, "example.com", 11));
@@ -288,7 +288,7 @@ END_TEST
  */
 START_TEST(two_slots_are_never_three_when_holders_die)
 {
-    struct host_slots *p = shared_places();
+    struct host_slots *p = shared_slots();
     _Atomic int *state =
         mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     pid_t takers[TAKERS];
@@ -352,7 +352,7 @@ static void answer_good(struct origin_answer *a, const char *path)
 
 START_TEST(a_page_waits_for_a_slot_of_another_auditor)
 {
-    struct host_slots *p = shared_places();
+    struct host_slots *p = shared_slots();
     open_all(answer_good, 20000);
     audit_share_host_slots(audit, p);
     ck_assert(host_slots_take(p, "127.0.0.1", 1) && host_slots_take(p, "127.0.0.1", 1));
@@ -372,7 +372,7 @@ END_TEST
 
 START_TEST(a_page_waits_for_a_slot_with_a_deadline)
 {
-    struct host_slots *p = shared_places();
+    struct host_slots *p = shared_slots();
     open_all(answer_good, 500);
     audit_share_host_slots(audit, p);
     ck_assert(host_slots_take(p, "127.0.0.1", 1) && host_slots_take(p, "127.0.0.1", 1));
@@ -402,7 +402,7 @@ static void answer_hop_to_other_name(struct origin_answer *a, const char *path)
 
 START_TEST(a_redirect_takes_a_slot_of_its_target)
 {
-    struct host_slots *p = shared_places();
+    struct host_slots *p = shared_slots();
     open_all(answer_hop_to_other_name, 500);
     audit_share_host_slots(audit, p);
     ck_assert(host_slots_take(p, "127.0.0.2", 1) && host_slots_take(p, "127.0.0.2", 1));
@@ -436,7 +436,7 @@ static void add_at(const char *host, const char *path)
 
 START_TEST(redirects_to_a_host_leave_a_slot_for_its_pages)
 {
-    struct host_slots *p = shared_places();
+    struct host_slots *p = shared_slots();
     open_all(answer_hop_to_address, 3000);
     audit_share_host_slots(audit, p);
     ck_assert(host_slots_take_redirected(p, "127.0.0.1",
@@ -492,7 +492,7 @@ static bool go_on_until(bool (*holds)(void), uint64_t ms)
 
 START_TEST(a_withdrawn_page_releases_its_host_at_once_and_ends_within_a_second)
 {
-    struct host_slots *p = shared_places();
+    struct host_slots *p = shared_slots();
     int mine;
     open_all(answer_hang, 20000);
     audit_share_host_slots(audit, p);

@@ -1,8 +1,8 @@
 /*
  * Grading over a private network with the default guard: public addresses are reached; forbidden
- * addresses never are, whatever redirects, probes and names say; certificates need a trusted
- * authority; nginx is graded over HTTP/2. Every address leads to this test (audit_net.h), so it
- * sees any connection to a forbidden address.
+ * addresses never are, by any redirect, probe or name; certificates need a trusted authority; nginx
+ * is graded over HTTP/2. Every address leads to this test (audit_net.h), so it sees any connection
+ * to a forbidden address.
  */
 #include "core/audit/audit.h"
 #include "t/kit/audit_net.h"

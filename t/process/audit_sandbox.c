@@ -33,7 +33,7 @@
 #define SANITIZED 0
 #endif
 
-enum { INSIDE_OK = 0, INSIDE_NOT_LOCKED = 90, INSIDE_LET_THROUGH = 91, INSIDE_FAILED = 92 };
+enum { INSIDE_OK = 0, INSIDE_NOT_LOCKED = 90, INSIDE_ALLOWED = 91, INSIDE_FAILED = 92 };
 
 static struct cidr loopback;
 static struct conf conf;
@@ -101,7 +101,7 @@ static int inside(int (*act)(struct audit *audit), bool tls)
         if (before_lock != NULL)
             before_lock();
         if (audit == NULL || audit_sandbox(&conf, &why) != 0) {
-            fprintf(stderr, "not locked in: %s\n", why);
+            fprintf(stderr, "not sandboxed: %s\n", why);
             _exit(INSIDE_NOT_LOCKED);
         }
         _exit(act(audit));
@@ -144,13 +144,13 @@ static int grade(struct audit *audit)
 static int read_secret(struct audit *audit)
 {
     (void)audit;
-    return open(secret, O_RDONLY) < 0 ? INSIDE_OK : INSIDE_LET_THROUGH;
+    return open(secret, O_RDONLY) < 0 ? INSIDE_OK : INSIDE_ALLOWED;
 }
 
 static int list_directory(struct audit *audit)
 {
     (void)audit;
-    return open(dir, O_RDONLY | O_DIRECTORY) < 0 ? INSIDE_OK : INSIDE_LET_THROUGH;
+    return open(dir, O_RDONLY | O_DIRECTORY) < 0 ? INSIDE_OK : INSIDE_ALLOWED;
 }
 
 static int write_secret(struct audit *audit)
@@ -159,7 +159,7 @@ static int write_secret(struct audit *audit)
     return open(secret, O_WRONLY) < 0 && open(secret, O_RDWR | O_CREAT, 0600) < 0 &&
                    open("/dev/null", O_WRONLY) < 0
                ? INSIDE_OK
-               : INSIDE_LET_THROUGH;
+               : INSIDE_ALLOWED;
 }
 
 static int open_unix_socket(struct audit *audit)
@@ -167,7 +167,7 @@ static int open_unix_socket(struct audit *audit)
     (void)audit;
     return socket(AF_UNIX, SOCK_STREAM, 0) < 0 && socket(AF_PACKET, SOCK_RAW, 0) < 0
                ? INSIDE_OK
-               : INSIDE_LET_THROUGH;
+               : INSIDE_ALLOWED;
 }
 
 static int read_key(struct audit *audit)
@@ -177,7 +177,7 @@ static int read_key(struct audit *audit)
                    open("/etc/passwd", O_RDONLY) < 0 &&
                    (SANITIZED || open("/proc/self/mem", O_RDONLY) < 0)
                ? INSIDE_OK
-               : INSIDE_LET_THROUGH;
+               : INSIDE_ALLOWED;
 }
 
 /* A socket pair can be created, but it connects to nothing else. */
@@ -189,7 +189,7 @@ static int reach_unix_socket(struct audit *audit)
         int pair[2];
         if (socketpair(AF_UNIX, types[i], 0, pair) == 0 &&
             connect(pair[0], (struct sockaddr *)&unix_socket, sizeof(unix_socket)) == 0)
-            return INSIDE_LET_THROUGH;
+            return INSIDE_ALLOWED;
     }
     return INSIDE_OK;
 }
@@ -198,7 +198,7 @@ static int trace_parent(struct audit *audit)
 {
     (void)audit;
     ptrace(PTRACE_ATTACH, getppid(), NULL, NULL);
-    return INSIDE_LET_THROUGH;
+    return INSIDE_ALLOWED;
 }
 
 static int read_parents_memory(struct audit *audit)
@@ -207,7 +207,7 @@ static int read_parents_memory(struct audit *audit)
     struct iovec to = {&byte, 1}, from = {&conf, 1};
     (void)audit;
     process_vm_readv(getppid(), &to, 1, &from, 1, 0);
-    return INSIDE_LET_THROUGH;
+    return INSIDE_ALLOWED;
 }
 
 /* columns: limit, its maximum */
@@ -230,7 +230,7 @@ static int have_limits(struct audit *audit)
         struct rlimit now;
         if (getrlimit(limits[i].limit, &now) != 0 || now.rlim_cur > limits[i].most ||
             now.rlim_max > limits[i].most)
-            return INSIDE_LET_THROUGH;
+            return INSIDE_ALLOWED;
     }
     return INSIDE_OK;
 }
@@ -238,34 +238,34 @@ static int have_limits(struct audit *audit)
 static int signal_parent(struct audit *audit)
 {
     (void)audit;
-    return kill(getppid(), 0) < 0 ? INSIDE_OK : INSIDE_LET_THROUGH;
+    return kill(getppid(), 0) < 0 ? INSIDE_OK : INSIDE_ALLOWED;
 }
 
 static int listen_on_port(struct audit *audit)
 {
     (void)audit;
     int fd = socket(AF_INET, SOCK_STREAM, 0);
-    return fd >= 0 && listen(fd, 1) < 0 ? INSIDE_OK : INSIDE_LET_THROUGH;
+    return fd >= 0 && listen(fd, 1) < 0 ? INSIDE_OK : INSIDE_ALLOWED;
 }
 
 static int run_program(struct audit *audit)
 {
     (void)audit;
     execl("/bin/true", "true", (char *)NULL);
-    return INSIDE_LET_THROUGH;
+    return INSIDE_ALLOWED;
 }
 
 static int become_root(struct audit *audit)
 {
     (void)audit;
-    return setuid(0) == 0 ? INSIDE_LET_THROUGH : INSIDE_FAILED;
+    return setuid(0) == 0 ? INSIDE_ALLOWED : INSIDE_FAILED;
 }
 
 static int remove_secret(struct audit *audit)
 {
     (void)audit;
     unlink(secret);
-    return INSIDE_LET_THROUGH;
+    return INSIDE_ALLOWED;
 }
 
 static int hang(struct audit *audit)
@@ -274,13 +274,13 @@ static int hang(struct audit *audit)
     alarm(1); /* as the engine does around the parser */
     while (poll(NULL, 0, -1) <= 0)
         ;
-    return INSIDE_LET_THROUGH;
+    return INSIDE_ALLOWED;
 }
 
 static int try_fork(struct audit *audit)
 {
     (void)audit;
-    return fork() < 0 ? INSIDE_OK : INSIDE_LET_THROUGH;
+    return fork() < 0 ? INSIDE_OK : INSIDE_ALLOWED;
 }
 
 static const struct {
@@ -294,7 +294,7 @@ static const struct {
     {"write a file", write_secret, INSIDE_OK},
     {"read a key, a user's file or memory by its file", read_key, INSIDE_OK},
     {"reach a Unix socket over a pair", reach_unix_socket, INSIDE_OK},
-    {"trace another process", trace_parent, SANITIZED ? INSIDE_LET_THROUGH : -SIGSYS},
+    {"trace another process", trace_parent, SANITIZED ? INSIDE_ALLOWED : -SIGSYS},
     {"read another's memory", read_parents_memory, -SIGSYS},
     {"be without limits", have_limits, INSIDE_OK},
     {"make a Unix or raw socket", open_unix_socket, INSIDE_OK},
@@ -304,7 +304,7 @@ static const struct {
     {"change its user", become_root, -SIGSYS},
     {"remove a file", remove_secret, -SIGSYS},
     {"outlive its watchdog", hang, -SIGALRM},
-    {"make a process", try_fork, SANITIZED ? INSIDE_LET_THROUGH : INSIDE_OK},
+    {"make a process", try_fork, SANITIZED ? INSIDE_ALLOWED : INSIDE_OK},
 };
 
 START_TEST(the_sandbox_allows_grading_and_nothing_else)
@@ -324,7 +324,7 @@ END_TEST
 
 static int words[2];
 
-static void say(uint64_t id)
+static void send_text(uint64_t id)
 {
     if (write(words[1], &id, sizeof(id)) != sizeof(id))
         _exit(INSIDE_FAILED);
@@ -333,7 +333,7 @@ static void say(uint64_t id)
 static int fault(struct audit *audit)
 {
     *(volatile int *)(uintptr_t)((uintptr_t)audit & 1) = 1;
-    return INSIDE_LET_THROUGH;
+    return INSIDE_ALLOWED;
 }
 
 static volatile bool deeper = true;
@@ -342,10 +342,10 @@ static int overflow(struct audit *audit)
 {
     volatile char room[65536];
     room[0] = 1;
-    return deeper ? overflow(audit) + room[0] : INSIDE_LET_THROUGH;
+    return deeper ? overflow(audit) + room[0] : INSIDE_ALLOWED;
 }
 
-static int give_up(struct audit *audit)
+static int fail_with(struct audit *audit)
 {
     (void)audit;
     abort();
@@ -360,17 +360,17 @@ static int end_well(struct audit *audit)
 static const struct {
     int (*act)(struct audit *audit);
     int end;
-    uint64_t page, heard;
+    uint64_t page, received;
 } deaths[] = {
-    {fault, -SIGSEGV, 42, 42}, {overflow, -SIGSEGV, 42, 42}, {give_up, -SIGABRT, 42, 42},
+    {fault, -SIGSEGV, 42, 42}, {overflow, -SIGSEGV, 42, 42}, {fail_with, -SIGABRT, 42, 42},
     {hang, -SIGALRM, 42, 42},  {fault, -SIGSEGV, 0, 0},      {end_well, INSIDE_OK, 42, 0},
 };
 
 static unsigned death; /* which of them */
 
-static void hear(void)
+static void receive(void)
 {
-    crash_note_install(say);
+    crash_note_install(send_text);
 }
 
 static int die(struct audit *audit)
@@ -381,13 +381,13 @@ static int die(struct audit *audit)
 
 START_TEST(a_crash_note_names_the_page)
 {
-    uint64_t heard = 0;
+    uint64_t received = 0;
     ck_assert_int_eq(pipe2(words, O_NONBLOCK), 0);
     death = (unsigned)_i;
-    before_lock = hear;
+    before_lock = receive;
     ck_assert_int_eq(inside(die, false), deaths[_i].end);
-    ssize_t n = read(words[0], &heard, sizeof(heard));
-    ck_assert_uint_eq(n < 0 ? 0 : heard, deaths[_i].heard);
+    ssize_t n = read(words[0], &received, sizeof(received));
+    ck_assert_uint_eq(n < 0 ? 0 : received, deaths[_i].received);
     close(words[0]);
     close(words[1]);
 }

@@ -28,11 +28,18 @@
  * What the writer appends to the file "acks": the change before a transaction, and the
  * acknowledgement after it.
  */
-enum said { SAID_INTENT = 1, SAID_THERE, SAID_GONE, SAID_BACKED_UP, SAID_RESTORES, SAID_RESTORED };
+enum ack_kind {
+    ACK_INTENT = 1,
+    ACK_STORED,
+    ACK_DELETED,
+    ACK_BACKED_UP,
+    ACK_RESTORES,
+    ACK_RESTORED
+};
 
 struct ack {
-    uint32_t said;
-    int32_t score; /* SAID_THERE; -1: not graded */
+    uint32_t kind;
+    int32_t score; /* ACK_STORED; -1: not graded */
     uint64_t id;
 };
 
@@ -42,9 +49,9 @@ enum { REPORTS_MAX = 4000 };
 
 static int acks_fd;
 
-static void say(enum said said, uint64_t id, int score)
+static void write_ack(enum ack_kind kind, uint64_t id, int score)
 {
-    struct ack a = {said, score, id};
+    struct ack a = {kind, score, id};
     kit_assert(write(acks_fd, &a, sizeof(a)) == sizeof(a));
 }
 
@@ -58,7 +65,7 @@ static void create_some(void)
     struct store_answer a;
     uint64_t first = created + 1, count = 1 + kit_random(&seed) % 12;
     for (uint64_t id = first; id < first + count; id++)
-        say(SAID_INTENT, id, 0);
+        write_ack(ACK_INTENT, id, 0);
     ck_status(store_begin(k.s, &t), STORE_OK);
     for (uint64_t id = first; id < first + count; id++) {
         char url[64];
@@ -73,7 +80,7 @@ static void create_some(void)
     ck_status(store_commit(t), STORE_OK);
     created += count;
     for (uint64_t id = first; id < first + count; id++)
-        say(SAID_THERE, id, -1);
+        write_ack(ACK_STORED, id, -1);
 }
 
 static uint64_t some_report(void)
@@ -93,14 +100,14 @@ static void grade_one(void)
         return;
     struct store_change again = {
         .kind = CHANGE_REPORT_UPDATE, .workspace = w, .id = id, .fields = CHANGE_REGENERATE};
-    say(SAID_INTENT, id, 0);
+    write_ack(ACK_INTENT, id, 0);
     if (scores[id] >= 0) {
         ck_status(kit_status(&k, &again), STORE_OK);
         attempts[id]++;
     }
     scores[id] = (int)(kit_random(&seed) % 101);
     kit_done(&k, id, (uint32_t)attempts[id], scores[id]);
-    say(SAID_THERE, id, scores[id]);
+    write_ack(ACK_STORED, id, scores[id]);
 }
 
 static void delete_one(void)
@@ -108,13 +115,13 @@ static void delete_one(void)
     uint64_t id = some_report();
     if (id == 0)
         return;
-    say(SAID_INTENT, id, 0);
+    write_ack(ACK_INTENT, id, 0);
     ck_status(
         kit_status(&k,
                    &(struct store_change){.kind = CHANGE_REPORT_DELETE, .workspace = w, .id = id}),
         STORE_OK);
     scores[id] = -2;
-    say(SAID_GONE, id, 0);
+    write_ack(ACK_DELETED, id, 0);
 }
 
 static void delete_project(void)
@@ -125,7 +132,7 @@ static void delete_project(void)
     store_read_end(k.s);
     for (uint64_t id = 1; id <= created; id++)
         if (id % 3 == 0 && scores[id] != -2)
-            say(SAID_INTENT, id, 0);
+            write_ack(ACK_INTENT, id, 0);
     ck_status(
         kit_status(
             &k, &(struct store_change){.kind = CHANGE_PROJECT_DELETE, .workspace = w, .id = p.id}),
@@ -133,7 +140,7 @@ static void delete_project(void)
     for (uint64_t id = 1; id <= created; id++)
         if (id % 3 == 0 && scores[id] != -2) {
             scores[id] = -2;
-            say(SAID_GONE, id, 0);
+            write_ack(ACK_DELETED, id, 0);
         }
 }
 
@@ -202,12 +209,12 @@ static void run(const char *dir)
     w = kit_workspace(&k, "acme");
     work(350);
     ck_status(store_backup(k.s, copy, NULL, NULL), STORE_OK);
-    say(SAID_BACKED_UP, 0, 0);
+    write_ack(ACK_BACKED_UP, 0, 0);
     work(60);
     store_close(k.s);
-    say(SAID_RESTORES, 0, 0);
+    write_ack(ACK_RESTORES, 0, 0);
     kit_assert(store_restore(copy, data, NULL, NULL, why, sizeof(why)) == STORE_OK);
-    say(SAID_RESTORED, 0, 0);
+    write_ack(ACK_RESTORED, 0, 0);
     k.s = kit_store(data, STORE_WRITE, MAP_BYTES);
     kit_purge(&k, 50);
     store_close(k.s);
@@ -385,23 +392,23 @@ struct expected {
 
 static struct expected now, backed_up;
 
-static void hear(const struct ack *a)
+static void read_acks(const struct ack *a)
 {
     kit_assert(a->id < REPORTS_MAX);
     now.any = true;
-    switch (a->said) {
-    case SAID_INTENT:
+    switch (a->kind) {
+    case ACK_INTENT:
         now.uncertain[a->id] = true;
         break;
-    case SAID_THERE:
-    case SAID_GONE:
+    case ACK_STORED:
+    case ACK_DELETED:
         now.uncertain[a->id] = false;
-        now.score[a->id] = a->said == SAID_GONE ? -2 : a->score;
+        now.score[a->id] = a->kind == ACK_DELETED ? -2 : a->score;
         break;
-    case SAID_BACKED_UP:
+    case ACK_BACKED_UP:
         backed_up = now;
         break;
-    case SAID_RESTORES:
+    case ACK_RESTORES:
         now.restores = true;
         break;
     default:
@@ -416,7 +423,7 @@ static void apply_record(const struct power_record *r, const char *a, const char
         struct ack ack;
         if (r->kind == POWER_WRITE) {
             memcpy(&ack, bytes, sizeof(ack));
-            hear(&ack);
+            read_acks(&ack);
         }
         return;
     }

@@ -1,8 +1,8 @@
 /*
- * The limiter's table between real processes on one mapping: exact under load, at the turn of a
+ * The limiter's table between real processes on one mapping: exact under load, at the change of a
  * window, with clocks that lag, with a full table, and with processes killed at any instruction.
- * Shared memory counts what was admitted, by key and window. RATELIMIT_TIMES multiplies the rounds
- * of most tests, up to 10.
+ * Shared memory counts the admitted requests by key and window. RATELIMIT_TIMES multiplies the
+ * rounds of most tests, up to 10.
  */
 #include "ratelimit/ratelimit.h"
 #include "t/kit/suite.h"
@@ -30,7 +30,7 @@ struct shared {
     int64_t now;              /* the test's clock */
     uint64_t stop, new_keys;
     uint64_t began[PROCESSES], ended[PROCESSES]; /* requests per process */
-    uint32_t admitted[WINDOWS][KEYS], asked[WINDOWS][KEYS];
+    uint32_t admitted[WINDOWS][KEYS], requested[WINDOWS][KEYS];
 };
 
 static char dir[64];
@@ -98,13 +98,13 @@ static int take(const struct ratelimit_window *w, int64_t now, struct ratelimit_
 }
 
 /* one request at ${now}, counted by its reported window */
-static bool ask(uint64_t key, uint32_t limit, uint32_t seconds, int64_t now)
+static bool request(uint64_t key, uint32_t limit, uint32_t seconds, int64_t now)
 {
     struct ratelimit_window w = key_window(&key, limit, seconds);
     struct ratelimit_state state;
     bool admitted = take(&w, now, &state) == 0;
     size_t window = (size_t)((state.reset - NOW) / seconds) % WINDOWS;
-    __atomic_fetch_add(&shared->asked[window][key % KEYS], 1, __ATOMIC_RELAXED);
+    __atomic_fetch_add(&shared->requested[window][key % KEYS], 1, __ATOMIC_RELAXED);
     if (admitted)
         __atomic_fetch_add(&shared->admitted[window][key % KEYS], 1, __ATOMIC_RELAXED);
     return admitted;
@@ -151,7 +151,8 @@ static void hammer(unsigned self)
         for (unsigned i = 0; i < 10; i++) {
             uint64_t from = chance(&luck, 64);
             for (uint64_t k = 0; k < 64; k++)
-                ask((from + k) % 64, HAMMER_LIMIT, 60, NOW + w * 60 + (int64_t)chance(&luck, 60));
+                request((from + k) % 64, HAMMER_LIMIT, 60,
+                        NOW + w * 60 + (int64_t)chance(&luck, 60));
         }
 }
 
@@ -165,9 +166,9 @@ START_TEST(admitted_requests_are_the_minimum_of_limit_and_requested)
      */
     for (unsigned w = 1; w <= HAMMER_WINDOWS; w++)
         for (unsigned k = 0; k < 64; k++) {
-            uint32_t asked = shared->asked[w][k], admitted = shared->admitted[w][k];
-            ck_assert_msg(admitted >= (asked < HAMMER_LIMIT ? asked : HAMMER_LIMIT),
-                          "window %u key %u: %u of %u admitted", w, k, admitted, asked);
+            uint32_t requested = shared->requested[w][k], admitted = shared->admitted[w][k];
+            ck_assert_msg(admitted >= (requested < HAMMER_LIMIT ? requested : HAMMER_LIMIT),
+                          "window %u key %u: %u of %u admitted", w, k, admitted, requested);
         }
 }
 END_TEST
@@ -178,7 +179,7 @@ static void hammer_one_window(unsigned self)
 {
     uint64_t luck = self + 77;
     for (unsigned i = 0; i < times(60000); i++)
-        ask(chance(&luck, KEYS), ONE_WINDOW_LIMIT, 60, NOW + (int64_t)chance(&luck, 60));
+        request(chance(&luck, KEYS), ONE_WINDOW_LIMIT, 60, NOW + (int64_t)chance(&luck, 60));
 }
 
 START_TEST(the_limit_is_never_exceeded)
@@ -186,9 +187,9 @@ START_TEST(the_limit_is_never_exceeded)
     spawn_all(hammer_one_window, PROCESSES);
     wait_all(PROCESSES);
     for (unsigned k = 0; k < KEYS; k++) {
-        uint32_t asked = shared->asked[1][k];
+        uint32_t requested = shared->requested[1][k];
         ck_assert_uint_eq(shared->admitted[1][k],
-                          asked < ONE_WINDOW_LIMIT ? asked : ONE_WINDOW_LIMIT);
+                          requested < ONE_WINDOW_LIMIT ? requested : ONE_WINDOW_LIMIT);
     }
 }
 END_TEST
@@ -198,7 +199,7 @@ END_TEST
 #define MEETINGS 2000
 
 /* waits until the other processes are ready */
-static void meet(unsigned self, uint64_t number)
+static void wait_for_others(unsigned self, uint64_t number)
 {
     __atomic_store_n(&shared->here[self], number, __ATOMIC_RELEASE);
     for (unsigned i = 0; i < PROCESSES; i++)
@@ -206,18 +207,18 @@ static void meet(unsigned self, uint64_t number)
             sched_yield();
 }
 
-static void meet_new_keys(unsigned self)
+static void request_new_keys(unsigned self)
 {
     for (uint64_t m = 1; m <= times(MEETINGS); m++) {
-        meet(self, m);
+        wait_for_others(self, m);
         for (unsigned i = 0; i < 3; i++)
-            ask(m * KEYS + m % KEYS, 7, 60, NOW + (int64_t)(m / KEYS) * 60);
+            request(m * KEYS + m % KEYS, 7, 60, NOW + (int64_t)(m / KEYS) * 60);
     }
 }
 
 START_TEST(all_processes_charge_a_new_key_at_once)
 {
-    spawn_all(meet_new_keys, PROCESSES);
+    spawn_all(request_new_keys, PROCESSES);
     wait_all(PROCESSES);
     for (uint64_t m = 1; m <= times(MEETINGS); m++)
         ck_assert_uint_eq(shared->admitted[m / KEYS + 1][m % KEYS], 7);
@@ -232,9 +233,9 @@ static void turn_windows(unsigned self)
 {
     for (uint64_t m = 1; m <= WINDOWS - 2; m++)
         for (int64_t second = 0; second < 10; second++) {
-            meet(self, m * 10 + (uint64_t)second);
+            wait_for_others(self, m * 10 + (uint64_t)second);
             for (unsigned i = 0; i < 20; i++)
-                ask(i % 4, 30, 10, NOW + (int64_t)m * 10 + second - (int64_t)(self % 3));
+                request(i % 4, 30, 10, NOW + (int64_t)m * 10 + second - (int64_t)(self % 3));
         }
 }
 
@@ -262,7 +263,7 @@ static void fill_table(unsigned self)
         struct ratelimit_state state;
         take(&w, NOW, &state);
         if (i % 3 == 0) /* keys 0 to 63: always warm, so their slots are kept */
-            ask(chance(&luck, 64), 50, 60, NOW);
+            request(chance(&luck, 64), 50, 60, NOW);
     }
 }
 
@@ -271,7 +272,7 @@ START_TEST(a_full_table_never_overadmits_a_key_with_a_slot)
     struct ratelimit_usage usage;
     for (uint64_t k = 0; k < 64; k++)
         for (unsigned i = 0; i < 20; i++)
-            ask(k, 50, 60, NOW);
+            request(k, 50, 60, NOW);
     spawn_all(fill_table, PROCESSES);
     wait_all(PROCESSES);
     for (unsigned k = 0; k < 64; k++)
@@ -287,7 +288,7 @@ END_TEST
 #define VICTIMS 3 /* processes at a time: the machine schedules the kills */
 
 /* one request by the test's clock, which can move; *end: the end of the reported window */
-static bool ask_by_clock(uint64_t key, uint32_t limit, int64_t *end)
+static bool request_by_clock(uint64_t key, uint32_t limit, int64_t *end)
 {
     struct ratelimit_window w = key_window(&key, limit, 60);
     struct ratelimit_state state;
@@ -302,7 +303,7 @@ static bool ask_by_clock(uint64_t key, uint32_t limit, int64_t *end)
 }
 
 /* mostly new keys, so that usually a slot is being created; sometimes a counted key */
-static void ask_until_killed(unsigned self)
+static void request_until_killed(unsigned self)
 {
     uint64_t luck = (uint64_t)getpid() * 2654435761u + self;
     while (get(&shared->stop) == 0) {
@@ -310,7 +311,7 @@ static void ask_until_killed(unsigned self)
         int64_t end;
         uint64_t key = counted ? chance(&luck, 64) : KEYS + chance(&luck, get(&shared->new_keys));
         add(&shared->began[self]);
-        if (ask_by_clock(key, counted ? 100000 : 1000, &end) && counted)
+        if (request_by_clock(key, counted ? 100000 : 1000, &end) && counted)
             __atomic_fetch_add(&shared->admitted[(end - NOW) / 60 % WINDOWS][key], 1,
                                __ATOMIC_RELAXED);
         add(&shared->ended[self]);
@@ -364,22 +365,22 @@ static void go_on(int64_t step)
 
 START_TEST(a_killed_process_loses_at_most_its_own_charge)
 {
-    uint64_t luck = 12345, killed = 0, counted = 0, told = 0, window;
+    uint64_t luck = 12345, killed = 0, counted = 0, reported = 0, window;
     int64_t end;
     shared->now = NOW;
     shared->new_keys = kill_plans[_i].new_keys;
     /* the counted keys are warmer than the others, so they are not evicted */
     for (uint64_t key = 0; key < 64; key++)
         for (unsigned i = 0; i < 100; i++)
-            shared->admitted[1][key] += ask_by_clock(key, 100000, &end);
-    spawn_all(ask_until_killed, VICTIMS);
+            shared->admitted[1][key] += request_by_clock(key, 100000, &end);
+    spawn_all(request_until_killed, VICTIMS);
     for (unsigned i = 1; i <= times(KILLS); i++) {
         unsigned self = (unsigned)chance(&luck, VICTIMS);
         for (unsigned spin = 0, most = (unsigned)chance(&luck, 30000); spin < most; spin++)
             __asm__ volatile("");
         kill_one(self);
         killed++;
-        spawn(self, ask_until_killed);
+        spawn(self, request_until_killed);
         if (i % 10 == 0)
             go_on(kill_plans[_i].step);
     }
@@ -395,11 +396,11 @@ START_TEST(a_killed_process_loses_at_most_its_own_charge)
         struct ratelimit_state state;
         ratelimit_peek(rl, &w, 1, shared->now, &state);
         counted += 100000 - state.remaining;
-        told += shared->admitted[window % WINDOWS][key];
+        reported += shared->admitted[window % WINDOWS][key];
     }
-    ck_assert_msg(counted >= told && counted - told <= killed,
-                  "%s: %llu counted, %llu told, %llu killed", kill_plans[_i].what,
-                  (unsigned long long)counted, (unsigned long long)told,
+    ck_assert_msg(counted >= reported && counted - reported <= killed,
+                  "%s: %llu counted, %llu reported, %llu killed", kill_plans[_i].what,
+                  (unsigned long long)counted, (unsigned long long)reported,
                   (unsigned long long)killed);
     use_everything(shared->now + 600);
 }
@@ -421,11 +422,11 @@ static const struct {
     bool full_table, kill;
 } step_plans[] = {
     {"alone", 25, false, false},
-    {"in a full table, beside kills", 3, true, true},
+    {"in a full table, with kills", 3, true, true},
 };
 static uint32_t step_limit;
 
-static void ask_through_steps(unsigned self)
+static void request_through_steps(unsigned self)
 {
     while (get(&shared->stop) == 0) {
         add(&shared->began[self]);
@@ -452,11 +453,11 @@ static void fill_table_through_steps(unsigned self)
     uint64_t luck = self + 99;
     int64_t end;
     while (get(&shared->stop) == 0)
-        ask_by_clock(KEYS + chance(&luck, 1000000), 1000, &end);
+        request_by_clock(KEYS + chance(&luck, 1000000), 1000, &end);
 }
 
 /* every process has started and finished requests since */
-static void let_all_ask(void)
+static void let_all_request(void)
 {
     for (unsigned i = 0; i < STEPPERS; i++)
         for (uint64_t since = get(&shared->ended[i]); get(&shared->ended[i]) < since + 4;)
@@ -481,17 +482,17 @@ START_TEST(a_clock_step_gives_at_most_one_window)
     step_limit = step_plans[_i].limit;
     shared->now = NOW + 30;
     for (unsigned i = 0; i < processes; i++)
-        spawn(i, i < STEPPERS ? ask_through_steps : fill_table_through_steps);
-    let_all_ask();
+        spawn(i, i < STEPPERS ? request_through_steps : fill_table_through_steps);
+    let_all_request();
     for (size_t i = 0; i < sizeof(clock_steps) / sizeof(clock_steps[0]); i++) {
         copy_admitted(before);
         __atomic_fetch_add(&shared->now, clock_steps[i], __ATOMIC_ACQ_REL);
         for (unsigned k = 0; step_plans[_i].kill && k < 20; k++) {
             unsigned victim = (unsigned)chance(&luck, processes);
             kill_one(victim);
-            spawn(victim, victim < STEPPERS ? ask_through_steps : fill_table_through_steps);
+            spawn(victim, victim < STEPPERS ? request_through_steps : fill_table_through_steps);
         }
-        let_all_ask();
+        let_all_request();
         copy_admitted(after);
         for (unsigned k = 0; k < 8; k++)
             ck_assert_msg(after[k] - before[k] <= step_limit, "%s, step %lld: %u admitted",
@@ -500,7 +501,7 @@ START_TEST(a_clock_step_gives_at_most_one_window)
     /* a minute later every key has its budget again */
     copy_admitted(before);
     __atomic_fetch_add(&shared->now, 62, __ATOMIC_ACQ_REL);
-    let_all_ask();
+    let_all_request();
     copy_admitted(after);
     for (unsigned k = 0; k < 8; k++)
         ck_assert_uint_ge(after[k] - before[k], step_limit);

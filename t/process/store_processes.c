@@ -1,6 +1,6 @@
 /*
- * Several processes on one LMDB environment: readers beside the writer, reader slots and space that
- * run out, a map that grows, backups during writes.
+ * Several processes on one LMDB environment: readers during writes, exhausted reader slots and
+ * space, a map that grows, backups during writes.
  */
 #include "t/kit/store.h"
 
@@ -67,13 +67,13 @@ static bool child_start(struct child *c, int *from, int *to)
     return inside;
 }
 
-static char hear(int fd)
+static char receive(int fd)
 {
     char c = 0;
     return read(fd, &c, 1) == 1 ? c : 0;
 }
 
-static void say(int fd, char c)
+static void send_byte(int fd, char c)
 {
     kit_assert(write(fd, &c, 1) == 1);
 }
@@ -185,9 +185,9 @@ START_TEST(a_store_check_during_writes_finds_no_error)
     if (child_start(&c, &from, &to)) {
         struct store_change done = {0};
         k.s = store_of(STORE_WRITE, MAP_BYTES, 64);
-        say(to, 'r');
+        send_byte(to, 'r');
         fcntl(from, F_SETFL, O_NONBLOCK);
-        for (uint64_t id = 1; hear(from) == 0; id++) {
+        for (uint64_t id = 1; receive(from) == 0; id++) {
             kit_create(&k, 1, "https://a.com/page", id % 50 ? "a.com" : "b.com");
             done = kit_done_change(id, 1, (int)(id % 101));
             if (id % 2)
@@ -198,11 +198,11 @@ START_TEST(a_store_check_during_writes_finds_no_error)
         }
         _exit(0);
     }
-    ck_assert_int_eq(hear(c.from), 'r');
+    ck_assert_int_eq(receive(c.from), 'r');
     struct store *s = store_of(STORE_READ, 0, 0);
     for (int i = 0; i < 20; i++)
         kit_check_clean(s);
-    say(c.to, 's');
+    send_byte(c.to, 's');
     child_ends_well(&c);
     kit_check_clean(s);
     store_close(s);
@@ -223,11 +223,11 @@ START_TEST(a_read_without_a_reader_slot_is_busy_and_a_dead_readers_slot_is_reuse
         if (child_start(&children[i], &from, &to)) {
             struct store *s = store_of(STORE_READ, 0, 2);
             ck_status(kit_get_workspace(s, 1, NULL), STORE_OK);
-            say(to, 'r');
-            hear(from);
+            send_byte(to, 'r');
+            receive(from);
             _exit(0);
         }
-        ck_assert_int_eq(hear(children[i].from), 'r');
+        ck_assert_int_eq(receive(children[i].from), 'r');
     }
     char why[512];
     struct store *s;
@@ -240,7 +240,7 @@ START_TEST(a_read_without_a_reader_slot_is_busy_and_a_dead_readers_slot_is_reuse
     ck_status(kit_get_workspace(s, 1, NULL), STORE_OK);
     ck_assert_uint_eq(store_reader_check(s), 0);
     store_close(s);
-    say(children[1].to, 's');
+    send_byte(children[1].to, 's');
     child_ends_well(&children[1]);
 }
 END_TEST
@@ -464,8 +464,8 @@ START_TEST(a_reader_follows_a_map_enlarged_by_another_process)
         ck_status(kit_get_workspace(s, 1, &w), STORE_OK);
         kit_assert(w.reports == 0);
         store_read_end(s);
-        say(to, 'r');
-        kit_assert(hear(from) == 'g');
+        send_byte(to, 'r');
+        kit_assert(receive(from) == 'g');
         ck_status(kit_get_workspace(s, 1, &w), STORE_OK);
         kit_assert(w.reports > 100);
         for (uint64_t id = 1; id <= w.reports; id++)
@@ -473,11 +473,11 @@ START_TEST(a_reader_follows_a_map_enlarged_by_another_process)
         kit_check_clean(s);
         _exit(0);
     }
-    ck_assert_int_eq(hear(c.from), 'r');
+    ck_assert_int_eq(receive(c.from), 'r');
     k.s = store_of(STORE_WRITE, 16 << 20, 16);
     ck_status(fill(1, &made).status, STORE_FULL);
     ck_assert_uint_gt(made, 300);
-    say(c.to, 'g');
+    send_byte(c.to, 'g');
     child_ends_well(&c);
 }
 END_TEST
@@ -532,20 +532,20 @@ START_TEST(a_backup_during_writes_is_one_snapshot_and_restores)
     kit_dir(fresh);
     if (child_start(&c, &from, &to)) {
         k.s = store_of(STORE_WRITE, MAP_BYTES, 64);
-        say(to, 'r');
+        send_byte(to, 'r');
         fcntl(from, F_SETFL, O_NONBLOCK);
-        while (hear(from) == 0)
+        while (receive(from) == 0)
             kit_create(&k, 1, "https://a.com/page", "a.com");
         _exit(0);
     }
-    ck_assert_int_eq(hear(c.from), 'r');
+    ck_assert_int_eq(receive(c.from), 'r');
     struct store *s = store_of(STORE_READ, 0, 0);
     struct seen seen = {0};
     ck_status(store_backup(s, backup, progress, &seen), STORE_OK);
     ck_assert_uint_gt(seen.calls, 0);
     ck_status(store_backup(s, backup, NULL, NULL), STORE_INVALID);
     ck_assert_ptr_nonnull(strstr(store_why(s), "empty"));
-    say(c.to, 's');
+    send_byte(c.to, 's');
     child_ends_well(&c);
     store_close(s);
     seen = (struct seen){0};
@@ -563,7 +563,7 @@ START_TEST(a_backup_during_writes_is_one_snapshot_and_restores)
 }
 END_TEST
 
-static bool fill_meanwhile(void *arg, uint64_t done, uint64_t total)
+static bool fill_between(void *arg, uint64_t done, uint64_t total)
 {
     unsigned made;
     (void)done;
@@ -581,7 +581,7 @@ START_TEST(a_backup_stops_before_the_writer_runs_out_of_pages)
     kit_dir(backup);
     k.s = store_of(STORE_WRITE, 4 << 20, 16);
     ck_assert_uint_eq(kit_workspace(&k, "acme"), 1);
-    ck_status(store_backup(k.s, backup, fill_meanwhile, &filled), STORE_FULL);
+    ck_status(store_backup(k.s, backup, fill_between, &filled), STORE_FULL);
     ck_assert_ptr_nonnull(strstr(store_why(k.s), "cancelled"));
     snprintf(path, sizeof(path), "%s/data.mdb", backup);
     ck_assert_int_ne(access(path, F_OK), 0);
@@ -606,14 +606,14 @@ START_TEST(a_restore_keeps_the_old_store_and_refuses_one_in_use_or_a_damaged_bac
     k.s = NULL;
     if (child_start(&c, &from, &to)) {
         k.s = store_of(STORE_READ, 0, 0);
-        say(to, 'r');
-        hear(from);
+        send_byte(to, 'r');
+        receive(from);
         _exit(0);
     }
-    ck_assert_int_eq(hear(c.from), 'r');
+    ck_assert_int_eq(receive(c.from), 'r');
     ck_status(store_restore(backup, k.dir, NULL, NULL, why, sizeof(why)), STORE_BUSY);
     ck_assert_ptr_nonnull(strstr(why, "in use"));
-    say(c.to, 's');
+    send_byte(c.to, 's');
     child_ends_well(&c);
     ck_assert_msg(store_restore(backup, k.dir, NULL, NULL, why, sizeof(why)) == STORE_OK, "%s",
                   why);

@@ -1,6 +1,6 @@
 /*
- * Answer files beside a running server: whatever happens to the files, or to the processes that
- * read and write them, answers return without help, and other requests are not affected.
+ * Answer files of a running server: after damage to the files, or crashes of the processes that
+ * read and write them, answers return by themselves, and other requests are not affected.
  */
 #include "t/kit/file_damage.h"
 #include "t/kit/sync.h"

@@ -89,7 +89,7 @@ static struct response *ask(const struct visitor *v, const char *question)
 
 START_TEST(a_question_is_answered_by_the_matching_passage_with_a_citation)
 {
-    struct visitor v = visitor_of(agent), stranger = visitor_of(other_agent);
+    struct visitor v = visitor_of(agent), other_visitor = visitor_of(other_agent);
     post_sync(1, "Imprint", "<p>Shop Ltd., 1 Main Street.</p>");
     post_sync(2, "Returns &amp; refunds",
               "<h1>Returns</h1><p>We ship worldwide.</p><script>alert(1)</script><p>Send the "
@@ -107,7 +107,7 @@ START_TEST(a_question_is_answered_by_the_matching_passage_with_a_citation)
     expect_str(r, "data.citations.0.title", "Returns & refunds");
     expect_str(r, "data.citations.0.url", "https://shop.example/2");
     expect(r, !has(r, "data.citations.0.image_url"));
-    struct response *none = ask(&stranger, "How many days do I have to send a parcel back?");
+    struct response *none = ask(&other_visitor, "How many days do I have to send a parcel back?");
     expect(none, bool_at(none, "data.low_confidence") && len_at(none, "data.citations") == 0);
 }
 END_TEST
@@ -308,14 +308,14 @@ static const struct {
 
 START_TEST(an_unusable_coupon_says_why)
 {
-    struct visitor v = visitor_of(agent), stranger = visitor_of(other_agent);
+    struct visitor v = visitor_of(agent), other_visitor = visitor_of(other_agent);
     coupons_sync();
     product_sync();
     struct response *r = apply(&v, refusals[_i].code, refusals[_i].items);
     expect_status(r, 400);
     expect_str(r, "error.code", "invalid_coupon");
     expect(r, strstr(str_at(r, "error.message"), refusals[_i].says) != NULL);
-    r = apply(&stranger, "Spring10", NULL);
+    r = apply(&other_visitor, "Spring10", NULL);
     expect_status(r, 400);
     expect(r, strstr(str_at(r, "error.message"), "is unknown") != NULL);
 }

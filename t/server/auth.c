@@ -249,7 +249,7 @@ START_TEST(an_expired_key_is_refused)
     struct response *r = http(server, .path = "/api/v1/reports", .key = key);
     expect_status(r, 200);
     ck_assert_msg(wait_until(answers, &(struct use){key, 401}, 5000),
-                  "still good after it expired");
+                  "still valid after it expired");
     r = http(server, .path = "/api/v1/reports", .key = key);
     expect_error(r, 401, "unauthorized");
     expect(r, strstr(header(r, "WWW-Authenticate"), "error=\"invalid_token\""));
@@ -330,7 +330,7 @@ START_TEST(a_rotated_key_is_valid_until_its_overlap_ends)
         http(server, .method = "POST", .path = "/api/v1/reports", .body = "url=x", .key = new), 403,
         "insufficient_scope");
     ck_assert_msg(wait_until(answers, &(struct use){old, 401}, 5000),
-                  "the old key is still good after the overlap");
+                  "the old key is still valid after the overlap");
     expect_status(http(server, .path = "/api/v1/reports", .key = new), 200);
 }
 END_TEST

@@ -1,7 +1,6 @@
 /*
- * A sender whose connection breaks comes back under the same channel and repeats the changes that
- * were not answered. Cause of the bug: when both connections were in one batch of the writer, the
- * second did not see the changes of the first, and they were applied twice.
+ * A sender whose connection breaks reconnects with the same channel and repeats its unanswered
+ * changes. When both connections are in one batch of the writer, each change is still applied once.
  */
 #include "t/kit/harness.h"
 

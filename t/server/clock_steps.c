@@ -238,7 +238,7 @@ END_TEST
  * How many of the requests are admitted. Every answer reports a window that is current by the
  * server's clock.
  */
-static int let_in(const char *key, int requests)
+static int admitted(const char *key, int requests)
 {
     int count = 0;
     for (int i = 0; i < requests; i++) {
@@ -259,12 +259,12 @@ START_TEST(a_step_gives_at_most_one_window_and_locks_nobody_out)
     int64_t middle = WINDOW - time(NULL) % WINDOW + WINDOW / 3;
     step_to(middle);
     char *key = key_new(server, "main", NULL);
-    ck_assert_int_eq(let_in(key, 2 * LIMIT), LIMIT);
+    ck_assert_int_eq(admitted(key, 2 * LIMIT), LIMIT);
     step_to(middle + steps_s[_i]);
-    int more = let_in(key, 2 * LIMIT);
+    int more = admitted(key, 2 * LIMIT);
     ck_assert_int_eq(more, llabs(steps_s[_i]) < WINDOW / 3 ? 0 : LIMIT);
     step_to(middle + steps_s[_i] + WINDOW + 2); /* as if that time had passed */
-    ck_assert_int_eq(let_in(key, 2 * LIMIT), LIMIT);
+    ck_assert_int_eq(admitted(key, 2 * LIMIT), LIMIT);
 }
 END_TEST
 

@@ -60,7 +60,7 @@ START_TEST(if_none_match_uses_weak_comparison)
         char *etag;
         struct response *r;
         int tries = 0;
-        do { /* a list can change between the two requests when the report of another test is done */
+        do { /* a list can change between the requests: another test's report is graded */
             etag = etag_of(paths[i]);
             r = http(server, .path = paths[i], .headers = {filled(none_match[_i].format, etag)});
         } while (header(r, "ETag") && strcmp(header(r, "ETag"), etag) != 0 && ++tries < 20);

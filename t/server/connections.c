@@ -65,7 +65,7 @@ static void ask(struct raw *raw)
 }
 
 /* so that the connections are ordered by the server's clock */
-static void ask_later(struct raw *raw)
+static void request_later(struct raw *raw)
 {
     for (int64_t since = now_ms(); now_ms() < since + 3;)
         poll(NULL, 0, 1);
@@ -86,7 +86,7 @@ static void close_all(struct raw **raws, size_t count)
         raw_close(raws[i]);
 }
 
-static bool enough_gave_way(void *arg)
+static bool enough_evicted(void *arg)
 {
     return metric(arg, "assay_connections_gave_way_total") >= 60;
 }
@@ -128,7 +128,7 @@ START_TEST(a_normal_client_connects_among_many_slow_or_idle_ones)
     }
     ck_assert_int_eq(ATTACKERS - MOST,
                      60); /* the connections behind the client are accepted later */
-    ck_assert_msg(wait_until(enough_gave_way, &internal, 5000), "%ld gave way",
+    ck_assert_msg(wait_until(enough_evicted, &internal, 5000), "%ld were evicted",
                   metric(&internal, "assay_connections_gave_way_total"));
     close_all(raws, ATTACKERS);
     server_stop(server);
@@ -189,11 +189,12 @@ START_TEST(fewer_descriptors_than_max_connections_still_serve_clients)
     for (int i = 0; i < SILENT; i++) {
         raws[i] = raw_from("127.0.0.2");
         if (i % 100 == 99)
-            expect_served(text("beside %d silent ones", i + 1));
+            expect_served(text("among %d silent ones", i + 1));
     }
     for (int i = 0; i < 20; i++)
-        expect_served("beside all");
-    ck_assert_msg(metric(&internal, "assay_connections_gave_way_total") > 0, "nobody gave way");
+        expect_served("among all");
+    ck_assert_msg(metric(&internal, "assay_connections_gave_way_total") > 0,
+                  "no connection was evicted");
     close_all(raws, SILENT);
     server_stop(server);
 }
@@ -223,10 +224,10 @@ START_TEST(descriptor_exhaustion_evicts_a_connection)
     for (int i = 0; i < SILENT; i++) {
         raws[i] = raw_from("127.0.0.2");
         if (i % 50 == 49)
-            expect_served(text("beside %d silent ones", i + 1));
+            expect_served(text("among %d silent ones", i + 1));
     }
     ck_assert_msg(metric(&internal, "assay_connections_gave_way_total") >= SILENT - 2 * ROOM,
-                  "%ld gave way", metric(&internal, "assay_connections_gave_way_total"));
+                  "%ld were evicted", metric(&internal, "assay_connections_gave_way_total"));
     close_all(raws, SILENT);
     server_stop(server);
 }
@@ -245,18 +246,18 @@ END_TEST
 START_TEST(the_longest_idle_connection_is_evicted)
 {
     enum { MOST = 6 };
-    struct raw *raws[MOST], *newcomer;
+    struct raw *raws[MOST], *new_client;
     server->options.workers = 1;
     server_start_with(server, text("max_connections: %d", MOST));
     for (int i = 0; i < MOST; i++)
-        ask_later(raws[i] = raw_open(server));
-    ask_later(raws[0]); /* the second one is the longest idle */
-    newcomer = raw_open(server);
-    ask(newcomer);
+        request_later(raws[i] = raw_open(server));
+    request_later(raws[0]); /* the second one is the longest idle */
+    new_client = raw_open(server);
+    ask(new_client);
     ck_assert_msg(raw_closed(raws[1], 2000), "it is still open");
     ck_assert_uint_eq(still_open(raws, MOST), MOST - 1);
     ask(raws[0]);
-    raw_close(newcomer);
+    raw_close(new_client);
     close_all(raws, MOST);
     server_stop(server);
 }
@@ -348,21 +349,21 @@ static struct server start_held(struct raw *held[HELD], char path[HELD][32])
 
 START_TEST(a_running_request_is_never_evicted_and_new_connections_wait)
 {
-    struct raw *held[HELD], *newcomer;
+    struct raw *held[HELD], *new_client;
     char path[HELD][32];
     struct server internal = start_held(held, path);
-    newcomer = raw_open(server);
-    raw_text(newcomer, HEALTHZ);
+    new_client = raw_open(server);
+    raw_text(new_client, HEALTHZ);
     /* operators can connect */
     expect_status(http(&internal, .path = "/healthz", .timeout_ms = 2000), 200);
-    struct response *early = raw_response(newcomer, false, 500);
-    ck_assert_msg(early->status == 0, "there was room for it");
+    struct response *early = raw_response(new_client, false, 500);
+    ck_assert_msg(early->status == 0, "it was accepted");
     for (int i = 0; i < HELD; i++)
         origin_release(origin, path[i]);
     for (int i = 0; i < HELD; i++)
         expect_status(raw_response(held[i], false, 20000), 201);
-    expect_status(raw_response(newcomer, false, 5000), 200);
-    raw_close(newcomer);
+    expect_status(raw_response(new_client, false, 5000), 200);
+    raw_close(new_client);
     close_all(held, HELD);
     server_stop(server);
 }
@@ -389,7 +390,7 @@ START_TEST(a_worker_with_waiting_connections_uses_no_cpu)
     double before = process_seconds(worker);
     poll(NULL, 0, 1500);
     double used = process_seconds(worker) - before;
-    ck_assert_msg(used < 0.5, "it used %g s of its processor", used);
+    ck_assert_msg(used < 0.5, "it used %g s of CPU", used);
     raw_close(extra[0]);
     expect_status(raw_response(waiting[0], false, 5000), 200);
     for (int i = 0; i < HELD; i++)
@@ -414,13 +415,13 @@ static bool some_are_turned_away(void *arg)
  */
 START_TEST(the_waiting_address_with_fewest_connections_goes_first)
 {
-    enum { CROWD = 100 };
-    struct raw *held[HELD], *crowd[CROWD], *other;
+    enum { MANY = 100 };
+    struct raw *held[HELD], *many[MANY], *other;
     char path[HELD][32];
     struct server internal = start_held(held, path);
-    for (int i = 0; i < CROWD; i++)
-        raw_text(crowd[i] = raw_from("127.0.0.2"), HEALTHZ);
-    ck_assert_msg(wait_until(some_are_turned_away, &internal, 5000), "all are to wait");
+    for (int i = 0; i < MANY; i++)
+        raw_text(many[i] = raw_from("127.0.0.2"), HEALTHZ);
+    ck_assert_msg(wait_until(some_are_turned_away, &internal, 5000), "all wait");
     raw_text(other = raw_from("127.0.0.3"), HEALTHZ);
     ck_assert_int_eq(raw_response(other, false, 300)->status, 0);
     for (int i = 0; i < HELD; i++)
@@ -428,15 +429,15 @@ START_TEST(the_waiting_address_with_fewest_connections_goes_first)
     expect_status(raw_response(held[0], false, 20000), 201);
     expect_status(raw_response(other, false, 5000), 200);
     size_t waited = 0, turned_away = 0;
-    for (int i = 0; i < CROWD; i++) {
-        int status = raw_response(crowd[i], false, 10000)->status;
+    for (int i = 0; i < MANY; i++) {
+        int status = raw_response(many[i], false, 10000)->status;
         waited += status == 200;
         turned_away += status == 503;
     }
-    ck_assert_msg(waited >= 64 - HELD && turned_away >= 20 && waited + turned_away == CROWD,
-                  "%zu waited, %zu were turned away", waited, turned_away);
+    ck_assert_msg(waited >= 64 - HELD && turned_away >= 20 && waited + turned_away == MANY,
+                  "%zu waited, %zu were refused", waited, turned_away);
     raw_close(other);
-    close_all(crowd, CROWD);
+    close_all(many, MANY);
     close_all(held, HELD);
     server_stop(server);
 }
@@ -467,20 +468,20 @@ END_TEST
 START_TEST(internal_listen_keeps_its_reserved_connections)
 {
     enum { EXTRA = 16, MOST = 2 };
-    struct raw *extra[EXTRA], *seated, *raws[MOST];
+    struct raw *extra[EXTRA], *served, *raws[MOST];
     server->options.workers = 1;
     server_start_with(server, text("max_connections: %d\ninternal_listen: 127.0.0.1:0", MOST));
     struct server internal = server_internal(server);
     ck_assert_int_eq(sscanf(internal.url, "http://127.0.0.1:%hu", &internal.port), 1);
     for (int i = 0; i < EXTRA; i++)
         ask(extra[i] = raw_open(&internal));
-    ask(seated = raw_open(&internal)); /* above the reserved ones it counts for max_connections */
+    ask(served = raw_open(&internal)); /* above the reserved ones it counts for max_connections */
     poll(NULL, 0, 500);
     for (int i = 0; i < MOST; i++)
         ask(raws[i] = raw_open(server));
-    ck_assert_msg(raw_closed(seated, 2000), "it has not given way");
+    ck_assert_msg(raw_closed(served, 2000), "it was not evicted");
     ck_assert_uint_eq(still_open(extra, EXTRA), EXTRA);
-    raw_close(seated);
+    raw_close(served);
     close_all(extra, EXTRA);
     poll(NULL, 0, 500);
     for (int i = 0; i < EXTRA; i++)
@@ -505,7 +506,7 @@ static void expect_turned_away(struct raw *raw)
     raw_close(raw);
 }
 
-static bool lets_in(void *arg)
+static bool accepts(void *arg)
 {
     struct raw *raw = raw_from(arg);
     raw_text(raw, HEALTHZ);
@@ -529,8 +530,7 @@ START_TEST(the_limit_per_address_holds_over_all_workers)
     for (int i = 0; i < PER_IP; i++)
         ask(raws[i]); /* existing connections stay */
     raw_close(raws[0]);
-    ck_assert_msg(wait_until(lets_in, (void *)"127.0.0.2", 5000),
-                  "a place that is free again is not given");
+    ck_assert_msg(wait_until(accepts, (void *)"127.0.0.2", 5000), "a freed slot is not reused");
     ck_assert_msg(strstr(server_log(server), "127.0.0.2") != NULL, "%s", server_log(server));
     close_all(raws + 1, PER_IP - 1);
     server_stop(server);
@@ -573,7 +573,7 @@ START_TEST(a_killed_worker_releases_its_connections)
         ck_assert(wait_until(is_over, raws[i], 5000));
         raw_close(raws[i]);
     }
-    ck_assert_msg(wait_until(lets_in, (void *)"127.0.0.1", 10000), "%s", server_log(server));
+    ck_assert_msg(wait_until(accepts, (void *)"127.0.0.1", 10000), "%s", server_log(server));
     int64_t deadline = now_ms() + 5000;
     /* all at once; the requesting connection above may still be open */
     for (int in = 0; in < PER_IP;) {
@@ -651,9 +651,9 @@ START_TEST(an_untrusted_proxy_evicts_nobody)
         ask(raws[i] = raw_through_proxy("198.51.100.7"));
     poll(NULL, 0, 500); /* all are idle */
     for (int i = 0; i < 10; i++) {
-        struct raw *stranger = raw_from("127.0.0.2");
-        ck_assert(raw_closed(stranger, 5000));
-        raw_close(stranger);
+        struct raw *other_client = raw_from("127.0.0.2");
+        ck_assert(raw_closed(other_client, 5000));
+        raw_close(other_client);
     }
     ck_assert_uint_eq(still_open(raws, PER_IP), PER_IP);
     ck_assert_int_eq(metric(&internal, "assay_connections_gave_way_total"), 0);

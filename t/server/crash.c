@@ -1,6 +1,6 @@
 /*
  * kill -9 of any process at any moment under load, many times: acknowledged changes are stored,
- * each requested change happened once, and no repair is needed. ASSAY_CRASH_SECONDS sets the
+ * each requested change is applied once, and no repair is needed. ASSAY_CRASH_SECONDS sets the
  * duration, ASSAY_CRASH_SEED the order.
  */
 #include "t/kit/harness.h"
@@ -181,7 +181,7 @@ static void restart(void)
     ck_assert_int_eq(server_wait(server, 5000), 128 + SIGKILL);
     for (size_t i = 0; i < count; i++)
         for (int64_t deadline = now_ms() + 5000; process_alive(pids[i]);) {
-            ck_assert_msg(now_ms() < deadline, "a process outlives its master");
+            ck_assert_msg(now_ms() < deadline, "a process survives its master");
             poll(NULL, 0, 1);
         }
     for (int tries = 0; tries < 50; tries++) {
@@ -194,7 +194,7 @@ static void restart(void)
                       "not ready after a kill -9 of everything\n%s", server_log(server));
         poll(NULL, 0, 100);
     }
-    ck_assert_msg(server->pid > 0, "its port does not come free\n%s", server_log(server));
+    ck_assert_msg(server->pid > 0, "its port stays in use\n%s", server_log(server));
     free(address);
 }
 
@@ -264,7 +264,7 @@ static int64_t expect_unique_urls(void)
     ck_assert_int_eq((int64_t)count, total);
     qsort(urls, count, sizeof(*urls), by_text);
     for (size_t i = 1; i < count; i++)
-        ck_assert_msg(strcmp(urls[i - 1], urls[i]) != 0, "%s was made twice", urls[i]);
+        ck_assert_msg(strcmp(urls[i - 1], urls[i]) != 0, "%s was created twice", urls[i]);
     return total;
 }
 
@@ -314,8 +314,8 @@ START_TEST(no_acknowledged_change_is_lost_or_applied_twice)
     for (unsigned i = 0; i < CLIENTS; i++)
         alive += expect_records(&testers[i], &in_common);
     int64_t total = expect_unique_urls();
-    ck_assert_msg(alive <= total && total <= alive + unknown,
-                  "%lld records are known, %lld are there", (long long)alive, (long long)total);
+    ck_assert_msg(alive <= total && total <= alive + unknown, "%lld records expected, %lld listed",
+                  (long long)alive, (long long)total);
     struct response *project = http_get(server, "/api/v1/projects/127.0.0.1");
     expect(project, in_common <= int_at(project, "data.reports_count") &&
                         int_at(project, "data.reports_count") <= in_common + unknown);

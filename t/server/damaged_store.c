@@ -1,6 +1,6 @@
 /*
- * Damaged stores: whatever the pages of data.mdb contain, backup, check and restore end in time
- * with a message, and no signal kills them.
+ * Damaged stores: with any content of data.mdb's pages, backup, check and restore end in time with
+ * a message, and no signal kills them.
  */
 #include "t/kit/harness.h"
 
@@ -167,18 +167,18 @@ START_TEST(commands_on_damaged_stores_end_with_a_message)
         write_file(data, store, good_size);
         expect_an_end(assay(server, "backup", made, NULL), what);
         ck_assert_msg(access(text("%s/data.mdb.part", made), F_OK) != 0,
-                      "%s: a piece of a backup is left", what);
+                      "%s: a partial backup is left", what);
         run_program("/bin/rm", "-rf", made, NULL);
         write_file(data, store, good_size);
         expect_an_end(assay(server, "check", NULL), what);
         write_file(text("%s/data.mdb", from), copy, backup_size);
         expect_an_end(assay(server, "restore", from, NULL), what);
         ck_assert_msg(access(text("%s/restore.part", server->data), F_OK) != 0,
-                      "%s: a piece of a restore is left", what);
+                      "%s: a partial restore is left", what);
         free(store);
         free(copy);
     }
-    ck_assert_msg(crashed > 0, "no damage made LMDB crash: the test shows nothing");
+    ck_assert_msg(crashed > 0, "no damage crashed LMDB: the test proves nothing");
 }
 END_TEST
 

@@ -35,7 +35,7 @@ static void run_demo(enum watch_by by, const char *url)
 }
 
 /* The demo's output after ${before}, up to the next space or line end; NULL without ${before}. */
-static char *said_behind(const char *before)
+static char *printed_after(const char *before)
 {
     const char *at = strstr(demo->said, before);
     return at ? text("%.*s", (int)strcspn(at + strlen(before), " \r\n"), at + strlen(before))
@@ -47,7 +47,7 @@ static void expect_staying(void)
 {
     watch_expect(demo, LAST_LINE);
     struct run key = run_program("/bin/cat", text("%s/var/demo.key", server->dir), NULL);
-    server->url = said_behind("The server is at ");
+    server->url = printed_after("The server is at ");
     server->key = text("%.*s", (int)strcspn(key.out, "\n"), key.out);
     ck_assert_ptr_nonnull(server->url);
     expect_status(http_get(server, "/readyz"), 200);
@@ -61,7 +61,7 @@ static bool is_silent(void *arg)
 
 static void expect_gone(void)
 {
-    ck_assert_msg(wait_until(is_silent, NULL, 10000), "its server is still there");
+    ck_assert_msg(wait_until(is_silent, NULL, 10000), "its server still runs");
 }
 
 static void stop_with_ctrl_c(void)
@@ -72,7 +72,7 @@ static void stop_with_ctrl_c(void)
     ck_assert(is_silent(NULL)); /* at once: it waited for its server */
 }
 
-static void expect_said(const char *words)
+static void expect_printed(const char *words)
 {
     ck_assert_msg(strstr(demo->said, words) != NULL, "no %s in %s", words, demo->said);
 }
@@ -81,7 +81,7 @@ static void expect_said(const char *words)
 static void expect_curl_lines_to_work(void)
 {
     size_t lines = 0;
-    char *said = text("%s", demo->said), *rest = said;
+    char *printed = text("%s", demo->said), *rest = printed;
     for (char *line; (line = strsep(&rest, "\r\n")) != NULL;) {
         bool gets = !strncmp(line, "    curl -s -H ", 15) && !strstr(line, " -d ");
         if (!gets)
@@ -94,7 +94,7 @@ static void expect_curl_lines_to_work(void)
         lines++;
     }
     ck_assert_uint_eq(lines, 2);
-    free(said);
+    free(printed);
 }
 
 static void expect_commands_to_find_it(void)
@@ -137,7 +137,7 @@ static struct response *ask(const struct shop *shop, const char *path, const cha
 static struct shop visit(void)
 {
     struct shop shop = {.page = *server};
-    shop.page.url = said_behind("Chat with the demo shop: ");
+    shop.page.url = printed_after("Chat with the demo shop: ");
     ck_assert_ptr_nonnull(shop.page.url);
     char *end = strstr(shop.page.url, "/chat");
     ck_assert_msg(end != NULL, "%s", shop.page.url);
@@ -188,7 +188,7 @@ static void expect_questions(const struct shop *shop)
     ck_assert_uint_eq(len_at(r, "data.agent.starter_prompts"), QUESTIONS);
     for (int i = 0; i < QUESTIONS; i++) {
         const char *question = str_at(r, text("data.agent.starter_prompts.%d", i));
-        expect_said(question);
+        expect_printed(question);
         expect(shop->front, strstr(shop->front->body, text(">%s</button>", question)) != NULL);
         struct response *answer = expect_cited(shop, question);
         expect(answer, i != 0 || strstr(str_at(answer, "data.content"), CODE) != NULL);
@@ -207,7 +207,7 @@ static const struct {
 
 static void expect_coupon(const struct shop *shop)
 {
-    expect_said("code " CODE);
+    expect_printed("code " CODE);
     struct response *r = ask(shop, "coupon/apply", "{\"code\":\"" CODE "\"}");
     expect_status(r, 200);
     expect(r, bool_at(r, "data.pending"));
@@ -249,7 +249,7 @@ static struct response *shop_status(void)
 static void expect_operators_lines_to_work(void)
 {
     char *script = text("cd '%s'; KEY=$(cat var/demo.key)", server->dir);
-    char *said = text("%s", demo->said), *rest = said;
+    char *printed = text("%s", demo->said), *rest = printed;
     for (char *line; (line = strsep(&rest, "\r\n")) != NULL;)
         if (!strncmp(line, "    ID=$(", 9) || strstr(line, "/conversations/$ID/") != NULL)
             script = text("%s\n%s", script, line);
@@ -257,7 +257,7 @@ static void expect_operators_lines_to_work(void)
     ck_assert_msg(run.status == 0 && strstr(run.out, "\"claimed_name\":\"Anna\"") &&
                       strstr(run.out, "\"role\":\"operator\""),
                   "%s: %s%s", script, run.out, run.err);
-    free(said);
+    free(printed);
 }
 
 START_TEST(a_first_run_grades_the_sample_page_and_serves_until_ctrl_c)
@@ -268,9 +268,9 @@ START_TEST(a_first_run_grades_the_sample_page_and_serves_until_ctrl_c)
     run_demo(BY_TERMINAL, NULL);
     expect_staying();
     for (size_t i = 0; i < COUNT(says); i++)
-        expect_said(says[i]);
-    expect_said("\033[31m"); /* failed checks in red */
-    expect_said("\033[32m"); /* passed checks in green */
+        expect_printed(says[i]);
+    expect_printed("\033[31m"); /* failed checks in red */
+    expect_printed("\033[32m"); /* passed checks in green */
     expect_chat();
     const char *high = strstr(demo->said, "\033[31mhigh"), *low = strstr(demo->said, "\033[mlow");
     ck_assert_msg(high && low && high < low, "%s", demo->said);
@@ -282,7 +282,7 @@ START_TEST(a_first_run_grades_the_sample_page_and_serves_until_ctrl_c)
     expect(r, int_at(r, "data.issues.high") > 0 && int_at(r, "data.issues.medium") > 0 &&
                   int_at(r, "data.issues.low") > 0);
     expect(r, int_at(r, "data.issues.passed") > 5);
-    expect_said(text("%lld", (long long)int_at(r, "data.score")));
+    expect_printed(text("%lld", (long long)int_at(r, "data.score")));
     if (system("curl --version >/dev/null 2>&1") == 0) {
         expect_curl_lines_to_work();
         expect_commands_to_find_it();
@@ -331,7 +331,7 @@ START_TEST(a_second_run_is_fast_and_creates_nothing)
         ck_assert_msg(run == 0 || now_ms() - since < 10000, "ready after %lld ms",
                       (long long)(now_ms() - since));
         ck_assert_msg(run == 0 || !strcmp(server->key, key), "another key");
-        char *graded = said_behind("Grading ");
+        char *graded = printed_after("Grading ");
         /* the sample's port differs when another process uses it */
         struct response *r = http_get(server, "/api/v1/reports");
         if (run == 0 || !strcmp(graded, page))
@@ -361,10 +361,10 @@ START_TEST(a_given_page_is_graded_or_its_error_printed)
 {
     run_demo(BY_PIPE, "nowhere.invalid"); /* a bare host is taken as https */
     expect_staying();
-    expect_said("https://nowhere.invalid/");
-    expect_said("Not graded");
-    expect_said("(dns_failed)");
-    ck_assert_msg(!strchr(demo->said, '\033'), "colour where there is no terminal: %s", demo->said);
+    expect_printed("https://nowhere.invalid/");
+    expect_printed("Not graded");
+    expect_printed("(dns_failed)");
+    ck_assert_msg(!strchr(demo->said, '\033'), "colour without a terminal: %s", demo->said);
     expect_str(http_get(server, "/api/v1/reports/1"), "data.status", "failed");
     kill(demo->pid, SIGTERM);
     ck_assert_int_eq(watch_wait(demo), 0);
@@ -413,7 +413,7 @@ START_TEST(the_demo_stops_its_server_and_reports_its_exit)
             masters += kill(children[i], SIGKILL) == 0;
     ck_assert_uint_eq(masters, 1);
     ck_assert_int_eq(watch_wait(demo), 1);
-    expect_said("assayd ended; see var/assayd.log");
+    expect_printed("assayd ended; see var/assayd.log");
     watch_close(demo);
 }
 END_TEST
@@ -425,8 +425,8 @@ START_TEST(a_second_demo_is_refused_while_one_runs)
     struct watched *first = demo;
     run_demo(BY_TERMINAL, "nowhere.invalid");
     ck_assert_msg(watch_wait(demo) == 1, "%s", demo->said);
-    expect_said("var/data");
-    expect_said("in use by pid ");
+    expect_printed("var/data");
+    expect_printed("in use by pid ");
     watch_close(demo);
     demo = first;
     expect_status(http_get(server, "/readyz"), 200);
@@ -445,8 +445,8 @@ START_TEST(a_port_in_use_is_reported_and_another_used)
                 listen(fd, 1) == 0; /* or another process has it */
     run_demo(BY_TERMINAL, "nowhere.invalid");
     expect_staying();
-    expect_said(ours ? text("127.0.0.1:8080 is in use by pid %d (", (int)getpid())
-                     : "127.0.0.1:8080 is in use by ");
+    expect_printed(ours ? text("127.0.0.1:8080 is in use by pid %d (", (int)getpid())
+                        : "127.0.0.1:8080 is in use by ");
     stop_with_ctrl_c();
     close(fd);
 }

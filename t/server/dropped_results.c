@@ -1,14 +1,11 @@
 /*
- * A full store: the writer drops grading results that it can neither store nor hold in memory, and
- * a sweep of the jobs grades their pages again.
- *
- * Cause of the bug: the sweep was skipped for five minutes after the store was last full, although
- * it had free space.
+ * A full store: the writer drops grading results that it can neither store nor defer, and a sweep
+ * of the jobs grades their pages again once the store has free space.
  */
 #include "t/kit/harness.h"
 
 /* More results than the writer defers (HELD_MAX, 1024), and those that still fit into the store. */
-enum { REPORTS_MIN = 1200, KEPT = 5 };
+enum { REPORTS_MIN = 1200, DEFERRED = 5 };
 
 static struct origin *origin;
 static struct server *server;
@@ -94,12 +91,12 @@ START_TEST(reports_with_dropped_results_are_graded_again_when_space_is_free)
     ck_assert_msg(wait_until(none_is_queued, &internal, 60000), "%s", server_log(server));
     unsigned fetches = origin_hits(origin, "/large");
     ck_assert_uint_ge(fetches, count);
-    for (size_t i = 0; i < count - KEPT; i++)
+    for (size_t i = 0; i < count - DEFERRED; i++)
         expect_status(http_kept(client, .method = "DELETE", .path = report_path(ids[i])), 200);
-    for (size_t i = count - KEPT; i < count; i++)
+    for (size_t i = count - DEFERRED; i < count; i++)
         ck_assert_msg(wait_until(is_done, &ids[i], 15000), "%s", server_log(server));
     /* The first results were dropped. */
-    ck_assert_uint_ge(origin_hits(origin, "/large"), fetches + KEPT);
+    ck_assert_uint_ge(origin_hits(origin, "/large"), fetches + DEFERRED);
     assay_ok(server, "check", NULL);
     server_stop(server);
 }

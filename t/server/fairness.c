@@ -1,14 +1,14 @@
 /*
- * Whatever one workspace sends, another workspace's report of a fast host is graded within three
- * times its time alone. Deleted reports are not fetched and leave nothing behind, whichever process
- * is killed. t/bench/fairness runs this test with ASSAY_FAIRNESS_TURNS and ASSAY_FAIRNESS_AUDITORS.
+ * Under any load of one workspace, another workspace's report of a fast host is graded within three
+ * times its time alone. Deleted reports are not fetched and leave nothing, whichever process is
+ * killed. t/bench/fairness runs this test with ASSAY_FAIRNESS_TURNS and ASSAY_FAIRNESS_AUDITORS.
  */
 #include "t/kit/starve.h"
 
 #include <poll.h>
 #include <signal.h>
 
-enum { CONCURRENCY = 16, SHARE = 12, TURNS_MAX = 1000, PAGE_MS = 200, RATIO_MAX = 3 };
+enum { CONCURRENCY = 16, SHARE = 12, ROUNDS_MAX = 1000, PAGE_MS = 200, RATIO_MAX = 3 };
 
 static struct origin *origin, *others;
 static struct tar *tar;
@@ -56,12 +56,12 @@ static int by_value(const void *a, const void *b)
 }
 
 /* New reports of the quick page, one after another. Every second request waits for the grade. */
-static struct times graded(unsigned turns)
+static struct times graded(unsigned rounds)
 {
-    static double ms[TURNS_MAX];
+    static double ms[ROUNDS_MAX];
     char *body = form("url", origin_url(origin, "/good"), NULL);
-    ck_assert_uint_le(turns, TURNS_MAX);
-    for (unsigned i = 0; i < turns; i++) {
+    ck_assert_uint_le(rounds, ROUNDS_MAX);
+    for (unsigned i = 0; i < rounds; i++) {
         int64_t began = now_ms();
         struct response *r = http(server, .method = "POST", .path = "/api/v1/reports", .body = body,
                                   .headers = {i % 2 ? "Prefer: wait=30" : "Prefer: respond-async"},
@@ -72,8 +72,8 @@ static struct times graded(unsigned turns)
         ms[i] = (double)(now_ms() - began);
         response_free(r);
     }
-    qsort(ms, turns, sizeof(*ms), by_value);
-    return (struct times){ms[turns / 2], ms[0], ms[turns - 1]};
+    qsort(ms, rounds, sizeof(*ms), by_value);
+    return (struct times){ms[rounds / 2], ms[0], ms[rounds - 1]};
 }
 
 /* ---- the state without work ---- */
@@ -100,7 +100,7 @@ static bool is_full(void *arg)
 }
 
 /* A leaked slot would be missing here. */
-static void expect_all_places(void)
+static void expect_all_slots(void)
 {
     for (unsigned i = 0; i < 2 * CONCURRENCY; i++)
         report_queued(server, tar_url(tar, 50000 + i));
@@ -112,15 +112,15 @@ static void expect_all_places(void)
 
 START_TEST(another_workspace_takes_at_most_three_times_its_time_alone)
 {
-    unsigned turns = setting("ASSAY_FAIRNESS_TURNS", 6);
+    unsigned rounds = setting("ASSAY_FAIRNESS_TURNS", 6);
     graded(1);
-    struct times alone = graded(turns);
+    struct times alone = graded(rounds);
     struct attacker *a = attack_start(server, (enum attack)_i, tar, origin_url(others, "/good"));
-    struct times attacked = graded(turns);
+    struct times attacked = graded(rounds);
     long running = metric(&internal, "assay_audit_pages_running"),
          most = CONCURRENCY * setting("ASSAY_FAIRNESS_AUDITORS", 1);
     attack_stop(a);
-    ck_assert_msg(running <= most, "the auditors hold %ld pages", running);
+    ck_assert_msg(running <= most, "the auditors grade %ld pages", running);
     double ratio = attacked.median / alone.median;
     fprintf(stderr,
             "%s | alone %.0f ms (%.0f-%.0f), attacked %.0f ms (%.0f-%.0f) | %.2f | <= %d | %s\n",
@@ -201,7 +201,7 @@ START_TEST(a_killed_process_loses_no_job_and_leaves_none)
     attack_stop(a);
     attack_forgiven(server);
     expect_idle();
-    expect_all_places();
+    expect_all_slots();
 }
 END_TEST
 

@@ -1,7 +1,7 @@
 /*
  * A full or read-only disk under a server that runs or starts: requests are refused with a message,
- * acknowledged changes are kept, and the server works again when there is space. Needs a disk of
- * its own, which only root can mount; skipped otherwise.
+ * acknowledged changes are kept, and the server works again when there is space. The test mounts
+ * its own disk, which needs root; without root it is skipped.
  */
 #include "t/kit/harness.h"
 
@@ -271,7 +271,7 @@ START_TEST(a_backup_to_a_full_disk_and_a_restore_to_one_change_nothing)
                 NULL);
     ck_assert_msg(run.status == 1 && *run.err, "%d: %s", run.status, run.err);
     run = run_program("/bin/sh", "-c", text("test ! -e '%s/data.mdb'", dir), NULL);
-    ck_assert_msg(run.status == 0, "half a store is left");
+    ck_assert_msg(run.status == 0, "a partial store is left");
     server_start(server);
     expect_int(http_get(server, "/api/v1/reports"), "meta.total", 100);
     server_stop(server);

@@ -1,6 +1,6 @@
 /*
- * Segment files beside a running server: whatever happens to the files, or to the processes that
- * write and read them, lists are correct or 503, and recover without help.
+ * Segment files of a running server: after damage to the files, or crashes of the processes that
+ * write and read them, lists are correct or 503, and recover by themselves.
  */
 #include "t/kit/file_damage.h"
 #include "t/kit/index.h"
@@ -256,7 +256,7 @@ static void delete_project(const char *name)
     }
 }
 
-static bool nothing_is_left_to_do(void *arg)
+static bool no_work_is_left(void *arg)
 {
     (void)arg;
     char *path;
@@ -283,7 +283,7 @@ START_TEST(a_writer_killed_during_a_merge_or_purge_needs_no_repair)
     }
     ck_assert(list_is("project=odd", 0));
     ck_assert(list_is("per_page=10", REPORTS));
-    ck_assert(wait_until(nothing_is_left_to_do, NULL, SOON_MS));
+    ck_assert(wait_until(no_work_is_left, NULL, SOON_MS));
     server_free(server);
 }
 END_TEST
@@ -313,7 +313,7 @@ START_TEST(lists_return_after_all_processes_die_during_a_rebuild)
             kill_writer();
     }
     expect_lists(REPORTS);
-    ck_assert(wait_until(nothing_is_left_to_do, NULL, SOON_MS));
+    ck_assert(wait_until(no_work_is_left, NULL, SOON_MS));
     server_free(server);
 }
 END_TEST
@@ -345,7 +345,7 @@ START_TEST(a_killed_repair_backup_or_restore_changes_no_list)
     }
     server_start(server);
     expect_lists(REPORTS);
-    ck_assert(wait_until(nothing_is_left_to_do, NULL, SOON_MS));
+    ck_assert(wait_until(no_work_is_left, NULL, SOON_MS));
     ck_assert_int_ne(access(text("%s/restore.part", server->data), F_OK), 0);
     server_free(server);
 }

@@ -11,7 +11,7 @@ enum { PENDING_MAX = 10000, CONNECTIONS = 8 };
 
 static struct origin *origin;
 static struct server *server;
-static char *crowded_key; /* key of the workspace with very many pages */
+static char *busy_key; /* key of the workspace with very many pages */
 static uint16_t tar_port;
 static int tar; /* accepts and never answers */
 
@@ -28,7 +28,7 @@ static void setup(void)
     server = server_shared(&(struct server_options){
         .audit = text("timeout: 300s, ports: [80, 443, %u, %u]", origin_port(origin), tar_port)});
     assay_ok(server, "workspace", "create", "crowd", NULL);
-    crowded_key = key_new(server, "crowd", NULL);
+    busy_key = key_new(server, "crowd", NULL);
 }
 
 static void teardown(void)
@@ -51,7 +51,7 @@ static void post_many(int count)
     for (int i = 0; i < count; i += CONNECTIONS * 50) {
         for (int k = i; k < i + CONNECTIONS * 50 && k < count; k++) {
             char *body = tar_form(k);
-            raw_post(raws[k % CONNECTIONS], crowded_key, "Prefer: respond-async\r\n", body);
+            raw_post(raws[k % CONNECTIONS], busy_key, "Prefer: respond-async\r\n", body);
             free(body);
         }
         for (int k = i; k < i + CONNECTIONS * 50 && k < count; k++) {
@@ -67,22 +67,22 @@ static void post_many(int count)
 START_TEST(ten_thousand_pending_pages_do_not_block_other_workspaces)
 {
     post_many(PENDING_MAX);
-    struct response *r = http(server, .path = "/api/v1/reports", .key = crowded_key);
+    struct response *r = http(server, .path = "/api/v1/reports", .key = busy_key);
     expect_int(r, "meta.total", PENDING_MAX);
 
     int more = 0; /* some pages may have timed out */
     do
-        r = http(server, .method = "POST", .path = "/api/v1/reports", .key = crowded_key,
+        r = http(server, .method = "POST", .path = "/api/v1/reports", .key = busy_key,
                  .body = tar_form(more), .headers = {"Prefer: respond-async"});
     while (r->status == 202 && more++ < 100);
     expect_error(r, 503, "unavailable");
     expect(r, !header(r, "Retry-After"));
-    r = http(server, .path = "/api/v1/reports", .key = crowded_key);
+    r = http(server, .path = "/api/v1/reports", .key = busy_key);
     expect_int(r, "meta.total", PENDING_MAX + more);
     expect_status(http(server, .method = "DELETE", .path = report_path(int_at(r, "data.0.id")),
-                       .key = crowded_key),
+                       .key = busy_key),
                   200);
-    r = http(server, .method = "POST", .path = "/api/v1/reports", .key = crowded_key,
+    r = http(server, .method = "POST", .path = "/api/v1/reports", .key = busy_key,
              .body = tar_form(0), .headers = {"Prefer: respond-async"});
     expect_status(r, 202);
 
@@ -96,9 +96,9 @@ START_TEST(ten_thousand_pending_pages_do_not_block_other_workspaces)
 
     before = now_ms();
     expect_status(
-        http(server, .method = "DELETE", .path = "/api/v1/projects/127.0.0.5", .key = crowded_key),
+        http(server, .method = "DELETE", .path = "/api/v1/projects/127.0.0.5", .key = busy_key),
         200);
-    r = http(server, .path = "/api/v1/reports", .key = crowded_key);
+    r = http(server, .path = "/api/v1/reports", .key = busy_key);
     expect_int(r, "meta.total", 0);
     r = http(server, .method = "POST", .path = "/api/v1/reports",
              .body = form("url", origin_url(origin, "/good"), NULL),
@@ -107,7 +107,7 @@ START_TEST(ten_thousand_pending_pages_do_not_block_other_workspaces)
     ck_assert_int_lt(now_ms() - before, 3000);
     /* deleted reports count until they are purged */
     for (before = now_ms();; response_free(r)) {
-        r = http(server, .method = "POST", .path = "/api/v1/reports", .key = crowded_key,
+        r = http(server, .method = "POST", .path = "/api/v1/reports", .key = busy_key,
                  .body = form("url", origin_url(origin, "/good"), NULL),
                  .headers = {"Prefer: wait=10"});
         if (r->status != 503 || now_ms() > before + 10000)

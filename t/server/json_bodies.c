@@ -1,4 +1,4 @@
-/* JSON bodies of reports: accepted as forms are, and refused with the position of the mistake. */
+/* JSON bodies of reports: accepted as forms are, and refused with the position of the error. */
 #include "t/kit/harness.h"
 
 #define JSON_TYPE "Content-Type: application/json"

@@ -1,7 +1,7 @@
 /*
- * Limits over HTTP, with the limiter `api` on projects and reports: who is charged, what every
- * response says, and what a reload, a restart and a crash leave. Windows of 31 days do not turn
- * during a test.
+ * Limits over HTTP, with the limiter `api` on projects and reports: the charged key, the headers of
+ * every response, and the counts after a reload, a restart and a crash. Windows of 31 days do not
+ * end during a test.
  */
 #include "t/kit/harness.h"
 
@@ -38,7 +38,7 @@ static char *limiters(const char *rows)
  * The limit and the remaining requests. The reset is the end of a current window of that length.
  * Retry-After is present only with 429.
  */
-static void expect_told_of(const struct response *r, long limit, long remaining, long seconds)
+static void expect_headers_of(const struct response *r, long limit, long remaining, long seconds)
 {
     long reset = header_number(r, "X-RateLimit-Reset"), now = (long)time(NULL);
     ck_assert_msg(header_number(r, "X-RateLimit-Limit") == limit &&
@@ -50,12 +50,12 @@ static void expect_told_of(const struct response *r, long limit, long remaining,
         expect(r, labs(header_number(r, "Retry-After") - (reset - now)) <= 2);
 }
 
-static void expect_told(const struct response *r, long limit, long remaining)
+static void expect_headers(const struct response *r, long limit, long remaining)
 {
-    expect_told_of(r, limit, remaining, MONTH);
+    expect_headers_of(r, limit, remaining, MONTH);
 }
 
-static void expect_untold(const struct response *r)
+static void expect_no_headers(const struct response *r)
 {
     static const char *const names[] = {"X-RateLimit-Limit", "X-RateLimit-Remaining",
                                         "X-RateLimit-Reset", "Retry-After"};
@@ -68,7 +68,7 @@ static void expect_refused(const struct response *r, long limit)
     expect_error(r, 429, "rate_limited");
     expect(r, has_exactly(r, "error", "code message"));
     expect(r, !strcmp(header(r, "Content-Type"), "application/json"));
-    expect_told(r, limit, 0);
+    expect_headers(r, limit, 0);
 }
 
 static struct response *list(const char *key)
@@ -81,9 +81,9 @@ static struct response *list(const char *key)
 START_TEST(without_a_limit_there_are_no_headers)
 {
     server_start(server);
-    expect_untold(http_get(server, "/api/v1/reports"));
-    expect_untold(list(""));
-    expect_untold(http_get(server, "/api/v1/nowhere"));
+    expect_no_headers(http_get(server, "/api/v1/reports"));
+    expect_no_headers(list(""));
+    expect_no_headers(http_get(server, "/api/v1/nowhere"));
     server_stop(server);
 }
 END_TEST
@@ -125,12 +125,12 @@ START_TEST(every_answer_of_a_limited_route_has_the_headers)
             http(server, .method = answers[i].method, .path = answers[i].path,
                  .body = answers[i].body, .key = own ? "" : NULL, .headers = {extra});
         expect_status(r, answers[i].status);
-        expect_told(r, 1000, answers[i].by_address ? --by_address : --by_key);
+        expect_headers(r, 1000, answers[i].by_address ? --by_address : --by_key);
     }
     struct response *r = http(server, .path = "/api/v1/reports",
                               .key = key_new(server, "main", "projects:read", NULL));
     expect_status(r, 403);
-    expect_told(r, 1000, 999);
+    expect_headers(r, 1000, 999);
     server_stop(server);
 }
 END_TEST
@@ -144,7 +144,7 @@ START_TEST(a_body_too_large_for_the_library_is_charged_to_the_address)
     struct response *r = http(server, .method = "POST", .path = "/api/v1/reports", .body = body,
                               .body_size = 8 << 20, .headers = {"Expect:"});
     expect_error(r, 413, "payload_too_large");
-    expect_told(r, 10, 9);
+    expect_headers(r, 10, 9);
     r = http(server, .method = "POST", .path = "/api/v1/reports", .body = body, .body_size = 16385);
     expect_error(r, 413, "payload_too_large");
     free(body);
@@ -160,7 +160,7 @@ START_TEST(a_malformed_head_is_charged_to_the_address)
         raw_text(raw, "GET /api/v1/reports HTTP/1.1\r\nHost: x\r\nHost: y\r\n\r\n");
         struct response *r = raw_response(raw, false, 5000);
         expect_status(r, i < 2 ? 400 : 429);
-        expect_told(r, 2, i < 2 ? 1 - i : 0);
+        expect_headers(r, 2, i < 2 ? 1 - i : 0);
         expect(r, raw_closed(raw, 5000));
         raw_close(raw);
     }
@@ -176,10 +176,10 @@ START_TEST(an_options_request_is_neither_charged_nor_has_headers)
             http(server, .method = "OPTIONS", .path = "/api/v1/reports",
                  .headers = {"Origin: http://a.test", "Access-Control-Request-Method: GET"});
         expect_status(r, 204);
-        expect_untold(r);
-        expect_untold(http(server, .method = "OPTIONS", .path = "/v1/wp/none"));
+        expect_no_headers(r);
+        expect_no_headers(http(server, .method = "OPTIONS", .path = "/v1/wp/none"));
     }
-    expect_told(http_get(server, "/api/v1/reports"), 2, 1);
+    expect_headers(http_get(server, "/api/v1/reports"), 2, 1);
     server_stop(server);
 }
 END_TEST
@@ -190,7 +190,7 @@ START_TEST(an_unlimited_route_has_no_limit_headers)
                                         "/api/v1/nowhere", "/",       "/v1/wpx"};
     server_start_with(server, limiters(API("2")));
     for (size_t i = 0; i < COUNT(paths); i++)
-        expect_untold(http_get(server, paths[i]));
+        expect_no_headers(http_get(server, paths[i]));
     server_stop(server);
 }
 END_TEST
@@ -201,7 +201,7 @@ START_TEST(a_request_over_the_limit_is_429_and_not_counted)
 {
     server_start_with(server, limiters(API("3")));
     for (int i = 0; i < 3; i++)
-        expect_told(http_get(server, "/api/v1/reports"), 3, 2 - i);
+        expect_headers(http_get(server, "/api/v1/reports"), 3, 2 - i);
     for (int i = 0; i < 20; i++)
         expect_refused(http_get(server, "/api/v1/reports"), 3);
     expect_refused(http_post(server, "/api/v1/reports", "url=http%3A%2F%2Fa.test%2F"), 3);
@@ -212,7 +212,7 @@ START_TEST(a_request_over_the_limit_is_429_and_not_counted)
     struct response *r = http_get(server, "/api/v1/reports");
     while (r->status == 429 && now_ms() < deadline)
         r = http_get(server, "/api/v1/reports");
-    expect_told(r, 5, 1);
+    expect_headers(r, 5, 1);
     server_stop(server);
 }
 END_TEST
@@ -222,8 +222,8 @@ START_TEST(each_key_has_its_own_budget)
     server_start_with(server, limiters(API("2")));
     char *other = key_new(server, "main", NULL);
     for (int i = 0; i < 2; i++) {
-        expect_told(list(NULL), 2, 1 - i);
-        expect_told(list(other), 2, 1 - i);
+        expect_headers(list(NULL), 2, 1 - i);
+        expect_headers(list(other), 2, 1 - i);
     }
     expect_refused(list(NULL), 2);
     expect_refused(list(other), 2);
@@ -239,12 +239,12 @@ START_TEST(a_wrong_credential_is_charged_to_the_address_and_then_429)
     for (size_t i = 0; i < COUNT(wrong); i++) {
         struct response *r = list(wrong[i]);
         expect_error(r, 401, "unauthorized");
-        expect_told(r, 3, 2 - (long)i);
+        expect_headers(r, 3, 2 - (long)i);
     }
     struct response *r = list("another");
     expect_refused(r, 3);
     expect(r, header(r, "WWW-Authenticate") == NULL);
-    expect_told(list(NULL), 3, 2); /* the key's budget is unchanged */
+    expect_headers(list(NULL), 3, 2); /* the key's budget is unchanged */
     server_stop(server);
 }
 END_TEST
@@ -256,15 +256,15 @@ START_TEST(one_window_that_refuses_charges_no_other)
     server_start_with(server, limiters("api: { windows: [ " WINDOW("7", "ip") ", " WINDOW(
                                   "2", "api_key") " ] }"));
     char *keys[] = {server->key, key_new(server, "main", NULL), key_new(server, "main", NULL)};
-    expect_told(list(keys[0]), 2,
-                1); /* the headers describe the window with the fewest remaining */
-    expect_told(list(keys[0]), 2, 0);
+    expect_headers(list(keys[0]), 2,
+                   1); /* the headers describe the window with the fewest remaining */
+    expect_headers(list(keys[0]), 2, 0);
     for (int i = 0; i < 10; i++)
         expect_refused(list(keys[0]), 2);
-    expect_told(list(keys[1]), 2, 1); /* the address has used 3 */
-    expect_told(list(keys[1]), 2, 0);
-    expect_told(list(keys[2]), 2, 1);
-    expect_told(list(keys[2]), 2, 0);
+    expect_headers(list(keys[1]), 2, 1); /* the address has used 3 */
+    expect_headers(list(keys[1]), 2, 0);
+    expect_headers(list(keys[2]), 2, 1);
+    expect_headers(list(keys[2]), 2, 0);
     expect_error(list("x"), 401, "unauthorized"); /* the seventh */
     struct response *r = list("x");
     expect_refused(r, 7);
@@ -280,7 +280,7 @@ START_TEST(the_later_end_of_two_refusing_windows_is_reported)
     expect_status(http_get(server, "/api/v1/reports"), 200);
     struct response *r = http_get(server, "/api/v1/reports");
     expect_status(r, 429);
-    expect_told(r, 1, 0);
+    expect_headers(r, 1, 0);
     server_stop(server);
 }
 END_TEST
@@ -307,7 +307,7 @@ END_TEST
 
 static atomic_uint admitted, refused, others;
 
-static void *ask_often(void *arg)
+static void *request_often(void *arg)
 {
     (void)arg;
     for (int i = 0; i < 100; i++) {
@@ -329,7 +329,7 @@ START_TEST(all_workers_together_admit_just_the_limit)
     server->options.workers = 3;
     server_start_with(server, limiters(API("150")));
     for (size_t i = 0; i < COUNT(threads); i++)
-        ck_assert_int_eq(pthread_create(&threads[i], NULL, ask_often, NULL), 0);
+        ck_assert_int_eq(pthread_create(&threads[i], NULL, request_often, NULL), 0);
     for (size_t i = 0; i < COUNT(threads); i++)
         pthread_join(threads[i], NULL);
     ck_assert_uint_eq(admitted, 150);
@@ -352,7 +352,7 @@ START_TEST(dry_run_and_exempt_callers_get_headers_and_no_refusal)
     for (int i = 0; i < 6; i++) {
         struct response *r = http_get(server, "/api/v1/reports");
         expect_status(r, 200);
-        expect_told(r, 2, i < 2 ? 1 - i : 0);
+        expect_headers(r, 2, i < 2 ? 1 - i : 0);
     }
     expect_error(list("x"), 401, "unauthorized");
     bool logged =
@@ -379,12 +379,12 @@ START_TEST(an_override_applies_only_to_its_key)
                     "2", "api_key") " ], overrides: [ { key: 2, limit: 1 }, { key: 3, limit: 0 }, "
                                     "{ key: 127.0.0.1, limit: 50 } ] }"));
     char *second = key_new(server, "main", NULL), *third = key_new(server, "main", NULL);
-    expect_told(list(NULL), 2, 1);
-    expect_told(list(second), 1, 0);
+    expect_headers(list(NULL), 2, 1);
+    expect_headers(list(second), 1, 0);
     expect_refused(list(second), 1);
     for (int i = 0; i < 5; i++)
-        expect_untold(list(third));
-    expect_told(list("x"), 50, 49);
+        expect_no_headers(list(third));
+    expect_headers(list("x"), 50, 49);
     server_stop(server);
 }
 END_TEST
@@ -397,12 +397,12 @@ START_TEST(an_added_limiter_limits_its_routes)
                                     "    reads: { windows: [ " WINDOW(
                                         "5", "ip") " ], routes: [ 'GET /api/v1/reports/{id}', 'GET "
                                                    "/api/v1/openapi.json' ] }"));
-    expect_told(http_get(server, "/api/v1/reports"), 100, 99);
-    expect_told(http_post(server, "/api/v1/reports", ""), 1, 0);
+    expect_headers(http_get(server, "/api/v1/reports"), 100, 99);
+    expect_headers(http_post(server, "/api/v1/reports", ""), 1, 0);
     expect_refused(http_post(server, "/api/v1/reports", ""), 1);
-    expect_told(http_get(server, "/api/v1/reports/7"), 5, 4);
-    expect_told(http_get(server, "/api/v1/openapi.json"), 5, 3);
-    expect_told(http_delete(server, "/api/v1/reports/7"), 100, 98);
+    expect_headers(http_get(server, "/api/v1/reports/7"), 5, 4);
+    expect_headers(http_get(server, "/api/v1/openapi.json"), 5, 3);
+    expect_headers(http_delete(server, "/api/v1/reports/7"), 100, 98);
     server_stop(server);
 }
 END_TEST
@@ -450,7 +450,7 @@ START_TEST(a_reload_changes_the_limit_at_once_and_keeps_the_counts)
     server_signal(server, SIGHUP);
     char *other = key_new(server, "main", NULL);
     ck_assert(wait_until(limit_is, &(struct wanted){other, 50}, 10000));
-    expect_told(http_get(server, "/api/v1/reports"), 50, 50 - 8);
+    expect_headers(http_get(server, "/api/v1/reports"), 50, 50 - 8);
     server_configure(server, limiters(API("5")));
     server_signal(server, SIGHUP);
     ck_assert(wait_until(limit_is, &(struct wanted){other, 5}, 10000));
@@ -493,19 +493,19 @@ END_TEST
 START_TEST(counts_survive_restarts)
 {
     server_start_with(server, limiters(API("10")));
-    expect_told(http_get(server, "/api/v1/reports"), 10, 9);
+    expect_headers(http_get(server, "/api/v1/reports"), 10, 9);
     server_stop(server);
     server_start(server);
-    expect_told(http_get(server, "/api/v1/reports"), 10, 8);
+    expect_headers(http_get(server, "/api/v1/reports"), 10, 8);
     server_signal(server, SIGKILL);
     server_wait(server, 5000);
     server_start(server);
-    expect_told(http_get(server, "/api/v1/reports"), 10, 7);
+    expect_headers(http_get(server, "/api/v1/reports"), 10, 7);
     server_stop(server);
     ck_assert_msg(strstr(server_log(server), "counts in") != NULL, "%s", server_log(server));
     server_configure(server, text("limits: { slots: 4096, limiters: { " API("10") " } }"));
     server_start(server);
-    expect_told(http_get(server, "/api/v1/reports"), 10, 9);
+    expect_headers(http_get(server, "/api/v1/reports"), 10, 9);
     ck_assert_msg(strstr(server_log(server), "counting begins anew") != NULL, "%s",
                   server_log(server));
     server_stop(server);
@@ -516,7 +516,7 @@ START_TEST(counts_survive_a_killed_worker)
 {
     server->options.workers = 1;
     server_start_with(server, limiters(API("10")));
-    expect_told(http_get(server, "/api/v1/reports"), 10, 9);
+    expect_headers(http_get(server, "/api/v1/reports"), 10, 9);
     pid_t worker = server_process(server, "assayd: worker 0");
     kill(worker, SIGKILL);
     ck_assert(server_replaces(server, "assayd: worker 0", worker, 10000));
@@ -525,26 +525,26 @@ START_TEST(counts_survive_a_killed_worker)
     do
         r = http(server, .path = "/api/v1/reports", .may_fail = true);
     while (r->status == 0 && now_ms() < deadline);
-    expect_told(r, 10, 8);
+    expect_headers(r, 10, 8);
 }
 END_TEST
 
 /* each connection can reach another worker: together they admit ten, so all use the new table */
 START_TEST(a_truncated_table_is_recreated)
 {
-    unsigned got_in = 0;
+    unsigned allowed = 0;
     server->options.workers = 2;
     server_start_with(server, limiters(API("10")));
-    expect_told(http_get(server, "/api/v1/reports"), 10, 9);
+    expect_headers(http_get(server, "/api/v1/reports"), 10, 9);
     ck_assert_int_eq(truncate(text("%s/limits-2", server->run), 4096), 0);
     int64_t deadline = now_ms() + 20000;
     struct response *r;
     do {
         r = http(server, .path = "/api/v1/reports", .may_fail = true);
-        got_in += r->status == 200;
+        allowed += r->status == 200;
     } while (r->status != 429 && now_ms() < deadline);
     ck_assert_int_eq(r->status, 429);
-    ck_assert_uint_eq(got_in, 10);
+    ck_assert_uint_eq(allowed, 10);
     ck_assert_msg(strstr(server_log(server), "cut the table in") != NULL, "%s", server_log(server));
     /* replaced, which is not a crash */
     ck_assert_msg(strstr(server_log(server), "killed by signal 9") == NULL, "%s",
@@ -566,7 +566,7 @@ START_TEST(a_wrong_limiter_is_refused_with_its_line_and_the_old_one_kept)
                       strstr(run.err, "there is no route \"GET /nowhere\""),
                   "%s", run.err);
     server_signal(server, SIGHUP);
-    expect_told(http_get(server, "/api/v1/reports"), 10, 9);
+    expect_headers(http_get(server, "/api/v1/reports"), 10, 9);
     server_stop(server);
 }
 END_TEST

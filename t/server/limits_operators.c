@@ -210,7 +210,7 @@ START_TEST(metrics_survive_worker_crashes_and_reloads)
 END_TEST
 
 /* a request without a credential on a limited surface, charged to this address */
-static void come_from(struct client *client, const char *address)
+static void request_from(struct client *client, const char *address)
 {
     struct response *r = http_kept(client, .path = "/v1/wp/none", .key = "",
                                    .headers = {text("X-Forwarded-For: %s", address)});
@@ -232,11 +232,11 @@ START_TEST(a_flooded_small_table_reports_its_keys_and_evictions)
     struct client *client = client_new(server);
     ck_assert_int_eq(metric(&internal, used), 0);
     for (int i = 0; i < 3; i++)
-        come_from(client, "192.0.2.1");
+        request_from(client, "192.0.2.1");
     ck_assert_int_eq(metric(&internal, used), 1);
     ck_assert_int_eq(metric(&internal, evicted), 0);
     for (int i = 0; i < FLOOD; i++)
-        come_from(client, text("10.0.%d.%d", i / 250, i % 250 + 1));
+        request_from(client, text("10.0.%d.%d", i / 250, i % 250 + 1));
     long slots = metric(&internal, "assay_limiter_slots"), held = metric(&internal, used);
     ck_assert_msg(held > slots / 2 && held <= slots && slots < FLOOD, "%ld of %ld", held, slots);
     /* every caller has or had a slot */

@@ -167,13 +167,13 @@ START_TEST(widget_init_must_pass_both_windows)
                              "2678400, key: ip+agent }, "
                              "{ limit: 5, seconds: 1339200, key: ip } ] } } }");
     server_start(server);
-    static const long told[][2] = {{3, 2}, {3, 1}, {3, 0}, {3, 0}};
-    for (size_t i = 0; i < COUNT(told); i++) {
+    static const long expected[][2] = {{3, 2}, {3, 1}, {3, 0}, {3, 0}};
+    for (size_t i = 0; i < COUNT(expected); i++) {
         struct response *r =
             http(server, .method = "POST", .path = "/api/v1/widget/init", .key = "", .body = "");
         expect_status(r, i < 3 ? 200 : 429);
-        ck_assert_int_eq(header_number(r, "X-RateLimit-Limit"), told[i][0]);
-        ck_assert_int_eq(header_number(r, "X-RateLimit-Remaining"), told[i][1]);
+        ck_assert_int_eq(header_number(r, "X-RateLimit-Limit"), expected[i][0]);
+        ck_assert_int_eq(header_number(r, "X-RateLimit-Remaining"), expected[i][1]);
     }
     /* as if another agent used the same address */
     assay_ok(server, "limits", "reset", "widget-init", "127.0.0.1/-", NULL);

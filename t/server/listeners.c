@@ -203,7 +203,7 @@ START_TEST(connections_over_the_limit_do_not_harm_others)
     raw_close(first);
     for (size_t i = 0; i < COUNT(raws); i++)
         raws[i] = raw_open(server);
-    /* an idle connection can be evicted (core/conn/eviction_internal.h); one with a request is admitted */
+    /* an idle connection can be evicted; one with a request is admitted */
     first = raw_open(server);
     raw_get(first, server->key, "/api/v1/reports");
     expect_status(raw_response(first, false, 5000), 200);
@@ -240,7 +240,7 @@ START_TEST(a_worker_without_descriptors_waits_without_polling)
     for (size_t i = 0; i < COUNT(raws); i++)
         raws[i] = raw_open(server);
     struct response *r = http(server, .path = "/healthz", .may_fail = true, .timeout_ms = 1000);
-    ck_assert_msg(r->status == 0, "there are descriptors left");
+    ck_assert_msg(r->status == 0, "descriptors are left");
     double before = process_seconds(worker);
     int64_t until = now_ms() + 2000;
     while (now_ms() < until)
@@ -250,7 +250,7 @@ START_TEST(a_worker_without_descriptors_waits_without_polling)
     for (size_t i = 0; i < COUNT(raws); i++)
         raw_close(raws[i]);
     ck_assert_int_eq(prlimit(worker, RLIMIT_NOFILE, &had, NULL), 0);
-    ck_assert_msg(wait_until(answers, NULL, 10000), "it lets nobody in any more");
+    ck_assert_msg(wait_until(answers, NULL, 10000), "it accepts no connection");
     server_stop(server);
 }
 END_TEST

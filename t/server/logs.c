@@ -220,7 +220,7 @@ START_TEST(the_log_goes_to_standard_output_under_the_journal)
 }
 END_TEST
 
-static bool says_lost(void *arg)
+static bool reports_lost(void *arg)
 {
     (void)arg;
     return strstr(server_log(server), "lines were lost") != NULL;
@@ -231,7 +231,7 @@ START_TEST(a_full_disk_loses_log_lines_and_no_request)
     start("log: { access: /dev/full }");
     for (int i = 0; i < 20; i++)
         expect_status(http_get(server, "/healthz"), 200);
-    ck_assert(wait_until(says_lost, NULL, 5000));
+    ck_assert(wait_until(reports_lost, NULL, 5000));
     server_stop(server);
 }
 END_TEST
@@ -314,7 +314,7 @@ static size_t secrets_count;
 static const char *secret(const char *value)
 {
     ck_assert_uint_lt(secrets_count, COUNT(secrets));
-    ck_assert_msg(value && strlen(value) >= 8, "a secret that short is found anywhere");
+    ck_assert_msg(value && strlen(value) >= 8, "the secret is too short to search for");
     return secrets[secrets_count++] = value;
 }
 
@@ -544,7 +544,7 @@ START_TEST(no_secret_is_ever_logged)
     ck_assert(wait_until(worker_came_back, &worker, 5000));
     expect_status(http(server, .path = "/healthz?the-last", .headers = {NOTHING}), 200);
     server_stop(server);
-    ck_assert_msg(is_logged((void *)(uintptr_t) "the-last"), "not all is there");
+    ck_assert_msg(is_logged((void *)(uintptr_t) "the-last"), "the log is incomplete");
     expect_no_secret_in("the access log", file_of(log_path));
     expect_no_secret_in("the error log", server_log(server));
 }
@@ -564,19 +564,19 @@ static void expect_no_core_limit(pid_t pid)
 {
     struct rlimit limit = {1, 1};
     ck_assert_int_eq(prlimit(pid, RLIMIT_CORE, NULL, &limit), 0);
-    ck_assert_msg(limit.rlim_cur == 0 && limit.rlim_max == 0, "%s may leave a core file",
+    ck_assert_msg(limit.rlim_cur == 0 && limit.rlim_max == 0, "%s can leave a core file",
                   process_title(pid));
 }
 
-static pid_t seated;
+static pid_t running;
 
 /* an auditor exits with its writer and is replaced */
-static bool is_seated(void *title)
+static bool is_running(void *title)
 {
-    return (seated = server_process(server, title)) > 0;
+    return (running = server_process(server, title)) > 0;
 }
 
-static bool is_dead(void *pid)
+static bool has_exited(void *pid)
 {
     return !process_alive(*(pid_t *)pid);
 }
@@ -596,11 +596,11 @@ START_TEST(no_process_leaves_a_core_file)
     start("");
     expect_no_core_limit(server->pid);
     for (size_t i = 0; i < COUNT(titles); i++) {
-        ck_assert(wait_until(is_seated, (void *)(uintptr_t)titles[i], 5000));
-        pid_t pid = seated;
+        ck_assert(wait_until(is_running, (void *)(uintptr_t)titles[i], 5000));
+        pid_t pid = running;
         expect_no_core_limit(pid);
         ck_assert_int_eq(kill(pid, SIGTRAP), 0);
-        ck_assert_int_eq(wait_until(is_dead, &pid, 5000), true);
+        ck_assert_int_eq(wait_until(has_exited, &pid, 5000), true);
     }
     ck_assert(!has_a_core(server->dir));
 }

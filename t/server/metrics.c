@@ -1,5 +1,5 @@
 /*
- * /metrics: responses, durations, the writer, the store, auditors and processes, across deaths of
+ * /metrics: responses, durations, the writer, the store, auditors and processes, across crashes of
  * workers and reloads.
  */
 #include "t/kit/harness.h"
@@ -195,7 +195,7 @@ START_TEST(alerts_and_dashboard_use_existing_metrics)
             ck_assert_int_eq(sscanf(at, "%127[a-z_]", name), 1);
             at += strlen(name);
             base_name(name);
-            ck_assert_msg(strstr(r->body, text("# TYPE %s ", name)) != NULL, "%s asks for %s",
+            ck_assert_msg(strstr(r->body, text("# TYPE %s ", name)) != NULL, "%s uses %s",
                           users[_i], name);
         }
     fclose(file);

@@ -62,7 +62,7 @@ static struct listener *listen_to(const struct visitor *v)
     return l;
 }
 
-static void expect_heard(struct listener *l, const char *what)
+static void expect_event(struct listener *l, const char *what)
 {
     for (int64_t until = now_ms() + 5000; strstr(l->seen, what) == NULL && now_ms() < until;) {
         ssize_t n = recv(l->raw->fd, l->seen + l->n, sizeof(l->seen) - 1 - l->n, MSG_DONTWAIT);
@@ -71,7 +71,7 @@ static void expect_heard(struct listener *l, const char *what)
         else
             usleep(2000);
     }
-    ck_assert_msg(strstr(l->seen, what) != NULL, "%s did not come:\n%s", what, l->seen);
+    ck_assert_msg(strstr(l->seen, what) != NULL, "%s did not arrive:\n%s", what, l->seen);
 }
 
 /* ---- close and reopen ---- */
@@ -125,14 +125,14 @@ START_TEST(a_closed_conversation_is_reopened)
 {
     struct visitor v = visitor_new();
     struct listener *l = listen_to(&v);
-    expect_heard(l, ": here");
+    expect_event(l, ": here");
     expect_status(operator(&v, "claim", NULL), 200);
     expect_status(operator(&v, "close", NULL), 200);
-    expect_heard(l, "event: closed\n");
+    expect_event(l, "event: closed\n");
     struct response *r = openers[_i].by_visitor ? post(&v, openers[_i].path, openers[_i].body) :
                                                 operator(&v, openers[_i].path, openers[_i].body);
     expect_status(r, 200);
-    expect_heard(l, "event: reopened\n");
+    expect_event(l, "event: reopened\n");
     ck_assert_ptr_null(
         strstr(l->seen, "event: released")); /* the response of the close contains it */
     expect_str(thread(&v), "data.status", openers[_i].status);
@@ -161,7 +161,7 @@ START_TEST(a_state_change_survives_a_writer_crash)
 {
     struct visitor v = visitor_new();
     struct listener *l = listen_to(&v);
-    expect_heard(l, ": here");
+    expect_event(l, ": here");
     static const char *const steps[][3] = {
         {"claim", "claimed", "event: claimed\ndata: {\"operator_name\":\"Anna\"}\n"},
         {"close", "closed", "event: closed\n"},
@@ -170,7 +170,7 @@ START_TEST(a_state_change_survives_a_writer_crash)
     for (size_t i = 0; i < COUNT(steps); i++) {
         kill(server_process(server, "assayd: writer"), SIGKILL);
         expect_str(operator(&v, steps[i][0], "{\"name\":\"Anna\"}"), "data.status", steps[i][1]);
-        expect_heard(l, steps[i][2]);
+        expect_event(l, steps[i][2]);
     }
     assay_ok(server, "check", NULL);
 }
@@ -184,12 +184,12 @@ START_TEST(a_visitor_sees_the_operators_name)
     struct listener *streams[4];
     for (size_t i = 0; i < COUNT(streams); i++) { /* on both workers */
         streams[i] = listen_to(&v);
-        expect_heard(streams[i], ": here");
+        expect_event(streams[i], ": here");
     }
     struct response *r = operator(&v, "claim", "{\"name\":\"Anna \\\"<b>\\\"\\n\"}");
     expect_str(r, "data.claimed_name", "Anna \"<b>\"\n");
     for (size_t i = 0; i < COUNT(streams); i++)
-        expect_heard(streams[i],
+        expect_event(streams[i],
                      "event: claimed\ndata: {\"operator_name\":\"Anna \\\"<b>\\\"\\n\"}\n\n");
     r = seen_by(&v);
     expect(r, bool_at(r, "data.is_claimed"));
@@ -203,16 +203,16 @@ START_TEST(a_visitor_sees_the_operators_name)
              .headers = {"Content-Type: application/x-www-form-urlencoded"},
              .body = "name=Zo%C3%AB");
     expect_str(r, "data.claimed_name", "Zoë");
-    expect_heard(streams[0], "{\"operator_name\":\"Zoë\"}\n");
+    expect_event(streams[0], "{\"operator_name\":\"Zoë\"}\n");
     char *other = key_new(server, "main", "conversations:write", NULL);
     expect_error(do_as(other, &v, "claim", "{\"name\":\"Eve\"}"), 409, "conflict");
     expect_str(seen_by(&v), "data.operator_name", "Zoë");
     r = operator(&v, "release", NULL);
     expect(r, at(r, "data.claimed_name") == NULL);
-    expect_heard(streams[0], "event: released\n");
+    expect_event(streams[0], "event: released\n");
     r = operator(&v, "claim", NULL); /* and differs from the previous claim's */
     expect(r, has(r, "data.claimed_name") && at(r, "data.claimed_name") == NULL);
-    expect_heard(streams[0], "event: claimed\ndata: {\"operator_name\":null}\n");
+    expect_event(streams[0], "event: claimed\ndata: {\"operator_name\":null}\n");
 }
 END_TEST
 
@@ -235,7 +235,7 @@ END_TEST
 /* ---- notes ---- */
 
 /* The body of init, without the values that differ between visitors. */
-static char *begun_again(const struct visitor *v)
+static char *started_again(const struct visitor *v)
 {
     struct response *r = init_with(agent, text(",\"anon_id\":\"%s\"", v->secret));
     expect_status(r, 200);
@@ -248,13 +248,13 @@ START_TEST(a_note_is_visible_to_operators_only)
 {
     struct visitor v = visitor_new();
     struct listener *l = listen_to(&v);
-    expect_heard(l, ": here");
+    expect_event(l, ": here");
     /* 32 messages: init shows 30 of them and reports that there are more */
     for (int i = 0; i < 16; i++)
         expect_status(post(&v, "messages", text("{\"message\":\"m%d\"}", i)), 200);
-    expect_heard(l, "\"m15\"");
+    expect_event(l, "\"m15\"");
     struct response *before = seen_by(&v);
-    char *begun = begun_again(&v);
+    char *begun = started_again(&v);
     struct response *old = thread(&v), *r = NULL;
     for (int i = 0; i < 3; i++)
         r = operator(&v, "notes", text("{\"note\":\"a heron %d\",\"name\":\"Otto\"}", i));
@@ -267,7 +267,7 @@ START_TEST(a_note_is_visible_to_operators_only)
     struct response *after = seen_by(&v);
     ck_assert_str_eq(before->body, after->body);
     ck_assert_str_eq(header(before, "ETag"), header(after, "ETag"));
-    ck_assert_str_eq(begun, begun_again(&v));
+    ck_assert_str_eq(begun, started_again(&v));
     static const char *const paths[] = {"conversation/messages?limit=1&before=%s",
                                         "conversation/messages?limit=100&after=%s"};
     for (size_t i = 0; i < COUNT(paths); i++) { /* an invented id gives the same answer */
@@ -278,12 +278,12 @@ START_TEST(a_note_is_visible_to_operators_only)
         expect(page, bool_at(page, "data.has_more") == (i == 0));
     }
     expect_status(operator(&v, "messages", "{\"message\":\"and now\"}"), 201);
-    expect_heard(l, "\"and now\"");
+    expect_event(l, "\"and now\"");
     ck_assert_ptr_null(strstr(l->seen, "heron"));
     struct listener *again = listen_to(&v);
-    expect_heard(again, ": here");
+    expect_event(again, ": here");
     expect_status(post(&v, "messages/stream", "{\"message\":\"last\"}"), 200);
-    expect_heard(again, "\"last\"");
+    expect_event(again, "\"last\"");
     ck_assert(strstr(l->seen, "note") == NULL && strstr(again->seen, "note") == NULL);
 
     expect(old, strcmp(header(old, "ETag"), header(thread(&v), "ETag")) != 0);

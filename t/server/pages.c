@@ -152,7 +152,7 @@ static void expect_link(const char *page, const char *target)
     if (strncmp(target, "data:", 5) == 0)
         return;
     if (*target == '#')
-        ck_assert_msg(has_id(page, target + 1), "%s leads nowhere", target);
+        ck_assert_msg(has_id(page, target + 1), "%s does not resolve", target);
     else
         expect_status(ask(strcmp(target, "./") == 0 ? "/" : text("/%s", target), NULL), 200);
 }
@@ -175,7 +175,7 @@ static void expect_once(const char *page, const char *what)
 {
     const char *at = strstr(page, what);
     ck_assert_msg(at != NULL, "%s is not on the page", what);
-    ck_assert_msg(strstr(at + 1, what) == NULL, "%s is there twice", what);
+    ck_assert_msg(strstr(at + 1, what) == NULL, "%s occurs twice", what);
 }
 
 START_TEST(the_reference_has_every_documented_operation)

@@ -1,5 +1,5 @@
 /*
- * Health, the OpenAPI document, and a store that is missing, not readable, of another format, or
+ * Health, the OpenAPI document, and a store that is missing, unreadable, of another format, or
  * full.
  */
 #include "store/engine/schema.h"
@@ -124,7 +124,7 @@ static void expect_refs(const struct response *r, struct json_object *value)
                           json_object_get_string(below));
             for (char *step; here && (step = strsep(&rest, "/")) != NULL;)
                 here = member(here, step);
-            ck_assert_msg(here != NULL, "$ref %s leads nowhere", json_object_get_string(below));
+            ck_assert_msg(here != NULL, "$ref %s does not resolve", json_object_get_string(below));
         }
     }
 }
@@ -180,7 +180,7 @@ START_TEST(a_data_directory_that_cannot_be_created_is_named)
 END_TEST
 
 /* As an ordinary user when the tests run as root, because root can write to every directory. */
-static int status_as_nobody(const char *err_path)
+static int status_as_user(const char *err_path)
 {
     pid_t pid = fork();
     ck_assert_int_ge(pid, 0);
@@ -213,7 +213,7 @@ START_TEST(a_read_only_data_directory_is_named)
     ck_assert_int_eq(chmod(server->data, 0555), 0);
     ck_assert_int_eq(chmod(server->run, 0777), 0);
     char *err = text("%s/as-nobody.log", server->dir);
-    int status = status_as_nobody(err);
+    int status = status_as_user(err);
     struct run said = run_program("/bin/cat", err, NULL);
     ck_assert_msg(status == 2, "exit status %d\n%s", status, said.out);
     ck_assert_msg(strstr(said.out, server->data) != NULL, "%s is not in: %s", server->data,

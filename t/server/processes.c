@@ -1,18 +1,14 @@
-/* The processes of a server: start, signals, deaths and reloads. */
-#include "config.h"
+/* The processes of a server: titles, crashes, privileges and stopping. */
 #include "t/kit/harness.h"
 
 #include <lmdb.h>
-#include <netinet/in.h>
 #include <poll.h>
 #include <pwd.h>
 #include <signal.h>
 #include <strings.h>
-#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
-#include <sys/un.h>
 
 static struct origin *origin;
 static struct server *server;
@@ -29,77 +25,6 @@ static void teardown(void)
     origin_stop(origin);
 }
 
-/* ---- configuration and start ---- */
-
-START_TEST(a_good_configuration_passes_the_check)
-{
-    struct run run = run_program(assayd_path(), "-t", "-c", server->conf, NULL);
-    ck_assert_msg(run.status == 0, "%d: %s%s", run.status, run.out, run.err);
-}
-END_TEST
-
-static const struct {
-    const char *yaml;    /* line 9 on */
-    const char *says[3]; /* each must be in its message */
-} mistakes[] = {
-    {"wrokers: 2", {":9:", "wrokers"}},
-    {"reports: { wait: soon }", {":9:", "reports.wait"}},
-    {"reports: { good: 101 }", {":9:", "reports.good"}},
-    {"timeouts: { header: -1s }", {":9:", "timeouts.header"}},
-    {"max_connections: 12abc", {":9:", "max_connections"}},
-    {"trusted_proxies: [10.0.0.1/8]", {":9:", "trusted_proxies"}},
-    {"log: { level: loud }", {":9:", "log.level"}},
-    {"store: 5", {":9:", "store"}},
-    {"reports: { good: 101 }\nlog: { level: loud }\ncolour: blue", {":9:", ":10:", ":11:"}},
-    {"store: { map_size: 1GiB", {"assay.yaml"}},
-    {"max_connections: 5\nmax_connections: 6", {"max_connections"}},
-};
-
-START_TEST(a_wrong_configuration_is_refused_with_file_line_and_cause)
-{
-    server_configure(server, mistakes[_i].yaml);
-    for (int check = 0; check < 2; check++) {
-        struct run run = run_program(assayd_path(), "-c", server->conf, check ? "-t" : NULL, NULL);
-        ck_assert_msg(run.status == 1, "exit status %d: %s%s", run.status, run.out, run.err);
-        ck_assert_msg(strstr(run.err, server->conf) != NULL, "no file in: %s", run.err);
-        for (size_t i = 0; i < COUNT(mistakes[_i].says) && mistakes[_i].says[i]; i++)
-            ck_assert_msg(strstr(run.err, mistakes[_i].says[i]) != NULL, "no %s in: %s",
-                          mistakes[_i].says[i], run.err);
-    }
-}
-END_TEST
-
-START_TEST(a_missing_configuration_file_is_refused)
-{
-    struct run run = run_program(assayd_path(), "-c", "/nowhere/assay.yaml", NULL);
-    ck_assert_msg(run.status == 1 && strstr(run.err, "/nowhere/assay.yaml"), "%d: %s", run.status,
-                  run.err);
-}
-END_TEST
-
-START_TEST(set_overrides_one_key)
-{
-    server_spawn(server, "--set", "workers=3", NULL);
-    ck_assert(server_ready(server, 15000));
-    ck_assert_msg(strstr(server->ready, " workers=3 auditors=1") != NULL, "%s", server->ready);
-    ck_assert_int_gt(server_process(server, "assayd: worker 2"), 0);
-    server_stop(server);
-    struct run run = run_program(assayd_path(), "-c", server->conf, "--set", "nonsense=1", NULL);
-    ck_assert_msg(run.status == 1 && strstr(run.err, "nonsense"), "%d: %s", run.status, run.err);
-}
-END_TEST
-
-START_TEST(help_and_version_are_printed)
-{
-    struct run help = run_program(assayd_path(), "-h", NULL),
-               version = run_program(assayd_path(), "-V", NULL);
-    ck_assert_msg(help.status == 0 && strstr(help.out, "--set"), "%d: %s", help.status, help.out);
-    ck_assert_msg(version.status == 0 && strpbrk(version.out, "0123456789"), "%d: %s",
-                  version.status, version.out);
-    ck_assert_int_ne(run_program(assayd_path(), "--nonsense", NULL).status, 0);
-}
-END_TEST
-
 START_TEST(process_titles_name_their_roles)
 {
     server_start(server);
@@ -110,136 +35,6 @@ START_TEST(process_titles_name_their_roles)
         ck_assert_msg(server_process(server, titles[i]) > 0, "no %s", titles[i]);
     ck_assert_uint_eq(server_children(server, NULL, 0), COUNT(titles));
     server_stop(server);
-}
-END_TEST
-
-/* A second server with the given key of the first one must be refused. */
-static const char *const shared_keys[] = {"listen.0.address", "data_dir", "run_dir"};
-
-START_TEST(a_second_server_on_the_same_port_or_directory_is_refused)
-{
-    server_start(server);
-    struct server *other = server_new(&(struct server_options){.no_key = true});
-    const char *values[] = {server->address, server->data, server->run};
-    struct run run = run_program(assayd_path(), "-c", other->conf, "--set",
-                                 text("%s=%s", shared_keys[_i], values[_i]), NULL);
-    ck_assert_msg(run.status == 2, "exit status %d: %s%s", run.status, run.out, run.err);
-    ck_assert_msg(strstr(run.err, values[_i]) != NULL, "%s is not in: %s", values[_i], run.err);
-    ck_assert_msg(strstr(run.err, text("in use by pid %d (assayd: master): stop", server->pid)) !=
-                      NULL,
-                  "%s", run.err);
-    ck_assert_msg(strstr(run.err, text("or set %s to another", shared_keys[_i])) != NULL, "%s",
-                  run.err);
-    expect_status(http_get(server, "/api/v1/reports"), 200);
-    server_free(other);
-    server_stop(server);
-}
-END_TEST
-
-/* Columns: the value of --set for our listening socket; the option that the message names. */
-static const struct {
-    const char *form, *option;
-} taken[] = {
-    {"listen.0.address=127.0.0.1:%u", "set listen.0.address to"},
-    {"listen.0.address=0.0.0.0:%u", "set listen.0.address to"},
-    {"internal_listen=127.0.0.1:%u", "set internal_listen to"},
-};
-
-START_TEST(an_address_in_use_is_reported_with_its_process)
-{
-    struct sockaddr_in address = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
-    socklen_t size = sizeof(address);
-    char name[32] = "";
-    int fd = socket(AF_INET, SOCK_STREAM, 0);
-    ck_assert(bind(fd, (struct sockaddr *)&address, size) == 0 && listen(fd, 1) == 0);
-    ck_assert_int_eq(getsockname(fd, (struct sockaddr *)&address, &size), 0);
-    prctl(PR_GET_NAME, name);
-    const char *set = text(taken[_i].form, ntohs(address.sin_port));
-    struct run run = run_program(assayd_path(), "-c", server->conf, "--set", set, NULL);
-    ck_assert_msg(run.status == 2 && strstr(run.err, strchr(set, '=') + 1), "%d: %s", run.status,
-                  run.err);
-    ck_assert_msg(strstr(run.err, text("is in use by pid %d (%s)", (int)getpid(), name)), "%s",
-                  run.err);
-    ck_assert_msg(strstr(run.err, taken[_i].option), "%s", run.err);
-    close(fd);
-}
-END_TEST
-
-START_TEST(a_unix_socket_in_use_is_reported_with_its_process)
-{
-    struct sockaddr_un address = {.sun_family = AF_UNIX};
-    int fd = socket(AF_UNIX, SOCK_STREAM, 0);
-    snprintf(address.sun_path, sizeof(address.sun_path), "%s/taken.sock", server->dir);
-    ck_assert(bind(fd, (struct sockaddr *)&address, sizeof(address)) == 0 && listen(fd, 1) == 0);
-    const char *set = text("listen.0.address=unix:%s", address.sun_path);
-    struct run run = run_program(assayd_path(), "-c", server->conf, "--set", set, NULL);
-    ck_assert_msg(run.status == 2 && strstr(run.err, text("is in use by pid %d (", (int)getpid())),
-                  "%d: %s", run.status, run.err);
-    close(fd);
-}
-END_TEST
-
-START_TEST(an_address_given_twice_is_reported)
-{
-    server_start(server); /* for a port that is free after the test */
-    const char *address = text("%s", server->address);
-    server_stop(server);
-    struct run run = run_program(assayd_path(), "-c", server->conf, "--set",
-                                 text("listen.0.address=%s", address), "--set",
-                                 text("internal_listen=%s", address), NULL);
-    ck_assert_msg(run.status == 2 && strstr(run.err, "by another listener of this configuration"),
-                  "%d: %s", run.status, run.err);
-}
-END_TEST
-
-/* ---- the first and last lines of the log ---- */
-
-START_TEST(the_log_names_the_start_the_listeners_and_the_reason_to_stop)
-{
-    server_start(server);
-    const char *log = server_log(server);
-    ck_assert_msg(
-        strstr(log, "\"process\":\"master\",\"message\":\"assayd " PACKAGE_VERSION " starts: "),
-        "%s", log);
-    ck_assert_msg(strstr(log, text("configuration %s", server->conf)), "%s", log);
-    ck_assert_msg(strstr(log, text(", pid %d, workers 2, auditors 1, listeners http://%s",
-                                   server->pid, server->address)),
-                  "%s", log);
-    expect_status(http_get(server, "/healthz"), 200);
-    server_stop(server);
-    log = strstr(server_log(server), "assayd " PACKAGE_VERSION " ends: ");
-    ck_assert_msg(log != NULL, "%s", server_log(server));
-    ck_assert_msg(
-        strstr(log, text("ends: SIGTERM from pid %d; exit status 0, uptime ", (int)getpid())), "%s",
-        log);
-    ck_assert_msg(strstr(log, " requests answered") && !strstr(log, " 0 requests answered"), "%s",
-                  log);
-}
-END_TEST
-
-START_TEST(a_server_without_a_file_logs_that_it_uses_defaults)
-{
-    bool has_file = access("/etc/assay/assay.yaml", F_OK) == 0;
-    struct watched *w =
-        watch_start(BY_TERMINAL, NULL, assayd_path(), "--set", text("data_dir=%s", server->data),
-                    "--set", text("run_dir=%s", server->run), "--set", "user=", "--set",
-                    "listen.0.address=127.0.0.1:0", NULL);
-    watch_expect(w, has_file ? "configuration /etc/assay/assay.yaml and 4 --set, pid"
-                             : "configuration built-in defaults and 4 --set, pid");
-    ck_assert_int_eq(kill(w->pid, SIGTERM), 0);
-    ck_assert_int_eq(watch_wait(w), 0);
-    watch_close(w);
-}
-END_TEST
-
-START_TEST(a_server_that_cannot_start_logs_that_it_exits)
-{
-    char *dir = text("%s/none", server->dir);
-    struct run run = run_program(assayd_path(), "--set", text("data_dir=%s/data", dir), "--set",
-                                 text("run_dir=%s/run", server->dir), "--set", "user=", NULL);
-    ck_assert_int_eq(run.status, 2);
-    ck_assert_msg(strstr(run.err, "ends: it could not start; exit status 2"), "%s", run.err);
-    ck_assert_msg(!strstr(run.err, " starts: "), "%s", run.err);
 }
 END_TEST
 
@@ -269,7 +64,7 @@ START_TEST(a_killed_process_is_replaced_without_an_outage)
         kill(old, SIGKILL);
         ck_assert_msg(server_replaces(server, mortals[_i], old, 8000), "%s was not replaced\n%s",
                       mortals[_i], server_log(server));
-        ck_assert_msg(wait_until(serves, server, 10000), "no service after the death of %s\n%s",
+        ck_assert_msg(wait_until(serves, server, 10000), "no service after the crash of %s\n%s",
                       mortals[_i], server_log(server));
         expect_status(http_get(server, report_path(id)), 200);
     }
@@ -475,7 +270,7 @@ START_TEST(a_page_that_crashes_auditors_fails_alone)
     }
     expect_str(r, "data.status", "failed");
     expect_str(r, "data.error.code", "too_complex");
-    ck_assert_msg(deaths >= 2 && deaths <= 3, "after %u deaths", deaths);
+    ck_assert_msg(deaths >= 2 && deaths <= 3, "after %u crashes", deaths);
     ck_assert(wait_until(serves, server, 10000));
     server_stop(server);
 }
@@ -486,7 +281,7 @@ struct gone {
     size_t count;
 };
 
-static bool all_gone(void *arg)
+static bool all_exited(void *arg)
 {
     struct gone *gone = arg;
     for (size_t i = 0; i < gone->count; i++)
@@ -503,7 +298,7 @@ START_TEST(a_killed_master_leaves_no_process)
     ck_assert_uint_eq(gone.count, 4);
     server_signal(server, SIGKILL);
     ck_assert_int_eq(server_wait(server, 5000), 128 + SIGKILL);
-    ck_assert_msg(wait_until(all_gone, &gone, 5000), "processes are left");
+    ck_assert_msg(wait_until(all_exited, &gone, 5000), "processes are left");
     server_start(server);
     struct response *r = report_wait(server, id);
     expect_str(r, "data.status", "done");
@@ -554,7 +349,7 @@ START_TEST(a_server_started_by_root_drops_every_privilege)
     /* changing the user clears a process's parent-death signal */
     server_signal(server, SIGKILL);
     ck_assert_int_eq(server_wait(server, 5000), 128 + SIGKILL);
-    ck_assert_msg(wait_until(all_gone, &gone, 5000), "processes are left");
+    ck_assert_msg(wait_until(all_exited, &gone, 5000), "processes are left");
 }
 END_TEST
 
@@ -651,7 +446,7 @@ START_TEST(a_graceful_stop_answers_held_posts_as_pending)
     /* with Connection: close, unless its worker has not received the stop yet */
     expect_status(r, 200);
     ck_assert(raw_closed(half, 5000));
-    ck_assert_msg(server_wait(server, 10000) == 0, "not ended well\n%s", server_log(server));
+    ck_assert_msg(server_wait(server, 10000) == 0, "wrong exit status\n%s", server_log(server));
     ck_assert(raw_closed(idle, 1000));
     server_start(server);
     r = http_get(server, "/api/v1/reports?search=held-stop");
@@ -669,7 +464,7 @@ START_TEST(an_interrupt_stops_at_once)
     struct raw *raw = held_post(server, origin, "/held-interrupt");
     server_signal(server, SIGINT);
     ck_assert_int_eq(server_wait(server, 3000), 0);
-    ck_assert(wait_until(all_gone, &gone, 1000));
+    ck_assert(wait_until(all_exited, &gone, 1000));
     ck_assert(raw_closed(raw, 1000));
 }
 END_TEST
@@ -695,7 +490,7 @@ START_TEST(a_stop_answers_new_connections)
         expect_status(r, 200);
         expect(r, header(r, "Connection") && !strcasecmp(header(r, "Connection"), "close"));
     }
-    ck_assert_msg(server_wait(server, 3000) == 0, "not ended well\n%s", server_log(server));
+    ck_assert_msg(server_wait(server, 3000) == 0, "wrong exit status\n%s", server_log(server));
 }
 END_TEST
 
@@ -720,7 +515,7 @@ START_TEST(a_second_stop_signal_stops_at_once)
     raw_text(half, "GET /healthz HTTP/1.1\r\nHost: x\r\n\r\nGET /healthz HTTP/1.1\r\n");
     expect_status(raw_response(half, false, 5000), 200);
     server_signal(server, SIGTERM);
-    ck_assert_msg(server_wait(server, 1000) == -1, "did not wait for a request that had begun");
+    ck_assert_msg(server_wait(server, 1000) == -1, "did not wait for a started request");
     server_signal(server, SIGTERM);
     ck_assert_int_eq(server_wait(server, 3000), 0);
 }
@@ -735,14 +530,14 @@ START_TEST(a_drain_ends_at_its_timeout)
     static const char request[] = "GET /api/v1/openapi.json HTTP/1.1\r\nHost: x\r\n\r\n";
     server_configure(server, "timeouts: { drain: 1s, body: 1h, send: 1h }");
     server_start(server);
-    struct raw *half = raw_open(server), *deaf = raw_open(server);
+    struct raw *half = raw_open(server), *stopped = raw_open(server);
     raw_text(half, "GET /healthz HTTP/1.1\r\nHost: x\r\n\r\nPOST /api/v1/reports HTTP/1.1\r\nHost: "
                    "x\r\nContent-Length: 1000\r\n\r\nurl=");
     expect_status(raw_response(half, false, 5000), 200);
-    raw_text(deaf, "GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n");
-    expect_status(raw_response(deaf, false, 5000), 200);
-    for (int i = 0;
-         i < 1000 && send(deaf->fd, request, sizeof(request) - 1, MSG_NOSIGNAL | MSG_DONTWAIT) > 0;
+    raw_text(stopped, "GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n");
+    expect_status(raw_response(stopped, false, 5000), 200);
+    for (int i = 0; i < 1000 && send(stopped->fd, request, sizeof(request) - 1,
+                                     MSG_NOSIGNAL | MSG_DONTWAIT) > 0;
          i++)
         ;
     int64_t since = now_ms();
@@ -795,21 +590,7 @@ int main(void)
     Suite *suite = suite_create("processes");
     TCase *tcase = harness_case(suite, "a server each");
     tcase_add_checked_fixture(tcase, setup, teardown);
-    tcase_add_test(tcase, a_good_configuration_passes_the_check);
-    tcase_add_loop_test(tcase, a_wrong_configuration_is_refused_with_file_line_and_cause, 0,
-                        COUNT(mistakes));
-    tcase_add_test(tcase, a_missing_configuration_file_is_refused);
-    tcase_add_test(tcase, set_overrides_one_key);
-    tcase_add_test(tcase, help_and_version_are_printed);
     tcase_add_test(tcase, process_titles_name_their_roles);
-    tcase_add_loop_test(tcase, a_second_server_on_the_same_port_or_directory_is_refused, 0,
-                        COUNT(shared_keys));
-    tcase_add_loop_test(tcase, an_address_in_use_is_reported_with_its_process, 0, COUNT(taken));
-    tcase_add_test(tcase, a_unix_socket_in_use_is_reported_with_its_process);
-    tcase_add_test(tcase, an_address_given_twice_is_reported);
-    tcase_add_test(tcase, the_log_names_the_start_the_listeners_and_the_reason_to_stop);
-    tcase_add_test(tcase, a_server_without_a_file_logs_that_it_uses_defaults);
-    tcase_add_test(tcase, a_server_that_cannot_start_logs_that_it_exits);
     tcase_add_loop_test(tcase, a_killed_process_is_replaced_without_an_outage, 0, COUNT(mortals));
     tcase_add_loop_test(tcase, a_crash_is_logged_with_advice, 0, COUNT(readers));
     tcase_add_test(tcase, a_killed_workers_snapshot_is_released_at_once);
@@ -832,7 +613,7 @@ int main(void)
     TCase *lasting = harness_case(suite, "a server that gives up");
     tcase_add_checked_fixture(lasting, setup, teardown);
     tcase_add_test(lasting, a_worker_that_keeps_dying_ends_the_server_with_status_3);
-    TCase *still = harness_case(suite, "a server that stands still");
+    TCase *still = harness_case(suite, "a stuck server");
     tcase_add_checked_fixture(still, setup, teardown);
     tcase_add_test(still, a_stuck_process_is_killed_and_replaced);
     return harness_main_at_once(suite);

@@ -297,9 +297,9 @@ static const struct {
 } early[] = {
     {"a length far over every limit", "Content-Length: 99999999999\r\n", "", 413,
      "payload_too_large"},
-    {"an expectation nobody meets", "Content-Length: 5\r\nExpect: 200-ok\r\n", "url=x", 417,
+    {"an unsupported expectation", "Content-Length: 5\r\nExpect: 200-ok\r\n", "url=x", 417,
      "expectation_failed"},
-    {"a chunk size that is none", "Transfer-Encoding: chunked\r\n", "zz\r\nurl=x\r\n0\r\n\r\n", 400,
+    {"a malformed chunk size", "Transfer-Encoding: chunked\r\n", "zz\r\nurl=x\r\n0\r\n\r\n", 400,
      "bad_request"},
     {"a negative chunk size", "Transfer-Encoding: chunked\r\n", "-5\r\nurl=x\r\n0\r\n\r\n", 400,
      "bad_request"},

@@ -88,7 +88,7 @@ START_TEST(five_reloads_under_load_lose_no_request)
         unsigned from[COUNT(loads)];
         for (size_t i = 0; i < COUNT(loads); i++)
             from[i] = loads[i].done;
-        ck_assert_msg(wait_until(has_worked, from, 10000), "reload %d: the load stands still\n%s",
+        ck_assert_msg(wait_until(has_worked, from, 10000), "reload %d: the load has stopped\n%s",
                       reload, server_log(server));
     }
     load_end(loads, COUNT(loads), 100);
@@ -205,10 +205,10 @@ START_TEST(usr1_reopens_the_access_log)
     char *log = text("%s/access.log", server->dir), *moved = text("%s/access.log.1", server->dir);
     server_configure(server, text("log: { access: %s }", log));
     server_start(server);
-    ck_assert_msg(wait_until(logs_request, log, 5000), "nothing in the access log");
+    ck_assert_msg(wait_until(logs_request, log, 5000), "the access log is empty");
     ck_assert_int_eq(rename(log, moved), 0);
     server_signal(server, SIGUSR1);
-    ck_assert_msg(wait_until(logs_request, log, 5000), "nothing in the new access log");
+    ck_assert_msg(wait_until(logs_request, log, 5000), "the new access log is empty");
     struct run run = run_program("/bin/grep", "-m1", "find-me", log, NULL);
     struct json_object *line = json_tokener_parse(run.out), *value;
     ck_assert_msg(json_object_is_type(line, json_type_object), "not JSON: %s", run.out);

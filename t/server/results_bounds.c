@@ -8,7 +8,7 @@
 
 #include <signal.h>
 
-enum { REPORTS = 20000, SLICE = 1000, KILLS = 3 };
+enum { REPORTS = 20000, BATCH = 1000, KILLS = 3 };
 
 static struct server *server;
 
@@ -62,10 +62,10 @@ static void fill(void)
                                           .max_readers = 64,
                                           .mode = STORE_WRITE};
     ck_assert_msg(store_open(&options, &s, why, sizeof(why)) == STORE_OK, "%s", why);
-    for (unsigned i = 0; i < REPORTS; i += SLICE) {
+    for (unsigned i = 0; i < REPORTS; i += BATCH) {
         struct store_txn *t;
         ck_assert_int_eq(store_begin(s, &t), STORE_OK);
-        for (unsigned k = i; k < i + SLICE; k++)
+        for (unsigned k = i; k < i + BATCH; k++)
             add_done(t, k);
         ck_assert_int_eq(store_commit(t), STORE_OK);
     }
@@ -85,7 +85,7 @@ static uint64_t maintenance_left(void)
     return left;
 }
 
-static size_t said_before; /* bytes of the log that are ignored */
+static size_t logged_before; /* bytes of the log that are ignored */
 
 static int64_t total_of(const char *result)
 {
@@ -127,11 +127,11 @@ START_TEST(new_bounds_reclassify_every_report_across_writer_crashes)
     server_start(server);
     for (size_t i = 0; i < COUNT(bounds); i++)
         ck_assert_int_eq(total_of(bounds[i].result), by_bounds(i, false));
-    said_before = strlen(server_log(server));
+    logged_before = strlen(server_log(server));
     server_configure(server, "reports: { good: 90, decent: 10 }");
     server_signal(server, SIGHUP);
     for (int64_t deadline = now_ms() + 60000;
-         !server_says(server, "rating reports: done", said_before, 0) && now_ms() < deadline;) {
+         !server_says(server, "rating reports: done", logged_before, 0) && now_ms() < deadline;) {
         uint64_t left = maintenance_left();
         most_left = left > most_left ? left : most_left;
         pid_t writer = server_process(server, "assayd: writer");
@@ -141,8 +141,8 @@ START_TEST(new_bounds_reclassify_every_report_across_writer_crashes)
         ck_assert_int_le(good, by_bounds(0, false));
         ck_assert_int_ge(good, by_bounds(0, true));
     }
-    ck_assert_msg(server_says(server, "rating reports: done", said_before, 0) &&
-                      server_says(server, text(" of %d\"", REPORTS), said_before, 0),
+    ck_assert_msg(server_says(server, "rating reports: done", logged_before, 0) &&
+                      server_says(server, text(" of %d\"", REPORTS), logged_before, 0),
                   "%s", server_log(server));
     ck_assert_uint_ge(kills, 1);
     ck_assert_uint_gt(most_left, 0);

@@ -101,7 +101,7 @@ END_TEST
  * ${deaf}: the server's listening sockets accept only SYNs, so that clients see a connection and
  * the server does not
  */
-static void make_deaf(bool deaf)
+static void make_unresponsive(bool unresponsive)
 {
     struct sock_filter flags_with_ack_are_dropped[] = {
         BPF_STMT(BPF_LD | BPF_B | BPF_ABS, 13),
@@ -122,12 +122,13 @@ static void make_deaf(bool deaf)
             is_listening &&
             getsockname(fd, (struct sockaddr *)&at, &(socklen_t){sizeof(at)}) == 0 &&
             at.sin_family == AF_INET)
-            done += !(deaf ? setsockopt(fd, SOL_SOCKET, SO_ATTACH_FILTER, &filter, sizeof(filter))
-                           : setsockopt(fd, SOL_SOCKET, SO_DETACH_FILTER, &(int){0}, sizeof(int)));
+            done += !(unresponsive
+                          ? setsockopt(fd, SOL_SOCKET, SO_ATTACH_FILTER, &filter, sizeof(filter))
+                          : setsockopt(fd, SOL_SOCKET, SO_DETACH_FILTER, &(int){0}, sizeof(int)));
         close(fd);
     }
     close(master);
-    ck_assert_int_ge(done, deaf ? 8 : 2);
+    ck_assert_int_ge(done, unresponsive ? 8 : 2);
 }
 
 START_TEST(a_handshake_before_a_slot_is_removed_is_answered)
@@ -136,13 +137,13 @@ START_TEST(a_handshake_before_a_slot_is_removed_is_answered)
     unsigned few = 2;
     server_start(server);
     handshakes_are_repeated(4);
-    make_deaf(true);
+    make_unresponsive(true);
     for (size_t i = 0; i < COUNT(raws); i++) {
         raws[i] = raw_open(server);
         raw_text(raws[i], "GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n");
     }
     reload(few);
-    make_deaf(false);
+    make_unresponsive(false);
     for (size_t i = 0; i < COUNT(raws); i++)
         expect_status(raw_response(raws[i], false, 20000), 200);
     server_stop(server);

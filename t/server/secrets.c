@@ -1,6 +1,6 @@
 /*
- * What the auditor of a running server holds, seen from outside, with a listener that has a private
- * key.
+ * The secrets, descriptors and locks that each process of a running server holds, seen from
+ * outside, with a listener that has a private key.
  */
 #include "t/kit/harness.h"
 #include "t/kit/tls.h"
@@ -77,11 +77,16 @@ static void teardown(void)
     server_free(server);
 }
 
+static bool is_running(void *title)
+{
+    return server_process(server, title) > 0;
+}
+
+/* A reload replaces the writer and the auditors one after the other. */
 static pid_t process(const char *title)
 {
-    pid_t pid = server_process(server, title);
-    ck_assert_msg(pid > 0, "%s", title);
-    return pid;
+    ck_assert_msg(wait_until(is_running, (void *)title, 10000), "%s", title);
+    return server_process(server, title);
 }
 
 static bool serves_tls(void *arg)
@@ -106,7 +111,7 @@ static int memory_of(pid_t pid)
     return open(text("/proc/%d/mem", pid), O_RDONLY | O_CLOEXEC);
 }
 
-static bool lies_in(const struct secret_forms *s, const unsigned char *bytes, size_t n)
+static bool is_in(const struct secret_forms *s, const unsigned char *bytes, size_t n)
 {
     return memmem(bytes, n, s->big, sizeof(s->big)) ||
            memmem(bytes, n, s->little, sizeof(s->little)) || memmem(bytes, n, s->line, 64);
@@ -136,7 +141,7 @@ static bool holds(pid_t pid, const struct secret_forms *secret, bool *whole)
             size_t want = to - at < CHUNK + OVERLAP ? to - at : CHUNK + OVERLAP;
             ssize_t got = pread(fd, bytes, want, (off_t)at);
             seen += got > 0 ? (size_t)got : 0;
-            found = got > 0 && lies_in(secret, bytes, (size_t)got);
+            found = got > 0 && is_in(secret, bytes, (size_t)got);
         }
     }
     free(bytes);
@@ -173,8 +178,7 @@ static const char *const others[] = {"assayd: auditor 0", "assayd: writer"};
 
 static void expect_with_workers_only(struct secret_forms *secret)
 {
-    ck_assert_msg(wait_until(worker_holds, secret, 10000),
-                  "the search does not find a secret where one is");
+    ck_assert_msg(wait_until(worker_holds, secret, 10000), "the search misses an existing secret");
     for (size_t i = 0; i < COUNT(others); i++) {
         struct look look = {others[i], secret, false};
         ck_assert_msg(wait_until(is_read_whole, &look, 10000), "%s could not be read", others[i]);

@@ -10,7 +10,7 @@
 static struct server *server;
 
 /* The server's parent ignores and blocks every signal; the program behaves as usual. */
-static void start_deaf(void)
+static void start_ignoring(void)
 {
     struct sigaction before[NSIG];
     sigset_t all, mask;
@@ -32,7 +32,7 @@ static void start_deaf(void)
 static void setup(void)
 {
     server = server_new(&(struct server_options){0});
-    start_deaf();
+    start_ignoring();
 }
 
 static void teardown(void)

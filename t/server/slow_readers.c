@@ -20,7 +20,7 @@ static struct server *server;
 static char *operators, *agent;
 static const char *jwt, *conversation, *secret;
 
-static struct response *say(int number, const char *message, const char *context)
+static struct response *send_message(int number, const char *message, const char *context)
 {
     return http(
         server, .method = "POST", .path = "/api/v1/widget/messages", .key = jwt, .headers = {JSON},
@@ -48,14 +48,14 @@ static void fill(void)
         memcpy(message + 6 * i, "\\u0001", 6);
     memset(context, 'x', sizeof(context) - 1);
     for (int i = 0; i < MESSAGES; i++) {
-        r = say(i, message, context);
+        r = send_message(i, message, context);
         expect_status(r, 200);
         response_free(r);
     }
 }
 
 /* under AddressSanitizer a server keeps freed memory for long */
-static void keep_nothing_freed(void)
+static void return_freed_memory(void)
 {
     const char *given = getenv("ASAN_OPTIONS");
     ck_assert_int_eq(setenv("ASAN_OPTIONS",
@@ -67,7 +67,7 @@ static void keep_nothing_freed(void)
 
 static void setup(void)
 {
-    keep_nothing_freed();
+    return_freed_memory();
     server = server_shared(&(struct server_options){.workers = 1});
     fill();
 }
@@ -75,7 +75,7 @@ static void setup(void)
 static void setup_small(void)
 {
     ck_assert_int_eq(setenv("ASSAYD", "./t/kit/small_assayd", 1), 0);
-    keep_nothing_freed();
+    return_freed_memory();
     server = server_shared(
         &(struct server_options){.workers = 1, .yaml = "internal_listen: 127.0.0.1:0"});
     fill();

@@ -1,4 +1,7 @@
-/* Bugs at the start of a server, each with its cause. */
+/*
+ * Errors at the start of a server: a refused or failed start neither removes nor creates files of
+ * others, and says why.
+ */
 #include "t/kit/harness.h"
 
 #include <signal.h>
@@ -33,7 +36,8 @@ START_TEST(a_refused_second_server_leaves_the_first_ones_socket)
                       text("run_dir=%s/other-run", server->dir), NULL);
     ck_assert_msg(run.status == 2 && strstr(run.err, "is in use by pid "), "%d: %s", run.status,
                   run.err);
-    ck_assert_msg(stat(path, &after) == 0 && after.st_ino == before.st_ino, "the socket is gone");
+    ck_assert_msg(stat(path, &after) == 0 && after.st_ino == before.st_ino,
+                  "the socket was removed");
     server_stop(server);
 }
 END_TEST
@@ -64,7 +68,7 @@ START_TEST(a_writer_creates_no_store_in_place_of_a_lost_one)
     kill(server_process(server, "assayd: writer"), SIGKILL);
     ck_assert_msg(server_says(server, "has no store: mount its disk", 0, 10000), "%s",
                   server_log(server));
-    ck_assert_msg(stat(text("%s/data.mdb", server->data), &st) != 0, "a store was made");
+    ck_assert_msg(stat(text("%s/data.mdb", server->data), &st) != 0, "a store was created");
     expect_status(http_get(server, "/readyz"), 503);
     /* workers still read their mapped data */
     expect_status(http_get(server, "/api/v1/reports"), 200);

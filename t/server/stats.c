@@ -1,6 +1,6 @@
 /*
  * assay stats --watch: on a terminal, in a pipe and as JSON, with a server that works, stops and
- * comes back.
+ * restarts.
  */
 #include "t/kit/harness.h"
 
@@ -32,7 +32,7 @@ static struct watched *watcher;
     (watcher = watch_start((by), NULL, assay_path(), "-c", server->conf, __VA_ARGS__, NULL))
 
 /* A frame on a terminal goes from one "home" to the end of its output. */
-static bool has_frame_after_forgetting(const struct watched *w, const char *unused)
+static bool has_new_frame(const struct watched *w, const char *unused)
 {
     (void)unused;
     char *home = strstr(w->said, "\033[H");
@@ -43,8 +43,7 @@ static void expect_terminal_clean(void)
 {
     struct termios now;
     watch_expect(watcher, LEAVE);
-    ck_assert_msg(strlen(strstr(watcher->said, LEAVE)) == strlen(LEAVE),
-                  "more comes behind the end");
+    ck_assert_msg(strlen(strstr(watcher->said, LEAVE)) == strlen(LEAVE), "output after the end");
     ck_assert_int_eq(tcgetattr(watcher->terminal, &now), 0);
     ck_assert_uint_eq(now.c_lflag, watcher->before.c_lflag);
     ck_assert_int_eq(now.c_cc[VMIN], watcher->before.c_cc[VMIN]);
@@ -165,7 +164,7 @@ START_TEST(the_screen_follows_the_terminals_size)
     watch_expect(watcher, "\033[J");
     watch_forget(watcher);
     watch_resize(watcher, sizes[_i].rows, sizes[_i].columns);
-    ck_assert_msg(watch_until(watcher, has_frame_after_forgetting, ""), "nothing new");
+    ck_assert_msg(watch_until(watcher, has_new_frame, ""), "no new frame");
     measure(watcher->said, &rows, &columns);
     ck_assert_uint_le(rows, sizes[_i].rows);
     ck_assert_uint_le(columns, sizes[_i].columns);
@@ -220,7 +219,7 @@ END_TEST
 
 /* ---- without a terminal ---- */
 
-static bool has_two_turns(const struct watched *w, const char *text)
+static bool has_two_intervals(const struct watched *w, const char *text)
 {
     const char *first = strstr(w->said, text);
     return first != NULL && strstr(first + 1, text) != NULL;
@@ -230,7 +229,7 @@ START_TEST(a_pipe_gets_plain_text_until_closed)
 {
     ask(3);
     watch(BY_PIPE, "stats", "--watch", "--interval", "100ms");
-    ck_assert_msg(watch_until(watcher, has_two_turns, "GET /api/v1/reports\n"), "%s",
+    ck_assert_msg(watch_until(watcher, has_two_intervals, "GET /api/v1/reports\n"), "%s",
                   watcher->said);
     ck_assert_msg(strstr(watcher->said, "  index 0 B  ") != NULL, "%s", watcher->said);
     ck_assert_ptr_null(strchr(watcher->said, '\033'));
@@ -250,7 +249,7 @@ static struct json_object *turn(void)
     watch_forget(watcher);
     ck_assert(watch_until(watcher, has_a_line, ""));
     watch_forget(watcher); /* it may have started before */
-    ck_assert(watch_until(watcher, has_two_turns, "\n"));
+    ck_assert(watch_until(watcher, has_two_intervals, "\n"));
     char *line = watcher->said;
     if (*line != '{')
         line = strchr(line, '\n') + 1;

@@ -367,7 +367,7 @@ START_TEST(large_batches_do_not_delay_other_requests)
     }
     waits_end(&beside);
     fprintf(stderr,
-            "waits alone: median %lld ms, nine of ten below %lld ms; beside large batches: %lld "
+            "wait alone: median %lld ms, 90 %% below %lld ms; with large batches: %lld "
             "ms, %lld ms, longest %lld ms\n",
             (long long)alone.median, (long long)alone.ninth, (long long)beside.median,
             (long long)beside.ninth, (long long)beside.ms[beside.count - 1]);
@@ -383,7 +383,7 @@ END_TEST
 
 static struct raw *waiting[HELD_BODIES + 6];
 
-static bool the_rest_is_refused(void *arg)
+static bool others_are_refused(void *arg)
 {
     (void)arg;
     size_t refused = 0;
@@ -414,7 +414,7 @@ START_TEST(a_worker_bounds_the_bytes_of_bodies)
                  token, size);
         raw_send(waiting[i], body, size);
     }
-    bool refused = wait_until(the_rest_is_refused, NULL, 15000);
+    bool refused = wait_until(others_are_refused, NULL, 15000);
     ck_assert_int_eq(kill(writer, SIGCONT), 0);
     ck_assert(refused);
     for (size_t i = 0; i < COUNT(waiting); i++) {

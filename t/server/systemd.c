@@ -20,7 +20,7 @@
 #define WATCHDOG_MS 1000
 
 static struct server *server;
-static int told = -1;
+static int notifications = -1;
 
 static void setup(void)
 {
@@ -28,35 +28,35 @@ static void setup(void)
     server = server_new(&(struct server_options){.workers = 2});
     snprintf(sa.sun_path, sizeof(sa.sun_path), "/tmp/assay-notify.%d", (int)getpid());
     unlink(sa.sun_path);
-    told = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
-    ck_assert_int_eq(bind(told, (struct sockaddr *)&sa, sizeof(sa)), 0);
+    notifications = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+    ck_assert_int_eq(bind(notifications, (struct sockaddr *)&sa, sizeof(sa)), 0);
     setenv("NOTIFY_SOCKET", sa.sun_path, 1);
 }
 
 static void teardown(void)
 {
     server_discard(server);
-    close(told);
+    close(notifications);
     unlink(getenv("NOTIFY_SOCKET"));
 }
 
-static const char *next_told(int within_ms)
+static const char *next_notification(int within_ms)
 {
     static char text[512];
-    if (poll(&(struct pollfd){told, POLLIN, 0}, 1, within_ms) != 1)
+    if (poll(&(struct pollfd){notifications, POLLIN, 0}, 1, within_ms) != 1)
         return "";
-    ssize_t n = recv(told, text, sizeof(text) - 1, 0);
+    ssize_t n = recv(notifications, text, sizeof(text) - 1, 0);
     text[n < 0 ? 0 : n] = '\0';
     return text;
 }
 
 /* the next message other than WATCHDOG=1 within a time, and how many of those came before it */
-static const char *told_beside_the_watchdog(int within_ms, unsigned *fed)
+static const char *other_notification(int within_ms, unsigned *notified)
 {
     const char *text;
-    *fed = 0;
-    for (int64_t end = now_ms() + within_ms; now_ms() < end; (*fed)++)
-        if (strcmp(text = next_told((int)(end - now_ms()) > 0 ? (int)(end - now_ms()) : 0),
+    *notified = 0;
+    for (int64_t end = now_ms() + within_ms; now_ms() < end; (*notified)++)
+        if (strcmp(text = next_notification((int)(end - now_ms()) > 0 ? (int)(end - now_ms()) : 0),
                    "WATCHDOG=1") != 0)
             return text;
     return "";
@@ -66,17 +66,17 @@ START_TEST(systemd_is_notified_of_start_reload_and_stop)
 {
     unsetenv("WATCHDOG_USEC");
     server_start(server);
-    ck_assert_str_eq(next_told(1000), "READY=1");
+    ck_assert_str_eq(next_notification(1000), "READY=1");
     server_signal(server, SIGHUP);
-    const char *text = next_told(5000);
+    const char *text = next_notification(5000);
     ck_assert_msg(strncmp(text, "RELOADING=1\nMONOTONIC_USEC=", 27) == 0 &&
                       strtoull(text + 27, NULL, 10) > 0,
-                  "told: %s", text);
-    ck_assert_str_eq(next_told(15000), "READY=1");
+                  "got: %s", text);
+    ck_assert_str_eq(next_notification(15000), "READY=1");
     server_signal(server, SIGTERM);
-    ck_assert_str_eq(next_told(1000), "STOPPING=1");
+    ck_assert_str_eq(next_notification(1000), "STOPPING=1");
     ck_assert_int_eq(server_wait(server, 15000), 0);
-    ck_assert_str_eq(next_told(0), "");
+    ck_assert_str_eq(next_notification(0), "");
 }
 END_TEST
 
@@ -88,9 +88,9 @@ START_TEST(a_long_start_extends_its_timeout)
     ck_assert(lock >= 0 && flock(lock, LOCK_EX | LOCK_NB) == 0);
     server_spawn(server, NULL);
     for (int i = 0; i < 2; i++)
-        ck_assert_str_eq(next_told(10000), "EXTEND_TIMEOUT_USEC=60000000");
+        ck_assert_str_eq(next_notification(10000), "EXTEND_TIMEOUT_USEC=60000000");
     close(lock);
-    ck_assert_str_eq(next_told(4000), "READY=1");
+    ck_assert_str_eq(next_notification(4000), "READY=1");
     server_stop(server);
 }
 END_TEST
@@ -102,13 +102,13 @@ START_TEST(a_long_stop_extends_its_timeout)
     struct raw *under_way = raw_open(server);
     raw_text(under_way, "GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n");
     expect_status(raw_response(under_way, false, 5000), 200);
-    ck_assert_str_eq(next_told(1000), "READY=1");
+    ck_assert_str_eq(next_notification(1000), "READY=1");
     raw_text(under_way,
              "GET /healthz HTTP/1.1\r\nHo"); /* the writer answers, so the server waits for it */
     poll(NULL, 0, 100);
     server_signal(server, SIGTERM);
-    ck_assert_str_eq(next_told(1000), "STOPPING=1");
-    ck_assert_str_eq(next_told(10000), "EXTEND_TIMEOUT_USEC=60000000");
+    ck_assert_str_eq(next_notification(1000), "STOPPING=1");
+    ck_assert_str_eq(next_notification(10000), "EXTEND_TIMEOUT_USEC=60000000");
     raw_text(under_way, "st: x\r\n\r\n");
     expect_status(raw_response(under_way, false, 5000), 200);
     raw_close(under_way);
@@ -118,21 +118,21 @@ END_TEST
 
 static void start_watched(void)
 {
-    unsigned fed;
+    unsigned notified;
     char usec[32];
     snprintf(usec, sizeof(usec), "%d", WATCHDOG_MS * 1000);
     setenv("WATCHDOG_USEC", usec, 1);
     unsetenv("WATCHDOG_PID");
     server_start(server);
-    ck_assert_str_eq(told_beside_the_watchdog(1000, &fed), "READY=1");
+    ck_assert_str_eq(other_notification(1000, &notified), "READY=1");
 }
 
 START_TEST(the_watchdog_is_notified_while_all_processes_progress)
 {
-    unsigned fed;
+    unsigned notified;
     start_watched();
-    ck_assert_str_eq(told_beside_the_watchdog(3 * WATCHDOG_MS, &fed), "");
-    ck_assert_uint_ge(fed, 4);
+    ck_assert_str_eq(other_notification(3 * WATCHDOG_MS, &notified), "");
+    ck_assert_uint_ge(notified, 4);
     server_stop(server);
 }
 END_TEST
@@ -141,32 +141,32 @@ static const char *const stopped[] = {"assayd: worker 0", "assayd: worker 1", "a
 
 START_TEST(the_watchdog_is_not_notified_while_a_process_is_stuck)
 {
-    unsigned fed;
+    unsigned notified;
     start_watched();
     pid_t pid = server_process(server, stopped[_i]);
     ck_assert_int_gt(pid, 0);
     /* a process is new for an interval */
-    ck_assert_str_eq(told_beside_the_watchdog(WATCHDOG_MS + WATCHDOG_MS / 2, &fed), "");
+    ck_assert_str_eq(other_notification(WATCHDOG_MS + WATCHDOG_MS / 2, &notified), "");
     ck_assert_int_eq(kill(pid, SIGSTOP), 0);
-    ck_assert_str_eq(told_beside_the_watchdog(WATCHDOG_MS + WATCHDOG_MS / 2, &fed), "");
-    ck_assert_str_eq(told_beside_the_watchdog(WATCHDOG_MS * 2, &fed), "");
-    ck_assert_uint_eq(fed, 0);
+    ck_assert_str_eq(other_notification(WATCHDOG_MS + WATCHDOG_MS / 2, &notified), "");
+    ck_assert_str_eq(other_notification(WATCHDOG_MS * 2, &notified), "");
+    ck_assert_uint_eq(notified, 0);
     ck_assert_int_eq(kill(pid, SIGCONT), 0);
-    ck_assert_str_eq(told_beside_the_watchdog(WATCHDOG_MS * 2, &fed), "");
-    ck_assert_uint_ge(fed, 2);
+    ck_assert_str_eq(other_notification(WATCHDOG_MS * 2, &notified), "");
+    ck_assert_uint_ge(notified, 2);
     server_stop(server);
 }
 END_TEST
 
 START_TEST(another_processs_watchdog_is_not_notified)
 {
-    unsigned fed;
+    unsigned notified;
     setenv("WATCHDOG_USEC", "100000", 1);
     setenv("WATCHDOG_PID", "1", 1);
     server_start(server);
-    ck_assert_str_eq(told_beside_the_watchdog(1000, &fed), "READY=1");
-    ck_assert_uint_eq(fed, 0);
-    ck_assert_str_eq(next_told(1000), "");
+    ck_assert_str_eq(other_notification(1000, &notified), "READY=1");
+    ck_assert_uint_eq(notified, 0);
+    ck_assert_str_eq(next_notification(1000), "");
     server_stop(server);
 }
 END_TEST
@@ -185,7 +185,7 @@ static char *line_of(const char *path)
 }
 
 /* a notification and its sender */
-static pid_t teller(char **state, int within_ms)
+static pid_t sender(char **state, int within_ms)
 {
     static char buffer[512];
     char control[CMSG_SPACE(sizeof(struct ucred))];
@@ -194,9 +194,9 @@ static pid_t teller(char **state, int within_ms)
         .msg_iov = &io, .msg_iovlen = 1, .msg_control = control, .msg_controllen = sizeof(control)};
     struct ucred who = {0};
     *state = "";
-    if (poll(&(struct pollfd){told, POLLIN, 0}, 1, within_ms) != 1)
+    if (poll(&(struct pollfd){notifications, POLLIN, 0}, 1, within_ms) != 1)
         return 0;
-    ssize_t n = recvmsg(told, &message, 0);
+    ssize_t n = recvmsg(notifications, &message, 0);
     buffer[n < 0 ? 0 : n] = '\0';
     *state = buffer;
     for (struct cmsghdr *c = CMSG_FIRSTHDR(&message); c; c = CMSG_NXTHDR(&message, c))
@@ -214,30 +214,31 @@ START_TEST(an_upgrade_names_the_new_main_process)
     int one = 1;
     char *state;
     ck_assert_int_eq(prctl(PR_SET_CHILD_SUBREAPER, 1), 0);
-    ck_assert_int_eq(setsockopt(told, SOL_SOCKET, SO_PASSCRED, &one, sizeof(one)), 0);
+    ck_assert_int_eq(setsockopt(notifications, SOL_SOCKET, SO_PASSCRED, &one, sizeof(one)), 0);
     setenv("WATCHDOG_USEC", "1000000", 1);
     unsetenv("WATCHDOG_PID");
     server_start(server);
     pid_t main_pid = server->pid;
     do
-        ck_assert_int_eq(teller(&state, 1000), main_pid);
+        ck_assert_int_eq(sender(&state, 1000), main_pid);
     while (strcmp(state, "WATCHDOG=1") == 0);
     ck_assert_str_eq(state, "READY=1");
     for (int round = 0; round < 2; round++) {
         bool named = false, ready = false;
-        unsigned fed = 0;
+        unsigned notified = 0;
         pid_t old = main_pid;
         kill(main_pid, SIGUSR2);
-        for (int64_t deadline = now_ms() + 15000; now_ms() < deadline && fed < 3;) {
-            pid_t who = teller(&state, 2000);
-            ck_assert_msg(who == main_pid, "%d tells %s, but the main process is %d", (int)who,
+        for (int64_t deadline = now_ms() + 15000; now_ms() < deadline && notified < 3;) {
+            pid_t who = sender(&state, 2000);
+            ck_assert_msg(who == main_pid, "%d sends %s, but the main process is %d", (int)who,
                           state, (int)main_pid);
             named = named || sscanf(state, "MAINPID=%d", &main_pid) == 1;
             ready = ready || (named && strcmp(state, "READY=1") == 0);
-            fed += ready && strcmp(state, "WATCHDOG=1") == 0;
+            notified += ready && strcmp(state, "WATCHDOG=1") == 0;
         }
-        ck_assert_msg(named && ready && fed == 3, "named %d, ready %d, fed %u times\n%s", named,
-                      ready, fed, server_log(server));
+        ck_assert_msg(named && ready && notified == 3,
+                      "named %d, ready %d, %u watchdog notifications\n%s", named, ready, notified,
+                      server_log(server));
         ck_assert_int_ne(main_pid, old);
         ck_assert_int_eq(atoi(line_of(text("%s/assayd.pid", server->run))), main_pid);
         ck_assert_int_eq(server_wait(server, 15000), 0);
@@ -260,14 +261,14 @@ START_TEST(the_new_main_process_notifies_the_watchdog_at_once)
     server_start(server);
     server_signal(server, SIGUSR2);
     do
-        state = next_told(10000);
+        state = next_notification(10000);
     while (strncmp(state, "MAINPID=", 8) != 0 && state[0] != '\0');
     ck_assert_msg(state[0] != '\0', "no new main process\n%s", server_log(server));
     pid_t new_master = atoi(state + 8);
-    const char *first = strdup(next_told(3000)), *second = strdup(next_told(3000));
+    const char *first = strdup(next_notification(3000)), *second = strdup(next_notification(3000));
     bool ready = strcmp(first, "READY=1") == 0 || strcmp(second, "READY=1") == 0;
-    bool fed = strcmp(first, "WATCHDOG=1") == 0 || strcmp(second, "WATCHDOG=1") == 0;
-    ck_assert_msg(ready && fed, "told: %s, %s", first, second);
+    bool notified = strcmp(first, "WATCHDOG=1") == 0 || strcmp(second, "WATCHDOG=1") == 0;
+    ck_assert_msg(ready && notified, "got: %s, %s", first, second);
     ck_assert_int_eq(server_wait(server, 15000), 0);
     server->pid = new_master;
     server_stop(server);
@@ -278,13 +279,13 @@ START_TEST(systemd_is_notified_of_a_failed_upgrade)
 {
     unsetenv("WATCHDOG_USEC");
     server_start(server);
-    ck_assert_str_eq(next_told(1000), "READY=1");
+    ck_assert_str_eq(next_notification(1000), "READY=1");
     server_configure(server, "colour: blue");
     for (int i = 0; i < 2; i++) {
         server_signal(server, SIGUSR2);
-        ck_assert_str_eq(next_told(1000), "STATUS=");
-        const char *said = next_told(15000);
-        ck_assert_msg(strncmp(said, "STATUS=upgrade failed", 21) == 0, "told: %s", said);
+        ck_assert_str_eq(next_notification(1000), "STATUS=");
+        const char *status = next_notification(15000);
+        ck_assert_msg(strncmp(status, "STATUS=upgrade failed", 21) == 0, "got: %s", status);
     }
     /* and not server_stop, which takes the logged refusal for an error */
     kill(server->pid, SIGTERM);
@@ -313,7 +314,7 @@ static int listen_at(int family, const char *path, uint16_t *port)
 }
 
 /* as systemd starts it: sockets from descriptor 3 on, for the process ${whose} (0: itself) */
-static void activate(const int *fds, int count, pid_t whose, const char *address)
+static void activate(const int *fds, int count, pid_t owner, const char *address)
 {
     int out[2], log = open(server->log, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
     ck_assert_int_eq(pipe2(out, O_CLOEXEC), 0);
@@ -332,7 +333,7 @@ static void activate(const int *fds, int count, pid_t whose, const char *address
         for (int i = 0; i < count; i++)
             dup2(given[i], 3 + i);
         setenv("LISTEN_FDS", text("%d", count), 1);
-        setenv("LISTEN_PID", text("%d", (int)(whose != 0 ? whose : getpid())), 1);
+        setenv("LISTEN_PID", text("%d", (int)(owner != 0 ? owner : getpid())), 1);
         execl(assayd_path(), assayd_path(), "-c", server->conf, "--set",
               text("listen.0.address=%s", address), NULL);
         _exit(127);

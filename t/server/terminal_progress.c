@@ -1,6 +1,6 @@
 /*
- * Long work shows its progress on a terminal, on a line that it removes at the end, and nowhere
- * else. Ctrl-C ends it without partial results.
+ * Long commands show their progress on a terminal, in a line that they erase at the end, and
+ * nowhere else. Ctrl-C ends them without partial results.
  */
 #include "t/kit/harness.h"
 

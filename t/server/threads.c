@@ -41,7 +41,7 @@ static void ask(struct raw *raw, const struct caller *c)
                  c->path, c->credential, strlen(body), body);
 }
 
-static void judge(struct caller *c, const struct response *r)
+static void compare(struct caller *c, const struct response *r)
 {
     if (r->status != 200)
         c->failure = text("%s: %s", c->path, response_text(r));
@@ -56,7 +56,7 @@ static void *call_on(void *arg)
     while (!load_ends && c->failure == NULL) {
         ask(raw, c);
         struct response *r = raw_response(raw, false, 20000);
-        judge(c, r);
+        compare(c, r);
         c->done++;
         response_free(r);
     }

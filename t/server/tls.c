@@ -212,11 +212,11 @@ START_TEST(strict_transport_security_is_sent_when_configured)
 }
 END_TEST
 
-static uint16_t port_asked;
+static uint16_t requested_port;
 
 static bool serial_is_7(void *arg)
 {
-    struct handshake h = shake(port_asked, &(struct offer){.least = TLS1_2_VERSION});
+    struct handshake h = shake(requested_port, &(struct offer){.least = TLS1_2_VERSION});
     SSL_SESSION_free(h.session);
     ck_assert(h.done);
     (void)arg;
@@ -286,8 +286,8 @@ END_TEST
 
 START_TEST(a_reload_applies_a_new_certificate)
 {
-    port_asked = start_tls(ec, rsa);
-    struct handshake h = shake(port_asked, &(struct offer){.least = TLS1_3_VERSION});
+    requested_port = start_tls(ec, rsa);
+    struct handshake h = shake(requested_port, &(struct offer){.least = TLS1_3_VERSION});
     ck_assert_int_eq(h.serial, 1);
     SSL_SESSION_free(h.session);
     write_pair(ec, false, 7);
@@ -468,14 +468,15 @@ START_TEST(a_malformed_certificate_or_key_is_reported_with_advice)
 {
     struct server second = start_plain();
     char *certificate = text("%s/c", server->dir), *key = text("%s/k", server->dir);
-    char *told = text("listen.1.tls.%s: %s/%s: ", files[_i].option, server->dir, files[_i].file);
+    char *reported =
+        text("listen.1.tls.%s: %s/%s: ", files[_i].option, server->dir, files[_i].file);
     make_files(":");
     reload_with(tls_of(certificate, key));
     expect_all(&second, 1);
 
     make_files(files[_i].make);
     struct run run = run_program(assayd_path(), "-t", "-c", server->conf, NULL);
-    const char *line = strstr(run.err, told);
+    const char *line = strstr(run.err, reported);
     ck_assert_msg(run.status == 1 && line && strstr(line, files[_i].says) &&
                       strstr(line, files[_i].advice),
                   "%d: %s", run.status, run.err);
@@ -483,7 +484,7 @@ START_TEST(a_malformed_certificate_or_key_is_reported_with_advice)
 
     size_t from = strlen(server_log(server));
     server_signal(server, SIGHUP);
-    ck_assert_msg(server_says(server, text("reload refused: %s", told), from, 10000), "%s",
+    ck_assert_msg(server_says(server, text("reload refused: %s", reported), from, 10000), "%s",
                   server_log(server));
     ck_assert(server_says(server, "the old configuration stays in force", from, 5000));
     expect_all(&second, 1);

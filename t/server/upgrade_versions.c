@@ -78,7 +78,7 @@ static void upgrade(void)
     pid_t old = server->pid;
     server_signal(server, SIGUSR2);
     ck_assert_msg(wait_until(is_succeeded, &old, 20000), "no new master\n%s", server_log(server));
-    ck_assert_msg(server_wait(server, 30000) == 0, "the old master has not ended\n%s",
+    ck_assert_msg(server_wait(server, 30000) == 0, "the old master still runs\n%s",
                   server_log(server));
     server->pid = pid_of_file();
 }

@@ -1,6 +1,6 @@
 /*
- * Who may use the widget: origins, visitors' tokens and their signing keys, agents that are
- * stopped, and a budget for each session.
+ * Access to the widget: origins, visitors' tokens and their signing keys, unpublished agents, and a
+ * budget for each session.
  */
 #include "t/kit/widget.h"
 
@@ -214,7 +214,7 @@ END_TEST
 static struct visitor newest;
 
 /* only the header, which names the secret, differs */
-static bool signs_anew(void *before)
+static bool signs_with_new_secret(void *before)
 {
     newest = visitor_new();
     size_t n = (size_t)(strchr(newest.jwt, '.') - newest.jwt);
@@ -225,7 +225,7 @@ START_TEST(rotating_secrets_logs_nobody_out)
 {
     struct visitor before = visitor_new();
     assay_ok(server, "secret", "rotate", NULL);
-    ck_assert(wait_until(signs_anew, (void *)(uintptr_t)before.jwt, 3000));
+    ck_assert(wait_until(signs_with_new_secret, (void *)(uintptr_t)before.jwt, 3000));
     for (int i = 0; i < 6; i++) { /* on any worker */
         expect_status(post(&before, "typing", NULL), 200);
         expect_status(post(&newest, "typing", NULL), 200);

@@ -377,7 +377,7 @@ START_TEST(the_token_of_an_erased_visitor_is_charged_to_its_address)
 }
 END_TEST
 
-static bool nothing_left(void *own)
+static bool nothing_stored(void *own)
 {
     struct response *events = http(own, .path = "/api/v1/events", .key = operators),
                     *leads = http(own, .path = "/api/v1/leads", .key = operators);
@@ -398,11 +398,11 @@ START_TEST(expired_data_is_deleted_when_configured)
          .body = "{\"event\":\"old\"}");
     http(own, .method = "POST", .path = "/api/v1/widget/leads", .key = jwt, .headers = {JSON},
          .body = "{\"email\":\"a@b.example\"}");
-    ck_assert(!nothing_left(own));
+    ck_assert(!nothing_stored(own));
     server_stop(own);
     server_configure(own, "retention: { events: 1ms }\n");
     server_start(own);
-    ck_assert(wait_until(nothing_left, own, 5000));
+    ck_assert(wait_until(nothing_stored, own, 5000));
     expect(r, len_at(http(own, .path = "/api/v1/conversations", .key = operators), "data") == 1);
     assay_ok(own, "check", NULL);
     server_free(own);

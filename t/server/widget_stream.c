@@ -65,7 +65,7 @@ static void take(struct reader *reader, int within_ms)
     reader->seen[reader->n] = '\0';
 }
 
-static bool comes(struct reader *reader, const char *what, int within_ms)
+static bool arrives(struct reader *reader, const char *what, int within_ms)
 {
     int64_t deadline = now_ms() + within_ms;
     while (strstr(reader->seen, what) == NULL && now_ms() < deadline && !reader->closed)
@@ -75,7 +75,7 @@ static bool comes(struct reader *reader, const char *what, int within_ms)
 
 static bool ends(struct reader *reader, int within_ms)
 {
-    return comes(reader, "\r\n0\r\n\r\n", within_ms);
+    return arrives(reader, "\r\n0\r\n\r\n", within_ms);
 }
 
 static size_t times(const struct reader *reader, const char *what)
@@ -86,18 +86,18 @@ static size_t times(const struct reader *reader, const char *what)
     return count;
 }
 
-#define expect_comes(reader, what, ms)                                                             \
-    ck_assert_msg(comes((reader), (what), (ms)), "%s did not come:\n%s", (what), (reader)->seen)
+#define expect_event(reader, what, ms)                                                             \
+    ck_assert_msg(arrives((reader), (what), (ms)), "%s did not arrive:\n%s", (what), (reader)->seen)
 
 /* ---- events ---- */
 
 START_TEST(an_operator_message_reaches_every_stream_within_200_ms)
 {
     struct visitor v = visitor_new(), other = visitor_new();
-    struct reader *readers[6], *stranger = stream_of(&other, NULL);
+    struct reader *readers[6], *other_visitor = stream_of(&other, NULL);
     for (size_t i = 0; i < COUNT(readers); i++) { /* on both workers */
         readers[i] = stream_of(&v, NULL);
-        expect_comes(readers[i], ": here", 2000);
+        expect_event(readers[i], ": here", 2000);
     }
     for (int k = 0; k < 5; k++) {
         char *body = text("{\"message\":\"answer %d\"}", k),
@@ -105,13 +105,13 @@ START_TEST(an_operator_message_reaches_every_stream_within_200_ms)
         expect_status(do_as_operator(&v, "messages", body), 201);
         int64_t sent = now_ms();
         for (size_t i = 0; i < COUNT(readers); i++)
-            expect_comes(readers[i], want, 1000);
+            expect_event(readers[i], want, 1000);
         ck_assert_msg(now_ms() - sent <= 200, "after %lld ms", (long long)(now_ms() - sent));
     }
     for (size_t i = 0; i < COUNT(readers); i++)
         ck_assert_uint_eq(times(readers[i], "event: message"), 5);
-    expect_comes(stranger, ": here", 2000);
-    ck_assert_ptr_null(strstr(stranger->seen, "answer"));
+    expect_event(other_visitor, ": here", 2000);
+    ck_assert_ptr_null(strstr(other_visitor->seen, "answer"));
 }
 END_TEST
 
@@ -119,7 +119,7 @@ START_TEST(the_response_head_describes_the_stream)
 {
     struct visitor v = visitor_new();
     struct reader *reader = stream_of(&v, NULL);
-    expect_comes(reader, ": here", 2000);
+    expect_event(reader, ": here", 2000);
     static const char *const lines[] = {
         "HTTP/1.1 200 OK\r\n", "content-type: text/event-stream\r\n", "cache-control: no-store\r\n",
         "X-RateLimit-Limit: 300\r\n", "x-request-id: "};
@@ -134,10 +134,10 @@ START_TEST(a_stream_is_charged_once)
     struct response *before =
         http(server, .path = "/api/v1/widget/conversation/messages", .key = v.jwt);
     struct reader *reader = stream_of(&v, NULL);
-    expect_comes(reader, ": here", 2000);
+    expect_event(reader, ": here", 2000);
     for (int i = 0; i < 5; i++) {
         expect_status(do_as_operator(&v, "messages", text("{\"message\":\"m%d.\"}", i)), 201);
-        expect_comes(reader, text("\"m%d.\"", i), 1000);
+        expect_event(reader, text("\"m%d.\"", i), 1000);
     }
     struct response *after =
         http(server, .path = "/api/v1/widget/conversation/messages", .key = v.jwt);
@@ -153,19 +153,19 @@ START_TEST(a_stream_reports_claims_typing_and_the_close)
 {
     struct visitor v = visitor_new();
     struct reader *reader = stream_of(&v, NULL);
-    expect_comes(reader, ": here", 2000);
+    expect_event(reader, ": here", 2000);
     do_as_operator(&v, "claim", NULL);
-    expect_comes(reader, "event: claimed\n", 1000);
+    expect_event(reader, "event: claimed\n", 1000);
     do_as_operator(&v, "typing", NULL);
-    expect_comes(reader, "event: typing\ndata: {\"typing\":true}\n\n", 1000);
+    expect_event(reader, "event: typing\ndata: {\"typing\":true}\n\n", 1000);
     do_as_operator(&v, "typing", "{\"typing_status\":\"off\"}");
-    expect_comes(reader, "data: {\"typing\":false}\n\n", 1000);
+    expect_event(reader, "data: {\"typing\":false}\n\n", 1000);
     do_as_operator(&v, "release", NULL);
-    expect_comes(reader, "event: released\n", 1000);
+    expect_event(reader, "event: released\n", 1000);
     post(&v, "messages", "{\"message\":\"hello\"}");
-    expect_comes(reader, "\"role\":\"assistant\"", 1000);
+    expect_event(reader, "\"role\":\"assistant\"", 1000);
     post(&v, "conversation/close", NULL);
-    expect_comes(reader, "event: closed\n", 1000);
+    expect_event(reader, "event: closed\n", 1000);
 }
 END_TEST
 
@@ -176,18 +176,18 @@ START_TEST(a_resumed_stream_misses_and_repeats_nothing)
     for (int i = 1; i < 60; i++) /* more than one part */
         expect_status(do_as_operator(&v, "messages", text("{\"message\":\"m%d.\"}", i)), 201);
     struct reader *reader = stream_of(&v, str_at(first, "data.answer_id"));
-    expect_comes(reader, "\"m59.\"", 3000);
+    expect_event(reader, "\"m59.\"", 3000);
     ck_assert_uint_eq(times(reader, "event: message"), 59);
     ck_assert_ptr_null(strstr(reader->seen, "\"m0\""));
     const char *at = reader->seen;
     for (int i = 1; i < 60; i++) {
         char *want = text("\"content\":\"m%d.\"", i);
         const char *found = strstr(at, want);
-        ck_assert_msg(found != NULL, "%s is not where it should be", want);
+        ck_assert_msg(found != NULL, "%s is out of order", want);
         at = found;
     }
     struct reader *wrong = stream_of(&v, "x");
-    expect_comes(wrong, "bad_request", 2000);
+    expect_event(wrong, "bad_request", 2000);
 }
 END_TEST
 
@@ -199,9 +199,9 @@ START_TEST(a_last_id_past_the_end_hides_nothing)
         struct response *foreign = post(&other, "messages", "{\"message\":\"foreign\"}");
         struct reader *reader = stream_of(&v, i == 0 ? "7ZZZZZZZZZZZZZZZZZZZZZZZZZ"
                                                      : str_at(foreign, "data.answer_id"));
-        expect_comes(reader, ": here", 2000);
+        expect_event(reader, ": here", 2000);
         expect_status(do_as_operator(&v, "messages", text("{\"message\":\"new %zu\"}", i)), 201);
-        expect_comes(reader, text("\"new %zu\"", i), 2000);
+        expect_event(reader, text("\"new %zu\"", i), 2000);
         ck_assert_uint_eq(times(reader, "event: message"), 1);
         ck_assert_ptr_null(strstr(reader->seen, "foreign"));
     }
@@ -215,8 +215,8 @@ START_TEST(a_slow_reader_misses_nothing_and_blocks_nobody)
     char *big = malloc(4001);
     memset(big, 'x', 4000);
     big[4000] = '\0';
-    expect_comes(slow, ": here", 2000);
-    expect_comes(quick, ": here", 2000);
+    expect_event(slow, ": here", 2000);
+    expect_event(quick, ": here", 2000);
     for (int i = 0; i < 300; i++) { /* over a megabyte: far more than socket buffers hold */
         struct response *r = do_as_operator(&v, "messages", text("{\"message\":\"%s\"}", big));
         expect_status(r, 201);
@@ -224,8 +224,8 @@ START_TEST(a_slow_reader_misses_nothing_and_blocks_nobody)
         take(quick, 0);
     }
     do_as_operator(&v, "messages", "{\"message\":\"last\"}");
-    expect_comes(quick, "\"last\"", 3000);
-    expect_comes(slow, "\"last\"", 5000);
+    expect_event(quick, "\"last\"", 3000);
+    expect_event(slow, "\"last\"", 5000);
     ck_assert_uint_eq(times(slow, "event: message"), 301);
     ck_assert_uint_eq(times(quick, "event: message"), 301);
 }
@@ -237,7 +237,7 @@ START_TEST(a_stream_ends_with_its_agent)
 {
     struct visitor v = visitor_new();
     struct reader *reader = stream_of(&v, NULL);
-    expect_comes(reader, ": here", 2000);
+    expect_event(reader, ": here", 2000);
     if (_i == 0)
         assay_ok(server, "agent", "update", agent, "--unpublished", NULL);
     else if (_i == 1)
@@ -273,17 +273,17 @@ START_TEST(a_stream_ends_with_its_origin)
                               .body = text("{\"agent_id\":\"%s\"}", agent));
     struct visitor v = visitor_of(r);
     struct reader *ones[4], *two = stream_from(&v, "https://two.example");
-    expect_comes(two, ": here", 2000);
+    expect_event(two, ": here", 2000);
     for (size_t i = 0; i < COUNT(ones); i++) { /* on both workers */
         ones[i] = stream_from(&v, "https://one.example");
-        expect_comes(ones[i], ": here", 2000);
+        expect_event(ones[i], ": here", 2000);
     }
     assay_ok(server, "agent", "update", agent, "--origin", "https://two.example", NULL);
     int64_t deadline = now_ms() + 1000;
     for (size_t i = 0; i < COUNT(ones); i++)
         ck_assert_msg(ends(ones[i], (int)(deadline - now_ms())), "%s", ones[i]->seen);
     expect_status(do_as_operator(&v, "messages", "{\"message\":\"still\"}"), 201);
-    expect_comes(two, "\"still\"", 1000);
+    expect_event(two, "\"still\"", 1000);
     ck_assert(!two->closed);
 }
 END_TEST
@@ -295,17 +295,17 @@ START_TEST(a_stream_ends_with_its_signing_secret)
     struct reader *readers[4];
     for (size_t i = 0; i < COUNT(readers); i++) { /* on both workers */
         readers[i] = stream_of(&before, NULL);
-        expect_comes(readers[i], ": here", 2000);
+        expect_event(readers[i], ": here", 2000);
     }
     assay_ok(server, "secret", "rotate", NULL);
     for (size_t i = 0; i < COUNT(readers); i++) /* a rotation ends no stream */
-        ck_assert(!comes(readers[i], "\r\n0\r\n\r\n", 300));
+        ck_assert(!arrives(readers[i], "\r\n0\r\n\r\n", 300));
     struct visitor after;
     do
         after = visitor_new();
     while (!strncmp(after.jwt, before.jwt, (size_t)(strchr(after.jwt, '.') - after.jwt)));
     struct reader *other = stream_of(&after, NULL);
-    expect_comes(other, ": here", 2000);
+    expect_event(other, ": here", 2000);
     char *path = text("%s/secrets", server->data), *beside = text("%s.other", path);
     ck_assert_int_eq(
         system(text("grep '^#' %s >%s && tail -n 1 %s >>%s && chmod 600 %s && mv %s %s", path,
@@ -315,7 +315,7 @@ START_TEST(a_stream_ends_with_its_signing_secret)
     for (size_t i = 0; i < COUNT(readers); i++)
         ck_assert_msg(ends(readers[i], (int)(deadline - now_ms())), "%s", readers[i]->seen);
     expect_status(do_as_operator(&after, "messages", "{\"message\":\"still\"}"), 201);
-    expect_comes(other, "\"still\"", 1000);
+    expect_event(other, "\"still\"", 1000);
     ck_assert(!other->closed);
 }
 END_TEST
@@ -327,7 +327,7 @@ START_TEST(a_stream_ends_with_its_token)
     struct visitor v = visitor_new();
     int64_t opened = now_ms();
     struct reader *reader = stream_of(&v, NULL);
-    expect_comes(reader, ": here", 2000);
+    expect_event(reader, ": here", 2000);
     ck_assert_msg(ends(reader, 5000), "%s", reader->seen);
     /* claims have a resolution of a second */
     ck_assert_msg(now_ms() - opened >= 900, "after %lld ms", (long long)(now_ms() - opened));
@@ -339,9 +339,9 @@ START_TEST(an_idle_stream_sends_a_heartbeat_every_15_seconds)
 {
     struct visitor v = visitor_new();
     struct reader *reader = stream_of(&v, NULL);
-    expect_comes(reader, ": here", 2000);
+    expect_event(reader, ": here", 2000);
     int64_t begun = now_ms();
-    expect_comes(reader, "\r\n:\n\n", 17000);
+    expect_event(reader, "\r\n:\n\n", 17000);
     ck_assert_msg(now_ms() - begun >= 14000, "after %lld ms", (long long)(now_ms() - begun));
 }
 END_TEST
@@ -351,7 +351,7 @@ END_TEST
  * draining worker is served by it and asked to reconnect once more, but never twice: ${others} of
  * them may be.
  */
-static struct reader *come_again(const struct visitor *v, const char *last, int others)
+static struct reader *reconnect(const struct visitor *v, const char *last, int others)
 {
     for (;;) {
         struct reader *reader = stream_of(v, last);
@@ -361,8 +361,8 @@ static struct reader *come_again(const struct visitor *v, const char *last, int 
             take(reader, (int)(deadline - now_ms()));
         if (strstr(reader->seen, ": here") != NULL)
             return reader;
-        expect_comes(reader, "event: reconnect\n", 0);
-        ck_assert_msg(others-- > 0, "told to come again, and again:\n%s", reader->seen);
+        expect_event(reader, "event: reconnect\n", 0);
+        ck_assert_msg(others-- > 0, "asked to reconnect twice:\n%s", reader->seen);
     }
 }
 
@@ -370,15 +370,15 @@ START_TEST(a_draining_worker_asks_streams_to_reconnect)
 {
     struct visitor v = visitor_new();
     struct reader *reader = stream_of(&v, NULL);
-    expect_comes(reader, ": here", 2000);
+    expect_event(reader, ": here", 2000);
     struct response *last = post(&v, "messages", "{\"message\":\"before\"}");
     expect_status(last, 200);
-    expect_comes(reader, "\"assistant\"", 1000);
+    expect_event(reader, "\"assistant\"", 1000);
     server_signal(server, SIGHUP);
-    expect_comes(reader, "event: reconnect\n", 5000);
+    expect_event(reader, "event: reconnect\n", 5000);
     ck_assert(ends(reader, 1000));
-    struct reader *again = come_again(&v, str_at(last, "data.message_id"), 1);
-    expect_comes(again, "\"assistant\"", 5000);
+    struct reader *again = reconnect(&v, str_at(last, "data.message_id"), 1);
+    expect_event(again, "\"assistant\"", 5000);
     ck_assert_ptr_null(strstr(again->seen, "\"before\""));
 }
 END_TEST
@@ -425,8 +425,8 @@ START_TEST(a_stream_opened_during_a_drain_is_asked_to_reconnect)
         expect(r, r->status == 200 && !strcmp(r->body, "event: reconnect\ndata: {}\n\n"));
         ck_assert(raw_closed(begun[i], 1000));
     }
-    struct reader *again = come_again(&v, str_at(last, "data.message_id"), 0);
-    expect_comes(again, "\"assistant\"", 1000);
+    struct reader *again = reconnect(&v, str_at(last, "data.message_id"), 0);
+    expect_event(again, "\"assistant\"", 1000);
 }
 END_TEST
 
@@ -434,12 +434,12 @@ START_TEST(a_writer_crash_loses_no_event)
 {
     struct visitor v = visitor_new();
     struct reader *reader = stream_of(&v, NULL);
-    expect_comes(reader, ": here", 2000);
+    expect_event(reader, ": here", 2000);
     for (int i = 0; i < 3; i++) {
         kill(server_process(server, "assayd: writer"), SIGKILL);
         expect_status(do_as_operator(&v, "messages", text("{\"message\":\"after death %d\"}", i)),
                       201);
-        expect_comes(reader, text("after death %d", i), 5000);
+        expect_event(reader, text("after death %d", i), 5000);
     }
     ck_assert_uint_eq(times(reader, "event: message"), 3);
 }
@@ -449,8 +449,8 @@ START_TEST(a_bad_token_opens_no_stream)
 {
     struct visitor v = {.jwt = "a.b.c"};
     struct reader *reader = stream_of(&v, NULL);
-    expect_comes(reader, "HTTP/1.1 401", 2000);
-    expect_comes(reader, "unauthorized", 2000);
+    expect_event(reader, "HTTP/1.1 401", 2000);
+    expect_event(reader, "unauthorized", 2000);
 }
 END_TEST
 
@@ -459,7 +459,7 @@ START_TEST(the_stream_of_a_closed_client_is_released)
     struct visitor v = visitor_new();
     for (int i = 0; i < 50; i++) {
         struct reader *reader = stream_of(&v, NULL);
-        expect_comes(reader, ": here", 2000);
+        expect_event(reader, ": here", 2000);
         if (i % 2)
             do_as_operator(&v, "messages", "{\"message\":\"x\"}");
         close(reader->fd);
@@ -488,7 +488,7 @@ START_TEST(open_streams_are_counted)
     struct reader *readers[3];
     for (int64_t i = 0, open = 1; i < 3; i++, open++) {
         readers[i] = stream_of(&v, NULL);
-        expect_comes(readers[i], ": here", 2000);
+        expect_event(readers[i], ": here", 2000);
         ck_assert_msg(wait_until(streams_are, &open, 3000), "not %d streams", (int)open);
     }
     for (int i = 0; i < 3; i++)

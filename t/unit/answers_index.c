@@ -1,6 +1,6 @@
 /*
- * The answer index alone: documents are added, changed and removed; the position is of the same
- * transaction; readers see commits of a writer; questions.
+ * The answer index alone: adding, changing and removing documents; the position in the same
+ * transaction; readers that see the writer's commits; questions.
  */
 #include "t/kit/answers.h"
 #include "t/kit/suite.h"

@@ -49,7 +49,7 @@ static void hold(const struct tally *t, size_t at, const char *shop)
                   "%s, %s, %s: right and answered %u of %u", bounds[at].names[0], bounds[at].use,
                   shop, t->kept, t->answerable);
     ck_assert_msg(t->answered <= bounds[at].answered * t->unanswerable,
-                  "%s, %s, %s: answered %u of %u that cannot be", bounds[at].names[0],
+                  "%s, %s, %s: answered %u of %u unanswerable ones", bounds[at].names[0],
                   bounds[at].use, shop, t->answered, t->unanswerable);
 }
 

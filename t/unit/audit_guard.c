@@ -1,6 +1,6 @@
 /*
- * Which addresses grading may reach: every row of the deny lists, and what is refused before any
- * look-up.
+ * Which addresses grading can reach: every row of the deny lists, and URLs that are refused before
+ * DNS.
  */
 #include "core/audit/audit.h"
 #include "core/audit/guard_internal.h"
@@ -32,7 +32,7 @@ static struct ip ip(const char *text)
     return out;
 }
 
-/* first and last address of each row of special-purpose addresses, and its neighbours if they are public */
+/* Columns: first and last address of a special-purpose network, and its public neighbours. */
 static const struct {
     const char *first, *last, *before, *after;
 } rows[] = {

@@ -1,5 +1,5 @@
 /*
- * Pages and robots.txt made to take much time or memory: each ends within its bounds. Times are CPU
+ * Pages and robots.txt that cost much time or memory: each ends within its bounds. Times are CPU
  * times.
  */
 #include "t/kit/audit.h"
@@ -130,8 +130,8 @@ static const char *const busy[] = {
     "<a href=/x>here</a>",
     "<a href=//x.com/y target=_blank>z</a>",
     "<a href='//\xE4\xBE\x8B.\xE4\xBE\x8B.\xE4\xBE\x8B.\xE4\xBE\x8B.jp/'>here</a>",
-    "<link rel=alternate hreflang=en href='//\xE4\xBE\x8B.jp/'><link rel=canonical "
-    "href='//\xE4\xBE\x8B.\xE4\xBE\x8B.jp/'>",
+    ("<link rel=alternate hreflang=en href='//\xE4\xBE\x8B.jp/'><link rel=canonical "
+     "href='//\xE4\xBE\x8B.\xE4\xBE\x8B.jp/'>"),
     "<link rel=canonical href=/x>",
     "<link rel=alternate hreflang=en href=http://a.b>",
     "<p style='a:url(b'>",

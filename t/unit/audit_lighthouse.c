@@ -1,13 +1,11 @@
 /*
  * The checks that follow Lighthouse, with Lighthouse's test cases: its artifacts become a page,
- * headers and robots.txt here, and the verdicts are the same. A case says where ours differ on
- * purpose.
- *
- * Left out are cases that no page can produce: anchors whose resolved href is empty
- * (crawlable-anchors); doctypes with a mode that their words do not have, and modes of frames
- * (doctype); images of style sheets, of shadow roots and of unfinished gathering (unsized-images);
- * a URL that was never requested, and those of localhost (redirects-http; ours requests the http
- * URL itself, see audit_checks.c).
+ * headers and robots.txt, and the verdicts are the same. A case names each intended difference.
+ * Omitted are cases that no page can produce: anchors whose resolved href is empty
+ * (crawlable-anchors); doctypes whose mode contradicts their text, and modes of frames (doctype);
+ * images of style sheets, of shadow roots and of unfinished gathering (unsized-images); a URL that
+ * was never requested, and URLs of localhost (redirects-http; assay requests the http URL itself,
+ * see audit_checks.c).
  */
 #include "t/kit/audit.h"
 #include "t/kit/suite.h"

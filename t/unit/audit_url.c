@@ -1,6 +1,6 @@
 /*
- * Plain URLs, which are taken without libcurl's parser: libcurl's parser accepts each one
- * unchanged. The URLs are generated, valid and nearly valid.
+ * Plain URLs, which skip libcurl's parser: libcurl's parser accepts each one unchanged. The URLs
+ * are generated, valid and nearly valid.
  */
 #include "core/audit/audit.h"
 #include "core/audit/guard_internal.h"
@@ -119,11 +119,11 @@ static void generate_odd(struct text *text)
 /* A valid URL with one or two bytes inserted, changed or removed, anywhere. */
 static void generate_nearly_good(struct text *text)
 {
-    static const char telling[] = ".-/:@?#%[]\\ \t_xn0A\x7F\xC3\xA4";
+    static const char significant[] = ".-/:@?#%[]\\ \t_xn0A\x7F\xC3\xA4";
     generate_good(text);
     for (size_t n = 1 + random_below(2); n > 0; n--) {
         size_t at = random_below(text->n < 40 ? text->n : 40);
-        char byte = random_below(2) == 0 ? telling[random_below(sizeof(telling) - 1)]
+        char byte = random_below(2) == 0 ? significant[random_below(sizeof(significant) - 1)]
                                          : (char)random_below(256);
         switch (random_below(3)) {
         case 0:

@@ -1,6 +1,6 @@
 /*
- * A command survives the death of its work on the store: it reports where, cleans up, and exits
- * with the documented status.
+ * A command whose work on the store crashes: it reports where, cleans up, and exits with the
+ * documented status.
  */
 #include "cmd/guard.h"
 #include "core/base/sanitizer.h"
@@ -17,7 +17,7 @@
 
 static _Atomic int *shared; /* 1: the work has started; 2: it was asked to stop */
 static int tidied;
-static char said[4096];
+static char output[4096];
 
 static void tidy(struct cmd *cmd)
 {
@@ -31,17 +31,17 @@ static const struct guard guard = {"no backup was made", "/data", "Do this next"
 static int run(int (*work)(struct cmd *cmd))
 {
     struct cmd cmd = {.program = "assay"};
-    int fds[2], kept = dup(STDERR_FILENO);
+    int fds[2], old_stderr = dup(STDERR_FILENO);
     tidied = 0;
     ck_assert(pipe(fds) == 0 && dup2(fds[1], STDERR_FILENO) >= 0);
     close(fds[1]);
     int status = guard_run(&cmd, &guard, work);
-    ck_assert_int_ge(dup2(kept, STDERR_FILENO), 0);
-    close(kept);
+    ck_assert_int_ge(dup2(old_stderr, STDERR_FILENO), 0);
+    close(old_stderr);
     size_t n = 0;
-    for (ssize_t got; (got = read(fds[0], said + n, sizeof(said) - 1 - n)) > 0;)
+    for (ssize_t got; (got = read(fds[0], output + n, sizeof(output) - 1 - n)) > 0;)
         n += (size_t)got;
-    said[n] = '\0';
+    output[n] = '\0';
     close(fds[0]);
     return status;
 }
@@ -88,9 +88,9 @@ static int be_killed(struct cmd *cmd)
 START_TEST(finished_work_keeps_its_status)
 {
     ck_assert_int_eq(run(done), CMD_DONE);
-    ck_assert_str_eq(said, "");
+    ck_assert_str_eq(output, "");
     ck_assert_int_eq(run(refused), CMD_REFUSED);
-    ck_assert_str_eq(said, "assay: no\n");
+    ck_assert_str_eq(output, "assay: no\n");
     ck_assert_int_eq(tidied, 0);
 }
 END_TEST
@@ -98,8 +98,8 @@ END_TEST
 START_TEST(a_crash_is_reported_with_its_place_and_advice)
 {
     ck_assert_int_eq(run(crash), CMD_REFUSED);
-    ck_assert_str_eq(said, "assay: no backup was made: /data is damaged. Reading it ended in a "
-                           "crash (SIGSEGV) at the reports. Do this next\n");
+    ck_assert_str_eq(output, "assay: no backup was made: /data is damaged. Reading it ended in a "
+                             "crash (SIGSEGV) at the reports. Do this next\n");
     ck_assert_int_eq(tidied, 1);
 }
 END_TEST
@@ -109,17 +109,18 @@ START_TEST(the_librarys_crash_output_is_suppressed)
     if (SANITIZED)
         return; /* a sanitizer's report must be visible */
     ck_assert_int_eq(run(crash_with_words), CMD_REFUSED);
-    ck_assert_str_eq(said, "assay: no backup was made: /data is damaged. Reading it ended in a "
-                           "crash (SIGABRT) at the pages. Do this next\n");
+    ck_assert_str_eq(output, "assay: no backup was made: /data is damaged. Reading it ended in a "
+                             "crash (SIGABRT) at the pages. Do this next\n");
 }
 END_TEST
 
 START_TEST(a_kill_is_not_reported_as_damage)
 {
     ck_assert_int_eq(run(be_killed), CMD_REFUSED);
-    ck_assert_msg(strstr(said, "signal 9 (Killed) ended the process at the opening of the store") &&
-                      !strstr(said, "damaged"),
-                  "%s", said);
+    ck_assert_msg(
+        strstr(output, "signal 9 (Killed) ended the process at the opening of the store") &&
+            !strstr(output, "damaged"),
+        "%s", output);
     ck_assert_int_eq(tidied, 1);
 }
 END_TEST

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 
 /* a lone caller would scan them at every change */
-START_TEST(every_caller_that_left_is_removed)
+START_TEST(the_estimate_falls_to_the_actual_callers)
 {
     size_t callers = concurrent_callers_next(0, 1000);
     ck_assert_uint_eq(callers, 1000);
@@ -26,7 +26,7 @@ int main(void)
 {
     Suite *suite = suite_create("concurrent_callers");
     TCase *tc = tcase_create("callers");
-    tcase_add_test(tc, every_caller_that_left_is_removed);
+    tcase_add_test(tc, the_estimate_falls_to_the_actual_callers);
     suite_add_tcase(suite, tc);
     return suite_run(suite);
 }

@@ -1,4 +1,4 @@
-/* Mistakes in a configuration: each is refused with its line and what to do. */
+/* Errors in a configuration: each is refused with its line and what to do. */
 #include "t/kit/conf.h"
 #include "t/kit/suite.h"
 
@@ -237,7 +237,7 @@ START_TEST(hostile_files_fail_fast_with_an_error)
         FILE *out = open_memstream(&mistakes, &size);
         ck_assert_msg(conf_load(conf_kit_path, true, NO_SETS, out, &conf) > 0, "%s", fills[f]);
         fclose(out);
-        ck_assert_msg(size < 40000, "%s: %zu bytes of mistakes", fills[f], size);
+        ck_assert_msg(size < 40000, "%s: %zu bytes of errors", fills[f], size);
         free(mistakes);
     }
     memset(text, '#', sizeof(text) - 1);

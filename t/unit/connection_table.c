@@ -28,9 +28,9 @@ static void end(void)
     connection_table_free(connection_table);
 }
 
-static bool arrives(unsigned place, const char *address, size_t most, uint32_t *share)
+static bool arrives(unsigned slot, const char *address, size_t most, uint32_t *share)
 {
-    return connection_table_add_address(connection_table, place, address, strlen(address), most,
+    return connection_table_add_address(connection_table, slot, address, strlen(address), most,
                                         share);
 }
 
@@ -56,9 +56,9 @@ START_TEST(the_table_grows_to_its_capacity_in_workers)
     ck_assert(!connection_table_reserve(connection_table, 1000000, 4));
     uint32_t share;
     /* one address, in more processes than four workers have */
-    for (unsigned place = 0; place < 600; place++) {
-        connection_table_open_slot(connection_table, place);
-        ck_assert(arrives(place, ADDRESS, 600, &share) && share != 0);
+    for (unsigned slot = 0; slot < 600; slot++) {
+        connection_table_open_slot(connection_table, slot);
+        ck_assert(arrives(slot, ADDRESS, 600, &share) && share != 0);
     }
     connection_table_open_slot(connection_table, 600);
     ck_assert(!arrives(600, ADDRESS, 600, &share));
@@ -113,7 +113,7 @@ START_TEST(addresses_without_connections_leave_no_entry)
             uint32_t address[4] = {(uint32_t)round, i};
             ck_assert(connection_table_add_address(connection_table, i % 2, address,
                                                    sizeof(address), 1, &shares[i]));
-            ck_assert_msg(shares[i] != 0, "no room for address %u of round %d", i, round);
+            ck_assert_msg(shares[i] != 0, "no slot for address %u of round %d", i, round);
         }
         if (round % 3 == 0) { /* a process that dies releases them, too */
             connection_table_close_slot(connection_table, 0);
@@ -132,7 +132,7 @@ END_TEST
  * its bit, so that one read shows all that have one at the same time.
  */
 enum { CHILDREN = 4, MOST = 3, MOST_OF_ADDRESS = 2, KILLS = 60 };
-struct seen {
+struct connected {
     _Atomic uint64_t rounds;
     struct {
         _Atomic unsigned open, address; /* of whom */
@@ -140,10 +140,10 @@ struct seen {
     _Atomic bool too_many;
 };
 
-static void has_one(struct seen *seen, _Atomic unsigned *by, unsigned me, int most)
+static void has_one(struct connected *connected, _Atomic unsigned *by, unsigned me, int most)
 {
     if (__builtin_popcount(atomic_fetch_or(by, 1u << me) | 1u << me) > most)
-        atomic_store(&seen->too_many, true);
+        atomic_store(&connected->too_many, true);
 }
 
 static void has_none(_Atomic unsigned *by, unsigned me)
@@ -151,62 +151,62 @@ static void has_none(_Atomic unsigned *by, unsigned me)
     atomic_fetch_and(by, ~(1u << me));
 }
 
-static void come_and_go(struct seen *seen, unsigned me)
+static void connect_and_disconnect(struct connected *connected, unsigned me)
 {
     for (;;) {
         uint32_t share = 0;
         if (connection_table_add(connection_table, me, MOST)) {
-            has_one(seen, &seen->by.open, me, MOST);
+            has_one(connected, &connected->by.open, me, MOST);
             if (arrives(me, ADDRESS, MOST_OF_ADDRESS, &share)) {
-                has_one(seen, &seen->by.address, me, MOST_OF_ADDRESS);
-                has_none(&seen->by.address, me);
+                has_one(connected, &connected->by.address, me, MOST_OF_ADDRESS);
+                has_none(&connected->by.address, me);
                 connection_table_remove_address(connection_table, share);
             }
-            has_none(&seen->by.open, me);
+            has_none(&connected->by.open, me);
             connection_table_remove(connection_table, me);
         }
-        atomic_fetch_add(&seen->rounds, 1);
+        atomic_fetch_add(&connected->rounds, 1);
     }
 }
 
-static pid_t child_new(struct seen *seen, unsigned place)
+static pid_t child_new(struct connected *connected, unsigned slot)
 {
-    connection_table_open_slot(connection_table, place);
+    connection_table_open_slot(connection_table, slot);
     pid_t pid = fork();
     if (pid == 0)
-        come_and_go(seen, place);
+        connect_and_disconnect(connected, slot);
     return pid;
 }
 
 /* It clears its bits first: after it has disconnected, others can have its slots. */
-static void child_kill(struct seen *seen, unsigned place, pid_t pid)
+static void child_kill(struct connected *connected, unsigned slot, pid_t pid)
 {
     kill(pid, SIGKILL);
     ck_assert_int_eq(waitpid(pid, NULL, 0), pid);
-    has_none(&seen->by.address, place);
-    has_none(&seen->by.open, place);
-    connection_table_close_slot(connection_table, place);
+    has_none(&connected->by.address, slot);
+    has_none(&connected->by.open, slot);
+    connection_table_close_slot(connection_table, slot);
 }
 
 START_TEST(a_process_killed_at_any_instruction_leaves_no_entry)
 {
-    struct seen *seen =
-        mmap(NULL, sizeof(*seen), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    struct connected *connected =
+        mmap(NULL, sizeof(*connected), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     pid_t pids[CHILDREN];
-    ck_assert(seen != MAP_FAILED);
+    ck_assert(connected != MAP_FAILED);
     for (unsigned i = 0; i < CHILDREN; i++)
-        pids[i] = child_new(seen, i);
+        pids[i] = child_new(connected, i);
     for (int k = 0; k < KILLS; k++) {
         unsigned i = (unsigned)k % CHILDREN;
-        uint64_t from = atomic_load(&seen->rounds);
-        while (atomic_load(&seen->rounds) < from + 200)
+        uint64_t from = atomic_load(&connected->rounds);
+        while (atomic_load(&connected->rounds) < from + 200)
             poll(NULL, 0, 1);
-        child_kill(seen, i, pids[i]);
-        pids[i] = child_new(seen, i);
+        child_kill(connected, i, pids[i]);
+        pids[i] = child_new(connected, i);
     }
     for (unsigned i = 0; i < CHILDREN; i++)
-        child_kill(seen, i, pids[i]);
-    ck_assert(!atomic_load(&seen->too_many));
+        child_kill(connected, i, pids[i]);
+    ck_assert(!atomic_load(&connected->too_many));
     ck_assert_uint_eq(connection_table_count(connection_table), 0);
     uint32_t share;
     connection_table_open_slot(connection_table, 9);
@@ -215,7 +215,7 @@ START_TEST(a_process_killed_at_any_instruction_leaves_no_entry)
                   arrives(9, ADDRESS, MOST, &share));
     ck_assert(!connection_table_add(connection_table, 9, MOST) &&
               !arrives(9, ADDRESS, MOST, &share));
-    munmap(seen, sizeof(*seen));
+    munmap(connected, sizeof(*connected));
 }
 END_TEST
 

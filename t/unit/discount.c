@@ -63,27 +63,27 @@ static struct str id_list(char *text, uint64_t *room)
     return (struct str){(const char *)room, n * sizeof(*room)};
 }
 
-static void read_option(char *word, struct store_coupon *c, struct lists *lists)
+static void read_option(char *field, struct store_coupon *c, struct lists *lists)
 {
-    char *value = strchr(word, '=');
-    value = value == NULL ? word + strlen(word) : value + 1;
-    if (strncmp(word, "min=", 4) == 0)
+    char *value = strchr(field, '=');
+    value = value == NULL ? field + strlen(field) : value + 1;
+    if (strncmp(field, "min=", 4) == 0)
         c->minimum = money(value);
-    else if (strncmp(word, "max=", 4) == 0)
+    else if (strncmp(field, "max=", 4) == 0)
         c->maximum = money(value);
-    else if (strncmp(word, "only=", 5) == 0)
+    else if (strncmp(field, "only=", 5) == 0)
         c->products = id_list(value, lists->products);
-    else if (strncmp(word, "not=", 4) == 0)
+    else if (strncmp(field, "not=", 4) == 0)
         c->excluded = id_list(value, lists->excluded);
-    else if (strncmp(word, "used=", 5) == 0)
+    else if (strncmp(field, "used=", 5) == 0)
         ck_assert_int_eq(sscanf(value, "%" SCNu64 "/%" SCNu64, &c->usage_count, &c->usage_limit),
                          2);
-    else if (strcmp(word, "nosale") == 0)
+    else if (strcmp(field, "nosale") == 0)
         c->exclude_sale_items = true;
-    else if (strcmp(word, "ended") == 0)
+    else if (strcmp(field, "ended") == 0)
         c->expires_at = NOW;
     else
-        ck_abort_msg("what is \"%s\"?", word);
+        ck_abort_msg("what is \"%s\"?", field);
 }
 
 static void read_coupon(char *text, struct store_coupon *c, struct lists *lists)
@@ -96,22 +96,23 @@ static void read_coupon(char *text, struct store_coupon *c, struct lists *lists)
     c->type = strcmp(type, "percent") == 0      ? COUPON_PERCENT
               : strcmp(type, "fixed_cart") == 0 ? COUPON_FIXED_CART
                                                 : COUPON_FIXED_PRODUCT;
-    for (char *word = strtok_r(NULL, " ", &save); word != NULL; word = strtok_r(NULL, " ", &save))
-        read_option(word, c, lists);
+    for (char *field = strtok_r(NULL, " ", &save); field != NULL;
+         field = strtok_r(NULL, " ", &save))
+        read_option(field, c, lists);
 }
 
 static void read_cart(char *text, struct cart *cart)
 {
     char *save;
     cart->count = 0;
-    for (char *word = strtok_r(text, " ", &save); word != NULL && strcmp(word, "-") != 0;
-         word = strtok_r(NULL, " ", &save)) {
+    for (char *field = strtok_r(text, " ", &save); field != NULL && strcmp(field, "-") != 0;
+         field = strtok_r(NULL, " ", &save)) {
         struct cart_item *item = &cart->items[cart->count++];
-        char *price = strchr(word, '@');
+        char *price = strchr(field, '@');
         ck_assert_ptr_nonnull(price);
-        ck_assert_int_eq(sscanf(word, "%" SCNu64 "x%" SCNu64, &item->wp_id, &item->quantity), 2);
+        ck_assert_int_eq(sscanf(field, "%" SCNu64 "x%" SCNu64, &item->wp_id, &item->quantity), 2);
         item->price = money(price + 1);
-        item->on_sale = word[strlen(word) - 1] == 's';
+        item->on_sale = field[strlen(field) - 1] == 's';
     }
 }
 

@@ -245,7 +245,7 @@ START_TEST(flat_and_tree_parsing_agree)
 {
     struct json_member flat[4];
     struct value other[4];
-    struct buf said = {0};
+    struct buf message = {0};
     const struct str text = str_of(flat_cases[_i].json);
     struct json_object *tree = json_tokener_parse(flat_cases[_i].json);
     int count = json_scan_flat(text, flat, 4);
@@ -253,16 +253,16 @@ START_TEST(flat_and_tree_parsing_agree)
     memset(values, 0xff, sizeof(values));
     ck_assert_int_eq(fields_of_flat(members, flat, count, values, &unknown, &errors),
                      flat_cases[_i].status);
-    enum fields_status status = fields_of_json(members, tree, other, &unknown, &said);
+    enum fields_status status = fields_of_json(members, tree, other, &unknown, &message);
     if (flat_cases[_i].status != FIELDS_MALFORMED) {
         ck_assert_int_eq(status, flat_cases[_i].status);
-        ck_assert_msg(str_eq(buf_view(&errors), buf_view(&said)), "%.*s\n%.*s", (int)errors.n,
-                      errors.p, (int)said.n, said.p);
+        ck_assert_msg(str_eq(buf_view(&errors), buf_view(&message)), "%.*s\n%.*s", (int)errors.n,
+                      errors.p, (int)message.n, message.p);
         for (size_t i = 0; i < 4; i++)
             ck_assert(values[i].sent == other[i].sent && values[i].number == other[i].number &&
                       str_eq(values[i].text, other[i].text));
     }
-    buf_free(&said);
+    buf_free(&message);
     json_object_put(tree);
 }
 END_TEST

@@ -1,9 +1,8 @@
 /*
- * The map fills while a URL of several segments is being indexed.
- *
- * Cause of the bug: the walk over the segments stopped at the error and left more than one segment,
- * which was then copied into a key, past its end on the writer's stack. AddressSanitizer or the
- * stack protector reports it; other builds see it in the check at the end.
+ * The map fills while a URL of several segments is indexed. The walk over the segments must stop at
+ * the error with the segments it has; otherwise the following copy overruns a key on the writer's
+ * stack. AddressSanitizer or the stack protector reports it; other builds see it in the check at
+ * the end.
  */
 #include "t/kit/store.h"
 #include "t/kit/suite.h"
@@ -34,7 +33,7 @@ static void problem(void *arg, const char *sentence)
 START_TEST(a_long_url_at_the_end_of_the_map_is_rolled_back)
 {
     char dir[64], url[URL_BYTES + 1];
-    unsigned met = 0;
+    unsigned reached_end = 0;
     kit_dir(dir);
     struct store *s = kit_store(dir, STORE_WRITE, 1u << 20);
     struct store_answer answer;
@@ -51,10 +50,10 @@ START_TEST(a_long_url_at_the_end_of_the_map_is_rolled_back)
                 kit_create_change(id, long_url(url, batch * 1000 + i), "long.example");
             store_apply(t, &create, NOW, &answer);
         }
-        met += store_txn_error(t) == STORE_FULL;
+        reached_end += store_txn_error(t) == STORE_FULL;
         store_abort(t);
     }
-    ck_assert_msg(met > 10, "the map was full in the middle of a change %u times only", met);
+    ck_assert_msg(reached_end > 10, "only %u changes filled the map", reached_end);
     uint64_t records;
     ck_assert_int_eq(store_check(s, NULL, problem, NULL, &records), STORE_OK);
     store_close(s);

@@ -10,7 +10,7 @@
 
 static const char *const id_41[] = {"41", ""};
 
-static void gone(void)
+static void closed(void)
 {
     played.reports_count = 0;
 }
@@ -93,7 +93,7 @@ START_TEST(a_report_deleted_while_held_is_410)
 {
     played_report(41, REPORT_PENDING, NULL);
     played.answer.id = 41;
-    played.on_await = gone;
+    played.on_await = closed;
     played_send("POST", "/api/v1/reports", NULL, "url=https://EXAMPLE.com", NULL);
     ck_assert_int_eq(played.status, 410);
 }
@@ -255,7 +255,7 @@ START_TEST(a_replay_has_the_first_status_and_waits)
     played_send("POST", "/api/v1/reports", NULL, "url=https://EXAMPLE.com", NULL);
     ck_assert_int_eq(played.status, 202);
     ck_assert_uint_eq(played.awaits, 1);
-    gone();
+    closed();
     played_send("POST", "/api/v1/reports", NULL, "url=https://EXAMPLE.com", NULL);
     ck_assert_int_eq(played.status, 410);
 }

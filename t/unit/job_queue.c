@@ -52,7 +52,7 @@ START_TEST(workspaces_take_turns)
         second = got[i] == 10 ? i : second;
         third = got[i] == 20 ? i : third;
     }
-    ck_assert_msg(second < 3 && third < 3, "the small workspaces came at %zu and %zu", second,
+    ck_assert_msg(second < 3 && third < 3, "the small workspaces had turns %zu and %zu", second,
                   third);
 }
 END_TEST
@@ -149,7 +149,7 @@ START_TEST(jobs_of_a_dead_auditor_run_again_one_at_a_time)
     add(1, 3, "http://c/");
     job_queue_auditor_connected(q, 0);
     ck_assert_uint_eq(drain(got, 4), 1);
-    ck_assert_msg(got[0] != 3, "a new job went beside one under suspicion");
+    ck_assert_msg(got[0] != 3, "a new job ran beside a suspected one");
     job_queue_remove(q, job_queue_find(q, got[0]));
     uint64_t first = got[0];
     ck_assert_uint_eq(drain(got, 4), 1);
@@ -307,7 +307,7 @@ START_TEST(a_new_workspace_gets_a_share_beside_busy_ones)
 {
     for (uint64_t workspace = 1; workspace <= 4; workspace++) {
         add_many(workspace, 1);
-        ck_assert_msg(job_queue_take(q) != NULL, "workspace %llu found no place",
+        ck_assert_msg(job_queue_take(q) != NULL, "workspace %llu got no slot",
                       (unsigned long long)workspace);
         add_many(workspace, 2 * CAPACITY);
         go_out();

@@ -52,7 +52,7 @@ static struct str sign_at(int64_t now_ms, char out[JWT_SIZE])
     return (struct str){out, n};
 }
 
-static bool good_at(struct str token, int64_t now_ms)
+static bool is_valid_at(struct str token, int64_t now_ms)
 {
     struct jwt claims;
     return jwt_verify(secrets, token, now_ms, TTL, &claims);
@@ -74,10 +74,10 @@ START_TEST(clocks_may_differ_by_thirty_seconds_and_no_more)
 {
     char text[JWT_SIZE];
     struct str token = sign_at(NOW, text);
-    ck_assert(good_at(token, NOW - 30000));
-    ck_assert(!good_at(token, NOW - 31000));
-    ck_assert(good_at(token, NOW + TTL + 29000));
-    ck_assert(!good_at(token, NOW + TTL + 30000));
+    ck_assert(is_valid_at(token, NOW - 30000));
+    ck_assert(!is_valid_at(token, NOW - 31000));
+    ck_assert(is_valid_at(token, NOW + TTL + 29000));
+    ck_assert(!is_valid_at(token, NOW + TTL + 30000));
 }
 END_TEST
 
@@ -88,10 +88,10 @@ START_TEST(any_changed_character_is_detected)
     for (size_t i = 0; i < token.n; i++) {
         char kept = text[i];
         text[i] = kept == 'A' ? 'B' : 'A';
-        ck_assert_msg(!good_at(token, NOW), "byte %zu", i);
+        ck_assert_msg(!is_valid_at(token, NOW), "byte %zu", i);
         text[i] = kept;
     }
-    ck_assert(good_at(token, NOW));
+    ck_assert(is_valid_at(token, NOW));
 }
 END_TEST
 
@@ -100,15 +100,15 @@ START_TEST(any_truncated_or_extended_token_is_detected)
     char text[2 * JWT_MAX] = "";
     struct str token = sign_at(NOW, text);
     for (size_t n = 0; n < token.n; n++)
-        ck_assert_msg(!good_at((struct str){text, n}, NOW), "%zu bytes", n);
+        ck_assert_msg(!is_valid_at((struct str){text, n}, NOW), "%zu bytes", n);
     static const char *const tails[] = {"A", ".", ".A", "=", "\n", " "};
     for (size_t i = 0; i < sizeof(tails) / sizeof(tails[0]); i++) {
         strcpy(text + token.n, tails[i]);
-        ck_assert_msg(!good_at(str_of(text), NOW), "%s", tails[i]);
+        ck_assert_msg(!is_valid_at(str_of(text), NOW), "%s", tails[i]);
     }
     memset(text, 'A', sizeof(text));
     text[100] = text[200] = '.';
-    ck_assert(!good_at((struct str){text, sizeof(text)}, NOW));
+    ck_assert(!is_valid_at((struct str){text, sizeof(text)}, NOW));
 }
 END_TEST
 
@@ -211,7 +211,7 @@ START_TEST(a_token_of_another_implementation_is_verified)
         sprintf(kid, "%s%s", signing_keys_signing(secrets, NOW)->kid, rest);
     }
     struct str token = forge(head, forged[_i].body, forged[_i].signature, out);
-    ck_assert_msg(good_at(token, NOW) == forged[_i].good, "%s %s", head, forged[_i].body);
+    ck_assert_msg(is_valid_at(token, NOW) == forged[_i].good, "%s %s", head, forged[_i].body);
 }
 END_TEST
 
@@ -232,7 +232,7 @@ START_TEST(a_rotation_logs_nobody_out)
     ck_assert_str_ne(signing_keys_signing(secrets, NOW + SECRETS_SETTLE_MS)->kid, old);
     struct str third = sign_at(NOW + SECRETS_SETTLE_MS, after);
     for (int64_t at = NOW + 1000; at < NOW + TTL; at += TTL / 7)
-        ck_assert(good_at(first, at) && good_at(second, at) && good_at(third, at));
+        ck_assert(is_valid_at(first, at) && is_valid_at(second, at) && is_valid_at(third, at));
     signing_keys_reload(secrets);
     ck_assert_uint_eq(signing_keys_generation(secrets), generation + 1);
 }
@@ -264,7 +264,7 @@ START_TEST(too_many_rotations_are_refused_before_anybody_is_logged_out)
     ck_assert_int_eq(signing_keys_rotate(path, NOW + SECRETS_MAX, TTL, why, sizeof(why)), -1);
     ck_assert_ptr_nonnull(strstr(why, "jwt.ttl"));
     signing_keys_reload(secrets);
-    ck_assert(good_at(token, NOW + 1000));
+    ck_assert(is_valid_at(token, NOW + 1000));
 }
 END_TEST
 
@@ -334,7 +334,7 @@ START_TEST(a_damaged_file_is_refused_and_the_loaded_keys_stay)
     fputs(damaged[_i], file);
     fclose(file);
     signing_keys_reload(secrets);
-    ck_assert(good_at(token, NOW));
+    ck_assert(is_valid_at(token, NOW));
     ck_assert_ptr_null(signing_keys_open(path, why, sizeof(why)));
     ck_assert_ptr_nonnull(strstr(why, path));
     ck_assert_int_eq(signing_keys_rotate(path, NOW, TTL, why, sizeof(why)), -1);

@@ -1,8 +1,7 @@
 /*
- * The pipeline's limiter when the limits change during a request: between the moment its address is
- * known and the table is prefetched (limit_expect), and the moment it is charged. A prefetch for
- * the old limits is ignored. A real table and real limiter statistics, and a route table of one
- * row.
+ * The pipeline's limiter when the limits change during a request, between the prefetch of the table
+ * (limit_expect) and the charge. A prefetch for other limits is ignored. A real table and real
+ * limiter statistics, with a route table of one row.
  */
 #include "core/http/http.h"
 #include "core/conn/connection.h"
@@ -179,14 +178,14 @@ START_TEST(a_request_is_charged_by_the_limits_in_force)
     changes[_i].change();
     limiter_stats_publish(process.limiters, &limits);
     ck_assert(limit_charge(&request));
-    ck_assert_msg(request.limit.applies == (changes[_i].limit > 0), "%s: told of a limit: %d",
+    ck_assert_msg(request.limit.applies == (changes[_i].limit > 0), "%s: limit headers present: %d",
                   changes[_i].what, request.limit.applies);
     if (!request.limit.applies)
         return;
     ck_assert_msg(state->limit == changes[_i].limit && state->remaining == changes[_i].limit - 1,
                   "%s: %u of %u remain, not of %u", changes[_i].what, state->remaining,
                   state->limit, changes[_i].limit);
-    ck_assert_msg(state->reset == NOW + changes[_i].seconds, "%s: it ends %lld s from now",
+    ck_assert_msg(state->reset == NOW + changes[_i].seconds, "%s: the window ends in %lld s",
                   changes[_i].what, (long long)state->reset - NOW);
 }
 END_TEST

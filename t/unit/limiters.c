@@ -158,8 +158,8 @@ START_TEST(an_unknown_credential_is_counted_by_address_separately)
     };
     for (int i = 0; i < COUNT(keys); i++)
         for (int k = 0; k < i; k++)
-            ck_assert_msg(memcmp(&keys[i], &keys[k], sizeof(keys[i])) != 0, "%d and %d are one", i,
-                          k);
+            ck_assert_msg(memcmp(&keys[i], &keys[k], sizeof(keys[i])) != 0,
+                          "%d and %d have the same key", i, k);
 }
 END_TEST
 

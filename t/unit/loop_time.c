@@ -1,4 +1,4 @@
-/* The longest run of a worker's loop: CPU time of its runs, wall time since epoll returned. */
+/* The longest iteration of a worker's loop: CPU time, and wall time since epoll returned. */
 #include "core/loop/loop_time.h"
 #include "t/kit/suite.h"
 
@@ -25,7 +25,7 @@ static void spin(uint64_t us)
         ;
 }
 
-static void turn_ends(uint64_t polled_ms)
+static void iteration_ends(uint64_t polled_ms)
 {
     loop_time_turn(&t, &score, polled_ms);
 }
@@ -39,7 +39,7 @@ START_TEST(the_longest_iteration_is_reported)
 {
     uint64_t polled = now_ms();
     spin(SPIN_US);
-    turn_ends(polled);
+    iteration_ends(polled);
     uint64_t us = score_get(score.longest_us), cpu_us = score_get(score.longest_cpu_us);
     ck_assert_uint_ge(cpu_us, SPIN_US);
     ck_assert_uint_ge(us, cpu_us);
@@ -49,7 +49,7 @@ START_TEST(the_longest_iteration_is_reported)
         began = clock_mono_us();
         polled = now_ms();
         spin(SPIN_US / 10); /* a shorter one changes nothing */
-        turn_ends(polled);
+        iteration_ends(polled);
     } while (clock_mono_us() - began >= SPIN_US);
     ck_assert_uint_eq(score_get(score.longest_us), us);
     ck_assert_uint_eq(score_get(score.longest_cpu_us), cpu_us);
@@ -59,7 +59,7 @@ END_TEST
 START_TEST(waiting_in_epoll_does_not_count)
 {
     usleep(SLEEP_US);
-    turn_ends(now_ms());
+    iteration_ends(now_ms());
     ck_assert_uint_lt(score_get(score.longest_cpu_us), SLEEP_US / 2);
     ck_assert_uint_eq(score_get(score.longest_us), score_get(score.longest_cpu_us));
 }
@@ -69,7 +69,7 @@ START_TEST(waiting_within_an_iteration_counts_as_wall_time)
 {
     uint64_t polled = now_ms();
     usleep(SLEEP_US);
-    turn_ends(polled);
+    iteration_ends(polled);
     ck_assert_uint_lt(score_get(score.longest_cpu_us), SLEEP_US / 2);
     ck_assert_uint_ge(score_get(score.longest_us), SLEEP_US - 1000);
 }
@@ -79,7 +79,7 @@ START_TEST(a_wall_clock_step_is_not_loop_time)
 {
     static const int64_t set_ms[] = {-3600000, 3600000};
     usleep(SLEEP_US);
-    turn_ends((uint64_t)(clock_wall_ms() + set_ms[_i]));
+    iteration_ends((uint64_t)(clock_wall_ms() + set_ms[_i]));
     ck_assert_uint_lt(score_get(score.longest_us), SLEEP_US / 2);
 }
 END_TEST
@@ -88,7 +88,7 @@ START_TEST(short_iterations_are_reported_together)
 {
     for (int i = 0; i < 100; i++) {
         spin(LOOP_TIME_US / 10);
-        turn_ends(now_ms());
+        iteration_ends(now_ms());
     }
     ck_assert_uint_gt(score_get(score.longest_cpu_us), 0);
 }

@@ -303,7 +303,7 @@ static const struct {
 START_TEST(the_packages_need_what_bootstrap_installs)
 {
     char *bootstrap = source_file("bootstrap", false),
-         *asked = source_file(builds[_i].packaging, false), *rest = NULL, text[128];
+         *requested = source_file(builds[_i].packaging, false), *rest = NULL, text[128];
     char *list = strstr(bootstrap, builds[_i].list);
     unsigned found = 0;
     ck_assert_ptr_nonnull(list);
@@ -316,12 +316,12 @@ START_TEST(the_packages_need_what_bootstrap_installs)
         if (!library)
             continue;
         snprintf(text, sizeof(text), "%s%s", builds[_i].before, name);
-        assert_has(asked, text);
+        assert_has(requested, text);
         found++;
     }
     ck_assert_uint_gt(found, 8);
     free(bootstrap);
-    free(asked);
+    free(requested);
 }
 END_TEST
 

@@ -62,7 +62,7 @@ static json *resolve(json *value)
     for (char *save, *name = strtok_r(path, "/", &save); name != NULL && at != NULL;
          name = strtok_r(NULL, "/", &save))
         at = member(at, name);
-    ck_assert_msg(at != NULL, "%s points nowhere", ref);
+    ck_assert_msg(at != NULL, "%s does not resolve", ref);
     return at;
 }
 
@@ -149,9 +149,9 @@ START_TEST(project_and_report_answers_have_data_except_delete)
     if (answer != NULL)
         ck_assert_msg((member(member(schema, "properties"), "data") == NULL) == deletes, "%s %s",
                       route->method, route->path);
-    const char *says = strstr(text(member(doc, "info"), "description"),
-                              "except that of DELETE, which has no `data`");
-    ck_assert(says != NULL);
+    const char *text_has = strstr(text(member(doc, "info"), "description"),
+                                  "except that of DELETE, which has no `data`");
+    ck_assert(text_has != NULL);
 }
 END_TEST
 

@@ -12,7 +12,7 @@
 /* Columns: the agent's language, the visitor's text, the reply; NULL: it is a question. */
 static const struct {
     const char *language, *message, *reply;
-} talk[] = {
+} messages[] = {
     {"en", "Hello", "Hello! What would you like to know?"},
     {"en", "hi", "Hello! What would you like to know?"},
     {"en", "  HEY there!! :-) \xf0\x9f\x91\x8b", "Hello! What would you like to know?"},
@@ -64,10 +64,11 @@ static const struct {
 START_TEST(only_small_talk_gets_a_phrase)
 {
     struct str reply;
-    bool is = phrase_small_talk(str_of(talk[_i].language), str_of(talk[_i].message), &reply);
-    ck_assert_msg(is == (talk[_i].reply != NULL), "\"%s\"", talk[_i].message);
-    ck_assert_msg(!is || str_eq(reply, str_of(talk[_i].reply)), "\"%s\": %.*s", talk[_i].message,
-                  (int)reply.n, reply.p);
+    bool is =
+        phrase_small_talk(str_of(messages[_i].language), str_of(messages[_i].message), &reply);
+    ck_assert_msg(is == (messages[_i].reply != NULL), "\"%s\"", messages[_i].message);
+    ck_assert_msg(!is || str_eq(reply, str_of(messages[_i].reply)), "\"%s\": %.*s",
+                  messages[_i].message, (int)reply.n, reply.p);
 }
 END_TEST
 
@@ -89,7 +90,8 @@ int main(void)
         return EXIT_FAILURE;
     Suite *suite = suite_create("phrases");
     TCase *tcase = tcase_create("phrases");
-    tcase_add_loop_test(tcase, only_small_talk_gets_a_phrase, 0, sizeof(talk) / sizeof(*talk));
+    tcase_add_loop_test(tcase, only_small_talk_gets_a_phrase, 0,
+                        sizeof(messages) / sizeof(*messages));
     tcase_add_test(tcase, every_language_has_every_phrase);
     suite_add_tcase(suite, tcase);
     return suite_run(suite);

@@ -1,6 +1,6 @@
 /*
- * The PROXY protocol header: which bytes are one, where it ends, and which address it gives. See
- * HAProxy's doc/proxy-protocol.txt.
+ * The PROXY protocol header: its recognition, its end, and the address in it. See HAProxy's
+ * doc/proxy-protocol.txt.
  */
 #include "core/conn/proxy_protocol.h"
 

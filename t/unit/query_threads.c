@@ -106,7 +106,7 @@ static void open_gate(void)
     pthread_mutex_unlock(&lock);
 }
 
-static void turn_until(size_t count)
+static void run_loop_until(size_t count)
 {
     for (int turns = 0; strlen(ends) < count; turns++) {
         ck_assert_int_lt(turns, 1000);
@@ -157,7 +157,7 @@ START_TEST(workspaces_take_turns)
     ask(&q[5], 'x', 2, false, false);
     ask(&q[6], 'y', 3, false, false);
     open_gate();
-    turn_until(7);
+    run_loop_until(7);
     ck_assert_str_eq(runs, "abxycde");
     ck_assert_str_eq(ends, "abxycde");
 }
@@ -174,7 +174,7 @@ START_TEST(lists_and_searches_take_turns_in_one_thread)
     ask(&q[3], 'l', 1, false, false);
     ask(&q[4], 'm', 1, false, false);
     open_gate();
-    turn_until(5);
+    run_loop_until(5);
     ck_assert_str_eq(runs, "alsmt");
 }
 END_TEST
@@ -188,12 +188,12 @@ START_TEST(a_list_does_not_wait_for_searches)
     ask(&q[1], 'b', 1, true, true);
     ask(&q[2], 'l', 1, false, false);
     ask(&q[3], 'm', 2, false, false);
-    turn_until(2);
+    run_loop_until(2);
     ck_assert_str_eq(runs, "lm");
     ck_assert_uint_eq(atomic_load(&running),
                       1); /* the second search waits, although a thread is idle */
     open_gate();
-    turn_until(4);
+    run_loop_until(4);
     ck_assert_str_eq(ends, "lmab");
 }
 END_TEST
@@ -231,7 +231,7 @@ START_TEST(a_query_of_a_closed_client_is_stopped)
     q[1].query.job.pending.waiter = NULL;
     loop.now_ms = clock_mono_ms();
     queries_tick(http.queries);
-    turn_until(3);
+    run_loop_until(3);
     ck_assert_str_eq(runs, "c");
     ck_assert_str_eq(ends, "ABc");
 }
@@ -246,7 +246,7 @@ START_TEST(a_stopped_query_runs_again_in_a_new_snapshot)
     ask(&q[1], 'b', 1, false, false);
     q[0].stops = 2;
     open_gate();
-    turn_until(2);
+    run_loop_until(2);
     ck_assert_str_eq(runs, "aaab");
     ck_assert_str_eq(ends, "ab");
 }
@@ -296,7 +296,7 @@ START_TEST(a_query_that_overruns_its_deadline_stops_the_heartbeat)
     loop.now_ms += 2000;
     ck_assert(is_stuck());
     open_gate();
-    turn_until(1);
+    run_loop_until(1);
     loop.now_ms += QUERY_RUN_MS + 12000; /* a later tick */
     ck_assert(!is_stuck());
 }

@@ -1,14 +1,11 @@
 /*
- * Several callers of the table in one process, interleaved at every access to shared memory as a
- * seed says. This gives far more interleavings than processes on two cores. Each caller is a
- * coroutine; RATELIMIT_STEP switches to another caller, sometimes for long, and a caller may be
- * stopped for ever (a killed process).
- *
- * Invariants after every run: a key has at most one slot. No more than the limit was admitted for a
- * key in each window, and as much again for each evicted slot. The use equals what was admitted, in
- * both windows of a request that has two, or at most that where slots were evicted. When all live
- * callers have ended, every requested key can be requested again.
- *
+ * Several callers of the table in one process, interleaved at every access to shared memory by a
+ * seed. This gives far more interleavings than processes on two cores. Each caller is a coroutine;
+ * RATELIMIT_STEP switches to another caller, sometimes for long. A caller can be stopped for ever
+ * (a killed process). Invariants after every run: A key has at most one slot. At most the limit was
+ * admitted for a key in each window, plus the limit again for each evicted slot. The use equals the
+ * admitted requests in both windows of a request that has two, or is at most that if slots were
+ * evicted. When all live callers have ended, every requested key can be requested again.
  * RATELIMIT_TIMES multiplies the number of seeds; .ci/run takes three times as many.
  */
 #include <stdint.h>
@@ -40,33 +37,33 @@ static void step(void);
 #define STACK 65536
 
 /*
- * Switches stacks. place_begin(p, stack, size, run): start ${run}, which never returns.
- * place_go(from, to): continue at ${to}; continuing at ${from} returns here. In assembly, because
+ * Switches stacks. context_start(p, stack, size, run): start ${run}, which never returns.
+ * context_switch(from, to): continue at ${to}; continuing at ${from} returns here. Assembly:
  * swapcontext sets the signal mask by a system call at every step, which took most of the tests'
  * time.
  */
 #if defined(__x86_64__)
-struct place {
+struct fiber {
     void **sp;
 };
 
-void turns_switch(struct place *from, void **to);
+void context_swap(struct fiber *from, void **to);
 __asm__(".text\n"
-        ".type turns_switch, @function\n"
-        "turns_switch:\n\t"
+        ".type context_swap, @function\n"
+        "context_swap:\n\t"
         "pushq %rbp\n\tpushq %rbx\n\tpushq %r12\n\tpushq %r13\n\tpushq %r14\n\tpushq %r15\n\t"
         "movq %rsp, (%rdi)\n\t"
         "movq %rsi, %rsp\n\t"
         "popq %r15\n\tpopq %r14\n\tpopq %r13\n\tpopq %r12\n\tpopq %rbx\n\tpopq %rbp\n\t"
         "ret\n"
-        ".size turns_switch, . - turns_switch\n");
+        ".size context_swap, . - context_swap\n");
 
-static void place_go(struct place *from, const struct place *to)
+static void context_switch(struct fiber *from, const struct fiber *to)
 {
-    turns_switch(from, to->sp);
+    context_swap(from, to->sp);
 }
 
-static void place_begin(struct place *p, char *stack, size_t size, void (*run)(void))
+static void context_start(struct fiber *p, char *stack, size_t size, void (*run)(void))
 {
     /* six registers, the address to continue at, and an unused return address */
     p->sp = (void **)(void *)(stack + size) - 8;
@@ -74,16 +71,16 @@ static void place_begin(struct place *p, char *stack, size_t size, void (*run)(v
     p->sp[6] = (void *)(uintptr_t)run;
 }
 #else
-struct place {
+struct fiber {
     ucontext_t context;
 };
 
-static void place_go(struct place *from, const struct place *to)
+static void context_switch(struct fiber *from, const struct fiber *to)
 {
     swapcontext(&from->context, &to->context);
 }
 
-static void place_begin(struct place *p, char *stack, size_t size, void (*run)(void))
+static void context_start(struct fiber *p, char *stack, size_t size, void (*run)(void))
 {
     getcontext(&p->context);
     p->context.uc_stack.ss_sp = stack;
@@ -95,7 +92,7 @@ static void place_begin(struct place *p, char *stack, size_t size, void (*run)(v
 
 struct caller {
     struct ratelimit rl; /* as in a process: the mapping is shared */
-    struct place place;
+    struct fiber fiber;
     char stack[STACK] __attribute__((aligned(16)));
     bool ended;
     /* the earliest turn in which it continues; NEVER: it has ended or is killed */
@@ -109,7 +106,7 @@ struct caller {
  */
 struct plan {
     const char *what;
-    unsigned asks, keys, limit;
+    unsigned requests, keys, limit;
     bool kill;
     unsigned runs;
     int64_t clock_step;
@@ -120,7 +117,7 @@ struct plan {
 };
 
 static struct caller callers[CALLERS];
-static struct place scheduler;
+static struct fiber scheduler;
 static struct caller *running;
 static uint64_t chance_state;
 static char dir[64];
@@ -141,7 +138,7 @@ static uint64_t chance(uint64_t below)
 static void step(void)
 {
     if (running != NULL)
-        place_go(&running->place, &scheduler);
+        context_switch(&running->fiber, &scheduler);
 }
 
 static int64_t clock_now; /* steps once in a run, at any moment, if the plan says so */
@@ -162,7 +159,7 @@ static struct ratelimit_window wide_window(uint32_t limit)
 }
 
 /* one request; its clock reading can be as old as its caller sleeps */
-static bool ask(struct ratelimit *own, uint64_t key)
+static bool request(struct ratelimit *own, uint64_t key)
 {
     struct ratelimit_window w[2] = {key_window(&key, plan->limit), wide_window(plan->wide)};
     struct ratelimit_state state;
@@ -179,7 +176,7 @@ static bool ask(struct ratelimit *own, uint64_t key)
     if (plan->wide == 0) {
         int64_t window = (state.reset - FIRST) / w[0].seconds;
         if (window >= WINDOWS)
-            ck_abort_msg("%s: the clock went on for too long", plan->what);
+            ck_abort_msg("%s: the clock advanced too far", plan->what);
         in_window[key][window]++;
     }
     return true;
@@ -188,9 +185,9 @@ static bool ask(struct ratelimit *own, uint64_t key)
 static void call(void)
 {
     struct caller *self = running;
-    for (unsigned i = 0; i < plan->asks; i++) {
+    for (unsigned i = 0; i < plan->requests; i++) {
         uint64_t key = chance(plan->keys);
-        ask(&self->rl, key);
+        request(&self->rl, key);
         if (chance(1000) < plan->resets) {
             struct ratelimit_window w = key_window(&key, plan->limit);
             resets[key]++; /* before: others can use what it refunds before it has ended */
@@ -199,7 +196,7 @@ static void call(void)
     }
     self->ended = true;
     running = NULL;
-    place_go(&self->place, &scheduler);
+    context_switch(&self->fiber, &scheduler);
 }
 
 static void start(void)
@@ -210,7 +207,7 @@ static void start(void)
         c->ended = false;
         c->wakes_at = 0;
         ASAN_UNPOISON_MEMORY_REGION(c->stack, STACK); /* a killed caller left its frames */
-        place_begin(&c->place, c->stack, STACK, call);
+        context_start(&c->fiber, c->stack, STACK, call);
     }
 }
 
@@ -218,16 +215,16 @@ static void start(void)
  * The next caller: a random one of those awake, and time advances by what all need for one step. If
  * all sleep, by what one needs to wake. NULL: none is left. *alive: their number.
  */
-static struct caller *whose_turn(unsigned *turn, unsigned *alive)
+static struct caller *next_caller(unsigned *turn, unsigned *living)
 {
     struct caller *awake[CALLERS], *first = NULL;
     unsigned count = 0;
-    *alive = 0;
+    *living = 0;
     for (unsigned i = 0; i < CALLERS; i++) {
         struct caller *c = &callers[i];
         if (c->wakes_at == NEVER)
             continue;
-        ++*alive;
+        ++*living;
         if (first == NULL || c->wakes_at < first->wakes_at)
             first = c;
         if (c->wakes_at <= *turn)
@@ -253,18 +250,18 @@ static void pass_time(unsigned from, unsigned to, unsigned steps_at)
 /* until all have ended or are killed; false: they never do */
 static bool run(void)
 {
-    unsigned steps_at = (unsigned)chance(600), turn = 0, before, alive;
+    unsigned steps_at = (unsigned)chance(600), turn = 0, before, living;
     clock_now = NOW + 30;
     while ((before = turn) < 2000000) {
-        struct caller *c = whose_turn(&turn, &alive);
+        struct caller *c = next_caller(&turn, &living);
         if (c == NULL)
             return true;
         pass_time(before, turn, steps_at);
         running = c;
-        place_go(&scheduler, &c->place);
+        context_switch(&scheduler, &c->fiber);
         running = NULL;
         uint64_t luck = chance(1000);
-        if (c->ended || (plan->kill && luck == 999 && alive > 1))
+        if (c->ended || (plan->kill && luck == 999 && living > 1))
             c->wakes_at = NEVER;
         else if (luck < 60) /* long enough for the others to make many whole requests */
             c->wakes_at = turn + CALLERS * (unsigned)chance(400);
@@ -319,10 +316,10 @@ static const struct plan plans[] = {
     {"few keys, used up", 12, 3, 9, false, 1600, 0, 0, 0, 0},
     {"room for all", 10, 16, 2, false, 1600, 0, 0, 0, 0},
     {"more keys than slots", 30, 64, 3, false, 500, 0, 0, 0, 0},
-    {"one key, the clock goes back an hour", 40, 1, 5, false, 4000, -3600, 0, 0, 0},
-    {"one key, the clock goes back three seconds", 40, 1, 5, false, 2000, -33, 0, 0, 0},
-    {"few keys, the clock goes on by an hour", 40, 3, 5, true, 4000, 3600, 0, 0, 0},
-    {"several keys, the clock goes back an hour", 20, 8, 3, true, 2000, -3600, 0, 0, 0},
+    {"one key, the clock steps back an hour", 40, 1, 5, false, 4000, -3600, 0, 0, 0},
+    {"one key, the clock steps back three seconds", 40, 1, 5, false, 2000, -33, 0, 0, 0},
+    {"few keys, the clock advances by an hour", 40, 3, 5, true, 4000, 3600, 0, 0, 0},
+    {"several keys, the clock steps back an hour", 20, 8, 3, true, 2000, -3600, 0, 0, 0},
     {"one new key, some killed", 3, 1, 5, true, 6000, 0, 0, 0, 0},
     {"room for all, some killed", 10, 16, 2, true, 3000, 0, 0, 0, 0},
     {"more keys than slots, some killed", 30, 64, 3, true, 500, 0, 0, 0, 0},
@@ -337,7 +334,7 @@ static const struct plan plans[] = {
     {"keys that use little of a large limit, some killed", 40, 16, 60, true, 400, 0, 0, 0, 0},
     {"large limits used up", 60, 3, 25, false, 400, 0, 0, 0, 0},
     {"large limits, windows end", 60, 3, 16, false, 600, 0, 0, 60, 0},
-    {"large limits, the clock goes back an hour", 60, 3, 16, false, 600, -3600, 0, 0, 0},
+    {"large limits, the clock steps back an hour", 60, 3, 16, false, 600, -3600, 0, 0, 0},
     {"more keys than slots, large limits", 60, 64, 40, false, 500, 0, 0, 0, 0},
     {"more keys than slots, large limits, some killed", 60, 64, 40, true, 500, 0, 0, 0, 0},
     {"keys are reset and windows end", 30, 3, 3, false, 1600, 0, 0, 60, 100},
@@ -373,22 +370,22 @@ static unsigned used_of(struct ratelimit_window w)
 /* a charge can be another key's if its own key has lost its slot, but it is one key's */
 static void check_used_in_all(unsigned seed)
 {
-    unsigned used = 0, told = 0;
+    unsigned used = 0, reported = 0;
     for (uint64_t key = 0; key < plan->keys; key++) {
         used += used_of(key_window(&key, plan->limit));
-        told += taken[key];
+        reported += taken[key];
     }
-    if (used > told + (plan->kill ? CALLERS - 1 : 0))
-        ck_abort_msg("%s, seed %u: %u used in all, %u admitted", plan->what, seed, used, told);
+    if (used > reported + (plan->kill ? CALLERS - 1 : 0))
+        ck_abort_msg("%s, seed %u: %u used in all, %u admitted", plan->what, seed, used, reported);
 }
 
 /* admitted requests, and those of killed callers that were not reported */
-static void check_used(unsigned seed, struct ratelimit_window w, unsigned told)
+static void check_used(unsigned seed, struct ratelimit_window w, unsigned reported)
 {
     unsigned used = used_of(w);
-    if (used < told || used - told > (plan->kill ? CALLERS - 1 : 0))
+    if (used < reported || used - reported > (plan->kill ? CALLERS - 1 : 0))
         ck_abort_msg("%s, seed %u: %u used of a window of %u s, %u admitted", plan->what, seed,
-                     used, w.seconds, told);
+                     used, w.seconds, reported);
 }
 
 /*
@@ -406,7 +403,7 @@ static void check_the_rest(unsigned seed)
         check_used(seed, wide_window(plan->wide), narrow);
     for (uint64_t key = 0; key < plan->keys; key++) {
         unsigned before = taken[key];
-        while (ask(rl, key))
+        while (request(rl, key))
             ;
         unsigned lost = plan->limit - taken[key];
         if (taken[key] > plan->limit || (plan->wide == 0 && lost > (plan->kill ? CALLERS - 1 : 0)))
@@ -434,7 +431,7 @@ START_TEST(any_order_of_steps_keeps_the_invariants)
         forget();
         start();
         if (!run())
-            ck_abort_msg("%s, seed %u: it does not end", plan->what, seed);
+            ck_abort_msg("%s, seed %u: no end", plan->what, seed);
         for (unsigned key = 0; key < plan->keys; key++)
             check_key(seed, key);
         if (plan->keys <= 16 && plan->clock_step == 0 && plan->second == 0 && plan->resets == 0 &&
@@ -461,9 +458,9 @@ START_TEST(only_the_charged_window_is_refunded)
     struct ratelimit_window w = key_window(&key, plan->limit);
     uint64_t hash = ratelimit_hash(rl, &w);
     clock_now = NOW + 30;
-    ck_assert(ask(rl, key));
+    ck_assert(request(rl, key));
     clock_now = NOW + 60;
-    ck_assert(ask(rl, key) && ask(rl, key));
+    ck_assert(request(rl, key) && request(rl, key));
     ck_assert(!give_back(rl, hash, &w, NOW + 60, false));
     check_used(0, w, 2);
     ck_assert(give_back(rl, hash, &w, NOW + 120, false));
@@ -475,9 +472,9 @@ END_TEST
  * Every decision updates the heat by the use, from which a full table chooses whom to keep, and
  * logs a key that has just reached half or all of its limit, also under an earlier limit.
  */
-START_TEST(every_charge_updates_heat_and_logs_keys_near_their_limit)
+START_TEST(every_charge_updates_heat_and_reports_keys_near_their_limit)
 {
-    static const struct plan one = {.what = "heat", .asks = 1, .keys = 1, .limit = 1};
+    static const struct plan one = {.what = "heat", .requests = 1, .keys = 1, .limit = 1};
     const uint32_t limit = (uint32_t)_i;
     plan = &one;
     for (uint32_t first = 1; first <= 40; first++) {
@@ -513,7 +510,7 @@ static void look_on(struct caller *c, unsigned looks)
 {
     while (looks-- > 0 && !c->ended) {
         running = c;
-        place_go(&scheduler, &c->place);
+        context_switch(&scheduler, &c->fiber);
         running = NULL;
     }
 }
@@ -522,24 +519,24 @@ static void look_on(struct caller *c, unsigned looks)
  * another caller charges the key after that many reads, and the key loses its slot after more;
  * false: there was no such read
  */
-static bool ask_beside(unsigned charged_at, unsigned lost_at)
+static bool request_between(unsigned charged_at, unsigned lost_at)
 {
     struct caller *c = &callers[0];
     chance_state = 4711;
     forget();
     clock_now = NOW + 30;
-    ck_assert(ask(rl, 0));
+    ck_assert(request(rl, 0));
     start();
     look_on(c, charged_at);
-    ck_assert(ask(rl, 0));
+    ck_assert(request(rl, 0));
     look_on(c, lost_at - charged_at);
     bool ended = c->ended;
     for (uint64_t key = 1; slots_of(0) > 0 || key % KEYS_MAX != 0; key++)
-        while (key % KEYS_MAX != 0 && ask(rl, key % KEYS_MAX))
+        while (key % KEYS_MAX != 0 && request(rl, key % KEYS_MAX))
             ;
     look_on(c, UINT32_MAX);
     ck_assert_msg(taken[0] == 3,
-                  "%s: refused when it was charged before look %u and its slot went before look %u",
+                  "%s: refused when charged before read %u with its slot lost before read %u",
                   plan->what, charged_at, lost_at);
     return !ended;
 }
@@ -551,12 +548,12 @@ static bool ask_beside(unsigned charged_at, unsigned lost_at)
  */
 START_TEST(a_slot_taken_by_a_full_key_refuses_no_other_key)
 {
-    bool goes_on = true;
+    bool continues = true;
     plan = &slot_plans[_i];
-    for (unsigned lost_at = 0; goes_on; lost_at++) {
-        goes_on = false;
+    for (unsigned lost_at = 0; continues; lost_at++) {
+        continues = false;
         for (unsigned charged_at = 0; charged_at <= lost_at; charged_at++)
-            goes_on |= ask_beside(charged_at, lost_at);
+            continues |= request_between(charged_at, lost_at);
     }
 }
 END_TEST
@@ -567,19 +564,19 @@ END_TEST
  */
 static const struct {
     struct plan plan;
-    unsigned asks;
+    unsigned requests;
     int64_t ahead;
-} heirs[] = {
-    {{"an heir that has used little", 1, 1, 12, false, 0, 0, 0, 0, 0}, 1, 0},
-    {{"an heir with a younger clock", 1, 1, 12, false, 0, 0, 0, 0, 0}, 1, 1},
-    {{"an heir that is used up", 1, 1, 3, false, 0, 0, 0, 0, 0}, 3, 0},
-    {{"an heir that is used up, with a younger clock", 1, 1, 3, false, 0, 0, 0, 0, 0}, 3, 1},
-    {{"an heir that has used little, two windows", 1, 1, 12, false, 0, 0, 50, 0, 0}, 1, 0},
-    {{"an heir that is used up, two windows", 1, 1, 3, false, 0, 0, 50, 0, 0}, 3, 0},
+} successors[] = {
+    {{"a successor that has used little", 1, 1, 12, false, 0, 0, 0, 0, 0}, 1, 0},
+    {{"a successor with a clock ahead", 1, 1, 12, false, 0, 0, 0, 0, 0}, 1, 1},
+    {{"a successor that is used up", 1, 1, 3, false, 0, 0, 0, 0, 0}, 3, 0},
+    {{"a successor that is used up, with a clock ahead", 1, 1, 3, false, 0, 0, 0, 0, 0}, 3, 1},
+    {{"a successor that has used little, two windows", 1, 1, 12, false, 0, 0, 50, 0, 0}, 1, 0},
+    {{"a successor that is used up, two windows", 1, 1, 3, false, 0, 0, 50, 0, 0}, 3, 0},
 };
 
 /* the first key after 0 that the table searches at the position of key 0 */
-static uint64_t heir_of_the_first(void)
+static uint64_t successor_of_the_first(void)
 {
     uint64_t first = 0, key = 1;
     struct ratelimit_window w = key_window(&first, plan->limit), of = key_window(&key, plan->limit);
@@ -593,30 +590,30 @@ static uint64_t heir_of_the_first(void)
  * a caller's key has a slot of an ended window, which becomes another key's after that many reads;
  * false: there was no such read
  */
-static bool ask_beside_heir(unsigned asks, int64_t ahead, unsigned lost_at)
+static bool request_beside_successor(unsigned requests, int64_t ahead, unsigned lost_at)
 {
     struct caller *c = &callers[0];
     chance_state = 4711;
     forget();
-    uint64_t new_master = heir_of_the_first();
+    uint64_t successor = successor_of_the_first();
     clock_now = NOW + 30;
-    ck_assert(ask(rl, 0));
+    ck_assert(request(rl, 0));
     clock_now = NOW + 63 - ahead; /* ended by the successor's clock, but not by one that lags */
     rl->header->clock = (uint64_t)clock_now << 32;
     start();
     look_on(c, lost_at);
     bool ended = c->ended;
     clock_now += ahead;
-    for (unsigned i = 0; i < asks; i++)
-        ck_assert(ask(rl, new_master));
+    for (unsigned i = 0; i < requests; i++)
+        ck_assert(request(rl, successor));
     look_on(c, UINT32_MAX);
     if (taken[0] != 2 || used_of(key_window(&(uint64_t){0}, plan->limit)) != 1 ||
-        used_of(key_window(&new_master, plan->limit)) != asks)
-        ck_abort_msg("%s, at look %u: %u admitted, %u used; the heir %u of %u", plan->what, lost_at,
-                     taken[0], used_of(key_window(&(uint64_t){0}, plan->limit)),
-                     used_of(key_window(&new_master, plan->limit)), asks);
+        used_of(key_window(&successor, plan->limit)) != requests)
+        ck_abort_msg("%s, at read %u: %u admitted, %u used; the successor %u of %u", plan->what,
+                     lost_at, taken[0], used_of(key_window(&(uint64_t){0}, plan->limit)),
+                     used_of(key_window(&successor, plan->limit)), requests);
     if (plan->wide > 0)
-        check_used(lost_at, wide_window(plan->wide), taken[0] + taken[new_master]);
+        check_used(lost_at, wide_window(plan->wide), taken[0] + taken[successor]);
     return !ended;
 }
 
@@ -627,8 +624,8 @@ static bool ask_beside_heir(unsigned asks, int64_t ahead, unsigned lost_at)
 START_TEST(a_slot_taken_by_a_successor_is_charged_for_no_other_key)
 {
     unsigned looks = 0;
-    plan = &heirs[_i].plan;
-    while (ask_beside_heir(heirs[_i].asks, heirs[_i].ahead, looks))
+    plan = &successors[_i].plan;
+    while (request_beside_successor(successors[_i].requests, successors[_i].ahead, looks))
         looks++;
     ck_assert_uint_gt(looks, 5);
 }
@@ -659,7 +656,7 @@ static void fill_with_others(void)
 START_TEST(a_slot_left_by_a_full_key_refuses_no_other_key)
 {
     static const struct plan small = {
-        .what = "a key of a small limit", .asks = 1, .keys = 1, .limit = 3};
+        .what = "a key of a small limit", .requests = 1, .keys = 1, .limit = 3};
     struct caller *c = &callers[0];
     uint64_t key = 0;
     bool ended = false;
@@ -676,10 +673,10 @@ START_TEST(a_slot_left_by_a_full_key_refuses_no_other_key)
         start();
         look_on(c, made_at);
         ended = c->ended;
-        ck_assert(ask(rl, key));
-        ck_assert_msg(table_find(rl, ratelimit_hash(rl, &w)) == slot, "another one went");
+        ck_assert(request(rl, key));
+        ck_assert_msg(table_find(rl, ratelimit_hash(rl, &w)) == slot, "another key was evicted");
         look_on(c, UINT32_MAX);
-        ck_assert_msg(taken[key] == 2, "refused when its slot was made before look %u", made_at);
+        ck_assert_msg(taken[key] == 2, "refused when its slot was created before read %u", made_at);
     }
 }
 END_TEST
@@ -700,19 +697,19 @@ END_TEST
  */
 START_TEST(a_slot_is_kept_for_lagging_clocks)
 {
-    static const struct plan lag = {.what = "lag", .asks = 1, .keys = 1, .limit = 3};
+    static const struct plan lag = {.what = "lag", .requests = 1, .keys = 1, .limit = 3};
     plan = &lag;
     chance_state = 4711;
     forget();
-    uint64_t new_master = heir_of_the_first();
+    uint64_t successor = successor_of_the_first();
     clock_now = NOW + 30;
-    while (ask(rl, 0))
+    while (request(rl, 0))
         ;
     for (int64_t ahead = 0; ahead < RATELIMIT_LATE_SECONDS; ahead++) {
         clock_now = NOW + 60 + ahead;
-        ck_assert(ask(rl, new_master));
+        ck_assert(request(rl, successor));
         clock_now = NOW + 59;
-        ck_assert(!ask(rl, 0));
+        ck_assert(!request(rl, 0));
     }
 }
 END_TEST
@@ -726,14 +723,14 @@ int main(void)
     tcase_add_loop_test(t, any_order_of_steps_keeps_the_invariants, 0,
                         sizeof(plans) / sizeof(plans[0]));
     tcase_add_test(t, only_the_charged_window_is_refunded);
-    tcase_add_loop_test(t, every_charge_updates_heat_and_logs_keys_near_their_limit, 1, 41);
+    tcase_add_loop_test(t, every_charge_updates_heat_and_reports_keys_near_their_limit, 1, 41);
     tcase_add_loop_test(t, a_slot_taken_by_a_full_key_refuses_no_other_key, 0,
                         sizeof(slot_plans) / sizeof(slot_plans[0]));
     tcase_add_test(t, heat_is_the_used_quarters_of_the_limit);
     tcase_add_test(t, a_slot_is_kept_for_lagging_clocks);
     tcase_add_test(t, a_slot_left_by_a_full_key_refuses_no_other_key);
     tcase_add_loop_test(t, a_slot_taken_by_a_successor_is_charged_for_no_other_key, 0,
-                        sizeof(heirs) / sizeof(heirs[0]));
+                        sizeof(successors) / sizeof(successors[0]));
     suite_add_tcase(s, t);
     return suite_run(s);
 }

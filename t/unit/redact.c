@@ -1,4 +1,4 @@
-/* Text that looks like a secret is masked before it is logged; other text is not changed. */
+/* Text that looks like a secret is masked before it is logged; other text is unchanged. */
 #include "core/text/redact.h"
 #include "t/kit/suite.h"
 

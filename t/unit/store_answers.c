@@ -1,6 +1,6 @@
 /*
- * Questions over a small shop: the right page answers however few pages there are, a question
- * without a page is not answered, and neither hashes nor the order of words matter.
+ * Questions over a small shop: the right page answers in any number of pages, an unanswerable
+ * question gets no answer, and neither hashes nor word order matter.
  */
 #include "t/kit/store.h"
 
@@ -258,8 +258,8 @@ END_TEST
 
 /* ---- synonyms ---- */
 
-#define MEANINGS 60 /* different words of a collection */
-#define ASKED 48    /* of a question */
+#define MEANINGS 60  /* different words of a collection */
+#define QUESTIONS 48 /* of a question */
 /*
  * each collection is written in that many ways: each has its own word, and so its own hash, for a
  * meaning
@@ -274,7 +274,8 @@ static unsigned chance(unsigned of)
     return (unsigned)(seed >> 33) % of;
 }
 
-static void say(char *to, size_t size, unsigned language, const unsigned *meanings, size_t count)
+static void write_text(char *to, size_t size, unsigned language, const unsigned *meanings,
+                       size_t count)
 {
     size_t n = 0;
     to[0] = '\0';
@@ -311,8 +312,8 @@ static void new_random_collection(unsigned language, size_t documents, uint64_t 
     seed = of;
     new_collection();
     for (size_t i = 0; i < documents; i++) {
-        say(title, sizeof(title), language, meanings, random_meanings(meanings, 3));
-        say(words, sizeof(words), language, meanings, random_meanings(meanings, 40));
+        write_text(title, sizeof(title), language, meanings, random_meanings(meanings, 3));
+        write_text(words, sizeof(words), language, meanings, random_meanings(meanings, 40));
         pack(&rows, i + 1, title, words);
     }
     put(&rows);
@@ -337,22 +338,22 @@ static void expect_same(const struct found *one, const struct found *other, size
 
 START_TEST(an_answer_depends_on_neither_hashes_nor_word_order)
 {
-    unsigned asked[ASKED];
+    unsigned meanings[QUESTIONS];
     char question[1024];
     struct found first = {0}, found;
     begin();
     for (size_t documents = 1; documents <= 100; documents += documents < 12 ? 1 : 11) {
         seed = documents * 7 + 1;
-        size_t count = random_meanings(asked, ASKED);
+        size_t count = random_meanings(meanings, QUESTIONS);
         for (unsigned language = 0; language < LANGUAGES; language++) {
             new_random_collection(language, documents, documents);
             for (unsigned order = 0; order < 4; order++) {
-                say(question, sizeof(question), language, asked, count);
+                write_text(question, sizeof(question), language, meanings, count);
                 found = find(question);
                 if (language == 0 && order == 0)
                     first = found;
                 expect_same(&first, &found, documents);
-                shuffle(asked, count);
+                shuffle(meanings, count);
             }
         }
     }

@@ -1,5 +1,5 @@
 /*
- * A backup is data.mdb alone, also with segment files and beside a writer. A restore rebuilds the
+ * A backup is data.mdb alone, also with segment files and during writes. A restore rebuilds the
  * segment files and keeps all records.
  */
 #include "t/kit/store.h"
@@ -330,7 +330,7 @@ static void restore(void)
     ck_assert_msg(store_restore(copy, k.dir, NULL, NULL, why, sizeof(why)) == STORE_OK, "%s", why);
 }
 
-static bool die_halfway(void *arg, uint64_t done, uint64_t total)
+static bool exit_halfway(void *arg, uint64_t done, uint64_t total)
 {
     (void)arg;
     (void)done;
@@ -415,7 +415,7 @@ START_TEST(the_next_restore_removes_files_of_a_killed_one)
     snprintf(part, sizeof(part), "%s/restore.part", k.dir);
     pid_t pid = fork();
     if (pid == 0) {
-        store_restore(copy, k.dir, die_halfway, NULL, why, sizeof(why));
+        store_restore(copy, k.dir, exit_halfway, NULL, why, sizeof(why));
         _exit(0);
     }
     int status;

@@ -96,22 +96,22 @@ START_TEST(a_search_finds_text_of_every_author)
     post(&v, "Where is my ORDER, déjà payé? \xf0\x9f\x8e\x89 Straße ΣΊΣΥΦΟΣ");
     write_as_operator(CHANGE_MESSAGE_REPLY, &v.conversation, "under way");
     write_as_operator(CHANGE_NOTE, &v.conversation, "she is cross");
-    static const char *const needles[] = {"Where is my order, deja paye?",
-                                          "ORDER",
-                                          "er, D",
-                                          "déjà",
-                                          "\xf0\x9f\x8e\x89",
-                                          "STRASSE",
-                                          "σισυφος",
-                                          "under Way",
-                                          "She is CROSS",
-                                          "renee",
-                                          "w",
-                                          "deja\xcc\x81"};
-    for (size_t i = 0; i < sizeof(needles) / sizeof(*needles); i++) {
-        struct outcome o = found(needles[i], SEARCH_BY_TEXT);
+    static const char *const patterns[] = {"Where is my order, deja paye?",
+                                           "ORDER",
+                                           "er, D",
+                                           "déjà",
+                                           "\xf0\x9f\x8e\x89",
+                                           "STRASSE",
+                                           "σισυφος",
+                                           "under Way",
+                                           "She is CROSS",
+                                           "renee",
+                                           "w",
+                                           "deja\xcc\x81"};
+    for (size_t i = 0; i < sizeof(patterns) / sizeof(*patterns); i++) {
+        struct outcome o = found(patterns[i], SEARCH_BY_TEXT);
         ck_assert_msg(o.count >= 1 && ulid_eq(&o.ids[o.count - 1], &v.conversation), "%s",
-                      needles[i]);
+                      patterns[i]);
     }
     static const char *const others[] = {"orders", "her order", "order?", "way.", "walrus", "555"};
     for (size_t i = 0; i < sizeof(others) / sizeof(*others); i++)
@@ -186,24 +186,25 @@ END_TEST
 
 /* ---- stops and pages ---- */
 
-enum { TALKS = 40, OF_A_TALK = 12 };
-static struct visitor talks[TALKS];
-static char said[TALKS][600]; /* all its texts, separated by a byte that no pattern has */
+enum { CONVERSATIONS = 40, PER_CONVERSATION = 12 };
+static struct visitor conversations[CONVERSATIONS];
+static char all_text[CONVERSATIONS]
+                    [600]; /* all its texts, separated by a byte that no pattern has */
 
 static void fill(uint64_t seed)
 {
-    for (int i = 0; i < TALKS; i++) {
-        talks[i] = visitor_new();
-        said[i][0] = '\0';
-        for (uint64_t k = kit_random(&seed) % OF_A_TALK; k > 0; k--) {
+    for (int i = 0; i < CONVERSATIONS; i++) {
+        conversations[i] = visitor_new();
+        all_text[i][0] = '\0';
+        for (uint64_t k = kit_random(&seed) % PER_CONVERSATION; k > 0; k--) {
             char body[24];
             size_t n = 1 + kit_random(&seed) % 20;
             for (size_t c = 0; c < n; c++)
                 body[c] = "aaabA"[kit_random(&seed) % 5];
             body[n] = '\0';
             write_as_operator(kit_random(&seed) % 3 == 0 ? CHANGE_NOTE : CHANGE_MESSAGE_REPLY,
-                              &talks[i].conversation, body);
-            strcat(strcat(said[i], body), "|");
+                              &conversations[i].conversation, body);
+            strcat(strcat(all_text[i], body), "|");
         }
         kit.now += (int64_t)(kit_random(&seed) % 3);
     }
@@ -217,7 +218,7 @@ START_TEST(stopped_and_paged_searches_find_every_match)
     fill(seed);
     for (int round = 0; round < 12; round++) {
         char pattern[12];
-        size_t n = 1 + kit_random(&seed) % 10, next = TALKS;
+        size_t n = 1 + kit_random(&seed) % 10, next = CONVERSATIONS;
         for (size_t c = 0; c < n; c++)
             pattern[c] = "aab"[kit_random(&seed) % 3];
         pattern[n] = '\0';
@@ -234,19 +235,19 @@ START_TEST(stopped_and_paged_searches_find_every_match)
             for (size_t i = 0; i < o.count; i++) {
                 do
                     next--;
-                while (strcasestr(said[next], pattern) == NULL);
-                ck_assert_msg(ulid_eq(&o.ids[i], &talks[next].conversation), "%s: %s", pattern,
-                              said[next]);
+                while (strcasestr(all_text[next], pattern) == NULL);
+                ck_assert_msg(ulid_eq(&o.ids[i], &conversations[next].conversation), "%s: %s",
+                              pattern, all_text[next]);
             }
             more = o.status == STORE_OK;
             ck_assert(!q.stopped || (more && stop.asked >= q.budget &&
-                                     stop.asked <= q.budget + OF_A_TALK && o.count < limit));
+                                     stop.asked <= q.budget + PER_CONVERSATION && o.count < limit));
             ck_assert(!more || q.stopped || o.count == limit);
             q.rows.after = o.last;
         }
         while (next-- > 0)
-            ck_assert_msg(strcasestr(said[next], pattern) == NULL, "%s is missed in %s", pattern,
-                          said[next]);
+            ck_assert_msg(strcasestr(all_text[next], pattern) == NULL, "%s is missed in %s",
+                          pattern, all_text[next]);
     }
     ck_assert_uint_gt(stops, 100);
 }
@@ -257,25 +258,26 @@ static unsigned changes;
 /* Each conversation but the oldest changes or is deleted while it is read. */
 static void change_one(void)
 {
-    int i = TALKS - 1 - (int)(++changes / 3);
+    int i = CONVERSATIONS - 1 - (int)(++changes / 3);
     if (i <= 0 || changes % 3 != 0)
         return;
     if (i % 2 == 0)
-        kit_apply(&kit, &(struct store_change){
-                            .kind = CHANGE_VISITOR_ERASE, .agent = agent, .visitor = talks[i].id});
+        kit_apply(&kit, &(struct store_change){.kind = CHANGE_VISITOR_ERASE,
+                                               .agent = agent,
+                                               .visitor = conversations[i].id});
     else
-        write_as_operator(CHANGE_MESSAGE_REPLY, &talks[i].conversation, "b");
+        write_as_operator(CHANGE_MESSAGE_REPLY, &conversations[i].conversation, "b");
 }
 
 START_TEST(a_search_ends_while_the_store_changes)
 {
     changes = 0;
     fill(7);
-    write_as_operator(CHANGE_NOTE, &talks[0].conversation, "the oldest");
+    write_as_operator(CHANGE_NOTE, &conversations[0].conversation, "the oldest");
     struct store_search q = search_for("the oldest", SEARCH_BY_TEXT);
     q.pause = kit_stop;
-    expect_one(outcome_of(&q, change_one), &talks[0].conversation);
-    ck_assert_uint_gt(changes, TALKS);
+    expect_one(outcome_of(&q, change_one), &conversations[0].conversation);
+    ck_assert_uint_gt(changes, CONVERSATIONS);
 }
 END_TEST
 
@@ -283,7 +285,7 @@ START_TEST(a_match_deleted_during_the_search_is_not_repeated)
 {
     struct outcome o = {.count = 0};
     fill(7);
-    write_as_operator(CHANGE_NOTE, &talks[0].conversation, "the oldest");
+    write_as_operator(CHANGE_NOTE, &conversations[0].conversation, "the oldest");
     struct store_search q = search_for("the oldest", SEARCH_BY_TEXT);
     q.rows.limit = 1;
     q.pause = kit_stop;
@@ -291,8 +293,9 @@ START_TEST(a_match_deleted_during_the_search_is_not_repeated)
         o = outcome_until(&q, at);
         ck_assert_int_eq(o.status, STORE_AGAIN);
     }
-    kit_apply(&kit, &(struct store_change){
-                        .kind = CHANGE_VISITOR_ERASE, .agent = agent, .visitor = talks[0].id});
+    kit_apply(&kit, &(struct store_change){.kind = CHANGE_VISITOR_ERASE,
+                                           .agent = agent,
+                                           .visitor = conversations[0].id});
     o = outcome_until(&q, 0);
     ck_assert(o.status != STORE_AGAIN && o.count == 0);
 }
@@ -301,10 +304,10 @@ END_TEST
 START_TEST(a_page_ends_before_a_refused_row)
 {
     fill(3);
-    for (int i = 0; i < TALKS; i++)
-        write_as_operator(CHANGE_NOTE, &talks[i].conversation, "everywhere");
+    for (int i = 0; i < CONVERSATIONS; i++)
+        write_as_operator(CHANGE_NOTE, &conversations[i].conversation, "everywhere");
     struct store_search q = search_for("everywhere", SEARCH_BY_TEXT);
-    for (size_t seen = 0; seen < TALKS;) {
+    for (size_t seen = 0; seen < CONVERSATIONS;) {
         struct ulid after = q.rows.after;
         q = search_for("everywhere", SEARCH_BY_TEXT);
         q.rows.after = after;
@@ -312,9 +315,9 @@ START_TEST(a_page_ends_before_a_refused_row)
         struct outcome o = outcome_of(&q, NULL);
         rows_most = SIZE_MAX;
         ck_assert(o.count >= 1 && o.count < 10 &&
-                  ulid_eq(&o.ids[0], &talks[TALKS - 1 - seen].conversation));
+                  ulid_eq(&o.ids[0], &conversations[CONVERSATIONS - 1 - seen].conversation));
         seen += o.count;
-        ck_assert_int_eq(o.status, seen < TALKS ? STORE_OK : STORE_NOT_FOUND);
+        ck_assert_int_eq(o.status, seen < CONVERSATIONS ? STORE_OK : STORE_NOT_FOUND);
         q.rows.after = o.last;
     }
 }

@@ -159,7 +159,7 @@ static struct visitor *some_visitor(void)
     return visitor_count == 0 ? NULL : &visitors[pick((unsigned)visitor_count)];
 }
 
-static void talk(void)
+static void add_conversation(void)
 {
     static const char *const kinds[] = {"opened", "clicked", NULL};
     static const char *const emails[] = {"a@b", "c@d", "e@f"};
@@ -234,8 +234,8 @@ static void background(void)
 static const struct {
     void (*act)(void);
     unsigned often;
-} acts[] = {{new_report, 30}, {grade_report, 15}, {delete_report, 5}, {delete_project, 3},
-            {keys, 4},        {new_visitor, 6},   {talk, 24},         {erase, 3},
+} acts[] = {{new_report, 30}, {grade_report, 15}, {delete_report, 5},     {delete_project, 3},
+            {keys, 4},        {new_visitor, 6},   {add_conversation, 24}, {erase, 3},
             {sync_batch, 5},  {background, 5}};
 
 static void act(void)

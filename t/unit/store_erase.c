@@ -190,23 +190,23 @@ static struct visitor talkative(void)
 
 START_TEST(erasure_leaves_no_byte_of_the_visitor)
 {
-    static const char *const needles[] = {"walrus", "Walrus", "giraffe",  "zebra", "zulu",
-                                          "ocelot", "secret", "walrus20", "Otter", "heron"};
+    static const char *const patterns[] = {"walrus", "Walrus", "giraffe",  "zebra", "zulu",
+                                           "ocelot", "secret", "walrus20", "Otter", "heron"};
     struct visitor v = talkative();
     kit.now += 2 * DAY;
     char next[32];
     /* a second conversation of the same visitor */
     struct store_answer second = init_try(&agent, v.secret, next);
     ck_assert(!ulid_eq(&second.first, &v.conversation));
-    for (size_t i = 0; i < sizeof(needles) / sizeof(*needles); i++)
-        ck_assert_msg(bytes_found(needles[i], strlen(needles[i])) > 0, "%s was never there",
-                      needles[i]);
+    for (size_t i = 0; i < sizeof(patterns) / sizeof(*patterns); i++)
+        ck_assert_msg(bytes_found(patterns[i], strlen(patterns[i])) > 0, "%s never existed",
+                      patterns[i]);
     const struct store_change erase = {
         .kind = CHANGE_VISITOR_ERASE, .agent = v.agent, .visitor = v.id};
     ck_status(kit_status(&kit, &erase), STORE_OK);
-    for (size_t i = 0; i < sizeof(needles) / sizeof(*needles); i++)
-        ck_assert_msg(bytes_found(needles[i], strlen(needles[i])) == 0, "%s is still there",
-                      needles[i]);
+    for (size_t i = 0; i < sizeof(patterns) / sizeof(*patterns); i++)
+        ck_assert_msg(bytes_found(patterns[i], strlen(patterns[i])) == 0, "%s still exists",
+                      patterns[i]);
     const struct ulid *ids[] = {&v.id, &v.conversation, &second.first};
     for (size_t i = 0; i < 3; i++)
         /* the last id is stored as such */
@@ -390,15 +390,15 @@ END_TEST
 
 static unsigned retain(uint32_t what, int64_t before, uint64_t limit)
 {
-    unsigned slices = 0;
+    unsigned batches = 0;
     enum store_status status;
     while ((status = kit_status(&kit, &(struct store_change){.kind = CHANGE_RETAIN,
                                                              .fields = what,
                                                              .expires_at = before,
                                                              .limit = limit})) == STORE_OK)
-        slices++;
+        batches++;
     ck_status(status, STORE_NOT_FOUND);
-    return slices;
+    return batches;
 }
 
 START_TEST(expired_data_is_deleted_in_batches_and_the_rest_stays)

@@ -112,7 +112,7 @@ static unsigned change_text(const char *path, const char *text)
     return count;
 }
 
-static void tell_lost(uint32_t generation)
+static void report_lost(uint32_t generation)
 {
     const struct store_change c = {.kind = CHANGE_ANSWERS,
                                    .fields = ANSWERS_NOTE_LOST,
@@ -140,7 +140,7 @@ START_TEST(a_damaged_file_is_rebuilt)
         struct looked l = look(&agent, "one7");
         ck_assert_uint_eq(l.count, 0);
         ck_assert_uint_eq(l.lost, 1);
-        tell_lost(l.lost);
+        report_lost(l.lost);
     }
     follow();
     ck_assert_uint_eq(state().generation, 2);
@@ -221,7 +221,7 @@ static void copy_to(const char *from, const char *to)
  * As after a power loss, after which SQLite returns an older state: a lookup, a change or
  * verification detects it.
  */
-START_TEST(a_file_of_another_store_state_is_rebuilt)
+START_TEST(an_older_file_is_rebuilt)
 {
     char path[ANSWERS_PATH_BYTES], before[ANSWERS_PATH_BYTES + 8], why[512];
     begin();
@@ -239,7 +239,7 @@ START_TEST(a_file_of_another_store_state_is_rebuilt)
     } else if (_i == 1) {
         struct looked l = look(&agent, "two7");
         ck_assert_uint_eq(l.lost, 1);
-        tell_lost(l.lost);
+        report_lost(l.lost);
     } else {
         struct store *reader;
         ck_status(store_share(kit.s, &reader, why, sizeof(why)), STORE_OK);
@@ -324,7 +324,7 @@ int main(void)
                         2 * sizeof(damages) / sizeof(*damages));
     tcase_add_test(tcase, verification_finds_a_damaged_file);
     tcase_add_test(tcase, a_hit_that_differs_from_its_record_is_dropped);
-    tcase_add_loop_test(tcase, a_file_of_another_store_state_is_rebuilt, 0, 3);
+    tcase_add_loop_test(tcase, an_older_file_is_rebuilt, 0, 3);
     tcase_add_test(tcase, rebuilds_leave_no_old_file);
     tcase_add_test(tcase, orphan_files_are_deleted_and_missing_files_built);
     suite_add_tcase(suite, tcase);

@@ -1,6 +1,6 @@
 /*
- * Look-ups over synced content, and the log of changed documents that answer files follow: indexed
- * documents are found, removed documents are not, whoever removed them.
+ * Lookups over synced content, and the log of changed documents that answer files follow: indexed
+ * documents are found, removed ones are not.
  */
 #include "t/kit/store_lookup.h"
 

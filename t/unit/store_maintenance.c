@@ -54,7 +54,7 @@ static void teardown(void)
     kit_segment_rows = kit_chunk_shift = kit_log_entries = kit_good = kit_decent = 0;
 }
 
-static bool one_slice(uint64_t limit)
+static bool one_batch(uint64_t limit)
 {
     enum store_status status =
         kit_status(&k, &(struct store_change){.kind = CHANGE_PURGE, .limit = limit});
@@ -266,10 +266,10 @@ START_TEST(background_work_ends_its_batch_after_a_record_when_a_pause_is_due)
     kit_good = 55; /* and the rest is to be reclassified */
     kit_decent = 50;
     kit_reopen(&k);
-    unsigned slices = 0;
+    unsigned batches = 0;
     while (paused(&(struct store_change){.kind = CHANGE_PURGE, .limit = 1000}).status == STORE_OK)
-        slices++;
-    ck_assert_uint_ge(slices, REPORTS / 2);
+        batches++;
+    ck_assert_uint_ge(batches, REPORTS / 2);
     ck_assert_uint_ge(pauses, REPORTS);
     struct store_list_query q = {.workspace = w, .result = RESULT_GOOD, .page = 1, .per_page = 10};
     ck_assert_uint_eq(kit_reports(k.s, &q).total, REPORTS / 2);
@@ -278,7 +278,7 @@ START_TEST(background_work_ends_its_batch_after_a_record_when_a_pause_is_due)
 }
 END_TEST
 
-static struct store_maintenance_status upkeep_now(void)
+static struct store_maintenance_status maintain_now(void)
 {
     struct store_maintenance_status u;
     ck_status(store_maintenance_status(k.s, &u), STORE_OK);
@@ -298,21 +298,21 @@ START_TEST(reclassification_reports_progress_and_does_not_delay_a_purge)
     kit_decent = 50;
     kit_reopen(&k);
     uint64_t there = records();
-    ck_assert_str_eq(upkeep_now().what, "rating");
-    ck_assert_uint_eq(upkeep_now().done, 0);
-    ck_assert_uint_eq(upkeep_now().total, REPORTS);
-    ck_assert(one_slice(10));
+    ck_assert_str_eq(maintain_now().what, "rating");
+    ck_assert_uint_eq(maintain_now().done, 0);
+    ck_assert_uint_eq(maintain_now().total, REPORTS);
+    ck_assert(one_batch(10));
     kit_maintain(&k, 10, 8);
-    ck_assert_uint_gt(upkeep_now().done, 0);
+    ck_assert_uint_gt(maintain_now().done, 0);
     ck_assert_uint_lt(records(), there);
     ck_assert_uint_gt(records(), REPORTS / 2 + 1);
     kit_purge(&k, 100);
-    ck_assert_str_eq(upkeep_now().what, "");
+    ck_assert_str_eq(maintain_now().what, "");
     /* and bounds that follow others are reported before their first step as well */
     kit_good = 65;
     kit_reopen(&k);
-    ck_assert_str_eq(upkeep_now().what, "rating");
-    ck_assert_uint_eq(upkeep_now().done, 0);
+    ck_assert_str_eq(maintain_now().what, "rating");
+    ck_assert_uint_eq(maintain_now().done, 0);
     kit_purge(&k, 100);
     kit_check_clean(k.s);
 }
@@ -357,7 +357,7 @@ END_TEST
 int main(void)
 {
     Suite *suite = suite_create("store_maintenance");
-    TCase *tc = tcase_create("upkeep");
+    TCase *tc = tcase_create("maintenance");
     tcase_add_checked_fixture(tc, setup, teardown);
     tcase_set_timeout(tc, 120);
     tcase_add_loop_test(tc, a_deleted_workspaces_index_is_purged_in_interruptible_batches, 0, 5);

@@ -8,7 +8,7 @@
 #include "store/records/message_log.h"
 #include "store/records/ulid_keys.h"
 
-#define TALKS 64
+#define CONVERSATIONS 64
 #define LONG 3000 /* messages in the longest one */
 
 static struct kit kit;
@@ -16,7 +16,7 @@ static uint64_t workspace;
 static struct ulid agent;
 static struct talk {
     struct ulid visitor, id;
-} talks[TALKS];
+} talks[CONVERSATIONS];
 
 static void begin(void)
 {
@@ -27,7 +27,7 @@ static void begin(void)
                                                    .name = STR("Shop"),
                                                    .data = STR("{}")})
                 .first;
-    for (int i = 0; i < TALKS; i++) {
+    for (int i = 0; i < CONVERSATIONS; i++) {
         char secret[32] = {(char)(1 + i)};
         struct store_answer a =
             kit_apply(&kit, &(struct store_change){.kind = CHANGE_VISITOR_INIT,
@@ -223,7 +223,7 @@ static uint64_t pages_of(int posts, struct str text)
     kit.now += 7;
     ck_status(store_begin(kit.s, &t), STORE_OK);
     for (int i = 0; i < posts; i++)
-        post(t, i % TALKS, text);
+        post(t, i % CONVERSATIONS, text);
     ck_status(store_commit(t), STORE_OK);
     mdb_env_info(kit.s->env, &after);
     return after.me_last_pgno - before.me_last_pgno;
@@ -234,12 +234,12 @@ START_TEST(a_commit_of_messages_of_many_conversations_changes_few_pages)
     MDB_txn *txn;
     uint64_t pages = 0, records = 0;
     for (int i = 0; i < 50; i++)
-        pages_of(TALKS, STR("Where is my order of 00004711, please?"));
+        pages_of(CONVERSATIONS, STR("Where is my order of 00004711, please?"));
     ck_status(store_snapshot(kit.s, &txn), STORE_OK);
     for (int i = 0; i < 20; i++)
-        pages = pages_of(TALKS, STR("Where is my order of 00004711, please?"));
+        pages = pages_of(CONVERSATIONS, STR("Where is my order of 00004711, please?"));
     store_read_end(kit.s);
-    records = TALKS * 2 * (sizeof(struct message_record) + 64) / 4096;
+    records = CONVERSATIONS * 2 * (sizeof(struct message_record) + 64) / 4096;
     /* their heads, and the branch pages above them; 64 and more per conversation */
     ck_assert_msg(pages <= records + 24, "%llu pages", (unsigned long long)pages);
 }
@@ -266,7 +266,7 @@ static void overwrite(const struct ulid *id, void (*spoil)(struct message_record
     ck_assert_int_eq(mdb_txn_commit(txn), 0);
 }
 
-static void its_place(struct message_record *r)
+static void its_position(struct message_record *r)
 {
     r->place++;
 }
@@ -276,7 +276,7 @@ static void its_conversation(struct message_record *r)
     r->conversation = talks[5].id;
 }
 
-static void the_one_before(struct message_record *r)
+static void the_previous_one(struct message_record *r)
 {
     r->before = ids[0];
 }
@@ -287,13 +287,13 @@ static void its_jump(struct message_record *r)
     r->jump_place = 3;
 }
 
-static void a_place_before_it(struct message_record *r)
+static void a_position_before_it(struct message_record *r)
 {
     r->jump_place = r->place;
 }
 
 static void (*const spoils[])(struct message_record *r) = {
-    its_place, its_conversation, the_one_before, its_jump, a_place_before_it};
+    its_position, its_conversation, the_previous_one, its_jump, a_position_before_it};
 
 START_TEST(the_check_finds_a_misplaced_message)
 {
@@ -358,7 +358,7 @@ END_TEST
 int main(void)
 {
     Suite *suite = suite_create("store_message_log");
-    TCase *tc = tcase_create("chain");
+    TCase *tc = tcase_create("message log");
     tcase_add_checked_fixture(tc, begin, end);
     tcase_set_timeout(tc, 60);
     tcase_add_test(tc, any_page_equals_a_full_walk);

@@ -1,7 +1,7 @@
 /*
- * Random changes beside a simple model: an array of reports that is filtered and sorted for each
- * query. After every batch the store is consistent and answers as the model does. The seeds are
- * fixed, so a failure repeats.
+ * Random changes compared with a simple model: an array of reports that is filtered and sorted for
+ * each query. After every batch the store is consistent and answers as the model does. The seeds
+ * are fixed, so a failure repeats.
  */
 #include "t/kit/store.h"
 
@@ -270,7 +270,7 @@ static void same(const struct store_report *got, const struct model_report *want
     ck_assert(str_eq(got->url, str_of(want->url)));
 }
 
-static const char *const needles[] = {
+static const char *const patterns[] = {
     "",  "",          "COM/s",         "xx",       "g/1",        "//e.io/shop/", "/",
     "3", "pricing/2", "no such thing", "https://", "ABOUT-us/39"};
 
@@ -301,7 +301,7 @@ static struct store_list_query any_query(int *w, int *p)
                                  .status = pick(3) ? 0 : pick(4),
                                  .page = 1 + (pick(2) ? pick(4) : pick(40)),
                                  .per_page = 1 + pick(60),
-                                 .search = str_of(needles[pick(12)]),
+                                 .search = str_of(patterns[pick(12)]),
                                  .pause = kit_stop,
                                  .pause_arg = &stop};
     if (*p < PROJECTS && projects[*w][*p] != 0)
@@ -309,7 +309,7 @@ static struct store_list_query any_query(int *w, int *p)
     return q;
 }
 
-static void ask(void)
+static void query(void)
 {
     static size_t matching[REPORTS];
     size_t matches = 0;
@@ -335,7 +335,7 @@ static void ask(void)
         same(&l.reports[i], &reports[matching[from + i]]);
 }
 
-static void ask_projects(void)
+static void query_projects(void)
 {
     for (int w = 0; w < WORKSPACES; w++) {
         struct store_workspace workspace;
@@ -368,7 +368,7 @@ static void ask_projects(void)
     }
 }
 
-static void ask_reports(void)
+static void query_reports(void)
 {
     size_t pending = 0;
     for (size_t i = 0; i < count; i++) {
@@ -412,10 +412,10 @@ START_TEST(random_changes_leave_a_clean_store_equal_to_the_model)
     for (int i = 0; i < BATCHES; i++) {
         batch();
         for (int q = 0; q < 40; q++)
-            ask();
+            query();
         if (i % 10 == 9) {
-            ask_projects();
-            ask_reports();
+            query_projects();
+            query_reports();
             kit_check_clean(k.s);
         }
         if (i % 20 == 19)
@@ -423,7 +423,7 @@ START_TEST(random_changes_leave_a_clean_store_equal_to_the_model)
     }
     kit_purge(&k, 50);
     kit_check_clean(k.s);
-    ask_reports();
+    query_reports();
     kit_close(&k);
     free(reports);
 }

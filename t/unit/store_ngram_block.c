@@ -14,7 +14,7 @@ enum { ROWS_MAX = 1 << NGRAM_BLOCK_ROWS_SHIFT, URL_MAX = 400 };
 static char texts[ROWS_MAX][URL_MAX];
 static struct str urls[ROWS_MAX];
 static struct buf part;
-static struct ngram_block chunk;
+static struct ngram_block block;
 
 /*
  * Columns: rows; words to choose from; ${steep}: the n-th word occurs in one of n rows, otherwise
@@ -55,14 +55,14 @@ static void make_url(const struct shape *shape, uint32_t row, uint64_t *seed)
     urls[row] = (struct str){texts[row], (size_t)(p - texts[row])};
 }
 
-static void make_chunk(uint32_t rows)
+static void make_block(uint32_t rows)
 {
     buf_free(&part);
     part = (struct buf){0};
     ngram_block_make(urls, rows, sizeof(*urls), &part);
     kit_assert(buf_ok(&part));
     struct part_reader r = {(const uint8_t *)part.p, (const uint8_t *)part.p + part.n, false};
-    kit_assert(ngram_block_read(&r, &chunk) && chunk.head->rows == rows);
+    kit_assert(ngram_block_read(&r, &block) && block.head->rows == rows);
 }
 
 static void make(const struct shape *shape, uint64_t seed)
@@ -70,7 +70,7 @@ static void make(const struct shape *shape, uint64_t seed)
     memset(texts, 0, sizeof(texts));
     for (uint32_t i = 0; i < shape->rows; i++)
         make_url(shape, i, &seed);
-    make_chunk(shape->rows);
+    make_block(shape->rows);
 }
 
 static void teardown(void)
@@ -86,9 +86,9 @@ static void teardown(void)
  */
 static struct str pattern_of(uint64_t *seed, char out[URL_MAX])
 {
-    struct str from = urls[kit_random(seed) % chunk.head->rows];
-    if (chunk.head->word_bytes != 0 && kit_random(seed) % 4 == 0)
-        from = (struct str){(const char *)chunk.words, chunk.head->word_bytes};
+    struct str from = urls[kit_random(seed) % block.head->rows];
+    if (block.head->word_bytes != 0 && kit_random(seed) % 4 == 0)
+        from = (struct str){(const char *)block.words, block.head->word_bytes};
     size_t most = kit_random(seed) % 4 == 0 ? 120 : 9, n = 1 + kit_random(seed) % most;
     n = n > from.n ? from.n : n;
     memcpy(out, from.p + kit_random(seed) % (from.n - n + 1), n);
@@ -107,7 +107,7 @@ static void expect_stop(struct search *s, const uint64_t *bits)
     uint64_t some[NGRAM_BLOCK_WORDS] = {0};
     s->stop = kit_stop;
     s->stop_arg = &stop;
-    bool whole = ngram_block_match(&chunk, s, some);
+    bool whole = ngram_block_match(&block, s, some);
     kit_assert(stop.asked == (whole ? 0 : 1));
     for (size_t i = 0; i < NGRAM_BLOCK_WORDS; i++)
         kit_assert(whole ? some[i] == bits[i] : (some[i] & ~bits[i]) == 0);
@@ -121,9 +121,9 @@ static void expect_match(struct str pattern, const struct ngram_block *other, bo
     kit_assert(search_begin(&s, pattern));
     if (other != NULL)
         ngram_block_order(other, &s);
-    kit_assert(ngram_block_match(&chunk, &s, bits));
+    kit_assert(ngram_block_match(&block, &s, bits));
     for (uint32_t i = 0; i < ROWS_MAX; i++) {
-        bool has = i < chunk.head->rows && strcasestr(texts[i], pattern.p) != NULL;
+        bool has = i < block.head->rows && strcasestr(texts[i], pattern.p) != NULL;
         if (bit_test(bits, i) != has)
             ck_abort_msg("\"%s\" is %s of \"%s\"", pattern.p, has ? "a part" : "no part", texts[i]);
     }
@@ -139,7 +139,7 @@ START_TEST(a_block_search_finds_the_rows_with_the_pattern)
     uint64_t seed = 3 + (uint64_t)_i;
     make(&shapes[_i], seed);
     for (int i = 0; i < NEEDLES; i++)
-        expect_match(pattern_of(&seed, pattern), i % 3 == 0 ? NULL : &chunk, i % 5 == 0);
+        expect_match(pattern_of(&seed, pattern), i % 3 == 0 ? NULL : &block, i % 5 == 0);
 }
 END_TEST
 
@@ -151,7 +151,7 @@ START_TEST(the_order_of_ngrams_does_not_change_the_result)
     uint64_t seed = 9;
     make(&shapes[COUNT(shapes) - 2], 1);
     first = part;
-    struct ngram_block other = chunk;
+    struct ngram_block other = block;
     part = (struct buf){0};
     make(&shapes[_i], 2);
     for (int i = 0; i < NEEDLES; i++)
@@ -170,7 +170,7 @@ START_TEST(an_order_has_each_ngram_once)
         struct search s;
         kit_assert(search_begin(&s, pattern_of(&seed, pattern)));
         struct search before = s;
-        ngram_block_order(&chunk, &s);
+        ngram_block_order(&block, &s);
         kit_assert(s.trigram_count == before.trigram_count);
         for (size_t j = 0; j < s.trigram_count; j++) {
             int left = 0;
@@ -188,25 +188,25 @@ START_TEST(a_word_is_the_first_that_contains_the_pattern)
 {
     static const char *const words[] = {"ab/",  "abab", "/ba",  "bbbb", "b-",
                                         "-aab", "a",    "ba-b", "b"};
-    static const char *const needles[] = {"ab",    "ba",   "b/a", "/a",  "bb", "bbbb",
-                                          "bbbbb", "b-a",  "-",   "--",  "a",  "aab",
-                                          "B",     "abab", "-b",  "bab", "c"};
+    static const char *const patterns[] = {"ab",    "ba",   "b/a", "/a",  "bb", "bbbb",
+                                           "bbbbb", "b-a",  "-",   "--",  "a",  "aab",
+                                           "B",     "abab", "-b",  "bab", "c"};
     uint8_t all[256] = {0};
     uint32_t offset[COUNT(words) + 1] = {0};
     for (int i = 0; i < COUNT(words); i++) {
         memcpy(all + offset[i], words[i], strlen(words[i]));
         offset[i + 1] = offset[i] + (uint32_t)strlen(words[i]);
     }
-    for (int i = 0; i < COUNT(needles); i++) {
+    for (int i = 0; i < COUNT(patterns); i++) {
         struct search s;
-        kit_assert(search_begin(&s, str_of(needles[i])));
+        kit_assert(search_begin(&s, str_of(patterns[i])));
         for (uint32_t count = 0; count <= COUNT(words); count++) {
             for (uint32_t from = 0; from <= count; from++) {
                 uint32_t want = from;
-                while (want < count && strcasestr(words[want], needles[i]) == NULL)
+                while (want < count && strcasestr(words[want], patterns[i]) == NULL)
                     want++;
                 ck_assert_msg(search_word(&s, all, offset, from, count) == want,
-                              "\"%s\" from %u to %u", needles[i], from, count);
+                              "\"%s\" from %u to %u", patterns[i], from, count);
             }
         }
         search_end(&s);
@@ -220,11 +220,11 @@ END_TEST
 static uint32_t rows_of_frequent(const char *text)
 {
     uint32_t n = 0;
-    for (uint32_t i = 0; i < chunk.head->words; i++)
-        if (strlen(text) == chunk.word_at[i + 1] - chunk.word_at[i] &&
-            strncasecmp((const char *)chunk.words + chunk.word_at[i], text, strlen(text)) == 0)
-            for (uint32_t j = 0; j < chunk.bitmap; j++)
-                n += bit_count(chunk.word_bits[(size_t)i * chunk.bitmap + j]);
+    for (uint32_t i = 0; i < block.head->words; i++)
+        if (strlen(text) == block.word_at[i + 1] - block.word_at[i] &&
+            strncasecmp((const char *)block.words + block.word_at[i], text, strlen(text)) == 0)
+            for (uint32_t j = 0; j < block.bitmap; j++)
+                n += bit_count(block.word_bits[(size_t)i * block.bitmap + j]);
     return n;
 }
 
@@ -234,7 +234,7 @@ static uint32_t rows_of_frequent(const char *text)
  */
 static const struct {
     const char *form, *affix;
-    uint32_t rows, kept;
+    uint32_t rows, frequent;
 } rare[] = {
     {"/%2$s%3$c%1$u", "kitchen", 64, 64},
     {"/%2$s%3$c%1$u", "KitchenShop", 40, 40},
@@ -251,9 +251,9 @@ static const struct {
 
 START_TEST(a_common_prefix_or_suffix_is_stored_as_a_frequent_word)
 {
-    uint32_t row = 0, kept = 0;
+    uint32_t row = 0, frequent = 0;
     for (int i = 0; i < COUNT(rare); i++) {
-        kept += rare[i].kept != 0;
+        frequent += rare[i].frequent != 0;
         for (uint32_t j = 0; j < rare[i].rows; j++, row++) {
             urls[row] =
                 (struct str){texts[row], (size_t)sprintf(texts[row], rare[i].form, row / 2,
@@ -262,10 +262,10 @@ START_TEST(a_common_prefix_or_suffix_is_stored_as_a_frequent_word)
                 texts[row][at] = (char)toupper(texts[row][at]);
         }
     }
-    make_chunk(row);
+    make_block(row);
     for (int i = 0; i < COUNT(rare); i++)
-        ck_assert_msg(rows_of_frequent(rare[i].affix) == rare[i].kept, "%s", rare[i].affix);
-    ck_assert_uint_eq(chunk.head->words, kept);
+        ck_assert_msg(rows_of_frequent(rare[i].affix) == rare[i].frequent, "%s", rare[i].affix);
+    ck_assert_uint_eq(block.head->words, frequent);
 }
 END_TEST
 
@@ -277,7 +277,7 @@ START_TEST(the_frequency_threshold_grows_with_the_block)
         urls[row] = (struct str){
             texts[row], (size_t)sprintf(texts[row], "/%s%c%u", affix, 'a' + (int)(row % 26), row)};
     }
-    make_chunk(ROWS_MAX);
+    make_block(ROWS_MAX);
     ck_assert_uint_eq(rows_of_frequent("kitchen"), 64);
     ck_assert_uint_eq(rows_of_frequent("portal"), 0);
 }
@@ -291,17 +291,17 @@ START_TEST(a_word_at_the_end_of_a_url_has_no_continuation)
         size_t n = (size_t)sprintf(texts[row], "/lardera%u", row);
         urls[row] = (struct str){texts[row], row % 4 == 0 ? END : n};
     }
-    make_chunk(ROWS);
+    make_block(ROWS);
     ck_assert_uint_eq(rows_of_frequent("lardera"), ROWS - ROWS / 4);
-    ck_assert_uint_eq(chunk.head->words, 1);
+    ck_assert_uint_eq(block.head->words, 1);
 }
 END_TEST
 
 /* 63 words before it, and 64. */
 START_TEST(a_word_far_into_a_url_is_found_without_a_posting)
 {
-    enum { ROWS = 48, KEPT = 64 };
-    for (int before = KEPT - 1; before <= KEPT; before++) {
+    enum { ROWS = 48, FREQUENT = 64 };
+    for (int before = FREQUENT - 1; before <= FREQUENT; before++) {
         for (uint32_t row = 0; row < ROWS; row++) {
             char *p = texts[row];
             for (int i = 0; i < before; i++)
@@ -309,8 +309,8 @@ START_TEST(a_word_far_into_a_url_is_found_without_a_posting)
             p += sprintf(p, "/%s", row % 3 == 0 ? "larded" : "larder");
             urls[row] = (struct str){texts[row], (size_t)(p - texts[row])};
         }
-        make_chunk(ROWS);
-        ck_assert_uint_eq(rows_of_frequent("/larder"), before < KEPT ? ROWS - ROWS / 3 : 0);
+        make_block(ROWS);
+        ck_assert_uint_eq(rows_of_frequent("/larder"), before < FREQUENT ? ROWS - ROWS / 3 : 0);
         expect_match(str_of("larder"), NULL, false);
     }
 }
@@ -319,7 +319,7 @@ END_TEST
 int main(void)
 {
     Suite *suite = suite_create("store_ngram_block");
-    TCase *tc = tcase_create("chunk");
+    TCase *tc = tcase_create("n-gram block");
     tcase_add_checked_fixture(tc, NULL, teardown);
     tcase_set_timeout(tc, 60);
     tcase_add_loop_test(tc, a_block_search_finds_the_rows_with_the_pattern, 0, COUNT(shapes));

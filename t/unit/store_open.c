@@ -1,6 +1,6 @@
 /*
- * Opening a store: one that is missing, foreign, damaged or of another format is reported in a
- * sentence and never ends the process. store_check reports every lost record.
+ * Opening a store that is missing, foreign, damaged or of another format: it is reported with a
+ * message, and never ends the process. store_check reports every lost record.
  */
 #include "t/kit/store.h"
 #include "store/index/index.h"
@@ -175,7 +175,7 @@ START_TEST(a_truncated_store_is_reported)
 END_TEST
 
 /* on a file system without holes there is none either */
-START_TEST(unwritten_space_before_the_last_page_is_no_damage)
+START_TEST(the_file_has_no_hole_before_its_last_page)
 {
     const off_t ahead = 1 << 20;
     struct stat before, st;
@@ -441,7 +441,7 @@ int main(void)
     tcase_add_test(tc, a_foreign_file_is_reported_and_unchanged);
     tcase_add_test(tc, a_foreign_lmdb_environment_is_reported_and_unchanged);
     tcase_add_test(tc, a_truncated_store_is_reported);
-    tcase_add_test(tc, unwritten_space_before_the_last_page_is_no_damage);
+    tcase_add_test(tc, the_file_has_no_hole_before_its_last_page);
     tcase_add_test(tc, an_inaccessible_directory_is_reported);
     tcase_add_loop_test(tc, a_damaged_byte_is_found_or_harmless, 0, 8);
     tcase_add_loop_test(tc, another_format_is_refused_and_unchanged, 0, COUNT(others));

@@ -1,4 +1,4 @@
-/* Results and the index's log are stored in pieces that fit a page; readers get them whole. */
+/* Results and the in-memory tail are stored in parts that fit a page; readers get them whole. */
 #include "t/kit/store.h"
 
 #include "store/engine/cursor.h"
@@ -202,7 +202,7 @@ START_TEST(damaged_compressed_results_are_reported)
     struct key key;
     MDB_txn *txn;
     char packed[PIECE];
-    unsigned told = 0;
+    unsigned reported = 0;
     ck_status(kit_status(&k, &c), STORE_OK);
     MDB_val v = first_row(&txn, id);
     size_t n = v.mv_size;
@@ -221,10 +221,10 @@ START_TEST(damaged_compressed_results_are_reported)
             packed[i] ^= 0x55;
         enum store_status status = kit_report(k.s, w, id, &r);
         ck_assert(status == STORE_CORRUPT || (status == STORE_OK && str_eq(r.results, was)));
-        told += status == STORE_CORRUPT;
+        reported += status == STORE_CORRUPT;
         store_read_end(k.s);
     }
-    ck_assert_uint_gt(told, n - 8);
+    ck_assert_uint_gt(reported, n - 8);
 }
 END_TEST
 
@@ -431,7 +431,7 @@ END_TEST
 int main(void)
 {
     Suite *suite = suite_create("store_pieces");
-    TCase *tc = tcase_create("pieces");
+    TCase *tc = tcase_create("results");
     tcase_add_checked_fixture(tc, setup, teardown);
     tcase_set_timeout(tc, 60);
     tcase_add_loop_test(tc, similar_results_are_compressed_and_read_back, 0, 2);

@@ -1,4 +1,4 @@
-/* Lists of projects: by date or name, with a search, and while projects come and go. */
+/* Lists of projects: by date or name, with a search, and while projects change. */
 #include "t/kit/store.h"
 
 static struct kit k;

@@ -1,4 +1,4 @@
-/* Reports: every result of their changes, and the life of a grading. */
+/* Reports: every result of their changes, and the stages of a grading. */
 #include "t/kit/store.h"
 
 static struct kit k;
@@ -155,15 +155,15 @@ START_TEST(jobs_of_a_deleted_project_count_until_purged)
                                        .workspace = w,
                                        .id = project,
                                        .data = {(const char *)&id, sizeof(id)}};
-    size_t count, told = 0;
+    size_t count, events = 0;
     while (kit_status(&k, &c) == STORE_QUEUE_FULL) {
         ck_status(kit_status(&k, &purge), STORE_OK);
         const struct store_event *e = store_events(k.s, &count);
         for (size_t i = 0; i < count; i++)
-            told += e[i].kind == EVENT_REPORT_DELETED;
+            events += e[i].kind == EVENT_REPORT_DELETED;
         kit_check_clean(k.s);
     }
-    ck_assert_uint_eq(told, 1);
+    ck_assert_uint_eq(events, 1);
 }
 END_TEST
 

@@ -73,7 +73,7 @@ static struct kit_list list_until(const struct store_list_query *q, bool project
 }
 
 /* How often the list, of that total, checks whether to stop. */
-static unsigned asks_of(const struct store_list_query *q, bool projects, uint64_t total)
+static unsigned checks_of(const struct store_list_query *q, bool projects, uint64_t total)
 {
     struct kit_list l = list_until(q, projects, 0);
     ck_status(l.status, STORE_OK);
@@ -87,11 +87,11 @@ static void expect_stops(const struct store_list_query *q, bool projects, uint64
     match_cache_free(k.s);
     for (unsigned at = 1; list_until(q, projects, at).status == STORE_AGAIN; at += 1 + at / 8) {
         ck_assert_uint_eq(stop.asked, at);
-        asks_of(q, projects, total);
+        checks_of(q, projects, total);
         match_cache_free(k.s);
     }
     ck_assert_uint_lt(stop.asked, stop.at);
-    asks_of(q, projects, total);
+    checks_of(q, projects, total);
 }
 
 /* Columns: one of how many rows nearly matches; with one in two, all rows of the block are read. */
@@ -109,8 +109,8 @@ START_TEST(a_search_stops_within_a_block_and_finds_every_match_later)
         kit_create(&k, w, "https://a.test/other", "a.test");
     kit_purge(&k, 1000);
     struct store_list_query q = query();
-    ck_assert_uint_ge(asks_of(&q, false, ROWS / 2), ROWS / AT_ONCE);
-    ck_assert_uint_eq(asks_of(&q, false, ROWS / 2), SEGMENTS);
+    ck_assert_uint_ge(checks_of(&q, false, ROWS / 2), ROWS / AT_ONCE);
+    ck_assert_uint_eq(checks_of(&q, false, ROWS / 2), SEGMENTS);
     expect_stops(&q, false, ROWS / 2);
 }
 END_TEST
@@ -132,17 +132,17 @@ START_TEST(a_search_releases_its_snapshot_for_a_map_resize)
         kit_create(&k, w, "https://a.test/other", "a.test");
     kit_purge(&k, 1000);
     struct store_list_query q = query();
-    asks_of(&q, false, ROWS / 2); /* which opens the segment */
+    checks_of(&q, false, ROWS / 2); /* which opens the segment */
     match_cache_free(k.s);
-    unsigned asks = asks_of(&q, false, ROWS / 2);
-    ck_assert_uint_gt(asks, ROWS / AT_ONCE);
+    unsigned checks = checks_of(&q, false, ROWS / 2);
+    ck_assert_uint_gt(checks, ROWS / AT_ONCE);
     q.pause = map_is_to_change;
-    for (unsigned at = 1; at < asks; at++) {
+    for (unsigned at = 1; at < checks; at++) {
         match_cache_free(k.s);
         ck_status(list_until(&q, false, at).status, STORE_AGAIN);
         ck_assert_uint_eq(stop.asked, at);
         atomic_store(&k.s->shared->waiting, 0);
-        asks_of(&q, false, ROWS / 2);
+        checks_of(&q, false, ROWS / 2);
     }
 }
 END_TEST
@@ -167,16 +167,16 @@ START_TEST(a_search_stops_within_a_small_project)
     struct store_list_query q = query();
     q.project = p.id;
     for (q.sort = REPORT_BY_ID; q.sort <= REPORT_BY_SCORE; q.sort++) {
-        ck_assert_uint_ge(asks_of(&q, false, ROWS / 2), ROWS / FEW_AT_ONCE);
+        ck_assert_uint_ge(checks_of(&q, false, ROWS / 2), ROWS / FEW_AT_ONCE);
         expect_stops(&q, false, ROWS / 2);
     }
     q.sort = REPORT_BY_ID;
     q.project = 0; /* the cached matches of these rows must not exclude others */
     expect_stops(&q, false, ROWS / 2);
     q.project = p.id; /* and the whole segment need not be read again */
-    ck_assert_uint_eq(asks_of(&q, false, ROWS / 2), SEGMENTS);
+    ck_assert_uint_eq(checks_of(&q, false, ROWS / 2), SEGMENTS);
     q.pause = NULL;
-    asks_of(&q, false, ROWS / 2);
+    checks_of(&q, false, ROWS / 2);
 }
 END_TEST
 
@@ -185,7 +185,7 @@ START_TEST(a_search_stops_within_few_filtered_rows)
     few_among_others(true);
     struct store_list_query q = query();
     q.result = RESULT_GOOD;
-    ck_assert_uint_ge(asks_of(&q, false, ROWS / 2), ROWS / FEW_AT_ONCE);
+    ck_assert_uint_ge(checks_of(&q, false, ROWS / 2), ROWS / FEW_AT_ONCE);
     expect_stops(&q, false, ROWS / 2);
 }
 END_TEST
@@ -195,22 +195,22 @@ START_TEST(a_search_stops_within_the_tail_and_keeps_its_matches)
     struct store_list_query q = query();
     for (unsigned i = 0; i < ROWS; i++)
         create_near(i, "a.test");
-    ck_assert_uint_ge(asks_of(&q, false, ROWS / 2), ROWS / AT_ONCE);
-    ck_assert_uint_eq(asks_of(&q, false, ROWS / 2), 0);
+    ck_assert_uint_ge(checks_of(&q, false, ROWS / 2), ROWS / AT_ONCE);
+    ck_assert_uint_eq(checks_of(&q, false, ROWS / 2), 0);
     expect_stops(&q, false, ROWS / 2);
     for (unsigned i = 0; i < 2; i++)
         create_near(i, "a.test");
     /* for their tail records, and their order */
-    ck_assert_uint_le(asks_of(&q, false, ROWS / 2 + 1), 4);
+    ck_assert_uint_le(checks_of(&q, false, ROWS / 2 + 1), 4);
     struct store_change c = {.kind = CHANGE_REPORT_DELETE, .workspace = w, .id = 1};
     ck_status(kit_status(&k, &c), STORE_OK);
-    asks_of(&q, false, ROWS / 2);
+    checks_of(&q, false, ROWS / 2);
     for (unsigned i = 0; i < OTHERS; i++) /* it becomes a segment, and others take its position */
         kit_create(&k, w, "https://a.test/other", "a.test");
     kit_purge(&k, 1000);
     for (unsigned i = 0; i < 2; i++)
         create_near(i, "a.test");
-    asks_of(&q, false, ROWS / 2 + 1);
+    checks_of(&q, false, ROWS / 2 + 1);
 }
 END_TEST
 
@@ -231,15 +231,15 @@ START_TEST(a_project_search_stops_within_long_names)
     q.sort = PROJECT_BY_NAME;
     q.pause = NULL;
     q.search = STR("nothing"); /* it reads every row */
-    asks_of(&q, true, 0);
+    checks_of(&q, true, 0);
     q.pause = kit_stop;
     q.search = str_of(pattern);
-    ck_assert_uint_ge(asks_of(&q, true, PROJECTS / 2), PROJECTS * LONG * HALF >> 19);
-    ck_assert_uint_eq(asks_of(&q, true, PROJECTS / 2), 0);
+    ck_assert_uint_ge(checks_of(&q, true, PROJECTS / 2), PROJECTS * LONG * HALF >> 19);
+    ck_assert_uint_eq(checks_of(&q, true, PROJECTS / 2), 0);
     expect_stops(&q, true, PROJECTS / 2);
     name[0] = 'c';
     kit_create(&k, w, "https://a.test/", name);
-    asks_of(&q, true, PROJECTS / 2 + 1);
+    checks_of(&q, true, PROJECTS / 2 + 1);
 }
 END_TEST
 
@@ -257,7 +257,7 @@ START_TEST(a_tail_extended_by_one_transaction_is_read_in_parts)
     }
     ck_status(store_commit(t), STORE_OK);
     q.search.n = 0;
-    ck_assert_uint_gt(asks_of(&q, false, CHANGES), CHANGES * strlen(near) / RECORD);
+    ck_assert_uint_gt(checks_of(&q, false, CHANGES), CHANGES * strlen(near) / RECORD);
     kit_check_clean(k.s);
 }
 END_TEST
@@ -279,7 +279,7 @@ START_TEST(the_match_cache_is_bounded_and_drops_deleted_rows)
             kit_create(&k, w, "https://a.test/", "a.test");
         kit_purge(&k, 1000);
         q.sort = REPORT_BY_ID;
-        asks_of(&q, false, (round + 1) * AT_ONCE_CREATED);
+        checks_of(&q, false, (round + 1) * AT_ONCE_CREATED);
         drops += k.s->index->match_cache->count < before;
         before = k.s->index->match_cache->count;
     }
@@ -288,7 +288,7 @@ START_TEST(the_match_cache_is_bounded_and_drops_deleted_rows)
         snprintf(text, sizeof(text), "%u", i);
         q.sort = PROJECT_BY_NAME;
         q.search = str_of(text);
-        asks_of(&q, true, 0);
+        checks_of(&q, true, 0);
     }
     size_t count = 0;
     for (const struct match_cache_entry *f = k.s->index->match_cache; f != NULL;

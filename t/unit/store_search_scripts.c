@@ -282,7 +282,7 @@ END_TEST
 /* Rows that nearly match at each letter take long, so a block of them is not read in one step. */
 START_TEST(a_long_pattern_with_near_matches_stops_within_a_block)
 {
-    enum { LONG = 80, ROWS = 600, CHUNK = 512, AT_ONCE = 16 };
+    enum { LONG = 80, ROWS = 600, BLOCK = 512, AT_ONCE = 16 };
     char url[1024] = "https://a.test/", pattern[2 * LONG + 3] = "";
     struct kit_stop stop = {0};
     for (int i = 0; i < LONG; i++) {
@@ -309,7 +309,7 @@ START_TEST(a_long_pattern_with_near_matches_stops_within_a_block)
                                  .search = str_of(pattern),
                                  .pause = kit_stop,
                                  .pause_arg = &stop};
-    for (stop.at = 1; stop.at < CHUNK / AT_ONCE; stop.at++, stop.asked = 0) {
+    for (stop.at = 1; stop.at < BLOCK / AT_ONCE; stop.at++, stop.asked = 0) {
         ck_status(kit_reports(k.s, &q).status, STORE_AGAIN);
         ck_assert_uint_eq(stop.asked, stop.at);
         store_read_end(k.s);
@@ -318,7 +318,7 @@ START_TEST(a_long_pattern_with_near_matches_stops_within_a_block)
     struct kit_list l = kit_reports(k.s, &q);
     ck_status(l.status, STORE_OK);
     ck_assert_uint_eq(l.total, ROWS / 100);
-    ck_assert_uint_ge(stop.asked, CHUNK / AT_ONCE);
+    ck_assert_uint_ge(stop.asked, BLOCK / AT_ONCE);
     store_read_end(k.s);
 }
 END_TEST
@@ -347,8 +347,8 @@ START_TEST(a_pattern_of_any_length_matches_exactly)
         for (size_t i = 0; i < n; i += n <= 100 ? 1 : n / 8) {
             char was = text[20 + i];
             text[20 + i] = '!';
-            ck_assert_msg(!search_matches(&s, (struct str){text, 40 + n}), "length %zu, place %zu",
-                          n, i);
+            ck_assert_msg(!search_matches(&s, (struct str){text, 40 + n}),
+                          "length %zu, position %zu", n, i);
             text[20 + i] = was;
         }
         search_end(&s);

@@ -216,14 +216,14 @@ END_TEST
 
 START_TEST(a_merged_file_stays_while_a_process_may_read_it)
 {
-    int go[2], told[2], status;
+    int go[2], reported[2], status;
     char c = 0;
     kit_segment_rows = 512;
     kit_reopen(&k);
     create(100);
     kit_purge(&k, 100);
     struct files before = files();
-    ck_assert_int_eq(pipe(go) + pipe(told), 0);
+    ck_assert_int_eq(pipe(go) + pipe(reported), 0);
     pid_t pid = fork();
     if (pid == 0) {
         MDB_txn *txn;
@@ -231,7 +231,7 @@ START_TEST(a_merged_file_stays_while_a_process_may_read_it)
         kit_child();
         struct store *s = kit_store(k.dir, STORE_READ, 0);
         ck_status(store_snapshot(s, &txn), STORE_OK);
-        kit_assert(write(told[1], "s", 1) == 1 && read(go[0], &c, 1) == 1);
+        kit_assert(write(reported[1], "s", 1) == 1 && read(go[0], &c, 1) == 1);
         struct kit_list l =
             kit_reports(s, &(struct store_list_query){
                                .workspace = w, .sort = REPORT_BY_URL, .page = 1, .per_page = 100});
@@ -242,7 +242,7 @@ START_TEST(a_merged_file_stays_while_a_process_may_read_it)
         store_close(s);
         _exit(0);
     }
-    ck_assert_int_eq(read(told[0], &c, 1), 1);
+    ck_assert_int_eq(read(reported[0], &c, 1), 1);
     create(100);
     kit_purge(&k, 100);
     for (size_t i = 0; i < before.count; i++)

@@ -1,6 +1,5 @@
 /*
- * Pages from several sorted runs, made without a store, compared with one sorted array of all
- * elements.
+ * Pages from several sorted runs, without a store, compared with one sorted array of all elements.
  */
 #include "t/kit/store.h"
 
@@ -29,8 +28,8 @@ struct made {
     struct segment_file file; /* its data: the offsets of the URLs, and the URLs */
     atomic_uchar
         verified[(ROWS_MAX + 1) * (URL_BYTES + sizeof(uint32_t)) / SEGMENT_BLOCK_BYTES + 1];
-    struct ngram_block_head chunk_head;
-    struct ngram_block chunk;
+    struct ngram_block_head block_head;
+    struct ngram_block block;
     uint32_t rows;
     bool *matches;
     struct element *all; /* by row */
@@ -51,7 +50,7 @@ static void setup(void)
     model = NULL;
 }
 
-static void forget_runs(void)
+static void free_runs(void)
 {
     for (size_t i = 0; i < run_count; i++) {
         free((void *)(uintptr_t)runs[i].bits);
@@ -63,12 +62,12 @@ static void forget_runs(void)
     model = NULL;
 }
 
-static void forget_segments(void)
+static void free_segments(void)
 {
     for (int i = 0; i < RUNS_MAX; i++) {
         const struct segment *g = &made[i].segment;
         const void *all[] = {g->ids,      g->dates,     g->scores,           g->url.row,
-                             g->date.row, g->score.row, made[i].chunk.offset};
+                             g->date.row, g->score.row, made[i].block.offset};
         for (int j = 0; j < COUNT(all); j++)
             free((void *)(uintptr_t)all[j]);
         free(made[i].matches);
@@ -81,8 +80,8 @@ static void forget_segments(void)
 
 static void teardown(void)
 {
-    forget_runs();
-    forget_segments();
+    free_runs();
+    free_segments();
 }
 
 static void *room(size_t n, size_t size)
@@ -210,8 +209,8 @@ static void make_segment(const struct shape *shape, size_t run, uint32_t rows, u
     m->file = (struct segment_file){.data = (const uint8_t *)offset,
                                     .data_bytes = (size_t)(text - (char *)offset) + offset[rows],
                                     .verified = m->verified};
-    m->chunk = (struct ngram_block){
-        .head = &m->chunk_head, .offset = offset, .text = (const uint8_t *)text};
+    m->block = (struct ngram_block){
+        .head = &m->block_head, .offset = offset, .text = (const uint8_t *)text};
     m->segment = (struct segment){.file = &m->file,
                                   .rows = rows,
                                   .words = (rows + 63) / 64,
@@ -219,7 +218,7 @@ static void make_segment(const struct shape *shape, size_t run, uint32_t rows, u
                                   .ids = ids,
                                   .dates = dates,
                                   .scores = scores,
-                                  .ngram_blocks = &m->chunk};
+                                  .ngram_blocks = &m->block};
     m->segment.url.row = order_of(m, REPORT_BY_URL);
     m->segment.date.row = order_of(m, REPORT_BY_GENERATED_AT);
     m->segment.score.row = order_of(m, REPORT_BY_SCORE);
@@ -227,7 +226,7 @@ static void make_segment(const struct shape *shape, size_t run, uint32_t rows, u
 
 static struct element own[OWN_MAX];
 
-static void make_own(const struct shape *shape, uint64_t *seed)
+static void make_tail(const struct shape *shape, uint64_t *seed)
 {
     uint32_t at = 0;
     view.rows = room(shape->own, sizeof(*view.rows));
@@ -249,7 +248,7 @@ static void make(const struct shape *shape)
     kit_assert(shape->runs <= RUNS_MAX && shape->own <= OWN_MAX && shape->first_rows <= ROWS_MAX);
     for (size_t i = 0; i < shape->runs; i++)
         make_segment(shape, i, i == 0 ? shape->first_rows : shape->rows, &seed);
-    make_own(shape, &seed);
+    make_tail(shape, &seed);
 }
 
 /* ---- building runs, and the model ---- */
@@ -348,7 +347,7 @@ START_TEST(a_page_of_any_runs_equals_the_sorted_elements)
             expect_page(from);
         for (size_t last = 0; last <= WANT && last <= model_count; last++)
             expect_page(model_count - last);
-        forget_runs();
+        free_runs();
     }
 }
 END_TEST
@@ -392,7 +391,7 @@ START_TEST(a_position_is_found_in_runs_of_any_length)
             ck_assert_uint_gt(ids[i], ids[i - 1]);
     }
     runs[1].bits = NULL; /* both have the same */
-    forget_runs();
+    free_runs();
     free(all);
 }
 END_TEST

@@ -1,6 +1,6 @@
 /*
- * The table of who is typing: what one process writes another reads until it expires, also when the
- * table is full.
+ * The typing table: a process reads what another one writes until it expires, also when the table
+ * is full.
  */
 #include "core/shm/typing_table.h"
 #include "t/kit/suite.h"

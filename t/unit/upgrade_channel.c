@@ -50,12 +50,12 @@ static int ask(size_t count, const ino_t *inodes)
     return upgrade_channel_send(pair[1], MESSAGE_PREPARED, NULL, 0) ? 0 : 6;
 }
 
-static int hear(struct upgrade_message *heard)
+static int receive(struct upgrade_message *received)
 {
-    int word;
-    while ((word = upgrade_channel_receive(pair[0], heard)) == 0)
+    int message;
+    while ((message = upgrade_channel_receive(pair[0], received)) == 0)
         poll(&(struct pollfd){pair[0], POLLIN, 0}, 1, 1000);
-    return word;
+    return message;
 }
 
 static int status_of(pid_t pid)
@@ -68,8 +68,8 @@ static int status_of(pid_t pid)
 START_TEST(descriptors_arrive_in_order_with_their_sender)
 {
     static ino_t inodes[MOST];
-    struct upgrade_message heard;
-    int word;
+    struct upgrade_message received;
+    int message;
     for (size_t i = 0; i < counts[_i]; i++) {
         int ends[2];
         ck_assert_int_eq(pipe(ends), 0);
@@ -83,11 +83,11 @@ START_TEST(descriptors_arrive_in_order_with_their_sender)
             close(fds[i]);
         _exit(ask(counts[_i], inodes));
     }
-    while ((word = hear(&heard)) == MESSAGE_FDS_WANTED) {
-        ck_assert_int_eq(heard.from, pid);
-        ck_assert(upgrade_channel_send_fds(pair[0], fds, counts[_i], &heard));
+    while ((message = receive(&received)) == MESSAGE_FDS_WANTED) {
+        ck_assert_int_eq(received.from, pid);
+        ck_assert(upgrade_channel_send_fds(pair[0], fds, counts[_i], &received));
     }
-    ck_assert_int_eq(word, MESSAGE_PREPARED);
+    ck_assert_int_eq(message, MESSAGE_PREPARED);
     ck_assert_int_eq(status_of(pid), 0);
     for (size_t i = 0; i < counts[_i]; i++)
         close(fds[i]);
@@ -122,14 +122,14 @@ START_TEST(sent_descriptors_survive_their_sender_until_read)
 }
 END_TEST
 
-START_TEST(the_end_message_reports_an_empty_transfer)
+START_TEST(closing_the_channel_ends_a_request)
 {
-    struct upgrade_message heard;
+    struct upgrade_message received;
     pid_t pid = fork();
     if (pid == 0)
         _exit(ask(1, NULL));
     if (_i == 0) /* it may or may not have asked */
-        ck_assert_int_eq(hear(&heard), MESSAGE_FDS_WANTED);
+        ck_assert_int_eq(receive(&received), MESSAGE_FDS_WANTED);
     close(pair[0]);
     pair[0] = -1;
     ck_assert_int_eq(status_of(pid), 2);
@@ -140,20 +140,20 @@ static const pid_t wrong[] = {-1, 3, 100000};
 
 START_TEST(a_missing_descriptor_cannot_be_requested)
 {
-    struct upgrade_message heard = {.numbers = {wrong[_i]}, .count = 1};
+    struct upgrade_message received = {.numbers = {wrong[_i]}, .count = 1};
     errno = 0;
-    ck_assert(!upgrade_channel_send_fds(pair[0], (int[]){0, 1, 2}, 3, &heard));
+    ck_assert(!upgrade_channel_send_fds(pair[0], (int[]){0, 1, 2}, 3, &received));
     ck_assert_int_eq(errno, EPROTO);
 }
 END_TEST
 
 START_TEST(unexpected_descriptors_are_refused)
 {
-    struct upgrade_message heard = {.numbers = {0}, .count = 1};
+    struct upgrade_message received = {.numbers = {0}, .count = 1};
     int before = dup(0);
-    ck_assert(upgrade_channel_send_fds(pair[1], (int[]){0}, 1, &heard));
+    ck_assert(upgrade_channel_send_fds(pair[1], (int[]){0}, 1, &received));
     close(before);
-    ck_assert_int_eq(upgrade_channel_receive(pair[0], &heard), MESSAGE_FDS);
+    ck_assert_int_eq(upgrade_channel_receive(pair[0], &received), MESSAGE_FDS);
     int after = dup(0);
     ck_assert_int_eq(after, before);
     close(after);
@@ -162,18 +162,18 @@ END_TEST
 
 START_TEST(a_message_carries_numbers)
 {
-    struct upgrade_message heard;
+    struct upgrade_message received;
     pid_t numbers[SCOREBOARD_SLOTS];
     for (size_t i = 0; i < SCOREBOARD_SLOTS; i++)
         numbers[i] = (pid_t)i + 1000;
     ck_assert(upgrade_channel_send(pair[0], MESSAGE_TAKE, numbers, SCOREBOARD_SLOTS));
-    ck_assert_int_eq(upgrade_channel_receive(pair[1], &heard), MESSAGE_TAKE);
-    ck_assert(heard.count == SCOREBOARD_SLOTS &&
-              heard.numbers[SCOREBOARD_SLOTS - 1] == numbers[SCOREBOARD_SLOTS - 1]);
-    ck_assert_int_eq(upgrade_channel_receive(pair[1], &heard), 0);
+    ck_assert_int_eq(upgrade_channel_receive(pair[1], &received), MESSAGE_TAKE);
+    ck_assert(received.count == SCOREBOARD_SLOTS &&
+              received.numbers[SCOREBOARD_SLOTS - 1] == numbers[SCOREBOARD_SLOTS - 1]);
+    ck_assert_int_eq(upgrade_channel_receive(pair[1], &received), 0);
     close(pair[0]);
     pair[0] = -1;
-    ck_assert_int_eq(upgrade_channel_receive(pair[1], &heard), -1);
+    ck_assert_int_eq(upgrade_channel_receive(pair[1], &received), -1);
 }
 END_TEST
 
@@ -186,7 +186,7 @@ int main(void)
     tcase_add_loop_test(tcase, descriptors_arrive_in_order_with_their_sender, 0,
                         sizeof(counts) / sizeof(counts[0]));
     tcase_add_loop_test(tcase, sent_descriptors_survive_their_sender_until_read, 0, 2);
-    tcase_add_loop_test(tcase, the_end_message_reports_an_empty_transfer, 0, 2);
+    tcase_add_loop_test(tcase, closing_the_channel_ends_a_request, 0, 2);
     tcase_add_loop_test(tcase, a_missing_descriptor_cannot_be_requested, 0,
                         sizeof(wrong) / sizeof(wrong[0]));
     tcase_add_test(tcase, unexpected_descriptors_are_refused);

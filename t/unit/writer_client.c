@@ -1,6 +1,6 @@
 /*
- * A worker's client of a writer that does not answer: what waiting requests are told, and when. The
- * test sets the time.
+ * A worker's writer client when the writer does not answer: the answers of waiting requests, and
+ * their time. The test sets the clock.
  */
 #include "core/ipc/channel.h"
 #include "core/conn/connection.h"
@@ -38,13 +38,13 @@ void store_report_get(struct store *s, uint64_t workspace, uint64_t id, bool wit
                       store_report_fn *done, void *arg)
 {
     (void)s, (void)workspace, (void)id, (void)with_results, (void)done, (void)arg;
-    ck_abort_msg("nobody waits for a report");
+    ck_abort_msg("no request waits for a report");
 }
 
 static void on_event(void *arg, const struct store_event *e)
 {
     (void)arg, (void)e;
-    ck_abort_msg("this writer says nothing");
+    ck_abort_msg("this writer sends nothing");
 }
 
 void reply_header(struct request *r, const char *name, struct str value)
@@ -113,7 +113,7 @@ static void teardown(void)
 static void must_not_end(struct request *r, const struct store_answer *answer)
 {
     (void)r, (void)answer;
-    ck_abort_msg("nobody answered");
+    ck_abort_msg("no request was answered");
 }
 
 static void send_create(struct request *r, const char *key)
@@ -138,7 +138,7 @@ static void tick_after(unsigned ms)
  */
 static const struct {
     const char *first, *second;
-    enum err told;
+    enum err answered;
 } cases[] = {
     {"same", "same", ERR_CONFLICT},
     {"one", "another", ERR_UNAVAILABLE},
@@ -163,7 +163,7 @@ START_TEST(an_unanswered_request_fails_after_30_seconds)
     ck_assert_uint_eq(replies.count, 1);
     tick_after(1);
     ck_assert_uint_eq(replies.count, 2);
-    ck_assert_int_eq(replies.err, cases[_i].told);
+    ck_assert_int_eq(replies.err, cases[_i].answered);
     ck_assert_uint_eq(writer_client_waiting(l), 0);
     tick_after(WRITER_ANSWER_MS);
     ck_assert_uint_eq(replies.count, 2);
