@@ -200,7 +200,7 @@ static uint64_t deleting_count(struct store *s, MDB_txn *txn)
     if (txn == s->txn.mdb)
         return s->txn.counters.deleting;
     if (id != s->deleting_snapshot) {
-        struct counters_record counters;
+        struct counters_record counters = {0};
         s->deleting = store_counters(s, txn, &counters) == STORE_OK ? counters.deleting : 0;
         s->deleting_snapshot = id;
     }

@@ -64,7 +64,7 @@ enum store_status store_answers_unindexed(struct store *s, uint64_t *out)
     if (status == STORE_OK)
         status = store_get(s, txn, SPACE_META, &k, &v);
     if (status == STORE_OK && (counters = store_record(v, sizeof(*counters))) == NULL)
-        status = store_corrupt(s, "the counters of documents");
+        status = store_corrupt(s, "the row with the counters of documents");
     if (counters != NULL)
         memcpy(out, (const char *)counters + offsetof(struct synced_counters, unindexed),
                sizeof(*out));

@@ -59,7 +59,7 @@ void store_pending_coupon_each(struct store *s, const struct ulid *conversation,
     if (status == STORE_OK)
         status = store_get(s, txn, SPACE_PENDING_COUPONS, &k, &v);
     if (status == STORE_OK && !pending_coupons_well_formed(v))
-        status = store_corrupt(s, "the pending coupons of a conversation");
+        status = store_corrupt(s, "the row with the pending coupons of a conversation");
     if (status == STORE_OK)
         rest = (struct str){v.mv_data, v.mv_size};
     while (row_next(&rest, &row))

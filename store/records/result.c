@@ -119,14 +119,14 @@ static enum store_status unpack(struct store *s, struct str packed, struct str *
     struct packer *p = packer_of(s);
     unsigned long long bytes = ZSTD_getFrameContentSize(packed.p + 1, packed.n - 1);
     if (bytes > STORE_RESULTS_MAX) /* or unknown */
-        return store_corrupt(s, "the results of a report");
+        return store_corrupt(s, "the row with the results of a report");
     const ZSTD_DDict *like = unpacks(p, packed);
     char *to = like != NULL ? keep_room(s, bytes) : NULL;
     if (to == NULL)
         return store_fail(s, ENOMEM, "unpack the results of a report");
     size_t n = ZSTD_decompress_usingDDict(p->from, to, bytes, packed.p + 1, packed.n - 1, like);
     if (ZSTD_isError(n) || n != bytes)
-        return store_corrupt(s, "the results of a report");
+        return store_corrupt(s, "the row with the results of a report");
     *out = (struct str){to, n};
     return STORE_OK;
 }
