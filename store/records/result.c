@@ -10,21 +10,21 @@
 #include <zstd.h>
 
 /*
- * Results of a report: JSON, compressed by zstd with a dictionary if that is shorter, since most of
- * it is the same in all. A value that fits a page is stored whole. A longer one is split
+ * Results of a report: JSON, compressed by zstd with result_dictionary if that is shorter, since
+ * most of it is the same in all. A value that fits a page is stored whole. A longer one is split
  * into pieces of a page each: LMDB would search all free pages for several in a row. The first byte
  * tells which; no JSON begins with one of these.
  */
 #define PIECE_BYTES PAGE_VALUE_BYTES /* including the first byte */
 #define LEVEL 3
-enum { PIECE_LAST, PIECE_MORE, PACKED_1, PACKED_2 };
+enum { PIECE_LAST, PIECE_MORE, PACKED_1 };
 
 /* State of packing and unpacking, created at first use. */
 struct packer {
     ZSTD_CCtx *to;
     ZSTD_CDict *like_to;
     ZSTD_DCtx *from;
-    ZSTD_DDict *like_from[2]; /* of PACKED_1 and PACKED_2 */
+    ZSTD_DDict *like_from;
 };
 
 void result_forget(struct store *s)
@@ -34,8 +34,7 @@ void result_forget(struct store *s)
     ZSTD_freeCCtx(s->records->packer->to);
     ZSTD_freeCDict(s->records->packer->like_to);
     ZSTD_freeDCtx(s->records->packer->from);
-    for (int i = 0; i < 2; i++)
-        ZSTD_freeDDict(s->records->packer->like_from[i]);
+    ZSTD_freeDDict(s->records->packer->like_from);
     free(s->records->packer);
     s->records->packer = NULL;
 }
@@ -51,7 +50,7 @@ static struct packer *packer_of(struct store *s)
 static bool can_pack(struct packer *p)
 {
     if (p != NULL && p->like_to == NULL)
-        p->like_to = ZSTD_createCDict(result_dictionary_2.p, result_dictionary_2.n, LEVEL);
+        p->like_to = ZSTD_createCDict(result_dictionary.p, result_dictionary.n, LEVEL);
     if (p != NULL && p->to == NULL && (p->to = ZSTD_createCCtx()) != NULL) {
         ZSTD_CCtx_setParameter(p->to, ZSTD_c_checksumFlag, 1);
         ZSTD_CCtx_refCDict(p->to, p->like_to);
@@ -59,16 +58,13 @@ static bool can_pack(struct packer *p)
     return p != NULL && p->to != NULL && p->like_to != NULL;
 }
 
-/* The dictionary of ${packed}, NULL: out of memory. */
-static const ZSTD_DDict *unpacks(struct packer *p, struct str packed)
+static bool can_unpack(struct packer *p)
 {
-    const struct str *dictionaries[] = {&result_dictionary_1, &result_dictionary_2};
-    int i = packed.p[0] - PACKED_1;
     if (p != NULL && p->from == NULL)
         p->from = ZSTD_createDCtx();
-    if (p != NULL && p->like_from[i] == NULL)
-        p->like_from[i] = ZSTD_createDDict(dictionaries[i]->p, dictionaries[i]->n);
-    return p == NULL || p->from == NULL ? NULL : p->like_from[i];
+    if (p != NULL && p->like_from == NULL)
+        p->like_from = ZSTD_createDDict(result_dictionary.p, result_dictionary.n);
+    return p != NULL && p->from != NULL && p->like_from != NULL;
 }
 
 /*
@@ -84,7 +80,7 @@ static struct str pack(struct store_txn *t, struct str json)
     size_t n = to == NULL ? 0 : ZSTD_compress2(p->to, to + 1, most, json.p, json.n);
     if (to == NULL || ZSTD_isError(n) || 1 + n >= json.n)
         return json;
-    *to = PACKED_2;
+    *to = PACKED_1;
     return (struct str){to, 1 + n};
 }
 
@@ -120,11 +116,11 @@ static enum store_status unpack(struct store *s, struct str packed, struct str *
     unsigned long long bytes = ZSTD_getFrameContentSize(packed.p + 1, packed.n - 1);
     if (bytes > STORE_RESULTS_MAX) /* or unknown */
         return store_corrupt(s, "the row with the results of a report");
-    const ZSTD_DDict *like = unpacks(p, packed);
-    char *to = like != NULL ? keep_room(s, bytes) : NULL;
+    char *to = can_unpack(p) ? keep_room(s, bytes) : NULL;
     if (to == NULL)
         return store_fail(s, ENOMEM, "unpack the results of a report");
-    size_t n = ZSTD_decompress_usingDDict(p->from, to, bytes, packed.p + 1, packed.n - 1, like);
+    size_t n =
+        ZSTD_decompress_usingDDict(p->from, to, bytes, packed.p + 1, packed.n - 1, p->like_from);
     if (ZSTD_isError(n) || n != bytes)
         return store_corrupt(s, "the row with the results of a report");
     *out = (struct str){to, n};
@@ -133,7 +129,7 @@ static enum store_status unpack(struct store *s, struct str packed, struct str *
 
 static bool is_packed(struct str v)
 {
-    return v.n != 0 && (v.p[0] == PACKED_1 || v.p[0] == PACKED_2);
+    return v.n != 0 && (uint8_t)v.p[0] == PACKED_1;
 }
 
 static bool is_piece(MDB_val v)

@@ -21,7 +21,7 @@ void result_drop(struct store_txn *t, uint64_t report);
 void result_release(struct store *s);
 void result_forget(struct store *s);
 
-/* Dictionaries of the compression. New results use the last one; a value names its own. */
-extern const struct str result_dictionary_1, result_dictionary_2;
+/* The dictionary of the compression: result_dictionary.c */
+extern const struct str result_dictionary;
 
 #endif

@@ -4,7 +4,7 @@
  * The zstd dictionary for results: text that most results contain. Packed results can only be
  * unpacked with it, so it never changes; a new one gets another number (result.c).
  */
-const struct str result_dictionary_2 =
+const struct str result_dictionary =
     STR("No word of the title occurs in the page's text. Write about the topic of the title.\n"
         "The URL contains one of the characters ? = _ % , or a space. Use short words separated"
         " by hyphens.\n"
