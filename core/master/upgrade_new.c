@@ -101,7 +101,7 @@ static void receive_from_old_master(struct old_master *old)
     if (type >= 0)
         return;
     if (old->state != OLD_MASTER_DRAINING)
-        log_warn("upgrade: the old binary ended before it handed over: this one goes on alone");
+        log_warn("upgrade: the old binary ended before it handed over: this one continues alone");
     upgrade_close_fd(&old->fd);
     old->confirmed = true;
 }

@@ -22,7 +22,7 @@
 /* for those who asked for the upgrade and do not read the log (packaging/debian/postinst) */
 static void notify_failure(void)
 {
-    systemd_notify("STATUS=upgrade failed: the old binary goes on, see the log");
+    systemd_notify("STATUS=upgrade failed: the old binary continues, see the log");
 }
 
 /* ---- starting the new master ---- */
@@ -240,11 +240,11 @@ static void log_failure(int status)
 {
     if (WIFSIGNALED(status))
         log_error("upgrade failed: the new binary was killed by signal %d before it served: this "
-                  "one goes on",
+                  "one continues",
                   WTERMSIG(status));
     else
         log_error("upgrade failed: the new binary ended with status %d before it served: this "
-                  "one goes on",
+                  "one continues",
                   WEXITSTATUS(status));
 }
 
