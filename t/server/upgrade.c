@@ -265,7 +265,7 @@ START_TEST(the_old_master_continues_when_the_new_one_fails)
     for (int i = 0; i < 20; i++)
         expect_status(http_get(server, "/api/v1/reports"), 200);
     expect_logged(failures[_i].says, from, 20000);
-    expect_logged("this one goes on", from, 5000);
+    expect_logged("this one continues", from, 5000);
     configure("");
     expect_service(2);
     ck_assert_uint_eq(server_children(server, after, COUNT(after)), 4);
@@ -291,7 +291,7 @@ static const struct {
     {"sleep 300 & echo $! >%s/left; exit 7", "ended with status 7", false},
     {"sleep 300 & echo $! >%s/left; kill -9 $$", "killed by signal 9", false},
     /* a binary that daemonizes */
-    {"real=%2$s; $real \"$@\" & echo $! >%1$s/left; exit 0", "this one goes on", true},
+    {"real=%2$s; $real \"$@\" & echo $! >%1$s/left; exit 0", "this one continues", true},
     /* a script that wraps it */
     {"sh -c 'echo $$ >%1$s/left; exec %2$s \"$@\"' sh \"$@\"; exit 9",
      "is not the process that was started", true},
@@ -309,7 +309,7 @@ START_TEST(a_process_of_a_failed_upgrade_inherits_nothing)
     point_at_script(text(left_behind[_i].script, server->dir, real));
     server_signal(server, SIGUSR2);
     expect_logged(left_behind[_i].says, 0, 10000);
-    expect_logged("this one goes on", 0, 10000);
+    expect_logged("this one continues", 0, 10000);
     FILE *file = fopen(text("%s/left", server->dir), "r");
     ck_assert(file != NULL && fscanf(file, "%d", &left) == 1 && fclose(file) == 0);
     pid_t pid = left;
@@ -396,7 +396,7 @@ START_TEST(a_master_killed_during_an_upgrade_leaves_the_other_serving)
         server->pid = new_master;
         ck_assert_int_eq(pid_of_file(), new_master);
     } else if (!server_says(server, "drains its workers and ends", 0, 500)) {
-        expect_logged("this one goes on", 0, 5000);
+        expect_logged("this one continues", 0, 5000);
         ck_assert_int_eq(pid_of_file(), old);
     } else { /* it was the server, and died as one */
         bool drained = !server_says(server, "ended while this one still drained", 0, 500);

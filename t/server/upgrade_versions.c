@@ -121,7 +121,7 @@ START_TEST(an_incompatible_version_is_refused_and_the_old_one_continues)
     ck_assert_uint_eq(server_children(server, before, COUNT(before)), 4);
     point_at(others[_i].program);
     server_signal(server, SIGUSR2);
-    ck_assert_msg(server_says(server, "this one goes on", 0, 20000), "%s", server_log(server));
+    ck_assert_msg(server_says(server, "this one continues", 0, 20000), "%s", server_log(server));
     ck_assert_msg(strstr(server_log(server), others[_i].says) != NULL, "%s", server_log(server));
     ck_assert_int_eq(pid_of_file(), server->pid);
     expect_service();
