@@ -4,6 +4,7 @@
  * format may not differ.
  */
 #include "t/kit/harness.h"
+#include "store/store.h"
 
 #include <signal.h>
 #include <sys/prctl.h>
@@ -17,6 +18,10 @@ static char *program; /* a link to the program that an upgrade starts */
  */
 static const char *const LATER = "./t/kit/later_assayd";
 
+#define TEXT_OF(value) TEXT_OF_TOKEN(value)
+#define TEXT_OF_TOKEN(token) #token
+#define LAYOUT TEXT_OF(STORE_LAYOUT)
+
 /* An incompatible version, and the message. */
 static const struct {
     const char *program, *says;
@@ -24,7 +29,7 @@ static const struct {
     {"./t/kit/manifest_assayd", "these two versions cannot work side by side: restart instead"},
     {"./t/kit/channel_assayd", "these two versions cannot work side by side: restart instead"},
     {"./t/kit/format_assayd",
-     "data.mdb has format 1.4, but this version of Assay reads only format 99.4"},
+     "data.mdb has format 1." LAYOUT ", but this version of Assay reads only format 99." LAYOUT},
 };
 
 static void point_at(const char *target)
