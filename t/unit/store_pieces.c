@@ -161,13 +161,18 @@ START_TEST(similar_results_are_compressed_and_read_back)
 }
 END_TEST
 
-/* Each flipped byte gives another result or an error, and nothing else. */
-/* Compressed data needs the same dictionary to be decompressed. */
-START_TEST(the_compression_dictionary_is_unchanged)
+/*
+ * Results packed with another dictionary cannot be read: a change of it changes the layout.
+ *
+ * Cause of the bug: the dictionary changed and layout 4 stayed, so after an upgrade all graded
+ * reports were answered with 500.
+ */
+START_TEST(the_compression_dictionary_belongs_to_the_layout)
 {
     uint64_t sum = 0xcbf29ce484222325;
     for (size_t i = 0; i < result_dictionary.n; i++)
         sum = (sum ^ (uint8_t)result_dictionary.p[i]) * 0x100000001b3;
+    ck_assert_uint_eq(STORE_LAYOUT, 5);
     ck_assert_uint_eq(result_dictionary.n, 12226);
     ck_assert_uint_eq(sum, 0x90b51562bd11dbc3);
 }
@@ -194,6 +199,7 @@ START_TEST(findings_that_are_not_an_object_or_too_long_are_refused)
 }
 END_TEST
 
+/* Each flipped byte gives another result or an error, and nothing else. */
 START_TEST(damaged_compressed_results_are_reported)
 {
     uint64_t id = kit_create(&k, w, "https://a.com/", "a.com");
@@ -435,7 +441,7 @@ int main(void)
     tcase_add_checked_fixture(tc, setup, teardown);
     tcase_set_timeout(tc, 60);
     tcase_add_loop_test(tc, similar_results_are_compressed_and_read_back, 0, 2);
-    tcase_add_test(tc, the_compression_dictionary_is_unchanged);
+    tcase_add_test(tc, the_compression_dictionary_belongs_to_the_layout);
     tcase_add_test(tc, findings_that_are_not_an_object_or_too_long_are_refused);
     tcase_add_test(tc, damaged_compressed_results_are_reported);
     tcase_add_loop_test(tc, results_of_any_size_read_back_and_are_deleted_whole, 0, (int)SIZES);
