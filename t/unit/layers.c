@@ -104,7 +104,7 @@ static const struct room *room_of(const char *path)
     return best;
 }
 
-/* A new string; it lives as long as the process. */
+/* A new string; the caller frees it. */
 static char *joined(const char *a, const char *between, const char *b)
 {
     char *text;
@@ -145,7 +145,9 @@ static void add_file(const char *folder, const char *name)
     f->folder = joined(folder, "", "");
     f->room = room_of(f->path);
     ck_assert_msg(f->room != NULL, "%s lies in no room", f->path);
-    read_includes(f, joined(SRCDIR, "/", f->path));
+    char *path = joined(SRCDIR, "/", f->path);
+    read_includes(f, path);
+    free(path);
 }
 
 static bool is_source(const char *name)
@@ -168,12 +170,16 @@ static bool is_generated(const char *name)
 
 static void read_folder(const char *folder)
 {
-    DIR *dir = opendir(joined(SRCDIR, "/", folder));
+    char *path = joined(SRCDIR, "/", folder);
+    DIR *dir = opendir(path);
+    free(path);
     ck_assert_msg(dir != NULL, "%s is no folder", folder);
     for (struct dirent *e; (e = readdir(dir)) != NULL;) {
-        if (e->d_type == DT_DIR && e->d_name[0] != '.')
-            read_folder(joined(folder, "/", e->d_name));
-        else if (is_source(e->d_name) && !is_generated(e->d_name))
+        if (e->d_type == DT_DIR && e->d_name[0] != '.') {
+            path = joined(folder, "/", e->d_name);
+            read_folder(path);
+            free(path);
+        } else if (is_source(e->d_name) && !is_generated(e->d_name))
             add_file(folder, e->d_name);
     }
     closedir(dir);
@@ -238,17 +244,20 @@ END_TEST
 START_TEST(a_room_begins_with_a_readme_of_a_screen)
 {
     for (size_t i = 0; i < COUNT(rooms); i++) {
-        char *path = joined(SRCDIR, "/", joined(rooms[i].folder, "/", "README.md"));
+        char *readme = joined(rooms[i].folder, "/", "README.md");
+        char *path = joined(SRCDIR, "/", readme);
         char line[1024];
         unsigned lines = 0;
-        if (strchr(rooms[i].folder, '*') != NULL)
-            continue;
         FILE *in = fopen(path, "r");
-        ck_assert_msg(in != NULL, "%s is missing", path);
-        while (fgets(line, sizeof(line), in) != NULL)
+        bool is_pattern = strchr(rooms[i].folder, '*') != NULL;
+        ck_assert_msg(in != NULL || is_pattern, "%s is missing", path);
+        while (in != NULL && fgets(line, sizeof(line), in) != NULL)
             lines++;
-        fclose(in);
-        ck_assert_msg(lines > 5 && lines <= 80, "%s has %u lines", path, lines);
+        if (in != NULL)
+            fclose(in);
+        ck_assert_msg(is_pattern || (lines > 5 && lines <= 80), "%s has %u lines", path, lines);
+        free(path);
+        free(readme);
     }
 }
 END_TEST
@@ -307,7 +316,9 @@ static void find_edges(void)
     memset(reach, 0, sizeof(reach));
     for (size_t i = 0; i < files_count; i++)
         for (size_t k = 0; k < files[i].includes_count; k++) {
-            size_t to = module_at(without_ending(files[i].includes[k]));
+            char *module = without_ending(files[i].includes[k]);
+            size_t to = module_at(module);
+            free(module);
             if (to < files_count && strcmp(files[to].folder, files[i].folder) == 0)
                 reach[module_at(files[i].module)][to] = 1;
         }
