@@ -1,4 +1,5 @@
 #include "core/audit/audit.h"
+#include "core/audit/sandbox.h"
 #include "core/audit/url.h"
 #include "cmd/cmd.h"
 #include "core/text/json_out.h"

@@ -87,15 +87,4 @@ int audit_wait(struct audit *audit, struct curl_waitfd *extra, unsigned count, i
  */
 int audit_result(int score, const struct conf *conf);
 
-/*
- * audit_sandbox(conf, why):
- * Give up the privileges that grading does not need: no_new_privs, capabilities, seccomp, Landlock,
- * RLIMITs. Call once, after audit_new, when all descriptors are open. Afterwards the process cannot
- * open files for writing, can read only files of the resolver, TLS and charsets, cannot make Unix
- * sockets (stream pairs excepted), start processes or signal others. A page that hangs the parser
- * then ends the process by SIGALRM. Returns 0, or -1 with a static ${why}. A kernel without
- * Landlock or seccomp is no error.
- */
-int audit_sandbox(const struct conf *conf, const char **why);
-
 #endif

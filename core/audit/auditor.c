@@ -10,6 +10,7 @@
 #include "core/base/log.h"
 #include "core/process/process.h"
 #include "core/audit/audit.h"
+#include "core/audit/sandbox.h"
 #include "core/audit/crash_note_internal.h"
 #include "store/change.h"
 

@@ -7,23 +7,7 @@
 #define ASSAY_PAGE_INTERNAL_H
 
 #include "core/audit/arena_internal.h"
-
-/* Elements that are kept. Others are only counted. */
-/* clang-format off */
-#define PAGE_TAGS(X) \
-    X(HTML, "html") X(HEAD, "head") X(BODY, "body") X(TITLE, "title") X(META, "meta") \
-    X(BASE, "base") X(LINK, "link") X(SCRIPT, "script") X(STYLE, "style") X(A, "a") \
-    X(AREA, "area") X(IMG, "img") X(PICTURE, "picture") X(SOURCE, "source") \
-    X(VIDEO, "video") X(AUDIO, "audio") X(TRACK, "track") X(IFRAME, "iframe") \
-    X(FRAME, "frame") X(EMBED, "embed") X(OBJECT, "object") X(INPUT, "input") \
-    X(FORM, "form") X(BUTTON, "button") X(SVG, "svg") X(SVG_IMAGE, "image") \
-    X(SVG_USE, "use") X(H1, "h1") X(H2, "h2") X(H3, "h3") X(H4, "h4") X(H5, "h5") \
-    X(H6, "h6") X(TEMPLATE, "template")
-/* clang-format on */
-
-#define PAGE_TAG(id, name) TAG_##id,
-enum page_tag { TAG_OTHER, PAGE_TAGS(PAGE_TAG) TAG_COUNT };
-#undef PAGE_TAG
+#include "core/audit/page_tags_internal.h"
 
 enum {
     ELEMENT_IN_HEAD = 1 << 0,

@@ -1,8 +1,9 @@
 #include "config.h"
 
-#include "core/audit/audit.h"
+#include "core/audit/sandbox.h"
 #include "core/audit/crash_note_internal.h"
 #include "core/audit/sandbox_internal.h"
+#include "core/conf/conf.h"
 #include "core/base/sanitizer.h"
 
 #include <errno.h>

@@ -1,4 +1,4 @@
-/* State of the sandbox, which audit_sandbox (audit.h) sets up. */
+/* State of the sandbox, which audit_sandbox (sandbox.h) sets up. */
 #ifndef ASSAY_SANDBOX_INTERNAL_H
 #define ASSAY_SANDBOX_INTERNAL_H
 

@@ -1,3 +1,5 @@
+#include "core/conn/acceptor.h"
+
 #include "core/conn/conn_internal.h"
 
 #include "core/conn/lingering_close_internal.h"

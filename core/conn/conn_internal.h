@@ -2,7 +2,6 @@
 #ifndef ASSAY_CONN_CONN_INTERNAL_H
 #define ASSAY_CONN_CONN_INTERNAL_H
 
-#include "core/conn/acceptor.h"
 #include "core/conn/connection.h"
 
 struct eviction;

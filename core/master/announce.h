@@ -5,7 +5,7 @@
 #ifndef ASSAY_MASTER_ANNOUNCE_H
 #define ASSAY_MASTER_ANNOUNCE_H
 
-#include "core/master/master_internal.h"
+#include "core/master/parts_internal.h"
 
 /*
  * announce_start(m): version, configuration, processes and listeners, once the listeners are bound.

@@ -5,7 +5,7 @@
 #ifndef ASSAY_MASTER_INHERITED_STATE_H
 #define ASSAY_MASTER_INHERITED_STATE_H
 
-#include "core/master/master_internal.h"
+#include "core/master/parts_internal.h"
 
 /*
  * inherited_state_write(m, out): the descriptors but the text's stay the master's. 0, or -1 with

@@ -2,7 +2,7 @@
 #ifndef ASSAY_MASTER_RELOAD_H
 #define ASSAY_MASTER_RELOAD_H
 
-#include "core/master/master_internal.h"
+#include "core/master/parts_internal.h"
 
 /*
  * reload(m): waits (m->reload_pending) while a start, an upgrade or another reload is under way. A

@@ -2,7 +2,7 @@
 #ifndef ASSAY_MASTER_UPGRADE_NEW_H
 #define ASSAY_MASTER_UPGRADE_NEW_H
 
-#include "core/master/master_internal.h"
+#include "core/master/parts_internal.h"
 
 /*
  * upgrade_inherit(m): at the start: take over what the old master has passed, if there is one. 0,

@@ -2,7 +2,7 @@
 #ifndef ASSAY_MASTER_UPGRADE_OLD_H
 #define ASSAY_MASTER_UPGRADE_OLD_H
 
-#include "core/master/master_internal.h"
+#include "core/master/parts_internal.h"
 
 /* upgrade_request(m): USR2. It begins when no reload is under way. */
 void upgrade_request(struct master *m);

@@ -5,6 +5,7 @@
  * other work.
  */
 #include "core/audit/audit.h"
+#include "core/audit/sandbox.h"
 #include "t/kit/audit_origin.h"
 #include "t/kit/suite.h"
 #include "core/shm/scoreboard.h"

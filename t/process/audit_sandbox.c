@@ -5,6 +5,7 @@
 #include "config.h"
 
 #include "core/audit/audit.h"
+#include "core/audit/sandbox.h"
 #include "core/audit/crash_note_internal.h"
 #include "t/kit/audit_origin.h"
 #include "t/kit/suite.h"

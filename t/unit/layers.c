@@ -80,7 +80,7 @@ static const char *const lives[] = {"core/worker/worker.h", "core/writer/writer.
 
 static struct file {
     char *path, *folder;
-    char *module; /* the path without its ending: a source and its header are one */
+    char *module; /* X.c, X.h and X_internal.h are one */
     const struct room *room;
     char *includes[INCLUDES_MAX];  /* of the tree; without quotes */
     char *libraries[INCLUDES_MAX]; /* with their brackets */
@@ -112,11 +112,16 @@ static char *joined(const char *a, const char *between, const char *b)
     return text;
 }
 
-static char *without_ending(const char *path)
+/* X.c, X.h and X_internal.h are one module: X. */
+static char *module_of(const char *path)
 {
+    static const char internal[] = "_internal";
     char *text = joined(path, "", ""), *at = strrchr(text, '.');
     if (at != NULL)
         *at = '\0';
+    size_t n = strlen(text), suffix = strlen(internal);
+    if (n > suffix && strcmp(text + n - suffix, internal) == 0)
+        text[n - suffix] = '\0';
     return text;
 }
 
@@ -141,7 +146,7 @@ static void add_file(const char *folder, const char *name)
     ck_assert_msg(files_count < FILES_MAX, "there are too many files for this test");
     struct file *f = &files[files_count++];
     f->path = joined(folder, "/", name);
-    f->module = without_ending(f->path);
+    f->module = module_of(f->path);
     f->folder = joined(folder, "", "");
     f->room = room_of(f->path);
     ck_assert_msg(f->room != NULL, "%s lies in no room", f->path);
@@ -316,7 +321,7 @@ static void find_edges(void)
     memset(reach, 0, sizeof(reach));
     for (size_t i = 0; i < files_count; i++)
         for (size_t k = 0; k < files[i].includes_count; k++) {
-            char *module = without_ending(files[i].includes[k]);
+            char *module = module_of(files[i].includes[k]);
             size_t to = module_at(module);
             free(module);
             if (to < files_count && strcmp(files[to].folder, files[i].folder) == 0)

@@ -1,6 +1,6 @@
 /* The master's state: the structs of its parts, for master.c and the files beside it. */
-#ifndef ASSAY_MASTER_MASTER_INTERNAL_H
-#define ASSAY_MASTER_MASTER_INTERNAL_H
+#ifndef ASSAY_MASTER_PARTS_INTERNAL_H
+#define ASSAY_MASTER_PARTS_INTERNAL_H
 
 #include "core/master/children.h"
 #include "core/master/directories.h"
