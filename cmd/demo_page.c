@@ -98,8 +98,10 @@ static void serve_one(int fd, const struct demo_site *site)
         head[n] = '\0';
     } while (strstr(head, "\r\n\r\n") == NULL && n < HEAD_MAX_BYTES);
     char method[8], path[256];
-    if (sscanf(head, "%7s %255s", method, path) == 2)
-        answer_path(fd, path, site);
+    if (sscanf(head, "%7s %255s", method, path) != 2)
+        return;
+    path[strcspn(path, "?")] = '\0';
+    answer_path(fd, path, site);
 }
 
 /* A process per connection, since browsers open connections that send nothing. */

@@ -145,6 +145,7 @@ static struct shop visit(void)
     ck_assert_str_ne(shop.page.url, server->url);
     shop.front = http(&shop.page, .path = "/chat", .key = "");
     expect_status(shop.front, 200);
+    expect_status(http(&shop.page, .path = "/chat?from=mail", .key = ""), 200);
     shop.agent = quoted(shop.front, "data-agent=\"");
     shop.from = text("Origin: %s", shop.page.url);
     struct response *r = ask(&shop, "init", text("{\"agent_id\":\"%s\"}", shop.agent));
