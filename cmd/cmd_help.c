@@ -60,7 +60,8 @@ static void print_global_options(FILE *out)
 #define USAGE "usage: assay [-c FILE] [--set KEY=VALUE]... [--json] COMMAND ...\n\n"
 #define STATUS "Exit status: 0 done, 1 refused, 2 wrong usage."
 
-void cmd_help_screen(FILE *out)
+/* All commands and global options, on a screen of 80 columns. */
+static void print_screen(FILE *out)
 {
     fputs(USAGE, out);
     for (size_t i = 0; i < SUBJECTS; i++) {
@@ -102,7 +103,7 @@ int cmd_help_words(struct cmd *cmd, const char *const *words, size_t count)
 {
     bool all = count > 0 && strcmp(words[0], "all") == 0;
     if (count == 0) {
-        cmd_help_screen(stdout);
+        print_screen(stdout);
         return CMD_DONE;
     }
     if (print_rows(stdout, all ? NULL : words[0], all || count < 2 ? NULL : words[1]) == 0) {
@@ -180,7 +181,7 @@ int cmd_help_no_command(struct cmd *cmd)
     if (subject != NULL)
         verbs_list(subject, &verbs);
     if (subject == NULL) {
-        cmd_help_screen(stderr);
+        print_screen(stderr);
     } else if (verbs.n == 0) {
         status = no_subject(cmd);
     } else if (cmd->words_count == 1) {

@@ -6,9 +6,6 @@
 
 extern const struct cmd_option cmd_global_options[]; /* ends with a NULL name */
 
-/* cmd_help_screen(out): all commands and global options, on a screen of 80 columns. */
-void cmd_help_screen(FILE *out);
-
 /*
  * cmd_help_words(cmd, words, count): print help about a command ("key create"), a group of commands
  * ("key") or everything ("all"); without words, the screen. Returns CMD_DONE or CMD_USAGE.

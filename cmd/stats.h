@@ -98,11 +98,10 @@ struct stats_work {
 
 /*
  * stats_interval(before, now, order): if ${before} is from another life of the server, the interval
- * begins at the start of this one. stats_rate(v, before, now): a counter's growth per second.
+ * begins at the start of this one.
  */
 struct stats_interval stats_interval(const struct stats_snapshot *before,
                                      const struct stats_snapshot *now, enum stats_order order);
-double stats_rate(const struct stats_interval *v, uint64_t before, uint64_t now);
 struct stats_answers stats_of_route(const struct stats_interval *v, size_t route);
 struct stats_answers stats_of_worker(const struct stats_interval *v, uint32_t index);
 double stats_of_limiter(const struct stats_interval *v, size_t i, enum limiter_count what);
@@ -111,12 +110,6 @@ struct stats_work stats_work(const struct stats_interval *v);
 /* STATS_OVER(snapshot, role, member): the sum over all processes of a role. */
 uint64_t stats_over(const struct stats_snapshot *l, enum role role, size_t member);
 #define STATS_OVER(l, role, member) stats_over((l), (role), offsetof(struct stats_process, member))
-
-/*
- * stats_quantile(times, q): the quantile in microseconds, interpolated in histogram buckets like
- * Prometheus does; -1: no times.
- */
-double stats_quantile(const struct request_stats_times *times, double q);
 
 /*
  * stats_text(before, now, order, rows, columns, out): lines of text, at most ${rows} of at most

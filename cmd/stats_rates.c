@@ -6,7 +6,8 @@ static uint64_t growth(uint64_t before, uint64_t now)
     return now < before ? now : now - before;
 }
 
-double stats_rate(const struct stats_interval *v, uint64_t before, uint64_t now)
+/* A counter's growth per second. */
+static double rate_of(const struct stats_interval *v, uint64_t before, uint64_t now)
 {
     return (double)growth(before, now) / v->seconds;
 }
@@ -20,7 +21,11 @@ static struct request_stats_times times_between(const struct request_stats_times
     return t;
 }
 
-double stats_quantile(const struct request_stats_times *times, double q)
+/*
+ * The quantile in microseconds, interpolated in histogram buckets like Prometheus does; -1: no
+ * times.
+ */
+static double quantile_of(const struct request_stats_times *times, double q)
 {
     uint64_t total = 0, below = 0;
     for (size_t i = 0; i <= REQUEST_STATS_BOUNDS; i++)
@@ -53,14 +58,14 @@ static struct stats_answers answers_between(const struct stats_interval *v,
 {
     struct stats_answers a = {.all = 0};
     for (size_t i = 0; i < REQUEST_STATS_STATUSES; i++) {
-        double some = stats_rate(v, before->by_status[i], now->by_status[i]);
+        double some = rate_of(v, before->by_status[i], now->by_status[i]);
         a.all += some;
         a.by[class_of(request_stats_status(i))] += some;
         a.ever += now->by_status[i];
     }
     struct request_stats_times t = times_between(&before->times, &now->times);
-    a.p50 = stats_quantile(&t, 0.5);
-    a.p99 = stats_quantile(&t, 0.99);
+    a.p50 = quantile_of(&t, 0.5);
+    a.p99 = quantile_of(&t, 0.99);
     return a;
 }
 
@@ -79,8 +84,8 @@ struct stats_answers stats_of_worker(const struct stats_interval *v, uint32_t in
 double stats_of_limiter(const struct stats_interval *v, size_t i, enum limiter_count what)
 {
     const struct stats_limiter *before = &v->before->limiters[i], *now = &v->now->limiters[i];
-    return stats_rate(v, strcmp(before->name, now->name) == 0 ? before->of[what] : now->of[what],
-                      now->of[what]);
+    return rate_of(v, strcmp(before->name, now->name) == 0 ? before->of[what] : now->of[what],
+                   now->of[what]);
 }
 
 struct stats_work stats_work(const struct stats_interval *v)
@@ -92,15 +97,15 @@ struct stats_work stats_work(const struct stats_interval *v)
     for (size_t i = 0; i <= REQUEST_STATS_BOUNDS; i++)
         count += commits.count[i];
     return (struct stats_work){
-        .changes = stats_rate(v, before->changes, now->changes),
+        .changes = rate_of(v, before->changes, now->changes),
         .commits = (double)count / v->seconds,
         .batch = count == 0 ? 0 : (double)growth(before->changes, now->changes) / (double)count,
-        .commit_p50 = stats_quantile(&commits, 0.5),
-        .commit_p99 = stats_quantile(&commits, 0.99),
-        .done = stats_rate(v, before->done, now->done),
-        .failed = stats_rate(v, before->failed, now->failed),
-        .page_p50 = stats_quantile(&pages, 0.5),
-        .page_p99 = stats_quantile(&pages, 0.99)};
+        .commit_p50 = quantile_of(&commits, 0.5),
+        .commit_p99 = quantile_of(&commits, 0.99),
+        .done = rate_of(v, before->done, now->done),
+        .failed = rate_of(v, before->failed, now->failed),
+        .page_p50 = quantile_of(&pages, 0.5),
+        .page_p99 = quantile_of(&pages, 0.99)};
 }
 
 uint64_t stats_over(const struct stats_snapshot *l, enum role role, size_t member)

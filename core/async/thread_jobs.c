@@ -37,7 +37,8 @@ struct thread_job *job_list_take(struct job_list *list)
     return job;
 }
 
-struct thread_job *job_list_take_all(struct job_list *list)
+/* Linked by next. */
+static struct thread_job *job_list_take_all(struct job_list *list)
 {
     struct thread_job *all = list->first;
     job_list_init(list);

@@ -21,8 +21,7 @@ struct job_list {
 };
 void job_list_init(struct job_list *list);
 void job_list_add(struct job_list *list, struct thread_job *job);
-struct thread_job *job_list_take(struct job_list *list);     /* the first; NULL: empty */
-struct thread_job *job_list_take_all(struct job_list *list); /* linked by next */
+struct thread_job *job_list_take(struct job_list *list); /* the first; NULL: empty */
 
 /*
  * Completed jobs on their way to the loop.

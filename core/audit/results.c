@@ -12,7 +12,11 @@ static const struct {
     size_t details, points;
 } cuts[] = {{50, 200}, {25, 200}, {10, 200}, {10, 100}, {5, 100}, {3, 80}, {1, 80}, {0, 60}};
 
-void results_add_text(struct buf *out, struct str s, size_t points)
+/*
+ * Append ${s} as a JSON string, cut after ${points} code points. Control characters become spaces,
+ * invalid UTF-8 becomes U+FFFD.
+ */
+static void add_text(struct buf *out, struct str s, size_t points)
 {
     struct buf clean = {0};
     if (!charset_clean_utf8(s, &clean))
@@ -34,7 +38,7 @@ void results_add_text(struct buf *out, struct str s, size_t points)
 static void add_value(struct buf *out, const struct verdict *v, size_t points)
 {
     if (v->value_kind == VALUE_TEXT)
-        results_add_text(out, v->text, points);
+        add_text(out, v->text, points);
     else if (v->value_kind == VALUE_NUMBER)
         buf_printf(out, "%.10g", v->number);
     else
@@ -52,14 +56,14 @@ static void add_check(struct buf *out, const struct check *check, const struct v
     add_value(out, v, points);
     buf_adds(out, ",\"message\":");
     if (v->message.n > 0)
-        results_add_text(out, v->message, VERDICT_TEXT_POINTS);
+        add_text(out, v->message, VERDICT_TEXT_POINTS);
     else
         buf_adds(out, "null");
     buf_adds(out, ",\"details\":[");
     for (size_t i = 0; i < v->detail_count && i < details; i++) {
         if (i > 0)
             buf_adds(out, ",");
-        results_add_text(out, v->details[i], points);
+        add_text(out, v->details[i], points);
     }
     buf_adds(out, "]}");
 }

@@ -15,10 +15,4 @@
 bool results_make(struct facts *facts, const struct conf *conf, struct audit_findings *out,
                   struct buf *json);
 
-/*
- * results_add_text(out, s, points): append ${s} as a JSON string, cut after ${points} code points.
- * Control characters become spaces, invalid UTF-8 becomes U+FFFD.
- */
-void results_add_text(struct buf *out, struct str s, size_t points);
-
 #endif

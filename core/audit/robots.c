@@ -109,7 +109,11 @@ static bool matches(struct str pattern, struct str target)
     }
 }
 
-long robots_match(struct str pattern, struct str target)
+/*
+ * The length of ${pattern} if it matches ${target}, else -1. Percent-encodings are compared by
+ * meaning (RFC 9309, 2.2.2).
+ */
+static long robots_match(struct str pattern, struct str target)
 {
     char p[3 * PATTERN_MAX_BYTES], t[3 * PATTERN_MAX_BYTES];
     if (pattern.n > PATTERN_MAX_BYTES || target.n > PATTERN_MAX_BYTES)

@@ -31,10 +31,4 @@ struct robots_line {
  */
 bool robots_line(struct str *rest, struct robots_line *out);
 
-/*
- * robots_match(pattern, target): length of ${pattern} if it matches ${target}, else -1. Both as
- * written; percent-encodings are compared by meaning (RFC 9309, 2.2.2).
- */
-long robots_match(struct str pattern, struct str target);
-
 #endif

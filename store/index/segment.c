@@ -177,7 +177,7 @@ static unsigned bitmap_of(const uint64_t *const *bits, unsigned count, uint32_t 
     return at;
 }
 
-uint8_t segment_class(const struct segment *g, uint32_t row)
+static uint8_t segment_class(const struct segment *g, uint32_t row)
 {
     unsigned result = bitmap_of(g->result_bits, CLASSES, row);
     unsigned status = bitmap_of(g->status_bits, STATUSES, row);

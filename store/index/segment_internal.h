@@ -79,7 +79,6 @@ static inline bool segment_damaged(const struct segment *g)
 
 /* segment_find(g, id): the row of that id; g->rows: none. */
 uint32_t segment_find(const struct segment *g, uint64_t id);
-uint8_t segment_class(const struct segment *g, uint32_t row);
 
 /* segment_project(g, project, count): its rows, ascending. */
 const uint16_t *segment_project(const struct segment *g, uint64_t project, uint32_t *count);

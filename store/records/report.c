@@ -81,7 +81,7 @@ static char *append(char *to, struct str s)
     return to + s.n;
 }
 
-void report_write(struct store_txn *t, const struct store_report *r)
+static void report_write(struct store_txn *t, const struct store_report *r)
 {
     const struct report_record head = {
         .status = (uint8_t)r->status,
