@@ -69,19 +69,13 @@ static void run_child(struct cmd *cmd, int (*work)(struct cmd *cmd), pid_t paren
     exit(status);
 }
 
-static bool is_crash(int number)
-{
-    return number == SIGSEGV || number == SIGBUS || number == SIGABRT || number == SIGFPE ||
-           number == SIGILL;
-}
-
 static int report_crash(struct cmd *cmd, const struct guard *guard, int number)
 {
     const char *name = sigabbrev_np(number);
     cmd_progress_end();
     if (guard->tidy != NULL)
         guard->tidy(cmd);
-    if (is_crash(number))
+    if (process_is_crash(number))
         return cmd_refuse("%s: %s is damaged. Reading it ended in a crash (SIG%s) at %s. %s",
                           guard->refused, guard->path, name, step, guard->advice);
     if (number != SIGINT && number != SIGTERM)

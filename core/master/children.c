@@ -227,12 +227,6 @@ void children_signal(struct children *c, int number)
 /* ---- deaths ---- */
 
 /* what a damaged page does to a process inside LMDB */
-static bool is_crash(int number)
-{
-    return number == SIGSEGV || number == SIGBUS || number == SIGABRT || number == SIGFPE ||
-           number == SIGILL;
-}
-
 static void log_death(const struct child *child, int status)
 {
     const struct process *p = &child->process;
@@ -243,7 +237,7 @@ static void log_death(const struct child *child, int status)
         return;
     }
     int number = WTERMSIG(status);
-    if (is_crash(number) && p->role != ROLE_AUDITOR)
+    if (process_is_crash(number) && p->role != ROLE_AUDITOR)
         log_error("%s %u (pid %d) was killed by signal %d (%s): if this repeats, the store may be "
                   "damaged: stop the server and run assay check",
                   role, p->index, child->pid, number, strsignal(number));

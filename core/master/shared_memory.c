@@ -28,11 +28,11 @@ static void log_table(const char *dir, enum ratelimit_made made)
     if (made == RATELIMIT_KEPT)
         log_info("limits: the counts in %s are kept", dir);
     else if (made == RATELIMIT_REMADE)
-        log_warn("limits: the counts in %s are of another limits.slots or damaged; counting begins "
-                 "anew",
+        log_warn("limits: the counts in %s are damaged or of another limits.slots: all counts are "
+                 "reset",
                  dir);
     else
-        log_info("limits: counting begins in %s", dir);
+        log_info("limits: created the table of counts in %s", dir);
 }
 
 /* the old master's table, of whatever size; one of another version stays its own */

@@ -74,6 +74,12 @@ void process_title(const char *format, ...)
     memcpy(title.at, text, n);
 }
 
+bool process_is_crash(int number)
+{
+    return number == SIGSEGV || number == SIGBUS || number == SIGABRT || number == SIGFPE ||
+           number == SIGILL;
+}
+
 bool process_user(const struct conf *conf, uid_t *uid, gid_t *gid)
 {
     if (geteuid() != 0 || conf->user == NULL || conf->user[0] == '\0')

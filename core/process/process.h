@@ -99,6 +99,9 @@ void process_disable_core_dumps(void);
 void process_set_phase(struct process *p, enum phase phase);
 void process_heartbeat(struct process *p);
 
+/* process_is_crash(number): a signal by which a process dies of an error of its own. */
+bool process_is_crash(int number);
+
 /*
  * process_user(conf, uid, gid): the user to become. False: none (not root, or user is empty or
  * root). Exits EXIT_START when the user does not exist.
