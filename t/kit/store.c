@@ -212,7 +212,14 @@ struct store_change kit_done_change(uint64_t id, uint32_t attempt, int score)
                                  .result = kit_result(score),
                                  .results = STR("{\"title\":{}}"),
                                  .issues_high = 1,
-                                 .issues_passed = 3};
+                                 .issues_passed = 3,
+                                 .failed = STR("title"),
+                                 .facts = {.http_status = 200,
+                                           .ttfb_ms = 30,
+                                           .load_ms = 80,
+                                           .page_bytes = 5000,
+                                           .protocol = STR("HTTP/1.1"),
+                                           .version = STR("1.0.0")}};
 }
 
 struct store_change kit_failed_change(uint64_t id, uint32_t attempt)
