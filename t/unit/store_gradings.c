@@ -420,6 +420,84 @@ START_TEST(the_history_is_deleted_with_its_report_project_or_workspace)
 }
 END_TEST
 
+/* ---- a full store ---- */
+
+/* Apply ${c} and continue; the transaction must not fail. */
+static enum store_status apply(struct store_txn *t, struct store_change c)
+{
+    struct store_answer a;
+    store_apply(t, &c, k.now, &a);
+    ck_status(store_txn_error(t), STORE_OK);
+    return (enum store_status)a.status;
+}
+
+static struct store_change regrade(uint64_t id)
+{
+    return (struct store_change){
+        .kind = CHANGE_REPORT_UPDATE, .workspace = w, .id = id, .fields = CHANGE_REGENERATE};
+}
+
+/* A report with ${gradings} gradings that waits for another one. */
+static uint64_t create_waiting(uint32_t gradings)
+{
+    enum { AT_ONCE = 20 };
+    struct store_txn *t;
+    uint64_t id = create();
+    for (uint32_t n = 1; n <= gradings;) {
+        ck_status(store_begin(k.s, &t), STORE_OK);
+        for (uint32_t end = n + AT_ONCE; n < end && n <= gradings; n++) {
+            ck_status(apply(t, kit_done_change(id, n, 50)), STORE_OK);
+            ck_status(apply(t, regrade(id)), STORE_OK);
+        }
+        ck_status(store_commit(t), STORE_OK);
+    }
+    return id;
+}
+
+/* Columns: gradings that each report has before; results that are applied in a transaction. */
+static const struct {
+    uint32_t gradings;
+    unsigned at_once;
+} bursts[] = {{30, 1}, {100, 1}, {100, 50}};
+
+START_TEST(a_full_store_keeps_space_to_delete_long_histories)
+{
+    enum { REPORTS = 50 };
+    uint64_t ids[REPORTS];
+    unsigned refused = 0;
+    store_close(k.s);
+    kit_remove(k.dir);
+    kit_dir(k.dir);
+    k.s = kit_store(k.dir, STORE_WRITE, 8 << 20);
+    w = kit_workspace(&k, "acme");
+    for (int i = 0; i < REPORTS; i++)
+        ids[i] = create_waiting(bursts[_i].gradings);
+    struct store_change c = kit_create_change(w, "https://b.com/", "b.com");
+    while (kit_status(&k, &c) == STORE_OK)
+        continue;
+    char failed[STORE_FAILED_MAX];
+    memset(failed, 'f', sizeof(failed));
+    for (unsigned i = 0; i < REPORTS;) {
+        struct store_txn *t;
+        ck_status(store_begin(k.s, &t), STORE_OK);
+        for (unsigned end = i + bursts[_i].at_once; i < end; i++) {
+            c = kit_done_change(ids[i], bursts[_i].gradings + 1, 50);
+            c.failed = (struct str){failed, sizeof(failed)};
+            refused += apply(t, c) == STORE_FULL;
+        }
+        ck_status(store_commit(t), STORE_OK);
+    }
+    ck_assert_uint_gt(refused, 0);
+    for (unsigned i = 0; i < REPORTS; i++) {
+        const struct store_change gone = {
+            .kind = CHANGE_REPORT_DELETE, .workspace = w, .id = ids[i]};
+        ck_status(kit_status(&k, &gone), STORE_OK);
+    }
+    ck_assert_uint_eq(rows(), 0);
+    kit_check_clean(k.s);
+}
+END_TEST
+
 /* ---- assay check ---- */
 
 static void expect_problem(const char *sentence)
@@ -515,6 +593,7 @@ int main(void)
     tcase_add_test(tc, a_report_without_rows_shows_the_grading_of_its_record);
     tcase_add_test(tc, a_report_without_a_score_has_no_gradings);
     tcase_add_loop_test(tc, the_history_is_deleted_with_its_report_project_or_workspace, 0, 3);
+    tcase_add_loop_test(tc, a_full_store_keeps_space_to_delete_long_histories, 0, 3);
     tcase_add_loop_test(tc, a_malformed_row_is_reported_and_not_served, 0, 4);
     tcase_add_test(tc, a_row_of_no_report_is_reported);
     tcase_add_test(tc, a_newest_row_that_differs_from_its_report_is_reported);
