@@ -17,8 +17,8 @@
 enum report_result { RESULT_NONE, RESULT_GOOD, RESULT_DECENT, RESULT_BAD };
 
 /*
- * What the auditor noted about the transfer of the page. 0 or empty: unknown. The numbers come
- * before the texts: change.c depends on it.
+ * What the auditor noted about the transfer of the page. ${http_status} 0: nothing is known. The
+ * numbers come before the texts: change.c depends on it.
  */
 struct grading_facts {
     unsigned http_status;      /* of the final response */

@@ -200,6 +200,12 @@ bool grading_well_formed(const struct store_change *c)
            is_plain(c->facts.final_url, URL_MAX_BYTES, false);
 }
 
+size_t grading_bytes(const struct store_change *c)
+{
+    return sizeof(struct grading_record) + c->facts.protocol.n + c->facts.version.n +
+           c->facts.final_url.n + c->failed.n;
+}
+
 /* Delete the oldest row if there is one too many. */
 static void drop_oldest(struct store_txn *t, uint64_t report)
 {

@@ -334,6 +334,12 @@ static bool finish_well_formed(const struct store_change *c)
            c->error_code.n <= TEXT_MAX_BYTES && c->error_message.n <= TEXT_MAX_BYTES;
 }
 
+/* An error also makes the head longer. */
+static size_t result_bytes(const struct store_change *c)
+{
+    return c->status == REPORT_DONE ? c->results.n + grading_bytes(c) : 0;
+}
+
 static void finish(struct store_txn *t, const struct store_report *old, struct store_report *new,
                    struct store_answer *answer)
 {
@@ -363,8 +369,7 @@ enum store_status report_finish(struct store_txn *t, const struct store_change *
     enum store_status status = waiting(t, c, &old);
     if (status != STORE_OK)
         return status;
-    if (!txn_results_fit(t, c->status == REPORT_DONE ? c->results.n
-                                                     : 0)) /* an error also makes the head longer */
+    if (!txn_results_fit(t, result_bytes(c)))
         return STORE_FULL;
     if (c->status == REPORT_FAILED) {
         fail(t, &old, c->error_code, c->error_message, answer);
