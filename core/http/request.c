@@ -41,3 +41,17 @@ struct str request_base_url(struct request *r)
 {
     return r->http->base_url;
 }
+
+struct str request_base_path(struct request *r)
+{
+    struct str base = r->http->base_url;
+    const char *host = memchr(base.p, ':', base.n), *end = base.p + base.n;
+    host = host == NULL || end - host < 3 ? end : host + 3; /* "://" */
+    const char *path = memchr(host, '/', (size_t)(end - host));
+    return path == NULL ? (struct str){"", 0} : (struct str){path, (size_t)(end - path)};
+}
+
+bool request_is_tls(struct request *r)
+{
+    return r->wait.conn->socket->ssl != NULL;
+}
