@@ -342,6 +342,15 @@ static struct str cached_decimal(struct cached_number *n, uint64_t v)
     return (struct str){n->text + n->from, sizeof(n->text) - n->from};
 }
 
+unsigned limit_retry_s(const struct request *r)
+{
+    int64_t wait_ms = r->limit.state.reset * 1000 - r->now_ms;
+    if (!r->limit.refused)
+        return 0;
+    /* rounded up, so that the retry is in the next window */
+    return wait_ms <= 1000 ? 1 : (unsigned)((wait_ms + 999) / 1000);
+}
+
 void limit_headers(struct request *r)
 {
     static h2o_iovec_t limit = {H2O_STRLIT("x-ratelimit-limit")},
@@ -368,9 +377,7 @@ void limit_headers(struct request *r)
     reply_push(r, &reset, "X-RateLimit-Reset", (struct str){text + TEXT_SIZE - known.n, known.n});
     if (!r->limit.refused)
         return;
-    /* rounded up, so that the retry is in the next window */
-    int64_t wait_ms = state->reset * 1000 - r->now_ms;
     text += TEXT_SIZE;
-    at = decimal(text + TEXT_SIZE, wait_ms <= 1000 ? 1 : ((uint64_t)wait_ms + 999) / 1000);
+    at = decimal(text + TEXT_SIZE, limit_retry_s(r));
     reply_push(r, &after, "Retry-After", (struct str){at, (size_t)(text + TEXT_SIZE - at)});
 }

@@ -1,5 +1,7 @@
 #include "core/web/pages.h"
 
+#include "core/web/page_headers.h"
+
 #include <inttypes.h>
 
 static void serve(struct request *r, const char *type, const struct embedded *file,
@@ -12,12 +14,7 @@ static void serve(struct request *r, const char *type, const struct embedded *fi
 
 static void serve_page(struct request *r, const struct embedded *page)
 {
-    static const struct str policy = STR(
-        "default-src 'none'; style-src 'self'; img-src data:; base-uri 'none'; form-action 'none'; "
-        "frame-ancestors 'none'");
-    reply_header(r, "content-security-policy", policy);
-    reply_header(r, "referrer-policy", STR("same-origin"));
-    reply_header(r, "cross-origin-opener-policy", STR("same-origin"));
+    page_headers(r);
     serve(r, "text/html; charset=utf-8", page, "public, max-age=300");
 }
 
