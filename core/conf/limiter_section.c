@@ -143,7 +143,7 @@ static void read_by(struct at *at, const yaml_node_t *node, void *to)
     char quoted[CONF_QUOTE_SIZE];
     enum limiter_by by = text == NULL ? LIMITER_BYS : limiter_by_find(text);
     if (by == LIMITER_BYS)
-        mistake(at, node, "\"%s\" is not one of ip, ip+agent, jwt, token, api_key",
+        mistake(at, node, "\"%s\" is not one of ip, ip+agent, jwt, token, api_key, report",
                 conf_quote(text == NULL ? "…" : text, quoted));
     else
         ((struct limiter_window *)to)->by = by;

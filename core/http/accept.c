@@ -58,16 +58,24 @@ int accept_quality(struct str header, struct str want, struct str any)
     return found < 0 ? 0 : found;
 }
 
-bool accept_json(struct str header)
+/* Of application/json, by the most specific range (RFC 9110 §12.5.1). */
+static int json_quality(struct str header)
 {
     static const struct str ranges[] = {STR("application/json"), STR("application/*"), STR("*/*")};
-    if (blanks_trim(header).n == 0)
-        return true;
-    /* the most specific range counts (RFC 9110 §12.5.1) */
     for (size_t i = 0; i < sizeof(ranges) / sizeof(ranges[0]); i++) {
         int found = range_quality(header, ranges[i]);
         if (found >= 0)
-            return found > 0;
+            return found;
     }
-    return false;
+    return 0;
+}
+
+bool accept_json(struct str header)
+{
+    return blanks_trim(header).n == 0 || json_quality(header) > 0;
+}
+
+bool accept_prefers_html(struct str header)
+{
+    return range_quality(header, STR("text/html")) > json_quality(header);
 }

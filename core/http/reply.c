@@ -3,7 +3,9 @@
 #include "core/http/accept.h"
 #include "core/http/http.h"
 #include "core/http/cors_request.h"
+#include "core/http/error_html.h"
 #include "core/http/etag.h"
+#include "core/text/form.h"
 #include "core/text/json_out.h"
 #include "core/http/limit.h"
 #include "core/http/reply.h"
@@ -34,16 +36,65 @@ static const char *reason_of(int status)
     return err_row(err_of_status(status))->reason;
 }
 
+/* ---- errors as JSON or pages ---- */
+
+void error_body(struct buf *out, enum err err, const char *message)
+{
+    buf_adds(out, "{\"error\":{\"code\":\"");
+    buf_adds(out, err_row(err)->code);
+    buf_adds(out, "\",\"message\":");
+    json_string(out, str_of(message));
+    buf_adds(out, "}}");
+}
+
+/* Seconds of Retry-After; 0: the response has none. */
+static unsigned retry_after_s(struct request *r)
+{
+    const h2o_headers_t *headers = &r->h2o->res.headers;
+    ssize_t at = h2o_find_header(headers, H2O_TOKEN_RETRY_AFTER, -1);
+    uint64_t seconds = 0;
+    if (r->limit.refused)
+        return limit_retry_s(r);
+    if (at >= 0 &&
+        !number_parse((struct str){headers->entries[at].value.base, headers->entries[at].value.len},
+                      UINT32_MAX, &seconds))
+        return 0;
+    return (unsigned)seconds;
+}
+
+static bool append_page(struct request *r, enum err err, const char *message, struct buf *out)
+{
+    if (!error_page(r, err, message, retry_after_s(r), out))
+        return false;
+    if (h2o_find_header(&r->h2o->res.headers, H2O_TOKEN_CACHE_CONTROL, -1) < 0)
+        reply_token(r, H2O_TOKEN_CACHE_CONTROL, STR("no-store"));
+    return true;
+}
+
+/* Append the body of the error that Accept asks for; returns its media type. */
+static const char *negotiate_error(struct request *r, enum err err, const char *message,
+                                   struct buf *out)
+{
+    if (error_may_be_page(r))
+        reply_token(r, H2O_TOKEN_VARY, STR("accept"));
+    if (error_is_page(r) && append_page(r, err, message, out))
+        return "text/html; charset=utf-8";
+    buf_reset(out);
+    error_body(out, err, message);
+    return "application/json";
+}
+
 /* Replace the response by 429, for a request that was charged only now. */
 static h2o_iovec_t rate_limited_body(struct request *r)
 {
     struct buf body = {0};
-    error_body(&body, ERR_RATE_LIMITED, err_row(ERR_RATE_LIMITED)->message);
-    h2o_iovec_t copy = h2o_strdup(&r->h2o->pool, body.p, body.n);
-    buf_free(&body);
     r->h2o->res.headers.size = 0;
     r->etag = (struct str){NULL, 0};
-    reply_token(r, H2O_TOKEN_CONTENT_TYPE, STR("application/json"));
+    const char *type =
+        negotiate_error(r, ERR_RATE_LIMITED, err_row(ERR_RATE_LIMITED)->message, &body);
+    h2o_iovec_t copy = h2o_strdup(&r->h2o->pool, body.p, body.n);
+    buf_free(&body);
+    reply_token(r, H2O_TOKEN_CONTENT_TYPE, str_of(type));
     return copy;
 }
 
@@ -189,15 +240,6 @@ void reply_empty(struct request *r, int status)
     send_response(r, status, SIZE_MAX, NULL);
 }
 
-void error_body(struct buf *out, enum err err, const char *message)
-{
-    buf_adds(out, "{\"error\":{\"code\":\"");
-    buf_adds(out, err_row(err)->code);
-    buf_adds(out, "\",\"message\":");
-    json_string(out, str_of(message));
-    buf_adds(out, "}}");
-}
-
 void reply_error(struct request *r, enum err err, const char *format, ...)
 {
     struct buf body = {0};
@@ -209,9 +251,10 @@ void reply_error(struct request *r, enum err err, const char *format, ...)
         vsnprintf(message, sizeof(message), format, args);
         va_end(args);
     }
-    error_body(&body, err, format == NULL ? err_row(err)->message : message);
+    const char *type =
+        negotiate_error(r, err, format == NULL ? err_row(err)->message : message, &body);
     struct str part = buf_view(&body);
-    reply_json(r, err_row(err)->status, &part, 1);
+    reply_parts(r, err_row(err)->status, type, &part, 1);
     buf_free(&body);
 }
 
@@ -233,4 +276,10 @@ void reply_store_error(struct request *r, enum store_status status)
 {
     log_store_error(r, status);
     reply_error(r, err_of_store(status), NULL);
+}
+
+void reply_retry(struct request *r, const char *message)
+{
+    reply_header(r, "retry-after", STR("1"));
+    reply_error(r, ERR_UNAVAILABLE, "%s", message);
 }

@@ -60,6 +60,8 @@ void reply_error(struct request *r, enum err err, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 /* reply_store_error(r, status): the error for a refused store operation. */
 void reply_store_error(struct request *r, enum store_status status);
+/* reply_retry(r, message): 503 with Retry-After of a second. */
+void reply_retry(struct request *r, const char *message);
 /* reply_invalid(r, field, message): 422 with a message for one field. */
 void reply_invalid(struct request *r, const char *field, const char *message);
 

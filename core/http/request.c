@@ -83,3 +83,17 @@ struct str request_id_of(struct http *h, h2o_req_t *req)
     memcpy(text, loop_next_id(h->loop).p, LOOP_ID_BYTES);
     return (struct str){text, LOOP_ID_BYTES};
 }
+
+struct str request_base_path(struct request *r)
+{
+    struct str base = r->http->base_url;
+    const char *host = memchr(base.p, ':', base.n), *end = base.p + base.n;
+    host = host == NULL || end - host < 3 ? end : host + 3; /* "://" */
+    const char *path = memchr(host, '/', (size_t)(end - host));
+    return path == NULL ? (struct str){"", 0} : (struct str){path, (size_t)(end - path)};
+}
+
+bool request_is_tls(struct request *r)
+{
+    return r->wait.conn->socket->ssl != NULL;
+}

@@ -127,4 +127,12 @@ struct str request_id_of(struct http *h, h2o_req_t *req);
 /* request_base_url(r): base_url of the configuration, or the address of the first listener. */
 struct str request_base_url(struct request *r);
 
+/*
+ * request_base_path(r): the path of request_base_url, "" or such as "/assay", which a proxy in
+ * front of this server adds. What precedes it is the origin.
+ * request_is_tls(r): the request came to a listener with TLS.
+ */
+struct str request_base_path(struct request *r);
+bool request_is_tls(struct request *r);
+
 #endif

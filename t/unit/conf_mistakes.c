@@ -39,7 +39,7 @@ static const struct {
      "limits.limiters.api.windows.0: key is missing"},
     {"limits:\n  limiters:\n    api:\n      windows:\n        - { limit: 5, seconds: 60, key: host "
      "}\n",
-     5, "\"host\" is not one of ip, ip+agent, jwt, token, api_key"},
+     5, "\"host\" is not one of ip, ip+agent, jwt, token, api_key, report"},
     {"limits:\n  limiters:\n    api:\n      windows:\n        - { limit: 5, seconds: 0, key: ip "
      "}\n",
      5, "windows.0.seconds: \"0\" is not a whole number from 1 to 2678400"},
