@@ -25,7 +25,7 @@
 #ifndef STORE_FORMAT_VERSION
 #define STORE_FORMAT_VERSION 1
 #endif
-#define STORE_LAYOUT 5 /* layout within an unreleased format: incremented with each change */
+#define STORE_LAYOUT 6 /* layout within an unreleased format: incremented with each change */
 
 enum store_status {
     STORE_OK,
@@ -66,7 +66,6 @@ typedef bool store_pause_fn(void *arg);
 #include "store/widget.h"
 
 enum report_status { REPORT_PENDING, REPORT_DONE, REPORT_FAILED };
-enum report_result { RESULT_NONE, RESULT_GOOD, RESULT_DECENT, RESULT_BAD };
 enum report_privacy { PRIVACY_PUBLIC, PRIVACY_PRIVATE, PRIVACY_PASSWORD };
 
 /* Scopes of a credential, as bits. */
@@ -237,6 +236,31 @@ void store_key_get(struct store *s, uint64_t id, store_key_fn *done, void *arg);
  */
 void store_report_get(struct store *s, uint64_t workspace, uint64_t id, bool with_results,
                       store_report_fn *done, void *arg);
+
+/*
+ * store_grading_list(s, workspace, report, query, done, arg): gradings of a report, newest first:
+ * those with numbers below ${before} (0: from the newest), at most ${limit}. ${items} is borrowed
+ * for the call, its texts until store_read_end. STORE_NOT_FOUND as in store_report_get; a report
+ * without a score has no gradings.
+ * store_grading_get(s, workspace, report, number, done, arg): one; STORE_NOT_FOUND also if the
+ * report has none of that number.
+ *
+ * A report that has a score always has a grading: if the store has no row of it, its numbers are
+ * those of the report's record, its facts are unknown, and ${failed} is empty.
+ */
+struct store_gradings_query {
+    uint32_t before;
+    unsigned limit; /* at most STORE_GRADINGS_MAX are read */
+};
+typedef void store_grading_list_fn(void *arg, enum store_status status,
+                                   const struct store_grading *items, size_t count);
+typedef void store_grading_fn(void *arg, enum store_status status,
+                              const struct store_grading *grading);
+void store_grading_list(struct store *s, uint64_t workspace, uint64_t report,
+                        const struct store_gradings_query *query, store_grading_list_fn *done,
+                        void *arg);
+void store_grading_get(struct store *s, uint64_t workspace, uint64_t report, uint32_t number,
+                       store_grading_fn *done, void *arg);
 
 /* One project, by id or by name. */
 void store_project_get(struct store *s, uint64_t workspace, uint64_t id, store_project_fn *done,

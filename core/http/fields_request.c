@@ -46,6 +46,13 @@ void reply_fields_error(struct request *r, struct buf *errors)
     buf_free(&body);
 }
 
+void reply_invalid(struct request *r, const char *field, const char *message)
+{
+    struct buf errors = {0};
+    fields_error(&errors, field, "%s", message);
+    reply_fields_error(r, &errors);
+}
+
 static char *alloc_scratch(struct request *r, struct str encoded)
 {
     bool escaped = encoded.n != 0 && (memchr(encoded.p, '%', encoded.n) != NULL ||

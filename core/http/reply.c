@@ -5,7 +5,6 @@
 #include "core/http/cors_request.h"
 #include "core/http/error_html.h"
 #include "core/http/etag.h"
-#include "core/http/fields.h"
 #include "core/text/form.h"
 #include "core/text/json_out.h"
 #include "core/http/limit.h"
@@ -35,16 +34,6 @@ static const char *reason_of(int status)
         if (reasons[i].status == status)
             return reasons[i].reason;
     return err_row(err_of_status(status))->reason;
-}
-
-void reply_header(struct request *r, const char *name, struct str value)
-{
-    const h2o_token_t *token = h2o_lookup_token(name, strlen(name));
-    if (token != NULL)
-        reply_token(r, token, value);
-    else
-        h2o_add_header_by_str(&r->h2o->pool, &r->h2o->res.headers, name, strlen(name), 0, NULL,
-                              value.p, value.n);
 }
 
 /* ---- errors as JSON or pages ---- */
@@ -107,21 +96,6 @@ static h2o_iovec_t rate_limited_body(struct request *r)
     buf_free(&body);
     reply_token(r, H2O_TOKEN_CONTENT_TYPE, str_of(type));
     return copy;
-}
-
-void reply_security_headers(struct request *r)
-{
-    static h2o_iovec_t sniffing = {H2O_STRLIT("x-content-type-options")},
-                       hsts = {H2O_STRLIT("strict-transport-security")};
-    uint64_t hsts_s = conn_hsts_s(r->wait.conn);
-    /* responses contain text of callers, and must not be taken for a page */
-    reply_push(r, &sniffing, NULL, STR("nosniff"));
-    if (hsts_s == 0)
-        return;
-    enum { VALUE_SIZE = 32 };
-    char *value = h2o_mem_alloc_pool(&r->h2o->pool, VALUE_SIZE);
-    int n = snprintf(value, VALUE_SIZE, "max-age=%llu", (unsigned long long)hsts_s);
-    reply_push(r, &hsts, NULL, (struct str){value, (size_t)n});
 }
 
 /* ${length}: of the body; SIZE_MAX: unknown, or no body. */
@@ -308,11 +282,4 @@ void reply_retry(struct request *r, const char *message)
 {
     reply_header(r, "retry-after", STR("1"));
     reply_error(r, ERR_UNAVAILABLE, "%s", message);
-}
-
-void reply_invalid(struct request *r, const char *field, const char *message)
-{
-    struct buf errors = {0};
-    fields_error(&errors, field, "%s", message);
-    reply_fields_error(r, &errors);
 }

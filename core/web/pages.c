@@ -28,13 +28,23 @@ void pages_docs(struct request *r)
     serve_page(r, &web_docs);
 }
 
-void pages_stylesheet(struct request *r)
+static void serve_asset(struct request *r, const char *type, const struct embedded *file)
 {
-    if (str_eq(r->args[0], request_printf(r, "%016" PRIx64, web_stylesheet.version))) {
-        serve(r, "text/css; charset=utf-8", &web_stylesheet, "public, max-age=31536000, immutable");
+    if (str_eq(r->args[0], request_printf(r, "%016" PRIx64, file->version))) {
+        serve(r, type, file, "public, max-age=31536000, immutable");
         return;
     }
     reply_header(r, "cache-control", STR("no-store"));
     reply_error(r, ERR_NOT_FOUND,
-                "This server has another version of the stylesheet. Reload the page.");
+                "This server has another version of the file. Reload the page.");
+}
+
+void pages_stylesheet(struct request *r)
+{
+    serve_asset(r, "text/css; charset=utf-8", &web_stylesheet);
+}
+
+void pages_script(struct request *r)
+{
+    serve_asset(r, "text/javascript; charset=utf-8", &web_script);
 }

@@ -156,7 +156,7 @@ bool store_is_full(struct store *s)
 
 bool txn_results_fit(struct store_txn *t, size_t results_bytes)
 {
-    enum { PAGE = 4096, INDEX_PAGES = 8 }; /* the head and its rows, copied on write */
+    enum { PAGE = 4096, INDEX_PAGES = 12 }; /* the head, the grading and their rows, copied */
     uint64_t pages = results_bytes / PAGE + 1 + INDEX_PAGES;
     if (t->full < 0)
         look_at_space(t);

@@ -30,7 +30,7 @@ unsigned store_count_readers(struct store *s);
 
 /* txn_is_full(t): must creates be refused? */
 bool txn_is_full(struct store_txn *t);
-/* txn_results_fit(t, results_bytes): is there space for results of that size? */
+/* txn_results_fit(t, results_bytes): is there space for results and a grading of that size? */
 bool txn_results_fit(struct store_txn *t, size_t results_bytes);
 
 /*

@@ -7,6 +7,7 @@
 #include "store/index/index.h"
 #include "store/records/apply.h"
 #include "store/records/cached_records.h"
+#include "store/records/grading.h"
 #include "store/records/idempotency.h"
 #include "store/records/job.h"
 #include "store/records/project.h"
@@ -126,6 +127,7 @@ void report_remove(struct store_txn *t, const struct store_report *r)
     struct key k;
     index_move(t, r, NULL);
     result_drop(t, r->id);
+    grading_drop_all(t, r->id);
     if (r->status == REPORT_PENDING)
         job_drop(t, r->id);
     key_id(&k, SPACE_REPORT, r->id);
@@ -327,9 +329,15 @@ static bool finish_well_formed(const struct store_change *c)
     if (c->status == REPORT_DONE)
         return c->score >= 0 && c->score <= 100 && c->result >= RESULT_GOOD &&
                c->result <= RESULT_BAD && c->results.n != 0 && c->results.n <= STORE_RESULTS_MAX &&
-               c->results.p[0] == '{';
+               c->results.p[0] == '{' && grading_well_formed(c);
     return c->status == REPORT_FAILED && c->error_code.n != 0 &&
            c->error_code.n <= TEXT_MAX_BYTES && c->error_message.n <= TEXT_MAX_BYTES;
+}
+
+/* An error also makes the head longer. */
+static size_t result_bytes(const struct store_change *c)
+{
+    return c->status == REPORT_DONE ? c->results.n + grading_bytes(c) : 0;
 }
 
 static void finish(struct store_txn *t, const struct store_report *old, struct store_report *new,
@@ -361,8 +369,7 @@ enum store_status report_finish(struct store_txn *t, const struct store_change *
     enum store_status status = waiting(t, c, &old);
     if (status != STORE_OK)
         return status;
-    if (!txn_results_fit(t, c->status == REPORT_DONE ? c->results.n
-                                                     : 0)) /* an error also makes the head longer */
+    if (!txn_results_fit(t, result_bytes(c)))
         return STORE_FULL;
     if (c->status == REPORT_FAILED) {
         fail(t, &old, c->error_code, c->error_message, answer);
@@ -378,6 +385,7 @@ enum store_status report_finish(struct store_txn *t, const struct store_change *
     new.issues_low = c->issues_low;
     new.issues_passed = c->issues_passed;
     result_put(t, old.id, c->results);
+    grading_put(t, &new, c);
     finish(t, &old, &new, answer);
     return STORE_OK;
 }

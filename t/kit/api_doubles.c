@@ -221,11 +221,6 @@ void reply_store_error(struct request *r, enum store_status status)
     reply_error(r, err_of_store(status), NULL);
 }
 
-void reply_invalid(struct request *r, const char *field, const char *message)
-{
-    reply_error(r, ERR_VALIDATION_FAILED, "%s %s", field, message);
-}
-
 void request_change(struct request *r, const struct store_change *change, request_change_fn *done)
 {
     struct store_answer answer = played.answer;
