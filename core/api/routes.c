@@ -54,6 +54,11 @@ static const struct field reports_list_fields[] = {
     [REPORTS_INCLUDE] = CHOICE("include", includes, NULL),
     FIELDS_END,
 };
+static const struct field history_fields[] = {
+    [HISTORY_AFTER] = NUMBER("after", 1, UINT32_MAX, NULL),
+    [HISTORY_PER_PAGE] = CHOICE("per_page", page_sizes, "10"),
+    FIELDS_END,
+};
 /* Without privacy 2 a password is ignored, so the handler checks its length. */
 static const struct field reports_create_fields[] = {
     [CREATE_URL] = TEXT("url", 1, 2048),
@@ -222,6 +227,8 @@ const struct route routes[] = {
         FORM, ROUTE_IDEMPOTENT, reports_create_fields, reports_create},
     {"GET",    "/api/v1/reports/{id}",                      API_KEY(REPORTS_READ),
         NO_BODY, 0, NULL, reports_get},
+    {"GET",    "/api/v1/reports/{id}/history",              API_KEY(REPORTS_READ),
+        NO_BODY, 0, history_fields, reports_history},
     {"PUT",    "/api/v1/reports/{id}",                      API_KEY(REPORTS_WRITE),
         FORM, 0, reports_update_fields, reports_update},
     {"DELETE", "/api/v1/reports/{id}",                      API_KEY(REPORTS_WRITE),

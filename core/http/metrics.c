@@ -8,6 +8,18 @@
 #include "config.h"
 #include "ratelimit/ratelimit.h"
 
+/* A line; ${label} NULL: none. No escaping. */
+static void sample(struct buf *out, const struct metric *m, const char *label, const char *value,
+                   uint64_t number)
+{
+    buf_adds(out, m->name);
+    if (label != NULL)
+        buf_printf(out, "{%s=\"%s\"}", label, value);
+    buf_adds(out, " ");
+    buf_u64(out, number);
+    buf_adds(out, "\n");
+}
+
 /* ---- limits ---- */
 
 static void limiter_counts(struct http *h, const struct metric *m, struct buf *out,
@@ -15,9 +27,8 @@ static void limiter_counts(struct http *h, const struct metric *m, struct buf *o
 {
     const struct limiters *limits = request_limiter_limits(h->limiter);
     for (unsigned i = 1; i < limits->count; i++)
-        metrics_sample(
-            out, m, "limiter", limits->rows[i].name,
-            limiter_stats_total(h->loop->process->limiters, limits->rows[i].counter, what));
+        sample(out, m, "limiter", limits->rows[i].name,
+               limiter_stats_total(h->loop->process->limiters, limits->rows[i].counter, what));
 }
 
 static void admitted(struct http *h, const struct metric *m, struct buf *out)
@@ -41,7 +52,7 @@ static void limiter_tags(struct http *h, const struct metric *m, struct buf *out
 {
     const struct limiters *limits = request_limiter_limits(h->limiter);
     for (unsigned i = 1; i < limits->count; i++)
-        metrics_sample(out, m, "limiter", limits->rows[i].name, by_tag[limits->rows[i].counter]);
+        sample(out, m, "limiter", limits->rows[i].name, by_tag[limits->rows[i].counter]);
 }
 
 static struct ratelimit_usage usage(struct http *h)
@@ -53,7 +64,7 @@ static struct ratelimit_usage usage(struct http *h)
 
 static void slots(struct http *h, const struct metric *m, struct buf *out)
 {
-    metrics_sample(out, m, NULL, NULL, usage(h).slots);
+    sample(out, m, NULL, NULL, usage(h).slots);
 }
 
 static void slots_used(struct http *h, const struct metric *m, struct buf *out)
@@ -194,7 +205,7 @@ static const enum role roles[] = {ROLE_WORKER, ROLE_WRITER, ROLE_AUDITOR};
 static void processes(struct http *h, const struct metric *m, struct buf *out)
 {
     for (size_t i = 0; i < sizeof(roles) / sizeof(roles[0]); i++)
-        metrics_sample(out, m, "role", role_name(roles[i]), over_role(h, roles[i], false, one));
+        sample(out, m, "role", role_name(roles[i]), over_role(h, roles[i], false, one));
 }
 
 static void heartbeats(struct http *h, const struct metric *m, struct buf *out)
@@ -218,74 +229,72 @@ static void stretches(struct http *h, const struct metric *m, struct buf *out)
 
 static void restarts(struct http *h, const struct metric *m, struct buf *out)
 {
-    metrics_sample(out, m, NULL, NULL, score_get(h->loop->process->scoreboard->restarts));
+    sample(out, m, NULL, NULL, score_get(h->loop->process->scoreboard->restarts));
 }
 
 static void generation(struct http *h, const struct metric *m, struct buf *out)
 {
-    metrics_sample(out, m, NULL, NULL, score_get(h->loop->process->scoreboard->generation));
+    sample(out, m, NULL, NULL, score_get(h->loop->process->scoreboard->generation));
 }
 
 static void started(struct http *h, const struct metric *m, struct buf *out)
 {
-    metrics_sample(out, m, NULL, NULL, score_get(h->loop->process->scoreboard->started_at_s));
+    sample(out, m, NULL, NULL, score_get(h->loop->process->scoreboard->started_at_s));
 }
 
 static void build(struct http *h, const struct metric *m, struct buf *out)
 {
     (void)h;
-    metrics_sample(out, m, "version", PACKAGE_VERSION, 1);
+    sample(out, m, "version", PACKAGE_VERSION, 1);
 }
 
 static void connections(struct http *h, const struct metric *m, struct buf *out)
 {
-    metrics_sample(out, m, NULL, NULL, over_role(h, ROLE_WORKER, false, open_connections));
+    sample(out, m, NULL, NULL, over_role(h, ROLE_WORKER, false, open_connections));
 }
 
 static void connections_max(struct http *h, const struct metric *m, struct buf *out)
 {
-    metrics_sample(out, m, NULL, NULL, h->loop->conf->max_connections);
+    sample(out, m, NULL, NULL, h->loop->conf->max_connections);
 }
 
 static void streams(struct http *h, const struct metric *m, struct buf *out)
 {
-    metrics_sample(out, m, NULL, NULL, over_role(h, ROLE_WORKER, false, open_streams));
+    sample(out, m, NULL, NULL, over_role(h, ROLE_WORKER, false, open_streams));
 }
 
 static void evicted(struct http *h, const struct metric *m, struct buf *out)
 {
-    metrics_sample(
-        out, m, NULL, NULL,
-        connection_table_event_count(h->loop->process->connection_table, CONNECTIONS_EVICTED));
+    sample(out, m, NULL, NULL,
+           connection_table_event_count(h->loop->process->connection_table, CONNECTIONS_EVICTED));
 }
 
 static void refused_connections(struct http *h, const struct metric *m, struct buf *out)
 {
-    metrics_sample(
-        out, m, NULL, NULL,
-        connection_table_event_count(h->loop->process->connection_table, CONNECTIONS_REFUSED));
+    sample(out, m, NULL, NULL,
+           connection_table_event_count(h->loop->process->connection_table, CONNECTIONS_REFUSED));
 }
 
 static void ended_early(struct http *h, const struct metric *m, struct buf *out)
 {
-    metrics_sample(
+    sample(
         out, m, "what", "answer",
         connection_table_event_count(h->loop->process->connection_table, CONNECTIONS_RESPONSE_CUT));
-    metrics_sample(
+    sample(
         out, m, "what", "upload",
         connection_table_event_count(h->loop->process->connection_table, CONNECTIONS_UPLOAD_CUT));
 }
 
 static void waiting_requests(struct http *h, const struct metric *m, struct buf *out)
 {
-    metrics_sample(out, m, NULL, NULL, over_role(h, ROLE_WORKER, false, pending));
+    sample(out, m, NULL, NULL, over_role(h, ROLE_WORKER, false, pending));
 }
 
 /* ---- writer, store, auditors ---- */
 
 static void changes(struct http *h, const struct metric *m, struct buf *out)
 {
-    metrics_sample(out, m, NULL, NULL, request_stats_work(h->loop->process->request_stats).changes);
+    sample(out, m, NULL, NULL, request_stats_work(h->loop->process->request_stats).changes);
 }
 
 static void commit_times(struct http *h, const struct metric *m, struct buf *out)
@@ -296,7 +305,7 @@ static void commit_times(struct http *h, const struct metric *m, struct buf *out
 
 static void maintenance_left(struct http *h, const struct metric *m, struct buf *out)
 {
-    metrics_sample(out, m, NULL, NULL, over_role(h, ROLE_WRITER, false, maintenance));
+    sample(out, m, NULL, NULL, over_role(h, ROLE_WRITER, false, maintenance));
 }
 
 static void unindexed(struct http *h, const struct metric *m, struct buf *out)
@@ -304,7 +313,7 @@ static void unindexed(struct http *h, const struct metric *m, struct buf *out)
     uint64_t count;
     if (store_answers_unindexed(h->loop->store, &count) != STORE_OK)
         count = 0;
-    metrics_sample(out, m, NULL, NULL, count);
+    sample(out, m, NULL, NULL, count);
 }
 
 static struct store_space space(struct http *h)
@@ -317,44 +326,44 @@ static struct store_space space(struct http *h)
 
 static void map_used(struct http *h, const struct metric *m, struct buf *out)
 {
-    metrics_sample(out, m, NULL, NULL, space(h).used_bytes);
+    sample(out, m, NULL, NULL, space(h).used_bytes);
 }
 
 static void index_size(struct http *h, const struct metric *m, struct buf *out)
 {
-    metrics_sample(out, m, NULL, NULL, space(h).index_bytes);
+    sample(out, m, NULL, NULL, space(h).index_bytes);
 }
 
 static void map_size(struct http *h, const struct metric *m, struct buf *out)
 {
-    metrics_sample(out, m, NULL, NULL, space(h).map_bytes);
+    sample(out, m, NULL, NULL, space(h).map_bytes);
 }
 
 static void readers(struct http *h, const struct metric *m, struct buf *out)
 {
-    metrics_sample(out, m, NULL, NULL, space(h).readers);
+    sample(out, m, NULL, NULL, space(h).readers);
 }
 
 static void readers_max(struct http *h, const struct metric *m, struct buf *out)
 {
-    metrics_sample(out, m, NULL, NULL, space(h).max_readers);
+    sample(out, m, NULL, NULL, space(h).max_readers);
 }
 
 static void queued(struct http *h, const struct metric *m, struct buf *out)
 {
-    metrics_sample(out, m, NULL, NULL, over_role(h, ROLE_WRITER, false, pending));
+    sample(out, m, NULL, NULL, over_role(h, ROLE_WRITER, false, pending));
 }
 
 static void grading(struct http *h, const struct metric *m, struct buf *out)
 {
-    metrics_sample(out, m, NULL, NULL, over_role(h, ROLE_AUDITOR, false, pending));
+    sample(out, m, NULL, NULL, over_role(h, ROLE_AUDITOR, false, pending));
 }
 
 static void graded(struct http *h, const struct metric *m, struct buf *out)
 {
     struct request_stats_work work = request_stats_work(h->loop->process->request_stats);
-    metrics_sample(out, m, "outcome", "done", work.done);
-    metrics_sample(out, m, "outcome", "failed", work.failed);
+    sample(out, m, "outcome", "done", work.done);
+    sample(out, m, "outcome", "failed", work.failed);
 }
 
 static void page_times(struct http *h, const struct metric *m, struct buf *out)
@@ -438,17 +447,6 @@ const struct metric metrics[] = {
      "Keys that were evicted while their window was open: the table is too small.", evicted_alive},
 };
 const size_t metrics_count = sizeof(metrics) / sizeof(metrics[0]);
-
-void metrics_sample(struct buf *out, const struct metric *m, const char *label, const char *value,
-                    uint64_t number)
-{
-    buf_adds(out, m->name);
-    if (label != NULL)
-        buf_printf(out, "{%s=\"%s\"}", label, value);
-    buf_adds(out, " ");
-    buf_u64(out, number);
-    buf_adds(out, "\n");
-}
 
 void metrics_write(struct http *h, struct buf *out)
 {

@@ -348,14 +348,34 @@ void store_report_get(struct store *s, uint64_t workspace, uint64_t id, bool wit
 {
     ck_assert_ptr_null(s);
     ck_assert_uint_eq(workspace, 7);
-    ck_assert(with_results);
     for (size_t i = 0; i < played.reports_count; ++i) {
         if (played.reports[i].id == id) {
-            done(arg, STORE_OK, &played.reports[i]);
+            struct store_report r = played.reports[i];
+            if (!with_results)
+                r.results = (struct str){NULL, 0};
+            done(arg, STORE_OK, &r);
             return;
         }
     }
     done(arg, STORE_NOT_FOUND, NULL);
+}
+
+void store_grading_list(struct store *s, uint64_t workspace, uint64_t report,
+                        const struct store_gradings_query *query, store_grading_list_fn *done,
+                        void *arg)
+{
+    size_t first = 0, count = 0;
+    ck_assert_ptr_null(s);
+    ck_assert_uint_eq(workspace, 7);
+    ck_assert_uint_eq(report, 41);
+    played.gradings_query = *query;
+    while (first < played.gradings_count && query->before != 0 &&
+           played.gradings[first].number >= query->before)
+        first++;
+    while (first + count < played.gradings_count && count < query->limit)
+        count++;
+    done(arg, played.gradings_status, played.gradings + first,
+         played.gradings_status == STORE_OK ? count : 0);
 }
 
 static void project_give(const struct store_project *p, store_project_fn *done, void *arg)
