@@ -232,8 +232,9 @@ void store_key_get(struct store *s, uint64_t id, store_key_fn *done, void *arg);
 
 /*
  * store_report_get(s, workspace, id, with_results, done, arg): STORE_NOT_FOUND also if its project
- * is being deleted.
+ * is being deleted. STORE_ANY_WORKSPACE: for pages, which the privacy of the report protects.
  */
+#define STORE_ANY_WORKSPACE 0
 void store_report_get(struct store *s, uint64_t workspace, uint64_t id, bool with_results,
                       store_report_fn *done, void *arg);
 

@@ -3,6 +3,7 @@
 #include "core/api/wp_internal.h"
 #include "core/http/pagination.h"
 #include "core/web/pages.h"
+#include "core/web/report_page.h"
 #include "core/widget/script.h"
 
 static const char *const by_project[] = {"project", NULL};
@@ -70,6 +71,18 @@ static const struct field reports_update_fields[] = {
     [UPDATE_PRIVACY] = CHOICE("privacy", privacies, NULL),
     [UPDATE_PASSWORD] = TEXT("password", 1, 255),
     [UPDATE_UPDATE] = CHOICE("update", yes_no, "0"),
+    FIELDS_END,
+};
+
+/* ---- pages ---- */
+
+static const struct field report_page_fields[] = {
+    [PAGE_LANG] = CHOICE("lang", page_languages, NULL),
+    [REPORT_PAGE_AGAINST] = NUMBER("against", 1, UINT32_MAX, NULL),
+    FIELDS_END,
+};
+static const struct field badge_fields[] = {
+    [PAGE_LANG] = CHOICE("lang", page_languages, NULL),
     FIELDS_END,
 };
 
@@ -315,6 +328,12 @@ const struct route routes[] = {
         NO_BODY, ROUTE_TEXT | ROUTE_PAGE, NULL, pages_docs},
     {"GET",    "/assets/{version}/assay.css",               ANYONE(NONE),
         NO_BODY, ROUTE_TEXT | ROUTE_PAGE, NULL, pages_stylesheet},
+    {"GET",    "/assets/{version}/page.js",                 ANYONE(NONE),
+        NO_BODY, ROUTE_TEXT | ROUTE_PAGE, NULL, pages_script},
+    {"GET",    "/reports/{id}",                             ANYONE(NONE),
+        NO_BODY, ROUTE_TEXT | ROUTE_PAGE, report_page_fields, report_page},
+    {"GET",    "/reports/{id}/badge.svg",                   ANYONE(NONE),
+        NO_BODY, ROUTE_TEXT | ROUTE_PAGE, badge_fields, report_badge},
     {"GET",    "/healthz",                                  ANYONE(NONE),
         NO_BODY, ROUTE_INTERNAL, NULL, platform_healthz},
     {"GET",    "/readyz",                                   ANYONE(NONE),

@@ -217,7 +217,7 @@ static void heartbeats(struct http *h, const struct metric *m, struct buf *out)
     }
 }
 
-static void stretches(struct http *h, const struct metric *m, struct buf *out)
+static void longest_turns(struct http *h, const struct metric *m, struct buf *out)
 {
     static const enum role loops[] = {ROLE_WORKER, ROLE_WRITER};
     for (size_t i = 0; i < sizeof(loops) / sizeof(loops[0]); i++) {
@@ -384,18 +384,18 @@ const struct metric metrics[] = {
      restarts},
     {"assay_heartbeat_age_seconds", "gauge",
      "Age of the oldest heartbeat among the processes of a role.", heartbeats},
-    {"assay_stretch_max_seconds", "gauge",
+    {"assay_loop_turn_max_seconds", "gauge",
      "Wall time of the longest turn of a live worker's event loop, and of "
      "the writer's longest background transaction.",
-     stretches},
+     longest_turns},
     {"assay_connections", "gauge",
      "Open connections, including those that wait in the accept queue.", connections},
     {"assay_connections_max", "gauge", "Maximum number of admitted connections, max_connections.",
      connections_max},
     {"assay_http_streams", "gauge", "Open event streams; each uses one connection.", streams},
-    {"assay_connections_gave_way_total", "counter",
+    {"assay_connections_evicted_total", "counter",
      "Connections closed to admit others when max_connections was reached.", evicted},
-    {"assay_connections_turned_away_total", "counter",
+    {"assay_connections_refused_total", "counter",
      "Connections refused because their address had max_connections_per_ip, or had most of the "
      "connections in a full accept queue.",
      refused_connections},
@@ -403,7 +403,7 @@ const struct metric metrics[] = {
      "Connections closed when a worker reached its memory bound: the responses unread for longest, "
      "and the largest unfinished uploads.",
      ended_early},
-    {"assay_http_requests_held", "gauge", "Requests that wait for the writer or for a grade.",
+    {"assay_http_requests_waiting", "gauge", "Requests that wait for the writer or for a grade.",
      waiting_requests},
     {"assay_http_requests_total", "counter",
      "Requests answered, by route and status; the route is empty if no route matched.", responses},
@@ -414,7 +414,7 @@ const struct metric metrics[] = {
      "Durable changes; divided by the number of commits, the batch size.", changes},
     {"assay_writer_commit_duration_seconds", "histogram", "Time of one commit, including the disk.",
      commit_times},
-    {"assay_writer_upkeep_records", "gauge",
+    {"assay_writer_maintenance_records", "gauge",
      "Records left to rate again or purge in the background.", maintenance_left},
     {"assay_answers_unindexed_changes", "gauge",
      "Changes of synced documents that the chat does not find yet, and answer files to build.",

@@ -128,8 +128,8 @@ struct str request_id_of(struct http *h, h2o_req_t *req);
 struct str request_base_url(struct request *r);
 
 /*
- * request_base_path(r): the path of request_base_url, "" or such as "/assay", which a proxy in front
- * of this server adds. What precedes it is the origin.
+ * request_base_path(r): the path of request_base_url, "" or such as "/assay", which a proxy in
+ * front of this server adds. What precedes it is the origin.
  * request_is_tls(r): the request came to a listener with TLS.
  */
 struct str request_base_path(struct request *r);

@@ -113,7 +113,7 @@ void emit_texts(const struct texts *texts)
     printf("\nstatic const struct text_row %s_texts[] = {\n", texts->language);
     for (size_t i = 0; i < texts->count; i++) {
         const struct text *row = &texts->rows[i];
-        printf("    {STR(\"%s\"), {", row->key);
+        printf("    {STR(\"%s\"),\n     {", row->key);
         put_string(row->value, strlen(row->value), 2);
         printf(", %zu}},\n", strlen(row->value));
     }

@@ -11,7 +11,7 @@ struct parser {
     const char *folder;
     const struct texts *texts;
     struct html_state html;
-    struct node **end;        /* where the next node goes */
+    struct node **end;            /* where the next node goes */
     struct node *open[DEPTH_MAX]; /* sections */
     size_t depth;
     unsigned nested; /* partials and texts */
@@ -53,7 +53,7 @@ static void literal(struct parser *p, const struct source *s, const char *text, 
         return;
     p->begins = false;
     char *kept = p->html.place == HTML_TEXT || p->html.place == HTML_TAG ? unindented(text, n)
-                                                                        : compile_copy(text, n);
+                                                                         : compile_copy(text, n);
     html_read(&p->html, s, kept, strlen(kept));
     add(p, NODE_LITERAL, kept);
 }
@@ -117,6 +117,9 @@ static void partial(struct parser *p, const struct source *s, const char *name)
     if (p->html.place == HTML_VALUE && inner.text[strcspn(inner.text, "\"<>")] != '\0')
         compile_fail(s, "%s is not an attribute's value", path);
     struct html_state before = p->html;
+    size_t n = strlen(inner.text); /* without the newline at its end */
+    if (n > 0 && inner.text[n - 1] == '\n')
+        inner.at = inner.text = compile_copy(inner.text, n - 1);
     nest(p, inner, s, false);
     if (p->html.place != HTML_VALUE && !html_same(&before, &p->html))
         compile_fail(s, "%s does not end where it begins", path);
@@ -210,6 +213,8 @@ static void tag(struct parser *p, struct source *s)
     if (end == NULL)
         compile_fail(s, "a tag is not closed");
     char *name = name_in(inside + 1, (size_t)(end - inside - 1));
+    for (const char *c = inside; c < end; c++)
+        s->line += *c == '\n';
     s->at = end + 2;
     switch (*inside) {
     case '!':

@@ -1,73 +1,36 @@
 /* Errors as pages: core/http/error_html.h. */
 #include "core/http/error_html.h"
 #include "core/http/request.h"
+#include "core/web/page.h"
 #include "core/web/page_headers.h"
-#include "core/web/pages.h"
+#include "core/web/templates.h"
 
-#include <inttypes.h>
-
-static void put_text(struct buf *out, const char *text)
-{
-    for (; *text != '\0'; text++)
-        switch (*text) {
-        case '&':
-            buf_adds(out, "&amp;");
-            break;
-        case '<':
-            buf_adds(out, "&lt;");
-            break;
-        case '>':
-            buf_adds(out, "&gt;");
-            break;
-        case '"':
-            buf_adds(out, "&quot;");
-            break;
-        default:
-            buf_add(out, text, 1);
-        }
-}
-
-static void put_head(struct request *r, const char *title, struct buf *out)
-{
-    struct str base = request_base_path(r);
-    buf_adds(out, "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
-                  "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n"
-                  "<meta name=\"robots\" content=\"noindex\">\n"
-                  "<meta name=\"color-scheme\" content=\"light dark\">\n<title>");
-    put_text(out, title);
-    buf_printf(out,
-               " – Assay</title>\n<link rel=\"stylesheet\" href=\"%.*s/assets/%016" PRIx64
-               "/assay.css\">\n</head>\n",
-               (int)base.n, base.p, web_stylesheet.version);
-}
-
-/* What the person reads; the messages of the other errors suit people and programs. */
-static void put_message(enum err err, const char *message, unsigned retry_after_s, struct buf *out)
-{
-    buf_adds(out, "<p>");
-    put_text(out, err == ERR_RATE_LIMITED ? "Too many requests were sent." : message);
-    buf_adds(out, "</p>\n");
-    if (retry_after_s > 0)
-        buf_printf(out, "<p>Try again in %u second%s.</p>\n", retry_after_s,
-                   retry_after_s == 1 ? "" : "s");
-}
+/* Errors with texts of their own; the others show their message, which is English. */
+static const char *const ids[ERRS] = {
+    [ERR_NOT_FOUND] = "not_found",
+    [ERR_ORIGIN_FORBIDDEN] = "forbidden",
+    [ERR_RATE_LIMITED] = "rate_limited",
+    [ERR_UNAVAILABLE] = "unavailable",
+};
 
 static bool make(struct request *r, enum err err, const char *message, unsigned retry_after_s,
                  struct buf *out)
 {
-    const char *title = err_row(err)->reason;
-    struct str base = request_base_path(r);
+    enum language language = page_language(r);
+    const char *id = ids[err] == NULL ? "other" : ids[err];
+    struct error_view view = {
+        .status = (unsigned)err_row(err)->status,
+        .name = text_find(language, "error_name", str_of(id), NULL),
+        .message = ids[err] == NULL ? str_of(message)
+                                    : text_find(language, "error_text", str_of(id), NULL),
+        .wait_s = retry_after_s,
+        .request_id = r->id,
+    };
+    page_fill(r, &view.page, language, (struct str){0});
     page_headers(r);
-    put_head(r, title, out);
-    buf_printf(out,
-               "<body>\n<a class=\"skip\" href=\"#main\">Skip to content</a>\n"
-               "<header class=\"bar\"><a class=\"brand\" href=\"%.*s/\">Assay</a></header>\n"
-               "<main id=\"main\">\n<h1>",
-               (int)base.n, base.p);
-    put_text(out, title);
-    buf_adds(out, "</h1>\n");
-    put_message(err, message, retry_after_s, out);
-    buf_adds(out, "</main>\n</body>\n</html>\n");
+    reply_header(r, "vary", STR("accept-language"));
+    reply_header(r, "content-language", text_tables[language].code);
+    template_error(out, language, &view);
     return buf_ok(out);
 }
 

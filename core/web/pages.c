@@ -35,8 +35,7 @@ static void serve_asset(struct request *r, const char *type, const struct embedd
         return;
     }
     reply_header(r, "cache-control", STR("no-store"));
-    reply_error(r, ERR_NOT_FOUND,
-                "This server has another version of the file. Reload the page.");
+    reply_error(r, ERR_NOT_FOUND, "This server has another version of the file. Reload the page.");
 }
 
 void pages_stylesheet(struct request *r)

@@ -1,6 +1,6 @@
 /*
- * The start page, the API reference (/docs), and the stylesheet and script of all pages. The build embeds them in the
- * program (subdir.am) and makes the reference from core/api/openapi.json.
+ * The start page, the API reference (/docs), and the stylesheet and script of all pages. The build
+ * embeds them in the program (subdir.am) and makes the reference from core/api/openapi.json.
  */
 #ifndef ASSAY_WEB_PAGES_H
 #define ASSAY_WEB_PAGES_H

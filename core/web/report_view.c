@@ -58,15 +58,17 @@ static struct str size_text(const struct view_memory *memory, uint64_t bytes)
         return (struct str){0};
     if (bytes < 1000)
         return view_print(memory, "%u B", (unsigned)bytes);
-    return bytes < 10000000 ? view_print(memory, "%llu kB", (unsigned long long)(bytes + 500) / 1000)
-                            : view_print(memory, "%llu MB",
-                                         (unsigned long long)(bytes + 500000) / 1000000);
+    return bytes < 10000000
+               ? view_print(memory, "%llu kB", (unsigned long long)(bytes + 500) / 1000)
+               : view_print(memory, "%llu MB", (unsigned long long)(bytes + 500000) / 1000000);
 }
 
 static struct str result_text(enum language l, enum report_result result)
 {
-    static const char *const ids[] = {
-        [RESULT_NONE] = "", [RESULT_GOOD] = "good", [RESULT_DECENT] = "decent", [RESULT_BAD] = "bad"};
+    static const char *const ids[] = {[RESULT_NONE] = "",
+                                      [RESULT_GOOD] = "good",
+                                      [RESULT_DECENT] = "decent",
+                                      [RESULT_BAD] = "bad"};
     return text_find(l, "result", str_of(ids[result]), NULL);
 }
 

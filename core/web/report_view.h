@@ -13,10 +13,10 @@ struct view_memory {
 };
 
 struct report_source {
-    const struct store_report *report;     /* with its results */
-    const struct store_grading *gradings;  /* newest first */
+    const struct store_report *report;    /* with its results */
+    const struct store_grading *gradings; /* newest first */
     size_t count;
-    const struct store_grading *against;   /* to compare with; NULL: none */
+    const struct store_grading *against; /* to compare with; NULL: none */
     struct str address; /* of the page, for links to comparisons: "/reports/7?" or …?lang=de& */
     enum language language;
 };

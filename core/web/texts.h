@@ -11,7 +11,7 @@ struct text_row {
     struct str key, text;
 };
 struct text_table {
-    struct str code; /* "en" */
+    struct str code;             /* "en" */
     const struct text_row *rows; /* sorted by key */
     size_t count;
 };

@@ -11,11 +11,11 @@
 
 /* Of every page. */
 struct page_view {
-    struct str language;         /* "en" */
-    struct str base;             /* path of base_url, "" or "/prefix" */
+    struct str language;           /* "en" */
+    struct str base;               /* path of base_url, "" or "/prefix" */
     struct str stylesheet, script; /* their addresses; empty: the page is self-contained */
-    struct str version;          /* of Assay */
-    struct str other, other_name; /* the address of this page in the other language; its code */
+    struct str version;            /* of Assay */
+    struct str other, other_name;  /* the address of this page in the other language; its code */
 };
 
 struct text_list {
@@ -28,7 +28,7 @@ struct finding_view {
     struct str id, name;
     struct str category; /* its name */
     struct str wrong, why, mend, found;
-    bool high, medium, low; /* its importance */
+    bool high, medium, low;          /* its importance */
     struct text_list elements, more; /* the first elements, and those that are folded */
     unsigned more_count;
 };
@@ -72,7 +72,7 @@ struct report_view {
     struct str name; /* the URL without its scheme, cut */
     struct str link; /* absolute address of this page; empty: graded without a server */
     bool pending, failed, graded; /* failed and graded: the last grading failed */
-    bool member; /* a member of the workspace reads it */
+    bool member;                  /* a member of the workspace reads it */
     bool public;
     /* of the last grading, if ${graded} */
     unsigned score, high, medium, low, failed_count;
@@ -103,7 +103,7 @@ struct password_view {
 struct error_view {
     struct page_view page;
     unsigned status;
-    struct str name, message, mend; /* ${message}: English, for errors without texts */
+    struct str name, message;
     unsigned wait_s;
     struct str request_id;
 };
@@ -111,7 +111,7 @@ struct error_view {
 struct badge_view {
     unsigned score;
     unsigned label_width, score_width, width; /* px */
-    unsigned label_x, score_x; /* the middle of the texts */
+    unsigned label_x, score_x;                /* the middle of the texts */
     bool good, decent, bad;
 };
 

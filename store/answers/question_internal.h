@@ -51,7 +51,7 @@ void question_stem(struct question_word *w);
 enum store_status question_seek_relatives(struct question *q, struct file *f,
                                           const struct file_table *t);
 
-/* question_weigh(q, f, t): set documents and rarity of each word. */
+/* question_weigh(q, f, t): set documents and rarity of each word. question_weigh.c */
 enum store_status question_weigh(struct question *q, struct file *f, struct file_table *t);
 
 /*
@@ -60,7 +60,6 @@ enum store_status question_weigh(struct question *q, struct file *f, struct file
  */
 enum store_status question_count_documents(struct question_word *w, struct file *f,
                                            const struct file_table *t);
-bool question_has_compounds(const struct file_table *t);
 void question_split_compounds(struct question *q, struct file *f, struct file_table *t);
 void question_index(struct question *q);
 

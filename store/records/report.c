@@ -35,7 +35,8 @@ static enum store_status get(struct store *s, uint64_t workspace, uint64_t id, b
         return status;
     if (!schema_read_report(v, out))
         return store_corrupt(s, "a report's record");
-    if (out->workspace != workspace || store_is_deleting(s, txn, workspace, out->project))
+    if ((workspace != STORE_ANY_WORKSPACE && out->workspace != workspace) ||
+        store_is_deleting(s, txn, out->workspace, out->project))
         return STORE_NOT_FOUND;
     /* a report that was never graded has no results */
     bool graded = out->status != REPORT_PENDING || out->attempt > 1;

@@ -124,6 +124,18 @@ struct str request_base_url(struct request *r)
     return STR("https://api.example.com");
 }
 
+struct str request_base_path(struct request *r)
+{
+    ck_assert_ptr_eq(r, &played.request);
+    return STR("");
+}
+
+bool request_is_tls(struct request *r)
+{
+    ck_assert_ptr_eq(r, &played.request);
+    return true;
+}
+
 void reply_header(struct request *r, const char *name, struct str value)
 {
     ck_assert_ptr_eq(r, &played.request);

@@ -162,7 +162,7 @@ START_TEST(open_connections_and_processes_are_reported)
     ck_assert_int_eq(metric(&internal, "assay_processes{role=\"writer\"}"), 1);
     ck_assert_int_eq(metric(&internal, "assay_processes{role=\"auditor\"}"), 1);
     ck_assert_int_le(metric(&internal, "assay_heartbeat_age_seconds{role=\"worker\"}"), 5);
-    ck_assert_int_ge(metric(&internal, "assay_stretch_max_seconds{role=\"writer\"}"), 0);
+    ck_assert_int_ge(metric(&internal, "assay_loop_turn_max_seconds{role=\"writer\"}"), 0);
     for (size_t i = 0; i < COUNT(idle); i++)
         raw_close(idle[i]);
     server_stop(server);

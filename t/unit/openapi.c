@@ -426,7 +426,10 @@ static const char *text_type(const struct route *route)
     if ((route->flags & ROUTE_PUBLIC) != 0)
         return "text/javascript";
     if ((route->flags & ROUTE_PAGE) != 0)
-        return strstr(route->path, ".css") != NULL ? "text/css" : "text/html";
+        return strstr(route->path, ".css") != NULL   ? "text/css"
+               : strstr(route->path, ".js") != NULL  ? "text/javascript"
+               : strstr(route->path, ".svg") != NULL ? "image/svg+xml"
+                                                     : "text/html";
     return route->auth == AUTH_JWT ? "text/event-stream" : "text/plain";
 }
 
