@@ -121,6 +121,7 @@ static void reply_page(struct reading *read)
         .language = language,
     };
     if (against->sent && source.against == NULL) {
+        r->h2o->res.headers.size = 0; /* those of the page */
         reply_error(r, ERR_NOT_FOUND, "The report has no earlier grading of this number.");
         return;
     }
