@@ -460,7 +460,7 @@ END_TEST
 static bool early_in_a_minute(void *arg)
 {
     (void)arg;
-    return time(NULL) % 60 < 20;
+    return time(NULL) % 60 < 40;
 }
 
 static struct response *attempt_from(int64_t id, const char *password, int client,
@@ -500,7 +500,7 @@ START_TEST(an_address_has_ten_attempts_a_minute)
 {
     server_start_with(server, TRUSTED);
     int64_t id = report_new_with("2", "secret");
-    ck_assert(wait_until(early_in_a_minute, NULL, 60000));
+    ck_assert(wait_until(early_in_a_minute, NULL, 30000));
     for (int i = 0; i < 10; i++) {
         struct response *r = attempt_from(i < 5 ? id : 1000 + i, "wrong", 1, BROWSER);
         expect_status(r, i < 5 ? 422 : 404);
@@ -524,9 +524,9 @@ START_TEST(a_report_has_thirty_attempts_a_minute)
     int64_t protected = report_new_with("2", "secret"), private = report_new_with("1", NULL);
     int64_t ids[] = {protected, private, 987654321};
     int64_t id = ids[_i];
-    ck_assert(wait_until(early_in_a_minute, NULL, 60000));
+    ck_assert(wait_until(early_in_a_minute, NULL, 30000));
     for (int i = 0; i < 30; i++) {
-        struct response *r = attempt_from(id, "wrong", 1 + i / 6, NULL);
+        struct response *r = attempt_from(id, "", 1 + i / 6, NULL); /* which is not hashed */
         expect_status(r, _i == 0 ? 422 : 404);
         long of_address = 9 - i % 6, of_report = 29 - i;
         /* the window with fewer attempts left */
