@@ -27,8 +27,8 @@
 static const struct {
     int status;
     const char *reason;
-} reasons[] = {
-    {200, "OK"}, {201, "Created"}, {202, "Accepted"}, {204, "No Content"}, {304, "Not Modified"}};
+} reasons[] = {{200, "OK"},         {201, "Created"},   {202, "Accepted"},
+               {204, "No Content"}, {303, "See Other"}, {304, "Not Modified"}};
 
 static const char *reason_of(int status)
 {
@@ -253,6 +253,13 @@ void reply_fixed(struct request *r, const char *type, struct str body, struct st
 void reply_empty(struct request *r, int status)
 {
     send_response(r, status, SIZE_MAX, NULL);
+}
+
+void reply_redirect(struct request *r, struct str location)
+{
+    reply_header(r, "location", location);
+    reply_header(r, "cache-control", STR("no-store"));
+    send_response(r, 303, 0, NULL);
 }
 
 void reply_error(struct request *r, enum err err, const char *format, ...)

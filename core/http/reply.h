@@ -40,6 +40,9 @@ void reply_fixed(struct request *r, const char *type, struct str body, struct st
 /* reply_empty(r, status): no body (204, 304). */
 void reply_empty(struct request *r, int status);
 
+/* reply_redirect(r, location): 303; the browser GETs ${location}, a path or URL. */
+void reply_redirect(struct request *r, struct str location);
+
 /*
  * reply_chunked(r, status, length, more): JSON of ${length} bytes, made in chunks as fast as the
  * client takes it. ${more} appends the next REPLY_CHUNK bytes, or a little more to complete an
