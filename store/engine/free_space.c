@@ -17,7 +17,7 @@ struct space_left {
     bool known; /* ${free} was counted */
 };
 
-/* Free pages are counted if at most ${reserves} times the reserve lies after the end of the file. */
+/* Free pages are counted if at most ${reserves} times the reserve follow the end of the file. */
 static struct space_left measure_space(struct store *s, unsigned reserves)
 {
     enum { RESERVE_PAGES = 100 };
