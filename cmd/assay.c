@@ -52,7 +52,7 @@ const struct cmd_row cmd_rows[] = {
     {"secret rotate", "", 0, 0, no_options,
      "Sign visitors' tokens with a new secret. Existing tokens stay valid until they expire.",
      cmd_secret_rotate, false},
-    {"audit", "URL…", 1, 10000, no_options,
+    {"audit", "URL…", 1, 10000, cmd_audit_options,
      "Grade pages without a server. Exit status: 0 good, 1 decent or bad, 2 failed.", cmd_audit,
      false},
     {"limits list", "", 0, 0, no_options,
