@@ -3,10 +3,26 @@
 #include "core/http/accept.h"
 #include "core/text/chars.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 
 #define KEY_MAX 96
+
+/* GROUP.ID.FIELD in ${key}; false: it is too long to be a key. */
+static bool make_key(char key[KEY_MAX], const char *group, struct str id, const char *field)
+{
+    size_t g = strlen(group), f = field == NULL ? 0 : strlen(field) + 1;
+    if (g + 1 + id.n + f >= KEY_MAX)
+        return false;
+    char *to = mempcpy(key, group, g);
+    *to++ = '.';
+    to = mempcpy(to, id.p, id.n);
+    if (field != NULL) {
+        *to++ = '.';
+        to = mempcpy(to, field, f - 1);
+    }
+    *to = '\0';
+    return true;
+}
 
 static int compare_key(const void *key, const void *row)
 {
@@ -17,12 +33,10 @@ struct str text_find(enum language l, const char *group, struct str id, const ch
 {
     char key[KEY_MAX];
     const struct text_table *table = &text_tables[l];
-    int n = snprintf(key, sizeof(key), "%s.%.*s%s%s", group, (int)id.n, id.p,
-                     field == NULL ? "" : ".", field == NULL ? "" : field);
+    if (!make_key(key, group, id, field))
+        return (struct str){0};
     const struct text_row *row =
-        n < 0 || (size_t)n >= sizeof(key)
-            ? NULL
-            : bsearch(key, table->rows, table->count, sizeof(table->rows[0]), compare_key);
+        bsearch(key, table->rows, table->count, sizeof(table->rows[0]), compare_key);
     return row == NULL ? (struct str){0} : row->text;
 }
 

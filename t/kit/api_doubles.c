@@ -163,9 +163,11 @@ void reply_json(struct request *r, int status, const struct str *parts, size_t c
     reply_parts(r, status, "application/json", parts, count);
 }
 
-void reply_shared(struct request *r, int status, h2o_iovec_t body)
+void reply_cached(struct request *r, int status, const char *type, struct response_cache *cache,
+                  struct cached_report *entry)
 {
-    reply_json(r, status, &(struct str){body.base, body.len}, 1);
+    ck_assert_ptr_eq(cache, r->http->responses);
+    reply_parts(r, status, type, &(struct str){entry->body.base, entry->body.len}, 1);
 }
 
 void reply_fixed(struct request *r, const char *type, struct str body, struct str gzip)

@@ -48,9 +48,7 @@ uint64_t kit_create(struct kit *k, uint64_t workspace, const char *url, const ch
 struct store_change kit_done_change(uint64_t id, uint32_t attempt, int score);
 struct store_change kit_failed_change(uint64_t id, uint32_t attempt);
 void kit_done(struct kit *k, uint64_t id, uint32_t attempt, int score);
-/*
- * kit_regrade(k, workspace, id, attempt, score): queue it again, then kit_done with that attempt.
- */
+/* kit_regrade(k, workspace, id, attempt, score): CHANGE_REGENERATE, then kit_done. */
 void kit_regrade(struct kit *k, uint64_t workspace, uint64_t id, uint32_t attempt, int score);
 enum report_result kit_result(int score);
 

@@ -55,10 +55,12 @@ START_TEST(responses_are_counted_by_route_and_status)
 {
     ask(5, "/api/v1/reports", 200);
     ask(3, "/api/v1/reports/77", 404);
+    ask(4, "/api/v1/reports/77/history", 404);
     ask(2, "/nowhere", 404);
     expect_status(http(server, .path = "/api/v1/reports", .key = ""), 401);
     assert_answered(5);
     ck_assert_int_eq(metric(&internal, ANSWERS("/api/v1/reports/{id}", "404")), 3);
+    ck_assert_int_eq(metric(&internal, ANSWERS("/api/v1/reports/{id}/history", "404")), 4);
     ck_assert_int_eq(metric(&internal, ANSWERS("/api/v1/reports", "401")), 1);
     ck_assert_int_eq(metric(&internal, ANSWERS("/api/v1/reports", "404")), -1);
     ck_assert_int_eq(
