@@ -33,7 +33,7 @@ struct str text_find(enum language l, const char *group, struct str id, const ch
 {
     char key[KEY_MAX];
     const struct text_table *table = &text_tables[l];
-    if (!make_key(key, group, id, field))
+    if (id.n == 0 || !make_key(key, group, id, field))
         return (struct str){0};
     const struct text_row *row =
         bsearch(key, table->rows, table->count, sizeof(table->rows[0]), compare_key);
