@@ -18,10 +18,14 @@ function chromiumPath() {
     return null;
 }
 
+const packages = createRequire(ASSAY_NPM ? `${resolve(ASSAY_NPM)}/` : import.meta.url);
+
+/* The path of a file of an npm package; throws where it is not installed. */
+export const packagePath = (name) => packages.resolve(name);
+
 function findPlaywright() {
     try {
-        const from = ASSAY_NPM ? `${resolve(ASSAY_NPM)}/` : import.meta.url;
-        return createRequire(from)('playwright-core');
+        return packages('playwright-core');
     } catch {
         return null;
     }
