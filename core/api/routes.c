@@ -4,6 +4,7 @@
 #include "core/http/pagination.h"
 #include "core/web/pages.h"
 #include "core/web/report_page.h"
+#include "core/web/report_password.h"
 #include "core/widget/script.h"
 
 static const char *const by_project[] = {"project", NULL};
@@ -79,6 +80,12 @@ static const struct field reports_update_fields[] = {
 static const struct field report_page_fields[] = {
     [PAGE_LANG] = CHOICE("lang", page_languages, NULL),
     [REPORT_PAGE_AGAINST] = NUMBER("against", 1, UINT32_MAX, NULL),
+    FIELDS_END,
+};
+/* A missing password is a mistake that the handler shows in the form. */
+static const struct field report_password_fields[] = {
+    [PAGE_LANG] = CHOICE("lang", page_languages, NULL),
+    [REPORT_PASSWORD] = TEXT("password", 0, 255),
     FIELDS_END,
 };
 static const struct field badge_fields[] = {
@@ -332,6 +339,8 @@ const struct route routes[] = {
         NO_BODY, ROUTE_TEXT | ROUTE_PAGE, NULL, pages_script},
     {"GET",    "/reports/{id}",                             ANYONE(NONE),
         NO_BODY, ROUTE_TEXT | ROUTE_PAGE, report_page_fields, report_page},
+    {"POST",   "/reports/{id}/password",                    ANYONE(REPORT_PASSWORD),
+        FORM, ROUTE_TEXT | ROUTE_PAGE, report_password_fields, report_password},
     {"GET",    "/reports/{id}/badge.svg",                   ANYONE(NONE),
         NO_BODY, ROUTE_TEXT | ROUTE_PAGE, badge_fields, report_badge},
     {"GET",    "/healthz",                                  ANYONE(NONE),

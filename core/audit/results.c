@@ -124,6 +124,8 @@ static struct str list_failed(const struct verdict *verdicts, struct arena *aren
     return failed;
 }
 
+_Static_assert(sizeof(PACKAGE_VERSION) <= STORE_ASSAY_VERSION_MAX, "a grading holds the version");
+
 static struct grading_facts list_facts(const struct facts *facts)
 {
     const struct fact_response *r = &facts->response;

@@ -9,6 +9,7 @@
 #include "core/text/json_out.h"
 #include "core/http/limit.h"
 #include "core/http/reply.h"
+#include "core/http/response_cache.h"
 #include "core/conn/connection.h"
 #include "core/base/log.h"
 
@@ -21,12 +22,13 @@
  */
 #define GZIP_MIN 1024
 #define GZIP_MAX (64u << 10)
+#define GZIP_CACHED_MAX (256u << 10) /* compressed once for many responses */
 
 static const struct {
     int status;
     const char *reason;
-} reasons[] = {
-    {200, "OK"}, {201, "Created"}, {202, "Accepted"}, {204, "No Content"}, {304, "Not Modified"}};
+} reasons[] = {{200, "OK"},         {201, "Created"},   {202, "Accepted"},
+               {204, "No Content"}, {303, "See Other"}, {304, "Not Modified"}};
 
 static const char *reason_of(int status)
 {
@@ -183,13 +185,16 @@ static void mark_gzip(struct request *r)
         r->etag = etag_compressed(r->etag, request_alloc(r, ETAG_SIZE));
 }
 
-static void negotiate_gzip(struct request *r, h2o_iovec_t *body)
+/* True: ${body} is compressed, in the request's memory. */
+static bool negotiate_gzip(struct request *r, h2o_iovec_t *body, size_t max)
 {
-    if (body->len < GZIP_MIN || body->len > GZIP_MAX)
-        return;
+    if (body->len < GZIP_MIN || body->len > max)
+        return false;
     reply_token(r, H2O_TOKEN_VARY, STR("accept-encoding"));
-    if (accepts_gzip(r) && compress_body(r, body))
-        mark_gzip(r);
+    if (!accepts_gzip(r) || !compress_body(r, body))
+        return false;
+    mark_gzip(r);
+    return true;
 }
 
 void reply_parts(struct request *r, int status, const char *type, const struct str *parts,
@@ -207,7 +212,7 @@ void reply_parts(struct request *r, int status, const char *type, const struct s
     }
     reply_token(r, H2O_TOKEN_CONTENT_TYPE, str_of(type));
     conn_response_memory(r->wait.conn, body.len);
-    negotiate_gzip(r, &body);
+    negotiate_gzip(r, &body, GZIP_MAX);
     send_response(r, status, body.len, &body);
 }
 
@@ -216,11 +221,21 @@ void reply_json(struct request *r, int status, const struct str *parts, size_t c
     reply_parts(r, status, "application/json", parts, count);
 }
 
-void reply_shared(struct request *r, int status, h2o_iovec_t body)
+void reply_cached(struct request *r, int status, const char *type, struct response_cache *cache,
+                  struct cached_report *entry)
 {
+    h2o_iovec_t body = entry->body;
+    reply_token(r, H2O_TOKEN_CONTENT_TYPE, str_of(type));
+    if (entry->gzip.base != NULL && accepts_gzip(r)) {
+        reply_token(r, H2O_TOKEN_VARY, STR("accept-encoding"));
+        body = entry->gzip;
+        mark_gzip(r);
+    } else if (negotiate_gzip(r, &body, GZIP_CACHED_MAX)) {
+        response_cache_compress(cache, entry, (struct str){body.base, body.len});
+        send_response(r, status, body.len, &body);
+        return;
+    }
     h2o_mem_link_shared(&r->h2o->pool, body.base);
-    reply_token(r, H2O_TOKEN_CONTENT_TYPE, STR("application/json"));
-    negotiate_gzip(r, &body);
     send_response(r, status, body.len, &body);
 }
 
@@ -238,6 +253,13 @@ void reply_fixed(struct request *r, const char *type, struct str body, struct st
 void reply_empty(struct request *r, int status)
 {
     send_response(r, status, SIZE_MAX, NULL);
+}
+
+void reply_redirect(struct request *r, struct str location)
+{
+    reply_header(r, "location", location);
+    reply_header(r, "cache-control", STR("no-store"));
+    send_response(r, 303, 0, NULL);
 }
 
 void reply_error(struct request *r, enum err err, const char *format, ...)

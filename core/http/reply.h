@@ -26,16 +26,22 @@ void reply_parts(struct request *r, int status, const char *type, const struct s
 void reply_json(struct request *r, int status, const struct str *parts, size_t count);
 
 /*
- * reply_shared(r, status, body): JSON in memory of h2o_mem_alloc_shared; the request holds a
- * reference until it is sent.
+ * reply_cached(r, status, type, cache, entry): a body of ${cache}, compressed for those who accept
+ * it; the request holds a reference until it is sent.
  */
-void reply_shared(struct request *r, int status, h2o_iovec_t body);
+struct response_cache;
+struct cached_report;
+void reply_cached(struct request *r, int status, const char *type, struct response_cache *cache,
+                  struct cached_report *entry);
 
 /* reply_fixed(r, type, body, gzip): 200 with static bytes; ${gzip}: the same bytes compressed. */
 void reply_fixed(struct request *r, const char *type, struct str body, struct str gzip);
 
 /* reply_empty(r, status): no body (204, 304). */
 void reply_empty(struct request *r, int status);
+
+/* reply_redirect(r, location): 303; the browser GETs ${location}, a path or URL. */
+void reply_redirect(struct request *r, struct str location);
 
 /*
  * reply_chunked(r, status, length, more): JSON of ${length} bytes, made in chunks as fast as the

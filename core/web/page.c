@@ -70,13 +70,11 @@ void page_fill(struct request *r, struct page_view *view, enum language language
                                      path.p, (int)code.n, code.p);
 }
 
-void page_reply(struct request *r, int status, enum language language, const struct buf *html)
+void page_reply(struct request *r, int status, const struct buf *html)
 {
     struct str part = buf_view(html);
-    if (!buf_ok(html)) {
+    if (buf_ok(html))
+        reply_parts(r, status, "text/html; charset=utf-8", &part, 1);
+    else
         reply_error(r, ERR_UNAVAILABLE, NULL);
-        return;
-    }
-    reply_header(r, "content-language", text_tables[language].code);
-    reply_parts(r, status, "text/html; charset=utf-8", &part, 1);
 }

@@ -17,8 +17,8 @@ struct str page_query(struct request *r);
 void page_fill(struct request *r, struct page_view *view, enum language language, struct str path);
 struct view_memory page_memory(struct request *r);
 
-/* page_reply(r, status, language, html): the headers of a page, and ${html}. */
-void page_reply(struct request *r, int status, enum language language, const struct buf *html);
+/* page_reply(r, status, html): ${html} in the language of the page. */
+void page_reply(struct request *r, int status, const struct buf *html);
 
 /* Fields of the query of a page: indexes into r->values. */
 enum { PAGE_LANG };

@@ -1,35 +1,29 @@
 #include "core/web/put.h"
 
-static struct str entity_of(unsigned char c)
+/* In text and in double quotes, an apostrophe needs no entity. */
+static const bool special[256] = {['&'] = true, ['<'] = true, ['>'] = true, ['"'] = true};
+
+static struct str entity_of(char c)
 {
-    switch (c) {
-    case '&':
-        return STR("&amp;");
-    case '<':
-        return STR("&lt;");
-    case '>':
-        return STR("&gt;");
-    case '"':
-        return STR("&quot;");
-    case '\'':
-        return STR("&#39;");
-    default:
-        return STR("");
-    }
+    return c == '&'   ? STR("&amp;")
+           : c == '<' ? STR("&lt;")
+           : c == '>' ? STR("&gt;")
+                      : STR("&quot;");
 }
 
 void put_text(struct buf *out, struct str text)
 {
-    size_t from = 0;
-    for (size_t i = 0; i < text.n; i++) {
-        unsigned char c = (unsigned char)text.p[i];
-        if (c > '>' || (c != '&' && c != '<' && c != '>' && c != '"' && c != '\''))
+    if (text.n == 0)
+        return;
+    const char *from = text.p, *end = text.p + text.n;
+    for (const char *at = from; at < end; at++) {
+        if (!special[(unsigned char)*at])
             continue;
-        buf_add(out, text.p + from, i - from);
-        buf_str(out, entity_of(c));
-        from = i + 1;
+        buf_add(out, from, (size_t)(at - from));
+        buf_str(out, entity_of(*at));
+        from = at + 1;
     }
-    buf_add(out, text.p + from, text.n - from);
+    buf_add(out, from, (size_t)(end - from));
 }
 
 static bool starts_with(struct str s, struct str start)

@@ -8,7 +8,9 @@
 #define ASSAY_WEB_REPORT_COOKIE_H
 
 #include "core/auth/signing_keys.h"
-#include "core/http/request.h"
+#include "store/store.h"
+
+struct request;
 
 #define REPORT_COOKIE "assay_report"
 #define REPORT_COOKIE_LIFE_MS (INT64_C(12) * 3600 * 1000)

@@ -1,4 +1,5 @@
 #include "core/http/http.h"
+#include "core/http/request.h"
 #include "core/web/cookies.h"
 #include "core/web/report_cookie.h"
 

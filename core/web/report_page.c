@@ -2,9 +2,12 @@
 
 #include "core/text/form.h"
 #include "core/http/http.h"
+#include "core/http/response_cache.h"
 #include "core/web/page_headers.h"
 #include "core/web/report_cookie.h"
 #include "core/web/templates.h"
+
+#define HTML "text/html; charset=utf-8"
 
 /* ---- who may see it ---- */
 
@@ -46,6 +49,7 @@ static void put_headers(struct request *r, const struct store_report *report)
     page_headers(r);
     reply_header(r, "cache-control", public ? STR("no-cache") : STR("private, no-cache"));
     reply_header(r, "vary", STR("accept-language, cookie"));
+    reply_header(r, "content-language", text_tables[page_language(r)].code);
     if (!public || !r->conf->reports_indexable)
         reply_header(r, "x-robots-tag", STR("noindex"));
 }
@@ -81,6 +85,15 @@ struct reading {
     size_t count;
 };
 
+/* The page in the cache: its version has everything that changes it. */
+static const struct cached_report *entry_of(const struct reading *read)
+{
+    struct cached_report *entry = request_alloc(read->r, sizeof(*entry));
+    *entry = (struct cached_report){
+        .variant = read->r->version, .id = read->report->id, .version = read->report->version};
+    return entry;
+}
+
 static const struct store_grading *grading_of(const struct reading *read, uint64_t number)
 {
     for (size_t i = 1; i < read->count; i++)
@@ -108,17 +121,23 @@ static void reply_page(struct reading *read)
         .language = language,
     };
     if (against->sent && source.against == NULL) {
+        r->h2o->res.headers.size = 0; /* those of the page */
         reply_error(r, ERR_NOT_FOUND, "The report has no earlier grading of this number.");
         return;
     }
     *view = (struct report_view){.member = is_member(r, read->report)};
     page_fill(r, &view->page, language, path);
-    view->link = request_printf(r, "%.*s%.*s", (int)request_base_url(r).n, request_base_url(r).p,
-                                (int)path.n, path.p);
+    view->page.link = request_printf(r, "%.*s%.*s", (int)request_base_url(r).n,
+                                     request_base_url(r).p, (int)path.n, path.p);
     report_view_make(view, &source, &memory);
-    buf_reset(&r->http->body);
-    template_report(&r->http->body, language, view);
-    page_reply(r, 200, language, &r->http->body);
+    struct buf *html = &r->http->body;
+    buf_reset(html);
+    template_report(html, language, view);
+    if (!buf_ok(html))
+        reply_error(r, ERR_UNAVAILABLE, NULL);
+    else
+        reply_cached(r, 200, HTML, r->http->pages,
+                     response_cache_put(r->http->pages, entry_of(read), buf_view(html)));
 }
 
 static void gradings_found(void *arg, enum store_status status, const struct store_grading *items,
@@ -150,7 +169,13 @@ static void show(struct request *r, const struct store_report *report)
     struct page_view page;
     page_fill(r, &page, page_language(r), path_of(r, report->id));
     put_headers(r, report);
-    if (!reply_etag(r, page_version(r, report, &page, is_member(r, report))))
+    r->version = page_version(r, report, &page, is_member(r, report));
+    if (reply_etag(r, r->version))
+        return;
+    struct cached_report *cached = response_cache_find(r->http->pages, r->version, report->id);
+    if (cached != NULL)
+        reply_cached(r, 200, HTML, r->http->pages, cached);
+    else
         store_report_get(r->store, report->workspace, report->id, true, results_found, r);
 }
 
@@ -187,7 +212,8 @@ void report_page_form(struct request *r, const struct store_report *report, bool
     reply_header(r, "cache-control", STR("no-store"));
     reply_header(r, "vary", STR("accept-language, cookie"));
     reply_header(r, "x-robots-tag", STR("noindex"));
+    reply_header(r, "content-language", text_tables[language].code);
     buf_reset(&r->http->body);
     template_password(&r->http->body, language, &view);
-    page_reply(r, wrong ? 422 : 200, language, &r->http->body);
+    page_reply(r, wrong ? 422 : 200, &r->http->body);
 }

@@ -7,12 +7,17 @@
 static const char *const categories[] = {"seo", "performance", "security", "misc"};
 #define CATEGORIES (sizeof(categories) / sizeof(categories[0]))
 
+/* Checks that are being collected. */
+struct collection {
+    struct finding_view *at;
+    size_t n, cap;
+};
+
 /* What is being read. */
 struct results {
     enum language language;
     const struct view_memory *memory;
-    struct finding_view *failed, *passed, *skipped;
-    size_t failed_count, passed_count, skipped_count;
+    struct collection failed, passed, skipped;
     unsigned category_passed[CATEGORIES], category_applied[CATEGORIES];
 };
 
@@ -25,6 +30,25 @@ struct str results_check_name(enum language l, struct str id)
 {
     struct str name = text_find(l, "check", id, "name");
     return name.n > 0 ? name : id;
+}
+
+static struct finding_view *collect(struct collection *c, const struct view_memory *memory)
+{
+    enum { AT_FIRST = 32 };
+    if (c->n == c->cap) {
+        size_t cap = c->cap == 0 ? AT_FIRST : 2 * c->cap;
+        struct finding_view *larger = memory->alloc(memory->of, cap * sizeof(*larger));
+        if (c->n > 0)
+            memcpy(larger, c->at, c->n * sizeof(*larger));
+        c->at = larger;
+        c->cap = cap;
+    }
+    return &c->at[c->n++];
+}
+
+static struct finding_list list_of(const struct collection *c)
+{
+    return (struct finding_list){c->at, c->n};
 }
 
 /* ---- JSON ---- */
@@ -58,36 +82,31 @@ static void read_check(struct str id, struct str value, struct check_json *out)
     struct str rest = json_span_inside(value), name, member;
     *out = (struct check_json){.id = id};
     const struct {
-        const char *name;
-        struct str *to;
-    } members[] = {{"category", &out->category}, {"importance", &out->importance},
-                   {"passed", &out->passed},     {"value", &out->value},
-                   {"message", &out->message},   {"details", &out->details}};
+        struct str name, *to;
+    } members[] = {
+        {STR("category"), &out->category}, {STR("importance"), &out->importance},
+        {STR("passed"), &out->passed},     {STR("value"), &out->value},
+        {STR("message"), &out->message},   {STR("details"), &out->details},
+    };
     while (json_span_member(&rest, &name, &member))
         for (size_t i = 0; i < sizeof(members) / sizeof(members[0]); i++)
-            if (str_eq(name, str_of(members[i].name)))
+            if (str_eq(name, members[i].name)) {
                 *members[i].to = member;
+                break;
+            }
 }
 
 /* ---- a failed check ---- */
-
-static size_t items_in(struct str rest)
-{
-    struct str item;
-    size_t n = 0;
-    while (json_span_item(&rest, &item))
-        n++;
-    return n;
-}
 
 static void fill_elements(struct finding_view *f, struct str details,
                           const struct view_memory *memory)
 {
     struct str rest = json_span_inside(details), item;
-    size_t count = items_in(rest), shown = count < ELEMENTS_SHOWN ? count : ELEMENTS_SHOWN;
-    struct str *at = memory->alloc(memory->of, (count + 1) * sizeof(*at));
-    for (size_t i = 0; i < count && json_span_item(&rest, &item); i++)
-        at[i] = text_of(memory, item);
+    struct str *at = memory->alloc(memory->of, (rest.n / 2 + 1) * sizeof(*at)); /* 1,2,3 */
+    size_t count = 0;
+    while (json_span_item(&rest, &item))
+        at[count++] = text_of(memory, item);
+    size_t shown = count < ELEMENTS_SHOWN ? count : ELEMENTS_SHOWN;
     f->elements = (struct text_list){at, shown};
     f->more = (struct text_list){at + shown, count - shown};
     f->more_count = (unsigned)(count - shown);
@@ -113,7 +132,7 @@ static void fill_failed(struct results *to, const struct check_json *c)
 {
     struct str importance = text_of(to->memory, c->importance),
                category = text_of(to->memory, c->category);
-    struct finding_view *f = &to->failed[to->failed_count++];
+    struct finding_view *f = collect(&to->failed, to->memory);
     *f = (struct finding_view){
         .id = c->id,
         .name = results_check_name(to->language, c->id),
@@ -144,12 +163,12 @@ static void add_check(struct results *to, const struct check_json *c)
     const struct finding_view named = {.id = c->id,
                                        .name = results_check_name(to->language, c->id)};
     if (str_eq(c->passed, STR("null"))) {
-        to->skipped[to->skipped_count++] = named;
+        *collect(&to->skipped, to->memory) = named;
         return;
     }
     count_category(to, c, passed);
     if (passed)
-        to->passed[to->passed_count++] = named;
+        *collect(&to->passed, to->memory) = named;
     else
         fill_failed(to, c);
 }
@@ -159,10 +178,10 @@ static struct finding_list by_importance(const struct results *from)
 {
     size_t n = 0;
     struct finding_view *sorted =
-        from->memory->alloc(from->memory->of, (from->failed_count + 1) * sizeof(*sorted));
+        from->memory->alloc(from->memory->of, (from->failed.n + 1) * sizeof(*sorted));
     for (int level = 0; level < 3; level++)
-        for (size_t i = 0; i < from->failed_count; i++) {
-            const struct finding_view *f = &from->failed[i];
+        for (size_t i = 0; i < from->failed.n; i++) {
+            const struct finding_view *f = &from->failed.at[i];
             if (level == (f->high ? 0 : f->medium ? 1 : 2))
                 sorted[n++] = *f;
         }
@@ -190,24 +209,16 @@ void results_view_fill(struct report_view *view, struct str results, enum langua
                        const struct view_memory *memory)
 {
     struct str rest = json_span_inside(results), name, value;
-    size_t most = 0;
-    for (struct str counted = rest; json_span_member(&counted, &name, &value);)
-        most++;
-    struct finding_view *at = memory->alloc(memory->of, 3 * (most + 1) * sizeof(*at));
-    struct results to = {.language = l,
-                         .memory = memory,
-                         .failed = at,
-                         .passed = at + most,
-                         .skipped = at + 2 * most};
+    struct results to = {.language = l, .memory = memory};
     while (json_span_member(&rest, &name, &value)) {
         struct check_json check;
         read_check(name, value, &check);
         add_check(&to, &check);
     }
     view->findings = by_importance(&to);
-    view->passed = (struct finding_list){to.passed, to.passed_count};
-    view->skipped = (struct finding_list){to.skipped, to.skipped_count};
-    view->passed_count = (unsigned)to.passed_count;
-    view->skipped_count = (unsigned)to.skipped_count;
+    view->passed = list_of(&to.passed);
+    view->skipped = list_of(&to.skipped);
+    view->passed_count = (unsigned)to.passed.n;
+    view->skipped_count = (unsigned)to.skipped.n;
     view->categories = fill_categories(&to);
 }

@@ -163,9 +163,11 @@ void reply_json(struct request *r, int status, const struct str *parts, size_t c
     reply_parts(r, status, "application/json", parts, count);
 }
 
-void reply_shared(struct request *r, int status, h2o_iovec_t body)
+void reply_cached(struct request *r, int status, const char *type, struct response_cache *cache,
+                  struct cached_report *entry)
 {
-    reply_json(r, status, &(struct str){body.base, body.len}, 1);
+    ck_assert_ptr_eq(cache, r->http->responses);
+    reply_parts(r, status, type, &(struct str){entry->body.base, entry->body.len}, 1);
 }
 
 void reply_fixed(struct request *r, const char *type, struct str body, struct str gzip)
@@ -307,6 +309,20 @@ void request_hash(struct request *r, struct str password, request_hash_fn *done)
     done(r, played.hash_queue_full
                 ? (struct str){NULL, 0}
                 : request_printf(r, "hash of %.*s", (int)password.n, password.p));
+}
+
+/* Pages are tested over HTTP. */
+void request_verify(struct request *r, struct str password, struct str hash,
+                    request_verify_fn *done)
+{
+    (void)r, (void)password, (void)hash, (void)done;
+    ck_abort_msg("no test checks a password");
+}
+
+void reply_redirect(struct request *r, struct str location)
+{
+    (void)r, (void)location;
+    ck_abort_msg("no test is redirected");
 }
 
 bool http_ready(const struct http *h)
