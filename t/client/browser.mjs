@@ -31,15 +31,26 @@ function findPlaywright() {
     }
 }
 
-const playwright = findPlaywright(),
-    executablePath = chromiumPath();
+const playwright = findPlaywright();
+export const executablePath = chromiumPath();
 if (playwright === null || executablePath === null) {
     console.error(
         "skipped: Chromium or npm's playwright-core is not installed: " + './bootstrap --all-tests',
     );
-    process.exit(1);
+    process.exit(77);
 }
-if (process.argv[2] === 'probe') process.exit(0);
+
+/* node SCRIPT probe [PACKAGE…]: ends with 0 if these npm packages are installed too. */
+if (process.argv[2] === 'probe') {
+    for (const name of process.argv.slice(3))
+        try {
+            packagePath(name);
+        } catch {
+            console.error(`skipped: npm's ${name} is not installed: ./bootstrap --all-tests`);
+            process.exit(77);
+        }
+    process.exit(0);
+}
 
 /* A browser; ${args}: additional options. */
 export const launch = (...args) =>

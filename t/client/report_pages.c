@@ -1,6 +1,7 @@
 /*
  * The pages of reports in headless Chromium (t/client/report_pages.mjs). Exits with 77 (skipped)
- * where Chromium, playwright-core or axe-core is missing (./bootstrap --all-tests installs them).
+ * where Chromium, playwright-core, axe-core or pdftotext is missing (./bootstrap --all-tests
+ * installs them).
  * SHOTS: a directory; the program writes pictures of all pages there and tests nothing else.
  */
 #include "t/client/report_seeds.h"
@@ -146,8 +147,12 @@ END_TEST
 
 int main(void)
 {
-    if (system("node \"" SRCDIR "/t/client/report_pages.mjs\" probe") != 0)
+    if (system("node \"" SRCDIR "/t/client/report_pages.mjs\" probe axe-core") != 0)
         return SUITE_SKIPPED;
+    if (system("command -v pdftotext >/dev/null") != 0) {
+        fprintf(stderr, "skipped: pdftotext is not installed: ./bootstrap --all-tests\n");
+        return SUITE_SKIPPED;
+    }
     Suite *suite = suite_create("report_pages");
     TCase *tcase = harness_case(suite, "a browser");
     tcase_add_unchecked_fixture(tcase, setup, teardown);
