@@ -345,7 +345,8 @@ const scenes = {
 
     async shoot() {
         const {SCENE} = process.env;
-        for (const name of SCENE ? SCENE.split(' ') : [...Object.keys(states), 'badge', 'modes', 'printing'])
+        const all = [...Object.keys(states), ...Object.keys(shootings)];
+        for (const name of SCENE ? SCENE.split(' ') : all)
             await (shootings[name] || shootState)(name);
     },
 };
@@ -424,6 +425,12 @@ async function shootState(name) {
 }
 
 const shootings = {
+    /* the picture in README.md */
+    async readme() {
+        const {context} = await visitor({viewport: {width: 1200, height: 1010}});
+        const page = await states.many.open(context, 'en');
+        await page.screenshot({path: join(SHOTS, 'report-page.png'), animations: 'disabled'});
+    },
     async badge() {
         const {context} = await visitor({viewport: {width: 100, height: 40}});
         await shot(await open(context, `${reportPath('many')}/badge.svg`), 'badge');
