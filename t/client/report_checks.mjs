@@ -65,13 +65,18 @@ function boxesOutside() {
     return outside.slice(0, 10);
 }
 
-/* Everything that is folded is open too. */
+/* Runs in the page. */
+function unfold(open) {
+    for (const details of document.querySelectorAll('details')) details.open = open;
+}
+
+/* With everything that is folded, and unfolded. */
 export async function assertLayout(page, what) {
     assert.deepEqual(await page.evaluate(boxesOutside), [], what);
     if ((await page.locator('details').count()) === 0) return;
-    await page.evaluate(() => document.querySelectorAll('details').forEach((d) => (d.open = true)));
+    await page.evaluate(unfold, true);
     assert.deepEqual(await page.evaluate(boxesOutside), [], `${what}, unfolded`);
-    await page.evaluate(() => document.querySelectorAll('details').forEach((d) => (d.open = false)));
+    await page.evaluate(unfold, false);
 }
 
 /* Needs a page without animations. */
