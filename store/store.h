@@ -378,7 +378,7 @@ struct store_answer {
  * store_apply checks first and writes after, so a status other than STORE_OK means that nothing
  * changed. Only STORE_FULL, STORE_IO and STORE_CORRUPT can occur half-way: they stay in the
  * transaction (store_txn_error) and make store_commit fail. The caller then applies the batch
- * again, one change per transaction. After STORE_OK from store_commit the data is on disk (fsync).
+ * again in smaller parts. After STORE_OK from store_commit the data is on disk (fsync).
  * Either way store_commit ends the transaction.
  */
 enum store_status store_begin(struct store *s, struct store_txn **out)
@@ -433,6 +433,11 @@ enum store_status store_space(struct store *s, struct store_space *out);
 enum store_status store_usage(struct store *s, struct store_usage *out);
 /* store_is_full(s): would a create be refused, because the map or the disk is full? */
 bool store_is_full(struct store *s);
+/*
+ * store_release_pages(s): after the STORE_FULL of a transaction with one change: true: only
+ * snapshots, or the last transaction, keep pages that it needs. Apply the change again soon.
+ */
+bool store_release_pages(struct store *s);
 
 /*
  * store_mapped_file(s, at, path, size): path of the segment file that the process has mapped at

@@ -58,6 +58,30 @@ int accept_quality(struct str header, struct str want, struct str any)
     return found < 0 ? 0 : found;
 }
 
+static bool is_variant(struct str name, struct str code)
+{
+    return name.n > code.n && name.p[code.n] == '-' &&
+           chars_equal((struct str){name.p, code.n}, code);
+}
+
+/* One pass: a header can name thousands of variants. */
+int accept_language(struct str header, struct str code)
+{
+    int own = -1, any = 0, variant = 0;
+    while (header.n > 0) {
+        struct str item = cut(&header, ','), name = cut(&item, ';');
+        int found = quality_of(item);
+        if (chars_equal(name, code))
+            own = found;
+        else if (chars_equal(name, STR("*")))
+            any = found;
+        else if (is_variant(name, code) && found > variant)
+            variant = found;
+    }
+    own = own < 0 ? any : own;
+    return variant > own ? variant : own;
+}
+
 /* Of application/json, by the most specific range (RFC 9110 §12.5.1). */
 static int json_quality(struct str header)
 {

@@ -17,7 +17,9 @@
  *
  * The compiler follows the HTML around the tags and stops with file and line where a value is not
  * safe: outside of text and of attributes in double quotes, in scripts, styles, event handlers, and
- * where a section could end in another place than it begins.
+ * where a section could end in another place than it begins. It also stops at HTML that browsers
+ * can read in two ways: comments, attributes without double quotes, a "<" that begins no tag.
+ * Addresses of scripts and stylesheets are members of page.
  */
 #ifndef ASSAY_WEB_COMPILE_H
 #define ASSAY_WEB_COMPILE_H
@@ -31,6 +33,7 @@
 struct source {
     const char *file, *text, *at;
     unsigned line;
+    bool plain; /* a text of the language: its markup is shown */
 };
 
 /* compile_fail(s, format, …): print "file:line: message" and end the program. */
@@ -70,29 +73,50 @@ void texts_compare(const struct texts *a, const struct texts *b);
 
 enum html_place {
     HTML_TEXT,
+    HTML_LESS,        /* after "<" */
+    HTML_DECLARATION, /* in <!DOCTYPE> */
     HTML_TAG_NAME,
     HTML_TAG,       /* between attributes */
     HTML_ATTRIBUTE, /* in a name */
     HTML_EQUALS,    /* after "=" */
     HTML_VALUE,     /* in double quotes */
+    HTML_PLAIN,     /* in a title or textarea: text without elements */
     HTML_RAW,       /* in a script or style */
-    HTML_COMMENT,   /* or a doctype */
+};
+
+/* What stands before in an attribute whose value is a URL. */
+enum url_place {
+    URL_START,
+    URL_SCHEME, /* what can be a scheme, or values */
+    URL_REST,
+    URL_REFUSED, /* behind a scheme that can run scripts */
 };
 #define HTML_NAME_MAX 32
 struct html_state {
     enum html_place place;
-    bool closing;    /* HTML_TAG_NAME, HTML_TAG: of an end tag */
-    bool value_read; /* HTML_VALUE: something stands before */
+    bool closing;              /* the tag is an end tag */
+    bool noscript;             /* in a noscript */
+    bool has_value, has_equiv; /* the tag has a value; it has http-equiv */
+    unsigned tags, attributes; /* how many have begun */
+    size_t matched;            /* HTML_PLAIN, HTML_RAW: read characters of the end tag */
     char element[HTML_NAME_MAX], attribute[HTML_NAME_MAX];
+    enum url_place url;
+    char scheme[HTML_NAME_MAX]; /* URL_SCHEME: its characters; '?' for a value */
 };
 
-/* html_read(h, s, p, n): follow the HTML ${p}; ${s}: for errors. */
+/*
+ * html_read(h, s, p, n): follow the HTML ${p}, whose line is that of ${s}.
+ * html_same(before, after): a section may begin at ${before} and end at ${after}.
+ */
 void html_read(struct html_state *h, const struct source *s, const char *p, size_t n);
-bool html_same(const struct html_state *a, const struct html_state *b);
+bool html_same(const struct html_state *before, const struct html_state *after);
 
-/* html_escape_of(h, s): how a value that stands here is escaped; an error where none is safe. */
+/*
+ * html_escape_of(h, s, own): how a value that stands here is escaped; an error where none is safe.
+ * ${own}: the server makes the value itself.
+ */
 enum html_escape { ESCAPE_TEXT, ESCAPE_URL, ESCAPE_URL_PART };
-enum html_escape html_escape_of(struct html_state *h, const struct source *s);
+enum html_escape html_escape_of(struct html_state *h, const struct source *s, bool own);
 
 /* ---- the tree of a page: compile_parse.c ---- */
 

@@ -45,6 +45,8 @@ static char *unindented(const char *text, size_t n)
 
 static void literal(struct parser *p, const struct source *s, const char *text, size_t n)
 {
+    bool keeps = p->html.place != HTML_TEXT && p->html.place != HTML_TAG;
+    html_read(&p->html, s, text, n);
     while (n > 0 && p->begins && isspace((unsigned char)*text)) {
         text++;
         n--;
@@ -52,10 +54,7 @@ static void literal(struct parser *p, const struct source *s, const char *text, 
     if (n == 0)
         return;
     p->begins = false;
-    char *kept = p->html.place == HTML_TEXT || p->html.place == HTML_TAG ? unindented(text, n)
-                                                                         : compile_copy(text, n);
-    html_read(&p->html, s, kept, strlen(kept));
-    add(p, NODE_LITERAL, kept);
+    add(p, NODE_LITERAL, keeps ? compile_copy(text, n) : unindented(text, n));
 }
 
 /* Plain text as HTML. */
@@ -76,17 +75,16 @@ static char *escaped(const char *text, size_t n)
     return out;
 }
 
-static void parse(struct parser *p, struct source *s, bool is_text);
+static void parse(struct parser *p, struct source *s);
 
-static void nest(struct parser *p, struct source inner, const struct source *s, bool is_text)
+static void nest(struct parser *p, struct source inner, const struct source *s)
 {
-    size_t depth = p->depth;
     if (++p->nested > DEPTH_MAX)
         compile_fail(s, "partials or texts contain each other");
-    parse(p, &inner, is_text);
+    parse(p, &inner);
     p->nested--;
-    if (p->depth != depth)
-        compile_fail(&inner, "a section is not closed where it was opened");
+    if (*inner.at != '\0')
+        compile_fail(&inner, "{{/…}} closes no section of this file");
 }
 
 static void text(struct parser *p, const struct source *s, const char *key)
@@ -94,8 +92,9 @@ static void text(struct parser *p, const struct source *s, const char *key)
     const struct text *row = texts_find(p->texts, key);
     if (row == NULL)
         compile_fail(s, "%s has no text %s", p->texts->file, key);
-    html_escape_of(&p->html, s);
-    nest(p, (struct source){p->texts->file, row->value, row->value, row->line}, s, true);
+    struct html_state here = p->html;
+    html_escape_of(&here, s, true);
+    nest(p, (struct source){p->texts->file, row->value, row->value, row->line, true}, s);
 }
 
 static bool ends_with(const char *name, const char *end)
@@ -104,25 +103,36 @@ static bool ends_with(const char *name, const char *end)
     return n >= m && strcmp(name + n - m, end) == 0;
 }
 
+static void style(struct parser *p, const struct source *s, const char *name,
+                  const struct source *css)
+{
+    if (!ends_with(name, ".css") || strcmp(p->html.element, "style") != 0)
+        compile_fail(s, "only a .css file may stand in a style");
+    literal(p, css, css->text, strlen(css->text));
+}
+
+static struct source without_last_newline(struct source s)
+{
+    size_t n = strlen(s.text);
+    if (n > 0 && s.text[n - 1] == '\n')
+        s.at = s.text = compile_copy(s.text, n - 1);
+    return s;
+}
+
 static void partial(struct parser *p, const struct source *s, const char *name)
 {
     const char *path = compile_print("%s/%s", p->folder, name);
     struct source inner = compile_read(s, path);
-    if (p->html.place == HTML_RAW) {
-        if (!ends_with(name, ".css") || strcmp(p->html.element, "style") != 0)
-            compile_fail(s, "only a .css file may stand in a style");
-        literal(p, &inner, inner.text, strlen(inner.text));
-        return;
-    }
-    if (p->html.place == HTML_VALUE && inner.text[strcspn(inner.text, "\"<>")] != '\0')
-        compile_fail(s, "%s is not an attribute's value", path);
     struct html_state before = p->html;
-    size_t n = strlen(inner.text); /* without the newline at its end */
-    if (n > 0 && inner.text[n - 1] == '\n')
-        inner.at = inner.text = compile_copy(inner.text, n - 1);
-    nest(p, inner, s, false);
-    if (p->html.place != HTML_VALUE && !html_same(&before, &p->html))
-        compile_fail(s, "%s does not end where it begins", path);
+    if (p->html.place == HTML_RAW)
+        style(p, s, name, &inner);
+    else
+        nest(p, without_last_newline(inner), s);
+    bool same_place = before.place == HTML_VALUE
+                          ? p->html.place == HTML_VALUE && before.attributes == p->html.attributes
+                          : html_same(&before, &p->html);
+    if (!same_place)
+        compile_fail(s, "%s ends in another place of the HTML than it begins", path);
 }
 
 /* The open section whose item has the member ${path}, or is "."; NULL: it is of the view. */
@@ -147,6 +157,8 @@ static const char *in_c(struct parser *p, const struct source *s, const char *pa
     if (strspn(path, "abcdefghijklmnopqrstuvwxyz0123456789_.") != strlen(path) || *path == '\0')
         compile_fail(s, "%s is not a name: a to z, 0 to 9, _ and .", path);
     struct node *section = section_of(p, path);
+    if (section == NULL && *path == '.')
+        compile_fail(s, "{{%s}} stands in no list", path);
     if (section == NULL)
         return compile_print("view->%s", path);
     if (section->inverted)
@@ -155,6 +167,17 @@ static const char *in_c(struct parser *p, const struct source *s, const char *pa
     const char *member = strchr(path, '.') + 1;
     return *member == '\0' ? compile_print("(*%s)", section->item)
                            : compile_print("%s->%s", section->item, member);
+}
+
+/* The tag at s->at, behind its braces, must close the section ${path}. */
+static void close_section(struct source *s, const char *path, unsigned line)
+{
+    size_t n = strcspn(s->at, "}");
+    if (strncmp(s->at + n, "}}", 2) != 0)
+        compile_fail(s, "a tag is not closed");
+    if (strncmp(s->at + 1, path, n - 1) != 0 || path[n - 1] != '\0')
+        compile_fail(s, "{{%.*s}} closes the section %s of line %u", (int)n, s->at, path, line);
+    s->at += n + 2;
 }
 
 static void open_section(struct parser *p, struct source *s, const char *path, bool inverted)
@@ -169,15 +192,12 @@ static void open_section(struct parser *p, struct source *s, const char *path, b
     p->end = &node->first;
     struct html_state before = p->html;
     unsigned line = s->line;
-    parse(p, s, false);
-    if (p->depth == 0 || p->open[p->depth - 1] != node || s->at[0] != '/')
+    parse(p, s);
+    if (s->at[0] != '/')
         compile_fail(s, "the section %s of line %u is not closed", path, line);
-    size_t n = strcspn(s->at, "}");
-    if (strncmp(s->at + 1, path, n - 1) != 0 || path[n - 1] != '\0')
-        compile_fail(s, "{{%.*s}} closes the section %s of line %u", (int)n, s->at, path, line);
+    close_section(s, path, line);
     if (!html_same(&before, &p->html))
         compile_fail(s, "the section %s ends in another place of the HTML than it begins", path);
-    s->at += n + 2;
     p->depth--;
     p->end = &node->next;
 }
@@ -185,7 +205,7 @@ static void open_section(struct parser *p, struct source *s, const char *path, b
 static void value(struct parser *p, const struct source *s, const char *path)
 {
     struct node *node = add(p, NODE_VALUE, in_c(p, s, path));
-    node->escape = html_escape_of(&p->html, s);
+    node->escape = html_escape_of(&p->html, s, strncmp(path, "page.", 5) == 0);
 }
 
 static void comment(struct parser *p, const char *inside)
@@ -212,7 +232,8 @@ static void tag(struct parser *p, struct source *s)
     const char *end = strstr(inside, "}}");
     if (end == NULL)
         compile_fail(s, "a tag is not closed");
-    char *name = name_in(inside + 1, (size_t)(end - inside - 1));
+    bool has_sign = inside < end && strchr("!#^>", *inside) != NULL;
+    char *name = name_in(inside + has_sign, (size_t)(end - inside) - has_sign);
     for (const char *c = inside; c < end; c++)
         s->line += *c == '\n';
     s->at = end + 2;
@@ -231,7 +252,6 @@ static void tag(struct parser *p, struct source *s)
     case '&':
         compile_fail(s, "a value that is not escaped is never safe");
     default:
-        name = name_in(inside, (size_t)(end - inside));
         if (strncmp(name, "t.", 2) == 0)
             text(p, s, name + 2);
         else
@@ -240,16 +260,16 @@ static void tag(struct parser *p, struct source *s)
 }
 
 /* Up to the end of ${s}, or to the tag that closes a section. */
-static void parse(struct parser *p, struct source *s, bool is_text)
+static void parse(struct parser *p, struct source *s)
 {
     while (*s->at != '\0') {
         const char *tag_at = strstr(s->at, "{{");
         size_t n = tag_at == NULL ? strlen(s->at) : (size_t)(tag_at - s->at);
-        if (is_text)
+        if (s->plain)
             literal(p, s, escaped(s->at, n), strlen(escaped(s->at, n)));
         else
             literal(p, s, s->at, n);
-        for (size_t i = 0; i < n && !is_text; i++)
+        for (size_t i = 0; i < n && !s->plain; i++)
             s->line += s->at[i] == '\n';
         s->at += n;
         if (tag_at == NULL)
@@ -266,11 +286,11 @@ struct page page_parse(const char *folder, const char *name, const struct texts 
     struct page page = {.name = compile_copy(name, strcspn(name, "."))};
     struct parser p = {.folder = folder, .texts = texts, .end = &page.first, .begins = true};
     struct source s = compile_read(NULL, compile_print("%s/%s", folder, name));
-    parse(&p, &s, false);
+    parse(&p, &s);
     if (*s.at != '\0')
         compile_fail(&s, "{{/…}} closes no section");
-    if (p.html.place != HTML_TEXT)
-        compile_fail(&s, "the page ends inside of a tag, a comment or a script");
+    if (p.html.place != HTML_TEXT || p.html.noscript)
+        compile_fail(&s, "the page ends inside of a tag, a title, a script or a noscript");
     if (p.view == NULL)
         compile_fail(&s, "the page names no view; begin it with {{! view: NAME }}");
     page.view = p.view;

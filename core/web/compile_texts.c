@@ -60,10 +60,13 @@ static void check_rows(const struct texts *texts)
 {
     for (size_t i = 0; i < texts->count; i++) {
         const struct source at = {.file = texts->file, .line = texts->rows[i].line};
-        if (texts->rows[i].key[0] == '\0' || texts->rows[i].value[0] == '\0')
+        const char *key = texts->rows[i].key;
+        if (*key == '\0' || texts->rows[i].value[0] == '\0')
             compile_fail(&at, "a key or a text is empty");
-        if (i > 0 && strcmp(texts->rows[i].key, texts->rows[i - 1].key) == 0)
-            compile_fail(&at, "the key %s is there twice; delete one", texts->rows[i].key);
+        if (key[strspn(key, "abcdefghijklmnopqrstuvwxyz0123456789_.")] != '\0')
+            compile_fail(&at, "%s is not a key: a to z, 0 to 9, _ and .", key);
+        if (i > 0 && strcmp(key, texts->rows[i - 1].key) == 0)
+            compile_fail(&at, "the key %s is there twice; delete one", key);
     }
 }
 

@@ -13,6 +13,8 @@ static struct str entity_of(char c)
 
 void put_text(struct buf *out, struct str text)
 {
+    if (text.n == 0)
+        return;
     const char *from = text.p, *end = text.p + text.n;
     for (const char *at = from; at < end; at++) {
         if (!special[(unsigned char)*at])

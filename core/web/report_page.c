@@ -127,8 +127,8 @@ static void reply_page(struct reading *read)
     }
     *view = (struct report_view){.member = is_member(r, read->report)};
     page_fill(r, &view->page, language, path);
-    view->link = request_printf(r, "%.*s%.*s", (int)request_base_url(r).n, request_base_url(r).p,
-                                (int)path.n, path.p);
+    view->page.link = request_printf(r, "%.*s%.*s", (int)request_base_url(r).n,
+                                     request_base_url(r).p, (int)path.n, path.p);
     report_view_make(view, &source, &memory);
     struct buf *html = &r->http->body;
     buf_reset(html);

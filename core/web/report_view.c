@@ -17,10 +17,16 @@ struct str view_print(const struct view_memory *memory, const char *format, ...)
     va_start(args, format);
     int n = vsnprintf(usual, sizeof(usual), format, args);
     va_end(args);
-    size_t size = n < 0 ? 0 : (size_t)n < sizeof(usual) ? (size_t)n : sizeof(usual) - 1;
+    size_t size = n < 0 ? 0 : (size_t)n;
     char *p = memory->alloc(memory->of, size + 1);
-    memcpy(p, usual, size);
-    p[size] = '\0';
+    if (size < sizeof(usual)) {
+        memcpy(p, usual, size);
+        p[size] = '\0';
+    } else {
+        va_start(args, format);
+        vsnprintf(p, size + 1, format, args);
+        va_end(args);
+    }
     return (struct str){p, size};
 }
 

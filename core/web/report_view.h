@@ -22,7 +22,7 @@ struct report_source {
 };
 
 /*
- * report_view_make(view, source, memory): fill all of ${view} but ${page}, ${link} and ${member}.
+ * report_view_make(view, source, memory): fill all of ${view} but ${page} and ${member}.
  * The texts are borrowed from ${source} and ${memory}.
  */
 void report_view_make(struct report_view *view, const struct report_source *source,

@@ -33,7 +33,7 @@ struct str text_find(enum language l, const char *group, struct str id, const ch
 {
     char key[KEY_MAX];
     const struct text_table *table = &text_tables[l];
-    if (!make_key(key, group, id, field))
+    if (id.n == 0 || !make_key(key, group, id, field))
         return (struct str){0};
     const struct text_row *row =
         bsearch(key, table->rows, table->count, sizeof(table->rows[0]), compare_key);
@@ -48,29 +48,12 @@ enum language language_of(struct str code)
     return l;
 }
 
-/* The quality of ${code} or of its variants ("de-AT"), the most that is named. */
-static int quality_of(struct str header, struct str code)
-{
-    int best = accept_quality(header, code, STR("*"));
-    for (size_t i = 0; i + code.n < header.n; i++) {
-        struct str tag = {header.p + i, 0};
-        bool begins = i == 0 || header.p[i - 1] == ',' || header.p[i - 1] == ' ';
-        if (!begins || !chars_equal((struct str){tag.p, code.n}, code) || tag.p[code.n] != '-')
-            continue;
-        while (i + tag.n < header.n && memchr(",; \t", tag.p[tag.n], 4) == NULL)
-            tag.n++;
-        int quality = accept_quality(header, tag, tag);
-        best = quality > best ? quality : best;
-    }
-    return best;
-}
-
 enum language language_accepted(struct str header)
 {
     enum language best = 0;
     int most = 0;
     for (enum language l = 0; l < LANGUAGES; l++) {
-        int quality = quality_of(header, text_tables[l].code);
+        int quality = accept_language(header, text_tables[l].code);
         if (quality > most) {
             most = quality;
             best = l;

@@ -16,6 +16,7 @@ struct page_view {
     struct str stylesheet, script; /* their addresses; empty: the page is self-contained */
     struct str version;            /* of Assay */
     struct str other, other_name;  /* the address of this page in the other language; its code */
+    struct str link;               /* its absolute address; empty: it has none */
 };
 
 struct text_list {
@@ -69,8 +70,7 @@ struct report_view {
     struct page_view page;
     uint64_t id;
     struct str url, final_url;
-    struct str name; /* the URL without its scheme, cut */
-    struct str link; /* absolute address of this page; empty: graded without a server */
+    struct str name;              /* the URL without its scheme, cut */
     bool pending, failed, graded; /* failed and graded: the last grading failed */
     bool member;                  /* a member of the workspace reads it */
     bool public;

@@ -120,7 +120,11 @@ struct store_answer kit_apply(struct kit *k, const struct store_change *c)
         store_abort(t);
         return answer;
     }
-    ck_status(store_commit(t), STORE_OK);
+    enum store_status status = store_commit(t);
+    if (status == STORE_FULL)
+        answer.status = status;
+    else
+        ck_status(status, STORE_OK);
     return answer;
 }
 
