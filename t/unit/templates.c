@@ -60,7 +60,7 @@ static void expect_html(template_fn *template, enum language language,
 START_TEST(values_are_escaped_in_text_and_in_attributes)
 {
     const struct small_view view = {.a = STR("</title><b c='\"'>&lt;{{a}}"), .number = 7};
-#define ESCAPED "&lt;/title&gt;&lt;b c=&#39;&quot;&#39;&gt;&amp;lt;{{a}}"
+#define ESCAPED "&lt;/title&gt;&lt;b c='&quot;'&gt;&amp;lt;{{a}}"
     expect_html(template_text, LANGUAGE_EN, &view,
                 "<!DOCTYPE html>\n<title>" ESCAPED "</title>\n<p title=\"" ESCAPED
                 "\" data-n=\"7\">" ESCAPED "</p>\n<textarea>" ESCAPED "</textarea>\n");
