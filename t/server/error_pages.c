@@ -66,15 +66,15 @@ static const struct {
     int status;
     const char *title, *code;
 } people[] = {
-    {"GET", "/nowhere", 404, "Not Found", "not_found"},
-    {"GET", "/nowhere?a=%zz", 404, "Not Found", "not_found"},
-    {"GET", "/docs/", 404, "Not Found", "not_found"},
-    {"GET", "/reports", 404, "Not Found", "not_found"},
-    {"GET", "/apis", 404, "Not Found", "not_found"},
-    {"GET", "/%zz", 400, "Bad Request", "bad_request"},
-    {"POST", "/docs", 405, "Method Not Allowed", "method_not_allowed"},
-    {"DELETE", "/", 405, "Method Not Allowed", "method_not_allowed"},
-    {"GET", "/assets/0000000000000000/assay.css", 404, "Not Found", "not_found"},
+    {"GET", "/nowhere", 404, "Page not found", "not_found"},
+    {"GET", "/nowhere?a=%zz", 404, "Page not found", "not_found"},
+    {"GET", "/docs/", 404, "Page not found", "not_found"},
+    {"GET", "/reports", 404, "Page not found", "not_found"},
+    {"GET", "/apis", 404, "Page not found", "not_found"},
+    {"GET", "/%zz", 400, "Something went wrong", "bad_request"},
+    {"POST", "/docs", 405, "Something went wrong", "method_not_allowed"},
+    {"DELETE", "/", 405, "Something went wrong", "method_not_allowed"},
+    {"GET", "/assets/0000000000000000/assay.css", 404, "Page not found", "not_found"},
 };
 
 START_TEST(a_browser_gets_a_page_and_a_program_json)
