@@ -200,12 +200,22 @@ END_TEST
 
 /* ---- views ---- */
 
+static void *allocated[8]; /* freed after each test */
+static size_t allocations;
+
 static void *alloc(void *of, size_t size)
 {
     (void)of;
+    ck_assert_uint_lt(allocations, COUNT(allocated));
     void *p = calloc(1, size);
     ck_assert_ptr_nonnull(p);
-    return p;
+    return allocated[allocations++] = p;
+}
+
+static void free_all(void)
+{
+    while (allocations > 0)
+        free(allocated[--allocations]);
 }
 
 static const struct view_memory memory = {alloc, NULL};
@@ -225,8 +235,6 @@ START_TEST(a_time_is_utc_for_people_and_for_machines)
         struct str iso, date = view_time(&memory, times[i].ms, &iso);
         ck_assert_str_eq(iso.p, times[i].iso);
         ck_assert_str_eq(date.p, times[i].date);
-        free((char *)iso.p);
-        free((char *)date.p);
     }
 }
 END_TEST
@@ -239,7 +247,6 @@ START_TEST(a_printed_text_has_any_length)
     struct str printed = view_print(&memory, "%s=%u", text, 7U);
     ck_assert_uint_eq(printed.n, sizeof(text) - 1 + 2);
     ck_assert(memcmp(printed.p + sizeof(text) - 1, "=7", 3) == 0);
-    free((char *)printed.p);
 }
 END_TEST
 
@@ -289,6 +296,7 @@ int main(void)
 {
     Suite *suite = suite_create("web_put");
     TCase *tcase = tcase_create("web_put");
+    tcase_add_checked_fixture(tcase, NULL, free_all);
     tcase_add_loop_test(tcase, markup_is_escaped, 0, COUNT(texts));
     tcase_add_loop_test(tcase, only_web_addresses_are_urls, 0, COUNT(urls));
     tcase_add_test(tcase, a_part_of_a_url_has_only_unreserved_characters);
