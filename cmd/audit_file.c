@@ -125,7 +125,8 @@ static int wait_for(pid_t pid)
     cmd_progress_end();
     if (!WIFSIGNALED(status))
         return WEXITSTATUS(status);
-    cmd_refuse("signal %d (%s) ended the grading", WTERMSIG(status), strsignal(WTERMSIG(status)));
+    cmd_refuse("signal %d (%s) ended the grading: no page was written", WTERMSIG(status),
+               strsignal(WTERMSIG(status)));
     return -1;
 }
 

@@ -50,6 +50,9 @@ char *compile_copy(const char *p, size_t n);
 /* compile_print(format, …): a formatted string. */
 char *compile_print(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
+/* compile_escaped(text, n): plain text as HTML. */
+char *compile_escaped(const char *text, size_t n);
+
 /* ---- texts of a language: compile_texts.c ---- */
 
 struct text {

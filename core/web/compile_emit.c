@@ -113,9 +113,12 @@ void emit_texts(const struct texts *texts)
     printf("\nstatic const struct text_row %s_texts[] = {\n", texts->language);
     for (size_t i = 0; i < texts->count; i++) {
         const struct text *row = &texts->rows[i];
+        const char *html = compile_escaped(row->value, strlen(row->value));
         printf("    {STR(\"%s\"),\n     {", row->key);
         put_string(row->value, strlen(row->value), 2);
-        printf(", %zu}},\n", strlen(row->value));
+        printf(", %zu},\n     {", strlen(row->value));
+        put_string(html, strlen(html), 2);
+        printf(", %zu}},\n", strlen(html));
     }
     printf("};\n");
 }

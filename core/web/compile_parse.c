@@ -57,24 +57,6 @@ static void literal(struct parser *p, const struct source *s, const char *text, 
     add(p, NODE_LITERAL, keeps ? compile_copy(text, n) : unindented(text, n));
 }
 
-/* Plain text as HTML. */
-static char *escaped(const char *text, size_t n)
-{
-    char *out = compile_alloc(n * 6 + 1), *to = out;
-    for (size_t i = 0; i < n; i++) {
-        const char *as = text[i] == '&'   ? "&amp;"
-                         : text[i] == '<' ? "&lt;"
-                         : text[i] == '>' ? "&gt;"
-                         : text[i] == '"' ? "&quot;"
-                                          : NULL;
-        if (as != NULL)
-            to += sprintf(to, "%s", as);
-        else
-            *to++ = text[i];
-    }
-    return out;
-}
-
 static void parse(struct parser *p, struct source *s);
 
 static void nest(struct parser *p, struct source inner, const struct source *s)
@@ -266,7 +248,7 @@ static void parse(struct parser *p, struct source *s)
         const char *tag_at = strstr(s->at, "{{");
         size_t n = tag_at == NULL ? strlen(s->at) : (size_t)(tag_at - s->at);
         if (s->plain)
-            literal(p, s, escaped(s->at, n), strlen(escaped(s->at, n)));
+            literal(p, s, compile_escaped(s->at, n), strlen(compile_escaped(s->at, n)));
         else
             literal(p, s, s->at, n);
         for (size_t i = 0; i < n && !s->plain; i++)

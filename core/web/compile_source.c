@@ -44,6 +44,23 @@ char *compile_print(const char *format, ...)
     return out;
 }
 
+char *compile_escaped(const char *text, size_t n)
+{
+    char *out = compile_alloc(n * 6 + 1), *to = out;
+    for (size_t i = 0; i < n; i++) {
+        const char *as = text[i] == '&'   ? "&amp;"
+                         : text[i] == '<' ? "&lt;"
+                         : text[i] == '>' ? "&gt;"
+                         : text[i] == '"' ? "&quot;"
+                                          : NULL;
+        if (as != NULL)
+            to += sprintf(to, "%s", as);
+        else
+            *to++ = text[i];
+    }
+    return out;
+}
+
 void compile_fail(const struct source *s, const char *format, ...)
 {
     va_list args;

@@ -77,23 +77,42 @@ static struct str text_of(const struct view_memory *memory, struct str value)
     return unescaped(memory, (struct str){value.p + 1, value.n - 2});
 }
 
-static void read_check(struct str id, struct str value, struct check_json *out)
+static void read_member(struct check_json *check, struct str name, struct str member)
 {
-    struct str rest = json_span_inside(value), name, member;
-    *out = (struct check_json){.id = id};
     const struct {
         struct str name, *to;
     } members[] = {
-        {STR("category"), &out->category}, {STR("importance"), &out->importance},
-        {STR("passed"), &out->passed},     {STR("value"), &out->value},
-        {STR("message"), &out->message},   {STR("details"), &out->details},
+        {STR("category"), &check->category}, {STR("importance"), &check->importance},
+        {STR("passed"), &check->passed},     {STR("value"), &check->value},
+        {STR("message"), &check->message},   {STR("details"), &check->details},
     };
-    while (json_span_member(&rest, &name, &member))
-        for (size_t i = 0; i < sizeof(members) / sizeof(members[0]); i++)
-            if (str_eq(name, members[i].name)) {
-                *members[i].to = member;
-                break;
-            }
+    for (size_t i = 0; i < sizeof(members) / sizeof(members[0]); i++)
+        if (str_eq(name, members[i].name)) {
+            *members[i].to = member;
+            return;
+        }
+}
+
+/* ${c} is the next character of ${rest}; then it is taken. */
+static bool take(struct str *rest, char c)
+{
+    if (rest->n == 0 || *rest->p != c)
+        return false;
+    *rest = (struct str){rest->p + 1, rest->n - 1};
+    return true;
+}
+
+/* The next check of the results, as core/audit/results.c writes them; false: the end. */
+static bool next_check(struct str *rest, struct check_json *out)
+{
+    struct str name, member;
+    take(rest, ',');
+    if (!json_span_item(rest, &name) || name.n < 2 || !take(rest, ':') || !take(rest, '{'))
+        return false;
+    *out = (struct check_json){.id = {name.p + 1, name.n - 2}};
+    while (!take(rest, '}') && json_span_member(rest, &name, &member))
+        read_member(out, name, member);
+    return true;
 }
 
 /* ---- a failed check ---- */
@@ -115,16 +134,18 @@ static void fill_elements(struct finding_view *f, struct str details,
 /* Sentences of results are English and have the numbers; other languages show the value. */
 static void fill_texts(struct finding_view *f, const struct check_json *c, const struct results *to)
 {
-    enum language l = to->language;
-    f->why = text_find(l, "check", c->id, "why");
-    f->mend = text_find(l, "check", c->id, "mend");
-    f->wrong = l == LANGUAGE_EN ? text_of(to->memory, c->message) : (struct str){0};
+    const struct text_row *rows = NULL;
+    size_t count = texts_of(to->language, "check", c->id, &rows);
+    bool english = to->language == LANGUAGE_EN;
+    f->why = texts_field(rows, count, STR("why"))->html;
+    f->mend = texts_field(rows, count, STR("mend"))->html;
+    f->wrong = english ? text_of(to->memory, c->message) : (struct str){0};
     if (f->wrong.n == 0)
-        f->wrong = text_find(l, "check", c->id, "wrong");
+        f->wrong = texts_field(rows, count, STR("wrong"))->text;
     if (f->wrong.n == 0)
         f->wrong = text_of(to->memory, c->message);
     f->found = text_of(to->memory, c->value);
-    if (l != LANGUAGE_EN && f->found.n == 0 && !str_eq(c->value, STR("null")))
+    if (!english && f->found.n == 0 && !str_eq(c->value, STR("null")))
         f->found = c->value;
 }
 
@@ -208,13 +229,11 @@ static struct category_list fill_categories(const struct results *from)
 void results_view_fill(struct report_view *view, struct str results, enum language l,
                        const struct view_memory *memory)
 {
-    struct str rest = json_span_inside(results), name, value;
+    struct str rest = json_span_inside(results);
     struct results to = {.language = l, .memory = memory};
-    while (json_span_member(&rest, &name, &value)) {
-        struct check_json check;
-        read_check(name, value, &check);
+    struct check_json check;
+    while (next_check(&rest, &check))
         add_check(&to, &check);
-    }
     view->findings = by_importance(&to);
     view->passed = list_of(&to.passed);
     view->skipped = list_of(&to.skipped);

@@ -5,7 +5,7 @@
 #ifndef ASSAY_WEB_VIEWS_H
 #define ASSAY_WEB_VIEWS_H
 
-#include "store/bytes.h"
+#include "core/web/put.h"
 
 #include <stdint.h>
 
@@ -28,7 +28,8 @@ struct text_list {
 struct finding_view {
     struct str id, name;
     struct str category; /* its name */
-    struct str wrong, why, mend, found;
+    struct str wrong, found;
+    struct html why, mend;
     bool high, medium, low;          /* its importance */
     struct text_list elements, more; /* the first elements, and those that are folded */
     unsigned more_count;

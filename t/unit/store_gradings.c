@@ -454,19 +454,53 @@ static uint64_t create_waiting(uint32_t gradings)
     return id;
 }
 
-/* Create reports until the store refuses one. */
+/* False: the changes do not fit together. */
+static bool commit(struct store_txn *t)
+{
+    enum store_status status = store_commit(t);
+    ck_assert(status == STORE_OK || status == STORE_FULL);
+    return status == STORE_OK;
+}
+
+/* Create reports until the store refuses a single one. */
 static void fill(void)
 {
-    enum { AT_ONCE = 50 };
-    enum store_status status = STORE_OK;
-    while (status == STORE_OK) {
+    for (unsigned at_once = 50; at_once != 0;) {
         struct store_txn *t;
+        enum store_status status = STORE_OK;
         ck_status(store_begin(k.s, &t), STORE_OK);
-        for (unsigned i = 0; i < AT_ONCE && status == STORE_OK; i++)
+        for (unsigned i = 0; i < at_once && status == STORE_OK; i++)
             status = apply(t, kit_create_change(w, "https://b.com/", "b.com"));
-        ck_status(store_commit(t), STORE_OK);
+        ck_assert(status == STORE_OK || status == STORE_FULL);
+        if (!commit(t) || status == STORE_FULL)
+            at_once = at_once > 1 ? 1 : 0;
     }
-    ck_status(status, STORE_FULL);
+}
+
+/*
+ * Finish ${count} gradings with the longest list of failed checks in one transaction, or else one
+ * by one. Returns how many the store refuses.
+ */
+static unsigned finish_all(const uint64_t *ids, unsigned count, uint32_t attempt)
+{
+    static char failed[STORE_FAILED_MAX];
+    struct store_txn *t;
+    unsigned refused = 0;
+    memset(failed, 'f', sizeof(failed));
+    ck_status(store_begin(k.s, &t), STORE_OK);
+    for (unsigned i = 0; i < count; i++) {
+        struct store_change c = kit_done_change(ids[i], attempt, 50);
+        c.failed = (struct str){failed, sizeof(failed)};
+        refused += apply(t, c) == STORE_FULL;
+    }
+    if (commit(t))
+        return refused;
+    if (count == 1)
+        return 1;
+    refused = 0;
+    for (unsigned i = 0; i < count; i++)
+        refused += finish_all(ids + i, 1, attempt);
+    return refused;
 }
 
 /* Columns: gradings that each report has before; results that are applied in a transaction. */
@@ -488,18 +522,8 @@ START_TEST(a_full_store_keeps_space_to_delete_long_histories)
     for (int i = 0; i < REPORTS; i++)
         ids[i] = create_waiting(bursts[_i].gradings);
     fill();
-    char failed[STORE_FAILED_MAX];
-    memset(failed, 'f', sizeof(failed));
-    for (unsigned i = 0; i < REPORTS;) {
-        struct store_txn *t;
-        ck_status(store_begin(k.s, &t), STORE_OK);
-        for (unsigned end = i + bursts[_i].at_once; i < end; i++) {
-            struct store_change c = kit_done_change(ids[i], bursts[_i].gradings + 1, 50);
-            c.failed = (struct str){failed, sizeof(failed)};
-            refused += apply(t, c) == STORE_FULL;
-        }
-        ck_status(store_commit(t), STORE_OK);
-    }
+    for (unsigned i = 0; i < REPORTS; i += bursts[_i].at_once)
+        refused += finish_all(ids + i, bursts[_i].at_once, bursts[_i].gradings + 1);
     ck_assert_uint_gt(refused, 0);
     for (unsigned i = 0; i < REPORTS; i++) {
         const struct store_change gone = {
