@@ -101,6 +101,17 @@ START_TEST(a_text_is_found_by_its_whole_key_alone)
 }
 END_TEST
 
+/* Pages show the HTML of a text as it stands. */
+START_TEST(the_html_of_every_text_is_escaped)
+{
+    for (enum language l = 0; l < LANGUAGES; l++)
+        for (size_t i = 0; i < text_tables[l].count; i++) {
+            const struct text_row *row = &text_tables[l].rows[i];
+            expect_put(put_text, row->text, (struct str){row->html.p, row->html.n});
+        }
+}
+END_TEST
+
 START_TEST(every_text_is_found)
 {
     for (enum language l = 0; l < LANGUAGES; l++) {
@@ -301,6 +312,7 @@ int main(void)
     tcase_add_loop_test(tcase, only_web_addresses_are_urls, 0, COUNT(urls));
     tcase_add_test(tcase, a_part_of_a_url_has_only_unreserved_characters);
     tcase_add_test(tcase, a_text_is_found_by_its_whole_key_alone);
+    tcase_add_test(tcase, the_html_of_every_text_is_escaped);
     tcase_add_test(tcase, every_text_is_found);
     tcase_add_loop_test(tcase, the_language_of_the_highest_quality_is_chosen, 0, COUNT(headers));
     tcase_add_test(tcase, a_header_of_8_kib_is_read_to_its_end);
