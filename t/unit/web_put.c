@@ -101,6 +101,27 @@ START_TEST(a_text_is_found_by_its_whole_key_alone)
 }
 END_TEST
 
+/* Names that are the same in German. */
+static const char *const same[] = {
+    "badge.label",     "check.csp.name",   "check.doctype.name",       "check.favicon.name",
+    "check.hsts.name", "check.http2.name", "check.meta_viewport.name", "check.sitemap.name"};
+
+START_TEST(a_german_text_is_not_the_english_one)
+{
+    const struct text_table *english = &text_tables[LANGUAGE_EN],
+                            *german = &text_tables[LANGUAGE_DE];
+    ck_assert_uint_eq(english->count, german->count);
+    for (size_t i = 0; i < english->count; i++) {
+        bool may = false;
+        for (size_t j = 0; j < COUNT(same); j++)
+            may = may || strcmp(same[j], english->rows[i].key.p) == 0;
+        ck_assert_str_eq(english->rows[i].key.p, german->rows[i].key.p);
+        ck_assert_msg(may || !str_eq(english->rows[i].text, german->rows[i].text),
+                      "%s is not translated", english->rows[i].key.p);
+    }
+}
+END_TEST
+
 /* Pages show the HTML of a text as it stands. */
 START_TEST(the_html_of_every_text_is_escaped)
 {
@@ -312,6 +333,7 @@ int main(void)
     tcase_add_loop_test(tcase, only_web_addresses_are_urls, 0, COUNT(urls));
     tcase_add_test(tcase, a_part_of_a_url_has_only_unreserved_characters);
     tcase_add_test(tcase, a_text_is_found_by_its_whole_key_alone);
+    tcase_add_test(tcase, a_german_text_is_not_the_english_one);
     tcase_add_test(tcase, the_html_of_every_text_is_escaped);
     tcase_add_test(tcase, every_text_is_found);
     tcase_add_loop_test(tcase, the_language_of_the_highest_quality_is_chosen, 0, COUNT(headers));
