@@ -78,8 +78,8 @@ const plain = (name, words) => ({
 async function openTooMany(context, language) {
     const page = await open(context, reportPath('password'), language);
     for (let i = 0; i < 11; i++) {
-        const response = page.waitForResponse((r) => r.request().method() === 'POST');
         if ((await page.locator('input[type=password]').count()) === 0) break;
+        const response = page.waitForResponse((r) => r.request().method() === 'POST');
         await enter(page, `wrong ${i}`);
         await response;
         await page.waitForLoadState();
@@ -386,13 +386,13 @@ async function assertPrint(page, format, name) {
     const wanted = format === 'A4' ? [595, 842] : [612, 792];
     assert.ok(Math.hypot(width - wanted[0], height - wanted[1]) < 2, `${what}: ${width}×${height}`);
     for (const [i, text] of pages.entries()) {
-        const number = `${i + 1} / ${pages.length}`;
-        assert.ok(text.trimEnd().endsWith(number), `${what}: page ${number} has no number\n${text}`);
+        const number = `${i + 1}/${pages.length}`;
+        assert.ok(letters(text).endsWith(number), `${what}: page ${number} has no number\n${text}`);
         assert.ok(text.trim().length > number.length + 20, `${what}: page ${number} is empty`);
     }
     assert.ok(pages.length >= 1 && pages.length <= most[name], `${what}: ${pages.length} pages`);
     const raw = execFileSync('pdftotext', ['-raw', '-', '-'], {input: pdf, maxBuffer: 1 << 26});
-    const all = letters(raw.toString().replace(/\d+ \/ \d+\n?\f/g, ''));
+    const all = letters(raw.toString().replace(/^\f?\d+ ?\/ ?\d+$/gm, ''));
     for (const gone of ['Skip to content', 'Deutsch'])
         assert.ok(!all.includes(letters(gone)), `${what}: "${gone}" is printed`);
     /* pdftotext writes right-to-left lines in another order */
@@ -402,7 +402,7 @@ async function assertPrint(page, format, name) {
 }
 
 /* The most pages of a document. */
-const most = {many: 12, good: 2, world: 20, long: 20, history: 16};
+const most = {many: 12, good: 2, world: 20, long: 30, history: 16};
 
 /* ---- pictures ---- */
 
