@@ -198,10 +198,10 @@ END_TEST
 START_TEST(a_refused_request_for_an_unknown_path_is_429_as_a_page_too)
 {
     struct response *r = ask("GET", "/limited/a", BROWSER);
-    expect_page(r, 404);
+    expect_page(r, 404, "Page not found");
     ck_assert_int_eq(header_number(r, "X-RateLimit-Remaining"), 0);
     r = ask("GET", "/limited/b", BROWSER);
-    expect_page(r, 429);
+    expect_page(r, 429, "Too many requests");
     ck_assert_int_eq(header_number(r, "X-RateLimit-Limit"), 1);
     long wait = header_number(r, "Retry-After");
     expect(r, wait > 0 && strstr(r->body, text("%ld", wait)) != NULL);
