@@ -84,7 +84,6 @@ static const struct field report_page_fields[] = {
 };
 /* A missing password is a mistake that the handler shows in the form. */
 static const struct field report_password_fields[] = {
-    [PAGE_LANG] = CHOICE("lang", page_languages, NULL),
     [REPORT_PASSWORD] = TEXT("password", 0, 255),
     FIELDS_END,
 };

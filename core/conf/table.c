@@ -87,7 +87,8 @@ const struct conf_option conf_options[] = {
      .initial = "",
      .reload = RELOAD,
      .help = "Public URL used in links, for example https://api.example.com. Empty: the address "
-             "of the first listener."},
+             "of the first listener. Forms must come from a page of its origin or of the requested "
+             "host, so set it if a proxy changes the Host header."},
     {.key = "workers",
      .type = &conf_type_workers,
      .offset = MEMBER(workers),

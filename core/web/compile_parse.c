@@ -214,7 +214,7 @@ static void tag(struct parser *p, struct source *s)
     const char *end = strstr(inside, "}}");
     if (end == NULL)
         compile_fail(s, "a tag is not closed");
-    bool has_sign = inside < end && strchr("!#^>", *inside) != NULL;
+    bool has_sign = strchr("!#^>", *inside) != NULL;
     char *name = name_in(inside + has_sign, (size_t)(end - inside) - has_sign);
     for (const char *c = inside; c < end; c++)
         s->line += *c == '\n';

@@ -52,9 +52,9 @@ size_t report_cookie_make(const struct signing_keys *keys, const struct store_re
 /* "KID.EXPIRY.…" */
 static bool split(struct str value, struct str *kid, uint64_t *expires_s)
 {
-    const char *end = value.p + value.n, *first, *second;
-    if (value.n == 0 || (first = memchr(value.p, '.', value.n)) == NULL ||
-        (second = memchr(first + 1, '.', (size_t)(end - first) - 1)) == NULL)
+    const char *first = value.n == 0 ? NULL : memchr(value.p, '.', value.n), *second;
+    const char *end = first == NULL ? NULL : value.p + value.n;
+    if (first == NULL || (second = memchr(first + 1, '.', (size_t)(end - first) - 1)) == NULL)
         return false;
     *kid = (struct str){value.p, (size_t)(first - value.p)};
     return number_parse((struct str){first + 1, (size_t)(second - first) - 1}, INT64_MAX,

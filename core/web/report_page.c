@@ -33,7 +33,8 @@ static enum access access_of(struct request *r, const struct store_report *repor
 uint64_t report_page_id(struct request *r)
 {
     uint64_t id;
-    return number_parse(r->args[0], INT64_MAX, &id) ? id : 0;
+    bool usual = r->args[0].n > 0 && r->args[0].p[0] != '0';
+    return usual && number_parse(r->args[0], INT64_MAX, &id) ? id : 0;
 }
 
 /* ---- headers ---- */
@@ -63,6 +64,17 @@ static uint64_t mix(uint64_t hash, uint64_t value)
     return hash ^ (hash >> 33);
 }
 
+static uint64_t mix_text(uint64_t hash, struct str text)
+{
+    for (size_t i = 0; i < text.n; i += sizeof(hash)) {
+        uint64_t piece = text.n;
+        size_t left = text.n - i;
+        memcpy(&piece, text.p + i, left < sizeof(piece) ? left : sizeof(piece));
+        hash = mix(hash, piece);
+    }
+    return hash;
+}
+
 /* Of everything that changes the page of a report. */
 static uint64_t page_version(struct request *r, const struct store_report *report,
                              const struct page_view *page, bool member)
@@ -70,9 +82,10 @@ static uint64_t page_version(struct request *r, const struct store_report *repor
     uint64_t version = mix(report->version, page_language(r));
     version = mix(version, r->values[REPORT_PAGE_AGAINST].number + 1);
     version = mix(version, (uint64_t)member * 2 + (page_query(r).n > 0));
-    for (size_t i = 0; i < page->stylesheet.n; i++)
-        version = mix(version, (unsigned char)page->stylesheet.p[i]);
-    return version;
+    version = mix_text(version, page->stylesheet);
+    version = mix_text(version, page->script);
+    version = mix_text(version, page->version);
+    return mix_text(version, request_base_url(r));
 }
 
 /* ---- the page ---- */

@@ -12,7 +12,7 @@ enum { REPORT_PAGE_AGAINST = PAGE_LANG + 1 };
 
 request_fn report_page, report_badge;
 
-/* report_page_id(r): the id in the path; 0: none can be. */
+/* report_page_id(r): the id in the path; 0: it is none. An id has no zeros before it. */
 uint64_t report_page_id(struct request *r);
 
 /*

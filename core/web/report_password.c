@@ -1,7 +1,6 @@
 #include "core/web/report_password.h"
 
 #include "core/http/error_html.h"
-#include "core/text/form.h"
 #include "core/web/report_cookie.h"
 #include "core/web/report_page.h"
 #include "core/web/same_site.h"
@@ -18,30 +17,17 @@ struct attempt {
     bool right;
 };
 
-/* `lang` may stand in the address of the form, as in that of the page. */
-static void read_language(struct request *r)
-{
-    struct form query = {r->query};
-    struct str name, text;
-    while (!r->values[PAGE_LANG].sent && form_next(&query, &name, &text))
-        for (size_t i = 0; str_eq(name, STR("lang")) && page_languages[i] != NULL; i++)
-            if (str_eq(text, str_of(page_languages[i])))
-                r->values[PAGE_LANG] = (struct value){.sent = true, .text = text, .number = i};
-}
-
 /* ---- answers ---- */
 
 static void reply_opened(struct request *r, const struct store_report *report)
 {
-    const struct value *lang = &r->values[PAGE_LANG];
-    struct str base = request_base_path(r);
+    struct str base = request_base_path(r), query = page_query(r);
     if (!report_cookie_set(r, report)) {
         reply_error(r, ERR_INTERNAL, NULL);
         return;
     }
-    reply_redirect(r, request_printf(r, "%.*s/reports/%" PRIu64 "%s%s", (int)base.n, base.p,
-                                     report->id, lang->sent ? "?lang=" : "",
-                                     lang->sent ? page_languages[lang->number] : ""));
+    reply_redirect(r, request_printf(r, "%.*s/reports/%" PRIu64 "%s%.*s", (int)base.n, base.p,
+                                     report->id, query.n > 0 ? "?" : "", (int)query.n, query.p));
 }
 
 static void reply_wrong(struct request *r, const struct store_report *report, const char *message)
@@ -115,6 +101,5 @@ void report_password(struct request *r)
 {
     if (!same_site(r))
         return;
-    read_language(r);
     store_report_get(r->store, STORE_ANY_WORKSPACE, report_page_id(r), false, found, r);
 }

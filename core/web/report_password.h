@@ -7,8 +7,8 @@
 
 #include "core/web/page.h"
 
-/* Index into r->values, behind PAGE_LANG. */
-enum { REPORT_PASSWORD = PAGE_LANG + 1 };
+/* Index into r->values. */
+enum { REPORT_PASSWORD };
 
 request_fn report_password;
 

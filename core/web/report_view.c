@@ -158,6 +158,12 @@ static struct finding_list named(enum language l, const struct view_memory *memo
     return (struct finding_list){at, n};
 }
 
+/* Which checks of ${g} failed is on record. */
+static bool failed_are_known(const struct store_grading *g)
+{
+    return g->failed.n > 0 || g->issues_high + g->issues_medium + g->issues_low == 0;
+}
+
 static void fill_comparison(struct report_view *view, const struct report_source *s,
                             const struct view_memory *memory)
 {
@@ -165,13 +171,16 @@ static void fill_comparison(struct report_view *view, const struct report_source
     struct str then = s->against->failed, now = s->gradings[0].failed;
     c->date = view_time(memory, s->against->generated_at, &c->iso);
     c->score = (unsigned)s->against->score;
+    view->comparing = true;
+    c->known = failed_are_known(s->against) && failed_are_known(&s->gradings[0]);
+    if (!c->known)
+        return;
     c->gone = named(s->language, memory, then, now, false);
     c->new = named(s->language, memory, now, then, false);
     c->still = named(s->language, memory, now, then, true);
     c->gone_count = (unsigned)c->gone.n;
     c->new_count = (unsigned)c->new.n;
     c->still_count = (unsigned)c->still.n;
-    view->comparing = true;
 }
 
 /* ---- the page ---- */

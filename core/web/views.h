@@ -65,6 +65,7 @@ struct comparison_view {
     unsigned score;
     struct finding_list gone, new, still;
     unsigned gone_count, new_count, still_count;
+    bool known; /* which checks failed then and now; else the lists are empty */
 };
 
 struct report_view {

@@ -37,7 +37,7 @@ char *tree_text(xmlNode *node)
     return (char *)xmlNodeGetContent(node);
 }
 
-const char *tree_attribute(xmlNode *node, const char *name)
+const char *tree_attribute(const xmlNode *node, const char *name)
 {
     return (const char *)xmlGetProp(node, (const xmlChar *)name);
 }

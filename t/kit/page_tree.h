@@ -24,7 +24,7 @@ bool tree_inside(const xmlNode *node, const char *name);
  * name, value): the first element with this attribute (NULL: any value), or NULL.
  */
 char *tree_text(xmlNode *node);
-const char *tree_attribute(xmlNode *node, const char *name);
+const char *tree_attribute(const xmlNode *node, const char *name);
 xmlNode *tree_with(xmlNode *root, const char *name, const char *value);
 
 /* tree_find(root, name): the first element of this name, or NULL. tree_count: how many. */

@@ -10,7 +10,11 @@ static struct server internal;
 
 static void setup(void)
 {
-    server = server_shared(&(struct server_options){.yaml = "internal_listen: 127.0.0.1:0\n"});
+    server = server_shared(&(struct server_options){
+        .yaml =
+            "internal_listen: 127.0.0.1:0\n"
+            "limits: { limiters: { own: { windows: [ { limit: 1, seconds: 2678400, key: ip } ], "
+            "routes: [ '* /limited*' ] } } }\n"});
     internal = server_internal(server);
 }
 
@@ -66,15 +70,15 @@ static const struct {
     int status;
     const char *title, *code;
 } people[] = {
-    {"GET", "/nowhere", 404, "Not Found", "not_found"},
-    {"GET", "/nowhere?a=%zz", 404, "Not Found", "not_found"},
-    {"GET", "/docs/", 404, "Not Found", "not_found"},
-    {"GET", "/reports", 404, "Not Found", "not_found"},
-    {"GET", "/apis", 404, "Not Found", "not_found"},
-    {"GET", "/%zz", 400, "Bad Request", "bad_request"},
-    {"POST", "/docs", 405, "Method Not Allowed", "method_not_allowed"},
-    {"DELETE", "/", 405, "Method Not Allowed", "method_not_allowed"},
-    {"GET", "/assets/0000000000000000/assay.css", 404, "Not Found", "not_found"},
+    {"GET", "/nowhere", 404, "Page not found", "not_found"},
+    {"GET", "/nowhere?a=%zz", 404, "Page not found", "not_found"},
+    {"GET", "/docs/", 404, "Page not found", "not_found"},
+    {"GET", "/reports", 404, "Page not found", "not_found"},
+    {"GET", "/apis", 404, "Page not found", "not_found"},
+    {"GET", "/%zz", 400, "Something went wrong", "bad_request"},
+    {"POST", "/docs", 405, "Something went wrong", "method_not_allowed"},
+    {"DELETE", "/", 405, "Something went wrong", "method_not_allowed"},
+    {"GET", "/assets/0000000000000000/assay.css", 404, "Page not found", "not_found"},
 };
 
 START_TEST(a_browser_gets_a_page_and_a_program_json)
@@ -190,6 +194,24 @@ START_TEST(a_page_loads_its_stylesheet_wherever_it_is)
 }
 END_TEST
 
+/* A request for an unknown path is charged when its 404 is sent. */
+START_TEST(a_refused_request_for_an_unknown_path_is_429_as_a_page_too)
+{
+    struct response *r = ask("GET", "/limited/a", BROWSER);
+    expect_page(r, 404, "Page not found");
+    ck_assert_int_eq(header_number(r, "X-RateLimit-Remaining"), 0);
+    r = ask("GET", "/limited/b", BROWSER);
+    expect_page(r, 429, "Too many requests");
+    ck_assert_int_eq(header_number(r, "X-RateLimit-Limit"), 1);
+    long wait = header_number(r, "Retry-After");
+    expect(r, wait > 0 && strstr(r->body, text("%ld", wait)) != NULL);
+    r = ask("GET", "/limited/c", NULL);
+    expect_error(r, 429, "rate_limited");
+    expect_header(r, "Content-Type", "application/json");
+    expect(r, header_number(r, "Retry-After") > 0);
+}
+END_TEST
+
 /* Two requests for what is not there differ in nothing that a page could leak. */
 START_TEST(a_page_says_nothing_of_the_address)
 {
@@ -214,6 +236,7 @@ int main(void)
     tcase_add_test(tcase, a_page_has_the_headers_of_the_json);
     tcase_add_test(tcase, head_has_the_headers_of_the_page);
     tcase_add_test(tcase, a_page_loads_its_stylesheet_wherever_it_is);
+    tcase_add_test(tcase, a_refused_request_for_an_unknown_path_is_429_as_a_page_too);
     tcase_add_test(tcase, a_page_says_nothing_of_the_address);
     return harness_main(suite);
 }

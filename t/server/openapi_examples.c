@@ -20,7 +20,7 @@ static struct operation {
 static int operations_count;
 
 static struct origin *origin;
-static char *token, *version, *stylesheet;
+static char *token, *version, *stylesheet, *script;
 
 static void read_document(void)
 {
@@ -185,6 +185,10 @@ static void setup(void)
     token = assay_ok(server, "token", "create", "--workspace", "main", "--name", "shop", NULL);
     version = between(assay_ok(server, "agent", "embed", agent, NULL), "/widget/", '/');
     stylesheet = between(http(server, .path = "/", .key = "")->body, "href=\"assets/", '/');
+    script = between(
+        http(server, .path = "/reports/0/nothing", .key = "", .headers = {"Accept: text/html"})
+            ->body,
+        "src=\"/assets/", '/');
     sync_content();
     ck_assert(wait_until(is_answered, NULL, 5000));
 }
@@ -202,7 +206,9 @@ static const char *argument(const struct operation *o, const char *name)
     if (strcmp(name, "project") == 0)
         return "127.0.0.1";
     if (strcmp(name, "version") == 0)
-        return strstr(o->path, "/widget/") != NULL ? version : stylesheet;
+        return strstr(o->path, "/widget/") != NULL ? version
+               : strstr(o->path, ".js") != NULL    ? script
+                                                   : stylesheet;
     return strstr(o->path, "/conversations/") != NULL ? visitor.conversation : report;
 }
 

@@ -126,6 +126,7 @@ static const struct {
     {"base_url: api.example.com\n", 1, "is not a base URL"},
     {"base_url: https://\n", 1, "is not a base URL"},
     {"base_url: https://a/?b\n", 1, "is not a base URL"},
+    {"base_url: https://a/b;c\n", 1, "is not a base URL"},
     {"user: &a assay\n", 1, "anchors (&name) are not allowed"},
     {"user: *a\n", 1, "aliases (*name) are not allowed"},
     {"user: !!str assay\n", 1, "tags (!name) are not allowed"},

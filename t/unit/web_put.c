@@ -101,6 +101,38 @@ START_TEST(a_text_is_found_by_its_whole_key_alone)
 }
 END_TEST
 
+/* Names that are the same in German. */
+static const char *const same[] = {
+    "badge.label",     "check.csp.name",   "check.doctype.name",       "check.favicon.name",
+    "check.hsts.name", "check.http2.name", "check.meta_viewport.name", "check.sitemap.name"};
+
+START_TEST(a_german_text_is_not_the_english_one)
+{
+    const struct text_table *english = &text_tables[LANGUAGE_EN],
+                            *german = &text_tables[LANGUAGE_DE];
+    ck_assert_uint_eq(english->count, german->count);
+    for (size_t i = 0; i < english->count; i++) {
+        bool may = false;
+        for (size_t j = 0; j < COUNT(same); j++)
+            may = may || strcmp(same[j], english->rows[i].key.p) == 0;
+        ck_assert_str_eq(english->rows[i].key.p, german->rows[i].key.p);
+        ck_assert_msg(may || !str_eq(english->rows[i].text, german->rows[i].text),
+                      "%s is not translated", english->rows[i].key.p);
+    }
+}
+END_TEST
+
+/* Pages show the HTML of a text as it stands. */
+START_TEST(the_html_of_every_text_is_escaped)
+{
+    for (enum language l = 0; l < LANGUAGES; l++)
+        for (size_t i = 0; i < text_tables[l].count; i++) {
+            const struct text_row *row = &text_tables[l].rows[i];
+            expect_put(put_text, row->text, (struct str){row->html.p, row->html.n});
+        }
+}
+END_TEST
+
 START_TEST(every_text_is_found)
 {
     for (enum language l = 0; l < LANGUAGES; l++) {
@@ -200,12 +232,22 @@ END_TEST
 
 /* ---- views ---- */
 
+static void *allocated[8]; /* freed after each test */
+static size_t allocations;
+
 static void *alloc(void *of, size_t size)
 {
     (void)of;
+    ck_assert_uint_lt(allocations, COUNT(allocated));
     void *p = calloc(1, size);
     ck_assert_ptr_nonnull(p);
-    return p;
+    return allocated[allocations++] = p;
+}
+
+static void free_all(void)
+{
+    while (allocations > 0)
+        free(allocated[--allocations]);
 }
 
 static const struct view_memory memory = {alloc, NULL};
@@ -225,8 +267,6 @@ START_TEST(a_time_is_utc_for_people_and_for_machines)
         struct str iso, date = view_time(&memory, times[i].ms, &iso);
         ck_assert_str_eq(iso.p, times[i].iso);
         ck_assert_str_eq(date.p, times[i].date);
-        free((char *)iso.p);
-        free((char *)date.p);
     }
 }
 END_TEST
@@ -239,7 +279,6 @@ START_TEST(a_printed_text_has_any_length)
     struct str printed = view_print(&memory, "%s=%u", text, 7U);
     ck_assert_uint_eq(printed.n, sizeof(text) - 1 + 2);
     ck_assert(memcmp(printed.p + sizeof(text) - 1, "=7", 3) == 0);
-    free((char *)printed.p);
 }
 END_TEST
 
@@ -289,10 +328,13 @@ int main(void)
 {
     Suite *suite = suite_create("web_put");
     TCase *tcase = tcase_create("web_put");
+    tcase_add_checked_fixture(tcase, NULL, free_all);
     tcase_add_loop_test(tcase, markup_is_escaped, 0, COUNT(texts));
     tcase_add_loop_test(tcase, only_web_addresses_are_urls, 0, COUNT(urls));
     tcase_add_test(tcase, a_part_of_a_url_has_only_unreserved_characters);
     tcase_add_test(tcase, a_text_is_found_by_its_whole_key_alone);
+    tcase_add_test(tcase, a_german_text_is_not_the_english_one);
+    tcase_add_test(tcase, the_html_of_every_text_is_escaped);
     tcase_add_test(tcase, every_text_is_found);
     tcase_add_loop_test(tcase, the_language_of_the_highest_quality_is_chosen, 0, COUNT(headers));
     tcase_add_test(tcase, a_header_of_8_kib_is_read_to_its_end);
