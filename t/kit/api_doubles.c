@@ -221,6 +221,12 @@ void reply_store_error(struct request *r, enum store_status status)
     reply_error(r, err_of_store(status), NULL);
 }
 
+void reply_store_failure(struct request *r, enum store_status status, const char *why)
+{
+    (void)why;
+    reply_store_error(r, status);
+}
+
 void reply_invalid(struct request *r, const char *field, const char *message)
 {
     reply_error(r, ERR_VALIDATION_FAILED, "%s %s", field, message);
