@@ -29,7 +29,7 @@ struct list_job {
     struct buf body;
     uint64_t lost; /* STORE_DAMAGED: store_lost_segment */
     char why[512]; /* store_why of the thread's store, unless STORE_OK */
-    char text[]; /* copies of the query's strings */
+    char text[];   /* copies of the query's strings */
 };
 
 /*
