@@ -171,6 +171,8 @@ static void fill_comparison(struct report_view *view, const struct report_source
     struct str then = s->against->failed, now = s->gradings[0].failed;
     c->date = view_time(memory, s->against->generated_at, &c->iso);
     c->score = (unsigned)s->against->score;
+    if (s->address.n > 0) /* without "?" or "&" at its end */
+        c->end = (struct str){s->address.p, s->address.n - 1};
     view->comparing = true;
     c->known = failed_are_known(s->against) && failed_are_known(&s->gradings[0]);
     if (!c->known)

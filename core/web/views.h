@@ -62,6 +62,7 @@ struct grading_list {
 
 struct comparison_view {
     struct str iso, date;
+    struct str end; /* the address of the page without a comparison */
     unsigned score;
     struct finding_list gone, new, still;
     unsigned gone_count, new_count, still_count;
