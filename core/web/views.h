@@ -107,6 +107,7 @@ struct error_view {
     struct page_view page;
     unsigned status;
     struct str name, message;
+    struct str message_language; /* "en" for a message that has no translation */
     unsigned wait_s;
     struct str request_id;
 };
