@@ -26,7 +26,7 @@ struct text_list {
 
 /* A check. */
 struct finding_view {
-    struct str id, name;
+    struct str name;
     struct str category; /* its name */
     struct str wrong, found;
     struct html why, mend;
@@ -50,9 +50,9 @@ struct category_list {
 
 /* A grading in the history. */
 struct grading_view {
-    unsigned number, score, issues;
+    unsigned score, issues;
     struct str iso, date, result, against; /* ${against}: the address of the comparison, or empty */
-    bool good, decent, bad, current, compared;
+    bool current, compared;
     unsigned x, y; /* in the chart */
 };
 struct grading_list {
@@ -61,7 +61,8 @@ struct grading_list {
 };
 
 struct comparison_view {
-    struct str iso, date;
+    struct str date;
+    struct str end; /* the address of the page without a comparison */
     unsigned score;
     struct finding_list gone, new, still;
     unsigned gone_count, new_count, still_count;
@@ -106,6 +107,7 @@ struct error_view {
     struct page_view page;
     unsigned status;
     struct str name, message;
+    struct str message_language; /* "en" for a message that has no translation */
     unsigned wait_s;
     struct str request_id;
 };
