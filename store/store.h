@@ -46,7 +46,7 @@ enum store_status {
     STORE_IO,            /* an error of the disk or the system: store_why */
     STORE_TOO_MANY,      /* the maximum number is reached */
     STORE_REBUILDING,    /* the index of the workspace's reports is being rebuilt */
-    STORE_DAMAGED,       /* a segment of that index is missing or damaged: store_lost_segment */
+    STORE_DAMAGED,       /* that index of reports is damaged: store_lost_segment */
     STORE_STATUSES
 };
 
@@ -440,8 +440,8 @@ bool store_release_pages(struct store *s);
 bool store_mapped_file(const struct store *s, const void *at, char *path, size_t size);
 
 /*
- * store_lost_segment(s): after STORE_DAMAGED, the number of the segment. CHANGE_INDEX_LOST with it
- * rebuilds the index.
+ * store_lost_segment(s): after STORE_DAMAGED, the number of the missing or damaged segment; 0: the
+ * index contradicts the reports. CHANGE_INDEX_LOST with it rebuilds the index.
  */
 uint64_t store_lost_segment(const struct store *s);
 

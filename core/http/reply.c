@@ -283,21 +283,26 @@ void reply_error(struct request *r, enum err err, const char *format, ...)
 #define LOG_EVERY_MS 10000
 
 /* The caller learns only the status; the log has the reason for the operator. */
-static void log_store_error(const struct request *r, enum store_status status)
+static void log_store_error(enum store_status status, const char *why)
 {
     static uint64_t logged_ms;
     uint64_t now = clock_mono_ms();
-    if ((status != STORE_CORRUPT && status != STORE_IO) || r->store == NULL ||
-        store_why(r->store)[0] == '\0' || (logged_ms != 0 && now - logged_ms < LOG_EVERY_MS))
+    if ((status != STORE_CORRUPT && status != STORE_IO) || why[0] == '\0' ||
+        (logged_ms != 0 && now - logged_ms < LOG_EVERY_MS))
         return;
     logged_ms = now;
-    log_error("cannot answer requests from the store: %s", store_why(r->store));
+    log_error("cannot answer requests from the store: %s", why);
+}
+
+void reply_store_failure(struct request *r, enum store_status status, const char *why)
+{
+    log_store_error(status, why);
+    reply_error(r, err_of_store(status), NULL);
 }
 
 void reply_store_error(struct request *r, enum store_status status)
 {
-    log_store_error(r, status);
-    reply_error(r, err_of_store(status), NULL);
+    reply_store_failure(r, status, r->store == NULL ? "" : store_why(r->store));
 }
 
 void reply_retry(struct request *r, const char *message)

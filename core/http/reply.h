@@ -64,8 +64,12 @@ void reply_send(struct request *r, h2o_iovec_t *body, size_t count, h2o_send_sta
 /* reply_error(r, err, format, …): an error body; NULL: the default message of ${err}. */
 void reply_error(struct request *r, enum err err, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
-/* reply_store_error(r, status): the error for a refused store operation. */
+/*
+ * reply_store_error(r, status): the error for a refused store operation of the event loop.
+ * reply_store_failure(r, status, why): for one of a query thread; ${why}: its store_why.
+ */
 void reply_store_error(struct request *r, enum store_status status);
+void reply_store_failure(struct request *r, enum store_status status, const char *why);
 /* reply_retry(r, message): 503 with Retry-After of a second. */
 void reply_retry(struct request *r, const char *message);
 /* reply_invalid(r, field, message): 422 with a message for one field. */

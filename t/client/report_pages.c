@@ -89,6 +89,7 @@ static void setup(void)
     struct json_object *ids = report_seeds(server, graded);
     server_start(server);
     protect(ids, "password", "privacy=2&password=harbour+light");
+    protect(ids, "limited", "privacy=2&password=harbour+light");
     protect(ids, "private", "privacy=1");
     setenv_text("REPORTS", json_object_to_json_string(ids));
     setenv_text("API", server->url);

@@ -122,36 +122,41 @@ static uint64_t add_report(const char *name, const char *url)
     return id;
 }
 
-/* The grading ${attempt} of a report, a day after the one before. */
-static void finish(uint64_t id, unsigned attempt, int score, struct json_object *results,
-                   const struct grading_facts *facts)
+/* Begins the grading ${attempt} of a report, a day after the one before. */
+static void begin_grading(uint64_t id, unsigned attempt)
 {
     const struct store_change again = {
         .kind = CHANGE_REPORT_UPDATE, .workspace = 1, .id = id, .fields = CHANGE_REGENERATE};
-    struct store_change done = {.kind = CHANGE_REPORT_FINISH,
-                                .id = id,
-                                .attempt = attempt,
-                                .status = REPORT_DONE,
-                                .score = score,
-                                .result = score >= 80   ? RESULT_GOOD
-                                          : score >= 50 ? RESULT_DECENT
-                                                        : RESULT_BAD,
-                                .facts = *facts};
     now_at += DAY_MS;
     if (attempt > 1)
         apply(&again);
-    done.results = str_of(json_object_to_json_string_ext(results, JSON_C_TO_STRING_PLAIN));
-    done.failed = str_of(failed_ids(results));
-    done.issues_high = count_of(results, "high");
-    done.issues_medium = count_of(results, "medium");
-    done.issues_low = count_of(results, "low");
+}
+
+static void finish(uint64_t id, unsigned attempt, int score, struct json_object *results,
+                   const struct grading_facts *facts)
+{
+    const struct store_change done = {
+        .kind = CHANGE_REPORT_FINISH,
+        .id = id,
+        .attempt = attempt,
+        .status = REPORT_DONE,
+        .score = score,
+        .result = score >= 80   ? RESULT_GOOD
+                  : score >= 50 ? RESULT_DECENT
+                                : RESULT_BAD,
+        .facts = *facts,
+        .results = str_of(json_object_to_json_string_ext(results, JSON_C_TO_STRING_PLAIN)),
+        .failed = str_of(failed_ids(results)),
+        .issues_high = count_of(results, "high"),
+        .issues_medium = count_of(results, "medium"),
+        .issues_low = count_of(results, "low"),
+    };
+    begin_grading(id, attempt);
     apply(&done);
 }
 
 static void finish_failed(uint64_t id, unsigned attempt)
 {
-    const struct store_change again = {
-        .kind = CHANGE_REPORT_UPDATE, .workspace = 1, .id = id, .fields = CHANGE_REGENERATE};
     const struct store_change failed = {
         .kind = CHANGE_REPORT_FINISH,
         .id = id,
@@ -160,9 +165,7 @@ static void finish_failed(uint64_t id, unsigned attempt)
         .error_code = STR("dns_failed"),
         .error_message = STR("The name of the host has no address. Check the spelling of the URL."),
     };
-    now_at += DAY_MS;
-    if (attempt > 1)
-        apply(&again);
+    begin_grading(id, attempt);
     apply(&failed);
 }
 
@@ -247,12 +250,9 @@ static void add_scripts_of_the_world(void)
         "\u202eevil\u202c \u202dforced\u202c \u2066isolated \u2067never closed",
         "قهوة محمصة طازجة من الميناء، تصل إلى بابك كل أسبوع مع شحن مجاني داخل المدينة",
         "קפה קלוי טרי מהנמל, מגיע אליכם הביתה בכל שבוע עם משלוח חינם",
-        "港口咖啡烘焙坊每周新鲜烘焙单一产地咖啡豆礼品与订阅邮寄服务港口咖啡烘焙坊每周新鲜烘焙单一产"
-        "地"
-        "咖啡豆礼品与订阅邮寄服务港口咖啡烘焙坊每周新鲜烘焙",
+        "港口咖啡烘焙坊每周新鲜烘焙单一产地咖啡豆礼品与订阅邮寄服务港口咖啡烘焙坊每周新鲜烘焙",
         "<a href=\"/قهوة/עברית/咖啡\">اقرأ the المزيد 更多 עוד</a>",
-        "Z\u0351\u036b\u0343\u036a\u0302\u036b\u033d\u034f\u0334\u0319\u0324\u031e\u0349 tall "
-        "marks",
+        "Z\u0351\u036b\u0343\u036a\u0302\u036b\u033d\u034f\u0334\u0319\u0324 tall marks",
     };
     const struct texts t = {at, COUNT(at), 6, 20};
     add_texts("world", "https://xn--mgbab2bd.example/%D9%82%D9%87%D9%88%D8%A9/%E5%92%96%E5%95%A1",
@@ -292,21 +292,23 @@ static void add_long(void)
 
 static void add_all(void)
 {
-    struct json_object *passed = results_passed();
+    struct json_object *passed = results_passed(), *some = mended(9);
     add_history("many", "https://harbour-coffee.example/", 9);
     finish(add_report("good", "https://www.harbour-coffee.example/en/shop/espresso"), 1, 100,
            passed, &facts);
     finish_failed(add_report("failed", "https://www.harbuor-coffee.example/"), 1);
     uint64_t id = add_report("failed_later", "https://www.harbour-coffee.example/fr/");
-    finish(id, 1, 61, mended(9), &facts);
+    finish(id, 1, 61, some, &facts);
     finish_failed(id, 2);
     add_history("history", "https://www.harbour-coffee.example/en/news", 100);
     add_history("password", "https://www.harbour-coffee.example/en/members", 2);
+    add_history("limited", "https://www.harbour-coffee.example/en/prices", 1);
     add_history("private", "https://www.harbour-coffee.example/en/staff", 1);
     add_hostile();
     add_scripts_of_the_world();
     add_long();
     json_object_put(passed);
+    json_object_put(some);
 }
 
 struct json_object *report_seeds(const struct server *s, const struct response *graded)

@@ -235,6 +235,12 @@ void reply_store_error(struct request *r, enum store_status status)
     reply_error(r, err_of_store(status), NULL);
 }
 
+void reply_store_failure(struct request *r, enum store_status status, const char *why)
+{
+    (void)why;
+    reply_store_error(r, status);
+}
+
 void request_change(struct request *r, const struct store_change *change, request_change_fn *done)
 {
     struct store_answer answer = played.answer;
