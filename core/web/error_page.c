@@ -27,7 +27,7 @@ static bool make(struct request *r, enum err err, const char *message, unsigned 
         .wait_s = retry_after_s,
         .request_id = r->id,
     };
-    page_fill(r, &view.page, language, (struct str){0});
+    page_fill(r, &view.page, language, (struct str){0}, (struct str){0});
     page_headers(r);
     reply_header(r, "vary", STR("accept-language"));
     reply_header(r, "content-language", text_tables[language].code);

@@ -121,15 +121,14 @@ static const struct store_grading *grading_of(const struct reading *read, uint64
     return NULL;
 }
 
-/* The addresses of the page: in the other language, and its absolute one. */
+/* The addresses of the page: in other languages, and its absolute one. */
 static void fill_addresses(struct request *r, struct page_view *page, struct str path)
 {
     const struct value *against = &r->values[REPORT_PAGE_AGAINST];
-    struct str base_url = request_base_url(r);
-    page_fill(r, page, page_language(r), path);
+    struct str base_url = request_base_url(r), query = {0};
     if (against->sent)
-        page->other = request_printf(r, "%.*s&against=%llu", (int)page->other.n, page->other.p,
-                                     (unsigned long long)against->number);
+        query = request_printf(r, "against=%llu", (unsigned long long)against->number);
+    page_fill(r, page, page_language(r), path, query);
     page->link = request_printf(r, "%.*s%.*s", (int)base_url.n, base_url.p, (int)path.n, path.p);
 }
 
@@ -207,7 +206,7 @@ static void results_found(void *arg, enum store_status status, const struct stor
 static void show(struct request *r, const struct store_report *report)
 {
     struct page_view page;
-    page_fill(r, &page, page_language(r), path_of(r, report->id));
+    page_fill(r, &page, page_language(r), path_of(r, report->id), (struct str){0});
     put_headers(r, report);
     r->version = page_version(r, report, &page, is_member(r, report));
     if (reply_etag(r, r->version))
@@ -245,7 +244,7 @@ void report_page_form(struct request *r, const struct store_report *report, bool
     enum language language = page_language(r);
     struct str path = path_of(r, report->id), base = request_base_path(r), query = page_query(r);
     struct password_view view = {.wrong = wrong};
-    page_fill(r, &view.page, language, path);
+    page_fill(r, &view.page, language, path, (struct str){0});
     view.action = request_printf(r, "%.*s%.*s/password%s%.*s", (int)base.n, base.p, (int)path.n,
                                  path.p, query.n > 0 ? "?" : "", (int)query.n, query.p);
     page_headers(r);

@@ -9,14 +9,23 @@
 
 #include <stdint.h>
 
+/* The page in another language. */
+struct language_view {
+    struct str code, name, address;
+};
+struct language_list {
+    const struct language_view *at;
+    size_t n;
+};
+
 /* Of every page. */
 struct page_view {
-    struct str language;           /* "en" */
-    struct str base;               /* path of base_url, "" or "/prefix" */
-    struct str stylesheet, script; /* their addresses; empty: the page is self-contained */
-    struct str version;            /* of Assay */
-    struct str other, other_name;  /* the address of this page in the other language; its code */
-    struct str link;               /* its absolute address; empty: it has none */
+    struct str language;            /* "en" */
+    struct str base;                /* path of base_url, "" or "/prefix" */
+    struct str stylesheet, script;  /* their addresses; empty: the page is self-contained */
+    struct str version;             /* of Assay */
+    struct language_list languages; /* the other languages of this page */
+    struct str link;                /* its absolute address; empty: it has none */
 };
 
 struct text_list {
