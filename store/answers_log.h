@@ -17,7 +17,7 @@
 
 #include "store/synced.h"
 
-#define ANSWERS_FORMAT 1 /* of answer files: PRAGMA user_version */
+#define ANSWERS_FORMAT 2 /* of answer files: PRAGMA user_version */
 
 enum answers_state {
     ANSWERS_TO_BUILD, /* the file is incomplete and is not read */

@@ -16,6 +16,7 @@ struct language {
     const char *stemmer; /* of Snowball; NULL: none */
     const char *stop;    /* neither indexed nor searched */
     const char *light;   /* indexed, but with little meaning for a question */
+    double enough;       /* share of a question's meaning that answers it; 0: not measured */
 };
 
 /*

@@ -128,7 +128,7 @@ static enum store_status take_hit(struct lookup *l, const struct answers_hit *hi
         return status;
     out->score = hit->score;
     out->share = hit->share;
-    out->answers = hit->share >= ANSWERS_SHARE;
+    out->answers = hit->answers;
     /* the same language that the follower uses */
     const struct str language =
         out->document.language.n > 0 ? out->document.language : l->question->language;

@@ -126,6 +126,8 @@ enum store_status question_seek_relatives(struct question *q, struct file *f,
         size_t start = w->documents > 0 ? 0 : w->stem;
         if (start > 0)
             status = count_relatives(w, f, t, start);
+        if (status == STORE_OK && start > 0 && w->documents == 0)
+            status = question_seek_misspelling(w, f, t);
     }
     return status;
 }
