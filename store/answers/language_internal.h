@@ -19,6 +19,9 @@ struct language {
     double enough;       /* share of a question's meaning that answers it; 0: not measured */
 };
 
+/* language_stops.c */
+extern const char stop_it[], stop_nl[], stop_sv[], stop_da[], stop_no[], stop_fi[], stop_ru[];
+
 /*
  * language_find(tag): by primary subtag, ignoring case; an unknown one gives the entry without a
  * tag.
