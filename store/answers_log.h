@@ -31,6 +31,7 @@ struct store_answers {
     uint64_t indexed;    /* changes up to it are in the file and no longer in the log */
     uint32_t generation; /* of the file; each new file of an agent gets the next one, in its name */
     uint32_t oldest;     /* oldest generation whose file may still exist */
+    uint32_t serving;    /* generation that answers until a file is built; 0: none */
     enum answers_state state;
 };
 
