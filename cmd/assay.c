@@ -50,9 +50,10 @@ const struct cmd_row cmd_rows[] = {
     {"agent delete", "ID", 1, 1, no_options,
      "Delete an agent and its conversations, leads, events and ratings.", cmd_agent_delete, false},
     {"secret rotate", "", 0, 0, no_options,
-     "Sign visitors' tokens with a new secret. Existing tokens stay valid until they expire.",
+     "Sign visitors' tokens and the cookies of reports with a new secret. Existing ones stay valid "
+     "until they expire.",
      cmd_secret_rotate, false},
-    {"audit", "URL…", 1, 10000, no_options,
+    {"audit", "URL…", 1, 10000, cmd_audit_options,
      "Grade pages without a server. Exit status: 0 good, 1 decent or bad, 2 failed.", cmd_audit,
      false},
     {"limits list", "", 0, 0, no_options,

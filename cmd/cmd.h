@@ -158,6 +158,6 @@ int cmd_help(struct cmd *cmd);
 
 extern const struct cmd_option cmd_key_create_options[], cmd_key_list_options[],
     cmd_key_rotate_options[], cmd_token_create_options[], cmd_agent_create_options[],
-    cmd_agent_update_options[], cmd_check_options[], cmd_stats_options[];
+    cmd_agent_update_options[], cmd_audit_options[], cmd_check_options[], cmd_stats_options[];
 
 #endif

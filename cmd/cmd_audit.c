@@ -1,16 +1,15 @@
 #include "core/audit/audit.h"
 #include "core/audit/sandbox.h"
 #include "core/audit/url.h"
-#include "cmd/cmd.h"
+#include "cmd/audit_file.h"
 #include "core/text/json_out.h"
+#include "cmd/report_html.h"
 #include "cmd/report_print.h"
 #include "store/store.h"
 
 #include <stdlib.h>
 #include <time.h>
 #include <unistd.h>
-
-enum { AUDIT_GOOD = 0, AUDIT_NOT_GOOD = 1, AUDIT_FAILED = 2 };
 
 #define WAIT_MS 200
 
@@ -24,7 +23,9 @@ struct grade {
 
 struct grading {
     const struct conf *conf;
-    bool json;
+    bool json, silent;
+    int html; /* where the page of the report goes; -1: nowhere */
+    enum language language;
     struct report_look look;
     struct grade *grades; /* by id */
     size_t done, total;
@@ -88,23 +89,65 @@ static void print_json(const struct grade *grade, const struct report_print *rep
     buf_free(&out);
 }
 
-static void finish(struct grading *grading, struct grade *grade, const struct report_print *report,
-                   const struct audit_findings *findings)
+/* ---- the page of the report ---- */
+
+/* Returns the status of grading, worse if the page cannot be sent. */
+static int send_html(const struct grading *grading, const struct grade *grade,
+                     const struct audit_findings *findings, int status)
 {
-    int status = report->verdict == NULL                    ? AUDIT_FAILED
-                 : report->verdict == verdicts[RESULT_GOOD] ? AUDIT_GOOD
-                                                            : AUDIT_NOT_GOOD;
-    if (status > grading->status)
-        grading->status = status;
-    grade->verdict = report->verdict;
-    grade->score = report->score;
-    grading->done++;
+    struct buf html = {0};
+    const struct report_html page = {
+        .url = str_of(url_of(grade)),
+        .result = findings->error_code == NULL
+                      ? (enum report_result)audit_result(findings->score, grading->conf)
+                      : RESULT_NONE,
+        .generated_at = (int64_t)time(NULL) * 1000,
+        .findings = findings,
+        .language = grading->language,
+    };
+    report_html(&html, &page);
+    if (!buf_ok(&html) || !audit_file_write(grading->html, buf_view(&html))) {
+        cmd_refuse("the page of the report cannot be made: out of memory");
+        status = AUDIT_FAILED;
+    }
+    buf_free(&html);
+    return status;
+}
+
+/* ---- grading ---- */
+
+static int status_of(const struct report_print *report)
+{
+    if (report->verdict == NULL)
+        return AUDIT_FAILED;
+    return report->verdict == verdicts[RESULT_GOOD] ? AUDIT_GOOD : AUDIT_NOT_GOOD;
+}
+
+static void print(const struct grading *grading, const struct grade *grade,
+                  const struct report_print *report, const struct audit_findings *findings)
+{
     cmd_progress_end();
+    if (grading->silent)
+        return;
     if (grading->json)
         print_json(grade, report, findings);
     else
         report_print(stdout, &grading->look, report);
     fflush(stdout);
+}
+
+static void finish(struct grading *grading, struct grade *grade, const struct report_print *report,
+                   const struct audit_findings *findings)
+{
+    int status = status_of(report);
+    if (grading->html >= 0)
+        status = send_html(grading, grade, findings, status);
+    if (status > grading->status)
+        grading->status = status;
+    grade->verdict = report->verdict;
+    grade->score = report->score;
+    grading->done++;
+    print(grading, grade, report, findings);
 }
 
 static void graded(void *arg, const struct audit_findings *findings)
@@ -141,9 +184,11 @@ static void add(struct audit *audit, struct grading *grading, size_t id)
     } else {
         buf_reset(&grade->url);
         buf_reset(&grade->host);
-        struct report_print report = {
-            .url = grade->given, .error_code = "validation_failed", .error_message = why};
-        finish(grading, grade, &report, NULL);
+        struct audit_findings refused = {.error_code = "validation_failed", .error_message = why};
+        struct report_print report = {.url = grade->given,
+                                      .error_code = refused.error_code,
+                                      .error_message = refused.error_message};
+        finish(grading, grade, &report, &refused);
     }
     buf_free(&text);
 }
@@ -195,13 +240,70 @@ static int exit_sandboxed(int status)
     return status;
 }
 
-int cmd_audit(struct cmd *cmd)
+/* ---- the command ---- */
+
+const struct cmd_option cmd_audit_options[] = {
+    {"--html", "FILE", "write the report of one page to this HTML file; -: to standard output"},
+    {"--lang", "LANGUAGE", "language of that file: en or de; default: that of the environment"},
+    {.name = NULL},
+};
+
+/* By the first variable that is set, such as LANG=de_DE.UTF-8. */
+static enum language language_of_environment(void)
 {
-    struct grading grading = {.conf = cmd->conf,
-                              .json = cmd->json,
-                              .look = report_look_of(stdout),
-                              .grades = grades_new(cmd),
-                              .total = cmd->words_count};
+    static const char *const names[] = {"LC_ALL", "LC_MESSAGES", "LANG"};
+    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+        const char *value = getenv(names[i]);
+        if (value == NULL || value[0] == '\0')
+            continue;
+        enum language l = language_of((struct str){value, strcspn(value, "_.@")});
+        return l == LANGUAGES ? LANGUAGE_EN : l;
+    }
+    return LANGUAGE_EN;
+}
+
+static bool is_stdout(const char *path)
+{
+    return path != NULL && strcmp(path, "-") == 0;
+}
+
+/* CMD_USAGE, after a message, if the options do not fit together. */
+static int check_options(const struct cmd *cmd)
+{
+    const char *path = cmd_value(cmd, "--html"), *code = cmd_value(cmd, "--lang");
+    if (code != NULL && language_of(str_of(code)) == LANGUAGES)
+        return cmd_misuse(cmd, "--lang is en or de, not %s", code);
+    if (code != NULL && path == NULL)
+        return cmd_misuse(cmd, "--lang is the language of the file of --html: add --html FILE");
+    if (path == NULL)
+        return CMD_DONE;
+    if (path[0] == '\0')
+        return cmd_misuse(cmd, "--html needs the name of a file");
+    if (cmd->words_count > 1)
+        return cmd_misuse(cmd,
+                          "--html takes one URL, since a file holds one page: run a command "
+                          "for each of the %zu URLs",
+                          cmd->words_count);
+    if (is_stdout(path) && cmd->json)
+        return cmd_misuse(cmd, "--html - and --json both print to standard output: give --html the "
+                               "name of a file");
+    return CMD_DONE;
+}
+
+/* ${html}: where the page of the report goes; -1: nowhere. */
+static int grade_all(struct cmd *cmd, int html)
+{
+    const char *code = cmd_value(cmd, "--lang");
+    struct grading grading = {
+        .conf = cmd->conf,
+        .json = cmd->json,
+        .silent = is_stdout(cmd_value(cmd, "--html")),
+        .html = html,
+        .language = code == NULL ? language_of_environment() : language_of(str_of(code)),
+        .look = report_look_of(stdout),
+        .grades = grades_new(cmd),
+        .total = cmd->words_count,
+    };
     const char *why = NULL;
     struct audit *audit = audit_new(cmd->conf);
     if (audit == NULL || grading.grades == NULL || audit_sandbox(cmd->conf, &why) != 0) {
@@ -227,4 +329,13 @@ int cmd_audit(struct cmd *cmd)
     audit_free(audit);
     grades_free(grading.grades, grading.total);
     return exit_sandboxed(grading.status);
+}
+
+int cmd_audit(struct cmd *cmd)
+{
+    const char *path = cmd_value(cmd, "--html");
+    int status = check_options(cmd);
+    if (status != CMD_DONE)
+        return status;
+    return path == NULL ? grade_all(cmd, -1) : audit_file(cmd, path, grade_all);
 }

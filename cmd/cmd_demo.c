@@ -276,6 +276,16 @@ static void report_show(const struct json *data)
     report_print(stdout, &look, &report);
 }
 
+static void show_page(const struct json *data)
+{
+    const char *link = member_text(data, "link");
+    if (link == NULL)
+        return;
+    fputs("  See the report in a browser: ", stdout);
+    cmd_print_plain(stdout, str_of(link), SIZE_MAX);
+    fputs("\n\n", stdout);
+}
+
 static void show_api(const struct demo *demo, const struct json *data)
 {
     const char *api = demo->server.url;
@@ -324,6 +334,7 @@ static void show_operator(const struct demo *demo)
 
 static void show_next(const struct demo *demo, const struct json *data)
 {
+    show_page(data);
     show_chat(demo);
     show_api(demo, data);
     show_operator(demo);

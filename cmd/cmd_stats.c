@@ -37,9 +37,9 @@ static void show_process(struct records *records, const struct score *score, uin
     records_number(records, "done", score_get(score->requests));
     records_number(records, "batches", score_get(score->batches));
     records_number(records, "pending", score_get(score->pending));
-    records_number(records, "upkeep", score_get(score->maintenance_left));
-    records_number(records, "stretch_us", score_get(score->longest_us));
-    records_number(records, "stretch_cpu_us", score_get(score->longest_cpu_us));
+    records_number(records, "maintenance", score_get(score->maintenance_left));
+    records_number(records, "turn_max_us", score_get(score->longest_us));
+    records_number(records, "turn_max_cpu_us", score_get(score->longest_cpu_us));
     records_end_row(records);
 }
 
@@ -58,16 +58,17 @@ static void show(const struct scoreboard *board, bool json)
                score_get(board->restarts));
     records_finish(&records);
     if (!json)
-        puts("\n"
-             "done      requests of a worker, changes of the writer, pages of an auditor\n"
-             "batches   commits of the writer, failed pages of an auditor\n"
-             "streams   connections that are event streams\n"
-             "pending   waiting requests of a worker, queued pages of the writer, pages that an\n"
-             "          auditor is grading\n"
-             "upkeep    records that the writer still has to update or purge in the background\n"
-             "stretch   longest time that a worker's event loop ran without waiting, or longest\n"
-             "          background transaction of the writer: us of wall time (for a worker to\n"
-             "          within 1 ms), cpu_us of CPU time");
+        puts(
+            "\n"
+            "done         requests of a worker, changes of the writer, pages of an auditor\n"
+            "batches      commits of the writer, failed pages of an auditor\n"
+            "streams      connections that are event streams\n"
+            "pending      waiting requests of a worker, queued pages of the writer, pages that an\n"
+            "             auditor is grading\n"
+            "maintenance  records that the writer still has to update or purge in the background\n"
+            "turn_max     longest turn of a worker's event loop, or longest background\n"
+            "             transaction of the writer: us of wall time (for a worker to within\n"
+            "             1 ms), cpu_us of CPU time");
     fflush(stdout);
 }
 

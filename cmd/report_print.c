@@ -1,5 +1,6 @@
 #include "cmd/report_print.h"
 #include "cmd/cmd.h"
+#include "core/web/texts.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -115,59 +116,26 @@ static unsigned count(const struct json *results, const char *member, const char
     return n;
 }
 
-/* Names of checks whose ids are not clear enough. */
-static const char *const names[][2] = {
-    {"title", "Title"},
-    {"content_keywords", "Title words in the text"},
-    {"image_alt", "Alternative texts of images"},
-    {"seo_friendly_url", "Readable URL"},
-    {"not_found_page", "404 page"},
-    {"robots", "Allowed by robots.txt"},
-    {"noindex", "Allowed in search results"},
-    {"robots_txt_valid", "Valid robots.txt"},
-    {"canonical", "Canonical URL"},
-    {"hreflang", "Links to other languages"},
-    {"link_text", "Link texts"},
-    {"in_page_links", "Number of links"},
-    {"ttfb", "Time to first byte"},
-    {"http_requests", "Number of files loaded"},
-    {"image_format", "Image formats"},
-    {"defer_javascript", "Deferred JavaScript"},
-    {"render_blocking_css", "Few render-blocking stylesheets"},
-    {"dom_size", "DOM size"},
-    {"unsized_images", "Image dimensions"},
-    {"https_encryption", "HTTPS encryption"},
-    {"https_redirect", "Redirect to HTTPS"},
-    {"mixed_content", "No mixed content"},
-    {"server_signature", "No server version"},
-    {"http2", "HTTP/2"},
-    {"unsafe_cross_origin_links", "Links to other sites"},
-    {"hsts", "HSTS"},
-    {"clickjacking", "Protection against clickjacking"},
-    {"csp", "Content Security Policy"},
-    {"nosniff", "No MIME type sniffing"},
-    {"plaintext_email", "No plain e-mail addresses"},
-    {"meta_viewport", "Viewport"},
-    {"charset", "Character encoding"},
-    {"social", "Social networks"},
-    {"text_html_ratio", "Text-to-HTML ratio"},
-    {"inline_css", "Few inline styles"},
-    {"deprecated_html_tags", "No deprecated HTML tags"},
-};
-
-/* The name of a check; by default its id, "meta_description", as "Meta description". */
-static void name_of(const char *id, char *out, size_t size)
+/* The names of a check and of a result; the id of an unknown one. */
+static struct str check_name(const char *id)
 {
-    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
-        if (strcmp(names[i][0], id) == 0)
-            id = names[i][1];
-    snprintf(out, size, "%s", id);
-    for (char *c = out; *c != '\0'; c++) {
-        if (*c == '_')
-            *c = ' ';
-        else if (c == out && *c >= 'a' && *c <= 'z')
-            *c = (char)(*c - 'a' + 'A');
-    }
+    struct str name = text_find(LANGUAGE_EN, "check", str_of(id), "name");
+    return name.n > 0 ? name : str_of(id);
+}
+
+static struct str result_name(const char *id)
+{
+    struct str name = text_find(LANGUAGE_EN, "result", str_of(id), NULL);
+    return name.n > 0 ? name : str_of(id);
+}
+
+static void print_name(const struct printer *p, const char *numbers, struct str name)
+{
+    if (numbers != NULL)
+        style(p, numbers);
+    cmd_print_plain(p->out, name, SIZE_MAX);
+    if (numbers != NULL)
+        style(p, NULL);
 }
 
 /* ---- the parts ---- */
@@ -206,8 +174,7 @@ static void print_bar(const struct printer *p, unsigned part, unsigned whole, in
 static void print_verdict(const struct printer *p, const struct report_print *report)
 {
     const char *colour = verdict_colour(report->verdict);
-    char verdict[16], number[24];
-    name_of(report->verdict, verdict, sizeof(verdict));
+    char number[24];
     snprintf(number, sizeof(number), "  %3d", report->score);
     style(p, p->look->colour ? BOLD : "");
     fputs(number, p->out);
@@ -215,7 +182,8 @@ static void print_verdict(const struct printer *p, const struct report_print *re
     fputs(" / 100  ", p->out);
     style(p, colour);
     print_bar(p, (unsigned)(report->score < 0 ? 0 : report->score), 100, BAR_COLUMNS);
-    fprintf(p->out, "  %s", verdict);
+    fputs("  ", p->out);
+    print_name(p, NULL, result_name(report->verdict));
     style(p, NULL);
     fputs("\n\n", p->out);
 }
@@ -271,14 +239,12 @@ static void print_details(const struct printer *p, const struct json *check)
 static void print_failed(const struct printer *p, const char *id, const struct json *check,
                          size_t importance)
 {
-    char name[64];
     const struct json *value = json_member(check, "value");
     const char *message = member_text(check, "message");
-    name_of(id, name, sizeof(name));
     fputs("\n    ", p->out);
     styled(p, importances[importance].colour, "✗");
     fputc(' ', p->out);
-    styled(p, BOLD, name);
+    print_name(p, BOLD, check_name(id));
     fputs("  ", p->out);
     styled(p, importances[importance].colour, importances[importance].name);
     fputs("\n      ", p->out);
@@ -302,20 +268,16 @@ static void print_names(const struct printer *p, const struct json *results, con
     const char *id;
     struct json *check;
     while (json_next(results, &step, &id, &check)) {
-        char name[64];
         if (!member_is(check, "category", category) || outcome_of(check) != outcome)
             continue;
-        name_of(id, name, sizeof(name));
-        size_t columns = columns_of(name, strlen(name)) + 2;
+        struct str name = check_name(id);
+        size_t columns = cmd_print_plain(NULL, name, SIZE_MAX) + 2;
         bool fits = at > 0 && at + 2 + columns <= p->look->width;
         fprintf(p->out, fits ? "  " : at > 0 ? "\n    " : "    ");
         at = (fits ? at + 2 : 4) + columns;
         styled(p, marks[outcome].colour, marks[outcome].mark);
         fputc(' ', p->out);
-        if (outcome == OUTCOME_NONE)
-            styled(p, DIM, name);
-        else
-            fputs(name, p->out);
+        print_name(p, outcome == OUTCOME_NONE ? DIM : NULL, name);
     }
     if (at > 0)
         fputc('\n', p->out);
@@ -375,14 +337,12 @@ void report_print(FILE *out, const struct report_look *look, const struct report
 void report_print_line(FILE *out, const struct report_look *look, const struct report_print *report)
 {
     struct printer p = {.out = out, .look = look};
-    char verdict[16] = "Not graded";
-    if (report->verdict != NULL)
-        name_of(report->verdict, verdict, sizeof(verdict));
+    struct str verdict = report->verdict == NULL ? STR("") : result_name(report->verdict);
     style(&p, report->verdict == NULL ? RED : verdict_colour(report->verdict));
     if (report->verdict == NULL)
-        fprintf(out, "    –  %-10s", verdict);
+        fputs("    –  Not graded", out);
     else
-        fprintf(out, "  %3d  %-10s", report->score, verdict);
+        fprintf(out, "  %3d  %-10.*s", report->score, (int)verdict.n, verdict.p);
     style(&p, NULL);
     fputs("  ", out);
     cmd_print_plain(out, str_of(report->url), look->width > 19 ? look->width - 19 : 1);

@@ -25,7 +25,7 @@ struct stats_process {
     uint32_t index, generation;
     int32_t pid;
     uint64_t up_ms, beat_ms; /* since the start and the last heartbeat */
-    uint64_t connections, streams, pending, upkeep;
+    uint64_t connections, streams, pending, maintenance;
 };
 
 struct stats_limiter {

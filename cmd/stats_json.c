@@ -130,7 +130,7 @@ static void put_work(const struct stats_interval *v, struct buf *out)
     put_number(out, "batch", w.batch);
     put_time(out, "commit_p50_ms", w.commit_p50);
     put_time(out, "commit_p99_ms", w.commit_p99);
-    put_count(out, "upkeep", STATS_OVER(v->now, ROLE_WRITER, upkeep));
+    put_count(out, "maintenance", STATS_OVER(v->now, ROLE_WRITER, maintenance));
     buf_adds(out, "}");
     put_name(out, "auditors");
     buf_adds(out, "{");

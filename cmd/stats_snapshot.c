@@ -119,7 +119,7 @@ static void read_processes(const struct scoreboard *board, struct stats_snapshot
                 .connections = score_get(score->connections),
                 .streams = score_get(score->streams),
                 .pending = score_get(score->pending),
-                .upkeep = score_get(score->maintenance_left),
+                .maintenance = score_get(score->maintenance_left),
             };
 }
 

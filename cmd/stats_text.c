@@ -230,11 +230,11 @@ static void put_summary(const struct stats_interval *v, struct buf *out)
                stats_order_keys[3]);
     buf_printf(
         out,
-        "writer    %s changes/s  %s commits/s  batch %s  commit p50 %s p99 %s  upkeep %" PRIu64
+        "writer    %s changes/s  %s commits/s  batch %s  commit p50 %s p99 %s  maintenance %" PRIu64
         "\n",
         rate_text(w.changes, a), rate_text(w.commits, b), rate_text(w.batch, c),
         time_text(w.commit_p50, d), time_text(w.commit_p99, e),
-        STATS_OVER(now, ROLE_WRITER, upkeep));
+        STATS_OVER(now, ROLE_WRITER, maintenance));
     if (now->room_known)
         buf_printf(
             out,

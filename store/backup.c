@@ -1,6 +1,7 @@
 #include "store/engine/environment.h"
 #include "store/engine/errors.h"
 #include "store/engine/files.h"
+#include "store/engine/free_space.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -55,7 +56,7 @@ struct progress {
     store_progress_fn *fn;
     void *arg;
     uint64_t done, total, page_bytes;
-    uint64_t last_page; /* of the store at the begin of the backup */
+    uint64_t pages_min; /* free pages that the writer keeps */
 };
 
 static bool report_progress(struct progress *p, size_t more)
@@ -66,15 +67,19 @@ static bool report_progress(struct progress *p, size_t more)
 }
 
 /*
- * The copy keeps every page of its snapshot in use. If the writer would reach the end of the map
- * for that, the backup gives up.
+ * The copy keeps every page of its snapshot in use. If the writer would run out of free pages for
+ * that, the backup gives up. In a store that is full already it leaves the writer half of them.
  */
+static uint64_t pages_min(struct store *s)
+{
+    uint64_t reserve, left = store_pages_left(s, &reserve), stop = reserve + reserve / 4;
+    return left > stop ? stop : left / 2;
+}
+
 static bool in_the_way(struct store *s, const struct progress *p)
 {
-    MDB_envinfo info;
-    mdb_env_info(s->env, &info);
-    uint64_t map = info.me_mapsize / p->page_bytes;
-    return info.me_last_pgno > p->last_page && map - info.me_last_pgno < map / 20;
+    uint64_t reserve;
+    return store_pages_left(s, &reserve) < p->pages_min;
 }
 
 /*
@@ -196,16 +201,14 @@ static enum store_status progress_of(struct store *s, store_progress_fn *progres
 {
     struct store_space space;
     MDB_stat stat_env;
-    MDB_envinfo info;
     enum store_status status = store_space(s, &space);
     store_read_end(s);
     mdb_env_stat(s->env, &stat_env);
-    mdb_env_info(s->env, &info);
     *out = (struct progress){.fn = progress,
                              .arg = arg,
                              .total = space.used_bytes,
                              .page_bytes = stat_env.ms_psize,
-                             .last_page = info.me_last_pgno};
+                             .pages_min = pages_min(s)};
     return status;
 }
 

@@ -2,8 +2,8 @@
 
 #include "store/store.h"
 
-/* Numbers are sent as the bytes before `name`, strings as lengths and bytes. */
-#define NUMBERS_SIZE offsetof(struct store_change, name)
+/* Numbers are sent as the bytes before the first string, strings as lengths and bytes. */
+#define NUMBERS_SIZE offsetof(struct store_change, facts.protocol)
 #define STRINGS ((sizeof(struct store_change) - NUMBERS_SIZE) / sizeof(struct str))
 
 static struct str *strings(struct store_change *c)

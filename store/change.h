@@ -8,6 +8,7 @@
 #define ASSAY_CHANGE_H
 
 #include "store/bytes.h"
+#include "store/grading.h"
 #include "store/ulid.h"
 
 enum store_change_kind {
@@ -26,7 +27,10 @@ enum store_change_kind {
     CHANGE_REPORT_CREATE,
     CHANGE_REPORT_UPDATE, /* workspace, id, fields, privacy, hash, match, limit → id, version */
     CHANGE_REPORT_DELETE, /* workspace, id, match → id */
-    /* id, attempt, status, score, result, issues, results or error_code, error_message */
+    /*
+     * id, attempt, status, and score, result, issues, results, facts, failed; or error_code,
+     * error_message
+     */
     CHANGE_REPORT_FINISH,
     /*
      * id, attempt: an auditor died while it held this job alone; the second time → failed,
@@ -202,14 +206,16 @@ struct store_change {
     int32_t score;
     uint32_t issues_high, issues_medium, issues_low, issues_passed;
     struct ulid agent, conversation, visitor;
-    struct str name;  /* of a workspace, key or project; UTF-8 */
-    struct str url;   /* normalised */
-    struct str hash;  /* password hash (text), or the 32 bytes of a key's SHA-256 */
+    struct grading_facts facts; /* the last numbers, the first texts */
+    struct str name;            /* of a workspace, key or project; UTF-8 */
+    struct str url;             /* normalised */
+    struct str hash;            /* password hash (text), or the 32 bytes of a key's SHA-256 */
     struct str match; /* If-Match: allowed versions, each a little-endian uint64; empty: any */
     struct str
         idem_key; /* 32 bytes: SHA-256 over credential, path and Idempotency-Key; empty: none */
     struct str idem_body; /* 32 bytes: SHA-256 of the body */
     struct str results;   /* JSON object of the checks */
+    struct str failed;    /* as in a store_grading */
     struct str error_code, error_message;
     struct str text, data, client_id, answer,
         citations; /* of changes of the chat: see their comments */

@@ -25,7 +25,7 @@
 #ifndef STORE_FORMAT_VERSION
 #define STORE_FORMAT_VERSION 1
 #endif
-#define STORE_LAYOUT 6 /* layout within an unreleased format: incremented with each change */
+#define STORE_LAYOUT 7 /* layout within an unreleased format: incremented with each change */
 
 enum store_status {
     STORE_OK,
@@ -46,7 +46,7 @@ enum store_status {
     STORE_IO,            /* an error of the disk or the system: store_why */
     STORE_TOO_MANY,      /* the maximum number is reached */
     STORE_REBUILDING,    /* the index of the workspace's reports is being rebuilt */
-    STORE_DAMAGED,       /* a segment of that index is missing or damaged: store_lost_segment */
+    STORE_DAMAGED,       /* that index of reports is damaged: store_lost_segment */
     STORE_STATUSES
 };
 
@@ -66,7 +66,6 @@ typedef bool store_pause_fn(void *arg);
 #include "store/widget.h"
 
 enum report_status { REPORT_PENDING, REPORT_DONE, REPORT_FAILED };
-enum report_result { RESULT_NONE, RESULT_GOOD, RESULT_DECENT, RESULT_BAD };
 enum report_privacy { PRIVACY_PUBLIC, PRIVACY_PRIVATE, PRIVACY_PASSWORD };
 
 /* Scopes of a credential, as bits. */
@@ -233,10 +232,36 @@ void store_key_get(struct store *s, uint64_t id, store_key_fn *done, void *arg);
 
 /*
  * store_report_get(s, workspace, id, with_results, done, arg): STORE_NOT_FOUND also if its project
- * is being deleted.
+ * is being deleted. STORE_ANY_WORKSPACE: for pages, which the privacy of the report protects.
  */
+#define STORE_ANY_WORKSPACE 0
 void store_report_get(struct store *s, uint64_t workspace, uint64_t id, bool with_results,
                       store_report_fn *done, void *arg);
+
+/*
+ * store_grading_list(s, workspace, report, query, done, arg): gradings of a report, newest first:
+ * those with numbers below ${before} (0: from the newest), at most ${limit}. ${items} is borrowed
+ * for the call, its texts until store_read_end. STORE_NOT_FOUND as in store_report_get; a report
+ * without a score has no gradings.
+ * store_grading_get(s, workspace, report, number, done, arg): one; STORE_NOT_FOUND also if the
+ * report has none of that number.
+ *
+ * A report that has a score always has a grading: if the store has no row of it, its numbers are
+ * those of the report's record, its facts are unknown, and ${failed} is empty.
+ */
+struct store_gradings_query {
+    uint32_t before;
+    unsigned limit; /* at most STORE_GRADINGS_MAX are read */
+};
+typedef void store_grading_list_fn(void *arg, enum store_status status,
+                                   const struct store_grading *items, size_t count);
+typedef void store_grading_fn(void *arg, enum store_status status,
+                              const struct store_grading *grading);
+void store_grading_list(struct store *s, uint64_t workspace, uint64_t report,
+                        const struct store_gradings_query *query, store_grading_list_fn *done,
+                        void *arg);
+void store_grading_get(struct store *s, uint64_t workspace, uint64_t report, uint32_t number,
+                       store_grading_fn *done, void *arg);
 
 /* One project, by id or by name. */
 void store_project_get(struct store *s, uint64_t workspace, uint64_t id, store_project_fn *done,
@@ -353,7 +378,7 @@ struct store_answer {
  * store_apply checks first and writes after, so a status other than STORE_OK means that nothing
  * changed. Only STORE_FULL, STORE_IO and STORE_CORRUPT can occur half-way: they stay in the
  * transaction (store_txn_error) and make store_commit fail. The caller then applies the batch
- * again, one change per transaction. After STORE_OK from store_commit the data is on disk (fsync).
+ * again in smaller parts. After STORE_OK from store_commit the data is on disk (fsync).
  * Either way store_commit ends the transaction.
  */
 enum store_status store_begin(struct store *s, struct store_txn **out)
@@ -408,6 +433,11 @@ enum store_status store_space(struct store *s, struct store_space *out);
 enum store_status store_usage(struct store *s, struct store_usage *out);
 /* store_is_full(s): would a create be refused, because the map or the disk is full? */
 bool store_is_full(struct store *s);
+/*
+ * store_release_pages(s): after the STORE_FULL of a transaction with one change: true: only
+ * snapshots, or the last transaction, keep pages that it needs. Apply the change again soon.
+ */
+bool store_release_pages(struct store *s);
 
 /*
  * store_mapped_file(s, at, path, size): path of the segment file that the process has mapped at
@@ -416,8 +446,8 @@ bool store_is_full(struct store *s);
 bool store_mapped_file(const struct store *s, const void *at, char *path, size_t size);
 
 /*
- * store_lost_segment(s): after STORE_DAMAGED, the number of the segment. CHANGE_INDEX_LOST with it
- * rebuilds the index.
+ * store_lost_segment(s): after STORE_DAMAGED, the number of the missing or damaged segment; 0: the
+ * index contradicts the reports. CHANGE_INDEX_LOST with it rebuilds the index.
  */
 uint64_t store_lost_segment(const struct store *s);
 

@@ -65,6 +65,7 @@ const struct check_row check_rows[] = {
     {SPACE_REPORT, check_report, "the reports"},
     {SPACE_JOB, check_job, "the jobs"},
     {SPACE_RESULT, check_result, "the results"},
+    {SPACE_GRADING, check_grading, "the gradings"},
     {SPACE_LOG, check_log, "the logs of indexes"},
     {SPACE_INDEX, check_index_record, "the manifests of indexes"},
     {SPACE_SEGMENT, check_segment_row, "the segments of indexes"},

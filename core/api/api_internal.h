@@ -29,6 +29,7 @@ enum {
     REPORTS_PAGE,
     REPORTS_INCLUDE
 };
+enum { HISTORY_AFTER, HISTORY_PER_PAGE };
 enum { CREATE_URL, CREATE_PRIVACY, CREATE_PASSWORD };
 enum { UPDATE_PRIVACY, UPDATE_PASSWORD, UPDATE_UPDATE };
 
@@ -37,6 +38,7 @@ extern const unsigned api_per_page[];
 
 request_fn projects_list, projects_get, projects_delete;
 request_fn reports_list, reports_get, reports_create, reports_update, reports_delete;
+request_fn reports_history;
 request_fn platform_openapi, platform_healthz, platform_readyz, platform_metrics;
 
 /*

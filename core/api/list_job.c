@@ -29,10 +29,8 @@ static void workspace_found(void *arg, enum store_status status,
         return;
     job->version = api_version(workspace->id, workspace->version);
     job->find(job, job->store);
-    if (job->status != STORE_DAMAGED)
-        return;
-    job->lost = store_lost_segment(job->store);
-    snprintf(job->why, sizeof(job->why), "%s", store_why(job->store));
+    if (job->status == STORE_DAMAGED)
+        job->lost = store_lost_segment(job->store);
 }
 
 static bool run(struct query *q, struct store *s)
@@ -40,6 +38,8 @@ static bool run(struct query *q, struct store *s)
     struct list_job *job = (struct list_job *)q;
     job->store = s;
     store_workspace_get(s, job->list.workspace, workspace_found, job);
+    if (job->status != STORE_OK)
+        snprintf(job->why, sizeof(job->why), "%s", store_why(s));
     return job->status != STORE_AGAIN;
 }
 
@@ -71,7 +71,7 @@ static void reply(struct request *r, struct list_job *job)
     else if (job->status == STORE_REBUILDING || job->status == STORE_DAMAGED)
         reply_rebuilding(r);
     else if (job->status != STORE_OK)
-        reply_store_error(r, job->status);
+        reply_store_failure(r, job->status, job->why);
     else if (!reply_etag(r, job->version))
         api_list_reply(r, &job->body, job->path, &job->list, job->total, job->count);
 }

@@ -28,8 +28,8 @@ struct list_job {
     size_t count;
     struct buf body;
     uint64_t lost; /* STORE_DAMAGED: store_lost_segment */
-    char why[512];
-    char text[]; /* copies of the query's strings */
+    char why[512]; /* store_why of the thread's store, unless STORE_OK */
+    char text[];   /* copies of the query's strings */
 };
 
 /*

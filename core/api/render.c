@@ -32,18 +32,23 @@ static void put_grade(const struct store_report *r, struct buf *out)
     buf_adds(out, results[r->result]);
 }
 
+static void put_counts(struct buf *out, unsigned high, unsigned medium, unsigned low,
+                       unsigned passed)
+{
+    member_u64(out, "{\"high\":", high);
+    member_u64(out, ",\"medium\":", medium);
+    member_u64(out, ",\"low\":", low);
+    member_u64(out, ",\"passed\":", passed);
+    buf_adds(out, "}");
+}
+
 /* A failed grading keeps the counts of the last successful one. */
 static void put_issues(const struct store_report *r, struct buf *out)
 {
-    if (r->score < 0) {
+    if (r->score < 0)
         buf_adds(out, "null");
-        return;
-    }
-    member_u64(out, "{\"high\":", r->issues_high);
-    member_u64(out, ",\"medium\":", r->issues_medium);
-    member_u64(out, ",\"low\":", r->issues_low);
-    member_u64(out, ",\"passed\":", r->issues_passed);
-    buf_adds(out, "}");
+    else
+        put_counts(out, r->issues_high, r->issues_medium, r->issues_low, r->issues_passed);
 }
 
 static void put_error(const struct store_report *r, struct buf *out)
@@ -87,6 +92,56 @@ void render_report(const struct store_report *r, struct str base_url, bool with_
     member_time(out, ",\"generated_at\":", r->generated_at);
     member_time(out, ",\"created_at\":", r->created_at);
     member_time(out, ",\"updated_at\":", r->updated_at);
+    buf_adds(out, "}");
+}
+
+/* ${ids}: as in a store_grading. */
+static void put_ids(struct str ids, struct buf *out)
+{
+    buf_adds(out, ids.n == 0 ? "[" : "[\"");
+    for (size_t i = 0; i < ids.n; i++) {
+        if (ids.p[i] == ' ')
+            buf_adds(out, "\",\"");
+        else
+            buf_add(out, ids.p + i, 1);
+    }
+    buf_adds(out, ids.n == 0 ? "]" : "\"]");
+}
+
+static void put_facts(const struct store_grading *g, struct str url, struct buf *out)
+{
+    const struct grading_facts *f = &g->facts;
+    if (f->http_status == 0) {
+        buf_adds(out, ",\"failed\":null,\"final_url\":null,\"http_status\":null,"
+                      "\"protocol\":null,\"ttfb_ms\":null,\"load_ms\":null,"
+                      "\"page_bytes\":null,\"version\":null");
+        return;
+    }
+    buf_adds(out, ",\"failed\":");
+    put_ids(g->failed, out);
+    buf_adds(out, ",\"final_url\":");
+    json_string(out, f->final_url.n == 0 ? url : f->final_url);
+    member_u64(out, ",\"http_status\":", f->http_status);
+    buf_adds(out, ",\"protocol\":");
+    json_string(out, f->protocol);
+    member_u64(out, ",\"ttfb_ms\":", f->ttfb_ms);
+    member_u64(out, ",\"load_ms\":", f->load_ms);
+    member_u64(out, ",\"page_bytes\":", f->page_bytes);
+    buf_adds(out, ",\"version\":");
+    json_string(out, f->version);
+}
+
+void render_grading(const struct store_grading *g, struct str url, struct buf *out)
+{
+    assert((unsigned)g->result <= RESULT_BAD);
+    member_u64(out, "{\"number\":", g->number);
+    member_u64(out, ",\"score\":", (uint64_t)g->score);
+    buf_adds(out, ",\"result\":");
+    buf_adds(out, results[g->result]);
+    buf_adds(out, ",\"issues\":");
+    put_counts(out, g->issues_high, g->issues_medium, g->issues_low, g->issues_passed);
+    put_facts(g, url, out);
+    member_time(out, ",\"generated_at\":", g->generated_at);
     buf_adds(out, "}");
 }
 

@@ -22,10 +22,10 @@ void api_report_reply(struct request *r, int status, const struct store_report *
     api_reply(r, status, report_body(r, report, status));
 }
 
-static void serve(struct request *r, const struct cached_report *cached)
+static void serve(struct request *r, struct cached_report *cached)
 {
     if (!reply_etag(r, cached->version))
-        reply_shared(r, 200, cached->body);
+        reply_cached(r, 200, "application/json", r->http->responses, cached);
 }
 
 static void report_found(void *arg, enum store_status status, const struct store_report *report)
@@ -37,8 +37,13 @@ static void report_found(void *arg, enum store_status status, const struct store
     }
     const struct buf *body = report_body(r, report, 200);
     if (buf_ok(body))
-        serve(r, response_cache_put(r->http->responses, r->workspace, report->id, report->version,
-                                    store_snapshot_version(r->store), buf_view(body)));
+        serve(r, response_cache_put(
+                     r->http->responses,
+                     &(struct cached_report){.variant = r->workspace,
+                                             .id = report->id,
+                                             .version = report->version,
+                                             .store_version = store_snapshot_version(r->store)},
+                     buf_view(body)));
     else
         reply_error(r, ERR_UNAVAILABLE, NULL);
 }

@@ -3,6 +3,8 @@
 #include "core/api/wp_internal.h"
 #include "core/http/pagination.h"
 #include "core/web/pages.h"
+#include "core/web/report_page.h"
+#include "core/web/report_password.h"
 #include "core/widget/script.h"
 
 static const char *const by_project[] = {"project", NULL};
@@ -54,6 +56,11 @@ static const struct field reports_list_fields[] = {
     [REPORTS_INCLUDE] = CHOICE("include", includes, NULL),
     FIELDS_END,
 };
+static const struct field history_fields[] = {
+    [HISTORY_AFTER] = NUMBER("after", 1, UINT32_MAX, NULL),
+    [HISTORY_PER_PAGE] = CHOICE("per_page", page_sizes, "10"),
+    FIELDS_END,
+};
 /* Without privacy 2 a password is ignored, so the handler checks its length. */
 static const struct field reports_create_fields[] = {
     [CREATE_URL] = TEXT("url", 1, 2048),
@@ -65,6 +72,23 @@ static const struct field reports_update_fields[] = {
     [UPDATE_PRIVACY] = CHOICE("privacy", privacies, NULL),
     [UPDATE_PASSWORD] = TEXT("password", 1, 255),
     [UPDATE_UPDATE] = CHOICE("update", yes_no, "0"),
+    FIELDS_END,
+};
+
+/* ---- pages ---- */
+
+static const struct field report_page_fields[] = {
+    [PAGE_LANG] = CHOICE("lang", page_languages, NULL),
+    [REPORT_PAGE_AGAINST] = NUMBER("against", 1, UINT32_MAX, NULL),
+    FIELDS_END,
+};
+/* A missing password is a mistake that the handler shows in the form. */
+static const struct field report_password_fields[] = {
+    [REPORT_PASSWORD] = TEXT("password", 0, 255),
+    FIELDS_END,
+};
+static const struct field badge_fields[] = {
+    [PAGE_LANG] = CHOICE("lang", page_languages, NULL),
     FIELDS_END,
 };
 
@@ -222,6 +246,8 @@ const struct route routes[] = {
         FORM, ROUTE_IDEMPOTENT, reports_create_fields, reports_create},
     {"GET",    "/api/v1/reports/{id}",                      API_KEY(REPORTS_READ),
         NO_BODY, 0, NULL, reports_get},
+    {"GET",    "/api/v1/reports/{id}/history",              API_KEY(REPORTS_READ),
+        NO_BODY, 0, history_fields, reports_history},
     {"PUT",    "/api/v1/reports/{id}",                      API_KEY(REPORTS_WRITE),
         FORM, 0, reports_update_fields, reports_update},
     {"DELETE", "/api/v1/reports/{id}",                      API_KEY(REPORTS_WRITE),
@@ -308,6 +334,14 @@ const struct route routes[] = {
         NO_BODY, ROUTE_TEXT | ROUTE_PAGE, NULL, pages_docs},
     {"GET",    "/assets/{version}/assay.css",               ANYONE(NONE),
         NO_BODY, ROUTE_TEXT | ROUTE_PAGE, NULL, pages_stylesheet},
+    {"GET",    "/assets/{version}/page.js",                 ANYONE(NONE),
+        NO_BODY, ROUTE_TEXT | ROUTE_PAGE, NULL, pages_script},
+    {"GET",    "/reports/{id}",                             ANYONE(NONE),
+        NO_BODY, ROUTE_TEXT | ROUTE_PAGE, report_page_fields, report_page},
+    {"POST",   "/reports/{id}/password",                    ANYONE(REPORT_PASSWORD),
+        FORM, ROUTE_TEXT | ROUTE_PAGE, report_password_fields, report_password},
+    {"GET",    "/reports/{id}/badge.svg",                   ANYONE(NONE),
+        NO_BODY, ROUTE_TEXT | ROUTE_PAGE, badge_fields, report_badge},
     {"GET",    "/healthz",                                  ANYONE(NONE),
         NO_BODY, ROUTE_INTERNAL, NULL, platform_healthz},
     {"GET",    "/readyz",                                   ANYONE(NONE),

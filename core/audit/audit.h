@@ -8,6 +8,7 @@
 
 #include "core/conf/conf.h"
 #include "store/bytes.h"
+#include "store/grading.h"
 
 #include <curl/curl.h>
 
@@ -34,6 +35,8 @@ struct audit_findings {
      * {"title":{"category","importance","passed":true|false|null,"value","message","details":[]},…}
      */
     struct str results;
+    struct grading_facts facts; /* of a graded page */
+    struct str failed;          /* ids of the failed checks, as in a store_grading */
     const char *final_url;
     bool withdrawn; /* ended by audit_withdraw; apart from ${id}, nothing else is set */
 };

@@ -54,6 +54,8 @@ static void send_result(struct auditor *a, const struct running_job *r,
                                   .issues_low = f->issues.low,
                                   .issues_passed = f->issues.passed,
                                   .results = f->results,
+                                  .facts = f->facts,
+                                  .failed = f->failed,
                                   .error_code = str_of(f->error_code),
                                   .error_message =
                                       str_of(f->error_code == NULL ? NULL : f->error_message)};

@@ -39,10 +39,8 @@ void check_server_signature(struct facts *f, struct verdict *v)
 
 void check_http2(struct facts *f, struct verdict *v)
 {
-    unsigned version = f->response.http_version;
-    verdict_text(v, version < 20 ? arena_printf(&f->arena, "HTTP/%u.%u", version / 10, version % 10)
-                                 : arena_printf(&f->arena, "HTTP/%u", version / 10));
-    if (version < 20)
+    verdict_text(v, facts_protocol(f));
+    if (f->response.http_version < 20)
         verdict_fail(v, "The server sent the page with an old version of HTTP. Enable HTTP/2 in "
                         "the web server.");
     else

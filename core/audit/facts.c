@@ -107,6 +107,20 @@ struct str facts_title(const struct facts *facts)
     return title == NULL ? STR("") : title->text;
 }
 
+struct str facts_protocol(const struct facts *facts)
+{
+    switch (facts->response.http_version) {
+    case 10:
+        return STR("HTTP/1.0");
+    case 20:
+        return STR("HTTP/2");
+    case 30:
+        return STR("HTTP/3");
+    default:
+        return STR("HTTP/1.1");
+    }
+}
+
 bool facts_wants_favicon(const struct facts *facts)
 {
     size_t at = 0;

@@ -91,6 +91,9 @@ struct str facts_header_first(const struct facts *facts, const char *name);
 const struct page_element *facts_title_element(const struct facts *facts);
 struct str facts_title(const struct facts *facts);
 
+/* facts_protocol(facts): the version of HTTP that the response used, such as "HTTP/2". */
+struct str facts_protocol(const struct facts *facts);
+
 /* facts_wants_favicon(facts): the page has no icon link. */
 bool facts_wants_favicon(const struct facts *facts);
 

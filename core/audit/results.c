@@ -1,3 +1,5 @@
+#include "config.h"
+
 #include "core/audit/results_internal.h"
 #include "core/audit/charset_internal.h"
 #include "core/audit/text.h"
@@ -107,6 +109,35 @@ static void count(const struct verdict *verdicts, const struct conf *conf,
     out->score = all == 0 ? 0 : (int)((200 * won + all) / (2 * all));
 }
 
+static struct str list_failed(const struct verdict *verdicts, struct arena *arena)
+{
+    struct buf ids = {0};
+    for (size_t i = 0; i < checks_count; i++) {
+        if (verdicts[i].outcome != OUTCOME_FAIL)
+            continue;
+        buf_adds(&ids, ids.n == 0 ? "" : " ");
+        buf_adds(&ids, checks[i].id);
+    }
+    struct str failed = arena_copy(arena, buf_view(&ids));
+    arena->full = arena->full || !buf_ok(&ids);
+    buf_free(&ids);
+    return failed;
+}
+
+_Static_assert(sizeof(PACKAGE_VERSION) <= STORE_ASSAY_VERSION_MAX, "a grading holds the version");
+
+static struct grading_facts list_facts(const struct facts *facts)
+{
+    const struct fact_response *r = &facts->response;
+    return (struct grading_facts){.http_status = (unsigned)r->status,
+                                  .ttfb_ms = r->ttfb_ms,
+                                  .load_ms = r->load_ms,
+                                  .page_bytes = r->wire_bytes,
+                                  .protocol = facts_protocol(facts),
+                                  .final_url = r->url,
+                                  .version = STR(PACKAGE_VERSION)};
+}
+
 bool results_make(struct facts *facts, const struct conf *conf, struct audit_findings *out,
                   struct buf *json)
 {
@@ -118,6 +149,8 @@ bool results_make(struct facts *facts, const struct conf *conf, struct audit_fin
         checks[i].run(facts, &verdicts[i]);
     }
     count(verdicts, conf, out);
+    out->facts = list_facts(facts);
+    out->failed = list_failed(verdicts, &facts->arena);
     for (size_t i = 0; i < sizeof(cuts) / sizeof(*cuts); i++) {
         add_all(json, verdicts, cuts[i].details, cuts[i].points);
         if (json->n <= RESULTS_MAX_BYTES)

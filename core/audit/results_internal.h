@@ -9,8 +9,8 @@
 
 /*
  * results_make(facts, conf, out, json): run all checks; fill score (with the weights of ${conf}),
- * issues and results of ${out}. The results borrow from ${json}, which the caller frees. False when
- * memory is short.
+ * issues, results, facts and failed of ${out}. The results borrow from ${json}, which the caller
+ * frees, the other texts from ${facts}. False when memory is short.
  */
 bool results_make(struct facts *facts, const struct conf *conf, struct audit_findings *out,
                   struct buf *json);

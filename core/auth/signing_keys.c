@@ -209,7 +209,7 @@ int signing_keys_rotate(const char *path, int64_t now_ms, int64_t keep_ms, char 
     if (status == 0 && list.count == SECRETS_MAX)
         status = refuse(why, why_size, path,
                         "the file has the maximum number of secrets; wait until tokens of the "
-                        "oldest one have expired (jwt.ttl)");
+                        "oldest one have expired (jwt.ttl, at least 12 h)");
     if (status == 0)
         status = add(path, dir, &list, now_ms, why, why_size);
     close(dir);

@@ -1,9 +1,9 @@
 /*
- * The keys that sign visitors' tokens: a small file with a line `KID MILLISECONDS HEX` for each
- * key, oldest first. The master creates it before it forks. `assay secret rotate` replaces it, by a
- * rename, with one that has a further key; every worker reads it within SECRETS_LOOK_MS. A new key
- * signs only SECRETS_SETTLE_MS after its creation, when all workers know it. Older keys are
- * accepted for as long as the tokens that they signed may live.
+ * The keys that sign visitors' tokens and the cookies of reports: a small file with a line
+ * `KID MILLISECONDS HEX` for each key, oldest first. The master creates it before it forks.
+ * `assay secret rotate` replaces it, by a rename, with one that has a further key; every worker
+ * reads it within SECRETS_LOOK_MS. A new key signs only SECRETS_SETTLE_MS after its creation, when
+ * all workers know it. Older keys are accepted for as long as what they signed may live.
  */
 #ifndef ASSAY_AUTH_SIGNING_KEYS_H
 #define ASSAY_AUTH_SIGNING_KEYS_H

@@ -53,6 +53,7 @@ struct conf {
     uint64_t store_map_size, store_index_map_size; /* bytes */
     enum store_sync store_sync;
     unsigned reports_wait_ms;
+    bool reports_indexable;
     unsigned reports_good, reports_decent; /* 0–100 */
     unsigned reports_weight_high, reports_weight_medium, reports_weight_low;
     unsigned jwt_ttl_ms;

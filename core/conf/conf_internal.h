@@ -13,6 +13,7 @@
 #define CONF_KEY_SIZE 128
 #define CONF_MISTAKES_MAX 100
 #define CONF_LISTEN_PREFIX "listen.N."
+#define CONF_OPTIONS_MAX 128
 
 struct conf_option;
 
@@ -106,6 +107,9 @@ void conf_assign(struct conf_build *build, const struct conf_option *option, siz
 /* conf_assign_text(option, base, text): set a default of the table, which must be valid. */
 void conf_assign_text(const struct conf_option *option, char *base, const char *text);
 
+/* conf_new(): the defaults, to free with conf_free; NULL: out of memory. */
+struct conf *conf_new(void);
+
 /*
  * conf_listen_append(conf): add a listener with the defaults; false if there are CONF_LISTEN_MAX.
  * conf_listen_clear(conf): remove all listeners.
@@ -132,8 +136,5 @@ void conf_yaml_read(struct conf_build *build, const char *path, bool lineless, c
 
 /* conf_limits_finish(build): after all values are read, resolve the overrides of the limiters. */
 void conf_limits_finish(struct conf_build *build);
-
-/* conf_route_taken(method, path): whether a limiter may name this route (conf_know_routes). */
-bool conf_route_taken(struct str method, struct str path);
 
 #endif

@@ -9,11 +9,9 @@
 /* Set in the first byte, the kind of key, if an address replaces an unknown credential. */
 #define INSTEAD 0x80
 
-static const char *const by_names[LIMITER_BYS] = {[BY_IP_AGENT] = "ip+agent",
-                                                  [BY_JWT] = "jwt",
-                                                  [BY_TOKEN] = "token",
-                                                  [BY_API_KEY] = "api_key",
-                                                  [BY_IP] = "ip"};
+static const char *const by_names[LIMITER_BYS] = {
+    [BY_IP_AGENT] = "ip+agent", [BY_JWT] = "jwt",       [BY_TOKEN] = "token",
+    [BY_API_KEY] = "api_key",   [BY_REPORT] = "report", [BY_IP] = "ip"};
 
 const char *limiter_by_name(enum limiter_by by)
 {
@@ -57,7 +55,7 @@ static void add_ulid(struct limiter_key *key, const uint8_t *ulid)
     add(key, ulid == NULL ? unknown : ulid, LIMITER_ULID);
 }
 
-void limiter_key_make(enum limiter_by by, unsigned ipv6_prefix, const struct limiter_caller *caller,
+bool limiter_key_make(enum limiter_by by, unsigned ipv6_prefix, const struct limiter_caller *caller,
                       struct limiter_key *out)
 {
     memset(out, 0, sizeof(*out));
@@ -68,29 +66,33 @@ void limiter_key_make(enum limiter_by by, unsigned ipv6_prefix, const struct lim
         if (caller->api_key == 0)
             break;
         add_id(out, caller->api_key);
-        return;
+        return true;
     case BY_TOKEN:
         if (caller->token == 0)
             break;
         add_id(out, caller->token);
-        return;
+        return true;
+    case BY_REPORT:
+        add_id(out, caller->report);
+        return caller->report != 0;
     case BY_JWT:
         if (caller->visitor == NULL || caller->agent == NULL)
             break;
         add_ulid(out, caller->visitor);
         add_ulid(out, caller->agent);
-        return;
+        return true;
     case BY_IP_AGENT:
         add_ip(out, caller->ip, ipv6_prefix);
         add_ulid(out, caller->agent);
-        return;
+        return true;
     case BY_IP:
     case LIMITER_BYS:
         add_ip(out, caller->ip, ipv6_prefix);
-        return;
+        return true;
     }
     out->bytes[0] |= INSTEAD;
     add_ip(out, caller->ip, ipv6_prefix);
+    return true;
 }
 
 /* ---- text: ULIDs, in Crockford's base 32 ---- */
@@ -170,11 +172,13 @@ bool limiter_key_parse(enum limiter_by by, unsigned ipv6_prefix, const char *tex
     size_t before = 0;
     bool known = false, ok = false;
     if (network_parse(text, strlen(text), ipv6_prefix, &ip))
-        ok = by != BY_IP_AGENT;
+        ok = by != BY_IP_AGENT && by != BY_REPORT;
     else if (by == BY_TOKEN)
         ok = id_parse(text, &caller.token);
     else if (by == BY_API_KEY)
         ok = id_parse(text, &caller.api_key);
+    else if (by == BY_REPORT)
+        ok = id_parse(text, &caller.report);
     else if (by == BY_IP_AGENT)
         ok = agent_parse(text, &before, agent, &known) &&
              network_parse(text, before, ipv6_prefix, &ip);
@@ -185,8 +189,7 @@ bool limiter_key_parse(enum limiter_by by, unsigned ipv6_prefix, const char *tex
         return false;
     caller.agent = known ? agent : NULL;
     caller.visitor = by == BY_JWT && known ? visitor : NULL;
-    limiter_key_make(by, ipv6_prefix, &caller, out);
-    return true;
+    return limiter_key_make(by, ipv6_prefix, &caller, out);
 }
 
 static int network_text(const uint8_t *bytes, unsigned ipv6_prefix, char *out, size_t size)
@@ -209,6 +212,7 @@ void limiter_key_text(const struct limiter_key *key, unsigned ipv6_prefix,
     switch (key->bytes[0]) {
     case BY_API_KEY:
     case BY_TOKEN:
+    case BY_REPORT:
         memcpy(&id, bytes, sizeof(id));
         snprintf(out, LIMITER_TEXT_SIZE, "%" PRIu64, id);
         break;

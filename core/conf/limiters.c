@@ -19,6 +19,8 @@ static const struct limiter_row built_in[LIMITERS_BUILT_IN] = {
     [LIMITER_BULK_SYNC] = {"bulk-sync", .windows_count = 1, .windows = {{60, 60, BY_TOKEN}},
                            .routes_count = 2, .routes = {"* /v1/wp/*", "* /api/v1/wp/*"}},
     [LIMITER_API] = {"api", .windows_count = 1, .windows = {{0, 60, BY_API_KEY}}},
+    [LIMITER_REPORT_PASSWORD] = {"report-password", .windows_count = 2,
+                                 .windows = {{30, 60, BY_REPORT}, {10, 60, BY_IP}}},
 };
 
 void limiters_defaults(struct limiters *out)

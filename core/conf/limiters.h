@@ -14,6 +14,8 @@
  *   token      the id of a workspace token
  *   api_key    the id of an API key
  *   …          an address instead of one of the last three: callers without a valid credential
+ *   report     the id of a report in the path, whether or not the report exists; requests for other
+ *              paths are not counted
  */
 #ifndef ASSAY_CONF_LIMITERS_H
 #define ASSAY_CONF_LIMITERS_H
@@ -32,6 +34,7 @@ enum limiter {
     LIMITER_WIDGET_COUPON,
     LIMITER_BULK_SYNC,
     LIMITER_API,
+    LIMITER_REPORT_PASSWORD,
     LIMITERS_BUILT_IN
 };
 
@@ -44,7 +47,7 @@ enum limiter {
 #define LIMITERS_EXEMPT_MAX 256
 
 /* What a window counts; the more special kinds come first. */
-enum limiter_by { BY_IP_AGENT, BY_JWT, BY_TOKEN, BY_API_KEY, BY_IP, LIMITER_BYS };
+enum limiter_by { BY_IP_AGENT, BY_JWT, BY_TOKEN, BY_API_KEY, BY_REPORT, BY_IP, LIMITER_BYS };
 
 struct limiter_window {
     uint32_t limit; /* 0: the window is off */
@@ -119,10 +122,14 @@ struct limiter_caller {
     const struct ip *ip;
     uint64_t api_key, token;
     const uint8_t *visitor, *agent;
+    uint64_t report; /* in the path */
 };
 
-/* limiter_key_make(by, ipv6_prefix, caller, out): the caller's key of this kind. */
-void limiter_key_make(enum limiter_by by, unsigned ipv6_prefix, const struct limiter_caller *caller,
+/*
+ * limiter_key_make(by, ipv6_prefix, caller, out): the caller's key of this kind. False: it has
+ * none, so the window does not count the request.
+ */
+bool limiter_key_make(enum limiter_by by, unsigned ipv6_prefix, const struct limiter_caller *caller,
                       struct limiter_key *out);
 
 /* limiter_key_parse(by, ipv6_prefix, text, out): parse a key. False: not a key of this kind. */

@@ -1,8 +1,4 @@
 #include "core/conf/conf_internal.h"
-#include "core/conf/values.h"
-
-#include <inttypes.h>
-#include <string.h>
 
 #define RELOAD true
 #define RESTART false
@@ -91,7 +87,8 @@ const struct conf_option conf_options[] = {
      .initial = "",
      .reload = RELOAD,
      .help = "Public URL used in links, for example https://api.example.com. Empty: the address "
-             "of the first listener."},
+             "of the first listener. Forms must come from a page of its origin or of the requested "
+             "host, so set it if a proxy changes the Host header."},
     {.key = "workers",
      .type = &conf_type_workers,
      .offset = MEMBER(workers),
@@ -211,6 +208,13 @@ const struct conf_option conf_options[] = {
      .initial = "1",
      .reload = RELOAD,
      .help = "Weight of a check of low importance in the score."},
+    {.key = "reports.indexable",
+     .type = &conf_type_bool,
+     .offset = MEMBER(reports_indexable),
+     .max = 1,
+     .initial = "false",
+     .reload = RELOAD,
+     .help = "Let search engines index the pages of public reports."},
     {.key = "jwt.ttl",
      .type = &conf_type_duration,
      .offset = MEMBER(jwt_ttl_ms),
@@ -415,86 +419,7 @@ const struct conf_option conf_options[] = {
              "limits.ipv6_prefix). 0: no limit. Does not apply to trusted_proxies and "
              "limits.exempt."},
 };
-#define OPTIONS (sizeof(conf_options) / sizeof(conf_options[0]))
-const size_t conf_options_count = OPTIONS;
+const size_t conf_options_count = sizeof(conf_options) / sizeof(conf_options[0]);
 
-bool conf_option_in_listen(const struct conf_option *option)
-{
-    return strncmp(option->key, CONF_LISTEN_PREFIX, strlen(CONF_LISTEN_PREFIX)) == 0;
-}
-
-const struct conf_option *conf_find(const char *key)
-{
-    for (size_t i = 0; i < OPTIONS; i++)
-        if (strcmp(conf_options[i].key, key) == 0)
-            return &conf_options[i];
-    return NULL;
-}
-
-bool conf_group(const char *key)
-{
-    size_t n = strlen(key);
-    for (size_t i = 0; i < OPTIONS; i++)
-        if (strncmp(conf_options[i].key, key, n) == 0 && conf_options[i].key[n] == '.')
-            return true;
-    return false;
-}
-
-/* A bound of the range, in the option's unit. */
-static void bound_text(const struct conf_option *option, uint64_t value, char out[VALUE_TEXT_SIZE])
-{
-    if (option->type == &conf_type_duration || option->type == &conf_type_age)
-        value_duration_text(value, out);
-    else if (option->type == &conf_type_size)
-        value_size_text(value, out);
-    else
-        snprintf(out, VALUE_TEXT_SIZE, "%" PRIu64, value);
-}
-
-static void type_text(const struct conf_option *option, char *out, size_t size)
-{
-    if (option->choices != NULL) {
-        size_t n = 0;
-        for (size_t i = 0; option->choices[i] != NULL && n < size; i++)
-            n += (size_t)snprintf(out + n, size - n, "%s%s", i == 0 ? "" : " | ",
-                                  option->choices[i]);
-    } else if (option->type->ranged) {
-        char low[VALUE_TEXT_SIZE], high[VALUE_TEXT_SIZE];
-        bound_text(option, option->min, low);
-        bound_text(option, option->max, high);
-        snprintf(out, size, "%s %s–%s", option->type->name, low, high);
-    } else {
-        snprintf(out, size, "%s", option->type->name);
-    }
-}
-
-bool conf_option_at(size_t i, struct conf_option_view *out)
-{
-    static char types[OPTIONS][96];
-    static char initials[OPTIONS][64];
-    if (i >= OPTIONS)
-        return false;
-    const struct conf_option *option = &conf_options[i];
-    type_text(option, types[i], sizeof(types[i]));
-
-    /* To get the default as YAML, set it in an empty configuration and print it. */
-    struct conf conf = {.workers = 0};
-    struct conf_listen listener = {.address = NULL};
-    char *base = conf_option_in_listen(option) ? (char *)&listener : (char *)&conf;
-    conf_assign_text(option, base, option->initial);
-    FILE *text = fmemopen(initials[i], sizeof(initials[i]), "w");
-    if (text != NULL) {
-        option->type->print(option, base, text);
-        fclose(text);
-    }
-    option->type->clear(option, base);
-    if (option->type == &conf_type_workers || option->type == &conf_type_limiters)
-        snprintf(initials[i], sizeof(initials[i]), "%s", option->initial);
-
-    *out = (struct conf_option_view){.key = option->key,
-                                     .type = types[i],
-                                     .initial = initials[i],
-                                     .help = option->help,
-                                     .reload = option->reload};
-    return true;
-}
+_Static_assert(sizeof(conf_options) / sizeof(conf_options[0]) <= CONF_OPTIONS_MAX,
+               "option.c has space for every option");

@@ -120,7 +120,7 @@ static bool url_parse(const struct conf_option *option, char *base, const char *
                     : strncmp(text, "http://", 7) == 0 ? 7
                                                        : 0;
     if (text[0] != '\0' && (scheme == 0 || text[scheme] == '\0' || text[scheme] == '/' ||
-                            strpbrk(text, " ?#\"<>\\") != NULL)) {
+                            strpbrk(text, " ;?#\"<>\\") != NULL)) {
         char quoted[CONF_QUOTE_SIZE];
         WHY("\"%s\" is not a base URL; give scheme and host, such as https://api.example.com",
             conf_quote(text, quoted));

@@ -7,32 +7,6 @@
 #define ITEMS_MAX 256 /* in one list */
 #define DEPTH_MAX 8   /* more than any option needs; libyaml takes quadratic time for nesting */
 
-static struct conf_place place_at(const struct yaml_reader *reading, size_t line)
-{
-    return (struct conf_place){.file = reading->file, .line = reading->lineless ? 0 : line + 1};
-}
-
-struct conf_place conf_node_place(const struct yaml_reader *reading, const yaml_node_t *node)
-{
-    return place_at(reading, node->start_mark.line);
-}
-
-static const char *scalar_text(const yaml_node_t *node)
-{
-    return (const char *)node->data.scalar.value;
-}
-
-/* A scalar without NUL: libyaml accepts it as an escape, but a C string would end there. */
-static bool scalar_plain(const yaml_node_t *node)
-{
-    return node->type == YAML_SCALAR_NODE && strlen(scalar_text(node)) == node->data.scalar.length;
-}
-
-const char *conf_scalar(const yaml_node_t *node)
-{
-    return scalar_plain(node) ? scalar_text(node) : NULL;
-}
-
 /* `key:` without a value. */
 static bool scalar_absent(const yaml_node_t *node)
 {
@@ -50,7 +24,7 @@ struct events {
 static void check_event(struct yaml_reader *reading, const yaml_event_t *event, struct events *seen)
 {
     struct conf_build *build = reading->build;
-    struct conf_place place = place_at(reading, event->start_mark.line);
+    struct conf_place place = conf_line_place(reading, event->start_mark.line);
     const yaml_char_t *anchor = NULL, *tag = NULL;
     switch (event->type) {
     case YAML_SCALAR_EVENT:
@@ -114,7 +88,7 @@ static void report_not_yaml(struct yaml_reader *reading, const yaml_parser_t *pa
 {
     bool unreadable = parser->error == YAML_READER_ERROR;
     struct conf_place place =
-        place_at(reading, unreadable ? parser->mark.line : parser->problem_mark.line);
+        conf_line_place(reading, unreadable ? parser->mark.line : parser->problem_mark.line);
     size_t tab = unreadable ? 0 : tab_column(reading, parser->problem_mark);
     if (tab > 0)
         conf_mistake(reading->build, place, "not YAML: a tab in column %zu; use spaces", tab);
@@ -151,14 +125,14 @@ static void read_scalar(struct yaml_reader *reading, const struct conf_option *o
                         size_t listener, const yaml_node_t *node)
 {
     char key[CONF_KEY_SIZE];
-    if (!scalar_plain(node)) {
+    const char *text = conf_scalar(node);
+    if (text == NULL) {
         conf_mistake(reading->build, conf_node_place(reading, node), "%s: wrong type; give %s",
                      conf_key(option, listener, key), option->type->wanted);
         reading->build->places[option - conf_options] =
             (struct conf_place){.file = reading->file, .mistaken = true};
         return;
     }
-    const char *text = scalar_text(node);
     conf_assign(reading->build, option, listener, conf_node_place(reading, node), &text, 1);
 }
 
@@ -175,7 +149,8 @@ static void read_list(struct yaml_reader *reading, const struct conf_option *opt
     for (const yaml_node_item_t *item = node->data.sequence.items.start;
          item < node->data.sequence.items.top; item++) {
         const yaml_node_t *child = yaml_document_get_node(&reading->document, *item);
-        if (!scalar_plain(child)) {
+        const char *text = conf_scalar(child);
+        if (text == NULL) {
             conf_mistake(reading->build, conf_node_place(reading, child),
                          "%s: wrong type of item; give %s", option->key, option->type->wanted);
         } else if (count == ITEMS_MAX) {
@@ -183,7 +158,7 @@ static void read_list(struct yaml_reader *reading, const struct conf_option *opt
                          option->key, ITEMS_MAX);
             return;
         } else {
-            texts[count++] = scalar_text(child);
+            texts[count++] = text;
         }
     }
     conf_assign(reading->build, option, 0, conf_node_place(reading, node), texts, count);
@@ -269,18 +244,19 @@ static void read_group(struct yaml_reader *reading, const char *path, size_t lis
         const yaml_node_t *key = yaml_document_get_node(&reading->document, pair->key);
         if (build->mistakes_count >= CONF_MISTAKES_MAX)
             return;
-        if (!scalar_plain(key)) {
+        const char *name = conf_scalar(key);
+        if (name == NULL) {
             conf_mistake(build, conf_node_place(reading, key), "a key must be a name");
             continue;
         }
         if ((size_t)snprintf(below, sizeof(below), "%s%s%s", path, path[0] == '\0' ? "" : ".",
-                             scalar_text(key)) >= sizeof(below)) {
+                             name) >= sizeof(below)) {
             conf_mistake(build, conf_node_place(reading, key), "unknown key %s",
-                         conf_quote(scalar_text(key), quoted));
+                         conf_quote(name, quoted));
             continue;
         }
         size_t i = 0;
-        while (i < seen_count && strcmp(scalar_text(seen[i]), scalar_text(key)) != 0)
+        while (i < seen_count && strcmp(conf_scalar(seen[i]), name) != 0)
             i++;
         if (i < seen_count) {
             conf_mistake(build, conf_node_place(reading, key), "%s is set twice, first on line %zu",

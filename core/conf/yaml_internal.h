@@ -1,4 +1,4 @@
-/* Walks over a YAML document, for yaml.c and limiter_section.c. */
+/* Reading a YAML document: its nodes (yaml_node.c), and the value of limits.limiters. */
 #ifndef ASSAY_CONF_YAML_INTERNAL_H
 #define ASSAY_CONF_YAML_INTERNAL_H
 
@@ -15,6 +15,8 @@ struct yaml_reader {
     yaml_document_t document;
 };
 
+/* Where an error is: the line, from 0; the line of ${node}. */
+struct conf_place conf_line_place(const struct yaml_reader *reading, size_t line);
 struct conf_place conf_node_place(const struct yaml_reader *reading, const yaml_node_t *node);
 
 static inline yaml_node_t *conf_node(struct yaml_reader *reading, int index)

@@ -80,6 +80,8 @@ static void adopt_or_release(struct acceptor *a, struct endpoint *endpoint)
 void acceptor_tick(struct acceptor *a)
 {
     uint64_t now = a->loop->now_ms;
+    if (a->paused && a->retry_at_ms == 0)
+        acceptor_set_accepting(a, true, true);
     acceptor_yield_slot(a);
     acceptor_admit_queued(a);
     if (a->paused && now >= a->retry_at_ms)
@@ -99,6 +101,8 @@ void acceptor_tick(struct acceptor *a)
 
 int acceptor_wake_ms(const struct acceptor *a, int most)
 {
+    if (a->paused && a->retry_at_ms == 0)
+        return 0;
     return (a->paused || a->waiting > 0) && most > RETRY_EVERY_MS ? RETRY_EVERY_MS : most;
 }
 

@@ -32,12 +32,13 @@ struct acceptor {
     struct eviction *eviction;
     struct lingering *lingering;
     h2o_accept_ctx_t accept[LISTENERS_MAX];
-    uint64_t opened_ms, timeouts_at_ms, retry_at_ms;
+    uint64_t opened_ms, timeouts_at_ms;
+    uint64_t retry_at_ms; /* while ${paused}: when to accept again; 0: a connection has ended */
     uint64_t pressure_until_ms; /* connections were evicted: check timeouts more often */
     uint64_t warned_proxy_ms, warned_per_ip_ms, warned_queue_ms; /* last warnings; 0: none */
     unsigned overdue_turns; /* admissions while the oldest in the queue was overdue */
     bool open;
-    bool paused; /* no accept until a connection ends or the next retry */
+    bool paused; /* no accept until ${retry_at_ms} */
 };
 
 static inline struct connection_table *acceptor_connection_table(const struct acceptor *a)
@@ -65,6 +66,8 @@ void conn_shutdown(struct conn *c);
 bool conn_send_error(struct conn *c, const char *status, const char *headers, const char *code,
                      const char *message);
 
+/* ---- progress.c ---- */
+
 /*
  * conn_input_empty(c): no bytes wait in the socket.
  * conn_acked_bytes(c): a count that grows while the client acknowledges data.
@@ -86,6 +89,8 @@ void acceptor_set_accepting(struct acceptor *a, bool accepting, bool internal_to
 void acceptor_admit_queued(struct acceptor *a);
 /* acceptor_yield_slot(a): evict a connection here for one that waits in another worker. */
 void acceptor_yield_slot(struct acceptor *a);
+
+/* ---- address_limit.c ---- */
 
 /*
  * conn_count_address(c, tls): count it for its address. False: max_connections_per_ip is reached,

@@ -4,17 +4,11 @@
 #include "core/conn/lingering_close_internal.h"
 #include "core/shm/connection_table.h"
 
-#include <linux/tcp.h>
-#include <netinet/in.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <unistd.h>
-
-/* an upload or a response advances by at least this much, or it is slow */
-#define PROGRESS_BYTES 2048
 
 struct conn *conn_of(h2o_req_t *req)
 {
@@ -80,58 +74,6 @@ bool conn_send_error(struct conn *c, const char *status, const char *headers, co
     return send(h2o_socket_get_fd(c->socket), response, (size_t)n, MSG_NOSIGNAL | MSG_DONTWAIT) > 0;
 }
 
-/* ---- progress ---- */
-
-bool conn_input_empty(const struct conn *c)
-{
-    int unread = 0;
-    return ioctl(h2o_socket_get_fd(c->socket), FIONREAD, &unread) != 0 || unread == 0;
-}
-
-uint64_t conn_acked_bytes(const struct conn *c)
-{
-    struct tcp_info info = {0};
-    socklen_t size = sizeof(info);
-    if (getsockopt(h2o_socket_get_fd(c->socket), IPPROTO_TCP, TCP_INFO, &info, &size) == 0)
-        return info.tcpi_bytes_acked;
-    int unsent = 0;
-    return ioctl(h2o_socket_get_fd(c->socket), TIOCOUTQ, &unsent) == 0
-               ? (uint64_t)c->socket->bytes_written - (uint64_t)unsent
-               : c->acked + 1;
-}
-
-bool conn_made_progress(const struct conn *c, uint64_t acked)
-{
-    return acked - c->progress_acked >= PROGRESS_BYTES;
-}
-
-static bool head_complete(const h2o_buffer_t *input)
-{
-    size_t n = input->size < CONN_HEAD_MAX ? input->size : CONN_HEAD_MAX;
-    return memmem(input->bytes, n, "\r\n\r\n", 4) != NULL ||
-           memmem(input->bytes, n, "\n\n", 2) != NULL;
-}
-
-void conn_note_input(struct conn *c, uint64_t now)
-{
-    if (!c->receiving) {
-        c->receiving = true;
-        c->phase_ms = now;
-    }
-    size_t size = c->socket->input->size;
-    if (!c->head_done && head_complete(c->socket->input)) {
-        c->head_done = true;
-        c->phase_ms = now;
-        /* a first head may have been complete for a while, at most since the admission */
-        c->progress_input = c->requests == 0 ? 0 : size;
-        c->progress_ms = c->requests == 0 ? c->admitted_ms : now;
-    }
-    if (c->head_done && size >= c->progress_input + PROGRESS_BYTES) {
-        c->progress_input = size;
-        c->progress_ms = now;
-    }
-}
-
 /* ---- life ---- */
 
 static void on_conn_closed(void *data)
@@ -152,8 +94,7 @@ static void on_conn_closed(void *data)
         lingering_add(a->lingering, c->linger_fd, c->loop->now_ms);
     free(c->proxy_read);
     free(c);
-    if (a->paused)
-        acceptor_set_accepting(a, true, true);
+    a->retry_at_ms = 0;
 }
 
 static void ring_add(struct conn *head, struct conn *c)

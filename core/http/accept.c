@@ -58,16 +58,48 @@ int accept_quality(struct str header, struct str want, struct str any)
     return found < 0 ? 0 : found;
 }
 
-bool accept_json(struct str header)
+static bool is_variant(struct str name, struct str code)
+{
+    return name.n > code.n && name.p[code.n] == '-' &&
+           chars_equal((struct str){name.p, code.n}, code);
+}
+
+/* One pass: a header can name thousands of variants. */
+int accept_language(struct str header, struct str code)
+{
+    int own = -1, any = 0, variant = 0;
+    while (header.n > 0) {
+        struct str item = cut(&header, ','), name = cut(&item, ';');
+        int found = quality_of(item);
+        if (chars_equal(name, code))
+            own = found;
+        else if (chars_equal(name, STR("*")))
+            any = found;
+        else if (is_variant(name, code) && found > variant)
+            variant = found;
+    }
+    own = own < 0 ? any : own;
+    return variant > own ? variant : own;
+}
+
+/* Of application/json, by the most specific range (RFC 9110 §12.5.1). */
+static int json_quality(struct str header)
 {
     static const struct str ranges[] = {STR("application/json"), STR("application/*"), STR("*/*")};
-    if (blanks_trim(header).n == 0)
-        return true;
-    /* the most specific range counts (RFC 9110 §12.5.1) */
     for (size_t i = 0; i < sizeof(ranges) / sizeof(ranges[0]); i++) {
         int found = range_quality(header, ranges[i]);
         if (found >= 0)
-            return found > 0;
+            return found;
     }
-    return false;
+    return 0;
+}
+
+bool accept_json(struct str header)
+{
+    return blanks_trim(header).n == 0 || json_quality(header) > 0;
+}
+
+bool accept_prefers_html(struct str header)
+{
+    return range_quality(header, STR("text/html")) > json_quality(header);
 }

@@ -45,12 +45,6 @@ void request_run_in_pool(struct request *r, struct pool_job *job)
     thread_pool_send(r->http->body_pool, job, &r->wait);
 }
 
-static void reply_retry(struct request *r, const char *message)
-{
-    reply_header(r, "retry-after", STR("1"));
-    reply_error(r, ERR_UNAVAILABLE, "%s", message);
-}
-
 void request_query(struct request *r, struct query *query)
 {
     if (!queries_send(r->http->queries, query, &r->wait))

@@ -41,4 +41,12 @@ void query_late(struct request *r);
 typedef void request_hash_fn(struct request *r, struct str hash);
 void request_hash(struct request *r, struct str password, request_hash_fn *done);
 
+/*
+ * request_verify(r, password, hash, done): compare it with a stored hash in the password thread.
+ * Queue full: 503 with Retry-After, and ${done} is not called.
+ */
+typedef void request_verify_fn(struct request *r, bool right);
+void request_verify(struct request *r, struct str password, struct str hash,
+                    request_verify_fn *done);
+
 #endif

@@ -10,7 +10,7 @@
 /* cors_headers(r): add them to the response that is about to start, if its route has any. */
 void cors_headers(struct request *r);
 
-/* cors_preflight(r): true: the request is a preflight, and was answered. */
+/* cors_preflight(r): true: ${r} is a preflight, and its response headers are set. */
 bool cors_preflight(struct request *r);
 
 /* cors_origin(r): the Origin header; p NULL: none. */

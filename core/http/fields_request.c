@@ -1,4 +1,6 @@
 #include "core/http/fields.h"
+
+#include "core/http/error_html.h"
 #include "core/text/json_scan.h"
 #include "core/http/large_body.h"
 #include "core/http/conditions.h"
@@ -6,9 +8,32 @@
 
 #include <json-c/json.h>
 
+/* The messages as one sentence: "Some values are invalid: password is required." */
+static void reply_fields_page(struct request *r, const struct buf *errors)
+{
+    struct buf object = {0}, text = {0};
+    buf_printf(&object, "{%.*s}", (int)errors->n, errors->p);
+    buf_add(&object, "", 1);
+    struct json_object *fields = buf_ok(&object) ? json_tokener_parse(object.p) : NULL;
+    if (fields != NULL) {
+        json_object_object_foreach(fields, name, messages)
+            buf_printf(&text, "%s %s %s", text.n == 0 ? "" : ";", name,
+                       json_object_get_string(json_object_array_get_idx(messages, 0)));
+    }
+    json_object_put(fields);
+    buf_free(&object);
+    reply_error(r, ERR_VALIDATION_FAILED, "Some values are invalid:%.*s.", (int)text.n, text.p);
+    buf_free(&text);
+}
+
 void reply_fields_error(struct request *r, struct buf *errors)
 {
     struct buf body = {0};
+    if (error_is_page(r)) {
+        reply_fields_page(r, errors);
+        buf_free(errors);
+        return;
+    }
     r->etag = (struct str){NULL, 0};
     fields_error_body(errors, &body);
     buf_free(errors);
@@ -19,6 +44,13 @@ void reply_fields_error(struct request *r, struct buf *errors)
         reply_error(r, ERR_UNAVAILABLE, NULL);
     }
     buf_free(&body);
+}
+
+void reply_invalid(struct request *r, const char *field, const char *message)
+{
+    struct buf errors = {0};
+    fields_error(&errors, field, "%s", message);
+    reply_fields_error(r, &errors);
 }
 
 static char *alloc_scratch(struct request *r, struct str encoded)

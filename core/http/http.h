@@ -33,7 +33,7 @@ struct http {
     struct signing_keys *keys; /* of visitors' tokens */
     uint64_t keys_at_ms;       /* next check of their file */
     struct access_log *access_log;
-    struct response_cache *responses;
+    struct response_cache *responses, *pages; /* JSON and pages of reports */
     struct credential_cache *credentials;
     struct request_limiter *limiter;
     struct sessions *sessions; /* cached visitors' tokens */

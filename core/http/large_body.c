@@ -3,12 +3,16 @@
 #include "core/http/continuations.h"
 #include "core/http/fields.h"
 #include "core/http/pipeline.h"
+#include "core/http/steps_internal.h"
 
 #include <json-c/json.h>
 
 /* of all large bodies of a worker whose requests have not ended */
 #define MEMORY_MAX ((size_t)64 << 20)
 #define GZIP_RATIO_MAX 1032 /* bytes that deflate can make of one */
+/* a larger body is processed in a thread */
+#define LARGE_BYTES ((size_t)256 * 1024)
+#define LARGE_PACKED_BYTES (LARGE_BYTES / 1024)
 
 static size_t memory_used; /* by them; gzip that is not inflated yet counts as the most it can be */
 
@@ -65,7 +69,11 @@ static const struct field *tree_field(const struct field *fields)
     return fields == NULL || fields->name == NULL ? NULL : fields;
 }
 
-bool large_body_send(struct request *r, size_t max, struct str header, struct str token)
+/*
+ * Process ${r}'s body in the thread, then resume the pipeline. ${header}: its X-Signature, or
+ * empty. False: memory is short, or the large bodies of this worker would take too much.
+ */
+static bool start(struct request *r, size_t max, struct str header, struct str token)
 {
     size_t size = r->h2o->entity.len, bytes = size;
     if (r->compressed)
@@ -91,4 +99,19 @@ bool large_body_send(struct request *r, size_t max, struct str header, struct st
     h2o_mem_addref_shared(b);
     request_run_in_pool(r, &b->job);
     return true;
+}
+
+enum step step_read_large_body(struct request *r)
+{
+    struct str header = {"", 0}, token;
+    if (r->route->body != BODY_SYNC ||
+        r->h2o->entity.len <= (r->compressed ? LARGE_PACKED_BYTES : LARGE_BYTES) ||
+        !request_bearer(r, &token))
+        return STEP_NEXT;
+    request_header(r, "x-signature", &header);
+    if (header.n == 0 && (r->scopes & SCOPE_SIGNED) != 0)
+        return STEP_NEXT; /* step_check_signature refuses it */
+    if (start(r, step_max_body(r->route, r->conf), header, token))
+        return STEP_WAIT;
+    return step_refuse(r, ERR_UNAVAILABLE);
 }

@@ -27,11 +27,4 @@ struct large_body {
     struct str large;
 };
 
-/*
- * large_body_send(r, max, header, token): process ${r}'s body in the thread, then resume the
- * pipeline. ${header}: its X-Signature, or empty. False: memory is short, or the large bodies of
- * this worker would take too much.
- */
-bool large_body_send(struct request *r, size_t max, struct str header, struct str token);
-
 #endif

@@ -71,7 +71,7 @@ static void on_library_error(h2o_filter_t *self, h2o_req_t *req, h2o_ostream_t *
     error->super.do_send = send_error_body;
     req->res.headers.size = 0;
     req->res.content_length = error->body.len;
-    struct str id = r->id = pipeline_request_id(h, req);
+    struct str id = r->id = request_id_of(h, req);
     r->status = req->res.status;
     r->sent_bytes = error->body.len;
     r->answered_us = r->started_us;

@@ -63,6 +63,7 @@ static void configure(struct http *h)
 static bool create_parts(struct http *h)
 {
     h->responses = response_cache_new();
+    h->pages = response_cache_new();
     h->credentials = credential_cache_new();
     h->limiter = request_limiter_new(h->loop);
     h->sessions = sessions_new();
@@ -70,9 +71,9 @@ static bool create_parts(struct http *h)
     h->body_pool = thread_pool_new(h->loop);
     h->access_log = access_log_open(h->loop->conf);
     h->queries = queries_new(h->loop);
-    return h->responses != NULL && h->credentials != NULL && h->limiter != NULL &&
-           h->sessions != NULL && h->password_pool != NULL && h->body_pool != NULL &&
-           h->access_log != NULL && h->queries != NULL;
+    return h->responses != NULL && h->pages != NULL && h->credentials != NULL &&
+           h->limiter != NULL && h->sessions != NULL && h->password_pool != NULL &&
+           h->body_pool != NULL && h->access_log != NULL && h->queries != NULL;
 }
 
 bool http_start(struct http *h, struct loop *loop)
@@ -101,6 +102,7 @@ void http_finish(struct http *h)
     deflateEnd(&h->gzip);
     buf_free(&h->body);
     response_cache_free(h->responses);
+    response_cache_free(h->pages);
     credential_cache_free(h->credentials);
     request_limiter_free(h->limiter);
     sessions_free(h->sessions);

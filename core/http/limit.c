@@ -5,6 +5,7 @@
 #include "core/conn/connection.h"
 #include "core/shm/limiter_stats.h"
 #include "core/base/log.h"
+#include "core/text/form.h"
 #include "core/http/http.h"
 
 #include <stdlib.h>
@@ -101,6 +102,20 @@ void request_limiter_tick(struct request_limiter *l, int64_t now_ms)
 
 /* ---- charging ---- */
 
+/*
+ * The id of a report in the path; 0: none. The report may not exist, so that a refusal says nothing
+ * about which reports do.
+ */
+static uint64_t report_in_path(const struct request *r)
+{
+    const struct route *row = r->route != NULL ? r->route : r->other_method;
+    uint64_t id = 0;
+    if (row == NULL || strstr(row->path, "/reports/{id}") == NULL ||
+        !number_parse(r->args[0], INT64_MAX, &id))
+        return 0;
+    return id;
+}
+
 /* The windows that count this request; ${keys}: what they point at. The number of windows. */
 static size_t make_windows(const struct request_limiter *l, unsigned limiter,
                            const struct request *r, struct limiter_key *keys,
@@ -110,12 +125,14 @@ static size_t make_windows(const struct request_limiter *l, unsigned limiter,
     const struct limiter_row *row = &l->limits.rows[limiter];
     bool visitor = memcmp(r->visitor, unknown, sizeof(unknown)) != 0,
          agent = memcmp(r->agent, unknown, sizeof(unknown)) != 0;
-    struct limiter_caller caller = {&r->client_ip, r->key, r->token, visitor ? r->visitor : NULL,
-                                    agent ? r->agent : NULL};
+    struct limiter_caller caller = {
+        &r->client_ip, r->key, r->token, visitor ? r->visitor : NULL, agent ? r->agent : NULL, 0};
     size_t count = 0;
     for (unsigned i = 0; i < row->windows_count; i++) {
         const struct limiter_window *w = &row->windows[i];
-        limiter_key_make((enum limiter_by)w->by, l->limits.ipv6_prefix, &caller, &keys[count]);
+        caller.report = w->by == BY_REPORT ? report_in_path(r) : 0;
+        if (!limiter_key_make((enum limiter_by)w->by, l->limits.ipv6_prefix, &caller, &keys[count]))
+            continue;
         uint32_t limit = limiters_limit(&l->limits, limiter, i, &keys[count]);
         if (limit == 0)
             continue;
@@ -325,6 +342,15 @@ static struct str cached_decimal(struct cached_number *n, uint64_t v)
     return (struct str){n->text + n->from, sizeof(n->text) - n->from};
 }
 
+unsigned limit_retry_s(const struct request *r)
+{
+    int64_t wait_ms = r->limit.state.reset * 1000 - r->now_ms;
+    if (!r->limit.refused)
+        return 0;
+    /* rounded up, so that the retry is in the next window */
+    return wait_ms <= 1000 ? 1 : (unsigned)((wait_ms + 999) / 1000);
+}
+
 void limit_headers(struct request *r)
 {
     static h2o_iovec_t limit = {H2O_STRLIT("x-ratelimit-limit")},
@@ -351,9 +377,7 @@ void limit_headers(struct request *r)
     reply_push(r, &reset, "X-RateLimit-Reset", (struct str){text + TEXT_SIZE - known.n, known.n});
     if (!r->limit.refused)
         return;
-    /* rounded up, so that the retry is in the next window */
-    int64_t wait_ms = state->reset * 1000 - r->now_ms;
     text += TEXT_SIZE;
-    at = decimal(text + TEXT_SIZE, wait_ms <= 1000 ? 1 : ((uint64_t)wait_ms + 999) / 1000);
+    at = decimal(text + TEXT_SIZE, limit_retry_s(r));
     reply_push(r, &after, "Retry-After", (struct str){at, (size_t)(text + TEXT_SIZE - at)});
 }

@@ -38,6 +38,9 @@ bool limit_charge(struct request *r) __attribute__((warn_unused_result));
 /* limit_name(r): the limiter that was charged, or NULL. */
 const char *limit_name(const struct request *r);
 
+/* limit_retry_s(r): seconds until the limiter admits a request again; 0: it did not refuse. */
+unsigned limit_retry_s(const struct request *r);
+
 /* limit_headers(r): add X-RateLimit-… (and Retry-After) if a limiter was charged. */
 void limit_headers(struct request *r);
 

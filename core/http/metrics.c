@@ -8,6 +8,18 @@
 #include "config.h"
 #include "ratelimit/ratelimit.h"
 
+/* A line; ${label} NULL: none. No escaping. */
+static void sample(struct buf *out, const struct metric *m, const char *label, const char *value,
+                   uint64_t number)
+{
+    buf_adds(out, m->name);
+    if (label != NULL)
+        buf_printf(out, "{%s=\"%s\"}", label, value);
+    buf_adds(out, " ");
+    buf_u64(out, number);
+    buf_adds(out, "\n");
+}
+
 /* ---- limits ---- */
 
 static void limiter_counts(struct http *h, const struct metric *m, struct buf *out,
@@ -15,9 +27,8 @@ static void limiter_counts(struct http *h, const struct metric *m, struct buf *o
 {
     const struct limiters *limits = request_limiter_limits(h->limiter);
     for (unsigned i = 1; i < limits->count; i++)
-        metrics_sample(
-            out, m, "limiter", limits->rows[i].name,
-            limiter_stats_total(h->loop->process->limiters, limits->rows[i].counter, what));
+        sample(out, m, "limiter", limits->rows[i].name,
+               limiter_stats_total(h->loop->process->limiters, limits->rows[i].counter, what));
 }
 
 static void admitted(struct http *h, const struct metric *m, struct buf *out)
@@ -41,7 +52,7 @@ static void limiter_tags(struct http *h, const struct metric *m, struct buf *out
 {
     const struct limiters *limits = request_limiter_limits(h->limiter);
     for (unsigned i = 1; i < limits->count; i++)
-        metrics_sample(out, m, "limiter", limits->rows[i].name, by_tag[limits->rows[i].counter]);
+        sample(out, m, "limiter", limits->rows[i].name, by_tag[limits->rows[i].counter]);
 }
 
 static struct ratelimit_usage usage(struct http *h)
@@ -53,7 +64,7 @@ static struct ratelimit_usage usage(struct http *h)
 
 static void slots(struct http *h, const struct metric *m, struct buf *out)
 {
-    metrics_sample(out, m, NULL, NULL, usage(h).slots);
+    sample(out, m, NULL, NULL, usage(h).slots);
 }
 
 static void slots_used(struct http *h, const struct metric *m, struct buf *out)
@@ -194,7 +205,7 @@ static const enum role roles[] = {ROLE_WORKER, ROLE_WRITER, ROLE_AUDITOR};
 static void processes(struct http *h, const struct metric *m, struct buf *out)
 {
     for (size_t i = 0; i < sizeof(roles) / sizeof(roles[0]); i++)
-        metrics_sample(out, m, "role", role_name(roles[i]), over_role(h, roles[i], false, one));
+        sample(out, m, "role", role_name(roles[i]), over_role(h, roles[i], false, one));
 }
 
 static void heartbeats(struct http *h, const struct metric *m, struct buf *out)
@@ -206,7 +217,7 @@ static void heartbeats(struct http *h, const struct metric *m, struct buf *out)
     }
 }
 
-static void stretches(struct http *h, const struct metric *m, struct buf *out)
+static void longest_turns(struct http *h, const struct metric *m, struct buf *out)
 {
     static const enum role loops[] = {ROLE_WORKER, ROLE_WRITER};
     for (size_t i = 0; i < sizeof(loops) / sizeof(loops[0]); i++) {
@@ -218,74 +229,72 @@ static void stretches(struct http *h, const struct metric *m, struct buf *out)
 
 static void restarts(struct http *h, const struct metric *m, struct buf *out)
 {
-    metrics_sample(out, m, NULL, NULL, score_get(h->loop->process->scoreboard->restarts));
+    sample(out, m, NULL, NULL, score_get(h->loop->process->scoreboard->restarts));
 }
 
 static void generation(struct http *h, const struct metric *m, struct buf *out)
 {
-    metrics_sample(out, m, NULL, NULL, score_get(h->loop->process->scoreboard->generation));
+    sample(out, m, NULL, NULL, score_get(h->loop->process->scoreboard->generation));
 }
 
 static void started(struct http *h, const struct metric *m, struct buf *out)
 {
-    metrics_sample(out, m, NULL, NULL, score_get(h->loop->process->scoreboard->started_at_s));
+    sample(out, m, NULL, NULL, score_get(h->loop->process->scoreboard->started_at_s));
 }
 
 static void build(struct http *h, const struct metric *m, struct buf *out)
 {
     (void)h;
-    metrics_sample(out, m, "version", PACKAGE_VERSION, 1);
+    sample(out, m, "version", PACKAGE_VERSION, 1);
 }
 
 static void connections(struct http *h, const struct metric *m, struct buf *out)
 {
-    metrics_sample(out, m, NULL, NULL, over_role(h, ROLE_WORKER, false, open_connections));
+    sample(out, m, NULL, NULL, over_role(h, ROLE_WORKER, false, open_connections));
 }
 
 static void connections_max(struct http *h, const struct metric *m, struct buf *out)
 {
-    metrics_sample(out, m, NULL, NULL, h->loop->conf->max_connections);
+    sample(out, m, NULL, NULL, h->loop->conf->max_connections);
 }
 
 static void streams(struct http *h, const struct metric *m, struct buf *out)
 {
-    metrics_sample(out, m, NULL, NULL, over_role(h, ROLE_WORKER, false, open_streams));
+    sample(out, m, NULL, NULL, over_role(h, ROLE_WORKER, false, open_streams));
 }
 
 static void evicted(struct http *h, const struct metric *m, struct buf *out)
 {
-    metrics_sample(
-        out, m, NULL, NULL,
-        connection_table_event_count(h->loop->process->connection_table, CONNECTIONS_EVICTED));
+    sample(out, m, NULL, NULL,
+           connection_table_event_count(h->loop->process->connection_table, CONNECTIONS_EVICTED));
 }
 
 static void refused_connections(struct http *h, const struct metric *m, struct buf *out)
 {
-    metrics_sample(
-        out, m, NULL, NULL,
-        connection_table_event_count(h->loop->process->connection_table, CONNECTIONS_REFUSED));
+    sample(out, m, NULL, NULL,
+           connection_table_event_count(h->loop->process->connection_table, CONNECTIONS_REFUSED));
 }
 
 static void ended_early(struct http *h, const struct metric *m, struct buf *out)
 {
-    metrics_sample(
+    sample(
         out, m, "what", "answer",
         connection_table_event_count(h->loop->process->connection_table, CONNECTIONS_RESPONSE_CUT));
-    metrics_sample(
+    sample(
         out, m, "what", "upload",
         connection_table_event_count(h->loop->process->connection_table, CONNECTIONS_UPLOAD_CUT));
 }
 
 static void waiting_requests(struct http *h, const struct metric *m, struct buf *out)
 {
-    metrics_sample(out, m, NULL, NULL, over_role(h, ROLE_WORKER, false, pending));
+    sample(out, m, NULL, NULL, over_role(h, ROLE_WORKER, false, pending));
 }
 
 /* ---- writer, store, auditors ---- */
 
 static void changes(struct http *h, const struct metric *m, struct buf *out)
 {
-    metrics_sample(out, m, NULL, NULL, request_stats_work(h->loop->process->request_stats).changes);
+    sample(out, m, NULL, NULL, request_stats_work(h->loop->process->request_stats).changes);
 }
 
 static void commit_times(struct http *h, const struct metric *m, struct buf *out)
@@ -296,7 +305,7 @@ static void commit_times(struct http *h, const struct metric *m, struct buf *out
 
 static void maintenance_left(struct http *h, const struct metric *m, struct buf *out)
 {
-    metrics_sample(out, m, NULL, NULL, over_role(h, ROLE_WRITER, false, maintenance));
+    sample(out, m, NULL, NULL, over_role(h, ROLE_WRITER, false, maintenance));
 }
 
 static void unindexed(struct http *h, const struct metric *m, struct buf *out)
@@ -304,7 +313,7 @@ static void unindexed(struct http *h, const struct metric *m, struct buf *out)
     uint64_t count;
     if (store_answers_unindexed(h->loop->store, &count) != STORE_OK)
         count = 0;
-    metrics_sample(out, m, NULL, NULL, count);
+    sample(out, m, NULL, NULL, count);
 }
 
 static struct store_space space(struct http *h)
@@ -317,44 +326,44 @@ static struct store_space space(struct http *h)
 
 static void map_used(struct http *h, const struct metric *m, struct buf *out)
 {
-    metrics_sample(out, m, NULL, NULL, space(h).used_bytes);
+    sample(out, m, NULL, NULL, space(h).used_bytes);
 }
 
 static void index_size(struct http *h, const struct metric *m, struct buf *out)
 {
-    metrics_sample(out, m, NULL, NULL, space(h).index_bytes);
+    sample(out, m, NULL, NULL, space(h).index_bytes);
 }
 
 static void map_size(struct http *h, const struct metric *m, struct buf *out)
 {
-    metrics_sample(out, m, NULL, NULL, space(h).map_bytes);
+    sample(out, m, NULL, NULL, space(h).map_bytes);
 }
 
 static void readers(struct http *h, const struct metric *m, struct buf *out)
 {
-    metrics_sample(out, m, NULL, NULL, space(h).readers);
+    sample(out, m, NULL, NULL, space(h).readers);
 }
 
 static void readers_max(struct http *h, const struct metric *m, struct buf *out)
 {
-    metrics_sample(out, m, NULL, NULL, space(h).max_readers);
+    sample(out, m, NULL, NULL, space(h).max_readers);
 }
 
 static void queued(struct http *h, const struct metric *m, struct buf *out)
 {
-    metrics_sample(out, m, NULL, NULL, over_role(h, ROLE_WRITER, false, pending));
+    sample(out, m, NULL, NULL, over_role(h, ROLE_WRITER, false, pending));
 }
 
 static void grading(struct http *h, const struct metric *m, struct buf *out)
 {
-    metrics_sample(out, m, NULL, NULL, over_role(h, ROLE_AUDITOR, false, pending));
+    sample(out, m, NULL, NULL, over_role(h, ROLE_AUDITOR, false, pending));
 }
 
 static void graded(struct http *h, const struct metric *m, struct buf *out)
 {
     struct request_stats_work work = request_stats_work(h->loop->process->request_stats);
-    metrics_sample(out, m, "outcome", "done", work.done);
-    metrics_sample(out, m, "outcome", "failed", work.failed);
+    sample(out, m, "outcome", "done", work.done);
+    sample(out, m, "outcome", "failed", work.failed);
 }
 
 static void page_times(struct http *h, const struct metric *m, struct buf *out)
@@ -375,18 +384,18 @@ const struct metric metrics[] = {
      restarts},
     {"assay_heartbeat_age_seconds", "gauge",
      "Age of the oldest heartbeat among the processes of a role.", heartbeats},
-    {"assay_stretch_max_seconds", "gauge",
+    {"assay_loop_turn_max_seconds", "gauge",
      "Wall time of the longest turn of a live worker's event loop, and of "
      "the writer's longest background transaction.",
-     stretches},
+     longest_turns},
     {"assay_connections", "gauge",
      "Open connections, including those that wait in the accept queue.", connections},
     {"assay_connections_max", "gauge", "Maximum number of admitted connections, max_connections.",
      connections_max},
     {"assay_http_streams", "gauge", "Open event streams; each uses one connection.", streams},
-    {"assay_connections_gave_way_total", "counter",
+    {"assay_connections_evicted_total", "counter",
      "Connections closed to admit others when max_connections was reached.", evicted},
-    {"assay_connections_turned_away_total", "counter",
+    {"assay_connections_refused_total", "counter",
      "Connections refused because their address had max_connections_per_ip, or had most of the "
      "connections in a full accept queue.",
      refused_connections},
@@ -394,7 +403,7 @@ const struct metric metrics[] = {
      "Connections closed when a worker reached its memory bound: the responses unread for longest, "
      "and the largest unfinished uploads.",
      ended_early},
-    {"assay_http_requests_held", "gauge", "Requests that wait for the writer or for a grade.",
+    {"assay_http_requests_waiting", "gauge", "Requests that wait for the writer or for a grade.",
      waiting_requests},
     {"assay_http_requests_total", "counter",
      "Requests answered, by route and status; the route is empty if no route matched.", responses},
@@ -407,7 +416,7 @@ const struct metric metrics[] = {
      changes},
     {"assay_writer_commit_duration_seconds", "histogram", "Time of one commit, including the disk.",
      commit_times},
-    {"assay_writer_upkeep_records", "gauge",
+    {"assay_writer_maintenance_records", "gauge",
      "Records left to rate again or purge in the background.", maintenance_left},
     {"assay_answers_unindexed_changes", "gauge",
      "Changes of synced documents that the chat does not find yet, and answer files to build.",
@@ -440,17 +449,6 @@ const struct metric metrics[] = {
      "Keys that were evicted while their window was open: the table is too small.", evicted_alive},
 };
 const size_t metrics_count = sizeof(metrics) / sizeof(metrics[0]);
-
-void metrics_sample(struct buf *out, const struct metric *m, const char *label, const char *value,
-                    uint64_t number)
-{
-    buf_adds(out, m->name);
-    if (label != NULL)
-        buf_printf(out, "{%s=\"%s\"}", label, value);
-    buf_adds(out, " ");
-    buf_u64(out, number);
-    buf_adds(out, "\n");
-}
 
 void metrics_write(struct http *h, struct buf *out)
 {

@@ -11,16 +11,11 @@ struct metric {
     const char *name; /* a counter ends in _total */
     const char *type; /* counter, gauge or histogram */
     const char *help; /* one sentence */
-    /* write the samples, by metrics_sample */
-    void (*write)(struct http *h, const struct metric *m, struct buf *out);
+    void (*write)(struct http *h, const struct metric *m, struct buf *out); /* the samples */
 };
 
 extern const struct metric metrics[];
 extern const size_t metrics_count;
-
-/* metrics_sample(out, m, label, value, number): a line; ${label} NULL: none. No escaping. */
-void metrics_sample(struct buf *out, const struct metric *m, const char *label, const char *value,
-                    uint64_t number);
 
 /* metrics_write(h, out): all metrics. */
 void metrics_write(struct http *h, struct buf *out);

@@ -2,6 +2,7 @@
 
 #include "core/auth/password.h"
 #include "core/http/http.h"
+#include "core/http/reply.h"
 #include "core/http/request.h"
 
 #include <stdlib.h>
@@ -11,43 +12,86 @@
 
 struct password_job {
     struct pool_job job;
-    request_hash_fn *done;
+    request_hash_fn *hashed; /* the one or the other */
+    request_verify_fn *verified;
     char hash[PASSWORD_HASH_SIZE];
     bool ok;
     size_t size;
     char password[];
 };
 
-/* In the thread. */
+static struct str password_of(const struct password_job *job)
+{
+    return (struct str){job->password, job->size};
+}
+
+/* In the thread, as verify. */
 static bool hash(struct pool_job *pool_job)
 {
     struct password_job *job = (struct password_job *)pool_job;
-    job->ok = password_hash((struct str){job->password, job->size}, job->hash);
+    job->ok = password_hash(password_of(job), job->hash);
     explicit_bzero(job->password, job->size);
     return false;
 }
 
-static void on_hashed(struct pool_job *pool_job, struct waiter *w)
+static bool verify(struct pool_job *pool_job)
+{
+    struct password_job *job = (struct password_job *)pool_job;
+    job->ok = password_verify(password_of(job), str_of(job->hash));
+    explicit_bzero(job->password, job->size);
+    return false;
+}
+
+static void on_over(struct pool_job *pool_job, struct waiter *w)
 {
     struct request *r = request_of(w);
     struct password_job *job = (struct password_job *)pool_job;
-    if (r != NULL)
-        job->done(r, job->ok ? str_of(job->hash) : (struct str){0});
+    if (r != NULL && job->hashed != NULL)
+        job->hashed(r, job->ok ? str_of(job->hash) : (struct str){0});
+    else if (r != NULL)
+        job->verified(r, job->ok);
     explicit_bzero(job->password, job->size);
     free(job);
+}
+
+/* NULL: the queue is full, or memory is short. */
+static struct password_job *job_new(const struct thread_pool *pool, struct str password)
+{
+    if (thread_pool_waiting(pool) >= PASSWORD_JOBS_MAX)
+        return NULL;
+    struct password_job *job = calloc(1, sizeof(*job) + password.n);
+    if (job == NULL)
+        return NULL;
+    job->job.over = on_over;
+    job->size = password.n;
+    memcpy(job->password, password.p, password.n);
+    return job;
 }
 
 void request_hash(struct request *r, struct str password, request_hash_fn *done)
 {
     struct thread_pool *pool = r->http->password_pool;
-    bool full = thread_pool_waiting(pool) >= PASSWORD_JOBS_MAX;
-    struct password_job *job = full ? NULL : malloc(sizeof(*job) + password.n);
+    struct password_job *job = job_new(pool, password);
     if (job == NULL) {
         done(r, (struct str){0});
         return;
     }
-    *job = (struct password_job){
-        .job = {.work = hash, .over = on_hashed}, .done = done, .size = password.n};
-    memcpy(job->password, password.p, password.n);
+    job->job.work = hash;
+    job->hashed = done;
+    thread_pool_send(pool, &job->job, &r->wait);
+}
+
+void request_verify(struct request *r, struct str password, struct str hash,
+                    request_verify_fn *done)
+{
+    struct thread_pool *pool = r->http->password_pool;
+    struct password_job *job = hash.n < PASSWORD_HASH_SIZE ? job_new(pool, password) : NULL;
+    if (job == NULL) {
+        reply_retry(r, "Too many passwords are being checked. Retry in a second.");
+        return;
+    }
+    job->job.work = verify;
+    job->verified = done;
+    memcpy(job->hash, hash.p, hash.n);
     thread_pool_send(pool, &job->job, &r->wait);
 }

@@ -9,8 +9,6 @@
 #include "core/async/writer_client.h"
 #include "core/shm/request_stats.h"
 
-#include <sys/random.h>
-
 /* ---- limiter ---- */
 
 static enum step prefetch_limit(struct request *r)
@@ -74,35 +72,6 @@ void pipeline_resume(struct request *r)
 
 /* ---- start and end of a request ---- */
 
-static bool id_acceptable(struct str id)
-{
-    if (id.n == 0 || id.n > 128)
-        return false;
-    for (size_t i = 0; i < id.n; i++) {
-        char c = id.p[i];
-        if (!((c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
-              c == '.' || c == '_' || c == '-'))
-            return false;
-    }
-    return true;
-}
-
-struct str pipeline_request_id(struct http *h, h2o_req_t *req)
-{
-    for (size_t i = 0; i < req->headers.size; i++) {
-        const h2o_header_t *header = &req->headers.entries[i];
-        if (header->name->len != strlen("x-request-id") ||
-            memcmp(header->name->base, "x-request-id", header->name->len) != 0)
-            continue;
-        if (id_acceptable(view(header->value)))
-            return view(header->value);
-        break;
-    }
-    char *text = h2o_mem_alloc_pool(&req->pool, LOOP_ID_BYTES);
-    memcpy(text, loop_next_id(h->loop).p, LOOP_ID_BYTES);
-    return (struct str){text, LOOP_ID_BYTES};
-}
-
 static void record_response(struct request *r, bool streamed)
 {
     const struct process *p = r->http->loop->process;
@@ -142,7 +111,7 @@ static int on_request(h2o_handler_t *self, h2o_req_t *req)
     r->now_ms = (int64_t)h2o_now(h->loop->ctx.loop);
     r->wait.conn = conn_of(req);
     r->wait.conn->request = r;
-    r->id = pipeline_request_id(h, req);
+    r->id = request_id_of(h, req);
     r->started_us = clock_mono_us();
     h->loop->now_ms = r->started_us / 1000;
     h2o_vector_reserve(&req->pool, &req->res.headers, 12); /* enough for most responses */

@@ -18,9 +18,4 @@ size_t pipeline_max_body(const struct conf *conf);
 /* pipeline_resume(r): go on after a step that waited. */
 void pipeline_resume(struct request *r);
 
-/*
- * pipeline_request_id(h, req): the caller's X-Request-Id if valid, or a new one; lives as ${req}.
- */
-struct str pipeline_request_id(struct http *h, h2o_req_t *req);
-
 #endif

@@ -3,11 +3,13 @@
 #include "core/http/accept.h"
 #include "core/http/http.h"
 #include "core/http/cors_request.h"
+#include "core/http/error_html.h"
 #include "core/http/etag.h"
-#include "core/http/fields.h"
+#include "core/text/form.h"
 #include "core/text/json_out.h"
 #include "core/http/limit.h"
 #include "core/http/reply.h"
+#include "core/http/response_cache.h"
 #include "core/conn/connection.h"
 #include "core/base/log.h"
 
@@ -20,12 +22,13 @@
  */
 #define GZIP_MIN 1024
 #define GZIP_MAX (64u << 10)
+#define GZIP_CACHED_MAX (256u << 10) /* compressed once for many responses */
 
 static const struct {
     int status;
     const char *reason;
-} reasons[] = {
-    {200, "OK"}, {201, "Created"}, {202, "Accepted"}, {204, "No Content"}, {304, "Not Modified"}};
+} reasons[] = {{200, "OK"},         {201, "Created"},   {202, "Accepted"},
+               {204, "No Content"}, {303, "See Other"}, {304, "Not Modified"}};
 
 static const char *reason_of(int status)
 {
@@ -35,42 +38,66 @@ static const char *reason_of(int status)
     return err_row(err_of_status(status))->reason;
 }
 
-void reply_header(struct request *r, const char *name, struct str value)
+/* ---- errors as JSON or pages ---- */
+
+void error_body(struct buf *out, enum err err, const char *message)
 {
-    const h2o_token_t *token = h2o_lookup_token(name, strlen(name));
-    if (token != NULL)
-        reply_token(r, token, value);
-    else
-        h2o_add_header_by_str(&r->h2o->pool, &r->h2o->res.headers, name, strlen(name), 0, NULL,
-                              value.p, value.n);
+    buf_adds(out, "{\"error\":{\"code\":\"");
+    buf_adds(out, err_row(err)->code);
+    buf_adds(out, "\",\"message\":");
+    json_string(out, str_of(message));
+    buf_adds(out, "}}");
+}
+
+/* Seconds of Retry-After; 0: the response has none. */
+static unsigned retry_after_s(struct request *r)
+{
+    const h2o_headers_t *headers = &r->h2o->res.headers;
+    ssize_t at = h2o_find_header(headers, H2O_TOKEN_RETRY_AFTER, -1);
+    uint64_t seconds = 0;
+    if (r->limit.refused)
+        return limit_retry_s(r);
+    if (at >= 0 &&
+        !number_parse((struct str){headers->entries[at].value.base, headers->entries[at].value.len},
+                      UINT32_MAX, &seconds))
+        return 0;
+    return (unsigned)seconds;
+}
+
+static bool append_page(struct request *r, enum err err, const char *message, struct buf *out)
+{
+    if (!error_page(r, err, message, retry_after_s(r), out))
+        return false;
+    if (h2o_find_header(&r->h2o->res.headers, H2O_TOKEN_CACHE_CONTROL, -1) < 0)
+        reply_token(r, H2O_TOKEN_CACHE_CONTROL, STR("no-store"));
+    return true;
+}
+
+/* Append the body of the error that Accept asks for; returns its media type. */
+static const char *negotiate_error(struct request *r, enum err err, const char *message,
+                                   struct buf *out)
+{
+    if (error_may_be_page(r))
+        reply_token(r, H2O_TOKEN_VARY, STR("accept"));
+    if (error_is_page(r) && append_page(r, err, message, out))
+        return "text/html; charset=utf-8";
+    buf_reset(out);
+    error_body(out, err, message);
+    return "application/json";
 }
 
 /* Replace the response by 429, for a request that was charged only now. */
 static h2o_iovec_t rate_limited_body(struct request *r)
 {
     struct buf body = {0};
-    error_body(&body, ERR_RATE_LIMITED, err_row(ERR_RATE_LIMITED)->message);
-    h2o_iovec_t copy = h2o_strdup(&r->h2o->pool, body.p, body.n);
-    buf_free(&body);
     r->h2o->res.headers.size = 0;
     r->etag = (struct str){NULL, 0};
-    reply_token(r, H2O_TOKEN_CONTENT_TYPE, STR("application/json"));
+    const char *type =
+        negotiate_error(r, ERR_RATE_LIMITED, err_row(ERR_RATE_LIMITED)->message, &body);
+    h2o_iovec_t copy = h2o_strdup(&r->h2o->pool, body.p, body.n);
+    buf_free(&body);
+    reply_token(r, H2O_TOKEN_CONTENT_TYPE, str_of(type));
     return copy;
-}
-
-void reply_security_headers(struct request *r)
-{
-    static h2o_iovec_t sniffing = {H2O_STRLIT("x-content-type-options")},
-                       hsts = {H2O_STRLIT("strict-transport-security")};
-    uint64_t hsts_s = conn_hsts_s(r->wait.conn);
-    /* responses contain text of callers, and must not be taken for a page */
-    reply_push(r, &sniffing, NULL, STR("nosniff"));
-    if (hsts_s == 0)
-        return;
-    enum { VALUE_SIZE = 32 };
-    char *value = h2o_mem_alloc_pool(&r->h2o->pool, VALUE_SIZE);
-    int n = snprintf(value, VALUE_SIZE, "max-age=%llu", (unsigned long long)hsts_s);
-    reply_push(r, &hsts, NULL, (struct str){value, (size_t)n});
 }
 
 /* ${length}: of the body; SIZE_MAX: unknown, or no body. */
@@ -158,13 +185,16 @@ static void mark_gzip(struct request *r)
         r->etag = etag_compressed(r->etag, request_alloc(r, ETAG_SIZE));
 }
 
-static void negotiate_gzip(struct request *r, h2o_iovec_t *body)
+/* True: ${body} is compressed, in the request's memory. */
+static bool negotiate_gzip(struct request *r, h2o_iovec_t *body, size_t max)
 {
-    if (body->len < GZIP_MIN || body->len > GZIP_MAX)
-        return;
+    if (body->len < GZIP_MIN || body->len > max)
+        return false;
     reply_token(r, H2O_TOKEN_VARY, STR("accept-encoding"));
-    if (accepts_gzip(r) && compress_body(r, body))
-        mark_gzip(r);
+    if (!accepts_gzip(r) || !compress_body(r, body))
+        return false;
+    mark_gzip(r);
+    return true;
 }
 
 void reply_parts(struct request *r, int status, const char *type, const struct str *parts,
@@ -182,7 +212,7 @@ void reply_parts(struct request *r, int status, const char *type, const struct s
     }
     reply_token(r, H2O_TOKEN_CONTENT_TYPE, str_of(type));
     conn_response_memory(r->wait.conn, body.len);
-    negotiate_gzip(r, &body);
+    negotiate_gzip(r, &body, GZIP_MAX);
     send_response(r, status, body.len, &body);
 }
 
@@ -191,11 +221,21 @@ void reply_json(struct request *r, int status, const struct str *parts, size_t c
     reply_parts(r, status, "application/json", parts, count);
 }
 
-void reply_shared(struct request *r, int status, h2o_iovec_t body)
+void reply_cached(struct request *r, int status, const char *type, struct response_cache *cache,
+                  struct cached_report *entry)
 {
+    h2o_iovec_t body = entry->body;
+    reply_token(r, H2O_TOKEN_CONTENT_TYPE, str_of(type));
+    if (entry->gzip.base != NULL && accepts_gzip(r)) {
+        reply_token(r, H2O_TOKEN_VARY, STR("accept-encoding"));
+        body = entry->gzip;
+        mark_gzip(r);
+    } else if (negotiate_gzip(r, &body, GZIP_CACHED_MAX)) {
+        response_cache_compress(cache, entry, (struct str){body.base, body.len});
+        send_response(r, status, body.len, &body);
+        return;
+    }
     h2o_mem_link_shared(&r->h2o->pool, body.base);
-    reply_token(r, H2O_TOKEN_CONTENT_TYPE, STR("application/json"));
-    negotiate_gzip(r, &body);
     send_response(r, status, body.len, &body);
 }
 
@@ -215,13 +255,11 @@ void reply_empty(struct request *r, int status)
     send_response(r, status, SIZE_MAX, NULL);
 }
 
-void error_body(struct buf *out, enum err err, const char *message)
+void reply_redirect(struct request *r, struct str location)
 {
-    buf_adds(out, "{\"error\":{\"code\":\"");
-    buf_adds(out, err_row(err)->code);
-    buf_adds(out, "\",\"message\":");
-    json_string(out, str_of(message));
-    buf_adds(out, "}}");
+    reply_header(r, "location", location);
+    reply_header(r, "cache-control", STR("no-store"));
+    send_response(r, 303, 0, NULL);
 }
 
 void reply_error(struct request *r, enum err err, const char *format, ...)
@@ -235,35 +273,40 @@ void reply_error(struct request *r, enum err err, const char *format, ...)
         vsnprintf(message, sizeof(message), format, args);
         va_end(args);
     }
-    error_body(&body, err, format == NULL ? err_row(err)->message : message);
+    const char *type =
+        negotiate_error(r, err, format == NULL ? err_row(err)->message : message, &body);
     struct str part = buf_view(&body);
-    reply_json(r, err_row(err)->status, &part, 1);
+    reply_parts(r, err_row(err)->status, type, &part, 1);
     buf_free(&body);
 }
 
 #define LOG_EVERY_MS 10000
 
 /* The caller learns only the status; the log has the reason for the operator. */
-static void log_store_error(const struct request *r, enum store_status status)
+static void log_store_error(enum store_status status, const char *why)
 {
     static uint64_t logged_ms;
     uint64_t now = clock_mono_ms();
-    if ((status != STORE_CORRUPT && status != STORE_IO) || r->store == NULL ||
-        store_why(r->store)[0] == '\0' || (logged_ms != 0 && now - logged_ms < LOG_EVERY_MS))
+    if ((status != STORE_CORRUPT && status != STORE_IO) || why[0] == '\0' ||
+        (logged_ms != 0 && now - logged_ms < LOG_EVERY_MS))
         return;
     logged_ms = now;
-    log_error("cannot answer requests from the store: %s", store_why(r->store));
+    log_error("cannot answer requests from the store: %s", why);
+}
+
+void reply_store_failure(struct request *r, enum store_status status, const char *why)
+{
+    log_store_error(status, why);
+    reply_error(r, err_of_store(status), NULL);
 }
 
 void reply_store_error(struct request *r, enum store_status status)
 {
-    log_store_error(r, status);
-    reply_error(r, err_of_store(status), NULL);
+    reply_store_failure(r, status, r->store == NULL ? "" : store_why(r->store));
 }
 
-void reply_invalid(struct request *r, const char *field, const char *message)
+void reply_retry(struct request *r, const char *message)
 {
-    struct buf errors = {0};
-    fields_error(&errors, field, "%s", message);
-    reply_fields_error(r, &errors);
+    reply_header(r, "retry-after", STR("1"));
+    reply_error(r, ERR_UNAVAILABLE, "%s", message);
 }

@@ -26,16 +26,22 @@ void reply_parts(struct request *r, int status, const char *type, const struct s
 void reply_json(struct request *r, int status, const struct str *parts, size_t count);
 
 /*
- * reply_shared(r, status, body): JSON in memory of h2o_mem_alloc_shared; the request holds a
- * reference until it is sent.
+ * reply_cached(r, status, type, cache, entry): a body of ${cache}, compressed for those who accept
+ * it; the request holds a reference until it is sent.
  */
-void reply_shared(struct request *r, int status, h2o_iovec_t body);
+struct response_cache;
+struct cached_report;
+void reply_cached(struct request *r, int status, const char *type, struct response_cache *cache,
+                  struct cached_report *entry);
 
 /* reply_fixed(r, type, body, gzip): 200 with static bytes; ${gzip}: the same bytes compressed. */
 void reply_fixed(struct request *r, const char *type, struct str body, struct str gzip);
 
 /* reply_empty(r, status): no body (204, 304). */
 void reply_empty(struct request *r, int status);
+
+/* reply_redirect(r, location): 303; the browser GETs ${location}, a path or URL. */
+void reply_redirect(struct request *r, struct str location);
 
 /*
  * reply_chunked(r, status, length, more): JSON of ${length} bytes, made in chunks as fast as the
@@ -58,8 +64,14 @@ void reply_send(struct request *r, h2o_iovec_t *body, size_t count, h2o_send_sta
 /* reply_error(r, err, format, …): an error body; NULL: the default message of ${err}. */
 void reply_error(struct request *r, enum err err, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
-/* reply_store_error(r, status): the error for a refused store operation. */
+/*
+ * reply_store_error(r, status): the error for a refused store operation of the event loop.
+ * reply_store_failure(r, status, why): for one of a query thread; ${why}: its store_why.
+ */
 void reply_store_error(struct request *r, enum store_status status);
+void reply_store_failure(struct request *r, enum store_status status, const char *why);
+/* reply_retry(r, message): 503 with Retry-After of a second. */
+void reply_retry(struct request *r, const char *message);
 /* reply_invalid(r, field, message): 422 with a message for one field. */
 void reply_invalid(struct request *r, const char *field, const char *message);
 

@@ -116,7 +116,23 @@ static inline bool request_token_header(struct request *r, const h2o_token_t *na
     return true;
 }
 
+/*
+ * request_bearer(r, token): the credential of Authorization: Bearer, borrowed; false without one.
+ */
+bool request_bearer(struct request *r, struct str *token);
+
+/* request_id_of(h, req): the caller's X-Request-Id if valid, or a new one; lives as ${req}. */
+struct str request_id_of(struct http *h, h2o_req_t *req);
+
 /* request_base_url(r): base_url of the configuration, or the address of the first listener. */
 struct str request_base_url(struct request *r);
+
+/*
+ * request_base_path(r): the path of request_base_url, "" or such as "/assay", which a proxy in
+ * front of this server adds. What precedes it is the origin.
+ * request_is_tls(r): the request came to a listener with TLS.
+ */
+struct str request_base_path(struct request *r);
+bool request_is_tls(struct request *r);
 
 #endif

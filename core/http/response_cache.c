@@ -23,8 +23,10 @@ static void drop(struct response_cache *c, struct cached_report *r)
     if (r->body.base == NULL)
         return;
     if (r != &c->uncached)
-        c->bodies -= r->body.len;
+        c->bodies -= r->body.len + r->gzip.len;
     h2o_mem_release_shared(r->body.base);
+    if (r->gzip.base != NULL)
+        h2o_mem_release_shared(r->gzip.base);
     *r = (struct cached_report){0};
 }
 
@@ -43,24 +45,41 @@ static struct cached_report *slot_of(struct response_cache *c, uint64_t id)
     return &c->reports[cache_slot(id, REPORTS)];
 }
 
-struct cached_report *response_cache_find(struct response_cache *c, uint64_t workspace, uint64_t id)
+struct cached_report *response_cache_find(struct response_cache *c, uint64_t variant, uint64_t id)
 {
     struct cached_report *r = slot_of(c, id);
-    return r->body.base != NULL && r->id == id && r->workspace == workspace ? r : NULL;
+    return r->body.base != NULL && r->id == id && r->variant == variant ? r : NULL;
 }
 
-struct cached_report *response_cache_put(struct response_cache *c, uint64_t workspace, uint64_t id,
-                                         uint64_t version, uint64_t store_version, struct str body)
+static h2o_iovec_t shared_copy(struct str body)
 {
-    struct cached_report *r = slot_of(c, id);
+    char *to = h2o_mem_alloc_shared(NULL, body.n, NULL);
+    memcpy(to, body.p, body.n);
+    return h2o_iovec_init(to, body.n);
+}
+
+struct cached_report *response_cache_put(struct response_cache *c,
+                                         const struct cached_report *entry, struct str body)
+{
+    struct cached_report *r = slot_of(c, entry->id);
     drop(c, r);
     if (c->bodies + body.n > BODIES_MAX) {
         r = &c->uncached;
         drop(c, r);
     } else
         c->bodies += body.n;
-    char *to = h2o_mem_alloc_shared(NULL, body.n, NULL);
-    memcpy(to, body.p, body.n);
-    *r = (struct cached_report){workspace, id, version, store_version, {to, body.n}};
+    *r = *entry;
+    r->body = shared_copy(body);
+    r->gzip = (h2o_iovec_t){0};
     return r;
+}
+
+void response_cache_compress(struct response_cache *c, struct cached_report *entry, struct str gzip)
+{
+    bool counted = entry != &c->uncached;
+    if (entry->gzip.base != NULL || (counted && c->bodies + gzip.n > BODIES_MAX))
+        return;
+    entry->gzip = shared_copy(gzip);
+    if (counted)
+        c->bodies += gzip.n;
 }

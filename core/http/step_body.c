@@ -75,29 +75,10 @@ static enum step refuse_signature(struct request *r, enum err err, const char *m
     return STEP_DONE;
 }
 
-/* A larger body is processed in a thread. Deflate can make 1,032 bytes of one. */
-#define LARGE_BYTES ((size_t)256 * 1024)
-#define LARGE_PACKED_BYTES (LARGE_BYTES / 1024)
-
-enum step step_read_large_body(struct request *r)
-{
-    struct str header = {"", 0}, token;
-    if (r->route->body != BODY_SYNC ||
-        r->h2o->entity.len <= (r->compressed ? LARGE_PACKED_BYTES : LARGE_BYTES) ||
-        !step_bearer(r, &token))
-        return STEP_NEXT;
-    request_header(r, "x-signature", &header);
-    if (header.n == 0 && (r->scopes & SCOPE_SIGNED) != 0)
-        return STEP_NEXT; /* step_check_signature refuses it */
-    if (large_body_send(r, step_max_body(r->route, r->conf), header, token))
-        return STEP_WAIT;
-    return step_refuse(r, ERR_UNAVAILABLE);
-}
-
 enum step step_check_signature(struct request *r)
 {
     struct str header, token;
-    if (r->route->auth != AUTH_WP_TOKEN || !step_bearer(r, &token))
+    if (r->route->auth != AUTH_WP_TOKEN || !request_bearer(r, &token))
         return STEP_NEXT;
     if (!request_header(r, "x-signature", &header))
         return (r->scopes & SCOPE_SIGNED) != 0 ? refuse_signature(r, ERR_SIGNATURE_MISSING, NULL)

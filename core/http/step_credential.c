@@ -7,7 +7,6 @@
 #include "core/async/writer_client.h"
 
 #include <stdio.h>
-#include <strings.h>
 
 /* how often a worker sends the last use of a key to the writer */
 #define TOUCH_EVERY_MS 60000
@@ -19,18 +18,6 @@ static enum step refuse_credential(struct request *r, bool sent, const char *mes
                       : STR("Bearer realm=\"assay\""));
     reply_error(r, ERR_UNAUTHORIZED, "%s", message);
     return STEP_DONE;
-}
-
-bool step_bearer(struct request *r, struct str *token)
-{
-    struct str value;
-    if (!request_token_header(r, H2O_TOKEN_AUTHORIZATION, &value) || value.n < 7 ||
-        (memcmp(value.p, "Bearer ", 7) != 0 && strncasecmp(value.p, "Bearer ", 7) != 0))
-        return false;
-    *token = (struct str){value.p + 7, value.n - 7};
-    while (token->n > 0 && *token->p == ' ')
-        *token = (struct str){token->p + 1, token->n - 1};
-    return token->n > 0;
 }
 
 static void note_use(struct request *r)
@@ -135,7 +122,7 @@ static enum step find_unrouted_token(struct request *r)
     r->credential_status = STORE_NOT_FOUND;
     for (size_t i = 0; i < sizeof(prefixes) / sizeof(prefixes[0]); i++)
         if (path.n >= prefixes[i].n && memcmp(path.p, prefixes[i].p, prefixes[i].n) == 0 &&
-            step_bearer(r, &token))
+            request_bearer(r, &token))
             return look_up(r, token, CREDENTIAL_TOKEN);
     return STEP_NEXT;
 }
@@ -147,7 +134,7 @@ enum step step_find_credential(struct request *r)
         return find_unrouted_token(r);
     if (r->route->auth == AUTH_NONE)
         return STEP_NEXT;
-    if (!step_bearer(r, &token))
+    if (!request_bearer(r, &token))
         return refuse_credential(r, false, texts[r->route->auth].send);
     if (r->route->auth == AUTH_JWT)
         return find_session(r, token);
@@ -191,7 +178,7 @@ enum step step_check_credential(struct request *r)
         return STEP_NEXT;
     if (r->credential_status == STORE_NOT_FOUND) {
         struct str token = {"", 0};
-        step_bearer(r, &token);
+        request_bearer(r, &token);
         return refuse_unknown(r, token);
     }
     if (r->credential_status != STORE_OK)

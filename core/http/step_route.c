@@ -73,7 +73,10 @@ enum step step_find_route(struct request *r)
     if (r->route != NULL && decode_args(r))
         return STEP_NEXT;
     r->route = NULL;
-    return cors_preflight(r) ? STEP_DONE : STEP_NEXT; /* to step_reply_unrouted */
+    if (!cors_preflight(r))
+        return STEP_NEXT; /* to step_reply_unrouted */
+    reply_empty(r, 204);
+    return STEP_DONE;
 }
 
 /* 404 or 405, after the credential is known, which the limiter needs. */

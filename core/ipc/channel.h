@@ -27,7 +27,7 @@
  * that asks for a restart.
  */
 #ifndef CHANNEL_VERSION
-#define CHANNEL_VERSION 2
+#define CHANNEL_VERSION 3
 #endif
 
 enum frame_type {

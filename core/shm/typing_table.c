@@ -12,7 +12,6 @@ struct slot {
 };
 
 struct typing_table {
-    _Atomic uint64_t changes;
     struct slot slot[BUCKETS][SLOTS];
 };
 
@@ -74,7 +73,6 @@ void typing_table_set(struct typing_table *t, const struct ulid *conversation, e
         STORE(s->key, key);
     }
     STORE(s->until_ms[who], until_ms);
-    atomic_fetch_add_explicit(&t->changes, 1, memory_order_release);
 }
 
 bool typing_table_is_typing(const struct typing_table *t, const struct ulid *conversation,
@@ -86,9 +84,4 @@ bool typing_table_is_typing(const struct typing_table *t, const struct ulid *con
         if (LOAD(bucket[i].key) == key && LOAD(bucket[i].until_ms[who]) > now_ms)
             return true;
     return false;
-}
-
-uint64_t typing_table_changes(const struct typing_table *t)
-{
-    return LOAD(t->changes);
 }

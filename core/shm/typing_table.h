@@ -27,7 +27,4 @@ void typing_table_set(struct typing_table *t, const struct ulid *conversation, e
 bool typing_table_is_typing(const struct typing_table *t, const struct ulid *conversation,
                             enum typist who, uint64_t now_ms);
 
-/* typing_table_changes(t): grows with every typing_table_set. */
-uint64_t typing_table_changes(const struct typing_table *t);
-
 #endif

@@ -10,7 +10,7 @@ static struct str skip_space(struct str s)
     size_t at = 0;
     while (at < s.n && (s.p[at] == ' ' || s.p[at] == '\t' || s.p[at] == '\n' || s.p[at] == '\r'))
         at++;
-    return from(s, at);
+    return at == 0 ? s : from(s, at); /* an empty text may have no address */
 }
 
 /* The size of the string at the start of ${s}, with quotes. */

@@ -1,5 +1,7 @@
 #include "core/web/pages.h"
 
+#include "core/web/page_headers.h"
+
 #include <inttypes.h>
 
 static void serve(struct request *r, const char *type, const struct embedded *file,
@@ -12,12 +14,7 @@ static void serve(struct request *r, const char *type, const struct embedded *fi
 
 static void serve_page(struct request *r, const struct embedded *page)
 {
-    static const struct str policy = STR(
-        "default-src 'none'; style-src 'self'; img-src data:; base-uri 'none'; form-action 'none'; "
-        "frame-ancestors 'none'");
-    reply_header(r, "content-security-policy", policy);
-    reply_header(r, "referrer-policy", STR("same-origin"));
-    reply_header(r, "cross-origin-opener-policy", STR("same-origin"));
+    page_headers(r);
     serve(r, "text/html; charset=utf-8", page, "public, max-age=300");
 }
 
@@ -31,13 +28,22 @@ void pages_docs(struct request *r)
     serve_page(r, &web_docs);
 }
 
-void pages_stylesheet(struct request *r)
+static void serve_asset(struct request *r, const char *type, const struct embedded *file)
 {
-    if (str_eq(r->args[0], request_printf(r, "%016" PRIx64, web_stylesheet.version))) {
-        serve(r, "text/css; charset=utf-8", &web_stylesheet, "public, max-age=31536000, immutable");
+    if (str_eq(r->args[0], request_printf(r, "%016" PRIx64, file->version))) {
+        serve(r, type, file, "public, max-age=31536000, immutable");
         return;
     }
     reply_header(r, "cache-control", STR("no-store"));
-    reply_error(r, ERR_NOT_FOUND,
-                "This server has another version of the stylesheet. Reload the page.");
+    reply_error(r, ERR_NOT_FOUND, "This server has another version of the file. Reload the page.");
+}
+
+void pages_stylesheet(struct request *r)
+{
+    serve_asset(r, "text/css; charset=utf-8", &web_stylesheet);
+}
+
+void pages_script(struct request *r)
+{
+    serve_asset(r, "text/javascript; charset=utf-8", &web_script);
 }

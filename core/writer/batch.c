@@ -118,11 +118,13 @@ enum store_status batch_commit(struct batch *b)
     return status;
 }
 
-enum store_status batch_apply_alone(struct batch *b, struct item *item)
+enum store_status batch_apply_some(struct batch *b, size_t from, size_t count)
 {
+    int64_t now_ms = clock_wall_ms();
     begin(b);
-    if (b->status == STORE_OK)
-        apply(b, item, clock_wall_ms());
+    for (; b->applied < count && b->status == STORE_OK && store_txn_error(b->txn) == STORE_OK;
+         b->applied++)
+        apply(b, &b->items[from + b->applied], now_ms);
     return batch_commit(b);
 }
 

@@ -47,11 +47,11 @@ bool item_decode(struct item *item, struct str payload);
 /*
  * batch_apply_arrived(b): apply the items added since the last call.
  * batch_commit(b): commit the transaction, or undo it as a whole when a change failed.
- * batch_apply_alone(b, item): apply and commit one item, after batch_commit failed.
+ * batch_apply_some(b, from, count): apply and commit these items, after batch_commit failed.
  */
 void batch_apply_arrived(struct batch *b);
 enum store_status batch_commit(struct batch *b);
-enum store_status batch_apply_alone(struct batch *b, struct item *item);
+enum store_status batch_apply_some(struct batch *b, size_t from, size_t count);
 
 void batch_free(struct batch *b);
 

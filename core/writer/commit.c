@@ -3,8 +3,11 @@
 #include "core/base/log.h"
 
 #include <stdlib.h>
+#include <unistd.h>
 
 #define FULL_LOG_MS 60000 /* between two lines of the log about a full store */
+#define FULL_WAIT_MS 2000 /* that deletes of a batch wait for free pages */
+#define FULL_RETRY_US 1000
 
 /* the next commit saves the answer, so that the change gets the same one when it is sent again */
 static void refuse(struct item *item, enum store_status status)
@@ -15,20 +18,39 @@ static void refuse(struct item *item, enum store_status status)
         sequence_record(client, item->sequence, &item->answer);
 }
 
-static enum store_status apply_each_alone(struct committer *c)
+/* A delete needs free pages. Wait for the end of snapshots that keep them. */
+static enum store_status apply_one(struct committer *c, size_t i)
 {
-    struct batch *b = c->batch;
-    enum store_status status = STORE_OK;
-    for (size_t i = 0; status != STORE_IO && i < b->count; i++) {
+    enum store_status status = batch_apply_some(c->batch, i, 1);
+    while (status == STORE_FULL && c->batch->items[i].client != NULL &&
+           clock_mono_ms() < c->wait_until_ms && store_release_pages(c->store)) {
+        usleep(FULL_RETRY_US);
         process_heartbeat(c->process);
-        status = batch_apply_alone(b, &b->items[i]);
-        if (status == STORE_OK) {
-            change_feed_notify(c->change_feed);
-            change_feed_follow(c->change_feed, &b->items[i], 1);
-        } else
-            refuse(&b->items[i], status);
+        status = batch_apply_some(c->batch, i, 1);
     }
     return status;
+}
+
+/* Halve the items until those that fail are alone. Returns STORE_IO or STORE_OK. */
+static enum store_status apply_in_parts(struct committer *c, size_t from, size_t count)
+{
+    struct item *items = c->batch->items + from;
+    process_heartbeat(c->process);
+    enum store_status status =
+        count == 1 ? apply_one(c, from) : batch_apply_some(c->batch, from, count);
+    if (status == STORE_OK) {
+        change_feed_notify(c->change_feed);
+        change_feed_follow(c->change_feed, items, count);
+        return STORE_OK;
+    }
+    if (status == STORE_IO)
+        return STORE_IO;
+    if (count == 1) {
+        refuse(items, status);
+        return STORE_OK;
+    }
+    status = apply_in_parts(c, from, count / 2);
+    return status == STORE_IO ? STORE_IO : apply_in_parts(c, from + count / 2, count - count / 2);
 }
 
 /*
@@ -90,8 +112,10 @@ void commit_batch(struct committer *c)
     batch_apply_arrived(b);
     enum store_status status = batch_commit(b);
     bool whole = status == STORE_OK;
-    if (!whole && status != STORE_IO)
-        status = apply_each_alone(c);
+    if (!whole && status != STORE_IO) {
+        c->wait_until_ms = clock_mono_ms() + FULL_WAIT_MS;
+        status = b->count == 0 ? STORE_OK : apply_in_parts(c, 0, b->count);
+    }
     if (status == STORE_IO) {
         log_error("the store cannot be written: restarting the writer: %s", store_why(c->store));
         exit(EXIT_START);

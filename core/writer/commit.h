@@ -17,12 +17,13 @@ struct committer {
     struct change_feed *change_feed;
     struct writer_maintenance *maintenance;
     uint64_t full_logged_ms;
+    uint64_t wait_until_ms; /* deletes of this batch wait for free pages */
 };
 
 /*
  * commit_batch(c): apply the rest of the batch, commit it and answer it; the batch is empty then.
- * When a change fails, the batch is undone and each change gets a transaction of its own, so that a
- * failed change undoes only itself. Exits EXIT_START when the store cannot be written: what was
+ * When a change fails, the batch is undone and applied in smaller parts, so that a failed change
+ * undoes only itself. Exits EXIT_START when the store cannot be written: what was
  * answered is durable, what was not is sent again to the next writer.
  */
 void commit_batch(struct committer *c);

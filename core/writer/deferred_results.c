@@ -14,7 +14,7 @@
 
 static size_t bytes_of(const struct item *item)
 {
-    return sizeof(*item) + item->change.results.n;
+    return sizeof(*item) + change_size(&item->change);
 }
 
 bool deferred_add(struct deferred_results *d, const struct item *item)

@@ -11,15 +11,6 @@
 #define PART_BYTES 3     /* shortest first part */
 #define LAST_BYTES 4     /* shortest last part */
 
-bool question_has_compounds(const struct file_table *t)
-{
-    static const char *const tags[] = {"de", "nl", "sv", "da", "nb", "no", "fi", "hu"};
-    for (size_t i = 0; i < sizeof(tags) / sizeof(*tags); i++)
-        if (strcmp(tags[i], t->language) == 0)
-            return true;
-    return false;
-}
-
 static struct question_word part(struct file *f, struct file_table *t, struct str source)
 {
     struct question q;

@@ -57,9 +57,6 @@ struct file {
         *token_drop;
 };
 
-/* file_status(f, rc): translate an SQLite code and keep its message in ${f}->why. */
-enum store_status file_status(struct file *f, int rc);
-
 /*
  * file_create(f, ...): create the file and connect. file_connect(f, ...): connect to an existing
  * file. file_load(f, ...): check it, prepare statements, read position and tables. file_close(f):
@@ -75,9 +72,6 @@ void file_close(struct file *f);
 /* file_quick_check(f): SQLite's check of the structure of all pages. */
 enum store_status file_quick_check(struct file *f);
 
-/* file_step(f, stmt): step a statement that returns no row, and reset it. */
-enum store_status file_step(struct file *f, sqlite3_stmt *stmt);
-
 /* file_read_position(f): into ${f}->position and ${f}->cursor. */
 enum store_status file_read_position(struct file *f);
 
@@ -92,8 +86,16 @@ void file_tables_close(struct file *f);
 struct file_table *file_table_of(struct file *f, int64_t number);
 enum store_status file_table_for(struct file *f, struct str language, struct file_table **out);
 
-/* file_prepare(f, stmt, sql): prepare a statement that is kept. */
+/* ---- statement.c ---- */
+
+/*
+ * file_status(f, rc): translate an SQLite code and keep its message in ${f}->why.
+ * file_prepare(f, stmt, sql): prepare a statement that is kept.
+ * file_step(f, stmt): step a statement that returns no row, and reset it.
+ */
+enum store_status file_status(struct file *f, int rc);
 int file_prepare(struct file *f, sqlite3_stmt **stmt, const char *sql);
+enum store_status file_step(struct file *f, sqlite3_stmt *stmt);
 
 static inline void bind_str(sqlite3_stmt *stmt, int at, struct str s)
 {

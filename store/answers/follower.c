@@ -10,9 +10,7 @@
 #include "store/records/answers_log.h"
 #include "store/records/ulid_keys.h"
 
-#include <stdio.h>
 #include <stdlib.h>
-#include <time.h>
 
 #define FAILING_MS 1000                 /* after a failure */
 #define STEP_BYTES ((uint64_t)16 << 20) /* disk space that a step may use */
@@ -35,49 +33,7 @@ void follower_free(struct follower *f)
     free(f);
 }
 
-const char *follower_why(const struct follower *f)
-{
-    return f->why;
-}
-
-enum store_status follower_fail(struct follower *f, enum store_status status, const char *path,
-                                const char *why)
-{
-    snprintf(f->why, sizeof(f->why), "%.600s: %.400s", path, why);
-    return status;
-}
-
-enum store_status follower_fail_store(struct follower *f, enum store_status status)
-{
-    snprintf(f->why, sizeof(f->why), "%s", store_why(f->s));
-    return status;
-}
-
-enum store_status follower_note(struct step *p, uint32_t what, uint64_t number)
-{
-    const struct store_change change = {.kind = CHANGE_ANSWERS,
-                                        .fields = what,
-                                        .agent = p->name.agent,
-                                        .attempt = p->name.generation,
-                                        .code = ANSWERS_FORMAT,
-                                        .id = number};
-    enum store_status status = p->f->note(p->f->arg, &change);
-    if (status == STORE_STALE) /* deleted or lost meanwhile: the next step handles it */
-        status = STORE_OK;
-    return status == STORE_OK
-               ? status
-               : follower_fail(p->f, status, "Cannot record the state of an answer file",
-                               store_status_text(status));
-}
-
 /* ---- agents in turn ---- */
-
-uint64_t follower_clock_ms(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
-}
 
 static bool is_failing(const struct follower *f, const struct ulid *agent, uint64_t now)
 {

@@ -1,6 +1,6 @@
 /*
  * Shared by the files of the follower: turns (follower.c), open files, documents, checks of all
- * files (sweep) and of one file (verify).
+ * files (sweep) and of one file (verify), what a step came to (outcome).
  */
 #ifndef ASSAY_STORE_ANSWERS_FOLLOWER_INTERNAL_H
 #define ASSAY_STORE_ANSWERS_FOLLOWER_INTERNAL_H
@@ -9,6 +9,8 @@
 #include "store/answers/follower.h"
 #include "store/answers/path.h"
 #include "store/engine/environment.h"
+
+#include <time.h>
 
 #define FAILING_MAX 256 /* agents that wait after a failure */
 
@@ -76,7 +78,12 @@ enum store_status follower_delete_file(struct step *p);
 void follower_unlink_serving(struct step *p);
 
 /* follower_clock_ms(): a monotonic clock. */
-uint64_t follower_clock_ms(void);
+static inline uint64_t follower_clock_ms(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
+}
 
 /*
  * follower_build(p): put some more documents into a file that is not complete.

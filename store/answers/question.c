@@ -6,8 +6,6 @@
 #include "store/answers/tokenizer_internal.h"
 #include "store/store.h"
 
-#include <math.h>
-
 /* Weight of a word in the question's meaning. */
 #define MEANING_WORD 1.0
 #define MEANING_LIGHT 0.65   /* factor, of light words and numbers */
@@ -160,12 +158,21 @@ static int make_light(struct file_table *t)
     return wordset_make(&t->light, t->light_stems.p) ? SQLITE_OK : SQLITE_NOMEM;
 }
 
+static bool has_compounds(const struct file_table *t)
+{
+    static const char *const tags[] = {"de", "nl", "sv", "da", "nb", "no", "fi", "hu"};
+    for (size_t i = 0; i < sizeof(tags) / sizeof(*tags); i++)
+        if (strcmp(tags[i], t->language) == 0)
+            return true;
+    return false;
+}
+
 int question_read(struct file_table *t, struct str language, struct str text, struct question *out)
 {
     struct reading r = {.t = t, .q = out, .text = text, .asker = language_find(language)};
     if (r.text.n > QUESTION_BYTES)
         r.text.n = QUESTION_BYTES;
-    *out = (struct question){.compounds = question_has_compounds(t)};
+    *out = (struct question){.compounds = has_compounds(t)};
     int rc = make_light(t);
     if (rc == SQLITE_OK)
         rc = synonyms_make(t);
@@ -220,24 +227,6 @@ void question_index(struct question *q)
         for (unsigned j = 0; j < q->words[i].form_count; j++)
             q->first |= first_bit(form_str(&q->words[i].forms[j]));
     }
-}
-
-enum store_status question_weigh(struct question *q, struct file *f, struct file_table *t)
-{
-    enum store_status status = STORE_OK;
-    for (unsigned i = 0; i < q->count && status == STORE_OK; i++)
-        status = question_count_documents(&q->words[i], f, t);
-    if (status == STORE_OK)
-        question_split_compounds(q, f, t);
-    if (status == STORE_OK)
-        status = question_seek_relatives(q, f, t);
-    for (unsigned i = 0; i < q->count; i++) {
-        const struct question_word *w = &q->words[i];
-        double n = (double)(w->own_documents > 0 ? w->own_documents : w->documents);
-        double all = (double)t->documents;
-        q->words[i].rarity = n > all ? 0 : log(1 + (all - n + 0.5) / (n + 0.5));
-    }
-    return status;
 }
 
 static void begin_phrase(struct buf *out)

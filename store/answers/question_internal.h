@@ -66,7 +66,7 @@ enum store_status question_seek_misspelling(struct question_word *w, struct file
 enum store_status question_seek_relatives(struct question *q, struct file *f,
                                           const struct file_table *t);
 
-/* question_weigh(q, f, t): set documents and rarity of each word. */
+/* question_weigh(q, f, t): set documents and rarity of each word. question_weigh.c */
 enum store_status question_weigh(struct question *q, struct file *f, struct file_table *t);
 
 /*
@@ -74,7 +74,6 @@ enum store_status question_weigh(struct question *q, struct file *f, struct file
  */
 enum store_status question_count_documents(struct question_word *w, struct file *f,
                                            const struct file_table *t);
-bool question_has_compounds(const struct file_table *t);
 void question_split_compounds(struct question *q, struct file *f, struct file_table *t);
 void question_index(struct question *q);
 

@@ -14,11 +14,6 @@ bool derived_has_rows(enum space space)
     return derived_rows_of[space] != NULL;
 }
 
-bool derived_rows(enum space space, const struct cursor *w, derived_fn *put, void *arg)
-{
-    return derived_rows_of[space](w, &(struct derived_sink){put, arg});
-}
-
 /* ---- rebuilding ---- */
 
 static void put_in_store(void *arg, enum space space, struct key *key, const void *value, size_t n)
@@ -30,11 +25,12 @@ static enum store_status put_all(struct store_txn *t, struct store *reader, enum
 {
     MDB_txn *txn;
     struct cursor w = {0};
+    const struct derived_sink sink = {put_in_store, t};
     enum store_status status = store_snapshot(reader, &txn);
     if (status == STORE_OK)
         status = cursor_begin(reader, txn, &w, space);
     for (; status == STORE_OK; status = cursor_next(&w))
-        if (!derived_rows(space, &w, put_in_store, t)) {
+        if (!derived_rows_of[space](&w, &sink)) {
             status = store_corrupt(reader, "a record with derived rows");
             break;
         }

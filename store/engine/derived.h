@@ -21,16 +21,14 @@ struct derived_sink {
     void *arg;
 };
 
-/* Columns: space of records, the rows that follow from one; NULL: none. records/derived_rows.c */
+/*
+ * Columns: space of records; what puts the rows that follow from the current record of ${w} into
+ * ${r}, NULL: none follow. It returns false if the record is malformed. records/derived_rows.c
+ */
 typedef bool derived_of_fn(const struct cursor *w, const struct derived_sink *r);
 extern derived_of_fn *const derived_rows_of[SPACE_COUNT];
 
-/*
- * derived_rows(space, w, put, arg): call ${put} for each row that follows from the current record
- * of ${w}, a record of ${space}. False: the record is malformed.
- * derived_has_rows(space): do rows follow from records of ${space}?
- */
-bool derived_rows(enum space space, const struct cursor *w, derived_fn *put, void *arg);
+/* derived_has_rows(space): do rows follow from records of ${space}? */
 bool derived_has_rows(enum space space);
 
 /*

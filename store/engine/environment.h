@@ -69,8 +69,13 @@ struct store_txn {
     uint64_t batch_limit, spent; /* records that txn_batch_limit allows, and that were used since */
 
     /* free_space.c */
-    int full;             /* creates are refused, and why; -1: not known yet */
+    int full;                            /* creates are refused, and why; -1: not known yet */
+    uint64_t create_pages, create_bytes; /* that creates may use; that they stored so far */
     uint64_t result_pages; /* that results may use; the pages kept for deletes are not counted */
+    size_t change_bytes;   /* size of the current change */
+    bool creates;
+    uint64_t results, results_took; /* changes that store results; pages that these may use */
+    uint64_t changes;               /* all that were carried out */
 
     struct buf copy; /* of a record: txn_get_copy */
 };

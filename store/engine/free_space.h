@@ -28,10 +28,24 @@ size_t store_oldest_snapshot(struct store *s);
 /* store_count_readers(s): used slots of the reader table. */
 unsigned store_count_readers(struct store *s);
 
+/*
+ * store_pages_left(s, reserve): pages that the next transaction may use; a lower bound if it is
+ * more than twice the reserve. ${*reserve}: those that creates leave.
+ */
+uint64_t store_pages_left(struct store *s, uint64_t *reserve);
+
 /* txn_is_full(t): must creates be refused? */
 bool txn_is_full(struct store_txn *t);
-/* txn_results_fit(t, results_bytes): is there space for results of that size? */
+/*
+ * txn_results_fit(t, results_bytes): is there space for results and a grading of that size, or for
+ * what a merge made?
+ */
 bool txn_results_fit(struct store_txn *t, size_t results_bytes);
+/*
+ * txn_leaves_space(t): before the commit: does ${t} leave the reserve, and free pages for the next
+ * transaction? If not, its changes may fit one by one.
+ */
+bool txn_leaves_space(struct store_txn *t);
 
 /*
  * txn_batch_limit(t, limit): how many records, at most ${limit}, one transaction may delete in the

@@ -291,13 +291,6 @@ void store_close(struct store *s)
     free(s);
 }
 
-unsigned store_reader_check(struct store *s)
-{
-    int dead = 0;
-    mdb_reader_check(s->env, &dead);
-    return (unsigned)dead;
-}
-
 bool store_tidy(struct store *s)
 {
     bool open = false;

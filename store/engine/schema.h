@@ -17,11 +17,12 @@
  * all that every request reads is in one. Columns: enum, name on disk.
  */
 #define DATABASES(X)                                                                               \
-    X(DB_RECORD, "record") /* read by every request: keys by hash, heads of reports */             \
-    X(DB_BASE, "base")     /* small tables */                                                      \
-    X(DB_LIST, "list")     /* the index of reports: index/index.h */                               \
-    X(DB_RESULT, "result") /* results of reports */                                                \
-    X(DB_WIDGET, "widget") /* everything of agents */
+    X(DB_RECORD, "record")   /* read by every request: keys by hash, heads of reports */           \
+    X(DB_BASE, "base")       /* small tables */                                                    \
+    X(DB_LIST, "list")       /* the index of reports: index/index.h */                             \
+    X(DB_RESULT, "result")   /* results of reports */                                              \
+    X(DB_GRADING, "grading") /* gradings of reports */                                             \
+    X(DB_WIDGET, "widget")   /* everything of agents */
 
 #define X(id, name) id,
 enum db { DATABASES(X) DB_COUNT };
@@ -58,6 +59,8 @@ enum db { DATABASES(X) DB_COUNT };
       "workspace → nothing: its log is to be merged, or swept") \
     X(SPACE_RESULT, DB_RESULT, 's', SPACE_IS_RECORD, \
       "report, piece (none: the first) → results: result.c") \
+    X(SPACE_GRADING, DB_GRADING, 'g', SPACE_IS_RECORD, \
+      "report, attempt → grading_record: grading.c") \
     X(SPACE_AGENT, DB_WIDGET, 'a', SPACE_IS_RECORD, "id → agent_record") \
     X(SPACE_VISITOR, DB_WIDGET, 'v', SPACE_IS_RECORD, "id → visitor_record") \
     X(SPACE_VISITOR_SECRET, DB_WIDGET, 's', SPACE_IS_DERIVED, "agent, hash → visitor") \
@@ -219,6 +222,16 @@ struct PACKED report_record {
     int64_t created_at, updated_at, generated_at;
     uint32_t issues_high, issues_medium, issues_low, issues_passed;
     uint16_t url_n, name_n, hash_n, code_n, message_n;
+};
+
+/* Followed by protocol, version, the final URL and the ids of the failed checks. */
+struct PACKED grading_record {
+    uint8_t score, result, protocol_n, version_n;
+    uint16_t http_status, url_n, failed_n;
+    uint32_t issues_high, issues_medium, issues_low, issues_passed;
+    uint32_t ttfb_ms, load_ms;
+    uint64_t page_bytes;
+    int64_t generated_at;
 };
 
 struct PACKED job_record {

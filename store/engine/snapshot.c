@@ -25,6 +25,13 @@ int store_remap(struct store *s)
     return rc;
 }
 
+unsigned store_reader_check(struct store *s)
+{
+    int dead = 0;
+    mdb_reader_check(s->env, &dead);
+    return (unsigned)dead;
+}
+
 /* Renew the kept transaction, or begin the first one. */
 static int snapshot_once(struct store *s)
 {

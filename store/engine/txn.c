@@ -23,11 +23,13 @@ void store_apply(struct store_txn *t, const struct store_change *change, int64_t
         answer->status = STORE_INVALID;
         return;
     }
+    t->change_bytes = change_size(change);
     t->background = change_rows[change->kind].background;
     t->awaited = t->awaited || !change_rows[change->kind].lazy;
     t->unawaited = t->unawaited || change_rows[change->kind].lazy;
     enum store_status status = change_rows[change->kind].apply(t, change, answer);
     answer->status = t->error != STORE_OK ? t->error : status;
+    t->changes += answer->status == STORE_OK;
 }
 
 /* ---- errors, reads and writes ---- */
@@ -293,7 +295,8 @@ enum store_status store_begin(struct store *s, struct store_txn **out)
     t->error = STORE_OK;
     t->full = -1;
     t->counters_dirty = t->maintenance_told = t->ulid_known = t->ulid_dirty = false;
-    t->awaited = t->unawaited = false;
+    t->awaited = t->unawaited = t->creates = false;
+    t->results = t->results_took = t->changes = t->create_bytes = 0;
     t->pause = NULL;
     s->event_count = 0;
     for (size_t i = 0; layers[i] != NULL; i++)
@@ -362,6 +365,8 @@ static int commit(struct store_txn *t)
 enum store_status store_commit(struct store_txn *t)
 {
     write_back(t);
+    if (t->error == STORE_OK && !txn_leaves_space(t))
+        t->error = STORE_FULL;
     if (t->error != STORE_OK) {
         store_abort(t);
         return t->error;

@@ -5,8 +5,10 @@
 #include "store/engine/snapshot.h"
 #include "store/engine/txn.h"
 #include "store/index/context_internal.h"
+#include "store/index/lists.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 /* ---- log and manifest ---- */
@@ -110,6 +112,14 @@ bool index_due(const struct store *s, const struct index_record *record,
         return true;
     return entries >= s->index->log_entries + record->rows / ROWS_AN_ENTRY ||
            bytes >= LOG_BYTES_MAX;
+}
+
+enum store_status index_contradicted(struct store *s, uint64_t id)
+{
+    snprintf(s->why, sizeof(s->why), "it names report %llu, whose record is missing or damaged",
+             (unsigned long long)id);
+    s->index->lost_segment = 0;
+    return STORE_DAMAGED;
 }
 
 /* ---- writing ---- */

@@ -134,6 +134,8 @@ enum store_status index_install(struct store_txn *t, const struct store_change *
         return txn_fail(t, 0, "the manifest of an index of reports");
     if (record.version != head.version || !workspace_exists(t, c->workspace))
         return STORE_STALE;
+    if (!txn_results_fit(t, c->data.n))
+        return STORE_FULL;
     answer->id = record.state == INDEX_REBUILDING ? head.rows : 0;
     remove_segments(t, c->workspace, head.removed, &at);
     put_segments(t, c->workspace, head.put, &at);

@@ -19,4 +19,10 @@ enum store_status list_reports(struct store *s, MDB_txn *txn, const struct store
 enum store_status list_projects(struct store *s, MDB_txn *txn, const struct store_list_query *q,
                                 uint64_t projects, list_take_fn *take, void *arg, uint64_t *total);
 
+/*
+ * index_contradicted(s, id): the index names that report, whose record is missing or damaged.
+ * Returns STORE_DAMAGED; store_lost_segment is 0, which rebuilds the whole index without it.
+ */
+enum store_status index_contradicted(struct store *s, uint64_t id);
+
 #endif

@@ -2,7 +2,6 @@
 
 #include "store/engine/txn.h"
 #include "store/records/context.h"
-#include "store/records/project.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -134,6 +133,19 @@ static void write_workspace(struct store_txn *t, struct cached_record *c)
     memcpy(to + sizeof(c->workspace), c->name.p, c->name.n);
 }
 
+static void write_project(struct store_txn *t, struct cached_record *c)
+{
+    struct project_record *r = &c->project;
+    struct key k;
+    r->name_n = (uint16_t)c->name.n;
+    key_id(&k, SPACE_PROJECT, c->id);
+    char *to = txn_reserve(t, SPACE_PROJECT, &k, sizeof(*r) + c->name.n);
+    if (to == NULL)
+        return;
+    memcpy(to, r, sizeof(*r));
+    memcpy(to + sizeof(*r), c->name.p, c->name.n);
+}
+
 void cache_write(struct store_txn *t)
 {
     for (size_t i = 0; i < CACHE_CHAINS; i++) {
@@ -143,7 +155,7 @@ void cache_write(struct store_txn *t)
             if (c->space == SPACE_WORKSPACE)
                 write_workspace(t, c);
             else
-                project_write(t, c);
+                write_project(t, c);
         }
     }
 }

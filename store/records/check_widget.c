@@ -71,13 +71,22 @@ void check_agent(struct check *c, const struct cursor *w)
         check_say(c, "agent %s is not in its workspace's list", id_text(&a.id));
 }
 
+/* Records of a deleted agent may outlive their workspace until its erasure reaches them. */
+static bool owner_there(struct check *c, uint64_t workspace, const struct ulid *agent)
+{
+    struct key k;
+    MDB_val v;
+    key_of(&k, SPACE_ERASING, agent);
+    return workspace_there(c, workspace) || check_get(c, SPACE_ERASING, &k, &v);
+}
+
 static void check_owned(struct check *c, const char *what, enum list_entry_kind kind,
                         uint64_t workspace, const struct ulid *agent, const struct ulid *visitor,
                         const struct ulid *id)
 {
     const struct ulid scope = scope_of_workspace(workspace);
     check_id(c, what, id);
-    if (!workspace_there(c, workspace))
+    if (!owner_there(c, workspace, agent))
         check_say(c, "%s %s belongs to workspace %llu, which does not exist", what, id_text(id),
                   (unsigned long long)workspace);
     if (!is_listed(c, kind, &scope, 0, id) || !is_listed(c, kind, agent, 0, id) ||

@@ -6,7 +6,7 @@
 
 check_fn check_workspace, check_workspace_name, check_key, check_key_id, check_key_workspace;
 check_fn check_project, check_project_name, check_project_date, check_report, check_job;
-check_fn check_result, check_deleting, check_idem, check_idem_age, check_sender;
+check_fn check_result, check_grading, check_deleting, check_idem, check_idem_age, check_sender;
 check_fn check_agent, check_visitor, check_visitor_secret, check_conversation, check_message;
 check_fn check_note, check_once, check_lead, check_lead_email, check_event, check_rating;
 check_fn check_list_entry, check_erasing;

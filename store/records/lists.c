@@ -84,7 +84,7 @@ static enum store_status read_head(struct list *l, uint64_t id, struct store_rep
     key_id(&k, SPACE_REPORT, id);
     enum store_status status = store_get(l->s, l->txn, SPACE_REPORT, &k, &v);
     if (status == STORE_NOT_FOUND || (status == STORE_OK && !schema_read_report(v, out)))
-        return store_corrupt(l->s, "an index of reports");
+        return index_contradicted(l->s, id);
     return status;
 }
 

@@ -121,19 +121,6 @@ struct cached_record *project_for(struct store_txn *t, struct cached_record *wor
     return p;
 }
 
-void project_write(struct store_txn *t, struct cached_record *c)
-{
-    struct project_record *r = &c->project;
-    struct key k;
-    r->name_n = (uint16_t)c->name.n;
-    key_id(&k, SPACE_PROJECT, c->id);
-    char *to = txn_reserve(t, SPACE_PROJECT, &k, sizeof(*r) + c->name.n);
-    if (to == NULL)
-        return;
-    memcpy(to, r, sizeof(*r));
-    memcpy(to + sizeof(*r), c->name.p, c->name.n);
-}
-
 /* Unsigned counters: adding -1 wraps correctly. */
 static void count(struct cached_record *workspace, struct cached_record *project,
                   const struct store_report *r, uint64_t by)

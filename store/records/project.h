@@ -15,8 +15,7 @@ enum store_status project_read(struct store *s, MDB_txn *txn, uint64_t workspace
 struct cached_record *project_for(struct store_txn *t, struct cached_record *workspace,
                                   struct str name);
 
-/* project_write(t, c): write the record. project_unlist(t, p): delete its rows in name and date. */
-void project_write(struct store_txn *t, struct cached_record *c);
+/* project_unlist(t, p): delete its rows in name and date. */
 void project_unlist(struct store_txn *t, struct cached_record *p);
 
 /*

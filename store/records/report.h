@@ -1,4 +1,4 @@
-/* Heads of reports. Their results: result.h; their jobs: job.h. */
+/* Heads of reports. Their changes: apply.h; their results: result.h; their jobs: job.h. */
 #ifndef ASSAY_STORE_RECORDS_REPORT_H
 #define ASSAY_STORE_RECORDS_REPORT_H
 
@@ -14,8 +14,13 @@ bool report_active(struct store_txn *t, const struct store_report *r);
 /* report_results(s, txn, r): set r->results; there may be none. */
 enum store_status report_results(struct store *s, MDB_txn *txn, struct store_report *r);
 
-/* report_replace(t, old, new): version, time, head, index and counters of a changed report. */
+/*
+ * report_write(t, r): the head alone. report_replace(t, old, new): version, time, head, index and
+ * counters of a changed report.
+ */
+void report_write(struct store_txn *t, const struct store_report *r);
 void report_replace(struct store_txn *t, const struct store_report *old, struct store_report *new);
+
 /* report_remove(t, r): head, results, index and job. The caller updates the counters. */
 void report_remove(struct store_txn *t, const struct store_report *r);
 

@@ -18,24 +18,39 @@ function chromiumPath() {
     return null;
 }
 
+const packages = createRequire(ASSAY_NPM ? `${resolve(ASSAY_NPM)}/` : import.meta.url);
+
+/* The path of a file of an npm package; throws where it is not installed. */
+export const packagePath = (name) => packages.resolve(name);
+
 function findPlaywright() {
     try {
-        const from = ASSAY_NPM ? `${resolve(ASSAY_NPM)}/` : import.meta.url;
-        return createRequire(from)('playwright-core');
+        return packages('playwright-core');
     } catch {
         return null;
     }
 }
 
-const playwright = findPlaywright(),
-    executablePath = chromiumPath();
+const playwright = findPlaywright();
+export const executablePath = chromiumPath();
 if (playwright === null || executablePath === null) {
     console.error(
         "skipped: Chromium or npm's playwright-core is not installed: " + './bootstrap --all-tests',
     );
-    process.exit(1);
+    process.exit(77);
 }
-if (process.argv[2] === 'probe') process.exit(0);
+
+/* node SCRIPT probe [PACKAGE…]: ends with 0 if these npm packages are installed too. */
+if (process.argv[2] === 'probe') {
+    for (const name of process.argv.slice(3))
+        try {
+            packagePath(name);
+        } catch {
+            console.error(`skipped: npm's ${name} is not installed: ./bootstrap --all-tests`);
+            process.exit(77);
+        }
+    process.exit(0);
+}
 
 /* A browser; ${args}: additional options. */
 export const launch = (...args) =>

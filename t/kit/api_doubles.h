@@ -18,6 +18,9 @@ struct played {
     struct store_workspace workspace;
     struct store_report reports[100];
     size_t reports_count;
+    struct store_grading gradings[STORE_GRADINGS_MAX]; /* of every report, newest first */
+    size_t gradings_count;
+    enum store_status gradings_status;
     struct store_project projects[100];
     size_t projects_count;
     uint64_t total;             /* of a list */
@@ -38,6 +41,7 @@ struct played {
     enum store_status list_status; /* of a list that ends */
     struct store_change change;    /* the last one; its strings live as long as the request */
     struct store_list_query query; /* the last */
+    struct store_gradings_query gradings_query;
     uint64_t awaited;
     unsigned await_ms;
 };

@@ -375,7 +375,7 @@ void watch_close(struct watched *w);
 
 /* ---- pages to be graded (harness_origin.c) ---- */
 
-enum { ORIGIN_PAGES = 64, ORIGIN_BODY = 24 * 1024 };
+enum { ORIGIN_PAGES = 64, ORIGIN_BODY = 64 * 1024 };
 
 /*
  * origin_start(): a process that serves on a free port of 127.0.0.1; an unknown path gets 404.
@@ -392,6 +392,9 @@ char *origin_url(const struct origin *o, const char *path); /* http://127.0.0.1:
  */
 void origin_page(struct origin *o, const char *path, int status, const char *headers,
                  const char *body);
+/* origin_bytes: the same with status 200 and a body that can have zeros. */
+void origin_bytes(struct origin *o, const char *path, const char *headers, const char *body,
+                  size_t size);
 /*
  * origin_delay: delays the answer to that path. origin_pad: adds spaces after its body.
  * origin_hold: does not answer until origin_release. origin_hits: requests since origin_hold, or

@@ -18,6 +18,7 @@ struct page {
     int status;
     char headers[512];
     char body[ORIGIN_BODY];
+    size_t size; /* of the body */
     size_t pad;
     int delay_ms;
     bool hold;
@@ -85,7 +86,7 @@ static void answer(struct connection *c, const struct page *page)
     const char *type = page && strcasestr(page->headers, "content-type:")
                            ? ""
                            : "Content-Type: text/html; charset=utf-8\r\n";
-    size_t size = page ? strlen(page->body) : 0, pad = page ? page->pad : 0;
+    size_t size = page ? page->size : 0, pad = page ? page->pad : 0;
     char *head = text("HTTP/1.1 %d Page\r\n%s%sContent-Length: %zu\r\nConnection: close\r\n\r\n",
                       page ? page->status : 404, type, page ? page->headers : "", size + pad);
     char *spaces = calloc(1, pad + 1);
@@ -227,12 +228,12 @@ char *origin_url(const struct origin *o, const char *path)
     return text("http://127.0.0.1:%u%s", o->port, path);
 }
 
-void origin_page(struct origin *o, const char *path, int status, const char *headers,
-                 const char *body)
+static void set_page(struct origin *o, const char *path, int status, const char *headers,
+                     const char *body, size_t size)
 {
     ck_assert_uint_lt(strlen(path), sizeof(o->pages[0].path));
     ck_assert_uint_lt(strlen(headers), sizeof(o->pages[0].headers));
-    ck_assert_uint_lt(strlen(body), sizeof(o->pages[0].body));
+    ck_assert_uint_le(size, sizeof(o->pages[0].body));
     lock(o);
     struct page *page = find(o, path);
     if (!page && o->count < ORIGIN_PAGES) {
@@ -242,10 +243,23 @@ void origin_page(struct origin *o, const char *path, int status, const char *hea
     if (page) {
         page->status = status;
         strcpy(page->headers, headers);
-        strcpy(page->body, body);
+        memcpy(page->body, body, size);
+        page->size = size;
     }
     unlock(o);
     ck_assert_msg(page != NULL, "no room for the page %s", path);
+}
+
+void origin_page(struct origin *o, const char *path, int status, const char *headers,
+                 const char *body)
+{
+    set_page(o, path, status, headers, body, strlen(body));
+}
+
+void origin_bytes(struct origin *o, const char *path, const char *headers, const char *body,
+                  size_t size)
+{
+    set_page(o, path, 200, headers, body, size);
 }
 
 /* The page to change, locked. */

@@ -46,5 +46,7 @@ const struct route routes[] = {
     SYNC("POST", "/v1/wp/posts/sync"),
     SYNC("POST", "/api/v1/wp/posts/sync"),
     SYNC("GET", "/v1/wp/status"),
+    {"POST", "/reports/{id}/password", AUTH_NONE, 0, LIMITER_REPORT_PASSWORD, BODY_FIELDS, 1024, 0,
+     NULL, answer},
 };
 const size_t routes_count = sizeof(routes) / sizeof(routes[0]);

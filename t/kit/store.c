@@ -120,7 +120,11 @@ struct store_answer kit_apply(struct kit *k, const struct store_change *c)
         store_abort(t);
         return answer;
     }
-    ck_status(store_commit(t), STORE_OK);
+    enum store_status status = store_commit(t);
+    if (status == STORE_FULL)
+        answer.status = status;
+    else
+        ck_status(status, STORE_OK);
     return answer;
 }
 
@@ -212,7 +216,14 @@ struct store_change kit_done_change(uint64_t id, uint32_t attempt, int score)
                                  .result = kit_result(score),
                                  .results = STR("{\"title\":{}}"),
                                  .issues_high = 1,
-                                 .issues_passed = 3};
+                                 .issues_passed = 3,
+                                 .failed = STR("title"),
+                                 .facts = {.http_status = 200,
+                                           .ttfb_ms = 30,
+                                           .load_ms = 80,
+                                           .page_bytes = 5000,
+                                           .protocol = STR("HTTP/1.1"),
+                                           .version = STR("1.0.0")}};
 }
 
 struct store_change kit_failed_change(uint64_t id, uint32_t attempt)
@@ -229,6 +240,16 @@ void kit_done(struct kit *k, uint64_t id, uint32_t attempt, int score)
 {
     struct store_change c = kit_done_change(id, attempt, score);
     ck_status(kit_status(k, &c), STORE_OK);
+}
+
+void kit_regrade(struct kit *k, uint64_t workspace, uint64_t id, uint32_t attempt, int score)
+{
+    const struct store_change c = {.kind = CHANGE_REPORT_UPDATE,
+                                   .workspace = workspace,
+                                   .id = id,
+                                   .fields = CHANGE_REGENERATE};
+    ck_status(kit_status(k, &c), STORE_OK);
+    kit_done(k, id, attempt, score);
 }
 
 /* ---- readers ---- */
@@ -252,6 +273,7 @@ GOT(report)
 GOT(project)
 GOT(key)
 GOT(workspace)
+GOT(grading)
 
 #define ANSWER(got, out)                                                                           \
     kit_assert((got).calls == 1);                                                                  \
@@ -289,6 +311,35 @@ enum store_status kit_get_workspace(struct store *s, uint64_t id, struct store_w
     struct got_workspace g = {0};
     store_workspace_get(s, id, got_workspace, &g);
     ANSWER(g, out);
+}
+
+enum store_status kit_grading(struct store *s, uint64_t workspace, uint64_t report, uint32_t number,
+                              struct store_grading *out)
+{
+    struct got_grading g = {0};
+    store_grading_get(s, workspace, report, number, got_grading, &g);
+    ANSWER(g, out);
+}
+
+static void got_gradings(void *arg, enum store_status status, const struct store_grading *items,
+                         size_t count)
+{
+    struct kit_gradings *g = arg;
+    g->calls++;
+    g->status = status;
+    g->count = count;
+    kit_assert(status == STORE_OK || count == 0);
+    memcpy(g->items, items, count * sizeof(*items));
+}
+
+struct kit_gradings kit_gradings(struct store *s, uint64_t workspace, uint64_t report,
+                                 uint32_t before, unsigned limit)
+{
+    struct kit_gradings g = {0};
+    const struct store_gradings_query query = {.before = before, .limit = limit};
+    store_grading_list(s, workspace, report, &query, got_gradings, &g);
+    kit_assert(g.calls == 1);
+    return g;
 }
 
 static void got_reports(void *arg, enum store_status status, uint64_t total,

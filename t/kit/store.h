@@ -48,6 +48,8 @@ uint64_t kit_create(struct kit *k, uint64_t workspace, const char *url, const ch
 struct store_change kit_done_change(uint64_t id, uint32_t attempt, int score);
 struct store_change kit_failed_change(uint64_t id, uint32_t attempt);
 void kit_done(struct kit *k, uint64_t id, uint32_t attempt, int score);
+/* kit_regrade(k, workspace, id, attempt, score): CHANGE_REGENERATE, then kit_done. */
+void kit_regrade(struct kit *k, uint64_t workspace, uint64_t id, uint32_t attempt, int score);
 enum report_result kit_result(int score);
 
 /* Readers: the status, and a copy of the record. Its texts are valid until store_read_end. */
@@ -69,6 +71,18 @@ struct kit_list {
 struct kit_list kit_reports(struct store *s, const struct store_list_query *q);
 struct kit_list kit_projects(struct store *s, const struct store_list_query *q);
 size_t kit_jobs(struct store *s);
+
+/* Gradings of a report, newest first; their texts are valid until store_read_end. */
+struct kit_gradings {
+    int calls;
+    enum store_status status;
+    size_t count;
+    struct store_grading items[STORE_GRADINGS_MAX];
+};
+struct kit_gradings kit_gradings(struct store *s, uint64_t workspace, uint64_t report,
+                                 uint32_t before, unsigned limit);
+enum store_status kit_grading(struct store *s, uint64_t workspace, uint64_t report, uint32_t number,
+                              struct store_grading *out);
 
 /*
  * kit_stop(stop): a query's pause function. Counts its calls, and returns true from call ${at} on;

@@ -2,6 +2,8 @@
  * Grading of real answers from a server on loopback: which requests are sent, which redirects are
  * followed, and how each hostile answer ends.
  */
+#include "config.h"
+
 #include "core/audit/audit.h"
 #include "core/audit/results_internal.h"
 #include "t/kit/audit_origin.h"
@@ -29,8 +31,16 @@ static struct {
     char code[32], message[256], url[512];
     int score;
     struct audit_issues issues;
+    struct grading_facts facts;
+    char protocol[32], final_url[512], version[32], failed[STORE_FAILED_MAX];
     struct buf results;
 } got;
+
+static void copy(char *to, size_t size, struct str s)
+{
+    ck_assert_uint_lt(s.n, size);
+    snprintf(to, size, "%.*s", STR_ARG(s));
+}
 
 static void keep(void *arg, const struct audit_findings *f)
 {
@@ -43,6 +53,11 @@ static void keep(void *arg, const struct audit_findings *f)
     snprintf(got.url, sizeof(got.url), "%s", f->final_url == NULL ? "" : f->final_url);
     got.score = f->score;
     got.issues = f->issues;
+    got.facts = f->facts;
+    copy(got.protocol, sizeof(got.protocol), f->facts.protocol);
+    copy(got.final_url, sizeof(got.final_url), f->facts.final_url);
+    copy(got.version, sizeof(got.version), f->facts.version);
+    copy(got.failed, sizeof(got.failed), f->failed);
     buf_reset(&got.results);
     buf_str(&got.results, f->results);
     buf_add(&got.results, "", 1);
@@ -206,6 +221,23 @@ START_TEST(a_page_is_graded_and_its_origin_probed)
     ck_assert(origin_asked(origin, "/favicon.ico"));
     ck_assert(origin_asked(origin, "/assay-"));
     ck_assert_uint_eq(origin_count(origin), 4);
+    close_all();
+}
+END_TEST
+
+START_TEST(the_findings_of_a_page_have_facts_of_its_transfer)
+{
+    open_all(answer_site, false);
+    grade(origin_url(origin, "/hop1"));
+    ck_assert_uint_eq(got.facts.http_status, 200);
+    ck_assert_uint_eq(got.facts.page_bytes, strlen(GOOD_PAGE));
+    ck_assert_uint_le(got.facts.ttfb_ms, got.facts.load_ms);
+    ck_assert_uint_lt(got.facts.load_ms, 20000);
+    ck_assert_str_eq(got.protocol, "HTTP/1.1");
+    ck_assert_str_eq(got.final_url, origin_url(origin, "/?from=hop"));
+    ck_assert_str_eq(got.version, PACKAGE_VERSION);
+    ck_assert_ptr_nonnull(strstr(got.failed, "https_encryption"));
+    ck_assert_ptr_null(strstr(got.failed, "title"));
     close_all();
 }
 END_TEST
@@ -784,6 +816,7 @@ int main(void)
     TCase *t = tcase_create("fetch");
     tcase_set_timeout(t, 60);
     tcase_add_test(t, a_page_is_graded_and_its_origin_probed);
+    tcase_add_test(t, the_findings_of_a_page_have_facts_of_its_transfer);
     tcase_add_test(t, robots_txt_is_read_for_the_requested_page);
     tcase_add_test(t, redirects_are_followed_to_the_page);
     tcase_add_loop_test(t, an_answer_ends_as_documented, 0, sizeof(ends) / sizeof(*ends));

@@ -547,6 +547,18 @@ static void lay_out(const char *dir)
 
 /* ---- what must hold afterwards ---- */
 
+/* Every attempt ended with a score. */
+static void expect_history(struct store *s, const struct store_report *r)
+{
+    struct kit_gradings g = kit_gradings(s, 1, r->id, 0, STORE_GRADINGS_MAX);
+    ck_status(g.status, STORE_OK);
+    ck_assert_uint_eq(g.count, r->attempt);
+    for (uint32_t i = 0; i < g.count; i++) {
+        ck_assert_uint_eq(g.items[i].number, r->attempt - i);
+        ck_assert_uint_eq(g.items[i].facts.http_status, 200);
+    }
+}
+
 static void expect_acknowledged(struct store *s)
 {
     for (uint64_t id = 1; id < REPORTS_MAX; id++) {
@@ -559,6 +571,8 @@ static void expect_acknowledged(struct store *s)
         else
             ck_status(status, STORE_OK);
         ck_assert(status != STORE_OK || r.score == now.score[id]);
+        if (now.score[id] >= 0)
+            expect_history(s, &r);
         store_read_end(s);
     }
 }

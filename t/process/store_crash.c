@@ -106,6 +106,11 @@ static void look(const char *dir)
         ck_assert_int_eq(r.status, id <= noted[1] ? REPORT_DONE : REPORT_PENDING);
     }
     ck_status(kit_report(s, 1, noted[0] + 1, NULL), STORE_NOT_FOUND);
+    for (uint64_t id = 1; id <= noted[0]; id++) {
+        struct kit_gradings g = kit_gradings(s, 1, id, 0, 2);
+        ck_assert_uint_eq(g.count, id <= noted[1]);
+        ck_assert(g.count == 0 || g.items[0].facts.http_status == 200);
+    }
     struct store_list_query q = {
         .workspace = 1, .search = STR("A.com/"), .sort = REPORT_BY_SCORE, .page = 1, .per_page = 1};
     ck_assert_uint_eq(kit_reports(s, &q).total, noted[0]);
@@ -144,6 +149,8 @@ START_TEST(a_killed_purge_resumes)
     ck_status(store_begin(k.s, &t), STORE_OK);
     for (int i = 0; i < 3000; i++) {
         struct store_change c = kit_create_change(w, "https://a.com/some/page", "a.com");
+        store_apply(t, &c, NOW, &a);
+        c = kit_done_change(a.id, 1, i % 101);
         store_apply(t, &c, NOW, &a);
     }
     ck_status(store_commit(t), STORE_OK);

@@ -347,7 +347,7 @@ static unsigned finish_all(const uint64_t *ids, unsigned count, unsigned at_once
     return refused;
 }
 
-/* finishes per transaction */
+/* changes per transaction */
 static const unsigned bursts[] = {1, 7, 400};
 
 START_TEST(a_burst_of_results_leaves_space_for_deletes)
@@ -371,6 +371,99 @@ START_TEST(a_burst_of_results_leaves_space_for_deletes)
                 &k, &(struct store_change){.kind = CHANGE_REPORT_DELETE, .workspace = w, .id = id}),
             STORE_OK);
     ck_assert_uint_eq(finish_all(waiting, WAITING, 1), 0);
+    kit_check_clean(k.s);
+}
+END_TEST
+
+static const char *long_url(unsigned seed)
+{
+    static char url[1400];
+    memset(url, 'u', sizeof(url) - 1);
+    url[snprintf(url, sizeof(url), "https://a.com/%u/", seed)] = 'u';
+    return url;
+}
+
+/* Create ${count} reports in one transaction; returns how many are stored. */
+static unsigned create_burst(uint64_t w, unsigned count)
+{
+    struct store_txn *t;
+    struct store_answer a;
+    unsigned made = 0;
+    ck_status(store_begin(k.s, &t), STORE_OK);
+    for (unsigned i = 0; i < count && store_txn_error(t) == STORE_OK; i++) {
+        struct store_change c = kit_create_change(w, long_url(i), "a.com");
+        store_apply(t, &c, k.now, &a);
+        made += a.status == STORE_OK;
+    }
+    return store_commit(t) == STORE_OK ? made : 0;
+}
+
+static enum store_status delete_report(uint64_t w, uint64_t id)
+{
+    return kit_status(
+        &k, &(struct store_change){.kind = CHANGE_REPORT_DELETE, .workspace = w, .id = id});
+}
+
+/* creates per transaction */
+static const unsigned create_bursts[] = {1, 30, 60, 100};
+
+START_TEST(a_burst_of_creates_leaves_space_for_deletes)
+{
+    uint64_t last = 0;
+    unsigned made;
+    k.s = store_of(STORE_WRITE, 4 << 20, 16);
+    uint64_t w = kit_workspace(&k, "acme");
+    for (unsigned count = create_bursts[_i]; count > 0; count -= made == 0) {
+        made = create_burst(w, count);
+        last += made;
+    }
+    ck_assert_uint_gt(last, 400);
+    for (uint64_t id = 1; id <= last; id++)
+        ck_status(delete_report(w, id), STORE_OK);
+    kit_check_clean(k.s);
+}
+END_TEST
+
+static void read_until_told(int from, int to)
+{
+    struct store *s = store_of(STORE_READ, 0, 0);
+    ck_status(kit_get_workspace(s, 1, NULL), STORE_OK); /* its snapshot stays open */
+    send_byte(to, 'r');
+    receive(from);
+    store_read_end(s);
+    send_byte(to, 'e');
+    receive(from);
+    _exit(0);
+}
+
+START_TEST(deletes_on_a_full_store_continue_after_the_end_of_a_snapshot)
+{
+    struct child c;
+    int from, to;
+    unsigned made;
+    uint64_t id = 1;
+    k.s = store_of(STORE_WRITE, 4 << 20, 16);
+    uint64_t w = kit_workspace(&k, "acme");
+    ck_status(fill(w, &made).status, STORE_FULL);
+    store_close(k.s);
+    k.s = NULL;
+    if (child_start(&c, &from, &to))
+        read_until_told(from, to);
+    ck_assert_int_eq(receive(c.from), 'r');
+    k.s = store_of(STORE_WRITE, 4 << 20, 16);
+    while (id < made && delete_report(w, id) == STORE_OK)
+        id++;
+    ck_assert_uint_lt(id, made);
+    ck_assert(store_release_pages(k.s));
+    ck_status(delete_report(w, id), STORE_FULL);
+    send_byte(c.to, 'e');
+    ck_assert_int_eq(receive(c.from), 'e');
+    while (delete_report(w, id) != STORE_OK)
+        ck_assert(store_release_pages(k.s));
+    for (id++; id <= made; id++)
+        ck_status(delete_report(w, id), STORE_OK);
+    send_byte(c.to, 's');
+    child_ends_well(&c);
     kit_check_clean(k.s);
 }
 END_TEST
@@ -415,6 +508,8 @@ START_TEST(a_transaction_larger_than_the_map_stays_full_and_leaves_nothing)
     for (int i = 0; i < 5000 && store_txn_error(t) == STORE_OK; i++) {
         struct store_change c = kit_create_change(w, "https://a.com/page", "a.com");
         store_apply(t, &c, NOW, &a);
+        if (a.status == STORE_FULL)
+            continue;
         c = kit_done_change(a.id, 1, 50);
         c.results = (struct str){results, sizeof(results)};
         store_apply(t, &c, NOW, &a);
@@ -652,6 +747,9 @@ int main(void)
     tcase_add_test(tc, a_full_store_refuses_only_creates);
     tcase_add_loop_test(tc, a_burst_of_results_leaves_space_for_deletes, 0,
                         sizeof(bursts) / sizeof(bursts[0]));
+    tcase_add_loop_test(tc, a_burst_of_creates_leaves_space_for_deletes, 0,
+                        sizeof(create_bursts) / sizeof(create_bursts[0]));
+    tcase_add_test(tc, deletes_on_a_full_store_continue_after_the_end_of_a_snapshot);
     tcase_add_test(tc, failed_results_on_a_full_store_leave_space_for_deletes);
     tcase_add_test(tc, a_transaction_larger_than_the_map_stays_full_and_leaves_nothing);
     tcase_add_test(tc, a_reader_follows_a_map_enlarged_by_another_process);

@@ -24,6 +24,7 @@ static const struct {
 } routes[] = {
     {"GET", "/api/v1/reports", NULL, "reports:read"},
     {"GET", "/api/v1/reports/999999", NULL, "reports:read"},
+    {"GET", "/api/v1/reports/999999/history", NULL, "reports:read"},
     {"HEAD", "/api/v1/reports", NULL, "reports:read"},
     {"POST", "/api/v1/reports", "url=", "reports:write"},
     {"PUT", "/api/v1/reports/999999", "", "reports:write"},
@@ -360,6 +361,8 @@ START_TEST(nothing_crosses_workspaces)
     for (size_t i = 0; i < COUNT(methods); i++)
         expect_error(http(server, .method = methods[i], .path = report_path(a_report), .key = key),
                      404, "not_found");
+    expect_error(http(server, .path = text("%s/history", report_path(a_report)), .key = key), 404,
+                 "not_found");
     expect_error(http(server, .path = "/api/v1/projects/alpha.test", .key = key), 404, "not_found");
     expect_error(
         http(server, .method = "DELETE", .path = "/api/v1/projects/alpha.test", .key = key), 404,

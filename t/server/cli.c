@@ -243,8 +243,8 @@ START_TEST(stats_show_every_process)
     for (size_t i = 0; i < json_object_array_length(all); i++) {
         struct json_object *row = json_object_array_get_idx(all, i);
         if (strcmp(json_object_get_string(json_object_object_get(row, "process")), "worker") == 0 &&
-            json_object_get_uint64(json_object_object_get(row, "stretch_us")) > longest)
-            longest = json_object_get_uint64(json_object_object_get(row, "stretch_us"));
+            json_object_get_uint64(json_object_object_get(row, "turn_max_us")) > longest)
+            longest = json_object_get_uint64(json_object_object_get(row, "turn_max_us"));
     }
     ck_assert_uint_gt(longest, 0);
     server_stop(server);

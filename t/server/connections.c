@@ -88,7 +88,7 @@ static void close_all(struct raw **raws, size_t count)
 
 static bool enough_evicted(void *arg)
 {
-    return metric(arg, "assay_connections_gave_way_total") >= 60;
+    return metric(arg, "assay_connections_evicted_total") >= 60;
 }
 
 /* ---- max_connections ---- */
@@ -129,7 +129,7 @@ START_TEST(a_normal_client_connects_among_many_slow_or_idle_ones)
     ck_assert_int_eq(ATTACKERS - MOST,
                      60); /* the connections behind the client are accepted later */
     ck_assert_msg(wait_until(enough_evicted, &internal, 5000), "%ld were evicted",
-                  metric(&internal, "assay_connections_gave_way_total"));
+                  metric(&internal, "assay_connections_evicted_total"));
     close_all(raws, ATTACKERS);
     server_stop(server);
 }
@@ -193,7 +193,7 @@ START_TEST(fewer_descriptors_than_max_connections_still_serve_clients)
     }
     for (int i = 0; i < 20; i++)
         expect_served("among all");
-    ck_assert_msg(metric(&internal, "assay_connections_gave_way_total") > 0,
+    ck_assert_msg(metric(&internal, "assay_connections_evicted_total") > 0,
                   "no connection was evicted");
     close_all(raws, SILENT);
     server_stop(server);
@@ -226,8 +226,8 @@ START_TEST(descriptor_exhaustion_evicts_a_connection)
         if (i % 50 == 49)
             expect_served(text("among %d silent ones", i + 1));
     }
-    ck_assert_msg(metric(&internal, "assay_connections_gave_way_total") >= SILENT - 2 * ROOM,
-                  "%ld were evicted", metric(&internal, "assay_connections_gave_way_total"));
+    ck_assert_msg(metric(&internal, "assay_connections_evicted_total") >= SILENT - 2 * ROOM,
+                  "%ld were evicted", metric(&internal, "assay_connections_evicted_total"));
     close_all(raws, SILENT);
     server_stop(server);
 }
@@ -341,9 +341,9 @@ static struct server start_held(struct raw *held[HELD], char path[HELD][32])
                  server->key, strlen(body), body);
     }
     int64_t deadline = now_ms() + 10000;
-    while (metric(&internal, "assay_http_requests_held") < HELD && now_ms() < deadline)
+    while (metric(&internal, "assay_http_requests_waiting") < HELD && now_ms() < deadline)
         ;
-    ck_assert_int_eq(metric(&internal, "assay_http_requests_held"), HELD);
+    ck_assert_int_eq(metric(&internal, "assay_http_requests_waiting"), HELD);
     return internal;
 }
 
@@ -404,9 +404,9 @@ START_TEST(a_worker_with_waiting_connections_uses_no_cpu)
 }
 END_TEST
 
-static bool some_are_turned_away(void *arg)
+static bool some_are_refused(void *arg)
 {
-    return metric(arg, "assay_connections_turned_away_total") >= 20;
+    return metric(arg, "assay_connections_refused_total") >= 20;
 }
 
 /*
@@ -421,21 +421,21 @@ START_TEST(the_waiting_address_with_fewest_connections_goes_first)
     struct server internal = start_held(held, path);
     for (int i = 0; i < MANY; i++)
         raw_text(many[i] = raw_from("127.0.0.2"), HEALTHZ);
-    ck_assert_msg(wait_until(some_are_turned_away, &internal, 5000), "all wait");
+    ck_assert_msg(wait_until(some_are_refused, &internal, 5000), "all wait");
     raw_text(other = raw_from("127.0.0.3"), HEALTHZ);
     ck_assert_int_eq(raw_response(other, false, 300)->status, 0);
     for (int i = 0; i < HELD; i++)
         origin_release(origin, path[i]);
     expect_status(raw_response(held[0], false, 20000), 201);
     expect_status(raw_response(other, false, 5000), 200);
-    size_t waited = 0, turned_away = 0;
+    size_t waited = 0, refused = 0;
     for (int i = 0; i < MANY; i++) {
         int status = raw_response(many[i], false, 10000)->status;
         waited += status == 200;
-        turned_away += status == 503;
+        refused += status == 503;
     }
-    ck_assert_msg(waited >= 64 - HELD && turned_away >= 20 && waited + turned_away == MANY,
-                  "%zu waited, %zu were refused", waited, turned_away);
+    ck_assert_msg(waited >= 64 - HELD && refused >= 20 && waited + refused == MANY,
+                  "%zu waited, %zu were refused", waited, refused);
     raw_close(other);
     close_all(many, MANY);
     close_all(held, HELD);
@@ -459,7 +459,7 @@ START_TEST(max_connections_holds_over_all_workers)
     ck_assert_msg(wait_until(not_over, &internal, 5000), "%ld",
                   metric(&internal, "assay_connections"));
     ck_assert_int_eq((long)still_open(raws, COUNT(raws)), 16);
-    ck_assert_int_eq(metric(&internal, "assay_connections_gave_way_total"), (long)COUNT(raws) - 16);
+    ck_assert_int_eq(metric(&internal, "assay_connections_evicted_total"), (long)COUNT(raws) - 16);
     close_all(raws, COUNT(raws));
     server_stop(server);
 }
@@ -497,7 +497,7 @@ END_TEST
 
 enum { PER_IP = 8 };
 
-static void expect_turned_away(struct raw *raw)
+static void expect_refused(struct raw *raw)
 {
     struct response *r = raw_response(raw, false, 5000);
     expect_error(r, 503, "unavailable");
@@ -524,9 +524,9 @@ START_TEST(the_limit_per_address_holds_over_all_workers)
     for (int i = 0; i < PER_IP; i++)
         ask(raws[i] = raw_from("127.0.0.2"));
     for (int i = 0; i < 10; i++)
-        expect_turned_away(raw_from("127.0.0.2"));
+        expect_refused(raw_from("127.0.0.2"));
     expect_status(http_get(server, "/healthz"), 200); /* another address */
-    ck_assert_int_eq(metric(&internal, "assay_connections_turned_away_total"), 10);
+    ck_assert_int_eq(metric(&internal, "assay_connections_refused_total"), 10);
     for (int i = 0; i < PER_IP; i++)
         ask(raws[i]); /* existing connections stay */
     raw_close(raws[0]);
@@ -549,9 +549,9 @@ START_TEST(a_refused_connection_evicts_nobody)
     for (size_t i = 0; i < COUNT(raws); i++)
         ask(raws[i] = raw_from(i % 2 == 0 ? "127.0.0.2" : "127.0.0.3"));
     for (int i = 0; i < 10; i++)
-        expect_turned_away(raw_from("127.0.0.2"));
+        expect_refused(raw_from("127.0.0.2"));
     ck_assert_uint_eq(still_open(raws, COUNT(raws)), COUNT(raws));
-    ck_assert_int_eq(metric(&internal, "assay_connections_gave_way_total"), 0);
+    ck_assert_int_eq(metric(&internal, "assay_connections_evicted_total"), 0);
     close_all(raws, COUNT(raws));
     server_stop(server);
 }
@@ -627,7 +627,7 @@ START_TEST(the_client_behind_the_proxy_protocol_is_counted)
     ck_assert_msg(server_ready(server, 15000), "%s", server_log(server));
     for (int i = 0; i < PER_IP; i++)
         ask(raws[i] = raw_through_proxy("198.51.100.7"));
-    expect_turned_away(raw_through_proxy("198.51.100.7"));
+    expect_refused(raw_through_proxy("198.51.100.7"));
     struct raw *other = raw_through_proxy("198.51.100.8");
     ask(other);
     raw_close(other);
@@ -656,10 +656,10 @@ START_TEST(an_untrusted_proxy_evicts_nobody)
         raw_close(other_client);
     }
     ck_assert_uint_eq(still_open(raws, PER_IP), PER_IP);
-    ck_assert_int_eq(metric(&internal, "assay_connections_gave_way_total"), 0);
+    ck_assert_int_eq(metric(&internal, "assay_connections_evicted_total"), 0);
     struct raw *other = raw_through_proxy("198.51.100.8");
     ask(other);
-    ck_assert_int_eq(metric(&internal, "assay_connections_gave_way_total"), 1);
+    ck_assert_int_eq(metric(&internal, "assay_connections_evicted_total"), 1);
     raw_close(other);
     close_all(raws, PER_IP);
     server_stop(server);

@@ -222,6 +222,18 @@ static void let_work(uint64_t *random)
 
 /* ---- the check ---- */
 
+/* A graded report has the row of its grading. */
+static void expect_history(const struct response *report)
+{
+    struct response *r =
+        http_get(server, text("%s/history", report_path(int_at(report, "data.id"))));
+    expect_status(r, 200);
+    expect_int(r, "data.0.score", int_at(report, "data.score"));
+    expect_str(r, "data.0.generated_at", str_at(report, "data.generated_at"));
+    expect_int(r, "data.0.http_status", 200);
+    response_free(r);
+}
+
 static int64_t expect_records(const struct tester *t, int64_t *in_common)
 {
     int64_t alive = 0;
@@ -232,6 +244,8 @@ static int64_t expect_records(const struct tester *t, int64_t *in_common)
             expect_int(r, "data.privacy", t->records[i].privacy);
             alive++;
             *in_common += !t->records[i].own;
+            if (strcmp(str_at(r, "data.status"), "done") == 0)
+                expect_history(r);
         }
         response_free(r);
     }

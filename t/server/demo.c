@@ -97,6 +97,17 @@ static void expect_curl_lines_to_work(void)
     free(printed);
 }
 
+/* The page of the report opens without a key. ${says}: a text of it. */
+static void expect_report_page(const char *says)
+{
+    const char *link = printed_after("See the report in a browser: ");
+    ck_assert_msg(link && !strncmp(link, server->url, strlen(server->url)), "%s", demo->said);
+    struct response *r = http(server, .path = link + strlen(server->url), .key = "");
+    expect_status(r, 200);
+    expect(r, !strcmp(header(r, "Content-Type"), "text/html; charset=utf-8"));
+    expect(r, strstr(r->body, says) != NULL);
+}
+
 static void expect_commands_to_find_it(void)
 {
     struct run run = run_program("/bin/sh", "-c",
@@ -284,6 +295,7 @@ START_TEST(a_first_run_grades_the_sample_page_and_serves_until_ctrl_c)
                   int_at(r, "data.issues.low") > 0);
     expect(r, int_at(r, "data.issues.passed") > 5);
     expect_printed(text("%lld", (long long)int_at(r, "data.score")));
+    expect_report_page(text(">%lld</text>", (long long)int_at(r, "data.score")));
     if (system("curl --version >/dev/null 2>&1") == 0) {
         expect_curl_lines_to_work();
         expect_commands_to_find_it();
@@ -367,6 +379,7 @@ START_TEST(a_given_page_is_graded_or_its_error_printed)
     expect_printed("(dns_failed)");
     ck_assert_msg(!strchr(demo->said, '\033'), "colour without a terminal: %s", demo->said);
     expect_str(http_get(server, "/api/v1/reports/1"), "data.status", "failed");
+    expect_report_page("https://nowhere.invalid/");
     kill(demo->pid, SIGTERM);
     ck_assert_int_eq(watch_wait(demo), 0);
     watch_close(demo);

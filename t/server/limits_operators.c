@@ -53,14 +53,17 @@ START_TEST(list_shows_limiters_in_force_and_their_counts)
     start_with(WINDOW("2"));
     ask(5, NULL);
     struct json_object *list = assay_list(server, "limits", "list", NULL);
-    /* the seven built-in limiters, one of which has two windows, and api */
-    ck_assert_uint_eq(json_object_array_length(list), 9);
+    /* nine built-in limiters, two of which have two windows */
+    ck_assert_uint_eq(json_object_array_length(list), 11);
     expect_members(list, 0, "limiter", "widget-init", "limit", "1000", "seconds", "60", "key",
                    "ip+agent", "mode", "on");
     expect_members(list, 1, "limiter", "widget-init", "limit", "30000", "seconds", "3600", "key",
                    "ip");
     expect_members(list, 8, "limiter", "api", "limit", "2", "key", "api_key", "mode", "on",
                    "admitted", "2", "refused", "3", "dry_run_refused", "0");
+    expect_members(list, 9, "limiter", "report-password", "limit", "30", "seconds", "60", "key",
+                   "report", "mode", "on");
+    expect_members(list, 10, "limiter", "report-password", "limit", "10", "key", "ip");
     server_configure(server, with_api("dry_run: true, " WINDOW("3")));
     list = assay_list(server, "limits", "list", NULL);
     expect_members(list, 8, "limit", "2", "mode",

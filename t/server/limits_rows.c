@@ -1,5 +1,5 @@
 /*
- * The seven built-in limiters with their default limits, on a route table of this test
+ * The built-in limiters with their default limits, on a route table of this test
  * (t/kit/limited_routes.c).
  */
 #include "t/kit/harness.h"
@@ -42,6 +42,7 @@ static const struct {
     {"POST", "/api/v1/widget/typing", 600},
     {"POST", "/api/v1/widget/satisfaction", 60},
     {"POST", "/api/v1/widget/coupon/apply", 120},
+    {"POST", "/reports/7/password", 10},
 };
 
 START_TEST(a_minute_admits_just_the_built_in_limit)
@@ -195,6 +196,89 @@ START_TEST(widget_init_must_pass_both_windows)
 }
 END_TEST
 
+/* ---- report-password: by address and by report ---- */
+
+static struct response *try_password(const char *report, int client)
+{
+    return http(server, .method = "POST", .path = text("/reports/%s/password", report), .key = "",
+                .headers = {text("X-Forwarded-For: 192.0.2.%d", client)});
+}
+
+/* ${more}: further configuration of the limits. */
+static void start_behind_proxy(const char *more)
+{
+    server_start_with(server, text("trusted_proxies: [127.0.0.1]\nlimits: { %s }", more));
+    ck_assert(wait_until(early_in_a_minute, NULL, 40000));
+}
+
+static void try_until_refused(const char *report)
+{
+    for (int i = 0; i < 30; i++)
+        expect_status(try_password(report, i / 8), 200);
+}
+
+START_TEST(a_report_admits_thirty_attempts_a_minute_from_all_addresses)
+{
+    start_behind_proxy("");
+    try_until_refused("7");
+    struct response *r = try_password("7", 99);
+    expect_error(r, 429, "rate_limited");
+    ck_assert_int_eq(header_number(r, "X-RateLimit-Limit"), 30);
+    ck_assert_int_eq(header_number(r, "X-RateLimit-Remaining"), 0);
+    expect(r, header_number(r, "Retry-After") >= 1 && header_number(r, "Retry-After") <= 60);
+    expect_status(try_password("007", 99), 429); /* the same number */
+    expect_status(try_password("%37", 99), 429);
+    r = try_password("8", 99); /* the refused requests were not charged to the address */
+    expect_status(r, 200);
+    ck_assert_int_eq(header_number(r, "X-RateLimit-Limit"), 10);
+    ck_assert_int_eq(header_number(r, "X-RateLimit-Remaining"), 9);
+    server_stop(server);
+}
+END_TEST
+
+START_TEST(a_path_without_a_report_is_counted_by_address_alone)
+{
+    start_behind_proxy("");
+    for (int i = 0; i < 40; i++)
+        expect_status(try_password("seven", i / 10), 200);
+    expect_status(try_password("seven", 0), 429);
+    expect_status(try_password("0", 0), 429);
+    expect_status(try_password("0", 9), 200);
+    server_stop(server);
+}
+END_TEST
+
+/* More than the override, and than the built-in limit, admits. */
+static bool all_attempts_pass(void *arg)
+{
+    (void)arg;
+    for (int i = 0; i < 31; i++)
+        if (try_password("8", 60 + i)->status != 200)
+            return false;
+    return true;
+}
+
+START_TEST(a_report_is_a_key_of_the_commands_and_of_overrides)
+{
+    start_behind_proxy("limiters: { report-password: { overrides: [ { key: '8', limit: 2 } ] } }");
+    try_until_refused("7");
+    expect_status(try_password("7", 99), 429);
+    struct run run = assay(server, "--json", "limits", "show", "report-password", "7", NULL);
+    ck_assert_msg(strstr(run.out, "\"used\":30,") != NULL, "%s", run.out);
+    run = assay(server, "--json", "limits", "top", NULL);
+    ck_assert_msg(strstr(run.out, "\"key\":\"7\"") != NULL, "%s", run.out);
+    assay_ok(server, "limits", "reset", "report-password", "7", NULL);
+    expect_status(try_password("7", 99), 200);
+    for (int i = 0; i < 3; i++)
+        expect_status(try_password("8", 50 + i), i < 2 ? 200 : 429);
+    server_configure(server, "trusted_proxies: [127.0.0.1]\nlimits: { limiters: "
+                             "{ report-password: { dry_run: true } } }");
+    server_signal(server, SIGHUP);
+    ck_assert(wait_until(all_attempts_pass, NULL, 10000));
+    server_stop(server);
+}
+END_TEST
+
 int main(void)
 {
     suite_processes(2);
@@ -207,5 +291,8 @@ int main(void)
     tcase_add_loop_test(tcase, every_handler_answer_has_the_headers, 0, COUNT(statuses));
     tcase_add_test(tcase, a_wrong_body_is_charged);
     tcase_add_test(tcase, widget_init_must_pass_both_windows);
+    tcase_add_test(tcase, a_report_admits_thirty_attempts_a_minute_from_all_addresses);
+    tcase_add_test(tcase, a_path_without_a_report_is_counted_by_address_alone);
+    tcase_add_test(tcase, a_report_is_a_key_of_the_commands_and_of_overrides);
     return harness_main(suite);
 }

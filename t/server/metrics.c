@@ -55,10 +55,12 @@ START_TEST(responses_are_counted_by_route_and_status)
 {
     ask(5, "/api/v1/reports", 200);
     ask(3, "/api/v1/reports/77", 404);
+    ask(4, "/api/v1/reports/77/history", 404);
     ask(2, "/nowhere", 404);
     expect_status(http(server, .path = "/api/v1/reports", .key = ""), 401);
     assert_answered(5);
     ck_assert_int_eq(metric(&internal, ANSWERS("/api/v1/reports/{id}", "404")), 3);
+    ck_assert_int_eq(metric(&internal, ANSWERS("/api/v1/reports/{id}/history", "404")), 4);
     ck_assert_int_eq(metric(&internal, ANSWERS("/api/v1/reports", "401")), 1);
     ck_assert_int_eq(metric(&internal, ANSWERS("/api/v1/reports", "404")), -1);
     ck_assert_int_eq(
@@ -162,7 +164,7 @@ START_TEST(open_connections_and_processes_are_reported)
     ck_assert_int_eq(metric(&internal, "assay_processes{role=\"writer\"}"), 1);
     ck_assert_int_eq(metric(&internal, "assay_processes{role=\"auditor\"}"), 1);
     ck_assert_int_le(metric(&internal, "assay_heartbeat_age_seconds{role=\"worker\"}"), 5);
-    ck_assert_int_ge(metric(&internal, "assay_stretch_max_seconds{role=\"writer\"}"), 0);
+    ck_assert_int_ge(metric(&internal, "assay_loop_turn_max_seconds{role=\"writer\"}"), 0);
     for (size_t i = 0; i < COUNT(idle); i++)
         raw_close(idle[i]);
     server_stop(server);

@@ -318,6 +318,13 @@ static const char *see_result(void)
     return str_at(http_get(server, report_path(graded)), "data.result");
 }
 
+static const char *see_indexable(void)
+{
+    const char *path = text("/reports/%llu", (unsigned long long)graded);
+    const char *robots = header(http_get(server, path), "X-Robots-Tag");
+    return robots == NULL ? "index" : robots;
+}
+
 /* The result of a page: its score, or its error. */
 static const char *see_page(const char *path)
 {
@@ -653,6 +660,7 @@ static const struct probe {
      "decent",
      {"reports.good=100", "reports.decent=100"},
      "bad"},
+    {"reports.indexable", see_indexable, {NULL}, "noindex", {"reports.indexable=true"}, "index"},
     {"reports.weight_high", see_score, {NULL}, ANY, {"reports.weight_high=1000"}, ANOTHER},
     {"reports.weight_medium", see_score, {NULL}, ANY, {"reports.weight_medium=1000"}, ANOTHER},
     {"reports.weight_low", see_score, {NULL}, ANY, {"reports.weight_low=1000"}, ANOTHER},

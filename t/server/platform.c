@@ -349,6 +349,45 @@ START_TEST(a_full_store_refuses_creates_and_allows_reads_and_deletes)
 }
 END_TEST
 
+/* Another process holds each of its snapshots for a while. */
+static void read_slowly(void)
+{
+    enum { HOLD_MS = 200 };
+    char why[512];
+    struct store *s;
+    struct store_space space;
+    const struct store_options o = {.dir = server->data, .mode = STORE_READ};
+    if (store_open(&o, &s, why, sizeof(why)) != STORE_OK)
+        _exit(9);
+    while (store_space(s, &space) == STORE_OK) {
+        usleep(HOLD_MS * 1000);
+        store_read_end(s);
+    }
+    _exit(9);
+}
+
+START_TEST(deletes_on_a_full_store_wait_for_slow_readers)
+{
+    server_configure(server, "store: { map_size: 4MiB }");
+    server_start(server);
+    int64_t last = fill_up();
+    pid_t reader = fork();
+    ck_assert_int_ge(reader, 0);
+    if (reader == 0)
+        read_slowly();
+    unsigned others = 0; /* the project's id has the same digits */
+    for (int64_t id = 1; id <= last; id++) {
+        struct response *r = http_delete(server, report_path(id));
+        expect(r, r->status == 200 || (r->status == 404 && others++ == 0));
+    }
+    ck_assert_int_eq(waitpid(reader, NULL, WNOHANG), 0);
+    kill(reader, SIGKILL);
+    ck_assert_int_eq(waitpid(reader, NULL, 0), reader);
+    assay_ok(server, "check", NULL);
+    server_stop(server);
+}
+END_TEST
+
 enum { HELD = 12 };
 
 /* Findings that fill pages of the store: their names are random. */
@@ -446,6 +485,7 @@ int main(void)
     tcase_add_test(tcase, a_file_that_is_not_a_store_is_refused);
     tcase_add_test(tcase, a_store_of_another_format_is_refused_and_unchanged);
     tcase_add_test(tcase, a_full_store_refuses_creates_and_allows_reads_and_deletes);
+    tcase_add_test(tcase, deletes_on_a_full_store_wait_for_slow_readers);
     tcase_add_test(tcase, results_deferred_by_a_full_store_are_stored_later);
     tcase_add_test(tcase, keys_can_be_revoked_while_the_store_is_full);
     tcase_add_test(tcase, a_larger_map_frees_a_full_store);

@@ -80,7 +80,7 @@ static uint64_t maintenance_left(void)
     for (size_t i = 0; i < json_object_array_length(all); i++) {
         struct json_object *row = json_object_array_get_idx(all, i);
         if (strcmp(json_object_get_string(json_object_object_get(row, "process")), "writer") == 0)
-            left = json_object_get_uint64(json_object_object_get(row, "upkeep"));
+            left = json_object_get_uint64(json_object_object_get(row, "maintenance"));
     }
     return left;
 }

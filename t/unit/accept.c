@@ -35,6 +35,37 @@ END_TEST
 
 static const struct {
     const char *header;
+    bool html;
+} pages[] = {
+    {"text/html,application/xhtml+xml,application/xml;q=0.9,image/avif,*/*;q=0.8", true},
+    {"text/html", true},
+    {"text/html;q=0.1", true},
+    {"TEXT/HTML;charset=utf-8, */*;q=0.1", true},
+    {"text/html, application/json;q=0.9", true},
+    {"text/html, application/*;q=0.5, */*", true},
+    {"", false},
+    {"*/*", false},
+    {"text/*", false},
+    {"text/html, */*", false}, /* JSON is as good */
+    {"text/html, application/json", false},
+    {"text/html;q=0.8, application/json", false},
+    {"text/html;q=0.8, application/*;q=0.9", false},
+    {"text/html;q=0", false},
+    {"text/html;q=0, */*;q=0", false},
+    {"application/json", false},
+    {"image/avif, */*;q=0.1", false},
+    {"text/htmlx", false},
+};
+
+START_TEST(accept_prefers_html_if_it_names_it_first)
+{
+    ck_assert_msg(accept_prefers_html(str_of(pages[_i].header)) == pages[_i].html, "%s",
+                  pages[_i].header);
+}
+END_TEST
+
+static const struct {
+    const char *header;
     int quality;
 } codings[] = {
     {"gzip", 1000},         {"br, gzip;q=0.5", 500},
@@ -61,6 +92,8 @@ int main(void)
     TCase *t = tcase_create("accept");
     tcase_add_loop_test(t, accept_excludes_json_only_explicitly, 0,
                         sizeof(accepts) / sizeof(accepts[0]));
+    tcase_add_loop_test(t, accept_prefers_html_if_it_names_it_first, 0,
+                        sizeof(pages) / sizeof(pages[0]));
     tcase_add_loop_test(t, a_coding_has_its_stated_quality, 0,
                         sizeof(codings) / sizeof(codings[0]));
     suite_add_tcase(s, t);

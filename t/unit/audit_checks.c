@@ -709,6 +709,41 @@ START_TEST(results_are_json_with_a_member_per_check_and_a_score)
 }
 END_TEST
 
+START_TEST(failed_checks_are_listed_in_the_order_of_the_results)
+{
+    struct facts f;
+    struct audit_findings findings = {0};
+    struct buf json = {0}, expected = {0};
+    audit_kit_facts(&f, URL, "", D("<h1>t</h1><img src=a>"));
+    ck_assert(results_make(&f, &conf, &findings, &json));
+    for (size_t c = 0; c < checks_count; c++) {
+        struct verdict v = {.arena = &f.arena};
+        checks[c].run(&f, &v);
+        if (v.outcome == OUTCOME_FAIL)
+            buf_printf(&expected, "%s%s", expected.n == 0 ? "" : " ", checks[c].id);
+    }
+    ck_assert_uint_gt(expected.n, 0);
+    ck_assert(str_eq(findings.failed, buf_view(&expected)));
+    ck_assert_uint_eq(findings.facts.http_status, 200);
+    ck_assert(str_eq(findings.facts.protocol, STR("HTTP/2")));
+    ck_assert(str_eq(findings.facts.final_url, f.response.url));
+    buf_free(&expected);
+    buf_free(&json);
+    facts_free(&f);
+}
+END_TEST
+
+START_TEST(the_ids_of_all_checks_fit_a_grading)
+{
+    size_t bytes = 0;
+    for (size_t c = 0; c < checks_count; c++) {
+        ck_assert_ptr_null(strchr(checks[c].id, ' '));
+        bytes += strlen(checks[c].id) + 1;
+    }
+    ck_assert_uint_le(bytes, STORE_FAILED_MAX);
+}
+END_TEST
+
 START_TEST(the_configuration_sets_the_weight_of_a_check)
 {
     static const struct conf high_only = {.reports_weight_high = 3},
@@ -799,6 +834,8 @@ int main(void)
     tcase_add_test(t, every_check_has_a_unique_id_and_a_function);
     tcase_add_test(t, every_check_is_tested_with_a_pass_and_a_fail);
     tcase_add_test(t, results_are_json_with_a_member_per_check_and_a_score);
+    tcase_add_test(t, failed_checks_are_listed_in_the_order_of_the_results);
+    tcase_add_test(t, the_ids_of_all_checks_fit_a_grading);
     tcase_add_test(t, the_configuration_sets_the_weight_of_a_check);
     tcase_add_test(t, long_details_are_cut_first);
     tcase_add_test(t, a_score_is_classified_by_the_thresholds);

@@ -396,6 +396,29 @@ START_TEST(a_redirect_to_a_fragment_is_the_same_page)
 }
 END_TEST
 
+/* The store accepts the final URL of a page as printable ASCII only. */
+START_TEST(an_accepted_url_is_printable_ascii)
+{
+    static const char *const forms[] = {"/%cx",    "/?%cx",        "?a=%cx",          "/a/%c%c/?%c",
+                                        "//h%c.x", "https://h/%c", "https://h/?%c#%c"};
+    unsigned accepted = 0;
+    for (int c = 1; c < 256; c++)
+        for (size_t i = 0; i < COUNT(forms); i++) {
+            char text[32];
+            struct url url;
+            const char *why;
+            snprintf(text, sizeof(text), forms[i], c, c, c);
+            if (url_judge(str_of(text), PAGE, &confs[0], &url, &why)) {
+                accepted++;
+                for (const char *p = url.text; *p != '\0'; p++)
+                    ck_assert_msg(*p > ' ' && *p <= '~', "%s: %s", text, url.text);
+            }
+            url_free(&url);
+        }
+    ck_assert_uint_gt(accepted, 256);
+}
+END_TEST
+
 int main(void)
 {
     setlocale(LC_CTYPE, "C.UTF-8"); /* like audit_new */
@@ -410,6 +433,7 @@ int main(void)
     tcase_add_loop_test(t, a_link_resolves_as_in_browsers, 0, (int)COUNT(links));
     tcase_add_test(t, the_case_of_escapes_does_not_distinguish_urls);
     tcase_add_test(t, a_redirect_to_a_fragment_is_the_same_page);
+    tcase_add_test(t, an_accepted_url_is_printable_ascii);
     suite_add_tcase(s, t);
     return suite_run(s);
 }

@@ -39,7 +39,7 @@ static const struct {
      "limits.limiters.api.windows.0: key is missing"},
     {"limits:\n  limiters:\n    api:\n      windows:\n        - { limit: 5, seconds: 60, key: host "
      "}\n",
-     5, "\"host\" is not one of ip, ip+agent, jwt, token, api_key"},
+     5, "\"host\" is not one of ip, ip+agent, jwt, token, api_key, report"},
     {"limits:\n  limiters:\n    api:\n      windows:\n        - { limit: 5, seconds: 0, key: ip "
      "}\n",
      5, "windows.0.seconds: \"0\" is not a whole number from 1 to 2678400"},
@@ -126,6 +126,7 @@ static const struct {
     {"base_url: api.example.com\n", 1, "is not a base URL"},
     {"base_url: https://\n", 1, "is not a base URL"},
     {"base_url: https://a/?b\n", 1, "is not a base URL"},
+    {"base_url: https://a/b;c\n", 1, "is not a base URL"},
     {"user: &a assay\n", 1, "anchors (&name) are not allowed"},
     {"user: *a\n", 1, "aliases (*name) are not allowed"},
     {"user: !!str assay\n", 1, "tags (!name) are not allowed"},

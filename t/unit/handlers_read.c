@@ -8,6 +8,8 @@
 #include <check.h>
 #include <endian.h>
 #include <json-c/json.h>
+#include <stdio.h>
+#include <stdlib.h>
 
 static const char *const id_41[] = {"41", ""};
 
@@ -41,6 +43,120 @@ START_TEST(a_current_copy_is_304)
     ck_assert_int_eq(played.status, 304);
     played_body_is("");
     ck_assert(str_eq(played.request.etag, STR("\"5-" PACKAGE_VERSION "-gz\"")));
+}
+END_TEST
+
+/* ---- the history of a report ---- */
+
+#define HISTORY "/api/v1/reports/{id}/history"
+
+static void play_gradings(uint32_t count, struct str failed, struct str final_url)
+{
+    played_graded();
+    for (uint32_t i = 0; i < count; i++)
+        played.gradings[played.gradings_count++] =
+            (struct store_grading){.number = count - i,
+                                   .score = 50,
+                                   .result = RESULT_DECENT,
+                                   .generated_at = 1778158800000,
+                                   .failed = failed,
+                                   .facts = {.http_status = 200,
+                                             .protocol = STR("HTTP/2"),
+                                             .final_url = final_url,
+                                             .version = STR("1.0.0")}};
+}
+
+/* Columns: query; lowest number that is not read, maximum of gradings; end of the body. */
+static const struct {
+    const char *query;
+    uint32_t before;
+    unsigned limit;
+    const char *end;
+} pages[] = {
+    {"", 0, 11, "],\"meta\":{\"has_more\":true,\"next_after\":21},\"status\":200}"},
+    {"per_page=50", 0, 51, "],\"meta\":{\"has_more\":false,\"next_after\":null},\"status\":200}"},
+    {"after=21&per_page=25", 21, 26,
+     "],\"meta\":{\"has_more\":false,\"next_after\":null},\"status\":200}"},
+    {"after=21", 21, 11, "],\"meta\":{\"has_more\":true,\"next_after\":11},\"status\":200}"},
+    {"after=1", 1, 11,
+     "{\"data\":[],\"meta\":{\"has_more\":false,\"next_after\":null},\"status\":200}"},
+    {"page=2", 0, 11, ",\"next_after\":21,\"ignored\":[\"page\"]},\"status\":200}"},
+};
+
+START_TEST(a_history_is_read_page_by_page)
+{
+    play_gradings(30, STR("title h1"), STR(""));
+    played_send("GET", HISTORY, id_41, pages[_i].query, NULL);
+    ck_assert_int_eq(played.status, 200);
+    ck_assert_uint_eq(played.gradings_query.before, pages[_i].before);
+    ck_assert_uint_eq(played.gradings_query.limit, pages[_i].limit);
+    played_body_has(pages[_i].end);
+    ck_assert(str_eq(played.request.etag, STR("\"5-" PACKAGE_VERSION "\"")));
+    ck_assert_str_eq(played_header("cache-control"), "private, no-cache");
+    struct json_object *json = json_tokener_parse(played.body.p);
+    ck_assert_ptr_nonnull(json);
+    json_object_put(json);
+}
+END_TEST
+
+START_TEST(a_history_has_the_etag_of_its_report)
+{
+    static const char *const headers[] = {"if-none-match", "\"5-" PACKAGE_VERSION "\"", NULL};
+    play_gradings(3, STR(""), STR(""));
+    played_send("GET", HISTORY, id_41, "", headers);
+    ck_assert_int_eq(played.status, 304);
+    played_body_is("");
+}
+END_TEST
+
+/* The longest texts that the store holds. */
+START_TEST(a_history_of_long_texts_is_sent_in_pages_of_at_most_1_mib)
+{
+    static char failed[STORE_FAILED_MAX], url[8192];
+    unsigned seen = 0;
+    memset(failed, 'f', sizeof(failed));
+    memset(url, '"', sizeof(url));
+    play_gradings(100, (struct str){failed, sizeof(failed)}, (struct str){url, sizeof(url)});
+    for (long long after = 0; after >= 0;) {
+        char query[64] = "per_page=100";
+        if (after > 0)
+            snprintf(query, sizeof(query), "per_page=100&after=%lld", after);
+        played_send("GET", HISTORY, id_41, query, NULL);
+        ck_assert_int_eq(played.status, 200);
+        ck_assert_uint_le(played.body.n, 1 << 20);
+        for (const char *at = played.body.p; (at = strstr(at, "\"number\":")) != NULL; at++)
+            seen++;
+        const char *next = strstr(played.body.p, "\"next_after\":") + strlen("\"next_after\":");
+        after = *next == 'n' ? -1 : strtoll(next, NULL, 10);
+    }
+    ck_assert_uint_eq(seen, 100);
+}
+END_TEST
+
+/* Columns: a status of the store, the status of the response. */
+static const struct {
+    enum store_status store;
+    int status;
+} history_refusals[] = {
+    {STORE_NOT_FOUND, 404}, {STORE_CORRUPT, 500}, {STORE_BUSY, 503}, {STORE_IO, 503}};
+
+START_TEST(a_history_that_cannot_be_read_is_an_error)
+{
+    play_gradings(1, STR(""), STR(""));
+    played.gradings_status = history_refusals[_i].store;
+    played_send("GET", HISTORY, id_41, "", NULL);
+    ck_assert_int_eq(played.status, history_refusals[_i].status);
+    ck_assert_ptr_null(played.request.etag.p);
+}
+END_TEST
+
+static const char *const unknown_reports[][2] = {{"42", ""}, {"0", ""}, {"x", ""}, {"-1", ""}};
+
+START_TEST(the_history_of_an_unknown_report_is_404)
+{
+    play_gradings(1, STR(""), STR(""));
+    played_send("GET", HISTORY, unknown_reports[_i], "", NULL);
+    ck_assert_int_eq(played.status, 404);
 }
 END_TEST
 
@@ -203,7 +319,7 @@ START_TEST(list_over_1_mib_asks_for_a_smaller_page)
     played.total = 50;
     played_send("GET", "/api/v1/reports", NULL, "include=results&per_page=50", NULL);
     ck_assert_int_eq(played.status, 422);
-    played_body_has("per_page ");
+    played_body_has("\"per_page\":[");
     played_send("GET", "/api/v1/reports", NULL, "per_page=50", NULL);
     ck_assert_int_eq(played.status, 200);
     played.reports_count = 10;
@@ -318,6 +434,11 @@ int main(void)
     tcase_add_test(tc, report_is_served_as_it_is_stored);
     tcase_add_test(tc, results_are_between_issues_and_error);
     tcase_add_test(tc, a_current_copy_is_304);
+    LOOP(tc, a_history_is_read_page_by_page, pages);
+    tcase_add_test(tc, a_history_has_the_etag_of_its_report);
+    tcase_add_test(tc, a_history_of_long_texts_is_sent_in_pages_of_at_most_1_mib);
+    LOOP(tc, a_history_that_cannot_be_read_is_an_error, history_refusals);
+    LOOP(tc, the_history_of_an_unknown_report_is_404, unknown_reports);
     tcase_add_test(tc, a_list_without_a_query_uses_the_defaults);
     tcase_add_test(tc, a_list_forwards_every_parameter);
     tcase_add_test(tc, a_stopped_list_restarts_and_answers_once);

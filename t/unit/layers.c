@@ -1,6 +1,7 @@
 /*
- * Who may include whom, read from the sources. The rooms below stand in order: a room includes
- * itself and rooms above it in the table, and of those the ones its row allows.
+ * Who may include whom, read from the sources, and who may call whom, read from the objects of the
+ * build. The rooms below stand in order: a room includes itself and rooms above it in the table,
+ * and of those the ones its row allows. It calls no function of a room below it in the table.
  */
 #include "t/kit/suite.h"
 
@@ -22,7 +23,8 @@
 
 /*
  * Columns: folder; the rooms that it includes beside itself, "*": every row above it; what none of
- * its include lines holds. The headers of store/ itself are a room below the store's folders.
+ * its include lines holds. The headers of store/ itself, with the code of shared[], are a room
+ * below the store's folders.
  */
 static const struct room {
     const char *folder, *knows, *never;
@@ -69,6 +71,9 @@ static const struct room {
     {"cmd", "*", "<h2o <json-c/ <openssl/ <lmdb <sqlite3"},
 };
 
+/* Of store/ itself; every room of the store uses it. */
+static const char *const shared[] = {"store/bytes.c", "store/change.c", "store/ulid.c"};
+
 /* Of these rooms the master knows the life of the process and nothing else. */
 static const char *const lives[] = {"core/worker/worker.h", "core/writer/writer.h",
                                     "core/audit/auditor.h"};
@@ -91,6 +96,9 @@ static size_t files_count;
 /* The row with the longest name that fits. */
 static const struct room *room_of(const char *path)
 {
+    for (size_t i = 0; i < COUNT(shared); i++)
+        if (strcmp(path, shared[i]) == 0)
+            return room_of("store/store.h");
     const struct room *best = NULL;
     size_t longest = 0;
     for (size_t i = 0; i < COUNT(rooms); i++) {
@@ -303,31 +311,10 @@ START_TEST(the_master_knows_the_lives_of_processes_and_not_their_inside)
 }
 END_TEST
 
-/* ---- circles within a folder ---- */
+/* ---- circles ---- */
 
-/* reach[i][k]: file i's module includes file k's, over any number of steps. */
+/* reach[i][k]: file i's module includes, or calls, file k's, over any number of steps. */
 static unsigned char reach[FILES_MAX][FILES_MAX];
-
-static size_t module_at(const char *module)
-{
-    for (size_t i = 0; i < files_count; i++)
-        if (strcmp(files[i].module, module) == 0)
-            return i;
-    return files_count;
-}
-
-static void find_edges(void)
-{
-    memset(reach, 0, sizeof(reach));
-    for (size_t i = 0; i < files_count; i++)
-        for (size_t k = 0; k < files[i].includes_count; k++) {
-            char *module = module_of(files[i].includes[k]);
-            size_t to = module_at(module);
-            free(module);
-            if (to < files_count && strcmp(files[to].folder, files[i].folder) == 0)
-                reach[module_at(files[i].module)][to] = 1;
-        }
-}
 
 static void close_over(void)
 {
@@ -338,9 +325,8 @@ static void close_over(void)
                     reach[i][k] |= reach[via][k];
 }
 
-START_TEST(no_circle_has_more_than_three_modules)
+static void expect_no_circle_above_three(void)
 {
-    find_edges();
     close_over();
     for (size_t i = 0; i < files_count; i++) {
         char circle[2048] = "";
@@ -353,6 +339,142 @@ START_TEST(no_circle_has_more_than_three_modules)
             }
         ck_assert_msg(count <= 3, "%s is in a circle with%s", files[i].module, circle);
     }
+}
+
+static size_t module_at(const char *module)
+{
+    for (size_t i = 0; i < files_count; i++)
+        if (strcmp(files[i].module, module) == 0)
+            return i;
+    return files_count;
+}
+
+START_TEST(no_circle_of_includes_has_more_than_three_modules)
+{
+    memset(reach, 0, sizeof(reach));
+    for (size_t i = 0; i < files_count; i++)
+        for (size_t k = 0; k < files[i].includes_count; k++) {
+            char *module = module_of(files[i].includes[k]);
+            size_t to = module_at(module);
+            free(module);
+            if (to < files_count && strcmp(files[to].folder, files[i].folder) == 0)
+                reach[module_at(files[i].module)][to] = 1;
+        }
+    expect_no_circle_above_three();
+}
+END_TEST
+
+/* ---- calls ---- */
+
+/* A function that the object of a file defines, or a symbol that it uses from elsewhere. */
+static struct symbol {
+    char *name;
+    size_t file;
+    bool defined;
+} * symbols;
+static size_t symbols_count;
+
+static bool is_code(size_t file)
+{
+    return strcmp(strrchr(files[file].path, '.'), ".c") == 0;
+}
+
+/* The file whose object is ${path}. */
+static size_t file_of_object(const char *path)
+{
+    static size_t last; /* nm prints the symbols of an object together */
+    for (size_t i = 0; i < files_count; i++, last = (last + 1) % files_count)
+        if (is_code(last) && strncmp(files[last].path, path, strlen(path) - 1) == 0)
+            return last;
+    ck_abort_msg("nm names %s, which no source makes", path);
+}
+
+/* "core/conf/set.o:0000000000000000 T conf_set", "core/conf/set.o:                 U strlen" */
+static void read_symbol(const char *line)
+{
+    char object[512], type, name[512];
+    ck_assert_msg(sscanf(line, "%511[^:]:%*[0-9a-f ]%c %511s", object, &type, name) == 3,
+                  "nm prints \"%s\"", line);
+    if (type != 'T' && type != 'U')
+        return;
+    symbols = realloc(symbols, (symbols_count + 1) * sizeof(*symbols));
+    symbols[symbols_count++] =
+        (struct symbol){joined(name, "", ""), file_of_object(object), type == 'T'};
+}
+
+/* By name; of one name, the file that defines it stands first. */
+static int compare_symbols(const void *a, const void *b)
+{
+    const struct symbol *x = a, *y = b;
+    int order = strcmp(x->name, y->name);
+    return order != 0 ? order : y->defined - x->defined;
+}
+
+/* Of the sources alone: the build may have objects of deleted files. */
+static void read_symbols(void)
+{
+    char *command = joined("nm -A -g", "", ""), line[2048];
+    for (size_t i = 0; i < files_count; i++)
+        if (is_code(i)) {
+            char *more = joined(command, " ", files[i].path);
+            free(command);
+            command = more;
+            command[strlen(command) - 1] = 'o';
+        }
+    FILE *out = popen(command, "r");
+    free(command);
+    while (fgets(line, sizeof(line), out) != NULL)
+        read_symbol(line);
+    ck_assert_msg(pclose(out) == 0, "nm failed: install binutils, and run make first");
+    qsort(symbols, symbols_count, sizeof(*symbols), compare_symbols);
+}
+
+static void free_symbols(void)
+{
+    while (symbols_count > 0)
+        free(symbols[--symbols_count].name);
+    free(symbols);
+    symbols = NULL;
+}
+
+/* The symbol that ${user} gets from another file of the tree; NULL: there is none. */
+static const struct symbol *definition_of(const struct symbol *user)
+{
+    const struct symbol *s = user;
+    while (s > symbols && strcmp(s[-1].name, user->name) == 0)
+        s--;
+    return s->defined && !user->defined ? s : NULL;
+}
+
+START_TEST(a_room_calls_no_room_after_it)
+{
+    size_t calls = 0;
+    read_symbols();
+    for (size_t i = 0; i < symbols_count; i++) {
+        const struct symbol *to = definition_of(&symbols[i]);
+        if (to == NULL)
+            continue;
+        const struct file *caller = &files[symbols[i].file], *called = &files[to->file];
+        ck_assert_msg(called->room <= caller->room, "%s calls %s of %s", caller->path, to->name,
+                      called->path);
+        calls++;
+    }
+    free_symbols();
+    ck_assert_msg(calls > 1000, "only %zu calls were found", calls);
+}
+END_TEST
+
+START_TEST(no_circle_of_calls_has_more_than_three_files)
+{
+    memset(reach, 0, sizeof(reach));
+    read_symbols();
+    for (size_t i = 0; i < symbols_count; i++) {
+        const struct symbol *to = definition_of(&symbols[i]);
+        if (to != NULL)
+            reach[symbols[i].file][to->file] = 1;
+    }
+    free_symbols();
+    expect_no_circle_above_three();
 }
 END_TEST
 
@@ -368,6 +490,8 @@ int main(void)
     tcase_add_test(tcase, a_room_begins_with_a_readme_of_a_screen);
     tcase_add_test(tcase, an_internal_header_is_included_from_its_own_folder_alone);
     tcase_add_test(tcase, the_master_knows_the_lives_of_processes_and_not_their_inside);
-    tcase_add_test(tcase, no_circle_has_more_than_three_modules);
+    tcase_add_test(tcase, no_circle_of_includes_has_more_than_three_modules);
+    tcase_add_test(tcase, a_room_calls_no_room_after_it);
+    tcase_add_test(tcase, no_circle_of_calls_has_more_than_three_files);
     return suite_run(suite);
 }

@@ -147,7 +147,7 @@ static void override_its_address(void)
     struct limiter_override *o = &limits.overrides[limits.overrides_count++];
     struct limiter_caller caller = {.ip = &request.client_ip};
     *o = (struct limiter_override){.limiter = LIMITER_WIDGET_TYPING, .limit = 6};
-    limiter_key_make(BY_IP, limits.ipv6_prefix, &caller, &o->key);
+    ck_assert(limiter_key_make(BY_IP, limits.ipv6_prefix, &caller, &o->key));
     limiters_sort(&limits);
 }
 

@@ -32,6 +32,7 @@ static const struct {
     {LIMITER_WIDGET_SATISFACTION, "widget-satisfaction", {{60, 60, BY_IP}}},
     {LIMITER_WIDGET_COUPON, "widget-coupon", {{120, 60, BY_IP}}},
     {LIMITER_API, "api", {{0, 60, BY_API_KEY}}},
+    {LIMITER_REPORT_PASSWORD, "report-password", {{30, 60, BY_REPORT}, {10, 60, BY_IP}}},
 };
 
 START_TEST(the_built_in_limiters_are_the_documented_ones)
@@ -100,10 +101,10 @@ static struct limiter_key key_of(enum limiter_by by, unsigned prefix, const char
     struct ip ip;
     struct limiter_key key;
     ck_assert(ip_parse(address, &ip));
-    limiter_key_make(
+    ck_assert(limiter_key_make(
         by, prefix,
-        &(struct limiter_caller){&ip, id, id, (const uint8_t *)visitor, (const uint8_t *)agent},
-        &key);
+        &(struct limiter_caller){&ip, id, id, (const uint8_t *)visitor, (const uint8_t *)agent, id},
+        &key));
     return key;
 }
 
@@ -152,6 +153,8 @@ START_TEST(an_unknown_credential_is_counted_by_address_separately)
         key_of(BY_IP_AGENT, 64, "192.0.2.1", 0, NULL, NULL),
         key_of(BY_API_KEY, 64, "192.0.2.1", 7, NULL, NULL),
         key_of(BY_TOKEN, 64, "192.0.2.1", 7, NULL, NULL),
+        key_of(BY_REPORT, 64, "192.0.2.1", 7, NULL, NULL),
+        key_of(BY_REPORT, 64, "192.0.2.1", 8, NULL, NULL),
         key_of(BY_JWT, 64, "192.0.2.1", 0, VISITOR, AGENT),
         key_of(BY_JWT, 64, "192.0.2.1", 0, AGENT, VISITOR),
         key_of(BY_IP_AGENT, 64, "192.0.2.1", 0, NULL, AGENT),
@@ -165,10 +168,19 @@ END_TEST
 
 START_TEST(a_known_caller_has_one_key_from_every_address)
 {
-    static const enum limiter_by kinds[] = {BY_API_KEY, BY_TOKEN, BY_JWT};
+    static const enum limiter_by kinds[] = {BY_API_KEY, BY_TOKEN, BY_JWT, BY_REPORT};
     struct limiter_key here = key_of(kinds[_i], 64, "192.0.2.1", 7, VISITOR, AGENT),
                        there = key_of(kinds[_i], 64, "2001:db8::1", 7, VISITOR, AGENT);
     ck_assert_mem_eq(&here, &there, sizeof(here));
+}
+END_TEST
+
+START_TEST(a_path_without_a_report_has_no_key_by_report)
+{
+    struct ip ip;
+    struct limiter_key key;
+    ck_assert(ip_parse("192.0.2.1", &ip));
+    ck_assert(!limiter_key_make(BY_REPORT, 64, &(struct limiter_caller){.ip = &ip}, &key));
 }
 END_TEST
 
@@ -212,6 +224,11 @@ static const struct {
     {BY_API_KEY, "41", "41"},
     {BY_API_KEY, "2001:db8::1", "2001:db8::/64"},
     {BY_API_KEY, "asy_key_x", NULL},
+    {BY_REPORT, "1042", "1042"},
+    {BY_REPORT, "0", NULL},
+    {BY_REPORT, "203.0.113.7", NULL}, /* no address stands in for a report */
+    {BY_REPORT, "2001:db8::1", NULL},
+    {BY_REPORT, "-", NULL},
 };
 
 START_TEST(keys_are_printed_and_parsed_back)
@@ -402,7 +419,8 @@ int main(void)
     tcase_add_loop_test(table, the_longest_path_wins_then_a_named_method, 0, COUNT(paths));
     tcase_add_loop_test(table, addresses_are_distinguished_by_their_prefix, 0, COUNT(neighbours));
     tcase_add_test(table, an_unknown_credential_is_counted_by_address_separately);
-    tcase_add_loop_test(table, a_known_caller_has_one_key_from_every_address, 0, 3);
+    tcase_add_loop_test(table, a_known_caller_has_one_key_from_every_address, 0, 4);
+    tcase_add_test(table, a_path_without_a_report_has_no_key_by_report);
     tcase_add_loop_test(table, keys_are_printed_and_parsed_back, 0, COUNT(texts));
     tcase_add_test(table, a_printed_key_is_the_counted_key);
     tcase_add_test(table, an_override_applies_only_to_its_key_and_window);

@@ -140,6 +140,65 @@ START_TEST(a_report_is_rendered_as_documented)
 END_TEST
 
 static const struct {
+    struct store_grading grading;
+    const char *json;
+} grading_cases[] = {
+    {{.number = 1,
+      .score = 0,
+      .result = RESULT_BAD,
+      .issues_high = 1,
+      .issues_medium = 2,
+      .issues_low = 3,
+      .issues_passed = 4,
+      .generated_at = 1000,
+      .failed = {"ignored without facts", 21}},
+     "{\"number\":1,\"score\":0,\"result\":\"bad\",\"issues\":{\"high\":1,\"medium\":2,\"low\":3,"
+     "\"passed\":4},\"failed\":null,\"final_url\":null,\"http_status\":null,\"protocol\":null,"
+     "\"ttfb_ms\":null,\"load_ms\":null,\"page_bytes\":null,\"version\":null,"
+     "\"generated_at\":\"1970-01-01T00:00:01Z\"}"},
+    {{.number = UINT32_MAX,
+      .score = 100,
+      .result = RESULT_GOOD,
+      .generated_at = 1000,
+      .facts = {.http_status = 200,
+                .ttfb_ms = 0,
+                .load_ms = UINT32_MAX,
+                .page_bytes = UINT64_MAX,
+                .protocol = {"HTTP/1.1", 8},
+                .version = {"1.0.0", 5}}},
+     "{\"number\":4294967295,\"score\":100,\"result\":\"good\",\"issues\":{\"high\":0,\"medium\":0,"
+     "\"low\":0,\"passed\":0},\"failed\":[],\"final_url\":\"https://a.test/\","
+     "\"http_status\":200,\"protocol\":\"HTTP/1.1\",\"ttfb_ms\":0,\"load_ms\":4294967295,"
+     "\"page_bytes\":18446744073709551615,\"version\":\"1.0.0\","
+     "\"generated_at\":\"1970-01-01T00:00:01Z\"}"},
+    {{.number = 7,
+      .score = 60,
+      .result = RESULT_DECENT,
+      .generated_at = 1000,
+      .failed = {"title h1 alt", 12},
+      .facts = {.http_status = 203,
+                .ttfb_ms = 5,
+                .load_ms = 9,
+                .page_bytes = 77,
+                .protocol = {"HTTP/2", 6},
+                .final_url = {"https://b.test/?\"", 17},
+                .version = {"1.0.0", 5}}},
+     "{\"number\":7,\"score\":60,\"result\":\"decent\",\"issues\":{\"high\":0,\"medium\":0,"
+     "\"low\":0,\"passed\":0},\"failed\":[\"title\",\"h1\",\"alt\"],"
+     "\"final_url\":\"https://b.test/?\\\"\",\"http_status\":203,\"protocol\":\"HTTP/2\","
+     "\"ttfb_ms\":5,\"load_ms\":9,\"page_bytes\":77,\"version\":\"1.0.0\","
+     "\"generated_at\":\"1970-01-01T00:00:01Z\"}"},
+};
+
+START_TEST(a_grading_is_rendered_with_null_for_what_is_unknown)
+{
+    render_grading(&grading_cases[_i].grading, STR("https://a.test/"), &out);
+    ck_assert_msg(str_eq(buf_view(&out), str_of(grading_cases[_i].json)), "%.*s", (int)out.n,
+                  out.p);
+}
+END_TEST
+
+static const struct {
     struct store_project project;
     const char *json;
 } project_cases[] = {
@@ -333,6 +392,8 @@ int main(void)
     tcase_add_checked_fixture(tc, NULL, clean);
     tcase_add_loop_test(tc, a_report_is_rendered_as_documented, 0,
                         sizeof(report_cases) / sizeof(report_cases[0]));
+    tcase_add_loop_test(tc, a_grading_is_rendered_with_null_for_what_is_unknown, 0,
+                        sizeof(grading_cases) / sizeof(grading_cases[0]));
     tcase_add_loop_test(tc, a_project_is_rendered_with_its_rounded_mean, 0,
                         sizeof(project_cases) / sizeof(project_cases[0]));
     tcase_add_loop_test(tc, a_message_is_rendered_for_both_sides, 0,

@@ -1,6 +1,7 @@
 /* Output of the command line: reports, records, and untrusted text made harmless. */
 #include "cmd/cmd.h"
 #include "cmd/report_print.h"
+#include "core/web/texts.h"
 #include "t/kit/suite.h"
 
 #include <check.h>
@@ -77,6 +78,22 @@ START_TEST(the_most_important_finding_is_first)
     char *text = printed(false, 80, "bad", unordered);
     assert_has(text, "3 issues: 1 high, 1 medium, 1 low\n");
     ck_assert(strstr(text, "A.") < strstr(text, "B.") && strstr(text, "B.") < strstr(text, "C."));
+    free(text);
+}
+END_TEST
+
+START_TEST(a_check_has_the_name_of_the_page_and_an_unknown_one_its_id)
+{
+    char *text = printed(
+        false, 80, "good",
+        "{\"server_signature\":{\"category\":\"seo\",\"importance\":\"low\",\"passed\":true},"
+        "\"new\\u001b_check\":{\"category\":\"seo\",\"importance\":\"low\",\"passed\":true},"
+        "\"http2\":{\"category\":\"seo\",\"importance\":\"low\",\"passed\":false}}");
+    struct str name = text_find(LANGUAGE_EN, "check", STR("server_signature"), "name");
+    char passed[128];
+    snprintf(passed, sizeof(passed), "    ✓ %.*s  ✓ new\\u001b_check\n", (int)name.n, name.p);
+    assert_has(text, passed);
+    assert_has(text, "    ✗ HTTP/2  low\n");
     free(text);
 }
 END_TEST
@@ -331,6 +348,7 @@ int main(void)
     TCase *tcase = tcase_create("print");
     tcase_add_test(tcase, a_report_prints_score_verdict_and_fixes_by_category);
     tcase_add_test(tcase, the_most_important_finding_is_first);
+    tcase_add_test(tcase, a_check_has_the_name_of_the_page_and_an_unknown_one_its_id);
     tcase_add_test(tcase, a_page_without_findings_says_so);
     tcase_add_test(tcase, a_line_says_score_verdict_and_url);
     tcase_add_test(tcase, no_page_content_controls_the_terminal);

@@ -121,7 +121,12 @@ static void grade_report(void)
 {
     if (report_count == 0)
         return;
-    struct store_change c = kit_done_change(1 + pick((unsigned)report_count), 1, (int)pick(101));
+    uint64_t id = 1 + pick((unsigned)report_count);
+    kit_apply(&kit, &(struct store_change){.kind = CHANGE_REPORT_UPDATE,
+                                           .workspace = some_workspace(),
+                                           .id = id,
+                                           .fields = CHANGE_REGENERATE});
+    struct store_change c = kit_done_change(id, 1 + pick(2), (int)pick(101));
     kit_apply(&kit, &c);
 }
 

@@ -386,6 +386,30 @@ START_TEST(a_deleted_workspace_leaves_nothing)
 }
 END_TEST
 
+/*
+ * The purge of the workspace does not wait for the erasure of an agent that was deleted before it.
+ *
+ * Cause of the bug: until that erasure was complete, the check reported records of a workspace that
+ * does not exist.
+ */
+START_TEST(records_of_a_deleted_agent_may_outlive_their_workspace)
+{
+    talkative();
+    ck_status(kit_status(&kit, &(struct store_change){.kind = CHANGE_AGENT_DELETE, .agent = agent}),
+              STORE_OK);
+    ck_status(
+        kit_status(&kit, &(struct store_change){.kind = CHANGE_WORKSPACE_DELETE, .id = workspace}),
+        STORE_OK);
+    kit_maintain(&kit, 100, 100);
+    ck_status(kit_get_workspace(kit.s, workspace, NULL), STORE_NOT_FOUND);
+    ck_assert_uint_gt(bytes_found("walrus", 6), 0);
+    kit_check_clean(kit.s);
+    kit_purge(&kit, 3);
+    ck_assert_uint_eq(bytes_found("walrus", 6), 0);
+    kit_check_clean(kit.s);
+}
+END_TEST
+
 /* ---- retention ---- */
 
 static unsigned retain(uint32_t what, int64_t before, uint64_t limit)
@@ -454,6 +478,7 @@ int main(void)
     tcase_add_test(tc, rows_of_a_deleted_agent_are_skipped_in_batches);
     tcase_add_test(tc, an_erasure_does_not_wait_for_the_purge_of_a_large_project);
     tcase_add_test(tc, a_deleted_workspace_leaves_nothing);
+    tcase_add_test(tc, records_of_a_deleted_agent_may_outlive_their_workspace);
     tcase_add_test(tc, expired_data_is_deleted_in_batches_and_the_rest_stays);
     tcase_add_loop_test(tc, a_visitor_without_data_is_deleted_at_any_batch_end, 0, 4);
     suite_add_tcase(suite, tc);

@@ -10,6 +10,7 @@
 #define REPORTS 4000
 #define BATCHES 60
 #define PER_BATCH 40
+#define GRADINGS 24 /* of a report, at most */
 
 struct model_report {
     uint64_t id, version;
@@ -19,6 +20,12 @@ struct model_report {
     enum report_status status;
     int score; /* -1: never done */
     int64_t generated_at;
+    struct {
+        uint32_t attempt;
+        int score;
+        int64_t at;
+    } gradings[GRADINGS];
+    size_t grading_count;
     uint32_t privacy;
     char url[1200];
 };
@@ -63,6 +70,7 @@ static void model_create(struct store_txn *t)
     r->status = REPORT_PENDING;
     r->score = -1;
     r->generated_at = 0;
+    r->grading_count = 0;
     r->privacy = 0;
     count++;
 }
@@ -99,6 +107,10 @@ static void model_finish(struct store_txn *t)
     if (!fails) {
         r->score = score;
         r->generated_at = k.now;
+        ck_assert_uint_lt(r->grading_count, GRADINGS);
+        r->gradings[r->grading_count].attempt = attempt;
+        r->gradings[r->grading_count].score = score;
+        r->gradings[r->grading_count++].at = k.now;
     }
 }
 
@@ -368,6 +380,22 @@ static void query_projects(void)
     }
 }
 
+static void query_gradings(const struct model_report *r)
+{
+    struct kit_gradings g =
+        kit_gradings(k.s, workspaces[r->workspace], r->id, 0, STORE_GRADINGS_MAX);
+    ck_status(g.status, r->there ? STORE_OK : STORE_NOT_FOUND);
+    ck_assert_uint_eq(g.count, r->there ? r->grading_count : 0);
+    for (size_t i = 0; i < g.count; i++) {
+        size_t of = g.count - 1 - i;
+        ck_assert_uint_eq(g.items[i].number, r->gradings[of].attempt);
+        ck_assert_int_eq(g.items[i].score, r->gradings[of].score);
+        ck_assert_int_eq(g.items[i].result, kit_result(r->gradings[of].score));
+        ck_assert_int_eq(g.items[i].generated_at, r->gradings[of].at);
+        ck_assert_uint_eq(g.items[i].facts.page_bytes, 5000);
+    }
+}
+
 static void query_reports(void)
 {
     size_t pending = 0;
@@ -376,6 +404,7 @@ static void query_reports(void)
         enum store_status status =
             kit_report(k.s, workspaces[reports[i].workspace], reports[i].id, &got);
         ck_status(status, reports[i].there ? STORE_OK : STORE_NOT_FOUND);
+        query_gradings(&reports[i]);
         if (!reports[i].there)
             continue;
         same(&got, &reports[i]);

@@ -462,7 +462,20 @@ START_TEST(a_damaged_segment_is_named_and_rebuilt_from_the_reports)
 }
 END_TEST
 
-START_TEST(a_rebuild_skips_only_the_report_with_a_malformed_head)
+static void spoil_head(struct store_txn *t, struct key *key)
+{
+    txn_put(t, SPACE_REPORT, key, "no head", 7);
+}
+
+static void delete_head(struct store_txn *t, struct key *key)
+{
+    txn_del(t, SPACE_REPORT, key);
+}
+
+static void (*const head_damages[])(struct store_txn *t, struct key *key) = {spoil_head,
+                                                                             delete_head};
+
+START_TEST(a_list_with_a_damaged_head_rebuilds_the_index_without_its_report)
 {
     uint64_t ids[4000];
     struct store_txn *t;
@@ -471,9 +484,13 @@ START_TEST(a_rebuild_skips_only_the_report_with_a_malformed_head)
     kit_purge(&k, 100);
     key_id(&key, SPACE_REPORT, 9);
     ck_status(store_begin(k.s, &t), STORE_OK);
-    txn_put(t, SPACE_REPORT, &key, "no head", 7);
+    head_damages[_i](t, &key);
     ck_status(store_commit(t), STORE_OK);
-    struct store_change lost = {.kind = CHANGE_INDEX_LOST, .workspace = w};
+    ck_status(list_status(k.s, REPORT_BY_ID, ""), STORE_DAMAGED);
+    ck_assert_msg(strstr(store_why(k.s), "report 9,") != NULL, "%s", store_why(k.s));
+    struct store_change lost = {
+        .kind = CHANGE_INDEX_LOST, .workspace = w, .id = store_lost_segment(k.s)};
+    ck_assert_uint_eq(lost.id, 0);
     ck_status(kit_status(&k, &lost), STORE_OK);
     kit_purge(&k, 100);
     ck_assert_uint_eq(list_all(k.s, ids, 4000), 4 * (200 - 1));
@@ -566,7 +583,8 @@ int main(void)
     tcase_add_test(tc, any_flipped_bit_is_detected_and_changes_no_list);
     tcase_add_loop_test(tc, a_damaged_segment_is_named_and_rebuilt_from_the_reports, 0,
                         (int)(sizeof(damages) / sizeof(*damages)));
-    tcase_add_test(tc, a_rebuild_skips_only_the_report_with_a_malformed_head);
+    tcase_add_loop_test(tc, a_list_with_a_damaged_head_rebuilds_the_index_without_its_report, 0,
+                        sizeof(head_damages) / sizeof(head_damages[0]));
     tcase_add_test(tc, missing_files_are_found_at_startup);
     tcase_add_test(tc, a_project_is_purged_after_its_index_is_rebuilt);
     tcase_add_test(tc, a_failed_file_write_leaves_no_file_and_lists_work);

@@ -47,10 +47,10 @@ static void on_event(void *arg, const struct store_event *e)
     ck_abort_msg("this writer sends nothing");
 }
 
-void reply_header(struct request *r, const char *name, struct str value)
+void reply_retry(struct request *r, const char *message)
 {
-    (void)r, (void)name, (void)value;
-    ck_abort_msg("no header is set");
+    (void)r, (void)message;
+    ck_abort_msg("no query is refused");
 }
 
 bool queries_send(struct queries *all, struct query *q, struct waiter *w)

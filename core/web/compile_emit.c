@@ -1,0 +1,124 @@
+#include "core/web/compile.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#define LITERAL_MAX 3000 /* bytes of a string in C, below what ISO C requires compilers to take */
+#define COLUMN 76
+
+static void indent(unsigned depth)
+{
+    printf("%*s", (int)depth * 4, "");
+}
+
+/* ${n} bytes as a string of C, in lines. */
+static void put_string(const char *p, size_t n, unsigned depth)
+{
+    size_t column = 0;
+    putchar('"');
+    for (size_t i = 0; i < n; i++) {
+        unsigned char c = (unsigned char)p[i];
+        if (column >= COLUMN) {
+            printf("\"\n");
+            indent(depth);
+            putchar('"');
+            column = 0;
+        }
+        if (c == '\n')
+            column += (size_t)printf("\\n");
+        else if (c == '"' || c == '\\' || c == '?')
+            column += (size_t)printf("\\%c", c);
+        else if (c < 0x20 || c >= 0x7F)
+            column += (size_t)printf("\\%03o", c);
+        else
+            column += (size_t)printf("%c", c);
+    }
+    putchar('"');
+}
+
+static void put_literal(const char *p, size_t n, unsigned depth)
+{
+    for (size_t part; n > 0; p += part, n -= part) {
+        part = n < LITERAL_MAX ? n : LITERAL_MAX;
+        indent(depth);
+        printf("buf_add(out, ");
+        put_string(p, part, depth + 1);
+        printf(", %zu);\n", part);
+    }
+}
+
+static const char *const puts_of[] = {
+    [ESCAPE_TEXT] = "PUT_TEXT", [ESCAPE_URL] = "PUT_URL", [ESCAPE_URL_PART] = "PUT_URL_PART"};
+
+/* Literals that follow each other are one. */
+static const struct node *put_literals(const struct node *node, unsigned depth)
+{
+    size_t n = 0;
+    const struct node *end = node;
+    for (; end != NULL && end->kind == NODE_LITERAL; end = end->next)
+        n += strlen(end->text);
+    char *all = compile_alloc(n + 1), *to = all;
+    for (; node != end; node = node->next)
+        to = stpcpy(to, node->text);
+    put_literal(all, n, depth);
+    return end;
+}
+
+static void put_nodes(const struct node *node, unsigned depth);
+
+static void put_section(const struct node *node, unsigned depth)
+{
+    const char *name = node->item;
+    indent(depth);
+    if (node->list)
+        printf("for (size_t i_%s = 0; i_%s < (%s).n; i_%s++) {\n", name, name, node->text, name);
+    else
+        printf("if (%sIS_SET(%s)) {\n", node->inverted ? "!" : "", node->text);
+    if (node->list) {
+        indent(depth + 1);
+        printf("const __auto_type %s = &(%s).at[i_%s];\n", name, node->text, name);
+    }
+    put_nodes(node->first, depth + 1);
+    indent(depth);
+    printf("}\n");
+}
+
+static void put_nodes(const struct node *node, unsigned depth)
+{
+    while (node != NULL) {
+        if (node->kind == NODE_LITERAL) {
+            node = put_literals(node, depth);
+            continue;
+        }
+        if (node->kind == NODE_SECTION) {
+            put_section(node, depth);
+        } else {
+            indent(depth);
+            printf("%s(out, %s);\n", puts_of[node->escape], node->text);
+        }
+        node = node->next;
+    }
+}
+
+void emit_page(const struct page *page, const char *language)
+{
+    printf("\nstatic void %s_%s(struct buf *out, const struct %s *view)\n{\n", page->name, language,
+           page->view);
+    put_nodes(page->first, 1);
+    printf("}\n");
+}
+
+void emit_texts(const struct texts *texts)
+{
+    printf("\nstatic const struct text_row %s_texts[] = {\n", texts->language);
+    for (size_t i = 0; i < texts->count; i++) {
+        const struct text *row = &texts->rows[i];
+        const char *html = compile_escaped(row->value, strlen(row->value));
+        printf("    {STR(\"%s\"),\n     {", row->key);
+        put_string(row->value, strlen(row->value), 2);
+        printf(", %zu},\n     {", strlen(row->value));
+        put_string(html, strlen(html), 2);
+        printf(", %zu}},\n", strlen(html));
+    }
+    printf("};\n");
+}

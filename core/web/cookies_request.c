@@ -1,0 +1,30 @@
+#include "core/web/cookies.h"
+
+#include "core/http/reply.h"
+
+bool cookie_find(struct request *r, struct str name, struct str *value)
+{
+    const h2o_headers_t *headers = &r->h2o->headers;
+    ssize_t at = -1;
+    while ((at = h2o_find_header(headers, H2O_TOKEN_COOKIE, at)) >= 0) {
+        h2o_iovec_t text = headers->entries[at].value;
+        if (cookie_in((struct str){text.base, text.len}, name, value))
+            return true;
+    }
+    return false;
+}
+
+void cookie_set(struct request *r, const struct cookie *c)
+{
+    size_t room = c->name.n + c->value.n + c->path.n + 96;
+    struct buf text = {.p = request_alloc(r, room), .cap = room};
+    cookie_text(c, &text);
+    reply_header(r, "set-cookie", buf_view(&text));
+}
+
+bool cookie_secure(struct request *r)
+{
+    static const struct str https = STR("https://");
+    struct str base = request_base_url(r);
+    return request_is_tls(r) || (base.n > https.n && memcmp(base.p, https.p, https.n) == 0);
+}

@@ -1,0 +1,232 @@
+#include "core/web/report_page.h"
+
+#include "core/text/form.h"
+#include "core/http/http.h"
+#include "core/http/response_cache.h"
+#include "core/web/page_headers.h"
+#include "core/web/report_cookie.h"
+#include "core/web/templates.h"
+
+#define HTML "text/html; charset=utf-8"
+
+/* ---- who may see it ---- */
+
+enum access { ACCESS_NONE, ACCESS_FORM, ACCESS_PAGE };
+
+/* The session of a member is asked here. */
+static bool is_member(struct request *r, const struct store_report *report)
+{
+    (void)r;
+    (void)report;
+    return false;
+}
+
+static enum access access_of(struct request *r, const struct store_report *report)
+{
+    if (report->privacy == PRIVACY_PUBLIC || is_member(r, report))
+        return ACCESS_PAGE;
+    if (report->privacy != PRIVACY_PASSWORD)
+        return ACCESS_NONE;
+    return report_cookie_opens(r, report) ? ACCESS_PAGE : ACCESS_FORM;
+}
+
+uint64_t report_page_id(struct request *r)
+{
+    uint64_t id;
+    bool usual = r->args[0].n > 0 && r->args[0].p[0] != '0';
+    return usual && number_parse(r->args[0], INT64_MAX, &id) ? id : 0;
+}
+
+/* ---- headers ---- */
+
+static struct str path_of(struct request *r, uint64_t id)
+{
+    return request_printf(r, "/reports/%llu", (unsigned long long)id);
+}
+
+static void put_headers(struct request *r, const struct store_report *report)
+{
+    bool public = report->privacy == PRIVACY_PUBLIC;
+    page_headers(r);
+    reply_header(r, "cache-control", public ? STR("no-cache") : STR("private, no-cache"));
+    reply_header(r, "vary", STR("accept-language, cookie"));
+    reply_header(r, "content-language", text_tables[page_language(r)].code);
+    if (!public || !r->conf->reports_indexable)
+        reply_header(r, "x-robots-tag", STR("noindex"));
+}
+
+/* Mix ${value} into ${hash}: 64-bit finalizer of MurmurHash3. */
+static uint64_t mix(uint64_t hash, uint64_t value)
+{
+    hash ^= value;
+    hash = (hash ^ (hash >> 33)) * UINT64_C(0xff51afd7ed558ccd);
+    hash = (hash ^ (hash >> 33)) * UINT64_C(0xc4ceb9fe1a85ec53);
+    return hash ^ (hash >> 33);
+}
+
+static uint64_t mix_text(uint64_t hash, struct str text)
+{
+    for (size_t i = 0; i < text.n; i += sizeof(hash)) {
+        uint64_t piece = text.n;
+        size_t left = text.n - i;
+        memcpy(&piece, text.p + i, left < sizeof(piece) ? left : sizeof(piece));
+        hash = mix(hash, piece);
+    }
+    return hash;
+}
+
+/* Of everything that changes the page of a report. */
+static uint64_t page_version(struct request *r, const struct store_report *report,
+                             const struct page_view *page, bool member)
+{
+    uint64_t version = mix(report->version, page_language(r));
+    version = mix(version, r->values[REPORT_PAGE_AGAINST].number + 1);
+    version = mix(version, (uint64_t)member * 2 + (page_query(r).n > 0));
+    version = mix_text(version, page->stylesheet);
+    version = mix_text(version, page->script);
+    version = mix_text(version, page->version);
+    return mix_text(version, request_base_url(r));
+}
+
+/* ---- the page ---- */
+
+/* What is read of the store, all of one snapshot. */
+struct reading {
+    struct request *r;
+    const struct store_report *report;
+    const struct store_grading *gradings;
+    size_t count;
+};
+
+/* The page in the cache: its version has everything that changes it. */
+static const struct cached_report *entry_of(const struct reading *read)
+{
+    struct cached_report *entry = request_alloc(read->r, sizeof(*entry));
+    *entry = (struct cached_report){
+        .variant = read->r->version, .id = read->report->id, .version = read->report->version};
+    return entry;
+}
+
+static const struct store_grading *grading_of(const struct reading *read, uint64_t number)
+{
+    for (size_t i = 1; i < read->count; i++)
+        if (read->gradings[i].number == number)
+            return &read->gradings[i];
+    return NULL;
+}
+
+static void reply_page(struct reading *read)
+{
+    struct request *r = read->r;
+    const struct value *against = &r->values[REPORT_PAGE_AGAINST];
+    enum language language = page_language(r);
+    struct view_memory memory = page_memory(r);
+    struct report_view *view = request_alloc(r, sizeof(*view));
+    struct str path = path_of(r, read->report->id), base = request_base_path(r),
+               query = page_query(r);
+    struct report_source source = {
+        .report = read->report,
+        .gradings = read->gradings,
+        .count = read->count,
+        .against = against->sent ? grading_of(read, against->number) : NULL,
+        .address = request_printf(r, "%.*s%.*s?%.*s%s", (int)base.n, base.p, (int)path.n, path.p,
+                                  (int)query.n, query.p, query.n > 0 ? "&" : ""),
+        .language = language,
+    };
+    if (against->sent && source.against == NULL) {
+        r->h2o->res.headers.size = 0; /* those of the page */
+        reply_error(r, ERR_NOT_FOUND, "The report has no earlier grading of this number.");
+        return;
+    }
+    *view = (struct report_view){.member = is_member(r, read->report)};
+    page_fill(r, &view->page, language, path);
+    view->page.link = request_printf(r, "%.*s%.*s", (int)request_base_url(r).n,
+                                     request_base_url(r).p, (int)path.n, path.p);
+    report_view_make(view, &source, &memory);
+    struct buf *html = &r->http->body;
+    buf_reset(html);
+    template_report(html, language, view);
+    if (!buf_ok(html))
+        reply_error(r, ERR_UNAVAILABLE, NULL);
+    else
+        reply_cached(r, 200, HTML, r->http->pages,
+                     response_cache_put(r->http->pages, entry_of(read), buf_view(html)));
+}
+
+static void gradings_found(void *arg, enum store_status status, const struct store_grading *items,
+                           size_t count)
+{
+    struct reading *read = arg;
+    if (status != STORE_OK) {
+        reply_store_error(read->r, status);
+        return;
+    }
+    read->gradings = items;
+    read->count = count;
+    reply_page(read);
+}
+
+static void results_found(void *arg, enum store_status status, const struct store_report *report)
+{
+    const struct store_gradings_query newest = {.limit = STORE_GRADINGS_MAX};
+    struct reading read = {.r = arg, .report = report};
+    if (status != STORE_OK)
+        reply_store_error(read.r, status);
+    else
+        store_grading_list(read.r->store, report->workspace, report->id, &newest, gradings_found,
+                           &read);
+}
+
+static void show(struct request *r, const struct store_report *report)
+{
+    struct page_view page;
+    page_fill(r, &page, page_language(r), path_of(r, report->id));
+    put_headers(r, report);
+    r->version = page_version(r, report, &page, is_member(r, report));
+    if (reply_etag(r, r->version))
+        return;
+    struct cached_report *cached = response_cache_find(r->http->pages, r->version, report->id);
+    if (cached != NULL)
+        reply_cached(r, 200, HTML, r->http->pages, cached);
+    else
+        store_report_get(r->store, report->workspace, report->id, true, results_found, r);
+}
+
+static void report_found(void *arg, enum store_status status, const struct store_report *report)
+{
+    struct request *r = arg;
+    enum access access = status == STORE_OK ? access_of(r, report) : ACCESS_NONE;
+    if (status != STORE_OK && status != STORE_NOT_FOUND)
+        reply_store_error(r, status);
+    else if (access == ACCESS_NONE)
+        reply_error(r, ERR_NOT_FOUND, NULL);
+    else if (access == ACCESS_FORM)
+        report_page_form(r, report, false);
+    else
+        show(r, report);
+}
+
+void report_page(struct request *r)
+{
+    store_report_get(r->store, STORE_ANY_WORKSPACE, report_page_id(r), false, report_found, r);
+}
+
+/* ---- the form ---- */
+
+void report_page_form(struct request *r, const struct store_report *report, bool wrong)
+{
+    enum language language = page_language(r);
+    struct str path = path_of(r, report->id), base = request_base_path(r), query = page_query(r);
+    struct password_view view = {.wrong = wrong};
+    page_fill(r, &view.page, language, path);
+    view.action = request_printf(r, "%.*s%.*s/password%s%.*s", (int)base.n, base.p, (int)path.n,
+                                 path.p, query.n > 0 ? "?" : "", (int)query.n, query.p);
+    page_headers(r);
+    reply_header(r, "cache-control", STR("no-store"));
+    reply_header(r, "vary", STR("accept-language, cookie"));
+    reply_header(r, "x-robots-tag", STR("noindex"));
+    reply_header(r, "content-language", text_tables[language].code);
+    buf_reset(&r->http->body);
+    template_password(&r->http->body, language, &view);
+    page_reply(r, wrong ? 422 : 200, &r->http->body);
+}
