@@ -5,13 +5,13 @@
 /*
  * A word that neither a document nor a relative's beginning has may be a misspelling: look for each
  * word with one letter inserted, deleted or replaced, or two adjacent letters swapped, behind the
- * first letter. Of those that documents have, the most frequent one is searched. Some 55 look-ups
- * for each letter, so only a few words of a question are corrected.
+ * first letter. Of those that documents have, the most frequent one is searched. That takes some 55
+ * look-ups for each letter, so only a few words of a question are corrected.
  */
 
 #define LETTERS "abcdefghijklmnopqrstuvwxyz"
 #define LETTER_COUNT 26
-#define WORD_BYTES 24 /* longest word that is corrected */
+#define WORD_BYTES 16 /* longest word that is corrected */
 
 struct correction {
     struct question_word *w;

@@ -20,6 +20,7 @@
 #define ANYWHERE 0.8       /* weight of words anywhere, beside those in one passage */
 #define MISSING_LIGHT 0.3  /* a missing light word counts this part of its meaning */
 #define MISSING_POWER 0.45 /* missing words of a long question count less each */
+#define PART_POWER 0.75    /* of parts of words, in the share */
 #define TITLE_COVERED 1.0  /* meaning of a title of which the question has all words */
 
 struct ranking {
@@ -71,18 +72,21 @@ static int take_token(void *arg, int flags, const char *token, int n, int from, 
 
 /*
  * How much of the question was found. Light words count more if found than if missing. Words far
- * apart count a little less than those of one passage. Other documents do not matter.
+ * apart count a little less than those of one passage. Other documents do not matter. ${power}: of
+ * the parts of words that synonyms and relatives have.
  */
-static struct found found_of(const struct ranking *r)
+static struct found found_of(const struct ranking *r, double power)
 {
     struct found f = {0};
-    double anywhere = 0;
+    double anywhere = 0, passage = 0;
     for (unsigned i = 0; i < r->q->count; i++) {
         const struct question_word *w = &r->q->words[i];
-        anywhere += r->part[i] * w->meaning;
-        f.missing += (1 - r->part[i]) * w->meaning * (w->light ? MISSING_LIGHT : 1);
+        double part = pow(r->part[i], power);
+        anywhere += part * w->meaning;
+        passage += r->part[i] * w->meaning;
+        f.missing += (1 - part) * w->meaning * (w->light ? MISSING_LIGHT : 1);
     }
-    f.found = ANYWHERE * anywhere + (1 - ANYWHERE) * r->meaning;
+    f.found = anywhere * (passage > 0 ? ANYWHERE + (1 - ANYWHERE) * r->meaning / passage : 1);
     f.missing += fmax(anywhere - f.found, 0);
     return f;
 }
@@ -118,8 +122,7 @@ int ranking_score(const struct file_table *t, const struct question *q, const st
     int rc = SQLITE_OK;
     for (r.column = 0; r.column < COLUMNS && rc == SQLITE_OK; r.column++)
         rc = tokenizer_run(t->tokenizer, FTS5_TOKENIZE_DOCUMENT, texts[r.column], take_token, &r);
-    struct found f = found_of(&r);
-    hit->share = share_of(&r, f);
-    hit->score = score_of(&r, t, f);
+    hit->share = share_of(&r, found_of(&r, PART_POWER));
+    hit->score = score_of(&r, t, found_of(&r, 1));
     return rc;
 }
