@@ -12,7 +12,7 @@ static const struct {
     {"key", "API keys"},
     {"token", "workspace tokens for bulk sync"},
     {"agent", "chat widgets"},
-    {"secret", "secrets that sign visitors' tokens"},
+    {"secret", "secrets for visitors' tokens and cookies of reports"},
     {"audit", "grade pages without a server"},
     {"limits", "rate limits and their callers"},
     {"backup", "copy the store into a directory"},

@@ -30,6 +30,12 @@ static inline bool str_eq(struct str a, struct str b)
     return a.n == b.n && (a.n == 0 || memcmp(a.p, b.p, a.n) == 0);
 }
 
+/* str_starts(s, start): ${s} begins with ${start}. */
+static inline bool str_starts(struct str s, struct str start)
+{
+    return s.n >= start.n && (start.n == 0 || memcmp(s.p, start.p, start.n) == 0);
+}
+
 struct buf {
     char *p;
     size_t n;   /* bytes in use */

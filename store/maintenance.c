@@ -154,7 +154,19 @@ static enum store_status purge_some(struct maintenance *m)
     return answer.status == STORE_NOT_FOUND ? STORE_OK : answer.status;
 }
 
-/* STORE_NOT_FOUND: nothing is being deleted. */
+/* The next deletion, but not of a workspace whose index is being rebuilt: others do not wait. */
+static enum store_status find_deletion(struct maintenance *m, MDB_txn *txn)
+{
+    struct deleting *d = &m->purge.deleting;
+    enum store_status status = STORE_REBUILDING;
+    if (!store_any_deleting(m->s, txn))
+        return STORE_NOT_FOUND;
+    for (uint64_t from = 0; status == STORE_REBUILDING; from = d->workspace + 1)
+        status = deleting_next(m->s, txn, from, d) ? find_reports(m, txn) : STORE_NOT_FOUND;
+    return status;
+}
+
+/* STORE_NOT_FOUND: nothing can be deleted. */
 static enum store_status purge_step(struct maintenance *m)
 {
     struct purge *p = &m->purge;
@@ -162,17 +174,12 @@ static enum store_status purge_step(struct maintenance *m)
     if (p->at < p->ids.n / sizeof(uint64_t))
         return purge_some(m);
     enum store_status status = store_snapshot(m->s, &txn);
-    if (status == STORE_OK &&
-        !(store_any_deleting(m->s, txn) && deleting_first(m->s, txn, &p->deleting)))
-        status = STORE_NOT_FOUND;
     if (status == STORE_OK)
-        status = find_reports(m, txn);
+        status = find_deletion(m, txn);
     store_read_end(m->s);
-    if (status == STORE_REBUILDING)
-        return STORE_NOT_FOUND;
-    if (status != STORE_OK)
-        return status == STORE_NOT_FOUND ? status : mend(m, p->deleting.workspace, status);
-    return purge_some(m);
+    if (status == STORE_OK)
+        return purge_some(m);
+    return status == STORE_NOT_FOUND ? status : mend(m, p->deleting.workspace, status);
 }
 
 /* ---- due indexes ---- */

@@ -243,8 +243,6 @@ void store_report_get(struct store *s, uint64_t workspace, uint64_t id, bool wit
  * those with numbers below ${before} (0: from the newest), at most ${limit}. ${items} is borrowed
  * for the call, its texts until store_read_end. STORE_NOT_FOUND as in store_report_get; a report
  * without a score has no gradings.
- * store_grading_get(s, workspace, report, number, done, arg): one; STORE_NOT_FOUND also if the
- * report has none of that number.
  *
  * A report that has a score always has a grading: if the store has no row of it, its numbers are
  * those of the report's record, its facts are unknown, and ${failed} is empty.
@@ -255,13 +253,9 @@ struct store_gradings_query {
 };
 typedef void store_grading_list_fn(void *arg, enum store_status status,
                                    const struct store_grading *items, size_t count);
-typedef void store_grading_fn(void *arg, enum store_status status,
-                              const struct store_grading *grading);
 void store_grading_list(struct store *s, uint64_t workspace, uint64_t report,
                         const struct store_gradings_query *query, store_grading_list_fn *done,
                         void *arg);
-void store_grading_get(struct store *s, uint64_t workspace, uint64_t report, uint32_t number,
-                       store_grading_fn *done, void *arg);
 
 /* One project, by id or by name. */
 void store_project_get(struct store *s, uint64_t workspace, uint64_t id, store_project_fn *done,

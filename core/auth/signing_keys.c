@@ -116,7 +116,8 @@ static size_t list_write(const struct list *list, char text[FILE_MAX])
 {
     size_t n = (size_t)snprintf(
         text, FILE_MAX,
-        "# Secrets that sign visitors' tokens, oldest first; written by assay secret rotate.\n");
+        "# Secrets that sign visitors' tokens and the cookies of reports, oldest first; "
+        "written by assay secret rotate.\n");
     for (size_t i = 0; i < list->count; i++) {
         n += (size_t)snprintf(text + n, FILE_MAX - n, "%s %" PRId64 " ", list->of[i].kid,
                               list->of[i].made_ms);

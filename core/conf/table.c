@@ -229,8 +229,9 @@ const struct conf_option conf_options[] = {
      .max = 1,
      .initial = "",
      .reload = RESTART,
-     .help = "File with the secrets that sign visitors' tokens. Empty: a file in data_dir, "
-             "created by the server."},
+     .help =
+         "File with the secrets that sign visitors' tokens and the cookies of reports. Empty: a "
+         "file in data_dir, created by the server."},
     {.key = "retention.events",
      .type = &conf_type_age,
      .offset = MEMBER(retention_events_ms),

@@ -2,14 +2,9 @@
 
 #include "core/text/chars.h"
 
-/* The text before ${mark}; *rest: the text after it. */
 static struct str cut(struct str *rest, char mark)
 {
-    const char *at = rest->n == 0 ? NULL : memchr(rest->p, mark, rest->n);
-    struct str head = {rest->p, at == NULL ? rest->n : (size_t)(at - rest->p)};
-    *rest = at == NULL ? (struct str){rest->p + rest->n, 0}
-                       : (struct str){at + 1, rest->n - head.n - 1};
-    return blanks_trim(head);
+    return blanks_trim(chars_cut(rest, mark));
 }
 
 /* "0.5" → 500; malformed → 1000 */

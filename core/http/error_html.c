@@ -5,16 +5,11 @@
 #include "core/http/request.h"
 #include "core/http/route.h"
 
-static bool starts(struct str s, struct str prefix)
-{
-    return s.n >= prefix.n && memcmp(s.p, prefix.p, prefix.n) == 0;
-}
-
 bool error_may_be_page(struct request *r)
 {
     const struct route *row = r->route != NULL ? r->route : r->other_method;
     struct str query, path = row != NULL ? str_of(row->path) : route_path(r->h2o, &query);
-    return !starts(path, STR("/api/")) && !starts(path, STR("/v1/")) &&
+    return !str_starts(path, STR("/api/")) && !str_starts(path, STR("/v1/")) &&
            (row == NULL || (row->flags & ROUTE_INTERNAL) == 0) && !r->wait.conn->internal;
 }
 

@@ -18,7 +18,7 @@ static bool indexed;
 static unsigned bucket_of(struct str path)
 {
     const char *p = path.p + (path.n > 0), *end = path.p + path.n;
-    if (path.n >= api.n && memcmp(path.p, api.p, api.n) == 0)
+    if (str_starts(path, api))
         p = path.p + api.n;
     unsigned h = 0, n = 0;
     for (; p < end && *p != '/' && n < 2; p++, n++)

@@ -121,8 +121,7 @@ static enum step find_unrouted_token(struct request *r)
     static const struct str prefixes[] = {STR("/v1/wp/"), STR("/api/v1/wp/")};
     r->credential_status = STORE_NOT_FOUND;
     for (size_t i = 0; i < sizeof(prefixes) / sizeof(prefixes[0]); i++)
-        if (path.n >= prefixes[i].n && memcmp(path.p, prefixes[i].p, prefixes[i].n) == 0 &&
-            request_bearer(r, &token))
+        if (str_starts(path, prefixes[i]) && request_bearer(r, &token))
             return look_up(r, token, CREDENTIAL_TOKEN);
     return STEP_NEXT;
 }

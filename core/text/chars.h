@@ -31,4 +31,16 @@ static inline bool chars_equal(struct str a, struct str b)
     return a.n == b.n && strncasecmp(a.p, b.p, a.n) == 0;
 }
 
+/* chars_cut(rest, mark): the text before the first ${mark}, or all; *rest: the text after it. */
+static inline struct str chars_cut(struct str *rest, char mark)
+{
+    if (rest->n == 0)
+        return *rest;
+    const char *at = memchr(rest->p, mark, rest->n);
+    struct str head = {rest->p, at == NULL ? rest->n : (size_t)(at - rest->p)};
+    size_t taken = head.n + (at != NULL);
+    *rest = (struct str){rest->p + taken, rest->n - taken};
+    return head;
+}
+
 #endif

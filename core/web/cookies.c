@@ -2,16 +2,6 @@
 
 #include "core/text/chars.h"
 
-/* The text before ${mark}; *rest: the text after it. */
-static struct str cut(struct str *rest, char mark)
-{
-    const char *at = rest->n == 0 ? NULL : memchr(rest->p, mark, rest->n);
-    struct str head = {rest->p, at == NULL ? rest->n : (size_t)(at - rest->p)};
-    *rest = at == NULL ? (struct str){rest->p + rest->n, 0}
-                       : (struct str){at + 1, rest->n - head.n - 1};
-    return head;
-}
-
 static struct str unquoted(struct str value)
 {
     if (value.n >= 2 && value.p[0] == '"' && value.p[value.n - 1] == '"')
@@ -35,9 +25,9 @@ static bool octets_valid(struct str value)
 bool cookie_in(struct str header, struct str name, struct str *value)
 {
     while (header.n > 0) {
-        struct str found = cut(&header, ';');
+        struct str found = chars_cut(&header, ';');
         bool has_value = found.n > 0 && memchr(found.p, '=', found.n) != NULL;
-        if (!str_eq(blanks_trim(cut(&found, '=')), name) || !has_value)
+        if (!str_eq(blanks_trim(chars_cut(&found, '=')), name) || !has_value)
             continue;
         found = unquoted(blanks_trim(found));
         if (!octets_valid(found))

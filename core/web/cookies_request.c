@@ -24,7 +24,5 @@ void cookie_set(struct request *r, const struct cookie *c)
 
 bool cookie_secure(struct request *r)
 {
-    static const struct str https = STR("https://");
-    struct str base = request_base_url(r);
-    return request_is_tls(r) || (base.n > https.n && memcmp(base.p, https.p, https.n) == 0);
+    return request_is_tls(r) || str_starts(request_base_url(r), STR("https://"));
 }

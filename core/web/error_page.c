@@ -23,10 +23,11 @@ static bool make(struct request *r, enum err err, const char *message, unsigned 
         .name = text_find(language, "error_name", str_of(id), NULL),
         .message = ids[err] == NULL ? str_of(message)
                                     : text_find(language, "error_text", str_of(id), NULL),
+        .message_language = text_tables[ids[err] == NULL ? LANGUAGE_EN : language].code,
         .wait_s = retry_after_s,
         .request_id = r->id,
     };
-    page_fill(r, &view.page, language, (struct str){0});
+    page_fill(r, &view.page, language, (struct str){0}, (struct str){0});
     page_headers(r);
     reply_header(r, "vary", STR("accept-language"));
     reply_header(r, "content-language", text_tables[language].code);

@@ -53,21 +53,40 @@ static struct str asset(struct request *r, struct str base, uint64_t version, co
     return request_printf(r, "%.*s/assets/%016" PRIx64 "/%s", (int)base.n, base.p, version, name);
 }
 
-void page_fill(struct request *r, struct page_view *view, enum language language, struct str path)
+/* The page at ${path} in the languages other than ${language}. */
+static struct language_list other_languages(struct request *r, enum language language,
+                                            struct str path, struct str query)
 {
-    enum language other = (enum language)((language + 1) % LANGUAGES);
-    struct str base = request_base_path(r), code = text_tables[other].code;
+    struct str base = request_base_path(r);
+    struct language_view *at = request_alloc(r, LANGUAGES * sizeof(*at));
+    size_t n = 0;
+    for (enum language l = 0; l < LANGUAGES; l++) {
+        struct str code = text_tables[l].code;
+        if (l != language)
+            at[n++] = (struct language_view){
+                .code = code,
+                .name = text_find(l, "language", STR("name"), NULL),
+                .address = request_printf(r, "%.*s%.*s?lang=%.*s%s%.*s", (int)base.n, base.p,
+                                          (int)path.n, path.p, (int)code.n, code.p,
+                                          query.n > 0 ? "&" : "", (int)query.n, query.p),
+            };
+    }
+    return (struct language_list){at, n};
+}
+
+void page_fill(struct request *r, struct page_view *view, enum language language, struct str path,
+               struct str query)
+{
+    struct str base = request_base_path(r);
     *view = (struct page_view){
         .language = text_tables[language].code,
         .base = base,
         .stylesheet = asset(r, base, web_stylesheet.version, "assay.css"),
         .script = asset(r, base, web_script.version, "page.js"),
         .version = STR(PACKAGE_VERSION),
-        .other_name = code,
     };
     if (path.n > 0)
-        view->other = request_printf(r, "%.*s%.*s?lang=%.*s", (int)base.n, base.p, (int)path.n,
-                                     path.p, (int)code.n, code.p);
+        view->languages = other_languages(r, language, path, query);
 }
 
 void page_reply(struct request *r, int status, const struct buf *html)

@@ -15,6 +15,8 @@ async function waitForGrading() {
     await wait(document.hidden ? 5 * POLL_MS : POLL_MS);
     try {
       const response = await fetch(location.href, { cache: 'no-cache' });
+      if (response.status === 429 || response.status >= 500)
+        continue; /* not now: ask again */
       const page = new DOMParser().parseFromString(await response.text(), 'text/html');
       if (!response.ok || page.querySelector('[data-pending]') === null) {
         location.reload();

@@ -26,15 +26,10 @@ void put_text(struct buf *out, struct str text)
     buf_add(out, from, (size_t)(end - from));
 }
 
-static bool starts_with(struct str s, struct str start)
-{
-    return s.n >= start.n && memcmp(s.p, start.p, start.n) == 0;
-}
-
 void put_url(struct buf *out, struct str url)
 {
     bool relative = url.n == 0 || memchr("/?#.", url.p[0], 4) != NULL;
-    if (relative || starts_with(url, STR("https://")) || starts_with(url, STR("http://")))
+    if (relative || str_starts(url, STR("https://")) || str_starts(url, STR("http://")))
         put_text(out, url);
     else
         buf_adds(out, "#");

@@ -50,7 +50,7 @@ static void report_found(void *arg, enum store_status status, const struct store
     reply_header(r, "cache-control", STR("public, max-age=300"));
     reply_header(r, "vary", STR("accept-language"));
     reply_header(r, "content-security-policy", STR("default-src 'none'"));
-    if (!reply_etag(r, report->version * 2 + page_language(r)))
+    if (!reply_etag(r, report->version * LANGUAGES + page_language(r)))
         reply_badge(r, report);
 }
 

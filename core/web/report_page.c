@@ -55,6 +55,12 @@ static void put_headers(struct request *r, const struct store_report *report)
         reply_header(r, "x-robots-tag", STR("noindex"));
 }
 
+/* An error has none of the headers of the page. */
+static void drop_headers(struct request *r)
+{
+    r->h2o->res.headers.size = 0;
+}
+
 /* Mix ${value} into ${hash}: 64-bit finalizer of MurmurHash3. */
 static uint64_t mix(uint64_t hash, uint64_t value)
 {
@@ -115,42 +121,59 @@ static const struct store_grading *grading_of(const struct reading *read, uint64
     return NULL;
 }
 
-static void reply_page(struct reading *read)
+/* The addresses of the page: in other languages, and its absolute one. */
+static void fill_addresses(struct request *r, struct page_view *page, struct str path)
+{
+    const struct value *against = &r->values[REPORT_PAGE_AGAINST];
+    struct str base_url = request_base_url(r), query = {0};
+    if (against->sent)
+        query = request_printf(r, "against=%llu", (unsigned long long)against->number);
+    page_fill(r, page, page_language(r), path, query);
+    page->link = request_printf(r, "%.*s%.*s", (int)base_url.n, base_url.p, (int)path.n, path.p);
+}
+
+static const struct report_view *view_of(struct reading *read, const struct store_grading *against)
 {
     struct request *r = read->r;
-    const struct value *against = &r->values[REPORT_PAGE_AGAINST];
-    enum language language = page_language(r);
     struct view_memory memory = page_memory(r);
     struct report_view *view = request_alloc(r, sizeof(*view));
     struct str path = path_of(r, read->report->id), base = request_base_path(r),
                query = page_query(r);
-    struct report_source source = {
+    const struct report_source source = {
         .report = read->report,
         .gradings = read->gradings,
         .count = read->count,
-        .against = against->sent ? grading_of(read, against->number) : NULL,
+        .against = against,
         .address = request_printf(r, "%.*s%.*s?%.*s%s", (int)base.n, base.p, (int)path.n, path.p,
                                   (int)query.n, query.p, query.n > 0 ? "&" : ""),
-        .language = language,
+        .language = page_language(r),
     };
-    if (against->sent && source.against == NULL) {
-        r->h2o->res.headers.size = 0; /* those of the page */
+    *view = (struct report_view){.member = is_member(r, read->report)};
+    fill_addresses(r, &view->page, path);
+    report_view_make(view, &source, &memory);
+    return view;
+}
+
+static void reply_page(struct reading *read)
+{
+    struct request *r = read->r;
+    const struct value *sent = &r->values[REPORT_PAGE_AGAINST];
+    const struct store_grading *against = sent->sent ? grading_of(read, sent->number) : NULL;
+    struct buf *html = &r->http->body;
+    if (sent->sent && against == NULL) {
+        drop_headers(r);
         reply_error(r, ERR_NOT_FOUND, "The report has no earlier grading of this number.");
         return;
     }
-    *view = (struct report_view){.member = is_member(r, read->report)};
-    page_fill(r, &view->page, language, path);
-    view->page.link = request_printf(r, "%.*s%.*s", (int)request_base_url(r).n,
-                                     request_base_url(r).p, (int)path.n, path.p);
-    report_view_make(view, &source, &memory);
-    struct buf *html = &r->http->body;
     buf_reset(html);
-    template_report(html, language, view);
-    if (!buf_ok(html))
-        reply_error(r, ERR_UNAVAILABLE, NULL);
-    else
+    template_report(html, page_language(r), view_of(read, against));
+    if (buf_ok(html)) {
         reply_cached(r, 200, HTML, r->http->pages,
                      response_cache_put(r->http->pages, entry_of(read), buf_view(html)));
+        return;
+    }
+    drop_headers(r);
+    reply_error(r, ERR_UNAVAILABLE, NULL);
 }
 
 static void gradings_found(void *arg, enum store_status status, const struct store_grading *items,
@@ -158,6 +181,7 @@ static void gradings_found(void *arg, enum store_status status, const struct sto
 {
     struct reading *read = arg;
     if (status != STORE_OK) {
+        drop_headers(read->r);
         reply_store_error(read->r, status);
         return;
     }
@@ -170,17 +194,19 @@ static void results_found(void *arg, enum store_status status, const struct stor
 {
     const struct store_gradings_query newest = {.limit = STORE_GRADINGS_MAX};
     struct reading read = {.r = arg, .report = report};
-    if (status != STORE_OK)
+    if (status != STORE_OK) {
+        drop_headers(read.r);
         reply_store_error(read.r, status);
-    else
-        store_grading_list(read.r->store, report->workspace, report->id, &newest, gradings_found,
-                           &read);
+        return;
+    }
+    store_grading_list(read.r->store, report->workspace, report->id, &newest, gradings_found,
+                       &read);
 }
 
 static void show(struct request *r, const struct store_report *report)
 {
     struct page_view page;
-    page_fill(r, &page, page_language(r), path_of(r, report->id));
+    page_fill(r, &page, page_language(r), path_of(r, report->id), (struct str){0});
     put_headers(r, report);
     r->version = page_version(r, report, &page, is_member(r, report));
     if (reply_etag(r, r->version))
@@ -218,7 +244,7 @@ void report_page_form(struct request *r, const struct store_report *report, bool
     enum language language = page_language(r);
     struct str path = path_of(r, report->id), base = request_base_path(r), query = page_query(r);
     struct password_view view = {.wrong = wrong};
-    page_fill(r, &view.page, language, path);
+    page_fill(r, &view.page, language, path, (struct str){0});
     view.action = request_printf(r, "%.*s%.*s/password%s%.*s", (int)base.n, base.p, (int)path.n,
                                  path.p, query.n > 0 ? "?" : "", (int)query.n, query.p);
     page_headers(r);

@@ -83,15 +83,14 @@ static struct str result_text(enum language l, enum report_result result)
 static void fill_grading(struct grading_view *v, const struct report_source *s,
                          const struct store_grading *g, const struct view_memory *memory)
 {
+    bool current = g == &s->gradings[0];
+    /* the record follows the thresholds of the configuration, and so does the verdict above */
+    enum report_result result = current ? s->report->result : g->result;
     *v = (struct grading_view){
-        .number = g->number,
         .score = (unsigned)g->score,
         .issues = g->issues_high + g->issues_medium + g->issues_low,
-        .result = result_text(s->language, g->result),
-        .good = g->result == RESULT_GOOD,
-        .decent = g->result == RESULT_DECENT,
-        .bad = g->result == RESULT_BAD,
-        .current = g == &s->gradings[0],
+        .result = result_text(s->language, result),
+        .current = current,
         .compared = s->against != NULL && s->against->number == g->number,
     };
     v->date = view_time(memory, g->generated_at, &v->iso);
@@ -151,7 +150,7 @@ static struct finding_list named(enum language l, const struct view_memory *memo
         const char *space = memchr(ids.p, ' ', ids.n);
         struct str id = {ids.p, space == NULL ? ids.n : (size_t)(space - ids.p)};
         if (id.n > 0 && has_id(other, id) == in_other)
-            at[n++] = (struct finding_view){.id = id, .name = results_check_name(l, id)};
+            at[n++] = (struct finding_view){.name = results_check_name(l, id)};
         size_t taken = id.n + (space != NULL);
         ids = (struct str){ids.p + taken, ids.n - taken};
     }
@@ -169,8 +168,11 @@ static void fill_comparison(struct report_view *view, const struct report_source
 {
     struct comparison_view *c = &view->comparison;
     struct str then = s->against->failed, now = s->gradings[0].failed;
-    c->date = view_time(memory, s->against->generated_at, &c->iso);
+    struct str iso;
+    c->date = view_time(memory, s->against->generated_at, &iso);
     c->score = (unsigned)s->against->score;
+    if (s->address.n > 0) /* without "?" or "&" at its end */
+        c->end = (struct str){s->address.p, s->address.n - 1};
     view->comparing = true;
     c->known = failed_are_known(s->against) && failed_are_known(&s->gradings[0]);
     if (!c->known)

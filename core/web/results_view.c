@@ -155,7 +155,6 @@ static void fill_failed(struct results *to, const struct check_json *c)
                category = text_of(to->memory, c->category);
     struct finding_view *f = collect(&to->failed, to->memory);
     *f = (struct finding_view){
-        .id = c->id,
         .name = results_check_name(to->language, c->id),
         .category = text_find(to->language, "category", category, NULL),
         .high = str_eq(importance, STR("high")),
@@ -181,8 +180,7 @@ static void count_category(struct results *to, const struct check_json *c, bool 
 static void add_check(struct results *to, const struct check_json *c)
 {
     bool passed = str_eq(c->passed, STR("true"));
-    const struct finding_view named = {.id = c->id,
-                                       .name = results_check_name(to->language, c->id)};
+    const struct finding_view named = {.name = results_check_name(to->language, c->id)};
     if (str_eq(c->passed, STR("null"))) {
         *collect(&to->skipped, to->memory) = named;
         return;

@@ -9,14 +9,23 @@
 
 #include <stdint.h>
 
+/* The page in another language. */
+struct language_view {
+    struct str code, name, address;
+};
+struct language_list {
+    const struct language_view *at;
+    size_t n;
+};
+
 /* Of every page. */
 struct page_view {
-    struct str language;           /* "en" */
-    struct str base;               /* path of base_url, "" or "/prefix" */
-    struct str stylesheet, script; /* their addresses; empty: the page is self-contained */
-    struct str version;            /* of Assay */
-    struct str other, other_name;  /* the address of this page in the other language; its code */
-    struct str link;               /* its absolute address; empty: it has none */
+    struct str language;            /* "en" */
+    struct str base;                /* path of base_url, "" or "/prefix" */
+    struct str stylesheet, script;  /* their addresses; empty: the page is self-contained */
+    struct str version;             /* of Assay */
+    struct language_list languages; /* the other languages of this page */
+    struct str link;                /* its absolute address; empty: it has none */
 };
 
 struct text_list {
@@ -26,7 +35,7 @@ struct text_list {
 
 /* A check. */
 struct finding_view {
-    struct str id, name;
+    struct str name;
     struct str category; /* its name */
     struct str wrong, found;
     struct html why, mend;
@@ -50,9 +59,9 @@ struct category_list {
 
 /* A grading in the history. */
 struct grading_view {
-    unsigned number, score, issues;
+    unsigned score, issues;
     struct str iso, date, result, against; /* ${against}: the address of the comparison, or empty */
-    bool good, decent, bad, current, compared;
+    bool current, compared;
     unsigned x, y; /* in the chart */
 };
 struct grading_list {
@@ -61,7 +70,8 @@ struct grading_list {
 };
 
 struct comparison_view {
-    struct str iso, date;
+    struct str date;
+    struct str end; /* the address of the page without a comparison */
     unsigned score;
     struct finding_list gone, new, still;
     unsigned gone_count, new_count, still_count;
@@ -106,6 +116,7 @@ struct error_view {
     struct page_view page;
     unsigned status;
     struct str name, message;
+    struct str message_language; /* "en" for a message that has no translation */
     unsigned wait_s;
     struct str request_id;
 };

@@ -83,7 +83,7 @@ bool grading_well_formed(const struct store_change *c)
 
 size_t grading_bytes(const struct store_change *c)
 {
-    return sizeof(struct grading_record) + c->facts.protocol.n + c->facts.version.n +
+    return 2 * sizeof(struct grading_record) + c->facts.protocol.n + c->facts.version.n +
            c->facts.final_url.n + c->failed.n;
 }
 
@@ -123,7 +123,8 @@ static struct grading_record record_of(const struct store_report *r, const struc
                                    .generated_at = r->generated_at};
 }
 
-void grading_put(struct store_txn *t, const struct store_report *r, const struct store_change *c)
+static void write_row(struct store_txn *t, uint32_t number, const struct store_report *r,
+                      const struct store_change *c)
 {
     struct key k;
     struct str url = c->facts.final_url;
@@ -131,7 +132,7 @@ void grading_put(struct store_txn *t, const struct store_report *r, const struct
         url.n = 0;
     struct grading_record head = record_of(r, c);
     head.url_n = (uint16_t)url.n;
-    grading_key(&k, r->id, r->attempt);
+    grading_key(&k, r->id, number);
     char *to = txn_reserve(t, SPACE_GRADING, &k,
                            sizeof(head) + head.protocol_n + head.version_n + url.n + c->failed.n);
     if (to == NULL)
@@ -139,8 +140,26 @@ void grading_put(struct store_txn *t, const struct store_report *r, const struct
     to = append_str(to, (struct str){(const char *)&head, sizeof(head)});
     to = append_str(append_str(to, c->facts.protocol), c->facts.version);
     append_str(append_str(to, url), c->failed);
+}
+
+void grading_put(struct store_txn *t, const struct store_report *r, const struct store_change *c)
+{
+    write_row(t, r->attempt, r, c);
     if (r->attempt > STORE_GRADINGS_MAX)
         drop_oldest(t, r->id);
+}
+
+void grading_keep(struct store_txn *t, const struct store_report *old)
+{
+    static const struct store_change nothing_known;
+    struct cursor w = {0};
+    if (old->score < 0 || t->error != STORE_OK)
+        return;
+    key_id(&w.prefix, SPACE_GRADING, old->id);
+    enum store_status status = cursor_prefix(t->s, t->mdb, &w, DB_GRADING, false);
+    cursor_end(&w);
+    if (status == STORE_NOT_FOUND)
+        write_row(t, GRADING_OF_RECORD, old, &nothing_known);
 }
 
 void grading_drop_all(struct store_txn *t, uint64_t report)

@@ -25,12 +25,12 @@ static void page_keep(struct page *page)
         page->count++;
 }
 
-/* A grading that has no row. Every row that is written later has a higher number. */
+/* A grading that has no row: grading_keep gives it one before the next row is written. */
 static void page_of_record(struct page *page, const struct store_report *r)
 {
     if (r->score < 0)
         return;
-    page->items[0] = (struct store_grading){.number = 1,
+    page->items[0] = (struct store_grading){.number = GRADING_OF_RECORD,
                                             .score = r->score,
                                             .result = r->result,
                                             .issues_high = r->issues_high,
@@ -94,29 +94,4 @@ void store_grading_list(struct store *s, uint64_t workspace, uint64_t report,
     if (r.status == STORE_OK)
         r.status = page_read(&page, s, &r.report);
     done(arg, r.status, page.items, r.status == STORE_OK ? page.count : 0);
-}
-
-struct one {
-    uint32_t number;
-    store_grading_fn *done;
-    void *arg;
-};
-
-static void one_found(void *arg, enum store_status status, const struct store_grading *items,
-                      size_t count)
-{
-    const struct one *one = arg;
-    bool found = status == STORE_OK && count != 0 && items[0].number == one->number;
-    if (status == STORE_OK && !found)
-        status = STORE_NOT_FOUND;
-    one->done(one->arg, status, found ? items : NULL);
-}
-
-void store_grading_get(struct store *s, uint64_t workspace, uint64_t report, uint32_t number,
-                       store_grading_fn *done, void *arg)
-{
-    /* number + 1 is 0 after the highest number: then from the newest */
-    const struct store_gradings_query query = {.before = number + 1, .limit = 1};
-    struct one one = {number, done, arg};
-    store_grading_list(s, workspace, report, &query, one_found, &one);
 }

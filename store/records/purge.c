@@ -21,11 +21,14 @@ static bool deleting_at(struct cursor *w, struct deleting *out)
     return cursor_u64(w, 0, &out->workspace) && cursor_u64(w, 1, &out->project);
 }
 
-bool deleting_first(struct store *s, MDB_txn *txn, struct deleting *out)
+bool deleting_next(struct store *s, MDB_txn *txn, uint64_t from, struct deleting *out)
 {
     struct cursor w = {0};
+    struct key at;
     struct deleting next;
-    bool found = cursor_begin(s, txn, &w, SPACE_DELETING) == STORE_OK && deleting_at(&w, out);
+    key_space(&w.prefix, SPACE_DELETING);
+    key_id(&at, SPACE_DELETING, from);
+    bool found = cursor_from(s, txn, &w, DB_BASE, &at) == STORE_OK && deleting_at(&w, out);
     if (found && out->project == 0 && cursor_next(&w) == STORE_OK && deleting_at(&w, &next) &&
         next.workspace == out->workspace)
         *out = next;

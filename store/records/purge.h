@@ -13,9 +13,9 @@ struct deleting {
 };
 
 /*
- * deleting_first(s, txn, out): what to delete first; a workspace's projects come before itself.
- * False: nothing.
+ * deleting_next(s, txn, from, out): what to delete next, of workspace ${from} or a later one; a
+ * workspace's projects come before itself. False: nothing.
  */
-bool deleting_first(struct store *s, MDB_txn *txn, struct deleting *out);
+bool deleting_next(struct store *s, MDB_txn *txn, uint64_t from, struct deleting *out);
 
 #endif

@@ -7,6 +7,7 @@
 #include "store/records/cached_records.h"
 #include "store/records/project.h"
 #include "store/records/result.h"
+#include "store/records/ulid_keys.h"
 
 /* ---- reading ---- */
 
@@ -64,13 +65,6 @@ bool report_active(struct store_txn *t, const struct store_report *r)
     return !store_is_deleting(t->s, t->mdb, r->workspace, r->project);
 }
 
-static char *append(char *to, struct str s)
-{
-    if (s.n != 0)
-        memcpy(to, s.p, s.n);
-    return to + s.n;
-}
-
 void report_write(struct store_txn *t, const struct store_report *r)
 {
     const struct report_record head = {
@@ -103,12 +97,12 @@ void report_write(struct store_txn *t, const struct store_report *r)
                                r->error_code.n + r->error_message.n);
     if (to == NULL)
         return;
-    to = append(to, (struct str){(const char *)&head, sizeof(head)});
-    to = append(to, r->url);
-    to = append(to, r->project_name);
-    to = append(to, r->password_hash);
-    to = append(to, r->error_code);
-    append(to, r->error_message);
+    to = append_str(to, (struct str){(const char *)&head, sizeof(head)});
+    to = append_str(to, r->url);
+    to = append_str(to, r->project_name);
+    to = append_str(to, r->password_hash);
+    to = append_str(to, r->error_code);
+    append_str(to, r->error_message);
 }
 
 void report_replace(struct store_txn *t, const struct store_report *old, struct store_report *new)

@@ -265,6 +265,7 @@ enum store_status report_finish(struct store_txn *t, const struct store_change *
     new.issues_low = c->issues_low;
     new.issues_passed = c->issues_passed;
     result_put(t, old.id, c->results);
+    grading_keep(t, &old);
     grading_put(t, &new, c);
     finish(t, &old, &new, answer);
     return STORE_OK;

@@ -273,7 +273,6 @@ GOT(report)
 GOT(project)
 GOT(key)
 GOT(workspace)
-GOT(grading)
 
 #define ANSWER(got, out)                                                                           \
     kit_assert((got).calls == 1);                                                                  \
@@ -310,14 +309,6 @@ enum store_status kit_get_workspace(struct store *s, uint64_t id, struct store_w
 {
     struct got_workspace g = {0};
     store_workspace_get(s, id, got_workspace, &g);
-    ANSWER(g, out);
-}
-
-enum store_status kit_grading(struct store *s, uint64_t workspace, uint64_t report, uint32_t number,
-                              struct store_grading *out)
-{
-    struct got_grading g = {0};
-    store_grading_get(s, workspace, report, number, got_grading, &g);
     ANSWER(g, out);
 }
 

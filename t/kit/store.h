@@ -81,8 +81,6 @@ struct kit_gradings {
 };
 struct kit_gradings kit_gradings(struct store *s, uint64_t workspace, uint64_t report,
                                  uint32_t before, unsigned limit);
-enum store_status kit_grading(struct store *s, uint64_t workspace, uint64_t report, uint32_t number,
-                              struct store_grading *out);
 
 /*
  * kit_stop(stop): a query's pause function. Counts its calls, and returns true from call ${at} on;

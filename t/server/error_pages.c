@@ -97,6 +97,20 @@ START_TEST(a_browser_gets_a_page_and_a_program_json)
 }
 END_TEST
 
+/* German pages say so of a message that has no translation. */
+START_TEST(an_english_message_is_marked_on_pages_of_other_languages)
+{
+    struct response *r =
+        http(server, .path = "/%zz", .key = "", .headers = {BROWSER, "Accept-Language: de"});
+    expect(r, strstr(r->body, "<html lang=\"de\">") != NULL);
+    expect(r, strstr(r->body, "<p lang=\"en\">The path is malformed.") != NULL);
+    r = http(server, .path = "/nowhere", .key = "", .headers = {BROWSER, "Accept-Language: de"});
+    expect(r, strstr(r->body, "<p lang=\"de\">Prüfen Sie") != NULL);
+    expect(r, strstr(ask("GET", "/%zz", BROWSER)->body, "<p lang=\"en\">The path is malformed.") !=
+                  NULL);
+}
+END_TEST
+
 static const struct {
     const char *method, *path;
     int status;
@@ -237,6 +251,7 @@ int main(void)
     tcase_add_test(tcase, head_has_the_headers_of_the_page);
     tcase_add_test(tcase, a_page_loads_its_stylesheet_wherever_it_is);
     tcase_add_test(tcase, a_refused_request_for_an_unknown_path_is_429_as_a_page_too);
+    tcase_add_test(tcase, an_english_message_is_marked_on_pages_of_other_languages);
     tcase_add_test(tcase, a_page_says_nothing_of_the_address);
     return harness_main(suite);
 }

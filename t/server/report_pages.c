@@ -146,13 +146,19 @@ START_TEST(history_shows_every_grading_and_compares_two)
 }
 END_TEST
 
-START_TEST(links_to_comparisons_keep_the_language)
+START_TEST(links_keep_the_language_and_the_comparison)
 {
     int64_t id = report_of("/twice", TITLED ">");
     regrade(id);
     struct response *r = page(id, "?lang=de");
     ck_assert_str_eq(tree_attribute(tree_find(tree_find(tree_of(r), "tbody"), "a"), "href"),
                      page_path(id, "?lang=de&against=1#comparison"));
+    r = page(id, "?lang=de&against=1");
+    ck_assert_str_eq(
+        tree_attribute(tree_find(tree_with(tree_of(r), "id", "comparison"), "a"), "href"),
+        page_path(id, "?lang=de"));
+    ck_assert_str_eq(tree_attribute(tree_with(tree_of(r), "rel", "alternate"), "href"),
+                     page_path(id, "?lang=en&against=1"));
 }
 END_TEST
 
@@ -270,7 +276,7 @@ int main(void)
     tcase_add_test(tcase, elements_beyond_five_are_folded);
     tcase_add_test(tcase, facts_and_the_final_address_are_there);
     tcase_add_test(tcase, history_shows_every_grading_and_compares_two);
-    tcase_add_test(tcase, links_to_comparisons_keep_the_language);
+    tcase_add_test(tcase, links_keep_the_language_and_the_comparison);
     tcase_add_test(tcase, a_page_that_waits_says_so_and_loads_itself_again);
     tcase_add_test(tcase, a_page_that_failed_says_why_and_what_to_do);
     tcase_add_test(tcase, a_page_that_failed_later_shows_its_earlier_grade);

@@ -252,21 +252,6 @@ START_TEST(gradings_are_listed_newest_first_below_a_number)
 }
 END_TEST
 
-START_TEST(one_grading_is_found_by_its_number)
-{
-    struct store_grading one;
-    uint64_t id = graded(3), other = kit_workspace(&k, "other");
-    ck_status(kit_grading(k.s, w, id, 2, &one), STORE_OK);
-    ck_assert_uint_eq(one.number, 2);
-    ck_assert_int_eq(one.score, 2);
-    ck_status(kit_grading(k.s, w, id, 0, NULL), STORE_NOT_FOUND);
-    ck_status(kit_grading(k.s, w, id, 4, NULL), STORE_NOT_FOUND);
-    ck_status(kit_grading(k.s, w, id, UINT32_MAX, NULL), STORE_NOT_FOUND);
-    ck_status(kit_grading(k.s, other, id, 2, NULL), STORE_NOT_FOUND);
-    ck_status(kit_grading(k.s, w, id + 1, 1, NULL), STORE_NOT_FOUND);
-}
-END_TEST
-
 START_TEST(other_workspaces_and_unknown_reports_have_no_history)
 {
     uint64_t id = graded(3), other = kit_workspace(&k, "other");
@@ -379,9 +364,27 @@ START_TEST(a_report_without_rows_shows_the_grading_of_its_record)
     ck_assert_uint_eq(list(id, 2, 10).count, 1);
     ck_assert_uint_eq(list(id, 1, 10).count, 0);
     ck_assert_uint_eq(list(id, 0, 0).count, 0);
-    struct store_grading one;
-    ck_status(kit_grading(k.s, w, id, 1, &one), STORE_OK);
-    ck_status(kit_grading(k.s, w, id, 2, NULL), STORE_NOT_FOUND);
+}
+END_TEST
+
+START_TEST(the_grading_of_a_record_without_rows_stays_in_the_history)
+{
+    uint64_t id = create();
+    kit_done(&k, id, 1, 71);
+    int64_t then = k.now;
+    delete_row(id, 1);
+    k.now += 1000;
+    kit_regrade(&k, w, id, 2, 72);
+    k.now += 1000;
+    kit_regrade(&k, w, id, 3, 73);
+    struct kit_gradings g = list(id, 0, 10);
+    ck_assert_uint_eq(g.count, 3);
+    ck_assert_uint_eq(g.items[2].number, 1);
+    ck_assert_int_eq(g.items[2].score, 71);
+    ck_assert_int_eq(g.items[2].generated_at, then);
+    ck_assert_uint_eq(g.items[2].issues_high, 1);
+    ck_assert_uint_eq(g.items[2].failed.n + g.items[2].facts.http_status, 0);
+    kit_check_clean(k.s);
 }
 END_TEST
 
@@ -622,13 +625,13 @@ int main(void)
     tcase_add_loop_test(tc, malformed_facts_are_refused, 0, sizeof(bad) / sizeof(*bad));
     tcase_add_test(tc, a_change_carries_facts_and_failed_ids);
     tcase_add_test(tc, gradings_are_listed_newest_first_below_a_number);
-    tcase_add_test(tc, one_grading_is_found_by_its_number);
     tcase_add_test(tc, other_workspaces_and_unknown_reports_have_no_history);
     tcase_add_test(tc, a_failed_grading_adds_no_row);
     tcase_add_test(tc, a_hundred_gradings_are_kept);
     tcase_add_test(tc, failed_attempts_do_not_use_up_the_hundred);
     tcase_add_test(tc, results_of_gradings_keep_the_thresholds_of_their_time);
     tcase_add_test(tc, a_report_without_rows_shows_the_grading_of_its_record);
+    tcase_add_test(tc, the_grading_of_a_record_without_rows_stays_in_the_history);
     tcase_add_test(tc, a_report_without_a_score_has_no_gradings);
     tcase_add_loop_test(tc, the_history_is_deleted_with_its_report_project_or_workspace, 0, 3);
     tcase_add_loop_test(tc, a_full_store_keeps_space_to_delete_long_histories, 0, 3);

@@ -90,6 +90,33 @@ START_TEST(a_deleted_workspaces_index_is_purged_in_interruptible_batches)
 }
 END_TEST
 
+START_TEST(a_purge_does_not_wait_for_the_rebuild_of_another_workspace)
+{
+    enum { REPORTS = 20 };
+    struct store_usage u;
+    uint64_t ids[] = {kit_workspace(&k, "rebuilding"), kit_workspace(&k, "going")};
+    for (int i = 0; i < 2 * REPORTS; i++)
+        kit_create(&k, ids[i % 2], "https://a.com/x", "a.com");
+    kit_purge(&k, 10);
+    for (int i = 0; i < 2; i++)
+        ck_status(
+            kit_status(&k, &(struct store_change){.kind = CHANGE_WORKSPACE_DELETE, .id = ids[i]}),
+            STORE_OK);
+    ck_status(
+        kit_status(&k, &(struct store_change){.kind = CHANGE_INDEX_LOST, .workspace = ids[0]}),
+        STORE_OK);
+    kit_maintain(&k, 100, 2); /* the start, and the first step */
+    ck_status(store_usage(k.s, &u), STORE_OK);
+    store_read_end(k.s);
+    ck_assert_uint_eq(u.reports, REPORTS);
+    kit_purge(&k, 10);
+    ck_status(store_usage(k.s, &u), STORE_OK);
+    store_read_end(k.s);
+    ck_assert_uint_eq(u.workspaces, 0);
+    kit_check_clean(k.s);
+}
+END_TEST
+
 START_TEST(an_aborted_reclassification_is_not_taken_as_done)
 {
     struct store_txn *t;
@@ -362,6 +389,7 @@ int main(void)
     tcase_set_timeout(tc, 120);
     tcase_add_loop_test(tc, a_deleted_workspaces_index_is_purged_in_interruptible_batches, 0, 5);
     tcase_add_test(tc, a_result_of_old_bounds_is_reclassified);
+    tcase_add_test(tc, a_purge_does_not_wait_for_the_rebuild_of_another_workspace);
     tcase_add_test(tc, an_aborted_reclassification_is_not_taken_as_done);
     tcase_add_test(tc, background_work_ends_its_batch_after_a_record_when_a_pause_is_due);
     tcase_add_test(tc, reclassification_reports_progress_and_does_not_delay_a_purge);

@@ -232,7 +232,7 @@ END_TEST
 
 /* ---- views ---- */
 
-static void *allocated[8]; /* freed after each test */
+static void *allocated[16]; /* freed after each test */
 static size_t allocations;
 
 static void *alloc(void *of, size_t size)
@@ -324,6 +324,29 @@ START_TEST(a_name_is_cut_between_characters)
 }
 END_TEST
 
+/* The thresholds changed after the last grading. */
+START_TEST(the_row_of_the_last_grading_has_the_verdict_of_the_page)
+{
+    const struct store_report report = {.id = 1,
+                                        .url = STR("https://example.com/"),
+                                        .status = REPORT_DONE,
+                                        .score = 61,
+                                        .result = RESULT_GOOD,
+                                        .results = STR("{}")};
+    const struct store_grading gradings[] = {
+        {.number = 2, .score = 61, .result = RESULT_DECENT},
+        {.number = 1, .score = 60, .result = RESULT_DECENT},
+    };
+    const struct report_source source = {
+        .report = &report, .gradings = gradings, .count = COUNT(gradings)};
+    struct report_view view = {0};
+    report_view_make(&view, &source, &memory);
+    ck_assert(str_eq(view.result, STR("Good")));
+    ck_assert(str_eq(view.history.at[0].result, STR("Good")));
+    ck_assert(str_eq(view.history.at[1].result, STR("Decent")));
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("web_put");
@@ -342,6 +365,7 @@ int main(void)
     tcase_add_test(tcase, a_time_is_utc_for_people_and_for_machines);
     tcase_add_test(tcase, a_printed_text_has_any_length);
     tcase_add_loop_test(tcase, a_name_is_cut_between_characters, 0, COUNT(names));
+    tcase_add_test(tcase, the_row_of_the_last_grading_has_the_verdict_of_the_page);
     suite_add_tcase(suite, tcase);
     return suite_run(suite);
 }
