@@ -385,7 +385,7 @@ struct PACKED document_record {
 
 struct PACKED answers_record {
     uint64_t last, indexed;
-    uint32_t generation, oldest;
+    uint32_t generation, oldest, serving;
     uint8_t state; /* enum answers_state */
 };
 

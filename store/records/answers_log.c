@@ -28,6 +28,7 @@ bool schema_read_answers(MDB_val value, struct store_answers *out)
                                   .indexed = r->indexed,
                                   .generation = r->generation,
                                   .oldest = r->oldest,
+                                  .serving = r->serving,
                                   .state = (enum answers_state)r->state};
     return true;
 }
@@ -219,15 +220,18 @@ static void built(struct store_txn *t, const struct ulid *agent, struct answers_
 {
     r->state = ANSWERS_BUILT;
     r->oldest = r->generation;
+    r->serving = 0;
     row_del(t, agent, 0);
     indexed(t, agent, r, number);
 }
 
-void answers_rebuild(struct store_txn *t, const struct ulid *agent)
+void answers_rebuild(struct store_txn *t, const struct ulid *agent, bool sound)
 {
     struct answers_record *r = answers_open(t, agent);
     if (r == NULL || r->last == 0 || r->state == ANSWERS_DELETED)
         return;
+    if (r->state == ANSWERS_BUILT)
+        r->serving = sound ? r->generation : 0;
     r->generation++;
     r->state = ANSWERS_TO_BUILD;
     row_put(t, agent, 0, 0);
@@ -273,7 +277,7 @@ enum store_status answers_note(struct store_txn *t, const struct store_change *c
         built(t, &c->agent, r, c->id);
         break;
     case ANSWERS_NOTE_LOST:
-        answers_rebuild(t, &c->agent);
+        answers_rebuild(t, &c->agent, false);
         break;
     default:
         deleted(t, &c->agent);
