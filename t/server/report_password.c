@@ -622,6 +622,29 @@ START_TEST(a_full_queue_is_503_for_every_report)
 }
 END_TEST
 
+START_TEST(a_password_can_be_set_while_strangers_guess)
+{
+    struct raw *raws[AT_ONCE];
+    int refused = 0;
+    server_start_with(server, UNLIMITED);
+    int64_t id = report_new_with("2", "secret");
+    for (int i = 0; i < AT_ONCE; i++)
+        raws[i] = raw_open(server);
+    for (int i = 0; i < AT_ONCE; i++)
+        send_attempt(raws[i], (long)id, i);
+    struct response *r = raw_response(raws[AT_ONCE - 1], false, 30000);
+    expect_status(r, 503); /* the guesses before it fill the queue */
+    change(id, "password=another");
+    for (int i = 0; i < AT_ONCE - 1; i++) {
+        refused += raw_response(raws[i], false, 30000)->status == 503;
+        raw_close(raws[i]);
+    }
+    raw_close(raws[AT_ONCE - 1]);
+    ck_assert_int_gt(refused, 0);
+    server_stop(server);
+}
+END_TEST
+
 /* The client leaves while its password is checked. */
 START_TEST(a_client_that_leaves_harms_nothing)
 {
@@ -725,6 +748,7 @@ int main(void)
     tcase_add_test(own, an_address_has_ten_attempts_a_minute);
     tcase_add_loop_test(own, a_report_has_thirty_attempts_a_minute, 0, 3);
     tcase_add_loop_test(own, a_full_queue_is_503_for_every_report, 0, 3);
+    tcase_add_test(own, a_password_can_be_set_while_strangers_guess);
     tcase_add_test(own, a_client_that_leaves_harms_nothing);
     tcase_add_test(own, a_path_of_base_url_is_that_of_the_cookie);
     tcase_add_test(own, a_cookie_set_over_tls_is_secure);
