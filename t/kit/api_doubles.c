@@ -235,6 +235,12 @@ void reply_store_error(struct request *r, enum store_status status)
     reply_error(r, err_of_store(status), NULL);
 }
 
+void reply_retry(struct request *r, const char *message)
+{
+    reply_header(r, "retry-after", STR("1"));
+    reply_error(r, ERR_UNAVAILABLE, "%s", message);
+}
+
 void reply_store_failure(struct request *r, enum store_status status, const char *why)
 {
     (void)why;
