@@ -301,13 +301,13 @@ END_TEST
 
 START_TEST(every_space_exists_and_every_derived_row_has_a_record)
 {
-    unsigned kinds[3] = {0};
+    unsigned kinds[4] = {0};
     for (unsigned space = 0; space < SPACE_COUNT; space++) {
         kinds[derived_kinds[space]]++;
         ck_assert(!derived_has_rows((enum space)space) || derived_kinds[space] == SPACE_IS_RECORD);
     }
     ck_assert(kinds[SPACE_IS_RECORD] > 20 && kinds[SPACE_IS_DERIVED] > 10 &&
-              kinds[SPACE_IS_INDEX] == 5);
+              kinds[SPACE_IS_INDEX] == 5 && kinds[SPACE_IS_LOCAL] == 3);
 }
 END_TEST
 
