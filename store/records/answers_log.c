@@ -282,6 +282,53 @@ void answers_erase(struct store_txn *t, const struct ulid *agent)
     file_erase(t, a);
 }
 
+/* ---- changes of documents in another store ---- */
+
+void answers_follow(struct store_txn *t, const struct ulid *agent, uint64_t last)
+{
+    struct changed_answers *a = answers_open(t, agent);
+    if (a == NULL)
+        return;
+    if (last == 0) {
+        file_erase(t, a);
+        return;
+    }
+    a->last = last;
+    a->last_dirty = true;
+    file_begin(t, a);
+}
+
+/*
+ * The last change that no document names: the number of a deletion. The numbers that the first
+ * store gave to deletions are not in its rows. 0: none is left, because the deletion of a deleted
+ * agent's document has no number.
+ */
+static uint64_t last_free(struct store_txn *t, struct changed_answers *a)
+{
+    struct key k;
+    MDB_val v;
+    if (a->free == 0)
+        a->free = a->last + 1;
+    while (a->free > a->file.indexed + 1 && t->error == STORE_OK) {
+        log_key(&k, &a->agent, --a->free);
+        if (txn_get(t, SPACE_ANSWERS_LOG, &k, &v) == STORE_NOT_FOUND)
+            return a->free;
+    }
+    return 0;
+}
+
+void answers_follow_document(struct store_txn *t, const struct ulid *agent, uint64_t document,
+                             uint64_t before, uint64_t change)
+{
+    struct changed_answers *a = before == change ? NULL : answers_open(t, agent);
+    if (a == NULL || a->file.generation == 0 || is_erased(a))
+        return;
+    if (change == 0)
+        change = last_free(t, a);
+    if (change != 0)
+        log_change(t, a, change, document, before);
+}
+
 /* ---- changes of the state of a file ---- */
 
 static void indexed(struct store_txn *t, struct changed_answers *a, uint64_t number)

@@ -36,6 +36,16 @@ void answers_rebuild(struct store_txn *t, const struct ulid *agent);
  */
 void answers_erase(struct store_txn *t, const struct ulid *agent);
 
+/*
+ * Of a row set, before its rows are written. answers_follow(t, agent, last): the agent's row of
+ * SPACE_ANSWERS becomes ${last}; 0: it is deleted. answers_follow_document(t, agent, document,
+ * before, change): the document's change number was ${before} and becomes ${change}; 0: it did not
+ * exist, or is deleted. Deletions come last: they get the numbers that no document has.
+ */
+void answers_follow(struct store_txn *t, const struct ulid *agent, uint64_t last);
+void answers_follow_document(struct store_txn *t, const struct ulid *agent, uint64_t document,
+                             uint64_t before, uint64_t change);
+
 /* answers_write_back(t): by the commit. */
 void answers_write_back(struct store_txn *t);
 

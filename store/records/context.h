@@ -11,7 +11,7 @@
 struct changed_answers {
     struct ulid agent;
     uint64_t last; /* number of the last change; 0: the agent has no row in SPACE_ANSWERS */
-    uint64_t free; /* applying rows: numbers up to it have an owner */
+    uint64_t free; /* applying rows: changes from it on have a row in the log; 0: not known */
     struct answer_file_record file; /* generation 0: there is none */
     bool known, last_dirty, file_dirty, event_sent;
 };
