@@ -92,12 +92,30 @@ static const uint8_t **sorted_notes(const struct buf *noted, size_t *count)
 
 /* ---- encoding ---- */
 
-static int add_row(const struct store_txn *t, const uint8_t *note, struct buf *out)
+/* In the order of the keys a cursor mostly finds the next one in its page. */
+struct lookup {
+    MDB_cursor *cursor; /* NULL: not opened */
+    uint8_t db;
+};
+
+static int look_up(const struct store_txn *t, struct lookup *l, uint8_t db, MDB_val *k, MDB_val *v)
+{
+    if (l->cursor != NULL && l->db != db) {
+        mdb_cursor_close(l->cursor);
+        l->cursor = NULL;
+    }
+    l->db = db;
+    int rc = l->cursor != NULL ? 0 : mdb_cursor_open(t->mdb, t->s->dbi[db], &l->cursor);
+    return rc != 0 ? rc : mdb_cursor_get(l->cursor, k, v, MDB_SET);
+}
+
+static int add_row(const struct store_txn *t, struct lookup *l, const uint8_t *note,
+                   struct buf *out)
 {
     struct row_head h = head_at(note);
     struct str key = key_at(note);
     MDB_val k = {key.n, (void *)(uintptr_t)key.p}, v = {0};
-    int rc = mdb_get(t->mdb, t->s->dbi[h.db], &k, &v);
+    int rc = look_up(t, l, h.db, &k, &v);
     if (rc != 0 && rc != MDB_NOTFOUND)
         return rc;
     uint32_t n = rc == 0 ? (uint32_t)v.mv_size : 0;
@@ -115,6 +133,7 @@ static int add_rows(const struct store_txn *t, struct buf *out, uint64_t *rows)
 {
     size_t count;
     int rc = 0;
+    struct lookup l = {0};
     const uint8_t **notes = sorted_notes(&t->noted, &count);
     if (notes == NULL && count != 0)
         return ENOMEM;
@@ -122,9 +141,11 @@ static int add_rows(const struct store_txn *t, struct buf *out, uint64_t *rows)
     for (size_t i = 0; i < count && rc == 0; i++) {
         if (i > 0 && compare_notes(&notes[i - 1], &notes[i]) == 0)
             continue;
-        rc = add_row(t, notes[i], out);
+        rc = add_row(t, &l, notes[i], out);
         ++*rows;
     }
+    if (l.cursor != NULL)
+        mdb_cursor_close(l.cursor);
     free(notes);
     return rc;
 }

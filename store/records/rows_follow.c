@@ -118,10 +118,13 @@ static void follow_agent(struct store_txn *t, const struct row_change *c)
         event_ulid(t, EVENT_AGENT_CHANGED, old.workspace, &old.id);
 }
 
+/* While its messages are deleted in batches, nobody is told of a conversation. */
 static void follow_conversation(struct store_txn *t, const struct row_change *c)
 {
-    struct store_conversation old;
-    if (c->old != NULL && schema_read_conversation(*c->old, &old))
+    struct store_conversation old, new;
+    if (c->old == NULL || !schema_read_conversation(*c->old, &old))
+        return;
+    if (c->new == NULL || (schema_read_conversation(*c->new, &new) && new.messages >= old.messages))
         event_ulid(t, EVENT_CONVERSATION, old.workspace, &old.id);
 }
 

@@ -114,13 +114,17 @@ void kit_close(struct kit *k)
 }
 
 void (*kit_committing)(struct kit *k, struct store_txn *t);
+void (*kit_committed)(struct kit *k);
 bool kit_collects;
 
 static enum store_status commit(struct kit *k, struct store_txn *t)
 {
     if (kit_committing != NULL)
         kit_committing(k, t);
-    return store_commit(t);
+    enum store_status status = store_commit(t);
+    if (kit_committed != NULL)
+        kit_committed(k);
+    return status;
 }
 
 void kit_batch_begin(struct kit *k)

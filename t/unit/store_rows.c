@@ -3,314 +3,14 @@
  * with another clock, locale and segments, and closed in between, applies its row sets. Both have
  * equal rows then, and answer equally.
  */
-#include "t/kit/store_random.h"
+#include "t/kit/store_copy.h"
 
 #include "store/engine/derived.h"
 #include "store/engine/rows.h"
-#include "store/engine/snapshot.h"
-#include "store/maintenance.h"
 
-#include <dirent.h>
-#include <locale.h>
-#include <time.h>
-#include <xxhash.h>
+#include <glob.h>
 
-#define SETS_MAX 4096
-#define HEAD_BYTES 38
-#define SUM_AT (HEAD_BYTES - 8)
-
-/* ---- the row sets of the first store ---- */
-
-static struct {
-    struct buf rows;
-    struct buf events;
-} sets[SETS_MAX];
-static size_t set_count, applied;
-static struct kit copy;
-
-/* A transaction that changed one sender's row, too. */
-static void take_set(struct kit *k, struct store_txn *t)
-{
-    ck_assert_uint_lt(set_count, SETS_MAX);
-    if (k != &kit)
-        return;
-    store_sender_note(t, random_below(5), set_count, STR("an answer"));
-    if (random_below(9) == 0)
-        store_sender_drop(t, random_below(5));
-    ck_status(store_rows_take(t, &sets[set_count++].rows), STORE_OK);
-}
-
-static void begin(void)
-{
-    setlocale(LC_ALL, "C");
-    kit_committing = take_set;
-    kit_collects = true;
-    memset(&copy, 0, sizeof(copy));
-    set_count = applied = 0;
-    random_begin();
-    kit_collects = false;
-}
-
-static void end(void)
-{
-    for (size_t i = 0; i < set_count; i++)
-        buf_free(&sets[i].rows);
-    kit_committing = NULL;
-    random_end();
-}
-
-/* The second store merges at other times and has segments of other sizes. */
-static void copy_options(void)
-{
-    kit_segment_rows = 20;
-    kit_ngram_block_shift = 7;
-    kit_log_entries = 3;
-}
-
-static void first_options(void)
-{
-    kit_segment_rows = 64;
-    kit_ngram_block_shift = 6;
-    kit_log_entries = 10;
-}
-
-static void copy_open(void)
-{
-    copy_options();
-    kit_open(&copy);
-    first_options();
-}
-
-static void copy_reopen(uint64_t map_bytes)
-{
-    copy_options();
-    store_close(copy.s);
-    copy.s = kit_store(copy.dir, STORE_WRITE, map_bytes);
-    first_options();
-}
-
-static void reopen(void)
-{
-    kit_collects = true;
-    kit_reopen(&kit);
-    kit_collects = false;
-}
-
-/* ---- applying ---- */
-
-/* Up to ${most} row sets, in transactions of random length. */
-static void apply_some(size_t most)
-{
-    setlocale(LC_ALL, "C.UTF-8");
-    setenv("TZ", "Asia/Kathmandu", 1);
-    tzset();
-    for (; applied < set_count && most > 0; most--) {
-        struct store_txn *t;
-        store_read_end(copy.s);
-        ck_status(store_begin(copy.s, &t), STORE_OK);
-        for (unsigned n = 1 + random_below(4); n > 0 && applied < set_count; n--)
-            ck_status(store_rows_apply(t, buf_view(&sets[applied++].rows)), STORE_OK);
-        ck_status(store_commit(t), STORE_OK);
-    }
-    unsetenv("TZ");
-    setlocale(LC_ALL, "C");
-}
-
-/* Changes of local spaces alone: the first store deletes. */
-static struct store_answer carry_local(void *arg, const struct store_change *change)
-{
-    if (change->kind == CHANGE_PURGE_DELETED)
-        return (struct store_answer){.status = STORE_NOT_FOUND};
-    return kit_apply(arg, change);
-}
-
-static bool never(void *arg)
-{
-    (void)arg;
-    return false;
-}
-
-static void maintain_copy(unsigned steps)
-{
-    char why[512];
-    struct store *reader;
-    store_read_end(copy.s);
-    ck_status(store_share(copy.s, &reader, why, sizeof(why)), STORE_OK);
-    struct maintenance *m = maintenance_new(reader, carry_local, never, &copy);
-    for (; steps > 0 && maintenance_step(m, false) == MAINTENANCE_MORE; steps--)
-        continue;
-    maintenance_free(m);
-    store_close(reader);
-}
-
-/* ---- comparing ---- */
-
-static void take_space(struct store *s, enum space space, struct buf *out)
-{
-    MDB_txn *txn;
-    struct cursor w = {0};
-    ck_status(store_snapshot(s, &txn), STORE_OK);
-    enum store_status status = cursor_begin(s, txn, &w, space);
-    for (; status == STORE_OK; status = cursor_next(&w)) {
-        buf_add(out, &w.k.mv_size, sizeof(w.k.mv_size));
-        buf_add(out, w.k.mv_data, w.k.mv_size);
-        buf_add(out, &w.v.mv_size, sizeof(w.v.mv_size));
-        buf_add(out, w.v.mv_data, w.v.mv_size);
-    }
-    cursor_end(&w);
-    store_read_end(s);
-    ck_status(status, STORE_NOT_FOUND);
-    ck_assert(buf_ok(out));
-}
-
-static void expect_equal_spaces(void)
-{
-    for (unsigned space = 0; space < SPACE_COUNT; space++) {
-        struct buf a = {0}, b = {0};
-        if (derived_kinds[space] != SPACE_IS_RECORD && derived_kinds[space] != SPACE_IS_DERIVED)
-            continue;
-        take_space(kit.s, (enum space)space, &a);
-        take_space(copy.s, (enum space)space, &b);
-        ck_assert_msg(str_eq(buf_view(&a), buf_view(&b)), "space %s %c: %zu and %zu bytes",
-                      schema_db_names[schema_space_db[space]], schema_space_tag[space], a.n, b.n);
-        buf_free(&a);
-        buf_free(&b);
-    }
-}
-
-static void add_list(struct store *s, const struct store_list_query *q, struct buf *out)
-{
-    struct kit_list l = kit_reports(s, q);
-    ck_status(l.status, STORE_OK);
-    buf_add(out, &l.total, sizeof(l.total));
-    for (size_t i = 0; i < l.count; i++) {
-        const struct store_report *r = &l.reports[i];
-        buf_printf(out, "%llu %llu %d %d %s;", (unsigned long long)r->id,
-                   (unsigned long long)r->version, r->score, (int)r->status,
-                   r->results.n == 0 ? "" : "graded");
-        buf_str(out, r->url);
-    }
-    store_read_end(s);
-}
-
-static void add_lists(struct store *s, uint64_t of, struct buf *out)
-{
-    static const char *const patterns[] = {"", "host-1", "/9", "COM/1", "none"};
-    for (unsigned i = 0; i < 40; i++) {
-        struct store_list_query q = {.workspace = of,
-                                     .sort = i % 4,
-                                     .ascending = i % 3 == 0,
-                                     .search = str_of(patterns[i % 5]),
-                                     .status = i % 7 < 4 ? i % 7 : 0,
-                                     .page = 1 + i % 2,
-                                     .per_page = 30,
-                                     .with_results = i % 8 == 0};
-        add_list(s, &q, out);
-    }
-}
-
-static void add_projects(struct store *s, uint64_t of, struct buf *out)
-{
-    for (unsigned sort = PROJECT_BY_CREATED_AT; sort <= PROJECT_BY_NAME; sort++) {
-        struct store_list_query q = {.workspace = of, .sort = sort, .page = 1, .per_page = 50};
-        struct kit_list l = kit_projects(s, &q);
-        for (size_t i = 0; i < l.count; i++) {
-            buf_printf(out, "%llu %llu;", (unsigned long long)l.projects[i].id,
-                       (unsigned long long)l.projects[i].reports);
-            buf_str(out, l.projects[i].name);
-        }
-        store_read_end(s);
-    }
-}
-
-static void add_gradings(struct store *s, struct buf *out)
-{
-    for (uint64_t id = 1; id <= 60; id++) {
-        struct kit_gradings g = kit_gradings(s, STORE_ANY_WORKSPACE, id, 0, STORE_GRADINGS_MAX);
-        buf_printf(out, "%d:", (int)g.status);
-        for (size_t i = 0; i < g.count; i++)
-            buf_printf(out, "%u %d;", g.items[i].number, g.items[i].score);
-        store_read_end(s);
-    }
-}
-
-/* The readers of store_widget.h read ${kit}. */
-static void add_chat(struct store *s, struct buf *out)
-{
-    struct store *first = kit.s;
-    kit.s = s;
-    for (unsigned kind = 0; kind <= ROWS_RATINGS; kind++)
-        for (uint64_t w = 1; w <= 4; w++) {
-            struct texts t = rows((enum store_rows)kind, (struct store_rows_query){.workspace = w});
-            for (size_t i = 0; i < t.count; i++) {
-                buf_add(out, &t.id[i], sizeof(t.id[i]));
-                buf_adds(out, t.text[i]);
-                if (kind != ROWS_CONVERSATIONS)
-                    continue;
-                struct texts m = messages(&t.id[i], NULL, NULL, true, 50);
-                for (size_t j = 0; j < m.count; j++)
-                    buf_adds(out, m.text[j]);
-            }
-        }
-    kit.s = first;
-}
-
-static void take_found(void *arg, enum store_status status, const struct store_found *found)
-{
-    struct buf *out = arg;
-    buf_printf(out, "answer %d:", (int)status);
-    for (size_t i = 0; status == STORE_OK && i < found->count; i++) {
-        buf_printf(out, "%llu ", (unsigned long long)found->hits[i].document.id);
-        buf_str(out, found->hits[i].excerpt);
-    }
-}
-
-/* Hits of equal scores have no order: one hit is asked for. */
-static void add_answers(struct store *s, struct buf *out)
-{
-    static const char *const questions[] = {"walrus", "the returns of a heron", "words", "nothing"};
-    for (unsigned i = 0; i < 8; i++) {
-        const struct store_question q = {.agent = *random_agent(i / 4),
-                                         .text = str_of(questions[i % 4]),
-                                         .language = STR("en"),
-                                         .limit = STORE_HITS_MAX,
-                                         .excerpt_bytes = 60};
-        store_find(s, &q, take_found, out);
-        store_read_end(s);
-    }
-}
-
-static struct buf take_answers(struct store *s)
-{
-    struct buf out = {0};
-    for (uint64_t w = 1; w <= 4; w++) {
-        add_lists(s, w, &out);
-        add_projects(s, w, &out);
-    }
-    add_gradings(s, &out);
-    add_chat(s, &out);
-    add_answers(s, &out);
-    buf_printf(&out, "%zu jobs", kit_jobs(s));
-    ck_assert(buf_ok(&out));
-    return out;
-}
-
-/* With the answer files of both up to date. */
-static void expect_equal(void)
-{
-    kit_follow(&kit, 1000);
-    apply_some(SIZE_MAX);
-    kit_follow(&copy, 1000);
-    expect_equal_spaces();
-    kit_check_clean(kit.s);
-    kit_check_clean(copy.s);
-    struct buf a = take_answers(kit.s), b = take_answers(copy.s);
-    ck_assert(str_eq(buf_view(&a), buf_view(&b)));
-    buf_free(&a);
-    buf_free(&b);
-}
-
-/* ---- tests ---- */
+/* ---- equal answers ---- */
 
 static void change_some(unsigned count)
 {
@@ -333,11 +33,11 @@ static void round_of_changes(void)
     if (random_below(4) == 0)
         kit_follow(&kit, random_below(5));
     if (random_below(9) == 0)
-        reopen();
+        copy_reopen_first();
     if (random_below(3) == 0)
-        apply_some(random_below(20));
+        copy_apply(random_below(20));
     if (random_below(3) == 0)
-        maintain_copy(random_below(9));
+        copy_maintain(random_below(9));
     if (random_below(5) == 0)
         kit_follow(&copy, random_below(5));
     if (random_below(9) == 0)
@@ -347,24 +47,195 @@ static void round_of_changes(void)
 
 START_TEST(another_store_that_applies_row_sets_answers_as_the_first)
 {
-    begin();
-    copy_open();
     random_seed = (uint64_t)_i * 7919 + 3;
     for (int i = 1; i <= 90; i++) {
         round_of_changes();
         if (i % 15 == 0)
-            expect_equal();
+            copy_expect_equal();
     }
     ck_status(kit_status(&kit, &(struct store_change){.kind = CHANGE_WORKSPACE_DELETE, .id = 2}),
               STORE_OK);
     for (int i = 0; i < 8; i++) {
         random_background();
-        expect_equal();
+        copy_expect_equal();
     }
     kit_purge(&kit, 100);
-    expect_equal();
-    kit_close(&copy);
-    end();
+    copy_expect_equal();
+}
+END_TEST
+
+/* ---- events ---- */
+
+static int compare_events(const void *a, const void *b)
+{
+    return memcmp(a, b, sizeof(struct store_event));
+}
+
+/* Maintenance and the follower of answer files are started by others, too. */
+static bool is_for_waiters(const struct store_event *e)
+{
+    return e->kind != EVENT_PURGE && e->kind != EVENT_ANSWERS && e->kind != EVENT_MAINTENANCE;
+}
+
+/* Sorted, each once. */
+static size_t events_of(const struct buf *in, struct store_event *out, unsigned *seen)
+{
+    const struct store_event *e = (const struct store_event *)(const void *)in->p;
+    size_t all = 0, count = 0;
+    for (size_t i = 0; i < in->n / sizeof(*e); i++)
+        if (is_for_waiters(&e[i]))
+            out[all++] = e[i];
+    qsort(out, all, sizeof(*out), compare_events);
+    for (size_t i = 0; i < all; i++) {
+        seen[out[i].kind]++;
+        if (i == 0 || compare_events(&out[i], &out[i - 1]) != 0)
+            out[count++] = out[i];
+    }
+    return count;
+}
+
+static void apply_one(const struct row_set *set, struct buf *events)
+{
+    struct store_txn *t;
+    ck_status(store_begin(copy.s, &t), STORE_OK);
+    ck_status(store_rows_apply(t, buf_view(&set->rows)), STORE_OK);
+    ck_status(store_commit(t), STORE_OK);
+    copy_take_events(copy.s, events);
+}
+
+START_TEST(the_row_set_of_a_change_raises_its_events)
+{
+    enum { EVENTS = 4096 };
+    static struct store_event want[EVENTS], got[EVENTS];
+    unsigned seen[EVENT_MAINTENANCE + 1] = {0};
+    struct buf events = {0};
+    for (int i = 0; i < 1500; i++) {
+        random_act();
+        if (i % 20 == 0)
+            random_background();
+    }
+    ck_status(kit_status(&kit, &(struct store_change){.kind = CHANGE_WORKSPACE_DELETE, .id = 2}),
+              STORE_OK);
+    kit_purge(&kit, 100);
+    for (size_t i = 0; i < row_set_count; i++) {
+        apply_one(&row_sets[i], &events);
+        size_t count = events_of(&events, got, seen);
+        ck_assert_uint_eq(events_of(&row_sets[i].events, want, seen), count);
+        ck_assert_mem_eq(want, got, count * sizeof(*want));
+    }
+    buf_free(&events);
+    for (unsigned kind = EVENT_REPORT_FINISHED; kind <= EVENT_CONVERSATION; kind++)
+        ck_assert_msg(seen[kind] > 0, "no event of kind %u", kind);
+    ck_assert_uint_gt(seen[EVENT_PROJECT_DELETED], 0);
+    row_sets_applied = row_set_count;
+    copy_expect_equal();
+}
+END_TEST
+
+/* ---- local spaces ---- */
+
+/* A row set of all rows of replicated spaces. */
+static void note_all(struct store_txn *t)
+{
+    for (unsigned space = 0; space < SPACE_COUNT; space++) {
+        struct cursor w = {0};
+        enum store_status status = cursor_begin(kit.s, t->mdb, &w, (enum space)space);
+        for (; status == STORE_OK; status = cursor_next(&w)) {
+            struct key k = {.n = 0};
+            key_bytes(&k, w.k.mv_data, w.k.mv_size);
+            rows_note(t, (enum space)space, &k);
+        }
+        cursor_end(&w);
+        ck_status(status, STORE_NOT_FOUND);
+    }
+}
+
+START_TEST(local_spaces_are_built_from_replicated_rows_alone)
+{
+    struct store_txn *t;
+    for (int i = 0; i < 600; i++)
+        random_act();
+    kit_follow(&kit, 3);
+    kit_committing = NULL;
+    kit_committed = NULL;
+    store_read_end(kit.s);
+    store_rows_collect(kit.s, true);
+    ck_status(store_begin(kit.s, &t), STORE_OK);
+    note_all(t);
+    struct row_set all = {0};
+    ck_status(store_rows_take(t, &all.rows), STORE_OK);
+    store_abort(t);
+    apply_one(&all, &all.events);
+    row_sets_applied = row_set_count;
+    copy_expect_equal();
+    buf_free(&all.rows);
+    buf_free(&all.events);
+}
+END_TEST
+
+START_TEST(every_space_is_replicated_or_local)
+{
+    unsigned kinds[SPACE_IS_LOCAL + 1] = {0};
+    for (unsigned space = 0; space < SPACE_COUNT; space++) {
+        kinds[derived_kinds[space]]++;
+        ck_assert(space_is_replicated((enum space)space) ==
+                  (derived_kinds[space] == SPACE_IS_RECORD));
+    }
+    for (unsigned kind = 0; kind <= SPACE_IS_LOCAL; kind++)
+        ck_assert_uint_gt(kinds[kind], 0);
+}
+END_TEST
+
+/* ---- one place ---- */
+
+/* Columns: the only files that put or delete keys, and how often they call LMDB for it. */
+static const struct {
+    const char *file;
+    unsigned calls;
+} writers[] = {
+    {"engine/txn.c", 3},    /* every key of an open store */
+    {"engine/format.c", 3}, /* the rows of a new store, the id of a restored one */
+};
+
+static unsigned calls_in(const char *path)
+{
+    static const char *const calls[] = {"mdb_put(", "mdb_del(", "mdb_cursor_put(",
+                                        "mdb_cursor_del(", "mdb_drop("};
+    char line[512];
+    unsigned count = 0;
+    FILE *f = fopen(path, "r");
+    ck_assert_msg(f != NULL, "%s", path);
+    while (fgets(line, sizeof(line), f) != NULL)
+        for (size_t i = 0; i < sizeof(calls) / sizeof(*calls); i++)
+            count += strstr(line, calls[i]) != NULL;
+    fclose(f);
+    return count;
+}
+
+static unsigned allowed_in(const char *path)
+{
+    for (size_t i = 0; i < sizeof(writers) / sizeof(*writers); i++) {
+        size_t n = strlen(path), file = strlen(writers[i].file);
+        if (n > file && strcmp(path + n - file, writers[i].file) == 0)
+            return writers[i].calls;
+    }
+    return 0;
+}
+
+START_TEST(one_file_puts_and_deletes_keys)
+{
+    glob_t found;
+    char pattern[512];
+    const char *srcdir = getenv("srcdir");
+    snprintf(pattern, sizeof(pattern), "%s/{store,store/*,core/*,cmd}/*.[ch]",
+             srcdir == NULL ? "." : srcdir);
+    ck_assert_int_eq(glob(pattern, GLOB_BRACE, NULL, &found), 0);
+    ck_assert_uint_gt(found.gl_pathc, 300);
+    for (size_t i = 0; i < found.gl_pathc; i++)
+        ck_assert_msg(calls_in(found.gl_pathv[i]) == allowed_in(found.gl_pathv[i]),
+                      "%s puts or deletes keys: use txn_put, txn_reserve, txn_del or txn_drop",
+                      found.gl_pathv[i]);
+    globfree(&found);
 }
 END_TEST
 
@@ -372,8 +243,15 @@ int main(void)
 {
     Suite *suite = suite_create("store_rows");
     TCase *tc = tcase_create("rows");
+    tcase_add_checked_fixture(tc, copy_begin, copy_end);
     tcase_set_timeout(tc, 120);
     tcase_add_loop_test(tc, another_store_that_applies_row_sets_answers_as_the_first, 0, 6);
+    tcase_add_loop_test(tc, the_row_set_of_a_change_raises_its_events, 0, 2);
+    tcase_add_test(tc, local_spaces_are_built_from_replicated_rows_alone);
     suite_add_tcase(suite, tc);
+    TCase *one = tcase_create("one place");
+    tcase_add_test(one, every_space_is_replicated_or_local);
+    tcase_add_test(one, one_file_puts_and_deletes_keys);
+    suite_add_tcase(suite, one);
     return kit_run(suite);
 }
