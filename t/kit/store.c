@@ -116,6 +116,7 @@ void kit_close(struct kit *k)
 void (*kit_committing)(struct kit *k, struct store_txn *t);
 void (*kit_committed)(struct kit *k);
 bool kit_collects;
+unsigned kit_carried_out[CHANGE_KINDS];
 
 static enum store_status commit(struct kit *k, struct store_txn *t)
 {
@@ -146,12 +147,14 @@ struct store_answer kit_apply(struct kit *k, const struct store_change *c)
     struct store_answer answer;
     if (k->batch != NULL) {
         store_apply(k->batch, c, k->now, &answer);
+        kit_carried_out[c->kind] += answer.status == STORE_OK;
         ck_status(store_txn_error(k->batch), STORE_OK);
         return answer;
     }
     store_read_end(k->s);
     ck_status(store_begin(k->s, &t), STORE_OK);
     store_apply(t, c, k->now, &answer);
+    kit_carried_out[c->kind] += answer.status == STORE_OK;
     if (store_txn_error(t) != STORE_OK) {
         store_abort(t);
         return answer;

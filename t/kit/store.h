@@ -46,6 +46,7 @@ void kit_close(struct kit *k);
 extern void (*kit_committing)(struct kit *k, struct store_txn *t);
 extern void (*kit_committed)(struct kit *k);
 extern bool kit_collects;
+extern unsigned kit_carried_out[CHANGE_KINDS]; /* changes with STORE_OK, by kind */
 void kit_batch_begin(struct kit *k);
 void kit_batch_end(struct kit *k);
 struct store_answer kit_apply(struct kit *k, const struct store_change *c);

@@ -112,10 +112,12 @@ static void change_agent(void)
                                                .data = str_of(settings[random_below(3)])});
 }
 
+/* Half of them of the first agent, whose workspace has the operator. */
 static void new_visitor(void)
 {
-    if (visitor_count < 40 && agent_count != 0)
-        visitors[visitor_count++] = visitor_of(&agents[random_below((unsigned)agent_count)]);
+    unsigned of = random_below(2) == 0 ? 0 : random_below(4);
+    if (visitor_count < 40 && of < agent_count)
+        visitors[visitor_count++] = visitor_of(&agents[of]);
 }
 
 static struct visitor *some_visitor(void)
