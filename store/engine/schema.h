@@ -29,10 +29,12 @@ enum db { DATABASES(X) DB_COUNT };
 #undef X
 
 /*
- * Spaces. Columns: enum, sub-database, tag, kind (derived.h), keys and values. Spaces of records are
- * replicated: a row set (store/rows.h) has their rows. All others are local: each store builds them
- * from replicated rows. Jobs, idempotency keys and senders are replicated because the work goes on,
- * and a repeated request is recognised, wherever changes are executed next.
+ * Spaces. Columns: enum, sub-database, tag, kind (derived.h), keys and values.
+ *
+ * Spaces of records are replicated: a row set (store/rows.h) has their rows. All others are local:
+ * each store builds them from replicated rows. Jobs, idempotency keys and senders are replicated
+ * because the work goes on, and a repeated request is recognised, wherever changes are executed
+ * next.
  */
 /* clang-format off */
 #define SPACES(X) \

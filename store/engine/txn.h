@@ -3,9 +3,9 @@
  * store_commit or store_abort. It keeps its first error, so that reads and puts need no checks in
  * between. What is written once is written by the commit (struct layer).
  *
- * Every key of an open store is put or deleted here. t/unit/store_rows tests that no other file of
- * the store calls LMDB's functions for it, except for format.c, which writes the rows of a new store
- * and the id of a restored one.
+ * Every key of an open store is put or deleted here. t/unit/store_rows tests that no other file
+ * calls LMDB's functions for it, except for format.c, which writes the rows of a new store and the
+ * id of a restored one.
  */
 #ifndef ASSAY_STORE_ENGINE_TXN_H
 #define ASSAY_STORE_ENGINE_TXN_H

@@ -22,7 +22,8 @@ bool answers_row_number(const struct cursor *w, uint64_t *out);
 
 /*
  * answers_log(t, agent, document, before): the texts of ${document} are written or deleted; the
- * number of that change, 0 after an error or for an erased agent. ${before}: the document's number before, 0: it is new.
+ * number of that change, 0 after an error or for an erased agent. ${before}: the document's number
+ * before, 0: it is new.
  */
 uint64_t answers_log(struct store_txn *t, const struct ulid *agent, uint64_t document,
                      uint64_t before);

@@ -41,7 +41,8 @@ void kit_close(struct kit *k);
 /*
  * One change, in a transaction of its own or in the open batch. kit_batch_begin, kit_batch_end:
  * later changes are one transaction. ${kit_committing} is called before each commit, and
- * ${kit_committed} after it; NULL: nothing is. ${kit_collects}: the stores that kit_store opens collect row sets.
+ * ${kit_committed} after it; NULL: nothing is. ${kit_collects}: the stores that kit_store opens
+ * collect row sets.
  */
 extern void (*kit_committing)(struct kit *k, struct store_txn *t);
 extern void (*kit_committed)(struct kit *k);

@@ -1,7 +1,7 @@
 /*
- * For tests of row sets (store/rows.h): ${kit} executes random changes (store_random.h), and ${copy}
- * applies its row sets. The second store has another clock, locale and time zone, and segments of
- * other sizes.
+ * For tests of row sets (store/rows.h): ${kit} executes random changes (store_random.h), and
+ * ${copy} applies its row sets. The second store has another clock, locale and time zone, and
+ * segments of other sizes.
  */
 #ifndef ASSAY_T_STORE_COPY_KIT_H
 #define ASSAY_T_STORE_COPY_KIT_H
