@@ -182,6 +182,26 @@ START_TEST(local_spaces_are_built_from_replicated_rows_alone)
 }
 END_TEST
 
+/* The restored store has no segments and no answer files, and an id of its own. */
+START_TEST(a_restored_backup_continues_with_later_row_sets)
+{
+    char backup[64], why[512] = "";
+    for (int i = 0; i < 300; i++)
+        random_act();
+    kit_follow(&kit, 1000);
+    row_sets_applied = row_set_count;
+    kit_dir(backup);
+    ck_status(store_backup(kit.s, backup, NULL, NULL), STORE_OK);
+    store_close(copy.s);
+    ck_status(store_restore(backup, copy.dir, NULL, NULL, why, sizeof(why)), STORE_OK);
+    copy.s = kit_store(copy.dir, STORE_WRITE, MAP_BYTES);
+    kit_remove(backup);
+    for (int i = 0; i < 300; i++)
+        random_act();
+    copy_expect_equal();
+}
+END_TEST
+
 START_TEST(every_space_is_replicated_or_local)
 {
     unsigned kinds[SPACE_IS_LOCAL + 1] = {0};
@@ -257,6 +277,7 @@ int main(void)
     tcase_add_loop_test(tc, another_store_that_applies_row_sets_answers_as_the_first, 0, 6);
     tcase_add_loop_test(tc, the_row_set_of_a_change_raises_its_events, 0, 2);
     tcase_add_test(tc, local_spaces_are_built_from_replicated_rows_alone);
+    tcase_add_test(tc, a_restored_backup_continues_with_later_row_sets);
     suite_add_tcase(suite, tc);
     TCase *one = tcase_create("one place");
     tcase_add_test(one, every_space_is_replicated_or_local);
