@@ -152,9 +152,11 @@ static void other_id(struct buf *set)
     set->p[HEAD_BYTES + ROW_BYTES + 2]++;
 }
 
-/* The index of reports, which is local. */
+/* One row, of the index of reports, which is local. */
 static void local_space(struct buf *set)
 {
+    set->n = HEAD_BYTES + row_bytes(set, HEAD_BYTES);
+    set_number(set, COUNT_AT, 1);
     set->p[HEAD_BYTES] = (char)schema_space_db[SPACE_LOG];
     set->p[HEAD_BYTES + ROW_BYTES] = (char)schema_space_tag[SPACE_LOG];
 }
