@@ -13,6 +13,7 @@
 
 struct applying {
     struct store_txn *t;
+    struct rows_reader first; /* at the first row */
     struct row row;
     struct row_change change;
     MDB_val old, new;
@@ -22,13 +23,11 @@ struct applying {
 typedef enum store_status row_fn(struct applying *a);
 
 /* Each row, as a change that has no old value. */
-static enum store_status each_row(struct applying *a, struct str rows, row_fn *each)
+static enum store_status each_row(struct applying *a, row_fn *each)
 {
-    struct rows_reader r;
+    struct rows_reader r = a->first;
     struct store *s = a->t->s;
-    enum store_status status = rows_open(s, rows, &r);
-    if (status == STORE_OK)
-        status = rows_next(s, &r, &a->row);
+    enum store_status status = rows_next(s, &r, &a->row);
     while (status == STORE_OK) {
         a->new = (MDB_val){a->row.value.n, (void *)(uintptr_t)a->row.value.p};
         a->change.space = a->row.space;
@@ -113,10 +112,12 @@ enum store_status store_rows_apply(struct store_txn *t, struct str rows)
     if (t->changes != 0 || t->complete)
         return STORE_INVALID;
     t->background = false;
-    enum store_status status = t->error != STORE_OK ? t->error : each_row(&a, rows, check_row);
+    enum store_status status = t->error != STORE_OK ? t->error : rows_open(t->s, rows, &a.first);
+    if (status == STORE_OK)
+        status = each_row(&a, check_row);
     bool good = status == STORE_OK;
     for (size_t i = 0; i < sizeof(passes) / sizeof(*passes) && status == STORE_OK; i++)
-        status = each_row(&a, rows, passes[i]);
+        status = each_row(&a, passes[i]);
     if (status == STORE_OK)
         status = forget(t);
     t->follows = t->follows || good;
