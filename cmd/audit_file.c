@@ -32,6 +32,8 @@ static const char *obstacle(const char *path)
     snprintf(folder, sizeof(folder), "%s/.", dirname(copy));
     if (stat(path, &st) == 0 && !S_ISREG(st.st_mode))
         return S_ISDIR(st.st_mode) ? strerror(EISDIR) : "it is not a regular file";
+    if (lstat(path, &st) == 0 && S_ISLNK(st.st_mode) && stat(path, &st) != 0)
+        return "it is a symbolic link to no file";
     return access(folder, W_OK | X_OK) == 0 ? NULL : strerror(errno);
 }
 

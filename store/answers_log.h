@@ -19,7 +19,7 @@
 
 #include "store/synced.h"
 
-#define ANSWERS_FORMAT 1 /* of answer files: PRAGMA user_version */
+#define ANSWERS_FORMAT 2 /* of answer files: PRAGMA user_version */
 
 enum answers_state {
     ANSWERS_TO_BUILD, /* the file is incomplete and is not read */
@@ -33,6 +33,7 @@ struct store_answers {
     uint64_t indexed;    /* changes up to it are in the file and no longer in the log */
     uint32_t generation; /* of the file; each new file of an agent gets the next one, in its name */
     uint32_t oldest;     /* oldest generation whose file may still exist */
+    uint32_t serving;    /* generation that answers until a file is built; 0: none */
     enum answers_state state;
 };
 

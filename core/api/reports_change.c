@@ -101,8 +101,7 @@ static void password_hashed(struct request *r, struct str hash)
 {
     struct report_change *rc = r->state;
     if (hash.p == NULL) {
-        reply_error(r, ERR_UNAVAILABLE,
-                    "Too many passwords are being set at the moment. Try again shortly.");
+        reply_retry(r, "Too many passwords are being set or checked. Retry in a second.");
         return;
     }
     rc->change.hash = hash;

@@ -411,7 +411,9 @@ const struct metric metrics[] = {
      "Time from the request head to the end of the response, without event streams.",
      response_times},
     {"assay_writer_changes_total", "counter",
-     "Durable changes; divided by the number of commits, the batch size.", changes},
+     "Durable changes, also of the server itself; divided by the number of commits, the batch "
+     "size.",
+     changes},
     {"assay_writer_commit_duration_seconds", "histogram", "Time of one commit, including the disk.",
      commit_times},
     {"assay_writer_maintenance_records", "gauge",

@@ -8,7 +8,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define PASSWORD_JOBS_MAX 16 /* queued, per worker */
+/*
+ * Jobs in the queue of a worker. Strangers can fill it with guesses; the last places are for the
+ * passwords that callers of the API set.
+ */
+enum { VERIFY_JOBS_MAX = 16, HASH_JOBS_MAX = VERIFY_JOBS_MAX + 4 };
 
 struct password_job {
     struct pool_job job;
@@ -55,9 +59,9 @@ static void on_over(struct pool_job *pool_job, struct waiter *w)
 }
 
 /* NULL: the queue is full, or memory is short. */
-static struct password_job *job_new(const struct thread_pool *pool, struct str password)
+static struct password_job *job_new(const struct thread_pool *pool, size_t max, struct str password)
 {
-    if (thread_pool_waiting(pool) >= PASSWORD_JOBS_MAX)
+    if (thread_pool_waiting(pool) >= max)
         return NULL;
     struct password_job *job = calloc(1, sizeof(*job) + password.n);
     if (job == NULL)
@@ -71,7 +75,7 @@ static struct password_job *job_new(const struct thread_pool *pool, struct str p
 void request_hash(struct request *r, struct str password, request_hash_fn *done)
 {
     struct thread_pool *pool = r->http->password_pool;
-    struct password_job *job = job_new(pool, password);
+    struct password_job *job = job_new(pool, HASH_JOBS_MAX, password);
     if (job == NULL) {
         done(r, (struct str){0});
         return;
@@ -85,7 +89,8 @@ void request_verify(struct request *r, struct str password, struct str hash,
                     request_verify_fn *done)
 {
     struct thread_pool *pool = r->http->password_pool;
-    struct password_job *job = hash.n < PASSWORD_HASH_SIZE ? job_new(pool, password) : NULL;
+    struct password_job *job =
+        hash.n < PASSWORD_HASH_SIZE ? job_new(pool, VERIFY_JOBS_MAX, password) : NULL;
     if (job == NULL) {
         reply_retry(r, "Too many passwords are being checked. Retry in a second.");
         return;

@@ -262,6 +262,14 @@ void reply_redirect(struct request *r, struct str location)
     send_response(r, 303, 0, NULL);
 }
 
+/* As vsnprintf. Text that does not fit is cut between two characters. */
+static void print_message(char *to, size_t size, const char *format, va_list args)
+{
+    int n = vsnprintf(to, size, format, args);
+    if (n >= (int)size)
+        to[utf8_length(str_of(to))] = '\0';
+}
+
 void reply_error(struct request *r, enum err err, const char *format, ...)
 {
     struct buf body = {0};
@@ -270,7 +278,7 @@ void reply_error(struct request *r, enum err err, const char *format, ...)
     r->etag = (struct str){NULL, 0};
     if (format != NULL) {
         va_start(args, format);
-        vsnprintf(message, sizeof(message), format, args);
+        print_message(message, sizeof(message), format, args);
         va_end(args);
     }
     const char *type =

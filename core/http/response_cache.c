@@ -10,6 +10,7 @@
 struct response_cache {
     struct cached_report reports[REPORTS];
     size_t bodies;
+    size_t next_evicted;           /* slot; entries are evicted in turn */
     struct cached_report uncached; /* the last body that did not fit */
 };
 
@@ -58,16 +59,27 @@ static h2o_iovec_t shared_copy(struct str body)
     return h2o_iovec_init(to, body.n);
 }
 
+/* Evict entries until ${n} more bytes fit. False: they never do. */
+static bool evict_for(struct response_cache *c, size_t n)
+{
+    if (n > BODIES_MAX)
+        return false;
+    for (; c->bodies + n > BODIES_MAX; c->next_evicted = (c->next_evicted + 1) % REPORTS)
+        drop(c, &c->reports[c->next_evicted]);
+    return true;
+}
+
 struct cached_report *response_cache_put(struct response_cache *c,
                                          const struct cached_report *entry, struct str body)
 {
     struct cached_report *r = slot_of(c, entry->id);
     drop(c, r);
-    if (c->bodies + body.n > BODIES_MAX) {
+    if (evict_for(c, body.n)) {
+        c->bodies += body.n;
+    } else {
         r = &c->uncached;
         drop(c, r);
-    } else
-        c->bodies += body.n;
+    }
     *r = *entry;
     r->body = shared_copy(body);
     r->gzip = (h2o_iovec_t){0};

@@ -1,7 +1,7 @@
 /*
  * Bodies of responses about a report that a worker has sent, so that a repeated request costs no
  * rendering: one cache for JSON, one for pages. An entry is valid while the report's version is the
- * same. At most 4 MiB for each cache.
+ * same. Each cache holds at most 4 MiB: when it is full, entries are evicted in turn.
  */
 #ifndef ASSAY_HTTP_RESPONSE_CACHE_H
 #define ASSAY_HTTP_RESPONSE_CACHE_H

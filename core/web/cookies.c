@@ -22,10 +22,10 @@ static bool octets_valid(struct str value)
     return true;
 }
 
-bool cookie_in(struct str header, struct str name, struct str *value)
+bool cookie_next(struct str *rest, struct str name, struct str *value)
 {
-    while (header.n > 0) {
-        struct str found = chars_cut(&header, ';');
+    while (rest->n > 0) {
+        struct str found = chars_cut(rest, ';');
         bool has_value = found.n > 0 && memchr(found.p, '=', found.n) != NULL;
         if (!str_eq(blanks_trim(chars_cut(&found, '=')), name) || !has_value)
             continue;

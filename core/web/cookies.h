@@ -10,13 +10,16 @@
 #define COOKIE_VALUE_MAX 512 /* bytes; a longer one is not ours */
 
 /*
- * cookie_in(header, name, value): the first cookie ${name} in the value of a Cookie header; false:
- * there is none. Names are compared with their case. A value in double quotes is read without them.
- * A value that is too long, or has a character that no cookie may have, is skipped.
- * cookie_find(r, name, value): the same for all Cookie headers of a request.
+ * cookie_next(rest, name, value): the next cookie ${name} in ${rest}, the value of a Cookie header,
+ * which then begins behind it; false: there is none. Names are compared with their case. A value in
+ * double quotes is read without them. A value that is too long, or has a character that no cookie
+ * may have, is skipped.
+ * cookie_any(r, name, accept, arg): ${accept} takes a cookie ${name} of the request. There may be
+ * several: other hosts of the same domain can set some, and browsers may send those first.
  */
-bool cookie_in(struct str header, struct str name, struct str *value);
-bool cookie_find(struct request *r, struct str name, struct str *value);
+bool cookie_next(struct str *rest, struct str name, struct str *value);
+typedef bool cookie_accept_fn(void *arg, struct str value);
+bool cookie_any(struct request *r, struct str name, cookie_accept_fn *accept, void *arg);
 
 struct cookie {
     struct str name, value; /* characters that a cookie may have */

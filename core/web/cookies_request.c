@@ -2,14 +2,16 @@
 
 #include "core/http/reply.h"
 
-bool cookie_find(struct request *r, struct str name, struct str *value)
+bool cookie_any(struct request *r, struct str name, cookie_accept_fn *accept, void *arg)
 {
     const h2o_headers_t *headers = &r->h2o->headers;
+    struct str value;
     ssize_t at = -1;
     while ((at = h2o_find_header(headers, H2O_TOKEN_COOKIE, at)) >= 0) {
-        h2o_iovec_t text = headers->entries[at].value;
-        if (cookie_in((struct str){text.base, text.len}, name, value))
-            return true;
+        struct str rest = {headers->entries[at].value.base, headers->entries[at].value.len};
+        while (cookie_next(&rest, name, &value))
+            if (accept(arg, value))
+                return true;
     }
     return false;
 }

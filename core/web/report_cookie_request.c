@@ -21,9 +21,19 @@ bool report_cookie_set(struct request *r, const struct store_report *report)
     return true;
 }
 
+struct opening {
+    const struct request *r;
+    const struct store_report *report;
+};
+
+static bool opens(void *arg, struct str value)
+{
+    const struct opening *o = arg;
+    return report_cookie_valid(o->r->http->keys, o->report, o->r->now_ms, value);
+}
+
 bool report_cookie_opens(struct request *r, const struct store_report *report)
 {
-    struct str value;
-    return cookie_find(r, STR(REPORT_COOKIE), &value) &&
-           report_cookie_valid(r->http->keys, report, r->now_ms, value);
+    struct opening opening = {r, report};
+    return cookie_any(r, STR(REPORT_COOKIE), opens, &opening);
 }

@@ -26,7 +26,6 @@
 #define ANSWERS_STORE_ID_BYTES 16 /* random id of the store that the documents belong to */
 #define ANSWERS_LANGUAGE_MAX 35   /* bytes of a language tag */
 #define ANSWERS_HITS_MAX 16
-#define ANSWERS_SHARE 0.585 /* a hit whose share is at least this answers the question */
 
 struct answers_options {
     size_t cache_bytes; /* page cache of the handle; 0: 1 MiB */
@@ -114,6 +113,7 @@ struct answers_hit {
     uint64_t id, version;
     double score; /* rank among the hits of one question; depends on the collection */
     double share; /* share of the question's meaning found, 0 to 1; depends on the document alone */
+    bool answers; /* the share is enough for an answer */
 };
 
 /*

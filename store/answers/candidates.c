@@ -4,8 +4,6 @@
 #include "store/answers/ranking_internal.h"
 #include "store/store.h"
 
-static const double column_weights[COLUMNS] = {4, 2, 1};
-
 /* ---- the function that FTS5 calls for each row ---- */
 
 static double phrase_score(const Fts5ExtensionApi *api, Fts5Context *fts, int phrase)
@@ -16,7 +14,7 @@ static double phrase_score(const Fts5ExtensionApi *api, Fts5Context *fts, int ph
     int rc = api->xPhraseFirstColumn(fts, phrase, &it, &column);
     for (; rc == SQLITE_OK && column >= 0 && column < COLUMNS;
          api->xPhraseNextColumn(fts, &it, &column))
-        score += column_weights[column];
+        score += column < COLUMNS - 1 ? HEAD_WEIGHT : 1;
     return score;
 }
 
@@ -30,8 +28,8 @@ static void assay_score(const Fts5ExtensionApi *api, Fts5Context *fts, sqlite3_c
         const struct question_word *w = &s->q->words[s->words[i]];
         double found = 0;
         for (next = i; next < s->count && s->words[next] == s->words[i]; next++)
-            found += phrase_score(api, fts, (int)next);
-        score += w->meaning * w->rarity * (found / (found + 1));
+            found += s->parts[next] * phrase_score(api, fts, (int)next);
+        score += w->meaning * (RARITY_FLOOR + w->rarity) * found / (found + SATURATION);
     }
     sqlite3_result_double(result, score);
 }
@@ -147,14 +145,19 @@ static unsigned count_rare(const struct question *q, const unsigned *order, unsi
     return i;
 }
 
+/* In the order of question_expression. */
 static void set_words(struct candidates *c, const unsigned *words, unsigned n)
 {
     struct scoring *s = c->scoring;
     s->q = c->q;
     s->count = 0;
-    for (unsigned i = 0; i < n; i++)
-        for (unsigned j = 0; j < question_phrases(&c->q->words[words[i]]); j++)
-            s->words[s->count++] = words[i];
+    for (unsigned i = 0; i < n; i++) {
+        const struct question_word *w = &c->q->words[words[i]];
+        for (unsigned j = 0; j < question_phrases(w); j++, s->count++) {
+            s->words[s->count] = words[i];
+            s->parts[s->count] = j == 0 ? 1 : j <= w->form_count - w->own ? SYNONYM : RELATIVE;
+        }
+    }
 }
 
 /* Documents that have any of the words. */

@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #define LOCK_TIMEOUT_MS 5000
@@ -228,14 +229,30 @@ static bool is_missing(const char *path)
     return access(path, F_OK) != 0 && (errno == ENOENT || errno == ENOTDIR);
 }
 
+/*
+ * Must this process not open the file? A lack of descriptors is another error. This function does
+ * not open it: closing it again would release SQLite's locks on it.
+ */
+static bool is_forbidden(const char *path, bool writes)
+{
+    struct stat st;
+    return (stat(path, &st) == 0 && !S_ISREG(st.st_mode)) ||
+           (faccessat(AT_FDCWD, path, writes ? R_OK | W_OK : R_OK, AT_EACCESS) != 0 &&
+            errno == EACCES);
+}
+
 enum store_status file_connect(struct file *f, const char *path,
                                const struct answers_options *options)
 {
     enum store_status status = is_missing(path) ? STORE_NOT_FOUND : connect(f, path, options);
     if (status == STORE_IO && is_missing(path)) /* created a moment ago */
         status = STORE_NOT_FOUND;
-    return status == STORE_NOT_FOUND ? refuse(f, status, "The answer index does not exist.")
-                                     : status;
+    if (status == STORE_NOT_FOUND)
+        return refuse(f, status, "The answer index does not exist.");
+    bool read_only = f->writes && status == STORE_OK && sqlite3_db_readonly(f->db, "main") != 0;
+    if ((status == STORE_IO || read_only) && is_forbidden(path, f->writes))
+        return refuse(f, STORE_CORRUPT, "The answer index may not be opened: its owner or mode.");
+    return status;
 }
 
 enum store_status file_load(struct file *f, const uint8_t *store_id)

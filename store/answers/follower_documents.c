@@ -231,6 +231,14 @@ static enum store_status put_collections(struct step *p)
     return status;
 }
 
+static enum store_status note_built(struct step *p, uint64_t position)
+{
+    enum store_status status = follower_note(p, ANSWERS_NOTE_BUILT, position);
+    if (status == STORE_OK)
+        follower_unlink_serving(p);
+    return status;
+}
+
 /* The position of a new file is the last change before its first document is read. */
 static enum store_status build_some(struct step *p)
 {
@@ -246,7 +254,7 @@ static enum store_status build_some(struct step *p)
     if (status != STORE_OK)
         answers_abort(p->writer);
     else if (answers_cursor(p->writer)->collection == ANSWERS_WHOLE)
-        status = follower_note(p, ANSWERS_NOTE_BUILT, position);
+        status = note_built(p, position);
     return status;
 }
 

@@ -42,20 +42,31 @@ bool answers_is_lost(enum store_status status)
            status == STORE_STALE;
 }
 
-static void unlink_all(struct step *p)
+/* Delete the agent's files but the one of generation ${kept}. */
+static void unlink_all(struct step *p, uint32_t kept)
 {
     struct answers_name name = p->name;
     for (name.generation = p->state.oldest; name.generation <= p->name.generation;
          name.generation++)
+        if (name.generation != kept)
+            answers_unlink(p->f->s->dir, &name);
+}
+
+/* What is left when the process ends before, the next start deletes. */
+void follower_unlink_serving(struct step *p)
+{
+    struct answers_name name = p->name;
+    name.generation = p->state.serving;
+    if (name.generation != 0)
         answers_unlink(p->f->s->dir, &name);
 }
 
-/* Create a new file and delete the agent's old ones. */
+/* Create a new file and delete the agent's old ones, but not the one that answers. */
 static enum store_status create(struct step *p, const char *path, struct answers_writer **out,
                                 char *why, size_t why_size)
 {
     static const struct answers_options options = {.cache_bytes = CACHE_BYTES};
-    unlink_all(p);
+    unlink_all(p, p->state.serving);
     return answers_create(path, p->name.store_id, &options, out, why, why_size);
 }
 
@@ -98,6 +109,6 @@ enum store_status follower_fail_file(struct step *p, enum store_status status)
 enum store_status follower_delete_file(struct step *p)
 {
     follower_close(p->f, &p->name.agent);
-    unlink_all(p);
+    unlink_all(p, 0);
     return follower_note(p, ANSWERS_NOTE_DELETED, 0);
 }

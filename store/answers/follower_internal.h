@@ -69,11 +69,13 @@ enum store_status follower_note(struct step *p, uint32_t what, uint64_t number);
 /*
  * follower_open(p): open the step's file as p->writer. follower_close(f, agent): close the agent's
  * file. follower_close_writer(o): close an open file. follower_delete_file(p): of a deleted agent.
+ * follower_unlink_serving(p): delete the older file, that answered while this one was built.
  */
 enum store_status follower_open(struct step *p);
 void follower_close(struct follower *f, const struct ulid *agent);
 void follower_close_writer(struct open_writer *o);
 enum store_status follower_delete_file(struct step *p);
+void follower_unlink_serving(struct step *p);
 
 /* follower_clock_ms(): a monotonic clock. */
 static inline uint64_t follower_clock_ms(void)

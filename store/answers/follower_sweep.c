@@ -34,7 +34,9 @@ static bool is_named(struct follower *f, const struct answers_name *name)
     enum store_status status = memcmp(name->store_id, f->store_id, STORE_ID_BYTES) != 0
                                    ? STORE_NOT_FOUND
                                    : state_of(f, &name->agent, &state);
-    return status == STORE_OK ? state.generation == name->generation : status != STORE_NOT_FOUND;
+    if (status != STORE_OK)
+        return status != STORE_NOT_FOUND;
+    return name->generation == state.generation || name->generation == state.serving;
 }
 
 static enum store_status sweep_files(struct follower *f)

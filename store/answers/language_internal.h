@@ -16,7 +16,11 @@ struct language {
     const char *stemmer; /* of Snowball; NULL: none */
     const char *stop;    /* neither indexed nor searched */
     const char *light;   /* indexed, but with little meaning for a question */
+    double enough;       /* share of a question's meaning that answers it; 0: not measured */
 };
+
+/* language_stops.c */
+extern const char stop_it[], stop_nl[], stop_sv[], stop_da[], stop_no[], stop_fi[], stop_ru[];
 
 /*
  * language_find(tag): by primary subtag, ignoring case; an unknown one gives the entry without a

@@ -20,6 +20,8 @@ struct lookup {
     const struct store_question *question;
     struct answers_name name; /* of the answer file */
     uint64_t indexed;         /* changes up to it are in the file */
+    bool newest;              /* the file; false: the next generation is being built */
+    bool wrong;               /* the file is missing, damaged, or of something else */
     struct answers_reader *reader;
     enum store_status failed; /* the store could not be read */
     bool stopped;
@@ -28,6 +30,16 @@ struct lookup {
 };
 
 /* ---- the answer file ---- */
+
+/* The newest complete file. STORE_NOT_FOUND: the agent has none. */
+static enum store_status choose_file(struct lookup *l, const struct store_answers *a)
+{
+    l->indexed = a->indexed;
+    l->newest = a->state == ANSWERS_BUILT;
+    l->name.generation = l->newest ? a->generation : a->serving;
+    bool any = l->newest || (a->state == ANSWERS_TO_BUILD && a->serving != 0);
+    return any ? STORE_OK : STORE_NOT_FOUND;
+}
 
 /* STORE_NOT_FOUND: the agent has no complete file. */
 static enum store_status name_of_file(struct lookup *l)
@@ -41,14 +53,10 @@ static enum store_status name_of_file(struct lookup *l)
         status = agent_read(l->s, txn, &l->name.agent, &agent);
     if (status == STORE_OK)
         status = answers_read(l->s, txn, &l->name.agent, &a);
-    if (status == STORE_OK && a.state != ANSWERS_BUILT)
-        status = STORE_NOT_FOUND;
+    if (status == STORE_OK)
+        status = choose_file(l, &a);
     if (status == STORE_OK)
         status = format_id(l->s, l->name.store_id);
-    if (status == STORE_OK) {
-        l->name.generation = a.generation;
-        l->indexed = a.indexed;
-    }
     store_read_end(l->s); /* the file's snapshot must be the older one: see check_document */
     return status;
 }
@@ -61,7 +69,8 @@ static enum store_status take_file_error(struct lookup *l, enum store_status sta
     case STORE_CORRUPT:
     case STORE_OTHER_FORMAT:
     case STORE_STALE:
-        l->found.lost = l->name.generation;
+        l->wrong = true;
+        l->found.lost = l->newest ? l->name.generation : 0; /* the next one is being built anyway */
         return STORE_NOT_FOUND;
     default:
         return status;
@@ -128,7 +137,7 @@ static enum store_status take_hit(struct lookup *l, const struct answers_hit *hi
         return status;
     out->score = hit->score;
     out->share = hit->share;
-    out->answers = hit->share >= ANSWERS_SHARE;
+    out->answers = hit->answers;
     /* the same language that the follower uses */
     const struct str language =
         out->document.language.n > 0 ? out->document.language : l->question->language;
@@ -174,7 +183,7 @@ void store_find(struct store *s, const struct store_question *question, store_fo
         status = open_file(&l);
     if (status == STORE_OK)
         status = ask(&l);
-    if (l.found.lost != 0 && l.reader != NULL)
+    if (l.wrong && l.reader != NULL)
         reader_cache_drop(s->answers, &l.name);
     if (status == STORE_NOT_FOUND)
         status = STORE_OK;
@@ -185,13 +194,14 @@ void store_find(struct store *s, const struct store_question *question, store_fo
 static bool lookup_tidy(struct store *s)
 {
     struct answers_name name;
-    struct store_answers a;
+    struct store_answers a = {0};
     bool any = false;
     for (size_t at = 0; reader_cache_next(s->answers, &at, &name);) {
         enum store_status status = store_answers_get(s, &name.agent, &a);
+        const uint32_t used = a.state == ANSWERS_BUILT ? a.generation : a.serving;
         bool deleted =
             status == STORE_NOT_FOUND ||
-            (status == STORE_OK && (a.generation != name.generation || a.state != ANSWERS_BUILT));
+            (status == STORE_OK && (used != name.generation || a.state == ANSWERS_DELETED));
         if (deleted)
             reader_cache_drop(s->answers, &name);
         any = any || !deleted;

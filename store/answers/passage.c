@@ -102,10 +102,9 @@ static int take_token(void *arg, int flags, const char *token, int n, int from, 
 {
     struct finding *f = arg;
     const struct str s = {token, (size_t)n};
+    double part;
     (void)flags;
-    unsigned word = question_word_of(f->q, s);
-    if (word == f->q->count)
-        word = question_relative_of(f->q, s);
+    unsigned word = question_match(f->q, s, &part);
     const struct place place = {(uint32_t)from, (uint32_t)to, word};
     if (word < f->q->count)
         buf_add(&f->places, &place, sizeof(place));

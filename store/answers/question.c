@@ -8,10 +8,11 @@
 
 /* Weight of a word in the question's meaning. */
 #define MEANING_WORD 1.0
-#define MEANING_LIGHT 0.45    /* factor, of light words and numbers */
-#define MEANING_DENSE 0.6     /* a bigram, or a single letter */
-#define MEANING_KATAKANA 0.3  /* a bigram of Katakana: its words are longer */
-#define MEANING_HIRAGANA 0.05 /* a bigram of Hiragana: mostly grammar */
+#define MEANING_LIGHT 0.65   /* factor, of light words and numbers */
+#define MEANING_DENSE 0.6    /* a bigram, or a single letter */
+#define MEANING_KATAKANA 0.3 /* a bigram of Katakana: its words are longer */
+#define MEANING_HIRAGANA 0.2 /* a bigram of Hiragana */
+#define MEANING_GRAMMAR 0.02 /* a light bigram of Hiragana */
 
 struct reading {
     struct file_table *t;
@@ -32,15 +33,36 @@ static struct str form_str(const struct question_form *f)
     return (struct str){f->p, f->n};
 }
 
-unsigned question_word_of(const struct question *q, struct str token)
+/* The word with ${token} among its own forms (own) or its synonyms. */
+static unsigned word_with(const struct question *q, struct str token, bool own)
 {
-    if ((q->first & first_bit(token)) == 0)
-        return q->count;
-    for (unsigned i = 0; i < q->count; i++)
-        for (unsigned j = 0; j < q->words[i].form_count; j++)
-            if (str_eq(form_str(&q->words[i].forms[j]), token))
+    for (unsigned i = 0; i < q->count; i++) {
+        const struct question_word *w = &q->words[i];
+        for (unsigned j = own ? 0 : w->own; j < (own ? w->own : w->form_count); j++)
+            if (str_eq(form_str(&w->forms[j]), token))
                 return i;
+    }
     return q->count;
+}
+
+static unsigned word_of(const struct question *q, struct str token)
+{
+    return (q->first & first_bit(token)) == 0 ? q->count : word_with(q, token, true);
+}
+
+unsigned question_match(const struct question *q, struct str token, double *part)
+{
+    unsigned i = word_of(q, token);
+    *part = 1;
+    if (i == q->count && (q->first & first_bit(token)) != 0) {
+        i = word_with(q, token, false);
+        *part = SYNONYM;
+    }
+    if (i == q->count) {
+        i = question_relative_of(q, token);
+        *part = RELATIVE;
+    }
+    return i;
 }
 
 static void add_form(struct question *q, struct question_word *w, struct str token)
@@ -50,23 +72,25 @@ static void add_form(struct question *q, struct question_word *w, struct str tok
     struct question_form *f = &w->forms[w->form_count++];
     memcpy(f->p, token.p, token.n);
     f->n = (uint8_t)token.n;
+    w->own = w->form_count;
     q->first |= first_bit(token);
 }
 
-static double meaning_of(struct str token)
+static double meaning_of(struct str token, bool light)
 {
+    const double factor = light ? MEANING_LIGHT : 1;
     size_t n;
     switch (script_of(token.p, token.p + token.n, &n)) {
     case SCRIPT_SPACED:
-        return MEANING_WORD;
+        return factor * MEANING_WORD;
     case SCRIPT_KATAKANA:
-        return MEANING_KATAKANA;
+        return factor * MEANING_KATAKANA;
     case SCRIPT_HIRAGANA:
-        return MEANING_HIRAGANA;
+        return light ? MEANING_GRAMMAR : MEANING_HIRAGANA;
     case SCRIPT_DENSE:
         break;
     }
-    return MEANING_DENSE;
+    return factor * MEANING_DENSE;
 }
 
 static bool is_asker_stop(const struct reading *r, int from, int to)
@@ -96,18 +120,18 @@ static int take_token(void *arg, int flags, const char *token, int n, int from, 
     struct question *q = r->q;
     struct str s = {token, (size_t)n};
     if ((flags & FTS5_TOKEN_COLOCATED) != 0) {
-        if (!r->skipped && q->count > 0 && question_word_of(q, s) == q->count)
+        if (!r->skipped && q->count > 0 && word_of(q, s) == q->count)
             add_form(q, &q->words[q->count - 1], s);
         return SQLITE_OK;
     }
-    r->skipped = q->count == QUESTION_WORDS || question_word_of(q, s) < q->count ||
-                 is_asker_stop(r, from, to);
+    r->skipped =
+        q->count == QUESTION_WORDS || word_of(q, s) < q->count || is_asker_stop(r, from, to);
     if (r->skipped)
         return SQLITE_OK;
     struct question_word *w = &q->words[q->count++];
     bool light = wordset_has(&r->t->light, s) || is_number(s);
     *w = (struct question_word){.source = {r->text.p + from, (size_t)(to - from)},
-                                .meaning = meaning_of(s) * (light ? MEANING_LIGHT : 1),
+                                .meaning = meaning_of(s, light),
                                 .light = light};
     add_form(q, w, s);
     return SQLITE_OK;
@@ -158,10 +182,8 @@ int question_read(struct file_table *t, struct str language, struct str text, st
     if (rc == SQLITE_OK)
         rc = tokenizer_run(t->tokenizer, FTS5_TOKENIZE_QUERY, r.text, take_token, &r);
     wordset_free(&r.stops);
-    for (unsigned i = 0; i < out->count; i++) {
-        out->words[i].own = out->words[i].form_count;
+    for (unsigned i = 0; i < out->count; i++)
         synonyms_add(t, &out->words[i]);
-    }
     question_index(out);
     return rc;
 }
@@ -189,8 +211,11 @@ enum store_status question_count_documents(struct question_word *w, struct file 
                                            const struct file_table *t)
 {
     enum store_status status = STORE_OK;
-    for (unsigned j = 0; j < w->form_count && status == STORE_OK; j++)
+    for (unsigned j = 0; j < w->form_count && status == STORE_OK; j++) {
         status = documents_with(f, t, form_str(&w->forms[j]), &w->documents);
+        if (j < w->own)
+            w->own_documents = w->documents;
+    }
     return status;
 }
 
@@ -229,10 +254,15 @@ void question_expression(const struct question *q, const unsigned *words, unsign
     for (unsigned i = 0; i < count; i++) {
         const struct question_word *w = &q->words[words[i]];
         put_word(w, out);
-        if (w->start == 0)
-            continue;
-        begin_phrase(out);
-        buf_str(out, (struct str){w->forms[0].p, w->start});
-        buf_adds(out, "\" *");
+        if (w->start > 0) {
+            begin_phrase(out);
+            buf_str(out, (struct str){w->forms[0].p, w->start});
+            buf_adds(out, "\" *");
+        }
+        if (w->slip.n > 0) {
+            begin_phrase(out);
+            buf_str(out, form_str(&w->slip));
+            buf_adds(out, "\"");
+        }
     }
 }

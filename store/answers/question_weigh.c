@@ -13,7 +13,9 @@ enum store_status question_weigh(struct question *q, struct file *f, struct file
     if (status == STORE_OK)
         status = question_seek_relatives(q, f, t);
     for (unsigned i = 0; i < q->count; i++) {
-        double n = (double)q->words[i].documents, all = (double)t->documents;
+        const struct question_word *w = &q->words[i];
+        double n = (double)(w->own_documents > 0 ? w->own_documents : w->documents);
+        double all = (double)t->documents;
         q->words[i].rarity = n > all ? 0 : log(1 + (all - n + 0.5) / (n + 0.5));
     }
     return status;

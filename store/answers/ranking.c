@@ -9,45 +9,45 @@
 #include <math.h>
 
 /*
- * Score: BM25 with a minimum rarity, so that small collections rank too, plus a share for the best
- * passage. Share: how much of the question's meaning the document has; see share_of. The constants
- * were fitted to the questions of t/kit/questions.
+ * Score: BM25 with a minimum rarity, so that small collections rank too, times how much of the
+ * question's meaning was found. Share: how much of it the document has, more indulgent to missing
+ * words. The constants were fitted to the questions of t/kit/questions.
  */
 
-#define WINDOW 30 /* words of a passage, without stop words */
-#define RARITY_FLOOR 0.5
-#define SATURATION 1.0 /* k1 of BM25 */
-#define LENGTH 0.05    /* b of BM25: pages of shops rarely repeat themselves */
-#define PASSAGE_SCORE 0.2
-#define SHARE_FLOOR 0.5    /* weight of the share in the score */
-#define ANYWHERE 0.9       /* weight of words anywhere, beside those in one passage */
-#define MISSING_LIGHT 0.45 /* a missing light word counts this part of its meaning */
-#define RELATED 0.7        /* a relative counts this part of the word */
-#define MISSING_POWER 0.8  /* missing words of a long question count less each */
-
-static const double column_weights[COLUMNS] = {4, 2, 1};
+#define WINDOW 30          /* words of a passage, without stop words */
+#define LENGTH 0.33        /* b of BM25 */
+#define SHARE_FLOOR 0.54   /* weight of a document without the question's words */
+#define ANYWHERE 0.8       /* weight of words anywhere, beside those in one passage */
+#define MISSING_LIGHT 0.3  /* a missing light word counts this part of its meaning */
+#define MISSING_POWER 0.45 /* missing words of a long question count less each */
+#define PART_POWER 0.75    /* of parts of words, in the share */
+#define TITLE_COVERED 1.0  /* meaning of a title of which the question has all words */
 
 struct ranking {
     const struct question *q;
     int column, position;
+    int title, asked; /* words of the title; those that the question has, without light ones */
     double found[QUESTION_WORDS]; /* occurrences, weighted by column */
-    int last[QUESTION_WORDS];     /* its last position in the text, from 1 */
-    double part[QUESTION_WORDS];  /* part of it that was found: RELATED for a relative */
+    int last[QUESTION_WORDS];     /* its last position, from 1 */
+    double part[QUESTION_WORDS];  /* part of it that was found */
     bool headed[QUESTION_WORDS];  /* in the title or the taxonomy */
-    double meaning, rarity;       /* meaning of the best passage */
+    double meaning;               /* of the best passage */
+};
+
+/* Meaning of the question that a document has and has not. */
+struct found {
+    double found, missing;
 };
 
 static void look_at_passage(struct ranking *r)
 {
-    double meaning = 0, rarity = 0;
+    double meaning = 0;
     for (unsigned i = 0; i < r->q->count; i++) {
         const struct question_word *w = &r->q->words[i];
         bool here = r->headed[i] || (r->last[i] > 0 && r->last[i] > r->position - WINDOW);
         meaning += here ? r->part[i] * w->meaning : 0;
-        rarity += here ? r->part[i] * w->meaning * w->rarity : 0;
     }
     r->meaning = fmax(r->meaning, meaning);
-    r->rarity = fmax(r->rarity, rarity);
 }
 
 static int take_token(void *arg, int flags, const char *token, int n, int from, int to)
@@ -56,42 +56,54 @@ static int take_token(void *arg, int flags, const char *token, int n, int from, 
     (void)from, (void)to;
     if ((flags & FTS5_TOKEN_COLOCATED) == 0)
         r->position++;
-    double part = 1;
-    unsigned i = question_word_of(r->q, (struct str){token, (size_t)n});
-    if (i == r->q->count) {
-        part = RELATED;
-        i = question_relative_of(r->q, (struct str){token, (size_t)n});
-    }
+    r->title = r->column == 0 ? r->position : r->title;
+    double part;
+    unsigned i = question_match(r->q, (struct str){token, (size_t)n}, &part);
     if (i == r->q->count)
         return SQLITE_OK;
-    r->found[i] += part * column_weights[r->column];
+    r->found[i] += part * (r->column < COLUMNS - 1 ? HEAD_WEIGHT : 1);
     r->part[i] = fmax(r->part[i], part);
-    if (r->column < COLUMNS - 1)
-        r->headed[i] = true;
-    else
-        r->last[i] = r->position;
+    r->headed[i] = r->headed[i] || r->column < COLUMNS - 1;
+    r->asked += r->column == 0 && r->last[i] < r->position && !r->q->words[i].light;
+    r->last[i] = r->position;
     look_at_passage(r);
     return SQLITE_OK;
 }
 
 /*
- * found / (found + missing^MISSING_POWER). Light words count more if found than if missing. Words
- * far apart count a little less than those of one passage. Other documents do not matter.
+ * How much of the question was found. Light words count more if found than if missing. Words far
+ * apart count a little less than those of one passage. Other documents do not matter. ${power}: of
+ * the parts of words that synonyms and relatives have.
  */
-static double share_of(const struct ranking *r)
+static struct found found_of(const struct ranking *r, double power)
 {
-    double anywhere = 0, missing = 0;
+    struct found f = {0};
+    double anywhere = 0, passage = 0;
     for (unsigned i = 0; i < r->q->count; i++) {
         const struct question_word *w = &r->q->words[i];
-        anywhere += r->part[i] * w->meaning;
-        missing += (1 - r->part[i]) * w->meaning * (w->light ? MISSING_LIGHT : 1);
+        double part = pow(r->part[i], power);
+        anywhere += part * w->meaning;
+        passage += r->part[i] * w->meaning;
+        f.missing += (1 - part) * w->meaning * (w->light ? MISSING_LIGHT : 1);
     }
-    double found = ANYWHERE * anywhere + (1 - ANYWHERE) * r->meaning;
-    missing += fmax(anywhere - found, 0);
-    return found <= 0 ? 0 : found / (found + pow(missing, MISSING_POWER));
+    f.found = anywhere * (passage > 0 ? ANYWHERE + (1 - ANYWHERE) * r->meaning / passage : 1);
+    f.missing += fmax(anywhere - f.found, 0);
+    return f;
 }
 
-static double score_of(const struct ranking *r, const struct file_table *t)
+static double share(double found, double missing)
+{
+    return found <= 0 ? 0 : found / (found + missing);
+}
+
+/* A title that the question covers counts as found. */
+static double share_of(const struct ranking *r, struct found f)
+{
+    double title = TITLE_COVERED * r->asked / (r->title + 1);
+    return share(f.found + title, pow(f.missing, MISSING_POWER));
+}
+
+static double score_of(const struct ranking *r, const struct file_table *t, struct found f)
 {
     double average = t->documents > 0 && t->words > 0 ? (double)t->words / (double)t->documents : 1;
     double length = 1 - LENGTH + LENGTH * r->position / average, score = 0;
@@ -100,7 +112,7 @@ static double score_of(const struct ranking *r, const struct file_table *t)
         score += w->meaning * (RARITY_FLOOR + w->rarity) * r->found[i] * (1 + SATURATION) /
                  (r->found[i] + SATURATION * length);
     }
-    return score + PASSAGE_SCORE * r->rarity;
+    return score * (SHARE_FLOOR + share(f.found, f.missing * f.missing));
 }
 
 int ranking_score(const struct file_table *t, const struct question *q, const struct str *texts,
@@ -110,7 +122,7 @@ int ranking_score(const struct file_table *t, const struct question *q, const st
     int rc = SQLITE_OK;
     for (r.column = 0; r.column < COLUMNS && rc == SQLITE_OK; r.column++)
         rc = tokenizer_run(t->tokenizer, FTS5_TOKENIZE_DOCUMENT, texts[r.column], take_token, &r);
-    hit->share = share_of(&r);
-    hit->score = score_of(&r, t) * (SHARE_FLOOR + hit->share);
+    hit->share = share_of(&r, found_of(&r, PART_POWER));
+    hit->score = score_of(&r, t, found_of(&r, 1));
     return rc;
 }

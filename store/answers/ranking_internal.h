@@ -12,7 +12,11 @@
 
 #define CANDIDATES 4000 /* rows that FTS5 scores */
 #define FINALISTS 40
-#define PAGE_SCORE 1.2 /* factor of pages before products: most questions are about the shop */
+#define PAGE_SCORE 1.4  /* factor of pages before products: most questions are about the shop */
+#define HEAD_WEIGHT 2.2 /* of a word in the title or the taxonomy, in the text 1 */
+#define SATURATION 3.3  /* k1 of BM25 */
+#define RARITY_FLOOR 0.28
+#define ENOUGH_ELSEWHERE 0.65      /* struct language: enough, where it was not measured */
 #define RANKING_BYTES (256 * 1024) /* maximum of finalists' texts that are read */
 
 struct candidate {
@@ -26,6 +30,7 @@ struct candidate {
 struct scoring {
     const struct question *q;
     unsigned words[QUESTION_PHRASES]; /* the word number of each phrase */
+    double parts[QUESTION_PHRASES];   /* and the part of the word that it stands for */
     unsigned count;
 };
 

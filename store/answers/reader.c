@@ -4,6 +4,7 @@
 #include "store/answers/file_internal.h"
 #include "store/answers/question_internal.h"
 #include "store/answers/ranking_internal.h"
+#include "store/answers/tokenizer_internal.h"
 #include "store/store.h"
 
 #include <stdio.h>
@@ -109,6 +110,8 @@ static enum store_status score(struct asking *a, struct file_table *t, const str
 {
     struct answers_hit hit = {.id = (uint64_t)c->id, .version = c->version};
     enum store_status status = score_row(a, t, q, &hit);
+    double enough = tokenizer_language(t->tokenizer)->enough;
+    hit.answers = hit.share >= (enough > 0 ? enough : ENOUGH_ELSEWHERE);
     if (c->page)
         hit.score *= PAGE_SCORE;
     if (status == STORE_OK)

@@ -13,6 +13,7 @@
 #define START_LETTERS 5 /* common letters of relatives, at least half of the longer one */
 #define SLIP_BYTES 6    /* shortest word that is compared with its misspellings */
 #define TOKENS_MAX 1000 /* tokens of a table that are read to count documents */
+#define CORRECTED 3     /* words of a question whose misspellings are sought */
 
 static size_t common_start(struct str a, struct str b)
 {
@@ -121,11 +122,14 @@ enum store_status question_seek_relatives(struct question *q, struct file *f,
                                           const struct file_table *t)
 {
     enum store_status status = STORE_OK;
+    unsigned corrected = 0;
     for (unsigned i = 0; i < q->count && status == STORE_OK; i++) {
         struct question_word *w = &q->words[i];
         size_t start = w->documents > 0 ? 0 : w->stem;
         if (start > 0)
             status = count_relatives(w, f, t, start);
+        if (status == STORE_OK && start > 0 && w->documents == 0 && corrected++ < CORRECTED)
+            status = question_seek_misspelling(w, f, t);
     }
     return status;
 }

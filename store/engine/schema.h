@@ -404,7 +404,7 @@ struct PACKED document_record {
 
 struct PACKED answer_file_record {
     uint64_t indexed;
-    uint32_t generation, oldest;
+    uint32_t generation, oldest, serving;
     uint8_t state; /* enum answers_state */
 };
 

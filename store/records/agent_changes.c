@@ -125,7 +125,7 @@ enum store_status agent_update(struct store_txn *t, const struct store_change *c
     answer->version = ++a.version;
     agent_write(t, &a);
     if (!str_eq(agent_language(&a), language))
-        answers_rebuild(t, &a.id);
+        answers_rebuild(t, &a.id, true);
     event_ulid(t, EVENT_AGENT_CHANGED, a.workspace, &a.id);
     return STORE_OK;
 }

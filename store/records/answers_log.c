@@ -27,6 +27,7 @@ bool schema_read_answer_file(MDB_val value, struct store_answers *out)
     *out = (struct store_answers){.indexed = r->indexed,
                                   .generation = r->generation,
                                   .oldest = r->oldest,
+                                  .serving = r->serving,
                                   .state = (enum answers_state)r->state};
     return true;
 }
@@ -345,15 +346,18 @@ static void built(struct store_txn *t, struct changed_answers *a, uint64_t numbe
 {
     a->file.state = ANSWERS_BUILT;
     a->file.oldest = a->file.generation;
+    a->file.serving = 0;
     row_del(t, &a->agent, 0);
     indexed(t, a, number);
 }
 
-void answers_rebuild(struct store_txn *t, const struct ulid *agent)
+void answers_rebuild(struct store_txn *t, const struct ulid *agent, bool sound)
 {
     struct changed_answers *a = answers_open(t, agent);
     if (a == NULL || a->file.generation == 0 || is_erased(a))
         return;
+    if (a->file.state == ANSWERS_BUILT)
+        a->file.serving = sound ? a->file.generation : 0;
     a->file.generation++;
     a->file.state = ANSWERS_TO_BUILD;
     row_put(t, agent, 0, 0);
@@ -399,7 +403,7 @@ enum store_status answers_note(struct store_txn *t, const struct store_change *c
         built(t, a, c->id);
         break;
     case ANSWERS_NOTE_LOST:
-        answers_rebuild(t, &c->agent);
+        answers_rebuild(t, &c->agent, false);
         break;
     default:
         deleted(t, &c->agent);

@@ -28,8 +28,11 @@ bool answers_row_number(const struct cursor *w, uint64_t *out);
 uint64_t answers_log(struct store_txn *t, const struct ulid *agent, uint64_t document,
                      uint64_t before);
 
-/* answers_rebuild(t, agent): rebuild the answer file, if there is one, as the next generation. */
-void answers_rebuild(struct store_txn *t, const struct ulid *agent);
+/*
+ * answers_rebuild(t, agent, sound): rebuild the answer file, if there is one, as the next
+ * generation. ${sound}: the old file answers until then.
+ */
+void answers_rebuild(struct store_txn *t, const struct ulid *agent, bool sound);
 
 /*
  * answers_erase(t, agent): the agent is deleted; the follower deletes file, rows and the file's

@@ -113,7 +113,7 @@ static void follow_agent(struct store_txn *t, const struct row_change *c)
         return;
     bool has = c->new != NULL &&schema_read_agent(*c->new, &new);
     if (has && !str_eq(agent_language(&old), agent_language(&new)))
-        answers_rebuild(t, &old.id);
+        answers_rebuild(t, &old.id, true);
     if (has || !store_is_deleting(t->s, t->mdb, old.workspace, 0))
         event_ulid(t, EVENT_AGENT_CHANGED, old.workspace, &old.id);
 }

@@ -73,7 +73,7 @@ uint64_t first_hit(struct answers_reader *r, const char *question, const char *l
                               hits, &count) == STORE_OK,
                   "%s", answers_reader_why(r));
     *version = count > 0 ? hits[0].version : 0;
-    return count > 0 && hits[0].share >= ANSWERS_SHARE ? hits[0].id : 0;
+    return count > 0 && hits[0].answers ? hits[0].id : 0;
 }
 
 void must_answer(struct answers_reader *r, const char *question, uint64_t id)

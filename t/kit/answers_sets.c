@@ -158,7 +158,7 @@ static void ask(struct answers_reader *r, const struct set *set, struct json_obj
                      hits, &count),
          answers_reader_why(r));
     bool answerable = json_object_array_length(right) > 0;
-    bool answered = count > 0 && hits[0].share >= ANSWERS_SHARE;
+    bool answered = count > 0 && hits[0].answers;
     bool first = count > 0 && is_right(right, hits[0].id);
     tally->answerable += answerable;
     tally->unanswerable += !answerable;

@@ -310,6 +310,8 @@ static const char *const unwritable[][2] = {
     {"file/report.html", "Not a directory"},
     {"", "Is a directory"},
     {"/dev/null", "it is not a regular file"},
+    {"dangling", "it is a symbolic link to no file"},
+    {"loop", "it is a symbolic link to no file"},
 };
 
 START_TEST(no_page_is_graded_for_a_file_that_cannot_be_written)
@@ -317,11 +319,13 @@ START_TEST(no_page_is_graded_for_a_file_that_cannot_be_written)
     const char *path =
         unwritable[_i][0][0] == '/' ? unwritable[_i][0] : text("%s/%s", dir, unwritable[_i][0]);
     run_program("/usr/bin/touch", text("%s/file", dir), NULL);
+    run_program("/bin/ln", "-sf", "missing.html", text("%s/dangling", dir), NULL);
+    run_program("/bin/ln", "-sfT", "loop", text("%s/loop", dir), NULL);
     struct run run = assay(server, "audit", "--html", path, origin_url(origin, "/good"), NULL);
     ck_assert_msg(run.status == 2 && !*run.out, "%d %s", run.status, run.out);
     expect_in(run.err, text("assay: cannot write %s: %s\n", path, unwritable[_i][1]));
     ck_assert_uint_eq(origin_hits(origin, "/good"), 0);
-    ck_assert_uint_eq(files_in(dir), 1);
+    ck_assert_uint_eq(files_in(dir), 3);
 }
 END_TEST
 

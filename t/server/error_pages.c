@@ -227,6 +227,20 @@ START_TEST(a_refused_request_for_an_unknown_path_is_429_as_a_page_too)
 END_TEST
 
 /* Two requests for what is not there differ in nothing that a page could leak. */
+/* One of the two addresses has the end of the message within a character. */
+START_TEST(a_long_message_is_cut_between_characters)
+{
+    char path[2048] = "/reports/1?a";
+    size_t n = strlen(path) - (size_t)_i;
+    for (int i = 0; i < 250; i++)
+        n += (size_t)sprintf(path + n, "%%D7%%A9");
+    struct response *r =
+        http(server, .path = path, .key = "", .headers = {BROWSER, "Prefer: handling=strict"});
+    expect_page(r, 422, "Something went wrong");
+    ck_assert_msg(strstr(r->body, "\xD7\xA9<") != NULL, "%s", r->body);
+}
+END_TEST
+
 START_TEST(a_page_says_nothing_of_the_address)
 {
     struct response *r = http(server, .path = "/nowhere%3Cscript%3Ealert(1)%3C/script%3E",
@@ -252,6 +266,7 @@ int main(void)
     tcase_add_test(tcase, a_page_loads_its_stylesheet_wherever_it_is);
     tcase_add_test(tcase, a_refused_request_for_an_unknown_path_is_429_as_a_page_too);
     tcase_add_test(tcase, an_english_message_is_marked_on_pages_of_other_languages);
+    tcase_add_loop_test(tcase, a_long_message_is_cut_between_characters, 0, 2);
     tcase_add_test(tcase, a_page_says_nothing_of_the_address);
     return harness_main(suite);
 }

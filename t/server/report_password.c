@@ -325,6 +325,20 @@ START_TEST(a_changed_cookie_does_not_open)
 }
 END_TEST
 
+/* Another host of the domain can set cookies that the browser sends first. */
+START_TEST(a_foreign_cookie_does_not_hide_the_right_one)
+{
+    int64_t id = report_new_with("2", "secret");
+    const char *right = cookie_for(id, "secret") + strlen("Cookie: ");
+    expect(get_page(id, NULL), is_open(get_page(id, text("Cookie: assay_report=x; %s", right))));
+    struct response *r =
+        http(server, .path = page_path(id), .key = "",
+             .headers = {BROWSER, "Cookie: assay_report=x", text("Cookie: %s", right)});
+    expect(r, is_open(r));
+    ck_assert(is_form(get_page(id, "Cookie: assay_report=x; assay_report=y")));
+}
+END_TEST
+
 START_TEST(a_cookie_stays_valid_when_the_secret_is_rotated)
 {
     int64_t id = report_new_with("2", "secret");
@@ -622,6 +636,28 @@ START_TEST(a_full_queue_is_503_for_every_report)
 }
 END_TEST
 
+START_TEST(a_password_can_be_set_while_strangers_guess)
+{
+    struct raw *raws[AT_ONCE];
+    int left = AT_ONCE, status = 0;
+    server_start_with(server, UNLIMITED);
+    int64_t id = report_new_with("2", "secret");
+    for (int i = 0; i < AT_ONCE; i++)
+        raws[i] = raw_open(server);
+    for (int i = 0; i < AT_ONCE; i++)
+        send_attempt(raws[i], (long)id, i);
+    while (left > 0 && status != 503) { /* a full queue is answered at once */
+        status = raw_response(raws[--left], false, 30000)->status;
+        raw_close(raws[left]);
+    }
+    change(id, "password=another");
+    ck_assert_int_eq(status, 503);
+    while (left > 0)
+        raw_close(raws[--left]);
+    server_stop(server);
+}
+END_TEST
+
 /* The client leaves while its password is checked. */
 START_TEST(a_client_that_leaves_harms_nothing)
 {
@@ -716,6 +752,7 @@ int main(void)
     tcase_add_test(shared, an_expired_cookie_does_not_open);
     tcase_add_test(shared, a_cookie_of_another_report_does_not_open);
     tcase_add_test(shared, a_changed_cookie_does_not_open);
+    tcase_add_test(shared, a_foreign_cookie_does_not_hide_the_right_one);
     tcase_add_test(shared, a_cookie_stays_valid_when_the_secret_is_rotated);
     tcase_add_test(shared, reports_without_a_password_answer_as_unknown_ones);
     tcase_add_test(shared, a_private_page_is_that_of_an_unknown_report);
@@ -725,6 +762,7 @@ int main(void)
     tcase_add_test(own, an_address_has_ten_attempts_a_minute);
     tcase_add_loop_test(own, a_report_has_thirty_attempts_a_minute, 0, 3);
     tcase_add_loop_test(own, a_full_queue_is_503_for_every_report, 0, 3);
+    tcase_add_test(own, a_password_can_be_set_while_strangers_guess);
     tcase_add_test(own, a_client_that_leaves_harms_nothing);
     tcase_add_test(own, a_path_of_base_url_is_that_of_the_cookie);
     tcase_add_test(own, a_cookie_set_over_tls_is_secure);

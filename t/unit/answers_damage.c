@@ -86,6 +86,28 @@ START_TEST(truncated_and_overwritten_files_are_reported_damaged)
 }
 END_TEST
 
+/* Root may open every file, but not a directory. */
+START_TEST(a_file_that_may_not_be_opened_is_reported_damaged)
+{
+    struct answers_reader *r;
+    make_index(10);
+    ck_assert_int_eq(chmod(path, 0), 0);
+    if (geteuid() != 0) {
+        ck_assert_int_eq(try_open(store_id), STORE_CORRUPT);
+        ck_assert_int_eq(answers_reader_open(path, store_id, NULL, &r, why, sizeof(why)),
+                         STORE_CORRUPT);
+        ck_assert_int_eq(chmod(path, 0400), 0);
+        ck_assert_int_eq(try_open(store_id), STORE_CORRUPT);
+    }
+    ck_assert_int_eq(unlink(path), 0);
+    ck_assert_int_eq(mkdir(path, 0700), 0);
+    ck_assert_int_eq(try_open(store_id), STORE_CORRUPT);
+    ck_assert_int_eq(answers_reader_open(path, store_id, NULL, &r, why, sizeof(why)),
+                     STORE_CORRUPT);
+    ck_assert_int_eq(rmdir(path), 0);
+}
+END_TEST
+
 static void use_if_it_opens(void)
 {
     static const char *const questions[] = {"tea of the mountain", "number77", "words13 number5",
@@ -189,6 +211,7 @@ int main(void)
     const TTest *const tests[] = {
         opening_distinguishes_missing_wrong_version_and_foreign_files,
         truncated_and_overwritten_files_are_reported_damaged,
+        a_file_that_may_not_be_opened_is_reported_damaged,
         a_flipped_bit_is_detected_or_changes_no_hit,
         flipped_bits_never_crash_a_reader,
     };

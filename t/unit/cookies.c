@@ -45,8 +45,8 @@ static const struct {
 
 START_TEST(the_first_well_formed_cookie_of_the_name_is_read)
 {
-    struct str value = {NULL, 0};
-    bool found = cookie_in(str_of(headers[_i].header), STR("a"), &value);
+    struct str value = {NULL, 0}, rest = str_of(headers[_i].header);
+    bool found = cookie_next(&rest, STR("a"), &value);
     ck_assert_msg(found == (headers[_i].value != NULL), "%s", headers[_i].header);
     ck_assert_msg(!found || str_eq(value, str_of(headers[_i].value)), "%s gives %.*s",
                   headers[_i].header, (int)value.n, value.p);
@@ -59,10 +59,10 @@ START_TEST(a_value_that_is_too_long_is_skipped)
     struct str value;
     int n = sprintf(header, "a=");
     memset(header + n, 'x', COOKIE_VALUE_MAX);
-    ck_assert(cookie_in(str_of(header), STR("a"), &value));
+    ck_assert(cookie_next(&(struct str){header, strlen(header)}, STR("a"), &value));
     ck_assert_uint_eq(value.n, COOKIE_VALUE_MAX);
     strcat(header, "x; a=2");
-    ck_assert(cookie_in(str_of(header), STR("a"), &value));
+    ck_assert(cookie_next(&(struct str){header, strlen(header)}, STR("a"), &value));
     ck_assert(str_eq(value, STR("2")));
 }
 END_TEST
@@ -77,19 +77,31 @@ START_TEST(a_header_of_any_length_is_read_to_its_end_only)
     ck_assert_ptr_nonnull(header);
     for (size_t i = 0; i < SIZE; i++)
         header[i] = unit[i * 7 % (sizeof(unit) - 1)];
-    ck_assert(!cookie_in((struct str){header, SIZE}, STR("name"), &value));
+    ck_assert(!cookie_next(&(struct str){header, SIZE}, STR("name"), &value));
     memset(header, ';', SIZE);
     memcpy(header + SIZE - 3, "a=1", 3);
-    ck_assert(cookie_in((struct str){header, SIZE}, STR("a"), &value));
-    ck_assert(!cookie_in((struct str){header, SIZE - 2}, STR("a"), &value));
+    ck_assert(cookie_next(&(struct str){header, SIZE}, STR("a"), &value));
+    ck_assert(!cookie_next(&(struct str){header, SIZE - 2}, STR("a"), &value));
     free(header);
     for (size_t n = 0; n <= 8; n++) {
         char *exact = malloc(n + 1); /* the sanitizer sees a read behind ${n} */
         ck_assert_ptr_nonnull(exact);
         memcpy(exact, "b=2; a=1", n);
-        ck_assert_int_eq(cookie_in((struct str){exact, n}, STR("a"), &value), n >= 7);
+        ck_assert_int_eq(cookie_next(&(struct str){exact, n}, STR("a"), &value), n >= 7);
         free(exact);
     }
+}
+END_TEST
+
+START_TEST(all_cookies_of_the_name_are_read)
+{
+    struct str rest = STR("a=1; b=2; a=\x01; a=3;a=4"), value;
+    const char *const values[] = {"1", "3", "4"};
+    for (size_t i = 0; i < sizeof(values) / sizeof(values[0]); i++) {
+        ck_assert(cookie_next(&rest, STR("a"), &value));
+        ck_assert(str_eq(value, str_of(values[i])));
+    }
+    ck_assert(!cookie_next(&rest, STR("a"), &value));
 }
 END_TEST
 
@@ -118,6 +130,7 @@ int main(void)
     tcase_add_loop_test(tcase, the_first_well_formed_cookie_of_the_name_is_read, 0, COUNT(headers));
     tcase_add_test(tcase, a_value_that_is_too_long_is_skipped);
     tcase_add_test(tcase, a_header_of_any_length_is_read_to_its_end_only);
+    tcase_add_test(tcase, all_cookies_of_the_name_are_read);
     tcase_add_loop_test(tcase, a_cookie_is_set_with_its_attributes, 0, 2);
     suite_add_tcase(suite, tcase);
     return suite_run(suite);

@@ -268,6 +268,7 @@ START_TEST(rebuilds_leave_no_old_file)
     struct follower *f = follower_new(reader, note_answers, never, &kit);
     while (follower_step(f) == FOLLOWER_MORE)
         continue;
+    const size_t before = files();
     for (int i = 0; i < 3; i++) { /* another language again, before it is built */
         struct store_change c = {
             .kind = CHANGE_AGENT_UPDATE, .agent = agent, .fields = AGENT_HAS_SETTINGS};
@@ -275,10 +276,14 @@ START_TEST(rebuilds_leave_no_old_file)
         ck_status(kit_status(&kit, &c), STORE_OK);
     }
     ck_assert_uint_eq(state().generation, 4);
+    ck_assert_uint_eq(state().serving, 1);
     ck_assert_uint_gt(unindexed(), 0);
+    expect_words(1, 10, "one", 1); /* the old file answers */
     while (follower_step(f) == FOLLOWER_MORE)
         continue;
     ck_assert_uint_eq(unindexed(), 0);
+    ck_assert_uint_eq(state().serving, 0);
+    ck_assert_uint_eq(files(), before);
     expect_words(1, 10, "one", 1);
     const struct store_change deletes = {.kind = CHANGE_AGENT_DELETE, .agent = agent};
     ck_status(kit_status(&kit, &deletes), STORE_OK);
@@ -288,6 +293,28 @@ START_TEST(rebuilds_leave_no_old_file)
     ck_assert_uint_eq(files(), 0);
     follower_free(f);
     store_close(reader);
+    end();
+}
+END_TEST
+
+/* It is deleted while the next one is built: nothing is found, and no other build begins. */
+START_TEST(a_lost_old_file_answers_nothing)
+{
+    char path[ANSWERS_PATH_BYTES];
+    begin();
+    sync_words(1, 10, "one");
+    follow();
+    file_path(path);
+    const struct store_change c = {.kind = CHANGE_AGENT_UPDATE,
+                                   .agent = agent,
+                                   .fields = AGENT_HAS_SETTINGS,
+                                   .data = STR("\"language_default\":\"de\"")};
+    ck_status(kit_status(&kit, &c), STORE_OK);
+    unlink(path);
+    expect_words(1, 10, "one", 0);
+    ck_assert_uint_eq(state().generation, 2);
+    follow();
+    expect_words(1, 10, "one", 1);
     end();
 }
 END_TEST
@@ -326,6 +353,7 @@ int main(void)
     tcase_add_test(tcase, a_hit_that_differs_from_its_record_is_dropped);
     tcase_add_loop_test(tcase, an_older_file_is_rebuilt, 0, 3);
     tcase_add_test(tcase, rebuilds_leave_no_old_file);
+    tcase_add_test(tcase, a_lost_old_file_answers_nothing);
     tcase_add_test(tcase, orphan_files_are_deleted_and_missing_files_built);
     suite_add_tcase(suite, tcase);
     return kit_run(suite);
