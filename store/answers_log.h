@@ -11,6 +11,8 @@
  * of the change that set its texts. Invariant: a document whose number is above ${indexed} has a
  * row in the log. Only its newest row is kept, so the log has at most one row per document. A row
  * with number 0 says that the file must be built or deleted.
+ *
+ * The number of the newest change is replicated. Log, file and ${indexed} are of this store.
  */
 #ifndef ASSAY_STORE_ANSWERS_LOG_H
 #define ASSAY_STORE_ANSWERS_LOG_H
@@ -27,7 +29,7 @@ enum answers_state {
 };
 
 struct store_answers {
-    uint64_t last;       /* number of the newest change; 0: the agent never had documents */
+    uint64_t last;       /* number of the newest change; 0: the agent is erased */
     uint64_t indexed;    /* changes up to it are in the file and no longer in the log */
     uint32_t generation; /* of the file; each new file of an agent gets the next one, in its name */
     uint32_t oldest;     /* oldest generation whose file may still exist */

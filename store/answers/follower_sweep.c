@@ -72,15 +72,15 @@ static enum store_status find_missing(struct follower *f, struct ulid *after,
     MDB_txn *txn;
     enum store_status status = store_snapshot(f->s, &txn);
     *count = 0;
-    key_space(&w.prefix, SPACE_ANSWERS);
-    key_of(&from, SPACE_ANSWERS, after);
+    key_space(&w.prefix, SPACE_ANSWER_FILE);
+    key_of(&from, SPACE_ANSWER_FILE, after);
     key_bytes(&from, "", 1);
     if (status == STORE_OK)
         status = cursor_from(f->s, txn, &w, DB_WIDGET, &from);
     for (unsigned looked = 0; status == STORE_OK && looked < 1000 && *count < LOST_AT_ONCE;
          status = cursor_next(&w), looked++) {
         struct answers_name *name = &missing[*count];
-        if (w.k.mv_size != 1 + ULID_BYTES || !schema_read_answers(w.v, &state))
+        if (w.k.mv_size != 1 + ULID_BYTES || !schema_read_answer_file(w.v, &state))
             continue;
         memcpy(after->b, (const uint8_t *)w.k.mv_data + 1, ULID_BYTES);
         *name = (struct answers_name){.agent = *after, .generation = state.generation};

@@ -17,16 +17,17 @@ static enum store_status next_file(struct step *p)
     struct key from;
     struct follower *f = p->f;
     enum store_status status = store_snapshot(f->s, &p->txn);
-    key_space(&w.prefix, SPACE_ANSWERS);
-    key_of(&from, SPACE_ANSWERS, &f->verify);
+    key_space(&w.prefix, SPACE_ANSWER_FILE);
+    key_of(&from, SPACE_ANSWER_FILE, &f->verify);
     key_bytes(&from, "", 1);
     if (status == STORE_OK)
         status = cursor_from(f->s, p->txn, &w, DB_WIDGET, &from);
-    if (status == STORE_OK &&
-        (w.k.mv_size != 1 + ULID_BYTES || !schema_read_answers(w.v, &p->state)))
+    if (status == STORE_OK && w.k.mv_size != 1 + ULID_BYTES)
         status = store_corrupt(f->s, "the record of an answer file");
-    if (status == STORE_OK)
+    if (status == STORE_OK) {
         memcpy(p->name.agent.b, (const uint8_t *)w.k.mv_data + 1, ULID_BYTES);
+        status = answers_read(f->s, p->txn, &p->name.agent, &p->state);
+    }
     cursor_end(&w);
     store_read_end(f->s);
     memcpy(p->name.store_id, f->store_id, STORE_ID_BYTES);

@@ -1,17 +1,23 @@
 /*
- * Derived spaces: each of their rows follows from a record.
+ * Kinds of spaces (schema.h), and derived spaces: each of their rows follows from a record.
  *
- * A space is RECORD, DERIVED or INDEX (schema.h). The rows of DERIVED spaces are computed by
+ * RECORD spaces are replicated, all others are local. The rows of DERIVED spaces are computed by
  * records/derived_rows.c, from the space of the record; INDEX spaces are built by index/rebuild.c.
- * A test rebuilds both from records alone and compares them with what was there.
+ * A test rebuilds both from records alone and compares them with what was there. LOCAL spaces are
+ * about files of this store; applying a row set (store/rows.h) writes them.
  */
 #ifndef ASSAY_STORE_ENGINE_DERIVED_H
 #define ASSAY_STORE_ENGINE_DERIVED_H
 
 #include "store/engine/cursor.h"
 
-enum space_kind { SPACE_IS_RECORD, SPACE_IS_DERIVED, SPACE_IS_INDEX };
+enum space_kind { SPACE_IS_RECORD, SPACE_IS_DERIVED, SPACE_IS_INDEX, SPACE_IS_LOCAL };
 extern const uint8_t derived_kinds[SPACE_COUNT]; /* enum space_kind */
+
+static inline bool space_is_replicated(enum space space)
+{
+    return derived_kinds[space] == SPACE_IS_RECORD;
+}
 
 typedef void derived_fn(void *arg, enum space space, struct key *key, const void *value, size_t n);
 

@@ -62,6 +62,10 @@ struct store_txn {
     bool maintenance_told;            /* the transaction has an EVENT_MAINTENANCE */
     bool awaited, unawaited;          /* it has a change that a caller waits for; or one without */
 
+    /* row sets: rows.h */
+    bool collects, complete, follows; /* notes keys; all is written; it has applied row sets */
+    struct buf noted;                 /* keys of replicated spaces that were put or deleted */
+
     /* background work */
     store_pause_fn *pause; /* may be NULL */
     void *pause_arg;
@@ -104,6 +108,7 @@ struct store {
     struct store_event *events;
     size_t event_count, event_cap;
     uint64_t file_bytes; /* data.mdb is at least that long */
+    bool collects;       /* transactions note what they write: store_rows_collect */
     uint64_t random[32]; /* for ids */
     size_t random_left;  /* of them, not used yet */
 

@@ -10,7 +10,7 @@
 
 static void format_key(struct key *k)
 {
-    key_meta(k, 'f');
+    key_local(k, 'f');
 }
 
 static enum store_status format_read(struct store *s, MDB_txn *txn, struct format_record *out)
@@ -18,7 +18,7 @@ static enum store_status format_read(struct store *s, MDB_txn *txn, struct forma
     struct key k;
     MDB_val v;
     format_key(&k);
-    enum store_status status = store_get(s, txn, SPACE_META, &k, &v);
+    enum store_status status = store_get(s, txn, SPACE_LOCAL, &k, &v);
     if (status == STORE_OK && v.mv_size < sizeof(out->format))
         return store_corrupt(s, "the record of the store's format");
     if (status != STORE_OK)
@@ -82,7 +82,7 @@ enum store_status format_look(struct store *s, char *why, size_t why_size)
 
 static void id_key(struct key *k)
 {
-    key_meta(k, 'i');
+    key_local(k, 'i');
 }
 
 static int id_put(MDB_txn *txn, MDB_dbi dbi)
@@ -104,7 +104,7 @@ enum store_status format_id(struct store *s, uint8_t out[STORE_ID_BYTES])
     enum store_status status = store_snapshot(s, &txn);
     id_key(&k);
     if (status == STORE_OK)
-        status = store_get(s, txn, SPACE_META, &k, &v);
+        status = store_get(s, txn, SPACE_LOCAL, &k, &v);
     if (status == STORE_NOT_FOUND || (status == STORE_OK && v.mv_size != STORE_ID_BYTES))
         return store_corrupt(s, "the store's id");
     if (status == STORE_OK)
@@ -143,6 +143,7 @@ int format_renew_id(const char *dir)
     return rc;
 }
 
+/* The rows that every new store has. All later rows are written by txn.c. */
 static enum store_status make(struct store *s)
 {
     MDB_txn *txn;
@@ -155,7 +156,8 @@ static enum store_status make(struct store *s)
     format_key(&k);
     MDB_val key = key_val(&k), v = {sizeof(f), &f};
     rc = mdb_put(txn, s->dbi[DB_BASE], &key, &v, 0);
-    k.b[1] = 'c';
+    key_meta(&k, 'c');
+    key = key_val(&k);
     v = (MDB_val){sizeof(counters), &counters};
     if (rc == 0)
         rc = mdb_put(txn, s->dbi[DB_BASE], &key, &v, 0);

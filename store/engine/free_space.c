@@ -240,10 +240,16 @@ static bool is_small_enough(const struct store_txn *t, const struct space_left *
            t->results_took + TXN_PAGES + others * PAGES_A_CHANGE <= most;
 }
 
+/* Must it leave the reserve? Deletes need not, and row sets that do not grow the records. */
+static bool keeps_reserve(const struct store_txn *t)
+{
+    return t->creates || t->results != 0 || (t->follows && growth(t) > 0);
+}
+
 bool txn_leaves_space(struct store_txn *t)
 {
     struct space_left r = measure_space(t->s, 2);
-    if ((t->creates || t->results != 0) && !leaves_reserve(t, r))
+    if (keeps_reserve(t) && !leaves_reserve(t, r))
         return refuse(t, t->creates ? full_texts[MAP_FULL] : reserved_text);
     return is_small_enough(t, &r) ||
            refuse(t, "the map has too few free pages for these changes together");

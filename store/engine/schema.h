@@ -28,14 +28,24 @@
 enum db { DATABASES(X) DB_COUNT };
 #undef X
 
-/* Spaces. Columns: enum, sub-database, tag, kind (derived.h), keys and values. */
+/*
+ * Spaces. Columns: enum, sub-database, tag, kind (derived.h), keys and values.
+ *
+ * Spaces of records are replicated: a row set (store/rows.h) has their rows. All others are local:
+ * each store builds them from replicated rows. Jobs, idempotency keys and senders are replicated
+ * because the work goes on, and a repeated request is recognised, wherever changes are executed
+ * next.
+ */
 /* clang-format off */
 #define SPACES(X) \
     X(SPACE_KEY, DB_RECORD, 'k', SPACE_IS_RECORD, "hash → key_record") \
     X(SPACE_REPORT, DB_RECORD, 'r', SPACE_IS_RECORD, "id → report_record") \
     X(SPACE_META, DB_BASE, 'm', SPACE_IS_RECORD, \
-      "'f' → format_record, 'c' → counters_record, 'r' → rating_record, 'u' → the last ULID " \
-      "given, 'y' → synced_counters, 'i' → the store's random id") \
+      "'c' → counters_record, 'r' → rating_record, 'u' → the last ULID given, " \
+      "'y' → synced_counters") \
+    X(SPACE_LOCAL, DB_BASE, 'l', SPACE_IS_LOCAL, \
+      "'f' → format_record, 'i' → the store's random id, which names its answer files, " \
+      "'a' → the number of rows of SPACE_ANSWERS_LOG") \
     X(SPACE_WORKSPACE, DB_BASE, 'w', SPACE_IS_RECORD, "id → workspace_record") \
     X(SPACE_WORKSPACE_NAME, DB_BASE, 'n', SPACE_IS_DERIVED, "name → id") \
     X(SPACE_KEY_ID, DB_BASE, 'i', SPACE_IS_DERIVED, "id → hash") \
@@ -81,9 +91,13 @@ enum db { DATABASES(X) DB_COUNT };
     X(SPACE_DOCUMENT, DB_WIDGET, 'D', SPACE_IS_RECORD, "id → document_record") \
     X(SPACE_UNSEEN, DB_WIDGET, 'U', SPACE_IS_RECORD, \
       "collection → unseen_record: a purge of what was not seen") \
-    X(SPACE_ANSWERS, DB_WIDGET, 'A', SPACE_IS_RECORD, "agent → answers_record: answers_log.h") \
-    X(SPACE_ANSWERS_LOG, DB_WIDGET, 'F', SPACE_IS_RECORD, \
-      "agent, sequence (0: its answer file waits for more) → document: answers_log.h") \
+    X(SPACE_ANSWERS, DB_WIDGET, 'A', SPACE_IS_RECORD, \
+      "agent → the number of the last change of its documents: answers_log.h") \
+    X(SPACE_ANSWER_FILE, DB_WIDGET, 'B', SPACE_IS_LOCAL, \
+      "agent → answer_file_record: each store has files of its own") \
+    X(SPACE_ANSWERS_LOG, DB_WIDGET, 'F', SPACE_IS_LOCAL, \
+      "agent, sequence (0: its answer file waits for more) → document: what the file of this " \
+      "store lacks: answers_log.h") \
     X(SPACE_COUPON, DB_WIDGET, 'C', SPACE_IS_RECORD, "agent, folded code → coupon_record") \
     X(SPACE_PENDING_COUPONS, DB_WIDGET, 'T', SPACE_IS_RECORD, \
       "conversation → its pending coupons") \
@@ -153,10 +167,16 @@ static inline void key_id(struct key *k, enum space space, uint64_t id)
     key_u64(k, id);
 }
 
-/* key_meta(k, name): a record of SPACE_META. */
+/* key_meta(k, name): a record of SPACE_META. key_local(k, name): one of SPACE_LOCAL. */
 static inline void key_meta(struct key *k, char name)
 {
     key_space(k, SPACE_META);
+    key_bytes(k, &name, 1);
+}
+
+static inline void key_local(struct key *k, char name)
+{
+    key_space(k, SPACE_LOCAL);
     key_bytes(k, &name, 1);
 }
 
@@ -335,7 +355,6 @@ struct PACKED event_record {
 
 struct PACKED synced_counters {
     uint64_t collection, document; /* the last id given */
-    uint64_t unindexed;            /* rows of SPACE_ANSWERS_LOG of all agents */
 };
 
 struct PACKED collection_record {
@@ -383,8 +402,8 @@ struct PACKED document_record {
     uint16_t title_n, taxonomy_n, url_n, language_n, type_n, image_url_n, sku_n;
 };
 
-struct PACKED answers_record {
-    uint64_t last, indexed;
+struct PACKED answer_file_record {
+    uint64_t indexed;
     uint32_t generation, oldest, serving;
     uint8_t state; /* enum answers_state */
 };

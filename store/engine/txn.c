@@ -3,6 +3,7 @@
 #include "store/engine/errors.h"
 #include "store/engine/free_space.h"
 #include "store/engine/layers.h"
+#include "store/engine/rows.h"
 #include "store/engine/snapshot.h"
 
 #include <endian.h>
@@ -19,7 +20,8 @@ void store_apply(struct store_txn *t, const struct store_change *change, int64_t
         answer->status = t->error;
         return;
     }
-    if (change->kind >= CHANGE_KINDS || change_rows[change->kind].apply == NULL) {
+    if (change->kind >= CHANGE_KINDS || change_rows[change->kind].apply == NULL || t->complete ||
+        t->follows) {
         answer->status = STORE_INVALID;
         return;
     }
@@ -92,6 +94,8 @@ static void put(struct store_txn *t, enum space space, struct key *key, MDB_val 
     MDB_val k = key_val(key);
     if (t->error != STORE_OK)
         return;
+    if (__builtin_expect(t->collects, false))
+        rows_note(t, space, key);
     MDB_dbi dbi = t->s->dbi[schema_space_db[space]];
     MDB_cursor **at = cursor_of(t, space);
     int rc = at != NULL ? put_at(t, at, dbi, &k, v, flags) : mdb_put(t->mdb, dbi, &k, v, flags);
@@ -126,6 +130,8 @@ static int del(struct store_txn *t, enum space space, struct key *key)
 {
     MDB_val k = key_val(key);
     close_cursors(t);
+    if (__builtin_expect(t->collects, false))
+        rows_note(t, space, key);
     return t->error != STORE_OK ? 0 : mdb_del(t->mdb, t->s->dbi[schema_space_db[space]], &k, NULL);
 }
 
@@ -260,6 +266,7 @@ void txn_free(struct store_txn *t)
         if (layers[i]->txn_free != NULL)
             layers[i]->txn_free(t);
     buf_free(&t->copy);
+    buf_free(&t->noted);
 }
 
 static void end(struct store_txn *t, bool failed)
@@ -298,6 +305,9 @@ enum store_status store_begin(struct store *s, struct store_txn **out)
     t->awaited = t->unawaited = t->creates = false;
     t->results = t->results_took = t->changes = t->create_bytes = 0;
     t->pause = NULL;
+    t->collects = s->collects;
+    t->complete = t->follows = false;
+    buf_reset(&t->noted);
     s->event_count = 0;
     for (size_t i = 0; layers[i] != NULL; i++)
         if (layers[i]->txn_begin != NULL)
@@ -361,13 +371,21 @@ static int commit(struct store_txn *t)
     return rc;
 }
 
+enum store_status txn_complete(struct store_txn *t)
+{
+    if (t->complete)
+        return t->error;
+    write_back(t);
+    t->complete = true;
+    if (t->error == STORE_OK && !txn_leaves_space(t))
+        t->error = STORE_FULL;
+    return t->error;
+}
+
 /* LMDB frees the transaction whether or not the commit succeeds. */
 enum store_status store_commit(struct store_txn *t)
 {
-    write_back(t);
-    if (t->error == STORE_OK && !txn_leaves_space(t))
-        t->error = STORE_FULL;
-    if (t->error != STORE_OK) {
+    if (txn_complete(t) != STORE_OK) {
         store_abort(t);
         return t->error;
     }

@@ -2,6 +2,10 @@
  * The write transaction: one per writer process, on its loop: store_begin, store_apply…,
  * store_commit or store_abort. It keeps its first error, so that reads and puts need no checks in
  * between. What is written once is written by the commit (struct layer).
+ *
+ * Every key of an open store is put or deleted here. t/unit/store_rows tests that no other file
+ * calls LMDB's functions for it, except for format.c, which writes the rows of a new store and the
+ * id of a restored one.
  */
 #ifndef ASSAY_STORE_ENGINE_TXN_H
 #define ASSAY_STORE_ENGINE_TXN_H
@@ -11,6 +15,12 @@
 /* txn_keep_file_ahead(s): make data.mdb long enough for the next transactions. preallocate.c */
 void txn_keep_file_ahead(struct store *s);
 void txn_free(struct store_txn *t);
+
+/*
+ * txn_complete(t): write what is written once, and check that ${t} leaves space. Nothing is written
+ * afterwards.
+ */
+enum store_status txn_complete(struct store_txn *t);
 
 /* txn_fail(t, rc, what): as store_fail; ${rc} 0: ${what} is damaged. The first error stays. */
 enum store_status txn_fail(struct store_txn *t, int rc, const char *what);

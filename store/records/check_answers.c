@@ -36,13 +36,32 @@ void check_answers(struct check *c, const struct cursor *w)
     char text[ULID_TEXT + 1];
     struct store_answers a;
     struct ulid agent;
-    uint64_t none;
-    if (w->k.mv_size != 1 + ULID_BYTES || !schema_read_answers(w->v, &a) || a.last == 0 ||
-        a.indexed > a.last) {
-        check_say(c, "the record of an answer file is malformed");
+    uint64_t last;
+    if (w->k.mv_size != 1 + ULID_BYTES || !schema_read_answers(w->v, &last)) {
+        check_say(c, "the number of the last change of documents is malformed");
         return;
     }
     memcpy(agent.b, (const uint8_t *)w->k.mv_data + 1, ULID_BYTES);
+    if (answers_read(c->s, c->txn, &agent, &a) != STORE_OK || a.state == ANSWERS_DELETED)
+        check_say(c, "agent %s has no record of its answer file", agent_text(w, text));
+}
+
+void check_answer_file(struct check *c, const struct cursor *w)
+{
+    char text[ULID_TEXT + 1];
+    struct store_answers a;
+    struct ulid agent;
+    uint64_t none;
+    bool well_formed = w->k.mv_size == 1 + ULID_BYTES && schema_read_answer_file(w->v, &a);
+    if (well_formed) {
+        memcpy(agent.b, (const uint8_t *)w->k.mv_data + 1, ULID_BYTES);
+        well_formed = answers_read(c->s, c->txn, &agent, &a) == STORE_OK &&
+                      (a.state == ANSWERS_DELETED ? a.last == 0 : a.indexed <= a.last);
+    }
+    if (!well_formed) {
+        check_say(c, "the record of an answer file is malformed");
+        return;
+    }
     if (row_get(c, &agent, 0, &none) != (a.state != ANSWERS_BUILT))
         check_say(c, "the log of agent %s does not say whether its answer file waits for changes",
                   agent_text(w, text));
@@ -61,8 +80,8 @@ void check_answers_log(struct check *c, const struct cursor *w)
     }
     memcpy(agent.b, (const uint8_t *)w->k.mv_data + 1, ULID_BYTES);
     memcpy(&document, w->v.mv_data, sizeof(document));
-    if (answers_read(c->s, c->txn, &agent, &a) != STORE_OK || number > a.last ||
-        (number > 0 && number <= a.indexed))
+    if (answers_read(c->s, c->txn, &agent, &a) != STORE_OK ||
+        (a.state != ANSWERS_DELETED && number > a.last) || (number > 0 && number <= a.indexed))
         check_say(c, "change %llu of agent %s does not belong in the log", LL(number),
                   agent_text(w, text));
     else if (number > 0 && document_get(c->s, c->txn, document, &d) == STORE_OK &&

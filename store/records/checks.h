@@ -13,7 +13,7 @@ check_fn check_list_entry, check_erasing;
 check_fn check_collection, check_collection_name, check_generation, check_generation_id;
 check_fn check_item, check_document, check_unseen, check_coupon, check_pending_coupons,
     check_sync_once;
-check_fn check_answers, check_answers_log;
+check_fn check_answers, check_answer_file, check_answers_log;
 
 /*
  * check_document_change(c, d): the last change of ${d} is in the log of changes, or was indexed.

@@ -7,6 +7,15 @@
 /* Slots of the table of changed workspaces and projects: cached_records.h. */
 #define CACHE_CHAINS 64
 
+/* The agent whose documents changed last: answers_log.c. */
+struct changed_answers {
+    struct ulid agent;
+    uint64_t last; /* number of the last change; 0: the agent has no row in SPACE_ANSWERS */
+    uint64_t free; /* applying rows: changes from it on have a row in the log; 0: not known */
+    struct answer_file_record file; /* generation 0: there is none */
+    bool known, last_dirty, file_dirty, event_sent;
+};
+
 struct records_context {
     struct packer *packer;        /* of results: result.c */
     struct unpacked *unpacked;    /* results, until the snapshot ends */
@@ -30,11 +39,8 @@ struct records_context {
     bool rerated;      /* results were re-rated */
     struct synced_counters synced;
     bool synced_known, synced_dirty;
-    struct { /* the agent whose documents changed last: answers_log.c */
-        struct ulid agent;
-        struct answers_record record;
-        bool known, dirty, event_sent;
-    } answers;
+    struct changed_answers answers;
+    uint64_t unindexed; /* rows of SPACE_ANSWERS_LOG written, less those deleted; may wrap */
     struct cached_record *cache[CACHE_CHAINS];
     struct cached_record *spare;
     struct cached_record *named; /* the project that project_for found last */

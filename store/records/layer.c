@@ -37,7 +37,8 @@ static void layer_txn_begin(struct store_txn *t)
     struct records_context *c = t->s->records;
     c->rerated = false;
     c->synced_known = c->synced_dirty = false;
-    c->answers.known = c->answers.dirty = false;
+    c->answers = (struct changed_answers){0};
+    c->unindexed = 0;
 }
 
 static void layer_txn_write_back(struct store_txn *t)

@@ -3,6 +3,7 @@
 
 #include "store/answers/follower.h"
 #include "store/maintenance.h"
+#include "store/rows.h"
 
 #include <ftw.h>
 #include <limits.h>
@@ -87,6 +88,8 @@ struct store *kit_store(const char *dir, enum store_mode mode, uint64_t map_size
     enum store_status status = store_open(&o, &s, why, sizeof(why));
     if (status != STORE_OK)
         kit_fail(__FILE__, __LINE__, "store_open", why);
+    if (mode == STORE_WRITE)
+        store_rows_collect(s, kit_collects);
     return s;
 }
 
@@ -95,6 +98,7 @@ void kit_open(struct kit *k)
     kit_dir(k->dir);
     k->s = kit_store(k->dir, STORE_WRITE, MAP_BYTES);
     k->now = NOW;
+    k->batch = NULL;
 }
 
 void kit_reopen(struct kit *k)
@@ -109,18 +113,53 @@ void kit_close(struct kit *k)
     kit_remove(k->dir);
 }
 
+void (*kit_committing)(struct kit *k, struct store_txn *t);
+void (*kit_committed)(struct kit *k);
+bool kit_collects;
+unsigned kit_carried_out[CHANGE_KINDS];
+
+static enum store_status commit(struct kit *k, struct store_txn *t)
+{
+    if (kit_committing != NULL)
+        kit_committing(k, t);
+    enum store_status status = store_commit(t);
+    if (kit_committed != NULL)
+        kit_committed(k);
+    return status;
+}
+
+void kit_batch_begin(struct kit *k)
+{
+    store_read_end(k->s);
+    ck_status(store_begin(k->s, &k->batch), STORE_OK);
+}
+
+void kit_batch_end(struct kit *k)
+{
+    struct store_txn *t = k->batch;
+    k->batch = NULL;
+    ck_status(commit(k, t), STORE_OK);
+}
+
 struct store_answer kit_apply(struct kit *k, const struct store_change *c)
 {
     struct store_txn *t;
     struct store_answer answer;
+    if (k->batch != NULL) {
+        store_apply(k->batch, c, k->now, &answer);
+        kit_carried_out[c->kind] += answer.status == STORE_OK;
+        ck_status(store_txn_error(k->batch), STORE_OK);
+        return answer;
+    }
     store_read_end(k->s);
     ck_status(store_begin(k->s, &t), STORE_OK);
     store_apply(t, c, k->now, &answer);
+    kit_carried_out[c->kind] += answer.status == STORE_OK;
     if (store_txn_error(t) != STORE_OK) {
         store_abort(t);
         return answer;
     }
-    enum store_status status = store_commit(t);
+    enum store_status status = commit(k, t);
     if (status == STORE_FULL)
         answer.status = status;
     else

@@ -19,6 +19,7 @@ struct kit {
     char dir[64];
     struct store *s;
     int64_t now;
+    struct store_txn *batch; /* of kit_batch_begin; NULL: none is open */
 };
 
 /*
@@ -37,7 +38,18 @@ void kit_open(struct kit *k);
 void kit_reopen(struct kit *k);
 void kit_close(struct kit *k);
 
-/* One change in one transaction. */
+/*
+ * One change, in a transaction of its own or in the open batch. kit_batch_begin, kit_batch_end:
+ * later changes are one transaction. ${kit_committing} is called before each commit, and
+ * ${kit_committed} after it; NULL: nothing is. ${kit_collects}: the stores that kit_store opens
+ * collect row sets.
+ */
+extern void (*kit_committing)(struct kit *k, struct store_txn *t);
+extern void (*kit_committed)(struct kit *k);
+extern bool kit_collects;
+extern unsigned kit_carried_out[CHANGE_KINDS]; /* changes with STORE_OK, by kind */
+void kit_batch_begin(struct kit *k);
+void kit_batch_end(struct kit *k);
 struct store_answer kit_apply(struct kit *k, const struct store_change *c);
 enum store_status kit_status(struct kit *k, const struct store_change *c);
 

@@ -241,7 +241,7 @@ static void set_format(uint32_t format)
     MDB_dbi dbi;
     MDB_val value;
     struct key key;
-    key_space(&key, SPACE_META);
+    key_space(&key, SPACE_LOCAL);
     key_bytes(&key, "f", 1);
     MDB_val at_key = key_val(&key);
     ck_assert_int_eq(mdb_env_create(&env), 0);

@@ -3,7 +3,7 @@
  * rebuilt from records with equal content, after any changes and wherever a purge or an erasure was
  * interrupted.
  */
-#include "t/kit/store_widget.h"
+#include "t/kit/store_random.h"
 
 #include "store/engine/derived.h"
 #include "store/engine/snapshot.h"
@@ -84,214 +84,20 @@ static void expect_rebuilt(void)
     buf_free(&records);
 }
 
-/* ---- random changes ---- */
-
-static uint64_t seed;
-static struct visitor visitors[40];
-static size_t visitor_count;
-static struct ulid agents[6];
-static size_t agent_count;
-static uint64_t report_count, operator;
-
-static unsigned pick(unsigned n)
-{
-    return (unsigned)(kit_random(&seed) % n);
-}
-
-static uint64_t some_workspace(void)
-{
-    return 1 + pick(4);
-}
-
-static void new_report(void)
-{
-    static const char *const names[] = {"a.com", "b.com", "c.com", "a name with spaces"};
-    char url[64], idem[32], body[32] = {0};
-    snprintf(url, sizeof(url), "https://host-%u.com/%u", pick(9), pick(1000));
-    struct store_change c = kit_create_change(some_workspace(), url, names[pick(4)]);
-    memset(idem, (int)pick(100), sizeof(idem));
-    if (pick(3) == 0) {
-        c.idem_key = (struct str){idem, sizeof(idem)};
-        c.idem_body = (struct str){body, sizeof(body)};
-    }
-    report_count += kit_apply(&kit, &c).status == STORE_OK;
-}
-
-static void grade_report(void)
-{
-    if (report_count == 0)
-        return;
-    uint64_t id = 1 + pick((unsigned)report_count);
-    kit_apply(&kit, &(struct store_change){.kind = CHANGE_REPORT_UPDATE,
-                                           .workspace = some_workspace(),
-                                           .id = id,
-                                           .fields = CHANGE_REGENERATE});
-    struct store_change c = kit_done_change(id, 1 + pick(2), (int)pick(101));
-    kit_apply(&kit, &c);
-}
-
-static void delete_report(void)
-{
-    kit_apply(&kit, &(struct store_change){.kind = CHANGE_REPORT_DELETE,
-                                           .workspace = some_workspace(),
-                                           .id = 1 + pick(200)});
-}
-
-static void delete_project(void)
-{
-    kit_apply(&kit, &(struct store_change){.kind = CHANGE_PROJECT_DELETE,
-                                           .workspace = some_workspace(),
-                                           .id = 1 + pick(12)});
-}
-
-static void keys(void)
-{
-    static uint8_t number;
-    if (pick(3) != 0)
-        kit_apply(&kit, &(struct store_change){.kind = CHANGE_KEY_REVOKE, .id = 1 + pick(9)});
-    else if (number < 200)
-        kit_key(&kit, 1, ++number);
-}
-
-static void new_visitor(void)
-{
-    if (visitor_count < 40 && agent_count != 0)
-        visitors[visitor_count++] = visitor_of(&agents[pick((unsigned)agent_count)]);
-}
-
-static struct visitor *some_visitor(void)
-{
-    return visitor_count == 0 ? NULL : &visitors[pick((unsigned)visitor_count)];
-}
-
-static void add_conversation(void)
-{
-    static const char *const kinds[] = {"opened", "clicked", NULL};
-    static const char *const emails[] = {"a@b", "c@d", "e@f"};
-    static const uint32_t sets[] = {CONVERSATION_SET_CLOSED, CONVERSATION_SET_HUMAN,
-                                    CONVERSATION_SET_CLEARED, CONVERSATION_SET_CLAIMED};
-    struct visitor *v = some_visitor();
-    if (v == NULL)
-        return;
-    switch (pick(6)) {
-    case 0:
-        post(v, "walrus");
-        break;
-    case 1:
-        lead(v, emails[pick(3)], "Ann");
-        break;
-    case 2:
-        events(v, kinds);
-        break;
-    case 3:
-        rate(v, 1 + (int32_t)pick(5), "good");
-        break;
-    case 4:
-        set(v, sets[pick(3)]);
-        break;
-    default:
-        operate(operator, & v->conversation, sets[pick(4)]);
-    }
-}
-
-static void erase(void)
-{
-    struct visitor *v = some_visitor();
-    if (v != NULL && pick(4) == 0)
-        kit_apply(&kit, &(struct store_change){.kind = CHANGE_VISITOR_ERASE, OF(v)});
-    else if (agent_count > 1 && pick(9) == 0)
-        kit_apply(&kit, &(struct store_change){.kind = CHANGE_AGENT_DELETE,
-                                               .agent = agents[--agent_count]});
-}
-
-static void sync_batch(void)
-{
-    struct buf items = {0};
-    uint8_t hash[16] = {(uint8_t)pick(200)};
-    const struct store_synced d = {.title = STR("A page"),
-                                   .text = STR("of some words"),
-                                   .url = STR("https://a.com/"),
-                                   .price = MONEY_NONE};
-    static const char *const sites[] = {"a.com", "b.com"};
-    if (agent_count == 0)
-        return;
-    sync_pack(&items, SYNC_UPSERT, 1 + pick(20), hash, 0, &d);
-    kit_apply(&kit, &(struct store_change){.kind = CHANGE_SYNC,
-                                           .workspace = 1,
-                                           .agent = agents[0],
-                                           .name = str_of(sites[pick(2)]),
-                                           .status = SYNCED_POST,
-                                           .text = STR(""),
-                                           .data = buf_view(&items)});
-    buf_free(&items);
-}
-
-/* Some of the background work, interrupted. */
-static void background(void)
-{
-    kit.now += pick(4) == 0 ? 26 * HOUR : 0; /* the idempotency keys have expired */
-    for (unsigned i = pick(6); i > 0; i--)
-        kit_apply(&kit, &(struct store_change){.kind = CHANGE_PURGE, .limit = 1 + pick(5)});
-    kit_maintain(&kit, 1 + pick(9), pick(12));
-}
-
-/* Columns: the action, its frequency in percent. */
-static const struct {
-    void (*act)(void);
-    unsigned often;
-} acts[] = {{new_report, 30}, {grade_report, 15}, {delete_report, 5},     {delete_project, 3},
-            {keys, 4},        {new_visitor, 6},   {add_conversation, 24}, {erase, 3},
-            {sync_batch, 5},  {background, 5}};
-
-static void act(void)
-{
-    unsigned dice = pick(100), at = 0;
-    for (size_t i = 0; i < sizeof(acts) / sizeof(*acts); i++) {
-        at += acts[i].often;
-        if (dice < at) {
-            acts[i].act();
-            return;
-        }
-    }
-}
-
-static void begin(void)
-{
-    kit_segment_rows = 64;
-    kit_ngram_block_shift = 6;
-    kit_log_entries = 10;
-    widget_begin(); /* workspace 1 and an agent */
-    seed = 7;
-    visitor_count = agent_count = 0;
-    report_count = 0;
-    agents[agent_count++] = agent;
-    for (int i = 2; i <= 4; i++) {
-        char name[8];
-        snprintf(name, sizeof(name), "w%d", i);
-        ck_assert_uint_eq(kit_workspace(&kit, name), (uint64_t)i);
-        agents[agent_count++] = agent_new((uint64_t)i);
-    }
-    operator= kit_key(&kit, 1, 250);
-}
-
-static void end(void)
-{
-    widget_end();
-    kit_segment_rows = kit_ngram_block_shift = kit_log_entries = 0;
-}
-
 START_TEST(derived_rows_are_rebuilt_equal_after_any_changes)
 {
-    seed = (uint64_t)_i * 7919 + 3;
+    random_seed = (uint64_t)_i * 7919 + 3;
     for (int i = 0; i < 300; i++) {
-        act();
+        random_act();
+        if (i % 20 == 19)
+            random_background();
         if (i % 60 == 59)
             expect_rebuilt();
     }
     ck_status(kit_status(&kit, &(struct store_change){.kind = CHANGE_WORKSPACE_DELETE, .id = 2}),
               STORE_OK);
     for (int i = 0; i < 8; i++) {
-        background();
+        random_background();
         expect_rebuilt();
     }
     kit_purge(&kit, 100);
@@ -301,13 +107,13 @@ END_TEST
 
 START_TEST(every_space_exists_and_every_derived_row_has_a_record)
 {
-    unsigned kinds[3] = {0};
+    unsigned kinds[4] = {0};
     for (unsigned space = 0; space < SPACE_COUNT; space++) {
         kinds[derived_kinds[space]]++;
         ck_assert(!derived_has_rows((enum space)space) || derived_kinds[space] == SPACE_IS_RECORD);
     }
     ck_assert(kinds[SPACE_IS_RECORD] > 20 && kinds[SPACE_IS_DERIVED] > 10 &&
-              kinds[SPACE_IS_INDEX] == 5);
+              kinds[SPACE_IS_INDEX] == 5 && kinds[SPACE_IS_LOCAL] == 3);
 }
 END_TEST
 
@@ -315,7 +121,7 @@ START_TEST(lost_and_wrong_rows_are_repaired)
 {
     struct store_txn *t;
     for (int i = 0; i < 200; i++)
-        act();
+        random_act();
     struct buf derived = take_kind(SPACE_IS_DERIVED);
     ck_status(store_begin(kit.s, &t), STORE_OK);
     for (unsigned space = 0; space < SPACE_COUNT; space++) {
@@ -368,7 +174,7 @@ START_TEST(a_malformed_record_deletes_no_row)
 {
     static const enum space spaces[] = {SPACE_WORKSPACE, SPACE_VISITOR, SPACE_KEY};
     for (int i = 0; i < 200; i++)
-        act();
+        random_act();
     struct buf derived = take_kind(SPACE_IS_DERIVED), value = {0};
     struct key k = {.n = 0};
     last_row(spaces[_i], &k, &value);
@@ -413,7 +219,7 @@ int main(void)
 {
     Suite *suite = suite_create("store_derived");
     TCase *tc = tcase_create("derived");
-    tcase_add_checked_fixture(tc, begin, end);
+    tcase_add_checked_fixture(tc, random_begin, random_end);
     tcase_set_timeout(tc, 60);
     tcase_add_test(tc, every_space_exists_and_every_derived_row_has_a_record);
     tcase_add_loop_test(tc, derived_rows_are_rebuilt_equal_after_any_changes, 0, 6);

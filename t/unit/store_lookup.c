@@ -198,6 +198,7 @@ START_TEST(agents_find_only_their_documents_and_a_deleted_agent_leaves_none)
     kit_purge(&kit, 3);
     follow();
     expect_no_rows(SPACE_ANSWERS);
+    expect_no_rows(SPACE_ANSWER_FILE);
     expect_no_rows(SPACE_ANSWERS_LOG);
     ck_assert_uint_eq(unindexed(), 0);
     ck_assert_uint_eq(files(), 0);
@@ -325,40 +326,54 @@ static void no_longer_waits(struct store_txn *t)
     txn_del(t, SPACE_ANSWERS_LOG, &k);
 }
 
-static void record_put(struct store_txn *t, struct answers_record r)
+static void record_put(struct store_txn *t, struct answer_file_record r)
+{
+    struct key k;
+    key_of(&k, SPACE_ANSWER_FILE, &agent);
+    txn_put(t, SPACE_ANSWER_FILE, &k, &r, sizeof(r));
+}
+
+static void lose_file_record(struct store_txn *t)
+{
+    struct key k;
+    key_of(&k, SPACE_ANSWER_FILE, &agent);
+    txn_del(t, SPACE_ANSWER_FILE, &k);
+}
+
+static void lose_last(struct store_txn *t)
 {
     struct key k;
     key_of(&k, SPACE_ANSWERS, &agent);
-    txn_put(t, SPACE_ANSWERS, &k, &r, sizeof(r));
+    txn_del(t, SPACE_ANSWERS, &k);
 }
 
 static void indexed_too_far(struct store_txn *t)
 {
-    record_put(t, (struct answers_record){.last = 2, .indexed = 3, .generation = 1});
+    record_put(t, (struct answer_file_record){.indexed = 3, .generation = 1});
 }
 
 static void indexed_though_in_the_log(struct store_txn *t)
 {
-    record_put(t, (struct answers_record){.last = 2, .indexed = 1, .generation = 1});
+    record_put(t, (struct answer_file_record){.indexed = 1, .generation = 1});
 }
 
 static void no_such_state(struct store_txn *t)
 {
-    record_put(t, (struct answers_record){.last = 2, .generation = 1, .state = 9});
+    record_put(t, (struct answer_file_record){.generation = 1, .state = 9});
 }
 
 static void other_count(struct store_txn *t)
 {
     struct key k;
-    const struct synced_counters counters = {.collection = 1, .document = 2, .unindexed = 9};
-    key_space(&k, SPACE_META);
-    key_bytes(&k, "y", 1);
-    txn_put(t, SPACE_META, &k, &counters, sizeof(counters));
+    const uint64_t count = 9;
+    key_local(&k, 'a');
+    txn_put(t, SPACE_LOCAL, &k, &count, sizeof(count));
 }
 
 static void (*const log_damages[])(struct store_txn *t) = {
-    lose_row,        other_document, row_of_no_change,          row_without_number, no_longer_waits,
-    indexed_too_far, no_such_state,  indexed_though_in_the_log, other_count};
+    lose_row,        other_document,   row_of_no_change, row_without_number,
+    no_longer_waits, indexed_too_far,  no_such_state,    indexed_though_in_the_log,
+    other_count,     lose_file_record, lose_last};
 
 START_TEST(the_check_finds_a_log_that_differs_from_its_documents)
 {

@@ -305,7 +305,7 @@ START_TEST(another_format_is_refused_and_unchanged)
     static char before[8 << 20], after[8 << 20];
     fill(10);
     close_store();
-    tamper("base", "mf", 2, others[_i].record, others[_i].n);
+    tamper("base", "lf", 2, others[_i].record, others[_i].n);
     size_t n = slurp(before, sizeof(before));
     refused(k.dir, STORE_WRITE, STORE_OTHER_FORMAT, refusal(_i));
     refused(k.dir, STORE_READ, STORE_OTHER_FORMAT, refusal(_i));
@@ -319,7 +319,7 @@ START_TEST(a_backup_of_another_format_is_not_restored)
     char to[64], why[512], made[128];
     fill(10);
     close_store();
-    tamper("base", "mf", 2, others[_i].record, others[_i].n);
+    tamper("base", "lf", 2, others[_i].record, others[_i].n);
     kit_dir(to);
     ck_status(store_restore(k.dir, to, NULL, NULL, why, sizeof(why)), STORE_OTHER_FORMAT);
     ck_assert_msg(strncmp(why, "the backup ", 11) == 0 && strstr(why, k.dir) != NULL &&
@@ -334,7 +334,7 @@ END_TEST
 START_TEST(a_malformed_format_record_is_damage)
 {
     close_store();
-    tamper("base", "mf", 2, "one", 3);
+    tamper("base", "lf", 2, "one", 3);
     refused(k.dir, STORE_READ, STORE_CORRUPT, "the record of the store's format is damaged");
 }
 END_TEST

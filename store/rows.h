@@ -1,0 +1,65 @@
+/*
+ * Row sets: what a transaction wrote, to repeat it in another store without executing its changes
+ * again. Part of store.h, whose rules about transactions apply. For the writer.
+ *
+ * A row set has the final value or the deletion of each key of a replicated space (SPACES in
+ * engine/schema.h) that the transaction put or deleted. Rows of local spaces are not in it: the
+ * other store derives them when it applies the row set. It also raises the events of the changes.
+ *
+ *   first store:  store_rows_collect, once
+ *                 store_begin -> store_apply... -> store_rows_take -> store_commit
+ *   other stores: store_begin -> store_rows_apply... -> store_commit
+ *
+ * Both stores begin empty, or one begins with a backup of the other. All row sets are applied once
+ * and in order. A store that applies row sets executes only changes of local spaces: CHANGE_ANSWERS
+ * and CHANGE_INDEX_....
+ *
+ * Encoding: a head, then the rows in ascending order of sub-database and key. All numbers are in
+ * native byte order, as in the records themselves.
+ *
+ *   head   4 bytes  "rows"
+ *          2 bytes  ROWS_FORMAT
+ *          4 bytes  STORE_FORMAT_VERSION
+ *          4 bytes  STORE_LAYOUT
+ *          8 bytes  number of rows
+ *          8 bytes  bytes of all rows
+ *          8 bytes  XXH3 of the rows, seeded with the XXH3 of the head up to here
+ *   row    1 byte   sub-database; 0x80 is added for a deletion
+ *          2 bytes  length of the key
+ *          4 bytes  length of the value; a deletion has none
+ *          key, value
+ */
+#ifndef ASSAY_STORE_ROWS_H
+#define ASSAY_STORE_ROWS_H
+
+#include "store/store.h"
+
+#define ROWS_FORMAT 1
+
+/*
+ * store_rows_collect(s, collect): collect the rows of later transactions. While it is off, a put
+ * costs one branch more.
+ */
+void store_rows_collect(struct store *s, bool collect);
+
+/*
+ * store_rows_take(t, out): append the row set of ${t} to ${out}, which the caller frees. The
+ * transaction is complete then: store_apply returns STORE_INVALID, and only the disk or the system
+ * can make its commit fail. STORE_INVALID: its rows are not collected. Another status is that of
+ * store_commit: abort the transaction.
+ */
+enum store_status store_rows_take(struct store_txn *t, struct buf *out)
+    __attribute__((warn_unused_result));
+
+/*
+ * store_rows_apply(t, rows): put and delete the rows, and bring local spaces up to date. ${rows} is
+ * exactly one row set, and needed until it returns. The transaction may apply more row sets, but no
+ * changes; STORE_INVALID: it has applied changes.
+ * STORE_OTHER_FORMAT: the row set has another format than this version of Assay writes.
+ * STORE_CORRUPT: it is truncated or altered, and nothing was written; or it does not fit the store.
+ * After STORE_CORRUPT, STORE_FULL or STORE_IO the commit fails: abort, and nothing was applied.
+ */
+enum store_status store_rows_apply(struct store_txn *t, struct str rows)
+    __attribute__((warn_unused_result));
+
+#endif
