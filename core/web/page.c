@@ -16,9 +16,11 @@ static enum language asked_language(struct request *r)
 {
     struct form query = {r->query};
     struct str name, value;
+    char plain[sizeof("%64%65")]; /* a longer value is no language */
     while (form_next(&query, &name, &value))
         if (str_eq(name, STR("lang")))
-            return language_of(value);
+            return value.n > sizeof(plain) ? LANGUAGES
+                                           : language_of(form_decode(value, true, plain));
     return LANGUAGES;
 }
 

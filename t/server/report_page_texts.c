@@ -214,6 +214,7 @@ START_TEST(english_and_german_pages_differ)
     xmlNode *other = tree_with(tree_of(german), "hreflang", "en");
     expect(german, other != NULL && tree_inside(other, "nav"));
     ck_assert_str_eq(tree_attribute(other, "href"), page_path(good, "?lang=en"));
+    ck_assert_str_eq(page(good, "?lang=%64%65")->body, german->body);
     ck_assert_ptr_null(strstr(german->body, ">Facts<"));
     ck_assert_ptr_null(strstr(english->body, ">Daten<"));
     ck_assert_str_eq(ask(page_path(good, ""), NULL, "Accept-Language: fr")->body,
