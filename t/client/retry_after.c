@@ -56,11 +56,17 @@ static struct run retry_once(const char *url)
 
 static long refusals(void)
 {
-    struct json_object *list = assay_list(server, "limits", "list", NULL), *refused;
-    ck_assert(json_object_object_get_ex(
-        json_object_array_get_idx(list, json_object_array_length(list) - 1), "refused", &refused));
-    long count = (long)json_object_get_int64(refused);
+    struct json_object *list = assay_list(server, "limits", "list", NULL), *name, *refused;
+    long count = -1;
+    for (size_t i = 0; i < json_object_array_length(list); i++) {
+        struct json_object *row = json_object_array_get_idx(list, i);
+        if (json_object_object_get_ex(row, "limiter", &name) &&
+            strcmp(json_object_get_string(name), "api") == 0 &&
+            json_object_object_get_ex(row, "refused", &refused))
+            count = (long)json_object_get_int64(refused);
+    }
     json_object_put(list);
+    ck_assert_int_ge(count, 0);
     return count;
 }
 

@@ -8,7 +8,7 @@
 
 #include <signal.h>
 
-enum { REPORTS = 20000, BATCH = 1000, KILLS = 3 };
+enum { REPORTS = 80000, BATCH = 1000, KILLS = 3 };
 
 static struct server *server;
 
