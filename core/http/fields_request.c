@@ -8,6 +8,17 @@
 
 #include <json-c/json.h>
 
+static void put_first_messages(struct json_object *fields, struct buf *out)
+{
+    struct json_object_iterator at = json_object_iter_begin(fields),
+                                end = json_object_iter_end(fields);
+    for (; !json_object_iter_equal(&at, &end); json_object_iter_next(&at)) {
+        struct json_object *messages = json_object_iter_peek_value(&at);
+        buf_printf(out, "%s %s %s", out->n == 0 ? "" : ";", json_object_iter_peek_name(&at),
+                   json_object_get_string(json_object_array_get_idx(messages, 0)));
+    }
+}
+
 /* The messages as one sentence: "Some values are invalid: password is required." */
 static void reply_fields_page(struct request *r, const struct buf *errors)
 {
@@ -15,11 +26,8 @@ static void reply_fields_page(struct request *r, const struct buf *errors)
     buf_printf(&object, "{%.*s}", (int)errors->n, errors->p);
     buf_add(&object, "", 1);
     struct json_object *fields = buf_ok(&object) ? json_tokener_parse(object.p) : NULL;
-    if (fields != NULL) {
-        json_object_object_foreach(fields, name, messages)
-            buf_printf(&text, "%s %s %s", text.n == 0 ? "" : ";", name,
-                       json_object_get_string(json_object_array_get_idx(messages, 0)));
-    }
+    if (fields != NULL)
+        put_first_messages(fields, &text);
     json_object_put(fields);
     buf_free(&object);
     reply_error(r, ERR_VALIDATION_FAILED, "Some values are invalid:%.*s.", (int)text.n, text.p);

@@ -33,11 +33,12 @@ struct str text_find(enum language l, const char *group, struct str id, const ch
 {
     char key[KEY_MAX];
     const struct text_table *table = &text_tables[l];
+    const struct str none = {0};
     if (id.n == 0 || !make_key(key, group, id, field))
-        return (struct str){0};
+        return none;
     const struct text_row *row =
         bsearch(key, table->rows, table->count, sizeof(table->rows[0]), compare_key);
-    return row == NULL ? (struct str){0} : row->text;
+    return row == NULL ? none : row->text;
 }
 
 /* The beginning of a key, and its size. */

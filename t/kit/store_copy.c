@@ -265,13 +265,23 @@ static void take_found(void *arg, enum store_status status, const struct store_f
 {
     struct buf *out = arg;
     buf_printf(out, "answer %d:", (int)status);
-    for (size_t i = 0; status == STORE_OK && i < found->count; i++) {
-        buf_printf(out, "%llu ", (unsigned long long)found->hits[i].document.id);
-        buf_str(out, found->hits[i].excerpt);
+    if (status != STORE_OK)
+        return;
+    uint64_t ids = 0;
+    double shares = 0;
+    for (size_t i = 0; i < found->count; i++) {
+        ids += found->hits[i].document.id;
+        shares += found->hits[i].share;
     }
+    buf_printf(out, "%zu hits ", found->count);
+    if (found->count < STORE_HITS_MAX)
+        buf_printf(out, "%llu %.6f", (unsigned long long)ids, shares);
 }
 
-/* Hits of equal scores have no order: one hit is asked for. */
+/*
+ * The order of hits depends on the statistics of an answer file, and these on its past. So the hits
+ * are compared as a set, if they are all.
+ */
 static void add_answers(struct store *s, struct buf *out)
 {
     static const char *const questions[] = {"walrus", "the returns of a heron", "words", "nothing"};
