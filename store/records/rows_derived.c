@@ -9,10 +9,9 @@
 
 /* ---- derived rows ---- */
 
-/* A derived row in a buffer, followed by key and value. */
+/* A derived row in a buffer, followed by key and value. Without padding: buffers are compared. */
 struct derived_head {
-    enum space space;
-    size_t key_n, n;
+    uint64_t space, key_n, n;
 };
 
 static void add_derived(void *arg, enum space space, struct key *key, const void *value, size_t n)
@@ -46,7 +45,7 @@ static void each_derived(struct store_txn *t, const struct buf *rows, derived_ro
         at += sizeof(h);
         key.n = 0;
         key_bytes(&key, rows->p + at, h.key_n);
-        each(t, h.space, &key, (MDB_val){h.n, rows->p + at + h.key_n});
+        each(t, (enum space)h.space, &key, (MDB_val){h.n, rows->p + at + h.key_n});
     }
 }
 
