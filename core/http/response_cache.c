@@ -59,13 +59,14 @@ static h2o_iovec_t shared_copy(struct str body)
     return h2o_iovec_init(to, body.n);
 }
 
-/* Evict entries until ${n} more bytes fit. False: they never do. */
-static bool evict_for(struct response_cache *c, size_t n)
+/* Evict entries other than ${kept} until ${n} more bytes fit. False: they never do. */
+static bool evict_for(struct response_cache *c, size_t n, const struct cached_report *kept)
 {
-    if (n > BODIES_MAX)
+    if (n + kept->body.len > BODIES_MAX)
         return false;
     for (; c->bodies + n > BODIES_MAX; c->next_evicted = (c->next_evicted + 1) % REPORTS)
-        drop(c, &c->reports[c->next_evicted]);
+        if (&c->reports[c->next_evicted] != kept)
+            drop(c, &c->reports[c->next_evicted]);
     return true;
 }
 
@@ -74,7 +75,7 @@ struct cached_report *response_cache_put(struct response_cache *c,
 {
     struct cached_report *r = slot_of(c, entry->id);
     drop(c, r);
-    if (evict_for(c, body.n)) {
+    if (evict_for(c, body.n, r)) {
         c->bodies += body.n;
     } else {
         r = &c->uncached;
@@ -89,7 +90,7 @@ struct cached_report *response_cache_put(struct response_cache *c,
 void response_cache_compress(struct response_cache *c, struct cached_report *entry, struct str gzip)
 {
     bool counted = entry != &c->uncached;
-    if (entry->gzip.base != NULL || (counted && c->bodies + gzip.n > BODIES_MAX))
+    if (entry->gzip.base != NULL || (counted && !evict_for(c, gzip.n, entry)))
         return;
     entry->gzip = shared_copy(gzip);
     if (counted)

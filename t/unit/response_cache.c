@@ -85,13 +85,24 @@ START_TEST(compressed_bodies_count)
 {
     static const char gzip[1000];
     put(1, FULL - 1000);
-    response_cache_compress(cache, put(2, 500), (struct str){gzip, sizeof(gzip)});
-    ck_assert_uint_eq(response_cache_find(cache, 7, 2)->gzip.len, 0);
-    response_cache_compress(cache, response_cache_find(cache, 7, 2), (struct str){gzip, 500});
+    response_cache_compress(cache, put(2, 500), (struct str){gzip, 500});
     ck_assert_uint_eq(bytes_up_to(2), FULL);
     put(3, 10);
     ck_assert(has(3));
     ck_assert_uint_le(bytes_up_to(3), FULL);
+}
+END_TEST
+
+START_TEST(a_compressed_body_evicts_others_and_not_its_own_entry)
+{
+    static const char gzip[1000];
+    put(1, FULL - 1000);
+    response_cache_compress(cache, put(2, 500), (struct str){gzip, sizeof(gzip)});
+    ck_assert(!has(1));
+    ck_assert_uint_eq(response_cache_find(cache, 7, 2)->gzip.len, sizeof(gzip));
+    response_cache_compress(cache, put(3, FULL - 10), (struct str){gzip, sizeof(gzip)});
+    ck_assert(has(3));
+    ck_assert_uint_eq(response_cache_find(cache, 7, 3)->gzip.len, 0);
 }
 END_TEST
 
@@ -104,6 +115,7 @@ int main(void)
     tcase_add_test(tcase, a_full_cache_takes_every_new_entry_and_no_more_bytes);
     tcase_add_test(tcase, a_body_larger_than_the_cache_is_served_and_evicts_nothing);
     tcase_add_test(tcase, compressed_bodies_count);
+    tcase_add_test(tcase, a_compressed_body_evicts_others_and_not_its_own_entry);
     suite_add_tcase(suite, tcase);
     return suite_run(suite);
 }
