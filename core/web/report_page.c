@@ -4,8 +4,11 @@
 #include "core/http/http.h"
 #include "core/http/response_cache.h"
 #include "core/web/page_headers.h"
+#include "core/web/pages.h"
 #include "core/web/report_cookie.h"
 #include "core/web/templates.h"
+
+#include <xxhash.h>
 
 #define HTML "text/html; charset=utf-8"
 
@@ -61,43 +64,21 @@ static void drop_headers(struct request *r)
     r->h2o->res.headers.size = 0;
 }
 
-/* Mix ${value} into ${hash}: 64-bit finalizer of MurmurHash3. */
-static uint64_t mix(uint64_t hash, uint64_t value)
-{
-    hash ^= value;
-    hash = (hash ^ (hash >> 33)) * UINT64_C(0xff51afd7ed558ccd);
-    hash = (hash ^ (hash >> 33)) * UINT64_C(0xc4ceb9fe1a85ec53);
-    return hash ^ (hash >> 33);
-}
-
-static uint64_t mix_text(uint64_t hash, struct str text)
-{
-    for (size_t i = 0; i < text.n; i += sizeof(hash)) {
-        uint64_t piece = text.n;
-        size_t left = text.n - i;
-        memcpy(&piece, text.p + i, left < sizeof(piece) ? left : sizeof(piece));
-        hash = mix(hash, piece);
-    }
-    return hash;
-}
-
 /* Of everything that changes the page of a report. */
-static uint64_t page_version(struct request *r, const struct store_report *report,
-                             const struct page_view *page, bool member)
+static uint64_t page_version(struct request *r, const struct store_report *report)
 {
-    uint64_t version = mix(report->version, page_language(r));
-    version = mix(version, r->values[REPORT_PAGE_AGAINST].number + 1);
-    version = mix(version, (uint64_t)member * 2 + (page_query(r).n > 0));
-    version = mix_text(version, page->stylesheet);
-    version = mix_text(version, page->script);
-    version = mix_text(version, page->version);
-    return mix_text(version, request_base_url(r));
+    const uint64_t parts[] = {report->version,      page_language(r),
+                              page_query(r).n > 0,  r->values[REPORT_PAGE_AGAINST].number,
+                              is_member(r, report), web_stylesheet.version,
+                              web_script.version};
+    struct str base_url = request_base_url(r);
+    return XXH3_64bits_withSeed(parts, sizeof(parts), XXH3_64bits(base_url.p, base_url.n));
 }
 
 /* ---- the page ---- */
 
 /* What is read of the store, all of one snapshot. */
-struct reading {
+struct page_records {
     struct request *r;
     const struct store_report *report;
     const struct store_grading *gradings;
@@ -105,19 +86,19 @@ struct reading {
 };
 
 /* The page in the cache: its version has everything that changes it. */
-static const struct cached_report *entry_of(const struct reading *read)
+static const struct cached_report *entry_of(const struct page_records *from)
 {
-    struct cached_report *entry = request_alloc(read->r, sizeof(*entry));
+    struct cached_report *entry = request_alloc(from->r, sizeof(*entry));
     *entry = (struct cached_report){
-        .variant = read->r->version, .id = read->report->id, .version = read->report->version};
+        .variant = from->r->version, .id = from->report->id, .version = from->report->version};
     return entry;
 }
 
-static const struct store_grading *grading_of(const struct reading *read, uint64_t number)
+static const struct store_grading *grading_of(const struct page_records *from, uint64_t number)
 {
-    for (size_t i = 1; i < read->count; i++)
-        if (read->gradings[i].number == number)
-            return &read->gradings[i];
+    for (size_t i = 1; i < from->count; i++)
+        if (from->gradings[i].number == number)
+            return &from->gradings[i];
     return NULL;
 }
 
@@ -132,33 +113,34 @@ static void fill_addresses(struct request *r, struct page_view *page, struct str
     page->link = request_printf(r, "%.*s%.*s", (int)base_url.n, base_url.p, (int)path.n, path.p);
 }
 
-static const struct report_view *view_of(struct reading *read, const struct store_grading *against)
+static const struct report_view *view_of(struct page_records *from,
+                                         const struct store_grading *against)
 {
-    struct request *r = read->r;
+    struct request *r = from->r;
     struct view_memory memory = page_memory(r);
     struct report_view *view = request_alloc(r, sizeof(*view));
-    struct str path = path_of(r, read->report->id), base = request_base_path(r),
+    struct str path = path_of(r, from->report->id), base = request_base_path(r),
                query = page_query(r);
     const struct report_source source = {
-        .report = read->report,
-        .gradings = read->gradings,
-        .count = read->count,
+        .report = from->report,
+        .gradings = from->gradings,
+        .count = from->count,
         .against = against,
         .address = request_printf(r, "%.*s%.*s?%.*s%s", (int)base.n, base.p, (int)path.n, path.p,
                                   (int)query.n, query.p, query.n > 0 ? "&" : ""),
         .language = page_language(r),
     };
-    *view = (struct report_view){.member = is_member(r, read->report)};
+    *view = (struct report_view){.member = is_member(r, from->report)};
     fill_addresses(r, &view->page, path);
     report_view_make(view, &source, &memory);
     return view;
 }
 
-static void reply_page(struct reading *read)
+static void reply_page(struct page_records *from)
 {
-    struct request *r = read->r;
+    struct request *r = from->r;
     const struct value *sent = &r->values[REPORT_PAGE_AGAINST];
-    const struct store_grading *against = sent->sent ? grading_of(read, sent->number) : NULL;
+    const struct store_grading *against = sent->sent ? grading_of(from, sent->number) : NULL;
     struct buf *html = &r->http->body;
     if (sent->sent && against == NULL) {
         drop_headers(r);
@@ -166,10 +148,10 @@ static void reply_page(struct reading *read)
         return;
     }
     buf_reset(html);
-    template_report(html, page_language(r), view_of(read, against));
+    template_report(html, page_language(r), view_of(from, against));
     if (buf_ok(html)) {
         reply_cached(r, 200, HTML, r->http->pages,
-                     response_cache_put(r->http->pages, entry_of(read), buf_view(html)));
+                     response_cache_put(r->http->pages, entry_of(from), buf_view(html)));
         return;
     }
     drop_headers(r);
@@ -179,40 +161,38 @@ static void reply_page(struct reading *read)
 static void gradings_found(void *arg, enum store_status status, const struct store_grading *items,
                            size_t count)
 {
-    struct reading *read = arg;
+    struct page_records *from = arg;
     if (status != STORE_OK) {
-        drop_headers(read->r);
-        reply_store_error(read->r, status);
+        drop_headers(from->r);
+        reply_store_error(from->r, status);
         return;
     }
-    read->gradings = items;
-    read->count = count;
-    reply_page(read);
+    from->gradings = items;
+    from->count = count;
+    reply_page(from);
 }
 
 static void results_found(void *arg, enum store_status status, const struct store_report *report)
 {
     const struct store_gradings_query newest = {.limit = STORE_GRADINGS_MAX};
-    struct reading read = {.r = arg, .report = report};
+    struct page_records from = {.r = arg, .report = report};
     if (status != STORE_OK) {
-        drop_headers(read.r);
-        reply_store_error(read.r, status);
+        drop_headers(from.r);
+        reply_store_error(from.r, status);
         return;
     }
-    store_grading_list(read.r->store, report->workspace, report->id, &newest, gradings_found,
-                       &read);
+    store_grading_list(from.r->store, report->workspace, report->id, &newest, gradings_found,
+                       &from);
 }
 
 static void show(struct request *r, const struct store_report *report)
 {
-    struct page_view page;
-    page_fill(r, &page, page_language(r), path_of(r, report->id), (struct str){0});
     put_headers(r, report);
-    r->version = page_version(r, report, &page, is_member(r, report));
+    r->version = page_version(r, report);
     if (reply_etag(r, r->version))
         return;
     struct cached_report *cached = response_cache_find(r->http->pages, r->version, report->id);
-    if (cached != NULL)
+    if (cached != NULL && cached->version == report->version)
         reply_cached(r, 200, HTML, r->http->pages, cached);
     else
         store_report_get(r->store, report->workspace, report->id, true, results_found, r);

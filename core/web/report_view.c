@@ -1,12 +1,11 @@
 #include "core/web/report_view.h"
 
+#include "core/text/chars.h"
 #include "core/text/json_out.h"
-#include "core/text/json_span.h"
 #include "core/web/results_view_internal.h"
 
 #include <stdarg.h>
 #include <stdio.h>
-#include <time.h>
 
 #define NAME_BYTES 60
 
@@ -32,14 +31,14 @@ struct str view_print(const struct view_memory *memory, const char *format, ...)
 
 struct str view_time(const struct view_memory *memory, int64_t ms, struct str *iso)
 {
-    time_t seconds = (time_t)(ms / 1000);
-    struct tm tm;
-    char text[64];
-    gmtime_r(&seconds, &tm);
-    strftime(text, sizeof(text), "%Y-%m-%dT%H:%M:%SZ", &tm);
-    *iso = view_print(memory, "%s", text);
-    strftime(text, sizeof(text), "%Y-%m-%d %H:%M UTC", &tm);
-    return view_print(memory, "%s", text);
+    struct buf quoted = {0};
+    json_time(&quoted, ms == 0 ? 1 : ms); /* which writes null for 0 */
+    bool written = buf_ok(&quoted) && quoted.n == sizeof("\"2026-11-27T04:12:00Z\"") - 1;
+    const char *time = written ? quoted.p + 1 : "                    ";
+    *iso = view_print(memory, "%.20s", time);
+    struct str date = view_print(memory, "%.10s %.5s UTC", time, time + 11);
+    buf_free(&quoted);
+    return date;
 }
 
 /* The URL without its scheme and a slash at the end, cut at a character. */
@@ -129,14 +128,9 @@ static void fill_history(struct report_view *view, const struct report_source *s
 
 static bool has_id(struct str ids, struct str id)
 {
-    while (ids.n > 0) {
-        const char *space = memchr(ids.p, ' ', ids.n);
-        size_t n = space == NULL ? ids.n : (size_t)(space - ids.p);
-        if (str_eq((struct str){ids.p, n}, id))
+    while (ids.n > 0)
+        if (str_eq(chars_cut(&ids, ' '), id))
             return true;
-        n += space != NULL;
-        ids = (struct str){ids.p + n, ids.n - n};
-    }
     return false;
 }
 
@@ -147,12 +141,9 @@ static struct finding_list named(enum language l, const struct view_memory *memo
     struct finding_view *at = memory->alloc(memory->of, (ids.n / 2 + 1) * sizeof(*at));
     size_t n = 0;
     while (ids.n > 0) {
-        const char *space = memchr(ids.p, ' ', ids.n);
-        struct str id = {ids.p, space == NULL ? ids.n : (size_t)(space - ids.p)};
-        if (id.n > 0 && has_id(other, id) == in_other)
+        struct str id = chars_cut(&ids, ' ');
+        if (has_id(other, id) == in_other)
             at[n++] = (struct finding_view){.name = results_check_name(l, id)};
-        size_t taken = id.n + (space != NULL);
-        ids = (struct str){ids.p + taken, ids.n - taken};
     }
     return (struct finding_list){at, n};
 }
