@@ -42,7 +42,7 @@ typedef void request_hash_fn(struct request *r, struct str hash);
 void request_hash(struct request *r, struct str password, request_hash_fn *done);
 
 /*
- * request_verify(r, password, hash, done): compare it with a stored hash in the password thread.
+ * request_verify(r, password, hash, done): compare ${password} with ${hash} in the password thread.
  * Queue full: 503 with Retry-After, and ${done} is not called.
  */
 typedef void request_verify_fn(struct request *r, bool right);

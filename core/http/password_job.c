@@ -16,7 +16,7 @@ enum { VERIFY_JOBS_MAX = 16, HASH_JOBS_MAX = VERIFY_JOBS_MAX + 4 };
 
 struct password_job {
     struct pool_job job;
-    request_hash_fn *hashed; /* the one or the other */
+    request_hash_fn *hashed; /* one of these is set */
     request_verify_fn *verified;
     char hash[PASSWORD_HASH_SIZE];
     bool ok;
