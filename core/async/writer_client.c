@@ -21,6 +21,7 @@ struct op {
     struct pending pending;
     struct op *next;
     uint64_t sequence, deadline_ms;
+    unsigned sent; /* how often */
     change_done_fn *done;
     size_t size;
     char wire[];
@@ -80,8 +81,9 @@ static void disconnect(struct writer_client *c)
     c->retry_at_ms = c->loop->now_ms + RECONNECT_MS;
 }
 
-static void put_change(struct writer_client *c, const struct op *op)
+static void put_change(struct writer_client *c, struct op *op)
 {
+    op->sent++;
     channel_put(&c->channel, FRAME_CHANGE, op->sequence, c->answered,
                 (struct str){op->wire, op->size});
 }
@@ -270,11 +272,13 @@ static void on_answer(struct writer_client *c, const struct frame *f)
         c->last = NULL;
     struct waiter *w = op->pending.waiter;
     change_done_fn *done = op->done;
+    /* the leader of before may have executed it */
+    bool unknown = answer.status == STORE_AWAY && op->sent > 1;
     op_free(c, op);
     if (w == NULL)
         return;
     resume(w);
-    done(w, CHANGE_ANSWERED, &answer);
+    done(w, unknown ? CHANGE_UNCONFIRMED : CHANGE_ANSWERED, unknown ? NULL : &answer);
 }
 
 static void on_event_frame(struct writer_client *c, const struct frame *f)
@@ -346,7 +350,7 @@ static void reconnect(struct writer_client *c)
     c->socket = h2o_evloop_socket_create(c->loop->ctx.loop, c->epoll, H2O_SOCKET_FLAG_DONT_READ);
     c->socket->data = c;
     channel_put(&c->channel, FRAME_HELLO, c->id, 0, (struct str){0});
-    for (const struct op *op = c->first; op != NULL; op = op->next)
+    for (struct op *op = c->first; op != NULL; op = op->next)
         put_change(c, op);
     h2o_socket_read_start(c->socket, on_readable);
     recheck_all(c);

@@ -1,3 +1,5 @@
+#include "config.h"
+
 #include "core/conf/conf_internal.h"
 
 #include <errno.h>
@@ -46,6 +48,19 @@ static void check_listeners(struct conf_build *build)
     }
 }
 
+static void check_cluster(struct conf_build *build)
+{
+    const struct conf *conf = build->conf;
+#ifndef HAVE_POSTGRESQL
+    if (conf->cluster_log[0] != '\0')
+        conf_mistake(build, place_of(build, "cluster.log", NULL),
+                     "cluster.log: this build has no clusters; install the package assay-cluster");
+#endif
+    if (strlen(conf->cluster_name) > CONF_NODE_NAME_MAX)
+        conf_mistake(build, place_of(build, "cluster.name", NULL),
+                     "cluster.name: it has more than %d bytes", CONF_NODE_NAME_MAX);
+}
+
 static void check_values(struct conf_build *build)
 {
     const struct conf *conf = build->conf;
@@ -55,6 +70,7 @@ static void check_values(struct conf_build *build)
         conf_mistake(build, decent, "reports.decent: %u is greater than reports.good, which is %u",
                      conf->reports_decent, conf->reports_good);
     check_listeners(build);
+    check_cluster(build);
 }
 
 static conf_file_fn *file_usable;

@@ -21,6 +21,7 @@
 #define CONF_LISTEN_MAX 16
 #define CONF_PORTS_MAX 16
 #define CONF_WORKERS_MAX 512
+#define CONF_NODE_NAME_MAX 63
 #define CONF_QUERY_THREADS_MAX 7 /* per worker; the event loop is one more reader of the store */
 /*
  * Slots of the store's reader table, for two generations of workers. The first process fixes the
@@ -71,6 +72,8 @@ struct conf {
     unsigned limits_ipv6_prefix; /* leading bits that identify a caller */
     struct cidr_list limits_exempt;
     struct limiters *limits; /* includes the two options above */
+    char *cluster_log;  /* connection string of PostgreSQL; "": no cluster */
+    char *cluster_name; /* of this node */
     enum log_level log_level;
     char *log_access; /* file; "": none; "-": standard output */
     enum log_format log_format;

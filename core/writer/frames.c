@@ -98,8 +98,19 @@ static void on_hello(struct frames *f, struct client *client, const struct frame
 
 /* ---- frames of workers and commands ---- */
 
+static void put_away(struct client *client, uint64_t sequence)
+{
+    const struct store_answer away = {.status = STORE_AWAY};
+    channel_put(&client->channel, FRAME_ANSWER, sequence, 0,
+                (struct str){(const char *)&away, sizeof(away)});
+}
+
 static void on_change(struct frames *f, struct client *client, const struct frame *frame)
 {
+    if (!f->leading->leads) {
+        put_away(client, frame->head.a);
+        return;
+    }
     struct item *item = batch_add(f->batch, client, frame->head.a);
     if (!item_decode(item, frame->payload) || item->change.kind == CHANGE_REPORT_FINISH ||
         item->change.kind == CHANGE_REPORT_DIED)

@@ -14,6 +14,7 @@ struct frames {
     struct sequences *sequences;
     struct job_queue *queue;
     struct batch *batch;
+    const struct leading *leading;
 };
 
 /* frames_read(f, client): handle everything that has arrived from this client. */

@@ -5,6 +5,7 @@
 
 #include "core/base/log.h"
 #include "core/writer/commit.h"
+#include "core/writer/following.h"
 #include "core/writer/frames.h"
 #include "core/writer/group_commit.h"
 #include "core/writer/startup.h"
@@ -34,6 +35,8 @@ struct writer {
     struct change_feed change_feed;
     struct committer committer;
     struct group_commit group_commit;
+    struct leading leading;
+    struct following following;
 };
 
 static void connect_parts(struct writer *w)
@@ -44,13 +47,15 @@ static void connect_parts(struct writer *w)
                               .store = w->store,
                               .sequences = &w->sequences,
                               .queue = w->queue,
-                              .epoll = w->epoll};
+                              .epoll = w->epoll,
+                              .leading = &w->leading};
     w->frames = (struct frames){.process = w->process,
                                 .store = w->store,
                                 .clients = &w->clients,
                                 .sequences = &w->sequences,
                                 .queue = w->queue,
-                                .batch = &w->batch};
+                                .batch = &w->batch,
+                                .leading = &w->leading};
     w->jobs = (struct writer_jobs){.process = w->process,
                                    .store = w->store,
                                    .clients = &w->clients,
@@ -62,13 +67,16 @@ static void connect_parts(struct writer *w)
                                                  .sequences = &w->sequences,
                                                  .jobs = &w->jobs,
                                                  .threads = &w->threads,
-                                                 .deferred = &w->deferred};
+                                                 .deferred = &w->deferred,
+                                                 .progress = "",
+                                                 .leading = &w->leading};
     w->change_feed = (struct change_feed){.process = w->process,
                                           .store = w->store,
                                           .clients = &w->clients,
                                           .jobs = &w->jobs,
                                           .threads = &w->threads,
-                                          .maintenance = &w->maintenance};
+                                          .maintenance = &w->maintenance,
+                                          .leading = &w->leading};
     w->committer = (struct committer){.process = w->process,
                                       .store = w->store,
                                       .batch = &w->batch,
@@ -77,6 +85,12 @@ static void connect_parts(struct writer *w)
                                       .deferred = &w->deferred,
                                       .change_feed = &w->change_feed,
                                       .maintenance = &w->maintenance};
+    w->leading = (struct leading){.process = w->process, .store = w->store};
+    w->following = (struct following){.process = w->process,
+                                      .store = w->store,
+                                      .leading = &w->leading,
+                                      .change_feed = &w->change_feed,
+                                      .clients = &w->clients};
 }
 
 /* handle what is ready within ${timeout_us}; false: nothing is */
@@ -93,6 +107,10 @@ static bool read_ready(struct writer *w, uint64_t timeout_us)
         struct client *client = events[i].data.ptr;
         if (events[i].data.ptr == &w->threads.change_waits) {
             w->threads.change_waits = true;
+            continue;
+        }
+        if (events[i].data.ptr == &w->following.told) {
+            w->following.told = true;
             continue;
         }
         if (client == NULL) {
@@ -112,7 +130,7 @@ static void wait_and_read(struct writer *w)
     score_set(w->process->score->busy_since_ms, 0);
     read_ready(w, 0);
     group_commit_count(&w->group_commit, w->batch.count);
-    if (w->batch.count == 0 && !deferred_is_due(&w->deferred) &&
+    if (w->batch.count == 0 && !deferred_is_due(&w->deferred) && !w->following.told &&
         !writer_maintenance_is_due(&w->maintenance))
         read_ready(w, IDLE_US);
     process_heartbeat(w->process);
@@ -152,6 +170,14 @@ static void commit_maintenance(struct writer *w)
     score_raise(&score->longest_cpu_us, clock_thread_us() - cpu);
 }
 
+/* from now on this writer executes changes */
+static void lead(struct writer *w)
+{
+    writer_jobs_sweep(&w->jobs);
+    writer_maintenance_start(&w->maintenance);
+    writer_threads_wake_merge(&w->threads);
+}
+
 static bool start(struct writer *w, struct process *p)
 {
     startup_lock(p);
@@ -160,15 +186,15 @@ static bool start(struct writer *w, struct process *p)
                          .queue = job_queue_new(p->conf->auditors, p->conf->audit_concurrency),
                          .epoll = epoll_create1(EPOLL_CLOEXEC)};
     connect_parts(w);
-    if (!writer_threads_start(&w->threads, w->store))
+    if (!writer_threads_start(&w->threads, w->store) || !leading_start(&w->leading))
         return false;
     if (w->queue == NULL || w->epoll < 0 || !clients_listen(&w->clients) ||
-        !writer_threads_watch(&w->threads, w->epoll)) {
+        !writer_threads_watch(&w->threads, w->epoll) || !following_watch(&w->following, w->epoll)) {
         log_error("the writer cannot start: %s", strerror(errno));
         return false;
     }
-    writer_jobs_sweep(&w->jobs);
-    writer_maintenance_start(&w->maintenance);
+    if (w->leading.leads)
+        lead(w);
     process_set_phase(p, PHASE_READY);
     return true;
 }
@@ -176,9 +202,10 @@ static bool start(struct writer *w, struct process *p)
 /* senders of changes that are not answered send them again to the next writer */
 static void end(struct writer *w)
 {
-    if (!writer_threads_end(&w->threads))
+    if (!writer_threads_end(&w->threads) || !leading_end(&w->leading))
         _exit(EXIT_STOPPED);
     writer_threads_free(&w->threads);
+    leading_free(&w->leading);
     clients_free(&w->clients);
     batch_free(&w->batch);
     deferred_free(&w->deferred);
@@ -195,6 +222,8 @@ int writer_run(struct process *p)
         return EXIT_START;
     while (!process_stopping) {
         wait_and_read(&w);
+        if (following_step(&w.following))
+            lead(&w);
         writer_maintenance_on_time(&w.maintenance);
         deferred_retry(&w.deferred, &w.batch);
         gather(&w);
