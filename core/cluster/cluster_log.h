@@ -67,9 +67,10 @@ struct cluster_log_entry {
  *
  * why(l): a sentence about the last call that failed; borrowed until the next call.
  *
- * lead(l, node, epoch, out): ${epoch} 0: begin to lead, if nobody leads or ${node} does; the lead
- * has out->epoch. Else: renew the lead ${epoch}. CLUSTER_LOG_LED: another node leads. After
- * CLUSTER_LOG_OK everything up to the head is as durable as an append.
+ * lead(l, node, epoch, lease_ms, out): ${epoch} 0: begin to lead, if nobody leads or ${node} does;
+ * the lead has out->epoch. Else: renew the lead ${epoch}. It lasts for ${lease_ms}; 0: it is over.
+ * CLUSTER_LOG_LED: another node leads. After CLUSTER_LOG_OK everything up to the head is as durable
+ * as an append.
  *
  * append(l, entry): append it after the entry with the sequence before it; renews the lead.
  * CLUSTER_LOG_LED: the head has another epoch or sequence, and this call appended nothing. After
@@ -97,7 +98,8 @@ typedef void cluster_log_warning_fn(void *arg, const char *sentence);
 struct cluster_log_engine {
     const char *(*why)(const struct cluster_log *l);
     enum cluster_log_status (*lead)(struct cluster_log *l, const uint8_t node[NODE_BYTES],
-                                    uint64_t epoch, struct cluster_log_head *out);
+                                    uint64_t epoch, unsigned lease_ms,
+                                    struct cluster_log_head *out);
     enum cluster_log_status (*append)(struct cluster_log *l, const struct cluster_log_entry *e);
     enum cluster_log_status (*read)(struct cluster_log *l, uint64_t after,
                                     cluster_log_entry_fn *each, void *arg);

@@ -135,12 +135,12 @@ static enum cluster_log_status position(struct cluster_log *l, const struct clus
 }
 
 static enum cluster_log_status lead(struct cluster_log *l, const uint8_t node[NODE_BYTES],
-                                    uint64_t epoch, struct cluster_log_head *out)
+                                    uint64_t epoch, unsigned lease_ms, struct cluster_log_head *out)
 {
     struct pg_parameters p = {0};
     pg_uuid(&p, node);
     pg_number(&p, epoch);
-    pg_number(&p, CLUSTER_LOG_LEASE_MS);
+    pg_number(&p, lease_ms);
     enum cluster_log_status status = run_head(l, &lead_sql, &p, CLUSTER_LOG_LED, out);
     if (status == CLUSTER_LOG_OK)
         status = log_tables_extend(log_of(l), out->sequence + 1);

@@ -81,7 +81,8 @@ static const char delete_all[] = "BEGIN; DROP TABLE IF EXISTS assay_log, assay_c
 enum cluster_log_status log_tables_make(struct cluster_log *l, const struct cluster_log_head *head,
                                         bool replace)
 {
-    static const struct pg_statement insert = {.number = PG_MAKE, .commits = true, .sql = make_head};
+    static const struct pg_statement insert = {
+        .number = PG_MAKE, .commits = true, .sql = make_head};
     PGresult *r;
     struct pg_parameters p = {0};
     enum cluster_log_status status =

@@ -28,7 +28,7 @@ enum {
 /* A statement; it is prepared when a connection first runs it. */
 struct pg_statement {
     unsigned number;
-    bool commits;    /* it changes the log: when the connection is lost, the outcome is unknown */
+    bool commits; /* it changes the log: when the connection is lost, the outcome is unknown */
     const char *sql;
 };
 

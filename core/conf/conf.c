@@ -48,6 +48,9 @@ static void check_listeners(struct conf_build *build)
     }
 }
 
+#define CONF_NODE_NAME_CHARACTERS                                                                  \
+    "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._-"
+
 static void check_cluster(struct conf_build *build)
 {
     const struct conf *conf = build->conf;
@@ -56,9 +59,12 @@ static void check_cluster(struct conf_build *build)
         conf_mistake(build, place_of(build, "cluster.log", NULL),
                      "cluster.log: this build has no clusters; install the package assay-cluster");
 #endif
-    if (strlen(conf->cluster_name) > CONF_NODE_NAME_MAX)
+    const size_t n = strlen(conf->cluster_name);
+    if (n > CONF_NODE_NAME_MAX || strspn(conf->cluster_name, CONF_NODE_NAME_CHARACTERS) != n)
         conf_mistake(build, place_of(build, "cluster.name", NULL),
-                     "cluster.name: it has more than %d bytes", CONF_NODE_NAME_MAX);
+                     "cluster.name: it has more than %d characters, or others than letters, digits "
+                     "and . _ -",
+                     CONF_NODE_NAME_MAX);
 }
 
 static void check_values(struct conf_build *build)

@@ -336,7 +336,6 @@ const struct conf_option conf_options[] = {
      .offset = MEMBER(cluster_log),
      .max = 1,
      .initial = "",
-     .sample = "host=db1,db2 dbname=assay",
      .reload = RESTART,
      .help = "PostgreSQL database with the log of the cluster, as a connection string of libpq. "
              "Empty: this server is no node of a cluster."},
@@ -345,10 +344,9 @@ const struct conf_option conf_options[] = {
      .offset = MEMBER(cluster_name),
      .max = 1,
      .initial = "",
-     .sample = "a",
      .reload = RESTART,
-     .help = "Name of this node, unique in the cluster; at most 63 bytes. Empty: the name of the "
-             "host."},
+     .help = "Name of this node, unique in the cluster: letters, digits and . _ -, at most 63. "
+             "Empty: the name of the host."},
     {.key = "log.level",
      .type = &conf_type_choice,
      .offset = MEMBER(log_level),

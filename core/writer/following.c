@@ -21,9 +21,9 @@ static enum store_status apply_entries(struct store_txn *t, const struct log_bat
 {
     enum store_status status = STORE_OK;
     for (size_t i = 0; i < b->count && status == STORE_OK; i++)
-        status = store_rows_apply(t, (struct str){b->rows.p + b->entries[i].at, b->entries[i].n});
+        status = store_rows_apply(t, log_batch_rows(b, i));
     if (status == STORE_OK)
-        store_position_set(t, &b->entries[b->count - 1].position);
+        store_position_set(t, log_batch_end(b));
     return status;
 }
 
@@ -51,7 +51,7 @@ static void take_entries(struct following *f)
     score_set(f->process->score->busy_since_ms, clock_mono_ms());
     enum store_status status = apply(f, b);
     if (status == STORE_OK) {
-        l->position = b->entries[b->count - 1].position;
+        l->position = *log_batch_end(b);
         change_feed_notify(f->change_feed);
         clients_flush(f->clients);
         change_feed_follow(f->change_feed, NULL, 0);

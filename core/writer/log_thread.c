@@ -107,26 +107,9 @@ static void rest(struct log_thread *t, uint64_t ms)
 static bool add_entry(void *arg, const struct cluster_log_entry *e)
 {
     struct log_thread *t = arg;
-    struct log_batch *b = &t->batch;
     const struct store_position *before =
-        b->count == 0 ? &t->place.position : &b->entries[b->count - 1].position;
-    if (!position_continues(before, e, t->reason))
-        return false;
-    if (b->count == b->room) {
-        size_t room = b->room == 0 ? 64 : 2 * b->room;
-        struct log_batch_entry *more = realloc(b->entries, room * sizeof(*more));
-        if (more == NULL)
-            return false;
-        b->entries = more;
-        b->room = room;
-    }
-    struct log_batch_entry *to = &b->entries[b->count];
-    *to = (struct log_batch_entry){.position = *before, .at = b->rows.n, .n = e->rows.n};
-    to->position.sequence = e->sequence;
-    memcpy(to->position.chain, e->chain, sizeof(e->chain));
-    buf_str(&b->rows, e->rows);
-    b->count += buf_ok(&b->rows);
-    return buf_ok(&b->rows);
+        t->batch.count == 0 ? &t->place.position : log_batch_end(&t->batch);
+    return position_continues(before, e, t->reason) && log_batch_add(&t->batch, e, before);
 }
 
 /* Have the loop apply the batch. */
@@ -145,8 +128,7 @@ static enum cluster_log_status catch_up(struct log_thread *t)
 {
     struct log_batch *b = &t->batch;
     const uint64_t before = t->place.position.sequence;
-    b->count = 0;
-    buf_reset(&b->rows);
+    log_batch_reset(b);
     enum cluster_log_status status = t->log->engine->read(t->log, before, add_entry, t);
     if (b->count > 0)
         hand_over(t);
@@ -165,7 +147,8 @@ static bool is_free(const struct log_thread *t, const struct cluster_log_head *h
 static enum cluster_log_status try_lead(struct log_thread *t)
 {
     struct cluster_log_head head;
-    enum cluster_log_status status = t->log->engine->lead(t->log, t->node.id, 0, &head);
+    enum cluster_log_status status =
+        t->log->engine->lead(t->log, t->node.id, 0, CLUSTER_LOG_LEASE_MS, &head);
     if (status == CLUSTER_LOG_LED)
         return CLUSTER_LOG_OK;
     if (status != CLUSTER_LOG_OK)
@@ -236,7 +219,8 @@ static enum cluster_log_status follow(struct log_thread *t)
 
 static enum cluster_log_status renew(struct log_thread *t, struct cluster_log_head *head)
 {
-    enum cluster_log_status status = t->log->engine->lead(t->log, t->node.id, t->view.epoch, head);
+    enum cluster_log_status status =
+        t->log->engine->lead(t->log, t->node.id, t->view.epoch, CLUSTER_LOG_LEASE_MS, head);
     if (status == CLUSTER_LOG_OK) {
         confirm(t, head);
         t->renew_ms = clock_mono_ms() + CLUSTER_LOG_RENEW_MS;
@@ -319,6 +303,8 @@ static enum cluster_log_status keep_lead(struct log_thread *t)
 static enum cluster_log_status lead(struct log_thread *t)
 {
     const uint64_t now = clock_mono_ms();
+    if (now >= t->note_ms)
+        return keep_lead(t);
     rest(t, now < t->renew_ms ? t->renew_ms - now : 0);
     pthread_mutex_lock(&t->lock);
     bool asked = t->append == APPEND_ASKED && !t->ending;
@@ -343,6 +329,15 @@ static void fail(struct log_thread *t, enum cluster_log_status status)
     rest(t, RETRY_MS);
 }
 
+/* So that another node need not wait for the end of the lease. */
+static void give_up_lead(struct log_thread *t)
+{
+    struct cluster_log_head head;
+    if (state_of(t) == LOG_LEADS &&
+        t->log->engine->lead(t->log, t->node.id, t->view.epoch, 0, &head) != CLUSTER_LOG_OK)
+        log_info("the cluster: the lead ends with its lease: %s", t->log->engine->why(t->log));
+}
+
 static void *run(void *arg)
 {
     struct log_thread *t = arg;
@@ -357,6 +352,7 @@ static void *run(void *arg)
         if (status != CLUSTER_LOG_OK)
             fail(t, status);
     }
+    give_up_lead(t);
     pthread_mutex_lock(&t->lock);
     t->ended = true;
     pthread_cond_broadcast(&t->changed);
@@ -413,8 +409,7 @@ void log_thread_free(struct log_thread *t)
         return;
     if (t->log != NULL)
         t->log->engine->free(t->log);
-    free(t->batch.entries);
-    buf_free(&t->batch.rows);
+    log_batch_free(&t->batch);
     if (t->event_fd >= 0)
         close(t->event_fd);
     if (t->wake_fd >= 0)
@@ -454,7 +449,7 @@ void log_thread_applied(struct log_thread *t, enum store_status status, const ch
 {
     pthread_mutex_lock(&t->lock);
     if (status == STORE_OK) {
-        t->place.position = t->batch.entries[t->batch.count - 1].position;
+        t->place.position = *log_batch_end(&t->batch);
         t->place.known = true;
     }
     snprintf(t->refusal, sizeof(t->refusal), "%s", status == STORE_OK ? "" : why);

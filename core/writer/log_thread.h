@@ -14,6 +14,7 @@
 #define ASSAY_WRITER_LOG_THREAD_H
 
 #include "core/cluster/position.h"
+#include "core/writer/log_batch.h"
 
 enum log_state {
     LOG_CONNECTS, /* the store is not compared with the log, or does not fit it */
@@ -30,16 +31,6 @@ struct log_view {
     uint64_t epoch;                 /* of the own lead */
     uint64_t confirmed_ms;          /* CLOCK_MONOTONIC: when the head was last read, or 0 */
     char why[POSITION_WHY];         /* what keeps it from going on; "": nothing */
-};
-
-/* Entries to apply, in order. */
-struct log_batch {
-    struct log_batch_entry {
-        struct store_position position; /* after it */
-        size_t at, n;                   /* of its rows, in ${rows} */
-    } * entries;
-    size_t count, room;
-    struct buf rows;
 };
 
 struct log_thread;

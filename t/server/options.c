@@ -704,6 +704,8 @@ static const struct probe {
      {"trusted_proxies=127.0.0.1", BULK(1), "limits.exempt=198.51.0.0/16"},
      "let through"},
     {"limits.limiters", see_limit, {BULK(1000)}, "1000", {BULK(2000)}, "2000"},
+    {"cluster.log", .after = {"cluster.log=host=127.0.0.1 port=1"}},
+    {"cluster.name", .after = {"cluster.name=b"}},
     {"log.level",
      see_warning,
      {LISTENS "proxy_protocol=true"},
