@@ -338,7 +338,8 @@ const struct conf_option conf_options[] = {
      .initial = "",
      .reload = RESTART,
      .help = "PostgreSQL database with the log of the cluster, as a connection string of libpq. "
-             "Empty: this server is no node of a cluster."},
+             "Empty: this server is no node of a cluster. Keep its password in a file, and name that "
+             "by passfile=."},
     {.key = "cluster.name",
      .type = &conf_type_text,
      .offset = MEMBER(cluster_name),
