@@ -10,7 +10,6 @@
 #include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
-#include <time.h>
 
 enum { READY_MS = 15000, STOP_MS = 20000 };
 
@@ -27,37 +26,6 @@ const char *__asan_default_options(void);
 const char *__asan_default_options(void)
 {
     return "detect_leaks=0";
-}
-
-int64_t now_ms(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
-}
-
-char *text(const char *format, ...)
-{
-    va_list args;
-    char *out = NULL;
-    va_start(args, format);
-    int size = vasprintf(&out, format, args);
-    va_end(args);
-    if (size < 0)
-        abort();
-    return out;
-}
-
-bool wait_until(condition_fn *holds, void *arg, int within_ms)
-{
-    int64_t deadline = now_ms() + within_ms;
-    const struct timespec pause = {.tv_nsec = 5000000};
-    while (!holds(arg)) {
-        if (now_ms() > deadline)
-            return false;
-        nanosleep(&pause, NULL);
-    }
-    return true;
 }
 
 char *file_text(const char *path)

@@ -12,6 +12,7 @@
 #define ASSAY_T_HARNESS_H
 
 #include "t/kit/suite.h"
+#include "t/kit/wait.h"
 
 #include <check.h>
 #include <json-c/json.h>
@@ -27,17 +28,6 @@
 #include <unistd.h>
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
-
-/* ---- time and text (harness.c) ---- */
-
-int64_t now_ms(void); /* CLOCK_MONOTONIC */
-
-/* text(format, …): a new string. */
-char *text(const char *format, ...) __attribute__((format(printf, 1, 2)));
-
-/* wait_until(holds, arg, within_ms): calls ${holds} until it is true; false after ${within_ms}. */
-typedef bool condition_fn(void *arg);
-bool wait_until(condition_fn *holds, void *arg, int within_ms) __attribute__((warn_unused_result));
 
 /* ---- a server (harness.c) ---- */
 
