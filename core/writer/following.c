@@ -97,6 +97,15 @@ static void note_space(struct following *f)
     store_read_end(f->store);
 }
 
+static void note_leader(struct following *f)
+{
+    struct leading *l = f->leading;
+    const struct cluster_log_head *head = &f->view.head;
+    bool known = f->view.state == LOG_FOLLOWS && head->lease_ms > 0 &&
+                 strcmp(head->leader_address, f->process->conf->cluster_address) != 0;
+    snprintf(l->leader, sizeof(l->leader), "%s", known ? head->leader_address : "");
+}
+
 bool following_step(struct following *f)
 {
     struct leading *l = f->leading;
@@ -108,6 +117,7 @@ bool following_step(struct following *f)
     f->told = false;
     log_thread_look(l->thread, &f->view);
     log_view(f);
+    note_leader(f);
     take_entries(f);
     if (f->view.state == LOG_LOST)
         lost(f);

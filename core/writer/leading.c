@@ -14,6 +14,7 @@ static void describe_node(const struct conf *conf, struct cluster_log_node *out)
         snprintf(out->name, sizeof(out->name), "%s", conf->cluster_name);
     else if (gethostname(out->name, sizeof(out->name) - 1) != 0)
         out->name[0] = '\0';
+    snprintf(out->address, sizeof(out->address), "%s", conf->cluster_address);
     out->format = ROWS_FORMAT;
 }
 

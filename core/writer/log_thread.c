@@ -87,9 +87,14 @@ static enum log_state state_of(struct log_thread *t)
 static void confirm(struct log_thread *t, const struct cluster_log_head *head)
 {
     pthread_mutex_lock(&t->lock);
+    const struct cluster_log_head *seen = &t->view.head;
+    bool changed = seen->epoch != head->epoch || (seen->lease_ms > 0) != (head->lease_ms > 0) ||
+                   strcmp(seen->leader_address, head->leader_address) != 0;
     t->view.head = *head;
     t->view.confirmed_ms = clock_mono_ms();
     pthread_mutex_unlock(&t->lock);
+    if (changed)
+        tell(t->event_fd);
 }
 
 /* Until ${ms} pass, the loop asks for an append, or the end. */
