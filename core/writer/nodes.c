@@ -2,7 +2,8 @@
 
 #include "core/base/log.h"
 
-#include <openssl/crypto.h>
+#include <stdio.h>
+#include <string.h>
 #include <sys/epoll.h>
 #include <sys/socket.h>
 #include <unistd.h>
