@@ -809,7 +809,8 @@ static void expect_refusal(const struct probe *probe)
 {
     const char *key =
         !strncmp(probe->key, "listen.N.", 9) ? text(LISTENS "%s", probe->key + 9) : probe->key;
-    const char *sets[SETS] = {"base_url=http://refused.test", probe->after[0]};
+    const char *sets[SETS] = {"base_url=http://refused.test", probe->after[0], probe->after[1],
+                              probe->after[2]};
     const char *before = see_base_url();
     pid_t worker = server_process(server, "assayd: worker 0");
     size_t from = strlen(server_log(server));
