@@ -103,7 +103,6 @@ static int refuse_certificate(X509_STORE_CTX *chain, void *arg)
 
 static bool set_up(SSL_CTX *ctx)
 {
-    SSL_CTX_set_options(ctx, SSL_OP_NO_TICKET);
     SSL_CTX_set_session_cache_mode(ctx, SSL_SESS_CACHE_OFF);
     SSL_CTX_set_mode(ctx, SSL_MODE_ENABLE_PARTIAL_WRITE | SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER);
     SSL_CTX_set_psk_find_session_callback(ctx, find_session);

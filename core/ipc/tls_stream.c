@@ -133,10 +133,8 @@ struct tls_stream *tls_stream_new(SSL_CTX *ctx, bool is_server)
     }
     SSL_set_verify(t->ssl, SSL_VERIFY_PEER, NULL);
     SSL_set_connect_state(t->ssl);
-    if (SSL_do_handshake(t->ssl) != 1 && wait_or_end(t) < 0) {
-        stream_free(t);
-        return NULL;
-    }
+    if (SSL_do_handshake(t->ssl) != 1)
+        wait_or_end(t); /* a stream that has ended fails the next call */
     return t;
 }
 
