@@ -65,8 +65,8 @@ static void refuse_identity(SSL *ssl, const unsigned char *id, size_t size)
                  "install one version of Assay on every node",
                  version, context_of(ssl)->version);
     tls_stream_refuse(ssl, is_node ? why
-                                   : "the other side uses a key of another program: it is no node "
-                                     "of a cluster");
+                                   : "the other side uses a key of another program: it is not a "
+                                     "node of this cluster");
 }
 
 /* In a server. Without a session the handshake fails, as there is no certificate. */

@@ -364,6 +364,18 @@ START_TEST(garbage_after_the_handshake_ends_the_channel)
 }
 END_TEST
 
+START_TEST(a_peer_that_dies_is_reported)
+{
+    struct tls_peer peer;
+    link_peer(&peer);
+    tls_peer_close(&peer);
+    while (!b.ended)
+        turn_b();
+    ck_assert_str_eq(b.why, "the connection ended without a close_notify: the other side died, or "
+                            "the network cut the connection");
+}
+END_TEST
+
 /* until the socket is full; ${at}: how much of an endless row of largest frames was sent */
 static void send_largest_frames(struct tls_peer *peer, size_t *at)
 {
@@ -415,7 +427,7 @@ START_TEST(a_flood_of_key_updates_ends_the_channel)
         ck_assert_uint_le(channel_pending(&b.channel), 64u << 10);
         ck_assert_uint_le(b.channel.in.cap, 64u << 10);
     }
-    ck_assert_str_eq(b.why, "the other side demands answers and does not read them");
+    ck_assert_str_eq(b.why, "the other side requests key updates and does not read the answers");
     tls_peer_close(&peer);
 }
 END_TEST
@@ -460,6 +472,7 @@ int main(void)
     tcase_add_test(t, a_stream_damaged_at_any_byte_delivers_no_other_frame);
     tcase_add_loop_test(t, streams_split_anywhere_arrive_whole, 0, 4);
     tcase_add_loop_test(t, streams_split_and_damaged_anywhere_deliver_a_prefix, 0, 8);
+    tcase_add_test(t, a_peer_that_dies_is_reported);
     tcase_add_test(t, a_malformed_frame_ends_the_channel);
     tcase_add_test(t, garbage_after_the_handshake_ends_the_channel);
     tcase_add_test(t, a_flood_of_frames_is_read_in_bounded_steps_and_memory);
