@@ -277,10 +277,10 @@ int tls_stream_read(struct tls_stream *t, int fd, struct buf *in, size_t most)
             return n < 0 ? -1 : some;
         received += (size_t)n;
         int more = decrypt(t, in);
-        if (more < 0)
+        if (more < 0) {
             send_ring(t, fd); /* the alert that says why, if the socket takes it */
-        if (more < 0 || send_ring(t, fd) < 0)
             return -1;
+        }
         some = more > 0 ? 1 : some;
     }
     return t->ended ? -1 : some;
