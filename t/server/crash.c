@@ -10,7 +10,15 @@
 #include <signal.h>
 #include <stdatomic.h>
 
-enum { CLIENTS = 6, RECORDS_MAX = 4000, SECONDS = 18, PATIENCE_MS = 30000 };
+enum {
+    CLIENTS = 6,
+    RECORDS_MAX = 4000,
+    SECONDS = 18, /* of load, and until there were so many kills and answers */
+    KILLS_MIN = 11,
+    ANSWERS_MIN = 101,
+    PATIENCE_MS = 30000,
+    STANDSTILL_MS = 20000, /* without a report graded: a job was lost */
+};
 
 /* What a client knows of a record it created. Only this client changes it. */
 struct record {
@@ -178,15 +186,15 @@ static void restart(void)
     size_t count = server_children(server, pids, COUNT(pids));
     char *address = text("listen.0.address=%s", server->address);
     server_signal(server, SIGKILL);
-    ck_assert_int_eq(server_wait(server, 5000), 128 + SIGKILL);
+    ck_assert_int_eq(server_wait(server, PATIENCE_MS), 128 + SIGKILL);
     for (size_t i = 0; i < count; i++)
-        for (int64_t deadline = now_ms() + 5000; process_alive(pids[i]);) {
+        for (int64_t deadline = now_ms() + PATIENCE_MS; process_alive(pids[i]);) {
             ck_assert_msg(now_ms() < deadline, "a process survives its master");
             poll(NULL, 0, 1);
         }
     for (int tries = 0; tries < 50; tries++) {
         server_spawn(server, "--set", address, NULL);
-        if (server_ready(server, 15000))
+        if (server_ready(server, PATIENCE_MS))
             break;
         /* the kernel gave this port to a client's own end for a moment */
         ck_assert_msg(server_wait(server, 5000) == 2 &&
@@ -282,22 +290,50 @@ static int64_t expect_unique_urls(void)
     return total;
 }
 
-static bool has_no_pending(void *arg)
+static int64_t pending(void)
 {
-    struct response *r =
-        http_get(server, text("/api/v1/reports?per_page=100&sort_by=generated_at&sort=asc"));
-    bool none = true;
-    (void)arg;
-    for (size_t i = 0; i < len_at(r, "data") && none; i++)
-        none = strcmp(str_at(r, text("data.%zu.status", i)), "pending") != 0;
+    struct response *r = http_get(server, "/api/v1/reports?status=pending&per_page=10");
+    int64_t total = int_at(r, "meta.total");
     response_free(r);
-    return none;
+    return total;
+}
+
+/* How long the queue takes depends on the machine. A lost job shows as a standstill. */
+static void expect_all_graded(unsigned seed)
+{
+    int64_t left = pending(), deadline = now_ms() + STANDSTILL_MS;
+    while (left > 0) {
+        poll(NULL, 0, 50);
+        int64_t found = pending();
+        if (found < left)
+            deadline = now_ms() + STANDSTILL_MS;
+        left = found < left ? found : left;
+        ck_assert_msg(now_ms() < deadline, "seed %u: jobs were lost: %lld reports stay pending\n%s",
+                      seed, (long long)left, server_log(server));
+    }
+}
+
+static bool killed_enough(unsigned kills)
+{
+    return kills >= KILLS_MIN && acknowledged >= ANSWERS_MIN;
+}
+
+/* A slow machine gets up to ${PATIENCE_MS} more for enough kills and answers. */
+static unsigned kill_under_load(uint64_t *random)
+{
+    int64_t deadline = now_ms() + 1000 * (int64_t)setting("ASSAY_CRASH_SECONDS", SECONDS);
+    unsigned kills = 0;
+    while (now_ms() < deadline + (killed_enough(kills) ? 0 : PATIENCE_MS)) {
+        let_work(random);
+        kill_one(random);
+        kills++;
+    }
+    return kills;
 }
 
 START_TEST(no_acknowledged_change_is_lost_or_applied_twice)
 {
-    unsigned seed = setting("ASSAY_CRASH_SEED", (unsigned)getpid()), kills = 0, retries = 0,
-             unknown = 0;
+    unsigned seed = setting("ASSAY_CRASH_SEED", (unsigned)getpid()), retries = 0, unknown = 0;
     uint64_t random = 88172645463325252u ^ ((uint64_t)seed << 20);
     origin = origin_usual();
     server = server_new(&(struct server_options){.origin = origin, .workers = 3});
@@ -306,11 +342,7 @@ START_TEST(no_acknowledged_change_is_lost_or_applied_twice)
         testers[i] = (struct tester){.number = i, .random = random + 7919 * (i + 1)};
         ck_assert_int_eq(pthread_create(&testers[i].thread, NULL, tester_run, &testers[i]), 0);
     }
-    for (int64_t deadline = now_ms() + 1000 * (int64_t)setting("ASSAY_CRASH_SECONDS", SECONDS);
-         now_ms() < deadline; kills++) {
-        let_work(&random);
-        kill_one(&random);
-    }
+    unsigned kills = kill_under_load(&random);
     load_ends = true;
     for (unsigned i = 0; i < CLIENTS; i++) {
         pthread_join(testers[i].thread, NULL);
@@ -321,8 +353,8 @@ START_TEST(no_acknowledged_change_is_lost_or_applied_twice)
     }
     fprintf(stderr, "seed %u: %u kills, %u answers, %u retries, %u unknown\n", seed, kills,
             (unsigned)acknowledged, retries, unknown);
-    ck_assert_uint_gt(kills, 10);
-    ck_assert_uint_gt(acknowledged, 100);
+    ck_assert_msg(killed_enough(kills), "seed %u: too few kills or answers", seed);
+    expect_all_graded(seed);
 
     int64_t alive = 0, in_common = 0;
     for (unsigned i = 0; i < CLIENTS; i++)
@@ -337,8 +369,6 @@ START_TEST(no_acknowledged_change_is_lost_or_applied_twice)
                int_at(project, "data.reports_count"));
     struct run online = assay(server, "check", NULL);
     ck_assert_msg(online.status == 0, "seed %u: check, online: %s%s", seed, online.out, online.err);
-    ck_assert_msg(wait_until(has_no_pending, NULL, 20000), "seed %u: jobs were lost\n%s", seed,
-                  server_log(server));
     server_stop(server);
     struct run offline = assay(server, "check", NULL);
     ck_assert_msg(offline.status == 0, "seed %u: check, at rest: %s%s", seed, offline.out,
@@ -352,7 +382,7 @@ int main(void)
 {
     Suite *suite = suite_create("crash");
     TCase *tcase = harness_case(suite, "a server");
-    tcase_set_timeout(tcase, 120 + setting("ASSAY_CRASH_SECONDS", SECONDS));
+    tcase_set_timeout(tcase, 300 + setting("ASSAY_CRASH_SECONDS", SECONDS));
     tcase_add_test(tcase, no_acknowledged_change_is_lost_or_applied_twice);
     return harness_main(suite);
 }
