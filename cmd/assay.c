@@ -53,6 +53,16 @@ const struct cmd_row cmd_rows[] = {
      "Sign visitors' tokens and the cookies of reports with a new secret. Existing ones stay valid "
      "until they expire.",
      cmd_secret_rotate, false},
+    {"cluster init", "", 0, 0, no_options,
+     "Begin the log of a cluster with the store of this node, in the database cluster.log. The "
+     "server must be stopped.",
+     cmd_cluster_init, false},
+    {"cluster new-log", "", 0, 0, cmd_cluster_new_log_options,
+     "Replace the log of the cluster by one that begins with the store of this node. All servers "
+     "must be stopped.",
+     cmd_cluster_new_log, false},
+    {"cluster status", "", 0, 0, no_options, "Show which node leads and how far the others are.",
+     cmd_cluster_status, false},
     {"audit", "URL…", 1, 10000, cmd_audit_options,
      "Grade pages without a server. Exit status: 0 good, 1 decent or bad, 2 failed.", cmd_audit,
      false},

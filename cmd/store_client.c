@@ -125,6 +125,8 @@ static enum store_status change_locally(struct client *c, const struct store_cha
                                         struct store_answer *answer)
 {
     struct store_txn *t;
+    if (c->conf->cluster_log[0] != '\0')
+        return STORE_AWAY;
     enum store_status status = store_begin(c->store, &t);
     if (status != STORE_OK)
         return status;

@@ -62,4 +62,41 @@ enum store_status store_rows_take(struct store_txn *t, struct buf *out)
 enum store_status store_rows_apply(struct store_txn *t, struct str rows)
     __attribute__((warn_unused_result));
 
+/*
+ * store_rows_count(rows): the number of rows in a row set of store_rows_take.
+ */
+uint64_t store_rows_count(struct str rows);
+
+/*
+ * store_follow(s, follow): from now on the environment of ${s} only applies row sets. store_apply
+ * refuses changes of replicated spaces with STORE_INVALID, and maintenance_step purges nothing.
+ */
+void store_follow(struct store *s, bool follow);
+
+/* store_id(s, out): the random id of this store. A copy of its files has it; a restored one not. */
+#define STORE_ID_BYTES 16
+enum store_status store_id(struct store *s, uint8_t out[STORE_ID_BYTES]);
+
+/*
+ * The position of a store in a log of row sets: the last row set that the store contains.
+ * ${chain}: hash of that row set and all before it (core/cluster/chain.h).
+ */
+#define STORE_LOG_BYTES 16
+#define STORE_CHAIN_BYTES 32
+struct store_position {
+    uint8_t log[STORE_LOG_BYTES]; /* its UUID */
+    uint64_t sequence;            /* 0: none; the first one has 1 */
+    uint8_t chain[STORE_CHAIN_BYTES];
+};
+
+/*
+ * store_position_get(s, out): from a snapshot. STORE_NOT_FOUND: the store follows no log.
+ * store_position_set(t, position): committed with ${t}. Also after store_rows_take, if ${t} has set
+ * it before: the row then has its place.
+ * store_is_empty(s): does the store have what a new one has? False also after an error.
+ */
+enum store_status store_position_get(struct store *s, struct store_position *out);
+void store_position_set(struct store_txn *t, const struct store_position *position);
+bool store_is_empty(struct store *s);
+
 #endif

@@ -47,6 +47,7 @@ enum store_status {
     STORE_TOO_MANY,      /* the maximum number is reached */
     STORE_REBUILDING,    /* the index of the workspace's reports is being rebuilt */
     STORE_DAMAGED,       /* that index of reports is damaged: store_lost_segment */
+    STORE_AWAY,          /* no node of the cluster leads: nothing was changed */
     STORE_STATUSES
 };
 

@@ -41,7 +41,7 @@ int writer_client_wake_ms(const struct writer_client *c, int most);
  */
 enum change_outcome {
     CHANGE_ANSWERED,
-    CHANGE_UNCONFIRMED, /* no answer in WRITER_ANSWER_MS; it may still be stored */
+    CHANGE_UNCONFIRMED, /* it may be stored, or may still be */
     CHANGE_REPEATED,    /* as above, and an earlier change has the same idempotency key */
 };
 typedef void change_done_fn(struct waiter *w, enum change_outcome outcome,

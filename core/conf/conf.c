@@ -1,3 +1,5 @@
+#include "config.h"
+
 #include "core/conf/conf_internal.h"
 
 #include <errno.h>
@@ -46,6 +48,32 @@ static void check_listeners(struct conf_build *build)
     }
 }
 
+#define CONF_NODE_NAME_CHARACTERS                                                                  \
+    "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._-"
+
+static void check_cluster(struct conf_build *build)
+{
+    const struct conf *conf = build->conf;
+#ifndef HAVE_POSTGRESQL
+    if (conf->cluster_log[0] != '\0')
+        conf_mistake(build, place_of(build, "cluster.log", NULL),
+                     "cluster.log: this build has no clusters; install the package assay-cluster");
+#endif
+    if (conf->cluster_log[0] != '\0' && conf->cluster_address[0] == '\0')
+        conf_mistake(build, place_of(build, "cluster.address", "cluster.log"),
+                     "cluster.address: a cluster needs it; set where other nodes reach this one");
+    if (conf->cluster_log[0] != '\0' && conf->cluster_key_file[0] == '\0')
+        conf_mistake(
+            build, place_of(build, "cluster.key_file", "cluster.log"),
+            "cluster.key_file: a cluster needs it; make the file by `openssl rand -hex 32`");
+    const size_t n = strlen(conf->cluster_name);
+    if (n > CONF_NODE_NAME_MAX || strspn(conf->cluster_name, CONF_NODE_NAME_CHARACTERS) != n)
+        conf_mistake(build, place_of(build, "cluster.name", NULL),
+                     "cluster.name: it has more than %d characters, or others than letters, digits "
+                     "and . _ -",
+                     CONF_NODE_NAME_MAX);
+}
+
 static void check_values(struct conf_build *build)
 {
     const struct conf *conf = build->conf;
@@ -55,6 +83,7 @@ static void check_values(struct conf_build *build)
         conf_mistake(build, decent, "reports.decent: %u is greater than reports.good, which is %u",
                      conf->reports_decent, conf->reports_good);
     check_listeners(build);
+    check_cluster(build);
 }
 
 static conf_file_fn *file_usable;
@@ -80,6 +109,7 @@ static void check_files(struct conf_build *build)
         return;
     check_file(build, "log.access", build->conf->log_access, FILE_APPENDED);
     check_file(build, "jwt.secrets_file", build->conf->jwt_secrets_file, FILE_OF_SECRETS);
+    check_file(build, "cluster.key_file", build->conf->cluster_key_file, FILE_READ);
 }
 
 /* ---- loading ---- */

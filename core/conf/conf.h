@@ -21,6 +21,7 @@
 #define CONF_LISTEN_MAX 16
 #define CONF_PORTS_MAX 16
 #define CONF_WORKERS_MAX 512
+#define CONF_NODE_NAME_MAX 63
 #define CONF_QUERY_THREADS_MAX 7 /* per worker; the event loop is one more reader of the store */
 /*
  * Slots of the store's reader table, for two generations of workers. The first process fixes the
@@ -35,7 +36,6 @@ struct conf_listen {
     char *tls_second_certificate, *tls_second_key; /* another key type; "": none */
     uint64_t tls_hsts_ms; /* max-age of Strict-Transport-Security; 0: no header */
 };
-
 
 /* When a change is answered. Before the commit, readers could not see it yet, so "full" is all. */
 enum store_sync { STORE_SYNC_FULL };
@@ -71,6 +71,10 @@ struct conf {
     unsigned limits_ipv6_prefix; /* leading bits that identify a caller */
     struct cidr_list limits_exempt;
     struct limiters *limits; /* includes the two options above */
+    char *cluster_log;       /* connection string of PostgreSQL; "": no cluster */
+    char *cluster_name;      /* of this node */
+    char *cluster_address;   /* where other nodes reach this one */
+    char *cluster_key_file;  /* the key that all nodes have */
     enum log_level log_level;
     char *log_access; /* file; "": none; "-": standard output */
     enum log_format log_format;
@@ -105,7 +109,7 @@ void conf_know_routes(conf_route_fn *known);
  * refused if it returns false. The server calls this before the first conf_load; without it files
  * are not checked.
  */
-enum conf_file_use { FILE_APPENDED, FILE_OF_SECRETS };
+enum conf_file_use { FILE_APPENDED, FILE_OF_SECRETS, FILE_READ };
 typedef bool conf_file_fn(const struct conf *conf, const char *path, enum conf_file_use use,
                           char *why, size_t size);
 void conf_know_files(conf_file_fn *can_use);

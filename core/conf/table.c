@@ -331,6 +331,40 @@ const struct conf_option conf_options[] = {
      .reload = RELOAD,
      .help = "Limiters by name. An entry changes a built-in limiter or adds a new one. See "
              "LIMITERS in assay.yaml(5)."},
+    {.key = "cluster.log",
+     .type = &conf_type_text,
+     .offset = MEMBER(cluster_log),
+     .max = 1,
+     .initial = "",
+     .reload = RESTART,
+     .help =
+         "PostgreSQL database with the log of the cluster, as a connection string of libpq. "
+         "Empty: this server is no node of a cluster. Keep its password in a file, and name that "
+         "by passfile=."},
+    {.key = "cluster.name",
+     .type = &conf_type_text,
+     .offset = MEMBER(cluster_name),
+     .max = 1,
+     .initial = "",
+     .reload = RESTART,
+     .help = "Name of this node, unique in the cluster: letters, digits and . _ -, at most 63. "
+             "Empty: the name of the host."},
+    {.key = "cluster.address",
+     .type = &conf_type_address,
+     .offset = MEMBER(cluster_address),
+     .max = 1,
+     .initial = "",
+     .reload = RESTART,
+     .help = "Address on which this node accepts the changes of other nodes, as host:port or "
+             "[ipv6]:port, with a numeric host that other nodes reach. A cluster needs it."},
+    {.key = "cluster.key_file",
+     .type = &conf_type_path,
+     .offset = MEMBER(cluster_key_file),
+     .max = 1,
+     .initial = "",
+     .reload = RESTART,
+     .help = "File with the key that encrypts connections between nodes: 64 hexadecimal digits, "
+             "mode 0600, the same on every node. A cluster needs it."},
     {.key = "log.level",
      .type = &conf_type_choice,
      .offset = MEMBER(log_level),

@@ -8,7 +8,10 @@ static void on_change(struct waiter *w, enum change_outcome outcome,
                       const struct store_answer *answer)
 {
     struct request *r = request_of(w);
-    if (outcome == CHANGE_ANSWERED)
+    if (outcome == CHANGE_ANSWERED && answer->status == STORE_AWAY)
+        reply_error(r, ERR_UNAVAILABLE,
+                    "No node of the cluster leads at the moment. Nothing was changed.");
+    else if (outcome == CHANGE_ANSWERED)
         r->change_done(r, answer);
     else if (outcome == CHANGE_REPEATED)
         reply_error(r, ERR_CONFLICT,

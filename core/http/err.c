@@ -83,6 +83,7 @@ static const enum err of_store[STORE_STATUSES] = {
     [STORE_TOO_MANY] = ERR_CONFLICT,
     [STORE_REBUILDING] = ERR_UNAVAILABLE,
     [STORE_DAMAGED] = ERR_UNAVAILABLE,
+    [STORE_AWAY] = ERR_UNAVAILABLE,
 };
 
 const struct err_row *err_row(enum err err)

@@ -1,5 +1,7 @@
 #include "core/ipc/channel.h"
 
+#include "core/ipc/tls_stream_internal.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <sys/socket.h>
@@ -22,6 +24,8 @@ void channel_init(struct channel *c, int fd)
 
 void channel_close(struct channel *c)
 {
+    if (c->tls != NULL)
+        tls_stream_close(c->tls, c->fd);
     if (c->fd >= 0)
         close(c->fd);
     buf_free(&c->in);
@@ -86,7 +90,7 @@ void channel_put(struct channel *c, enum frame_type type, uint64_t a, uint64_t b
 void channel_send_now(const struct channel *c, enum frame_type type, uint64_t a)
 {
     struct frame_head head = {0, type, a, 0};
-    if (c->fd >= 0 && c->out_at == 0 &&
+    if (c->fd >= 0 && c->tls == NULL && c->out_at == 0 &&
         send(c->fd, &head, sizeof(head), MSG_NOSIGNAL | MSG_DONTWAIT) < 0)
         return; /* the writer then suspects all jobs of this auditor */
 }
@@ -107,10 +111,8 @@ static void compact(struct buf *b, size_t *at)
     }
 }
 
-int channel_flush(struct channel *c)
+static int flush_plain(struct channel *c)
 {
-    if (c->fd < 0 || !buf_ok(&c->out))
-        return -1;
     while (c->out_at < c->out.n) {
         ssize_t n = send(c->fd, c->out.p + c->out_at, c->out.n - c->out_at, MSG_NOSIGNAL);
         if (n < 0 && errno == EINTR)
@@ -119,17 +121,26 @@ int channel_flush(struct channel *c)
             return errno == EAGAIN ? 1 : -1;
         c->out_at += (size_t)n;
     }
-    compact(&c->out, &c->out_at);
     return 0;
 }
 
-int channel_read(struct channel *c)
+int channel_flush(struct channel *c)
+{
+    if (c->fd < 0 || !buf_ok(&c->out))
+        return -1;
+    int left =
+        c->tls == NULL ? flush_plain(c) : tls_stream_flush(c->tls, c->fd, &c->out, &c->out_at);
+    if (left == 0)
+        compact(&c->out, &c->out_at);
+    return left;
+}
+
+static int read_plain(struct channel *c)
 {
     int got = 0;
-    compact(&c->in, &c->in_at);
     for (;;) {
         char *to = buf_reserve(&c->in, READ_CHUNK);
-        if (to == NULL || c->fd < 0)
+        if (to == NULL)
             return -1;
         ssize_t n = recv(c->fd, to, READ_CHUNK, 0);
         if (n < 0 && errno == EINTR)
@@ -143,6 +154,18 @@ int channel_read(struct channel *c)
         if (n < READ_CHUNK || c->in.n > FRAME_MAX_PAYLOAD)
             return got;
     }
+}
+
+/* A call of the largest frame's size at most: a flood does not hold up the other channels. */
+int channel_read(struct channel *c)
+{
+    compact(&c->in, &c->in_at);
+    if (c->fd < 0)
+        return -1;
+    if (c->tls == NULL)
+        return read_plain(c);
+    size_t most = c->in.n < FRAME_MAX_PAYLOAD ? FRAME_MAX_PAYLOAD - c->in.n + 1 : 1;
+    return tls_stream_read(c->tls, c->fd, &c->in, most);
 }
 
 int channel_next(struct channel *c, struct frame *out)

@@ -1,11 +1,16 @@
 /*
  * A channel: frames over a Unix stream socket between the writer and everybody else (workers,
- * auditors, commands). Non-blocking on both sides; what the socket does not take stays in a buffer.
- * A channel belongs to one process.
+ * auditors, commands), or over TCP with TLS between nodes (channel_tls.h). Non-blocking on both
+ * sides; what the socket does not take stays in a buffer. A channel belongs to one process.
+ *
+ * The caller watches the socket for input, and for output while channel_flush returns 1. It calls
+ * channel_flush after channel_read and channel_put where channel_pending is not 0: with TLS, frames
+ * wait for the handshake, and reading may leave bytes of the protocol to send. It reads until a
+ * handshake is over, whatever is pending.
  *
  *   HELLO     to writer    a: sender id (0: none), b: auditor's index  first frame of a connection
  *   CHANGE    to writer    a: sequence, b: highest answered            change_encode
- *   ANSWER    from writer  a: sequence                                 struct store_answer
+ *   ANSWER    from writer  a: sequence, b: entry of the log, or 0      struct store_answer
  *   EVENT     from writer                                              struct store_event
  *   WAIT      to writer    a: report                                   prioritize its job
  *   JOB       from writer  a: report, b: attempt                       its URL
@@ -57,10 +62,13 @@ struct frame {
     struct str payload; /* borrowed until the next channel_read */
 };
 
+struct tls_stream;
+
 struct channel {
     int fd; /* -1: not connected */
     struct buf in, out;
-    size_t in_at, out_at; /* consumed so far */
+    size_t in_at, out_at;   /* consumed so far */
+    struct tls_stream *tls; /* NULL: frames go over the socket as they are */
 };
 
 /*
@@ -82,11 +90,14 @@ void channel_put(struct channel *c, enum frame_type type, uint64_t a, uint64_t b
 
 /*
  * channel_send_now(c, type, a): send a frame before what is queued, from a signal handler of a
- * dying process. Nothing is sent when the socket is full or a frame is half sent.
+ * dying process. Nothing is sent when the socket is full, a frame is half sent, or with TLS.
  */
 void channel_send_now(const struct channel *c, enum frame_type type, uint64_t a);
 
-/* channel_flush(c): send. 0: all is sent; 1: the socket is full; -1: the other side is gone. */
+/*
+ * channel_flush(c): send. 0: all is sent, or waits for the other side's part of the handshake;
+ * 1: the socket is full; -1: the other side is gone.
+ */
 int channel_flush(struct channel *c);
 
 /*
@@ -98,10 +109,13 @@ int channel_read(struct channel *c);
 /* channel_next(c, out): the next whole frame. 1: one; 0: none yet; -1: it is not a valid frame. */
 int channel_next(struct channel *c, struct frame *out);
 
+/* tls_stream_unsent(t): bytes encrypted and not sent; for channel_pending. */
+size_t tls_stream_unsent(const struct tls_stream *t);
+
 /* channel_pending(c): bytes queued and not sent. */
 static inline size_t channel_pending(const struct channel *c)
 {
-    return c->out.n - c->out_at;
+    return c->out.n - c->out_at + (c->tls == NULL ? 0 : tls_stream_unsent(c->tls));
 }
 
 #endif

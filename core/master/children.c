@@ -298,9 +298,11 @@ static void slot_emptied(struct children *c, struct child_slot *s, const struct 
         log_error("%s %u of generation %u did not start: its predecessor continues, and the start "
                   "is retried",
                   role_name(s->role), s->index, child->process.generation);
-    /* an auditor ends by itself when its writer is gone */
-    bool expected = child->stopping || (child->process.role == ROLE_AUDITOR && WIFEXITED(status) &&
-                                        WEXITSTATUS(status) == EXIT_STOPPED);
+    /* an auditor ends by itself when its writer is gone, a writer when it leads no more */
+    const int ends_well = child->process.role == ROLE_AUDITOR  ? EXIT_STOPPED
+                          : child->process.role == ROLE_WRITER ? EXIT_RETRY
+                                                               : -1;
+    bool expected = child->stopping || (WIFEXITED(status) && WEXITSTATUS(status) == ends_well);
     if (!expected) {
         log_death(child, status);
         score_add(c->inherited.scoreboard->restarts, 1);

@@ -11,7 +11,13 @@
 #include <signal.h>
 
 /* exit statuses; see assayd(8) */
-enum { EXIT_STOPPED = 0, EXIT_CONFIGURATION = 1, EXIT_START = 2, EXIT_GAVE_UP = 3 };
+enum {
+    EXIT_STOPPED = 0,
+    EXIT_CONFIGURATION = 1,
+    EXIT_START = 2,
+    EXIT_GAVE_UP = 3,
+    EXIT_RETRY = 4 /* of the writer: start it again at once, as a follower */
+};
 
 /*
  * A listener of the configuration, made by the master. Worker slot i serves fds[i]; a shared

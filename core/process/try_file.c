@@ -74,7 +74,7 @@ bool try_file(const struct conf *conf, const char *path, enum conf_file_use use,
                  user, strerror(error));
         return false;
     }
-    if (use == FILE_APPENDED)
+    if (use != FILE_OF_SECRETS)
         return true;
     struct signing_keys *secrets = signing_keys_open(path, why, size);
     signing_keys_free(secrets);

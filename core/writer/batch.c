@@ -80,7 +80,7 @@ void batch_apply_arrived(struct batch *b)
 {
     if (b->txn == NULL && b->status == STORE_OK)
         begin(b);
-    int64_t now_ms = clock_wall_ms();
+    int64_t now_ms = leading_now_ms(b->leading);
     while (b->txn != NULL && b->applied < b->count && store_txn_error(b->txn) == STORE_OK) {
         apply(b, &b->items[b->applied++], now_ms);
         process_heartbeat(b->process); /* a hundred large documents take a second */
@@ -106,6 +106,8 @@ enum store_status batch_commit(struct batch *b)
     if (b->txn != NULL) {
         sequences_save(b->sequences, b->txn);
         status = store_txn_error(b->txn);
+        if (status == STORE_OK && b->leading->thread != NULL && b->leading->leads)
+            status = leading_log(b->leading, b->txn, b->applied > 1);
         if (status == STORE_OK)
             status = commit(b);
         else
@@ -120,7 +122,7 @@ enum store_status batch_commit(struct batch *b)
 
 enum store_status batch_apply_some(struct batch *b, size_t from, size_t count)
 {
-    int64_t now_ms = clock_wall_ms();
+    int64_t now_ms = leading_now_ms(b->leading);
     begin(b);
     for (; b->applied < count && b->status == STORE_OK && store_txn_error(b->txn) == STORE_OK;
          b->applied++)

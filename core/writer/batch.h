@@ -6,6 +6,7 @@
 #define ASSAY_WRITER_BATCH_H
 
 #include "core/writer/job_queue.h"
+#include "core/writer/leading.h"
 #include "core/writer/sequences.h"
 
 struct item;
@@ -27,6 +28,7 @@ struct batch {
     struct store *store;
     struct sequences *sequences;
     struct job_queue *queue;
+    struct leading *leading;
     int epoll; /* readable: callers wait */
     struct item *items;
     size_t count, room;

@@ -35,6 +35,8 @@ void change_feed_notify(struct change_feed *f)
 static void end_job(struct change_feed *f, const struct store_event *e, const struct item *items,
                     size_t count)
 {
+    if (!f->leading->leads)
+        return;
     struct grading_job *job = job_queue_find(f->jobs->queue, e->id);
     if (e->kind == EVENT_REPORT_FINISHED)
         count_page(f, e, items, count);
@@ -50,7 +52,7 @@ void change_feed_follow(struct change_feed *f, const struct item *items, size_t 
     bool deleted = false; /* a project or a workspace */
     for (size_t i = 0; i < count; i++) {
         const struct store_event *e = &events[i];
-        if (e->kind == EVENT_JOB_ADDED)
+        if (e->kind == EVENT_JOB_ADDED && f->leading->leads)
             writer_jobs_add(f->jobs, e, &at, items + items_count);
         else if (e->kind == EVENT_ANSWERS)
             writer_threads_wake_answers(f->threads);

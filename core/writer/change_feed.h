@@ -14,6 +14,7 @@ struct change_feed {
     struct writer_jobs *jobs;
     struct writer_threads *threads;
     struct writer_maintenance *maintenance;
+    const struct leading *leading;
 };
 
 /*

@@ -15,7 +15,6 @@ void writer_maintenance_start(struct writer_maintenance *m)
 {
     uint64_t now = clock_mono_ms();
     m->purging = true;
-    m->progress = "";
     m->sweep_at_ms = now + SWEEP_MS;
     m->expire_at_ms = now + SENDER_EXPIRY_MS;
 }
@@ -33,6 +32,8 @@ void writer_maintenance_sweep(struct writer_maintenance *m)
 void writer_maintenance_on_time(struct writer_maintenance *m)
 {
     uint64_t now = clock_mono_ms();
+    if (!m->leading->leads)
+        return;
     if (now >= m->purge_at_ms) {
         m->purge_at_ms = now + PURGE_MS;
         m->purging = true;
@@ -55,7 +56,7 @@ void writer_maintenance_on_time(struct writer_maintenance *m)
 
 bool writer_maintenance_is_due(const struct writer_maintenance *m)
 {
-    return m->purging || m->retaining != 0 || m->threads->change_waits;
+    return m->threads->change_waits || (m->leading->leads && (m->purging || m->retaining != 0));
 }
 
 /* ---- changes ---- */
@@ -107,6 +108,8 @@ static void add_retention(struct writer_maintenance *m)
 void writer_maintenance_add(struct writer_maintenance *m)
 {
     writer_threads_take(m->threads, m->batch, RECORDS_MAX);
+    if (!m->leading->leads)
+        return;
     add_retention(m);
     if (m->purging)
         add(m, (struct store_change){.kind = CHANGE_PURGE}, on_purged);
@@ -116,8 +119,8 @@ void writer_maintenance_add(struct writer_maintenance *m)
 
 static struct store_maintenance_status progress_of(struct writer_maintenance *m)
 {
-    struct store_maintenance_status now;
-    if (store_maintenance_status(m->store, &now) != STORE_OK)
+    struct store_maintenance_status now = {.what = ""};
+    if (m->leading->leads && store_maintenance_status(m->store, &now) != STORE_OK)
         now.what = m->progress;
     store_read_end(m->store);
     if (now.what[0] == '\0')

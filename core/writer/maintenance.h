@@ -7,6 +7,7 @@
 #define ASSAY_WRITER_MAINTENANCE_H
 
 #include "core/writer/jobs.h"
+#include "core/writer/leading.h"
 #include "core/writer/threads.h"
 
 struct writer_maintenance {
@@ -16,6 +17,7 @@ struct writer_maintenance {
     struct sequences *sequences;
     struct writer_jobs *jobs;
     struct writer_threads *threads;
+    const struct leading *leading;
     const struct deferred_results *deferred;
     bool purging;       /* CHANGE_PURGE may have something to do */
     uint32_t retaining; /* RETAIN_ bits: what may be past its retention time */

@@ -5,6 +5,7 @@
 
 #include "core/base/log.h"
 #include "core/writer/commit.h"
+#include "core/writer/following.h"
 #include "core/writer/frames.h"
 #include "core/writer/group_commit.h"
 #include "core/writer/startup.h"
@@ -34,6 +35,10 @@ struct writer {
     struct change_feed change_feed;
     struct committer committer;
     struct group_commit group_commit;
+    struct leading leading;
+    struct following following;
+    struct nodes nodes;
+    struct relays relays;
 };
 
 static void connect_parts(struct writer *w)
@@ -44,13 +49,16 @@ static void connect_parts(struct writer *w)
                               .store = w->store,
                               .sequences = &w->sequences,
                               .queue = w->queue,
-                              .epoll = w->epoll};
+                              .epoll = w->epoll,
+                              .leading = &w->leading};
     w->frames = (struct frames){.process = w->process,
                                 .store = w->store,
                                 .clients = &w->clients,
                                 .sequences = &w->sequences,
                                 .queue = w->queue,
-                                .batch = &w->batch};
+                                .batch = &w->batch,
+                                .leading = &w->leading,
+                                .relays = &w->relays};
     w->jobs = (struct writer_jobs){.process = w->process,
                                    .store = w->store,
                                    .clients = &w->clients,
@@ -62,13 +70,16 @@ static void connect_parts(struct writer *w)
                                                  .sequences = &w->sequences,
                                                  .jobs = &w->jobs,
                                                  .threads = &w->threads,
-                                                 .deferred = &w->deferred};
+                                                 .deferred = &w->deferred,
+                                                 .progress = "",
+                                                 .leading = &w->leading};
     w->change_feed = (struct change_feed){.process = w->process,
                                           .store = w->store,
                                           .clients = &w->clients,
                                           .jobs = &w->jobs,
                                           .threads = &w->threads,
-                                          .maintenance = &w->maintenance};
+                                          .maintenance = &w->maintenance,
+                                          .leading = &w->leading};
     w->committer = (struct committer){.process = w->process,
                                       .store = w->store,
                                       .batch = &w->batch,
@@ -76,7 +87,28 @@ static void connect_parts(struct writer *w)
                                       .sequences = &w->sequences,
                                       .deferred = &w->deferred,
                                       .change_feed = &w->change_feed,
-                                      .maintenance = &w->maintenance};
+                                      .maintenance = &w->maintenance,
+                                      .leading = &w->leading};
+    w->leading = (struct leading){.process = w->process, .store = w->store};
+    w->following = (struct following){.process = w->process,
+                                      .store = w->store,
+                                      .leading = &w->leading,
+                                      .change_feed = &w->change_feed,
+                                      .clients = &w->clients};
+    w->nodes = (struct nodes){
+        .process = w->process, .clients = &w->clients, .leading = &w->leading, .fd = -1};
+    w->relays = (struct relays){.process = w->process,
+                                .nodes = &w->nodes,
+                                .clients = &w->clients,
+                                .leading = &w->leading,
+                                .epoll = -1};
+}
+
+/* Events of parts carry a flag, those of clients the client. */
+static bool is_flag(const struct writer *w, const void *p)
+{
+    return p == &w->threads.change_waits || p == &w->following.told || p == &w->nodes.arrived ||
+           p == &w->relays.ready;
 }
 
 /* handle what is ready within ${timeout_us}; false: nothing is */
@@ -91,8 +123,8 @@ static bool read_ready(struct writer *w, uint64_t timeout_us)
     int n = epoll_wait(w->epoll, events, 64, 0);
     for (int i = 0; i < n; i++) {
         struct client *client = events[i].data.ptr;
-        if (events[i].data.ptr == &w->threads.change_waits) {
-            w->threads.change_waits = true;
+        if (is_flag(w, events[i].data.ptr)) {
+            *(bool *)events[i].data.ptr = true;
             continue;
         }
         if (client == NULL) {
@@ -152,6 +184,28 @@ static void commit_maintenance(struct writer *w)
     score_raise(&score->longest_cpu_us, clock_thread_us() - cpu);
 }
 
+/* from now on this writer executes changes */
+static void lead(struct writer *w)
+{
+    writer_jobs_sweep(&w->jobs);
+    writer_maintenance_start(&w->maintenance);
+    writer_threads_wake_merge(&w->threads);
+}
+
+/* in a cluster */
+static void take_part(struct writer *w)
+{
+    if (w->leading.thread == NULL)
+        return;
+    if (following_step(&w->following))
+        lead(w);
+    if (w->nodes.arrived)
+        nodes_accept(&w->nodes);
+    nodes_end_slow(&w->nodes);
+    frames_release_held(&w->frames);
+    relays_step(&w->relays);
+}
+
 static bool start(struct writer *w, struct process *p)
 {
     startup_lock(p);
@@ -160,15 +214,18 @@ static bool start(struct writer *w, struct process *p)
                          .queue = job_queue_new(p->conf->auditors, p->conf->audit_concurrency),
                          .epoll = epoll_create1(EPOLL_CLOEXEC)};
     connect_parts(w);
-    if (!writer_threads_start(&w->threads, w->store))
+    if (!writer_threads_start(&w->threads, w->store) || !leading_start(&w->leading))
         return false;
     if (w->queue == NULL || w->epoll < 0 || !clients_listen(&w->clients) ||
-        !writer_threads_watch(&w->threads, w->epoll)) {
+        !writer_threads_watch(&w->threads, w->epoll) || !following_watch(&w->following, w->epoll) ||
+        !relays_watch(&w->relays, w->epoll)) {
         log_error("the writer cannot start: %s", strerror(errno));
         return false;
     }
-    writer_jobs_sweep(&w->jobs);
-    writer_maintenance_start(&w->maintenance);
+    if (!nodes_start(&w->nodes, w->epoll))
+        return false;
+    if (w->leading.leads)
+        lead(w);
     process_set_phase(p, PHASE_READY);
     return true;
 }
@@ -176,9 +233,13 @@ static bool start(struct writer *w, struct process *p)
 /* senders of changes that are not answered send them again to the next writer */
 static void end(struct writer *w)
 {
-    if (!writer_threads_end(&w->threads))
+    if (!writer_threads_end(&w->threads) || !leading_end(&w->leading))
         _exit(EXIT_STOPPED);
     writer_threads_free(&w->threads);
+    leading_free(&w->leading);
+    relays_free(&w->relays);
+    nodes_free(&w->nodes);
+    held_free(&w->frames.held);
     clients_free(&w->clients);
     batch_free(&w->batch);
     deferred_free(&w->deferred);
@@ -195,6 +256,7 @@ int writer_run(struct process *p)
         return EXIT_START;
     while (!process_stopping) {
         wait_and_read(&w);
+        take_part(&w);
         writer_maintenance_on_time(&w.maintenance);
         deferred_retry(&w.deferred, &w.batch);
         gather(&w);

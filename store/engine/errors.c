@@ -24,6 +24,7 @@ static const char *const status_texts[STORE_STATUSES] = {
     [STORE_AGAIN] = "the query was stopped",
     [STORE_REBUILDING] = "the index of reports is being rebuilt",
     [STORE_DAMAGED] = "the index of reports is damaged",
+    [STORE_AWAY] = "no node of the cluster leads",
     [STORE_TOO_MANY] = "the maximum number is reached",
     [STORE_IO] = "an error of the disk or the system",
 };

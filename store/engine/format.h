@@ -2,7 +2,7 @@
 #ifndef ASSAY_STORE_ENGINE_FORMAT_H
 #define ASSAY_STORE_ENGINE_FORMAT_H
 
-#include "store/store.h"
+#include "store/rows.h"
 
 /*
  * format_look(s, why, why_size): has the store this format, or may a writer create a store here?
@@ -17,7 +17,6 @@ enum store_status format_make(struct store *s, char *why, size_t why_size);
  * format_renew_id(dir): replace it, in a store that no process has open; 0, or a code of LMDB or
  * of the system.
  */
-#define STORE_ID_BYTES 16
 enum store_status format_id(struct store *s, uint8_t out[STORE_ID_BYTES]);
 int format_renew_id(const char *dir);
 

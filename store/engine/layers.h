@@ -41,11 +41,12 @@ typedef enum store_status apply_fn(struct store_txn *t, const struct store_chang
 
 /*
  * Columns: what carries the change out; is it background work, which store_txn_pause ends; may a
- * power cut undo its commit, because nobody waits for it.
+ * power cut undo its commit, because nobody waits for it; does it change local spaces alone, so
+ * that a store that follows carries it out too.
  */
 struct change_row {
     apply_fn *apply;
-    bool background, lazy;
+    bool background, lazy, local;
 };
 extern const struct change_row change_rows[CHANGE_KINDS];
 

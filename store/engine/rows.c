@@ -171,6 +171,14 @@ enum store_status store_rows_take(struct store_txn *t, struct buf *out)
     return STORE_OK;
 }
 
+uint64_t store_rows_count(struct str rows)
+{
+    struct rows_head h = {0};
+    if (rows.n >= sizeof(h))
+        memcpy(&h, rows.p, sizeof(h));
+    return h.count;
+}
+
 /* ---- reading ---- */
 
 static enum store_status refuse(struct store *s)

@@ -45,7 +45,7 @@ enum db { DATABASES(X) DB_COUNT };
       "'y' → synced_counters") \
     X(SPACE_LOCAL, DB_BASE, 'l', SPACE_IS_LOCAL, \
       "'f' → format_record, 'i' → the store's random id, which names its answer files, " \
-      "'a' → the number of rows of SPACE_ANSWERS_LOG") \
+      "'a' → the number of rows of SPACE_ANSWERS_LOG, 'p' → struct store_position") \
     X(SPACE_WORKSPACE, DB_BASE, 'w', SPACE_IS_RECORD, "id → workspace_record") \
     X(SPACE_WORKSPACE_NAME, DB_BASE, 'n', SPACE_IS_DERIVED, "name → id") \
     X(SPACE_KEY_ID, DB_BASE, 'i', SPACE_IS_DERIVED, "id → hash") \

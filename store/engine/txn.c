@@ -21,7 +21,7 @@ void store_apply(struct store_txn *t, const struct store_change *change, int64_t
         return;
     }
     if (change->kind >= CHANGE_KINDS || change_rows[change->kind].apply == NULL || t->complete ||
-        t->follows) {
+        t->follows || (t->s->shared->follows && !change_rows[change->kind].local)) {
         answer->status = STORE_INVALID;
         return;
     }

@@ -704,6 +704,11 @@ static const struct probe {
      {"trusted_proxies=127.0.0.1", BULK(1), "limits.exempt=198.51.0.0/16"},
      "let through"},
     {"limits.limiters", see_limit, {BULK(1000)}, "1000", {BULK(2000)}, "2000"},
+    {"cluster.log", .after = {"cluster.log=host=127.0.0.1 port=1", "cluster.address=127.0.0.1:1",
+                              "cluster.key_file=DIR/secrets"}},
+    {"cluster.address", .after = {"cluster.address=127.0.0.1:1"}},
+    {"cluster.key_file", .after = {"cluster.key_file=DIR/secrets"}},
+    {"cluster.name", .after = {"cluster.name=b"}},
     {"log.level",
      see_warning,
      {LISTENS "proxy_protocol=true"},
@@ -804,7 +809,8 @@ static void expect_refusal(const struct probe *probe)
 {
     const char *key =
         !strncmp(probe->key, "listen.N.", 9) ? text(LISTENS "%s", probe->key + 9) : probe->key;
-    const char *sets[SETS] = {"base_url=http://refused.test", probe->after[0]};
+    const char *sets[SETS] = {"base_url=http://refused.test", probe->after[0], probe->after[1],
+                              probe->after[2]};
     const char *before = see_base_url();
     pid_t worker = server_process(server, "assayd: worker 0");
     size_t from = strlen(server_log(server));

@@ -177,7 +177,7 @@ START_TEST(the_short_help_has_every_subject_and_verb_on_one_screen)
         char subject[32], verb[32] = "", start[40];
         if (strncmp(line, "  ", 2) != 0 || line[2] == ' ' || line[2] == '-')
             continue;
-        ck_assert_int_ge(sscanf(line, "%31s %31[a-z]", subject, verb), 1);
+        ck_assert_int_ge(sscanf(line, "%31s %31[a-z-]", subject, verb), 1);
         snprintf(start, sizeof(start), "\n  %s ", subject);
         const char *found = strstr(screen, start);
         ck_assert_msg(found != NULL, "no %s in\n%s", subject, screen);
@@ -247,7 +247,7 @@ START_TEST(completion_offers_every_command_and_option)
         "    \"  \"[a-z]*)\n"
         "        typed=()\n"
         "        for word in $line; do\n"
-        "            [[ $word != *[!a-z]* ]] || break\n"
+        "            [[ $word != *[!a-z-]* ]] || break\n"
         "            offered assay \"${typed[@]}\" \"\"; lacks $word; typed+=($word)\n"
         "        done\n"
         "        ((++commands)) ;;\n"
@@ -282,7 +282,7 @@ START_TEST(zsh_completion_offers_every_command_and_option)
         "    \"  \"[a-z]*)\n"
         "        typed=()\n"
         "        for word in ${=line}; do\n"
-        "            [[ $word != *[^a-z]* ]] || break\n"
+        "            [[ $word != *[^a-z-]* ]] || break\n"
         "            offered assay $typed \"\"; lacks $word; typed+=($word)\n"
         "        done\n"
         "        (( ++total )) ;;\n"

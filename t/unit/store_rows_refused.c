@@ -264,6 +264,7 @@ START_TEST(changes_and_row_sets_do_not_mix)
     struct store_answer answer;
     struct buf out = {0};
     const struct store_change c = {.kind = CHANGE_WORKSPACE_CREATE, .name = STR("other")};
+    store_follow(copy.s, false);
     struct store_txn *t = begun();
     ck_status(store_rows_take(t, &out), STORE_INVALID); /* it does not collect */
     store_apply(t, &c, NOW, &answer);
@@ -276,6 +277,7 @@ START_TEST(changes_and_row_sets_do_not_mix)
     ck_status(answer.status, STORE_INVALID);
     store_abort(t);
     buf_free(&out);
+    store_follow(copy.s, true);
 }
 END_TEST
 

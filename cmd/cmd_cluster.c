@@ -1,0 +1,174 @@
+/* assay cluster: begins the log of a cluster, and shows its nodes. */
+#include "cmd/cmd_store.h"
+
+#include "core/cluster/cluster_log.h"
+#include "store/rows.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <sys/random.h>
+
+#define OPERATOR "operator" /* the name of its connection */
+
+const struct cmd_option cmd_cluster_new_log_options[] = {
+    {"--from", "NODE", "cluster.name of this node, whose store the log begins with"},
+    {.name = NULL},
+};
+
+static struct cluster_log *open_log(const struct cmd *cmd)
+{
+    if (cmd->conf->cluster_log[0] == '\0') {
+        cmd_refuse("the configuration has no cluster: set cluster.log");
+        return NULL;
+    }
+    struct cluster_log *l = cluster_log_new(cmd->conf->cluster_log, OPERATOR);
+    if (l == NULL)
+        cmd_refuse("out of memory");
+    return l;
+}
+
+static int refuse_log(struct cluster_log *l, enum cluster_log_status status)
+{
+    int refused = status == CLUSTER_LOG_NONE
+                      ? cmd_refuse("the database has no log: run assay cluster init once")
+                      : cmd_refuse("the log: %s", l->engine->why(l));
+    l->engine->free(l);
+    return refused;
+}
+
+/* ---- a new log ---- */
+
+/* The chain before the first entry: zeros, so that empty stores can follow; else nobody's. */
+static bool choose_head(struct store *s, struct cluster_log_head *head)
+{
+    bool empty = store_is_empty(s);
+    store_read_end(s);
+    return getrandom(head->log, sizeof(head->log), 0) == sizeof(head->log) &&
+           (empty || getrandom(head->chain, sizeof(head->chain), 0) == sizeof(head->chain));
+}
+
+static enum store_status set_position(struct store *s, const struct cluster_log_head *head)
+{
+    struct store_txn *t;
+    struct store_position position = {0};
+    memcpy(position.log, head->log, sizeof(position.log));
+    memcpy(position.chain, head->chain, sizeof(position.chain));
+    enum store_status status = store_begin(s, &t);
+    if (status != STORE_OK)
+        return status;
+    store_position_set(t, &position);
+    return store_commit(t);
+}
+
+static int make_log(const struct cmd *cmd, struct client *client, bool replace)
+{
+    struct store *s = client_store(client);
+    struct cluster_log_head head = {0};
+    struct cluster_log *l = open_log(cmd);
+    if (l == NULL)
+        return CMD_REFUSED;
+    if (!choose_head(s, &head)) {
+        l->engine->free(l);
+        return cmd_refuse("no random bytes: %s", strerror(errno));
+    }
+    enum cluster_log_status made = l->engine->make(l, &head, replace);
+    if (made != CLUSTER_LOG_OK)
+        return refuse_log(l, made);
+    l->engine->free(l);
+    enum store_status status = set_position(s, &head);
+    if (status != STORE_OK)
+        return cmd_store_refuse(client, status);
+    cmd_say("The log begins with the store of this node. Start the servers of the cluster.");
+    return CMD_DONE;
+}
+
+static int new_log(struct cmd *cmd, bool replace)
+{
+    struct client *client = cmd_store_open(cmd);
+    if (client == NULL)
+        return CMD_REFUSED;
+    int status = client_is_live(client) ? cmd_refuse("the server of this node runs: stop it first")
+                                        : make_log(cmd, client, replace);
+    client_close(client);
+    return status;
+}
+
+int cmd_cluster_init(struct cmd *cmd)
+{
+    return new_log(cmd, false);
+}
+
+int cmd_cluster_new_log(struct cmd *cmd)
+{
+    const char *from = cmd_value(cmd, "--from");
+    if (from == NULL)
+        return cmd_misuse(cmd, "name this node by --from");
+    if (strcmp(from, cmd->conf->cluster_name) != 0)
+        return cmd_refuse("this node is %s, not %s: run the command there",
+                          cmd->conf->cluster_name[0] == '\0' ? "without a cluster.name"
+                                                             : cmd->conf->cluster_name,
+                          from);
+    return new_log(cmd, true);
+}
+
+/* ---- status ---- */
+
+struct listing {
+    struct records records;
+    struct cluster_log_head head;
+};
+
+static void put_node(void *arg, const struct cluster_log_node *n)
+{
+    struct listing *l = arg;
+    struct records *r = &l->records;
+    bool leads = l->head.lease_ms > 0 && memcmp(n->id, l->head.leader, NODE_BYTES) == 0;
+    records_text(r, "node", str_of(n->name));
+    records_text(r, "address", n->address[0] == '\0' ? (struct str){0} : str_of(n->address));
+    records_text(r, "role",
+                 str_of(leads                               ? "leads"
+                        : n->seen_ms > CLUSTER_LOG_LEASE_MS ? "away"
+                                                            : "follows"));
+    records_number(r, "position", n->sequence);
+    records_number(r, "behind",
+                   n->sequence < l->head.sequence ? l->head.sequence - n->sequence : 0);
+    records_number(r, "seen_ms_ago", n->seen_ms > 0 ? (uint64_t)n->seen_ms : 0);
+    records_number(r, "free_bytes", n->free_bytes);
+    records_end_row(r);
+}
+
+static void put_warning(void *arg, const char *sentence)
+{
+    (void)arg;
+    cmd_say("warning: %s", sentence);
+}
+
+static void say_head(const struct cluster_log_head *h)
+{
+    if (h->lease_ms > 0)
+        cmd_say("Node %s leads, epoch %" PRIu64 ". The log ends at entry %" PRIu64 ".",
+                h->leader_name, h->epoch, h->sequence);
+    else
+        cmd_say("No node leads. The log ends at entry %" PRIu64 ".", h->sequence);
+}
+
+int cmd_cluster_status(struct cmd *cmd)
+{
+    struct listing listing = {0};
+    struct cluster_log *l = open_log(cmd);
+    if (l == NULL)
+        return CMD_REFUSED;
+    enum cluster_log_status status = l->engine->position(l, NULL, &listing.head);
+    if (status != CLUSTER_LOG_OK)
+        return refuse_log(l, status);
+    say_head(&listing.head);
+    records_start(&listing.records, cmd->json);
+    status = l->engine->nodes(l, put_node, &listing);
+    records_finish(&listing.records);
+    if (status == CLUSTER_LOG_OK)
+        status = l->engine->warnings(l, put_warning, NULL);
+    if (status != CLUSTER_LOG_OK)
+        return refuse_log(l, status);
+    l->engine->free(l);
+    return CMD_DONE;
+}

@@ -1,0 +1,132 @@
+/*
+ * The log of a cluster: row sets (store/rows.h) in the order in which every node applies them. One
+ * node leads: it alone appends, and all others read. An engine orders the entries, makes them
+ * durable and replicates them. This interface has what Assay needs of an engine; log_postgresql.c
+ * is one, and another one is another struct cluster_log_engine.
+ *
+ * Fence: each lead has an epoch, which is greater than all before it. After lead has returned an
+ * epoch, no append with an earlier one succeeds.
+ *
+ * A struct cluster_log is one connection, used by one thread. Each call blocks for
+ * CLUSTER_LOG_CALL_MS at most, and longer only while the name of a host is looked up.
+ */
+#ifndef ASSAY_CLUSTER_CLUSTER_LOG_H
+#define ASSAY_CLUSTER_CLUSTER_LOG_H
+
+#include "core/cluster/chain.h"
+
+#define CLUSTER_LOG_CALL_MS 5000
+#define CLUSTER_LOG_LEASE_MS 10000 /* how long a lead lasts that is not renewed */
+#define CLUSTER_LOG_RENEW_MS 2000
+#define CLUSTER_LOG_ENTRY_BYTES (1u << 20) /* an entry of several changes is not larger */
+#define CLUSTER_LOG_READ_BYTES (4u << 20) /* one read ends after that, but has one entry at least */
+#define NODE_BYTES STORE_ID_BYTES         /* a node is its store: store_id */
+#define NODE_TEXT 64                      /* of a name or an address, with the NUL */
+
+enum cluster_log_status {
+    CLUSTER_LOG_OK,
+    CLUSTER_LOG_NONE, /* there is no such entry; or the database has no log: assay cluster init */
+    CLUSTER_LOG_LED,  /* another node leads, or has led since */
+    CLUSTER_LOG_UNKNOWN, /* the connection was lost during a commit, which may have happened */
+    CLUSTER_LOG_AWAY,    /* not reachable, or too slow: why */
+    CLUSTER_LOG_REFUSED, /* the engine answers with an error: why */
+};
+
+/* A node, as others see it. */
+struct cluster_log_node {
+    uint8_t id[NODE_BYTES];
+    char name[NODE_TEXT], address[NODE_TEXT];
+    uint32_t format;     /* ROWS_FORMAT that it reads and writes */
+    uint64_t sequence;   /* of the last entry that it applied */
+    uint64_t free_bytes; /* that its store can still grow by */
+    int64_t seen_ms;     /* since it was last heard of, by the engine's clock */
+};
+
+/* The head of the log. */
+struct cluster_log_head {
+    uint8_t log[STORE_LOG_BYTES];
+    uint64_t epoch;
+    uint8_t leader[NODE_BYTES]; /* zeros: nobody has led */
+    char leader_name[NODE_TEXT], leader_address[NODE_TEXT];
+    int64_t lease_ms;  /* that the lead lasts; 0 or less: it is over. By the engine's clock */
+    uint64_t sequence; /* of the last entry; 0: none */
+    int64_t at_ms;     /* its time */
+    uint8_t chain[STORE_CHAIN_BYTES];
+};
+
+struct cluster_log_entry {
+    uint64_t sequence, epoch;
+    int64_t at_ms;   /* for append: never less than that of the entry before */
+    uint32_t format; /* ROWS_FORMAT */
+    struct str rows;
+    uint8_t chain[STORE_CHAIN_BYTES];
+};
+
+/*
+ * An engine: the calls. ${l} is of cluster_log_new.
+ *
+ * why(l): a sentence about the last call that failed; borrowed until the next call.
+ *
+ * lead(l, node, epoch, lease_ms, out): ${epoch} 0: begin to lead, if nobody leads or ${node} does;
+ * the lead has out->epoch. Else: renew the lead ${epoch}. It lasts for ${lease_ms}; 0: it is over.
+ * CLUSTER_LOG_LED: another node leads. After CLUSTER_LOG_OK everything up to the head is as durable
+ * as an append.
+ *
+ * append(l, entry): append it after the entry with the sequence before it; renews the lead.
+ * CLUSTER_LOG_LED: the head has another epoch or sequence, and this call appended nothing. After
+ * CLUSTER_LOG_UNKNOWN the head that lead returns tells whether it was appended.
+ *
+ * read(l, after, each, arg): the entries after that sequence, in order, until
+ * CLUSTER_LOG_READ_BYTES; their rows are borrowed for the call of ${each}, which returns false to
+ * stop. CLUSTER_LOG_NONE: there are none, or they were trimmed.
+ *
+ * position(l, node, out): the head. ${node}: also note this about the node; NULL: only read.
+ * chain(l, sequence, out): the chain of that entry; CLUSTER_LOG_NONE: it is not in the log.
+ * trim(l, before): delete entries before that sequence, as far as the engine can do it fast.
+ * wait(l, wake, ms): until an entry is appended, the descriptor ${wake} is readable, or ${ms} pass.
+ *
+ * For operators. make(l, head, replace): make a log with the id and the chain of ${head}, without
+ * entries. Without ${replace} CLUSTER_LOG_REFUSED if there is one.
+ * nodes(l, each, arg): all nodes, by name.
+ * warnings(l, each, arg): what makes the log less durable than promised, as sentences.
+ */
+struct cluster_log;
+typedef bool cluster_log_entry_fn(void *arg, const struct cluster_log_entry *entry);
+typedef void cluster_log_node_fn(void *arg, const struct cluster_log_node *node);
+typedef void cluster_log_warning_fn(void *arg, const char *sentence);
+
+struct cluster_log_engine {
+    const char *(*why)(const struct cluster_log *l);
+    enum cluster_log_status (*lead)(struct cluster_log *l, const uint8_t node[NODE_BYTES],
+                                    uint64_t epoch, unsigned lease_ms,
+                                    struct cluster_log_head *out);
+    enum cluster_log_status (*append)(struct cluster_log *l, const struct cluster_log_entry *e);
+    enum cluster_log_status (*read)(struct cluster_log *l, uint64_t after,
+                                    cluster_log_entry_fn *each, void *arg);
+    enum cluster_log_status (*position)(struct cluster_log *l, const struct cluster_log_node *node,
+                                        struct cluster_log_head *out);
+    enum cluster_log_status (*chain)(struct cluster_log *l, uint64_t sequence,
+                                     uint8_t out[STORE_CHAIN_BYTES]);
+    enum cluster_log_status (*trim)(struct cluster_log *l, uint64_t before);
+    void (*wait)(struct cluster_log *l, int wake, unsigned ms);
+    enum cluster_log_status (*make)(struct cluster_log *l, const struct cluster_log_head *head,
+                                    bool replace);
+    enum cluster_log_status (*nodes)(struct cluster_log *l, cluster_log_node_fn *each, void *arg);
+    enum cluster_log_status (*warnings)(struct cluster_log *l, cluster_log_warning_fn *each,
+                                        void *arg);
+    void (*free)(struct cluster_log *l);
+};
+
+struct cluster_log {
+    const struct cluster_log_engine *engine;
+};
+
+/*
+ * cluster_log_new(source, name): ${source}: where the engine is, borrowed; ${name}: of this node,
+ * for the engine's list of connections. It connects with the first call. NULL: out of memory, or
+ * the build has no engine (cluster_log_is_built).
+ */
+struct cluster_log *cluster_log_new(const char *source, const char *name);
+bool cluster_log_is_built(void);
+
+#endif

@@ -1,0 +1,235 @@
+/*
+ * The log in PostgreSQL, tables in log_tables.c. An append is one statement, which is one
+ * transaction: it locks the row of assay_cluster, checks epoch and head, inserts the entry and
+ * moves the head. A lead that began meanwhile has changed the epoch of that row.
+ */
+#include "core/cluster/log_postgresql_internal.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#define READ_ENTRIES "256"
+
+/* Columns of struct cluster_log_head, of the row c of assay_cluster and the row n of its leader. */
+#define HEAD(name, address)                                                                        \
+    "c.log, c.epoch, c.leader, " name ", " address ", "                                            \
+    "floor(extract(epoch FROM c.lease_until - clock_timestamp()) * 1000)::bigint, "                \
+    "c.head, c.at_ms, c.chain"
+
+static const struct pg_statement position_sql = {
+    .number = PG_POSITION,
+    .sql = "SELECT " HEAD("coalesce(n.name, '')", "coalesce(n.address, '')") //
+    " FROM assay_cluster c LEFT JOIN assay_node n ON n.node = c.leader"};
+
+/* $1 node, $2 epoch or 0, $3 lease in ms */
+static const struct pg_statement lead_sql = {
+    .number = PG_LEAD,
+    .commits = true,
+    .sql = "UPDATE assay_cluster c SET epoch = CASE WHEN $2 = 0 THEN epoch + 1 ELSE epoch END,"
+           " leader = $1, lease_until = clock_timestamp() + $3 * interval '1 ms'"
+           " WHERE CASE WHEN $2 = 0 THEN lease_until < clock_timestamp() OR leader = $1"
+           " ELSE epoch = $2 AND leader = $1 END"
+           " RETURNING " HEAD("''::text", "''::text")};
+
+/* $1 sequence, $2 epoch, $3 format, $4 rows, $5 chain, $6 at_ms, $7 lease in ms */
+static const struct pg_statement append_sql = {
+    .number = PG_APPEND,
+    .commits = true,
+    .sql = "WITH fence AS (UPDATE assay_cluster SET head = $1, chain = $5, at_ms = $6,"
+           " lease_until = clock_timestamp() + $7 * interval '1 ms'"
+           " WHERE epoch = $2 AND head = $1 - 1 RETURNING 1),"
+           " entry AS (INSERT INTO assay_log (seq, epoch, format, rows, chain)"
+           " SELECT $1, $2, $3, $4, $5 FROM fence RETURNING 1)"
+           " SELECT pg_notify('assay_log', '') FROM entry"};
+
+/* $1 sequence, $2 bytes */
+static const struct pg_statement read_sql = {
+    .number = PG_READ,
+    .sql = "SELECT seq, epoch, format::bigint, rows, chain FROM (SELECT *,"
+           " sum(octet_length(rows)) OVER (ORDER BY seq) - octet_length(rows) AS before"
+           " FROM (SELECT * FROM assay_log WHERE seq > $1 ORDER BY seq LIMIT " READ_ENTRIES ") a) b"
+           " WHERE before < $2 ORDER BY seq"};
+
+static const struct pg_statement chain_sql = {.number = PG_CHAIN,
+                                              .sql = "SELECT chain FROM assay_log WHERE seq = $1"};
+
+/* $1 node, $2 name, $3 address, $4 format, $5 sequence, $6 free bytes */
+static const struct pg_statement note_sql = {
+    .number = PG_NODE,
+    .sql = "INSERT INTO assay_node AS n"
+           " (node, name, address, formats, applied_seq, free_bytes, seen_at)"
+           " VALUES ($1, $2, $3, $4, $5, $6, clock_timestamp())"
+           " ON CONFLICT (node) DO UPDATE SET name = excluded.name, address = excluded.address,"
+           " formats = excluded.formats, applied_seq = excluded.applied_seq,"
+           " free_bytes = excluded.free_bytes, seen_at = excluded.seen_at"};
+
+static void close_log(struct cluster_log *l)
+{
+    pg_close(&log_of(l)->pg);
+    free(l);
+}
+
+static const char *why(const struct cluster_log *l)
+{
+    return ((const struct log_postgresql *)l)->pg.why;
+}
+
+static void wait_for(struct cluster_log *l, int wake, unsigned ms)
+{
+    pg_wait(&log_of(l)->pg, wake, ms);
+}
+
+static void head_of(const PGresult *r, struct cluster_log_head *out)
+{
+    *out = (struct cluster_log_head){.epoch = pg_get_number(r, 0, 1),
+                                     .lease_ms = (int64_t)pg_get_number(r, 0, 5),
+                                     .sequence = pg_get_number(r, 0, 6),
+                                     .at_ms = (int64_t)pg_get_number(r, 0, 7)};
+    pg_get_fixed(r, 0, 0, out->log, sizeof(out->log));
+    pg_get_fixed(r, 0, 2, out->leader, sizeof(out->leader));
+    pg_get_text(r, 0, 3, out->leader_name);
+    pg_get_text(r, 0, 4, out->leader_address);
+    pg_get_fixed(r, 0, 8, out->chain, sizeof(out->chain));
+}
+
+/* ${none}: the status when there is no row. */
+static enum cluster_log_status run_head(struct cluster_log *l, const struct pg_statement *s,
+                                        const struct pg_parameters *p, enum cluster_log_status none,
+                                        struct cluster_log_head *out)
+{
+    PGresult *r;
+    enum cluster_log_status status = pg_run(&log_of(l)->pg, s, p, &r);
+    if (status != CLUSTER_LOG_OK)
+        return status;
+    if (PQntuples(r) == 0)
+        status = none;
+    else
+        head_of(r, out);
+    PQclear(r);
+    return status;
+}
+
+static enum cluster_log_status note(struct cluster_log *l, const struct cluster_log_node *node)
+{
+    PGresult *r;
+    struct pg_parameters p = {0};
+    pg_uuid(&p, node->id);
+    pg_text(&p, node->name);
+    pg_text(&p, node->address);
+    pg_number(&p, node->format);
+    pg_number(&p, node->sequence);
+    pg_number(&p, node->free_bytes);
+    enum cluster_log_status status = pg_run(&log_of(l)->pg, &note_sql, &p, &r);
+    if (status == CLUSTER_LOG_OK)
+        PQclear(r);
+    return status;
+}
+
+static enum cluster_log_status position(struct cluster_log *l, const struct cluster_log_node *node,
+                                        struct cluster_log_head *out)
+{
+    const struct pg_parameters none = {0};
+    enum cluster_log_status status = node == NULL ? CLUSTER_LOG_OK : note(l, node);
+    return status == CLUSTER_LOG_OK ? run_head(l, &position_sql, &none, CLUSTER_LOG_NONE, out)
+                                    : status;
+}
+
+static enum cluster_log_status lead(struct cluster_log *l, const uint8_t node[NODE_BYTES],
+                                    uint64_t epoch, unsigned lease_ms, struct cluster_log_head *out)
+{
+    struct pg_parameters p = {0};
+    pg_uuid(&p, node);
+    pg_number(&p, epoch);
+    pg_number(&p, lease_ms);
+    enum cluster_log_status status = run_head(l, &lead_sql, &p, CLUSTER_LOG_LED, out);
+    if (status == CLUSTER_LOG_OK)
+        status = log_tables_extend(log_of(l), out->sequence + 1);
+    if (status == CLUSTER_LOG_OK && epoch == 0)
+        pg_unlisten(&log_of(l)->pg);
+    return status;
+}
+
+static enum cluster_log_status append(struct cluster_log *l, const struct cluster_log_entry *e)
+{
+    PGresult *r;
+    struct pg_parameters p = {0};
+    pg_number(&p, e->sequence);
+    pg_number(&p, e->epoch);
+    pg_number(&p, e->format);
+    pg_bytes(&p, e->rows.p, e->rows.n);
+    pg_bytes(&p, e->chain, sizeof(e->chain));
+    pg_number(&p, (uint64_t)e->at_ms);
+    pg_number(&p, CLUSTER_LOG_LEASE_MS);
+    enum cluster_log_status status = pg_run(&log_of(l)->pg, &append_sql, &p, &r);
+    if (status != CLUSTER_LOG_OK)
+        return status;
+    status = PQntuples(r) == 1 ? CLUSTER_LOG_OK : CLUSTER_LOG_LED;
+    PQclear(r);
+    return status;
+}
+
+static enum cluster_log_status read_entries(struct cluster_log *l, uint64_t after,
+                                            cluster_log_entry_fn *each, void *arg)
+{
+    PGresult *r;
+    struct pg_parameters p = {0};
+    bool more = true;
+    pg_number(&p, after);
+    pg_number(&p, CLUSTER_LOG_READ_BYTES);
+    enum cluster_log_status status = pg_run(&log_of(l)->pg, &read_sql, &p, &r);
+    if (status != CLUSTER_LOG_OK)
+        return status;
+    int count = PQntuples(r);
+    for (int i = 0; i < count && more; i++) {
+        struct cluster_log_entry e = {.sequence = pg_get_number(r, i, 0),
+                                      .epoch = pg_get_number(r, i, 1),
+                                      .format = (uint32_t)pg_get_number(r, i, 2),
+                                      .rows = pg_get_bytes(r, i, 3)};
+        pg_get_fixed(r, i, 4, e.chain, sizeof(e.chain));
+        more = each(arg, &e);
+    }
+    PQclear(r);
+    return count == 0 ? CLUSTER_LOG_NONE : CLUSTER_LOG_OK;
+}
+
+static enum cluster_log_status chain_at(struct cluster_log *l, uint64_t sequence,
+                                        uint8_t out[STORE_CHAIN_BYTES])
+{
+    PGresult *r;
+    struct pg_parameters p = {0};
+    pg_number(&p, sequence);
+    enum cluster_log_status status = pg_run(&log_of(l)->pg, &chain_sql, &p, &r);
+    if (status != CLUSTER_LOG_OK)
+        return status;
+    bool there = PQntuples(r) == 1;
+    if (there)
+        pg_get_fixed(r, 0, 0, out, STORE_CHAIN_BYTES);
+    PQclear(r);
+    return there ? CLUSTER_LOG_OK : CLUSTER_LOG_NONE;
+}
+
+static const struct cluster_log_engine engine = {
+    .why = why,
+    .lead = lead,
+    .append = append,
+    .read = read_entries,
+    .position = position,
+    .chain = chain_at,
+    .trim = log_tables_trim,
+    .wait = wait_for,
+    .make = log_tables_make,
+    .nodes = log_tables_nodes,
+    .warnings = log_tables_warnings,
+    .free = close_log,
+};
+
+struct cluster_log *log_postgresql_new(const char *source, const char *name)
+{
+    struct log_postgresql *l = calloc(1, sizeof(*l));
+    if (l == NULL)
+        return NULL;
+    snprintf(l->name, sizeof(l->name), "assay %s", name);
+    l->log.engine = &engine;
+    l->pg = (struct pg){.source = source, .name = l->name};
+    return &l->log;
+}

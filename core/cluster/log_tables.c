@@ -1,0 +1,158 @@
+/* The tables of the log in PostgreSQL. Entries are in partitions, so that trimming is dropping. */
+#include "core/cluster/log_postgresql_internal.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#define PARTITION 65536 /* sequences of one */
+
+enum cluster_log_status log_tables_extend(struct log_postgresql *l, uint64_t sequence)
+{
+    char sql[512];
+    const uint64_t last = (sequence + PARTITION / 2) / PARTITION;
+    enum cluster_log_status status = CLUSTER_LOG_OK;
+    uint64_t n = l->partition != 0 ? l->partition : sequence / PARTITION;
+    for (; n <= last && status == CLUSTER_LOG_OK; n++) {
+        snprintf(sql, sizeof(sql),
+                 "CREATE TABLE IF NOT EXISTS assay_log_%llu PARTITION OF assay_log"
+                 " FOR VALUES FROM (%llu) TO (%llu)",
+                 (unsigned long long)n, (unsigned long long)n * PARTITION,
+                 (unsigned long long)(n + 1) * PARTITION);
+        status = pg_script(&l->pg, sql);
+        if (status == CLUSTER_LOG_OK)
+            l->partition = n + 1;
+    }
+    return status;
+}
+
+/* ---- trimming ---- */
+
+/* The partitions that end before a sequence. */
+static const char list_partitions[] =
+    "SELECT substring(c.relname FROM '[0-9]+$')::bigint FROM pg_inherits i"
+    " JOIN pg_class c ON c.oid = i.inhrelid WHERE i.inhparent = 'assay_log'::regclass"
+    " AND (substring(c.relname FROM '[0-9]+$')::bigint + 1) * $1 <= $2 ORDER BY 1";
+
+enum cluster_log_status log_tables_trim(struct cluster_log *l, uint64_t before)
+{
+    static const struct pg_statement list = {.number = PG_PARTITIONS, .sql = list_partitions};
+    PGresult *r;
+    struct pg_parameters p = {0};
+    char sql[128];
+    pg_number(&p, PARTITION);
+    pg_number(&p, before);
+    enum cluster_log_status status = pg_run(&log_of(l)->pg, &list, &p, &r);
+    if (status != CLUSTER_LOG_OK)
+        return status;
+    for (int i = 0; i < PQntuples(r) && status == CLUSTER_LOG_OK; i++) {
+        snprintf(sql, sizeof(sql), "DROP TABLE IF EXISTS assay_log_%llu",
+                 (unsigned long long)pg_get_number(r, i, 0));
+        status = pg_script(&log_of(l)->pg, sql);
+    }
+    PQclear(r);
+    return status;
+}
+
+/* ---- for operators ---- */
+
+static const char make_tables[] =
+    "BEGIN;"
+    "CREATE TABLE IF NOT EXISTS assay_cluster (log uuid NOT NULL, epoch bigint NOT NULL,"
+    " leader uuid NOT NULL, lease_until timestamptz NOT NULL, head bigint NOT NULL,"
+    " at_ms bigint NOT NULL, chain bytea NOT NULL) WITH (fillfactor = 10);"
+    "CREATE UNIQUE INDEX IF NOT EXISTS assay_cluster_one ON assay_cluster ((true));"
+    "CREATE TABLE IF NOT EXISTS assay_log (seq bigint PRIMARY KEY, epoch bigint NOT NULL,"
+    " format int NOT NULL, rows bytea NOT NULL, chain bytea NOT NULL) PARTITION BY RANGE (seq);"
+    "ALTER TABLE assay_log ALTER rows SET STORAGE EXTERNAL, ALTER chain SET STORAGE PLAIN;"
+    "CREATE TABLE IF NOT EXISTS assay_node (node uuid PRIMARY KEY, name text NOT NULL,"
+    " address text NOT NULL, version text NOT NULL DEFAULT '', formats bigint NOT NULL,"
+    " applied_seq bigint NOT NULL, free_bytes bigint NOT NULL, seen_at timestamptz NOT NULL);"
+    "COMMIT";
+
+/* $1 log, $2 leader, $3 chain */
+static const char make_head[] =
+    "INSERT INTO assay_cluster (log, epoch, leader, lease_until, head, at_ms, chain)"
+    " SELECT $1, 0, $2, 'epoch', 0, 0, $3 WHERE NOT EXISTS (SELECT FROM assay_cluster)"
+    " RETURNING 1";
+
+static const char delete_all[] = "BEGIN; DROP TABLE IF EXISTS assay_log, assay_cluster, assay_node;"
+                                 "COMMIT";
+
+enum cluster_log_status log_tables_make(struct cluster_log *l, const struct cluster_log_head *head,
+                                        bool replace)
+{
+    static const struct pg_statement insert = {
+        .number = PG_MAKE, .commits = true, .sql = make_head};
+    PGresult *r;
+    struct pg_parameters p = {0};
+    enum cluster_log_status status =
+        replace ? pg_script(&log_of(l)->pg, delete_all) : CLUSTER_LOG_OK;
+    if (status == CLUSTER_LOG_OK)
+        status = pg_script(&log_of(l)->pg, make_tables);
+    pg_uuid(&p, head->log);
+    pg_uuid(&p, head->leader);
+    pg_bytes(&p, head->chain, sizeof(head->chain));
+    if (status == CLUSTER_LOG_OK)
+        status = pg_run(&log_of(l)->pg, &insert, &p, &r);
+    if (status != CLUSTER_LOG_OK)
+        return status;
+    if (PQntuples(r) == 0) {
+        snprintf(log_of(l)->pg.why, sizeof(log_of(l)->pg.why),
+                 "the database has a log of Assay already");
+        status = CLUSTER_LOG_REFUSED;
+    }
+    PQclear(r);
+    return status;
+}
+
+static const char list_nodes[] =
+    "SELECT node, name, address, formats, applied_seq, free_bytes,"
+    " floor(extract(epoch FROM clock_timestamp() - seen_at) * 1000)::bigint"
+    " FROM assay_node ORDER BY name, node";
+
+enum cluster_log_status log_tables_nodes(struct cluster_log *l, cluster_log_node_fn *each,
+                                         void *arg)
+{
+    static const struct pg_statement list = {.number = PG_NODES, .sql = list_nodes};
+    PGresult *r;
+    const struct pg_parameters none = {0};
+    enum cluster_log_status status = pg_run(&log_of(l)->pg, &list, &none, &r);
+    if (status != CLUSTER_LOG_OK)
+        return status;
+    for (int i = 0; i < PQntuples(r); i++) {
+        struct cluster_log_node n = {.format = (uint32_t)pg_get_number(r, i, 3),
+                                     .sequence = pg_get_number(r, i, 4),
+                                     .free_bytes = pg_get_number(r, i, 5),
+                                     .seen_ms = (int64_t)pg_get_number(r, i, 6)};
+        pg_get_fixed(r, i, 0, n.id, sizeof(n.id));
+        pg_get_text(r, i, 1, n.name);
+        pg_get_text(r, i, 2, n.address);
+        each(arg, &n);
+    }
+    PQclear(r);
+    return CLUSTER_LOG_OK;
+}
+
+/* Columns: a condition on the settings of the server, and what it means for the log. */
+static const char list_warnings[] =
+    "SELECT sentence FROM (VALUES"
+    " ('synchronous_standby_names', '', 'synchronous_standby_names is empty: an entry is on one"
+    " server alone, and is lost with its disk'),"
+    " ('fsync', 'off', 'fsync is off: a power cut can damage the database'),"
+    " ('full_page_writes', 'off', 'full_page_writes is off: a power cut can damage the database')"
+    ") w (name, bad, sentence) WHERE current_setting(w.name) = w.bad";
+
+enum cluster_log_status log_tables_warnings(struct cluster_log *l, cluster_log_warning_fn *each,
+                                            void *arg)
+{
+    static const struct pg_statement list = {.number = PG_WARNINGS, .sql = list_warnings};
+    PGresult *r;
+    const struct pg_parameters none = {0};
+    enum cluster_log_status status = pg_run(&log_of(l)->pg, &list, &none, &r);
+    if (status != CLUSTER_LOG_OK)
+        return status;
+    for (int i = 0; i < PQntuples(r); i++)
+        each(arg, PQgetvalue(r, i, 0));
+    PQclear(r);
+    return CLUSTER_LOG_OK;
+}

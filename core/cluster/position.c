@@ -1,0 +1,99 @@
+#include "core/cluster/position.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+
+#define JOIN "copy the store of another node by `assay cluster join`"
+#define LOST "the log lost entries: choose a node by `assay cluster new-log`, and " JOIN
+
+static void refuse(char why[POSITION_WHY], const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+
+static void refuse(char why[POSITION_WHY], const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    vsnprintf(why, POSITION_WHY, format, args);
+    va_end(args);
+}
+
+bool position_is(const struct cluster_log_head *head, const struct store_position *position)
+{
+    return head->sequence == position->sequence &&
+           memcmp(head->chain, position->chain, STORE_CHAIN_BYTES) == 0;
+}
+
+/* The entry of the store's position, and what the log has there. */
+static enum cluster_log_status compare_entry(struct cluster_log *l, const struct store_position *p,
+                                             const struct cluster_log_head *head,
+                                             char why[POSITION_WHY])
+{
+    uint8_t chain[STORE_CHAIN_BYTES];
+    const unsigned long long at = p->sequence, end = head->sequence;
+    enum cluster_log_status status = l->engine->chain(l, p->sequence, chain);
+    if (status == CLUSTER_LOG_NONE)
+        refuse(why, "the log has no entry %llu, the last one of this store: it was trimmed; " JOIN,
+               at);
+    else if (status == CLUSTER_LOG_OK && memcmp(chain, p->chain, sizeof(chain)) != 0)
+        refuse(why,
+               "entry %llu of the log, which ends at %llu, is not the one of this store; " LOST, at,
+               end);
+    return status == CLUSTER_LOG_NONE ? CLUSTER_LOG_OK : status;
+}
+
+static void compare_end(const struct store_position *p, const struct cluster_log_head *head,
+                        char why[POSITION_WHY])
+{
+    const unsigned long long at = p->sequence;
+    if (position_is(head, p))
+        return;
+    if (at == 0)
+        refuse(why, "the log begins with the store of another node; " JOIN);
+    else
+        refuse(why, "entry %llu, the end of the log, is not the one of this store; " LOST, at);
+}
+
+enum cluster_log_status position_compare(struct cluster_log *l, struct log_place *place,
+                                         const struct cluster_log_head *head,
+                                         char why[POSITION_WHY])
+{
+    struct store_position *p = &place->position;
+    why[0] = '\0';
+    if (!place->known && !place->empty)
+        refuse(why, "data_dir has records that are not of this log; " JOIN
+                    ", or begin a log with this store by `assay cluster new-log`");
+    else if (!place->known)
+        memcpy(p->log, head->log, sizeof(p->log));
+    else if (memcmp(p->log, head->log, sizeof(p->log)) != 0)
+        refuse(why, "the store is of another log; " JOIN);
+    else if (p->sequence > head->sequence)
+        refuse(why, "this store has entry %llu, but the log ends at %llu; " LOST,
+               (unsigned long long)p->sequence, (unsigned long long)head->sequence);
+    if (why[0] != '\0')
+        return CLUSTER_LOG_OK;
+    if (p->sequence == head->sequence)
+        compare_end(p, head, why);
+    else if (p->sequence != 0) /* the first entry has the hash of what was before it */
+        return compare_entry(l, p, head, why);
+    return CLUSTER_LOG_OK;
+}
+
+bool position_continues(const struct store_position *position, const struct cluster_log_entry *e,
+                        char why[POSITION_WHY])
+{
+    uint8_t chain[STORE_CHAIN_BYTES];
+    const unsigned long long at = e->sequence;
+    why[0] = '\0';
+    if (e->sequence != position->sequence + 1)
+        refuse(why, "the next entry of the log is %llu: those before it were trimmed; " JOIN, at);
+    else if (e->format != ROWS_FORMAT)
+        refuse(why,
+               "entry %llu of the log has format %u, and this version of Assay reads %d: "
+               "upgrade this node",
+               at, e->format, ROWS_FORMAT);
+    else if (!chain_next(position->chain, e->sequence, e->epoch, e->format, e->rows, chain))
+        refuse(why, "out of memory");
+    else if (memcmp(chain, e->chain, sizeof(chain)) != 0)
+        refuse(why, "entry %llu of the log does not continue what this store has; " JOIN, at);
+    return why[0] == '\0';
+}

@@ -1,0 +1,33 @@
+/*
+ * Does a store fit the log? Compared after each connection, since a log may have lost entries: a
+ * standby without the last ones was promoted.
+ */
+#ifndef ASSAY_CLUSTER_POSITION_H
+#define ASSAY_CLUSTER_POSITION_H
+
+#include "core/cluster/cluster_log.h"
+
+#define POSITION_WHY 512
+
+/* What a store says of itself. ${empty}: it has no records. */
+struct log_place {
+    struct store_position position;
+    bool known, empty; /* it has a position; it has no records */
+};
+
+/*
+ * position_compare(l, place, head, why): ${why} is "" if the store may apply what follows its
+ * position, else a sentence: what is wrong and what to do. A store without records and position
+ * gets the position before the first entry. Other statuses than CLUSTER_LOG_OK: of the log.
+ * position_continues(position, entry, why): is the entry the next one? If not: a sentence.
+ */
+enum cluster_log_status position_compare(struct cluster_log *l, struct log_place *place,
+                                         const struct cluster_log_head *head,
+                                         char why[POSITION_WHY]);
+bool position_continues(const struct store_position *position, const struct cluster_log_entry *e,
+                        char why[POSITION_WHY]);
+
+/* position_is(head, position): does the log end there? */
+bool position_is(const struct cluster_log_head *head, const struct store_position *position);
+
+#endif

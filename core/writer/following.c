@@ -1,0 +1,130 @@
+#include "core/writer/following.h"
+
+#include "core/base/log.h"
+#include "store/rows.h"
+
+#include <sys/epoll.h>
+#include <unistd.h>
+
+#define NOTE_MS 1000
+
+bool following_watch(struct following *f, int epoll)
+{
+    struct epoll_event event = {.events = EPOLLIN, .data.ptr = &f->told};
+    struct log_thread *thread = f->leading->thread;
+    return thread == NULL || epoll_ctl(epoll, EPOLL_CTL_ADD, log_thread_fd(thread), &event) == 0;
+}
+
+/* ---- entries ---- */
+
+static enum store_status apply_entries(struct store_txn *t, const struct log_batch *b)
+{
+    enum store_status status = STORE_OK;
+    for (size_t i = 0; i < b->count && status == STORE_OK; i++)
+        status = store_rows_apply(t, log_batch_rows(b, i));
+    if (status == STORE_OK)
+        store_position_set(t, log_batch_end(b));
+    return status;
+}
+
+static enum store_status apply(struct following *f, const struct log_batch *b)
+{
+    struct store_txn *t;
+    enum store_status status = store_begin(f->store, &t);
+    if (status != STORE_OK)
+        return status;
+    status = apply_entries(t, b);
+    if (status == STORE_OK)
+        return store_commit(t);
+    store_abort(t);
+    return status;
+}
+
+/* All of them or none: a follower never skips one. */
+static void take_entries(struct following *f)
+{
+    char why[POSITION_WHY] = "";
+    struct leading *l = f->leading;
+    const struct log_batch *b = log_thread_take(l->thread);
+    if (b == NULL)
+        return;
+    score_set(f->process->score->busy_since_ms, clock_mono_ms());
+    enum store_status status = apply(f, b);
+    if (status == STORE_OK) {
+        l->position = *log_batch_end(b);
+        change_feed_notify(f->change_feed);
+        clients_flush(f->clients);
+        change_feed_follow(f->change_feed, NULL, 0);
+        score_add(f->process->score->batches, 1);
+    } else {
+        snprintf(why, sizeof(why), "entry %llu of the log cannot be applied: %s: %s",
+                 (unsigned long long)b->entries[0].position.sequence, store_status_text(status),
+                 store_why(f->store));
+    }
+    log_thread_applied(l->thread, status, why);
+}
+
+/* ---- the lead ---- */
+
+static void log_view(struct following *f)
+{
+    const struct log_view *v = &f->view;
+    if (strcmp(f->logged, v->why) == 0)
+        return;
+    snprintf(f->logged, sizeof(f->logged), "%s", v->why);
+    if (v->why[0] != '\0')
+        log_warn("the cluster: %s", v->why);
+    else
+        log_info("the cluster: the store follows the log again");
+}
+
+static void lost(const struct following *f)
+{
+    log_warn("the cluster: %s: the writer starts again as a follower", f->view.why);
+    _exit(EXIT_RETRY);
+}
+
+/* Free space for other nodes: the leader refuses growth that a node has no space for. */
+static void note_space(struct following *f)
+{
+    struct store_space space;
+    const uint64_t now = clock_mono_ms();
+    if (now < f->noted_ms + NOTE_MS)
+        return;
+    f->noted_ms = now;
+    if (store_space(f->store, &space) == STORE_OK)
+        log_thread_note(f->leading->thread, space.map_bytes - space.used_bytes);
+    store_read_end(f->store);
+}
+
+static void note_leader(struct following *f)
+{
+    struct leading *l = f->leading;
+    const struct cluster_log_head *head = &f->view.head;
+    bool known = f->view.state == LOG_FOLLOWS && head->lease_ms > 0 &&
+                 strcmp(head->leader_address, f->process->conf->cluster_address) != 0;
+    snprintf(l->leader, sizeof(l->leader), "%s", known ? head->leader_address : "");
+}
+
+bool following_step(struct following *f)
+{
+    struct leading *l = f->leading;
+    if (l->thread == NULL)
+        return false;
+    note_space(f);
+    if (!f->told)
+        return false;
+    f->told = false;
+    log_thread_look(l->thread, &f->view);
+    log_view(f);
+    note_leader(f);
+    take_entries(f);
+    if (f->view.state == LOG_LOST)
+        lost(f);
+    if (l->leads || f->view.state != LOG_LEADS)
+        return false;
+    leading_begin(l, &f->view);
+    log_info("the cluster: this node leads, epoch %llu, from entry %llu on",
+             (unsigned long long)f->view.epoch, (unsigned long long)l->position.sequence);
+    return true;
+}

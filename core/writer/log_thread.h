@@ -1,0 +1,78 @@
+/*
+ * The log thread: the thread of the writer that has the connection to the log of the cluster
+ * (core/cluster/cluster_log.h). It decides by the log alone whether this node leads or follows.
+ *
+ *   follows:  thread reads entries -> event_fd -> loop: log_thread_take, a transaction,
+ *             log_thread_applied -> thread reads on; at the head, and if nobody leads: it leads
+ *   leads:    loop: log_thread_append blocks -> thread appends -> the loop commits
+ *   stopped:  the store does not fit the log, and the thread applies nothing until it does
+ *
+ * Invariants: the position of the store never passes the log. One append is in flight at a time,
+ * and the thread returns from it only when it knows whether the log has the entry.
+ */
+#ifndef ASSAY_WRITER_LOG_THREAD_H
+#define ASSAY_WRITER_LOG_THREAD_H
+
+#include "core/cluster/position.h"
+#include "core/writer/log_batch.h"
+
+enum log_state {
+    LOG_CONNECTS, /* the store is not compared with the log, or does not fit it */
+    LOG_FOLLOWS,
+    LOG_LEADS,
+    LOG_LOST, /* it led, and another node may lead now: the process must end */
+};
+
+/* What the thread knows; a copy. */
+struct log_view {
+    enum log_state state;
+    struct cluster_log_head head;
+    struct store_position position; /* of the store */
+    uint64_t epoch;                 /* of the own lead */
+    uint64_t confirmed_ms;          /* CLOCK_MONOTONIC: when the head was last read, or 0 */
+    char why[POSITION_WHY];         /* what keeps it from going on; "": nothing */
+};
+
+struct log_thread;
+
+/*
+ * log_thread_new(source, node, position, empty): ${node}: what others see of this node;
+ * ${position}: of the store, NULL: it has none; ${empty}: it has no records either. NULL: the
+ * thread cannot start, and the log says why.
+ * log_thread_end(t): as background_thread_end. log_thread_free(t): after the end.
+ */
+struct log_thread *log_thread_new(const char *source, const struct cluster_log_node *node,
+                                  const struct store_position *position, bool empty);
+bool log_thread_end(struct log_thread *t);
+void log_thread_free(struct log_thread *t);
+
+/* log_thread_fd(t): readable when there is something new. log_thread_look(t, out): what it is. */
+int log_thread_fd(const struct log_thread *t);
+void log_thread_look(struct log_thread *t, struct log_view *out);
+
+/*
+ * log_thread_take(t): the entries to apply; NULL: none. log_thread_applied(t, status, why): once
+ * after each take: they are committed, or ${status} and ${why} say why not; then the thread offers
+ * the same ones again after a second.
+ */
+const struct log_batch *log_thread_take(struct log_thread *t);
+void log_thread_applied(struct log_thread *t, enum store_status status, const char *why);
+
+/*
+ * log_thread_append(t, rows, at_ms, tick, arg, out): append a row set of this node's lead and
+ * return the position after it. ${tick} is called every 50 ms; when it returns false, the thread
+ * gives up. False: the outcome is unknown, or the lead is lost: nothing may be committed, and the
+ * process must end.
+ */
+typedef bool log_tick_fn(void *arg);
+bool log_thread_append(struct log_thread *t, struct str rows, int64_t at_ms, log_tick_fn *tick,
+                       void *arg, struct store_position *out) __attribute__((warn_unused_result));
+
+/*
+ * log_thread_note(t, free_bytes): how much the store can still grow, for other nodes.
+ * log_thread_wake(t): look at the log now.
+ */
+void log_thread_note(struct log_thread *t, uint64_t free_bytes);
+void log_thread_wake(struct log_thread *t);
+
+#endif
