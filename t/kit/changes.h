@@ -47,11 +47,11 @@ void changes_let_work(struct changes *c, uint64_t *random);
 void changes_expect(const struct changes *c, const struct server *s);
 
 /*
- * changes_jobs_end(s): waits until no report is pending; false after 20 s.
+ * changes_expect_graded(s): waits until no report is pending, as long as ${s} grades reports.
  * changes_random(state): the next number. changes_setting(name, otherwise): a number of the
  * environment.
  */
-bool changes_jobs_end(const struct server *s) __attribute__((warn_unused_result));
+void changes_expect_graded(const struct server *s);
 uint64_t changes_random(uint64_t *state);
 unsigned changes_setting(const char *name, unsigned otherwise);
 

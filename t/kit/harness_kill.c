@@ -4,7 +4,7 @@
 #include <poll.h>
 #include <signal.h>
 
-enum { READY_MS = 15000, END_MS = 5000, TRIES = 50, PROCESSES_MAX = 64 };
+enum { READY_MS = 30000, END_MS = 30000, TRIES = 50, PROCESSES_MAX = 64 };
 
 static bool has_ended(void *arg)
 {

@@ -7,7 +7,12 @@
 
 #include <signal.h>
 
-enum { SECONDS = 18 };
+enum {
+    SECONDS = 18, /* of load, and until there were so many kills and answers */
+    KILLS_MIN = 11,
+    ANSWERS_MIN = 101,
+    PATIENCE_MS = 30000,
+};
 
 static struct origin *origin;
 static struct server *server;
@@ -33,14 +38,20 @@ static void kill_one(uint64_t *random)
         kill(pids[changes_random(random) % (count < COUNT(pids) ? count : COUNT(pids))], SIGKILL);
 }
 
-static unsigned kill_many(struct changes *c, uint64_t *random)
+static bool killed_enough(const struct changes *c, unsigned kills)
 {
-    unsigned kills = 0;
-    for (int64_t deadline =
-             now_ms() + 1000 * (int64_t)changes_setting("ASSAY_CRASH_SECONDS", SECONDS);
-         now_ms() < deadline; kills++) {
+    return kills >= KILLS_MIN && c->acknowledged >= ANSWERS_MIN;
+}
+
+/* A slow machine gets up to ${PATIENCE_MS} more for enough kills and answers. */
+static unsigned kill_under_load(struct changes *c, uint64_t *random)
+{
+    unsigned seconds = changes_setting("ASSAY_CRASH_SECONDS", SECONDS), kills = 0;
+    int64_t deadline = now_ms() + 1000 * (int64_t)seconds;
+    while (now_ms() < deadline + (killed_enough(c, kills) ? 0 : PATIENCE_MS)) {
         changes_let_work(c, random);
         kill_one(random);
+        kills++;
     }
     return kills;
 }
@@ -49,7 +60,6 @@ static void expect_clean(const char *what)
 {
     struct run online = assay(server, "check", NULL);
     ck_assert_msg(online.status == 0, "%s: check, online: %s%s", what, online.out, online.err);
-    ck_assert_msg(changes_jobs_end(server), "%s: jobs were lost\n%s", what, server_log(server));
     server_stop(server);
     struct run offline = assay(server, "check", NULL);
     ck_assert_msg(offline.status == 0, "%s: check, at rest: %s%s", what, offline.out, offline.err);
@@ -64,11 +74,11 @@ START_TEST(no_acknowledged_change_is_lost_or_applied_twice)
     server_start(server);
     struct changes changes = {.origin = origin, .ask = ask_server};
     changes_start(&changes, random);
-    unsigned kills = kill_many(&changes, &random);
+    unsigned kills = kill_under_load(&changes, &random);
     char *what = text("seed %u: %u kills", seed, kills);
     changes_end(&changes, what);
-    ck_assert_uint_gt(kills, 10);
-    ck_assert_uint_gt(changes.acknowledged, 100);
+    ck_assert_msg(killed_enough(&changes, kills), "%s: too few kills or answers", what);
+    changes_expect_graded(server);
     changes_expect(&changes, server);
     expect_clean(what);
     server_free(server);
@@ -80,7 +90,7 @@ int main(void)
 {
     Suite *suite = suite_create("crash");
     TCase *tcase = harness_case(suite, "a server");
-    tcase_set_timeout(tcase, 120 + changes_setting("ASSAY_CRASH_SECONDS", SECONDS));
+    tcase_set_timeout(tcase, 300 + changes_setting("ASSAY_CRASH_SECONDS", SECONDS));
     tcase_add_test(tcase, no_acknowledged_change_is_lost_or_applied_twice);
     return harness_main(suite);
 }
