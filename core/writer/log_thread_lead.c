@@ -2,6 +2,7 @@
 #include "core/writer/log_thread_internal.h"
 
 #include "core/base/log.h"
+
 #include <stdio.h>
 
 enum outcome { IN_LOG, NOT_IN_LOG, LEAD_LOST };
