@@ -37,7 +37,7 @@ struct log_view {
 struct log_thread;
 
 /*
- * log_thread_new(log, node, position, empty): ${log}: of cluster_log_new, and freed with the thread;
+ * log_thread_new(log, node, position, empty): ${log}: of cluster_log_new, freed with the thread;
  * ${node}: what others see of this node; ${position}: of the store, NULL: it has none; ${empty}: it
  * has no records either. NULL: the thread cannot start, and the error log says why.
  * log_thread_end(t): as background_thread_end. log_thread_free(t): after the end.
