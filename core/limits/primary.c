@@ -246,6 +246,7 @@ static void search(struct primary *p)
 void primary_tick(struct primary *p)
 {
     uint64_t now = p->loop->now_ms;
+    p->settled = p->settled || now >= p->away_ms + PRIMARY_ANSWER_MS;
     end_overdue(p);
     if ((p->state == GREETING && now >= p->since_ms + PRIMARY_ANSWER_MS) ||
         (p->first != NULL && now >= p->first->deadline_ms + PRIMARY_ANSWER_MS))

@@ -23,7 +23,10 @@ struct primary;
 struct primary *primary_new(struct loop *loop);
 void primary_free(struct primary *p);
 
-/* primary_settled(p): it is connected, or the first attempt failed. */
+/*
+ * primary_settled(p): it is connected, or the first attempt failed, or PRIMARY_ANSWER_MS have
+ * passed.
+ */
 bool primary_settled(const struct primary *p);
 
 /*

@@ -18,8 +18,9 @@ struct sentinels {
     void *arg;
     struct redis_connection *connection; /* to conf->redis_sentinels.items[at]; NULL: none */
     size_t at;
-    bool waits; /* for an answer */
-    bool login; /* the next reply is that of AUTH */
+    size_t failed; /* so many in a row, since the last answer */
+    bool waits;    /* for an answer */
+    bool login;    /* the next reply is that of AUTH */
     uint64_t asked_ms;
     char *password; /* "": none */
 };
@@ -29,7 +30,7 @@ static const char *address_of(const struct sentinels *s)
     return s->conf->redis_sentinels.items[s->at];
 }
 
-/* The next question goes to the next sentinel. */
+/* Ask the next sentinel; after all of them, the answer is that none knows a primary. */
 static void give_up(struct sentinels *s, const char *reason)
 {
     char why[512];
@@ -38,6 +39,11 @@ static void give_up(struct sentinels *s, const char *reason)
     s->connection = NULL;
     s->waits = false;
     s->at = (s->at + 1) % s->conf->redis_sentinels.count;
+    if (++s->failed < s->conf->redis_sentinels.count) {
+        sentinels_ask(s);
+        return;
+    }
+    s->failed = 0;
     s->on_answer(s->arg, NULL, why);
 }
 
@@ -51,6 +57,7 @@ static void on_address(struct sentinels *s, const redisReply *reply)
     }
     redis_address_join(reply->element[0]->str, reply->element[1]->str, address, sizeof(address));
     s->waits = false;
+    s->failed = 0;
     s->on_answer(s->arg, address, NULL);
 }
 
