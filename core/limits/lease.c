@@ -5,6 +5,7 @@
 
 #define BUCKETS 4096
 #define SWEPT_IN_A_TURN 16
+#define CLOCK_STEPS_MS 2 /* both clocks are read in whole milliseconds */
 
 struct leases {
     struct lease *buckets[BUCKETS];
@@ -76,7 +77,8 @@ void lease_granted(struct lease *lease, const struct decision_answer *answer)
     for (size_t i = 0; i < lease->count; i++)
         ends_s = answer->ends[i] < ends_s ? answer->ends[i] : ends_s;
     int64_t lasts_ms = ends_s * 1000 - answer->now_ms;
-    lease->until_ms = lease->asked_ms + (uint64_t)(lasts_ms < 0 ? 0 : lasts_ms - lasts_ms / 1000);
+    lasts_ms -= lasts_ms / 1000 + CLOCK_STEPS_MS;
+    lease->until_ms = lease->asked_ms + (uint64_t)(lasts_ms < 0 ? 0 : lasts_ms);
     lease->left = answer->granted;
     lease->ahead_ms = answer->now_ms - (int64_t)lease->asked_ms;
     ratelimit_report(lease->windows, answer->used, answer->ends, lease->count, answer->granted,

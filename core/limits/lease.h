@@ -5,8 +5,8 @@
  * missing for the others: a caller may be refused early by at most the unspent blocks.
  *
  * A lease ends before its window does by Redis' clock: its time runs from the moment when it was
- * asked for, and is shortened by a thousandth, more than clocks of two hosts drift apart. Pure but
- * for memory; one table for each worker.
+ * asked for, and is shortened by a thousandth, more than clocks of two hosts drift apart, and by 2
+ * ms. Pure but for memory; one table for each worker.
  */
 #ifndef ASSAY_LIMITS_LEASE_H
 #define ASSAY_LIMITS_LEASE_H

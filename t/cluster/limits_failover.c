@@ -133,6 +133,7 @@ int main(void)
         fputs("redis-server, redis-sentinel or redis-cli is missing\n", stderr);
         return SUITE_SKIPPED;
     }
+    tcase_set_timeout(tcase, 180);
     tcase_add_checked_fixture(tcase, setup, teardown);
     tcase_add_test(tcase, a_promoted_replica_counts_after_the_primary_died);
     tcase_add_test(tcase, a_primary_that_was_cut_off_is_not_used_when_it_is_back);

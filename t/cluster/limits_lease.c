@@ -15,6 +15,19 @@ START_TEST(with_leases_a_window_never_admits_more_than_the_limit)
     expect_admitted(&all, 400 - WORKERS * 19, 400);
     ck_assert_int_eq(nodes_fallbacks(), 0);
     ck_assert_uint_eq(all.without_headers, 0);
+    ck_assert_uint_eq(all.carried, 0);
+    nodes_stop();
+}
+END_TEST
+
+/* The limit is never reached, so each window ends with leases that are not used up. */
+START_TEST(no_lease_is_carried_past_its_window)
+{
+    nodes_start(nodes_at_redis(PATIENT, API(1000000, 1, ", lease: 50")));
+    callers_start();
+    callers_wait(6);
+    struct tally all = callers_end();
+    ck_assert_uint_eq(all.carried, 0);
     nodes_stop();
 }
 END_TEST
@@ -64,8 +77,10 @@ int main(void)
         fputs("redis-server, redis-sentinel or redis-cli is missing\n", stderr);
         return SUITE_SKIPPED;
     }
+    tcase_set_timeout(tcase, 180);
     tcase_add_checked_fixture(tcase, nodes_setup, nodes_teardown);
     tcase_add_test(tcase, with_leases_a_window_never_admits_more_than_the_limit);
+    tcase_add_test(tcase, no_lease_is_carried_past_its_window);
     tcase_add_test(tcase, with_leases_each_window_of_a_limiter_is_kept);
     tcase_add_test(tcase, a_lease_saves_round_trips_and_counts_in_the_headers);
     return harness_main(suite);

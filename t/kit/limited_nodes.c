@@ -2,6 +2,7 @@
 
 #include <pthread.h>
 #include <stdatomic.h>
+#include <time.h>
 
 struct redis *redis;
 struct server *nodes[NODES];
@@ -112,6 +113,13 @@ static struct window *window_of(struct tally *t, long reset)
     return &t->windows[i];
 }
 
+static int64_t wall_ms(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_REALTIME, &now);
+    return now.tv_sec * 1000 + now.tv_nsec / 1000000;
+}
+
 static void note_window(long reset)
 {
     long seen = last_reset;
@@ -120,7 +128,7 @@ static void note_window(long reset)
     windows_begun += reset > seen;
 }
 
-static void note(struct caller *c, const struct response *r)
+static void note(struct caller *c, const struct response *r, int64_t sent_ms)
 {
     const char *reset = header(r, "X-RateLimit-Reset");
     c->seen.unavailable += r->status == 503;
@@ -131,6 +139,7 @@ static void note(struct caller *c, const struct response *r)
     struct window *w = window_of(&c->seen, strtol(reset, NULL, 10));
     w->admitted += r->status == 200;
     w->refused += r->status == 429;
+    c->seen.carried += w->reset * 1000 <= sent_ms;
     note_window(w->reset);
 }
 
@@ -139,11 +148,12 @@ static void *call(void *arg)
     struct caller *c = arg;
     struct raw *raw = raw_open(c->server);
     while (!ends && c->failure == NULL) {
+        int64_t sent_ms = wall_ms();
         raw_get(raw, c->server->key, "/api/v1/reports");
         struct response *r = raw_response(raw, false, 20000);
         if (r->status != 200 && r->status != 429 && r->status != 503)
             c->failure = response_text(r);
-        note(c, r);
+        note(c, r, sent_ms);
         response_free(r);
     }
     raw_close(raw);
@@ -170,6 +180,7 @@ struct tally callers_end(void)
         ck_assert_msg(c->failure == NULL, "%s", c->failure);
         all.without_headers += c->seen.without_headers;
         all.unavailable += c->seen.unavailable;
+        all.carried += c->seen.carried;
         for (size_t k = 0; k < c->seen.count; k++) {
             struct window *w = window_of(&all, c->seen.windows[k].reset);
             w->admitted += c->seen.windows[k].admitted;

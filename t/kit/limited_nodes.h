@@ -57,6 +57,7 @@ struct tally {
     struct window windows[WINDOWS_MAX];
     size_t count;
     unsigned without_headers, unavailable;
+    unsigned carried; /* sent after the end of the window that counted them */
 };
 
 /*
