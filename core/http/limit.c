@@ -220,8 +220,9 @@ void limit_prefetch(struct request *r)
 }
 
 /* ratelimit_take by the loop's time; again with a fresh time if the clock was set. */
-static int take(struct request_limiter *l, const struct ratelimit_window *windows, size_t count,
-                struct request *r)
+static inline __attribute__((always_inline)) int take(struct request_limiter *l,
+                                                      const struct ratelimit_window *windows,
+                                                      size_t count, struct request *r)
 {
     struct ratelimit_time time = {l->token, r->now_ms / 1000};
     int over;
@@ -247,8 +248,8 @@ static void note_near_limit(struct request_limiter *l, unsigned limiter, const s
         }
 }
 
-static inline enum limit_outcome settle(struct request_limiter *l, unsigned limiter,
-                                        struct request *r, bool over)
+static inline __attribute__((always_inline)) enum limit_outcome
+settle(struct request_limiter *l, unsigned limiter, struct request *r, bool over)
 {
     const struct limiter_row *row = &l->limits.rows[limiter];
     bool exempt = over && l->limits.exempt_count > 0 && limiters_exempt(&l->limits, &r->client_ip);
