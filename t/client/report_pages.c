@@ -19,8 +19,8 @@ static struct origin *origin;
 
 /*
  * Scenes of t/client/report_pages.mjs; each takes at most half of the time limit of a run on an
- * idle machine. With a sanitizer, which watches the server and not the browser, only those that
- * send other requests.
+ * idle machine. With a sanitizer, which watches the server and not the browser, only some:
+ * t/server/check_report_pages and its neighbours request every state of the pages.
  */
 static const char *const scenes[] = {
     "looks many",       "looks badge",    "keyboard",       "password",
