@@ -347,6 +347,8 @@ enum store_event_kind {
     /* the log of changed documents has new rows: answers_log.h. For the writer process */
     EVENT_ANSWERS,
     EVENT_MAINTENANCE, /* a deletion or a merge is due: maintenance.h. For the writer process */
+    /* Not of a commit: to a worker that waits for the log of the cluster: it has news. */
+    EVENT_POSITION,
 };
 struct store_event {
     uint64_t kind; /* enum store_event_kind; 64 bits, so that the struct has no padding */

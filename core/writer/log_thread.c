@@ -28,6 +28,7 @@ struct log_thread {
     pthread_cond_t changed;
     /* under the lock */
     bool ending, ended;
+    bool asked; /* for a confirmation of the head */
     struct log_view view;
     struct cluster_log_node node;
     struct log_place place;     /* of the store */
@@ -38,6 +39,8 @@ struct log_thread {
     struct cluster_log_entry entry; /* its rows are the loop's */
     /* of the thread alone */
     uint64_t renew_ms, note_ms, busy_ms;
+    uint64_t began_us;         /* when the last call of the engine began */
+    bool answers;              /* that call answers who asked */
     char reason[POSITION_WHY]; /* why the store does not fit the log; "": it does */
 };
 
@@ -84,25 +87,38 @@ static enum log_state state_of(struct log_thread *t)
     return state;
 }
 
+/* Before a call that reads the head: it tells what is in the log now or later. */
+static void begin_call(struct log_thread *t)
+{
+    pthread_mutex_lock(&t->lock);
+    t->answers = t->answers || t->asked;
+    t->asked = false;
+    pthread_mutex_unlock(&t->lock);
+    t->began_us = clock_mono_us();
+}
+
 static void confirm(struct log_thread *t, const struct cluster_log_head *head)
 {
     pthread_mutex_lock(&t->lock);
     const struct cluster_log_head *seen = &t->view.head;
-    bool changed = seen->epoch != head->epoch || (seen->lease_ms > 0) != (head->lease_ms > 0) ||
+    bool changed = t->answers || seen->epoch != head->epoch ||
+                   (seen->lease_ms > 0) != (head->lease_ms > 0) ||
                    strcmp(seen->leader_address, head->leader_address) != 0;
     t->view.head = *head;
-    t->view.confirmed_ms = clock_mono_ms();
+    t->view.confirmed_us = t->began_us;
+    t->answers = false;
     pthread_mutex_unlock(&t->lock);
     if (changed)
         tell(t->event_fd);
 }
 
-/* Until ${ms} pass, the loop asks for an append, or the end. */
+/* Until ${ms} pass, the loop asks for an append, the end, or of a leader a confirmation. */
 static void rest(struct log_thread *t, uint64_t ms)
 {
     const uint64_t until = clock_mono_ms() + ms;
     pthread_mutex_lock(&t->lock);
-    while (!t->ending && t->append != APPEND_ASKED && thread_wait(&t->changed, &t->lock, until))
+    while (!t->ending && t->append != APPEND_ASKED && !(t->asked && t->view.state == LOG_LEADS) &&
+           thread_wait(&t->changed, &t->lock, until))
         ;
     pthread_mutex_unlock(&t->lock);
 }
@@ -152,6 +168,7 @@ static bool is_free(const struct log_thread *t, const struct cluster_log_head *h
 static enum cluster_log_status try_lead(struct log_thread *t)
 {
     struct cluster_log_head head;
+    begin_call(t);
     enum cluster_log_status status =
         t->log->engine->lead(t->log, t->node.id, 0, CLUSTER_LOG_LEASE_MS, &head);
     if (status == CLUSTER_LOG_LED)
@@ -189,6 +206,7 @@ static enum cluster_log_status read_head(struct log_thread *t, struct cluster_lo
     node = t->node;
     node.sequence = t->place.position.sequence;
     pthread_mutex_unlock(&t->lock);
+    begin_call(t);
     enum cluster_log_status status = t->log->engine->position(t->log, note ? &node : NULL, out);
     if (note && status == CLUSTER_LOG_OK)
         t->note_ms = now + CLUSTER_LOG_RENEW_MS;
@@ -224,6 +242,7 @@ static enum cluster_log_status follow(struct log_thread *t)
 
 static enum cluster_log_status renew(struct log_thread *t, struct cluster_log_head *head)
 {
+    begin_call(t);
     enum cluster_log_status status =
         t->log->engine->lead(t->log, t->node.id, t->view.epoch, CLUSTER_LOG_LEASE_MS, head);
     if (status == CLUSTER_LOG_OK) {
@@ -249,6 +268,7 @@ static bool append_entry(struct log_thread *t)
 {
     struct cluster_log_head head;
     const struct store_position after = after_entry(t);
+    t->began_us = clock_mono_us();
     enum cluster_log_status status = t->log->engine->append(t->log, &t->entry);
     while (status != CLUSTER_LOG_OK) {
         if (status == CLUSTER_LOG_AWAY || status == CLUSTER_LOG_UNKNOWN ||
@@ -280,8 +300,8 @@ static void end_append(struct log_thread *t, bool good)
     if (good) {
         t->place.position = after_entry(t);
         t->view.head.sequence = t->entry.sequence;
-        t->view.confirmed_ms = clock_mono_ms();
-        t->renew_ms = t->view.confirmed_ms + CLUSTER_LOG_RENEW_MS;
+        t->view.confirmed_us = t->began_us;
+        t->renew_ms = clock_mono_ms() + CLUSTER_LOG_RENEW_MS;
     }
     pthread_cond_broadcast(&t->changed);
     pthread_mutex_unlock(&t->lock);
@@ -312,10 +332,10 @@ static enum cluster_log_status lead(struct log_thread *t)
         return keep_lead(t);
     rest(t, now < t->renew_ms ? t->renew_ms - now : 0);
     pthread_mutex_lock(&t->lock);
-    bool asked = t->append == APPEND_ASKED && !t->ending;
+    bool append = t->append == APPEND_ASKED && !t->ending, asked = t->asked;
     pthread_mutex_unlock(&t->lock);
-    if (!asked)
-        return clock_mono_ms() < t->renew_ms ? CLUSTER_LOG_OK : keep_lead(t);
+    if (!append)
+        return clock_mono_ms() < t->renew_ms && !asked ? CLUSTER_LOG_OK : keep_lead(t);
     end_append(t, append_entry(t));
     return CLUSTER_LOG_OK;
 }
@@ -497,5 +517,14 @@ void log_thread_note(struct log_thread *t, uint64_t free_bytes)
 
 void log_thread_wake(struct log_thread *t)
 {
+    tell(t->wake_fd);
+}
+
+void log_thread_confirm(struct log_thread *t)
+{
+    pthread_mutex_lock(&t->lock);
+    t->asked = true;
+    pthread_cond_broadcast(&t->changed);
+    pthread_mutex_unlock(&t->lock);
     tell(t->wake_fd);
 }

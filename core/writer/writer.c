@@ -204,6 +204,7 @@ static void take_part(struct writer *w)
     nodes_end_slow(&w->nodes);
     frames_release_held(&w->frames);
     relays_step(&w->relays);
+    change_feed_position(&w->change_feed);
 }
 
 static bool start(struct writer *w, struct process *p)
