@@ -75,6 +75,8 @@ struct conf {
     char *cluster_name;      /* of this node */
     char *cluster_address;   /* where other nodes reach this one */
     char *cluster_key_file;  /* the key that all nodes have */
+    unsigned cluster_wait_ms, cluster_max_lag_ms;
+    bool cluster_stale_reads; /* also after cluster_max_lag_ms */
     enum log_level log_level;
     char *log_access; /* file; "": none; "-": standard output */
     enum log_format log_format;
