@@ -113,7 +113,7 @@ static int wait_ms(const struct worker *w)
     if (w->http.log_waits != NULL)
         most = log_waits_wake_ms(w->http.log_waits, most);
     most = writer_client_wake_ms(w->http.writer, acceptor_wake_ms(w->acceptor, most));
-    return streams_wait_ms(&w->http, most);
+    return http_wake_ms(&w->http, streams_wait_ms(&w->http, most));
 }
 
 static void update_score(struct worker *w)
@@ -144,6 +144,7 @@ static void turn(struct worker *w)
     acceptor_tick(w->acceptor);
     streams_tick(&w->http);
     writer_client_flush(w->http.writer);
+    http_flush(&w->http);
     update_score(w);
 }
 
@@ -164,7 +165,8 @@ static void finish(struct worker *w)
 static void begin_serving(struct worker *w)
 {
     struct process *p = w->loop.process;
-    if (w->open || w->loop.draining || score_get(p->scoreboard->accept_paused) != 0)
+    if (w->open || w->loop.draining || score_get(p->scoreboard->accept_paused) != 0 ||
+        !http_may_serve(&w->http))
         return;
     w->open = true;
     acceptor_open(w->acceptor);

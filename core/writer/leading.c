@@ -79,6 +79,14 @@ uint64_t leading_show(struct leading *l, const struct log_view *view)
 
 /* ---- start and end ---- */
 
+static uint64_t growth_bytes(struct store *s)
+{
+    struct store_space space;
+    enum store_status status = store_space(s, &space);
+    store_read_end(s);
+    return status == STORE_OK ? space.growth_bytes : 0;
+}
+
 bool leading_start(struct leading *l)
 {
     struct cluster_log_node node = {0};
@@ -94,11 +102,12 @@ bool leading_start(struct leading *l)
         log_error("the position of the store in the log cannot be read: %s", store_why(l->store));
         return false;
     }
+    node.free_bytes = growth_bytes(l->store);
     describe_node(conf, &node);
     store_follow(l->store, true);
     show_start(l);
-    l->thread =
-        log_thread_new(conf->cluster_log, &node, known == STORE_OK ? &l->position : NULL, empty);
+    l->thread = log_thread_new(cluster_log_new(conf->cluster_log, node.name), &node,
+                               known == STORE_OK ? &l->position : NULL, empty);
     return l->thread != NULL;
 }
 

@@ -39,6 +39,7 @@ struct writer {
     struct following following;
     struct nodes nodes;
     struct relays relays;
+    struct shared_keys keys;
 };
 
 static void connect_parts(struct writer *w)
@@ -79,7 +80,8 @@ static void connect_parts(struct writer *w)
                                           .jobs = &w->jobs,
                                           .threads = &w->threads,
                                           .maintenance = &w->maintenance,
-                                          .leading = &w->leading};
+                                          .leading = &w->leading,
+                                          .keys = &w->keys};
     w->committer = (struct committer){.process = w->process,
                                       .store = w->store,
                                       .batch = &w->batch,
@@ -102,6 +104,8 @@ static void connect_parts(struct writer *w)
                                 .clients = &w->clients,
                                 .leading = &w->leading,
                                 .epoll = -1};
+    w->keys = (struct shared_keys){
+        .process = w->process, .store = w->store, .batch = &w->batch, .changed = true};
 }
 
 /* Events of parts carry a flag, those of clients the client. */
@@ -197,13 +201,16 @@ static void take_part(struct writer *w)
 {
     if (w->leading.thread == NULL)
         return;
-    if (following_step(&w->following))
+    if (following_step(&w->following)) {
         lead(w);
+        shared_keys_offer(&w->keys);
+    }
     if (w->nodes.arrived)
         nodes_accept(&w->nodes);
     nodes_end_slow(&w->nodes);
     frames_release_held(&w->frames);
     relays_step(&w->relays);
+    shared_keys_follow(&w->keys);
     change_feed_position(&w->change_feed);
 }
 
