@@ -13,13 +13,14 @@
  *   ANSWER    from writer  a: sequence, b: entry of the log, or 0      struct store_answer
  *   EVENT     from writer                                              struct store_event
  *   WAIT      to writer    a: report                                   prioritize its job
+ *   POSITION  to writer    a: turn (cluster_score.h), b: 1: read head  EVENT_POSITION in a later turn
  *   JOB       from writer  a: report, b: attempt                       its URL
  *   RESULT    to writer    a: report, b: attempt                       change_encode of the result
  *   WITHDRAW  from writer  a: report, b: attempt                       cancel and return this job
  *   RETURNED  to writer    a: report, b: attempt                       a = 0: take no more jobs
  *   SUSPECT   to writer    a: report                                   the auditor dies of this one
  *
- * The last five are for auditors, CHANGE and WAIT for everybody else.
+ * The last five are for auditors; CHANGE, WAIT and POSITION for everybody else.
  */
 #ifndef ASSAY_IPC_CHANNEL_H
 #define ASSAY_IPC_CHANNEL_H
@@ -32,7 +33,7 @@
  * that asks for a restart. A node of another version is refused when it connects.
  */
 #ifndef CHANNEL_VERSION
-#define CHANNEL_VERSION 3
+#define CHANNEL_VERSION 4
 #endif
 
 enum frame_type {
@@ -46,6 +47,7 @@ enum frame_type {
     FRAME_RETURNED,
     FRAME_SUSPECT,
     FRAME_WITHDRAW,
+    FRAME_POSITION,
     FRAME_TYPES
 };
 

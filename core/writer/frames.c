@@ -160,6 +160,14 @@ static void on_wait(struct frames *f, struct client *client, const struct frame 
     store_read_end(f->store);
 }
 
+static void on_position(struct frames *f, struct client *client, const struct frame *frame)
+{
+    client->awaits_position = true;
+    client->position_turn = frame->head.a;
+    if (frame->head.b != 0 && f->leading->thread != NULL)
+        log_thread_confirm(f->leading->thread);
+}
+
 /* ---- frames of auditors ---- */
 
 static struct grading_job *job_of(struct frames *f, const struct client *client,
@@ -217,7 +225,7 @@ static const struct rule {
 } rules[FRAME_TYPES] = {
     [FRAME_CHANGE] = {on_change, false, true},   [FRAME_WAIT] = {on_wait, false, false},
     [FRAME_RESULT] = {on_result, true, false},   [FRAME_RETURNED] = {on_returned, true, false},
-    [FRAME_SUSPECT] = {on_suspect, true, false},
+    [FRAME_SUSPECT] = {on_suspect, true, false}, [FRAME_POSITION] = {on_position, false, false},
 };
 
 /* false: this client may not send this frame */

@@ -211,6 +211,7 @@ static void take_part(struct writer *w)
     frames_release_held(&w->frames);
     relays_step(&w->relays);
     shared_keys_follow(&w->keys);
+    change_feed_position(&w->change_feed);
 }
 
 static bool start(struct writer *w, struct process *p)
