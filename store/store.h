@@ -308,6 +308,12 @@ void store_report_list(struct store *s, const struct store_list_query *query,
 void store_project_list(struct store *s, const struct store_list_query *query,
                         store_project_list_fn *done, void *arg);
 
+/*
+ * store_signing_keys(s, out): the sealed signing keys of a cluster (CHANGE_SIGNING_KEYS), borrowed
+ * until store_read_end. STORE_NOT_FOUND: there are none.
+ */
+enum store_status store_signing_keys(struct store *s, struct str *out);
+
 /* ---- jobs (the writer, at its start and when it assigns one) ---- */
 
 struct store_job {
@@ -346,7 +352,8 @@ enum store_event_kind {
     EVENT_PROJECT_DELETED,
     /* the log of changed documents has new rows: answers_log.h. For the writer process */
     EVENT_ANSWERS,
-    EVENT_MAINTENANCE, /* a deletion or a merge is due: maintenance.h. For the writer process */
+    EVENT_MAINTENANCE,  /* a deletion or a merge is due: maintenance.h. For the writer process */
+    EVENT_SIGNING_KEYS, /* store_signing_keys has others. For the writer process */
 };
 struct store_event {
     uint64_t kind; /* enum store_event_kind; 64 bits, so that the struct has no padding */

@@ -8,7 +8,8 @@
  * epoch, no append with an earlier one succeeds.
  *
  * A struct cluster_log is one connection, used by one thread. Each call blocks for
- * CLUSTER_LOG_CALL_MS at most, and longer only while the name of a host is looked up.
+ * CLUSTER_LOG_CALL_MS at most, and longer only while it connects: the names of hosts are looked up,
+ * and of several hosts each one that does not answer takes two seconds.
  */
 #ifndef ASSAY_CLUSTER_CLUSTER_LOG_H
 #define ASSAY_CLUSTER_CLUSTER_LOG_H
@@ -60,6 +61,7 @@ struct cluster_log_entry {
     uint32_t format; /* ROWS_FORMAT */
     struct str rows;
     uint8_t chain[STORE_CHAIN_BYTES];
+    uint8_t before[STORE_CHAIN_BYTES]; /* for append: the chain of the entry before */
 };
 
 /*
@@ -68,13 +70,15 @@ struct cluster_log_entry {
  * why(l): a sentence about the last call that failed; borrowed until the next call.
  *
  * lead(l, node, epoch, lease_ms, out): ${epoch} 0: begin to lead, if nobody leads or ${node} does;
- * the lead has out->epoch. Else: renew the lead ${epoch}. It lasts for ${lease_ms}; 0: it is over.
+ * the lead has out->epoch. Else: renew the lead ${epoch}. It lasts for ${lease_ms}, at most
+ * CLUSTER_LOG_LEASE_MS; 0: it is over.
  * CLUSTER_LOG_LED: another node leads. After CLUSTER_LOG_OK everything up to the head is as durable
  * as an append.
  *
  * append(l, entry): append it after the entry with the sequence before it; renews the lead.
- * CLUSTER_LOG_LED: the head has another epoch or sequence, and this call appended nothing. After
- * CLUSTER_LOG_UNKNOWN the head that lead returns tells whether it was appended.
+ * CLUSTER_LOG_LED: the head has another epoch, sequence or chain, and this call appended nothing.
+ * After CLUSTER_LOG_UNKNOWN the head that lead returns tells whether it was appended. If not, it
+ * may still come while the epoch lasts: append the same entry again.
  *
  * read(l, after, each, arg): the entries after that sequence, in order, until
  * CLUSTER_LOG_READ_BYTES; their rows are borrowed for the call of ${each}, which returns false to

@@ -10,10 +10,15 @@
 
 #define READ_ENTRIES "256"
 
+/* No lead lasts so long: the clock of the server was set back, or this is another server. */
+#define TOO_LONG "clock_timestamp() + interval '20 s'"
+_Static_assert(2 * CLUSTER_LOG_LEASE_MS == 20000, "TOO_LONG");
+
 /* Columns of struct cluster_log_head, of the row c of assay_cluster and the row n of its leader. */
 #define HEAD(name, address)                                                                        \
     "c.log, c.epoch, c.leader, " name ", " address ", "                                            \
-    "floor(extract(epoch FROM c.lease_until - clock_timestamp()) * 1000)::bigint, "                \
+    "CASE WHEN c.lease_until > " TOO_LONG " THEN 0 ELSE"                                           \
+    " floor(extract(epoch FROM c.lease_until - clock_timestamp()) * 1000)::bigint END, "           \
     "c.head, c.at_ms, c.chain"
 
 static const struct pg_statement position_sql = {
@@ -27,17 +32,20 @@ static const struct pg_statement lead_sql = {
     .commits = true,
     .sql = "UPDATE assay_cluster c SET epoch = CASE WHEN $2 = 0 THEN epoch + 1 ELSE epoch END,"
            " leader = $1, lease_until = clock_timestamp() + $3 * interval '1 ms'"
-           " WHERE CASE WHEN $2 = 0 THEN lease_until < clock_timestamp() OR leader = $1"
-           " ELSE epoch = $2 AND leader = $1 END"
+           " WHERE CASE WHEN $2 = 0 THEN leader = $1 OR lease_until < clock_timestamp()"
+           " OR lease_until > " TOO_LONG " ELSE epoch = $2 AND leader = $1 END"
            " RETURNING " HEAD("''::text", "''::text")};
 
-/* $1 sequence, $2 epoch, $3 format, $4 rows, $5 chain, $6 at_ms, $7 lease in ms */
+/*
+ * $1 sequence, $2 epoch, $3 format, $4 rows, $5 chain, $6 at_ms, $7 lease in ms, $8 chain before.
+ * Epoch and sequence alone are no fence where a server lost its last rows: they come again.
+ */
 static const struct pg_statement append_sql = {
     .number = PG_APPEND,
     .commits = true,
     .sql = "WITH fence AS (UPDATE assay_cluster SET head = $1, chain = $5, at_ms = $6,"
            " lease_until = clock_timestamp() + $7 * interval '1 ms'"
-           " WHERE epoch = $2 AND head = $1 - 1 RETURNING 1),"
+           " WHERE epoch = $2 AND head = $1 - 1 AND chain = $8 RETURNING 1),"
            " entry AS (INSERT INTO assay_log (seq, epoch, format, rows, chain)"
            " SELECT $1, $2, $3, $4, $5 FROM fence RETURNING 1)"
            " SELECT pg_notify('assay_log', '') FROM entry"};
@@ -76,7 +84,7 @@ static const char *why(const struct cluster_log *l)
 
 static void wait_for(struct cluster_log *l, int wake, unsigned ms)
 {
-    pg_wait(&log_of(l)->pg, wake, ms);
+    pg_wait(log_begin(l), wake, ms);
 }
 
 static void head_of(const PGresult *r, struct cluster_log_head *out)
@@ -93,12 +101,12 @@ static void head_of(const PGresult *r, struct cluster_log_head *out)
 }
 
 /* ${none}: the status when there is no row. */
-static enum cluster_log_status run_head(struct cluster_log *l, const struct pg_statement *s,
+static enum cluster_log_status run_head(struct pg *pg, const struct pg_statement *s,
                                         const struct pg_parameters *p, enum cluster_log_status none,
                                         struct cluster_log_head *out)
 {
     PGresult *r;
-    enum cluster_log_status status = pg_run(&log_of(l)->pg, s, p, &r);
+    enum cluster_log_status status = pg_run(pg, s, p, &r);
     if (status != CLUSTER_LOG_OK)
         return status;
     if (PQntuples(r) == 0)
@@ -109,7 +117,7 @@ static enum cluster_log_status run_head(struct cluster_log *l, const struct pg_s
     return status;
 }
 
-static enum cluster_log_status note(struct cluster_log *l, const struct cluster_log_node *node)
+static enum cluster_log_status note(struct pg *pg, const struct cluster_log_node *node)
 {
     PGresult *r;
     struct pg_parameters p = {0};
@@ -119,7 +127,7 @@ static enum cluster_log_status note(struct cluster_log *l, const struct cluster_
     pg_number(&p, node->format);
     pg_number(&p, node->sequence);
     pg_number(&p, node->free_bytes);
-    enum cluster_log_status status = pg_run(&log_of(l)->pg, &note_sql, &p, &r);
+    enum cluster_log_status status = pg_run(pg, &note_sql, &p, &r);
     if (status == CLUSTER_LOG_OK)
         PQclear(r);
     return status;
@@ -128,24 +136,28 @@ static enum cluster_log_status note(struct cluster_log *l, const struct cluster_
 static enum cluster_log_status position(struct cluster_log *l, const struct cluster_log_node *node,
                                         struct cluster_log_head *out)
 {
+    struct pg *pg = log_begin(l);
     const struct pg_parameters none = {0};
-    enum cluster_log_status status = node == NULL ? CLUSTER_LOG_OK : note(l, node);
-    return status == CLUSTER_LOG_OK ? run_head(l, &position_sql, &none, CLUSTER_LOG_NONE, out)
+    enum cluster_log_status status = node == NULL ? CLUSTER_LOG_OK : note(pg, node);
+    return status == CLUSTER_LOG_OK ? run_head(pg, &position_sql, &none, CLUSTER_LOG_NONE, out)
                                     : status;
 }
 
 static enum cluster_log_status lead(struct cluster_log *l, const uint8_t node[NODE_BYTES],
                                     uint64_t epoch, unsigned lease_ms, struct cluster_log_head *out)
 {
+    struct pg *pg = log_begin(l);
     struct pg_parameters p = {0};
     pg_uuid(&p, node);
     pg_number(&p, epoch);
     pg_number(&p, lease_ms);
-    enum cluster_log_status status = run_head(l, &lead_sql, &p, CLUSTER_LOG_LED, out);
+    enum cluster_log_status status = run_head(pg, &lead_sql, &p, CLUSTER_LOG_LED, out);
+    if (epoch == 0)
+        log_of(l)->partition = 0; /* another log may have been made */
     if (status == CLUSTER_LOG_OK)
         status = log_tables_extend(log_of(l), out->sequence + 1);
     if (status == CLUSTER_LOG_OK && epoch == 0)
-        pg_unlisten(&log_of(l)->pg);
+        pg_unlisten(pg);
     return status;
 }
 
@@ -160,7 +172,8 @@ static enum cluster_log_status append(struct cluster_log *l, const struct cluste
     pg_bytes(&p, e->chain, sizeof(e->chain));
     pg_number(&p, (uint64_t)e->at_ms);
     pg_number(&p, CLUSTER_LOG_LEASE_MS);
-    enum cluster_log_status status = pg_run(&log_of(l)->pg, &append_sql, &p, &r);
+    pg_bytes(&p, e->before, sizeof(e->before));
+    enum cluster_log_status status = pg_run(log_begin(l), &append_sql, &p, &r);
     if (status != CLUSTER_LOG_OK)
         return status;
     status = PQntuples(r) == 1 ? CLUSTER_LOG_OK : CLUSTER_LOG_LED;
@@ -176,7 +189,7 @@ static enum cluster_log_status read_entries(struct cluster_log *l, uint64_t afte
     bool more = true;
     pg_number(&p, after);
     pg_number(&p, CLUSTER_LOG_READ_BYTES);
-    enum cluster_log_status status = pg_run(&log_of(l)->pg, &read_sql, &p, &r);
+    enum cluster_log_status status = pg_run(log_begin(l), &read_sql, &p, &r);
     if (status != CLUSTER_LOG_OK)
         return status;
     int count = PQntuples(r);
@@ -198,7 +211,7 @@ static enum cluster_log_status chain_at(struct cluster_log *l, uint64_t sequence
     PGresult *r;
     struct pg_parameters p = {0};
     pg_number(&p, sequence);
-    enum cluster_log_status status = pg_run(&log_of(l)->pg, &chain_sql, &p, &r);
+    enum cluster_log_status status = pg_run(log_begin(l), &chain_sql, &p, &r);
     if (status != CLUSTER_LOG_OK)
         return status;
     bool there = PQntuples(r) == 1;

@@ -16,9 +16,19 @@ static inline struct log_postgresql *log_of(struct cluster_log *l)
     return (struct log_postgresql *)l;
 }
 
+/* log_begin(l): a call of the engine begins. */
+static inline struct pg *log_begin(struct cluster_log *l)
+{
+    pg_begin(&log_of(l)->pg);
+    return &log_of(l)->pg;
+}
+
 struct cluster_log *log_postgresql_new(const char *source, const char *name);
 
-/* log_tables_extend(l, sequence): make the partitions of the entries from ${sequence} on. */
+/*
+ * log_tables_extend(l, sequence): make the partitions of the entries from ${sequence} on, ahead of
+ * them. A part of the call that has begun.
+ */
 enum cluster_log_status log_tables_extend(struct log_postgresql *l, uint64_t sequence);
 
 /* The calls of cluster_log.h that concern tables. */

@@ -6,6 +6,16 @@
 
 #define PARTITION 65536 /* sequences of one */
 
+/*
+ * Attached, since CREATE TABLE … PARTITION OF locks assay_log against readers, and would wait for
+ * pg_dump with all who come after it.
+ */
+static const char make_partition[] =
+    "DO $$BEGIN IF to_regclass('assay_log_%1$llu') IS NULL THEN"
+    " CREATE TABLE assay_log_%1$llu (LIKE assay_log INCLUDING STORAGE);"
+    " ALTER TABLE assay_log ATTACH PARTITION assay_log_%1$llu"
+    " FOR VALUES FROM (%2$llu) TO (%3$llu); END IF; END$$";
+
 enum cluster_log_status log_tables_extend(struct log_postgresql *l, uint64_t sequence)
 {
     char sql[512];
@@ -13,12 +23,9 @@ enum cluster_log_status log_tables_extend(struct log_postgresql *l, uint64_t seq
     enum cluster_log_status status = CLUSTER_LOG_OK;
     uint64_t n = l->partition != 0 ? l->partition : sequence / PARTITION;
     for (; n <= last && status == CLUSTER_LOG_OK; n++) {
-        snprintf(sql, sizeof(sql),
-                 "CREATE TABLE IF NOT EXISTS assay_log_%llu PARTITION OF assay_log"
-                 " FOR VALUES FROM (%llu) TO (%llu)",
-                 (unsigned long long)n, (unsigned long long)n * PARTITION,
-                 (unsigned long long)(n + 1) * PARTITION);
-        status = pg_script(&l->pg, sql);
+        snprintf(sql, sizeof(sql), make_partition, (unsigned long long)n,
+                 (unsigned long long)n * PARTITION, (unsigned long long)(n + 1) * PARTITION);
+        status = pg_script(&l->pg, sql, false);
         if (status == CLUSTER_LOG_OK)
             l->partition = n + 1;
     }
@@ -33,21 +40,25 @@ static const char list_partitions[] =
     " JOIN pg_class c ON c.oid = i.inhrelid WHERE i.inhparent = 'assay_log'::regclass"
     " AND (substring(c.relname FROM '[0-9]+$')::bigint + 1) * $1 <= $2 ORDER BY 1";
 
+/* While it waits for readers, appends wait for it. */
+static const char drop_partition[] =
+    "SELECT set_config('lock_timeout', '100', true); DROP TABLE IF EXISTS assay_log_%llu";
+
 enum cluster_log_status log_tables_trim(struct cluster_log *l, uint64_t before)
 {
     static const struct pg_statement list = {.number = PG_PARTITIONS, .sql = list_partitions};
     PGresult *r;
+    struct pg *pg = log_begin(l);
     struct pg_parameters p = {0};
     char sql[128];
     pg_number(&p, PARTITION);
     pg_number(&p, before);
-    enum cluster_log_status status = pg_run(&log_of(l)->pg, &list, &p, &r);
+    enum cluster_log_status status = pg_run(pg, &list, &p, &r);
     if (status != CLUSTER_LOG_OK)
         return status;
     for (int i = 0; i < PQntuples(r) && status == CLUSTER_LOG_OK; i++) {
-        snprintf(sql, sizeof(sql), "DROP TABLE IF EXISTS assay_log_%llu",
-                 (unsigned long long)pg_get_number(r, i, 0));
-        status = pg_script(&log_of(l)->pg, sql);
+        snprintf(sql, sizeof(sql), drop_partition, (unsigned long long)pg_get_number(r, i, 0));
+        status = pg_script(pg, sql, false);
     }
     PQclear(r);
     return status;
@@ -55,54 +66,62 @@ enum cluster_log_status log_tables_trim(struct cluster_log *l, uint64_t before)
 
 /* ---- for operators ---- */
 
+/* In the order in which an append locks them. */
+static const char delete_tables[] =
+    "BEGIN; DROP TABLE IF EXISTS assay_cluster, assay_log, assay_node";
+
 static const char make_tables[] =
     "BEGIN;"
-    "CREATE TABLE IF NOT EXISTS assay_cluster (log uuid NOT NULL, epoch bigint NOT NULL,"
+    "CREATE TABLE assay_cluster (log uuid NOT NULL, epoch bigint NOT NULL,"
     " leader uuid NOT NULL, lease_until timestamptz NOT NULL, head bigint NOT NULL,"
     " at_ms bigint NOT NULL, chain bytea NOT NULL) WITH (fillfactor = 10);"
-    "CREATE UNIQUE INDEX IF NOT EXISTS assay_cluster_one ON assay_cluster ((true));"
-    "CREATE TABLE IF NOT EXISTS assay_log (seq bigint PRIMARY KEY, epoch bigint NOT NULL,"
+    "CREATE UNIQUE INDEX assay_cluster_one ON assay_cluster ((true));"
+    "CREATE TABLE assay_log (seq bigint PRIMARY KEY, epoch bigint NOT NULL,"
     " format int NOT NULL, rows bytea NOT NULL, chain bytea NOT NULL) PARTITION BY RANGE (seq);"
     "ALTER TABLE assay_log ALTER rows SET STORAGE EXTERNAL, ALTER chain SET STORAGE PLAIN;"
-    "CREATE TABLE IF NOT EXISTS assay_node (node uuid PRIMARY KEY, name text NOT NULL,"
+    "CREATE TABLE assay_node (node uuid PRIMARY KEY, name text NOT NULL,"
     " address text NOT NULL, version text NOT NULL DEFAULT '', formats bigint NOT NULL,"
-    " applied_seq bigint NOT NULL, free_bytes bigint NOT NULL, seen_at timestamptz NOT NULL);"
-    "COMMIT";
+    " applied_seq bigint NOT NULL, free_bytes bigint NOT NULL, seen_at timestamptz NOT NULL)";
 
 /* $1 log, $2 leader, $3 chain */
 static const char make_head[] =
     "INSERT INTO assay_cluster (log, epoch, leader, lease_until, head, at_ms, chain)"
-    " SELECT $1, 0, $2, 'epoch', 0, 0, $3 WHERE NOT EXISTS (SELECT FROM assay_cluster)"
-    " RETURNING 1";
+    " VALUES ($1, 0, $2, 'epoch', 0, 0, $3)";
 
-static const char delete_all[] = "BEGIN; DROP TABLE IF EXISTS assay_log, assay_cluster, assay_node;"
-                                 "COMMIT";
+/* In a transaction, which the end of the connection rolls back. */
+static enum cluster_log_status make_all(struct pg *pg, const struct cluster_log_head *head,
+                                        bool replace)
+{
+    static const struct pg_statement insert = {.number = PG_MAKE, .sql = make_head};
+    PGresult *r;
+    struct pg_parameters p = {0};
+    pg_uuid(&p, head->log);
+    pg_uuid(&p, head->leader);
+    pg_bytes(&p, head->chain, sizeof(head->chain));
+    enum cluster_log_status status = replace ? pg_script(pg, delete_tables, false) : CLUSTER_LOG_OK;
+    if (status == CLUSTER_LOG_OK)
+        status = pg_script(pg, make_tables, false);
+    if (status == CLUSTER_LOG_OK)
+        status = pg_run(pg, &insert, &p, &r);
+    if (status != CLUSTER_LOG_OK)
+        return status;
+    PQclear(r);
+    return pg_script(pg, "COMMIT", true);
+}
 
 enum cluster_log_status log_tables_make(struct cluster_log *l, const struct cluster_log_head *head,
                                         bool replace)
 {
-    static const struct pg_statement insert = {
-        .number = PG_MAKE, .commits = true, .sql = make_head};
-    PGresult *r;
-    struct pg_parameters p = {0};
+    struct cluster_log_head old;
+    struct pg *pg = log_begin(l);
     enum cluster_log_status status =
-        replace ? pg_script(&log_of(l)->pg, delete_all) : CLUSTER_LOG_OK;
-    if (status == CLUSTER_LOG_OK)
-        status = pg_script(&log_of(l)->pg, make_tables);
-    pg_uuid(&p, head->log);
-    pg_uuid(&p, head->leader);
-    pg_bytes(&p, head->chain, sizeof(head->chain));
-    if (status == CLUSTER_LOG_OK)
-        status = pg_run(&log_of(l)->pg, &insert, &p, &r);
+        replace ? CLUSTER_LOG_NONE : l->engine->position(l, NULL, &old);
+    if (status == CLUSTER_LOG_NONE)
+        return make_all(pg, head, replace);
     if (status != CLUSTER_LOG_OK)
         return status;
-    if (PQntuples(r) == 0) {
-        snprintf(log_of(l)->pg.why, sizeof(log_of(l)->pg.why),
-                 "the database has a log of Assay already");
-        status = CLUSTER_LOG_REFUSED;
-    }
-    PQclear(r);
-    return status;
+    snprintf(pg->why, sizeof(pg->why), "the database has a log of Assay already");
+    return CLUSTER_LOG_REFUSED;
 }
 
 static const char list_nodes[] =
@@ -116,7 +135,7 @@ enum cluster_log_status log_tables_nodes(struct cluster_log *l, cluster_log_node
     static const struct pg_statement list = {.number = PG_NODES, .sql = list_nodes};
     PGresult *r;
     const struct pg_parameters none = {0};
-    enum cluster_log_status status = pg_run(&log_of(l)->pg, &list, &none, &r);
+    enum cluster_log_status status = pg_run(log_begin(l), &list, &none, &r);
     if (status != CLUSTER_LOG_OK)
         return status;
     for (int i = 0; i < PQntuples(r); i++) {
@@ -148,7 +167,7 @@ enum cluster_log_status log_tables_warnings(struct cluster_log *l, cluster_log_w
     static const struct pg_statement list = {.number = PG_WARNINGS, .sql = list_warnings};
     PGresult *r;
     const struct pg_parameters none = {0};
-    enum cluster_log_status status = pg_run(&log_of(l)->pg, &list, &none, &r);
+    enum cluster_log_status status = pg_run(log_begin(l), &list, &none, &r);
     if (status != CLUSTER_LOG_OK)
         return status;
     for (int i = 0; i < PQntuples(r); i++)

@@ -82,9 +82,12 @@ bool position_continues(const struct store_position *position, const struct clus
                         char why[POSITION_WHY])
 {
     uint8_t chain[STORE_CHAIN_BYTES];
-    const unsigned long long at = e->sequence;
+    const unsigned long long at = e != NULL ? e->sequence : position->sequence;
     why[0] = '\0';
-    if (e->sequence != position->sequence + 1)
+    if (e == NULL)
+        refuse(why, "the log has nothing between entry %llu and its end: it was trimmed; " JOIN,
+               at);
+    else if (e->sequence != position->sequence + 1)
         refuse(why, "the next entry of the log is %llu: those before it were trimmed; " JOIN, at);
     else if (e->format != ROWS_FORMAT)
         refuse(why,

@@ -19,7 +19,8 @@ struct log_place {
  * position_compare(l, place, head, why): ${why} is "" if the store may apply what follows its
  * position, else a sentence: what is wrong and what to do. A store without records and position
  * gets the position before the first entry. Other statuses than CLUSTER_LOG_OK: of the log.
- * position_continues(position, entry, why): is the entry the next one? If not: a sentence.
+ * position_continues(position, entry, why): is the entry the next one? If not: a sentence. NULL:
+ * the log ends later, but has no next entry.
  */
 enum cluster_log_status position_compare(struct cluster_log *l, struct log_place *place,
                                          const struct cluster_log_head *head,

@@ -7,6 +7,8 @@
 #include <poll.h>
 #include <stdio.h>
 
+#define AFTER_CONNECT_MS 1000 /* that a call has at least after it connected */
+
 enum { OID_BYTES = 17, OID_NUMBER = 20, OID_TEXT = 25, OID_UUID = 2950 };
 
 /* ---- parameters and values ---- */
@@ -71,27 +73,49 @@ void pg_get_text(const PGresult *r, int row, int column, char out[NODE_TEXT])
 
 /* ---- the connection ---- */
 
+void pg_begin(struct pg *pg)
+{
+    pg->until_ms = clock_mono_ms() + CLUSTER_LOG_CALL_MS;
+    pg->why[0] = '\0';
+}
+
 void pg_close(struct pg *pg)
 {
     PQfinish(pg->c);
     pg->c = NULL;
 }
 
-/* One line of it. */
+/* Its lines as one. */
 static void note_why(struct pg *pg, const char *text)
 {
-    snprintf(pg->why, sizeof(pg->why), "%.*s", (int)strcspn(text, "\n"), text);
+    size_t n = strlen(text);
+    while (n > 0 && text[n - 1] == '\n')
+        n--;
+    snprintf(pg->why, sizeof(pg->why), "%.*s", (int)n, text);
+    for (char *p = pg->why; (p = strchr(p, '\n')) != NULL;)
+        *p = ' ';
 }
 
-/* A commit that waits for a standby ends with a warning when the wait is cancelled. */
+/*
+ * A commit that waits for a standby ends with a warning when the wait is cancelled. Each warning is
+ * taken for that one, except that transaction ids run out: every statement has it then.
+ */
 static void on_notice(void *arg, const PGresult *r)
 {
     struct pg *pg = arg;
     const char *severity = PQresultErrorField(r, PG_DIAG_SEVERITY_NONLOCALIZED);
-    if (severity == NULL || strcmp(severity, "WARNING") != 0)
+    const char *file = PQresultErrorField(r, PG_DIAG_SOURCE_FILE);
+    if (severity == NULL || strcmp(severity, "WARNING") != 0 ||
+        (file != NULL && strcmp(file, "varsup.c") == 0))
         return;
     pg->warned = true;
     note_why(pg, PQresultErrorField(r, PG_DIAG_MESSAGE_PRIMARY));
+}
+
+static void take_notifications(struct pg *pg)
+{
+    for (PGnotify *n; (n = PQnotifies(pg->c)) != NULL; PQfreemem(n))
+        pg->notified = true;
 }
 
 /* Until the socket is ready or the deadline has passed. False: it has. */
@@ -106,54 +130,38 @@ static bool wait_ready(const PGconn *c, short events, uint64_t until_ms)
     }
 }
 
-/* What the source says wins over the first three, and the others win over the source. */
-static PGconn *connect_start(const struct pg *pg)
+/*
+ * What the source says wins over the first three, and the others win over the source. By libpq's
+ * call that blocks, since it alone goes on to the next host after connect_timeout.
+ */
+static PGconn *connect_to(const struct pg *pg)
 {
-    const char *const pairs[][2] = {{"target_session_attrs", "read-write"},
-                                    {"connect_timeout", "3"},
-                                    {"sslmode", "prefer"},
-                                    {"dbname", pg->source},
-                                    {"application_name", pg->name},
-                                    {"client_encoding", "UTF8"},
-                                    {"tcp_user_timeout", "5000"},
-                                    {"keepalives_idle", "2"},
-                                    {"keepalives_interval", "1"},
-                                    {"keepalives_count", "3"},
-                                    {NULL, NULL}};
-    const char *keys[16], *values[16];
-    for (size_t i = 0; i < sizeof(pairs) / sizeof(*pairs); i++) {
-        keys[i] = pairs[i][0];
-        values[i] = pairs[i][1];
-    }
-    return PQconnectStartParams(keys, values, 1);
-}
-
-static bool connect_wait(struct pg *pg)
-{
-    const uint64_t until = clock_mono_ms() + CLUSTER_LOG_CALL_MS;
-    PostgresPollingStatusType next = PGRES_POLLING_WRITING;
-    while (next == PGRES_POLLING_WRITING || next == PGRES_POLLING_READING) {
-        if (!wait_ready(pg->c, next == PGRES_POLLING_READING ? POLLIN : POLLOUT, until)) {
-            snprintf(pg->why, sizeof(pg->why), "no connection within %d ms", CLUSTER_LOG_CALL_MS);
-            return false;
-        }
-        next = PQconnectPoll(pg->c);
-    }
-    if (next != PGRES_POLLING_OK)
-        note_why(pg, PQerrorMessage(pg->c));
-    return next == PGRES_POLLING_OK;
+    const char *const keys[] = {"target_session_attrs",
+                                "connect_timeout",
+                                "sslmode",
+                                "dbname",
+                                "application_name",
+                                "client_encoding",
+                                "tcp_user_timeout",
+                                "keepalives_idle",
+                                "keepalives_interval",
+                                "keepalives_count",
+                                NULL};
+    const char *const values[] = {"read-write", "2", "prefer", pg->source, pg->name, "UTF8",
+                                  "5000",       "2", "1",      "3",        NULL};
+    return PQconnectdbParams(keys, values, 1);
 }
 
 /* ---- results ---- */
 
 /* The last result, and the first error among all; NULL: the connection is lost or too slow. */
-static PGresult *receive(struct pg *pg, uint64_t until_ms)
+static PGresult *receive(struct pg *pg)
 {
     PGresult *last = NULL;
     for (;;) {
         int left = PQflush(pg->c);
         if (left < 0 || (PQisBusy(pg->c) &&
-                         (!wait_ready(pg->c, left > 0 ? POLLIN | POLLOUT : POLLIN, until_ms) ||
+                         (!wait_ready(pg->c, left > 0 ? POLLIN | POLLOUT : POLLIN, pg->until_ms) ||
                           PQconsumeInput(pg->c) == 0)))
             break;
         if (PQisBusy(pg->c))
@@ -183,13 +191,14 @@ static enum cluster_log_status status_of(struct pg *pg, const PGresult *r, bool 
 {
     enum cluster_log_status lost = commits ? CLUSTER_LOG_UNKNOWN : CLUSTER_LOG_AWAY;
     if (r == NULL) {
-        note_why(pg,
-                 PQstatus(pg->c) == CONNECTION_BAD ? PQerrorMessage(pg->c) : "no answer in time");
+        const char *text = PQerrorMessage(pg->c);
+        note_why(pg, text[0] != '\0' ? text : "no answer in time");
         return lost;
     }
     if (PQresultStatus(r) == PGRES_TUPLES_OK || PQresultStatus(r) == PGRES_COMMAND_OK)
         return pg->warned && commits ? CLUSTER_LOG_UNKNOWN : CLUSTER_LOG_OK;
-    note_why(pg, PQresultErrorMessage(r));
+    const char *text = PQresultErrorField(r, PG_DIAG_MESSAGE_PRIMARY);
+    note_why(pg, text != NULL ? text : PQresultErrorMessage(r));
     if (PQstatus(pg->c) == CONNECTION_BAD || is_error(r, "57"))
         return lost;
     if (is_error(r, "42P01")) /* undefined table */
@@ -200,49 +209,49 @@ static enum cluster_log_status status_of(struct pg *pg, const PGresult *r, bool 
     return CLUSTER_LOG_REFUSED;
 }
 
-/* ${sent}: libpq took the statement. */
+/* ${sent}: libpq took the statement. Else a part of it may be on its way. */
 static enum cluster_log_status finish(struct pg *pg, int sent, bool commits, PGresult **out)
 {
-    PGresult *r = sent ? receive(pg, clock_mono_ms() + CLUSTER_LOG_CALL_MS) : NULL;
-    enum cluster_log_status status = status_of(pg, r, commits && sent);
-    PGnotify *n;
-    while (pg->c != NULL && (n = PQnotifies(pg->c)) != NULL)
-        PQfreemem(n);
+    PGresult *r = sent ? receive(pg) : NULL;
+    enum cluster_log_status status = status_of(pg, r, commits);
+    take_notifications(pg);
     if (status == CLUSTER_LOG_OK && out != NULL)
         *out = r;
     else
         PQclear(r);
-    if (status == CLUSTER_LOG_AWAY || status == CLUSTER_LOG_UNKNOWN)
+    if (status != CLUSTER_LOG_OK && status != CLUSTER_LOG_NONE)
         pg_close(pg);
     return status;
 }
 
-static enum cluster_log_status execute(struct pg *pg, const char *sql)
+static enum cluster_log_status execute(struct pg *pg, const char *sql, bool commits)
 {
-    return finish(pg, PQsendQuery(pg->c, sql), false, NULL);
+    return finish(pg, PQsendQuery(pg->c, sql), commits, NULL);
 }
+
+/* client_min_messages: for on_notice. */
+static const char session[] = "SET synchronous_commit = on; SET client_min_messages = warning;"
+                              "SET default_transaction_isolation = 'read committed';"
+                              "SET lock_timeout = 3000; SET statement_timeout = 0";
 
 static enum cluster_log_status connected(struct pg *pg)
 {
     if (pg->c != NULL)
         return CLUSTER_LOG_OK;
     pg->prepared = 0;
-    pg->listens = false;
-    pg->c = connect_start(pg);
-    if (pg->c == NULL || PQstatus(pg->c) == CONNECTION_BAD || !connect_wait(pg)) {
-        if (pg->c != NULL && pg->why[0] == '\0')
-            note_why(pg, PQerrorMessage(pg->c));
+    pg->listens = pg->notified = false;
+    pg->c = connect_to(pg);
+    if (PQstatus(pg->c) != CONNECTION_OK) {
+        note_why(pg, PQerrorMessage(pg->c));
         pg_close(pg);
         return CLUSTER_LOG_AWAY;
     }
+    const uint64_t least = clock_mono_ms() + AFTER_CONNECT_MS;
+    if (pg->until_ms < least)
+        pg->until_ms = least;
     PQsetnonblocking(pg->c, 1);
     PQsetNoticeReceiver(pg->c, on_notice, pg);
-    enum cluster_log_status status = execute(
-        pg, "SET synchronous_commit = on; SET default_transaction_isolation = 'read committed';"
-            "SET lock_timeout = 3000; SET statement_timeout = 0; SET bytea_output = hex");
-    if (status != CLUSTER_LOG_OK)
-        pg_close(pg);
-    return status == CLUSTER_LOG_OK ? CLUSTER_LOG_OK : CLUSTER_LOG_AWAY;
+    return execute(pg, session, false);
 }
 
 static enum cluster_log_status prepared(struct pg *pg, const struct pg_statement *s,
@@ -262,7 +271,6 @@ enum cluster_log_status pg_run(struct pg *pg, const struct pg_statement *s,
 {
     char name[16];
     snprintf(name, sizeof(name), "assay%u", s->number);
-    pg->why[0] = '\0';
     enum cluster_log_status status = connected(pg);
     if (status == CLUSTER_LOG_OK)
         status = prepared(pg, s, name, p);
@@ -274,31 +282,36 @@ enum cluster_log_status pg_run(struct pg *pg, const struct pg_statement *s,
                   s->commits, out);
 }
 
-enum cluster_log_status pg_script(struct pg *pg, const char *sql)
+enum cluster_log_status pg_script(struct pg *pg, const char *sql, bool commits)
 {
-    pg->why[0] = '\0';
     enum cluster_log_status status = connected(pg);
-    return status == CLUSTER_LOG_OK ? execute(pg, sql) : status;
+    return status == CLUSTER_LOG_OK ? execute(pg, sql, commits) : status;
 }
 
 void pg_unlisten(struct pg *pg)
 {
     if (pg->c != NULL && pg->listens)
-        pg->listens = execute(pg, "UNLISTEN assay_log") != CLUSTER_LOG_OK;
+        pg->listens = execute(pg, "UNLISTEN assay_log", false) != CLUSTER_LOG_OK;
+}
+
+/* Has an entry perhaps come since the caller looked? */
+static bool is_notified(struct pg *pg)
+{
+    bool listens = pg->listens;
+    if (pg->c != NULL && !listens)
+        pg->listens = execute(pg, "LISTEN assay_log", false) == CLUSTER_LOG_OK;
+    return pg->notified || pg->listens != listens;
 }
 
 void pg_wait(struct pg *pg, int wake, unsigned ms)
 {
-    PGnotify *n;
-    if (pg->c != NULL && !pg->listens) { /* an entry may have come before */
-        pg->listens = execute(pg, "LISTEN assay_log") == CLUSTER_LOG_OK;
-        return;
-    }
+    bool notified = is_notified(pg);
     struct pollfd ready[] = {{wake, POLLIN, 0}, {pg->c != NULL ? PQsocket(pg->c) : -1, POLLIN, 0}};
-    if (poll(ready, 2, (int)ms) <= 0 || ready[1].revents == 0)
-        return;
-    if (PQconsumeInput(pg->c) == 0)
-        pg_close(pg);
-    while (pg->c != NULL && (n = PQnotifies(pg->c)) != NULL)
-        PQfreemem(n);
+    if (!notified && poll(ready, 2, (int)ms) > 0 && ready[1].revents != 0) {
+        if (PQconsumeInput(pg->c) == 0)
+            pg_close(pg);
+        else
+            take_notifications(pg);
+    }
+    pg->notified = false;
 }

@@ -36,8 +36,9 @@ struct pg {
     const char *source, *name;
     PGconn *c; /* NULL: not connected */
     uint32_t prepared;
-    bool listens;
-    bool warned; /* the server sent a warning during this statement */
+    bool listens, notified;
+    bool warned;       /* the server sent a warning during this statement */
+    uint64_t until_ms; /* CLOCK_MONOTONIC: the deadline of this call */
     char why[512];
 };
 
@@ -55,15 +56,17 @@ void pg_uuid(struct pg_parameters *p, const uint8_t id[NODE_BYTES]);
 void pg_text(struct pg_parameters *p, const char *text);
 
 /*
+ * pg_begin(pg): a call of the engine begins, and has CLUSTER_LOG_CALL_MS.
  * pg_run(pg, statement, parameters, out): connect if needed and run it. After CLUSTER_LOG_OK ${out}
- * is the result, to free with PQclear. CLUSTER_LOG_AWAY and CLUSTER_LOG_UNKNOWN close the
- * connection.
- * pg_script(pg, sql): several statements without parameters, in one transaction.
+ * is the result, to free with PQclear. Failures close the connection, which rolls back; but not
+ * CLUSTER_LOG_NONE.
+ * pg_script(pg, sql, commits): several statements without parameters, in one transaction.
  * pg_wait(pg, wake, ms): as wait of the engine. pg_unlisten(pg): it is not called for a while.
  */
+void pg_begin(struct pg *pg);
 enum cluster_log_status pg_run(struct pg *pg, const struct pg_statement *statement,
                                const struct pg_parameters *parameters, PGresult **out);
-enum cluster_log_status pg_script(struct pg *pg, const char *sql);
+enum cluster_log_status pg_script(struct pg *pg, const char *sql, bool commits);
 void pg_wait(struct pg *pg, int wake, unsigned ms);
 void pg_unlisten(struct pg *pg);
 void pg_close(struct pg *pg);

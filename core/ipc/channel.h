@@ -36,7 +36,7 @@
 /*
  * Of the frames and their contents. Workers of the old version speak with the new writer during a
  * binary upgrade, so every change of a frame raises it; the upgrade is then refused with a sentence
- * that asks for a restart.
+ * that asks for a restart. A node of another version is refused when it connects.
  */
 #ifndef CHANNEL_VERSION
 #define CHANNEL_VERSION 4

@@ -30,7 +30,7 @@ bool channel_tls_key(const char *path, struct channel_tls_key *out, char *why, s
 
 /*
  * What all channels of a process share. channel_tls_context_new(key, version): ${version} is
- * CHANNEL_VERSION; NULL: out of memory. It is freed after its channels.
+ * CHANNEL_VERSION; NULL: out of memory, or OpenSSL has no TLS 1.3. It is freed after its channels.
  */
 struct channel_tls_context *channel_tls_context_new(const struct channel_tls_key *key,
                                                     unsigned version);

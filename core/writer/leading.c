@@ -35,8 +35,8 @@ bool leading_start(struct leading *l)
     }
     describe_node(conf, &node);
     store_follow(l->store, true);
-    l->thread =
-        log_thread_new(conf->cluster_log, &node, known == STORE_OK ? &l->position : NULL, empty);
+    l->thread = log_thread_new(cluster_log_new(conf->cluster_log, node.name), &node,
+                               known == STORE_OK ? &l->position : NULL, empty);
     return l->thread != NULL;
 }
 

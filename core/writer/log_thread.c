@@ -1,8 +1,7 @@
-#include "core/writer/log_thread.h"
+#include "core/writer/log_thread_internal.h"
 
 #include "core/base/log.h"
 #include "core/base/thread.h"
-#include "core/shm/scoreboard.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -10,54 +9,26 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
-#define RETRY_MS 250      /* after a failure */
-#define BUSY_POLL_MS 10   /* for a second after an entry */
-#define IDLE_POLL_MS 1000 /* NOTIFY wakes the thread earlier */
 #define END_MS 2000
 #define TICK_MS 50
 
-enum handover { NOTHING, OFFERED, TAKEN, APPLIED };
-enum append_state { APPEND_NONE, APPEND_ASKED, APPEND_DONE, APPEND_FAILED };
-
-struct log_thread {
-    struct cluster_log *log;
-    pthread_t id;
-    bool runs;
-    int event_fd, wake_fd;
-    pthread_mutex_t lock;
-    pthread_cond_t changed;
-    /* under the lock */
-    bool ending, ended;
-    struct log_view view;
-    struct cluster_log_node node;
-    struct log_place place;     /* of the store */
-    char refusal[POSITION_WHY]; /* why the loop did not apply a batch; "": it did */
-    enum handover handover;
-    struct log_batch batch; /* the thread's until OFFERED and after APPLIED */
-    enum append_state append;
-    struct cluster_log_entry entry; /* its rows are the loop's */
-    /* of the thread alone */
-    uint64_t renew_ms, note_ms, busy_ms;
-    char reason[POSITION_WHY]; /* why the store does not fit the log; "": it does */
-};
-
 /* ---- shared state ---- */
 
-static void tell(int fd)
+void log_tell(int fd)
 {
     const uint64_t one = 1;
     if (write(fd, &one, sizeof(one)) < 0)
         return; /* it is readable already */
 }
 
-static void heard(int fd)
+void log_heard(int fd)
 {
     uint64_t count;
     if (read(fd, &count, sizeof(count)) < 0)
         return; /* nobody told */
 }
 
-static bool is_ending(struct log_thread *t)
+bool log_is_ending(struct log_thread *t)
 {
     pthread_mutex_lock(&t->lock);
     bool ending = t->ending;
@@ -65,7 +36,7 @@ static bool is_ending(struct log_thread *t)
     return ending;
 }
 
-static void publish(struct log_thread *t, enum log_state state, const char *why)
+void log_publish(struct log_thread *t, enum log_state state, const char *why)
 {
     pthread_mutex_lock(&t->lock);
     bool changed = t->view.state != state || strcmp(t->view.why, why) != 0;
@@ -73,10 +44,10 @@ static void publish(struct log_thread *t, enum log_state state, const char *why)
     snprintf(t->view.why, sizeof(t->view.why), "%s", why);
     pthread_mutex_unlock(&t->lock);
     if (changed)
-        tell(t->event_fd);
+        log_tell(t->event_fd);
 }
 
-static enum log_state state_of(struct log_thread *t)
+enum log_state log_state_of(struct log_thread *t)
 {
     pthread_mutex_lock(&t->lock);
     enum log_state state = t->view.state;
@@ -84,7 +55,7 @@ static enum log_state state_of(struct log_thread *t)
     return state;
 }
 
-static void confirm(struct log_thread *t, const struct cluster_log_head *head)
+void log_confirm(struct log_thread *t, const struct cluster_log_head *head)
 {
     pthread_mutex_lock(&t->lock);
     const struct cluster_log_head *seen = &t->view.head;
@@ -97,90 +68,27 @@ static void confirm(struct log_thread *t, const struct cluster_log_head *head)
         tell(t->event_fd);
 }
 
-/* Until ${ms} pass, the loop asks for an append, or the end. */
-static void rest(struct log_thread *t, uint64_t ms)
+static void wait_until_asked(struct log_thread *t, uint64_t ms, bool asked)
 {
     const uint64_t until = clock_mono_ms() + ms;
     pthread_mutex_lock(&t->lock);
-    while (!t->ending && t->append != APPEND_ASKED && thread_wait(&t->changed, &t->lock, until))
+    while (!t->ending && !(asked && t->append == APPEND_ASKED) &&
+           thread_wait(&t->changed, &t->lock, until))
         ;
     pthread_mutex_unlock(&t->lock);
 }
 
-/* ---- following ---- */
-
-static bool add_entry(void *arg, const struct cluster_log_entry *e)
+void log_rest(struct log_thread *t, uint64_t ms)
 {
-    struct log_thread *t = arg;
-    const struct store_position *before =
-        t->batch.count == 0 ? &t->place.position : log_batch_end(&t->batch);
-    return position_continues(before, e, t->reason) && log_batch_add(&t->batch, e, before);
+    wait_until_asked(t, ms, true);
 }
 
-/* Have the loop apply the batch. */
-static void hand_over(struct log_thread *t)
+void log_pause(struct log_thread *t, uint64_t ms)
 {
-    pthread_mutex_lock(&t->lock);
-    t->handover = OFFERED;
-    tell(t->event_fd);
-    while (t->handover != APPLIED && !t->ending)
-        pthread_cond_wait(&t->changed, &t->lock);
-    pthread_mutex_unlock(&t->lock);
+    wait_until_asked(t, ms, false);
 }
 
-/* The entries after the position of the store. */
-static enum cluster_log_status catch_up(struct log_thread *t)
-{
-    struct log_batch *b = &t->batch;
-    const uint64_t before = t->place.position.sequence;
-    log_batch_reset(b);
-    enum cluster_log_status status = t->log->engine->read(t->log, before, add_entry, t);
-    if (b->count > 0)
-        hand_over(t);
-    t->busy_ms = clock_mono_ms();
-    if (t->place.position.sequence == before) /* it was not applied, or is not there */
-        rest(t, IDLE_POLL_MS);
-    return status == CLUSTER_LOG_NONE ? CLUSTER_LOG_OK : status;
-}
-
-static bool is_free(const struct log_thread *t, const struct cluster_log_head *head)
-{
-    return head->lease_ms <= 0 || memcmp(head->leader, t->node.id, NODE_BYTES) == 0;
-}
-
-/* At the head: lead if nobody does. */
-static enum cluster_log_status try_lead(struct log_thread *t)
-{
-    struct cluster_log_head head;
-    enum cluster_log_status status =
-        t->log->engine->lead(t->log, t->node.id, 0, CLUSTER_LOG_LEASE_MS, &head);
-    if (status == CLUSTER_LOG_LED)
-        return CLUSTER_LOG_OK;
-    if (status != CLUSTER_LOG_OK)
-        return status;
-    confirm(t, &head);
-    if (head.sequence != t->place.position.sequence) /* the last leader has appended since */
-        return CLUSTER_LOG_OK;
-    t->renew_ms = clock_mono_ms() + CLUSTER_LOG_RENEW_MS;
-    pthread_mutex_lock(&t->lock);
-    t->view.epoch = head.epoch;
-    pthread_mutex_unlock(&t->lock);
-    publish(t, LOG_LEADS, "");
-    return CLUSTER_LOG_OK;
-}
-
-static void wait_for_entries(struct log_thread *t, const struct cluster_log_head *head)
-{
-    uint64_t now = clock_mono_ms(), most = IDLE_POLL_MS;
-    if (now - t->busy_ms < 1000)
-        most = BUSY_POLL_MS;
-    if (head->lease_ms < (int64_t)most)
-        most = (uint64_t)(head->lease_ms > 0 ? head->lease_ms : 0) + 1;
-    t->log->engine->wait(t->log, t->wake_fd, (unsigned)most);
-    heard(t->wake_fd);
-}
-
-static enum cluster_log_status read_head(struct log_thread *t, struct cluster_log_head *out)
+enum cluster_log_status log_read_head(struct log_thread *t, struct cluster_log_head *out)
 {
     struct cluster_log_node node;
     const uint64_t now = clock_mono_ms();
@@ -195,131 +103,6 @@ static enum cluster_log_status read_head(struct log_thread *t, struct cluster_lo
     return status;
 }
 
-static enum cluster_log_status follow(struct log_thread *t)
-{
-    struct cluster_log_head head;
-    enum cluster_log_status status = read_head(t, &head);
-    if (status == CLUSTER_LOG_OK)
-        status = position_compare(t->log, &t->place, &head, t->reason);
-    if (status != CLUSTER_LOG_OK)
-        return status;
-    if (t->reason[0] == '\0') {
-        confirm(t, &head);
-        publish(t, LOG_FOLLOWS, t->refusal);
-        if (head.sequence > t->place.position.sequence)
-            status = catch_up(t);
-        else if (is_free(t, &head))
-            status = try_lead(t);
-        else
-            wait_for_entries(t, &head);
-    }
-    if (t->reason[0] != '\0') {
-        publish(t, LOG_CONNECTS, t->reason);
-        rest(t, IDLE_POLL_MS);
-    }
-    return status;
-}
-
-/* ---- leading ---- */
-
-static enum cluster_log_status renew(struct log_thread *t, struct cluster_log_head *head)
-{
-    enum cluster_log_status status =
-        t->log->engine->lead(t->log, t->node.id, t->view.epoch, CLUSTER_LOG_LEASE_MS, head);
-    if (status == CLUSTER_LOG_OK) {
-        confirm(t, head);
-        t->renew_ms = clock_mono_ms() + CLUSTER_LOG_RENEW_MS;
-    }
-    return status;
-}
-
-static struct store_position after_entry(const struct log_thread *t)
-{
-    struct store_position p = t->place.position;
-    p.sequence = t->entry.sequence;
-    memcpy(p.chain, t->entry.chain, sizeof(p.chain));
-    return p;
-}
-
-/*
- * Append the entry until the log tells whether it has it. True: it has. False: it does not, since
- * another node led meanwhile, or the thread ends and does not know.
- */
-static bool append_entry(struct log_thread *t)
-{
-    struct cluster_log_head head;
-    const struct store_position after = after_entry(t);
-    enum cluster_log_status status = t->log->engine->append(t->log, &t->entry);
-    while (status != CLUSTER_LOG_OK) {
-        if (status == CLUSTER_LOG_AWAY || status == CLUSTER_LOG_UNKNOWN ||
-            status == CLUSTER_LOG_REFUSED)
-            publish(t, LOG_LEADS, t->log->engine->why(t->log));
-        if (is_ending(t))
-            return false;
-        status = renew(t, &head);
-        if (status == CLUSTER_LOG_LED)
-            return false;
-        if (status == CLUSTER_LOG_OK) {
-            if (position_is(&head, &after))
-                break;
-            if (!position_is(&head, &t->place.position))
-                return false;
-            status = t->log->engine->append(t->log, &t->entry);
-        }
-        if (status != CLUSTER_LOG_OK)
-            usleep(RETRY_MS * 1000);
-    }
-    publish(t, LOG_LEADS, "");
-    return true;
-}
-
-static void end_append(struct log_thread *t, bool good)
-{
-    pthread_mutex_lock(&t->lock);
-    t->append = good ? APPEND_DONE : APPEND_FAILED;
-    if (good) {
-        t->place.position = after_entry(t);
-        t->view.head.sequence = t->entry.sequence;
-        t->view.confirmed_ms = clock_mono_ms();
-        t->renew_ms = t->view.confirmed_ms + CLUSTER_LOG_RENEW_MS;
-    }
-    pthread_cond_broadcast(&t->changed);
-    pthread_mutex_unlock(&t->lock);
-    if (!good)
-        publish(t, LOG_LOST, "another node may lead");
-}
-
-static enum cluster_log_status keep_lead(struct log_thread *t)
-{
-    struct cluster_log_head head;
-    enum cluster_log_status status = renew(t, &head);
-    if (status == CLUSTER_LOG_LED ||
-        (status == CLUSTER_LOG_OK && !position_is(&head, &t->place.position))) {
-        publish(t, LOG_LOST, "another node leads");
-        return CLUSTER_LOG_OK;
-    }
-    if (status == CLUSTER_LOG_OK)
-        status = read_head(t, &head); /* and note the node */
-    if (status == CLUSTER_LOG_OK)
-        publish(t, LOG_LEADS, "");
-    return status;
-}
-
-static enum cluster_log_status lead(struct log_thread *t)
-{
-    const uint64_t now = clock_mono_ms();
-    if (now >= t->note_ms)
-        return keep_lead(t);
-    rest(t, now < t->renew_ms ? t->renew_ms - now : 0);
-    pthread_mutex_lock(&t->lock);
-    bool asked = t->append == APPEND_ASKED && !t->ending;
-    pthread_mutex_unlock(&t->lock);
-    if (!asked)
-        return clock_mono_ms() < t->renew_ms ? CLUSTER_LOG_OK : keep_lead(t);
-    end_append(t, append_entry(t));
-    return CLUSTER_LOG_OK;
-}
-
 /* ---- the thread ---- */
 
 /* ${status} is not CLUSTER_LOG_OK: say why, and wait. */
@@ -330,34 +113,25 @@ static void fail(struct log_thread *t, enum cluster_log_status status)
         snprintf(why, sizeof(why), "the database has no log: run `assay cluster init` once");
     else
         snprintf(why, sizeof(why), "the log cannot be reached: %s", t->log->engine->why(t->log));
-    publish(t, state_of(t), why);
-    rest(t, RETRY_MS);
-}
-
-/* So that another node need not wait for the end of the lease. */
-static void give_up_lead(struct log_thread *t)
-{
-    struct cluster_log_head head;
-    if (state_of(t) == LOG_LEADS &&
-        t->log->engine->lead(t->log, t->node.id, t->view.epoch, 0, &head) != CLUSTER_LOG_OK)
-        log_info("the cluster: the lead ends with its lease: %s", t->log->engine->why(t->log));
+    log_publish(t, log_state_of(t), why);
+    log_pause(t, LOG_RETRY_MS);
 }
 
 static void *run(void *arg)
 {
     struct log_thread *t = arg;
     pthread_setname_np(pthread_self(), "log");
-    while (!is_ending(t)) {
-        enum log_state state = state_of(t);
+    while (!log_is_ending(t)) {
+        enum log_state state = log_state_of(t);
         enum cluster_log_status status = CLUSTER_LOG_OK;
         if (state == LOG_LOST)
-            rest(t, IDLE_POLL_MS);
+            log_pause(t, LOG_IDLE_MS);
         else
-            status = state == LOG_LEADS ? lead(t) : follow(t);
+            status = state == LOG_LEADS ? log_lead(t) : log_follow(t);
         if (status != CLUSTER_LOG_OK)
             fail(t, status);
     }
-    give_up_lead(t);
+    log_end_lead(t);
     pthread_mutex_lock(&t->lock);
     t->ended = true;
     pthread_cond_broadcast(&t->changed);
@@ -365,12 +139,15 @@ static void *run(void *arg)
     return NULL;
 }
 
-struct log_thread *log_thread_new(const char *source, const struct cluster_log_node *node,
+struct log_thread *log_thread_new(struct cluster_log *log, const struct cluster_log_node *node,
                                   const struct store_position *position, bool empty)
 {
-    struct log_thread *t = calloc(1, sizeof(*t));
-    if (t == NULL)
+    struct log_thread *t = log == NULL ? NULL : calloc(1, sizeof(*t));
+    if (t == NULL) {
+        log_error("the log thread cannot start: %s", strerror(ENOMEM));
         return NULL;
+    }
+    t->log = log;
     t->node = *node;
     t->place.known = position != NULL;
     t->place.empty = empty;
@@ -380,12 +157,8 @@ struct log_thread *log_thread_new(const char *source, const struct cluster_log_n
     thread_condition(&t->changed);
     t->event_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     t->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-    t->log = cluster_log_new(source, t->node.name);
-    int error = t->event_fd < 0 || t->wake_fd < 0 || t->log == NULL ? errno : 0;
+    int error = t->event_fd < 0 || t->wake_fd < 0 ? errno : thread_start(&t->id, run, t);
     if (error == 0)
-        error = thread_start(&t->id, run, t);
-    t->runs = error == 0;
-    if (t->runs)
         return t;
     log_error("the log thread cannot start: %s", strerror(error));
     log_thread_free(t);
@@ -398,7 +171,7 @@ bool log_thread_end(struct log_thread *t)
     pthread_mutex_lock(&t->lock);
     t->ending = true;
     pthread_cond_broadcast(&t->changed);
-    tell(t->wake_fd);
+    log_tell(t->wake_fd);
     while (!t->ended && thread_wait(&t->changed, &t->lock, until))
         ;
     bool ended = t->ended;
@@ -412,8 +185,7 @@ void log_thread_free(struct log_thread *t)
 {
     if (t == NULL)
         return;
-    if (t->log != NULL)
-        t->log->engine->free(t->log);
+    t->log->engine->free(t->log);
     log_batch_free(&t->batch);
     if (t->event_fd >= 0)
         close(t->event_fd);
@@ -433,7 +205,7 @@ int log_thread_fd(const struct log_thread *t)
 
 void log_thread_look(struct log_thread *t, struct log_view *out)
 {
-    heard(t->event_fd);
+    log_heard(t->event_fd);
     pthread_mutex_lock(&t->lock);
     *out = t->view;
     out->position = t->place.position;
@@ -474,6 +246,7 @@ bool log_thread_append(struct log_thread *t, struct str rows, int64_t at_ms, log
                                     .at_ms = at_ms,
                                     .format = ROWS_FORMAT,
                                     .rows = rows};
+    memcpy(e->before, t->place.position.chain, sizeof(e->before));
     good = t->view.state == LOG_LEADS &&
            chain_next(t->place.position.chain, e->sequence, e->epoch, e->format, rows, e->chain);
     t->append = good ? APPEND_ASKED : APPEND_FAILED;
@@ -497,5 +270,5 @@ void log_thread_note(struct log_thread *t, uint64_t free_bytes)
 
 void log_thread_wake(struct log_thread *t)
 {
-    tell(t->wake_fd);
+    log_tell(t->wake_fd);
 }

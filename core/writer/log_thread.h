@@ -36,12 +36,12 @@ struct log_view {
 struct log_thread;
 
 /*
- * log_thread_new(source, node, position, empty): ${node}: what others see of this node;
- * ${position}: of the store, NULL: it has none; ${empty}: it has no records either. NULL: the
- * thread cannot start, and the log says why.
+ * log_thread_new(log, node, position, empty): ${log}: of cluster_log_new, and freed with the thread;
+ * ${node}: what others see of this node; ${position}: of the store, NULL: it has none; ${empty}: it
+ * has no records either. NULL: the thread cannot start, and the error log says why.
  * log_thread_end(t): as background_thread_end. log_thread_free(t): after the end.
  */
-struct log_thread *log_thread_new(const char *source, const struct cluster_log_node *node,
+struct log_thread *log_thread_new(struct cluster_log *log, const struct cluster_log_node *node,
                                   const struct store_position *position, bool empty);
 bool log_thread_end(struct log_thread *t);
 void log_thread_free(struct log_thread *t);

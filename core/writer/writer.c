@@ -40,6 +40,7 @@ struct writer {
     struct nodes nodes;
     struct relays relays;
     struct remote_auditors remote_auditors;
+    struct shared_keys keys;
 };
 
 static void connect_parts(struct writer *w)
@@ -81,7 +82,8 @@ static void connect_parts(struct writer *w)
                                           .jobs = &w->jobs,
                                           .threads = &w->threads,
                                           .maintenance = &w->maintenance,
-                                          .leading = &w->leading};
+                                          .leading = &w->leading,
+                                          .keys = &w->keys};
     w->committer = (struct committer){.process = w->process,
                                       .store = w->store,
                                       .batch = &w->batch,
@@ -106,6 +108,8 @@ static void connect_parts(struct writer *w)
                                 .epoll = -1};
     w->remote_auditors =
         (struct remote_auditors){.leading = &w->leading, .clients = &w->clients, .queue = w->queue};
+    w->keys = (struct shared_keys){
+        .process = w->process, .store = w->store, .batch = &w->batch, .changed = true};
 }
 
 /* Events of parts carry a flag, those of clients the client. */
@@ -201,14 +205,17 @@ static void take_part(struct writer *w)
 {
     if (w->leading.thread == NULL)
         return;
-    if (following_step(&w->following))
+    if (following_step(&w->following)) {
         lead(w);
+        shared_keys_offer(&w->keys);
+    }
     if (w->nodes.arrived)
         nodes_accept(&w->nodes);
     nodes_end_slow(&w->nodes);
     remote_auditors_end_silent(&w->remote_auditors);
     frames_release_held(&w->frames);
     relays_step(&w->relays);
+    shared_keys_follow(&w->keys);
 }
 
 static struct job_queue *queue_of(const struct conf *conf)

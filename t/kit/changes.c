@@ -180,6 +180,7 @@ static void *client_run(void *arg)
         else if (!record->settled)
             update(t, record);
         t->all->acknowledged++;
+        poll(NULL, 0, (int)t->all->pause_ms);
     }
     return NULL;
 }

@@ -26,6 +26,7 @@ struct changes {
      * server that was stopped goes on.
      */
     bool late;
+    unsigned pause_ms; /* of a client between two requests */
     /* filled in by changes_start */
     struct changes_client *clients;
     atomic_bool ends;

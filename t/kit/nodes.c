@@ -1,4 +1,4 @@
-#include "t/kit/nodes_internal.h"
+#include "t/kit/nodes.h"
 
 #include "t/kit/supervisor.h"
 
@@ -15,15 +15,20 @@ static char *conninfo_of(const struct nodes *n, const struct node *node)
     return postgres_conninfo(port, n->standby ? n->standby->port : 0);
 }
 
-static void configure(struct nodes *n, unsigned i)
+void node_configure(struct nodes *n, unsigned i)
 {
     struct node *node = &n->node[i];
     char *info = conninfo_of(n, node);
+    /* node 0 makes them when it starts first; all nodes accept its visitors */
+    char *secrets = i == 0 ? text("%s", "")
+                           : text("jwt: { secrets_file: %s/secrets }\n", n->node[0].server->data);
     char *yaml = text("base_url: http://assay.example\n"
-                      "cluster: { log: \"%s\", name: node%u }\n%s",
-                      info, i, n->options.yaml ? n->options.yaml : "");
+                      "cluster: { log: \"%s\", name: node%u }\n"
+                      "%s%s",
+                      info, i, secrets, n->options.yaml ? n->options.yaml : "");
     server_configure(node->server, yaml);
     free(yaml);
+    free(secrets);
     free(info);
 }
 
@@ -45,7 +50,7 @@ unsigned nodes_add(struct nodes *n)
     choose_port(node->server);
     if (n->options.proxies)
         node->proxy = fault_proxy_new(n->log->port);
-    configure(n, i);
+    node_configure(n, i);
     return i;
 }
 

@@ -46,11 +46,13 @@ struct nodes {
 /*
  * nodes_new(options): all nodes run, one leads, and there is a workspace "main" with a key.
  * nodes_free: kills what runs and removes all.
- * nodes_add(n): one more node with an empty store, not started; its index.
+ * nodes_add(n): one more node with an empty store, not started; its index. node_configure: writes
+ * its configuration again.
  */
 struct nodes *nodes_new(const struct nodes_options *options);
 void nodes_free(struct nodes *n);
 unsigned nodes_add(struct nodes *n);
+void node_configure(struct nodes *n, unsigned i);
 
 /*
  * node_start(n, i): starts it, on its port of before; node_spawn: does not wait until it is ready.
@@ -63,6 +65,9 @@ void node_kill(struct nodes *n, unsigned i);
 void node_kill_writer(struct nodes *n, unsigned i);
 void node_pause(struct nodes *n, unsigned i);
 void node_resume(struct nodes *n, unsigned i);
+
+/* nodes_logs(n): the error logs of all nodes, for messages. */
+char *nodes_logs(const struct nodes *n);
 
 /* node_writer(n, i): the pid of its writer; waits for one. */
 pid_t node_writer(struct nodes *n, unsigned i);

@@ -1,5 +1,5 @@
 /* Do all nodes have the same records, and do they answer the same? */
-#include "t/kit/nodes_internal.h"
+#include "t/kit/nodes.h"
 #include "t/kit/space_rows.h"
 
 #include "core/conf/conf.h"

@@ -17,8 +17,8 @@
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 #define OURS 3 /* the version of the channel in these tests */
 #define OTHER_KEY "the other side has another key"
-#define NO_TLS "the other side does not speak TLS: it is no node"
-#define NO_TLS_1_3 "the other side does not speak TLS 1.3: it is no node"
+#define NO_TLS "the other side does not speak TLS: it is not a node"
+#define NO_TLS_1_3 "the other side does not speak TLS 1.3: it is not a node"
 #define OTHER_VERSION "the other side does not speak this version of the channel"
 
 static struct channel_tls_context *context;
@@ -116,8 +116,8 @@ static const struct {
     struct tls_peer_kind kind;
     const char *why;
 } clients[] = {
-    {{.identity = NULL}, "the other side has no key: it is no node"},
-    {{.has_certificate = true}, "the other side has no key: it is no node"},
+    {{.identity = NULL}, "the other side has no key: it is not a node"},
+    {{.has_certificate = true}, "the other side has no key: it is not a node"},
     {{.tls_1_2 = true}, NO_TLS_1_3},
     {{.identity = "Client_identity", .fill = 7}, "the other side uses a key of another program"},
     {{.identity = "", .fill = 7}, "TLS failed: "},

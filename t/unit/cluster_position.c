@@ -191,6 +191,12 @@ START_TEST(a_gap_is_refused)
 }
 END_TEST
 
+START_TEST(a_log_without_entries_is_refused)
+{
+    expect_no_continuation(NULL, "the log has nothing between entry 2 and its end");
+}
+END_TEST
+
 START_TEST(an_altered_entry_is_refused)
 {
     struct cluster_log_entry e = entry(3);
@@ -252,6 +258,7 @@ int main(void)
     tcase_add_test(tcase, an_error_of_the_log_is_no_verdict);
     tcase_add_test(tcase, each_entry_continues_the_one_before);
     tcase_add_test(tcase, a_gap_is_refused);
+    tcase_add_test(tcase, a_log_without_entries_is_refused);
     tcase_add_test(tcase, an_altered_entry_is_refused);
     tcase_add_test(tcase, another_format_is_refused);
     tcase_add_test(tcase, the_chain_depends_on_each_member);

@@ -48,7 +48,8 @@ static const struct room {
     {"core/process", "core/text core/base core/conf core/shm core/auth store/*.h",
      "<h2o <lmdb <json-c/ <sqlite3"},
     {"core/ipc", "store/*.h", "<json-c/ <h2o <lmdb <sqlite3 <curl/ <yaml <libxml/"},
-    {"core/cluster", "core/shm store/*.h", "<json-c/ <h2o <lmdb <sqlite3 <curl/ <yaml <libxml/"},
+    {"core/cluster", "core/shm core/ipc store/*.h",
+     "<json-c/ <h2o <lmdb <sqlite3 <curl/ <yaml <libxml/"},
     {"core/loop", CORE_BELOW, "<lmdb <sqlite3 <json-c/"},
     {"core/conn", CORE_BELOW " core/loop", "<lmdb <sqlite3 <json-c/"},
     {"core/async", CORE_BELOW " core/loop core/conn", "<lmdb <sqlite3 <json-c/"},
@@ -61,7 +62,8 @@ static const struct room {
      CORE_BELOW " core/loop core/conn core/async core/audit core/http core/web core/widget",
      "<lmdb <sqlite3"},
     {"core/writer",
-     "core/text core/base core/conf core/shm core/process core/ipc core/cluster core/audit "
+     "core/text core/base core/conf core/shm core/auth core/process core/ipc core/cluster "
+     "core/audit "
      "store/*.h store/answers",
      "<h2o <lmdb <sqlite3 <json-c/"},
     {"core/worker",

@@ -1,0 +1,97 @@
+/* The log thread of a follower: entries from the log to the loop. */
+#include "core/writer/log_thread_internal.h"
+
+#define BUSY_POLL_MS 10 /* for a second after an entry */
+
+static bool add_entry(void *arg, const struct cluster_log_entry *e)
+{
+    struct log_thread *t = arg;
+    const struct store_position *before =
+        t->batch.count == 0 ? &t->place.position : log_batch_end(&t->batch);
+    return position_continues(before, e, t->reason) && log_batch_add(&t->batch, e, before);
+}
+
+/* Have the loop apply the batch. */
+static void hand_over(struct log_thread *t)
+{
+    pthread_mutex_lock(&t->lock);
+    t->handover = OFFERED;
+    log_tell(t->event_fd);
+    while (t->handover != APPLIED && !t->ending)
+        pthread_cond_wait(&t->changed, &t->lock);
+    pthread_mutex_unlock(&t->lock);
+}
+
+/* The entries after the position of the store; the head is behind it. */
+static enum cluster_log_status catch_up(struct log_thread *t)
+{
+    struct log_batch *b = &t->batch;
+    const uint64_t before = t->place.position.sequence;
+    log_batch_reset(b);
+    enum cluster_log_status status = t->log->engine->read(t->log, before, add_entry, t);
+    if (status == CLUSTER_LOG_NONE) {
+        position_continues(&t->place.position, NULL, t->reason);
+        return CLUSTER_LOG_OK;
+    }
+    if (b->count > 0)
+        hand_over(t);
+    t->busy_ms = clock_mono_ms();
+    if (status == CLUSTER_LOG_OK && t->place.position.sequence == before) /* it was not applied */
+        log_pause(t, LOG_IDLE_MS);
+    return status;
+}
+
+static void wait_for_entries(struct log_thread *t, const struct cluster_log_head *head)
+{
+    uint64_t most = LOG_IDLE_MS;
+    if (clock_mono_ms() - t->busy_ms < 1000)
+        most = BUSY_POLL_MS;
+    if (head->lease_ms < (int64_t)most)
+        most = (uint64_t)head->lease_ms + 1;
+    t->log->engine->wait(t->log, t->wake_fd, (unsigned)most);
+    log_heard(t->wake_fd);
+}
+
+static bool is_free(const struct log_thread *t, const struct cluster_log_head *head)
+{
+    return head->lease_ms <= 0 || memcmp(head->leader, t->node.id, NODE_BYTES) == 0;
+}
+
+/* The store fits the log. */
+static enum cluster_log_status follow_to(struct log_thread *t, const struct cluster_log_head *head)
+{
+    log_confirm(t, head);
+    log_publish(t, LOG_FOLLOWS, t->refusal);
+    if (head->sequence > t->place.position.sequence)
+        return catch_up(t);
+    if (is_free(t, head))
+        return log_begin_lead(t);
+    wait_for_entries(t, head);
+    return CLUSTER_LOG_OK;
+}
+
+/* A store without a position gets the one before the first entry. */
+static enum cluster_log_status compare(struct log_thread *t, const struct cluster_log_head *head)
+{
+    struct log_place place = t->place;
+    enum cluster_log_status status = position_compare(t->log, &place, head, t->reason);
+    pthread_mutex_lock(&t->lock);
+    t->place = place;
+    pthread_mutex_unlock(&t->lock);
+    return status;
+}
+
+enum cluster_log_status log_follow(struct log_thread *t)
+{
+    struct cluster_log_head head;
+    enum cluster_log_status status = log_read_head(t, &head);
+    if (status == CLUSTER_LOG_OK)
+        status = compare(t, &head);
+    if (status == CLUSTER_LOG_OK && t->reason[0] == '\0')
+        status = follow_to(t, &head);
+    if (status == CLUSTER_LOG_OK && t->reason[0] != '\0') {
+        log_publish(t, LOG_CONNECTS, t->reason);
+        log_pause(t, LOG_IDLE_MS);
+    }
+    return status;
+}

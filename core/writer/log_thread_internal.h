@@ -1,0 +1,65 @@
+/* The log thread: what its files share. Functions of the thread, but for those that say otherwise. */
+#ifndef ASSAY_WRITER_LOG_THREAD_INTERNAL_H
+#define ASSAY_WRITER_LOG_THREAD_INTERNAL_H
+
+#include "core/writer/log_thread.h"
+
+#include "core/shm/scoreboard.h"
+
+#include <pthread.h>
+
+#define LOG_RETRY_MS 250 /* after a failure */
+#define LOG_IDLE_MS 1000 /* NOTIFY wakes the thread earlier */
+
+enum handover { NOTHING, OFFERED, TAKEN, APPLIED };
+enum append_state { APPEND_NONE, APPEND_ASKED, APPEND_DONE, APPEND_FAILED };
+
+struct log_thread {
+    struct cluster_log *log;
+    pthread_t id;
+    int event_fd, wake_fd;
+    pthread_mutex_t lock;
+    pthread_cond_t changed;
+    /* under the lock */
+    bool ending, ended;
+    struct log_view view;
+    struct cluster_log_node node;
+    struct log_place place;     /* of the store */
+    char refusal[POSITION_WHY]; /* why the loop did not apply a batch; "": it did */
+    enum handover handover;
+    struct log_batch batch; /* the thread's until OFFERED and after APPLIED */
+    enum append_state append;
+    struct cluster_log_entry entry; /* its rows are the loop's */
+    /* of the thread alone */
+    uint64_t note_ms, busy_ms;
+    char reason[POSITION_WHY]; /* why the store does not fit the log; "": it does */
+};
+
+/* log_tell(fd): make it readable. log_heard(fd): it no longer is. Also of the loop. */
+void log_tell(int fd);
+void log_heard(int fd);
+
+/*
+ * log_publish(t, state, why): for the loop. log_confirm(t, head): the head was read.
+ * log_rest(t, ms): until ${ms} pass, the loop asks for an append, or the end. log_pause(t, ms):
+ * also while an append is asked for. log_read_head(t, out): and note the node when it is time.
+ */
+bool log_is_ending(struct log_thread *t);
+enum log_state log_state_of(struct log_thread *t);
+void log_publish(struct log_thread *t, enum log_state state, const char *why);
+void log_confirm(struct log_thread *t, const struct cluster_log_head *head);
+void log_rest(struct log_thread *t, uint64_t ms);
+void log_pause(struct log_thread *t, uint64_t ms);
+enum cluster_log_status log_read_head(struct log_thread *t, struct cluster_log_head *out);
+
+/*
+ * log_follow(t), log_lead(t): the next step of a follower, of the leader. log_begin_lead(t): at the
+ * head: lead if nobody does. log_end_lead(t): so that another node need not wait for the end of the
+ * lease.
+ */
+enum cluster_log_status log_follow(struct log_thread *t);
+enum cluster_log_status log_begin_lead(struct log_thread *t);
+enum cluster_log_status log_lead(struct log_thread *t);
+void log_end_lead(struct log_thread *t);
+
+#endif

@@ -1,0 +1,151 @@
+/* The log thread of the leader: appends, and what keeps the lead. */
+#include "core/writer/log_thread_internal.h"
+
+#include "core/base/log.h"
+
+enum outcome { IN_LOG, NOT_IN_LOG, LEAD_LOST };
+
+static enum cluster_log_status renew(struct log_thread *t, unsigned lease_ms,
+                                     struct cluster_log_head *head)
+{
+    return t->log->engine->lead(t->log, t->node.id, t->view.epoch, lease_ms, head);
+}
+
+/* An append that was asked for has failed. */
+static void lose(struct log_thread *t, const char *why)
+{
+    log_publish(t, LOG_LOST, why); /* from now on none is asked for */
+    pthread_mutex_lock(&t->lock);
+    if (t->append == APPEND_ASKED)
+        t->append = APPEND_FAILED;
+    pthread_cond_broadcast(&t->changed);
+    pthread_mutex_unlock(&t->lock);
+}
+
+enum cluster_log_status log_begin_lead(struct log_thread *t)
+{
+    struct cluster_log_head head;
+    enum cluster_log_status status =
+        t->log->engine->lead(t->log, t->node.id, 0, CLUSTER_LOG_LEASE_MS, &head);
+    if (status == CLUSTER_LOG_LED)
+        return CLUSTER_LOG_OK;
+    if (status != CLUSTER_LOG_OK)
+        return status;
+    log_confirm(t, &head);
+    if (!position_is(&head, &t->place.position)) /* the last leader has appended since */
+        return CLUSTER_LOG_OK;
+    pthread_mutex_lock(&t->lock);
+    t->view.epoch = head.epoch;
+    pthread_mutex_unlock(&t->lock);
+    log_publish(t, LOG_LEADS, "");
+    return CLUSTER_LOG_OK;
+}
+
+void log_end_lead(struct log_thread *t)
+{
+    struct cluster_log_head head;
+    if (log_state_of(t) == LOG_LEADS && renew(t, 0, &head) != CLUSTER_LOG_OK)
+        log_info("the cluster: the lead ends with its lease: %s", t->log->engine->why(t->log));
+}
+
+/* ---- appending ---- */
+
+static struct store_position after_entry(const struct log_thread *t)
+{
+    struct store_position p = t->place.position;
+    p.sequence = t->entry.sequence;
+    memcpy(p.chain, t->entry.chain, sizeof(p.chain));
+    return p;
+}
+
+/* Has the log the entry? Asked until it tells, or the thread is to end. */
+static enum outcome find_outcome(struct log_thread *t)
+{
+    struct cluster_log_head head;
+    const struct store_position after = after_entry(t);
+    enum cluster_log_status status = CLUSTER_LOG_UNKNOWN;
+    while (status != CLUSTER_LOG_OK) {
+        log_publish(t, LOG_LEADS, t->log->engine->why(t->log)); /* of the last call */
+        if (log_is_ending(t))
+            return LEAD_LOST;
+        status = renew(t, CLUSTER_LOG_LEASE_MS, &head);
+        if (status == CLUSTER_LOG_LED)
+            return LEAD_LOST;
+        if (status != CLUSTER_LOG_OK)
+            log_pause(t, LOG_RETRY_MS);
+    }
+    if (position_is(&head, &after))
+        return IN_LOG;
+    return position_is(&head, &t->place.position) ? NOT_IN_LOG : LEAD_LOST;
+}
+
+/*
+ * Append the entry until the log tells whether it has it. True: it has. False: it does not, since
+ * another node led meanwhile, or the thread ends and does not know.
+ */
+static bool append_entry(struct log_thread *t)
+{
+    enum outcome outcome = NOT_IN_LOG;
+    while (outcome == NOT_IN_LOG && t->log->engine->append(t->log, &t->entry) != CLUSTER_LOG_OK) {
+        outcome = find_outcome(t);
+        if (outcome == NOT_IN_LOG)
+            log_pause(t, LOG_RETRY_MS);
+    }
+    return outcome != LEAD_LOST;
+}
+
+static void append(struct log_thread *t)
+{
+    if (!append_entry(t)) {
+        lose(t, "another node may lead");
+        return;
+    }
+    pthread_mutex_lock(&t->lock);
+    t->append = APPEND_DONE;
+    t->place.position = after_entry(t);
+    t->view.head.sequence = t->entry.sequence;
+    t->view.head.at_ms = t->entry.at_ms;
+    memcpy(t->view.head.chain, t->entry.chain, sizeof(t->entry.chain));
+    t->view.confirmed_ms = clock_mono_ms();
+    pthread_cond_broadcast(&t->changed);
+    pthread_mutex_unlock(&t->lock);
+    log_publish(t, LOG_LEADS, "");
+}
+
+/* ---- the lead ---- */
+
+/* Renew it and note the node. */
+static enum cluster_log_status keep(struct log_thread *t)
+{
+    struct cluster_log_head head;
+    enum cluster_log_status status = renew(t, CLUSTER_LOG_LEASE_MS, &head);
+    if (status == CLUSTER_LOG_LED ||
+        (status == CLUSTER_LOG_OK && !position_is(&head, &t->place.position))) {
+        lose(t, "another node leads");
+        return CLUSTER_LOG_OK;
+    }
+    if (status == CLUSTER_LOG_OK)
+        status = log_read_head(t, &head);
+    if (status != CLUSTER_LOG_OK)
+        return status;
+    log_confirm(t, &head);
+    log_publish(t, LOG_LEADS, "");
+    return CLUSTER_LOG_OK;
+}
+
+/* An append renews the lead too, but makes no partition and notes nothing. */
+enum cluster_log_status log_lead(struct log_thread *t)
+{
+    const uint64_t now = clock_mono_ms();
+    log_rest(t, now < t->note_ms ? t->note_ms - now : 0);
+    pthread_mutex_lock(&t->lock);
+    bool asked = t->append == APPEND_ASKED, ending = t->ending;
+    pthread_mutex_unlock(&t->lock);
+    if (ending)
+        return CLUSTER_LOG_OK;
+    if (clock_mono_ms() >= t->note_ms)
+        return keep(t);
+    if (asked)
+        append(t);
+    return CLUSTER_LOG_OK;
+}
