@@ -285,6 +285,8 @@ void frames_read(struct frames *f, struct client *client)
         }
     if (next < 0)
         log_warn("disconnected a %s: it sent an invalid frame", role_name(client->role));
+    if (got < 0 && !client->greeted && channel_tls_why(&client->channel)[0] != '\0')
+        log_warn("the cluster: refused a node: %s", channel_tls_why(&client->channel));
     if (got < 0 || next < 0)
         client->gone = true; /* what it sent before is still applied */
 }

@@ -18,6 +18,14 @@ static void describe_node(const struct conf *conf, struct cluster_log_node *out)
     out->format = ROWS_FORMAT;
 }
 
+static uint64_t growth_bytes(struct store *s)
+{
+    struct store_space space;
+    enum store_status status = store_space(s, &space);
+    store_read_end(s);
+    return status == STORE_OK ? space.growth_bytes : 0;
+}
+
 bool leading_start(struct leading *l)
 {
     struct cluster_log_node node = {0};
@@ -33,6 +41,7 @@ bool leading_start(struct leading *l)
         log_error("the position of the store in the log cannot be read: %s", store_why(l->store));
         return false;
     }
+    node.free_bytes = growth_bytes(l->store);
     describe_node(conf, &node);
     store_follow(l->store, true);
     l->thread = log_thread_new(cluster_log_new(conf->cluster_log, node.name), &node,

@@ -65,7 +65,7 @@ void log_confirm(struct log_thread *t, const struct cluster_log_head *head)
     t->view.confirmed_ms = clock_mono_ms();
     pthread_mutex_unlock(&t->lock);
     if (changed)
-        tell(t->event_fd);
+        log_tell(t->event_fd);
 }
 
 static void wait_until_asked(struct log_thread *t, uint64_t ms, bool asked)

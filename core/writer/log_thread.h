@@ -29,6 +29,7 @@ struct log_view {
     struct cluster_log_head head;
     struct store_position position; /* of the store */
     uint64_t epoch;                 /* of the own lead */
+    char full_node[NODE_TEXT];      /* while this node leads: a live node without space; "": none */
     uint64_t confirmed_ms;          /* CLOCK_MONOTONIC: when the head was last read, or 0 */
     char why[POSITION_WHY];         /* what keeps it from going on; "": nothing */
 };
@@ -36,7 +37,7 @@ struct log_view {
 struct log_thread;
 
 /*
- * log_thread_new(log, node, position, empty): ${log}: of cluster_log_new, and freed with the thread;
+ * log_thread_new(log, node, position, empty): ${log}: of cluster_log_new, freed with the thread;
  * ${node}: what others see of this node; ${position}: of the store, NULL: it has none; ${empty}: it
  * has no records either. NULL: the thread cannot start, and the error log says why.
  * log_thread_end(t): as background_thread_end. log_thread_free(t): after the end.

@@ -1,4 +1,4 @@
-/* The log thread: what its files share. Functions of the thread, but for those that say otherwise. */
+/* The log thread: what its files share. The functions are of the thread. */
 #ifndef ASSAY_WRITER_LOG_THREAD_INTERNAL_H
 #define ASSAY_WRITER_LOG_THREAD_INTERNAL_H
 
