@@ -23,6 +23,7 @@ static void begin(const struct nodes_options *options)
     nodes = nodes_new(options);
     leader = nodes_await_leader(nodes, NODES_AWAY);
     server = nodes->node[leader].server;
+    nodes->asked[NODES_WRITE] = leader;
 }
 
 static void setup(void)
