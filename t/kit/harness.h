@@ -405,6 +405,13 @@ void origin_release(struct origin *o, const char *path);
 unsigned origin_hits(const struct origin *o, const char *path);
 
 /*
+ * origin_watch(o, host): count the requests that name this host. origin_watched(o): the most at
+ * once since then.
+ */
+void origin_watch(struct origin *o, const char *host);
+unsigned origin_watched(const struct origin *o);
+
+/*
  * origin_held(o, path): a small page there, held. origin_asked: wait until somebody asks for a
  * page; false after 5 s.
  */
