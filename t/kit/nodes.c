@@ -28,6 +28,7 @@ static void make_key_file(const struct nodes *n)
     ck_assert_int_ge(fd, 0);
     for (int i = 0; i < 32; i++)
         ck_assert_int_gt(dprintf(fd, "%02x", i), 0);
+    ck_assert_int_gt(dprintf(fd, "\n"), 0);
     close(fd);
     free(path);
 }
