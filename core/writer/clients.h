@@ -26,6 +26,8 @@ struct client {
     uint64_t sequence, sequence_committed;
     struct relay *relay; /* of its frames to the leader; NULL: none */
     uint64_t connected_ms;
+    bool awaits_position;   /* it wants to know when the turn is not ${position_turn} */
+    uint64_t position_turn; /* of core/shm/cluster_score.h */
     uint64_t heard_ms; /* a remote auditor: when it sent something */
     uint64_t retry_ms; /* a local auditor: when it may get a relay */
     struct buf unconfirmed; /* struct unconfirmed_answer, oldest first */
@@ -55,6 +57,9 @@ void clients_flush(struct clients *c);
 
 /* clients_notify(c, event): queue an event for every worker. */
 void clients_notify(struct clients *c, const struct store_event *event);
+
+/* clients_tell_position(c, turn): queue an event for clients that wait for another turn. */
+void clients_tell_position(struct clients *c, uint64_t turn);
 
 /* clients_has(c, id): is the sender of this id connected? */
 bool clients_has(const struct clients *c, uint64_t id);

@@ -161,6 +161,14 @@ static void on_wait(struct frames *f, struct client *client, const struct frame 
     store_read_end(f->store);
 }
 
+static void on_position(struct frames *f, struct client *client, const struct frame *frame)
+{
+    client->awaits_position = true;
+    client->position_turn = frame->head.a;
+    if (frame->head.b != 0 && f->leading->thread != NULL)
+        log_thread_confirm(f->leading->thread);
+}
+
 /* ---- frames of auditors ---- */
 
 static struct grading_job *job_of(struct frames *f, const struct client *client,
@@ -245,6 +253,7 @@ static const struct rule {
     [FRAME_RESULT] = {on_result, true, false, false},
     [FRAME_RETURNED] = {on_returned, true, false, false},
     [FRAME_SUSPECT] = {on_suspect, true, false, false},
+    [FRAME_POSITION] = {on_position, false, false, false},
     [FRAME_TAKE_SLOT] = {on_take_slot, true, false, false},
     [FRAME_FREE_SLOT] = {on_free_slot, true, false, false},
     [FRAME_AUDITOR] = {on_auditor, true, false, true},

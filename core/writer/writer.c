@@ -216,6 +216,7 @@ static void take_part(struct writer *w)
     frames_release_held(&w->frames);
     relays_step(&w->relays);
     shared_keys_follow(&w->keys);
+    change_feed_position(&w->change_feed);
 }
 
 static struct job_queue *queue_of(const struct conf *conf)
