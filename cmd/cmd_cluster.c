@@ -125,7 +125,10 @@ static void put_node(void *arg, const struct cluster_log_node *n)
     bool leads = l->head.lease_ms > 0 && memcmp(n->id, l->head.leader, NODE_BYTES) == 0;
     records_text(r, "node", str_of(n->name));
     records_text(r, "address", n->address[0] == '\0' ? (struct str){0} : str_of(n->address));
-    records_text(r, "role", str_of(leads ? "leads" : "follows"));
+    records_text(r, "role",
+                 str_of(leads                               ? "leads"
+                        : n->seen_ms > CLUSTER_LOG_LEASE_MS ? "away"
+                                                            : "follows"));
     records_number(r, "position", n->sequence);
     records_number(r, "behind",
                    n->sequence < l->head.sequence ? l->head.sequence - n->sequence : 0);

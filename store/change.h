@@ -139,6 +139,11 @@ enum store_change_kind {
      * twenty are kept.
      */
     CHANGE_COUPON_PENDING,
+    /*
+     * The sealed signing keys of a cluster. data; fields: SIGNING_KEYS_FIRST: STORE_EXISTS if there
+     * are some.
+     */
+    CHANGE_SIGNING_KEYS,
     CHANGE_KINDS
 };
 
@@ -186,6 +191,9 @@ enum { ANSWERS_NOTE_INDEXED, ANSWERS_NOTE_BUILT, ANSWERS_NOTE_LOST, ANSWERS_NOTE
 
 /* What a CHANGE_RETAIN deletes. */
 enum { RETAIN_EVENTS = 1, RETAIN_CONVERSATIONS = 2 };
+
+enum { SIGNING_KEYS_FIRST = 1 };
+#define SIGNING_KEYS_BYTES 8192 /* at most, sealed */
 
 struct store_change {
     uint32_t kind;   /* enum store_change_kind */

@@ -308,6 +308,12 @@ void store_report_list(struct store *s, const struct store_list_query *query,
 void store_project_list(struct store *s, const struct store_list_query *query,
                         store_project_list_fn *done, void *arg);
 
+/*
+ * store_signing_keys(s, out): the sealed signing keys of a cluster (CHANGE_SIGNING_KEYS), borrowed
+ * until store_read_end. STORE_NOT_FOUND: there are none.
+ */
+enum store_status store_signing_keys(struct store *s, struct str *out);
+
 /* ---- jobs (the writer, at its start and when it assigns one) ---- */
 
 struct store_job {
@@ -346,7 +352,8 @@ enum store_event_kind {
     EVENT_PROJECT_DELETED,
     /* the log of changed documents has new rows: answers_log.h. For the writer process */
     EVENT_ANSWERS,
-    EVENT_MAINTENANCE, /* a deletion or a merge is due: maintenance.h. For the writer process */
+    EVENT_MAINTENANCE,  /* a deletion or a merge is due: maintenance.h. For the writer process */
+    EVENT_SIGNING_KEYS, /* store_signing_keys has others. For the writer process */
 };
 struct store_event {
     uint64_t kind; /* enum store_event_kind; 64 bits, so that the struct has no padding */
@@ -414,9 +421,10 @@ void store_sender_each(struct store_txn *t, store_sender_fn *each, void *arg);
  * the number of records, which walks the smaller spaces.
  */
 struct store_space {
-    uint64_t map_bytes;   /* size of the map */
-    uint64_t used_bytes;  /* pages in use, without free ones */
-    uint64_t index_bytes; /* of the segment files */
+    uint64_t map_bytes;    /* size of the map */
+    uint64_t used_bytes;   /* pages in use, without free ones */
+    uint64_t index_bytes;  /* of the segment files */
+    uint64_t growth_bytes; /* that creates may still use; a lower bound while there are many */
     uint64_t last_transaction;
     unsigned readers, max_readers;
 };
@@ -426,6 +434,11 @@ struct store_usage {
 };
 enum store_status store_space(struct store *s, struct store_space *out);
 enum store_status store_usage(struct store *s, struct store_usage *out);
+/*
+ * store_refuse_growth(s, refuse): creates are refused as in a full store: another node of the
+ * cluster has no space for them. For the writer.
+ */
+void store_refuse_growth(struct store *s, bool refuse);
 /* store_is_full(s): would a create be refused, because the map or the disk is full? */
 bool store_is_full(struct store *s);
 /*

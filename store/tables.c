@@ -46,6 +46,7 @@ const struct change_row change_rows[CHANGE_KINDS] = {
     [CHANGE_SYNC] = {sync_put, false, false, false},
     [CHANGE_COUPONS] = {coupons_put, false, false, false},
     [CHANGE_COUPON_PENDING] = {pending_coupon_add, false, false, false},
+    [CHANGE_SIGNING_KEYS] = {signing_keys_put, false, false, false},
     [CHANGE_ANSWERS] = {answers_note, false, true, true},
     [CHANGE_PURGE_DELETED] = {purge_deleted, true, true, false},
     [CHANGE_INDEX_INSTALL] = {index_install, false, false, true},

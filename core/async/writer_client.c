@@ -226,7 +226,8 @@ static struct op *op_new(struct writer_client *c, const struct store_change *cha
     struct op *op = op_alloc(c, sizeof(*op) + size);
     if (op == NULL)
         return NULL;
-    *op = (struct op){.sequence = ++c->sequence, .size = size};
+    *op = (struct op){
+        .sequence = ++c->sequence, .size = size, .deadline_ms = c->loop->now_ms + WRITER_ANSWER_MS};
     struct buf wire = {.p = op->wire, .cap = size};
     change_encode(change, &wire);
     if (c->last != NULL)
@@ -245,7 +246,6 @@ bool writer_client_change(struct writer_client *c, const struct store_change *ch
         return false;
     op->pending.waiter = w;
     op->done = done;
-    op->deadline_ms = c->loop->now_ms + WRITER_ANSWER_MS;
     suspend(w, &op->pending);
     if (c->socket != NULL)
         put_change(c, op);
@@ -332,6 +332,26 @@ static void on_readable(h2o_socket_t *socket, const char *err)
         writer_client_flush(c);
 }
 
+/*
+ * Changes that were given up are not sent again: after a minute without its sender the store
+ * forgets which of them were executed.
+ */
+static void forget_overdue(struct writer_client *c)
+{
+    struct op **at = &c->first;
+    c->last = NULL;
+    while (*at != NULL) {
+        struct op *op = *at;
+        if (op->pending.waiter != NULL || op->deadline_ms > c->loop->now_ms) {
+            c->last = op;
+            at = &op->next;
+            continue;
+        }
+        *at = op->next;
+        op_free(c, op);
+    }
+}
+
 static void reconnect(struct writer_client *c)
 {
     int fd = channel_connect(c->loop->process->writer_path);
@@ -350,6 +370,7 @@ static void reconnect(struct writer_client *c)
     c->socket = h2o_evloop_socket_create(c->loop->ctx.loop, c->epoll, H2O_SOCKET_FLAG_DONT_READ);
     c->socket->data = c;
     channel_put(&c->channel, FRAME_HELLO, c->id, 0, (struct str){0});
+    forget_overdue(c);
     for (struct op *op = c->first; op != NULL; op = op->next)
         put_change(c, op);
     h2o_socket_read_start(c->socket, on_readable);
@@ -373,7 +394,7 @@ static bool repeats_earlier(const struct writer_client *c, const struct op *op)
     return false;
 }
 
-/* The op stays in the list: it may be committed, and the numbers must have no gap. */
+/* The op stays in the list until the next connection: its answer may still come. */
 static void time_out(const struct writer_client *c, struct op *op)
 {
     struct waiter *w = op->pending.waiter;

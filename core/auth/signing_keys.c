@@ -167,12 +167,17 @@ static int file_replace(const char *path, int dir, const struct list *list, char
     return -1;
 }
 
+/* Keys are ordered by time, also after the clock was set back. */
+static bool list_add(struct list *list, int64_t now_ms)
+{
+    int64_t last = list->count == 0 ? 0 : list->of[list->count - 1].made_ms;
+    return secret_new(now_ms > last ? now_ms : last + 1, &list->of[list->count++]);
+}
+
 static int add(const char *path, int dir, struct list *list, int64_t now_ms, char *why,
                size_t why_size)
 {
-    /* keys are ordered by time, also after the clock was set back */
-    int64_t last = list->count == 0 ? 0 : list->of[list->count - 1].made_ms;
-    if (!secret_new(now_ms > last ? now_ms : last + 1, &list->of[list->count++]))
+    if (!list_add(list, now_ms))
         return refuse(why, why_size, path, "getrandom failed");
     int status = file_replace(path, dir, list, why, why_size);
     explicit_bzero(list, sizeof(*list));
@@ -192,6 +197,22 @@ int signing_keys_make(const char *path, int64_t now_ms, char *why, size_t why_si
     return status;
 }
 
+/* Without keys whose successor is older than ${keep_ms}, so that there is room for another. */
+static int list_shorten(const char *path, struct list *list, int64_t now_ms, int64_t keep_ms,
+                        char *why, size_t why_size)
+{
+    size_t over = 0;
+    while (over + 1 < list->count && list->of[over + 1].made_ms + keep_ms < now_ms)
+        over++;
+    list->count -= over;
+    memmove(list->of, list->of + over, list->count * sizeof(list->of[0]));
+    return list->count < SECRETS_MAX
+               ? 0
+               : refuse(why, why_size, path,
+                        "the file has the maximum number of secrets; wait until tokens of the "
+                        "oldest one have expired (jwt.ttl, at least 12 h)");
+}
+
 int signing_keys_rotate(const char *path, int64_t now_ms, int64_t keep_ms, char *why,
                         size_t why_size)
 {
@@ -202,18 +223,78 @@ int signing_keys_rotate(const char *path, int64_t now_ms, int64_t keep_ms, char 
         return refuse(why, why_size, path, strerror(errno));
     if (access(path, F_OK) == 0)
         status = file_read(path, &list, &st, why, why_size);
-    size_t over = 0;
-    while (over + 1 < list.count && list.of[over + 1].made_ms + keep_ms < now_ms)
-        over++;
-    list.count -= over;
-    memmove(list.of, list.of + over, list.count * sizeof(list.of[0]));
-    if (status == 0 && list.count == SECRETS_MAX)
-        status = refuse(why, why_size, path,
-                        "the file has the maximum number of secrets; wait until tokens of the "
-                        "oldest one have expired (jwt.ttl, at least 12 h)");
+    if (status == 0)
+        status = list_shorten(path, &list, now_ms, keep_ms, why, why_size);
     if (status == 0)
         status = add(path, dir, &list, now_ms, why, why_size);
     close(dir);
+    explicit_bzero(&list, sizeof(list));
+    return status;
+}
+
+/* ---- the file as a text ---- */
+
+static void list_put(const struct list *list, struct buf *out)
+{
+    char text[FILE_MAX];
+    buf_add(out, text, list_write(list, text));
+    explicit_bzero(text, sizeof(text));
+}
+
+int signing_keys_read(const char *path, struct buf *out, char *why, size_t why_size)
+{
+    struct list list;
+    struct stat st;
+    int status = file_read(path, &list, &st, why, why_size);
+    if (status == 0)
+        list_put(&list, out);
+    explicit_bzero(&list, sizeof(list));
+    return status;
+}
+
+int signing_keys_next(const char *path, int64_t now_ms, int64_t keep_ms, struct buf *out, char *why,
+                      size_t why_size)
+{
+    struct list list;
+    struct stat st;
+    int status = file_read(path, &list, &st, why, why_size);
+    if (status == 0)
+        status = list_shorten(path, &list, now_ms, keep_ms, why, why_size);
+    if (status == 0 && !list_add(&list, now_ms))
+        status = refuse(why, why_size, path, "getrandom failed");
+    if (status == 0)
+        list_put(&list, out);
+    explicit_bzero(&list, sizeof(list));
+    return status;
+}
+
+static int replace_if_other(const char *path, int dir, const struct list *list, char *why,
+                            size_t why_size)
+{
+    struct list old;
+    struct stat st;
+    memset(&old, 0, sizeof(old));
+    bool same = file_read(path, &old, &st, why, why_size) == 0 && old.count == list->count &&
+                memcmp(old.of, list->of, list->count * sizeof(list->of[0])) == 0;
+    explicit_bzero(&old, sizeof(old));
+    return same ? 0 : file_replace(path, dir, list, why, why_size);
+}
+
+int signing_keys_install(const char *path, struct str text, char *why, size_t why_size)
+{
+    char copy[FILE_MAX];
+    struct list list;
+    memset(&list, 0, sizeof(list)); /* with its padding, which is compared */
+    snprintf(copy, sizeof(copy), "%.*s", (int)text.n, text.p);
+    bool good = list_read(copy, &list);
+    explicit_bzero(copy, sizeof(copy));
+    if (!good)
+        return refuse(why, why_size, path, "the keys of the cluster are malformed");
+    int dir = dir_lock(path);
+    int status = dir < 0 ? refuse(why, why_size, path, strerror(errno))
+                         : replace_if_other(path, dir, &list, why, why_size);
+    if (dir >= 0)
+        close(dir);
     explicit_bzero(&list, sizeof(list));
     return status;
 }

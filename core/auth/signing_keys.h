@@ -39,6 +39,18 @@ int signing_keys_make(const char *path, int64_t now_ms, char *why, size_t why_si
 int signing_keys_rotate(const char *path, int64_t now_ms, int64_t keep_ms, char *why,
                         size_t why_size) __attribute__((warn_unused_result));
 
+/*
+ * signing_keys_next(path, now_ms, keep_ms, out, …): append the text that a rotation would write.
+ * signing_keys_read(path, out, …): its text. signing_keys_install(path, text, …): make
+ * ${text} the file, if it is another text. All: 0, or -1 with a sentence. The caller wipes ${out}.
+ */
+int signing_keys_next(const char *path, int64_t now_ms, int64_t keep_ms, struct buf *out, char *why,
+                      size_t why_size) __attribute__((warn_unused_result));
+int signing_keys_read(const char *path, struct buf *out, char *why, size_t why_size)
+    __attribute__((warn_unused_result));
+int signing_keys_install(const char *path, struct str text, char *why, size_t why_size)
+    __attribute__((warn_unused_result));
+
 struct signing_keys;
 
 /* signing_keys_open(path, why, why_size): read the file; NULL with a sentence. */

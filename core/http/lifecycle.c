@@ -117,6 +117,21 @@ void http_tick(struct http *h)
     request_limiter_tick(h->limiter, clock_wall_ms());
 }
 
+void http_flush(struct http *h)
+{
+    request_limiter_flush(h->limiter);
+}
+
+int http_wake_ms(const struct http *h, int most)
+{
+    return request_limiter_wake_ms(h->limiter, most);
+}
+
+bool http_may_serve(const struct http *h)
+{
+    return request_limiter_settled(h->limiter);
+}
+
 bool http_ready(const struct http *h)
 {
     return writer_client_connected(h->writer) &&

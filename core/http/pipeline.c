@@ -17,11 +17,25 @@ static enum step prefetch_limit(struct request *r)
     return STEP_NEXT;
 }
 
+static void on_charged(struct request *r)
+{
+    if (limit_admits(r))
+        pipeline_resume(r);
+    else
+        reply_error(r, limit_error(r), "%s", limit_message(r));
+}
+
 static enum step charge(struct request *r)
 {
-    if (limit_charge(r))
+    switch (limit_charge(r, on_charged)) {
+    case LIMIT_ADMITTED:
         return STEP_NEXT;
-    return step_refuse(r, ERR_RATE_LIMITED);
+    case LIMIT_WAITS:
+        return STEP_WAIT;
+    default:
+        reply_error(r, limit_error(r), "%s", limit_message(r));
+        return STEP_DONE;
+    }
 }
 
 static enum step limit(struct request *r)

@@ -55,7 +55,7 @@ static unsigned retry_after_s(struct request *r)
     const h2o_headers_t *headers = &r->h2o->res.headers;
     ssize_t at = h2o_find_header(headers, H2O_TOKEN_RETRY_AFTER, -1);
     uint64_t seconds = 0;
-    if (r->limit.refused)
+    if (!limit_admits(r))
         return limit_retry_s(r);
     if (at >= 0 &&
         !number_parse((struct str){headers->entries[at].value.base, headers->entries[at].value.len},
@@ -86,14 +86,13 @@ static const char *negotiate_error(struct request *r, enum err err, const char *
     return "application/json";
 }
 
-/* Replace the response by 429, for a request that was charged only now. */
-static h2o_iovec_t rate_limited_body(struct request *r)
+/* Replace the response by 429 or 503, for a request that was charged only now. */
+static h2o_iovec_t refusal_body(struct request *r)
 {
     struct buf body = {0};
     r->h2o->res.headers.size = 0;
     r->etag = (struct str){NULL, 0};
-    const char *type =
-        negotiate_error(r, ERR_RATE_LIMITED, err_row(ERR_RATE_LIMITED)->message, &body);
+    const char *type = negotiate_error(r, limit_error(r), limit_message(r), &body);
     h2o_iovec_t copy = h2o_strdup(&r->h2o->pool, body.p, body.n);
     buf_free(&body);
     reply_token(r, H2O_TOKEN_CONTENT_TYPE, str_of(type));
@@ -133,18 +132,52 @@ void reply_send(struct request *r, h2o_iovec_t *body, size_t count, h2o_send_sta
     h2o_send(r->h2o, body, count, state);
 }
 
-static void send_response(struct request *r, int status, size_t length, h2o_iovec_t *body)
+/* A response that waits for the decision of the limiter; in the request's memory. */
+struct held_response {
+    int status;
+    size_t length;
+    bool has_body;
+    h2o_iovec_t body;
+};
+
+static void send_now(struct request *r, int status, size_t length, h2o_iovec_t *body)
 {
     static h2o_generator_t nothing_more = {NULL, NULL};
-    h2o_iovec_t refusal;
-    if (!r->limit.charged && !limit_charge(r)) {
-        refusal = rate_limited_body(r);
-        body = &refusal;
-        length = refusal.len;
-        status = err_row(ERR_RATE_LIMITED)->status;
-    }
     start_response(r, status, length, &nothing_more);
     reply_send(r, body, body != NULL && !r->is_head ? 1 : 0, H2O_SEND_STATE_FINAL);
+}
+
+static void send_refusal(struct request *r)
+{
+    h2o_iovec_t body = refusal_body(r);
+    send_now(r, err_row(limit_error(r))->status, body.len, &body);
+}
+
+static void send_held(struct request *r)
+{
+    struct held_response *held = r->limit.held;
+    if (limit_admits(r))
+        send_now(r, held->status, held->length, held->has_body ? &held->body : NULL);
+    else
+        send_refusal(r);
+}
+
+static void hold(struct request *r, int status, size_t length, const h2o_iovec_t *body)
+{
+    r->limit.held = request_alloc(r, sizeof(*r->limit.held));
+    *r->limit.held = (struct held_response){status, length, body != NULL,
+                                            body != NULL ? *body : h2o_iovec_init(NULL, 0)};
+}
+
+static void send_response(struct request *r, int status, size_t length, h2o_iovec_t *body)
+{
+    enum limit_outcome outcome = r->limit.charged ? LIMIT_ADMITTED : limit_charge(r, send_held);
+    if (outcome == LIMIT_ADMITTED)
+        send_now(r, status, length, body);
+    else if (outcome == LIMIT_REFUSED)
+        send_refusal(r);
+    else
+        hold(r, status, length, body);
 }
 
 void reply_begin(struct request *r, int status, const char *type, size_t length,

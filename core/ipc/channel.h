@@ -10,7 +10,7 @@
  *
  *   HELLO     to writer    a: sender id (0: none), b: auditor's index  first frame of a connection
  *   CHANGE    to writer    a: sequence, b: highest answered            change_encode
- *   ANSWER    from writer  a: sequence                                 struct store_answer
+ *   ANSWER    from writer  a: sequence, b: entry of the log, or 0      struct store_answer
  *   EVENT     from writer                                              struct store_event
  *   WAIT      to writer    a: report                                   prioritize its job
  *   JOB       from writer  a: report, b: attempt                       its URL
@@ -29,7 +29,7 @@
 /*
  * Of the frames and their contents. Workers of the old version speak with the new writer during a
  * binary upgrade, so every change of a frame raises it; the upgrade is then refused with a sentence
- * that asks for a restart.
+ * that asks for a restart. A node of another version is refused when it connects.
  */
 #ifndef CHANNEL_VERSION
 #define CHANNEL_VERSION 3

@@ -65,8 +65,8 @@ static void refuse_identity(SSL *ssl, const unsigned char *id, size_t size)
                  "install one version of Assay on every node",
                  version, context_of(ssl)->version);
     tls_stream_refuse(ssl, is_node ? why
-                                   : "the other side uses a key of another program: it is no node "
-                                     "of a cluster");
+                                   : "the other side uses a key of another program: it is not a "
+                                     "node of this cluster");
 }
 
 /* In a server. Without a session the handshake fails, as there is no certificate. */
@@ -103,7 +103,6 @@ static int refuse_certificate(X509_STORE_CTX *chain, void *arg)
 
 static bool set_up(SSL_CTX *ctx)
 {
-    SSL_CTX_set_options(ctx, SSL_OP_NO_TICKET);
     SSL_CTX_set_session_cache_mode(ctx, SSL_SESS_CACHE_OFF);
     SSL_CTX_set_mode(ctx, SSL_MODE_ENABLE_PARTIAL_WRITE | SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER);
     SSL_CTX_set_psk_find_session_callback(ctx, find_session);

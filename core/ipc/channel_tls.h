@@ -17,20 +17,14 @@
 #define CHANNEL_TLS_KEY_BYTES 32
 #define CHANNEL_TLS_HANDSHAKE_MS 5000 /* an unfinished handshake is ended by the caller */
 
+/* core/auth/secret_file.h reads one. */
 struct channel_tls_key {
     unsigned char bytes[CHANNEL_TLS_KEY_BYTES];
 };
 
 /*
- * channel_tls_key(path, out, why, why_size): read a file of 64 hexadecimal digits and a line end,
- * of mode 0600 or 0400, that belongs to root or this user. False: ${why} says what is wrong, with
- * the path. The caller wipes ${out}.
- */
-bool channel_tls_key(const char *path, struct channel_tls_key *out, char *why, size_t why_size);
-
-/*
  * What all channels of a process share. channel_tls_context_new(key, version): ${version} is
- * CHANNEL_VERSION; NULL: out of memory. It is freed after its channels.
+ * CHANNEL_VERSION; NULL: out of memory, or OpenSSL has no TLS 1.3. It is freed after its channels.
  */
 struct channel_tls_context *channel_tls_context_new(const struct channel_tls_key *key,
                                                     unsigned version);

@@ -25,9 +25,9 @@ struct tls_stream {
 
 /* ---- why it ended ---- */
 
-#define NO_TLS "the other side does not speak TLS: it is no node of a cluster"
-#define NO_TLS_1_3 "the other side does not speak TLS 1.3: it is no node of a cluster"
-#define NO_KEY "the other side has no key: it is no node of a cluster"
+#define NO_TLS "the other side does not speak TLS: it is not a node of this cluster"
+#define NO_TLS_1_3 "the other side does not speak TLS 1.3: it is not a node of this cluster"
+#define NO_KEY "the other side has no key: it is not a node of this cluster"
 #define OTHER_KEY "the other side has another key: copy one cluster.key_file to every node"
 
 /* Columns: OpenSSL's reason; what it means between nodes. An alert is the other side's reason. */
@@ -39,8 +39,8 @@ static const struct {
     {SSL_R_SSLV3_ALERT_ILLEGAL_PARAMETER, OTHER_KEY},
     {SSL_R_NO_SUITABLE_SIGNATURE_ALGORITHM, NO_KEY},
     {SSL_R_MISSING_SIGALGS_EXTENSION, NO_KEY},
-    {SSL_R_CERTIFICATE_VERIFY_FAILED,
-     "the other side sends a certificate instead of using the key: it is no node of a cluster"},
+    {SSL_R_CERTIFICATE_VERIFY_FAILED, "the other side sends a certificate instead of using the "
+                                      "key: it is not a node of this cluster"},
     {SSL_R_SSLV3_ALERT_HANDSHAKE_FAILURE,
      "the other side does not speak this version of the channel: install one version of Assay on "
      "every node"},
@@ -78,8 +78,8 @@ static int end_by_socket(struct tls_stream *t)
 static int end_by_eof(struct tls_stream *t)
 {
     return end(t,
-               t->established ? "the connection ended without notice: the other side died, or the "
-                                "network cut it"
+               t->established ? "the connection ended without a close_notify: the other side "
+                                "died, or the network cut the connection"
                               : "the other side closed the connection during the TLS handshake",
                "");
 }
@@ -93,7 +93,7 @@ static int wait_or_end(struct tls_stream *t)
     case SSL_ERROR_ZERO_RETURN:
         return end(t, "the other side closed the connection", "");
     case SSL_ERROR_WANT_WRITE:
-        return end(t, "the other side demands answers and does not read them", "");
+        return end(t, "the other side requests key updates and does not read the answers", "");
     default:
         return end_by_tls(t);
     }
@@ -133,10 +133,8 @@ struct tls_stream *tls_stream_new(SSL_CTX *ctx, bool is_server)
     }
     SSL_set_verify(t->ssl, SSL_VERIFY_PEER, NULL);
     SSL_set_connect_state(t->ssl);
-    if (SSL_do_handshake(t->ssl) != 1 && wait_or_end(t) < 0) {
-        stream_free(t);
-        return NULL;
-    }
+    if (SSL_do_handshake(t->ssl) != 1)
+        wait_or_end(t); /* a stream that has ended fails the next call */
     return t;
 }
 
@@ -279,10 +277,10 @@ int tls_stream_read(struct tls_stream *t, int fd, struct buf *in, size_t most)
             return n < 0 ? -1 : some;
         received += (size_t)n;
         int more = decrypt(t, in);
-        if (more < 0)
+        if (more < 0) {
             send_ring(t, fd); /* the alert that says why, if the socket takes it */
-        if (more < 0 || send_ring(t, fd) < 0)
             return -1;
+        }
         some = more > 0 ? 1 : some;
     }
     return t->ended ? -1 : some;

@@ -115,7 +115,8 @@ bool scoreboard_writer_ready(const struct scoreboard *sb)
 
 const char *role_name(enum role role)
 {
-    static const char *const names[] = {"none", "master", "worker", "writer", "auditor", "command"};
+    static const char *const names[] = {"none",    "master",  "worker", "writer",
+                                        "auditor", "command", "node"};
     return (size_t)role < sizeof(names) / sizeof(names[0]) ? names[role] : "unknown";
 }
 

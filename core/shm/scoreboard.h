@@ -18,13 +18,21 @@
 #include <sys/types.h>
 
 #ifndef SCOREBOARD_VERSION
-#define SCOREBOARD_VERSION 4
+#define SCOREBOARD_VERSION 5
 #endif
 #define SCOREBOARD_SLOTS 1984
 #define SCOREBOARD_AUDITORS 64
 #define SCOREBOARD_LISTENER_SLOTS 512
 
-enum role { ROLE_NONE, ROLE_MASTER, ROLE_WORKER, ROLE_WRITER, ROLE_AUDITOR, ROLE_COMMAND };
+enum role {
+    ROLE_NONE,
+    ROLE_MASTER,
+    ROLE_WORKER,
+    ROLE_WRITER,
+    ROLE_AUDITOR,
+    ROLE_COMMAND,
+    ROLE_NODE, /* a sender of another node of the cluster */
+};
 enum phase { PHASE_STARTING, PHASE_READY, PHASE_SYNCING, PHASE_DRAINING, PHASE_WAITING };
 
 struct score {
@@ -42,6 +50,7 @@ struct score {
      * longest transaction of background work.
      */
     _Atomic uint64_t longest_us, longest_cpu_us;
+    _Atomic uint64_t redis_away_ms; /* worker: since when Redis does not answer; 0: it does */
     _Atomic uint32_t slots;   /* it has copies of the sockets of the first so many worker slots */
     _Atomic uint32_t streams; /* worker: open event streams */
 } __attribute__((aligned(128)));

@@ -107,7 +107,7 @@ static int wait_ms(const struct worker *w)
 {
     int most = w->loop.sent ? 0 : w->loop.draining ? TICK_MS / 10 : TICK_MS;
     most = writer_client_wake_ms(w->http.writer, acceptor_wake_ms(w->acceptor, most));
-    return streams_wait_ms(&w->http, most);
+    return http_wake_ms(&w->http, streams_wait_ms(&w->http, most));
 }
 
 static void update_score(struct worker *w)
@@ -136,6 +136,7 @@ static void turn(struct worker *w)
     acceptor_tick(w->acceptor);
     streams_tick(&w->http);
     writer_client_flush(w->http.writer);
+    http_flush(&w->http);
     update_score(w);
 }
 
@@ -156,7 +157,8 @@ static void finish(struct worker *w)
 static void begin_serving(struct worker *w)
 {
     struct process *p = w->loop.process;
-    if (w->open || w->loop.draining || score_get(p->scoreboard->accept_paused) != 0)
+    if (w->open || w->loop.draining || score_get(p->scoreboard->accept_paused) != 0 ||
+        !http_may_serve(&w->http))
         return;
     w->open = true;
     acceptor_open(w->acceptor);

@@ -20,7 +20,7 @@ static void count_page(struct change_feed *f, const struct store_event *e, const
 static bool is_for_workers(const struct store_event *e)
 {
     return e->kind != EVENT_JOB_ADDED && e->kind != EVENT_ANSWERS && e->kind != EVENT_MAINTENANCE &&
-           e->kind != EVENT_PURGE;
+           e->kind != EVENT_PURGE && e->kind != EVENT_SIGNING_KEYS;
 }
 
 void change_feed_notify(struct change_feed *f)
@@ -58,6 +58,8 @@ void change_feed_follow(struct change_feed *f, const struct item *items, size_t 
             writer_threads_wake_answers(f->threads);
         else if (e->kind == EVENT_MAINTENANCE)
             writer_threads_wake_merge(f->threads);
+        else if (e->kind == EVENT_SIGNING_KEYS)
+            f->keys->changed = true;
         else if (e->kind == EVENT_PURGE)
             writer_maintenance_purge(f->maintenance);
         else if (e->kind == EVENT_PROJECT_DELETED || e->kind == EVENT_WORKSPACE_DELETED)

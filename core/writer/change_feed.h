@@ -6,6 +6,7 @@
 #define ASSAY_WRITER_CHANGE_FEED_H
 
 #include "core/writer/maintenance.h"
+#include "core/writer/shared_keys.h"
 
 struct change_feed {
     struct process *process;
@@ -15,6 +16,7 @@ struct change_feed {
     struct writer_threads *threads;
     struct writer_maintenance *maintenance;
     const struct leading *leading;
+    struct shared_keys *keys;
 };
 
 /*

@@ -33,6 +33,22 @@ static enum role role_of(const struct process *self, pid_t pid)
     return role != ROLE_NONE ? role : ROLE_COMMAND;
 }
 
+void clients_add(struct clients *c, const struct channel *channel, enum role role)
+{
+    struct client *client = calloc(1, sizeof(*client));
+    struct channel refused = *channel;
+    if (client == NULL) {
+        channel_close(&refused);
+        return;
+    }
+    client->channel = *channel;
+    client->role = role;
+    client->connected_ms = clock_mono_ms();
+    c->list = array_grow(c->list, c->count, &c->room, sizeof(*c->list));
+    c->list[c->count++] = client;
+    watch(c, client, EPOLL_CTL_ADD);
+}
+
 void clients_accept(struct clients *c)
 {
     for (;;) {
@@ -46,16 +62,9 @@ void clients_accept(struct clients *c)
             close(fd);
             continue;
         }
-        struct client *client = calloc(1, sizeof(*client));
-        if (client == NULL) {
-            close(fd);
-            return;
-        }
-        channel_init(&client->channel, fd);
-        client->role = role_of(c->process, who.pid);
-        c->list = array_grow(c->list, c->count, &c->room, sizeof(*c->list));
-        c->list[c->count++] = client;
-        watch(c, client, EPOLL_CTL_ADD);
+        struct channel channel;
+        channel_init(&channel, fd);
+        clients_add(c, &channel, role_of(c->process, who.pid));
     }
 }
 

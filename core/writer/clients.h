@@ -22,6 +22,8 @@ struct client {
     uint64_t id; /* 0: cannot send changes */
     bool loaded;
     uint64_t sequence, sequence_committed;
+    struct relay *relay; /* of its changes to the leader; NULL: none */
+    uint64_t connected_ms;
     struct buf unconfirmed; /* struct unconfirmed_answer, oldest first */
     size_t unconfirmed_committed;
 };
@@ -36,6 +38,12 @@ struct clients {
 /* clients_listen(c): watch the writer's listening socket. clients_accept(c): accept all waiting. */
 bool clients_listen(struct clients *c);
 void clients_accept(struct clients *c);
+
+/*
+ * clients_add(c, channel, role): a new client, which takes over the channel; when memory is short,
+ * the channel is closed.
+ */
+void clients_add(struct clients *c, const struct channel *channel, enum role role);
 
 /* client_flush(c, client), clients_flush(c): send what is queued for one, for all. */
 void client_flush(struct clients *c, struct client *client);

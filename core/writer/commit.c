@@ -63,7 +63,8 @@ static void answer(struct committer *c, bool whole)
         struct item *item = &c->batch->items[i];
         const struct str payload = {(const char *)&item->answer, sizeof(item->answer)};
         if (item->client != NULL)
-            channel_put(&item->client->channel, FRAME_ANSWER, item->sequence, 0, payload);
+            channel_put(&item->client->channel, FRAME_ANSWER, item->sequence,
+                        c->leading->position.sequence, payload);
         else if (item->done != NULL)
             item->done(item->done_arg, item);
     }

@@ -16,6 +16,7 @@ struct committer {
     struct deferred_results *deferred;
     struct change_feed *change_feed;
     struct writer_maintenance *maintenance;
+    const struct leading *leading;
     uint64_t full_logged_ms;
     uint64_t wait_until_ms; /* deletes of this batch wait for free pages */
 };

@@ -93,8 +93,31 @@ static void note_space(struct following *f)
         return;
     f->noted_ms = now;
     if (store_space(f->store, &space) == STORE_OK)
-        log_thread_note(f->leading->thread, space.map_bytes - space.used_bytes);
+        log_thread_note(f->leading->thread, space.growth_bytes);
     store_read_end(f->store);
+}
+
+/* Other nodes must be able to apply what this one executes. */
+static void refuse_growth(struct following *f)
+{
+    const char *full = f->view.full_node;
+    if (strcmp(f->full_node, full) == 0)
+        return;
+    if (full[0] != '\0')
+        log_warn("the cluster: creates are refused: node %s has no space left", full);
+    else
+        log_info("the cluster: every node has space again");
+    snprintf(f->full_node, sizeof(f->full_node), "%s", full);
+    store_refuse_growth(f->store, full[0] != '\0');
+}
+
+static void note_leader(struct following *f)
+{
+    struct leading *l = f->leading;
+    const struct cluster_log_head *head = &f->view.head;
+    bool known = f->view.state == LOG_FOLLOWS && head->lease_ms > 0 &&
+                 strcmp(head->leader_address, f->process->conf->cluster_address) != 0;
+    snprintf(l->leader, sizeof(l->leader), "%s", known ? head->leader_address : "");
 }
 
 bool following_step(struct following *f)
@@ -108,6 +131,8 @@ bool following_step(struct following *f)
     f->told = false;
     log_thread_look(l->thread, &f->view);
     log_view(f);
+    note_leader(f);
+    refuse_growth(f);
     take_entries(f);
     if (f->view.state == LOG_LOST)
         lost(f);

@@ -17,6 +17,7 @@ struct following {
     bool told; /* the log thread has something new */
     struct log_view view;
     char logged[POSITION_WHY];
+    char full_node[NODE_TEXT]; /* as last seen */
     uint64_t noted_ms;
 };
 

@@ -23,6 +23,8 @@ static void auditor_left(struct frames *f, struct client *client)
 void frames_remove_gone(struct frames *f)
 {
     bool readers = false;
+    held_forget(&f->held);
+    relays_remove_gone(f->relays);
     for (size_t i = 0; i < f->clients->count;) {
         struct client *client = f->clients->list[i];
         if (!client->gone) {
@@ -105,12 +107,8 @@ static void put_away(struct client *client, uint64_t sequence)
                 (struct str){(const char *)&away, sizeof(away)});
 }
 
-static void on_change(struct frames *f, struct client *client, const struct frame *frame)
+static void execute(struct frames *f, struct client *client, const struct frame *frame)
 {
-    if (!f->leading->leads) {
-        put_away(client, frame->head.a);
-        return;
-    }
     struct item *item = batch_add(f->batch, client, frame->head.a);
     if (!item_decode(item, frame->payload) || item->change.kind == CHANGE_REPORT_FINISH ||
         item->change.kind == CHANGE_REPORT_DIED)
@@ -118,12 +116,48 @@ static void on_change(struct frames *f, struct client *client, const struct fram
     sequence_confirm(client, frame->head.b);
 }
 
+/* False: no node leads. */
+static bool send_change(struct frames *f, struct client *client, const struct frame *frame)
+{
+    if (!f->leading->leads)
+        return relays_put(f->relays, client, frame);
+    execute(f, client, frame);
+    return true;
+}
+
+static void on_change(struct frames *f, struct client *client, const struct frame *frame)
+{
+    /* those held before go first */
+    if ((f->held.count > 0 || !send_change(f, client, frame)) && !held_add(&f->held, client, frame))
+        put_away(client, frame->head.a);
+}
+
+void frames_release_held(struct frames *f)
+{
+    const uint64_t now = clock_mono_ms();
+    size_t done = 0;
+    for (; done < f->held.count; done++) {
+        const struct held_change *c = &f->held.list[done];
+        const struct frame frame = held_frame(c);
+        if (send_change(f, c->client, &frame))
+            continue;
+        if (now < c->until_ms)
+            break;
+        put_away(c->client, c->head.a);
+    }
+    held_drop(&f->held, done);
+}
+
 static void on_wait(struct frames *f, struct client *client, const struct frame *frame)
 {
-    if (job_queue_find(f->queue, frame->head.a) != NULL)
+    struct store_job job;
+    if (!f->leading->leads && store_job_get(f->store, frame->head.a, &job))
+        relays_put(f->relays, client, frame);
+    else if (job_queue_find(f->queue, frame->head.a) != NULL)
         job_queue_prioritize(f->queue, frame->head.a);
     else /* the job ended before this frame arrived */
         put_event(client, (struct store_event){.kind = EVENT_REPORT_FINISHED, .id = frame->head.a});
+    store_read_end(f->store);
 }
 
 /* ---- frames of auditors ---- */
@@ -212,6 +246,8 @@ void frames_read(struct frames *f, struct client *client)
         }
     if (next < 0)
         log_warn("disconnected a %s: it sent an invalid frame", role_name(client->role));
+    if (got < 0 && !client->greeted && channel_tls_why(&client->channel)[0] != '\0')
+        log_warn("the cluster: refused a node: %s", channel_tls_why(&client->channel));
     if (got < 0 || next < 0)
         client->gone = true; /* what it sent before is still applied */
 }

@@ -6,6 +6,8 @@
 #define ASSAY_WRITER_FRAMES_H
 
 #include "core/writer/batch.h"
+#include "core/writer/held_changes.h"
+#include "core/writer/relays.h"
 
 struct frames {
     struct process *process;
@@ -15,10 +17,18 @@ struct frames {
     struct job_queue *queue;
     struct batch *batch;
     const struct leading *leading;
+    struct relays *relays;
+    struct held_changes held;
 };
 
 /* frames_read(f, client): handle everything that has arrived from this client. */
 void frames_read(struct frames *f, struct client *client);
+
+/*
+ * frames_release_held(f): in a cluster: changes that wait for a node that leads go on, or are
+ * answered after a while; once a turn.
+ */
+void frames_release_held(struct frames *f);
 
 /* frames_remove_gone(f): remove disconnected clients; after the batch, which points at them. */
 void frames_remove_gone(struct frames *f);

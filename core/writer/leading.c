@@ -14,7 +14,16 @@ static void describe_node(const struct conf *conf, struct cluster_log_node *out)
         snprintf(out->name, sizeof(out->name), "%s", conf->cluster_name);
     else if (gethostname(out->name, sizeof(out->name) - 1) != 0)
         out->name[0] = '\0';
+    snprintf(out->address, sizeof(out->address), "%s", conf->cluster_address);
     out->format = ROWS_FORMAT;
+}
+
+static uint64_t growth_bytes(struct store *s)
+{
+    struct store_space space;
+    enum store_status status = store_space(s, &space);
+    store_read_end(s);
+    return status == STORE_OK ? space.growth_bytes : 0;
 }
 
 bool leading_start(struct leading *l)
@@ -32,6 +41,7 @@ bool leading_start(struct leading *l)
         log_error("the position of the store in the log cannot be read: %s", store_why(l->store));
         return false;
     }
+    node.free_bytes = growth_bytes(l->store);
     describe_node(conf, &node);
     store_follow(l->store, true);
     l->thread = log_thread_new(cluster_log_new(conf->cluster_log, node.name), &node,

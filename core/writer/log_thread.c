@@ -58,9 +58,14 @@ enum log_state log_state_of(struct log_thread *t)
 void log_confirm(struct log_thread *t, const struct cluster_log_head *head)
 {
     pthread_mutex_lock(&t->lock);
+    const struct cluster_log_head *seen = &t->view.head;
+    bool changed = seen->epoch != head->epoch || (seen->lease_ms > 0) != (head->lease_ms > 0) ||
+                   strcmp(seen->leader_address, head->leader_address) != 0;
     t->view.head = *head;
     t->view.confirmed_ms = clock_mono_ms();
     pthread_mutex_unlock(&t->lock);
+    if (changed)
+        log_tell(t->event_fd);
 }
 
 static void wait_until_asked(struct log_thread *t, uint64_t ms, bool asked)

@@ -29,6 +29,7 @@ struct log_view {
     struct cluster_log_head head;
     struct store_position position; /* of the store */
     uint64_t epoch;                 /* of the own lead */
+    char full_node[NODE_TEXT];      /* while this node leads: a live node without space; "": none */
     uint64_t confirmed_ms;          /* CLOCK_MONOTONIC: when the head was last read, or 0 */
     char why[POSITION_WHY];         /* what keeps it from going on; "": nothing */
 };

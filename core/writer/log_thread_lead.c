@@ -3,6 +3,8 @@
 
 #include "core/base/log.h"
 
+#include <stdio.h>
+
 enum outcome { IN_LOG, NOT_IN_LOG, LEAD_LOST };
 
 static enum cluster_log_status renew(struct log_thread *t, unsigned lease_ms,
@@ -114,6 +116,29 @@ static void append(struct log_thread *t)
 
 /* ---- the lead ---- */
 
+static void look_at_node(void *arg, const struct cluster_log_node *n)
+{
+    char *full = arg;
+    if (n->seen_ms < CLUSTER_LOG_LEASE_MS && n->free_bytes == 0)
+        snprintf(full, NODE_TEXT, "%s", n->name);
+}
+
+/* A live node that has no space for what creates store. */
+static enum cluster_log_status find_full_node(struct log_thread *t)
+{
+    char full[NODE_TEXT] = "";
+    enum cluster_log_status status = t->log->engine->nodes(t->log, look_at_node, full);
+    if (status != CLUSTER_LOG_OK)
+        return status;
+    pthread_mutex_lock(&t->lock);
+    bool changed = strcmp(t->view.full_node, full) != 0;
+    snprintf(t->view.full_node, sizeof(t->view.full_node), "%s", full);
+    pthread_mutex_unlock(&t->lock);
+    if (changed)
+        log_tell(t->event_fd);
+    return CLUSTER_LOG_OK;
+}
+
 /* Renew it and note the node. */
 static enum cluster_log_status keep(struct log_thread *t)
 {
@@ -126,6 +151,8 @@ static enum cluster_log_status keep(struct log_thread *t)
     }
     if (status == CLUSTER_LOG_OK)
         status = log_read_head(t, &head);
+    if (status == CLUSTER_LOG_OK)
+        status = find_full_node(t);
     if (status != CLUSTER_LOG_OK)
         return status;
     log_confirm(t, &head);

@@ -37,6 +37,9 @@ struct writer {
     struct group_commit group_commit;
     struct leading leading;
     struct following following;
+    struct nodes nodes;
+    struct relays relays;
+    struct shared_keys keys;
 };
 
 static void connect_parts(struct writer *w)
@@ -55,7 +58,8 @@ static void connect_parts(struct writer *w)
                                 .sequences = &w->sequences,
                                 .queue = w->queue,
                                 .batch = &w->batch,
-                                .leading = &w->leading};
+                                .leading = &w->leading,
+                                .relays = &w->relays};
     w->jobs = (struct writer_jobs){.process = w->process,
                                    .store = w->store,
                                    .clients = &w->clients,
@@ -76,7 +80,8 @@ static void connect_parts(struct writer *w)
                                           .jobs = &w->jobs,
                                           .threads = &w->threads,
                                           .maintenance = &w->maintenance,
-                                          .leading = &w->leading};
+                                          .leading = &w->leading,
+                                          .keys = &w->keys};
     w->committer = (struct committer){.process = w->process,
                                       .store = w->store,
                                       .batch = &w->batch,
@@ -84,13 +89,30 @@ static void connect_parts(struct writer *w)
                                       .sequences = &w->sequences,
                                       .deferred = &w->deferred,
                                       .change_feed = &w->change_feed,
-                                      .maintenance = &w->maintenance};
+                                      .maintenance = &w->maintenance,
+                                      .leading = &w->leading};
     w->leading = (struct leading){.process = w->process, .store = w->store};
     w->following = (struct following){.process = w->process,
                                       .store = w->store,
                                       .leading = &w->leading,
                                       .change_feed = &w->change_feed,
                                       .clients = &w->clients};
+    w->nodes = (struct nodes){
+        .process = w->process, .clients = &w->clients, .leading = &w->leading, .fd = -1};
+    w->relays = (struct relays){.process = w->process,
+                                .nodes = &w->nodes,
+                                .clients = &w->clients,
+                                .leading = &w->leading,
+                                .epoll = -1};
+    w->keys = (struct shared_keys){
+        .process = w->process, .store = w->store, .batch = &w->batch, .changed = true};
+}
+
+/* Events of parts carry a flag, those of clients the client. */
+static bool is_flag(const struct writer *w, const void *p)
+{
+    return p == &w->threads.change_waits || p == &w->following.told || p == &w->nodes.arrived ||
+           p == &w->relays.ready;
 }
 
 /* handle what is ready within ${timeout_us}; false: nothing is */
@@ -105,12 +127,8 @@ static bool read_ready(struct writer *w, uint64_t timeout_us)
     int n = epoll_wait(w->epoll, events, 64, 0);
     for (int i = 0; i < n; i++) {
         struct client *client = events[i].data.ptr;
-        if (events[i].data.ptr == &w->threads.change_waits) {
-            w->threads.change_waits = true;
-            continue;
-        }
-        if (events[i].data.ptr == &w->following.told) {
-            w->following.told = true;
+        if (is_flag(w, events[i].data.ptr)) {
+            *(bool *)events[i].data.ptr = true;
             continue;
         }
         if (client == NULL) {
@@ -130,7 +148,7 @@ static void wait_and_read(struct writer *w)
     score_set(w->process->score->busy_since_ms, 0);
     read_ready(w, 0);
     group_commit_count(&w->group_commit, w->batch.count);
-    if (w->batch.count == 0 && !deferred_is_due(&w->deferred) && !w->following.told &&
+    if (w->batch.count == 0 && !deferred_is_due(&w->deferred) &&
         !writer_maintenance_is_due(&w->maintenance))
         read_ready(w, IDLE_US);
     process_heartbeat(w->process);
@@ -178,6 +196,23 @@ static void lead(struct writer *w)
     writer_threads_wake_merge(&w->threads);
 }
 
+/* in a cluster */
+static void take_part(struct writer *w)
+{
+    if (w->leading.thread == NULL)
+        return;
+    if (following_step(&w->following)) {
+        lead(w);
+        shared_keys_offer(&w->keys);
+    }
+    if (w->nodes.arrived)
+        nodes_accept(&w->nodes);
+    nodes_end_slow(&w->nodes);
+    frames_release_held(&w->frames);
+    relays_step(&w->relays);
+    shared_keys_follow(&w->keys);
+}
+
 static bool start(struct writer *w, struct process *p)
 {
     startup_lock(p);
@@ -189,10 +224,13 @@ static bool start(struct writer *w, struct process *p)
     if (!writer_threads_start(&w->threads, w->store) || !leading_start(&w->leading))
         return false;
     if (w->queue == NULL || w->epoll < 0 || !clients_listen(&w->clients) ||
-        !writer_threads_watch(&w->threads, w->epoll) || !following_watch(&w->following, w->epoll)) {
+        !writer_threads_watch(&w->threads, w->epoll) || !following_watch(&w->following, w->epoll) ||
+        !relays_watch(&w->relays, w->epoll)) {
         log_error("the writer cannot start: %s", strerror(errno));
         return false;
     }
+    if (!nodes_start(&w->nodes, w->epoll))
+        return false;
     if (w->leading.leads)
         lead(w);
     process_set_phase(p, PHASE_READY);
@@ -206,6 +244,9 @@ static void end(struct writer *w)
         _exit(EXIT_STOPPED);
     writer_threads_free(&w->threads);
     leading_free(&w->leading);
+    relays_free(&w->relays);
+    nodes_free(&w->nodes);
+    held_free(&w->frames.held);
     clients_free(&w->clients);
     batch_free(&w->batch);
     deferred_free(&w->deferred);
@@ -222,8 +263,7 @@ int writer_run(struct process *p)
         return EXIT_START;
     while (!process_stopping) {
         wait_and_read(&w);
-        if (following_step(&w.following))
-            lead(&w);
+        take_part(&w);
         writer_maintenance_on_time(&w.maintenance);
         deferred_retry(&w.deferred, &w.batch);
         gather(&w);

@@ -42,7 +42,7 @@ enum db { DATABASES(X) DB_COUNT };
     X(SPACE_REPORT, DB_RECORD, 'r', SPACE_IS_RECORD, "id → report_record") \
     X(SPACE_META, DB_BASE, 'm', SPACE_IS_RECORD, \
       "'c' → counters_record, 'r' → rating_record, 'u' → the last ULID given, " \
-      "'y' → synced_counters") \
+      "'y' → synced_counters, 's' → the sealed signing keys of a cluster") \
     X(SPACE_LOCAL, DB_BASE, 'l', SPACE_IS_LOCAL, \
       "'f' → format_record, 'i' → the store's random id, which names its answer files, " \
       "'a' → the number of rows of SPACE_ANSWERS_LOG, 'p' → struct store_position") \

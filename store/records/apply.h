@@ -14,5 +14,6 @@ apply_fn visitor_init, visitor_erase;
 apply_fn message_post, message_reply, note_post, conversation_set;
 apply_fn lead_put, events_put, rating_put, retain_batch;
 apply_fn sync_put, coupons_put, pending_coupon_add, answers_note;
+apply_fn signing_keys_put;
 
 #endif

@@ -7,6 +7,7 @@
 #include "store/records/document.h"
 #include "store/records/report.h"
 #include "store/records/rows_derived.h"
+#include "store/records/signing_keys.h"
 #include "store/records/ulid_keys.h"
 
 /* ---- reports ---- */
@@ -128,6 +129,12 @@ static void follow_conversation(struct store_txn *t, const struct row_change *c)
         event_ulid(t, EVENT_CONVERSATION, old.workspace, &old.id);
 }
 
+static void follow_meta(struct store_txn *t, const struct row_change *c)
+{
+    if (signing_keys_are(c->key) && c->new != NULL)
+        txn_event(t, EVENT_SIGNING_KEYS, 0, 0, 0);
+}
+
 /* Work for a store that executes changes. */
 static void follow_pending(struct store_txn *t, const struct row_change *c)
 {
@@ -161,6 +168,7 @@ static void follow_document(struct store_txn *t, const struct row_change *c)
 /* ---- the table ---- */
 
 static void (*const follow[SPACE_COUNT])(struct store_txn *t, const struct row_change *c) = {
+    [SPACE_META] = follow_meta,
     [SPACE_REPORT] = follow_report,
     [SPACE_JOB] = follow_job,
     [SPACE_WORKSPACE] = follow_workspace,

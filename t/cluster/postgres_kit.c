@@ -75,13 +75,19 @@ START_TEST(rows_survive_each_way_of_stopping)
 }
 END_TEST
 
-START_TEST(the_usual_role_is_no_superuser)
+START_TEST(nobody_is_superuser_over_tcp)
 {
     struct postgres *p = postgres_new();
     PGconn *connection = connected(p->port, 0, "client");
     ck_assert(execute(connection, "CREATE TABLE of_assay ()"));
     ck_assert(!execute(connection, "ALTER SYSTEM SET fsync = off"));
     PQfinish(connection);
+    char *info = text("host=127.0.0.1 port=%u dbname=assay user=postgres", p->port);
+    ck_assert_int_ne(PQping(info), PQPING_NO_RESPONSE);
+    connection = PQconnectdb(info);
+    ck_assert_int_eq(PQstatus(connection), CONNECTION_BAD);
+    PQfinish(connection);
+    free(info);
     char *fsync = postgres_query(p, "SELECT current_setting('fsync')");
     ck_assert_str_eq(fsync, "on");
     free(fsync);
@@ -286,7 +292,7 @@ static struct left what_runs(const struct postgres *p)
     char *path = text("%s/data/postmaster.pid", p->supervisor->dir);
     FILE *file = fopen(path, "r");
     ck_assert_ptr_nonnull(file);
-    ck_assert_int_eq(fscanf(file, "%*d %*s %*d %*d %*s %*d %d", &left.segment), 1);
+    ck_assert_int_eq(fscanf(file, "%*d %*s %*d %*d %*s %*s %*d %d", &left.segment), 1);
     fclose(file);
     free(path);
     snprintf(left.dir, sizeof(left.dir), "%s", p->supervisor->dir);
@@ -339,7 +345,7 @@ static void add_tests(TCase *tcase)
 {
     tcase_add_loop_test(tcase, a_commit_waits_for_each_synchronous_standby, 0, 2);
     tcase_add_loop_test(tcase, rows_survive_each_way_of_stopping, 0, 3);
-    tcase_add_test(tcase, the_usual_role_is_no_superuser);
+    tcase_add_test(tcase, nobody_is_superuser_over_tcp);
     tcase_add_test(tcase, a_paused_backend_stops_its_client_alone);
     tcase_add_test(tcase, a_paused_server_answers_nobody_and_goes_on);
     tcase_add_test(tcase, a_commit_waits_for_the_synchronous_standby);

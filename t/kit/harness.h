@@ -94,6 +94,13 @@ void server_signal(const struct server *s, int signal);
 int server_wait(struct server *s, int within_ms);
 
 /*
+ * server_kill(s): SIGKILL to the master; returns when all its processes have ended (harness_kill.c).
+ * server_start_again: starts a server that has ended on the same port.
+ */
+void server_kill(struct server *s);
+void server_start_again(struct server *s);
+
+/*
  * server_shared(options): server_new and server_start for an unchecked fixture. server_shared_stop
  * is its teardown; a server that does not stop cleanly fails the program.
  */

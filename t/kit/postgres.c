@@ -73,7 +73,8 @@ static bool is_ready_or_ended(void *arg)
 static bool start(struct postgres *p)
 {
     char *data = postgres_data(p), *port = text("%u", p->port);
-    supervisor_start(p->supervisor, postgres_program("postgres"), "-D", data, "-p", port, NULL);
+    supervisor_start(p->supervisor, postgres_program("postgres"), "-D", data, "-p", port, "-k",
+                     p->supervisor->dir, NULL);
     ck_assert_msg(wait_until(is_ready_or_ended, p, START_MS), "PostgreSQL does not start:\n%s",
                   supervisor_log(p->supervisor));
     free(data);
@@ -114,8 +115,8 @@ void postgres_free(struct postgres *p)
 static void copy_primary(struct postgres *p, const struct postgres *primary)
 {
     char *data = postgres_data(p), *path = text("%s/postgresql.auto.conf", data);
-    char *source =
-        text("host=127.0.0.1 port=%u user=postgres application_name=%s", primary->port, p->name);
+    char *source = text("host=%s port=%u user=postgres application_name=%s",
+                        primary->supervisor->dir, primary->port, p->name);
     supervisor_run(p->supervisor, -1, -1, postgres_program("pg_basebackup"), "-d", source, "-D",
                    data, "-R", "-X", "stream", "-c", "fast", "--no-sync", NULL);
     FILE *file = fopen(path, "a");
@@ -233,7 +234,7 @@ pid_t postgres_pause_backend(const struct postgres *p, const char *application_n
 char *postgres_query(const struct postgres *p, const char *sql, ...)
 {
     char *statement = NULL, *out = NULL;
-    char *info = text("host=127.0.0.1 port=%u dbname=assay user=postgres", p->port);
+    char *info = text("host=%s port=%u dbname=assay user=postgres", p->supervisor->dir, p->port);
     va_list args;
     va_start(args, sql);
     ck_assert_int_gt(vasprintf(&statement, sql, args), 0);

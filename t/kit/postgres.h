@@ -3,8 +3,8 @@
  * Data are as durable as PostgreSQL's defaults make them. Tests that use this file link
  * t/kit/libharness.a and libpq.
  *
- * Clients connect as the role `assay`, which owns the database `assay` and is no superuser. A
- * function that fails fails the running test.
+ * Clients connect as the role `assay`, which owns the database `assay` and is no superuser. TCP is
+ * for this role alone. A function that fails fails the running test.
  */
 #ifndef ASSAY_T_KIT_POSTGRES_H
 #define ASSAY_T_KIT_POSTGRES_H

@@ -19,7 +19,6 @@
 #define TEMPLATE "t/kit/postgres.tar"
 
 static const char settings[] = "listen_addresses = '127.0.0.1'\n"
-                               "unix_socket_directories = ''\n"
                                "max_connections = 100\n"
                                "shared_buffers = 16MB\n"
                                "dynamic_shared_memory_type = mmap\n" /* in the directory */
@@ -28,6 +27,11 @@ static const char settings[] = "listen_addresses = '127.0.0.1'\n"
                                "huge_pages = off\n"
                                "jit = off\n"
                                "log_line_prefix = '%m [%p] %a '\n";
+
+/* A superuser connects in the private directory alone, where no other user of the host comes. */
+static const char access_rules[] = "local all all trust\n"
+                                   "local replication all trust\n"
+                                   "host assay assay 127.0.0.1/32 trust\n";
 
 /* One database: the fewer files, the sooner they are copied, and synced after a crash. */
 static const char databases[] = "CREATE ROLE assay LOGIN;\n\n"
@@ -79,12 +83,12 @@ const char *postgres_missing(void)
 
 /* ---- making and unpacking the template ---- */
 
-static void append_settings(const char *data)
+static void put_file(const char *data, const char *name, const char *mode, const char *content)
 {
-    char *path = text("%s/postgresql.conf", data);
-    FILE *file = fopen(path, "a");
+    char *path = text("%s/%s", data, name);
+    FILE *file = fopen(path, mode);
     ck_assert_msg(file != NULL, "%s: %s", path, strerror(errno));
-    fputs(settings, file);
+    fputs(content, file);
     ck_assert_int_eq(fclose(file), 0);
     free(path);
 }
@@ -118,7 +122,8 @@ static void create(struct postgres *p, const char *data)
     supervisor_run(p->supervisor, -1, -1, postgres_program("initdb"), "-D", data, "-A", "trust",
                    "-U", "postgres", "-E", "UTF8", "--no-locale", "--wal-segsize=1", "--no-sync",
                    NULL);
-    append_settings(data);
+    put_file(data, "postgresql.conf", "a", settings);
+    put_file(data, "pg_hba.conf", "w", access_rules);
     single_user(p, data, "postgres", databases);
     single_user(p, data, "assay", "DROP DATABASE postgres;\n\n");
     pack(p, data);

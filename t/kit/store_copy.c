@@ -1,7 +1,7 @@
 #include "t/kit/store_copy.h"
 
-#include "store/engine/derived.h"
-#include "store/engine/snapshot.h"
+#include "t/kit/space_rows.h"
+
 #include "store/maintenance.h"
 
 #include <locale.h>
@@ -152,34 +152,16 @@ void copy_maintain(unsigned steps)
 
 /* ---- comparing ---- */
 
-static void take_space(struct store *s, enum space space, struct buf *out)
-{
-    MDB_txn *txn;
-    struct cursor w = {0};
-    ck_status(store_snapshot(s, &txn), STORE_OK);
-    enum store_status status = cursor_begin(s, txn, &w, space);
-    for (; status == STORE_OK; status = cursor_next(&w)) {
-        buf_add(out, &w.k.mv_size, sizeof(w.k.mv_size));
-        buf_add(out, w.k.mv_data, w.k.mv_size);
-        buf_add(out, &w.v.mv_size, sizeof(w.v.mv_size));
-        buf_add(out, w.v.mv_data, w.v.mv_size);
-    }
-    cursor_end(&w);
-    store_read_end(s);
-    ck_status(status, STORE_NOT_FOUND);
-    ck_assert(buf_ok(out));
-}
-
 void copy_expect_equal_rows(void)
 {
-    for (unsigned space = 0; space < SPACE_COUNT; space++) {
+    for (enum space space = 0; space < SPACE_COUNT; space++) {
         struct buf a = {0}, b = {0};
-        if (derived_kinds[space] != SPACE_IS_RECORD && derived_kinds[space] != SPACE_IS_DERIVED)
+        if (!space_follows_log(space))
             continue;
-        take_space(kit.s, (enum space)space, &a);
-        take_space(copy.s, (enum space)space, &b);
-        ck_assert_msg(str_eq(buf_view(&a), buf_view(&b)), "space %s %c: %zu and %zu bytes",
-                      schema_db_names[schema_space_db[space]], schema_space_tag[space], a.n, b.n);
+        space_rows(kit.s, space, &a);
+        space_rows(copy.s, space, &b);
+        ck_assert_msg(str_eq(buf_view(&a), buf_view(&b)), "space %s: %zu and %zu bytes",
+                      space_name(space), a.n, b.n);
         buf_free(&a);
         buf_free(&b);
     }

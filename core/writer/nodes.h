@@ -1,0 +1,36 @@
+/*
+ * Connections between nodes of a cluster: the key that all nodes have, and the address where other
+ * nodes send the changes of their workers and commands while this node leads. One connection for
+ * each of those senders, with the frames that a local sender sends.
+ */
+#ifndef ASSAY_WRITER_NODES_H
+#define ASSAY_WRITER_NODES_H
+
+#include "core/ipc/channel_tls.h"
+#include "core/writer/clients.h"
+#include "core/writer/leading.h"
+
+struct nodes {
+    struct process *process;
+    struct clients *clients;
+    const struct leading *leading;
+    struct channel_tls_context *tls; /* NULL: no cluster */
+    int fd;                          /* listens; -1: no cluster */
+    bool arrived;                    /* a connection waits */
+};
+
+/*
+ * nodes_start(n, epoll): read the key and listen, if the configuration has a cluster; events carry
+ * &n->arrived. False: the log says why.
+ */
+bool nodes_start(struct nodes *n, int epoll);
+void nodes_free(struct nodes *n);
+
+/*
+ * nodes_accept(n): accept all that wait; while this node does not lead it closes them.
+ * nodes_end_slow(n): end connections whose handshake takes too long.
+ */
+void nodes_accept(struct nodes *n);
+void nodes_end_slow(struct nodes *n);
+
+#endif

@@ -1,0 +1,219 @@
+#include "core/writer/relays.h"
+
+#include "core/base/log.h"
+#include "core/writer/grow.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <unistd.h>
+
+#define LOG_MS 5000 /* between two lines about lost connections */
+
+struct relay {
+    struct client *client; /* the local sender; NULL: it is gone */
+    struct channel channel;
+    char leader[NODE_TEXT]; /* its address */
+    uint64_t connected_ms;
+    bool blocked; /* the socket is full */
+    bool lost;
+    struct buf answers; /* struct held_answer, oldest first */
+};
+
+/* An answer whose entry this node has not applied. */
+struct held_answer {
+    uint64_t change, entry; /* sequences */
+    struct store_answer answer;
+};
+
+bool relays_watch(struct relays *r, int epoll)
+{
+    struct epoll_event event = {.events = EPOLLIN, .data.ptr = &r->ready};
+    r->epoll = -1;
+    if (r->leading->thread == NULL)
+        return true;
+    r->epoll = epoll_create1(EPOLL_CLOEXEC);
+    return r->epoll >= 0 && epoll_ctl(epoll, EPOLL_CTL_ADD, r->epoll, &event) == 0;
+}
+
+static void relay_free(struct relay *relay)
+{
+    channel_close(&relay->channel);
+    buf_free(&relay->answers);
+    free(relay);
+}
+
+void relays_free(struct relays *r)
+{
+    for (size_t i = 0; i < r->count; i++)
+        relay_free(r->list[i]);
+    free(r->list);
+    if (r->epoll >= 0)
+        close(r->epoll);
+}
+
+/* ---- the connection ---- */
+
+/* The sender repeats what was not answered. */
+static void lose(struct relays *r, struct relay *relay, const char *why)
+{
+    const uint64_t now = clock_mono_ms();
+    relay->lost = true;
+    if (relay->client != NULL)
+        relay->client->gone = true;
+    if (why[0] == '\0' || now < r->logged_ms + LOG_MS)
+        return;
+    r->logged_ms = now;
+    log_warn("the cluster: no connection to the leader at %s: %s", relay->leader, why);
+}
+
+static bool watch(const struct relays *r, struct relay *relay, int op)
+{
+    struct epoll_event event = {.events = EPOLLIN | (relay->blocked ? EPOLLOUT : 0),
+                                .data.ptr = relay};
+    return epoll_ctl(r->epoll, op, relay->channel.fd, &event) == 0;
+}
+
+static void flush(struct relays *r, struct relay *relay)
+{
+    int left = channel_flush(&relay->channel);
+    if (left < 0) {
+        lose(r, relay, channel_tls_why(&relay->channel));
+    } else if (relay->blocked != (left == 1)) {
+        relay->blocked = left == 1;
+        watch(r, relay, EPOLL_CTL_MOD);
+    }
+}
+
+static struct relay *relay_new(struct relays *r, struct client *client)
+{
+    char why[256];
+    struct relay *relay = calloc(1, sizeof(*relay));
+    if (relay == NULL)
+        return NULL;
+    relay->client = client;
+    relay->connected_ms = clock_mono_ms();
+    snprintf(relay->leader, sizeof(relay->leader), "%s", r->leading->leader);
+    r->list = array_grow(r->list, r->count, &r->room, sizeof(*r->list));
+    r->list[r->count++] = relay;
+    client->relay = relay;
+    if (!channel_tls_connect(r->nodes->tls, &relay->channel, relay->leader, why, sizeof(why))) {
+        lose(r, relay, why);
+        return relay;
+    }
+    relay->blocked = true; /* until it is connected */
+    if (!watch(r, relay, EPOLL_CTL_ADD))
+        lose(r, relay, "no descriptor can be watched");
+    channel_put(&relay->channel, FRAME_HELLO, client->id, 0, (struct str){0});
+    return relay;
+}
+
+bool relays_put(struct relays *r, struct client *client, const struct frame *frame)
+{
+    struct relay *relay = client->relay;
+    if (r->leading->leader[0] == '\0')
+        return false;
+    if (relay == NULL)
+        relay = relay_new(r, client);
+    if (relay == NULL || relay->lost)
+        client->gone = true;
+    else
+        channel_put(&relay->channel, (enum frame_type)frame->head.type, frame->head.a,
+                    frame->head.b, frame->payload);
+    return true;
+}
+
+/* ---- answers ---- */
+
+static void pass_on(struct relays *r, struct relay *relay)
+{
+    const struct held_answer *list = (const void *)relay->answers.p;
+    size_t count = relay->answers.n / sizeof(*list), due = 0;
+    for (; due < count && list[due].entry <= r->leading->position.sequence; due++)
+        channel_put(&relay->client->channel, FRAME_ANSWER, list[due].change, list[due].entry,
+                    (struct str){(const char *)&list[due].answer, sizeof(list[due].answer)});
+    if (due == 0)
+        return;
+    relay->answers.n -= due * sizeof(*list);
+    memmove(relay->answers.p, relay->answers.p + due * sizeof(*list), relay->answers.n);
+}
+
+static void hold(struct relays *r, struct relay *relay, const struct frame *f)
+{
+    struct held_answer held = {.change = f->head.a, .entry = f->head.b};
+    if (f->payload.n != sizeof(held.answer)) {
+        lose(r, relay, "it sent an invalid frame");
+        return;
+    }
+    memcpy(&held.answer, f->payload.p, sizeof(held.answer));
+    buf_add(&relay->answers, &held, sizeof(held));
+    if (!buf_ok(&relay->answers))
+        lose(r, relay, "out of memory");
+    if (held.entry > r->leading->position.sequence)
+        log_thread_wake(r->leading->thread);
+}
+
+static void receive(struct relays *r, struct relay *relay)
+{
+    struct frame f;
+    int got = channel_read(&relay->channel), next;
+    while ((next = channel_next(&relay->channel, &f)) == 1)
+        if (f.head.type == FRAME_ANSWER) /* events follow from the entries */
+            hold(r, relay, &f);
+    if (got < 0 || next < 0)
+        lose(r, relay, channel_tls_why(&relay->channel));
+}
+
+static void read_ready(struct relays *r)
+{
+    struct epoll_event events[64];
+    int n = epoll_wait(r->epoll, events, 64, 0);
+    r->ready = false;
+    for (int i = 0; i < n; i++) {
+        struct relay *relay = events[i].data.ptr;
+        if (!relay->lost)
+            receive(r, relay);
+        if (!relay->lost)
+            flush(r, relay);
+    }
+}
+
+/* ---- the turn ---- */
+
+/* Another node leads, or the handshake takes too long. */
+static bool is_obsolete(const struct relays *r, const struct relay *relay)
+{
+    return strcmp(relay->leader, r->leading->leader) != 0 ||
+           (!channel_tls_is_established(&relay->channel) &&
+            clock_mono_ms() - relay->connected_ms > CHANNEL_TLS_HANDSHAKE_MS);
+}
+
+void relays_step(struct relays *r)
+{
+    if (r->ready)
+        read_ready(r);
+    for (size_t i = 0; i < r->count; i++) {
+        struct relay *relay = r->list[i];
+        if (relay->client != NULL && !relay->client->gone)
+            pass_on(r, relay);
+        if (!relay->lost && is_obsolete(r, relay))
+            lose(r, relay, "");
+        if (!relay->lost && !relay->blocked && channel_pending(&relay->channel) > 0)
+            flush(r, relay);
+    }
+}
+
+void relays_remove_gone(struct relays *r)
+{
+    for (size_t i = 0; i < r->count;) {
+        struct relay *relay = r->list[i];
+        if (relay->client == NULL || relay->client->gone) {
+            if (relay->client != NULL)
+                relay->client->relay = NULL;
+            relay_free(relay);
+            r->list[i] = r->list[--r->count];
+        } else {
+            i++;
+        }
+    }
+}
