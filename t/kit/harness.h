@@ -94,8 +94,8 @@ void server_signal(const struct server *s, int signal);
 int server_wait(struct server *s, int within_ms);
 
 /*
- * server_kill(s): SIGKILL to the master; returns when all its processes have ended (harness_kill.c).
- * server_start_again: starts a server that has ended on the same port.
+ * server_kill(s): SIGKILL to the master; returns when all its processes have ended.
+ * server_start_again: starts a server that has ended, on the same port. Both in harness_kill.c.
  */
 void server_kill(struct server *s);
 void server_start_again(struct server *s);
