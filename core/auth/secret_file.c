@@ -17,21 +17,33 @@ static bool refuse(char *why, size_t size, const char *reason)
     return false;
 }
 
+/* What is wrong with the file, or NULL. */
+static const char *file_why(const struct stat *st)
+{
+    if (!S_ISREG(st->st_mode))
+        return "this is not a regular file";
+    if (st->st_uid != 0 && st->st_uid != geteuid())
+        return "the file belongs to another user; run chown root on it";
+    if ((st->st_mode & S_IRWXO) != 0)
+        return "all users can read or write the file; run chmod 600 on it";
+    return NULL;
+}
+
 /* The first line of the file, without its end, and its length. */
 static bool line_read(const char *path, char line[LINE_MAX_BYTES], size_t *length, char *why,
                       size_t size)
 {
     struct stat st;
-    int fd = open(path, O_RDONLY | O_NOCTTY | O_CLOEXEC);
+    int fd = open(path, O_RDONLY | O_NOCTTY | O_NONBLOCK | O_CLOEXEC); /* a FIFO is not awaited */
     if (fd < 0)
         return refuse(why, size, strerror(errno));
-    ssize_t n = fstat(fd, &st) != 0 ? -1 : read(fd, line, LINE_MAX_BYTES - 1);
-    int error = errno;
+    ssize_t n = -1;
+    const char *wrong = fstat(fd, &st) != 0 ? strerror(errno) : file_why(&st);
+    if (wrong == NULL && (n = read(fd, line, LINE_MAX_BYTES - 1)) < 0)
+        wrong = strerror(errno);
     close(fd);
-    if (n < 0)
-        return refuse(why, size, strerror(error));
-    if ((st.st_mode & (S_IROTH | S_IWOTH)) != 0)
-        return refuse(why, size, "all users can read or write the file; run chmod 600 on it");
+    if (wrong != NULL)
+        return refuse(why, size, wrong);
     line[n] = '\0';
     *length = strcspn(line, "\r\n");
     line[*length] = '\0';

@@ -1,5 +1,6 @@
 #include "core/writer/nodes.h"
 
+#include "core/auth/secret_file.h"
 #include "core/base/log.h"
 
 #include <stdio.h>
@@ -13,7 +14,7 @@
 static bool make_context(struct nodes *n, char *why, size_t why_size)
 {
     struct channel_tls_key key;
-    if (!channel_tls_key(n->process->conf->cluster_key_file, &key, why, why_size))
+    if (!secret_file_key(n->process->conf->cluster_key_file, key.bytes, why, why_size))
         return false;
     n->tls = channel_tls_context_new(&key, CHANNEL_VERSION);
     explicit_bzero(&key, sizeof(key));

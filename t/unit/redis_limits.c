@@ -254,6 +254,24 @@ START_TEST(a_file_of_a_secret_is_read_or_refused_with_a_reason)
 }
 END_TEST
 
+START_TEST(a_secret_of_another_user_or_in_no_file_is_refused)
+{
+    char path[] = "/tmp/assay-secret-XXXXXX", why[256] = "";
+    uint8_t key[SECRET_FILE_KEY];
+    int fd = mkstemp(path);
+    ck_assert(fd >= 0 && close(fd) == 0);
+    if (chown(path, 12345, 0) == 0) { /* root alone can */
+        ck_assert(!secret_file_key(path, key, why, sizeof(why)));
+        ck_assert_ptr_nonnull(strstr(why, "belongs to another user"));
+    }
+    unlink(path);
+    ck_assert_int_eq(mkfifo(path, 0600), 0);
+    ck_assert(!secret_file_key(path, key, why, sizeof(why)));
+    ck_assert_str_eq(why, "this is not a regular file");
+    unlink(path);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("redis_limits");
@@ -269,6 +287,7 @@ int main(void)
     tcase_add_test(tcase, leases_that_are_over_are_freed_and_others_stay);
     tcase_add_loop_test(tcase, a_file_of_a_secret_is_read_or_refused_with_a_reason, 0,
                         COUNT(files));
+    tcase_add_test(tcase, a_secret_of_another_user_or_in_no_file_is_refused);
     suite_add_tcase(suite, tcase);
     return suite_run(suite);
 }
