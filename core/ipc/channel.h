@@ -18,14 +18,14 @@
  *   RESULT     to writer    a: report, b: attempt                       change_encode of the result
  *   WITHDRAW   from writer  a: report, b: attempt                       cancel and return this job
  *   RETURNED   to writer    a: report, b: attempt                       a = 0: take no more jobs
- *   SUSPECT    to writer    a: report                                   the auditor dies of this one
+ *   SUSPECT    to writer    a: report                                   its auditor dies of it
  *   TAKE_SLOT  to writer    a: number, b: 1: for a redirected page      a host
  *   SLOT       from writer  a: number, b: 1: taken, 0: none is free     the host
  *   FREE_SLOT  to writer                                                the host
  *   AUDITOR    to writer    a: how many jobs it takes                   first frame, and repeated
  *   ENDED      to writer    a: 1: it died, 0: it returned its jobs      the last frame
  *
- * CHANGE, WAIT and POSITION are for everybody but auditors; JOB and those after it are for auditors.
+ * CHANGE, WAIT and POSITION are for everybody but auditors; JOB and those after it for auditors.
  * Those about slots are used in a cluster. The last two are for an auditor of another node: the
  * writer of that node sends them, AUDITOR in place of HELLO and every ${CHANNEL_AUDITOR_MS}.
  */
