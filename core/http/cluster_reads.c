@@ -19,19 +19,12 @@ static struct cluster_view view_of(const struct http *h)
 
 /* ---- a node that is behind ---- */
 
-uint64_t cluster_reads_lag_us(const struct cluster_view *view, uint64_t now_us)
-{
-    if (view->current_us == 0)
-        return UINT64_MAX;
-    return now_us > view->current_us ? now_us - view->current_us : 0;
-}
-
 bool cluster_reads_are_stale(const struct http *h)
 {
     if (h->log_waits == NULL || h->loop->conf->cluster_stale_reads)
         return false;
     const struct cluster_view view = view_of(h);
-    return cluster_reads_lag_us(&view, h->loop->now_ms * 1000) >
+    return cluster_view_lag_us(&view, h->loop->now_ms * 1000) >
            (uint64_t)h->loop->conf->cluster_max_lag_ms * 1000;
 }
 

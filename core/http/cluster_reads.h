@@ -17,11 +17,9 @@
 #include "core/text/log_position.h"
 
 /*
- * cluster_reads_lag_us(view, now_us): since when entries may be missing; UINT64_MAX: it is unknown.
- * cluster_reads_are_stale(h): for longer than cluster.max_lag, and cluster.stale_reads is not set.
- * Requests with a credential then get reply_stale.
+ * cluster_reads_are_stale(h): entries may be missing for longer than cluster.max_lag, and
+ * cluster.stale_reads is not set. Requests with a credential then get reply_stale.
  */
-uint64_t cluster_reads_lag_us(const struct cluster_view *view, uint64_t now_us);
 bool cluster_reads_are_stale(const struct http *h);
 
 /*

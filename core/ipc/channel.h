@@ -13,7 +13,7 @@
  *   ANSWER     from writer  a: sequence, b: entry of the log or 0       struct store_answer
  *   EVENT      from writer                                              struct store_event
  *   WAIT       to writer    a: report                                   prioritize its job
- *   POSITION   to writer    a: turn (cluster_score.h), b: 1: read head  EVENT_POSITION in a later turn
+ *   POSITION   to writer    a: turn (cluster_score.h), b: 1: read head  EVENT_POSITION, later
  *   JOB        from writer  a: report, b: attempt                       its URL
  *   RESULT     to writer    a: report, b: attempt                       change_encode of the result
  *   WITHDRAW   from writer  a: report, b: attempt                       cancel and return this job
@@ -25,9 +25,9 @@
  *   AUDITOR    to writer    a: how many jobs it takes                   first frame, and repeated
  *   ENDED      to writer    a: 1: it died, 0: it returned its jobs      the last frame
  *
- * CHANGE, WAIT and POSITION are for everybody but auditors; JOB and those after it are for auditors. Those
- * about slots are used in a cluster. The last two are for an auditor of another node: the writer
- * of that node sends them, AUDITOR in place of HELLO and every ${CHANNEL_AUDITOR_MS}.
+ * CHANGE, WAIT and POSITION are for everybody but auditors; JOB and those after it are for auditors.
+ * Those about slots are used in a cluster. The last two are for an auditor of another node: the
+ * writer of that node sends them, AUDITOR in place of HELLO and every ${CHANNEL_AUDITOR_MS}.
  */
 #ifndef ASSAY_IPC_CHANNEL_H
 #define ASSAY_IPC_CHANNEL_H
