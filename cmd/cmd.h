@@ -144,6 +144,7 @@ int cmd_agent_delete(struct cmd *cmd);
 int cmd_secret_rotate(struct cmd *cmd);
 int cmd_cluster_init(struct cmd *cmd);
 int cmd_cluster_new_log(struct cmd *cmd);
+int cmd_cluster_remove(struct cmd *cmd);
 int cmd_cluster_status(struct cmd *cmd);
 int cmd_audit(struct cmd *cmd);
 int cmd_limits_list(struct cmd *cmd);

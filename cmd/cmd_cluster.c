@@ -1,4 +1,4 @@
-/* assay cluster: begins the log of a cluster, and shows its nodes. */
+/* assay cluster: begins the log of a cluster, shows and removes its nodes. */
 #include "cmd/cmd_store.h"
 
 #include "core/cluster/cluster_log.h"
@@ -170,5 +170,44 @@ int cmd_cluster_status(struct cmd *cmd)
     if (status != CLUSTER_LOG_OK)
         return refuse_log(l, status);
     l->engine->free(l);
+    return CMD_DONE;
+}
+
+/* ---- remove ---- */
+
+#define SAME_NAME_MAX 16 /* nodes; a node that joins again has another id */
+
+struct named {
+    const char *name;
+    uint8_t ids[SAME_NAME_MAX][NODE_BYTES];
+    size_t count;
+};
+
+static void find_named(void *arg, const struct cluster_log_node *n)
+{
+    struct named *named = arg;
+    if (strcmp(n->name, named->name) == 0 && named->count < SAME_NAME_MAX)
+        memcpy(named->ids[named->count++], n->id, NODE_BYTES);
+}
+
+int cmd_cluster_remove(struct cmd *cmd)
+{
+    struct named named = {.name = cmd->words[0]};
+    struct cluster_log *l = open_log(cmd);
+    if (l == NULL)
+        return CMD_REFUSED;
+    enum cluster_log_status status = l->engine->nodes(l, find_named, &named);
+    size_t removed = 0;
+    for (; removed < named.count && status == CLUSTER_LOG_OK; removed += status == CLUSTER_LOG_OK)
+        status = l->engine->remove(l, named.ids[removed], CLUSTER_LOG_LEASE_MS);
+    if (status != CLUSTER_LOG_OK && status != CLUSTER_LOG_NONE)
+        return refuse_log(l, status);
+    l->engine->free(l);
+    if (named.count == 0)
+        return cmd_refuse("there is no node %s; assay cluster status lists all", named.name);
+    if (removed < named.count)
+        return cmd_refuse("the server of node %s runs, or ran %d s ago: stop it first", named.name,
+                          CLUSTER_LOG_LEASE_MS / 1000);
+    cmd_say("Node %s is deregistered. It registers itself when its server starts.", named.name);
     return CMD_DONE;
 }

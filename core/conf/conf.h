@@ -70,11 +70,13 @@ struct conf {
     unsigned limits_slots;
     unsigned limits_ipv6_prefix; /* leading bits that identify a caller */
     struct cidr_list limits_exempt;
-    struct limiters *limits; /* includes the two options above */
-    char *cluster_log;       /* connection string of PostgreSQL; "": no cluster */
-    char *cluster_name;      /* of this node */
-    char *cluster_address;   /* where other nodes reach this one */
-    char *cluster_key_file;  /* the key that all nodes have */
+    struct limiters *limits;  /* includes the two options above */
+    char *cluster_log;        /* connection string of PostgreSQL; "": no cluster */
+    char *cluster_name;       /* of this node */
+    char *cluster_address;    /* where other nodes reach this one */
+    char *cluster_key_file;   /* the key that all nodes have */
+    uint64_t cluster_keep_ms; /* entries that are not older stay in the log */
+    uint64_t cluster_away_ms; /* a node that was not heard of for longer is deregistered */
     enum log_level log_level;
     char *log_access; /* file; "": none; "-": standard output */
     enum log_format log_format;

@@ -37,6 +37,8 @@ bool leading_start(struct leading *l)
     store_follow(l->store, true);
     l->thread = log_thread_new(cluster_log_new(conf->cluster_log, node.name), &node,
                                known == STORE_OK ? &l->position : NULL, empty);
+    if (l->thread != NULL)
+        log_thread_trims(l->thread, conf->cluster_keep_ms, conf->cluster_away_ms);
     return l->thread != NULL;
 }
 

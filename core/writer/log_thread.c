@@ -65,7 +65,7 @@ void log_confirm(struct log_thread *t, const struct cluster_log_head *head)
     t->view.confirmed_ms = clock_mono_ms();
     pthread_mutex_unlock(&t->lock);
     if (changed)
-        tell(t->event_fd);
+        log_tell(t->event_fd);
 }
 
 static void wait_until_asked(struct log_thread *t, uint64_t ms, bool asked)
@@ -265,6 +265,14 @@ void log_thread_note(struct log_thread *t, uint64_t free_bytes)
 {
     pthread_mutex_lock(&t->lock);
     t->node.free_bytes = free_bytes;
+    pthread_mutex_unlock(&t->lock);
+}
+
+void log_thread_trims(struct log_thread *t, uint64_t keep_ms, uint64_t away_ms)
+{
+    pthread_mutex_lock(&t->lock);
+    t->keep_ms = (int64_t)keep_ms;
+    t->away_ms = (int64_t)away_ms;
     pthread_mutex_unlock(&t->lock);
 }
 

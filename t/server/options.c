@@ -709,6 +709,8 @@ static const struct probe {
     {"cluster.address", .after = {"cluster.address=127.0.0.1:1"}},
     {"cluster.key_file", .after = {"cluster.key_file=DIR/secrets"}},
     {"cluster.name", .after = {"cluster.name=b"}},
+    {"cluster.keep", .after = {"cluster.keep=3d"}},
+    {"cluster.away", .after = {"cluster.away=8d"}},
     {"log.level",
      see_warning,
      {LISTENS "proxy_protocol=true"},
