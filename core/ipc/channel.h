@@ -18,8 +18,12 @@
  *   WITHDRAW  from writer  a: report, b: attempt                       cancel and return this job
  *   RETURNED  to writer    a: report, b: attempt                       a = 0: take no more jobs
  *   SUSPECT   to writer    a: report                                   the auditor dies of this one
+ *   COPY      to writer                                                first frame: wants the store
+ *   PIECE     from writer  a: offset, b: bytes of all, about           a piece of data.mdb
+ *   COPIED    from writer  a: bytes of all, b: 0; or b: 1, refused     hash of all; or a sentence
  *
- * The last five are for auditors, CHANGE and WAIT for everybody else.
+ * The last three are for a node that joins (core/cluster/store_copy.h), the five before them for
+ * auditors, CHANGE and WAIT for everybody else.
  */
 #ifndef ASSAY_IPC_CHANNEL_H
 #define ASSAY_IPC_CHANNEL_H
@@ -32,7 +36,7 @@
  * that asks for a restart. A node of another version is refused when it connects.
  */
 #ifndef CHANNEL_VERSION
-#define CHANNEL_VERSION 3
+#define CHANNEL_VERSION 4
 #endif
 
 enum frame_type {
@@ -46,6 +50,9 @@ enum frame_type {
     FRAME_RETURNED,
     FRAME_SUSPECT,
     FRAME_WITHDRAW,
+    FRAME_COPY,
+    FRAME_PIECE,
+    FRAME_COPIED,
     FRAME_TYPES
 };
 

@@ -8,7 +8,7 @@
 
 #define GIVE_UP_MS 3000 /* after the order to stop */
 
-static void describe_node(const struct conf *conf, struct cluster_log_node *out)
+void leading_describe(const struct conf *conf, struct cluster_log_node *out)
 {
     if (conf->cluster_name[0] != '\0')
         snprintf(out->name, sizeof(out->name), "%s", conf->cluster_name);
@@ -33,7 +33,7 @@ bool leading_start(struct leading *l)
         log_error("the position of the store in the log cannot be read: %s", store_why(l->store));
         return false;
     }
-    describe_node(conf, &node);
+    leading_describe(conf, &node);
     store_follow(l->store, true);
     l->thread = log_thread_new(cluster_log_new(conf->cluster_log, node.name), &node,
                                known == STORE_OK ? &l->position : NULL, empty);

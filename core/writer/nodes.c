@@ -47,9 +47,7 @@ void nodes_accept(struct nodes *n)
     struct channel channel;
     n->arrived = false;
     for (int fd; (fd = accept4(n->fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK)) >= 0;)
-        if (!n->leading->leads)
-            close(fd);
-        else if (channel_tls_accept(n->tls, &channel, fd))
+        if (channel_tls_accept(n->tls, &channel, fd))
             clients_add(n->clients, &channel, ROLE_NODE);
 }
 

@@ -39,6 +39,7 @@ struct writer {
     struct following following;
     struct nodes nodes;
     struct relays relays;
+    struct copies copies;
     struct shared_keys keys;
 };
 
@@ -59,7 +60,9 @@ static void connect_parts(struct writer *w)
                                 .queue = w->queue,
                                 .batch = &w->batch,
                                 .leading = &w->leading,
-                                .relays = &w->relays};
+                                .relays = &w->relays,
+                                .copies = &w->copies};
+    w->copies = (struct copies){.store = w->store, .epoll = w->epoll};
     w->jobs = (struct writer_jobs){.process = w->process,
                                    .store = w->store,
                                    .clients = &w->clients,
@@ -210,6 +213,7 @@ static void take_part(struct writer *w)
     nodes_end_slow(&w->nodes);
     frames_release_held(&w->frames);
     relays_step(&w->relays);
+    copies_step(&w->copies);
     shared_keys_follow(&w->keys);
 }
 
@@ -240,7 +244,7 @@ static bool start(struct writer *w, struct process *p)
 /* senders of changes that are not answered send them again to the next writer */
 static void end(struct writer *w)
 {
-    if (!writer_threads_end(&w->threads) || !leading_end(&w->leading))
+    if (!copies_end(&w->copies) || !writer_threads_end(&w->threads) || !leading_end(&w->leading))
         _exit(EXIT_STOPPED);
     writer_threads_free(&w->threads);
     leading_free(&w->leading);
