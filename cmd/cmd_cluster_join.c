@@ -3,6 +3,7 @@
 #include "cmd/cmd_store.h"
 #include "cmd/guard.h"
 
+#include "core/auth/secret_file.h"
 #include "core/cluster/store_copy.h"
 #include "core/writer/leading.h"
 
@@ -171,7 +172,7 @@ static bool show_check(void *arg, uint64_t done, uint64_t total)
 static struct channel_tls_context *make_context(const struct conf *conf, char *why, size_t size)
 {
     struct channel_tls_key key;
-    if (!channel_tls_key(conf->cluster_key_file, &key, why, size))
+    if (!secret_file_key(conf->cluster_key_file, key.bytes, why, size))
         return NULL;
     struct channel_tls_context *tls = channel_tls_context_new(&key, CHANNEL_VERSION);
     explicit_bzero(&key, sizeof(key));

@@ -1,6 +1,10 @@
-/* assay limits: reads the limiters and counts from the server's files, even after it stopped. */
+/*
+ * assay limits: reads the limiters and counts from the server's files, even after it stopped. With
+ * limits.engine: redis, the counts of single callers are in Redis.
+ */
 #include "cmd/cmd.h"
 #include "cmd/stats.h"
+#include "core/limits/command.h"
 #include "core/shm/limiter_stats.h"
 #include "core/shm/scoreboard.h"
 #include "ratelimit/ratelimit.h"
@@ -14,10 +18,12 @@
 #define TOP_MAX 10000
 
 struct view {
+    const struct conf *conf;
     struct limiters limits;            /* in force; without a server, those of the configuration */
     const struct limiter_stats *board; /* NULL: no server has used run_dir */
     struct ratelimit *table;
-    int64_t now; /* seconds */
+    struct redis_command *redis; /* open_redis; NULL: limits.engine is local */
+    int64_t now;                 /* seconds */
 };
 
 static bool server_runs(const struct conf *conf)
@@ -35,7 +41,8 @@ static int open_files(const struct conf *conf, bool write, struct view *v)
     char path[4200];
     uint64_t version;
     snprintf(path, sizeof(path), "%s/limiters", conf->run_dir);
-    *v = (struct view){.board = limiter_stats_open(path), .now = clock_wall_ms() / 1000};
+    *v = (struct view){
+        .conf = conf, .board = limiter_stats_open(path), .now = clock_wall_ms() / 1000};
     v->limits = *conf->limits;
     for (int tries = 0; v->board != NULL && server_runs(conf) && tries < 100; tries++)
         if (limiter_stats_read(v->board, &v->limits, &version))
@@ -52,8 +59,19 @@ static int open_files(const struct conf *conf, bool write, struct view *v)
                       error == EPROTO ? "another version wrote them" : strerror(error));
 }
 
+/* For the counts of single callers, which Redis has. */
+static int open_redis(struct view *v)
+{
+    char why[REDIS_COMMAND_WHY];
+    if (v->conf->limits_engine != LIMITS_REDIS ||
+        (v->redis = redis_command_open(v->conf, why)) != NULL)
+        return CMD_DONE;
+    return cmd_refuse("cannot read the counts in Redis: %s", why);
+}
+
 static void close_files(struct view *v)
 {
+    redis_command_close(v->redis);
     ratelimit_close(v->table);
     limiter_stats_close(v->board);
 }
@@ -80,7 +98,34 @@ static void list_window(struct records *records, const struct view *v,
     records_number(records, "admitted", counted(v, row->name, COUNT_ADMITTED));
     records_number(records, "refused", counted(v, row->name, COUNT_REFUSED));
     records_number(records, "dry_run_refused", counted(v, row->name, COUNT_DRY_RUN_REFUSED));
+    if (v->conf->limits_engine == LIMITS_REDIS) {
+        records_text(records, "fallback",
+                     str_of(limiter_fallback_name((enum limiter_fallback)row->fallback)));
+        records_number(records, "lease", row->lease);
+        records_number(records, "by_fallback", counted(v, row->name, COUNT_FALLBACK));
+    }
     records_end_row(records);
+}
+
+/* How many workers Redis answers. */
+static void print_redis(const struct conf *conf)
+{
+    char path[4200];
+    unsigned workers = 0, away = 0;
+    const struct score *s;
+    snprintf(path, sizeof(path), "%s/scoreboard", conf->run_dir);
+    const struct scoreboard *scoreboard = server_runs(conf) ? scoreboard_open(path) : NULL;
+    for (size_t i = 0; scoreboard != NULL && (s = scoreboard_at(scoreboard, i)) != NULL; i++)
+        if (score_get(s->pid) != 0 && score_get(s->role) == ROLE_WORKER) {
+            workers++;
+            away += score_get(s->redis_away_ms) != 0;
+        }
+    if (scoreboard == NULL)
+        puts("\nRedis counts the requests. The server does not run.");
+    else
+        printf("\nRedis counts the requests. It answers %u of %u workers%s.\n", workers - away,
+               workers, away > 0 ? "; for the others, the fallbacks decide" : "");
+    scoreboard_close(scoreboard);
 }
 
 int cmd_limits_list(struct cmd *cmd)
@@ -96,6 +141,8 @@ int cmd_limits_list(struct cmd *cmd)
             list_window(&records, &v, &v.limits.rows[i], w);
     records_finish(&records);
     ratelimit_usage(v.table, v.now, &usage);
+    if (!cmd->json && v.conf->limits_engine == LIMITS_REDIS)
+        print_redis(v.conf);
     if (!cmd->json)
         printf("\nThe limiter table: about %" PRIu64 " of %" PRIu64 " slots in use, %" PRIu64
                " keys forgotten while active, %.1f MiB.\n",
@@ -189,7 +236,10 @@ int cmd_limits_top(struct cmd *cmd)
     ratelimit_notes(v.table, v.now, add_note, &top);
     qsort(top.notes, top.count, sizeof(*top.notes), compare_notes);
     print_top(&v, &top, most, cmd->json);
-    if (top.count == 0)
+    if (v.conf->limits_engine == LIMITS_REDIS)
+        cmd_say("Only fallbacks of this node are listed. assay limits show reads one key in "
+                "Redis.");
+    else if (top.count == 0)
         cmd_say("No key has used more than half of its limit in the current window.");
     free(top.notes);
     close_files(&v);
@@ -237,24 +287,42 @@ static struct ratelimit_window window_of(const struct view *v, const struct targ
                                      .key_size = t->keys[i].size};
 }
 
-static void show_window(struct records *records, const struct view *v, const struct target *t,
-                        unsigned i)
+/* What the key has used, and the end of the window. */
+static int read_count(const struct view *v, const char *limiter,
+                      const struct ratelimit_window *window, uint32_t *used, int64_t *reset)
 {
-    struct ratelimit_window window = window_of(v, t, i);
+    char why[REDIS_COMMAND_WHY];
     struct ratelimit_state state;
+    if (v->redis != NULL)
+        return redis_command_used(v->redis, limiter, window, used, reset, why)
+                   ? CMD_DONE
+                   : cmd_refuse("cannot read the count in Redis: %s", why);
+    ratelimit_peek(v->table, window, 1, v->now, &state);
+    *used = RATELIMIT_COUNT_MAX - state.remaining;
+    *reset = state.reset;
+    return CMD_DONE;
+}
+
+static int show_window(struct records *records, const struct view *v, const struct target *t,
+                       unsigned i)
+{
+    const char *limiter = v->limits.rows[t->limiter].name;
+    struct ratelimit_window window = window_of(v, t, i);
     char text[LIMITER_TEXT_SIZE];
-    uint32_t limit = limiters_limit(&v->limits, t->limiter, t->windows[i], &t->keys[i]);
-    ratelimit_peek(v->table, &window, 1, v->now, &state);
-    uint32_t used = RATELIMIT_COUNT_MAX - state.remaining;
+    uint32_t limit = limiters_limit(&v->limits, t->limiter, t->windows[i], &t->keys[i]), used;
+    int64_t reset;
+    if (read_count(v, limiter, &window, &used, &reset) != CMD_DONE)
+        return CMD_REFUSED;
     limiter_key_text(&t->keys[i], v->limits.ipv6_prefix, text);
-    records_text(records, "limiter", str_of(v->limits.rows[t->limiter].name));
+    records_text(records, "limiter", str_of(limiter));
     records_text(records, "key", str_of(text));
     records_number(records, "used", used);
     records_number(records, "limit", limit);
     records_number(records, "remaining", used < limit ? limit - used : 0);
     records_number(records, "seconds", window.seconds);
-    records_time(records, "reset", state.reset * 1000);
+    records_time(records, "reset", reset * 1000);
     records_end_row(records);
+    return CMD_DONE;
 }
 
 int cmd_limits_show(struct cmd *cmd)
@@ -265,12 +333,28 @@ int cmd_limits_show(struct cmd *cmd)
     if (open_files(cmd->conf, false, &v) != CMD_DONE)
         return CMD_REFUSED;
     int status = find_target(&v, cmd->words[0], cmd->words[1], &t);
+    if (status == CMD_DONE)
+        status = open_redis(&v);
     records_start(&records, cmd->json);
     for (unsigned i = 0; status == CMD_DONE && i < t.count; i++)
-        show_window(&records, &v, &t, i);
+        status = show_window(&records, &v, &t, i);
     records_finish(&records);
     close_files(&v);
     return status;
+}
+
+/* With Redis, also what a fallback of this node counted. */
+static int reset_window(const struct view *v, const struct target *t, unsigned i, unsigned *had)
+{
+    struct ratelimit_window window = window_of(v, t, i);
+    char why[REDIS_COMMAND_WHY];
+    bool in_redis = false;
+    *had += ratelimit_reset(v->table, &window, v->now);
+    if (v->redis != NULL &&
+        !redis_command_reset(v->redis, v->limits.rows[t->limiter].name, &window, &in_redis, why))
+        return cmd_refuse("cannot reset the count in Redis: %s", why);
+    *had += in_redis;
+    return CMD_DONE;
 }
 
 int cmd_limits_reset(struct cmd *cmd)
@@ -281,10 +365,10 @@ int cmd_limits_reset(struct cmd *cmd)
         return CMD_REFUSED;
     int status = find_target(&v, cmd->words[0], cmd->words[1], &t);
     unsigned had = 0;
-    for (unsigned i = 0; status == CMD_DONE && i < t.count; i++) {
-        struct ratelimit_window window = window_of(&v, &t, i);
-        had += ratelimit_reset(v.table, &window, v.now);
-    }
+    if (status == CMD_DONE)
+        status = open_redis(&v);
+    for (unsigned i = 0; status == CMD_DONE && i < t.count; i++)
+        status = reset_window(&v, &t, i, &had);
     if (status == CMD_DONE)
         cmd_say(had > 0 ? "Set the count of %s in limiter %s to zero."
                         : "%s has no count in limiter %s.",

@@ -1,6 +1,7 @@
 #include "cmd/cmd_store.h"
 
 #include "core/auth/jwt.h"
+#include "core/auth/secret_file.h"
 #include "core/auth/signing_keys.h"
 #include "core/cluster/sealed.h"
 #include "core/shm/scoreboard.h"
@@ -40,7 +41,7 @@ static int rotate_everywhere(const struct cmd *cmd, struct client *client, const
     struct buf text = {0}, sealed = {0};
     const int64_t from_ms = clock_wall_ms() + CLUSTER_SETTLE_MS;
     int status = CMD_DONE;
-    if (!channel_tls_key(cmd->conf->cluster_key_file, &key, why, sizeof(why)) ||
+    if (!secret_file_key(cmd->conf->cluster_key_file, key.bytes, why, sizeof(why)) ||
         signing_keys_next(path, from_ms, keep_ms(cmd->conf) + CLUSTER_SETTLE_MS, &text, why,
                           sizeof(why)) != 0)
         status = cmd_refuse("%s", why);

@@ -1,6 +1,6 @@
 #include "ratelimit/hash_internal.h"
 
-#include "ratelimit/siphash_internal.h"
+#include "ratelimit/siphash.h"
 
 #if defined(__x86_64__)
 #include <cpuid.h>

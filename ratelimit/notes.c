@@ -3,7 +3,7 @@
  * note has a digest, so that a reader skips one that is being written, was written by two processes
  * at once, or whose writer died.
  */
-#include "ratelimit/siphash_internal.h"
+#include "ratelimit/siphash.h"
 #include "ratelimit/table_internal.h"
 #include "ratelimit/window_internal.h"
 

@@ -1,6 +1,6 @@
 #include "ratelimit/ratelimit.h"
 
-#include "ratelimit/siphash_internal.h"
+#include "ratelimit/siphash.h"
 #include "ratelimit/table_internal.h"
 #include "ratelimit/window_internal.h"
 
@@ -403,6 +403,17 @@ int ratelimit_peek(struct ratelimit *rl, const struct ratelimit_window *windows,
     for (size_t i = 0; i < count; i++)
         hashes[i] = hash_of(rl, &windows[i]);
     return peek_all(rl, windows, hashes, count, now, out) ? 1 : 0;
+}
+
+void ratelimit_report(const struct ratelimit_window *windows, const uint32_t *used,
+                      const uint32_t *ends, size_t count, uint32_t charged,
+                      struct ratelimit_state *out)
+{
+    struct window_use use[RATELIMIT_WINDOWS_MAX];
+    assert(count > 0 && count <= RATELIMIT_WINDOWS_MAX);
+    for (size_t i = 0; i < count; i++)
+        use[i] = (struct window_use){ends[i], used[i], used[i] >= windows[i].limit};
+    report_window(windows, use, count, charged, out);
 }
 
 bool ratelimit_reset(struct ratelimit *rl, const struct ratelimit_window *window, int64_t now)

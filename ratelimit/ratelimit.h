@@ -143,6 +143,14 @@ int ratelimit_peek(struct ratelimit *rl, const struct ratelimit_window *windows,
                    int64_t now, struct ratelimit_state *out);
 
 /*
+ * ratelimit_report(windows, used, ends, count, charged, out): the state for counts that are kept
+ * elsewhere: what each window had used, its end, and how many requests were charged to all.
+ */
+void ratelimit_report(const struct ratelimit_window *windows, const uint32_t *used,
+                      const uint32_t *ends, size_t count, uint32_t charged,
+                      struct ratelimit_state *out);
+
+/*
  * ratelimit_reset(rl, window, now): clear the count of ${window}'s key in the current window. True:
  * it was not 0.
  */

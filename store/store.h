@@ -354,6 +354,8 @@ enum store_event_kind {
     EVENT_ANSWERS,
     EVENT_MAINTENANCE,  /* a deletion or a merge is due: maintenance.h. For the writer process */
     EVENT_SIGNING_KEYS, /* store_signing_keys has others. For the writer process */
+    /* Not of a commit: to a worker that waits for the log of the cluster: it has news. */
+    EVENT_POSITION,
 };
 struct store_event {
     uint64_t kind; /* enum store_event_kind; 64 bits, so that the struct has no padding */
@@ -421,9 +423,10 @@ void store_sender_each(struct store_txn *t, store_sender_fn *each, void *arg);
  * the number of records, which walks the smaller spaces.
  */
 struct store_space {
-    uint64_t map_bytes;   /* size of the map */
-    uint64_t used_bytes;  /* pages in use, without free ones */
-    uint64_t index_bytes; /* of the segment files */
+    uint64_t map_bytes;    /* size of the map */
+    uint64_t used_bytes;   /* pages in use, without free ones */
+    uint64_t index_bytes;  /* of the segment files */
+    uint64_t growth_bytes; /* that creates may still use; a lower bound while there are many */
     uint64_t last_transaction;
     unsigned readers, max_readers;
 };
@@ -433,6 +436,11 @@ struct store_usage {
 };
 enum store_status store_space(struct store *s, struct store_space *out);
 enum store_status store_usage(struct store *s, struct store_usage *out);
+/*
+ * store_refuse_growth(s, refuse): creates are refused as in a full store: another node of the
+ * cluster has no space for them. For the writer.
+ */
+void store_refuse_growth(struct store *s, bool refuse);
 /* store_is_full(s): would a create be refused, because the map or the disk is full? */
 bool store_is_full(struct store *s);
 /*

@@ -47,6 +47,7 @@ static enum store_status measure_space(struct store *s, MDB_txn *txn, struct sto
     *out = (struct store_space){.map_bytes = info.me_mapsize,
                                 .used_bytes =
                                     pages > free_pages ? (pages - free_pages) * stat.ms_psize : 0,
+                                .growth_bytes = store_growth_bytes(s),
                                 .readers = store_count_readers(s),
                                 .max_readers = info.me_maxreaders,
                                 .last_transaction = info.me_last_txnid};

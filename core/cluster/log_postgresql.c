@@ -17,8 +17,9 @@ _Static_assert(2 * CLUSTER_LOG_LEASE_MS == 20000, "TOO_LONG");
 /* Columns of struct cluster_log_head, of the row c of assay_cluster and the row n of its leader. */
 #define HEAD(name, address)                                                                        \
     "c.log, c.epoch, c.leader, " name ", " address ", "                                            \
-    "CASE WHEN c.lease_until > " TOO_LONG " THEN 0 ELSE"                                           \
-    " floor(extract(epoch FROM c.lease_until - clock_timestamp()) * 1000)::bigint END, "           \
+    "CASE WHEN c.lease_until BETWEEN clock_timestamp() AND " TOO_LONG                              \
+    " THEN floor(extract(epoch FROM c.lease_until - clock_timestamp()) * 1000)::bigint"            \
+    " ELSE 0 END, "                                                                                \
     "c.head, c.at_ms, c.chain"
 
 static const struct pg_statement position_sql = {

@@ -1,6 +1,6 @@
-#include "config.h"
-
 #include "core/conf/conf_internal.h"
+
+#include "config.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -74,6 +74,34 @@ static void check_cluster(struct conf_build *build)
                      CONF_NODE_NAME_MAX);
 }
 
+#ifdef HAVE_REDIS
+#define REDIS_BUILT_IN true
+#else
+#define REDIS_BUILT_IN false
+#endif
+
+static void check_redis(struct conf_build *build)
+{
+    const struct conf *conf = build->conf;
+    size_t n = strlen(conf->redis_prefix);
+    if (n > CONF_REDIS_PREFIX_MAX ||
+        strspn(conf->redis_prefix,
+               "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-") != n)
+        conf_mistake(build, place_of(build, "limits.redis.prefix", NULL),
+                     "limits.redis.prefix: use at most %d letters, digits, . _ and -",
+                     CONF_REDIS_PREFIX_MAX);
+    if (conf->limits_engine != LIMITS_REDIS)
+        return;
+    if (!REDIS_BUILT_IN)
+        conf_mistake(build, place_of(build, "limits.engine", NULL),
+                     "limits.engine: this program is built without Redis; install the package "
+                     "assay-cluster, or set limits.engine to local");
+    else if (conf->redis_key_file[0] == '\0')
+        conf_mistake(build, place_of(build, "limits.redis.key_file", "limits.engine"),
+                     "limits.redis.key_file: the engine redis needs a key file; write one with "
+                     "`openssl rand -hex 32`, mode 0600, and copy it to every node");
+}
+
 static void check_values(struct conf_build *build)
 {
     const struct conf *conf = build->conf;
@@ -84,6 +112,7 @@ static void check_values(struct conf_build *build)
                      conf->reports_decent, conf->reports_good);
     check_listeners(build);
     check_cluster(build);
+    check_redis(build);
 }
 
 static conf_file_fn *file_usable;
@@ -109,7 +138,14 @@ static void check_files(struct conf_build *build)
         return;
     check_file(build, "log.access", build->conf->log_access, FILE_APPENDED);
     check_file(build, "jwt.secrets_file", build->conf->jwt_secrets_file, FILE_OF_SECRETS);
-    check_file(build, "cluster.key_file", build->conf->cluster_key_file, FILE_READ);
+    check_file(build, "cluster.key_file", build->conf->cluster_key_file, FILE_OF_KEY);
+    if (build->conf->limits_engine != LIMITS_REDIS)
+        return;
+    check_file(build, "limits.redis.key_file", build->conf->redis_key_file, FILE_OF_KEY);
+    check_file(build, "limits.redis.password_file", build->conf->redis_password_file,
+               FILE_OF_PASSWORD);
+    check_file(build, "limits.redis.sentinel_password_file",
+               build->conf->redis_sentinel_password_file, FILE_OF_PASSWORD);
 }
 
 /* ---- loading ---- */

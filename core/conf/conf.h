@@ -20,6 +20,8 @@
 #define CONF_DEFAULT_PATH "/etc/assay/assay.yaml"
 #define CONF_LISTEN_MAX 16
 #define CONF_PORTS_MAX 16
+#define CONF_SENTINELS_MAX 16
+#define CONF_REDIS_PREFIX_MAX 32
 #define CONF_WORKERS_MAX 512
 #define CONF_NODE_NAME_MAX 63
 #define CONF_QUERY_THREADS_MAX 7 /* per worker; the event loop is one more reader of the store */
@@ -36,6 +38,15 @@ struct conf_listen {
     char *tls_second_certificate, *tls_second_key; /* another key type; "": none */
     uint64_t tls_hsts_ms; /* max-age of Strict-Transport-Security; 0: no header */
 };
+
+/* Addresses, host:port each. */
+struct conf_addresses {
+    char *items[CONF_SENTINELS_MAX];
+    size_t count;
+};
+
+/* Where limiters count: in shared memory of this host, or in a Redis that several nodes share. */
+enum limits_engine { LIMITS_LOCAL, LIMITS_REDIS };
 
 /* When a change is answered. Before the commit, readers could not see it yet, so "full" is all. */
 enum store_sync { STORE_SYNC_FULL };
@@ -70,13 +81,24 @@ struct conf {
     unsigned limits_slots;
     unsigned limits_ipv6_prefix; /* leading bits that identify a caller */
     struct cidr_list limits_exempt;
-    struct limiters *limits;  /* includes the two options above */
-    char *cluster_log;        /* connection string of PostgreSQL; "": no cluster */
-    char *cluster_name;       /* of this node */
-    char *cluster_address;    /* where other nodes reach this one */
-    char *cluster_key_file;   /* the key that all nodes have */
+    struct limiters *limits; /* includes the two options above */
+    char *cluster_log;       /* connection string of PostgreSQL; "": no cluster */
+    char *cluster_name;      /* of this node */
+    char *cluster_address;   /* where other nodes reach this one */
+    char *cluster_key_file;  /* the key that all nodes have */
+    unsigned cluster_wait_ms, cluster_max_lag_ms;
+    bool cluster_stale_reads; /* also after cluster_max_lag_ms */
     uint64_t cluster_keep_ms; /* entries that are not older stay in the log */
     uint64_t cluster_away_ms; /* a node that was not heard of for longer is deregistered */
+    enum limits_engine limits_engine;
+    char *redis_address;                   /* unused with sentinels */
+    struct conf_addresses redis_sentinels; /* count 0: none */
+    char *redis_sentinel_name;             /* what the sentinels call the primary */
+    /* "": none */
+    char *redis_user, *redis_password_file, *redis_sentinel_password_file, *redis_key_file;
+    char *redis_prefix; /* of every key in Redis */
+    unsigned redis_timeout_ms;
+    unsigned redis_nodes; /* that share the Redis */
     enum log_level log_level;
     char *log_access; /* file; "": none; "-": standard output */
     enum log_format log_format;
@@ -111,7 +133,12 @@ void conf_know_routes(conf_route_fn *known);
  * refused if it returns false. The server calls this before the first conf_load; without it files
  * are not checked.
  */
-enum conf_file_use { FILE_APPENDED, FILE_OF_SECRETS, FILE_READ };
+enum conf_file_use {
+    FILE_APPENDED,
+    FILE_OF_SECRETS,  /* signing_keys.h */
+    FILE_OF_KEY,      /* secret_file.h */
+    FILE_OF_PASSWORD, /* secret_file.h */
+};
 typedef bool conf_file_fn(const struct conf *conf, const char *path, enum conf_file_use use,
                           char *why, size_t size);
 void conf_know_files(conf_file_fn *can_use);

@@ -5,6 +5,8 @@
  *     windows: [ { limit: N, seconds: S, key: ip } ]     replaces all windows
  *     routes: [ "GET /api/v1/reports" ]                  replaces the built-in limiter of the route
  *     dry_run: true
+ *     fallback: refuse                                   when Redis does not answer
+ *     lease: 20                                          taken ahead from Redis
  *     overrides: [ { key: "203.0.113.7", limit: N, seconds: S } ]
  */
 #include "core/conf/yaml_internal.h"
@@ -307,9 +309,31 @@ static void read_dry_run(struct at *at, const yaml_node_t *node, void *to)
     ((struct limiter_row *)to)->dry_run = yes;
 }
 
+static void read_fallback(struct at *at, const yaml_node_t *node, void *to)
+{
+    const char *text = conf_scalar(node), *name;
+    char quoted[CONF_QUOTE_SIZE];
+    uint32_t i = 0;
+    while ((name = limiter_fallback_name((enum limiter_fallback)i)) != NULL &&
+           (text == NULL || strcmp(text, name) != 0))
+        i++;
+    if (name == NULL)
+        mistake(at, node, "\"%s\" is not one of local, refuse, admit",
+                conf_quote(text == NULL ? "…" : text, quoted));
+    else
+        ((struct limiter_row *)to)->fallback = i;
+}
+
+static void read_lease(struct at *at, const yaml_node_t *node, void *to)
+{
+    read_number(at, node, 0, LIMITER_LEASE_MAX, &((struct limiter_row *)to)->lease);
+}
+
 static const struct member limiter_members[] = {{"windows", read_windows, false},
                                                 {"routes", read_routes, false},
                                                 {"dry_run", read_dry_run, false},
+                                                {"fallback", read_fallback, false},
+                                                {"lease", read_lease, false},
                                                 {"overrides", read_overrides, false},
                                                 {0}};
 
@@ -358,6 +382,10 @@ static void read_limiter(struct at *at, const yaml_node_t *key, const yaml_node_
     else if (deeper.limiter >= LIMITERS_BUILT_IN && row->routes_count == 0)
         mistake(&deeper, key,
                 "a limiter that is not built in needs routes; without routes it limits nothing");
+    else if (row->lease > 1 && !limiter_one_key(row))
+        mistake(&deeper, key,
+                "lease needs windows that count the same key; leave lease out, or give all windows "
+                "the same key");
 }
 
 void conf_limits_read(struct yaml_reader *reading, const yaml_node_t *node)

@@ -75,6 +75,14 @@ static void print_row(const struct limiters *limits, unsigned limiter, FILE *out
                 i + 1 == row->routes_count ? " ]" : "");
     if (row->dry_run)
         next_member(row->name, "dry_run: true", out);
+    if (row->fallback != FALLBACK_LOCAL) {
+        next_member(row->name, "fallback: ", out);
+        fputs(limiter_fallback_name((enum limiter_fallback)row->fallback), out);
+    }
+    if (row->lease > 0) {
+        next_member(row->name, "lease: ", out);
+        fprintf(out, "%u", row->lease);
+    }
     print_overrides(limits, limiter, out);
     fputs(" }", out);
 }

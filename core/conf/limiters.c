@@ -123,6 +123,21 @@ void limiters_sort(struct limiters *limits)
 
 /* ---- limits ---- */
 
+const char *limiter_fallback_name(enum limiter_fallback fallback)
+{
+    static const char *const names[] = {
+        [FALLBACK_LOCAL] = "local", [FALLBACK_REFUSE] = "refuse", [FALLBACK_ADMIT] = "admit"};
+    return fallback <= FALLBACK_ADMIT ? names[fallback] : NULL;
+}
+
+bool limiter_one_key(const struct limiter_row *row)
+{
+    for (uint32_t i = 1; i < row->windows_count; i++)
+        if (row->windows[i].by != row->windows[0].by)
+            return false;
+    return true;
+}
+
 bool limiters_exempt(const struct limiters *limits, const struct ip *ip)
 {
     for (uint32_t i = 0; i < limits->exempt_count; i++)

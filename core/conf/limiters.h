@@ -45,6 +45,14 @@ enum limiter {
 #define LIMITER_ROUTE_SIZE 96
 #define LIMITERS_OVERRIDES_MAX 1024
 #define LIMITERS_EXEMPT_MAX 256
+#define LIMITER_LEASE_MAX 100000
+
+/* What decides when limits.engine is redis and Redis does not answer. */
+enum limiter_fallback {
+    FALLBACK_LOCAL,  /* the table of this node, with the limit divided by the number of nodes */
+    FALLBACK_REFUSE, /* answer 503 */
+    FALLBACK_ADMIT,
+};
 
 /* What a window counts; the more special kinds come first. */
 enum limiter_by { BY_IP_AGENT, BY_JWT, BY_TOKEN, BY_API_KEY, BY_REPORT, BY_IP, LIMITER_BYS };
@@ -70,7 +78,10 @@ struct limiter_override {
 
 struct limiter_row {
     char name[LIMITER_NAME_MAX + 1];
-    bool dry_run; /* counts, sends headers and logs, but does not refuse */
+    bool dry_run;      /* counts, sends headers and logs, but does not refuse */
+    uint32_t fallback; /* enum limiter_fallback */
+    /* requests that a worker takes ahead from Redis; 0 or 1: it asks for each request */
+    uint32_t lease;
     uint32_t windows_count, routes_count;
     struct limiter_window windows[LIMITER_WINDOWS_MAX]; /* in order of enum limiter_by */
     /* "METHOD /path" or "* /path"; a "*" at the end of the path stands for any rest */
@@ -112,6 +123,12 @@ bool limiters_exempt(const struct limiters *limits, const struct ip *ip);
 /* limiters_limit(limits, limiter, window, key): the limit of this key; 0: none. */
 uint32_t limiters_limit(const struct limiters *limits, unsigned limiter, unsigned window,
                         const struct limiter_key *key);
+
+/* limiter_fallback_name(fallback): "local". */
+const char *limiter_fallback_name(enum limiter_fallback fallback);
+
+/* limiter_one_key(row): all its windows count the same kind of key. */
+bool limiter_one_key(const struct limiter_row *row);
 
 /* ---- keys ---- */
 

@@ -327,7 +327,7 @@ static void bool_print(const struct conf_option *option, const char *base, FILE 
     fputs(yes ? "true" : "false", out);
 }
 
-/* ---- lists: networks and ports ---- */
+/* ---- lists: networks, ports, addresses ---- */
 
 static struct cidr_list *cidrs_member(const struct conf_option *option, char *base)
 {
@@ -413,6 +413,47 @@ static void ports_clear(const struct conf_option *option, char *base)
     memset(base + option->count_offset, 0, sizeof(size_t));
 }
 
+static struct conf_addresses *addresses_member(const struct conf_option *option, char *base)
+{
+    return (struct conf_addresses *)(void *)(base + option->offset);
+}
+
+static bool addresses_parse(const struct conf_option *option, char *base, const char *text,
+                            char why[CONF_WHY_SIZE])
+{
+    struct conf_addresses *list = addresses_member(option, base);
+    if (!address_valid(text, why))
+        return false;
+    if (list->count == CONF_SENTINELS_MAX) {
+        WHY("at most %d addresses", CONF_SENTINELS_MAX);
+        return false;
+    }
+    char *copy = strdup(text);
+    if (copy == NULL) {
+        WHY("out of memory");
+        return false;
+    }
+    list->items[list->count++] = copy;
+    return true;
+}
+
+static void addresses_print(const struct conf_option *option, const char *base, FILE *out)
+{
+    const struct conf_addresses *list =
+        (const struct conf_addresses *)(const void *)(base + option->offset);
+    fputc('[', out);
+    for (size_t i = 0; i < list->count; i++)
+        fprintf(out, "%s\"%s\"", i == 0 ? "" : ", ", list->items[i]);
+    fputc(']', out);
+}
+
+static void addresses_clear(const struct conf_option *option, char *base)
+{
+    struct conf_addresses *list = addresses_member(option, base);
+    while (list->count > 0)
+        free(list->items[--list->count]);
+}
+
 const struct conf_type conf_type_text = {"text",     "one text", false,     false,
                                          text_parse, text_print, text_clear};
 const struct conf_type conf_type_path = {"path",     "one path", false,     false,
@@ -441,6 +482,13 @@ const struct conf_type conf_type_bool = {"true | false", "true or false", false,
 const struct conf_type conf_type_cidrs = {
     "list of networks", "a list such as [10.0.0.0/8]", true, false, cidrs_parse, cidrs_print,
     cidrs_clear};
+const struct conf_type conf_type_addresses = {"list of addresses",
+                                              "a list such as [10.0.0.5:26379, 10.0.0.6:26379]",
+                                              true,
+                                              false,
+                                              addresses_parse,
+                                              addresses_print,
+                                              addresses_clear};
 const struct conf_type conf_type_ports = {
     "list of ports", "a list such as [80, 443]", true, false, ports_parse, ports_print,
     ports_clear};

@@ -1,4 +1,4 @@
-#include "core/http/limit.h"
+#include "core/http/limit_internal.h"
 
 #include "core/http/reply_internal.h"
 #include "core/http/route.h"
@@ -9,35 +9,6 @@
 #include "core/http/http.h"
 
 #include <stdlib.h>
-
-/* A number as text, right-aligned. The requests of a window share it. */
-struct cached_number {
-    uint64_t number;
-    size_t from; /* its start in ${text}; 0: none yet */
-    char text[24];
-};
-
-/* The window of a recent API key or token, for limiters with one window. */
-#define CACHED_WINDOWS 256
-struct cached_window {
-    uint64_t id;
-    uint32_t limiter, limit;
-    uint64_t hash;
-    bool unlimited; /* the window does not count it */
-};
-
-struct request_limiter {
-    const struct loop *loop;
-    struct limiter_stats *stats;
-    struct ratelimit *table;
-    uint64_t token;   /* of the table's clock, taken before the loop read its own */
-    uint64_t version; /* of ${limits} in ${stats} */
-    struct limiters limits;
-    uint64_t salts[LIMITERS_MAX];
-    uint8_t route_limiter[ROUTES_MAX]; /* the limiter of each row of the route table */
-    struct cached_number limit_text, reset_text;
-    struct cached_window windows[CACHED_WINDOWS];
-};
 
 /* ---- the limits in force ---- */
 
@@ -60,7 +31,7 @@ static void update_limits(struct request_limiter *l)
         apply_limits(l);
 }
 
-struct request_limiter *request_limiter_new(const struct loop *loop)
+struct request_limiter *request_limiter_new(struct loop *loop)
 {
     struct request_limiter *l = calloc(1, sizeof(*l));
     if (l == NULL)
@@ -72,7 +43,10 @@ struct request_limiter *request_limiter_new(const struct loop *loop)
     l->limits = *loop->conf->limits; /* until shared memory can be read */
     apply_limits(l);
     update_limits(l);
-    return l;
+    if (loop->conf->limits_engine == LIMITS_LOCAL || (l->redis = redis_limits_new(loop)) != NULL)
+        return l;
+    free(l);
+    return NULL;
 }
 
 const struct limiters *request_limiter_limits(struct request_limiter *l)
@@ -83,7 +57,25 @@ const struct limiters *request_limiter_limits(struct request_limiter *l)
 
 void request_limiter_free(struct request_limiter *l)
 {
+    if (l != NULL)
+        redis_limits_free(l->redis);
     free(l);
+}
+
+void request_limiter_flush(struct request_limiter *l)
+{
+    if (l->redis != NULL)
+        redis_limits_flush(l->redis);
+}
+
+int request_limiter_wake_ms(const struct request_limiter *l, int most)
+{
+    return l->redis == NULL ? most : redis_limits_wake_ms(l->redis, most);
+}
+
+bool request_limiter_settled(const struct request_limiter *l)
+{
+    return l->redis == NULL || redis_limits_settled(l->redis);
 }
 
 /* ---- the log ---- */
@@ -91,6 +83,8 @@ void request_limiter_free(struct request_limiter *l)
 void request_limiter_tick(struct request_limiter *l, int64_t now_ms)
 {
     l->token = ratelimit_token(l->table);
+    if (l->redis != NULL)
+        redis_limits_tick(l->redis);
     for (unsigned i = 1; i < l->limits.count; i++) {
         uint64_t count =
             limiter_stats_suppressed(l->stats, l->limits.rows[i].counter, now_ms / 1000);
@@ -116,10 +110,9 @@ static uint64_t report_in_path(const struct request *r)
     return id;
 }
 
-/* The windows that count this request; ${keys}: what they point at. The number of windows. */
-static size_t make_windows(const struct request_limiter *l, unsigned limiter,
-                           const struct request *r, struct limiter_key *keys,
-                           struct ratelimit_window *windows)
+size_t limit_make_windows(const struct request_limiter *l, unsigned limiter,
+                          const struct request *r, struct limiter_key *keys,
+                          struct ratelimit_window *windows)
 {
     static const uint8_t unknown[LIMITER_ULID];
     const struct limiter_row *row = &l->limits.rows[limiter];
@@ -156,7 +149,7 @@ static void log_refusal(struct request_limiter *l, unsigned limiter, const struc
     char text[LIMITER_TEXT_SIZE];
     if (!limiter_stats_may_log(l->stats, row->counter, r->now_ms / 1000))
         return;
-    make_windows(l, limiter, r, keys, windows);
+    limit_make_windows(l, limiter, r, keys, windows);
     limiter_key_text(&keys[state->window], l->limits.ipv6_prefix, text);
     log_info("limiter %s %s %s: over %u in %u s, resets in %lld s", row->name,
              row->dry_run ? "would refuse" : "refuses", text, state->limit,
@@ -181,7 +174,7 @@ static struct cached_window *cached_window_of(struct request_limiter *l, unsigne
     return k;
 }
 
-/* As make_windows, with the prefetched or cached window. */
+/* As limit_make_windows, with the prefetched or cached window. */
 static size_t find_windows(struct request_limiter *l, unsigned limiter, const struct request *r,
                            struct limiter_key *keys, struct ratelimit_window *windows)
 {
@@ -201,7 +194,7 @@ static size_t find_windows(struct request_limiter *l, unsigned limiter, const st
     }
     if (k != NULL && k->unlimited)
         return 0;
-    size_t count = make_windows(l, limiter, r, keys, windows);
+    size_t count = limit_make_windows(l, limiter, r, keys, windows);
     if (k != NULL)
         k->unlimited = count == 0;
     if (k != NULL && count == 1) {
@@ -219,7 +212,7 @@ void limit_prefetch(struct request *r)
     const struct limiter_row *row = &l->limits.rows[limiter];
     struct limiter_key key;
     if (row->windows_count != 1 || row->windows[0].by != BY_IP ||
-        make_windows(l, limiter, r, &key, &r->limit.prefetched) == 0)
+        limit_make_windows(l, limiter, r, &key, &r->limit.prefetched) == 0)
         return;
     ratelimit_prefetch(l->table, &r->limit.prefetched);
     r->limit.prefetched.key = NULL;
@@ -227,8 +220,9 @@ void limit_prefetch(struct request *r)
 }
 
 /* ratelimit_take by the loop's time; again with a fresh time if the clock was set. */
-static int take(struct request_limiter *l, const struct ratelimit_window *windows, size_t count,
-                struct request *r)
+static inline __attribute__((always_inline)) int take(struct request_limiter *l,
+                                                      const struct ratelimit_window *windows,
+                                                      size_t count, struct request *r)
 {
     struct ratelimit_time time = {l->token, r->now_ms / 1000};
     int over;
@@ -246,7 +240,7 @@ static void note_near_limit(struct request_limiter *l, unsigned limiter, const s
     struct limiter_key keys[LIMITER_WINDOWS_MAX];
     struct ratelimit_window windows[LIMITER_WINDOWS_MAX];
     char text[LIMITER_TEXT_SIZE];
-    size_t count = make_windows(l, limiter, r, keys, windows);
+    size_t count = limit_make_windows(l, limiter, r, keys, windows);
     for (size_t i = 0; i < count; i++)
         if ((r->limit.state.near >> i & 1) != 0) {
             limiter_key_text(&keys[i], l->limits.ipv6_prefix, text);
@@ -254,20 +248,10 @@ static void note_near_limit(struct request_limiter *l, unsigned limiter, const s
         }
 }
 
-static bool charge(struct request_limiter *l, unsigned limiter, struct request *r)
+static inline __attribute__((always_inline)) enum limit_outcome
+settle(struct request_limiter *l, unsigned limiter, struct request *r, bool over)
 {
     const struct limiter_row *row = &l->limits.rows[limiter];
-    struct limiter_key keys[LIMITER_WINDOWS_MAX];
-    struct ratelimit_window windows[LIMITER_WINDOWS_MAX];
-    struct ratelimit_state *state = &r->limit.state;
-    size_t count = find_windows(l, limiter, r, keys, windows);
-    if (count == 0)
-        return true;
-    r->limit.applies = true;
-    r->limit.limiter = limiter;
-    bool over = take(l, windows, count, r) != 0;
-    if (state->near != 0)
-        note_near_limit(l, limiter, r);
     bool exempt = over && l->limits.exempt_count > 0 && limiters_exempt(&l->limits, &r->client_ip);
     if (over && !exempt)
         log_refusal(l, limiter, r);
@@ -276,7 +260,35 @@ static bool charge(struct request_limiter *l, unsigned limiter, struct request *
                         : row->dry_run  ? COUNT_DRY_RUN_REFUSED
                                         : COUNT_REFUSED);
     r->limit.refused = over && !exempt && !row->dry_run;
-    return !r->limit.refused;
+    return r->limit.refused ? LIMIT_REFUSED : LIMIT_ADMITTED;
+}
+
+enum limit_outcome limit_settle(struct request_limiter *l, unsigned limiter, struct request *r,
+                                bool over)
+{
+    return settle(l, limiter, r, over);
+}
+
+bool limit_take(struct request_limiter *l, const struct ratelimit_window *windows, size_t count,
+                struct request *r)
+{
+    return take(l, windows, count, r) != 0;
+}
+
+static enum limit_outcome charge(struct request_limiter *l, unsigned limiter, struct request *r)
+{
+    struct limiter_key keys[LIMITER_WINDOWS_MAX];
+    struct ratelimit_window windows[LIMITER_WINDOWS_MAX];
+    struct ratelimit_state *state = &r->limit.state;
+    size_t count = find_windows(l, limiter, r, keys, windows);
+    if (count == 0)
+        return LIMIT_ADMITTED;
+    r->limit.applies = true;
+    r->limit.limiter = limiter;
+    bool over = take(l, windows, count, r) != 0;
+    if (state->near != 0)
+        note_near_limit(l, limiter, r);
+    return settle(l, limiter, r, over);
 }
 
 /* Without a route: the limiter of another method of the path, or of its prefix. */
@@ -291,19 +303,32 @@ static unsigned limiter_of_unrouted(const struct request_limiter *l, struct requ
     return limiters_of_path(&l->limits, method, path);
 }
 
-bool limit_charge(struct request *r)
+enum limit_outcome limit_charge(struct request *r, request_fn *done)
 {
     struct request_limiter *l = r->http->limiter;
     if (r->limit.charged)
-        return !r->limit.refused;
+        return limit_admits(r) ? LIMIT_ADMITTED : LIMIT_REFUSED;
     r->limit.charged = true;
     if (r->wait.conn->internal ||
         h2o_memis(r->h2o->input.method.base, r->h2o->input.method.len, H2O_STRLIT("OPTIONS")))
-        return true;
+        return LIMIT_ADMITTED;
     update_limits(l);
     unsigned limiter =
         r->route != NULL ? l->route_limiter[r->route - routes] : limiter_of_unrouted(l, r);
-    return limiter == LIMITER_NONE || charge(l, limiter, r);
+    if (limiter == LIMITER_NONE)
+        return LIMIT_ADMITTED;
+    return l->redis == NULL ? charge(l, limiter, r) : limit_ask_redis(l, limiter, r, done);
+}
+
+enum err limit_error(const struct request *r)
+{
+    return r->limit.unavailable ? ERR_UNAVAILABLE : ERR_RATE_LIMITED;
+}
+
+const char *limit_message(const struct request *r)
+{
+    return r->limit.unavailable ? "Requests cannot be counted now. Retry in a second."
+                                : err_row(ERR_RATE_LIMITED)->message;
 }
 
 const char *limit_name(const struct request *r)
@@ -344,9 +369,9 @@ static struct str cached_decimal(struct cached_number *n, uint64_t v)
 
 unsigned limit_retry_s(const struct request *r)
 {
-    int64_t wait_ms = r->limit.state.reset * 1000 - r->now_ms;
+    int64_t wait_ms = r->limit.state.reset * 1000 - (r->now_ms + r->limit.ahead_ms);
     if (!r->limit.refused)
-        return 0;
+        return r->limit.unavailable ? 1 : 0;
     /* rounded up, so that the retry is in the next window */
     return wait_ms <= 1000 ? 1 : (unsigned)((wait_ms + 999) / 1000);
 }
@@ -359,6 +384,8 @@ void limit_headers(struct request *r)
                        after = {H2O_STRLIT("retry-after")};
     const struct ratelimit_state *state = &r->limit.state;
     struct request_limiter *l = r->http->limiter;
+    if (r->limit.unavailable)
+        reply_push(r, &after, "Retry-After", STR("1"));
     if (!r->limit.applies)
         return;
     /* copies, since the cached texts may change before this response is sent */

@@ -46,6 +46,11 @@ static void dry_run_refused(struct http *h, const struct metric *m, struct buf *
     limiter_counts(h, m, out, COUNT_DRY_RUN_REFUSED);
 }
 
+static void fallback(struct http *h, const struct metric *m, struct buf *out)
+{
+    limiter_counts(h, m, out, COUNT_FALLBACK);
+}
+
 /* The table knows limiters by the number of their counter. */
 static void limiter_tags(struct http *h, const struct metric *m, struct buf *out,
                          const uint64_t by_tag[RATELIMIT_TAGS])
@@ -285,6 +290,16 @@ static void ended_early(struct http *h, const struct metric *m, struct buf *out)
         connection_table_event_count(h->loop->process->connection_table, CONNECTIONS_UPLOAD_CUT));
 }
 
+static uint64_t is_without_redis(const struct score *s)
+{
+    return score_get(s->redis_away_ms) != 0;
+}
+
+static void without_redis(struct http *h, const struct metric *m, struct buf *out)
+{
+    sample(out, m, NULL, NULL, over_role(h, ROLE_WORKER, false, is_without_redis));
+}
+
 static void waiting_requests(struct http *h, const struct metric *m, struct buf *out)
 {
     sample(out, m, NULL, NULL, over_role(h, ROLE_WORKER, false, pending));
@@ -442,6 +457,10 @@ const struct metric metrics[] = {
      refused},
     {"assay_limiter_dry_run_refused_total", "counter",
      "Requests that a limiter in dry run would have refused.", dry_run_refused},
+    {"assay_limiter_fallback_total", "counter",
+     "Requests that the fallback of a limiter decided, because Redis did not answer.", fallback},
+    {"assay_limiter_workers_without_redis", "gauge",
+     "Workers that Redis does not answer; 0 if limits.engine is local.", without_redis},
     {"assay_limiter_slots", "gauge", "Capacity, in keys, of the table of all limiters.", slots},
     {"assay_limiter_slots_used", "gauge",
      "Keys in the table whose window is open; an estimate for a large table.", slots_used},

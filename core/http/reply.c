@@ -1,6 +1,7 @@
 #include "core/http/reply_internal.h"
 
 #include "core/http/accept.h"
+#include "core/http/cluster_reads.h"
 #include "core/http/http.h"
 #include "core/http/cors_request.h"
 #include "core/http/error_html.h"
@@ -55,7 +56,7 @@ static unsigned retry_after_s(struct request *r)
     const h2o_headers_t *headers = &r->h2o->res.headers;
     ssize_t at = h2o_find_header(headers, H2O_TOKEN_RETRY_AFTER, -1);
     uint64_t seconds = 0;
-    if (r->limit.refused)
+    if (!limit_admits(r))
         return limit_retry_s(r);
     if (at >= 0 &&
         !number_parse((struct str){headers->entries[at].value.base, headers->entries[at].value.len},
@@ -86,14 +87,13 @@ static const char *negotiate_error(struct request *r, enum err err, const char *
     return "application/json";
 }
 
-/* Replace the response by 429, for a request that was charged only now. */
-static h2o_iovec_t rate_limited_body(struct request *r)
+/* Replace the response by 429 or 503, for a request that was charged only now. */
+static h2o_iovec_t refusal_body(struct request *r)
 {
     struct buf body = {0};
     r->h2o->res.headers.size = 0;
     r->etag = (struct str){NULL, 0};
-    const char *type =
-        negotiate_error(r, ERR_RATE_LIMITED, err_row(ERR_RATE_LIMITED)->message, &body);
+    const char *type = negotiate_error(r, limit_error(r), limit_message(r), &body);
     h2o_iovec_t copy = h2o_strdup(&r->h2o->pool, body.p, body.n);
     buf_free(&body);
     reply_token(r, H2O_TOKEN_CONTENT_TYPE, str_of(type));
@@ -114,6 +114,8 @@ static void start_response(struct request *r, int status, size_t length, h2o_gen
         reply_token(r, H2O_TOKEN_ETAG, r->etag);
     limit_headers(r);
     cors_headers(r);
+    if (r->http->log_waits != NULL)
+        cluster_reads_header(r);
     if (r->http->loop->draining)
         req->http1_is_persistent = 0;
     if (r->conf->log_access[0] != '\0')
@@ -133,18 +135,52 @@ void reply_send(struct request *r, h2o_iovec_t *body, size_t count, h2o_send_sta
     h2o_send(r->h2o, body, count, state);
 }
 
-static void send_response(struct request *r, int status, size_t length, h2o_iovec_t *body)
+/* A response that waits for the decision of the limiter; in the request's memory. */
+struct held_response {
+    int status;
+    size_t length;
+    bool has_body;
+    h2o_iovec_t body;
+};
+
+static void send_now(struct request *r, int status, size_t length, h2o_iovec_t *body)
 {
     static h2o_generator_t nothing_more = {NULL, NULL};
-    h2o_iovec_t refusal;
-    if (!r->limit.charged && !limit_charge(r)) {
-        refusal = rate_limited_body(r);
-        body = &refusal;
-        length = refusal.len;
-        status = err_row(ERR_RATE_LIMITED)->status;
-    }
     start_response(r, status, length, &nothing_more);
     reply_send(r, body, body != NULL && !r->is_head ? 1 : 0, H2O_SEND_STATE_FINAL);
+}
+
+static void send_refusal(struct request *r)
+{
+    h2o_iovec_t body = refusal_body(r);
+    send_now(r, err_row(limit_error(r))->status, body.len, &body);
+}
+
+static void send_held(struct request *r)
+{
+    struct held_response *held = r->limit.held;
+    if (limit_admits(r))
+        send_now(r, held->status, held->length, held->has_body ? &held->body : NULL);
+    else
+        send_refusal(r);
+}
+
+static void hold(struct request *r, int status, size_t length, const h2o_iovec_t *body)
+{
+    r->limit.held = request_alloc(r, sizeof(*r->limit.held));
+    *r->limit.held = (struct held_response){status, length, body != NULL,
+                                            body != NULL ? *body : h2o_iovec_init(NULL, 0)};
+}
+
+static void send_response(struct request *r, int status, size_t length, h2o_iovec_t *body)
+{
+    enum limit_outcome outcome = r->limit.charged ? LIMIT_ADMITTED : limit_charge(r, send_held);
+    if (outcome == LIMIT_ADMITTED)
+        send_now(r, status, length, body);
+    else if (outcome == LIMIT_REFUSED)
+        send_refusal(r);
+    else
+        hold(r, status, length, body);
 }
 
 void reply_begin(struct request *r, int status, const char *type, size_t length,
@@ -270,12 +306,21 @@ static void print_message(char *to, size_t size, const char *format, va_list arg
         to[utf8_length(str_of(to))] = '\0';
 }
 
+/* In a cluster the record may be in the log: the last step runs again. */
+static bool is_to_be_confirmed(struct request *r, enum err err)
+{
+    return (err == ERR_NOT_FOUND || err == ERR_AGENT_NOT_FOUND) && r->http->log_waits != NULL &&
+           r->route != NULL && r->route->body != BODY_SYNC && cluster_reads_confirm(r, 1);
+}
+
 void reply_error(struct request *r, enum err err, const char *format, ...)
 {
     struct buf body = {0};
     char message[512];
     va_list args;
     r->etag = (struct str){NULL, 0};
+    if (is_to_be_confirmed(r, err))
+        return;
     if (format != NULL) {
         va_start(args, format);
         print_message(message, sizeof(message), format, args);
@@ -317,4 +362,10 @@ void reply_retry(struct request *r, const char *message)
 {
     reply_header(r, "retry-after", STR("1"));
     reply_error(r, ERR_UNAVAILABLE, "%s", message);
+}
+
+void reply_stale(struct request *r)
+{
+    reply_retry(r, "This node is behind the log of its cluster for longer than cluster.max_lag, "
+                   "and does not know whether the credential is still valid. Retry later.");
 }

@@ -37,9 +37,12 @@ struct request_limit {
     bool charged;                       /* done, also if no limiter applies */
     bool applies;                       /* ${limiter} was charged */
     bool refused;                       /* by ${limiter} */
+    bool unavailable;                   /* refused, since Redis is away */
     unsigned limiter;                   /* if ${applies} */
     struct ratelimit_window prefetched; /* by limit_prefetch; hash 0: none */
     uint64_t prefetched_version;        /* of the limits */
+    int64_t ahead_ms;                   /* the clock that decided, minus ${now_ms} */
+    struct held_response *held;         /* reply.c: it waits for the limiter */
 };
 
 struct request {
@@ -71,6 +74,8 @@ struct request {
     enum store_status credential_status;
     uint64_t store_version; /* when the credential was looked up */
     bool key_looked_up, waits_for_key;
+    bool confirmed;                /* in a cluster: the head of the log, since its arrival */
+    bool changed;                  /* a change was sent */
     bool compressed;               /* the body is gzip */
     struct large_body *large_body; /* processed in a thread, or NULL */
     bool is_head, replied;

@@ -8,22 +8,30 @@
  * wait for the handshake, and reading may leave bytes of the protocol to send. It reads until a
  * handshake is over, whatever is pending.
  *
- *   HELLO     to writer    a: sender id (0: none), b: auditor's index  first frame of a connection
- *   CHANGE    to writer    a: sequence, b: highest answered            change_encode
- *   ANSWER    from writer  a: sequence, b: entry of the log, or 0      struct store_answer
- *   EVENT     from writer                                              struct store_event
- *   WAIT      to writer    a: report                                   prioritize its job
- *   JOB       from writer  a: report, b: attempt                       its URL
- *   RESULT    to writer    a: report, b: attempt                       change_encode of the result
- *   WITHDRAW  from writer  a: report, b: attempt                       cancel and return this job
- *   RETURNED  to writer    a: report, b: attempt                       a = 0: take no more jobs
- *   SUSPECT   to writer    a: report                                   the auditor dies of this one
- *   COPY      to writer                                                first frame: wants the store
- *   PIECE     from writer  a: offset, b: bytes of all, about           a piece of data.mdb
- *   COPIED    from writer  a: bytes of all, b: 0; or b: 1, refused     hash of all; or a sentence
+ *   HELLO      to writer    a: sender id (0: none), b: auditor's index  first frame of a connection
+ *   CHANGE     to writer    a: sequence, b: highest answered            change_encode
+ *   ANSWER     from writer  a: sequence, b: entry of the log, or 0      struct store_answer
+ *   EVENT      from writer                                              struct store_event
+ *   WAIT       to writer    a: report                                   prioritize its job
+ *   POSITION   to writer    a: turn (cluster_score.h), b: 1: read head  EVENT_POSITION in a later turn
+ *   JOB        from writer  a: report, b: attempt                       its URL
+ *   RESULT     to writer    a: report, b: attempt                       change_encode of the result
+ *   WITHDRAW   from writer  a: report, b: attempt                       cancel and return this job
+ *   RETURNED   to writer    a: report, b: attempt                       a = 0: take no more jobs
+ *   SUSPECT    to writer    a: report                                   the auditor dies of this one
+ *   TAKE_SLOT  to writer    a: number, b: 1: for a redirected page      a host
+ *   SLOT       from writer  a: number, b: 1: taken, 0: none is free     the host
+ *   FREE_SLOT  to writer                                                the host
+ *   AUDITOR    to writer    a: how many jobs it takes                   first frame, and repeated
+ *   ENDED      to writer    a: 1: it died, 0: it returned its jobs      the last frame
+ *   COPY       to writer                                                first frame: wants the store
+ *   PIECE      from writer  a: offset, b: bytes of all, about           a piece of data.mdb
+ *   COPIED     from writer  a: bytes of all, b: 0; or b: 1, refused     hash of all; or a sentence
  *
- * The last three are for a node that joins (core/cluster/store_copy.h), the five before them for
- * auditors, CHANGE and WAIT for everybody else.
+ * CHANGE, WAIT and POSITION are for everybody but auditors; those from JOB to ENDED are for
+ * auditors. Those about slots are used in a cluster. AUDITOR and ENDED are for an auditor of another
+ * node: the writer of that node sends them, AUDITOR in place of HELLO and every
+ * ${CHANNEL_AUDITOR_MS}. The last three are for a node that joins (core/cluster/store_copy.h).
  */
 #ifndef ASSAY_IPC_CHANNEL_H
 #define ASSAY_IPC_CHANNEL_H
@@ -50,11 +58,19 @@ enum frame_type {
     FRAME_RETURNED,
     FRAME_SUSPECT,
     FRAME_WITHDRAW,
+    FRAME_POSITION,
+    FRAME_TAKE_SLOT,
+    FRAME_SLOT,
+    FRAME_FREE_SLOT,
+    FRAME_AUDITOR,
+    FRAME_ENDED,
     FRAME_COPY,
     FRAME_PIECE,
     FRAME_COPIED,
     FRAME_TYPES
 };
+
+#define CHANNEL_AUDITOR_MS 2000
 
 #define FRAME_MAX_PAYLOAD (12u << 20) /* a sync of the largest documents is some 9 MB */
 

@@ -17,16 +17,10 @@
 #define CHANNEL_TLS_KEY_BYTES 32
 #define CHANNEL_TLS_HANDSHAKE_MS 5000 /* an unfinished handshake is ended by the caller */
 
+/* core/auth/secret_file.h reads one. */
 struct channel_tls_key {
     unsigned char bytes[CHANNEL_TLS_KEY_BYTES];
 };
-
-/*
- * channel_tls_key(path, out, why, why_size): read a file of 64 hexadecimal digits and a line end,
- * of mode 0600 or 0400, that belongs to root or this user. False: ${why} says what is wrong, with
- * the path. The caller wipes ${out}.
- */
-bool channel_tls_key(const char *path, struct channel_tls_key *out, char *why, size_t why_size);
 
 /*
  * What all channels of a process share. channel_tls_context_new(key, version): ${version} is

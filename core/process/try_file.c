@@ -1,5 +1,6 @@
 #include "core/process/try_file.h"
 
+#include "core/auth/secret_file.h"
 #include "core/auth/signing_keys.h"
 
 #include <errno.h>
@@ -74,9 +75,24 @@ bool try_file(const struct conf *conf, const char *path, enum conf_file_use use,
                  user, strerror(error));
         return false;
     }
-    if (use != FILE_OF_SECRETS)
+    if (use == FILE_APPENDED)
         return true;
-    struct signing_keys *secrets = signing_keys_open(path, why, size);
-    signing_keys_free(secrets);
-    return secrets != NULL;
+    uint8_t key[SECRET_FILE_KEY];
+    char password[SECRET_FILE_PASSWORD];
+    struct signing_keys *secrets;
+    bool good;
+    switch (use) {
+    case FILE_OF_KEY:
+        good = secret_file_key(path, key, why, size);
+        explicit_bzero(key, sizeof(key));
+        return good;
+    case FILE_OF_PASSWORD:
+        good = secret_file_password(path, password, why, size);
+        explicit_bzero(password, sizeof(password));
+        return good;
+    default:
+        secrets = signing_keys_open(path, why, size);
+        signing_keys_free(secrets);
+        return secrets != NULL;
+    }
 }

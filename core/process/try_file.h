@@ -9,8 +9,8 @@
 
 /*
  * try_file(conf, path, use, why, size): with FILE_APPENDED, whether the file can be appended to or
- * created; with FILE_READ, whether it can be read; with FILE_OF_SECRETS, whether it also has
- * signing secrets. False, and the reason in ${why}. Nothing is created or changed.
+ * created; with the other uses, whether it can be read and has signing secrets, a key or a
+ * password. False, and the reason in ${why}. Nothing is created or changed.
  */
 bool try_file(const struct conf *conf, const char *path, enum conf_file_use use, char *why,
               size_t size);

@@ -8,7 +8,7 @@
 
 #define MAGIC 0x41736c6du
 #ifndef LIMITER_STATS_VERSION
-#define LIMITER_STATS_VERSION 1u
+#define LIMITER_STATS_VERSION 2u
 #endif
 _Static_assert(LIMITER_STATS_COUNTERS <= RATELIMIT_TAGS,
                "a row of the table has a tag for each counter");

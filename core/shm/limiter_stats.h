@@ -18,7 +18,13 @@
 /* names that can be counted; more than limiters, so that removed ones keep their counts a while */
 #define LIMITER_STATS_COUNTERS 64
 
-enum limiter_count { COUNT_ADMITTED, COUNT_REFUSED, COUNT_DRY_RUN_REFUSED, LIMITER_COUNTS };
+enum limiter_count {
+    COUNT_ADMITTED,
+    COUNT_REFUSED,
+    COUNT_DRY_RUN_REFUSED,
+    COUNT_FALLBACK, /* of the others: decided without Redis, since it did not answer */
+    LIMITER_COUNTS
+};
 
 struct limiter_stats;
 

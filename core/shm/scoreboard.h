@@ -9,6 +9,7 @@
 #ifndef ASSAY_SHM_SCOREBOARD_H
 #define ASSAY_SHM_SCOREBOARD_H
 
+#include "core/shm/cluster_score.h"
 #include "core/shm/host_slots.h"
 
 #include <stdatomic.h>
@@ -18,7 +19,7 @@
 #include <sys/types.h>
 
 #ifndef SCOREBOARD_VERSION
-#define SCOREBOARD_VERSION 4
+#define SCOREBOARD_VERSION 5
 #endif
 #define SCOREBOARD_SLOTS 1984
 #define SCOREBOARD_AUDITORS 64
@@ -50,6 +51,7 @@ struct score {
      * longest transaction of background work.
      */
     _Atomic uint64_t longest_us, longest_cpu_us;
+    _Atomic uint64_t redis_away_ms; /* worker: since when Redis does not answer; 0: it does */
     _Atomic uint32_t slots;   /* it has copies of the sockets of the first so many worker slots */
     _Atomic uint32_t streams; /* worker: open event streams */
 } __attribute__((aligned(128)));
@@ -63,6 +65,7 @@ struct scoreboard {
     _Atomic uint64_t started_at_s;   /* wall clock, seconds since the epoch */
     _Atomic uint32_t listener_slots; /* worker slots in use: workers close the other sockets */
     _Atomic uint32_t accept_paused;  /* workers wait until the old master hands over */
+    struct cluster_score cluster;
     /* the worker that serves listener slot i: its pid; 0: none, since unserved_since_ms */
     struct {
         _Atomic int32_t pid;

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #define NOTE_MS 1000
+#define LOOK_MS 100 /* for confirmations of the head, which the thread does not tell */
 
 bool following_watch(struct following *f, int epoll)
 {
@@ -34,6 +35,7 @@ static enum store_status apply(struct following *f, const struct log_batch *b)
     if (status != STORE_OK)
         return status;
     status = apply_entries(t, b);
+    cluster_score_begin(&f->process->scoreboard->cluster, log_batch_end(b)->sequence);
     if (status == STORE_OK)
         return store_commit(t);
     store_abort(t);
@@ -93,8 +95,22 @@ static void note_space(struct following *f)
         return;
     f->noted_ms = now;
     if (store_space(f->store, &space) == STORE_OK)
-        log_thread_note(f->leading->thread, space.map_bytes - space.used_bytes);
+        log_thread_note(f->leading->thread, space.growth_bytes);
     store_read_end(f->store);
+}
+
+/* Other nodes must be able to apply what this one executes. */
+static void refuse_growth(struct following *f)
+{
+    const char *full = f->view.full_node;
+    if (strcmp(f->full_node, full) == 0)
+        return;
+    if (full[0] != '\0')
+        log_warn("the cluster: creates are refused: node %s has no space left", full);
+    else
+        log_info("the cluster: every node has space again");
+    snprintf(f->full_node, sizeof(f->full_node), "%s", full);
+    store_refuse_growth(f->store, full[0] != '\0');
 }
 
 static void note_leader(struct following *f)
@@ -112,12 +128,15 @@ bool following_step(struct following *f)
     if (l->thread == NULL)
         return false;
     note_space(f);
-    if (!f->told)
+    if (!f->told && clock_mono_ms() < f->looked_ms + LOOK_MS)
         return false;
     f->told = false;
+    f->looked_ms = clock_mono_ms();
     log_thread_look(l->thread, &f->view);
     log_view(f);
     note_leader(f);
+    refuse_growth(f);
+    leading_show(l, &f->view);
     take_entries(f);
     if (f->view.state == LOG_LOST)
         lost(f);

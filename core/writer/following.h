@@ -17,7 +17,8 @@ struct following {
     bool told; /* the log thread has something new */
     struct log_view view;
     char logged[POSITION_WHY];
-    uint64_t noted_ms;
+    char full_node[NODE_TEXT]; /* as last seen */
+    uint64_t noted_ms, looked_ms;
 };
 
 /* following_watch(f, epoll): events carry &f->told. */

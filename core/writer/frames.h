@@ -9,6 +9,7 @@
 #include "core/writer/copies.h"
 #include "core/writer/held_changes.h"
 #include "core/writer/relays.h"
+#include "core/writer/remote_auditors.h"
 
 struct frames {
     struct process *process;
@@ -20,6 +21,7 @@ struct frames {
     const struct leading *leading;
     struct relays *relays;
     struct copies *copies;
+    struct remote_auditors *remote_auditors;
     struct held_changes held;
 };
 

@@ -29,14 +29,16 @@ struct log_view {
     struct cluster_log_head head;
     struct store_position position; /* of the store */
     uint64_t epoch;                 /* of the own lead */
-    uint64_t confirmed_ms;          /* CLOCK_MONOTONIC: when the head was last read, or 0 */
-    char why[POSITION_WHY];         /* what keeps it from going on; "": nothing */
+    char full_node[NODE_TEXT];      /* while this node leads: a live node without space; "": none */
+    /* CLOCK_MONOTONIC: what was in the log then is up to ${head}; 0: the head was not read */
+    uint64_t confirmed_us;
+    char why[POSITION_WHY]; /* what keeps it from going on; "": nothing */
 };
 
 struct log_thread;
 
 /*
- * log_thread_new(log, node, position, empty): ${log}: of cluster_log_new, and freed with the thread;
+ * log_thread_new(log, node, position, empty): ${log}: of cluster_log_new, freed with the thread;
  * ${node}: what others see of this node; ${position}: of the store, NULL: it has none; ${empty}: it
  * has no records either. NULL: the thread cannot start, and the error log says why.
  * log_thread_end(t): as background_thread_end. log_thread_free(t): after the end.
@@ -78,8 +80,10 @@ void log_thread_trims(struct log_thread *t, uint64_t keep_ms, uint64_t away_ms);
 /*
  * log_thread_note(t, free_bytes): how much the store can still grow, for other nodes.
  * log_thread_wake(t): look at the log now.
+ * log_thread_confirm(t): read the head now, also while this node leads; log_thread_fd tells when.
  */
 void log_thread_note(struct log_thread *t, uint64_t free_bytes);
 void log_thread_wake(struct log_thread *t);
+void log_thread_confirm(struct log_thread *t);
 
 #endif

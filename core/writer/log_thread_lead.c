@@ -3,6 +3,8 @@
 
 #include "core/base/log.h"
 
+#include <stdio.h>
+
 enum outcome { IN_LOG, NOT_IN_LOG, LEAD_LOST };
 
 static enum cluster_log_status renew(struct log_thread *t, unsigned lease_ms,
@@ -25,6 +27,7 @@ static void lose(struct log_thread *t, const char *why)
 enum cluster_log_status log_begin_lead(struct log_thread *t)
 {
     struct cluster_log_head head;
+    log_begin_call(t);
     enum cluster_log_status status =
         t->log->engine->lead(t->log, t->node.id, 0, CLUSTER_LOG_LEASE_MS, &head);
     if (status == CLUSTER_LOG_LED)
@@ -96,6 +99,7 @@ static bool append_entry(struct log_thread *t)
 
 static void append(struct log_thread *t)
 {
+    const uint64_t began_us = clock_mono_us();
     if (!append_entry(t)) {
         lose(t, "another node may lead");
         return;
@@ -106,13 +110,36 @@ static void append(struct log_thread *t)
     t->view.head.sequence = t->entry.sequence;
     t->view.head.at_ms = t->entry.at_ms;
     memcpy(t->view.head.chain, t->entry.chain, sizeof(t->entry.chain));
-    t->view.confirmed_ms = clock_mono_ms();
+    t->view.confirmed_us = began_us;
     pthread_cond_broadcast(&t->changed);
     pthread_mutex_unlock(&t->lock);
     log_publish(t, LOG_LEADS, "");
 }
 
 /* ---- the lead ---- */
+
+static void look_at_node(void *arg, const struct cluster_log_node *n)
+{
+    char *full = arg;
+    if (n->seen_ms < CLUSTER_LOG_LEASE_MS && n->free_bytes == 0)
+        snprintf(full, NODE_TEXT, "%s", n->name);
+}
+
+/* A live node that has no space for what creates store. */
+static enum cluster_log_status find_full_node(struct log_thread *t)
+{
+    char full[NODE_TEXT] = "";
+    enum cluster_log_status status = t->log->engine->nodes(t->log, look_at_node, full);
+    if (status != CLUSTER_LOG_OK)
+        return status;
+    pthread_mutex_lock(&t->lock);
+    bool changed = strcmp(t->view.full_node, full) != 0;
+    snprintf(t->view.full_node, sizeof(t->view.full_node), "%s", full);
+    pthread_mutex_unlock(&t->lock);
+    if (changed)
+        log_tell(t->event_fd);
+    return CLUSTER_LOG_OK;
+}
 
 /* Renew it and note the node. */
 static enum cluster_log_status keep(struct log_thread *t)
@@ -126,6 +153,8 @@ static enum cluster_log_status keep(struct log_thread *t)
     }
     if (status == CLUSTER_LOG_OK)
         status = log_read_head(t, &head);
+    if (status == CLUSTER_LOG_OK)
+        status = find_full_node(t);
     if (status != CLUSTER_LOG_OK)
         return status;
     log_confirm(t, &head);
@@ -140,11 +169,11 @@ enum cluster_log_status log_lead(struct log_thread *t)
     const uint64_t now = clock_mono_ms();
     log_rest(t, now < t->note_ms ? t->note_ms - now : 0);
     pthread_mutex_lock(&t->lock);
-    bool asked = t->append == APPEND_ASKED, ending = t->ending;
+    bool asked = t->append == APPEND_ASKED, confirm = t->asked, ending = t->ending;
     pthread_mutex_unlock(&t->lock);
     if (ending)
         return CLUSTER_LOG_OK;
-    if (clock_mono_ms() >= t->note_ms)
+    if (confirm || clock_mono_ms() >= t->note_ms)
         return keep(t);
     if (asked)
         append(t);

@@ -1,5 +1,6 @@
 #include "core/writer/nodes.h"
 
+#include "core/auth/secret_file.h"
 #include "core/base/log.h"
 
 #include <stdio.h>
@@ -8,10 +9,12 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#define STRANGERS_MAX 1024 /* connections whose handshake is not over */
+
 static bool make_context(struct nodes *n, char *why, size_t why_size)
 {
     struct channel_tls_key key;
-    if (!channel_tls_key(n->process->conf->cluster_key_file, &key, why, why_size))
+    if (!secret_file_key(n->process->conf->cluster_key_file, key.bytes, why, why_size))
         return false;
     n->tls = channel_tls_context_new(&key, CHANNEL_VERSION);
     explicit_bzero(&key, sizeof(key));
@@ -22,7 +25,7 @@ static bool make_context(struct nodes *n, char *why, size_t why_size)
 
 bool nodes_start(struct nodes *n, int epoll)
 {
-    char why[512];
+    char why[512] = "no descriptor can be watched";
     struct epoll_event event = {.events = EPOLLIN, .data.ptr = &n->arrived};
     n->fd = -1;
     if (n->leading->thread == NULL)
@@ -42,22 +45,43 @@ void nodes_free(struct nodes *n)
     channel_tls_context_free(n->tls);
 }
 
+/* It has not proved that it has the key. */
+static bool is_stranger(const struct client *client)
+{
+    return client->role == ROLE_NODE && !client->greeted;
+}
+
+static size_t count_strangers(const struct nodes *n)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < n->clients->count; i++)
+        count += is_stranger(n->clients->list[i]);
+    return count;
+}
+
 void nodes_accept(struct nodes *n)
 {
     struct channel channel;
+    size_t strangers = count_strangers(n);
     n->arrived = false;
     for (int fd; (fd = accept4(n->fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK)) >= 0;)
-        if (channel_tls_accept(n->tls, &channel, fd))
+        if (strangers++ >= STRANGERS_MAX)
+            close(fd);
+        else if (channel_tls_accept(n->tls, &channel, fd))
             clients_add(n->clients, &channel, ROLE_NODE);
+}
+
+static void end_slow(struct client *client)
+{
+    if (is_stranger(client) && !client->gone &&
+        clock_mono_ms() - client->connected_ms > CHANNEL_TLS_HANDSHAKE_MS) {
+        log_warn("the cluster: disconnected a node: its handshake took too long");
+        client->gone = true;
+    }
 }
 
 void nodes_end_slow(struct nodes *n)
 {
-    const uint64_t now = clock_mono_ms();
-    for (size_t i = 0; n->tls != NULL && i < n->clients->count; i++) {
-        struct client *client = n->clients->list[i];
-        if (client->role == ROLE_NODE && !client->greeted &&
-            now - client->connected_ms > CHANNEL_TLS_HANDSHAKE_MS)
-            client->gone = true;
-    }
+    for (size_t i = 0; n->tls != NULL && i < n->clients->count; i++)
+        end_slow(n->clients->list[i]);
 }

@@ -1,5 +1,6 @@
 #include "core/writer/shared_keys.h"
 
+#include "core/auth/secret_file.h"
 #include "core/auth/signing_keys.h"
 #include "core/base/log.h"
 #include "core/cluster/sealed.h"
@@ -15,7 +16,7 @@ static void with_key(struct shared_keys *k, work_fn *work)
     struct channel_tls_key key;
     const struct conf *conf = k->process->conf;
     signing_keys_path(conf, path);
-    if (!channel_tls_key(conf->cluster_key_file, &key, why, sizeof(why)) ||
+    if (!secret_file_key(conf->cluster_key_file, key.bytes, why, sizeof(why)) ||
         !work(k, &key, path, why, sizeof(why)))
         log_error("the cluster: its signing keys cannot be used: %s", why);
     explicit_bzero(&key, sizeof(key));

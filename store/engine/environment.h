@@ -22,7 +22,8 @@ struct shared_env {
     atomic_uint waiting; /* threads that wait to change the size of the map; queries stop */
     atomic_uint maps;    /* changes of the size of the map so far */
     struct segment_maps *segments; /* index/ */
-    atomic_bool follows; /* store_follow: replicated spaces change by row sets alone */
+    bool refuses_growth;           /* store_refuse_growth; of the writer */
+    atomic_bool follows;           /* store_follow: replicated spaces change by row sets alone */
 };
 
 /*

@@ -60,7 +60,25 @@ static bool is_full(const struct space_left *r)
             (r->behind <= r->map / 50 && r->free <= r->map / 5));
 }
 
-enum { SPACE_LEFT, MAP_FULL, DISK_FULL, FILE_FULL };
+enum { SPACE_LEFT, MAP_FULL, DISK_FULL, FILE_FULL, NODE_FULL };
+
+void store_refuse_growth(struct store *s, bool refuse)
+{
+    s->shared->refuses_growth = refuse;
+}
+
+uint64_t store_growth_bytes(struct store *s)
+{
+    MDB_stat stat;
+    int why;
+    mdb_env_stat(s->env, &stat);
+    struct space_left r = measure_space(s, 2);
+    uint64_t left = r.behind + r.free, ahead = store_bytes_ahead(s, &why),
+             map = is_full(&r) || left <= r.reserve ? 0 : (left - r.reserve) * stat.ms_psize,
+             disk = ahead + r.free * stat.ms_psize;
+    disk = disk > STORE_DISK_RESERVE ? disk - STORE_DISK_RESERVE : 0;
+    return map < disk ? map : disk;
+}
 
 uint64_t store_bytes_ahead(const struct store *s, int *why)
 {
@@ -110,7 +128,7 @@ static void look_at_space(struct store_txn *t)
 {
     struct space_left r = measure_space(t->s, 2);
     uint64_t left = r.behind + r.free;
-    t->full = is_full(&r) ? MAP_FULL : SPACE_LEFT;
+    t->full = is_full(&r) ? MAP_FULL : t->s->shared->refuses_growth ? NODE_FULL : SPACE_LEFT;
     t->create_pages = !r.known ? UINT64_MAX : left > r.reserve ? left - r.reserve : 0;
     t->result_pages = !r.known ? r.behind : left > r.reserve / 2 ? left - r.reserve / 2 : 0;
     look_at_disk(t);
@@ -148,6 +166,7 @@ static const char *const full_texts[] = {
     [DISK_FULL] = "the disk is nearly full: free disk space, move data_dir, or delete reports",
     [FILE_FULL] = "data.mdb has nearly reached the file size limit: raise it (LimitFSIZE, "
                   "ulimit -f), or delete reports",
+    [NODE_FULL] = "a node of the cluster has no space left: see assay cluster status",
 };
 
 static const char reserved_text[] =

@@ -18,6 +18,9 @@ struct store_txn;
  */
 uint64_t store_bytes_ahead(const struct store *s, int *why);
 
+/* store_growth_bytes(s): that creates may still use; a lower bound while there are many. */
+uint64_t store_growth_bytes(struct store *s);
+
 /* store_free_pages(s, txn, out): free pages within the file. ${txn} is a read transaction. */
 enum store_status store_free_pages(struct store *s, MDB_txn *txn, uint64_t *out);
 /* store_usable_pages(s, txn, out): free pages that no open snapshot can show. */

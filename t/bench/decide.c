@@ -11,7 +11,7 @@
  */
 #include "ratelimit/atomic_pair_internal.h"
 #include "ratelimit/ratelimit.h"
-#include "ratelimit/siphash_internal.h"
+#include "ratelimit/siphash.h"
 
 #include <fcntl.h>
 #include <sched.h>

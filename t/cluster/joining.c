@@ -248,7 +248,7 @@ static bool is_trimmed(void *arg)
 
 static void begin_near_end(void)
 {
-    begin(&(struct nodes_options){.yaml = "cluster: { keep: 0s }\n"});
+    begin(&(struct nodes_options){.cluster = ", keep: 0s"});
     move_to(PARTITION - NEAR);
 }
 

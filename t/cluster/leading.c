@@ -151,7 +151,7 @@ START_TEST(a_leader_that_was_stopped_longer_than_its_lease_follows)
     for (int i = 0; i < MANY; i++)
         raws[i] = change_in_flight(n, leader, text("flight%d.", i));
     node_pause(n, leader);
-    n->asked = (leader + 1) % n->count;
+    n->asked[NODES_WRITE] = (leader + 1) % n->count;
     unsigned next = nodes_await_leader(n, (int)leader);
     created(n, "after");
     node_resume(n, leader);
@@ -173,7 +173,7 @@ END_TEST
 static bool is_between(void *arg)
 {
     const struct nodes *n = arg;
-    return nodes_entries(n) > node_position(n, n->asked);
+    return nodes_entries(n) > node_position(n, n->asked[NODES_WRITE]);
 }
 
 START_TEST(a_change_that_is_appended_and_not_committed_is_applied_once)
@@ -183,7 +183,7 @@ START_TEST(a_change_that_is_appended_and_not_committed_is_applied_once)
     for (int i = 0; i < CREATES; i++) {
         char *name = text("between%d.", i);
         nodes_catch_up(n);
-        n->asked = leader;
+        n->asked[NODES_WRITE] = leader;
         pid_t writer = node_writer(n, leader);
         fault_proxy_delay(n->node[leader].proxy, TO_CLIENT, 2000);
         struct raw *raw = change_in_flight(n, leader, name);
@@ -213,7 +213,7 @@ START_TEST(an_append_whose_connection_is_lost_is_resolved)
     struct nodes *n = nodes_new(&(struct nodes_options){.proxies = true});
     unsigned leader = nodes_await_leader(n, NODES_AWAY);
     struct fault_proxy *proxy = n->node[leader].proxy;
-    n->asked = leader;
+    n->asked[NODES_WRITE] = leader;
     created(n, "first");
     for (int i = 0; i < CREATES; i++) {
         /* the row of the report is in the entry */
@@ -241,7 +241,7 @@ START_TEST(a_leader_that_is_cut_off_is_replaced_and_follows_again)
     created(n, "before");
     fault_proxy_drop(n->node[leader].proxy);
     struct raw *raw = change_in_flight(n, leader, "flight");
-    n->asked = (leader + 1) % n->count;
+    n->asked[NODES_WRITE] = (leader + 1) % n->count;
     nodes_await_leader(n, (int)leader);
     created(n, "after");
     fault_proxy_pass(n->node[leader].proxy);
@@ -373,7 +373,7 @@ START_TEST(nodes_that_have_more_than_a_promoted_standby_stop)
     }
     assay_ok(n->node[1].server, "cluster", "new-log", "--from", "node1", NULL);
     node_start(n, 1);
-    n->asked = 1;
+    n->asked[NODES_WRITE] = 1;
     created(n, "again");
     expect_int(http_get(n->node[1].server, "/api/v1/reports"), "meta.total", 3);
     node_start(n, 0);

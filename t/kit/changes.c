@@ -44,7 +44,7 @@ static struct response *ask_once(struct changes_client *t, const struct call *ca
     struct call patient = *call;
     patient.may_fail = true;
     patient.timeout_ms = timeout_ms;
-    return t->all->ask(t->all->arg, &patient);
+    return t->all->ask(t->all->arg, t->number, &patient);
 }
 
 static bool is_certain(const struct response *r)

@@ -12,8 +12,11 @@
 
 enum { CHANGES_CLIENTS = 6 };
 
-/* One request to a server that may be away: status 0 when there is no response. */
-typedef struct response *changes_ask_fn(void *arg, const struct call *call);
+/*
+ * One request of a client to a server that may be away: status 0 when there is no response. The
+ * server has what was answered to this client before.
+ */
+typedef struct response *changes_ask_fn(void *arg, unsigned client, const struct call *call);
 
 struct changes_client;
 

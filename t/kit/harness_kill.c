@@ -32,7 +32,7 @@ void server_start_again(struct server *s)
         /* the kernel gave this port to a client's own end for a moment */
         ck_assert_msg(server_wait(s, END_MS) == 2 &&
                           strstr(server_log(s), "the address is in use by "),
-                      "not ready after a kill -9 of everything\n%s", server_log(s));
+                      "not ready after it has ended before\n%s", server_log(s));
         poll(NULL, 0, 100);
     }
     ck_assert_msg(s->pid > 0, "its port stays in use\n%s", server_log(s));

@@ -2,10 +2,11 @@
 
 #include "t/kit/supervisor.h"
 
+#include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
 
-enum { CATCH_UP_MS = 30000, STOP_MS = 20000, PROCESSES_MAX = 64 };
+enum { CATCH_UP_MS = 30000, MOVE_MS = 1000, STOP_MS = 20000, PROCESSES_MAX = 64 };
 
 /* ---- making ---- */
 
@@ -15,20 +16,35 @@ static char *conninfo_of(const struct nodes *n, const struct node *node)
     return postgres_conninfo(port, n->standby ? n->standby->port : 0);
 }
 
+static char *key_file(const struct nodes *n)
+{
+    return text("%s/cluster.key", n->node[0].server->dir);
+}
+
+static void make_key_file(const struct nodes *n)
+{
+    char *path = key_file(n);
+    int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+    ck_assert_int_ge(fd, 0);
+    for (int i = 0; i < 32; i++)
+        ck_assert_int_gt(dprintf(fd, "%02x", i), 0);
+    ck_assert_int_gt(dprintf(fd, "\n"), 0);
+    close(fd);
+    free(path);
+}
+
 void node_configure(struct nodes *n, unsigned i)
 {
     struct node *node = &n->node[i];
-    char *info = conninfo_of(n, node);
-    /* node 0 makes them when it starts first; all nodes accept its visitors */
-    char *secrets = i == 0 ? text("%s", "")
-                           : text("jwt: { secrets_file: %s/secrets }\n", n->node[0].server->data);
+    char *info = conninfo_of(n, node), *key = key_file(n);
     char *yaml = text("base_url: http://assay.example\n"
-                      "cluster: { log: \"%s\", name: node%u }\n"
-                      "%s%s",
-                      info, i, secrets, n->options.yaml ? n->options.yaml : "");
+                      "cluster: { log: \"%s\", name: node%u, address: \"127.0.0.1:%u\","
+                      " key_file: %s%s }\n%s",
+                      info, i, node->port, key, n->options.cluster ? n->options.cluster : "",
+                      n->options.yaml ? n->options.yaml : "");
     server_configure(node->server, yaml);
     free(yaml);
-    free(secrets);
+    free(key);
     free(info);
 }
 
@@ -47,7 +63,10 @@ unsigned nodes_add(struct nodes *n)
     struct node *node = &n->node[i];
     node->server = server_new(&(struct server_options){.origin = n->origin, .no_key = true});
     node->server->key = n->key;
+    node->port = loopback_port();
     choose_port(node->server);
+    if (i == 0)
+        make_key_file(n);
     if (n->options.proxies)
         node->proxy = fault_proxy_new(n->log->port);
     node_configure(n, i);
@@ -80,6 +99,8 @@ struct nodes *nodes_new(const struct nodes_options *options)
     n->options = *options;
     n->origin = origin_usual();
     make_log(n);
+    for (unsigned i = 0; i < NODES_CALLERS; i++)
+        n->asked[i] = i % (options->count ? options->count : 3);
     for (unsigned i = 0; i < (options->count ? options->count : 3); i++)
         nodes_add(n);
     assay_ok(n->node[0].server, "cluster", "init", NULL);
@@ -265,13 +286,36 @@ void nodes_catch_up(const struct nodes *n)
 
 /* ---- requests ---- */
 
-struct response *nodes_ask(void *arg, const struct call *call)
+struct move {
+    const struct nodes *nodes;
+    unsigned from, to;
+};
+
+static bool has_as_much(void *arg)
+{
+    const struct move *m = arg;
+    return node_position(m->nodes, m->to) >= node_position(m->nodes, m->from);
+}
+
+/* The node before may be dead; its store says what it answered. */
+static void ask_another(struct nodes *n, unsigned caller)
+{
+    unsigned from = n->asked[caller];
+    for (unsigned i = 1; i < n->count; i++) {
+        struct move m = {n, from, (from + i) % n->count};
+        if (!wait_until(has_as_much, &m, MOVE_MS))
+            continue;
+        n->asked[caller] = m.to;
+        return;
+    }
+}
+
+struct response *nodes_ask(void *arg, unsigned caller, const struct call *call)
 {
     struct nodes *n = arg;
-    unsigned i = n->asked;
-    struct response *r = http_call(n->node[i].server, call);
+    struct response *r = http_call(n->node[n->asked[caller]].server, call);
     if (r->status == 0 || r->status >= 500)
-        atomic_compare_exchange_strong(&n->asked, &i, (i + 1) % n->count);
+        ask_another(n, caller);
     return r;
 }
 
@@ -280,7 +324,7 @@ struct response *nodes_write_call(struct nodes *n, const struct call *call)
     struct call patient = *call;
     patient.may_fail = true;
     for (int64_t deadline = now_ms() + LEAD_MS;;) {
-        struct response *r = nodes_ask(n, &patient);
+        struct response *r = nodes_ask(n, NODES_WRITE, &patient);
         if (r->status > 0 && r->status < 500)
             return r;
         ck_assert_msg(now_ms() < deadline, "%s\n%s", response_text(r), nodes_logs(n));

@@ -14,13 +14,12 @@
 #include "t/kit/harness.h"
 #include "t/kit/postgres.h"
 
-#include <stdatomic.h>
-
-enum { NODES_MAX = 4, NODES_AWAY = -1, LEAD_MS = 15000 };
+enum { NODES_MAX = 4, NODES_AWAY = -1, NODES_CALLERS = 8, NODES_WRITE = 7, LEAD_MS = 15000 };
 
 struct node {
-    struct server *server; /* pid 0: it does not run */
-    struct fault_proxy *proxy;
+    struct server *server;     /* pid 0: it does not run */
+    struct fault_proxy *proxy; /* on the way to the log */
+    uint16_t port;             /* of cluster.address */
     bool paused;
 };
 
@@ -30,7 +29,8 @@ struct nodes_options {
     unsigned count; /* of nodes; 0: three */
     enum nodes_standby standby;
     bool proxies;
-    const char *yaml; /* additional configuration of each node, or NULL */
+    const char *cluster; /* additions to the `cluster` map of each, as `, key: value`, or NULL */
+    const char *yaml;    /* additional configuration of each node, or NULL */
 };
 
 struct nodes {
@@ -40,7 +40,7 @@ struct nodes {
     struct node node[NODES_MAX];
     unsigned count;
     char *key;
-    atomic_uint asked; /* the node that answered last */
+    unsigned asked[NODES_CALLERS]; /* the node that each caller asks */
 };
 
 /*
@@ -92,11 +92,12 @@ uint64_t node_position(const struct nodes *n, unsigned i);
 void nodes_catch_up(const struct nodes *n);
 
 /*
- * nodes_ask(n, call): sends the request to the node that answered last; after no answer, or a
- * status from 500 on, the next one gets the following request. Threads may call it.
- * nodes_write(n, call): repeats that until a node leads and answers; fails after LEAD_MS.
+ * nodes_ask(n, caller, call): sends the request to a node. After no answer, or a status from 500
+ * on, the next node gets the next request of this caller, when it has what the one before has.
+ * Callers may be threads.
+ * nodes_write(n, call): as the caller NODES_WRITE, until a node answers; fails after LEAD_MS.
  */
-struct response *nodes_ask(void *n, const struct call *call);
+struct response *nodes_ask(void *n, unsigned caller, const struct call *call);
 #define nodes_write(n, ...) nodes_write_call((n), &(struct call){__VA_ARGS__})
 struct response *nodes_write_call(struct nodes *n, const struct call *call);
 

@@ -17,9 +17,10 @@ enum {
 static struct origin *origin;
 static struct server *server;
 
-static struct response *ask_server(void *arg, const struct call *call)
+static struct response *ask_server(void *arg, unsigned client, const struct call *call)
 {
     (void)arg;
+    (void)client;
     return http_call(server, call);
 }
 

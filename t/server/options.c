@@ -136,6 +136,9 @@ static void setup(void)
     FILE *file = fopen(script, "w");
     ck_assert(file && fprintf(file, "#!/bin/sh\nexec sleep 100\n") > 0 &&
               fchmod(fileno(file), 0755) == 0 && fclose(file) == 0);
+    file = fopen(text("%s/redis.key", server->dir), "w");
+    ck_assert(file && fprintf(file, "%064d", 7) == 64 && fchmod(fileno(file), 0600) == 0 &&
+              fclose(file) == 0);
     point_at(real);
     setenv("ASSAYD", program, 1);
     EVP_PKEY_free(tls_pair(text("%s/1.pem", server->dir), text("%s/1.key", server->dir), false, 1));
@@ -703,6 +706,19 @@ static const struct probe {
      "refused",
      {"trusted_proxies=127.0.0.1", BULK(1), "limits.exempt=198.51.0.0/16"},
      "let through"},
+    {"limits.engine", .after = {"limits.redis.key_file=DIR/redis.key"}, .seen = "engine: local",
+     .sees = "engine: redis"},
+    {"limits.redis.address", .after = {"limits.redis.address=127.0.0.1:1"}},
+    {"limits.redis.sentinels", .after = {"limits.redis.sentinels=127.0.0.1:1,127.0.0.1:2"}},
+    {"limits.redis.sentinel_name", .after = {"limits.redis.sentinel_name=other"}},
+    {"limits.redis.user", .after = {"limits.redis.user=other"}},
+    {"limits.redis.password_file", .after = {"limits.redis.password_file=DIR/password"}},
+    {"limits.redis.sentinel_password_file",
+     .after = {"limits.redis.sentinel_password_file=DIR/password"}},
+    {"limits.redis.key_file", .after = {"limits.redis.key_file=DIR/redis.key"}},
+    {"limits.redis.prefix", .after = {"limits.redis.prefix=other"}},
+    {"limits.redis.timeout", .after = {"limits.redis.timeout=1s"}},
+    {"limits.redis.nodes", .after = {"limits.redis.nodes=2"}},
     {"limits.limiters", see_limit, {BULK(1000)}, "1000", {BULK(2000)}, "2000"},
     {"cluster.log", .after = {"cluster.log=host=127.0.0.1 port=1", "cluster.address=127.0.0.1:1",
                               "cluster.key_file=DIR/secrets"}},
@@ -711,6 +727,10 @@ static const struct probe {
     {"cluster.name", .after = {"cluster.name=b"}},
     {"cluster.keep", .after = {"cluster.keep=3d"}},
     {"cluster.away", .after = {"cluster.away=8d"}},
+    /* a reload accepts them; t/cluster/reads sees what they do */
+    {"cluster.wait", see_base_url, {NULL}, ANY, {"cluster.wait=1s"}, ANY},
+    {"cluster.max_lag", see_base_url, {NULL}, ANY, {"cluster.max_lag=10s"}, ANY},
+    {"cluster.stale_reads", see_base_url, {NULL}, ANY, {"cluster.stale_reads=true"}, ANY},
     {"log.level",
      see_warning,
      {LISTENS "proxy_protocol=true"},

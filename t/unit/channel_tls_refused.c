@@ -360,107 +360,10 @@ START_TEST(a_dead_connection_ends_within_seconds)
 }
 END_TEST
 
-/* ---- the key file ---- */
-
-#define DIGITS "00112233445566778899aabbccddeeffFFEEDDCCBBAA99887766554433221100"
-
-/* Columns: the content; the mode; what is wrong (NULL: nothing). */
-static const struct {
-    const char *text;
-    mode_t mode;
-    const char *why;
-} key_files[] = {
-    {DIGITS "\n", 0600, NULL},
-    {DIGITS "\n", 0400, NULL},
-    {DIGITS "\n", 0640, "the mode of the key file is neither 0600 nor 0400; run chmod 600"},
-    {DIGITS "\n", 0604, "the mode of the key file is neither"},
-    {DIGITS "\n", 0700, "the mode of the key file is neither"},
-    {DIGITS "\n", 0200, NULL}, /* root may read it: see the test */
-    {"", 0600, "the key file is empty; make one by: "},
-    {"\n", 0600, "the key file does not begin with 64 hexadecimal digits"},
-    {DIGITS, 0600, "the key file has no line end after its 64 digits"},
-    {DIGITS "\r\n", 0600, "the key file holds more than a line of 64 hexadecimal digits"},
-    {DIGITS "\n\n", 0600, "the key file holds more than a line"},
-    {DIGITS "0\n", 0600, "the key file holds more than a line"},
-    {DIGITS "\n" DIGITS "\n", 0600, "the key file holds more than a line"},
-    {" " DIGITS "\n", 0600, "the key file does not begin with 64 hexadecimal digits"},
-    {"0x" DIGITS "\n", 0600, "the key file does not begin with 64 hexadecimal digits"},
-    {"0011\n", 0600, "the key file does not begin with 64 hexadecimal digits"},
-    {"-----BEGIN PRIVATE KEY-----\nMIGHAgEAMBMGByqGSM49AgEGCCqGSM49AwEHBG0wawIBAQQg\n", 0600,
-     "the key file does not begin with 64 hexadecimal digits"},
-};
-
-static char dir[64], path[80], why_text[512];
-static struct channel_tls_key key;
-
-static void make_dir(void)
-{
-    strcpy(dir, "/tmp/assay-channel-tls-XXXXXX");
-    ck_assert_ptr_nonnull(mkdtemp(dir));
-    snprintf(path, sizeof(path), "%s/key", dir);
-}
-
-static void remove_dir(void)
-{
-    remove(path);
-    ck_assert_int_eq(rmdir(dir), 0);
-}
-
-static void expect_key_refused(const char *why)
-{
-    static const struct channel_tls_key none;
-    memset(&key, 1, sizeof(key));
-    ck_assert(!channel_tls_key(path, &key, why_text, sizeof(why_text)));
-    size_t n = strlen(path);
-    ck_assert_msg(strncmp(why_text, path, n) == 0 && strncmp(why_text + n, ": ", 2) == 0 &&
-                      strncmp(why_text + n + 2, why, strlen(why)) == 0,
-                  "%s", why_text);
-    ck_assert_int_eq(memcmp(&key, &none, sizeof(key)), 0);
-}
-
-START_TEST(a_mistake_in_the_key_file_is_named)
-{
-    FILE *file = fopen(path, "w");
-    ck_assert(fputs(key_files[_i].text, file) >= 0 && fclose(file) == 0);
-    ck_assert_int_eq(chmod(path, key_files[_i].mode), 0);
-    if (key_files[_i].mode == 0200)
-        expect_key_refused(geteuid() == 0 ? "the mode of the key file is neither"
-                                          : "Permission denied");
-    else if (key_files[_i].why != NULL)
-        expect_key_refused(key_files[_i].why);
-    else {
-        ck_assert_msg(channel_tls_key(path, &key, why_text, sizeof(why_text)), "%s", why_text);
-        for (unsigned i = 0; i < 16; i++)
-            ck_assert(key.bytes[i] == i * 0x11 && key.bytes[31 - i] == i * 0x11);
-    }
-}
-END_TEST
-
-START_TEST(a_key_file_that_is_no_file_is_named)
-{
-    expect_key_refused("No such file or directory");
-    ck_assert_int_eq(mkdir(path, 0700), 0);
-    expect_key_refused("the key file is not a regular file");
-    ck_assert_int_eq(rmdir(path), 0);
-    ck_assert_int_eq(mkfifo(path, 0600), 0);
-    expect_key_refused("the key file is not a regular file");
-}
-END_TEST
-
-START_TEST(a_key_file_of_another_user_is_refused)
-{
-    FILE *file = fopen(path, "w");
-    ck_assert(fputs(DIGITS "\n", file) >= 0 && fclose(file) == 0);
-    ck_assert_int_eq(chmod(path, 0600), 0);
-    if (chown(path, 12345, 0) == 0) /* root alone can make one */
-        expect_key_refused("the key file belongs to another user; run chown root on it");
-}
-END_TEST
-
 int main(void)
 {
     Suite *s = suite_create("channel_tls_refused");
-    TCase *t = tcase_create("peers"), *files = tcase_create("key files");
+    TCase *t = tcase_create("peers");
     tcase_set_timeout(t, 60);
     tcase_add_checked_fixture(t, setup, teardown);
     tcase_add_loop_test(t, nodes_of_another_key_or_version_read_why, 0, COUNT(nodes));
@@ -477,10 +380,5 @@ int main(void)
     tcase_add_test(t, an_ipv6_address_is_taken);
     tcase_add_test(t, a_dead_connection_ends_within_seconds);
     suite_add_tcase(s, t);
-    tcase_add_checked_fixture(files, make_dir, remove_dir);
-    tcase_add_loop_test(files, a_mistake_in_the_key_file_is_named, 0, COUNT(key_files));
-    tcase_add_test(files, a_key_file_that_is_no_file_is_named);
-    tcase_add_test(files, a_key_file_of_another_user_is_refused);
-    suite_add_tcase(s, files);
     return suite_run(s);
 }

@@ -58,6 +58,7 @@ static const char everything[] =
     "  max_bytes: 5 MiB\n"
     "  max_redirects: 0\n"
     "limits:\n"
+    "  redis: { sentinels: [ 10.0.0.5:26379, '[2001:db8::5]:26379' ], nodes: 3, timeout: 50ms }\n"
     "  slots: 2048\n"
     "  ipv6_prefix: 56\n"
     "  exempt: [ 192.0.2.0/24, '2001:db8::/48' ]\n"
@@ -66,6 +67,7 @@ static const char everything[] =
     "api_key } ],\n"
     "           overrides: [ { key: 7, limit: 50 }, { key: '2001:db8:0:ff00::/56', limit: 0, "
     "seconds: 3600 } ] }\n"
+    "    widget-leads: { fallback: refuse, lease: 20 }\n"
     "    widget-init: { dry_run: true, overrides: [ { key: 192.0.2.7/-, limit: 3 } ] }\n"
     "    exports: { windows: [ { limit: 1, seconds: 1, key: jwt } ], routes: [ 'GET /a', '* /b/*' "
     "] }\n"
@@ -104,6 +106,12 @@ START_TEST(every_option_is_read)
     ck_assert_uint_eq(row->windows[0].limit, 5);
     ck_assert_uint_eq(row->windows[1].seconds, 3600);
     ck_assert_uint_eq(c->limits->overrides_count, 3);
+    ck_assert_uint_eq(c->redis_sentinels.count, 2);
+    ck_assert_str_eq(c->redis_sentinels.items[1], "[2001:db8::5]:26379");
+    ck_assert_uint_eq(c->redis_nodes, 3);
+    ck_assert_uint_eq(c->redis_timeout_ms, 50);
+    ck_assert_uint_eq(c->limits->rows[LIMITER_WIDGET_LEADS].fallback, FALLBACK_REFUSE);
+    ck_assert_uint_eq(c->limits->rows[LIMITER_WIDGET_LEADS].lease, 20);
     ck_assert(c->limits->rows[LIMITER_WIDGET_INIT].dry_run);
     ck_assert_uint_eq(c->limits->rows[LIMITER_WIDGET_INIT].windows_count, 2);
     row = &c->limits->rows[LIMITERS_BUILT_IN];

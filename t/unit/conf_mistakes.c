@@ -2,9 +2,17 @@
 #include "t/kit/conf.h"
 #include "t/kit/suite.h"
 
+#include "config.h"
+
 #include <check.h>
 #include <stdlib.h>
 #include <string.h>
+
+#ifdef HAVE_REDIS
+#define REDIS_MISTAKE "the engine redis needs a key file"
+#else
+#define REDIS_MISTAKE "this program is built without Redis; install the package assay-cluster"
+#endif
 
 static const struct {
     const char *yaml;
@@ -22,6 +30,16 @@ static const struct {
      "\"yes\" is neither true nor false"},
     {"limits: { slots: 5 }\n", 1, "5 is out of range; give 1024 to 1073741824"},
     {"limits: { ipv6_prefix: 129 }\n", 1, "129 is out of range; give 16 to 128"},
+    {"limits: { engine: local, redis: { prefix: 'a:b' } }\n", 1,
+     "use at most 32 letters, digits, . _ and -"},
+    {"limits:\n  redis: { sentinels: [ 10.0.0.5 ] }\n", 2, "\"10.0.0.5\" is not an address"},
+    {"limits: { engine: memcached }\n", 1, "\"memcached\" is not one of local, redis"},
+    {"limits:\n  engine: redis\n", 2, REDIS_MISTAKE},
+    {"limits: { limiters: { api: { fallback: never } } }\n", 1,
+     "\"never\" is not one of local, refuse, admit"},
+    {"limits: { limiters: { api: { lease: 100001 } } }\n", 1, "from 0 to 100000"},
+    {"limits: { limiters: { report-password: { lease: 2 } } }\n", 1,
+     "lease needs windows that count the same key"},
     {"limits: { limiters: [] }\n", 1,
      "limits.limiters: wrong type; give a map of limiters by name"},
     {"limits:\n  limiters:\n    API: {}\n", 3,

@@ -177,7 +177,7 @@ START_TEST(a_request_is_charged_by_the_limits_in_force)
     ck_assert_uint_ne(request.limit.prefetched.hash, 0);
     changes[_i].change();
     limiter_stats_publish(process.limiters, &limits);
-    ck_assert(limit_charge(&request));
+    ck_assert_int_eq(limit_charge(&request, NULL), LIMIT_ADMITTED);
     ck_assert_msg(request.limit.applies == (changes[_i].limit > 0), "%s: limit headers present: %d",
                   changes[_i].what, request.limit.applies);
     if (!request.limit.applies)
@@ -198,7 +198,7 @@ START_TEST(an_expectation_from_other_limits_is_not_charged)
     struct ratelimit_window expected = request.limit.prefetched;
     lengthen_it();
     limiter_stats_publish(process.limiters, &limits);
-    ck_assert(limit_charge(&request));
+    ck_assert_int_eq(limit_charge(&request, NULL), LIMIT_ADMITTED);
     ck_assert_int_eq(ratelimit_peek(process.ratelimit, &expected, 1, NOW, &state), 0);
     ck_assert_uint_eq(state.remaining, LIMIT);
 }
@@ -209,7 +209,7 @@ START_TEST(an_expectation_is_charged_when_the_limits_are_unchanged)
     struct ratelimit_state state;
     limit_prefetch(&request);
     struct ratelimit_window expected = request.limit.prefetched;
-    ck_assert(limit_charge(&request));
+    ck_assert_int_eq(limit_charge(&request, NULL), LIMIT_ADMITTED);
     ck_assert_int_eq(ratelimit_peek(process.ratelimit, &expected, 1, NOW, &state), 0);
     ck_assert_uint_eq(state.remaining, LIMIT - 1);
 }

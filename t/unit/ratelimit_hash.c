@@ -1,6 +1,6 @@
 /* The hash of the limiter's keys. */
 #include "ratelimit/hash_internal.h"
-#include "ratelimit/siphash_internal.h"
+#include "ratelimit/siphash.h"
 #include "t/kit/suite.h"
 
 #include <check.h>

@@ -162,6 +162,27 @@ START_TEST(maintenance_of_a_store_that_follows_deletes_nothing)
 }
 END_TEST
 
+START_TEST(while_another_node_is_full_creates_are_refused_and_deletes_work)
+{
+    struct store_space space;
+    const uint64_t workspace = kit_workspace(&kit, "w"),
+                   report = kit_create(&kit, workspace, "https://a.com/", "a.com");
+    const struct store_change create = kit_create_change(workspace, "https://a.com/b", "a.com"),
+                              delete = {.kind = CHANGE_REPORT_DELETE,
+                                        .workspace = workspace,
+                                        .id = report};
+    ck_status(store_space(kit.s, &space), STORE_OK);
+    ck_assert_uint_gt(space.growth_bytes, 0);
+    ck_assert_uint_lt(space.growth_bytes, space.map_bytes);
+    store_refuse_growth(kit.s, true);
+    ck_status(kit_status(&kit, &create), STORE_FULL);
+    ck_assert_ptr_nonnull(strstr(store_why(kit.s), "a node of the cluster"));
+    ck_status(kit_status(&kit, &delete), STORE_OK);
+    store_refuse_growth(kit.s, false);
+    ck_status(kit_status(&kit, &create), STORE_OK);
+}
+END_TEST
+
 /* ---- id ---- */
 
 START_TEST(a_store_keeps_its_id)
@@ -188,6 +209,7 @@ int main(void)
     tcase_add_test(tc, a_store_with_a_record_is_not_empty);
     tcase_add_test(tc, a_store_that_follows_refuses_changes_of_replicated_spaces);
     tcase_add_test(tc, maintenance_of_a_store_that_follows_deletes_nothing);
+    tcase_add_test(tc, while_another_node_is_full_creates_are_refused_and_deletes_work);
     tcase_add_test(tc, a_store_keeps_its_id);
     suite_add_tcase(suite, tc);
     return kit_run(suite);

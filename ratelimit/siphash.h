@@ -2,8 +2,8 @@
  * SipHash (Aumasson and Bernstein, 2012), a keyed hash for short inputs: without the key nobody can
  * construct collisions. Pure.
  */
-#ifndef ASSAY_RATELIMIT_SIPHASH_INTERNAL_H
-#define ASSAY_RATELIMIT_SIPHASH_INTERNAL_H
+#ifndef ASSAY_RATELIMIT_SIPHASH_H
+#define ASSAY_RATELIMIT_SIPHASH_H
 
 #include <stddef.h>
 #include <stdint.h>

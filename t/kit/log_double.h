@@ -1,0 +1,48 @@
+/*
+ * An engine of the log of a cluster in memory, whose faults a test switches: for tests of the log
+ * thread. Its functions may be called in any thread.
+ */
+#ifndef ASSAY_T_KIT_LOG_DOUBLE_H
+#define ASSAY_T_KIT_LOG_DOUBLE_H
+
+#include "core/cluster/cluster_log.h"
+
+#define LOG_DOUBLE_ENTRIES 1000
+
+enum log_double_call { CALL_LEAD, CALL_APPEND, CALL_READ, CALL_POSITION, CALL_WAIT, CALL_KINDS };
+
+/*
+ * log_double_new(): an empty log that nobody leads; log_thread_free frees only what it hands out.
+ * log_double_free(): after it.
+ */
+void log_double_new(void);
+void log_double_free(void);
+struct cluster_log *log_double(void);
+
+/*
+ * log_double_add(rows): another node appends. log_double_take(lease_ms): another node takes the
+ * lead, with an epoch of its own; 0: it leaves it at once. log_double_trim(before).
+ */
+void log_double_add(const char *rows);
+void log_double_take(int64_t lease_ms);
+void log_double_trim(uint64_t before);
+
+/*
+ * log_double_fail(call, status, times): these calls fail. log_double_append_too(): the appends that
+ * fail append nevertheless. log_double_hold(call, holds): calls wait until ${holds} is false.
+ * log_double_is_held(call): one of them waits.
+ */
+void log_double_fail(enum log_double_call call, enum cluster_log_status status, unsigned times);
+void log_double_append_too(void);
+void log_double_hold(enum log_double_call call, bool holds);
+bool log_double_is_held(enum log_double_call call);
+
+/* log_double_calls(call): how many there were. log_double_node(): what was last noted. */
+unsigned log_double_calls(enum log_double_call call);
+struct cluster_log_node log_double_node(void);
+struct cluster_log_head log_double_head(void);
+
+/* log_double_rows(sequence): of an entry, a new string. */
+char *log_double_rows(uint64_t sequence);
+
+#endif
