@@ -228,7 +228,7 @@ static enum cluster_log_status call_chain(void)
 
 static enum cluster_log_status call_trim(void)
 {
-    return a.engine->trim(a.log, 1);
+    return a.engine->trim(a.log, 1, INT64_MAX);
 }
 
 static enum cluster_log_status call_make(void)
