@@ -354,6 +354,8 @@ enum store_event_kind {
     EVENT_ANSWERS,
     EVENT_MAINTENANCE,  /* a deletion or a merge is due: maintenance.h. For the writer process */
     EVENT_SIGNING_KEYS, /* store_signing_keys has others. For the writer process */
+    /* Not of a commit: to a worker that waits for the log of the cluster: it has news. */
+    EVENT_POSITION,
 };
 struct store_event {
     uint64_t kind; /* enum store_event_kind; 64 bits, so that the struct has no padding */

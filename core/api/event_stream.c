@@ -3,6 +3,7 @@
 #include "core/api/api_internal.h"
 #include "core/api/render_widget_internal.h"
 #include "core/api/widget_internal.h"
+#include "core/http/cluster_reads.h"
 #include "core/http/reply.h"
 #include "core/http/session.h"
 #include "core/conn/connection.h"
@@ -31,9 +32,9 @@ struct stream {
     uint64_t keys_generation; /* of the signing keys with which its token was checked last */
     bool sending, pending;    /* pending: read the store again when the part is sent */
     bool ended, open;         /* open: it is in its bucket */
-    bool expired;             /* its token is invalid: end after the part that is being sent */
-    bool closed, typing;      /* as sent last, like the claim */
-    uint64_t claim;           /* claim_hash */
+    bool expired; /* its token is invalid, or may be: end after the part that is being sent */
+    bool closed, typing; /* as sent last, like the claim */
+    uint64_t claim;      /* claim_hash */
 };
 
 struct streams {
@@ -304,7 +305,8 @@ static void tick_one(struct stream *st)
     const struct session *session = &st->r->session;
     if (st->ended)
         return;
-    st->expired = st->expired || session->expires_at <= (int64_t)h2o_now(h->loop->ctx.loop);
+    st->expired = st->expired || cluster_reads_are_stale(h) ||
+                  session->expires_at <= (int64_t)h2o_now(h->loop->ctx.loop);
     if (st->expired)
         end_one(st);
     else if (widget_is_typing(st->r, &session->conversation, TYPIST_OPERATOR) != st->typing)

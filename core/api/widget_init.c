@@ -7,6 +7,7 @@
 
 #include "core/auth/credential.h"
 #include "core/auth/jwt.h"
+#include "core/http/cluster_reads.h"
 #include "core/http/http.h"
 #include "core/http/cors.h"
 #include "core/http/cors_request.h"
@@ -67,7 +68,8 @@ static bool add_token(struct request *r, const struct init *init, struct buf *ou
                                .visitor = init->visitor,
                                .conversation = init->conversation,
                                .iat = now_s,
-                               .exp = now_s + ttl_s};
+                               .exp = now_s + ttl_s,
+                               .position = cluster_reads_position(r->http)};
     size_t n = jwt_sign(r->http->keys, r->now_ms, &claims, token);
     buf_adds(out, ",\"jwt\":\"");
     buf_add(out, token, n);
@@ -196,6 +198,10 @@ void widget_init(struct request *r)
         return;
     }
     if (r->values[INIT_ANON].sent) {
+        if (cluster_reads_are_stale(r->http)) {
+            reply_stale(r);
+            return;
+        }
         if (!credential_hash(r->values[INIT_ANON].text, init->sent_hash)) {
             reply_error(r, ERR_INTERNAL, NULL);
             return;

@@ -31,6 +31,19 @@ static inline void waiter_end(struct waiter *w)
     w->waited_us += clock_mono_us() - w->from_us;
 }
 
+/* waiter_suspend(w, pending), waiter_resume(w): the same, and hear when the client hangs up. */
+static inline void waiter_suspend(struct waiter *w, struct pending *pending)
+{
+    waiter_begin(w, pending);
+    conn_watch(w->conn);
+}
+
+static inline void waiter_resume(struct waiter *w)
+{
+    waiter_end(w);
+    conn_unwatch(w->conn);
+}
+
 /* waiter_cancel(w): its memory is freed; no callback gets it any more. */
 static inline void waiter_cancel(struct waiter *w)
 {

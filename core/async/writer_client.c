@@ -59,18 +59,6 @@ struct writer_client {
 
 static void on_readable(h2o_socket_t *socket, const char *err);
 
-static void suspend(struct waiter *w, struct pending *pending)
-{
-    waiter_begin(w, pending);
-    conn_watch(w->conn);
-}
-
-static void resume(struct waiter *w)
-{
-    waiter_end(w);
-    conn_unwatch(w->conn);
-}
-
 static void disconnect(struct writer_client *c)
 {
     if (c->socket != NULL)
@@ -106,7 +94,7 @@ static void end_wait(struct writer_client *c, struct wait **at)
     free(wait);
     if (w == NULL)
         return;
-    resume(w);
+    waiter_resume(w);
     done(w);
     store_read_end(c->loop->store);
 }
@@ -190,7 +178,7 @@ bool writer_client_await(struct writer_client *c, uint64_t workspace, uint64_t r
                           .deadline_ms = c->loop->now_ms + timeout_ms,
                           .done = done};
     *bucket = wait;
-    suspend(w, &wait->pending);
+    waiter_suspend(w, &wait->pending);
     c->waits_count++;
     if (c->socket != NULL)
         channel_put(&c->channel, FRAME_WAIT, report, 0, (struct str){0});
@@ -246,7 +234,7 @@ bool writer_client_change(struct writer_client *c, const struct store_change *ch
         return false;
     op->pending.waiter = w;
     op->done = done;
-    suspend(w, &op->pending);
+    waiter_suspend(w, &op->pending);
     if (c->socket != NULL)
         put_change(c, op);
     return true;
@@ -257,6 +245,11 @@ void writer_client_send(struct writer_client *c, const struct store_change *chan
     struct op *op = op_new(c, change);
     if (op != NULL && c->socket != NULL)
         put_change(c, op);
+}
+
+void writer_client_ask_position(struct writer_client *c, uint64_t turn, bool confirm)
+{
+    channel_put(&c->channel, FRAME_POSITION, turn, confirm, (struct str){0});
 }
 
 static void on_answer(struct writer_client *c, const struct frame *f)
@@ -277,7 +270,7 @@ static void on_answer(struct writer_client *c, const struct frame *f)
     op_free(c, op);
     if (w == NULL)
         return;
-    resume(w);
+    waiter_resume(w);
     done(w, unknown ? CHANGE_UNCONFIRMED : CHANGE_ANSWERED, unknown ? NULL : &answer);
 }
 
@@ -399,7 +392,7 @@ static void time_out(const struct writer_client *c, struct op *op)
 {
     struct waiter *w = op->pending.waiter;
     op->pending.waiter = NULL;
-    resume(w);
+    waiter_resume(w);
     op->done(w, repeats_earlier(c, op) ? CHANGE_REPEATED : CHANGE_UNCONFIRMED, NULL);
 }
 

@@ -63,6 +63,12 @@ bool writer_client_await(struct writer_client *c, uint64_t workspace, uint64_t r
     __attribute__((warn_unused_result));
 void writer_client_end_waits(struct writer_client *c);
 
+/*
+ * writer_client_ask_position(c, turn, confirm): of a connected one: ask for an EVENT_POSITION when
+ * the turn of cluster_score.h is not ${turn}; ${confirm}: the head of the log is read now.
+ */
+void writer_client_ask_position(struct writer_client *c, uint64_t turn, bool confirm);
+
 /* writer_client_waiting(c): the number of waiters. */
 size_t writer_client_waiting(const struct writer_client *c);
 

@@ -58,6 +58,20 @@ struct host_slots;
 void audit_share_host_slots(struct audit *audit, struct host_slots *slots);
 
 /*
+ * audit_ask_for_host_slots(audit, by): in a cluster: ask another process for a slot too before each
+ * connection. ${by} is borrowed; its functions get ${arg}. ${ask} sends a question that has a
+ * number. ${free} gives a slot back.
+ * audit_host_slot_answered(audit, number, taken, host): the answer.
+ */
+struct audit_slot_asker {
+    void (*ask)(void *arg, uint64_t number, bool redirected, const char *host);
+    void (*free)(void *arg, struct str host);
+    void *arg;
+};
+void audit_ask_for_host_slots(struct audit *audit, const struct audit_slot_asker *by);
+void audit_host_slot_answered(struct audit *audit, uint64_t number, bool taken, struct str host);
+
+/*
  * audit_add(audit, id, url, done, arg): queue a page. The engine calls ${done} exactly once, never
  * from within audit_add. At most conf->audit_concurrency pages run at once, two of them per host;
  * the others wait in the engine. A running page ends within conf->audit_timeout_ms, plus at most

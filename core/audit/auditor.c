@@ -98,6 +98,20 @@ static void on_withdraw(struct auditor *a, const struct frame *f)
             audit_withdraw(a->audit, r);
 }
 
+/* The writer of the leader answers; sent at once, as the page waits. */
+static void ask_for_slot(void *arg, uint64_t number, bool redirected, const char *host)
+{
+    struct auditor *a = arg;
+    channel_put(&a->channel, FRAME_TAKE_SLOT, number, redirected, str_of(host));
+    channel_flush(&a->channel); /* a writer that is gone is noticed by the next read */
+}
+
+static void free_slot(void *arg, struct str host)
+{
+    struct auditor *a = arg;
+    channel_put(&a->channel, FRAME_FREE_SLOT, 0, 0, host);
+}
+
 static void free_jobs(struct auditor *a)
 {
     audit_free(a->audit);
@@ -130,6 +144,8 @@ static bool read_and_send(struct auditor *a)
             return false;
         if (f.head.type == FRAME_WITHDRAW)
             on_withdraw(a, &f);
+        if (f.head.type == FRAME_SLOT)
+            audit_host_slot_answered(a->audit, f.head.a, f.head.b != 0, f.payload);
     }
     return got >= 0 && next >= 0 && channel_flush(&a->channel) >= 0;
 }
@@ -180,11 +196,14 @@ static void check_own_addresses(void)
 int auditor_run(struct process *p)
 {
     struct auditor a = {.process = p, .audit = audit_new(p->conf), .channel.fd = -1};
+    const struct audit_slot_asker asker = {ask_for_slot, free_slot, &a};
     const char *why = NULL;
     score_set(p->scoreboard->auditor_pid[p->score - p->scoreboard->auditor_slot], getpid());
     scoreboard_unmap_private(p->scoreboard);
     if (a.audit != NULL)
         audit_share_host_slots(a.audit, &p->scoreboard->host_slots);
+    if (a.audit != NULL && p->conf->cluster_log[0] != '\0')
+        audit_ask_for_host_slots(a.audit, &asker);
     p->scoreboard = NULL;
     if (a.audit == NULL || !connect_writer(&a))
         return EXIT_START;
@@ -203,7 +222,7 @@ int auditor_run(struct process *p)
     }
     if (connected)
         return_jobs(&a);
+    free_jobs(&a); /* closes the connections to hosts, before the writer frees their slots */
     channel_close(&a.channel);
-    free_jobs(&a);
     return EXIT_STOPPED;
 }

@@ -39,9 +39,7 @@ struct job *jobs_take(struct jobs *q, struct job **at)
 void transfer_stop(struct audit *audit, struct transfer *t)
 {
     fetch_cancel(t->fetch, audit->multi);
-    if (t->has_host_slot)
-        host_slots_release(audit->host_slots, t->url.host, audit->pid);
-    t->has_host_slot = false;
+    transfer_free_slot(audit, t);
 }
 
 void job_free(struct audit *audit, struct job *job)

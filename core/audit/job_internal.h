@@ -33,7 +33,10 @@ struct transfer {
     unsigned hops;
     bool unverified;           /* fetch without verifying the certificate */
     bool retried;              /* once, after a Retry-After */
-    bool has_host_slot;        /* holds a slot of its host */
+    bool has_host_slot;        /* holds a slot of its host on this machine */
+    bool has_cluster_slot;     /* holds one of the cluster */
+    uint64_t slot_question;    /* number of a question for one that is not answered; 0: none */
+    int64_t ask_at_ms;         /* not before this time */
     int64_t not_before_ms;     /* while it waits: not before this time, after a Retry-After */
     int64_t slot_wanted_at_ms; /* while it waits for a host slot: since when; 0: it does not */
     int64_t until_ms;          /* while a probe runs: its deadline */
@@ -68,6 +71,8 @@ struct audit {
     CURLM *multi;
     struct guard *guard;
     struct host_slots *host_slots, *own_host_slots; /* own: NULL if they are shared */
+    const struct audit_slot_asker *slot_asker;      /* NULL: no cluster */
+    uint64_t slot_questions;
     pid_t pid;
     struct jobs waiting, running, finished;
     bool more; /* ended transfers are left for the next call */
@@ -79,6 +84,13 @@ void jobs_add(struct jobs *q, struct job *job);
 struct job *jobs_take(struct jobs *q, struct job **at);
 
 void job_free(struct audit *audit, struct job *job);
+
+/*
+ * Take a slot of the host; false: none is free, or the answer of the cluster is not there. A page
+ * that was redirected from another site takes it as redirected.
+ */
+bool transfer_take_slot(struct audit *audit, struct transfer *t, int64_t now);
+void transfer_free_slot(struct audit *audit, struct transfer *t);
 
 /* Stop the request, if it runs, and free its host slot. */
 void transfer_stop(struct audit *audit, struct transfer *t);

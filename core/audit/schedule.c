@@ -5,7 +5,7 @@
 #include <string.h>
 
 #define PER_HOST HOST_SLOTS_PER_HOST /* pages of one host that run at once */
-#define HOST_SLOT_POLL_MS 20     /* other auditors do not announce free slots */
+#define HOST_SLOT_POLL_MS 20         /* other auditors do not announce free slots */
 #define PROBE_TIMEOUT_MS 5000
 
 static const struct {
@@ -56,30 +56,20 @@ static bool transfer_start(struct audit *audit, struct transfer *t, int64_t now)
     return true;
 }
 
-/* Redirects between example.com and www.example.com are usual. */
-static bool same_site(const char *a, const char *b)
-{
-    a += strncmp(a, "www.", 4) == 0 ? 4 : 0;
-    b += strncmp(b, "www.", 4) == 0 ? 4 : 0;
-    return strcmp(a, b) == 0;
-}
-
 /*
  * Take a slot of the host. If the page waited for it, its deadline is extended by that time, at
  * most by audit.timeout; a page that waits longer fails. False: no slot is free.
  */
 static bool take_host_slot(struct audit *audit, struct transfer *t, int64_t now)
 {
-    bool own = same_site(t->url.host, t->job->url.host);
-    t->has_host_slot = (own ? host_slots_take : host_slots_take_redirected)(audit->host_slots,
-                                                                          t->url.host, audit->pid);
-    if (t->has_host_slot && t->kind == REQUEST_PAGE && t->slot_wanted_at_ms != 0)
+    const bool taken = transfer_take_slot(audit, t, now);
+    if (taken && t->kind == REQUEST_PAGE && t->slot_wanted_at_ms != 0)
         job_extend_deadline(audit, t->job, now - t->slot_wanted_at_ms);
-    if (t->has_host_slot)
+    if (taken)
         t->slot_wanted_at_ms = 0;
     else if (t->slot_wanted_at_ms == 0)
         t->slot_wanted_at_ms = now;
-    return t->has_host_slot;
+    return taken;
 }
 
 /* Start waiting transfers, pages before probes. */

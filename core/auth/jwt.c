@@ -83,6 +83,15 @@ static void ulid_claim(char *out, size_t size, size_t *n, const char *name, cons
     *n += (size_t)snprintf(out + *n, size - *n, ",\"%s\":\"%.*s\"", name, ULID_TEXT, text);
 }
 
+static void position_claim(char *out, size_t size, size_t *n, const struct log_position *position)
+{
+    char text[LOG_POSITION_SIZE];
+    if (position->log == 0)
+        return;
+    log_position_write(position, text);
+    *n += (size_t)snprintf(out + *n, size - *n, ",\"position\":\"%s\"", text);
+}
+
 size_t jwt_sign(const struct signing_keys *keys, int64_t now_ms, const struct jwt *claims,
                 char out[JWT_SIZE])
 {
@@ -97,6 +106,7 @@ size_t jwt_sign(const struct signing_keys *keys, int64_t now_ms, const struct jw
     ulid_claim(body, sizeof(body), &body_n, "agent_id", &claims->agent);
     ulid_claim(body, sizeof(body), &body_n, "visitor_id", &claims->visitor);
     ulid_claim(body, sizeof(body), &body_n, "conversation_id", &claims->conversation);
+    position_claim(body, sizeof(body), &body_n, &claims->position);
     body[body_n++] = '}';
     size_t n = encode(head, head_n, out);
     out[n++] = '.';
@@ -183,6 +193,14 @@ static const struct secret *secret_of(const struct signing_keys *keys, struct st
     return secret;
 }
 
+/* A token of a server without a cluster has none. */
+static bool position_member(struct json_object *object, struct log_position *out)
+{
+    *out = (struct log_position){0};
+    return !json_object_object_get_ex(object, "position", NULL) ||
+           log_position_read(text_member(object, "position"), out);
+}
+
 static bool claims_of(struct str body, int64_t now_s, struct jwt *out)
 {
     int64_t not_before = 0;
@@ -191,7 +209,8 @@ static bool claims_of(struct str body, int64_t now_s, struct jwt *out)
                 time_member(object, "iat", &out->iat) && time_member(object, "exp", &out->exp) &&
                 ulid_parse(text_member(object, "agent_id"), &out->agent) &&
                 ulid_parse(text_member(object, "visitor_id"), &out->visitor) &&
-                ulid_parse(text_member(object, "conversation_id"), &out->conversation);
+                ulid_parse(text_member(object, "conversation_id"), &out->conversation) &&
+                position_member(object, &out->position);
     if (good && json_object_object_get_ex(object, "nbf", NULL))
         good = time_member(object, "nbf", &not_before);
     json_object_put(object);

@@ -6,16 +6,18 @@
 #define ASSAY_AUTH_JWT_H
 
 #include "core/auth/signing_keys.h"
+#include "core/text/log_position.h"
 #include "store/ulid.h"
 
-#define JWT_MAX 1024 /* longer tokens are refused; valid ones have less than 400 bytes */
+#define JWT_MAX 1024 /* longer tokens are refused; valid ones have less than JWT_SIZE bytes */
 #define JWT_SIZE 512
 #define JWT_LEEWAY_S 30 /* for clocks that differ */
 #define JWT_ISSUER "assay"
 
 struct jwt {
     struct ulid agent, visitor, conversation;
-    int64_t iat, exp; /* seconds since the epoch */
+    int64_t iat, exp;             /* seconds since the epoch */
+    struct log_position position; /* of the node that made it; log 0: none */
 };
 
 /* jwt_sign(keys, now_ms, claims, out): a token with NUL; its length, 0 when OpenSSL fails. */

@@ -86,6 +86,8 @@ struct conf {
     char *cluster_name;      /* of this node */
     char *cluster_address;   /* where other nodes reach this one */
     char *cluster_key_file;  /* the key that all nodes have */
+    unsigned cluster_wait_ms, cluster_max_lag_ms;
+    bool cluster_stale_reads; /* also after cluster_max_lag_ms */
     enum limits_engine limits_engine;
     char *redis_address;                   /* unused with sentinels */
     struct conf_addresses redis_sentinels; /* count 0: none */

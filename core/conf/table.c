@@ -446,6 +446,31 @@ const struct conf_option conf_options[] = {
      .reload = RESTART,
      .help = "File with the key that encrypts connections between nodes: 64 hexadecimal digits, "
              "mode 0600, the same on every node. A cluster needs it."},
+    {.key = "cluster.wait",
+     .type = &conf_type_duration,
+     .offset = MEMBER(cluster_wait_ms),
+     .max = SECONDS(30),
+     .initial = "2s",
+     .reload = RELOAD,
+     .help = "How long a request with X-Assay-Position waits until this node has applied that "
+             "entry, and how long an unknown record or key waits for entries of other nodes."},
+    {.key = "cluster.max_lag",
+     .type = &conf_type_duration,
+     .offset = MEMBER(cluster_max_lag_ms),
+     .min = SECONDS(5),
+     .max = SECONDS(86400),
+     .initial = "60s",
+     .reload = RELOAD,
+     .help = "How far behind the log this node answers requests with a credential. After that it "
+             "answers 503, and event streams end: a key may be revoked, and this node does not "
+             "know it."},
+    {.key = "cluster.stale_reads",
+     .type = &conf_type_bool,
+     .offset = MEMBER(cluster_stale_reads),
+     .initial = "false",
+     .reload = RELOAD,
+     .help = "Answer reads also after cluster.max_lag. A revoked key is then accepted for as long "
+             "as this node cannot read the log."},
     {.key = "log.level",
      .type = &conf_type_choice,
      .offset = MEMBER(log_level),

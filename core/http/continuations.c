@@ -25,6 +25,7 @@ static void on_change(struct waiter *w, enum change_outcome outcome,
 void request_change(struct request *r, const struct store_change *change, request_change_fn *done)
 {
     r->change_done = done;
+    r->changed = true;
     if (!writer_client_change(r->http->writer, change, &r->wait, on_change))
         reply_error(r, ERR_UNAVAILABLE, NULL);
 }

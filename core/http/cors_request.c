@@ -35,7 +35,7 @@ void cors_headers(struct request *r)
     reply_header(r, "access-control-allow-origin", origin);
     reply_header(r, "access-control-expose-headers",
                  STR("X-RateLimit-Limit, X-RateLimit-Remaining, X-RateLimit-Reset, Retry-After, "
-                     "X-Request-Id, Idempotent-Replayed, ETag"));
+                     "X-Request-Id, Idempotent-Replayed, ETag, X-Assay-Position"));
 }
 
 bool cors_preflight(struct request *r)
@@ -48,7 +48,7 @@ bool cors_preflight(struct request *r)
     reply_header(r, "access-control-allow-methods", STR("GET, POST, DELETE, OPTIONS"));
     reply_header(r, "access-control-allow-headers",
                  STR("Authorization, Content-Type, Accept, Idempotency-Key, X-Request-Id, "
-                     "Last-Event-ID, If-None-Match"));
+                     "Last-Event-ID, If-None-Match, X-Assay-Position"));
     reply_header(r, "access-control-max-age", STR("7200"));
     return true;
 }

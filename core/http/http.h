@@ -2,6 +2,7 @@
 #ifndef ASSAY_HTTP_HTTP_H
 #define ASSAY_HTTP_HTTP_H
 
+#include "core/async/log_waits.h"
 #include "core/async/query_threads.h"
 #include "core/async/thread_pool.h"
 #include "core/async/writer_client.h"
@@ -13,6 +14,7 @@
 struct access_log;
 struct credential_cache;
 struct request_limiter;
+struct request;
 struct response_cache;
 struct sessions;
 struct streams;
@@ -28,6 +30,8 @@ struct admission_queue {
 struct http {
     struct loop *loop;
     struct writer_client *writer;
+    struct log_waits *log_waits;       /* NULL: no cluster */
+    void (*resume)(struct request *r); /* pipeline_resume, for files that the pipeline calls */
     struct thread_pool *password_pool, *body_pool;
     struct queries *queries;
     struct signing_keys *keys; /* of visitors' tokens */

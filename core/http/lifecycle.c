@@ -71,9 +71,12 @@ static bool create_parts(struct http *h)
     h->body_pool = thread_pool_new(h->loop);
     h->access_log = access_log_open(h->loop->conf);
     h->queries = queries_new(h->loop);
+    bool cluster = h->loop->conf->cluster_log[0] != '\0';
+    h->log_waits = cluster ? log_waits_new(h->loop) : NULL;
     return h->responses != NULL && h->pages != NULL && h->credentials != NULL &&
            h->limiter != NULL && h->sessions != NULL && h->password_pool != NULL &&
-           h->body_pool != NULL && h->access_log != NULL && h->queries != NULL;
+           h->body_pool != NULL && h->access_log != NULL && h->queries != NULL &&
+           (h->log_waits != NULL || !cluster);
 }
 
 bool http_start(struct http *h, struct loop *loop)
@@ -97,6 +100,7 @@ void http_finish(struct http *h)
     thread_pool_free(h->password_pool);
     thread_pool_free(h->body_pool);
     queries_free(h->queries);
+    log_waits_free(h->log_waits);
     access_log_close(h->access_log);
     signing_keys_free(h->keys);
     deflateEnd(&h->gzip);
@@ -113,6 +117,8 @@ void http_tick(struct http *h)
     reload_keys(h);
     admission_queue_tick(&h->admissions, h->loop->now_ms);
     queries_tick(h->queries);
+    if (h->log_waits != NULL)
+        log_waits_look(h->log_waits, h->writer);
     access_log_flush(h->access_log, false);
     request_limiter_tick(h->limiter, clock_wall_ms());
 }

@@ -54,31 +54,42 @@ static enum step handle(struct request *r)
     return STEP_DONE;
 }
 
-/* In order. If a step before the limiter answers, reply.c charges the request. */
-static step_fn *const steps[] = {
-    step_find_client,
-    step_check_head,
-    step_find_route,
-    prefetch_limit,
-    step_check_accept,
-    step_find_credential,
-    step_check_credential,
-    step_reply_unrouted,
-    limit,
-    step_check_body,
-    step_read_large_body,
-    step_check_signature,
-    step_inflate_body,
-    step_parse_fields,
-    step_find_agent,
-    limit_after_body,
-    handle,
+/*
+ * In order. If a step before the limiter answers, reply.c charges the request. Columns: the step;
+ * whether only a node of a cluster has it. Some steps run again: cluster_reads_confirm.
+ */
+static const struct {
+    step_fn *run;
+    bool cluster;
+} rows[] = {
+    {step_find_client, false},     {step_check_head, false},
+    {step_find_route, false},      {prefetch_limit, false},
+    {step_check_accept, false},    {step_check_lag, true},
+    {step_await_position, true},   {step_await_token, true},
+    {step_find_credential, false}, {step_check_credential, false},
+    {step_reply_unrouted, false},  {limit, false},
+    {step_check_body, false},      {step_read_large_body, false},
+    {step_check_signature, false}, {step_inflate_body, false},
+    {step_parse_fields, false},    {step_find_agent, false},
+    {limit_after_body, false},     {handle, false},
 };
+
+/* Those of this server; NULL ends them. */
+static step_fn *steps[sizeof(rows) / sizeof(rows[0]) + 1];
+
+static void choose_steps(bool cluster)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
+        if (cluster || !rows[i].cluster)
+            steps[count++] = rows[i].run;
+    steps[count] = NULL;
+}
 
 void pipeline_resume(struct request *r)
 {
     struct store *store = r->store;
-    while (r->step < sizeof(steps) / sizeof(steps[0]))
+    while (steps[r->step] != NULL)
         if (steps[r->step++](r) != STEP_NEXT)
             break;
     store_read_end(store);
@@ -143,6 +154,8 @@ static void add_handler(struct http *h, h2o_pathconf_t *path)
 
 void pipeline_register(struct http *h, h2o_hostconf_t *host)
 {
+    h->resume = pipeline_resume;
+    choose_steps(h->loop->conf->cluster_log[0] != '\0');
     add_handler(h, h2o_config_register_path(host, "/", 0));
     add_handler(h, &host->fallback_path); /* absolute-form targets */
     library_errors_register(h, host);

@@ -1,6 +1,7 @@
 #include "core/http/reply_internal.h"
 
 #include "core/http/accept.h"
+#include "core/http/cluster_reads.h"
 #include "core/http/http.h"
 #include "core/http/cors_request.h"
 #include "core/http/error_html.h"
@@ -113,6 +114,8 @@ static void start_response(struct request *r, int status, size_t length, h2o_gen
         reply_token(r, H2O_TOKEN_ETAG, r->etag);
     limit_headers(r);
     cors_headers(r);
+    if (r->http->log_waits != NULL)
+        cluster_reads_header(r);
     if (r->http->loop->draining)
         req->http1_is_persistent = 0;
     if (r->conf->log_access[0] != '\0')
@@ -303,12 +306,21 @@ static void print_message(char *to, size_t size, const char *format, va_list arg
         to[utf8_length(str_of(to))] = '\0';
 }
 
+/* In a cluster the record may be in the log: the last step runs again. */
+static bool is_to_be_confirmed(struct request *r, enum err err)
+{
+    return (err == ERR_NOT_FOUND || err == ERR_AGENT_NOT_FOUND) && r->http->log_waits != NULL &&
+           r->route != NULL && r->route->body != BODY_SYNC && cluster_reads_confirm(r, 1);
+}
+
 void reply_error(struct request *r, enum err err, const char *format, ...)
 {
     struct buf body = {0};
     char message[512];
     va_list args;
     r->etag = (struct str){NULL, 0};
+    if (is_to_be_confirmed(r, err))
+        return;
     if (format != NULL) {
         va_start(args, format);
         print_message(message, sizeof(message), format, args);
@@ -350,4 +362,10 @@ void reply_retry(struct request *r, const char *message)
 {
     reply_header(r, "retry-after", STR("1"));
     reply_error(r, ERR_UNAVAILABLE, "%s", message);
+}
+
+void reply_stale(struct request *r)
+{
+    reply_retry(r, "This node is behind the log of its cluster for longer than cluster.max_lag, "
+                   "and does not know whether the credential is still valid. Retry later.");
 }

@@ -72,6 +72,8 @@ void reply_store_error(struct request *r, enum store_status status);
 void reply_store_failure(struct request *r, enum store_status status, const char *why);
 /* reply_retry(r, message): 503 with Retry-After of a second. */
 void reply_retry(struct request *r, const char *message);
+/* reply_stale(r): the same for a credential, of a node that is behind the log of its cluster. */
+void reply_stale(struct request *r);
 /* reply_invalid(r, field, message): 422 with a message for one field. */
 void reply_invalid(struct request *r, const char *field, const char *message);
 

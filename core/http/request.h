@@ -74,6 +74,8 @@ struct request {
     enum store_status credential_status;
     uint64_t store_version; /* when the credential was looked up */
     bool key_looked_up, waits_for_key;
+    bool confirmed;                /* in a cluster: the head of the log, since its arrival */
+    bool changed;                  /* a change was sent */
     bool compressed;               /* the body is gzip */
     struct large_body *large_body; /* processed in a thread, or NULL */
     bool is_head, replied;

@@ -70,6 +70,14 @@ static struct session_entry *verify(struct request *r, struct str token)
     return entry;
 }
 
+bool session_position(struct request *r, struct str token, struct log_position *out)
+{
+    const struct session_entry *entry = verify(r, token);
+    if (entry != NULL)
+        *out = entry->claims.position;
+    return entry != NULL;
+}
+
 struct lookup {
     struct request *r;
     struct session_entry *entry;

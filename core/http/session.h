@@ -29,6 +29,10 @@ enum session_verdict {
  */
 enum session_verdict session_find(struct request *r, struct str token);
 
+/* session_position(r, token, out): that of a valid token; log 0: none. False: it is invalid. */
+struct log_position;
+bool session_position(struct request *r, struct str token, struct log_position *out);
+
 /*
  * For a request that is answered for a long time:
  * session_allows(r, agent): the agent still allows its origin.

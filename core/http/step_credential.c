@@ -1,5 +1,6 @@
 #include "core/http/steps_internal.h"
 
+#include "core/http/cluster_reads.h"
 #include "core/http/credential_cache.h"
 #include "core/http/pipeline.h"
 #include "core/http/session.h"
@@ -79,6 +80,13 @@ static enum step refuse_unknown(struct request *r, struct str token)
     return refuse_credential(r, true, message);
 }
 
+enum step step_refuse_token(struct request *r)
+{
+    struct str token = {"", 0};
+    request_bearer(r, &token);
+    return refuse_unknown(r, token);
+}
+
 static enum step find_session(struct request *r, struct str token)
 {
     switch (session_find(r, token)) {
@@ -93,7 +101,9 @@ static enum step find_session(struct request *r, struct str token)
     case SESSION_UNAVAILABLE:
         return step_refuse(r, ERR_UNAVAILABLE);
     default:
-        return refuse_unknown(r, token);
+        /* its signature is valid, and its visitor unknown */
+        return r->session.token.p != NULL && cluster_reads_confirm(r, 1) ? STEP_WAIT
+                                                                         : refuse_unknown(r, token);
     }
 }
 
@@ -175,11 +185,8 @@ enum step step_check_credential(struct request *r)
     }
     if (r->route->auth == AUTH_NONE || r->route->auth == AUTH_JWT)
         return STEP_NEXT;
-    if (r->credential_status == STORE_NOT_FOUND) {
-        struct str token = {"", 0};
-        request_bearer(r, &token);
-        return refuse_unknown(r, token);
-    }
+    if (r->credential_status == STORE_NOT_FOUND) /* looked up: it is well-formed */
+        return r->key_looked_up && cluster_reads_confirm(r, 2) ? STEP_WAIT : step_refuse_token(r);
     if (r->credential_status != STORE_OK)
         return step_refuse(r, ERR_UNAVAILABLE);
     if (key->revoked_at != 0)

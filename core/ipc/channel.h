@@ -8,18 +8,26 @@
  * wait for the handshake, and reading may leave bytes of the protocol to send. It reads until a
  * handshake is over, whatever is pending.
  *
- *   HELLO     to writer    a: sender id (0: none), b: auditor's index  first frame of a connection
- *   CHANGE    to writer    a: sequence, b: highest answered            change_encode
- *   ANSWER    from writer  a: sequence, b: entry of the log, or 0      struct store_answer
- *   EVENT     from writer                                              struct store_event
- *   WAIT      to writer    a: report                                   prioritize its job
- *   JOB       from writer  a: report, b: attempt                       its URL
- *   RESULT    to writer    a: report, b: attempt                       change_encode of the result
- *   WITHDRAW  from writer  a: report, b: attempt                       cancel and return this job
- *   RETURNED  to writer    a: report, b: attempt                       a = 0: take no more jobs
- *   SUSPECT   to writer    a: report                                   the auditor dies of this one
+ *   HELLO      to writer    a: sender id (0: none), b: auditor's index  first frame of a connection
+ *   CHANGE     to writer    a: sequence, b: highest answered            change_encode
+ *   ANSWER     from writer  a: sequence, b: entry of the log or 0       struct store_answer
+ *   EVENT      from writer                                              struct store_event
+ *   WAIT       to writer    a: report                                   prioritize its job
+ *   POSITION   to writer    a: turn (cluster_score.h), b: 1: read head  EVENT_POSITION, later
+ *   JOB        from writer  a: report, b: attempt                       its URL
+ *   RESULT     to writer    a: report, b: attempt                       change_encode of the result
+ *   WITHDRAW   from writer  a: report, b: attempt                       cancel and return this job
+ *   RETURNED   to writer    a: report, b: attempt                       a = 0: take no more jobs
+ *   SUSPECT    to writer    a: report                                   its auditor dies of it
+ *   TAKE_SLOT  to writer    a: number, b: 1: redirected page            a host
+ *   SLOT       from writer  a: number, b: 1: taken, 0: none is free     the host
+ *   FREE_SLOT  to writer                                                the host
+ *   AUDITOR    to writer    a: how many jobs it takes                   first frame, and repeated
+ *   ENDED      to writer    a: 1: it died, 0: it returned its jobs      the last frame
  *
- * The last five are for auditors, CHANGE and WAIT for everybody else.
+ * CHANGE, WAIT and POSITION are for everybody but auditors; JOB and those after it are for auditors.
+ * Those about slots are used in a cluster. The last two are for an auditor of another node: the
+ * writer of that node sends them, AUDITOR in place of HELLO and every ${CHANNEL_AUDITOR_MS}.
  */
 #ifndef ASSAY_IPC_CHANNEL_H
 #define ASSAY_IPC_CHANNEL_H
@@ -32,7 +40,7 @@
  * that asks for a restart. A node of another version is refused when it connects.
  */
 #ifndef CHANNEL_VERSION
-#define CHANNEL_VERSION 3
+#define CHANNEL_VERSION 4
 #endif
 
 enum frame_type {
@@ -46,8 +54,16 @@ enum frame_type {
     FRAME_RETURNED,
     FRAME_SUSPECT,
     FRAME_WITHDRAW,
+    FRAME_POSITION,
+    FRAME_TAKE_SLOT,
+    FRAME_SLOT,
+    FRAME_FREE_SLOT,
+    FRAME_AUDITOR,
+    FRAME_ENDED,
     FRAME_TYPES
 };
+
+#define CHANNEL_AUDITOR_MS 2000
 
 #define FRAME_MAX_PAYLOAD (12u << 20) /* a sync of the largest documents is some 9 MB */
 

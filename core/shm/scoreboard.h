@@ -9,6 +9,7 @@
 #ifndef ASSAY_SHM_SCOREBOARD_H
 #define ASSAY_SHM_SCOREBOARD_H
 
+#include "core/shm/cluster_score.h"
 #include "core/shm/host_slots.h"
 
 #include <stdatomic.h>
@@ -64,6 +65,7 @@ struct scoreboard {
     _Atomic uint64_t started_at_s;   /* wall clock, seconds since the epoch */
     _Atomic uint32_t listener_slots; /* worker slots in use: workers close the other sockets */
     _Atomic uint32_t accept_paused;  /* workers wait until the old master hands over */
+    struct cluster_score cluster;
     /* the worker that serves listener slot i: its pid; 0: none, since unserved_since_ms */
     struct {
         _Atomic int32_t pid;

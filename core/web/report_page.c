@@ -1,6 +1,7 @@
 #include "core/web/report_page.h"
 
 #include "core/text/form.h"
+#include "core/http/cluster_reads.h"
 #include "core/http/http.h"
 #include "core/http/response_cache.h"
 #include "core/web/page_headers.h"
@@ -14,7 +15,7 @@
 
 /* ---- who may see it ---- */
 
-enum access { ACCESS_NONE, ACCESS_FORM, ACCESS_PAGE };
+enum access { ACCESS_NONE, ACCESS_FORM, ACCESS_PAGE, ACCESS_UNKNOWN };
 
 /* The session of a member is asked here. */
 static bool is_member(struct request *r, const struct store_report *report)
@@ -30,6 +31,8 @@ static enum access access_of(struct request *r, const struct store_report *repor
         return ACCESS_PAGE;
     if (report->privacy != PRIVACY_PASSWORD)
         return ACCESS_NONE;
+    if (cluster_reads_are_stale(r->http))
+        return ACCESS_UNKNOWN;
     return report_cookie_opens(r, report) ? ACCESS_PAGE : ACCESS_FORM;
 }
 
@@ -206,6 +209,8 @@ static void report_found(void *arg, enum store_status status, const struct store
         reply_store_error(r, status);
     else if (access == ACCESS_NONE)
         reply_error(r, ERR_NOT_FOUND, NULL);
+    else if (access == ACCESS_UNKNOWN)
+        reply_stale(r);
     else if (access == ACCESS_FORM)
         report_page_form(r, report, false);
     else

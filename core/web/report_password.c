@@ -1,5 +1,6 @@
 #include "core/web/report_password.h"
 
+#include "core/http/cluster_reads.h"
 #include "core/http/error_html.h"
 #include "core/web/report_cookie.h"
 #include "core/web/report_page.h"
@@ -101,5 +102,9 @@ void report_password(struct request *r)
 {
     if (!same_site(r))
         return;
+    if (cluster_reads_are_stale(r->http)) {
+        reply_stale(r);
+        return;
+    }
     store_report_get(r->store, STORE_ANY_WORKSPACE, report_page_id(r), false, found, r);
 }

@@ -62,7 +62,11 @@ static void open_tls(struct process *p)
 
 static void on_event(void *arg, const struct store_event *e)
 {
-    streams_on_event(arg, e);
+    struct http *h = arg;
+    if (e->kind != EVENT_POSITION)
+        streams_on_event(h, e);
+    else if (h->log_waits != NULL)
+        log_waits_look(h->log_waits, h->writer);
 }
 
 static void start(struct worker *w, struct process *p)
@@ -106,6 +110,8 @@ static void begin_drain(struct worker *w, bool stopping)
 static int wait_ms(const struct worker *w)
 {
     int most = w->loop.sent ? 0 : w->loop.draining ? TICK_MS / 10 : TICK_MS;
+    if (w->http.log_waits != NULL)
+        most = log_waits_wake_ms(w->http.log_waits, most);
     most = writer_client_wake_ms(w->http.writer, acceptor_wake_ms(w->acceptor, most));
     return http_wake_ms(&w->http, streams_wait_ms(&w->http, most));
 }
@@ -114,7 +120,9 @@ static void update_score(struct worker *w)
 {
     struct score *score = w->loop.process->score;
     score_set(score->connections, acceptor_connections(w->acceptor));
-    score_set(score->pending, writer_client_waiting(w->http.writer));
+    const struct log_waits *waits = w->http.log_waits;
+    score_set(score->pending,
+              writer_client_waiting(w->http.writer) + (waits == NULL ? 0 : log_waits_count(waits)));
     score_set(score->streams, streams_count(w->http.streams));
 }
 

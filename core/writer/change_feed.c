@@ -23,9 +23,16 @@ static bool is_for_workers(const struct store_event *e)
            e->kind != EVENT_PURGE && e->kind != EVENT_SIGNING_KEYS;
 }
 
+void change_feed_position(struct change_feed *f)
+{
+    if (f->leading->thread != NULL)
+        clients_tell_position(f->clients, leading_show(f->leading, NULL));
+}
+
 void change_feed_notify(struct change_feed *f)
 {
     size_t count;
+    change_feed_position(f);
     const struct store_event *events = store_events(f->store, &count);
     for (size_t i = 0; i < count; i++)
         if (is_for_workers(&events[i]))

@@ -15,16 +15,19 @@ struct change_feed {
     struct writer_jobs *jobs;
     struct writer_threads *threads;
     struct writer_maintenance *maintenance;
-    const struct leading *leading;
+    struct leading *leading;
     struct shared_keys *keys;
 };
 
 /*
  * change_feed_notify(f): queue the events of the last commit for the workers.
+ * change_feed_position(f): in a cluster: show workers the position, and tell those that wait; after
+ * each commit, and once a turn.
  * change_feed_follow(f, items, count): update jobs, threads and maintenance; ${items} are the
  * changes of that commit.
  */
 void change_feed_notify(struct change_feed *f);
+void change_feed_position(struct change_feed *f);
 void change_feed_follow(struct change_feed *f, const struct item *items, size_t count);
 
 #endif

@@ -97,6 +97,19 @@ void clients_notify(struct clients *c, const struct store_event *event)
             channel_put(&c->list[i]->channel, FRAME_EVENT, 0, 0, payload);
 }
 
+void clients_tell_position(struct clients *c, uint64_t turn)
+{
+    const struct store_event event = {.kind = EVENT_POSITION};
+    for (size_t i = 0; i < c->count; i++) {
+        struct client *client = c->list[i];
+        if (!client->awaits_position || client->position_turn == turn)
+            continue;
+        client->awaits_position = false;
+        channel_put(&client->channel, FRAME_EVENT, 0, 0,
+                    (struct str){(const char *)&event, sizeof(event)});
+    }
+}
+
 bool clients_has(const struct clients *c, uint64_t id)
 {
     for (size_t i = 0; i < c->count; i++)

@@ -15,6 +15,8 @@ struct client {
     unsigned index; /* of an auditor */
     bool greeted;   /* HELLO was received */
     bool draining;  /* an auditor that takes no more jobs */
+    bool remote;    /* an auditor of another node */
+    bool died;      /* a remote auditor whose node says that it died */
     bool gone;      /* disconnected; removed after the batch, which may point at it */
     bool blocked;   /* its socket is full */
     bool full;      /* so much waits to be sent that nothing more is read from it */
@@ -22,8 +24,12 @@ struct client {
     uint64_t id; /* 0: cannot send changes */
     bool loaded;
     uint64_t sequence, sequence_committed;
-    struct relay *relay; /* of its changes to the leader; NULL: none */
+    struct relay *relay; /* of its frames to the leader; NULL: none */
     uint64_t connected_ms;
+    bool awaits_position;   /* it wants to know when the turn is not ${position_turn} */
+    uint64_t position_turn; /* of core/shm/cluster_score.h */
+    uint64_t heard_ms; /* a remote auditor: when it sent something */
+    uint64_t retry_ms; /* a local auditor: when it may get a relay */
     struct buf unconfirmed; /* struct unconfirmed_answer, oldest first */
     size_t unconfirmed_committed;
 };
@@ -51,6 +57,9 @@ void clients_flush(struct clients *c);
 
 /* clients_notify(c, event): queue an event for every worker. */
 void clients_notify(struct clients *c, const struct store_event *event);
+
+/* clients_tell_position(c, turn): queue an event for clients that wait for another turn. */
+void clients_tell_position(struct clients *c, uint64_t turn);
 
 /* clients_has(c, id): is the sender of this id connected? */
 bool clients_has(const struct clients *c, uint64_t id);

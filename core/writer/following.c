@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #define NOTE_MS 1000
+#define LOOK_MS 100 /* for confirmations of the head, which the thread does not tell */
 
 bool following_watch(struct following *f, int epoll)
 {
@@ -34,6 +35,7 @@ static enum store_status apply(struct following *f, const struct log_batch *b)
     if (status != STORE_OK)
         return status;
     status = apply_entries(t, b);
+    cluster_score_begin(&f->process->scoreboard->cluster, log_batch_end(b)->sequence);
     if (status == STORE_OK)
         return store_commit(t);
     store_abort(t);
@@ -126,13 +128,15 @@ bool following_step(struct following *f)
     if (l->thread == NULL)
         return false;
     note_space(f);
-    if (!f->told)
+    if (!f->told && clock_mono_ms() < f->looked_ms + LOOK_MS)
         return false;
     f->told = false;
+    f->looked_ms = clock_mono_ms();
     log_thread_look(l->thread, &f->view);
     log_view(f);
     note_leader(f);
     refuse_growth(f);
+    leading_show(l, &f->view);
     take_entries(f);
     if (f->view.state == LOG_LOST)
         lost(f);

@@ -18,7 +18,7 @@ struct following {
     struct log_view view;
     char logged[POSITION_WHY];
     char full_node[NODE_TEXT]; /* as last seen */
-    uint64_t noted_ms;
+    uint64_t noted_ms, looked_ms;
 };
 
 /* following_watch(f, epoll): events carry &f->told. */

@@ -8,9 +8,10 @@
 /* its jobs wait again */
 static void auditor_left(struct frames *f, struct client *client)
 {
-    const struct grading_job *guilty =
-        job_queue_auditor_lost(f->queue, client->index, !client->draining);
+    const bool blame = client->remote ? client->died : !client->draining;
+    const struct grading_job *guilty = job_queue_auditor_lost(f->queue, client->index, blame);
     client->greeted = false;
+    remote_auditors_left(f->remote_auditors, client);
     if (guilty == NULL)
         return;
     log_warn("an auditor died while it graded report %llu and nothing else",
@@ -68,7 +69,7 @@ static void end_earlier_auditor(struct frames *f, const struct client *client)
 {
     for (size_t i = 0; i < f->clients->count; i++) {
         struct client *other = f->clients->list[i];
-        if (other == client || other->role != ROLE_AUDITOR || !other->greeted ||
+        if (other == client || other->role != ROLE_AUDITOR || !other->greeted || other->remote ||
             other->index != client->index)
             continue;
         end_client(f, other);
@@ -160,6 +161,14 @@ static void on_wait(struct frames *f, struct client *client, const struct frame 
     store_read_end(f->store);
 }
 
+static void on_position(struct frames *f, struct client *client, const struct frame *frame)
+{
+    client->awaits_position = true;
+    client->position_turn = frame->head.a;
+    if (frame->head.b != 0 && f->leading->thread != NULL)
+        log_thread_confirm(f->leading->thread);
+}
+
 /* ---- frames of auditors ---- */
 
 static struct grading_job *job_of(struct frames *f, const struct client *client,
@@ -201,6 +210,29 @@ static void on_returned(struct frames *f, struct client *client, const struct fr
         job_queue_return(f->queue, job);
 }
 
+static void on_take_slot(struct frames *f, struct client *client, const struct frame *frame)
+{
+    remote_auditors_take_slot(f->remote_auditors, client, frame);
+}
+
+static void on_free_slot(struct frames *f, struct client *client, const struct frame *frame)
+{
+    remote_auditors_free_slot(f->remote_auditors, client, frame);
+}
+
+/* It is heard of, which is noted. */
+static void on_auditor(struct frames *f, struct client *client, const struct frame *frame)
+{
+    (void)f, (void)client, (void)frame;
+}
+
+static void on_ended(struct frames *f, struct client *client, const struct frame *frame)
+{
+    (void)f;
+    client->died = frame->head.a != 0;
+    client->gone = true;
+}
+
 static void on_suspect(struct frames *f, struct client *client, const struct frame *frame)
 {
     job_queue_suspect(f->queue, client->index, frame->head.a);
@@ -209,15 +241,23 @@ static void on_suspect(struct frames *f, struct client *client, const struct fra
 /* ---- all frames ---- */
 
 /*
- * Columns: what to do; whether auditors send it, or everybody else; whether it needs a sender id.
+ * Columns: what to do; whether auditors send it, or everybody else; whether it needs a sender id;
+ * whether it comes from another node only.
  */
 static const struct rule {
     void (*handle)(struct frames *f, struct client *client, const struct frame *frame);
-    bool from_auditor, needs_id;
+    bool from_auditor, needs_id, from_node;
 } rules[FRAME_TYPES] = {
-    [FRAME_CHANGE] = {on_change, false, true},   [FRAME_WAIT] = {on_wait, false, false},
-    [FRAME_RESULT] = {on_result, true, false},   [FRAME_RETURNED] = {on_returned, true, false},
-    [FRAME_SUSPECT] = {on_suspect, true, false},
+    [FRAME_CHANGE] = {on_change, false, true, false},
+    [FRAME_WAIT] = {on_wait, false, false, false},
+    [FRAME_RESULT] = {on_result, true, false, false},
+    [FRAME_RETURNED] = {on_returned, true, false, false},
+    [FRAME_SUSPECT] = {on_suspect, true, false, false},
+    [FRAME_POSITION] = {on_position, false, false, false},
+    [FRAME_TAKE_SLOT] = {on_take_slot, true, false, false},
+    [FRAME_FREE_SLOT] = {on_free_slot, true, false, false},
+    [FRAME_AUDITOR] = {on_auditor, true, false, true},
+    [FRAME_ENDED] = {on_ended, true, false, true},
 };
 
 /* false: this client may not send this frame */
@@ -228,10 +268,16 @@ static bool handle(struct frames *f, struct client *client, const struct frame *
         on_hello(f, client, frame);
         return true;
     }
+    if (frame->head.type == FRAME_AUDITOR && client->role == ROLE_NODE && !client->greeted)
+        return remote_auditors_joined(f->remote_auditors, client, frame);
     if (!client->greeted || rule->handle == NULL ||
-        rule->from_auditor != (client->role == ROLE_AUDITOR) || (rule->needs_id && client->id == 0))
+        rule->from_auditor != (client->role == ROLE_AUDITOR) ||
+        (rule->needs_id && client->id == 0) || (rule->from_node && !client->remote))
         return false;
-    rule->handle(f, client, frame);
+    if (rule->from_auditor && client->relay != NULL)
+        relays_pass(client, frame);
+    else
+        rule->handle(f, client, frame);
     return true;
 }
 
@@ -239,6 +285,8 @@ void frames_read(struct frames *f, struct client *client)
 {
     struct frame frame;
     int got = channel_read(&client->channel), next;
+    if (client->remote)
+        client->heard_ms = clock_mono_ms();
     while ((next = channel_next(&client->channel, &frame)) == 1)
         if (!handle(f, client, &frame)) {
             next = -1;

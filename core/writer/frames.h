@@ -8,6 +8,7 @@
 #include "core/writer/batch.h"
 #include "core/writer/held_changes.h"
 #include "core/writer/relays.h"
+#include "core/writer/remote_auditors.h"
 
 struct frames {
     struct process *process;
@@ -18,6 +19,7 @@ struct frames {
     struct batch *batch;
     const struct leading *leading;
     struct relays *relays;
+    struct remote_auditors *remote_auditors;
     struct held_changes held;
 };
 

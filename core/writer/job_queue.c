@@ -1,12 +1,11 @@
 #include "core/writer/job_queue.h"
 
-#include "core/shm/host_hash.h"
+#include "core/writer/job_hosts.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 #define BUCKETS 65536
-#define HOST_BUCKETS 16384
 #define WORKSPACE_BUCKETS 1024
 /* jobs of one workspace that one turn looks at for one whose host is free */
 #define LOOK_AHEAD 64
@@ -22,22 +21,15 @@ struct workspace_queue {
     struct workspace_queue *next, *prev; /* ring of workspaces that have waiting jobs */
     struct workspace_queue *next_same;
     size_t waiting, running, withdrawn; /* withdrawn: among the running */
-    uint16_t running_at[JOB_QUEUE_AUDITORS];
-};
-
-/* A host with jobs. Its hash is keyed, so that nobody can choose a name that collides. */
-struct job_host {
-    uint64_t hash;
-    struct job_host *next_same;
-    size_t jobs;
-    unsigned running;
+    uint16_t running_at[];              /* by the index of the auditor */
 };
 
 struct job_queue {
-    unsigned auditors, capacity;
-    uint64_t seed; /* of the hash of hosts */
+    unsigned auditors, capacity, most;
+    unsigned member[JOB_QUEUE_AUDITORS], members; /* indexes of those that jobs are given to */
     struct {
-        bool connected;
+        bool is_member, connected;
+        unsigned capacity;
         bool alone;             /* one of its jobs runs alone */
         bool suspected;         /* sent SUSPECT for one of its jobs */
         unsigned alone_waiting; /* jobs that must run alone: no other job starts before them */
@@ -45,7 +37,7 @@ struct job_queue {
         struct job_list jobs; /* running there */
     } auditor[JOB_QUEUE_AUDITORS];
     struct grading_job *bucket[BUCKETS];
-    struct job_host *host[HOST_BUCKETS];
+    struct job_hosts hosts;
     struct workspace_queue *workspaces[WORKSPACE_BUCKETS];
     struct workspace_queue *last_served; /* the next one in the ring has its turn */
     bool blocked;     /* no job may start until a job or an auditor comes or goes */
@@ -53,14 +45,24 @@ struct job_queue {
     size_t size;
 };
 
-struct job_queue *job_queue_new(unsigned auditors, unsigned capacity)
+static void member_add(struct job_queue *q, unsigned index, unsigned capacity)
+{
+    q->member[q->members++] = index;
+    q->auditor[index].is_member = true;
+    q->auditor[index].capacity = capacity;
+}
+
+struct job_queue *job_queue_new(unsigned auditors, unsigned capacity, unsigned most)
 {
     struct job_queue *q = calloc(1, sizeof(*q));
     if (q == NULL)
         return NULL;
     q->auditors = auditors;
     q->capacity = capacity;
-    q->seed = host_hash_seed();
+    q->most = most;
+    job_hosts_init(&q->hosts);
+    for (unsigned i = 0; i < auditors; i++)
+        member_add(q, i, capacity);
     return q;
 }
 
@@ -74,55 +76,9 @@ void job_queue_free(struct job_queue *q)
     free(q);
 }
 
-/* ---- hosts ---- */
-
-/* the part between "://" and the port, "/", "?" or "#"; an IPv6 address is in brackets */
-static uint64_t hash_host(const struct job_queue *q, struct str url)
-{
-    size_t from = 0;
-    while (from + 3 <= url.n && memcmp(url.p + from, "://", 3) != 0)
-        from++;
-    from = from + 3 <= url.n ? from + 3 : 0;
-    const char end = from < url.n && url.p[from] == '[' ? ']' : ':';
-    size_t at = from;
-    while (at < url.n && url.p[at] != '/' && url.p[at] != '?' && url.p[at] != '#' &&
-           url.p[at] != end)
-        at++;
-    return host_hash(q->seed, url.p + from, at - from);
-}
-
-/* find or create; NULL: out of memory */
-static struct job_host *host_of(struct job_queue *q, struct str url)
-{
-    uint64_t hash = hash_host(q, url);
-    struct job_host **bucket = &q->host[hash % HOST_BUCKETS], *host = *bucket;
-    while (host != NULL && host->hash != hash)
-        host = host->next_same;
-    if (host != NULL)
-        return host;
-    host = calloc(1, sizeof(*host));
-    if (host == NULL)
-        return NULL;
-    host->hash = hash;
-    host->next_same = *bucket;
-    *bucket = host;
-    return host;
-}
-
-static void host_drop_idle(struct job_queue *q, struct job_host *host)
-{
-    struct job_host **at = &q->host[host->hash % HOST_BUCKETS];
-    if (host->jobs > 0)
-        return;
-    while (*at != host)
-        at = &(*at)->next_same;
-    *at = host->next_same;
-    free(host);
-}
-
 static unsigned auditor_of(const struct job_queue *q, const struct grading_job *job)
 {
-    return (unsigned)(job->host->hash % q->auditors);
+    return q->member[job->host->hash % q->members];
 }
 
 /* ---- workspaces ---- */
@@ -139,7 +95,8 @@ static struct workspace_queue *workspace_find(struct job_queue *q, uint64_t work
 static struct workspace_queue *workspace_get(struct job_queue *q, uint64_t workspace)
 {
     struct workspace_queue *ws = workspace_find(q, workspace);
-    if (ws != NULL || (ws = calloc(1, sizeof(*ws))) == NULL)
+    const size_t size = sizeof(*ws) + q->most * sizeof(ws->running_at[0]);
+    if (ws != NULL || (ws = calloc(1, size)) == NULL)
         return ws;
     ws->workspace = workspace;
     ws->next_same = q->workspaces[workspace % WORKSPACE_BUCKETS];
@@ -212,7 +169,7 @@ static struct grading_job **bucket_of(struct job_queue *q, uint64_t report)
 
 static bool has_share(const struct job_queue *q, const struct workspace_queue *ws, unsigned a)
 {
-    unsigned free_slots = q->capacity - q->auditor[a].running, own = ws->running_at[a];
+    unsigned free_slots = q->auditor[a].capacity - q->auditor[a].running, own = ws->running_at[a];
     return own == 0 || (free_slots > 1 && own < JOB_QUEUE_SHARE * free_slots);
 }
 
@@ -223,7 +180,7 @@ static bool may_start(const struct job_queue *q, const struct grading_job *job)
         return false;
     if (job->alone)
         return q->auditor[a].running == 0;
-    return q->auditor[a].alone_waiting == 0 && q->auditor[a].running < q->capacity &&
+    return q->auditor[a].alone_waiting == 0 && q->auditor[a].running < q->auditor[a].capacity &&
            has_share(q, job->owner, a);
 }
 
@@ -285,7 +242,7 @@ static struct grading_job *job_new(struct job_queue *q, uint64_t workspace, uint
 {
     struct grading_job *job = malloc(sizeof(*job) + url.n);
     struct workspace_queue *ws = workspace_get(q, workspace);
-    struct job_host *host = host_of(q, url);
+    struct job_host *host = job_host_of(&q->hosts, url);
     if (job != NULL && ws != NULL && host != NULL) {
         *job = (struct grading_job){.workspace = workspace,
                                     .report = report,
@@ -302,7 +259,7 @@ static struct grading_job *job_new(struct job_queue *q, uint64_t workspace, uint
     if (ws != NULL)
         workspace_drop_idle(q, ws);
     if (host != NULL)
-        host_drop_idle(q, host);
+        job_host_drop_idle(&q->hosts, host);
     return NULL;
 }
 
@@ -346,7 +303,7 @@ struct grading_job *job_queue_find_running(struct job_queue *q, unsigned index, 
 
 void job_queue_each_running(struct job_queue *q, job_queue_job_fn *each, void *arg)
 {
-    for (unsigned a = 0; a < q->auditors; a++)
+    for (unsigned a = 0; a < q->most; a++)
         for (struct grading_job *job = q->auditor[a].jobs.first; job != NULL; job = job->next)
             if (!job->withdrawn)
                 each(arg, job);
@@ -378,7 +335,7 @@ void job_queue_remove(struct job_queue *q, struct grading_job *job)
         stop(q, job);
     job->owner->withdrawn -= job->withdrawn;
     job->host->jobs--;
-    host_drop_idle(q, job->host);
+    job_host_drop_idle(&q->hosts, job->host);
     workspace_drop_idle(q, job->owner);
     q->size--;
     free(job);
@@ -405,6 +362,52 @@ void job_queue_auditor_connected(struct job_queue *q, unsigned index)
 {
     q->auditor[index].connected = true;
     q->blocked = false;
+}
+
+/* The waiting jobs that must run alone: they are first in the lists. */
+static void count_alone(struct job_queue *q, const struct job_list *list)
+{
+    for (const struct grading_job *job = list->first; job != NULL && job->alone; job = job->next)
+        q->auditor[auditor_of(q, job)].alone_waiting++;
+}
+
+/* The set of auditors has changed, and with it the auditor of each host. */
+static void members_changed(struct job_queue *q)
+{
+    struct workspace_queue *ws = q->last_served;
+    q->blocked = false;
+    for (unsigned a = 0; a < q->most; a++)
+        q->auditor[a].alone_waiting = 0;
+    if (ws == NULL)
+        return;
+    do {
+        count_alone(q, &ws->list[0]);
+        count_alone(q, &ws->list[1]);
+        ws = ws->next;
+    } while (ws != q->last_served);
+}
+
+int job_queue_auditor_joined(struct job_queue *q, unsigned capacity)
+{
+    unsigned index = q->auditors;
+    while (index < q->most && q->auditor[index].is_member)
+        index++;
+    if (index >= q->most)
+        return -1;
+    member_add(q, index, capacity == 0 || capacity > UINT16_MAX ? q->capacity : capacity);
+    members_changed(q);
+    job_queue_auditor_connected(q, index);
+    return (int)index;
+}
+
+void job_queue_auditor_left(struct job_queue *q, unsigned index)
+{
+    unsigned at = 0;
+    while (q->member[at] != index)
+        at++;
+    q->member[at] = q->member[--q->members];
+    q->auditor[index].is_member = false;
+    members_changed(q);
 }
 
 void job_queue_return(struct job_queue *q, struct grading_job *job)

@@ -3,7 +3,11 @@
  * from them when the writer starts.
  *
  * Workspaces take turns, and jobs that a request waits for go first. A host has at most two running
- * jobs, and all jobs of a host go to the same auditor, so the limit holds over all auditors.
+ * jobs over all auditors. All jobs of a host go to the same auditor as long as the set of auditors
+ * stays the same.
+ *
+ * The server's own auditors belong to the set always: jobs wait until the next process of the same
+ * index connects. Auditors of other nodes belong to it as long as they are connected.
  *
  * A workspace's share of an auditor follows the dynamic threshold of Choudhury and Hahne (1998): it
  * gets another slot only while it holds fewer than JOB_QUEUE_SHARE times the free ones, and the
@@ -22,7 +26,7 @@
 
 #include "store/bytes.h"
 
-#define JOB_QUEUE_AUDITORS 64
+#define JOB_QUEUE_AUDITORS 256 /* in a cluster, over all nodes */
 #define JOB_QUEUE_PER_HOST 2
 #define JOB_QUEUE_SHARE 3
 
@@ -45,8 +49,12 @@ struct grading_job {
 
 struct job_queue;
 
-/* job_queue_new(auditors, capacity): for ${auditors} auditors that take ${capacity} jobs each. */
-struct job_queue *job_queue_new(unsigned auditors, unsigned capacity);
+/*
+ * job_queue_new(auditors, capacity, most): for ${auditors} auditors that take ${capacity} jobs
+ * each. Those of other nodes have indexes from ${auditors} to ${most} - 1; ${most} is at most
+ * JOB_QUEUE_AUDITORS.
+ */
+struct job_queue *job_queue_new(unsigned auditors, unsigned capacity, unsigned most);
 void job_queue_free(struct job_queue *q);
 
 /*
@@ -81,8 +89,15 @@ struct grading_job *job_queue_find_running(struct job_queue *q, unsigned index, 
 typedef void job_queue_job_fn(void *arg, struct grading_job *job);
 void job_queue_each_running(struct job_queue *q, job_queue_job_fn *each, void *arg);
 
-/* job_queue_auditor_connected(q, index): this auditor takes jobs. */
+/* job_queue_auditor_connected(q, index): this auditor of the server takes jobs. */
 void job_queue_auditor_connected(struct job_queue *q, unsigned index);
+/*
+ * job_queue_auditor_joined(q, capacity): an auditor of another node takes ${capacity} jobs (0: as
+ * many as the server's own); its index, or -1: there are too many.
+ * job_queue_auditor_left(q, index): it ended, after job_queue_auditor_lost; the index is free.
+ */
+int job_queue_auditor_joined(struct job_queue *q, unsigned capacity);
+void job_queue_auditor_left(struct job_queue *q, unsigned index);
 /*
  * job_queue_auditor_lost(q, index, blame): it takes no more jobs, and its jobs wait again.
  * ${blame}: it died of one of them. Then those that ran together are marked alone; one that ran

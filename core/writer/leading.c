@@ -3,6 +3,7 @@
 #include "core/base/log.h"
 #include "store/store.h"
 
+#include <endian.h>
 #include <stdlib.h>
 #include <unistd.h>
 
@@ -17,6 +18,66 @@ static void describe_node(const struct conf *conf, struct cluster_log_node *out)
     snprintf(out->address, sizeof(out->address), "%s", conf->cluster_address);
     out->format = ROWS_FORMAT;
 }
+
+/* ---- what workers see ---- */
+
+static struct cluster_score *score_of(const struct leading *l)
+{
+    return &l->process->scoreboard->cluster;
+}
+
+static uint64_t log_number(const struct store_position *p)
+{
+    uint64_t first;
+    memcpy(&first, p->log, sizeof(first));
+    return be64toh(first);
+}
+
+/* What an earlier writer of the server knew is still true of the same log. */
+static void show_start(struct leading *l)
+{
+    struct cluster_view before;
+    cluster_score_read(score_of(l), &before);
+    if (before.log == log_number(&l->position))
+        l->shown = before;
+    l->shown.role = CLUSTER_CONNECTS;
+    l->shown.log = log_number(&l->position);
+    cluster_score_begin(score_of(l), l->position.sequence);
+    leading_show(l, NULL);
+}
+
+static void take_news(struct cluster_view *shown, const struct log_view *view)
+{
+    static const enum cluster_role roles[] = {[LOG_CONNECTS] = CLUSTER_CONNECTS,
+                                              [LOG_FOLLOWS] = CLUSTER_FOLLOWS,
+                                              [LOG_LEADS] = CLUSTER_LEADS,
+                                              [LOG_LOST] = CLUSTER_CONNECTS};
+    shown->role = roles[view->state];
+    shown->log = log_number(&view->position);
+    if (view->confirmed_us == 0)
+        return;
+    shown->epoch = view->head.epoch;
+    shown->head = view->head.sequence;
+    shown->confirmed_us = view->confirmed_us;
+}
+
+uint64_t leading_show(struct leading *l, const struct log_view *view)
+{
+    struct cluster_view *v = &l->shown;
+    const struct cluster_view before = *v;
+    if (view != NULL)
+        take_news(v, view);
+    v->applied = l->position.sequence;
+    if (v->head <= v->applied) {
+        v->head = v->applied;
+        v->current_us = v->confirmed_us;
+    }
+    if (memcmp(&before, v, sizeof(before)) != 0)
+        cluster_score_publish(score_of(l), v);
+    return cluster_score_turn(score_of(l));
+}
+
+/* ---- start and end ---- */
 
 static uint64_t growth_bytes(struct store *s)
 {
@@ -44,6 +105,7 @@ bool leading_start(struct leading *l)
     node.free_bytes = growth_bytes(l->store);
     describe_node(conf, &node);
     store_follow(l->store, true);
+    show_start(l);
     l->thread = log_thread_new(cluster_log_new(conf->cluster_log, node.name), &node,
                                known == STORE_OK ? &l->position : NULL, empty);
     return l->thread != NULL;
@@ -97,11 +159,15 @@ enum store_status leading_log(struct leading *l, struct store_txn *t, bool sever
     if (several && l->rows.n > CLUSTER_LOG_ENTRY_BYTES)
         return STORE_TOO_MANY;
     l->at_ms = leading_now_ms(l);
+    const uint64_t began_us = clock_mono_us();
     if (!log_thread_append(l->thread, buf_view(&l->rows), l->at_ms, is_wanted, l->process,
                            &l->position)) {
         log_warn("the cluster: the last entry may be in the log or not: the writer starts again");
         _exit(process_stopping ? EXIT_STOPPED : EXIT_RETRY);
     }
+    score_add(score_of(l)->appends, 1);
+    score_add(score_of(l)->append_us, clock_mono_us() - began_us);
+    cluster_score_begin(score_of(l), l->position.sequence);
     store_position_set(t, &l->position);
     return store_txn_error(t);
 }

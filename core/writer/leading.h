@@ -17,6 +17,7 @@ struct leading {
     struct store_position position;
     int64_t at_ms; /* of the last entry */
     struct buf rows;
+    struct cluster_view shown; /* to workers */
 };
 
 /*
@@ -30,6 +31,12 @@ void leading_free(struct leading *l);
 
 /* leading_begin(l, view): this node leads from now on. */
 void leading_begin(struct leading *l, const struct log_view *view);
+
+/*
+ * leading_show(l, view): what workers see of the log; ${view}: news of the log thread, or NULL.
+ * Returns the turn of core/shm/cluster_score.h.
+ */
+uint64_t leading_show(struct leading *l, const struct log_view *view);
 
 /* leading_now_ms(l): the time of the next changes: never less than that of changes before. */
 int64_t leading_now_ms(const struct leading *l);

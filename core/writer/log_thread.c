@@ -55,14 +55,25 @@ enum log_state log_state_of(struct log_thread *t)
     return state;
 }
 
+void log_begin_call(struct log_thread *t)
+{
+    pthread_mutex_lock(&t->lock);
+    t->answers = t->answers || t->asked;
+    t->asked = false;
+    pthread_mutex_unlock(&t->lock);
+    t->began_us = clock_mono_us();
+}
+
 void log_confirm(struct log_thread *t, const struct cluster_log_head *head)
 {
     pthread_mutex_lock(&t->lock);
     const struct cluster_log_head *seen = &t->view.head;
-    bool changed = seen->epoch != head->epoch || (seen->lease_ms > 0) != (head->lease_ms > 0) ||
+    bool changed = t->answers || seen->epoch != head->epoch ||
+                   (seen->lease_ms > 0) != (head->lease_ms > 0) ||
                    strcmp(seen->leader_address, head->leader_address) != 0;
     t->view.head = *head;
-    t->view.confirmed_ms = clock_mono_ms();
+    t->view.confirmed_us = t->began_us;
+    t->answers = false;
     pthread_mutex_unlock(&t->lock);
     if (changed)
         log_tell(t->event_fd);
@@ -72,7 +83,7 @@ static void wait_until_asked(struct log_thread *t, uint64_t ms, bool asked)
 {
     const uint64_t until = clock_mono_ms() + ms;
     pthread_mutex_lock(&t->lock);
-    while (!t->ending && !(asked && t->append == APPEND_ASKED) &&
+    while (!t->ending && !(asked && (t->append == APPEND_ASKED || t->asked)) &&
            thread_wait(&t->changed, &t->lock, until))
         ;
     pthread_mutex_unlock(&t->lock);
@@ -97,6 +108,7 @@ enum cluster_log_status log_read_head(struct log_thread *t, struct cluster_log_h
     node = t->node;
     node.sequence = t->place.position.sequence;
     pthread_mutex_unlock(&t->lock);
+    log_begin_call(t);
     enum cluster_log_status status = t->log->engine->position(t->log, note ? &node : NULL, out);
     if (note && status == CLUSTER_LOG_OK)
         t->note_ms = now + CLUSTER_LOG_RENEW_MS;
@@ -270,5 +282,14 @@ void log_thread_note(struct log_thread *t, uint64_t free_bytes)
 
 void log_thread_wake(struct log_thread *t)
 {
+    log_tell(t->wake_fd);
+}
+
+void log_thread_confirm(struct log_thread *t)
+{
+    pthread_mutex_lock(&t->lock);
+    t->asked = true;
+    pthread_cond_broadcast(&t->changed);
+    pthread_mutex_unlock(&t->lock);
     log_tell(t->wake_fd);
 }

@@ -30,8 +30,9 @@ struct log_view {
     struct store_position position; /* of the store */
     uint64_t epoch;                 /* of the own lead */
     char full_node[NODE_TEXT];      /* while this node leads: a live node without space; "": none */
-    uint64_t confirmed_ms;          /* CLOCK_MONOTONIC: when the head was last read, or 0 */
-    char why[POSITION_WHY];         /* what keeps it from going on; "": nothing */
+    /* CLOCK_MONOTONIC: what was in the log then is up to ${head}; 0: the head was not read */
+    uint64_t confirmed_us;
+    char why[POSITION_WHY]; /* what keeps it from going on; "": nothing */
 };
 
 struct log_thread;
@@ -72,8 +73,10 @@ bool log_thread_append(struct log_thread *t, struct str rows, int64_t at_ms, log
 /*
  * log_thread_note(t, free_bytes): how much the store can still grow, for other nodes.
  * log_thread_wake(t): look at the log now.
+ * log_thread_confirm(t): read the head now, also while this node leads; log_thread_fd tells when.
  */
 void log_thread_note(struct log_thread *t, uint64_t free_bytes);
 void log_thread_wake(struct log_thread *t);
+void log_thread_confirm(struct log_thread *t);
 
 #endif

@@ -22,6 +22,7 @@ struct log_thread {
     pthread_cond_t changed;
     /* under the lock */
     bool ending, ended;
+    bool asked; /* for a confirmation of the head */
     struct log_view view;
     struct cluster_log_node node;
     struct log_place place;     /* of the store */
@@ -32,6 +33,8 @@ struct log_thread {
     struct cluster_log_entry entry; /* its rows are the loop's */
     /* of the thread alone */
     uint64_t note_ms, busy_ms;
+    uint64_t began_us;         /* when the call that reads the head began */
+    bool answers;              /* that call answers who asked */
     char reason[POSITION_WHY]; /* why the store does not fit the log; "": it does */
 };
 
@@ -40,13 +43,16 @@ void log_tell(int fd);
 void log_heard(int fd);
 
 /*
- * log_publish(t, state, why): for the loop. log_confirm(t, head): the head was read.
- * log_rest(t, ms): until ${ms} pass, the loop asks for an append, or the end. log_pause(t, ms):
- * also while an append is asked for. log_read_head(t, out): and note the node when it is time.
+ * log_publish(t, state, why): for the loop. log_begin_call(t), log_confirm(t, head): before and
+ * after a call that reads the head: what is in the log before the call is up to ${head}.
+ * log_rest(t, ms): until ${ms} pass, the loop asks for an append or a confirmation, or the end.
+ * log_pause(t, ms): also while an append is asked for. log_read_head(t, out): and note the node
+ * when it is time.
  */
 bool log_is_ending(struct log_thread *t);
 enum log_state log_state_of(struct log_thread *t);
 void log_publish(struct log_thread *t, enum log_state state, const char *why);
+void log_begin_call(struct log_thread *t);
 void log_confirm(struct log_thread *t, const struct cluster_log_head *head);
 void log_rest(struct log_thread *t, uint64_t ms);
 void log_pause(struct log_thread *t, uint64_t ms);

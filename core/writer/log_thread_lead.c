@@ -27,6 +27,7 @@ static void lose(struct log_thread *t, const char *why)
 enum cluster_log_status log_begin_lead(struct log_thread *t)
 {
     struct cluster_log_head head;
+    log_begin_call(t);
     enum cluster_log_status status =
         t->log->engine->lead(t->log, t->node.id, 0, CLUSTER_LOG_LEASE_MS, &head);
     if (status == CLUSTER_LOG_LED)
@@ -98,6 +99,7 @@ static bool append_entry(struct log_thread *t)
 
 static void append(struct log_thread *t)
 {
+    const uint64_t began_us = clock_mono_us();
     if (!append_entry(t)) {
         lose(t, "another node may lead");
         return;
@@ -108,7 +110,7 @@ static void append(struct log_thread *t)
     t->view.head.sequence = t->entry.sequence;
     t->view.head.at_ms = t->entry.at_ms;
     memcpy(t->view.head.chain, t->entry.chain, sizeof(t->entry.chain));
-    t->view.confirmed_ms = clock_mono_ms();
+    t->view.confirmed_us = began_us;
     pthread_cond_broadcast(&t->changed);
     pthread_mutex_unlock(&t->lock);
     log_publish(t, LOG_LEADS, "");
@@ -166,11 +168,11 @@ enum cluster_log_status log_lead(struct log_thread *t)
     const uint64_t now = clock_mono_ms();
     log_rest(t, now < t->note_ms ? t->note_ms - now : 0);
     pthread_mutex_lock(&t->lock);
-    bool asked = t->append == APPEND_ASKED, ending = t->ending;
+    bool asked = t->append == APPEND_ASKED, confirm = t->asked, ending = t->ending;
     pthread_mutex_unlock(&t->lock);
     if (ending)
         return CLUSTER_LOG_OK;
-    if (clock_mono_ms() >= t->note_ms)
+    if (confirm || clock_mono_ms() >= t->note_ms)
         return keep(t);
     if (asked)
         append(t);

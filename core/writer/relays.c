@@ -8,15 +8,21 @@
 #include <sys/epoll.h>
 #include <unistd.h>
 
-#define LOG_MS 5000 /* between two lines about lost connections */
+#define LOG_MS 5000   /* between two lines about lost connections */
+#define RETRY_MS 1000 /* until an auditor without jobs gets another relay */
 
 struct relay {
-    struct client *client; /* the local sender; NULL: it is gone */
+    struct client *client; /* the local sender or auditor; NULL: it is gone */
     struct channel channel;
     char leader[NODE_TEXT]; /* its address */
     uint64_t connected_ms;
     bool blocked; /* the socket is full */
     bool lost;
+    /* of an auditor */
+    bool is_auditor;
+    bool has_jobs;      /* it was given one */
+    bool ends;          /* it is gone; until the leader knows */
+    uint64_t told_ms;   /* when the leader was last told that this node lives */
     struct buf answers; /* struct held_answer, oldest first */
 };
 
@@ -54,13 +60,25 @@ void relays_free(struct relays *r)
 
 /* ---- the connection ---- */
 
-/* The sender repeats what was not answered. */
+static void detach(struct relay *relay)
+{
+    if (relay->client != NULL)
+        relay->client->relay = NULL;
+    relay->client = NULL;
+}
+
+/* A sender repeats what was not answered. An auditor without jobs needs not be disconnected. */
 static void lose(struct relays *r, struct relay *relay, const char *why)
 {
     const uint64_t now = clock_mono_ms();
+    struct client *client = relay->client;
     relay->lost = true;
-    if (relay->client != NULL)
-        relay->client->gone = true;
+    if (client != NULL && relay->is_auditor && !relay->has_jobs) {
+        client->retry_ms = now + RETRY_MS;
+        detach(relay);
+    } else if (client != NULL) {
+        client->gone = true;
+    }
     if (why[0] == '\0' || now < r->logged_ms + LOG_MS)
         return;
     r->logged_ms = now;
@@ -85,6 +103,15 @@ static void flush(struct relays *r, struct relay *relay)
     }
 }
 
+static void greet(const struct relays *r, struct relay *relay)
+{
+    if (relay->is_auditor)
+        channel_put(&relay->channel, FRAME_AUDITOR, r->process->conf->audit_concurrency, 0,
+                    (struct str){0});
+    else
+        channel_put(&relay->channel, FRAME_HELLO, relay->client->id, 0, (struct str){0});
+}
+
 static struct relay *relay_new(struct relays *r, struct client *client)
 {
     char why[256];
@@ -92,7 +119,8 @@ static struct relay *relay_new(struct relays *r, struct client *client)
     if (relay == NULL)
         return NULL;
     relay->client = client;
-    relay->connected_ms = clock_mono_ms();
+    relay->is_auditor = client->role == ROLE_AUDITOR;
+    relay->connected_ms = relay->told_ms = clock_mono_ms();
     snprintf(relay->leader, sizeof(relay->leader), "%s", r->leading->leader);
     r->list = array_grow(r->list, r->count, &r->room, sizeof(*r->list));
     r->list[r->count++] = relay;
@@ -104,7 +132,7 @@ static struct relay *relay_new(struct relays *r, struct client *client)
     relay->blocked = true; /* until it is connected */
     if (!watch(r, relay, EPOLL_CTL_ADD))
         lose(r, relay, "no descriptor can be watched");
-    channel_put(&relay->channel, FRAME_HELLO, client->id, 0, (struct str){0});
+    greet(r, relay);
     return relay;
 }
 
@@ -153,13 +181,75 @@ static void hold(struct relays *r, struct relay *relay, const struct frame *f)
         log_thread_wake(r->leading->thread);
 }
 
+/* ---- auditors ---- */
+
+void relays_pass(struct client *client, const struct frame *frame)
+{
+    client->draining =
+        client->draining || (frame->head.type == FRAME_RETURNED && frame->head.a == 0);
+    channel_put(&client->relay->channel, (enum frame_type)frame->head.type, frame->head.a,
+                frame->head.b, frame->payload);
+}
+
+static void on_frame_for_auditor(struct relay *relay, const struct frame *f)
+{
+    const uint32_t type = f->head.type;
+    if (relay->client == NULL ||
+        (type != FRAME_JOB && type != FRAME_WITHDRAW && type != FRAME_SLOT))
+        return;
+    relay->has_jobs = relay->has_jobs || type == FRAME_JOB;
+    channel_put(&relay->client->channel, (enum frame_type)type, f->head.a, f->head.b, f->payload);
+}
+
+static bool wants_relay(const struct client *client, uint64_t now)
+{
+    return client->role == ROLE_AUDITOR && client->greeted && !client->remote && !client->gone &&
+           !client->draining && client->relay == NULL && now >= client->retry_ms;
+}
+
+static void connect_auditors(struct relays *r)
+{
+    const uint64_t now = clock_mono_ms();
+    if (r->leading->leader[0] == '\0')
+        return;
+    for (size_t i = 0; i < r->clients->count; i++)
+        if (wants_relay(r->clients->list[i], now))
+            relay_new(r, r->clients->list[i]);
+}
+
+/* The leader takes an auditor for lost of whose node it hears nothing. */
+static void tell(struct relays *r, struct relay *relay)
+{
+    const uint64_t now = clock_mono_ms();
+    if (relay->client == NULL || !relay->is_auditor || now < relay->told_ms + CHANNEL_AUDITOR_MS)
+        return;
+    relay->told_ms = now;
+    greet(r, relay);
+}
+
+/* The auditor is gone: the leader is told why, and closes the connection. */
+static void end_auditor(struct relays *r, struct relay *relay)
+{
+    const bool died = !relay->client->draining;
+    relay->ends = !relay->lost && channel_tls_is_established(&relay->channel);
+    detach(relay);
+    if (!relay->ends)
+        return;
+    channel_put(&relay->channel, FRAME_ENDED, died, 0, (struct str){0});
+    flush(r, relay);
+}
+
+/* ---- the turn ---- */
+
 static void receive(struct relays *r, struct relay *relay)
 {
     struct frame f;
     int got = channel_read(&relay->channel), next;
     while ((next = channel_next(&relay->channel, &f)) == 1)
-        if (f.head.type == FRAME_ANSWER) /* events follow from the entries */
-            hold(r, relay, &f);
+        if (f.head.type == FRAME_ANSWER && !relay->is_auditor)
+            hold(r, relay, &f); /* events follow from the entries */
+        else
+            on_frame_for_auditor(relay, &f);
     if (got < 0 || next < 0)
         lose(r, relay, channel_tls_why(&relay->channel));
 }
@@ -178,8 +268,6 @@ static void read_ready(struct relays *r)
     }
 }
 
-/* ---- the turn ---- */
-
 /* Another node leads, or the handshake takes too long. */
 static bool is_obsolete(const struct relays *r, const struct relay *relay)
 {
@@ -192,24 +280,32 @@ void relays_step(struct relays *r)
 {
     if (r->ready)
         read_ready(r);
+    connect_auditors(r);
     for (size_t i = 0; i < r->count; i++) {
         struct relay *relay = r->list[i];
         if (relay->client != NULL && !relay->client->gone)
             pass_on(r, relay);
         if (!relay->lost && is_obsolete(r, relay))
             lose(r, relay, "");
+        tell(r, relay);
         if (!relay->lost && !relay->blocked && channel_pending(&relay->channel) > 0)
             flush(r, relay);
     }
+}
+
+static bool is_over(const struct relay *relay)
+{
+    return relay->client != NULL ? relay->client->gone : relay->lost || !relay->ends;
 }
 
 void relays_remove_gone(struct relays *r)
 {
     for (size_t i = 0; i < r->count;) {
         struct relay *relay = r->list[i];
-        if (relay->client == NULL || relay->client->gone) {
-            if (relay->client != NULL)
-                relay->client->relay = NULL;
+        if (relay->client != NULL && relay->client->gone && relay->is_auditor)
+            end_auditor(r, relay);
+        if (is_over(relay)) {
+            detach(relay);
             relay_free(relay);
             r->list[i] = r->list[--r->count];
         } else {

@@ -7,6 +7,14 @@
  *
  * When the connection is lost, the sender is disconnected: it connects again and repeats what was
  * not answered, and the leader recognizes what it has executed.
+ *
+ * The auditors of this node have relays too, and get jobs of the leader over them:
+ *
+ *   auditor <- JOB, WITHDRAW, SLOT <- writer of this node <- TLS <- writer of the leader
+ *   auditor -> RESULT, RETURNED, SUSPECT, TAKE_SLOT, FREE_SLOT -> the same way back
+ *
+ * When the connection of an auditor with jobs is lost, the auditor is disconnected, which ends its
+ * transfers, and the master starts the next one. The leader gives the jobs to another auditor.
  */
 #ifndef ASSAY_WRITER_RELAYS_H
 #define ASSAY_WRITER_RELAYS_H
@@ -33,10 +41,12 @@ void relays_free(struct relays *r);
 
 /*
  * relays_put(r, client, frame): send a frame of a local sender to the leader. False: no node leads.
- * relays_step(r): send, receive, and pass on answers; once a turn.
+ * relays_pass(client, frame): send a frame of a local auditor that has a relay.
+ * relays_step(r): connect auditors, send, receive, and pass on answers; once a turn.
  * relays_remove_gone(r): end those of disconnected senders; before the senders are freed.
  */
 bool relays_put(struct relays *r, struct client *client, const struct frame *frame);
+void relays_pass(struct client *client, const struct frame *frame);
 void relays_step(struct relays *r);
 void relays_remove_gone(struct relays *r);
 

@@ -39,6 +39,7 @@ struct writer {
     struct following following;
     struct nodes nodes;
     struct relays relays;
+    struct remote_auditors remote_auditors;
     struct shared_keys keys;
 };
 
@@ -59,7 +60,8 @@ static void connect_parts(struct writer *w)
                                 .queue = w->queue,
                                 .batch = &w->batch,
                                 .leading = &w->leading,
-                                .relays = &w->relays};
+                                .relays = &w->relays,
+                                .remote_auditors = &w->remote_auditors};
     w->jobs = (struct writer_jobs){.process = w->process,
                                    .store = w->store,
                                    .clients = &w->clients,
@@ -104,6 +106,8 @@ static void connect_parts(struct writer *w)
                                 .clients = &w->clients,
                                 .leading = &w->leading,
                                 .epoll = -1};
+    w->remote_auditors =
+        (struct remote_auditors){.leading = &w->leading, .clients = &w->clients, .queue = w->queue};
     w->keys = (struct shared_keys){
         .process = w->process, .store = w->store, .batch = &w->batch, .changed = true};
 }
@@ -208,9 +212,18 @@ static void take_part(struct writer *w)
     if (w->nodes.arrived)
         nodes_accept(&w->nodes);
     nodes_end_slow(&w->nodes);
+    remote_auditors_end_silent(&w->remote_auditors);
     frames_release_held(&w->frames);
     relays_step(&w->relays);
     shared_keys_follow(&w->keys);
+    change_feed_position(&w->change_feed);
+}
+
+static struct job_queue *queue_of(const struct conf *conf)
+{
+    const bool alone = conf->cluster_log[0] == '\0';
+    return job_queue_new(conf->auditors, conf->audit_concurrency,
+                         alone ? conf->auditors : JOB_QUEUE_AUDITORS);
 }
 
 static bool start(struct writer *w, struct process *p)
@@ -218,14 +231,14 @@ static bool start(struct writer *w, struct process *p)
     startup_lock(p);
     *w = (struct writer){.process = p,
                          .store = startup_store(p),
-                         .queue = job_queue_new(p->conf->auditors, p->conf->audit_concurrency),
+                         .queue = queue_of(p->conf),
                          .epoll = epoll_create1(EPOLL_CLOEXEC)};
     connect_parts(w);
     if (!writer_threads_start(&w->threads, w->store) || !leading_start(&w->leading))
         return false;
     if (w->queue == NULL || w->epoll < 0 || !clients_listen(&w->clients) ||
         !writer_threads_watch(&w->threads, w->epoll) || !following_watch(&w->following, w->epoll) ||
-        !relays_watch(&w->relays, w->epoll)) {
+        !relays_watch(&w->relays, w->epoll) || !remote_auditors_start(&w->remote_auditors)) {
         log_error("the writer cannot start: %s", strerror(errno));
         return false;
     }
@@ -245,6 +258,7 @@ static void end(struct writer *w)
     writer_threads_free(&w->threads);
     leading_free(&w->leading);
     relays_free(&w->relays);
+    remote_auditors_free(&w->remote_auditors);
     nodes_free(&w->nodes);
     held_free(&w->frames.held);
     clients_free(&w->clients);

@@ -94,7 +94,8 @@ void server_signal(const struct server *s, int signal);
 int server_wait(struct server *s, int within_ms);
 
 /*
- * server_kill(s): SIGKILL to the master; returns when all its processes have ended (harness_kill.c).
+ * server_kill(s): SIGKILL to the master; returns when all its processes have ended
+ * (harness_kill.c).
  * server_start_again: starts a server that has ended on the same port.
  */
 void server_kill(struct server *s);
@@ -402,6 +403,13 @@ void origin_pad(struct origin *o, const char *path, size_t spaces);
 void origin_hold(struct origin *o, const char *path);
 void origin_release(struct origin *o, const char *path);
 unsigned origin_hits(const struct origin *o, const char *path);
+
+/*
+ * origin_watch(o, host): count the requests that name this host. origin_watched(o): the most at
+ * once since then.
+ */
+void origin_watch(struct origin *o, const char *host);
+unsigned origin_watched(const struct origin *o);
 
 /*
  * origin_held(o, path): a small page there, held. origin_asked: wait until somebody asks for a

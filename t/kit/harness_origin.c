@@ -32,6 +32,8 @@ struct origin {
     uint16_t port;
     size_t count;
     struct page pages[ORIGIN_PAGES];
+    char watched[64]; /* a host */
+    atomic_uint watched_now, watched_most;
 };
 
 struct connection {
@@ -39,7 +41,7 @@ struct connection {
     char request[REQUEST];
     size_t size;
     char path[128]; /* set once the request is there */
-    bool head;
+    bool head, watched;
     int64_t due;
 };
 
@@ -64,8 +66,10 @@ static struct page *find(const struct origin *o, const char *path)
 
 /* ---- the origin's process ---- */
 
-static void drop(struct connection *c)
+static void drop(struct origin *o, struct connection *c)
 {
+    o->watched_now -= c->watched;
+    c->watched = false;
     close(c->fd);
     c->fd = -1;
 }
@@ -81,7 +85,7 @@ static void send_all(int fd, const char *data, size_t size)
     }
 }
 
-static void answer(struct connection *c, const struct page *page)
+static void answer(struct origin *o, struct connection *c, const struct page *page)
 {
     const char *type = page && strcasestr(page->headers, "content-type:")
                            ? ""
@@ -99,7 +103,17 @@ static void answer(struct connection *c, const struct page *page)
     free(spaces);
     free(head);
     shutdown(c->fd, SHUT_WR);
-    drop(c);
+    drop(o, c);
+}
+
+static void watch(struct origin *o, struct connection *c)
+{
+    const char *host = strcasestr(c->request, "\nhost: ");
+    size_t n = strlen(o->watched);
+    c->watched = n > 0 && host && !strncmp(host + strlen("\nhost: "), o->watched, n);
+    o->watched_now += c->watched;
+    if (o->watched_now > o->watched_most)
+        o->watched_most = o->watched_now;
 }
 
 static void request_came(struct origin *o, struct connection *c)
@@ -107,7 +121,7 @@ static void request_came(struct origin *o, struct connection *c)
     char method[16] = "";
     c->request[c->size] = '\0';
     if (sscanf(c->request, "%15s %127[^? ]", method, c->path) != 2) {
-        drop(c);
+        drop(o, c);
         return;
     }
     c->head = !strcmp(method, "HEAD");
@@ -116,6 +130,7 @@ static void request_came(struct origin *o, struct connection *c)
     c->due = now_ms() + (page ? page->delay_ms : 0);
     if (page)
         page->hits++;
+    watch(o, c);
     unlock(o);
 }
 
@@ -124,12 +139,12 @@ static void receive(struct origin *o, struct connection *c)
     ssize_t got = recv(c->fd, c->request + c->size, REQUEST - 1 - c->size, MSG_DONTWAIT);
     if (got <= 0) {
         if (got == 0 || errno != EAGAIN)
-            drop(c);
+            drop(o, c);
         return;
     }
     c->size += (size_t)got;
     if (c->request[0] < 'A' || c->request[0] > 'Z') { /* TLS, perhaps */
-        drop(c);
+        drop(o, c);
         return;
     }
     if (!*c->path && memmem(c->request, c->size, "\r\n\r\n", 4))
@@ -146,7 +161,7 @@ static void maybe_answer(struct origin *o, struct connection *c)
         copy = *page;
     unlock(o);
     if (ready)
-        answer(c, page ? &copy : NULL);
+        answer(o, c, page ? &copy : NULL);
 }
 
 static _Noreturn void serve(struct origin *o, int listener)
@@ -304,6 +319,19 @@ unsigned origin_hits(const struct origin *o, const char *path)
     unsigned hits = change((struct origin *)o, path)->hits;
     unlock((struct origin *)o);
     return hits;
+}
+
+void origin_watch(struct origin *o, const char *host)
+{
+    lock(o);
+    snprintf(o->watched, sizeof(o->watched), "%s", host);
+    o->watched_most = 0;
+    unlock(o);
+}
+
+unsigned origin_watched(const struct origin *o)
+{
+    return o->watched_most;
 }
 
 void origin_held(struct origin *o, const char *path)

@@ -458,6 +458,135 @@ START_TEST(redirects_to_a_host_leave_a_slot_for_its_pages)
 }
 END_TEST
 
+/* ---- slots of a cluster ---- */
+
+static bool is_over(void)
+{
+    return got.calls > 0;
+}
+
+/* False: not within ${ms}. */
+static bool go_on_until(bool (*holds)(void), uint64_t ms)
+{
+    uint64_t until = clock_mono_ms() + ms;
+    while (!holds() && clock_mono_ms() < until)
+        ck_assert_int_eq(audit_wait(audit, NULL, 0, 10), 0);
+    return holds();
+}
+
+static struct {
+    uint64_t numbers[64]; /* of all questions */
+    char host[64];        /* of the last one */
+    bool redirected;
+    unsigned asked, answered, taken, freed;
+} cluster;
+
+static void note_question(void *arg, uint64_t number, bool redirected, const char *host)
+{
+    (void)arg;
+    ck_assert_uint_lt(cluster.asked, 64);
+    cluster.numbers[cluster.asked++] = number;
+    cluster.redirected = redirected;
+    snprintf(cluster.host, sizeof(cluster.host), "%s", host);
+}
+
+static void note_freed(void *arg, struct str host)
+{
+    (void)arg;
+    ck_assert(str_eq(host, str_of(cluster.host)));
+    cluster.freed++;
+}
+
+static const struct audit_slot_asker asker = {note_question, note_freed, NULL};
+
+static void answer_question(bool taken)
+{
+    uint64_t number = cluster.numbers[cluster.answered++];
+    cluster.taken += taken;
+    audit_host_slot_answered(audit, number, taken, str_of(cluster.host));
+}
+
+static bool is_asked(void)
+{
+    return cluster.answered < cluster.asked;
+}
+
+static void open_in_cluster(origin_fn *answer)
+{
+    open_all(answer, 5000);
+    audit_ask_for_host_slots(audit, &asker);
+}
+
+START_TEST(each_connection_waits_for_a_slot_of_the_cluster)
+{
+    open_in_cluster(answer_good);
+    audit_add(audit, 1, str_of(origin_url(origin, "/")), keep, NULL);
+    while (got.calls == 0) {
+        ck_assert(go_on_until(is_asked, 5000));
+        ck_assert_str_eq(cluster.host, "127.0.0.1");
+        ck_assert(!cluster.redirected);
+        ck_assert_uint_le(origin_count(origin), cluster.taken);
+        answer_question(true);
+        while (!is_asked() && got.calls == 0)
+            ck_assert_int_eq(audit_wait(audit, NULL, 0, 10), 0);
+    }
+    ck_assert_uint_eq(got.failed, 0);
+    ck_assert_uint_eq(origin_count(origin), cluster.taken);
+    ck_assert_uint_eq(cluster.freed, cluster.taken);
+    close_all();
+}
+END_TEST
+
+START_TEST(a_page_asks_again_when_the_cluster_has_no_slot)
+{
+    open_in_cluster(answer_good);
+    audit_add(audit, 1, str_of(origin_url(origin, "/")), keep, NULL);
+    for (unsigned i = 0; i < 3; i++) {
+        ck_assert(go_on_until(is_asked, 5000));
+        answer_question(false);
+        ck_assert_int_eq(audit_wait(audit, NULL, 0, 0), 0);
+        ck_assert(!is_asked()); /* not at once */
+    }
+    ck_assert_uint_eq(origin_count(origin), 0);
+    ck_assert(go_on_until(is_asked, 5000));
+    ck_assert_uint_eq(cluster.asked, 4);
+    close_all();
+    ck_assert_uint_eq(cluster.freed, 0);
+}
+END_TEST
+
+START_TEST(a_slot_that_comes_too_late_is_given_back)
+{
+    int mine;
+    open_in_cluster(answer_good);
+    audit_add(audit, 1, str_of(origin_url(origin, "/")), keep, &mine);
+    ck_assert(go_on_until(is_asked, 5000));
+    audit_withdraw(audit, &mine);
+    answer_question(true);
+    ck_assert_uint_eq(cluster.freed, 1);
+    ck_assert(go_on_until(is_over, 5000));
+    ck_assert_uint_eq(origin_count(origin), 0);
+    close_all();
+    ck_assert_uint_eq(cluster.freed, 1);
+}
+END_TEST
+
+START_TEST(a_redirected_page_asks_for_its_target_as_redirected)
+{
+    open_in_cluster(answer_hop_to_other_name);
+    audit_add(audit, 1, str_of(origin_url(origin, "/hop")), keep, NULL);
+    ck_assert(go_on_until(is_asked, 5000));
+    ck_assert_str_eq(cluster.host, "127.0.0.1");
+    ck_assert(!cluster.redirected);
+    answer_question(true);
+    ck_assert(go_on_until(is_asked, 5000));
+    ck_assert_str_eq(cluster.host, "127.0.0.2");
+    ck_assert(cluster.redirected);
+    ck_assert_uint_eq(cluster.freed, 1);
+    close_all();
+}
+END_TEST
+
 /* ---- withdrawn pages ---- */
 
 static void answer_hang(struct origin_answer *a, const char *path)
@@ -474,20 +603,6 @@ static bool none_active(void)
 static bool one_active(void)
 {
     return origin_active(origin) == 1;
-}
-
-static bool is_over(void)
-{
-    return got.calls > 0;
-}
-
-/* False: not within ${ms}. */
-static bool go_on_until(bool (*holds)(void), uint64_t ms)
-{
-    uint64_t until = clock_mono_ms() + ms;
-    while (!holds() && clock_mono_ms() < until)
-        ck_assert_int_eq(audit_wait(audit, NULL, 0, 10), 0);
-    return holds();
 }
 
 START_TEST(a_withdrawn_page_releases_its_host_at_once_and_ends_within_a_second)
@@ -573,6 +688,10 @@ int main(void)
     tcase_add_test(t, a_page_waits_for_a_slot_with_a_deadline);
     tcase_add_test(t, a_redirect_takes_a_slot_of_its_target);
     tcase_add_test(t, redirects_to_a_host_leave_a_slot_for_its_pages);
+    tcase_add_test(t, each_connection_waits_for_a_slot_of_the_cluster);
+    tcase_add_test(t, a_page_asks_again_when_the_cluster_has_no_slot);
+    tcase_add_test(t, a_slot_that_comes_too_late_is_given_back);
+    tcase_add_test(t, a_redirected_page_asks_for_its_target_as_redirected);
     tcase_add_test(t, a_withdrawn_page_releases_its_host_at_once_and_ends_within_a_second);
     tcase_add_test(t, a_page_withdrawn_while_others_of_its_host_are_graded_never_begins);
     tcase_add_test(t, a_page_withdrawn_while_its_probes_run_is_not_graded);

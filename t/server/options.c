@@ -725,6 +725,10 @@ static const struct probe {
     {"cluster.address", .after = {"cluster.address=127.0.0.1:1"}},
     {"cluster.key_file", .after = {"cluster.key_file=DIR/secrets"}},
     {"cluster.name", .after = {"cluster.name=b"}},
+    /* a reload accepts them; t/cluster/reads sees what they do */
+    {"cluster.wait", see_base_url, {NULL}, ANY, {"cluster.wait=1s"}, ANY},
+    {"cluster.max_lag", see_base_url, {NULL}, ANY, {"cluster.max_lag=10s"}, ANY},
+    {"cluster.stale_reads", see_base_url, {NULL}, ANY, {"cluster.stale_reads=true"}, ANY},
     {"log.level",
      see_warning,
      {LISTENS "proxy_protocol=true"},

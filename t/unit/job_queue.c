@@ -27,7 +27,7 @@ static size_t drain(uint64_t *out, size_t max)
 
 static void setup_one(void)
 {
-    q = job_queue_new(1, CAPACITY);
+    q = job_queue_new(1, CAPACITY, 1);
     job_queue_auditor_connected(q, 0);
 }
 
@@ -113,7 +113,7 @@ END_TEST
 START_TEST(host_always_goes_to_the_same_auditor)
 {
     job_queue_free(q);
-    q = job_queue_new(4, 32);
+    q = job_queue_new(4, 32, 4);
     for (unsigned i = 0; i < 4; i++)
         job_queue_auditor_connected(q, i);
     for (int round = 0; round < 3; round++) {
@@ -294,7 +294,7 @@ START_TEST(one_workspace_never_fills_an_auditor)
 {
     unsigned capacity = shares[_i][0];
     job_queue_free(q);
-    q = job_queue_new(1, capacity);
+    q = job_queue_new(1, capacity, 1);
     job_queue_auditor_connected(q, 0);
     add_many(1, 2 * capacity);
     ck_assert_uint_eq(go_out(), shares[_i][1]);

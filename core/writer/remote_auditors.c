@@ -1,0 +1,101 @@
+#include "core/writer/remote_auditors.h"
+
+#include "core/base/log.h"
+#include "core/shm/host_slots.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define HOST_MAX 256
+
+bool remote_auditors_start(struct remote_auditors *r)
+{
+    if (r->leading->thread == NULL)
+        return true;
+    r->slots = calloc(1, sizeof(*r->slots));
+    if (r->slots != NULL)
+        host_slots_init(r->slots);
+    return r->slots != NULL;
+}
+
+void remote_auditors_free(struct remote_auditors *r)
+{
+    free(r->slots);
+}
+
+/* ---- auditors ---- */
+
+bool remote_auditors_joined(struct remote_auditors *r, struct client *client,
+                            const struct frame *frame)
+{
+    const uint64_t capacity = frame->head.a;
+    int index = job_queue_auditor_joined(r->queue, capacity < UINT16_MAX ? (unsigned)capacity : 0);
+    if (index < 0) {
+        log_warn("the cluster: an auditor of another node gets no jobs: over %d are connected; "
+                 "lower the option auditors",
+                 JOB_QUEUE_AUDITORS);
+        return false;
+    }
+    client->role = ROLE_AUDITOR;
+    client->remote = client->greeted = true;
+    client->index = (unsigned)index;
+    client->heard_ms = clock_mono_ms();
+    return true;
+}
+
+static int32_t holder_of(const struct client *client)
+{
+    return (int32_t)client->index + 1;
+}
+
+void remote_auditors_left(struct remote_auditors *r, const struct client *client)
+{
+    if (r->slots != NULL)
+        host_slots_release_all(r->slots, holder_of(client));
+    if (client->remote)
+        job_queue_auditor_left(r->queue, client->index);
+}
+
+void remote_auditors_end_silent(struct remote_auditors *r)
+{
+    const uint64_t now = clock_mono_ms();
+    for (size_t i = 0; i < r->clients->count; i++) {
+        struct client *client = r->clients->list[i];
+        if (client->remote && !client->gone && now - client->heard_ms > REMOTE_AUDITOR_SILENT_MS) {
+            log_warn("the cluster: disconnected an auditor of another node: it sent nothing for "
+                     "%d s; its pages are graded again",
+                     REMOTE_AUDITOR_SILENT_MS / 1000);
+            client->gone = true;
+        }
+    }
+}
+
+/* ---- host slots ---- */
+
+/* False: it is too long for a host. */
+static bool copy_host(char out[HOST_MAX], struct str host)
+{
+    if (host.n >= HOST_MAX)
+        return false;
+    memcpy(out, host.p, host.n);
+    out[host.n] = '\0';
+    return true;
+}
+
+void remote_auditors_take_slot(struct remote_auditors *r, struct client *client,
+                               const struct frame *frame)
+{
+    char host[HOST_MAX];
+    bool taken = r->leading->leads && r->slots != NULL && copy_host(host, frame->payload) &&
+                 (frame->head.b != 0 ? host_slots_take_redirected
+                                     : host_slots_take)(r->slots, host, holder_of(client));
+    channel_put(&client->channel, FRAME_SLOT, frame->head.a, taken, frame->payload);
+}
+
+void remote_auditors_free_slot(struct remote_auditors *r, const struct client *client,
+                               const struct frame *frame)
+{
+    char host[HOST_MAX];
+    if (r->slots != NULL && copy_host(host, frame->payload))
+        host_slots_release(r->slots, host, holder_of(client));
+}
