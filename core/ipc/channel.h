@@ -10,7 +10,7 @@
  *
  *   HELLO      to writer    a: sender id (0: none), b: auditor's index  first frame of a connection
  *   CHANGE     to writer    a: sequence, b: highest answered            change_encode
- *   ANSWER     from writer  a: sequence, b: entry of the log, or 0      struct store_answer
+ *   ANSWER     from writer  a: sequence, b: entry of the log or 0       struct store_answer
  *   EVENT      from writer                                              struct store_event
  *   WAIT       to writer    a: report                                   prioritize its job
  *   POSITION   to writer    a: turn (cluster_score.h), b: 1: read head  EVENT_POSITION, later
@@ -18,16 +18,20 @@
  *   RESULT     to writer    a: report, b: attempt                       change_encode of the result
  *   WITHDRAW   from writer  a: report, b: attempt                       cancel and return this job
  *   RETURNED   to writer    a: report, b: attempt                       a = 0: take no more jobs
- *   SUSPECT    to writer    a: report                                   the auditor dies of this one
- *   TAKE_SLOT  to writer    a: number, b: 1: for a redirected page      a host
+ *   SUSPECT    to writer    a: report                                   its auditor dies of it
+ *   TAKE_SLOT  to writer    a: number, b: 1: redirected page            a host
  *   SLOT       from writer  a: number, b: 1: taken, 0: none is free     the host
  *   FREE_SLOT  to writer                                                the host
  *   AUDITOR    to writer    a: how many jobs it takes                   first frame, and repeated
  *   ENDED      to writer    a: 1: it died, 0: it returned its jobs      the last frame
+ *   COPY       to writer                                                first frame: wants the store
+ *   PIECE      from writer  a: offset, b: bytes of all, about           a piece of data.mdb
+ *   COPIED     from writer  a: bytes of all, b: 0; or b: 1, refused     hash of all; or a sentence
  *
- * CHANGE, WAIT and POSITION are for everybody but auditors; JOB and those after it are for auditors.
- * Those about slots are used in a cluster. The last two are for an auditor of another node: the
- * writer of that node sends them, AUDITOR in place of HELLO and every ${CHANNEL_AUDITOR_MS}.
+ * CHANGE, WAIT and POSITION are for everybody but auditors; those from JOB to ENDED are for
+ * auditors. Those about slots are used in a cluster. AUDITOR and ENDED are for an auditor of another
+ * node: the writer of that node sends them, AUDITOR in place of HELLO and every
+ * ${CHANNEL_AUDITOR_MS}. The last three are for a node that joins (core/cluster/store_copy.h).
  */
 #ifndef ASSAY_IPC_CHANNEL_H
 #define ASSAY_IPC_CHANNEL_H
@@ -60,6 +64,9 @@ enum frame_type {
     FRAME_FREE_SLOT,
     FRAME_AUDITOR,
     FRAME_ENDED,
+    FRAME_COPY,
+    FRAME_PIECE,
+    FRAME_COPIED,
     FRAME_TYPES
 };
 

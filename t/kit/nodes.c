@@ -39,8 +39,9 @@ void node_configure(struct nodes *n, unsigned i)
     char *info = conninfo_of(n, node), *key = key_file(n);
     char *yaml = text("base_url: http://assay.example\n"
                       "cluster: { log: \"%s\", name: node%u, address: \"127.0.0.1:%u\","
-                      " key_file: %s }\n%s",
-                      info, i, node->port, key, n->options.yaml ? n->options.yaml : "");
+                      " key_file: %s%s }\n%s",
+                      info, i, node->port, key, n->options.cluster ? n->options.cluster : "",
+                      n->options.yaml ? n->options.yaml : "");
     server_configure(node->server, yaml);
     free(yaml);
     free(key);
