@@ -90,8 +90,13 @@ static void keys(void)
 {
     static uint8_t number;
     uint64_t id = operator+ 1 + random_below(9);
-    unsigned dice = random_below(6);
-    if (dice < 2)
+    unsigned dice = random_below(7);
+    if (dice == 6)
+        kit_apply(&kit,
+                  &(struct store_change){.kind = CHANGE_SIGNING_KEYS,
+                                         .fields = random_below(2),
+                                         .data = random_below(2) ? STR("some") : STR("others")});
+    else if (dice < 2)
         kit_apply(&kit, &(struct store_change){.kind = CHANGE_KEY_REVOKE, .id = id});
     else if (dice == 2)
         kit_apply(&kit, &(struct store_change){.kind = CHANGE_KEY_TOUCH, .id = id});
