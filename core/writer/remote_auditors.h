@@ -17,8 +17,9 @@
 #include "core/writer/leading.h"
 
 /*
- * After that long without a frame it is disconnected. The other side notices a broken connection
- * earlier and ends its transfers, so a slot is not taken twice.
+ * After that long without a frame it is disconnected, and its slots are free. A node that is cut
+ * off notices it earlier (core/ipc/channel_tls.c) and ends its transfers; a node that is stopped
+ * cannot.
  */
 #define REMOTE_AUDITOR_SILENT_MS 15000
 
