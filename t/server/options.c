@@ -721,9 +721,9 @@ static const struct probe {
     {"limits.redis.nodes", .after = {"limits.redis.nodes=2"}},
     {"limits.limiters", see_limit, {BULK(1000)}, "1000", {BULK(2000)}, "2000"},
     {"cluster.log", .after = {"cluster.log=host=127.0.0.1 port=1", "cluster.address=127.0.0.1:1",
-                              "cluster.key_file=DIR/secrets"}},
+                              "cluster.key_file=DIR/redis.key"}},
     {"cluster.address", .after = {"cluster.address=127.0.0.1:1"}},
-    {"cluster.key_file", .after = {"cluster.key_file=DIR/secrets"}},
+    {"cluster.key_file", .after = {"cluster.key_file=DIR/redis.key"}},
     {"cluster.name", .after = {"cluster.name=b"}},
     /* a reload accepts them; t/cluster/reads sees what they do */
     {"cluster.wait", see_base_url, {NULL}, ANY, {"cluster.wait=1s"}, ANY},
