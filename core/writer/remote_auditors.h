@@ -30,6 +30,7 @@ struct remote_auditors {
     struct clients *clients;
     struct job_queue *queue;
     struct host_slots *slots; /* NULL: no cluster; held by an auditor's index + 1 */
+    uint64_t turn_ms, logged_ms;
 };
 
 /* remote_auditors_start(r): False: out of memory. */
@@ -37,12 +38,12 @@ bool remote_auditors_start(struct remote_auditors *r);
 void remote_auditors_free(struct remote_auditors *r);
 
 /*
- * remote_auditors_joined(r, client, frame): a client of another node sends AUDITOR; false: there
- * are too many.
+ * remote_auditors_joined(r, client, frame): a client of another node sends AUDITOR; it is
+ * disconnected when there are too many.
  * remote_auditors_left(r, client): an auditor, also one of this node, has left the job queue.
  * remote_auditors_end_silent(r): disconnect those that send nothing; once a turn.
  */
-bool remote_auditors_joined(struct remote_auditors *r, struct client *client,
+void remote_auditors_joined(struct remote_auditors *r, struct client *client,
                             const struct frame *frame);
 void remote_auditors_left(struct remote_auditors *r, const struct client *client);
 void remote_auditors_end_silent(struct remote_auditors *r);
