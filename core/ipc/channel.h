@@ -25,9 +25,10 @@
  *   AUDITOR    to writer    a: how many jobs it takes                   first frame, and repeated
  *   ENDED      to writer    a: 1: it died, 0: it returned its jobs      the last frame
  *
- * CHANGE, WAIT and POSITION are for everybody but auditors; JOB and those after it are for auditors.
- * Those about slots are used in a cluster. The last two are for an auditor of another node: the
- * writer of that node sends them, AUDITOR in place of HELLO and every ${CHANNEL_AUDITOR_MS}.
+ * CHANGE, WAIT and POSITION are for everybody but auditors; JOB and those after it are for
+ * auditors. Those about slots are used in a cluster. The last two are for an auditor of another
+ * node: the writer of that node sends them, AUDITOR in place of HELLO and every
+ * ${CHANNEL_AUDITOR_MS}.
  */
 #ifndef ASSAY_IPC_CHANNEL_H
 #define ASSAY_IPC_CHANNEL_H
