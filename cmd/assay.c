@@ -61,6 +61,13 @@ const struct cmd_row cmd_rows[] = {
      "Replace the log of the cluster by one that begins with the store of this node. All servers "
      "must be stopped.",
      cmd_cluster_new_log, false},
+    {"cluster join", "FROM", 1, 1, cmd_cluster_join_options,
+     "Copy the store of the node FROM, given by name or address, to this node. The server of this "
+     "node must be stopped, and follows the log when it starts.",
+     cmd_cluster_join, false},
+    {"cluster remove", "NODE", 1, 1, no_options,
+     "Deregister a node whose server is stopped, so that the log keeps no entries for it.",
+     cmd_cluster_remove, false},
     {"cluster status", "", 0, 0, no_options, "Show which node leads and how far the others are.",
      cmd_cluster_status, false},
     {"audit", "URL…", 1, 10000, cmd_audit_options,

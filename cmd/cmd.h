@@ -144,6 +144,8 @@ int cmd_agent_delete(struct cmd *cmd);
 int cmd_secret_rotate(struct cmd *cmd);
 int cmd_cluster_init(struct cmd *cmd);
 int cmd_cluster_new_log(struct cmd *cmd);
+int cmd_cluster_join(struct cmd *cmd);
+int cmd_cluster_remove(struct cmd *cmd);
 int cmd_cluster_status(struct cmd *cmd);
 int cmd_audit(struct cmd *cmd);
 int cmd_limits_list(struct cmd *cmd);
@@ -162,6 +164,6 @@ int cmd_help(struct cmd *cmd);
 extern const struct cmd_option cmd_key_create_options[], cmd_key_list_options[],
     cmd_key_rotate_options[], cmd_token_create_options[], cmd_agent_create_options[],
     cmd_agent_update_options[], cmd_audit_options[], cmd_cluster_new_log_options[],
-    cmd_check_options[], cmd_stats_options[];
+    cmd_cluster_join_options[], cmd_check_options[], cmd_stats_options[];
 
 #endif

@@ -1,7 +1,7 @@
-/* assay cluster: begins the log of a cluster, and shows its nodes. */
+/* assay cluster: begins the log of a cluster, shows and removes its nodes. */
+#include "cmd/cmd_cluster.h"
 #include "cmd/cmd_store.h"
 
-#include "core/cluster/cluster_log.h"
 #include "store/rows.h"
 
 #include <errno.h>
@@ -15,7 +15,7 @@ const struct cmd_option cmd_cluster_new_log_options[] = {
     {.name = NULL},
 };
 
-static struct cluster_log *open_log(const struct cmd *cmd)
+struct cluster_log *cmd_log_open(const struct cmd *cmd)
 {
     if (cmd->conf->cluster_log[0] == '\0') {
         cmd_refuse("the configuration has no cluster: set cluster.log");
@@ -27,11 +27,16 @@ static struct cluster_log *open_log(const struct cmd *cmd)
     return l;
 }
 
-static int refuse_log(struct cluster_log *l, enum cluster_log_status status)
+int cmd_log_problem(const struct cluster_log *l, enum cluster_log_status status)
 {
-    int refused = status == CLUSTER_LOG_NONE
-                      ? cmd_refuse("the database has no log: run assay cluster init once")
-                      : cmd_refuse("the log: %s", l->engine->why(l));
+    return status == CLUSTER_LOG_NONE
+               ? cmd_refuse("the database has no log: run assay cluster init once")
+               : cmd_refuse("the log: %s", l->engine->why(l));
+}
+
+int cmd_log_refuse(struct cluster_log *l, enum cluster_log_status status)
+{
+    int refused = cmd_log_problem(l, status);
     l->engine->free(l);
     return refused;
 }
@@ -64,7 +69,7 @@ static int make_log(const struct cmd *cmd, struct client *client, bool replace)
 {
     struct store *s = client_store(client);
     struct cluster_log_head head = {0};
-    struct cluster_log *l = open_log(cmd);
+    struct cluster_log *l = cmd_log_open(cmd);
     if (l == NULL)
         return CMD_REFUSED;
     if (!choose_head(s, &head)) {
@@ -73,7 +78,7 @@ static int make_log(const struct cmd *cmd, struct client *client, bool replace)
     }
     enum cluster_log_status made = l->engine->make(l, &head, replace);
     if (made != CLUSTER_LOG_OK)
-        return refuse_log(l, made);
+        return cmd_log_refuse(l, made);
     l->engine->free(l);
     enum store_status status = set_position(s, &head);
     if (status != STORE_OK)
@@ -155,12 +160,12 @@ static void say_head(const struct cluster_log_head *h)
 int cmd_cluster_status(struct cmd *cmd)
 {
     struct listing listing = {0};
-    struct cluster_log *l = open_log(cmd);
+    struct cluster_log *l = cmd_log_open(cmd);
     if (l == NULL)
         return CMD_REFUSED;
     enum cluster_log_status status = l->engine->position(l, NULL, &listing.head);
     if (status != CLUSTER_LOG_OK)
-        return refuse_log(l, status);
+        return cmd_log_refuse(l, status);
     say_head(&listing.head);
     records_start(&listing.records, cmd->json);
     status = l->engine->nodes(l, put_node, &listing);
@@ -168,7 +173,46 @@ int cmd_cluster_status(struct cmd *cmd)
     if (status == CLUSTER_LOG_OK)
         status = l->engine->warnings(l, put_warning, NULL);
     if (status != CLUSTER_LOG_OK)
-        return refuse_log(l, status);
+        return cmd_log_refuse(l, status);
     l->engine->free(l);
+    return CMD_DONE;
+}
+
+/* ---- remove ---- */
+
+#define SAME_NAME_MAX 16 /* nodes; a node that joins again has another id */
+
+struct named {
+    const char *name;
+    uint8_t ids[SAME_NAME_MAX][NODE_BYTES];
+    size_t count;
+};
+
+static void find_named(void *arg, const struct cluster_log_node *n)
+{
+    struct named *named = arg;
+    if (strcmp(n->name, named->name) == 0 && named->count < SAME_NAME_MAX)
+        memcpy(named->ids[named->count++], n->id, NODE_BYTES);
+}
+
+int cmd_cluster_remove(struct cmd *cmd)
+{
+    struct named named = {.name = cmd->words[0]};
+    struct cluster_log *l = cmd_log_open(cmd);
+    if (l == NULL)
+        return CMD_REFUSED;
+    enum cluster_log_status status = l->engine->nodes(l, find_named, &named);
+    size_t removed = 0;
+    for (; removed < named.count && status == CLUSTER_LOG_OK; removed += status == CLUSTER_LOG_OK)
+        status = l->engine->remove(l, named.ids[removed], CLUSTER_LOG_LEASE_MS);
+    if (status != CLUSTER_LOG_OK && status != CLUSTER_LOG_NONE)
+        return cmd_log_refuse(l, status);
+    l->engine->free(l);
+    if (named.count == 0)
+        return cmd_refuse("there is no node %s; assay cluster status lists all", named.name);
+    if (removed < named.count)
+        return cmd_refuse("the server of node %s runs, or ran %d s ago: stop it first", named.name,
+                          CLUSTER_LOG_LEASE_MS / 1000);
+    cmd_say("Node %s is deregistered. It registers itself when its server starts.", named.name);
     return CMD_DONE;
 }

@@ -13,7 +13,7 @@ static const struct {
     {"token", "workspace tokens for bulk sync"},
     {"agent", "chat widgets"},
     {"secret", "secrets for visitors' tokens and cookies of reports"},
-    {"cluster", "nodes that share one log of changes"},
+    {"cluster", "nodes with one log"},
     {"audit", "grade pages without a server"},
     {"limits", "rate limits and their callers"},
     {"backup", "copy the store into a directory"},

@@ -3,9 +3,7 @@
 #include "cmd/cmd_store.h"
 #include "cmd/guard.h"
 
-#include "core/base/data_lock.h"
 #include "core/auth/signing_keys.h"
-#include "core/base/data_lock.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -87,20 +85,6 @@ static int restore_secrets(const struct conf *conf, const char *from)
                       there, strerror(rc == 0 ? errno : rc), backup);
 }
 
-static int lock_data_dir(const char *dir, int *lock)
-{
-    char who[HOLDER_TEXT];
-    if (mkdir(dir, 0700) != 0 && errno != EEXIST)
-        return cmd_refuse("cannot create data_dir %s: %s", dir, strerror(errno));
-    *lock = data_lock(dir);
-    if (*lock >= 0)
-        return CMD_DONE;
-    if (errno != EWOULDBLOCK)
-        return cmd_refuse("cannot lock data_dir %s: %s", dir, strerror(errno));
-    data_holder(dir, who);
-    return cmd_refuse("%s is in use by %s; stop that server or command first", dir, who);
-}
-
 static int replace_store(const char *from, const char *to)
 {
     char why[512] = "";
@@ -120,7 +104,7 @@ static int restore(struct cmd *cmd)
 {
     const char *from = cmd->words[0], *to = cmd->conf->data_dir;
     int lock = -1;
-    int status = lock_data_dir(to, &lock);
+    int status = cmd_data_lock(to, &lock);
     if (status != CMD_DONE)
         return status;
     status = replace_store(from, to);

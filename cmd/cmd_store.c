@@ -1,8 +1,11 @@
 #include "cmd/cmd_store.h"
 
+#include "core/base/data_lock.h"
 #include "core/conf/values.h"
 
 #include <errno.h>
+#include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #define PURGE_SLICE 1000
@@ -17,6 +20,20 @@ bool cmd_store_there(struct cmd *cmd)
     cmd_refuse("there is no store in %s; name the configuration of the server with -c FILE",
                cmd->conf->data_dir);
     return false;
+}
+
+int cmd_data_lock(const char *dir, int *lock)
+{
+    char who[HOLDER_TEXT];
+    if (mkdir(dir, 0700) != 0 && errno != EEXIST)
+        return cmd_refuse("cannot create data_dir %s: %s", dir, strerror(errno));
+    *lock = data_lock(dir);
+    if (*lock >= 0)
+        return CMD_DONE;
+    if (errno != EWOULDBLOCK)
+        return cmd_refuse("cannot lock data_dir %s: %s", dir, strerror(errno));
+    data_holder(dir, who);
+    return cmd_refuse("%s is in use by %s; stop that server or command first", dir, who);
 }
 
 struct client *cmd_store_open(struct cmd *cmd)

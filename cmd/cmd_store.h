@@ -8,6 +8,12 @@
 /* cmd_store_there(cmd): whether data_dir contains a store. If not, an error is reported. */
 bool cmd_store_there(struct cmd *cmd);
 
+/*
+ * cmd_data_lock(dir, lock): make data_dir if it is missing, and lock it, so that no server starts.
+ * CMD_DONE: the caller closes ${lock}.
+ */
+int cmd_data_lock(const char *dir, int *lock);
+
 /* cmd_store_open(cmd): open the store; NULL after an error. Close it with client_close. */
 struct client *cmd_store_open(struct cmd *cmd);
 

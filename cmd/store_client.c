@@ -43,7 +43,7 @@ static void refuse_held(const struct conf *conf, char *why, size_t size)
 }
 
 /* Files in data_dir get its owner. A new data_dir gets the user of the server. */
-static int become_owner(const struct conf *conf, char *why, size_t why_size)
+int client_become_owner(const struct conf *conf, char *why, size_t why_size)
 {
     struct stat st;
     uid_t uid;
@@ -96,7 +96,7 @@ int client_open(const struct conf *conf, struct client **out, char *why, size_t 
     c->channel.fd = -1;
     snprintf(c->path, sizeof(c->path), "%s/writer.sock", conf->run_dir);
     if (getrandom(&c->id, sizeof(c->id), 0) != sizeof(c->id) ||
-        become_owner(conf, why, why_size) != 0)
+        client_become_owner(conf, why, why_size) != 0)
         goto fail;
     if (!connect_or_lock(c)) {
         if (errno == EWOULDBLOCK)

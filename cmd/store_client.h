@@ -19,6 +19,12 @@ struct client;
 int client_open(const struct conf *conf, struct client **out, char *why, size_t why_size)
     __attribute__((warn_unused_result));
 
+/*
+ * client_become_owner(conf, why, why_size): the part of client_open that makes data_dir if it is
+ * missing, and switches root to its owner.
+ */
+int client_become_owner(const struct conf *conf, char *why, size_t why_size);
+
 /* client_change(c, change, answer): 0: answered, and durable. -1: no writer answered for 30 s. */
 int client_change(struct client *c, const struct store_change *change, struct store_answer *answer)
     __attribute__((warn_unused_result));

@@ -37,24 +37,28 @@ static bool dir_is_empty(const char *dir)
     return empty;
 }
 
-/* LMDB writes its copy into a pipe on a thread; this side counts, writes and syncs it. */
+/* LMDB writes its copy into a pipe on a thread; this side counts its pieces and passes them on. */
 
 struct copier {
-    MDB_env *env;
+    struct shared_env *shared;
     int to, rc;
 };
 
 static void *copier_run(void *arg)
 {
     struct copier *c = arg;
-    c->rc = mdb_env_copyfd2(c->env, c->to, MDB_CP_COMPACT);
+    pthread_rwlock_rdlock(&c->shared->map);
+    c->rc = mdb_env_copyfd2(c->shared->env, c->to, MDB_CP_COMPACT);
+    pthread_rwlock_unlock(&c->shared->map);
     close(c->to);
     return NULL;
 }
 
 struct progress {
-    store_progress_fn *fn;
+    store_progress_fn *fn; /* may be NULL */
     void *arg;
+    store_copy_fn *put;
+    void *put_arg;
     uint64_t done, total, page_bytes;
     uint64_t pages_min; /* free pages that the writer keeps */
 };
@@ -125,11 +129,22 @@ static enum store_status go_on(struct store *s, struct progress *p, size_t more)
     return STORE_FULL;
 }
 
-/* Copy ${from} to its end into ${to}. */
-static enum store_status copy_all(struct store *s, int from, int to, struct progress *p)
+/* A thread of this process waits to change the size of the map, which the copy uses. */
+static bool holds_up(const struct store *s)
+{
+    return atomic_load_explicit(&s->shared->waiting, memory_order_relaxed) != 0;
+}
+
+static enum store_status pass_on(struct store *s, struct progress *p, const char *piece, size_t n)
+{
+    int rc = holds_up(s) ? EBUSY : p->put(p->put_arg, piece, n);
+    return rc == 0 ? go_on(s, p, n) : store_fail(s, rc, "write the copy");
+}
+
+/* Copy ${from} to its end. */
+static enum store_status copy_all(struct store *s, int from, struct progress *p)
 {
     enum store_status status = STORE_OK;
-    uint64_t settled = 0;
     char *chunk = malloc(CHUNK_BYTES);
     if (chunk == NULL)
         return store_fail(s, ENOMEM, "copy the store");
@@ -142,21 +157,17 @@ static enum store_status copy_all(struct store *s, int from, int to, struct prog
                 status = store_fail(s, errno, "copy the store");
             continue;
         }
-        if (store_write_all(to, chunk, (size_t)got))
-            status = go_on(s, p, (size_t)got);
-        else
-            status = store_fail(s, errno, "write the copy");
-        settle(to, &settled, p->done);
+        status = pass_on(s, p, chunk, (size_t)got);
     }
     free(chunk);
     return status;
 }
 
-static enum store_status copy_through_pipe(struct store *s, int to, struct progress *p)
+static enum store_status copy_through_pipe(struct store *s, struct progress *p)
 {
     int ends[2];
     pthread_t thread;
-    struct copier c = {.env = s->env};
+    struct copier c = {.shared = s->shared};
     if (pipe2(ends, O_CLOEXEC) != 0)
         return store_fail(s, errno, "copy the store");
     c.to = ends[1];
@@ -166,13 +177,28 @@ static enum store_status copy_through_pipe(struct store *s, int to, struct progr
         close(ends[1]);
         return store_fail(s, rc, "copy the store");
     }
-    enum store_status status = copy_all(s, ends[0], to, p);
+    enum store_status status = copy_all(s, ends[0], p);
     close(
         ends[0]); /* a copier that still writes gets EPIPE; LMDB blocks the signal on its threads */
     pthread_join(thread, NULL);
     if (status == STORE_OK && c.rc != 0)
         status = store_fail(s, c.rc, "copy the store");
     return status;
+}
+
+struct copy_file {
+    int fd;
+    uint64_t size, settled;
+};
+
+static int write_piece(void *arg, const void *piece, size_t n)
+{
+    struct copy_file *f = arg;
+    if (!store_write_all(f->fd, piece, n))
+        return errno;
+    f->size += n;
+    settle(f->fd, &f->settled, f->size);
+    return 0;
 }
 
 /* Copy under a temporary name until it is complete and synced. */
@@ -184,8 +210,11 @@ static enum store_status copy_to(struct store *s, const char *dir, struct progre
     int fd = open(part, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
     if (fd < 0)
         return why_errno(s, "make the copy", part);
+    struct copy_file f = {.fd = fd};
+    p->put = write_piece;
+    p->put_arg = &f;
     store_stage_begins(s, "the pages of data.mdb");
-    enum store_status status = copy_through_pipe(s, fd, p);
+    enum store_status status = copy_through_pipe(s, p);
     if (status == STORE_OK && fsync(fd) != 0)
         status = why_errno(s, "sync the copy", part);
     close(fd);
@@ -224,4 +253,13 @@ enum store_status store_backup(struct store *s, const char *dir, store_progress_
     }
     enum store_status status = progress_of(s, progress, arg, &p);
     return status == STORE_OK ? copy_to(s, dir, &p) : status;
+}
+
+enum store_status store_copy(struct store *s, store_copy_fn *put, void *arg)
+{
+    struct progress p;
+    enum store_status status = progress_of(s, NULL, NULL, &p);
+    p.put = put;
+    p.put_arg = arg;
+    return status == STORE_OK ? copy_through_pipe(s, &p) : status;
 }

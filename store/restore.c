@@ -227,39 +227,78 @@ void store_restore_clear(const char *to)
         remove_tmp(&r);
 }
 
+/* Make r->tmp. */
+static enum store_status prepare(struct restore *r)
+{
+    struct stat st;
+    if (stat(r->to, &st) != 0 || !S_ISDIR(st.st_mode))
+        return refuse(r, STORE_NOT_FOUND,
+                      "is not a directory: create the data directory first (mode 0700)", r->to);
+    if (in_use(r->to))
+        return refuse(r, STORE_BUSY, "the store is in use: stop assayd first", r->to);
+    snprintf(r->tmp, sizeof(r->tmp), "%s/restore.part", r->to);
+    if (rmdir(r->tmp) != 0 && errno == ENOTEMPTY) /* of a killed restore */
+        remove_tmp(r);
+    return mkdir(r->tmp, 0700) == 0 ? STORE_OK : refuse(r, STORE_IO, strerror(errno), r->tmp);
+}
+
+/* The copy is in r->tmp. */
+static enum store_status install(struct restore *r)
+{
+    enum store_status status = check_copy(r);
+    if (status == STORE_OK)
+        status = build_indexes(r);
+    if (status == STORE_OK)
+        status = renew_id(r);
+    if (status == STORE_OK)
+        status = put_in_place(r);
+    remove_tmp(r);
+    return status;
+}
+
+static enum store_status copy_backup(struct restore *r, const char *source)
+{
+    char copy[PATH_BYTES * 2];
+    snprintf(copy, sizeof(copy), "%s/data.mdb", r->tmp);
+    enum store_status status = copy_file(r, source, copy);
+    if (status == STORE_OK)
+        return install(r);
+    remove_tmp(r);
+    return status;
+}
+
 enum store_status store_restore(const char *from, const char *to, store_progress_fn *progress,
                                 void *arg, char *why, size_t why_size)
 {
     struct restore r = {
         .from = from, .to = to, .progress = progress, .arg = arg, .why = why, .why_size = why_size};
-    char source[PATH_BYTES], copy[PATH_BYTES * 2];
+    char source[PATH_BYTES];
     struct stat st;
     if (strlen(from) >= 4096 || strlen(to) >= 4096)
         return refuse(&r, STORE_INVALID, "the name is too long", from);
-    if (stat(to, &st) != 0 || !S_ISDIR(st.st_mode))
-        return refuse(&r, STORE_NOT_FOUND,
-                      "is not a directory: create the data directory first (mode 0700)", to);
     snprintf(source, sizeof(source), "%s/data.mdb", from);
     if (stat(source, &st) != 0 || st.st_size == 0)
         return refuse(&r, STORE_NOT_FOUND,
                       "contains no backup: name a directory that assay backup wrote", source);
-    if (in_use(to))
-        return refuse(&r, STORE_BUSY, "the store is in use: stop assayd first", to);
+    enum store_status status = prepare(&r);
+    return status == STORE_OK ? copy_backup(&r, source) : status;
+}
+
+enum store_status store_receive(const char *to, char path[STORE_PATH_BYTES], char *why,
+                                size_t why_size)
+{
+    struct restore r = {.to = to, .why = why, .why_size = why_size};
+    if (strlen(to) >= 4096)
+        return refuse(&r, STORE_INVALID, "the name is too long", to);
+    snprintf(path, STORE_PATH_BYTES, "%s/restore.part/data.mdb", to);
+    return prepare(&r);
+}
+
+enum store_status store_received(const char *from, const char *to, store_progress_fn *progress,
+                                 void *arg, char *why, size_t why_size)
+{
+    struct restore r = {
+        .from = from, .to = to, .progress = progress, .arg = arg, .why = why, .why_size = why_size};
     snprintf(r.tmp, sizeof(r.tmp), "%s/restore.part", to);
-    if (rmdir(r.tmp) != 0 && errno == ENOTEMPTY) /* of a killed restore */
-        remove_tmp(&r);
-    if (mkdir(r.tmp, 0700) != 0)
-        return refuse(&r, STORE_IO, strerror(errno), r.tmp);
-    snprintf(copy, sizeof(copy), "%s/data.mdb", r.tmp);
-    enum store_status status = copy_file(&r, source, copy);
-    if (status == STORE_OK)
-        status = check_copy(&r);
-    if (status == STORE_OK)
-        status = build_indexes(&r);
-    if (status == STORE_OK)
-        status = renew_id(&r);
-    if (status == STORE_OK)
-        status = put_in_place(&r);
-    remove_tmp(&r);
-    return status;
+    return install(&r);
 }

@@ -491,6 +491,14 @@ enum store_status store_backup(struct store *s, const char *dir, store_progress_
                                void *arg);
 
 /*
+ * store_copy(s, put, arg): the contents of the data.mdb of a backup, piece by piece in order.
+ * ${put}: 0, or an errno, which ends the copy with STORE_IO. Any thread with a struct store. A slow
+ * copy keeps pages in use: STORE_FULL: the writer needs them.
+ */
+typedef int store_copy_fn(void *arg, const void *piece, size_t n);
+enum store_status store_copy(struct store *s, store_copy_fn *put, void *arg);
+
+/*
  * store_rebuild(s, all, progress, arg): rebuild the indexes of reports that have segment files;
  * with ${all} everything that follows from records. ${s} is open with STORE_WRITE, and no server
  * runs. ${progress} may be NULL; the total is unknown. STORE_AGAIN: it returned false. The server
@@ -516,6 +524,19 @@ int store_keep_replaced(const char *path);
 void store_restore_clear(const char *to); /* delete restore.part of a killed restore */
 enum store_status store_restore(const char *from, const char *to, store_progress_fn *progress,
                                 void *arg, char *why, size_t why_size);
+
+/*
+ * A restore of a copy that arrives over a network, so that it needs space once.
+ * store_receive(to, path, why, why_size): delete restore.part below ${to} and make it. The caller
+ * writes the copy as ${path}, with fsync, and then:
+ * store_received(from, to, progress, arg, why, why_size): go on as store_restore; ${from}: what
+ * sentences call the backup. Without it store_restore_clear deletes the copy.
+ */
+#define STORE_PATH_BYTES (4096 + 128)
+enum store_status store_receive(const char *to, char path[STORE_PATH_BYTES], char *why,
+                                size_t why_size);
+enum store_status store_received(const char *from, const char *to, store_progress_fn *progress,
+                                 void *arg, char *why, size_t why_size);
 
 /*
  * store_check(s, progress, problem, arg, records): check every record against its derived rows and

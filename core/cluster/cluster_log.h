@@ -86,12 +86,16 @@ struct cluster_log_entry {
  *
  * position(l, node, out): the head. ${node}: also note this about the node; NULL: only read.
  * chain(l, sequence, out): the chain of that entry; CLUSTER_LOG_NONE: it is not in the log.
- * trim(l, before): delete entries before that sequence, as far as the engine can do it fast.
+ * first(l, out): the sequence of the first entry; CLUSTER_LOG_NONE: there is none.
+ * trim(l, before, at_ms): delete entries before that sequence whose time is before ${at_ms}, as far
+ * as the engine can do it fast, and not all of many.
  * wait(l, wake, ms): until an entry is appended, the descriptor ${wake} is readable, or ${ms} pass.
  *
  * For operators. make(l, head, replace): make a log with the id and the chain of ${head}, without
  * entries. Without ${replace} CLUSTER_LOG_REFUSED if there is one.
  * nodes(l, each, arg): all nodes, by name.
+ * remove(l, node, unseen_ms): deregister a node that was not heard of for that long. Else, and if
+ * there is no such node: CLUSTER_LOG_NONE.
  * warnings(l, each, arg): what makes the log less durable than promised, as sentences.
  */
 struct cluster_log;
@@ -111,11 +115,14 @@ struct cluster_log_engine {
                                         struct cluster_log_head *out);
     enum cluster_log_status (*chain)(struct cluster_log *l, uint64_t sequence,
                                      uint8_t out[STORE_CHAIN_BYTES]);
-    enum cluster_log_status (*trim)(struct cluster_log *l, uint64_t before);
+    enum cluster_log_status (*first)(struct cluster_log *l, uint64_t *out);
+    enum cluster_log_status (*trim)(struct cluster_log *l, uint64_t before, int64_t at_ms);
     void (*wait)(struct cluster_log *l, int wake, unsigned ms);
     enum cluster_log_status (*make)(struct cluster_log *l, const struct cluster_log_head *head,
                                     bool replace);
     enum cluster_log_status (*nodes)(struct cluster_log *l, cluster_log_node_fn *each, void *arg);
+    enum cluster_log_status (*remove)(struct cluster_log *l, const uint8_t node[NODE_BYTES],
+                                      int64_t unseen_ms);
     enum cluster_log_status (*warnings)(struct cluster_log *l, cluster_log_warning_fn *each,
                                         void *arg);
     void (*free)(struct cluster_log *l);

@@ -47,8 +47,8 @@ static const struct pg_statement append_sql = {
     .sql = "WITH fence AS (UPDATE assay_cluster SET head = $1, chain = $5, at_ms = $6,"
            " lease_until = clock_timestamp() + $7 * interval '1 ms'"
            " WHERE epoch = $2 AND head = $1 - 1 AND chain = $8 RETURNING 1),"
-           " entry AS (INSERT INTO assay_log (seq, epoch, format, rows, chain)"
-           " SELECT $1, $2, $3, $4, $5 FROM fence RETURNING 1)"
+           " entry AS (INSERT INTO assay_log (seq, epoch, format, at_ms, rows, chain)"
+           " SELECT $1, $2, $3, $6, $4, $5 FROM fence RETURNING 1)"
            " SELECT pg_notify('assay_log', '') FROM entry"};
 
 /* $1 sequence, $2 bytes */
@@ -229,10 +229,12 @@ static const struct cluster_log_engine engine = {
     .read = read_entries,
     .position = position,
     .chain = chain_at,
+    .first = log_tables_first,
     .trim = log_tables_trim,
     .wait = wait_for,
     .make = log_tables_make,
     .nodes = log_tables_nodes,
+    .remove = log_tables_remove,
     .warnings = log_tables_warnings,
     .free = close_log,
 };

@@ -32,11 +32,14 @@ struct cluster_log *log_postgresql_new(const char *source, const char *name);
 enum cluster_log_status log_tables_extend(struct log_postgresql *l, uint64_t sequence);
 
 /* The calls of cluster_log.h that concern tables. */
-enum cluster_log_status log_tables_trim(struct cluster_log *l, uint64_t before);
+enum cluster_log_status log_tables_first(struct cluster_log *l, uint64_t *out);
+enum cluster_log_status log_tables_trim(struct cluster_log *l, uint64_t before, int64_t at_ms);
 enum cluster_log_status log_tables_make(struct cluster_log *l, const struct cluster_log_head *head,
                                         bool replace);
 enum cluster_log_status log_tables_nodes(struct cluster_log *l, cluster_log_node_fn *each,
                                          void *arg);
+enum cluster_log_status log_tables_remove(struct cluster_log *l, const uint8_t node[NODE_BYTES],
+                                          int64_t unseen_ms);
 enum cluster_log_status log_tables_warnings(struct cluster_log *l, cluster_log_warning_fn *each,
                                             void *arg);
 

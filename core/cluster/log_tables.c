@@ -34,17 +34,36 @@ enum cluster_log_status log_tables_extend(struct log_postgresql *l, uint64_t seq
 
 /* ---- trimming ---- */
 
-/* The partitions that end before a sequence. */
+enum cluster_log_status log_tables_first(struct cluster_log *l, uint64_t *out)
+{
+    static const struct pg_statement first = {
+        .number = PG_FIRST, .sql = "SELECT seq FROM assay_log ORDER BY seq LIMIT 1"};
+    PGresult *r;
+    const struct pg_parameters none = {0};
+    enum cluster_log_status status = pg_run(log_begin(l), &first, &none, &r);
+    if (status != CLUSTER_LOG_OK)
+        return status;
+    bool there = PQntuples(r) == 1;
+    *out = there ? pg_get_number(r, 0, 0) : 0;
+    PQclear(r);
+    return there ? CLUSTER_LOG_OK : CLUSTER_LOG_NONE;
+}
+
+/*
+ * The first partitions that end before the sequence $2 and the time $3; $1 sequences are in each.
+ * At the highest rate of appends two end in a minute.
+ */
 static const char list_partitions[] =
-    "SELECT substring(c.relname FROM '[0-9]+$')::bigint FROM pg_inherits i"
-    " JOIN pg_class c ON c.oid = i.inhrelid WHERE i.inhparent = 'assay_log'::regclass"
-    " AND (substring(c.relname FROM '[0-9]+$')::bigint + 1) * $1 <= $2 ORDER BY 1";
+    "SELECT n FROM (SELECT substring(c.relname FROM '[0-9]+$')::bigint AS n FROM pg_inherits i"
+    " JOIN pg_class c ON c.oid = i.inhrelid WHERE i.inhparent = 'assay_log'::regclass) p"
+    " WHERE (n + 1) * $1 <= $2 AND coalesce((SELECT at_ms FROM assay_log WHERE seq >= p.n * $1"
+    " AND seq < (p.n + 1) * $1 ORDER BY seq DESC LIMIT 1), 0) < $3 ORDER BY n LIMIT 8";
 
 /* While it waits for readers, appends wait for it. */
 static const char drop_partition[] =
     "SELECT set_config('lock_timeout', '100', true); DROP TABLE IF EXISTS assay_log_%llu";
 
-enum cluster_log_status log_tables_trim(struct cluster_log *l, uint64_t before)
+enum cluster_log_status log_tables_trim(struct cluster_log *l, uint64_t before, int64_t at_ms)
 {
     static const struct pg_statement list = {.number = PG_PARTITIONS, .sql = list_partitions};
     PGresult *r;
@@ -53,6 +72,7 @@ enum cluster_log_status log_tables_trim(struct cluster_log *l, uint64_t before)
     char sql[128];
     pg_number(&p, PARTITION);
     pg_number(&p, before);
+    pg_number(&p, (uint64_t)at_ms);
     enum cluster_log_status status = pg_run(pg, &list, &p, &r);
     if (status != CLUSTER_LOG_OK)
         return status;
@@ -77,7 +97,8 @@ static const char make_tables[] =
     " at_ms bigint NOT NULL, chain bytea NOT NULL) WITH (fillfactor = 10);"
     "CREATE UNIQUE INDEX assay_cluster_one ON assay_cluster ((true));"
     "CREATE TABLE assay_log (seq bigint PRIMARY KEY, epoch bigint NOT NULL,"
-    " format int NOT NULL, rows bytea NOT NULL, chain bytea NOT NULL) PARTITION BY RANGE (seq);"
+    " format int NOT NULL, at_ms bigint NOT NULL, rows bytea NOT NULL, chain bytea NOT NULL)"
+    " PARTITION BY RANGE (seq);"
     "ALTER TABLE assay_log ALTER rows SET STORAGE EXTERNAL, ALTER chain SET STORAGE PLAIN;"
     "CREATE TABLE assay_node (node uuid PRIMARY KEY, name text NOT NULL,"
     " address text NOT NULL, version text NOT NULL DEFAULT '', formats bigint NOT NULL,"
@@ -150,6 +171,25 @@ enum cluster_log_status log_tables_nodes(struct cluster_log *l, cluster_log_node
     }
     PQclear(r);
     return CLUSTER_LOG_OK;
+}
+
+enum cluster_log_status log_tables_remove(struct cluster_log *l, const uint8_t node[NODE_BYTES],
+                                          int64_t unseen_ms)
+{
+    static const struct pg_statement remove = {
+        .number = PG_REMOVE,
+        .sql = "DELETE FROM assay_node WHERE node = $1"
+               " AND seen_at < clock_timestamp() - $2 * interval '1 ms' RETURNING 1"};
+    PGresult *r;
+    struct pg_parameters p = {0};
+    pg_uuid(&p, node);
+    pg_number(&p, (uint64_t)unseen_ms);
+    enum cluster_log_status status = pg_run(log_begin(l), &remove, &p, &r);
+    if (status != CLUSTER_LOG_OK)
+        return status;
+    status = PQntuples(r) == 1 ? CLUSTER_LOG_OK : CLUSTER_LOG_NONE;
+    PQclear(r);
+    return status;
 }
 
 /* Columns: a condition on the settings of the server, and what it means for the log. */

@@ -446,6 +446,23 @@ const struct conf_option conf_options[] = {
      .reload = RESTART,
      .help = "File with the key that encrypts connections between nodes: 64 hexadecimal digits, "
              "mode 0600, the same on every node. A cluster needs it."},
+    {.key = "cluster.keep",
+     .type = &conf_type_age,
+     .offset = MEMBER(cluster_keep_ms),
+     .max = SECONDS(3650 * 86400),
+     .initial = "2d",
+     .reload = RESTART,
+     .help = "How long entries stay in the log after every node has applied them. A backup that is "
+             "not older can be restored on a node, which then follows the log."},
+    {.key = "cluster.away",
+     .type = &conf_type_age,
+     .offset = MEMBER(cluster_away_ms),
+     .min = SECONDS(60),
+     .max = SECONDS(3650 * 86400),
+     .initial = "7d",
+     .reload = RESTART,
+     .help = "A node that was away for longer is deregistered: the log does not keep entries for "
+             "it, and it must join again."},
     {.key = "cluster.wait",
      .type = &conf_type_duration,
      .offset = MEMBER(cluster_wait_ms),
@@ -459,7 +476,7 @@ const struct conf_option conf_options[] = {
      .offset = MEMBER(cluster_max_lag_ms),
      .min = SECONDS(5),
      .max = SECONDS(86400),
-     .initial = "60s",
+     .initial = "1m",
      .reload = RELOAD,
      .help = "How far behind the log this node answers requests with a credential. After that it "
              "answers 503, and event streams end: a key may be revoked, and this node does not "

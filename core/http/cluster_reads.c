@@ -1,7 +1,4 @@
 #include "core/http/cluster_reads.h"
-
-#include "core/http/reply_internal.h"
-
 /* The head is confirmed every second at least. After so long without, nobody waits for it. */
 #define AWAY_US 4000000
 
@@ -38,15 +35,14 @@ struct log_position cluster_reads_position(const struct http *h)
     return (struct log_position){.log = view.log, .entry = atomic_load(&score_of(h)->begun)};
 }
 
-void cluster_reads_header(struct request *r)
+struct str cluster_reads_text(struct request *r)
 {
-    static h2o_iovec_t name = {H2O_STRLIT("x-assay-position")};
     const struct log_position p = cluster_reads_position(r->http);
     if (p.log == 0 || r->route == NULL ||
         (r->route->flags & (ROUTE_PAGE | ROUTE_PUBLIC | ROUTE_INTERNAL)) != 0)
-        return;
+        return (struct str){NULL, 0};
     char *text = request_alloc(r, LOG_POSITION_SIZE);
-    reply_push(r, &name, NULL, (struct str){text, log_position_write(&p, text)});
+    return (struct str){text, log_position_write(&p, text)};
 }
 
 /* ---- what is unknown here may be in the log ---- */

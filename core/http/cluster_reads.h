@@ -24,10 +24,10 @@ bool cluster_reads_are_stale(const struct http *h);
 
 /*
  * cluster_reads_position(h): of all that was read until now; log 0: none.
- * cluster_reads_header(r): add X-Assay-Position to the response, if its route has it.
+ * cluster_reads_text(r): the value of X-Assay-Position; p NULL: the response has none.
  */
 struct log_position cluster_reads_position(const struct http *h);
-void cluster_reads_header(struct request *r);
+struct str cluster_reads_text(struct request *r);
 
 /*
  * cluster_reads_confirm(r, steps): true: ${r} is not answered yet. When this node has all entries

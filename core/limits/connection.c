@@ -123,17 +123,20 @@ void redis_connection_flush(struct redis_connection *c)
     } /* else on_readable gets the error */
 }
 
+/* redisFormatCommandArgv takes six times as many instructions, over half of those of a decision. */
 void redis_connection_put(struct redis_connection *c, int argc, const char *const *argv,
                           const size_t *lengths)
 {
-    char *command;
-    int n = redisFormatCommandArgv(&command, argc, (const char **)(uintptr_t)argv, lengths);
-    if (n < 0) {
-        c->out.failed = true;
-        return;
+    buf_adds(&c->out, "*");
+    buf_u64(&c->out, (uint64_t)argc);
+    for (int i = 0; i < argc; i++) {
+        size_t n = lengths != NULL ? lengths[i] : strlen(argv[i]);
+        buf_adds(&c->out, "\r\n$");
+        buf_u64(&c->out, n);
+        buf_adds(&c->out, "\r\n");
+        buf_add(&c->out, argv[i], n);
     }
-    buf_add(&c->out, command, (size_t)n);
-    redisFreeCommand(command);
+    buf_adds(&c->out, "\r\n");
 }
 
 /* ---- connecting ---- */

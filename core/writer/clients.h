@@ -28,8 +28,8 @@ struct client {
     uint64_t connected_ms;
     bool awaits_position;   /* it wants to know when the turn is not ${position_turn} */
     uint64_t position_turn; /* of core/shm/cluster_score.h */
-    uint64_t heard_ms; /* a remote auditor: when it sent something */
-    uint64_t retry_ms; /* a local auditor: when it may get a relay */
+    uint64_t heard_ms;      /* a remote auditor: when it sent something */
+    uint64_t retry_ms;      /* a local auditor: when it may get a relay */
     struct buf unconfirmed; /* struct unconfirmed_answer, oldest first */
     size_t unconfirmed_committed;
 };

@@ -260,10 +260,23 @@ static const struct rule {
     [FRAME_ENDED] = {on_ended, true, false, true},
 };
 
+/* From another node: it joins; or it takes this one for the leader, which it is not. */
+static bool from_node(struct frames *f, struct client *client, const struct frame *frame)
+{
+    bool joins = frame->head.type == FRAME_COPY && !client->greeted;
+    if (joins)
+        copies_start(f->copies, client);
+    else if (!f->leading->leads)
+        client->gone = true;
+    return joins || client->gone;
+}
+
 /* false: this client may not send this frame */
 static bool handle(struct frames *f, struct client *client, const struct frame *frame)
 {
     const struct rule *rule = &rules[frame->head.type];
+    if (client->role == ROLE_NODE && from_node(f, client, frame))
+        return true;
     if (frame->head.type == FRAME_HELLO && !client->greeted) {
         on_hello(f, client, frame);
         return true;

@@ -6,6 +6,7 @@
 #define ASSAY_WRITER_FRAMES_H
 
 #include "core/writer/batch.h"
+#include "core/writer/copies.h"
 #include "core/writer/held_changes.h"
 #include "core/writer/relays.h"
 #include "core/writer/remote_auditors.h"
@@ -19,6 +20,7 @@ struct frames {
     struct batch *batch;
     const struct leading *leading;
     struct relays *relays;
+    struct copies *copies;
     struct remote_auditors *remote_auditors;
     struct held_changes held;
 };

@@ -9,7 +9,7 @@
 
 #define GIVE_UP_MS 3000 /* after the order to stop */
 
-static void describe_node(const struct conf *conf, struct cluster_log_node *out)
+void leading_describe(const struct conf *conf, struct cluster_log_node *out)
 {
     if (conf->cluster_name[0] != '\0')
         snprintf(out->name, sizeof(out->name), "%s", conf->cluster_name);
@@ -103,11 +103,13 @@ bool leading_start(struct leading *l)
         return false;
     }
     node.free_bytes = growth_bytes(l->store);
-    describe_node(conf, &node);
+    leading_describe(conf, &node);
     store_follow(l->store, true);
     show_start(l);
     l->thread = log_thread_new(cluster_log_new(conf->cluster_log, node.name), &node,
                                known == STORE_OK ? &l->position : NULL, empty);
+    if (l->thread != NULL)
+        log_thread_trims(l->thread, conf->cluster_keep_ms, conf->cluster_away_ms);
     return l->thread != NULL;
 }
 

@@ -29,6 +29,9 @@ bool leading_start(struct leading *l);
 bool leading_end(struct leading *l);
 void leading_free(struct leading *l);
 
+/* leading_describe(conf, out): name, address and format of this node. */
+void leading_describe(const struct conf *conf, struct cluster_log_node *out);
+
 /* leading_begin(l, view): this node leads from now on. */
 void leading_begin(struct leading *l, const struct log_view *view);
 

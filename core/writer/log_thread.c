@@ -280,6 +280,14 @@ void log_thread_note(struct log_thread *t, uint64_t free_bytes)
     pthread_mutex_unlock(&t->lock);
 }
 
+void log_thread_trims(struct log_thread *t, uint64_t keep_ms, uint64_t away_ms)
+{
+    pthread_mutex_lock(&t->lock);
+    t->keep_ms = (int64_t)keep_ms;
+    t->away_ms = (int64_t)away_ms;
+    pthread_mutex_unlock(&t->lock);
+}
+
 void log_thread_wake(struct log_thread *t)
 {
     log_tell(t->wake_fd);

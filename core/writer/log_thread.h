@@ -71,6 +71,13 @@ bool log_thread_append(struct log_thread *t, struct str rows, int64_t at_ms, log
                        void *arg, struct store_position *out) __attribute__((warn_unused_result));
 
 /*
+ * log_thread_trims(t, keep_ms, away_ms): what the leader deletes of the log: entries that are older
+ * than the last one by ${keep_ms} and that every node has applied. It deregisters nodes that were
+ * not heard of for ${away_ms}. Until it is called, it deletes nothing.
+ */
+void log_thread_trims(struct log_thread *t, uint64_t keep_ms, uint64_t away_ms);
+
+/*
  * log_thread_note(t, free_bytes): how much the store can still grow, for other nodes.
  * log_thread_wake(t): look at the log now.
  * log_thread_confirm(t): read the head now, also while this node leads; log_thread_fd tells when.

@@ -159,6 +159,7 @@ static enum cluster_log_status keep(struct log_thread *t)
         return status;
     log_confirm(t, &head);
     log_publish(t, LOG_LEADS, "");
+    log_trim(t, &head);
     return CLUSTER_LOG_OK;
 }
 

@@ -65,7 +65,7 @@ void nodes_accept(struct nodes *n)
     size_t strangers = count_strangers(n);
     n->arrived = false;
     for (int fd; (fd = accept4(n->fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK)) >= 0;)
-        if (!n->leading->leads || strangers++ >= STRANGERS_MAX)
+        if (strangers++ >= STRANGERS_MAX)
             close(fd);
         else if (channel_tls_accept(n->tls, &channel, fd))
             clients_add(n->clients, &channel, ROLE_NODE);

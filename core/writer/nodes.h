@@ -1,6 +1,7 @@
 /*
  * Connections between nodes of a cluster: the key that all nodes have, and the address where other
- * nodes send the changes of their workers and commands while this node leads. One connection for
+ * nodes send the changes of their workers and commands while this node leads, and where a node that
+ * joins gets a copy of the store. One connection for
  * each of those senders, with the frames that a local sender sends.
  */
 #ifndef ASSAY_WRITER_NODES_H
@@ -27,7 +28,7 @@ bool nodes_start(struct nodes *n, int epoll);
 void nodes_free(struct nodes *n);
 
 /*
- * nodes_accept(n): accept all that wait; while this node does not lead it closes them.
+ * nodes_accept(n): accept all that wait. While this node does not lead, it takes only COPY of them.
  * nodes_end_slow(n): end connections whose handshake takes too long.
  */
 void nodes_accept(struct nodes *n);

@@ -39,6 +39,7 @@ struct writer {
     struct following following;
     struct nodes nodes;
     struct relays relays;
+    struct copies copies;
     struct remote_auditors remote_auditors;
     struct shared_keys keys;
 };
@@ -61,7 +62,9 @@ static void connect_parts(struct writer *w)
                                 .batch = &w->batch,
                                 .leading = &w->leading,
                                 .relays = &w->relays,
-                                .remote_auditors = &w->remote_auditors};
+                                .remote_auditors = &w->remote_auditors,
+                                .copies = &w->copies};
+    w->copies = (struct copies){.store = w->store, .epoll = w->epoll};
     w->jobs = (struct writer_jobs){.process = w->process,
                                    .store = w->store,
                                    .clients = &w->clients,
@@ -215,6 +218,7 @@ static void take_part(struct writer *w)
     remote_auditors_end_silent(&w->remote_auditors);
     frames_release_held(&w->frames);
     relays_step(&w->relays);
+    copies_step(&w->copies);
     shared_keys_follow(&w->keys);
     change_feed_position(&w->change_feed);
 }
@@ -253,7 +257,7 @@ static bool start(struct writer *w, struct process *p)
 /* senders of changes that are not answered send them again to the next writer */
 static void end(struct writer *w)
 {
-    if (!writer_threads_end(&w->threads) || !leading_end(&w->leading))
+    if (!copies_end(&w->copies) || !writer_threads_end(&w->threads) || !leading_end(&w->leading))
         _exit(EXIT_STOPPED);
     writer_threads_free(&w->threads);
     leading_free(&w->leading);

@@ -281,7 +281,7 @@ START_TEST(a_read_is_bounded_by_entries)
     static struct entries got;
     sql("UPDATE assay_cluster SET head = 1000");
     log_must_lead(&a); /* makes the partition */
-    sql("INSERT INTO assay_log SELECT n, 1, 1, 'x', 'x' FROM generate_series(1, 1000) n");
+    sql("INSERT INTO assay_log SELECT n, 1, 1, 0, 'x', 'x' FROM generate_series(1, 1000) n");
     ck_assert_int_eq(read_after(&b, 10, &got), CLUSTER_LOG_OK);
     ck_assert_uint_eq(got.count, 256);
     ck_assert_uint_eq(got.all[0].sequence, 11);

@@ -110,7 +110,7 @@ START_TEST(a_partition_does_not_wait_for_readers)
     log_must_append(&a, "meanwhile");
     /* trimming gives way */
     const int64_t before = now_ms();
-    ck_assert_int_eq(reader.engine->trim(reader.log, PARTITION), CLUSTER_LOG_AWAY);
+    ck_assert_int_eq(reader.engine->trim(reader.log, PARTITION, INT64_MAX), CLUSTER_LOG_AWAY);
     ck_assert_int_lt(now_ms() - before, A_LITTLE_MS);
     log_expect_why(&reader, "lock timeout");
     log_must_append(&a, "and after it");
@@ -131,9 +131,9 @@ START_TEST(trimming_drops_whole_partitions_before_a_sequence)
         log_must_append(&a, "the last of its partition");
         log_must_append(&a, "the first of the next");
     }
-    ck_assert_int_eq(b.engine->trim(b.log, PARTITION - 1), CLUSTER_LOG_OK);
+    ck_assert_int_eq(b.engine->trim(b.log, PARTITION - 1, INT64_MAX), CLUSTER_LOG_OK);
     expect_partitions("0 1 2 3 4");
-    ck_assert_int_eq(b.engine->trim(b.log, 3 * PARTITION - 1), CLUSTER_LOG_OK);
+    ck_assert_int_eq(b.engine->trim(b.log, 3 * PARTITION - 1, INT64_MAX), CLUSTER_LOG_OK);
     expect_partitions("2 3 4");
     ck_assert_int_eq(b.engine->chain(b.log, 2 * PARTITION - 1, chain), CLUSTER_LOG_NONE);
     ck_assert_int_eq(b.engine->chain(b.log, 2 * PARTITION, chain), CLUSTER_LOG_OK);

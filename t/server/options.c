@@ -725,6 +725,8 @@ static const struct probe {
     {"cluster.address", .after = {"cluster.address=127.0.0.1:1"}},
     {"cluster.key_file", .after = {"cluster.key_file=DIR/secrets"}},
     {"cluster.name", .after = {"cluster.name=b"}},
+    {"cluster.keep", .after = {"cluster.keep=3d"}},
+    {"cluster.away", .after = {"cluster.away=8d"}},
     /* a reload accepts them; t/cluster/reads sees what they do */
     {"cluster.wait", see_base_url, {NULL}, ANY, {"cluster.wait=1s"}, ANY},
     {"cluster.max_lag", see_base_url, {NULL}, ANY, {"cluster.max_lag=10s"}, ANY},
