@@ -97,6 +97,8 @@ static int check_nodes(const struct join *j)
         return cmd_refuse("there is no node %s; assay cluster status lists all", j->from);
     if (strcmp(j->source.name, j->self.name) == 0)
         return cmd_refuse("this is node %s itself: name another one", j->from);
+    if (j->source.differs_at != 0)
+        return cmd_refuse("node %s was stopped by a verification: name another node", j->from);
     if (!is_live(&j->source))
         return cmd_refuse("node %s is away: start its server, or name another node", j->from);
     if (j->runs)
