@@ -43,6 +43,22 @@ static void show_process(struct records *records, const struct score *score, uin
     records_end_row(records);
 }
 
+static void show_cluster(const struct scoreboard *board)
+{
+    struct cluster_view view;
+    cluster_score_read(&board->cluster, &view);
+    if (view.role == CLUSTER_NONE)
+        return;
+    printf("cluster: %s, epoch %llu, has %llu of %llu entries", cluster_role_name(view.role),
+           (unsigned long long)view.epoch, (unsigned long long)view.applied,
+           (unsigned long long)view.head);
+    if (view.confirmed_us == 0)
+        puts(", has not read the head of the log");
+    else
+        printf(", read the head of the log %.1f s ago\n",
+               (double)(clock_mono_us() - view.confirmed_us) / 1e6);
+}
+
 static void show(const struct scoreboard *board, bool json)
 {
     struct records records;
@@ -52,10 +68,13 @@ static void show(const struct scoreboard *board, bool json)
     for (size_t i = 0; (score = scoreboard_at(board, i)) != NULL; i++)
         if (score_get(score->pid) != 0)
             show_process(&records, score, now_ms);
-    if (!json)
-        printf("assayd %d, configuration generation %u, %u processes replaced\n\n",
+    if (!json) {
+        printf("assayd %d, configuration generation %u, %u processes replaced\n",
                score_get(board->master_pid), score_get(board->generation),
                score_get(board->restarts));
+        show_cluster(board);
+        puts("");
+    }
     records_finish(&records);
     if (!json)
         puts(

@@ -23,7 +23,7 @@ static void reply_behind(struct request *r)
 {
     struct cluster_view view;
     cluster_score_read(&r->http->loop->process->scoreboard->cluster, &view);
-    const uint64_t lag_us = cluster_reads_lag_us(&view, clock_mono_us());
+    const uint64_t lag_us = cluster_view_lag_us(&view, clock_mono_us());
     if (lag_us == UINT64_MAX)
         reply_error(r, ERR_UNAVAILABLE,
                     "Not ready: this node has not reached the head of the cluster's log since it "

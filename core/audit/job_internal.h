@@ -36,6 +36,7 @@ struct transfer {
     bool has_host_slot;        /* holds a slot of its host on this machine */
     bool has_cluster_slot;     /* holds one of the cluster */
     uint64_t slot_question;    /* number of a question for one that is not answered; 0: none */
+    int64_t asked_at_ms;       /* while it is not answered */
     int64_t ask_at_ms;         /* not before this time */
     int64_t not_before_ms;     /* while it waits: not before this time, after a Retry-After */
     int64_t slot_wanted_at_ms; /* while it waits for a host slot: since when; 0: it does not */
@@ -91,6 +92,9 @@ void job_free(struct audit *audit, struct job *job);
  */
 bool transfer_take_slot(struct audit *audit, struct transfer *t, int64_t now);
 void transfer_free_slot(struct audit *audit, struct transfer *t);
+
+/* A question for a slot is not answered: the time of the page does not run. */
+bool job_is_asking(const struct job *job);
 
 /* Stop the request, if it runs, and free its host slot. */
 void transfer_stop(struct audit *audit, struct transfer *t);

@@ -97,6 +97,8 @@ static void start_transfers(struct audit *audit)
 static int64_t due_ms(const struct audit *audit, const struct job *job)
 {
     const struct transfer *page = &job->transfers[REQUEST_PAGE];
+    if (job_is_asking(job))
+        return INT64_MAX;
     if (page->state == TRANSFER_WAITING && page->slot_wanted_at_ms != 0)
         return page->slot_wanted_at_ms + (int64_t)audit->conf->audit_timeout_ms - job->waited_ms;
     return job->deadline_ms;

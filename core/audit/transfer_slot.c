@@ -19,8 +19,9 @@ static bool is_redirected(const struct transfer *t)
     return !same_site(t->url.host, t->job->url.host);
 }
 
-static void ask(struct audit *audit, struct transfer *t)
+static void ask(struct audit *audit, struct transfer *t, int64_t now)
 {
+    t->asked_at_ms = now;
     t->slot_question = ++audit->slot_questions;
     audit->slot_asker->ask(audit->slot_asker->arg, t->slot_question, is_redirected(t), t->url.host);
 }
@@ -34,7 +35,7 @@ bool transfer_take_slot(struct audit *audit, struct transfer *t, int64_t now)
     if (!t->has_host_slot || audit->slot_asker == NULL || t->has_cluster_slot)
         return t->has_host_slot;
     if (t->slot_question == 0 && now >= t->ask_at_ms)
-        ask(audit, t);
+        ask(audit, t, now);
     return false;
 }
 
@@ -47,6 +48,23 @@ void transfer_free_slot(struct audit *audit, struct transfer *t)
     t->has_host_slot = t->has_cluster_slot = false;
     t->slot_question = 0;
     t->ask_at_ms = 0;
+}
+
+bool job_is_asking(const struct job *job)
+{
+    for (unsigned i = 0; i < REQUEST_KINDS; i++)
+        if (job->transfers[i].slot_question != 0)
+            return true;
+    return false;
+}
+
+/* A leader that waits for its database answers late, which must not fail a page. */
+static void excuse(struct transfer *t, int64_t now)
+{
+    const int64_t waited_ms = now - t->asked_at_ms;
+    t->job->deadline_ms += waited_ms;
+    if (t->slot_wanted_at_ms != 0)
+        t->slot_wanted_at_ms += waited_ms;
 }
 
 static struct transfer *asking(struct audit *audit, uint64_t number)
@@ -71,7 +89,9 @@ void audit_host_slot_answered(struct audit *audit, uint64_t number, bool taken, 
             audit->slot_asker->free(audit->slot_asker->arg, host);
         return;
     }
+    const int64_t now = monotonic_ms();
+    excuse(t, now);
     t->slot_question = 0;
     t->has_cluster_slot = taken;
-    t->ask_at_ms = monotonic_ms() + ASK_AGAIN_MS;
+    t->ask_at_ms = now + ASK_AGAIN_MS;
 }

@@ -186,7 +186,13 @@ static bool is_error(const PGresult *r, const char *state)
     return is != NULL && strncmp(is, state, strlen(state)) == 0;
 }
 
-/* 57: the server ends the session, which may happen while a commit waits for a standby. */
+/* The server or libpq ends the session, perhaps in the middle of a commit. */
+static bool is_end(const struct pg *pg, const PGresult *r)
+{
+    const char *severity = PQresultErrorField(r, PG_DIAG_SEVERITY_NONLOCALIZED);
+    return PQstatus(pg->c) == CONNECTION_BAD || severity == NULL || strcmp(severity, "ERROR") != 0;
+}
+
 static enum cluster_log_status status_of(struct pg *pg, const PGresult *r, bool commits)
 {
     enum cluster_log_status lost = commits ? CLUSTER_LOG_UNKNOWN : CLUSTER_LOG_AWAY;
@@ -199,12 +205,13 @@ static enum cluster_log_status status_of(struct pg *pg, const PGresult *r, bool 
         return pg->warned && commits ? CLUSTER_LOG_UNKNOWN : CLUSTER_LOG_OK;
     const char *text = PQresultErrorField(r, PG_DIAG_MESSAGE_PRIMARY);
     note_why(pg, text != NULL ? text : PQresultErrorMessage(r));
-    if (PQstatus(pg->c) == CONNECTION_BAD || is_error(r, "57"))
+    if (is_end(pg, r))
         return lost;
     if (is_error(r, "42P01")) /* undefined table */
         return CLUSTER_LOG_NONE;
-    /* 25006: a standby; 40: it collides with another; 53: short of resources; 55P03: locked */
-    if (is_error(r, "25006") || is_error(r, "40") || is_error(r, "53") || is_error(r, "55P03"))
+    /* 25006: a standby; 40: a collision; 53: short of resources; 55P03: locked; 57: cancelled */
+    if (is_error(r, "25006") || is_error(r, "40") || is_error(r, "53") || is_error(r, "55P03") ||
+        is_error(r, "57"))
         return CLUSTER_LOG_AWAY;
     return CLUSTER_LOG_REFUSED;
 }
@@ -226,6 +233,7 @@ static enum cluster_log_status finish(struct pg *pg, int sent, bool commits, PGr
 
 static enum cluster_log_status execute(struct pg *pg, const char *sql, bool commits)
 {
+    pg->warned = false;
     return finish(pg, PQsendQuery(pg->c, sql), commits, NULL);
 }
 

@@ -476,7 +476,7 @@ const struct conf_option conf_options[] = {
      .offset = MEMBER(cluster_max_lag_ms),
      .min = SECONDS(5),
      .max = SECONDS(86400),
-     .initial = "60s",
+     .initial = "1m",
      .reload = RELOAD,
      .help = "How far behind the log this node answers requests with a credential. After that it "
              "answers 503, and event streams end: a key may be revoked, and this node does not "

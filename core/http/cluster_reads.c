@@ -1,7 +1,4 @@
 #include "core/http/cluster_reads.h"
-
-#include "core/http/reply_internal.h"
-
 /* The head is confirmed every second at least. After so long without, nobody waits for it. */
 #define AWAY_US 4000000
 
@@ -19,19 +16,12 @@ static struct cluster_view view_of(const struct http *h)
 
 /* ---- a node that is behind ---- */
 
-uint64_t cluster_reads_lag_us(const struct cluster_view *view, uint64_t now_us)
-{
-    if (view->current_us == 0)
-        return UINT64_MAX;
-    return now_us > view->current_us ? now_us - view->current_us : 0;
-}
-
 bool cluster_reads_are_stale(const struct http *h)
 {
     if (h->log_waits == NULL || h->loop->conf->cluster_stale_reads)
         return false;
     const struct cluster_view view = view_of(h);
-    return cluster_reads_lag_us(&view, h->loop->now_ms * 1000) >
+    return cluster_view_lag_us(&view, h->loop->now_ms * 1000) >
            (uint64_t)h->loop->conf->cluster_max_lag_ms * 1000;
 }
 
@@ -45,15 +35,14 @@ struct log_position cluster_reads_position(const struct http *h)
     return (struct log_position){.log = view.log, .entry = atomic_load(&score_of(h)->begun)};
 }
 
-void cluster_reads_header(struct request *r)
+struct str cluster_reads_text(struct request *r)
 {
-    static h2o_iovec_t name = {H2O_STRLIT("x-assay-position")};
     const struct log_position p = cluster_reads_position(r->http);
     if (p.log == 0 || r->route == NULL ||
         (r->route->flags & (ROUTE_PAGE | ROUTE_PUBLIC | ROUTE_INTERNAL)) != 0)
-        return;
+        return (struct str){NULL, 0};
     char *text = request_alloc(r, LOG_POSITION_SIZE);
-    reply_push(r, &name, NULL, (struct str){text, log_position_write(&p, text)});
+    return (struct str){text, log_position_write(&p, text)};
 }
 
 /* ---- what is unknown here may be in the log ---- */

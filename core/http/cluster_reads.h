@@ -17,19 +17,17 @@
 #include "core/text/log_position.h"
 
 /*
- * cluster_reads_lag_us(view, now_us): since when entries may be missing; UINT64_MAX: it is unknown.
- * cluster_reads_are_stale(h): for longer than cluster.max_lag, and cluster.stale_reads is not set.
- * Requests with a credential then get reply_stale.
+ * cluster_reads_are_stale(h): entries may be missing for longer than cluster.max_lag, and
+ * cluster.stale_reads is not set. Requests with a credential then get reply_stale.
  */
-uint64_t cluster_reads_lag_us(const struct cluster_view *view, uint64_t now_us);
 bool cluster_reads_are_stale(const struct http *h);
 
 /*
  * cluster_reads_position(h): of all that was read until now; log 0: none.
- * cluster_reads_header(r): add X-Assay-Position to the response, if its route has it.
+ * cluster_reads_text(r): the value of X-Assay-Position; p NULL: the response has none.
  */
 struct log_position cluster_reads_position(const struct http *h);
-void cluster_reads_header(struct request *r);
+struct str cluster_reads_text(struct request *r);
 
 /*
  * cluster_reads_confirm(r, steps): true: ${r} is not answered yet. When this node has all entries

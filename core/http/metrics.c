@@ -1,4 +1,4 @@
-#include "core/http/metrics.h"
+#include "core/http/metrics_internal.h"
 
 #include "core/http/limit.h"
 #include "core/http/route.h"
@@ -8,9 +8,8 @@
 #include "config.h"
 #include "ratelimit/ratelimit.h"
 
-/* A line; ${label} NULL: none. No escaping. */
-static void sample(struct buf *out, const struct metric *m, const char *label, const char *value,
-                   uint64_t number)
+void metric_line(struct buf *out, const struct metric *m, const char *label, const char *value,
+                 uint64_t number)
 {
     buf_adds(out, m->name);
     if (label != NULL)
@@ -27,8 +26,8 @@ static void limiter_counts(struct http *h, const struct metric *m, struct buf *o
 {
     const struct limiters *limits = request_limiter_limits(h->limiter);
     for (unsigned i = 1; i < limits->count; i++)
-        sample(out, m, "limiter", limits->rows[i].name,
-               limiter_stats_total(h->loop->process->limiters, limits->rows[i].counter, what));
+        metric_line(out, m, "limiter", limits->rows[i].name,
+                    limiter_stats_total(h->loop->process->limiters, limits->rows[i].counter, what));
 }
 
 static void admitted(struct http *h, const struct metric *m, struct buf *out)
@@ -57,7 +56,7 @@ static void limiter_tags(struct http *h, const struct metric *m, struct buf *out
 {
     const struct limiters *limits = request_limiter_limits(h->limiter);
     for (unsigned i = 1; i < limits->count; i++)
-        sample(out, m, "limiter", limits->rows[i].name, by_tag[limits->rows[i].counter]);
+        metric_line(out, m, "limiter", limits->rows[i].name, by_tag[limits->rows[i].counter]);
 }
 
 static struct ratelimit_usage usage(struct http *h)
@@ -69,7 +68,7 @@ static struct ratelimit_usage usage(struct http *h)
 
 static void slots(struct http *h, const struct metric *m, struct buf *out)
 {
-    sample(out, m, NULL, NULL, usage(h).slots);
+    metric_line(out, m, NULL, NULL, usage(h).slots);
 }
 
 static void slots_used(struct http *h, const struct metric *m, struct buf *out)
@@ -112,7 +111,7 @@ static void responses(struct http *h, const struct metric *m, struct buf *out)
         }
 }
 
-static void seconds(struct buf *out, uint64_t us)
+void metric_time(struct buf *out, uint64_t us)
 {
     buf_printf(out, "%llu.%06u", (unsigned long long)(us / 1000000), (unsigned)(us % 1000000));
 }
@@ -127,13 +126,13 @@ static void times(const struct metric *m, struct buf *out, const char *labels,
     for (size_t i = 0; i < REQUEST_STATS_BOUNDS; i++) {
         count += t->count[i];
         buf_printf(out, "%s_bucket{%s%sle=\"", m->name, labels, comma);
-        seconds(out, request_stats_bounds[i]);
+        metric_time(out, request_stats_bounds[i]);
         buf_printf(out, "\"} %llu\n", (unsigned long long)count);
     }
     count += t->count[REQUEST_STATS_BOUNDS];
     buf_printf(out, "%s_bucket{%s%sle=\"+Inf\"} %llu\n%s_sum%s%s%s ", m->name, labels, comma,
                (unsigned long long)count, m->name, open, labels, close);
-    seconds(out, t->sum);
+    metric_time(out, t->sum);
     buf_printf(out, "\n%s_count%s%s%s %llu\n", m->name, open, labels, close,
                (unsigned long long)count);
 }
@@ -210,14 +209,14 @@ static const enum role roles[] = {ROLE_WORKER, ROLE_WRITER, ROLE_AUDITOR};
 static void processes(struct http *h, const struct metric *m, struct buf *out)
 {
     for (size_t i = 0; i < sizeof(roles) / sizeof(roles[0]); i++)
-        sample(out, m, "role", role_name(roles[i]), over_role(h, roles[i], false, one));
+        metric_line(out, m, "role", role_name(roles[i]), over_role(h, roles[i], false, one));
 }
 
 static void heartbeats(struct http *h, const struct metric *m, struct buf *out)
 {
     for (size_t i = 0; i < sizeof(roles) / sizeof(roles[0]); i++) {
         buf_printf(out, "%s{role=\"%s\"} ", m->name, role_name(roles[i]));
-        seconds(out, over_role(h, roles[i], true, heartbeat_age_ms) * 1000);
+        metric_time(out, over_role(h, roles[i], true, heartbeat_age_ms) * 1000);
         buf_adds(out, "\n");
     }
 }
@@ -227,65 +226,67 @@ static void longest_turns(struct http *h, const struct metric *m, struct buf *ou
     static const enum role loops[] = {ROLE_WORKER, ROLE_WRITER};
     for (size_t i = 0; i < sizeof(loops) / sizeof(loops[0]); i++) {
         buf_printf(out, "%s{role=\"%s\"} ", m->name, role_name(loops[i]));
-        seconds(out, over_role(h, loops[i], true, longest_us));
+        metric_time(out, over_role(h, loops[i], true, longest_us));
         buf_adds(out, "\n");
     }
 }
 
 static void restarts(struct http *h, const struct metric *m, struct buf *out)
 {
-    sample(out, m, NULL, NULL, score_get(h->loop->process->scoreboard->restarts));
+    metric_line(out, m, NULL, NULL, score_get(h->loop->process->scoreboard->restarts));
 }
 
 static void generation(struct http *h, const struct metric *m, struct buf *out)
 {
-    sample(out, m, NULL, NULL, score_get(h->loop->process->scoreboard->generation));
+    metric_line(out, m, NULL, NULL, score_get(h->loop->process->scoreboard->generation));
 }
 
 static void started(struct http *h, const struct metric *m, struct buf *out)
 {
-    sample(out, m, NULL, NULL, score_get(h->loop->process->scoreboard->started_at_s));
+    metric_line(out, m, NULL, NULL, score_get(h->loop->process->scoreboard->started_at_s));
 }
 
 static void build(struct http *h, const struct metric *m, struct buf *out)
 {
     (void)h;
-    sample(out, m, "version", PACKAGE_VERSION, 1);
+    metric_line(out, m, "version", PACKAGE_VERSION, 1);
 }
 
 static void connections(struct http *h, const struct metric *m, struct buf *out)
 {
-    sample(out, m, NULL, NULL, over_role(h, ROLE_WORKER, false, open_connections));
+    metric_line(out, m, NULL, NULL, over_role(h, ROLE_WORKER, false, open_connections));
 }
 
 static void connections_max(struct http *h, const struct metric *m, struct buf *out)
 {
-    sample(out, m, NULL, NULL, h->loop->conf->max_connections);
+    metric_line(out, m, NULL, NULL, h->loop->conf->max_connections);
 }
 
 static void streams(struct http *h, const struct metric *m, struct buf *out)
 {
-    sample(out, m, NULL, NULL, over_role(h, ROLE_WORKER, false, open_streams));
+    metric_line(out, m, NULL, NULL, over_role(h, ROLE_WORKER, false, open_streams));
 }
 
 static void evicted(struct http *h, const struct metric *m, struct buf *out)
 {
-    sample(out, m, NULL, NULL,
-           connection_table_event_count(h->loop->process->connection_table, CONNECTIONS_EVICTED));
+    metric_line(
+        out, m, NULL, NULL,
+        connection_table_event_count(h->loop->process->connection_table, CONNECTIONS_EVICTED));
 }
 
 static void refused_connections(struct http *h, const struct metric *m, struct buf *out)
 {
-    sample(out, m, NULL, NULL,
-           connection_table_event_count(h->loop->process->connection_table, CONNECTIONS_REFUSED));
+    metric_line(
+        out, m, NULL, NULL,
+        connection_table_event_count(h->loop->process->connection_table, CONNECTIONS_REFUSED));
 }
 
 static void ended_early(struct http *h, const struct metric *m, struct buf *out)
 {
-    sample(
+    metric_line(
         out, m, "what", "answer",
         connection_table_event_count(h->loop->process->connection_table, CONNECTIONS_RESPONSE_CUT));
-    sample(
+    metric_line(
         out, m, "what", "upload",
         connection_table_event_count(h->loop->process->connection_table, CONNECTIONS_UPLOAD_CUT));
 }
@@ -297,19 +298,19 @@ static uint64_t is_without_redis(const struct score *s)
 
 static void without_redis(struct http *h, const struct metric *m, struct buf *out)
 {
-    sample(out, m, NULL, NULL, over_role(h, ROLE_WORKER, false, is_without_redis));
+    metric_line(out, m, NULL, NULL, over_role(h, ROLE_WORKER, false, is_without_redis));
 }
 
 static void waiting_requests(struct http *h, const struct metric *m, struct buf *out)
 {
-    sample(out, m, NULL, NULL, over_role(h, ROLE_WORKER, false, pending));
+    metric_line(out, m, NULL, NULL, over_role(h, ROLE_WORKER, false, pending));
 }
 
 /* ---- writer, store, auditors ---- */
 
 static void changes(struct http *h, const struct metric *m, struct buf *out)
 {
-    sample(out, m, NULL, NULL, request_stats_work(h->loop->process->request_stats).changes);
+    metric_line(out, m, NULL, NULL, request_stats_work(h->loop->process->request_stats).changes);
 }
 
 static void commit_times(struct http *h, const struct metric *m, struct buf *out)
@@ -320,7 +321,7 @@ static void commit_times(struct http *h, const struct metric *m, struct buf *out
 
 static void maintenance_left(struct http *h, const struct metric *m, struct buf *out)
 {
-    sample(out, m, NULL, NULL, over_role(h, ROLE_WRITER, false, maintenance));
+    metric_line(out, m, NULL, NULL, over_role(h, ROLE_WRITER, false, maintenance));
 }
 
 static void unindexed(struct http *h, const struct metric *m, struct buf *out)
@@ -328,7 +329,7 @@ static void unindexed(struct http *h, const struct metric *m, struct buf *out)
     uint64_t count;
     if (store_answers_unindexed(h->loop->store, &count) != STORE_OK)
         count = 0;
-    sample(out, m, NULL, NULL, count);
+    metric_line(out, m, NULL, NULL, count);
 }
 
 static struct store_space space(struct http *h)
@@ -341,44 +342,44 @@ static struct store_space space(struct http *h)
 
 static void map_used(struct http *h, const struct metric *m, struct buf *out)
 {
-    sample(out, m, NULL, NULL, space(h).used_bytes);
+    metric_line(out, m, NULL, NULL, space(h).used_bytes);
 }
 
 static void index_size(struct http *h, const struct metric *m, struct buf *out)
 {
-    sample(out, m, NULL, NULL, space(h).index_bytes);
+    metric_line(out, m, NULL, NULL, space(h).index_bytes);
 }
 
 static void map_size(struct http *h, const struct metric *m, struct buf *out)
 {
-    sample(out, m, NULL, NULL, space(h).map_bytes);
+    metric_line(out, m, NULL, NULL, space(h).map_bytes);
 }
 
 static void readers(struct http *h, const struct metric *m, struct buf *out)
 {
-    sample(out, m, NULL, NULL, space(h).readers);
+    metric_line(out, m, NULL, NULL, space(h).readers);
 }
 
 static void readers_max(struct http *h, const struct metric *m, struct buf *out)
 {
-    sample(out, m, NULL, NULL, space(h).max_readers);
+    metric_line(out, m, NULL, NULL, space(h).max_readers);
 }
 
 static void queued(struct http *h, const struct metric *m, struct buf *out)
 {
-    sample(out, m, NULL, NULL, over_role(h, ROLE_WRITER, false, pending));
+    metric_line(out, m, NULL, NULL, over_role(h, ROLE_WRITER, false, pending));
 }
 
 static void grading(struct http *h, const struct metric *m, struct buf *out)
 {
-    sample(out, m, NULL, NULL, over_role(h, ROLE_AUDITOR, false, pending));
+    metric_line(out, m, NULL, NULL, over_role(h, ROLE_AUDITOR, false, pending));
 }
 
 static void graded(struct http *h, const struct metric *m, struct buf *out)
 {
     struct request_stats_work work = request_stats_work(h->loop->process->request_stats);
-    sample(out, m, "outcome", "done", work.done);
-    sample(out, m, "outcome", "failed", work.failed);
+    metric_line(out, m, "outcome", "done", work.done);
+    metric_line(out, m, "outcome", "failed", work.failed);
 }
 
 static void page_times(struct http *h, const struct metric *m, struct buf *out)
@@ -444,6 +445,26 @@ const struct metric metrics[] = {
      map_size},
     {"assay_store_readers", "gauge", "Used slots of the store's reader table.", readers},
     {"assay_store_readers_max", "gauge", "Slots of the store's reader table.", readers_max},
+    {"assay_cluster_state", "gauge", "1: the state of this node in its cluster.",
+     metrics_cluster_state},
+    {"assay_cluster_epoch", "gauge", "Number of the lead, which each new leader raises.",
+     metrics_cluster_epoch},
+    {"assay_cluster_head", "gauge", "Last entry of the cluster's log that this node knows of.",
+     metrics_cluster_head},
+    {"assay_cluster_position", "gauge", "Last entry of the log that this node has applied.",
+     metrics_cluster_position},
+    {"assay_cluster_lag_entries", "gauge",
+     "Entries that this node knows of and has not applied yet.", metrics_cluster_lag},
+    {"assay_cluster_confirm_age_seconds", "gauge",
+     "Time since this node last read the head of the log.", metrics_cluster_confirmed},
+    {"assay_cluster_lag_seconds", "gauge",
+     "Time since this node had all entries of the log; above cluster.max_lag it answers 503.",
+     metrics_cluster_current},
+    {"assay_cluster_appends_total", "counter", "Entries that this node appended to the log.",
+     metrics_cluster_appends},
+    {"assay_cluster_append_seconds_total", "counter",
+     "Time of these appends, including PostgreSQL's standby; divided by their number, the mean.",
+     metrics_cluster_append_time},
     {"assay_audit_jobs_queued", "gauge", "Pages that wait for an auditor or are being graded.",
      queued},
     {"assay_audit_pages_running", "gauge", "Pages that auditors are fetching and grading.",

@@ -100,6 +100,14 @@ static h2o_iovec_t refusal_body(struct request *r)
     return copy;
 }
 
+static void put_position(struct request *r)
+{
+    static h2o_iovec_t name = {H2O_STRLIT("x-assay-position")};
+    const struct str position = cluster_reads_text(r);
+    if (position.p != NULL)
+        reply_push(r, &name, NULL, position);
+}
+
 /* ${length}: of the body; SIZE_MAX: unknown, or no body. */
 static void start_response(struct request *r, int status, size_t length, h2o_generator_t *generator)
 {
@@ -115,7 +123,7 @@ static void start_response(struct request *r, int status, size_t length, h2o_gen
     limit_headers(r);
     cors_headers(r);
     if (r->http->log_waits != NULL)
-        cluster_reads_header(r);
+        put_position(r);
     if (r->http->loop->draining)
         req->http1_is_persistent = 0;
     if (r->conf->log_access[0] != '\0')

@@ -1,6 +1,5 @@
 /* The steps of a node of a cluster: its lag, and the positions of requests. */
 #include "core/http/cluster_reads.h"
-#include "core/http/pipeline.h"
 #include "core/http/session.h"
 #include "core/http/steps_internal.h"
 
@@ -46,7 +45,7 @@ static void position_waited(struct waiter *w, enum log_verdict verdict)
 {
     struct request *r = request_of(w);
     if (verdict == LOG_REACHED)
-        pipeline_resume(r);
+        r->http->resume(r);
     else if (verdict == LOG_ABOVE_HEAD)
         reply_elsewhere(r);
     else
@@ -79,14 +78,22 @@ enum step step_await_position(struct request *r)
     }
 }
 
-/* A token of an entry that the log does not have is as invalid as one of another server. */
+/* It is as invalid as a token of another server. */
+static void refuse_token(struct request *r)
+{
+    reply_header(r, "www-authenticate", STR("Bearer realm=\"assay\", error=\"invalid_token\""));
+    reply_error(r, ERR_UNAUTHORIZED,
+                "This visitor's token is of an entry that the cluster's log does not have. Get "
+                "another one with POST /api/v1/widget/init.");
+}
+
 static void token_waited(struct waiter *w, enum log_verdict verdict)
 {
     struct request *r = request_of(w);
     if (verdict == LOG_REACHED)
-        pipeline_resume(r);
+        r->http->resume(r);
     else if (verdict == LOG_ABOVE_HEAD)
-        step_refuse_token(r);
+        refuse_token(r);
     else
         reply_late(r);
 }
@@ -104,7 +111,8 @@ enum step step_await_token(struct request *r)
     case PLACED_WAITS:
         return STEP_WAIT;
     case PLACED_ELSEWHERE:
-        return step_refuse_token(r);
+        refuse_token(r);
+        return STEP_DONE;
     default:
         reply_late(r);
         return STEP_DONE;

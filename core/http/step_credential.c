@@ -80,13 +80,6 @@ static enum step refuse_unknown(struct request *r, struct str token)
     return refuse_credential(r, true, message);
 }
 
-enum step step_refuse_token(struct request *r)
-{
-    struct str token = {"", 0};
-    request_bearer(r, &token);
-    return refuse_unknown(r, token);
-}
-
 static enum step find_session(struct request *r, struct str token)
 {
     switch (session_find(r, token)) {
@@ -185,8 +178,13 @@ enum step step_check_credential(struct request *r)
     }
     if (r->route->auth == AUTH_NONE || r->route->auth == AUTH_JWT)
         return STEP_NEXT;
-    if (r->credential_status == STORE_NOT_FOUND) /* looked up: it is well-formed */
-        return r->key_looked_up && cluster_reads_confirm(r, 2) ? STEP_WAIT : step_refuse_token(r);
+    if (r->credential_status == STORE_NOT_FOUND) {
+        struct str token = {"", 0};
+        request_bearer(r, &token);
+        /* looked up: it is well-formed */
+        return r->key_looked_up && cluster_reads_confirm(r, 2) ? STEP_WAIT
+                                                               : refuse_unknown(r, token);
+    }
     if (r->credential_status != STORE_OK)
         return step_refuse(r, ERR_UNAVAILABLE);
     if (key->revoked_at != 0)

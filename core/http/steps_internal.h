@@ -23,9 +23,6 @@ step_fn step_find_client, step_check_head, step_find_route, step_check_accept, s
     step_reply_unrouted, step_check_body, step_read_large_body, step_check_signature,
     step_inflate_body, step_parse_fields, step_find_agent;
 
-/* step_refuse_token(r): 401: the credential of Authorization is unknown. */
-enum step step_refuse_token(struct request *r);
-
 /* step_max_body(route, conf): the largest body of the route, in bytes. */
 size_t step_max_body(const struct route *route, const struct conf *conf);
 

@@ -10,16 +10,16 @@
  *
  *   HELLO      to writer    a: sender id (0: none), b: auditor's index  first frame of a connection
  *   CHANGE     to writer    a: sequence, b: highest answered            change_encode
- *   ANSWER     from writer  a: sequence, b: entry of the log, or 0      struct store_answer
+ *   ANSWER     from writer  a: sequence, b: entry of the log or 0       struct store_answer
  *   EVENT      from writer                                              struct store_event
  *   WAIT       to writer    a: report                                   prioritize its job
- *   POSITION   to writer    a: turn (cluster_score.h), b: 1: read head  EVENT_POSITION in a later turn
+ *   POSITION   to writer    a: turn (cluster_score.h), b: 1: read head  EVENT_POSITION, later
  *   JOB        from writer  a: report, b: attempt                       its URL
  *   RESULT     to writer    a: report, b: attempt                       change_encode of the result
  *   WITHDRAW   from writer  a: report, b: attempt                       cancel and return this job
  *   RETURNED   to writer    a: report, b: attempt                       a = 0: take no more jobs
- *   SUSPECT    to writer    a: report                                   the auditor dies of this one
- *   TAKE_SLOT  to writer    a: number, b: 1: for a redirected page      a host
+ *   SUSPECT    to writer    a: report                                   its auditor dies of it
+ *   TAKE_SLOT  to writer    a: number, b: 1: redirected page            a host
  *   SLOT       from writer  a: number, b: 1: taken, 0: none is free     the host
  *   FREE_SLOT  to writer                                                the host
  *   AUDITOR    to writer    a: how many jobs it takes                   first frame, and repeated

@@ -42,6 +42,13 @@ uint64_t cluster_score_read(const struct cluster_score *c, struct cluster_view *
     return turn;
 }
 
+uint64_t cluster_view_lag_us(const struct cluster_view *view, uint64_t now_us)
+{
+    if (view->current_us == 0)
+        return UINT64_MAX;
+    return now_us > view->current_us ? now_us - view->current_us : 0;
+}
+
 void cluster_score_begin(struct cluster_score *c, uint64_t entry)
 {
     atomic_store(&c->begun, entry);

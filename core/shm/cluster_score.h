@@ -55,6 +55,9 @@ void cluster_score_publish(struct cluster_score *c, const struct cluster_view *v
 uint64_t cluster_score_read(const struct cluster_score *c, struct cluster_view *out);
 uint64_t cluster_score_turn(const struct cluster_score *c);
 
+/* cluster_view_lag_us(view, now_us): since when entries may be missing; UINT64_MAX: unknown. */
+uint64_t cluster_view_lag_us(const struct cluster_view *view, uint64_t now_us);
+
 /* cluster_score_begin(c, entry): the writer's call before it commits ${entry}. */
 void cluster_score_begin(struct cluster_score *c, uint64_t entry);
 

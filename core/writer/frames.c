@@ -281,8 +281,10 @@ static bool handle(struct frames *f, struct client *client, const struct frame *
         on_hello(f, client, frame);
         return true;
     }
-    if (frame->head.type == FRAME_AUDITOR && client->role == ROLE_NODE && !client->greeted)
-        return remote_auditors_joined(f->remote_auditors, client, frame);
+    if (frame->head.type == FRAME_AUDITOR && client->role == ROLE_NODE && !client->greeted) {
+        remote_auditors_joined(f->remote_auditors, client, frame);
+        return true;
+    }
     if (!client->greeted || rule->handle == NULL ||
         rule->from_auditor != (client->role == ROLE_AUDITOR) ||
         (rule->needs_id && client->id == 0) || (rule->from_node && !client->remote))

@@ -17,8 +17,9 @@
 #include "core/writer/leading.h"
 
 /*
- * After that long without a frame it is disconnected. The other side notices a broken connection
- * earlier and ends its transfers, so a slot is not taken twice.
+ * After that long without a frame it is disconnected, and its slots are free. A node that is cut
+ * off notices it earlier (core/ipc/channel_tls.c) and ends its transfers; a node that is stopped
+ * cannot.
  */
 #define REMOTE_AUDITOR_SILENT_MS 15000
 
@@ -29,6 +30,7 @@ struct remote_auditors {
     struct clients *clients;
     struct job_queue *queue;
     struct host_slots *slots; /* NULL: no cluster; held by an auditor's index + 1 */
+    uint64_t turn_ms, logged_ms;
 };
 
 /* remote_auditors_start(r): False: out of memory. */
@@ -36,12 +38,12 @@ bool remote_auditors_start(struct remote_auditors *r);
 void remote_auditors_free(struct remote_auditors *r);
 
 /*
- * remote_auditors_joined(r, client, frame): a client of another node sends AUDITOR; false: there
- * are too many.
+ * remote_auditors_joined(r, client, frame): a client of another node sends AUDITOR; it is
+ * disconnected when there are too many.
  * remote_auditors_left(r, client): an auditor, also one of this node, has left the job queue.
  * remote_auditors_end_silent(r): disconnect those that send nothing; once a turn.
  */
-bool remote_auditors_joined(struct remote_auditors *r, struct client *client,
+void remote_auditors_joined(struct remote_auditors *r, struct client *client,
                             const struct frame *frame);
 void remote_auditors_left(struct remote_auditors *r, const struct client *client);
 void remote_auditors_end_silent(struct remote_auditors *r);

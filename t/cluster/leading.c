@@ -9,7 +9,7 @@
 #include <poll.h>
 #include <signal.h>
 
-enum { LEASE_MS = 10000, PROCESSES = 2, CREATES = 20 };
+enum { LEASE_MS = 10000, PROCESSES = 2, CREATES = 20, UNREAD_BYTES = 300 };
 
 static struct response *create(struct nodes *n, const char *name)
 {
@@ -114,7 +114,7 @@ END_TEST
 static struct raw *change_in_flight(const struct nodes *n, unsigned leader, const char *name)
 {
     struct raw *raw = raw_open(n->node[leader].server);
-    raw_post(raw, n->key, text("Prefer: respond-async\r\nIdempotency-Key: %s\r\n", name),
+    raw_post(raw, n->key, "Prefer: respond-async\r\n",
              form("url", text("http://127.0.0.9/%s", name), NULL));
     return raw;
 }
@@ -190,9 +190,7 @@ START_TEST(a_change_that_is_appended_and_not_committed_is_applied_once)
         ck_assert(wait_until(is_between, n, LEAD_MS));
         kill(writer, SIGKILL);
         fault_proxy_delay(n->node[leader].proxy, TO_CLIENT, 0);
-        struct response *r = raw_response(raw, false, 40000);
-        expect_true_answer(n, r, name);
-        created(n, name); /* the same key: it was created before, or now */
+        expect_status(raw_response(raw, false, 40000), 202);
         raw_close(raw);
     }
     expect_listed(n, CREATES);
@@ -264,6 +262,69 @@ START_TEST(a_backend_that_sleeps_longer_than_every_timeout_loses_nothing)
         r = raw_response(raw, false, 40000);
     expect_true_answer(n, r, "flight");
     created(n, "after");
+    nodes_expect_equal(n);
+    nodes_free(n);
+}
+END_TEST
+
+static bool has_no_backend(void *arg)
+{
+    const struct nodes *n = arg;
+    char *count = postgres_query(n->log,
+                                 "SELECT count(*) FROM pg_stat_activity WHERE application_name = "
+                                 "'assay node%u'",
+                                 n->asked[NODES_WRITE]);
+    bool none = !strcmp(count, "0");
+    free(count);
+    return none;
+}
+
+/* A connection of the database has received an entry, and its backend has not read it. */
+static bool has_unread_entry(void *arg)
+{
+    const struct nodes *n = arg;
+    FILE *file = fopen("/proc/net/tcp", "r");
+    char line[512];
+    unsigned port, unread, most = 0;
+    ck_assert_ptr_nonnull(file);
+    while (fgets(line, sizeof(line), file))
+        if (sscanf(line, "%*u: %*x:%x %*x:%*x %*x %*x:%x", &port, &unread) == 2 &&
+            port == n->log->port && unread > most)
+            most = unread;
+    fclose(file);
+    return most >= UNREAD_BYTES;
+}
+
+/* The pid of the backend of the leader, which sleeps with an entry. Another call may come first. */
+static pid_t entry_in_backend(struct nodes *n, unsigned leader, int *sent)
+{
+    for (;;) {
+        pid_t backend = postgres_pause_backend(n->log, text("assay node%u", leader));
+        change_in_flight(n, leader, text("late%d", (*sent)++));
+        if (wait_until(has_unread_entry, n, 1000))
+            return backend;
+        kill(backend, SIGCONT);
+        nodes_catch_up(n);
+    }
+}
+
+/* The backend runs the append after another node has begun to lead. */
+START_TEST(an_append_of_an_earlier_lead_is_refused)
+{
+    int sent = 0;
+    struct nodes *n = nodes_new(&(struct nodes_options){0});
+    unsigned leader = nodes_await_leader(n, NODES_AWAY);
+    pid_t backend = entry_in_backend(n, leader, &sent);
+    node_kill(n, leader);
+    n->asked[NODES_WRITE] = leader;
+    nodes_await_leader(n, (int)leader);
+    uint64_t entries = nodes_entries(n);
+    kill(backend, SIGCONT);
+    ck_assert(wait_until(has_no_backend, n, LEAD_MS));
+    ck_assert_uint_eq(nodes_entries(n), entries);
+    created(n, "after");
+    node_start(n, leader);
+    expect_listed(n, sent);
     nodes_expect_equal(n);
     nodes_free(n);
 }
@@ -392,6 +453,7 @@ static void add_tests(TCase *tcase)
     tcase_add_loop_test(tcase, an_append_whose_connection_is_lost_is_resolved, 0, COUNT(cuts));
     tcase_add_test(tcase, a_leader_that_is_cut_off_is_replaced_and_follows_again);
     tcase_add_test(tcase, a_backend_that_sleeps_longer_than_every_timeout_loses_nothing);
+    tcase_add_test(tcase, an_append_of_an_earlier_lead_is_refused);
     tcase_add_test(tcase, a_database_that_is_killed_and_started_loses_nothing);
     tcase_add_test(tcase, a_synchronous_standby_that_is_promoted_loses_nothing);
     tcase_add_test(tcase, nodes_that_have_more_than_a_promoted_standby_stop);

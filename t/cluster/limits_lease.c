@@ -51,6 +51,22 @@ START_TEST(with_leases_each_window_of_a_limiter_is_kept)
 }
 END_TEST
 
+/* Nodes 1 and 2 keep blocks that they do not use; node 0 meets the end of the limit. */
+START_TEST(with_leases_refusals_come_early_by_at_most_the_unspent_blocks)
+{
+    unsigned admitted = 20;
+    nodes_start(nodes_at_redis(PATIENT, API(400, 2678400, ", lease: 20")));
+    for (size_t i = 0; i < admitted; i++)
+        expect_status(nodes_ask(1 + i % 2), 200);
+    for (struct response *r; (r = nodes_ask(0))->status == 200; admitted++)
+        response_free(r);
+    /* each of the two took at least one block for ten requests */
+    ck_assert_uint_ge(admitted, 400 - WORKERS * 19);
+    ck_assert_uint_le(admitted, 400 - 2 * 10);
+    nodes_stop();
+}
+END_TEST
+
 /* One caller of one worker: blocks, not requests, go to Redis; the headers count every request. */
 START_TEST(a_lease_saves_round_trips_and_counts_in_the_headers)
 {
@@ -82,6 +98,7 @@ int main(void)
     tcase_add_test(tcase, with_leases_a_window_never_admits_more_than_the_limit);
     tcase_add_test(tcase, no_lease_is_carried_past_its_window);
     tcase_add_test(tcase, with_leases_each_window_of_a_limiter_is_kept);
+    tcase_add_test(tcase, with_leases_refusals_come_early_by_at_most_the_unspent_blocks);
     tcase_add_test(tcase, a_lease_saves_round_trips_and_counts_in_the_headers);
     return harness_main(suite);
 }

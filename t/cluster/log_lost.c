@@ -347,16 +347,39 @@ START_TEST(a_stopped_backend_appends_nothing_under_another_leader)
 }
 END_TEST
 
+/* How the wait of an append for the row ends, and what it then says. */
+static const struct {
+    const char *sql;
+    enum cluster_log_status status;
+    const char *why;
+} waits[] = {
+    {"SELECT", CLUSTER_LOG_AWAY, "lock timeout"},
+    {"SELECT pg_cancel_backend(pid)", CLUSTER_LOG_AWAY, "user request"},
+    {"SELECT pg_terminate_backend(pid)", CLUSTER_LOG_UNKNOWN, "administrator command"},
+};
+
+static bool has_ended_wait(void *arg)
+{
+    char *pid = postgres_query(server, "%s FROM pg_stat_activity WHERE wait_event_type = 'Lock'",
+                               (const char *)arg);
+    bool ended = pid != NULL;
+    free(pid);
+    return ended;
+}
+
 /* As behind a commit that waits for its standby. */
 START_TEST(an_append_behind_a_lock_appended_nothing)
 {
     log_must_lead(&a);
     const struct cluster_log_entry e = log_entry(&a, marked);
-    pid_t holder = hold_row(60);
-    ck_assert_int_eq(log_append(&a, &e), CLUSTER_LOG_AWAY);
-    log_expect_why(&a, "lock timeout");
+    pid_t holder = hold_row(60), other = fork();
+    if (other == 0)
+        _exit(_i > 0 && !wait_until(has_ended_wait, (void *)waits[_i].sql, WITHIN_MS));
+    ck_assert_int_eq(log_append(&a, &e), waits[_i].status);
+    log_expect_why(&a, waits[_i].why);
     sql("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE wait_event = 'PgSleep'");
-    waitpid(holder, NULL, 0);
+    ck_assert_int_eq(waitpid(holder, NULL, 0), holder);
+    ck_assert_int_eq(waitpid(other, NULL, 0), other);
     ck_assert_uint_eq(log_check(server), 0);
     log_settle(&a, &e);
     ck_assert_uint_eq(log_check(server), 1);
@@ -370,16 +393,26 @@ static void deny(void)
     sql("ALTER TABLE assay_cluster OWNER TO postgres");
 }
 
-static void need_password(void)
+static void admit_all(const char *method)
 {
     char *path = text("%s/data/pg_hba.conf", server->supervisor->dir);
     FILE *file = fopen(path, "w");
     ck_assert_ptr_nonnull(file);
-    fputs("host all postgres 127.0.0.1/32 trust\nhost all all 127.0.0.1/32 scram-sha-256\n", file);
+    fprintf(file, "local all all trust\nhost all all 127.0.0.1/32 %s\n", method);
     ck_assert_int_eq(fclose(file), 0);
     free(path);
-    sql("ALTER ROLE assay PASSWORD 'right'");
     postgres_set(server, "log_checkpoints", "off"); /* loads the file */
+}
+
+static void need_password(void)
+{
+    sql("ALTER ROLE assay PASSWORD 'right'");
+    admit_all("scram-sha-256");
+}
+
+static void need_none(void)
+{
+    admit_all("trust");
 }
 
 static void drop_tables(void)
@@ -392,7 +425,7 @@ static void read_only(void)
     postgres_set(server, "default_transaction_read_only", "on");
 }
 
-static void no_role(void)
+static void change_nothing(void)
 {
 }
 
@@ -404,11 +437,11 @@ static const struct {
 } mistakes[] = {
     {need_password, "password=wrong", CLUSTER_LOG_AWAY,
      "password authentication failed for user \"assay\""},
-    {no_role, "dbname=nowhere", CLUSTER_LOG_AWAY, "database \"nowhere\" does not exist"},
-    {no_role, "user=nobody", CLUSTER_LOG_AWAY, "role \"nobody\" does not exist"},
-    {no_role, "port=1", CLUSTER_LOG_AWAY, "Connection refused"},
-    {no_role, "sslmode=require", CLUSTER_LOG_AWAY, "server does not support SSL"},
-    {no_role, "pasword=x", CLUSTER_LOG_AWAY, "invalid connection option \"pasword\""},
+    {need_none, "dbname=nowhere", CLUSTER_LOG_AWAY, "database \"nowhere\" does not exist"},
+    {need_none, "user=nobody", CLUSTER_LOG_AWAY, "role \"nobody\" does not exist"},
+    {change_nothing, "port=1", CLUSTER_LOG_AWAY, "Connection refused"},
+    {change_nothing, "sslmode=require", CLUSTER_LOG_AWAY, "server does not support SSL"},
+    {change_nothing, "pasword=x", CLUSTER_LOG_AWAY, "invalid connection option \"pasword\""},
     {drop_tables, "", CLUSTER_LOG_NONE, "relation \"assay_cluster\" does not exist"},
     {read_only, "", CLUSTER_LOG_AWAY, "session is read-only"},
     {read_only, "target_session_attrs=any", CLUSTER_LOG_AWAY, "read-only transaction"},
@@ -442,7 +475,8 @@ static void add_tests(TCase *tcase)
     tcase_add_test(tcase, the_next_host_is_tried_when_one_hangs);
     tcase_add_test(tcase, a_stopped_backend_appends_nothing_twice);
     tcase_add_test(tcase, a_stopped_backend_appends_nothing_under_another_leader);
-    tcase_add_test(tcase, an_append_behind_a_lock_appended_nothing);
+    tcase_add_loop_test(tcase, an_append_behind_a_lock_appended_nothing, 0,
+                        sizeof(waits) / sizeof(*waits));
     tcase_add_loop_test(tcase, a_mistake_is_named, 0, sizeof(mistakes) / sizeof(*mistakes));
 }
 

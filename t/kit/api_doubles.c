@@ -6,6 +6,7 @@
 #include "core/audit/url.h"
 #include "core/async/thread_pool.h"
 #include "core/async/query_threads.h"
+#include "core/http/cluster_reads.h"
 #include "core/http/fields.h"
 #include "core/http/lifecycle.h"
 #include "core/http/response_cache.h"
@@ -335,6 +336,26 @@ void reply_redirect(struct request *r, struct str location)
 {
     (void)r, (void)location;
     ck_abort_msg("no test is redirected");
+}
+
+/* ---- no cluster ---- */
+
+bool cluster_reads_are_stale(const struct http *h)
+{
+    ck_assert_ptr_eq(h, &http);
+    return false;
+}
+
+struct log_position cluster_reads_position(const struct http *h)
+{
+    ck_assert_ptr_eq(h, &http);
+    return (struct log_position){0};
+}
+
+void reply_stale(struct request *r)
+{
+    (void)r;
+    ck_abort_msg("a node without a cluster is never behind");
 }
 
 bool http_ready(const struct http *h)

@@ -21,7 +21,7 @@ static struct {
         bool holds;
     } kinds[CALL_KINDS];
     bool appends_too;
-    struct cluster_log_node node;
+    struct cluster_log_node node, other;
 } d;
 
 /* A call begins, with the lock. */
@@ -138,6 +138,15 @@ static enum cluster_log_status chain(struct cluster_log *l, uint64_t sequence,
     return leave(CLUSTER_LOG_OK);
 }
 
+static enum cluster_log_status nodes(struct cluster_log *l, cluster_log_node_fn *each, void *arg)
+{
+    (void)l;
+    pthread_mutex_lock(&d.lock);
+    each(arg, &d.node);
+    each(arg, &d.other);
+    return leave(CLUSTER_LOG_OK);
+}
+
 static void wait_for(struct cluster_log *l, int wake, unsigned ms)
 {
     (void)l;
@@ -166,6 +175,7 @@ static const struct cluster_log_engine engine = {.why = why,
                                                  .read = read_entries,
                                                  .position = position,
                                                  .chain = chain,
+                                                 .nodes = nodes,
                                                  .wait = wait_for,
                                                  .free = end};
 
@@ -179,6 +189,7 @@ void log_double_new(void)
     d.log.engine = &engine;
     d.head.log[0] = 1;
     d.first = 1;
+    log_double_other(1 << 20, 0);
 }
 
 void log_double_free(void)
@@ -218,6 +229,14 @@ void log_double_trim(uint64_t before)
 {
     pthread_mutex_lock(&d.lock);
     d.first = before;
+    leave(CLUSTER_LOG_OK);
+}
+
+void log_double_other(uint64_t free_bytes, int64_t seen_ms)
+{
+    pthread_mutex_lock(&d.lock);
+    d.other = (struct cluster_log_node){
+        .id = {9}, .name = "other", .free_bytes = free_bytes, .seen_ms = seen_ms};
     leave(CLUSTER_LOG_OK);
 }
 

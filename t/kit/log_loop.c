@@ -21,7 +21,7 @@ void loop_teardown(void)
 
 void loop_start(void)
 {
-    const struct cluster_log_node node = {.id = {1}, .name = "own"};
+    const struct cluster_log_node node = {.id = {1}, .name = "own", .free_bytes = 1};
     loop.thread = log_thread_new(log_double(), &node, NULL, true);
     ck_assert_ptr_nonnull(loop.thread);
 }

@@ -29,8 +29,8 @@ struct nodes_options {
     unsigned count; /* of nodes; 0: three */
     enum nodes_standby standby;
     bool proxies;
-    const char *cluster; /* additions to the `cluster` map of each, as `, key: value`, or NULL */
     const char *yaml;    /* additional configuration of each node, or NULL */
+    const char *cluster; /* additional members of its `cluster` map, as ", key: value", or NULL */
 };
 
 struct nodes {

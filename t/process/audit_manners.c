@@ -555,6 +555,42 @@ START_TEST(a_page_asks_again_when_the_cluster_has_no_slot)
 }
 END_TEST
 
+START_TEST(the_time_of_a_page_does_not_run_while_the_cluster_does_not_answer)
+{
+    open_all(answer_good, 300);
+    audit_ask_for_host_slots(audit, &asker);
+    audit_add(audit, 1, str_of(origin_url(origin, "/")), keep, NULL);
+    ck_assert(go_on_until(is_asked, 5000));
+    ck_assert(!go_on_until(is_over, 1000));
+    answer_question(false); /* then it waits for the host, with its deadline */
+    ck_assert(go_on_until(is_asked, 5000));
+    ck_assert(!go_on_until(is_over, 1000));
+    for (answer_question(true); got.calls == 0;) {
+        if (is_asked())
+            answer_question(true);
+        ck_assert_int_eq(audit_wait(audit, NULL, 0, 10), 0);
+    }
+    ck_assert_str_eq(got.code, "");
+    close_all();
+}
+END_TEST
+
+START_TEST(a_page_that_gets_no_slot_of_the_cluster_times_out)
+{
+    open_all(answer_good, 300);
+    audit_ask_for_host_slots(audit, &asker);
+    audit_add(audit, 1, str_of(origin_url(origin, "/")), keep, NULL);
+    while (got.calls == 0) {
+        if (is_asked())
+            answer_question(false);
+        ck_assert_int_eq(audit_wait(audit, NULL, 0, 10), 0);
+    }
+    ck_assert_str_eq(got.code, "timeout");
+    ck_assert_uint_eq(origin_count(origin), 0);
+    close_all();
+}
+END_TEST
+
 START_TEST(a_slot_that_comes_too_late_is_given_back)
 {
     int mine;
@@ -690,6 +726,8 @@ int main(void)
     tcase_add_test(t, redirects_to_a_host_leave_a_slot_for_its_pages);
     tcase_add_test(t, each_connection_waits_for_a_slot_of_the_cluster);
     tcase_add_test(t, a_page_asks_again_when_the_cluster_has_no_slot);
+    tcase_add_test(t, the_time_of_a_page_does_not_run_while_the_cluster_does_not_answer);
+    tcase_add_test(t, a_page_that_gets_no_slot_of_the_cluster_times_out);
     tcase_add_test(t, a_slot_that_comes_too_late_is_given_back);
     tcase_add_test(t, a_redirected_page_asks_for_its_target_as_redirected);
     tcase_add_test(t, a_withdrawn_page_releases_its_host_at_once_and_ends_within_a_second);

@@ -40,7 +40,8 @@ static struct jwt claims_at(int64_t now_ms)
                         .visitor = {{4, 5, 6}},
                         .conversation = {{7, 8, 9}},
                         .iat = now_ms / 1000,
-                        .exp = (now_ms + TTL) / 1000};
+                        .exp = (now_ms + TTL) / 1000,
+                        .position = {0xfedcba9876543210, UINT64_MAX}};
 }
 
 static struct str sign_at(int64_t now_ms, char out[JWT_SIZE])
@@ -67,6 +68,20 @@ START_TEST(a_token_carries_the_signed_claims)
               ulid_eq(&claims.conversation, &want.conversation));
     ck_assert_int_eq(claims.iat, want.iat);
     ck_assert_int_eq(claims.exp, want.exp);
+    ck_assert(claims.position.log == want.position.log);
+    ck_assert(claims.position.entry == want.position.entry);
+}
+END_TEST
+
+START_TEST(a_token_of_a_server_without_a_cluster_has_no_position)
+{
+    char text[JWT_SIZE];
+    struct jwt claims = claims_at(NOW);
+    claims.position = (struct log_position){0};
+    size_t n = jwt_sign(secrets, NOW, &claims, text);
+    claims.position = (struct log_position){1, 1};
+    ck_assert(jwt_verify(secrets, (struct str){text, n}, NOW, TTL, &claims));
+    ck_assert_uint_eq(claims.position.log, 0);
 }
 END_TEST
 
@@ -357,6 +372,7 @@ int main(void)
     TCase *tc = tcase_create("jwt");
     tcase_add_checked_fixture(tc, begin, end);
     tcase_add_test(tc, a_token_carries_the_signed_claims);
+    tcase_add_test(tc, a_token_of_a_server_without_a_cluster_has_no_position);
     tcase_add_test(tc, clocks_may_differ_by_thirty_seconds_and_no_more);
     tcase_add_test(tc, any_changed_character_is_detected);
     tcase_add_test(tc, any_truncated_or_extended_token_is_detected);

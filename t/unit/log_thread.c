@@ -81,7 +81,7 @@ START_TEST(a_store_that_does_not_fit_applies_nothing)
     loop.thread = log_thread_new(log_double(), &node, &other, false);
     ck_assert(wait_until(loop_has_why, "the store is of another log", LOOP_MS));
     ck_assert_int_eq(loop.view.state, LOG_CONNECTS);
-    ck_assert_uint_eq(loop.view.confirmed_ms, 0);
+    ck_assert_uint_eq(loop.view.confirmed_us, 0);
     ck_assert_uint_eq(log_double_calls(CALL_READ) + log_double_calls(CALL_LEAD), 0);
 }
 END_TEST
@@ -116,7 +116,7 @@ START_TEST(a_log_that_is_away_is_asked_again_at_leisure)
     loop_expect_state(LOG_FOLLOWS);
     ck_assert_int_ge(now_ms() - began, 4 * 250);
     ck_assert_str_eq(loop.view.why, "");
-    ck_assert_uint_gt(loop.view.confirmed_ms, 0);
+    ck_assert_uint_gt(loop.view.confirmed_us, 0);
 }
 END_TEST
 

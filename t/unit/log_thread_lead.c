@@ -152,6 +152,27 @@ START_TEST(an_entry_that_another_node_appended_ends_the_lead)
 }
 END_TEST
 
+static bool names_full_node(void *arg)
+{
+    loop_turn();
+    return strcmp(loop.view.full_node, arg) == 0;
+}
+
+START_TEST(a_live_node_without_space_is_named)
+{
+    loop_start();
+    loop_expect_state(LOG_LEADS);
+    log_double_other(0, 100);
+    ck_assert(wait_until(names_full_node, "other", LOOP_MS));
+    log_double_other(0, CLUSTER_LOG_LEASE_MS);
+    ck_assert(wait_until(names_full_node, "", LOOP_MS));
+    log_double_other(0, 100);
+    ck_assert(wait_until(names_full_node, "other", LOOP_MS));
+    log_double_other(1, 100);
+    ck_assert(wait_until(names_full_node, "", LOOP_MS));
+}
+END_TEST
+
 static void add_tests(TCase *tcase)
 {
     tcase_add_test(tcase, a_leader_appends);
@@ -162,6 +183,7 @@ static void add_tests(TCase *tcase)
     tcase_add_test(tcase, the_loop_gives_up_an_append_by_its_tick);
     tcase_add_test(tcase, a_stolen_lead_is_lost);
     tcase_add_test(tcase, an_append_ends_when_a_renewal_finds_the_lead_lost);
+    tcase_add_test(tcase, a_live_node_without_space_is_named);
     tcase_add_test(tcase, an_entry_that_another_node_appended_ends_the_lead);
 }
 

@@ -1,0 +1,85 @@
+/* Metrics of a node of a cluster. Without a cluster they have no samples. */
+#include "core/http/cluster_reads.h"
+#include "core/http/metrics_internal.h"
+
+static bool look(const struct http *h, struct cluster_view *out)
+{
+    if (h->log_waits == NULL)
+        return false;
+    cluster_score_read(&h->loop->process->scoreboard->cluster, out);
+    return true;
+}
+
+void metrics_cluster_state(struct http *h, const struct metric *m, struct buf *out)
+{
+    struct cluster_view view;
+    if (look(h, &view))
+        for (uint64_t role = CLUSTER_CONNECTS; role <= CLUSTER_LEADS; role++)
+            metric_line(out, m, "state", cluster_role_name(role), view.role == role);
+}
+
+void metrics_cluster_epoch(struct http *h, const struct metric *m, struct buf *out)
+{
+    struct cluster_view view;
+    if (look(h, &view))
+        metric_line(out, m, NULL, NULL, view.epoch);
+}
+
+void metrics_cluster_head(struct http *h, const struct metric *m, struct buf *out)
+{
+    struct cluster_view view;
+    if (look(h, &view))
+        metric_line(out, m, NULL, NULL, view.head);
+}
+
+void metrics_cluster_position(struct http *h, const struct metric *m, struct buf *out)
+{
+    struct cluster_view view;
+    if (look(h, &view))
+        metric_line(out, m, NULL, NULL, view.applied);
+}
+
+void metrics_cluster_lag(struct http *h, const struct metric *m, struct buf *out)
+{
+    struct cluster_view view;
+    if (look(h, &view))
+        metric_line(out, m, NULL, NULL, view.head - view.applied);
+}
+
+static void put_age(const struct metric *m, struct buf *out, uint64_t since_us)
+{
+    if (since_us == 0)
+        return;
+    buf_printf(out, "%s ", m->name);
+    metric_time(out, clock_mono_us() - since_us);
+    buf_adds(out, "\n");
+}
+
+void metrics_cluster_confirmed(struct http *h, const struct metric *m, struct buf *out)
+{
+    struct cluster_view view;
+    if (look(h, &view))
+        put_age(m, out, view.confirmed_us);
+}
+
+void metrics_cluster_current(struct http *h, const struct metric *m, struct buf *out)
+{
+    struct cluster_view view;
+    if (look(h, &view))
+        put_age(m, out, view.current_us);
+}
+
+void metrics_cluster_appends(struct http *h, const struct metric *m, struct buf *out)
+{
+    if (h->log_waits != NULL)
+        metric_line(out, m, NULL, NULL, score_get(h->loop->process->scoreboard->cluster.appends));
+}
+
+void metrics_cluster_append_time(struct http *h, const struct metric *m, struct buf *out)
+{
+    if (h->log_waits == NULL)
+        return;
+    buf_printf(out, "%s ", m->name);
+    metric_time(out, score_get(h->loop->process->scoreboard->cluster.append_us));
+    buf_adds(out, "\n");
+}
