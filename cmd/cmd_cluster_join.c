@@ -1,4 +1,4 @@
-/* assay cluster join: copies the store of another node, which the server then follows the log from. */
+/* assay cluster join: copies the store of another node; the server then follows the log. */
 #include "cmd/cmd_cluster.h"
 #include "cmd/cmd_store.h"
 #include "cmd/guard.h"
@@ -137,7 +137,7 @@ static void remove_replaced(void *arg, const struct cluster_log_node *n)
         j->log->engine->remove(j->log, n->id, CLUSTER_LOG_LEASE_MS);
 }
 
-/* Under the id of the new store, in place of the one for joining and of those of replaced stores. */
+/* Under the id of the new store; that for joining and those of replaced stores go. */
 static int register_store(struct join *j)
 {
     struct store_position position;

@@ -159,6 +159,7 @@ START_TEST(a_join_is_refused_with_a_reason)
     expect_refused(server_of(new), "is away", name_of(away), NULL);
     expect_refused(server_of(away), "there is no node", "", "--replace");
     node_start(nodes, away);
+    node_start(nodes, new);
     expect_equal();
 }
 END_TEST
