@@ -24,7 +24,7 @@
  *   FREE_SLOT  to writer                                                the host
  *   AUDITOR    to writer    a: how many jobs it takes                   first frame, and repeated
  *   ENDED      to writer    a: 1: it died, 0: it returned its jobs      the last frame
- *   COPY       to writer                                                first frame: wants the store
+ *   COPY       to writer                                                first frame
  *   PIECE      from writer  a: offset, b: bytes of all, about           a piece of data.mdb
  *   COPIED     from writer  a: bytes of all, b: 0; or b: 1, refused     hash of all; or a sentence
  *

@@ -181,6 +181,12 @@ uint64_t store_rows_count(struct str rows)
     return h.count;
 }
 
+bool store_rows_are_none(struct str rows)
+{
+    return rows.n == sizeof(struct rows_head) &&
+           memcmp(rows.p, current.magic, sizeof(current.magic)) == 0 && store_rows_count(rows) == 0;
+}
+
 /* ---- reading ---- */
 
 static enum store_status refuse(struct store *s)
