@@ -70,6 +70,10 @@ const struct cmd_row cmd_rows[] = {
      cmd_cluster_remove, false},
     {"cluster status", "", 0, 0, no_options, "Show which node leads and how far the others are.",
      cmd_cluster_status, false},
+    {"cluster verify", "", 0, 0, no_options,
+     "Compare the records of all nodes at one entry of the log. A node that differs stops. Exit "
+     "status: 0 equal, 1 not.",
+     cmd_cluster_verify, false},
     {"audit", "URL…", 1, 10000, cmd_audit_options,
      "Grade pages without a server. Exit status: 0 good, 1 decent or bad, 2 failed.", cmd_audit,
      false},

@@ -147,6 +147,7 @@ int cmd_cluster_new_log(struct cmd *cmd);
 int cmd_cluster_join(struct cmd *cmd);
 int cmd_cluster_remove(struct cmd *cmd);
 int cmd_cluster_status(struct cmd *cmd);
+int cmd_cluster_verify(struct cmd *cmd);
 int cmd_audit(struct cmd *cmd);
 int cmd_limits_list(struct cmd *cmd);
 int cmd_limits_top(struct cmd *cmd);

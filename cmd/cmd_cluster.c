@@ -131,7 +131,8 @@ static void put_node(void *arg, const struct cluster_log_node *n)
     records_text(r, "node", str_of(n->name));
     records_text(r, "address", n->address[0] == '\0' ? (struct str){0} : str_of(n->address));
     records_text(r, "role",
-                 str_of(leads                               ? "leads"
+                 str_of(n->differs_at != 0                  ? "differs"
+                        : leads                             ? "leads"
                         : n->seen_ms > CLUSTER_LOG_LEASE_MS ? "away"
                                                             : "follows"));
     records_number(r, "position", n->sequence);

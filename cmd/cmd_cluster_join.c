@@ -1,4 +1,4 @@
-/* assay cluster join: copies the store of another node, which the server then follows the log from. */
+/* assay cluster join: copies the store of another node; the server then follows the log. */
 #include "cmd/cmd_cluster.h"
 #include "cmd/cmd_store.h"
 #include "cmd/guard.h"
@@ -97,6 +97,8 @@ static int check_nodes(const struct join *j)
         return cmd_refuse("there is no node %s; assay cluster status lists all", j->from);
     if (strcmp(j->source.name, j->self.name) == 0)
         return cmd_refuse("this is node %s itself: name another one", j->from);
+    if (j->source.differs_at != 0)
+        return cmd_refuse("node %s was stopped by a verification: name another node", j->from);
     if (!is_live(&j->source))
         return cmd_refuse("node %s is away: start its server, or name another node", j->from);
     if (j->runs)
@@ -135,7 +137,7 @@ static void remove_replaced(void *arg, const struct cluster_log_node *n)
         j->log->engine->remove(j->log, n->id, CLUSTER_LOG_LEASE_MS);
 }
 
-/* Under the id of the new store, in place of the one for joining and of those of replaced stores. */
+/* Under the id of the new store; that for joining and those of replaced stores go. */
 static int register_store(struct join *j)
 {
     struct store_position position;

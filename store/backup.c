@@ -70,16 +70,6 @@ static bool report_progress(struct progress *p, size_t more)
     return p->fn == NULL || p->fn(p->arg, p->done / p->page_bytes, total / p->page_bytes);
 }
 
-/*
- * The copy keeps every page of its snapshot in use. If the writer would run out of free pages for
- * that, the backup gives up. In a store that is full already it leaves the writer half of them.
- */
-static uint64_t pages_min(struct store *s)
-{
-    uint64_t reserve, left = store_pages_left(s, &reserve), stop = reserve + reserve / 4;
-    return left > stop ? stop : left / 2;
-}
-
 static bool in_the_way(struct store *s, const struct progress *p)
 {
     uint64_t reserve;
@@ -237,7 +227,7 @@ static enum store_status progress_of(struct store *s, store_progress_fn *progres
                              .arg = arg,
                              .total = space.used_bytes,
                              .page_bytes = stat_env.ms_psize,
-                             .pages_min = pages_min(s)};
+                             .pages_min = store_pages_to_leave(s)};
     return status;
 }
 

@@ -67,6 +67,21 @@ enum store_status store_rows_apply(struct store_txn *t, struct str rows)
  */
 uint64_t store_rows_count(struct str rows);
 
+/* store_rows_are_none(rows): a row set without rows. It marks a position in a log. */
+bool store_rows_are_none(struct str rows);
+
+/*
+ * store_rows_hash(s, pause, arg, out): hash of all rows of replicated spaces in the open or a new
+ * snapshot: equal in stores with the same rows. STORE_AGAIN: ${pause} returned true, or the size of
+ * the map is to change. STORE_FULL: the snapshot keeps pages in use that the writer needs.
+ * XXH3 of 128 bits: it finds faults, and nobody chooses rows so that they collide. SHA-256 would
+ * take several times as long as reading the rows.
+ */
+#define STORE_HASH_BYTES 16
+enum store_status store_rows_hash(struct store *s, store_pause_fn *pause, void *arg,
+                                  uint8_t out[STORE_HASH_BYTES])
+    __attribute__((warn_unused_result));
+
 /*
  * store_follow(s, follow): from now on the environment of ${s} only applies row sets. store_apply
  * refuses changes of replicated spaces with STORE_INVALID, and maintenance_step purges nothing.

@@ -37,9 +37,12 @@ enum cluster_log_status {
 struct cluster_log_node {
     uint8_t id[NODE_BYTES];
     char name[NODE_TEXT], address[NODE_TEXT];
-    uint32_t format;     /* ROWS_FORMAT that it reads and writes */
-    uint64_t sequence;   /* of the last entry that it applied */
-    uint64_t free_bytes; /* that its store can still grow by */
+    uint32_t format;        /* ROWS_FORMAT that it reads and writes */
+    uint64_t sequence;      /* of the last entry that it applied */
+    uint64_t free_bytes;    /* that its store can still grow by */
+    uint64_t hash_sequence; /* of the last entry with a hash of its rows; 0: none */
+    uint8_t hash[STORE_HASH_BYTES];
+    uint64_t differs_at; /* it was stopped: its rows differ at that entry; 0: it was not */
     int64_t seen_ms;     /* since it was last heard of, by the engine's clock */
 };
 
@@ -53,6 +56,9 @@ struct cluster_log_head {
     uint64_t sequence; /* of the last entry; 0: none */
     int64_t at_ms;     /* its time */
     uint8_t chain[STORE_CHAIN_BYTES];
+    bool verify; /* the leader is to append an entry without rows: at that one all nodes hash */
+    /* of position with a node: */
+    uint64_t differs_at;
 };
 
 struct cluster_log_entry {
@@ -62,6 +68,7 @@ struct cluster_log_entry {
     struct str rows;
     uint8_t chain[STORE_CHAIN_BYTES];
     uint8_t before[STORE_CHAIN_BYTES]; /* for append: the chain of the entry before */
+    bool mark;                         /* for append: it has no rows */
 };
 
 /*
@@ -96,6 +103,9 @@ struct cluster_log_entry {
  * nodes(l, each, arg): all nodes, by name.
  * remove(l, node, unseen_ms): deregister a node that was not heard of for that long. Else, and if
  * there is no such node: CLUSTER_LOG_NONE.
+ * verify(l, sequence): ask the leader for an entry without rows after ${sequence}, the head.
+ * stop(l, node, sequence): note that this node is stopped, since its rows differ at that entry. It
+ * lasts until the node is removed.
  * warnings(l, each, arg): what makes the log less durable than promised, as sentences.
  */
 struct cluster_log;
@@ -123,6 +133,9 @@ struct cluster_log_engine {
     enum cluster_log_status (*nodes)(struct cluster_log *l, cluster_log_node_fn *each, void *arg);
     enum cluster_log_status (*remove)(struct cluster_log *l, const uint8_t node[NODE_BYTES],
                                       int64_t unseen_ms);
+    enum cluster_log_status (*verify)(struct cluster_log *l, uint64_t *sequence);
+    enum cluster_log_status (*stop)(struct cluster_log *l, const uint8_t node[NODE_BYTES],
+                                    uint64_t sequence);
     enum cluster_log_status (*warnings)(struct cluster_log *l, cluster_log_warning_fn *each,
                                         void *arg);
     void (*free)(struct cluster_log *l);

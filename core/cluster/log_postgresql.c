@@ -20,7 +20,7 @@ _Static_assert(2 * CLUSTER_LOG_LEASE_MS == 20000, "TOO_LONG");
     "CASE WHEN c.lease_until BETWEEN clock_timestamp() AND " TOO_LONG                              \
     " THEN floor(extract(epoch FROM c.lease_until - clock_timestamp()) * 1000)::bigint"            \
     " ELSE 0 END, "                                                                                \
-    "c.head, c.at_ms, c.chain"
+    "c.head, c.at_ms, c.chain, CASE WHEN c.verify THEN 1 ELSE 0 END::bigint"
 
 static const struct pg_statement position_sql = {
     .number = PG_POSITION,
@@ -38,13 +38,15 @@ static const struct pg_statement lead_sql = {
            " RETURNING " HEAD("''::text", "''::text")};
 
 /*
- * $1 sequence, $2 epoch, $3 format, $4 rows, $5 chain, $6 at_ms, $7 lease in ms, $8 chain before.
+ * $1 sequence, $2 epoch, $3 format, $4 rows, $5 chain, $6 at_ms, $7 lease in ms, $8 chain before,
+ * $9 not 0: it has no rows.
  * Epoch and sequence alone are no fence where a server lost its last rows: they come again.
  */
 static const struct pg_statement append_sql = {
     .number = PG_APPEND,
     .commits = true,
     .sql = "WITH fence AS (UPDATE assay_cluster SET head = $1, chain = $5, at_ms = $6,"
+           " verify = verify AND $9 = 0,"
            " lease_until = clock_timestamp() + $7 * interval '1 ms'"
            " WHERE epoch = $2 AND head = $1 - 1 AND chain = $8 RETURNING 1),"
            " entry AS (INSERT INTO assay_log (seq, epoch, format, at_ms, rows, chain)"
@@ -62,15 +64,17 @@ static const struct pg_statement read_sql = {
 static const struct pg_statement chain_sql = {.number = PG_CHAIN,
                                               .sql = "SELECT chain FROM assay_log WHERE seq = $1"};
 
-/* $1 node, $2 name, $3 address, $4 format, $5 sequence, $6 free bytes */
+/* $1 node, $2 name, $3 address, $4 format, $5 sequence, $6 free bytes, $7, $8 hash; 0: none new */
 static const struct pg_statement note_sql = {
     .number = PG_NODE,
     .sql = "INSERT INTO assay_node AS n"
-           " (node, name, address, formats, applied_seq, free_bytes, seen_at)"
-           " VALUES ($1, $2, $3, $4, $5, $6, clock_timestamp())"
+           " (node, name, address, formats, applied_seq, free_bytes, hash_seq, hash, seen_at)"
+           " VALUES ($1, $2, $3, $4, $5, $6, $7, $8, clock_timestamp())"
            " ON CONFLICT (node) DO UPDATE SET name = excluded.name, address = excluded.address,"
            " formats = excluded.formats, applied_seq = excluded.applied_seq,"
-           " free_bytes = excluded.free_bytes, seen_at = excluded.seen_at"};
+           " free_bytes = excluded.free_bytes, seen_at = excluded.seen_at,"
+           " hash_seq = CASE WHEN $7 = 0 THEN n.hash_seq ELSE $7 END,"
+           " hash = CASE WHEN $7 = 0 THEN n.hash ELSE $8 END RETURNING n.differs_at"};
 
 static void close_log(struct cluster_log *l)
 {
@@ -99,6 +103,7 @@ static void head_of(const PGresult *r, struct cluster_log_head *out)
     pg_get_text(r, 0, 3, out->leader_name);
     pg_get_text(r, 0, 4, out->leader_address);
     pg_get_fixed(r, 0, 8, out->chain, sizeof(out->chain));
+    out->verify = pg_get_number(r, 0, 9) != 0;
 }
 
 /* ${none}: the status when there is no row. */
@@ -118,7 +123,8 @@ static enum cluster_log_status run_head(struct pg *pg, const struct pg_statement
     return status;
 }
 
-static enum cluster_log_status note(struct pg *pg, const struct cluster_log_node *node)
+static enum cluster_log_status note(struct pg *pg, const struct cluster_log_node *node,
+                                    uint64_t *differs_at)
 {
     PGresult *r;
     struct pg_parameters p = {0};
@@ -128,9 +134,13 @@ static enum cluster_log_status note(struct pg *pg, const struct cluster_log_node
     pg_number(&p, node->format);
     pg_number(&p, node->sequence);
     pg_number(&p, node->free_bytes);
+    pg_number(&p, node->hash_sequence);
+    pg_bytes(&p, node->hash, sizeof(node->hash));
     enum cluster_log_status status = pg_run(pg, &note_sql, &p, &r);
-    if (status == CLUSTER_LOG_OK)
-        PQclear(r);
+    if (status != CLUSTER_LOG_OK)
+        return status;
+    *differs_at = PQntuples(r) == 1 ? pg_get_number(r, 0, 0) : 0;
+    PQclear(r);
     return status;
 }
 
@@ -138,10 +148,14 @@ static enum cluster_log_status position(struct cluster_log *l, const struct clus
                                         struct cluster_log_head *out)
 {
     struct pg *pg = log_begin(l);
+    uint64_t differs_at = 0;
     const struct pg_parameters none = {0};
-    enum cluster_log_status status = node == NULL ? CLUSTER_LOG_OK : note(pg, node);
-    return status == CLUSTER_LOG_OK ? run_head(pg, &position_sql, &none, CLUSTER_LOG_NONE, out)
-                                    : status;
+    enum cluster_log_status status = node == NULL ? CLUSTER_LOG_OK : note(pg, node, &differs_at);
+    if (status == CLUSTER_LOG_OK)
+        status = run_head(pg, &position_sql, &none, CLUSTER_LOG_NONE, out);
+    if (status == CLUSTER_LOG_OK)
+        out->differs_at = differs_at;
+    return status;
 }
 
 static enum cluster_log_status lead(struct cluster_log *l, const uint8_t node[NODE_BYTES],
@@ -174,6 +188,7 @@ static enum cluster_log_status append(struct cluster_log *l, const struct cluste
     pg_number(&p, (uint64_t)e->at_ms);
     pg_number(&p, CLUSTER_LOG_LEASE_MS);
     pg_bytes(&p, e->before, sizeof(e->before));
+    pg_number(&p, e->mark);
     enum cluster_log_status status = pg_run(log_begin(l), &append_sql, &p, &r);
     if (status != CLUSTER_LOG_OK)
         return status;
@@ -235,6 +250,8 @@ static const struct cluster_log_engine engine = {
     .make = log_tables_make,
     .nodes = log_tables_nodes,
     .remove = log_tables_remove,
+    .verify = log_tables_verify,
+    .stop = log_tables_stop,
     .warnings = log_tables_warnings,
     .free = close_log,
 };

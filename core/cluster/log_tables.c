@@ -94,7 +94,8 @@ static const char make_tables[] =
     "BEGIN;"
     "CREATE TABLE assay_cluster (log uuid NOT NULL, epoch bigint NOT NULL,"
     " leader uuid NOT NULL, lease_until timestamptz NOT NULL, head bigint NOT NULL,"
-    " at_ms bigint NOT NULL, chain bytea NOT NULL) WITH (fillfactor = 10);"
+    " at_ms bigint NOT NULL, chain bytea NOT NULL, verify boolean NOT NULL DEFAULT false)"
+    " WITH (fillfactor = 10);"
     "CREATE UNIQUE INDEX assay_cluster_one ON assay_cluster ((true));"
     "CREATE TABLE assay_log (seq bigint PRIMARY KEY, epoch bigint NOT NULL,"
     " format int NOT NULL, at_ms bigint NOT NULL, rows bytea NOT NULL, chain bytea NOT NULL)"
@@ -102,7 +103,8 @@ static const char make_tables[] =
     "ALTER TABLE assay_log ALTER rows SET STORAGE EXTERNAL, ALTER chain SET STORAGE PLAIN;"
     "CREATE TABLE assay_node (node uuid PRIMARY KEY, name text NOT NULL,"
     " address text NOT NULL, version text NOT NULL DEFAULT '', formats bigint NOT NULL,"
-    " applied_seq bigint NOT NULL, free_bytes bigint NOT NULL, seen_at timestamptz NOT NULL)";
+    " applied_seq bigint NOT NULL, free_bytes bigint NOT NULL, seen_at timestamptz NOT NULL,"
+    " hash_seq bigint NOT NULL, hash bytea NOT NULL, differs_at bigint NOT NULL DEFAULT 0)";
 
 /* $1 log, $2 leader, $3 chain */
 static const char make_head[] =
@@ -147,7 +149,8 @@ enum cluster_log_status log_tables_make(struct cluster_log *l, const struct clus
 
 static const char list_nodes[] =
     "SELECT node, name, address, formats, applied_seq, free_bytes,"
-    " floor(extract(epoch FROM clock_timestamp() - seen_at) * 1000)::bigint"
+    " floor(extract(epoch FROM clock_timestamp() - seen_at) * 1000)::bigint,"
+    " hash_seq, hash, differs_at"
     " FROM assay_node ORDER BY name, node";
 
 enum cluster_log_status log_tables_nodes(struct cluster_log *l, cluster_log_node_fn *each,
@@ -163,7 +166,10 @@ enum cluster_log_status log_tables_nodes(struct cluster_log *l, cluster_log_node
         struct cluster_log_node n = {.format = (uint32_t)pg_get_number(r, i, 3),
                                      .sequence = pg_get_number(r, i, 4),
                                      .free_bytes = pg_get_number(r, i, 5),
-                                     .seen_ms = (int64_t)pg_get_number(r, i, 6)};
+                                     .seen_ms = (int64_t)pg_get_number(r, i, 6),
+                                     .hash_sequence = pg_get_number(r, i, 7),
+                                     .differs_at = pg_get_number(r, i, 9)};
+        pg_get_fixed(r, i, 8, n.hash, sizeof(n.hash));
         pg_get_fixed(r, i, 0, n.id, sizeof(n.id));
         pg_get_text(r, i, 1, n.name);
         pg_get_text(r, i, 2, n.address);
@@ -189,6 +195,37 @@ enum cluster_log_status log_tables_remove(struct cluster_log *l, const uint8_t n
         return status;
     status = PQntuples(r) == 1 ? CLUSTER_LOG_OK : CLUSTER_LOG_NONE;
     PQclear(r);
+    return status;
+}
+
+enum cluster_log_status log_tables_verify(struct cluster_log *l, uint64_t *sequence)
+{
+    static const struct pg_statement ask = {
+        .number = PG_VERIFY, .sql = "UPDATE assay_cluster SET verify = true RETURNING head"};
+    PGresult *r;
+    const struct pg_parameters none = {0};
+    enum cluster_log_status status = pg_run(log_begin(l), &ask, &none, &r);
+    if (status != CLUSTER_LOG_OK)
+        return status;
+    status = PQntuples(r) == 1 ? CLUSTER_LOG_OK : CLUSTER_LOG_NONE;
+    if (status == CLUSTER_LOG_OK)
+        *sequence = pg_get_number(r, 0, 0);
+    PQclear(r);
+    return status;
+}
+
+enum cluster_log_status log_tables_stop(struct cluster_log *l, const uint8_t node[NODE_BYTES],
+                                        uint64_t sequence)
+{
+    static const struct pg_statement stop = {
+        .number = PG_STOP, .sql = "UPDATE assay_node SET differs_at = $2 WHERE node = $1"};
+    PGresult *r;
+    struct pg_parameters p = {0};
+    pg_uuid(&p, node);
+    pg_number(&p, sequence);
+    enum cluster_log_status status = pg_run(log_begin(l), &stop, &p, &r);
+    if (status == CLUSTER_LOG_OK)
+        PQclear(r);
     return status;
 }
 

@@ -22,6 +22,8 @@ enum {
     PG_FIRST,
     PG_PARTITIONS,
     PG_REMOVE,
+    PG_VERIFY,
+    PG_STOP,
     PG_MAKE,
     PG_NODES,
     PG_WARNINGS,

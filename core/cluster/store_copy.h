@@ -1,7 +1,7 @@
 /*
  * The copy of a store on its way from a node to one that joins, over a channel (FRAME_COPY). Both
- * sides block; neither is called in a loop. The source reads a snapshot, and has one piece at a time
- * in memory.
+ * sides block; neither is called in a loop. The source reads a snapshot, and has one piece at a
+ * time in memory.
  *
  *   joiner: COPY ->                           source: PIECE, PIECE, … COPIED ->
  */

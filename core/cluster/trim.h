@@ -12,8 +12,10 @@ struct trim {
 
 /*
  * trim_add(t, node): count a node: it needs the entry of its position, to compare itself with the
- * log, and those after it. A node that lacks entries before the first one can use none.
- * trim_forgets(t, node): was it away for so long that it is deregistered?
+ * log, and those after it. A node that lacks entries before the first one can use none, and one
+ * that was stopped by a verification applies none.
+ * trim_forgets(t, node): was it away for so long that it is deregistered? Not one that was stopped:
+ * it would begin again.
  */
 void trim_add(struct trim *t, const struct cluster_log_node *node);
 bool trim_forgets(const struct trim *t, const struct cluster_log_node *node);

@@ -24,13 +24,13 @@
  *   FREE_SLOT  to writer                                                the host
  *   AUDITOR    to writer    a: how many jobs it takes                   first frame, and repeated
  *   ENDED      to writer    a: 1: it died, 0: it returned its jobs      the last frame
- *   COPY       to writer                                                first frame: wants the store
+ *   COPY       to writer                                                first frame
  *   PIECE      from writer  a: offset, b: bytes of all, about           a piece of data.mdb
  *   COPIED     from writer  a: bytes of all, b: 0; or b: 1, refused     hash of all; or a sentence
  *
  * CHANGE, WAIT and POSITION are for everybody but auditors; those from JOB to ENDED are for
- * auditors. Those about slots are used in a cluster. AUDITOR and ENDED are for an auditor of another
- * node: the writer of that node sends them, AUDITOR in place of HELLO and every
+ * auditors. Those about slots are used in a cluster. AUDITOR and ENDED are for an auditor of
+ * another node: the writer of that node sends them, AUDITOR in place of HELLO and every
  * ${CHANNEL_AUDITOR_MS}. The last three are for a node that joins (core/cluster/store_copy.h).
  */
 #ifndef ASSAY_IPC_CHANNEL_H

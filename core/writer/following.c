@@ -42,6 +42,12 @@ static enum store_status apply(struct following *f, const struct log_batch *b)
     return status;
 }
 
+/* The last one has no rows: all nodes hash their store after it. */
+static bool asks_for_hash(const struct log_batch *b)
+{
+    return store_rows_are_none(log_batch_rows(b, b->count - 1));
+}
+
 /* All of them or none: a follower never skips one. */
 static void take_entries(struct following *f)
 {
@@ -54,6 +60,8 @@ static void take_entries(struct following *f)
     enum store_status status = apply(f, b);
     if (status == STORE_OK) {
         l->position = *log_batch_end(b);
+        if (asks_for_hash(b))
+            verifier_start(f->verifier, l->thread, &l->position);
         change_feed_notify(f->change_feed);
         clients_flush(f->clients);
         change_feed_follow(f->change_feed, NULL, 0);
@@ -113,6 +121,19 @@ static void refuse_growth(struct following *f)
     store_refuse_growth(f->store, full[0] != '\0');
 }
 
+/* An operator asks for a verification. */
+static void mark(struct following *f)
+{
+    struct leading *l = f->leading;
+    if (!l->leads || !f->view.head.verify)
+        return;
+    f->view.head.verify = false;
+    if (!leading_mark(l))
+        return;
+    verifier_start(f->verifier, l->thread, &l->position);
+    leading_show(l, NULL);
+}
+
 static void note_leader(struct following *f)
 {
     struct leading *l = f->leading;
@@ -140,6 +161,7 @@ bool following_step(struct following *f)
     take_entries(f);
     if (f->view.state == LOG_LOST)
         lost(f);
+    mark(f);
     if (l->leads || f->view.state != LOG_LEADS)
         return false;
     leading_begin(l, &f->view);

@@ -7,6 +7,7 @@
 
 #include "core/writer/change_feed.h"
 #include "core/writer/leading.h"
+#include "core/writer/verifier.h"
 
 struct following {
     struct process *process;
@@ -14,6 +15,7 @@ struct following {
     struct leading *leading;
     struct change_feed *change_feed;
     struct clients *clients;
+    struct verifier *verifier;
     bool told; /* the log thread has something new */
     struct log_view view;
     char logged[POSITION_WHY];

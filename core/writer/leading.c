@@ -151,15 +151,15 @@ static bool is_wanted(void *arg)
     return clock_mono_ms() - stopping_ms < GIVE_UP_MS;
 }
 
-enum store_status leading_log(struct leading *l, struct store_txn *t, bool several)
+static enum store_status take_rows(struct leading *l, struct store_txn *t)
 {
     buf_reset(&l->rows);
     store_position_set(t, &l->position); /* makes place for the next one */
-    enum store_status status = store_rows_take(t, &l->rows);
-    if (status != STORE_OK || store_rows_count(buf_view(&l->rows)) == 0)
-        return status;
-    if (several && l->rows.n > CLUSTER_LOG_ENTRY_BYTES)
-        return STORE_TOO_MANY;
+    return store_rows_take(t, &l->rows);
+}
+
+static enum store_status append(struct leading *l, struct store_txn *t)
+{
     l->at_ms = leading_now_ms(l);
     const uint64_t began_us = clock_mono_us();
     if (!log_thread_append(l->thread, buf_view(&l->rows), l->at_ms, is_wanted, l->process,
@@ -172,4 +172,32 @@ enum store_status leading_log(struct leading *l, struct store_txn *t, bool sever
     cluster_score_begin(score_of(l), l->position.sequence);
     store_position_set(t, &l->position);
     return store_txn_error(t);
+}
+
+enum store_status leading_log(struct leading *l, struct store_txn *t, bool several)
+{
+    enum store_status status = take_rows(l, t);
+    if (status != STORE_OK || store_rows_count(buf_view(&l->rows)) == 0)
+        return status;
+    if (several && l->rows.n > CLUSTER_LOG_ENTRY_BYTES)
+        return STORE_TOO_MANY;
+    return append(l, t);
+}
+
+bool leading_mark(struct leading *l)
+{
+    struct store_txn *t;
+    enum store_status status = store_begin(l->store, &t);
+    if (status == STORE_OK && (status = take_rows(l, t)) != STORE_OK)
+        store_abort(t);
+    if (status != STORE_OK) {
+        log_warn("the cluster: no verification: %s: %s", store_status_text(status),
+                 store_why(l->store));
+        return false;
+    }
+    if (append(l, t) == STORE_OK && store_commit(t) == STORE_OK)
+        return true;
+    log_error("the cluster: entry %llu is in the log and cannot be committed: %s",
+              (unsigned long long)l->position.sequence, store_why(l->store));
+    _exit(EXIT_RETRY);
 }

@@ -52,4 +52,10 @@ int64_t leading_now_ms(const struct leading *l);
  */
 enum store_status leading_log(struct leading *l, struct store_txn *t, bool several);
 
+/*
+ * leading_mark(l): append an entry without rows and commit its position; no transaction is open.
+ * False: the store refused it before. Exits as leading_log, and when the commit fails.
+ */
+bool leading_mark(struct leading *l);
+
 #endif

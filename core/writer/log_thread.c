@@ -69,7 +69,7 @@ void log_confirm(struct log_thread *t, const struct cluster_log_head *head)
     pthread_mutex_lock(&t->lock);
     const struct cluster_log_head *seen = &t->view.head;
     bool changed = t->answers || seen->epoch != head->epoch ||
-                   (seen->lease_ms > 0) != (head->lease_ms > 0) ||
+                   (seen->lease_ms > 0) != (head->lease_ms > 0) || seen->verify != head->verify ||
                    strcmp(seen->leader_address, head->leader_address) != 0;
     t->view.head = *head;
     t->view.confirmed_us = t->began_us;
@@ -112,6 +112,8 @@ enum cluster_log_status log_read_head(struct log_thread *t, struct cluster_log_h
     enum cluster_log_status status = t->log->engine->position(t->log, note ? &node : NULL, out);
     if (note && status == CLUSTER_LOG_OK)
         t->note_ms = now + CLUSTER_LOG_RENEW_MS;
+    if (note && status == CLUSTER_LOG_OK)
+        t->differs_at = out->differs_at;
     return status;
 }
 
@@ -257,7 +259,8 @@ bool log_thread_append(struct log_thread *t, struct str rows, int64_t at_ms, log
                                     .epoch = t->view.epoch,
                                     .at_ms = at_ms,
                                     .format = ROWS_FORMAT,
-                                    .rows = rows};
+                                    .rows = rows,
+                                    .mark = store_rows_are_none(rows)};
     memcpy(e->before, t->place.position.chain, sizeof(e->before));
     good = t->view.state == LOG_LEADS &&
            chain_next(t->place.position.chain, e->sequence, e->epoch, e->format, rows, e->chain);
@@ -277,6 +280,15 @@ void log_thread_note(struct log_thread *t, uint64_t free_bytes)
 {
     pthread_mutex_lock(&t->lock);
     t->node.free_bytes = free_bytes;
+    pthread_mutex_unlock(&t->lock);
+}
+
+void log_thread_hash(struct log_thread *t, uint64_t sequence, const uint8_t hash[STORE_HASH_BYTES])
+{
+    pthread_mutex_lock(&t->lock);
+    t->node.hash_sequence = sequence;
+    memcpy(t->node.hash, hash, sizeof(t->node.hash));
+    t->judges = true;
     pthread_mutex_unlock(&t->lock);
 }
 

@@ -78,6 +78,12 @@ bool log_thread_append(struct log_thread *t, struct str rows, int64_t at_ms, log
 void log_thread_trims(struct log_thread *t, uint64_t keep_ms, uint64_t away_ms);
 
 /*
+ * log_thread_hash(t, sequence, hash): the hash of the rows of the store at that entry, for other
+ * nodes. The thread then compares: if this node differs, it stops. Any thread.
+ */
+void log_thread_hash(struct log_thread *t, uint64_t sequence, const uint8_t hash[STORE_HASH_BYTES]);
+
+/*
  * log_thread_note(t, free_bytes): how much the store can still grow, for other nodes.
  * log_thread_wake(t): look at the log now.
  * log_thread_confirm(t): read the head now, also while this node leads; log_thread_fd tells when.

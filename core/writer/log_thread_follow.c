@@ -3,12 +3,14 @@
 
 #define BUSY_POLL_MS 10 /* for a second after an entry */
 
+/* A batch ends with an entry without rows, so that the loop takes a snapshot after it. */
 static bool add_entry(void *arg, const struct cluster_log_entry *e)
 {
     struct log_thread *t = arg;
     const struct store_position *before =
         t->batch.count == 0 ? &t->place.position : log_batch_end(&t->batch);
-    return position_continues(before, e, t->reason) && log_batch_add(&t->batch, e, before);
+    return position_continues(before, e, t->reason) && log_batch_add(&t->batch, e, before) &&
+           !store_rows_are_none(e->rows);
 }
 
 /* Have the loop apply the batch. */
@@ -87,6 +89,10 @@ enum cluster_log_status log_follow(struct log_thread *t)
     enum cluster_log_status status = log_read_head(t, &head);
     if (status == CLUSTER_LOG_OK)
         status = compare(t, &head);
+    if (status == CLUSTER_LOG_OK && t->reason[0] == '\0')
+        status = log_judge(t, &head);
+    if (status == CLUSTER_LOG_OK && t->differs_at != 0)
+        log_say_stopped(t);
     if (status == CLUSTER_LOG_OK && t->reason[0] == '\0')
         status = follow_to(t, &head);
     if (status == CLUSTER_LOG_OK && t->reason[0] != '\0') {

@@ -31,9 +31,11 @@ struct log_thread {
     struct log_batch batch; /* the thread's until OFFERED and after APPLIED */
     enum append_state append;
     struct cluster_log_entry entry; /* its rows are the loop's */
+    bool judges;                    /* the hash of this node is there, and not compared */
     int64_t keep_ms, away_ms;       /* away_ms 0: nothing is trimmed */
     /* of the thread alone */
-    uint64_t note_ms, busy_ms, trim_ms;
+    uint64_t note_ms, busy_ms, trim_ms, judge_ms;
+    uint64_t differs_at;       /* this node was stopped at that entry; 0: it was not */
     uint64_t began_us;         /* when the call that reads the head began */
     bool answers;              /* that call answers who asked */
     char reason[POSITION_WHY]; /* why the store does not fit the log; "": it does */
@@ -68,6 +70,13 @@ enum cluster_log_status log_follow(struct log_thread *t);
 enum cluster_log_status log_begin_lead(struct log_thread *t);
 enum cluster_log_status log_lead(struct log_thread *t);
 void log_end_lead(struct log_thread *t);
+
+/*
+ * log_judge(t, head): once a second while hashes are compared. log_say_stopped(t): why this node is
+ * stopped, as t->reason.
+ */
+enum cluster_log_status log_judge(struct log_thread *t, const struct cluster_log_head *head);
+void log_say_stopped(struct log_thread *t);
 
 /* log_trim(t, head): once a minute: delete what no node needs of the log. */
 void log_trim(struct log_thread *t, const struct cluster_log_head *head);

@@ -109,6 +109,7 @@ static void append(struct log_thread *t)
     t->place.position = after_entry(t);
     t->view.head.sequence = t->entry.sequence;
     t->view.head.at_ms = t->entry.at_ms;
+    t->view.head.verify = t->view.head.verify && !t->entry.mark;
     memcpy(t->view.head.chain, t->entry.chain, sizeof(t->entry.chain));
     t->view.confirmed_us = began_us;
     pthread_cond_broadcast(&t->changed);
@@ -141,6 +142,14 @@ static enum cluster_log_status find_full_node(struct log_thread *t)
     return CLUSTER_LOG_OK;
 }
 
+/* A verification found that this node differs: another one is to lead, and this one stops. */
+static void stop(struct log_thread *t)
+{
+    log_say_stopped(t);
+    log_end_lead(t);
+    lose(t, t->reason);
+}
+
 /* Renew it and note the node. */
 static enum cluster_log_status keep(struct log_thread *t)
 {
@@ -160,7 +169,10 @@ static enum cluster_log_status keep(struct log_thread *t)
     log_confirm(t, &head);
     log_publish(t, LOG_LEADS, "");
     log_trim(t, &head);
-    return CLUSTER_LOG_OK;
+    status = log_judge(t, &head);
+    if (t->differs_at != 0)
+        stop(t);
+    return status;
 }
 
 /* An append renews the lead too, but makes no partition and notes nothing. */

@@ -40,6 +40,7 @@ struct writer {
     struct nodes nodes;
     struct relays relays;
     struct copies copies;
+    struct verifier verifier;
     struct remote_auditors remote_auditors;
     struct shared_keys keys;
 };
@@ -101,7 +102,9 @@ static void connect_parts(struct writer *w)
                                       .store = w->store,
                                       .leading = &w->leading,
                                       .change_feed = &w->change_feed,
-                                      .clients = &w->clients};
+                                      .clients = &w->clients,
+                                      .verifier = &w->verifier};
+    w->verifier = (struct verifier){.store = w->store};
     w->nodes = (struct nodes){
         .process = w->process, .clients = &w->clients, .leading = &w->leading, .fd = -1};
     w->relays = (struct relays){.process = w->process,
@@ -219,6 +222,7 @@ static void take_part(struct writer *w)
     frames_release_held(&w->frames);
     relays_step(&w->relays);
     copies_step(&w->copies);
+    verifier_step(&w->verifier);
     shared_keys_follow(&w->keys);
     change_feed_position(&w->change_feed);
 }
@@ -257,7 +261,8 @@ static bool start(struct writer *w, struct process *p)
 /* senders of changes that are not answered send them again to the next writer */
 static void end(struct writer *w)
 {
-    if (!copies_end(&w->copies) || !writer_threads_end(&w->threads) || !leading_end(&w->leading))
+    if (!copies_end(&w->copies) || !verifier_end(&w->verifier) ||
+        !writer_threads_end(&w->threads) || !leading_end(&w->leading))
         _exit(EXIT_STOPPED);
     writer_threads_free(&w->threads);
     leading_free(&w->leading);

@@ -48,6 +48,12 @@ uint64_t store_pages_left(struct store *s, uint64_t *reserve)
     return r.behind + r.free;
 }
 
+uint64_t store_pages_to_leave(struct store *s)
+{
+    uint64_t reserve, left = store_pages_left(s, &reserve), stop = reserve + reserve / 4;
+    return left > stop ? stop : left / 2;
+}
+
 /*
  * Creates continue while the end of the file is below 95 % of the map. Near the end of the map free
  * pages are scattered, but results need some in a row: more of them must be free then, so that

@@ -37,6 +37,12 @@ unsigned store_count_readers(struct store *s);
  */
 uint64_t store_pages_left(struct store *s, uint64_t *reserve);
 
+/*
+ * store_pages_to_leave(s): a long snapshot keeps pages in use. It gives up when store_pages_left is
+ * less than this: of a store that is full already it leaves the writer half.
+ */
+uint64_t store_pages_to_leave(struct store *s);
+
 /* txn_is_full(t): must creates be refused? */
 bool txn_is_full(struct store_txn *t);
 /*

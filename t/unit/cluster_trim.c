@@ -43,6 +43,16 @@ START_TEST(the_slowest_node_that_can_follow_holds_the_log)
 }
 END_TEST
 
+START_TEST(a_node_that_was_stopped_holds_nothing_and_is_not_forgotten)
+{
+    struct trim t = {.first = 1, .away_ms = AWAY_MS, .before = HEAD};
+    trim_add(&t, &(struct cluster_log_node){.sequence = 5, .differs_at = 4});
+    ck_assert_uint_eq(t.before, HEAD);
+    ck_assert(
+        !trim_forgets(&t, &(struct cluster_log_node){.differs_at = 4, .seen_ms = AWAY_MS + 1}));
+}
+END_TEST
+
 START_TEST(a_node_is_forgotten_after_the_time_it_may_be_away)
 {
     const struct trim t = {.away_ms = AWAY_MS};
@@ -59,6 +69,7 @@ int main(void)
     suite_add_tcase(suite, tcase);
     tcase_add_loop_test(tcase, the_slowest_node_that_can_follow_holds_the_log, 0,
                         sizeof(cases) / sizeof(*cases));
+    tcase_add_test(tcase, a_node_that_was_stopped_holds_nothing_and_is_not_forgotten);
     tcase_add_test(tcase, a_node_is_forgotten_after_the_time_it_may_be_away);
     return suite_run(suite);
 }

@@ -1,6 +1,6 @@
 /*
- * The copy of a store over a channel: the joiner takes a whole one alone. A thread is the source, or
- * plays one that fails.
+ * The copy of a store over a channel: the joiner takes a whole one alone. A thread is the source,
+ * or plays one that fails.
  */
 #include "t/kit/store.h"
 #include "t/kit/suite.h"

@@ -1,0 +1,199 @@
+/*
+ * Verification: all nodes hash their records at one entry of the log while changes go on. A node
+ * with other records stops, says why, and follows again after it has joined anew.
+ */
+#include "t/kit/changes.h"
+#include "t/kit/nodes.h"
+
+#include "store/engine/cursor.h"
+#include "store/engine/environment.h"
+#include "store/engine/snapshot.h"
+
+enum { PROCESSES = 2, SAYS_MS = 20000 };
+
+static struct nodes *nodes;
+static unsigned leader;
+
+static void setup(void)
+{
+    nodes = nodes_new(&(struct nodes_options){0});
+    leader = nodes_await_leader(nodes, NODES_AWAY);
+}
+
+static void teardown(void)
+{
+    nodes_free(nodes);
+}
+
+static unsigned follower(unsigned i)
+{
+    return (leader + 1 + i) % 3;
+}
+
+static struct server *server_of(unsigned i)
+{
+    return nodes->node[i].server;
+}
+
+static void created(const char *name)
+{
+    struct response *r = nodes_write(nodes, .method = "POST", .path = "/api/v1/reports",
+                                     .headers = {"Prefer: respond-async"},
+                                     .body = form("url", text("http://127.0.0.9/%s", name), NULL));
+    expect_status(r, 202);
+    response_free(r);
+}
+
+static void settle(void)
+{
+    created("settle");
+    changes_expect_graded(server_of(nodes_await_leader(nodes, NODES_AWAY)));
+    nodes_catch_up(nodes);
+}
+
+static void expect_says(unsigned i, const char *words)
+{
+    ck_assert_msg(server_says(server_of(i), words, 0, SAYS_MS), "node %u does not say: %s\n%s", i,
+                  words, server_log(server_of(i)));
+}
+
+/* Also where all are at the end of the log and nothing changes. */
+START_TEST(nodes_with_the_same_records_are_equal)
+{
+    for (unsigned i = 0; i < nodes->count; i++) {
+        struct json_object *rows = assay_list(server_of(i), "cluster", "verify", NULL);
+        ck_assert_uint_eq(json_object_array_length(rows), nodes->count);
+        for (unsigned j = 0; j < nodes->count; j++)
+            ck_assert_str_eq(record_text(record_find(rows, "node", text("node%u", j)), "result"),
+                             "equal");
+    }
+    settle();
+    nodes_expect_equal(nodes);
+}
+END_TEST
+
+START_TEST(nodes_are_equal_while_changes_go_on)
+{
+    struct changes changes = {
+        .origin = nodes->origin, .ask = nodes_ask, .arg = nodes, .pause_ms = 5};
+    uint64_t random = 88172645463325252u ^ (uint64_t)getpid();
+    changes_start(&changes, random);
+    for (int i = 0; i < 5; i++) {
+        changes_let_work(&changes, &random);
+        assay_ok(server_of((unsigned)i % nodes->count), "cluster", "verify", NULL);
+    }
+    changes_end(&changes, "verifications");
+    settle();
+    nodes_expect_equal(nodes);
+}
+END_TEST
+
+/* ---- one that differs ---- */
+
+static struct store *open_store(unsigned i)
+{
+    char why[512];
+    struct store *s;
+    const struct store_options options = {.dir = server_of(i)->data, .mode = STORE_WRITE};
+    ck_assert_msg(store_open(&options, &s, why, sizeof(why)) == STORE_OK, "%s", why);
+    return s;
+}
+
+/* A bit of a stored result. */
+static void alter_record(unsigned i)
+{
+    MDB_txn *txn;
+    struct cursor w = {0};
+    struct key key = {.n = 0};
+    struct buf value = {0};
+    struct store *s = open_store(i);
+    ck_assert_int_eq(store_snapshot(s, &txn), STORE_OK);
+    ck_assert_int_eq(cursor_begin(s, txn, &w, SPACE_RESULT), STORE_OK);
+    key_bytes(&key, w.k.mv_data, w.k.mv_size);
+    buf_add(&value, w.v.mv_data, w.v.mv_size);
+    cursor_end(&w);
+    store_read_end(s);
+    value.p[value.n - 1] ^= 1;
+    MDB_val k = key_val(&key), v = {value.n, value.p};
+    ck_assert_int_eq(mdb_txn_begin(s->env, NULL, 0, &txn), 0);
+    ck_assert_int_eq(mdb_put(txn, s->dbi[schema_space_db[SPACE_RESULT]], &k, &v, 0), 0);
+    ck_assert_int_eq(mdb_txn_commit(txn), 0);
+    store_close(s);
+    buf_free(&value);
+}
+
+static void expect_differs(unsigned i)
+{
+    struct run run = assay(server_of(i), "--json", "cluster", "verify", NULL);
+    ck_assert_msg(run.status == 1 && strstr(run.err, "nodes differ"), "%s%s", run.out, run.err);
+    ck_assert_msg(strstr(run.out, "\"result\":\"differs\"") ||
+                      strstr(run.out, "\"result\": \"differs\""),
+                  "%s", run.out);
+    expect_says(i, "the records of this node differ");
+}
+
+/* Column: the node that is altered: a follower, the leader. */
+START_TEST(a_node_with_an_altered_record_stops_and_joins_again)
+{
+    char *url = origin_url(nodes->origin, "/good");
+    struct response *r =
+        nodes_write(nodes, .method = "POST", .path = "/api/v1/reports",
+                    .headers = {"Prefer: wait=20"}, .body = form("url", url, NULL));
+    expect_status(r, 201);
+    nodes_catch_up(nodes);
+    unsigned bad = _i == 0 ? follower(0) : leader, good = follower(1);
+    for (unsigned i = 0; i < nodes->count; i++)
+        node_stop(nodes, i);
+    alter_record(bad);
+    if (_i == 1) { /* the first one leads */
+        node_start(nodes, bad);
+        ck_assert_uint_eq(nodes_await_leader(nodes, NODES_AWAY), bad);
+    }
+    for (unsigned i = 0; i < nodes->count; i++)
+        if (i != bad)
+            node_start(nodes, i);
+    if (_i == 0) {
+        ck_assert_uint_ne(nodes_await_leader(nodes, NODES_AWAY), bad);
+        node_start(nodes, bad);
+    }
+    nodes->asked[NODES_WRITE] = good;
+    created("before");
+    expect_differs(bad);
+    if (_i == 1)
+        nodes_await_leader(nodes, (int)bad);
+    created("after");
+    uint64_t position = node_position(nodes, bad);
+    ck_assert_uint_lt(position, nodes_entries(nodes));
+    node_stop(nodes, bad);
+    node_start(nodes, bad); /* it stays stopped */
+    created("later");
+    ck_assert_uint_eq(node_position(nodes, bad), position);
+    node_stop(nodes, bad);
+    free(postgres_query(nodes->log,
+                        "UPDATE assay_node SET seen_at = seen_at - interval '11 s'"
+                        " WHERE name = 'node%u'",
+                        bad));
+    assay_ok(server_of(bad), "cluster", "join", text("node%u", good), "--replace", NULL);
+    node_start(nodes, bad);
+    settle();
+    assay_ok(server_of(bad), "cluster", "verify", NULL);
+    nodes_expect_equal(nodes);
+}
+END_TEST
+
+int main(void)
+{
+    if (postgres_missing()) {
+        puts(postgres_missing());
+        return SUITE_SKIPPED;
+    }
+    suite_processes(PROCESSES);
+    Suite *suite = suite_create("verifying");
+    TCase *tcase = harness_case(suite, "verifying");
+    tcase_add_checked_fixture(tcase, setup, teardown);
+    tcase_set_timeout(tcase, 240);
+    tcase_add_test(tcase, nodes_with_the_same_records_are_equal);
+    tcase_add_test(tcase, nodes_are_equal_while_changes_go_on);
+    tcase_add_loop_test(tcase, a_node_with_an_altered_record_stops_and_joins_again, 0, 2);
+    return harness_main(suite);
+}
