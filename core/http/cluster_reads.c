@@ -1,4 +1,5 @@
 #include "core/http/cluster_reads.h"
+
 /* The head is confirmed every second at least. After so long without, nobody waits for it. */
 #define AWAY_US 4000000
 

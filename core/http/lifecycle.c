@@ -138,8 +138,9 @@ bool http_may_serve(const struct http *h)
     return request_limiter_settled(h->limiter);
 }
 
+/* In a cluster the writer disconnects a worker with unanswered changes when the leader is lost. */
 bool http_ready(const struct http *h)
 {
-    return writer_client_connected(h->writer) &&
+    return (writer_client_connected(h->writer) || h->log_waits != NULL) &&
            scoreboard_writer_ready(h->loop->process->scoreboard) && !h->loop->draining;
 }

@@ -77,11 +77,13 @@ static int compare_notes(const void *a, const void *b)
 /* Pointers to the notes; the caller frees them. NULL: there is none, or no memory. */
 static const uint8_t **sorted_notes(const struct buf *noted, size_t *count)
 {
-    const uint8_t *at = (const uint8_t *)noted->p, *end = at + noted->n;
     *count = 0;
+    if (noted->n == 0)
+        return NULL;
+    const uint8_t *at = (const uint8_t *)noted->p, *end = at + noted->n;
     for (const uint8_t *p = at; p < end; p += sizeof(struct row_head) + head_at(p).key_n)
         ++*count;
-    const uint8_t **notes = *count == 0 ? NULL : malloc(*count * sizeof(*notes));
+    const uint8_t **notes = malloc(*count * sizeof(*notes));
     if (notes == NULL)
         return NULL;
     for (size_t i = 0; i < *count; i++, at += sizeof(struct row_head) + head_at(at).key_n)

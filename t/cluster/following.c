@@ -269,7 +269,7 @@ static void expect_times_in_order(unsigned i)
         id = int_at(r, text("data.%zu.id", j));
         last = text("%s", at);
     }
-    ck_assert_int_gt(len_at(r, "data"), 0);
+    ck_assert_uint_gt(len_at(r, "data"), 0);
 }
 
 static const int64_t steps_ms[] = {DAY_MS, -(int64_t)DAY_MS};

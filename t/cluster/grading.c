@@ -225,6 +225,27 @@ static bool all_are_held(void *arg)
     return sum == HELD;
 }
 
+/* They return their pages, which are not blamed: they run together again. */
+START_TEST(pages_of_auditors_that_are_stopped_run_again)
+{
+    int64_t ids[HELD];
+    unsigned leader = nodes_await_leader(nodes, NODES_AWAY);
+    for (unsigned round = 0; round < 2; round++) {
+        hold_pages(ids, leader);
+        for (unsigned i = 0; i < nodes->count; i++) {
+            pid_t auditor = server_process(nodes->node[i].server, "assayd: auditor 0");
+            kill(auditor, SIGTERM);
+            ck_assert(
+                server_replaces(nodes->node[i].server, "assayd: auditor 0", auditor, SOON_MS));
+        }
+        ck_assert(wait_until(all_are_held, NULL, SOON_MS));
+        origin_release(nodes->origin, "/held");
+        expect_graded(leader, ids, HELD, SOON_MS);
+    }
+    nodes_expect_equal(nodes);
+}
+END_TEST
+
 /* A node whose writer ends loses the jobs of its auditors, and no page is blamed. */
 START_TEST(pages_survive_that_writers_of_nodes_are_killed)
 {
@@ -352,6 +373,7 @@ static void add_tests(TCase *tcase)
     tcase_add_test(tcase, pages_of_a_killed_node_are_graded_by_others_at_once);
     tcase_add_test(tcase, pages_of_a_killed_leader_are_graded_under_the_next_one);
     tcase_add_test(tcase, pages_of_a_node_that_sleeps_are_graded_by_others);
+    tcase_add_test(tcase, pages_of_auditors_that_are_stopped_run_again);
     tcase_add_test(tcase, pages_survive_that_writers_of_nodes_are_killed);
     tcase_add_test(tcase, a_page_that_kills_auditors_of_other_nodes_fails);
     tcase_add_test(tcase, a_host_has_at_most_two_connections_from_all_nodes);

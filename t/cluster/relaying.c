@@ -38,6 +38,23 @@ START_TEST(a_follower_answers_when_it_has_the_change)
 }
 END_TEST
 
+/* A client that takes the position of its change along reads it on any node. */
+START_TEST(a_read_with_the_position_of_a_change_shows_it)
+{
+    for (unsigned i = 0; i < 60; i++) {
+        struct response *r = create_on(i % nodes->count, text("%u", i), NULL);
+        expect_status(r, 202);
+        const char *position = header(r, "X-Assay-Position");
+        expect(r, position != NULL);
+        expect_status(http(nodes->node[(i + 1) % nodes->count].server,
+                           .path = report_path(int_at(r, "data.id")),
+                           .headers = {text("X-Assay-Position: %s", position)}),
+                      200);
+    }
+    nodes_expect_equal(nodes);
+}
+END_TEST
+
 START_TEST(a_repeated_key_is_recognised_on_every_node)
 {
     for (int i = 0; i < 20; i++) {
@@ -113,6 +130,7 @@ END_TEST
 static void add_tests(TCase *tcase)
 {
     tcase_add_test(tcase, a_follower_answers_when_it_has_the_change);
+    tcase_add_test(tcase, a_read_with_the_position_of_a_change_shows_it);
     tcase_add_test(tcase, a_repeated_key_is_recognised_on_every_node);
     tcase_add_test(tcase, a_held_post_on_a_follower_ends_with_its_grading);
     tcase_add_test(tcase, a_visitor_and_an_operator_meet_on_followers);

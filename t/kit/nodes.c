@@ -303,7 +303,7 @@ static void ask_another(struct nodes *n, unsigned caller)
     unsigned from = n->asked[caller];
     for (unsigned i = 1; i < n->count; i++) {
         struct move m = {n, from, (from + i) % n->count};
-        if (!wait_until(has_as_much, &m, MOVE_MS))
+        if (n->node[m.to].server->pid == 0 || !wait_until(has_as_much, &m, MOVE_MS))
             continue;
         n->asked[caller] = m.to;
         return;

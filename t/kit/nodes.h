@@ -93,7 +93,7 @@ void nodes_catch_up(const struct nodes *n);
 
 /*
  * nodes_ask(n, caller, call): sends the request to a node. After no answer, or a status from 500
- * on, the next node gets the next request of this caller, when it has what the one before has.
+ * on, the next node that runs and has what the one before has gets the next request of this caller.
  * Callers may be threads.
  * nodes_write(n, call): as the caller NODES_WRITE, until a node answers; fails after LEAD_MS.
  */

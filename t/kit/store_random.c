@@ -90,12 +90,17 @@ static void keys(void)
 {
     static uint8_t number;
     uint64_t id = operator+ 1 + random_below(9);
-    unsigned dice = random_below(6);
-    if (dice < 2)
+    unsigned dice = random_below(8);
+    if (dice == 6)
+        kit_apply(&kit,
+                  &(struct store_change){.kind = CHANGE_SIGNING_KEYS,
+                                         .fields = random_below(2),
+                                         .data = random_below(2) ? STR("some") : STR("others")});
+    else if (dice < 2)
         kit_apply(&kit, &(struct store_change){.kind = CHANGE_KEY_REVOKE, .id = id});
     else if (dice == 2)
         kit_apply(&kit, &(struct store_change){.kind = CHANGE_KEY_TOUCH, .id = id});
-    else if (dice == 3)
+    else if (dice == 3 || dice == 7)
         rotate(id);
     else if (number < 200)
         kit_key(&kit, 1, ++number);

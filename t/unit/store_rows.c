@@ -116,7 +116,7 @@ START_TEST(the_row_set_of_a_change_raises_its_events)
 {
     enum { EVENTS = 4096 };
     static struct store_event want[EVENTS], got[EVENTS];
-    unsigned seen[EVENT_MAINTENANCE + 1] = {0};
+    unsigned seen[EVENT_SIGNING_KEYS + 1] = {0};
     struct buf events = {0};
     for (int i = 0; i < 1500; i++) {
         random_act();
