@@ -19,7 +19,7 @@
 #define TAKE_MS 15000
 #define LEAVE_MS 2000 /* to end when neither master serves any more */
 
-/* for those who asked for the upgrade and do not read the log (packaging/debian/postinst) */
+/* for those who asked for the upgrade and do not read the log (packaging/debian/assay.postinst) */
 static void notify_failure(void)
 {
     systemd_notify("STATUS=upgrade failed: the old binary continues, see the log");
