@@ -191,7 +191,7 @@ void relays_pass(struct client *client, const struct frame *frame)
                 frame->head.b, frame->payload);
 }
 
-static void on_frame_for_auditor(struct relay *relay, const struct frame *f)
+static void on_frame_for_auditor(struct relays *r, struct relay *relay, const struct frame *f)
 {
     const uint32_t type = f->head.type;
     if (relay->client == NULL ||
@@ -199,6 +199,7 @@ static void on_frame_for_auditor(struct relay *relay, const struct frame *f)
         return;
     relay->has_jobs = relay->has_jobs || type == FRAME_JOB;
     channel_put(&relay->client->channel, (enum frame_type)type, f->head.a, f->head.b, f->payload);
+    client_flush(r->clients, relay->client); /* before the commit of this turn */
 }
 
 static bool wants_relay(const struct client *client, uint64_t now)
@@ -249,7 +250,7 @@ static void receive(struct relays *r, struct relay *relay)
         if (f.head.type == FRAME_ANSWER && !relay->is_auditor)
             hold(r, relay, &f); /* events follow from the entries */
         else
-            on_frame_for_auditor(relay, &f);
+            on_frame_for_auditor(r, relay, &f);
     if (got < 0 || next < 0)
         lose(r, relay, channel_tls_why(&relay->channel));
 }

@@ -111,6 +111,7 @@ void remote_auditors_take_slot(struct remote_auditors *r, struct client *client,
                  (frame->head.b != 0 ? host_slots_take_redirected
                                      : host_slots_take)(r->slots, host, holder_of(client));
     channel_put(&client->channel, FRAME_SLOT, frame->head.a, taken, frame->payload);
+    client_flush(r->clients, client); /* before the commit of this turn */
 }
 
 void remote_auditors_free_slot(struct remote_auditors *r, const struct client *client,

@@ -156,9 +156,9 @@ static bool read_ready(struct writer *w, uint64_t timeout_us)
 static void wait_and_read(struct writer *w)
 {
     score_set(w->process->score->busy_since_ms, 0);
-    read_ready(w, 0);
+    bool ready = read_ready(w, 0);
     group_commit_count(&w->group_commit, w->batch.count);
-    if (w->batch.count == 0 && !deferred_is_due(&w->deferred) &&
+    if (!ready && w->batch.count == 0 && !deferred_is_due(&w->deferred) &&
         !writer_maintenance_is_due(&w->maintenance))
         read_ready(w, IDLE_US);
     process_heartbeat(w->process);
