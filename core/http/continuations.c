@@ -9,17 +9,17 @@ static void on_change(struct waiter *w, enum change_outcome outcome,
 {
     struct request *r = request_of(w);
     if (outcome == CHANGE_ANSWERED && answer->status == STORE_AWAY)
-        reply_error(r, ERR_UNAVAILABLE,
-                    "No node of the cluster leads at the moment. Nothing was changed.");
+        reply_retry(r, "No node of the cluster leads at the moment. Nothing was changed.");
     else if (outcome == CHANGE_ANSWERED)
         r->change_done(r, answer);
     else if (outcome == CHANGE_REPEATED)
         reply_error(r, ERR_CONFLICT,
                     "The first request with this Idempotency-Key has not ended. Retry later.");
     else
-        reply_error(r, ERR_UNAVAILABLE,
-                    "The change was not confirmed in time and may still happen. Read the record "
-                    "before sending it again.");
+        reply_error(
+            r, ERR_UNAVAILABLE,
+            "The change was not confirmed in time and may still happen. Read the record "
+            "before sending it again, or send it again with the Idempotency-Key of before.");
 }
 
 void request_change(struct request *r, const struct store_change *change, request_change_fn *done)
