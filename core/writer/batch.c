@@ -112,6 +112,7 @@ enum store_status batch_commit(struct batch *b)
             status = commit(b);
         else
             store_abort(b->txn);
+        leading_settle(b->leading, status);
         sequences_settle(b->sequences, status == STORE_OK);
     }
     b->txn = NULL;

@@ -167,6 +167,7 @@ static enum store_status append(struct leading *l, struct store_txn *t)
         log_warn("the cluster: the last entry may be in the log or not: the writer starts again");
         _exit(process_stopping ? EXIT_STOPPED : EXIT_RETRY);
     }
+    l->logged = true;
     score_add(score_of(l)->appends, 1);
     score_add(score_of(l)->append_us, clock_mono_us() - began_us);
     cluster_score_begin(score_of(l), l->position.sequence);
@@ -184,6 +185,17 @@ enum store_status leading_log(struct leading *l, struct store_txn *t, bool sever
     return append(l, t);
 }
 
+void leading_settle(struct leading *l, enum store_status status)
+{
+    if (l->logged && status != STORE_OK) {
+        log_error("the cluster: entry %llu is in the log and cannot be committed: %s: the writer "
+                  "starts again",
+                  (unsigned long long)l->position.sequence, store_why(l->store));
+        _exit(EXIT_RETRY);
+    }
+    l->logged = false;
+}
+
 bool leading_mark(struct leading *l)
 {
     struct store_txn *t;
@@ -195,9 +207,7 @@ bool leading_mark(struct leading *l)
                  store_why(l->store));
         return false;
     }
-    if (append(l, t) == STORE_OK && store_commit(t) == STORE_OK)
-        return true;
-    log_error("the cluster: entry %llu is in the log and cannot be committed: %s",
-              (unsigned long long)l->position.sequence, store_why(l->store));
-    _exit(EXIT_RETRY);
+    status = append(l, t);
+    leading_settle(l, status == STORE_OK ? store_commit(t) : status);
+    return true;
 }

@@ -17,6 +17,7 @@ struct leading {
     struct store_position position;
     int64_t at_ms; /* of the last entry */
     struct buf rows;
+    bool logged;               /* the open transaction is in the log */
     struct cluster_view shown; /* to workers */
 };
 
@@ -51,6 +52,12 @@ int64_t leading_now_ms(const struct leading *l);
  * this process' master applies.
  */
 enum store_status leading_log(struct leading *l, struct store_txn *t, bool several);
+
+/*
+ * leading_settle(l, status): after the commit of such a transaction. When it failed, the log has
+ * what the store lacks: exits EXIT_RETRY, and the next writer applies the entry.
+ */
+void leading_settle(struct leading *l, enum store_status status);
 
 /*
  * leading_mark(l): append an entry without rows and commit its position; no transaction is open.
