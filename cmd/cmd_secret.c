@@ -7,9 +7,6 @@
 #include "core/shm/scoreboard.h"
 #include "core/web/report_cookie.h"
 
-/* In a cluster a key signs when every node that answers has it: later than cluster.max_lag. */
-#define CLUSTER_SETTLE_MS 60000
-
 static int64_t keep_ms(const struct conf *conf)
 {
     int64_t token_ms = (int64_t)conf->jwt_ttl_ms + JWT_LEEWAY_S * 1000,
@@ -39,11 +36,12 @@ static int rotate_everywhere(const struct cmd *cmd, struct client *client, const
     char why[SECRETS_PATH + 256];
     struct channel_tls_key key;
     struct buf text = {0}, sealed = {0};
-    const int64_t from_ms = clock_wall_ms() + CLUSTER_SETTLE_MS;
+    /* a key signs when every node that answers has it */
+    const int64_t settle_ms = cmd->conf->cluster_max_lag_ms, from_ms = clock_wall_ms() + settle_ms;
     int status = CMD_DONE;
     if (!secret_file_key(cmd->conf->cluster_key_file, key.bytes, why, sizeof(why)) ||
-        signing_keys_next(path, from_ms, keep_ms(cmd->conf) + CLUSTER_SETTLE_MS, &text, why,
-                          sizeof(why)) != 0)
+        signing_keys_next(path, from_ms, keep_ms(cmd->conf) + settle_ms, &text, why, sizeof(why)) !=
+            0)
         status = cmd_refuse("%s", why);
     else if (!seal(&key, buf_view(&text), &sealed))
         status = cmd_refuse("out of memory");
@@ -70,7 +68,7 @@ int cmd_secret_rotate(struct cmd *cmd)
     if (status == CMD_DONE)
         cmd_say("Visitors' tokens and cookies of reports are signed with a new secret%s. Existing "
                 "ones stay valid until they expire.",
-                cluster ? " in a minute" : "");
+                cluster ? " after cluster.max_lag" : "");
     client_close(client);
     return status;
 }
