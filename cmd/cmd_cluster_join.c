@@ -140,7 +140,7 @@ static void remove_replaced(void *arg, const struct cluster_log_node *n)
 /* Under the id of the new store; that for joining and those of replaced stores go. */
 static int register_store(struct join *j)
 {
-    struct store_position position;
+    struct store_position position = {0};
     struct cluster_log_node joining = j->self;
     const struct cluster_log_engine *engine = j->log->engine;
     int status = read_place(j->conf->data_dir, j->self.id, &position);

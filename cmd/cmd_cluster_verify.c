@@ -94,7 +94,7 @@ static bool print(const struct looking *l, bool json)
             snprintf(hash + 2 * j, 3, "%02x", n->hash[j]);
         records_text(&r, "node", str_of(n->name));
         records_number(&r, "entry", n->hash_sequence);
-        records_text(&r, "hash", n->hash_sequence == 0 ? (struct str){0} : str_of(hash));
+        records_text(&r, "hash", str_of(n->hash_sequence == 0 ? NULL : hash));
         records_text(&r, "result", str_of(result));
         records_end_row(&r);
         equal = equal && strcmp(result, "equal") == 0;

@@ -205,6 +205,7 @@ static enum store_status copy_to(struct store *s, const char *dir, struct progre
     p->put_arg = &f;
     store_stage_begins(s, "the pages of data.mdb");
     enum store_status status = copy_through_pipe(s, p);
+    p->put_arg = NULL;
     if (status == STORE_OK && fsync(fd) != 0)
         status = why_errno(s, "sync the copy", part);
     close(fd);

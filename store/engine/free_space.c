@@ -167,11 +167,14 @@ void txn_spend(struct store_txn *t, uint64_t *left)
     *left = txn_paused(t) ? 0 : *left - 1;
 }
 
+static const char file_full_text[] =
+    "data.mdb has nearly reached the file size limit: raise it (LimitFSIZE, ulimit -f), or delete "
+    "reports";
+
 static const char *const full_texts[] = {
     [MAP_FULL] = "the map is nearly full: raise store.map_size, or delete reports",
     [DISK_FULL] = "the disk is nearly full: free disk space, move data_dir, or delete reports",
-    [FILE_FULL] = "data.mdb has nearly reached the file size limit: raise it (LimitFSIZE, "
-                  "ulimit -f), or delete reports",
+    [FILE_FULL] = file_full_text,
     [NODE_FULL] = "a node of the cluster has no space left: see assay cluster status",
 };
 
