@@ -88,6 +88,9 @@ enum store_status store_rows_hash(struct store *s, store_pause_fn *pause, void *
  */
 void store_follow(struct store *s, bool follow);
 
+/* store_change_is_local(kind): does it change local spaces alone? */
+bool store_change_is_local(uint32_t kind);
+
 /* store_id(s, out): the random id of this store. A copy of its files has it; a restored one not. */
 #define STORE_ID_BYTES 16
 enum store_status store_id(struct store *s, uint8_t out[STORE_ID_BYTES]);

@@ -183,7 +183,7 @@ static void request_rebuild(struct request *r, const struct answer_search *searc
                                         .attempt = search->lost,
                                         .code = ANSWERS_FORMAT};
     log_warn("requesting the rebuild of an answer file: %s", search->why);
-    writer_client_send(r->http->writer, &change);
+    writer_client_send_local(r->http->writer, &change);
 }
 
 static void over(struct query *q, struct waiter *w)

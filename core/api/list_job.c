@@ -53,7 +53,7 @@ static void request_index_rebuild(struct request *r, const struct list_job *job)
         log_error("requesting the rebuild of the index of reports of workspace %llu: %s",
                   (unsigned long long)job->list.workspace, job->why);
     }
-    writer_client_send(r->http->writer, &change);
+    writer_client_send_local(r->http->writer, &change);
 }
 
 static void reply_rebuilding(struct request *r)

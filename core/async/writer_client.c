@@ -247,6 +247,15 @@ void writer_client_send(struct writer_client *c, const struct store_change *chan
         put_change(c, op);
 }
 
+void writer_client_send_local(struct writer_client *c, const struct store_change *change)
+{
+    struct buf wire = {0};
+    change_encode(change, &wire);
+    if (c->socket != NULL && buf_ok(&wire))
+        channel_put(&c->channel, FRAME_LOCAL, 0, 0, buf_view(&wire));
+    buf_free(&wire);
+}
+
 void writer_client_ask_position(struct writer_client *c, uint64_t turn, bool confirm)
 {
     channel_put(&c->channel, FRAME_POSITION, turn, confirm, (struct str){0});

@@ -38,6 +38,8 @@ int writer_client_wake_ms(const struct writer_client *c, int most);
  * is cancelled first. Its ${answer} is NULL unless ${outcome} is CHANGE_ANSWERED. False: memory is
  * short.
  * writer_client_send(c, change): a change without a waiter.
+ * writer_client_send_local(c, change): one about files of this server (store_change_is_local). It is
+ * lost without a connection: who finds the same again sends it again.
  */
 enum change_outcome {
     CHANGE_ANSWERED,
@@ -50,6 +52,7 @@ bool writer_client_change(struct writer_client *c, const struct store_change *ch
                           struct waiter *w, change_done_fn *done)
     __attribute__((warn_unused_result));
 void writer_client_send(struct writer_client *c, const struct store_change *change);
+void writer_client_send_local(struct writer_client *c, const struct store_change *change);
 
 /*
  * writer_client_await(c, workspace, report, timeout_ms, w, done): ${done} when ${report} is

@@ -13,6 +13,7 @@
  *   ANSWER     from writer  a: sequence, b: entry of the log or 0       struct store_answer
  *   EVENT      from writer                                              struct store_event
  *   WAIT       to writer    a: report                                   prioritize its job
+ *   LOCAL      to writer                                                change_encode, no answer
  *   POSITION   to writer    a: turn (cluster_score.h), b: 1: read head  EVENT_POSITION, later
  *   JOB        from writer  a: report, b: attempt                       its URL
  *   RESULT     to writer    a: report, b: attempt                       change_encode of the result
@@ -28,10 +29,11 @@
  *   PIECE      from writer  a: offset, b: bytes of all, about           a piece of data.mdb
  *   COPIED     from writer  a: bytes of all, b: 0; or b: 1, refused     hash of all; or a sentence
  *
- * CHANGE, WAIT and POSITION are for everybody but auditors; those from JOB to ENDED are for
- * auditors. Those about slots are used in a cluster. AUDITOR and ENDED are for an auditor of
- * another node: the writer of that node sends them, AUDITOR in place of HELLO and every
- * ${CHANNEL_AUDITOR_MS}. The last three are for a node that joins (core/cluster/store_copy.h).
+ * CHANGE, WAIT and POSITION are for everybody but auditors; LOCAL is for workers, about files of
+ * their own server; those from JOB to ENDED are for auditors. Those about slots are used in a
+ * cluster. AUDITOR and ENDED are for an auditor of another node: the writer of that node sends
+ * them, AUDITOR in place of HELLO and every ${CHANNEL_AUDITOR_MS}. The last three are for a node
+ * that joins (core/cluster/store_copy.h).
  */
 #ifndef ASSAY_IPC_CHANNEL_H
 #define ASSAY_IPC_CHANNEL_H
@@ -59,6 +61,7 @@ enum frame_type {
     FRAME_SUSPECT,
     FRAME_WITHDRAW,
     FRAME_POSITION,
+    FRAME_LOCAL,
     FRAME_TAKE_SLOT,
     FRAME_SLOT,
     FRAME_FREE_SLOT,

@@ -161,6 +161,15 @@ static void on_wait(struct frames *f, struct client *client, const struct frame 
     store_read_end(f->store);
 }
 
+/* Not from a sender with numbers, whose answers are replicated. */
+static void on_local(struct frames *f, struct client *client, const struct frame *frame)
+{
+    struct item *item = batch_add(f->batch, NULL, 0);
+    if (!item_decode(item, frame->payload) || !store_change_is_local(item->change.kind) ||
+        client->role != ROLE_WORKER)
+        item->change.kind = 0; /* store_apply answers STORE_INVALID */
+}
+
 static void on_position(struct frames *f, struct client *client, const struct frame *frame)
 {
     client->awaits_position = true;
@@ -254,6 +263,7 @@ static const struct rule {
     [FRAME_RETURNED] = {on_returned, true, false, false},
     [FRAME_SUSPECT] = {on_suspect, true, false, false},
     [FRAME_POSITION] = {on_position, false, false, false},
+    [FRAME_LOCAL] = {on_local, false, false, false},
     [FRAME_TAKE_SLOT] = {on_take_slot, true, false, false},
     [FRAME_FREE_SLOT] = {on_free_slot, true, false, false},
     [FRAME_AUDITOR] = {on_auditor, true, false, true},

@@ -11,6 +11,11 @@
 #include <stdlib.h>
 #include <sys/random.h>
 
+bool store_change_is_local(uint32_t kind)
+{
+    return kind < CHANGE_KINDS && change_rows[kind].local;
+}
+
 void store_apply(struct store_txn *t, const struct store_change *change, int64_t now_ms,
                  struct store_answer *answer)
 {
@@ -21,7 +26,7 @@ void store_apply(struct store_txn *t, const struct store_change *change, int64_t
         return;
     }
     if (change->kind >= CHANGE_KINDS || change_rows[change->kind].apply == NULL || t->complete ||
-        t->follows || (t->s->shared->follows && !change_rows[change->kind].local)) {
+        t->follows || (t->s->shared->follows && !store_change_is_local(change->kind))) {
         answer->status = STORE_INVALID;
         return;
     }

@@ -54,19 +54,10 @@ static char *name_of(unsigned i)
     return text("node%u", i);
 }
 
-static void created(const char *name)
-{
-    struct response *r = nodes_write(nodes, .method = "POST", .path = "/api/v1/reports",
-                                     .headers = {"Prefer: respond-async"},
-                                     .body = form("url", text("http://127.0.0.9/%s", name), NULL));
-    expect_status(r, 202);
-    response_free(r);
-}
-
 /* A node that has just started has confirmed the head when it has an entry of now. */
 static void expect_equal(void)
 {
-    created("after");
+    nodes_create(nodes, "after");
     changes_expect_graded(server_of(nodes_await_leader(nodes, NODES_AWAY)));
     nodes_expect_equal(nodes);
 }
@@ -74,7 +65,7 @@ static void expect_equal(void)
 static void create_many(unsigned count)
 {
     for (unsigned i = 0; i < count; i++)
-        created(text("%u", i));
+        nodes_create(nodes, text("%u", i));
 }
 
 static void expect_says(unsigned i, const char *words)
@@ -270,7 +261,7 @@ static void begin_near_end(void)
 static void trim_now(void)
 {
     node_kill_writer(nodes, nodes_await_leader(nodes, NODES_AWAY));
-    created("lead");
+    nodes_create(nodes, "lead");
     leader = nodes_await_leader(nodes, NODES_AWAY);
 }
 

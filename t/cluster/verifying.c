@@ -35,18 +35,9 @@ static struct server *server_of(unsigned i)
     return nodes->node[i].server;
 }
 
-static void created(const char *name)
-{
-    struct response *r = nodes_write(nodes, .method = "POST", .path = "/api/v1/reports",
-                                     .headers = {"Prefer: respond-async"},
-                                     .body = form("url", text("http://127.0.0.9/%s", name), NULL));
-    expect_status(r, 202);
-    response_free(r);
-}
-
 static void settle(void)
 {
-    created("settle");
+    nodes_create(nodes, "settle");
     changes_expect_graded(server_of(nodes_await_leader(nodes, NODES_AWAY)));
     nodes_catch_up(nodes);
 }
@@ -157,16 +148,16 @@ START_TEST(a_node_with_an_altered_record_stops_and_joins_again)
         node_start(nodes, bad);
     }
     nodes->asked[NODES_WRITE] = good;
-    created("before");
+    nodes_create(nodes, "before");
     expect_differs(bad);
     if (_i == 1)
         nodes_await_leader(nodes, (int)bad);
-    created("after");
+    nodes_create(nodes, "after");
     uint64_t position = node_position(nodes, bad);
     ck_assert_uint_lt(position, nodes_entries(nodes));
     node_stop(nodes, bad);
     node_start(nodes, bad); /* it stays stopped */
-    created("later");
+    nodes_create(nodes, "later");
     ck_assert_uint_eq(node_position(nodes, bad), position);
     node_stop(nodes, bad);
     free(postgres_query(nodes->log,

@@ -292,7 +292,7 @@ bool query_pause(void *q)
     return q == NULL;
 }
 
-void writer_client_send(struct writer_client *l, const struct store_change *change)
+void writer_client_send_local(struct writer_client *l, const struct store_change *change)
 {
     (void)l;
     played.changes++;

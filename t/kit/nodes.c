@@ -332,3 +332,12 @@ struct response *nodes_write_call(struct nodes *n, const struct call *call)
         poll(NULL, 0, 5);
     }
 }
+
+void nodes_create(struct nodes *n, const char *name)
+{
+    struct response *r = nodes_write(n, .method = "POST", .path = "/api/v1/reports",
+                                     .headers = {"Prefer: respond-async"},
+                                     .body = form("url", text("http://127.0.0.9/%s", name), NULL));
+    expect_status(r, 202);
+    response_free(r);
+}

@@ -96,10 +96,12 @@ void nodes_catch_up(const struct nodes *n);
  * on, the next node that runs and has what the one before has gets the next request of this caller.
  * Callers may be threads.
  * nodes_write(n, call): as the caller NODES_WRITE, until a node answers; fails after LEAD_MS.
+ * nodes_create(n, name): a report of a page of this name, which nobody can reach.
  */
 struct response *nodes_ask(void *n, unsigned caller, const struct call *call);
 #define nodes_write(n, ...) nodes_write_call((n), &(struct call){__VA_ARGS__})
 struct response *nodes_write_call(struct nodes *n, const struct call *call);
+void nodes_create(struct nodes *n, const char *name);
 
 /*
  * nodes_expect_equal(n): all nodes are at the end of the log, give the same answers and have the

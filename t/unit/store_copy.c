@@ -9,6 +9,7 @@
 
 #include <check.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <sys/socket.h>
@@ -71,9 +72,22 @@ static pthread_t start(void *(*work)(void *))
     return thread;
 }
 
+/* As the writer does before it hands the channel to the thread. */
+static void await_request(void)
+{
+    struct frame f;
+    struct pollfd ready = {source.fd, POLLIN, 0};
+    while (channel_next(&source, &f) != 1) {
+        ck_assert_int_eq(poll(&ready, 1, 5000), 1);
+        ck_assert_int_ge(channel_read(&source), 0);
+    }
+    ck_assert_int_eq(f.head.type, FRAME_COPY);
+}
+
 static void *send_store(void *arg)
 {
     (void)arg;
+    await_request();
     return store_copy_send(&source, kit.s, always, NULL, sent_why) ? &kit : NULL;
 }
 
@@ -110,8 +124,10 @@ END_TEST
 START_TEST(a_joiner_that_stops_ends_the_source)
 {
     void *sent;
+    const int small = 4096; /* the copy does not arrive at once */
     stop_at = 1;
     fill();
+    ck_assert_int_eq(setsockopt(source.fd, SOL_SOCKET, SO_SNDBUF, &small, sizeof(small)), 0);
     pthread_t thread = start(send_store);
     ck_assert(!receive());
     ck_assert_str_eq(why, "");
