@@ -38,8 +38,8 @@ int writer_client_wake_ms(const struct writer_client *c, int most);
  * is cancelled first. Its ${answer} is NULL unless ${outcome} is CHANGE_ANSWERED. False: memory is
  * short.
  * writer_client_send(c, change): a change without a waiter.
- * writer_client_send_local(c, change): one about files of this server (store_change_is_local). It is
- * lost without a connection: who finds the same again sends it again.
+ * writer_client_send_local(c, change): one about files of this server (store_change_is_local). It
+ * is lost without a connection: who finds the same again sends it again.
  */
 enum change_outcome {
     CHANGE_ANSWERED,
