@@ -5,8 +5,8 @@
  *   request -> POSITION to the writer -> the log thread reads the head, entries are applied
  *           -> cluster_score, and an event to the worker -> log_waits_look ends what it can
  *
- * All waits share one confirmation of the head, and all workers of a server ask for at most
- * twenty a second.
+ * All waits share one confirmation of the head, and all workers of a server ask for at most a
+ * hundred a second.
  */
 #ifndef ASSAY_ASYNC_LOG_WAITS_H
 #define ASSAY_ASYNC_LOG_WAITS_H
@@ -14,7 +14,7 @@
 #include "core/async/writer_client.h"
 
 #define LOG_WAIT_HEAD UINT64_MAX
-#define LOG_ASK_US 50000 /* between two confirmations that workers ask for */
+#define LOG_ASK_US 10000 /* between two confirmations that workers ask for */
 
 enum log_verdict {
     LOG_REACHED,

@@ -1,7 +1,6 @@
 #include "core/http/cluster_reads.h"
 
-/* The head is confirmed every second at least. After so long without, nobody waits for it. */
-#define AWAY_US 4000000
+#define AWAY_US 4000000 /* the head is confirmed every two seconds at least */
 
 static const struct cluster_score *score_of(const struct http *h)
 {
@@ -24,6 +23,20 @@ bool cluster_reads_are_stale(const struct http *h)
     const struct cluster_view view = view_of(h);
     return cluster_view_lag_us(&view, h->loop->now_ms * 1000) >
            (uint64_t)h->loop->conf->cluster_max_lag_ms * 1000;
+}
+
+static bool is_away(const struct cluster_view *view)
+{
+    return clock_mono_us() >= view->confirmed_us + AWAY_US;
+}
+
+/* Before the first confirmation the writer knows, which has just started. */
+bool cluster_log_is_away(const struct http *h)
+{
+    if (h->log_waits == NULL)
+        return false;
+    const struct cluster_view view = view_of(h);
+    return view.confirmed_us != 0 && is_away(&view);
 }
 
 /* ---- the position of an answer ---- */
@@ -51,8 +64,7 @@ struct str cluster_reads_text(struct request *r)
 static bool needs_confirmation(const struct request *r)
 {
     const struct cluster_view view = view_of(r->http);
-    return view.role == CLUSTER_FOLLOWS && view.current_us <= r->started_us &&
-           clock_mono_us() < view.confirmed_us + AWAY_US;
+    return view.role == CLUSTER_FOLLOWS && view.current_us <= r->started_us && !is_away(&view);
 }
 
 static void confirmed(struct waiter *w, enum log_verdict verdict)

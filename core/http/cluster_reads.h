@@ -23,6 +23,12 @@
 bool cluster_reads_are_stale(const struct http *h);
 
 /*
+ * cluster_log_is_away(h): nothing was heard of the log for some seconds. A change that is sent to
+ * the writer then has no known end.
+ */
+bool cluster_log_is_away(const struct http *h);
+
+/*
  * cluster_reads_position(h): of all that was read until now; log 0: none.
  * cluster_reads_text(r): the value of X-Assay-Position; p NULL: the response has none.
  */

@@ -1,5 +1,6 @@
 #include "core/http/continuations.h"
 
+#include "core/http/cluster_reads.h"
 #include "core/http/http.h"
 #include "core/http/request.h"
 #include "core/http/reply.h"
@@ -24,6 +25,10 @@ static void on_change(struct waiter *w, enum change_outcome outcome,
 
 void request_change(struct request *r, const struct store_change *change, request_change_fn *done)
 {
+    if (cluster_log_is_away(r->http)) {
+        reply_retry(r, "The log of the cluster does not answer. Nothing was changed.");
+        return;
+    }
     r->change_done = done;
     r->changed = true;
     if (!writer_client_change(r->http->writer, change, &r->wait, on_change))

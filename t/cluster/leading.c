@@ -1,8 +1,7 @@
 /*
- * One node of a cluster leads. Another one takes over when it stops, dies, sleeps or loses the
- * database, and nothing acknowledged is lost or applied twice.
+ * One node of a cluster leads. Another one takes over when it stops, dies, sleeps or loses its
+ * connection to the database, and nothing acknowledged is lost or applied twice.
  */
-#include "t/kit/changes.h"
 #include "t/kit/nodes.h"
 #include "t/kit/supervisor.h"
 
@@ -31,14 +30,6 @@ static int64_t ms_without_leader(struct nodes *n)
     int64_t since = now_ms();
     created(n, "after");
     return now_ms() - since;
-}
-
-static void expect_listed(const struct nodes *n, int64_t total)
-{
-    nodes_catch_up(n);
-    for (unsigned i = 0; i < n->count; i++)
-        if (n->node[i].server->pid > 0)
-            expect_int(http_get(n->node[i].server, "/api/v1/reports"), "meta.total", total);
 }
 
 /* ---- who leads ---- */
@@ -83,9 +74,9 @@ START_TEST(another_node_leads_after_the_leader_has_ended)
             ends[_i].how == STOPPED ? "stopped" : "killed");
     ck_assert_int_le(away_ms, ends[_i].within_ms);
     ck_assert_uint_ne(nodes_await_leader(n, NODES_AWAY), leader);
-    expect_listed(n, 2);
+    nodes_expect_reports(n, 2);
     node_start(n, leader);
-    expect_listed(n, 2);
+    nodes_expect_reports(n, 2);
     nodes_expect_equal(n);
     nodes_free(n);
 }
@@ -102,7 +93,7 @@ START_TEST(a_leader_whose_writer_is_killed_leads_again)
     fprintf(stderr, "a change is answered %lld ms after the writer was killed\n",
             (long long)away_ms);
     ck_assert_int_le(away_ms, LEASE_MS / 2);
-    expect_listed(n, 2);
+    nodes_expect_reports(n, 2);
     nodes_expect_equal(n);
     nodes_free(n);
 }
@@ -117,12 +108,6 @@ static struct raw *change_in_flight(const struct nodes *n, unsigned leader, cons
     raw_post(raw, n->key, "Prefer: respond-async\r\n",
              form("url", text("http://127.0.0.9/%s", name), NULL));
     return raw;
-}
-
-static void expect_in_log(const struct nodes *n, unsigned i, const char *words)
-{
-    ck_assert_msg(server_says(n->node[i].server, words, 0, LEAD_MS), "node %u does not say: %s\n%s",
-                  i, words, server_log(n->node[i].server));
 }
 
 /* 202: acknowledged, so it is stored. Else it may be stored. Every node has it once at most. */
@@ -193,7 +178,7 @@ START_TEST(a_change_that_is_appended_and_not_committed_is_applied_once)
         expect_status(raw_response(raw, false, 40000), 202);
         raw_close(raw);
     }
-    expect_listed(n, CREATES);
+    nodes_expect_reports(n, CREATES);
     nodes_expect_equal(n);
     nodes_free(n);
 }
@@ -224,7 +209,7 @@ START_TEST(an_append_whose_connection_is_lost_is_resolved)
         expect_status(r, 202);
         ck_assert_uint_eq(fault_proxy_cuts(proxy), before + 1);
     }
-    expect_listed(n, CREATES + 1);
+    nodes_expect_reports(n, CREATES + 1);
     ck_assert_uint_eq(nodes_await_leader(n, NODES_AWAY), leader);
     nodes_expect_equal(n);
     nodes_free(n);
@@ -324,121 +309,8 @@ START_TEST(an_append_of_an_earlier_lead_is_refused)
     ck_assert_uint_eq(nodes_entries(n), entries);
     created(n, "after");
     node_start(n, leader);
-    expect_listed(n, sent);
+    nodes_expect_reports(n, sent);
     nodes_expect_equal(n);
-    nodes_free(n);
-}
-END_TEST
-
-/* ---- the database fails ---- */
-
-struct load {
-    struct nodes *nodes;
-    struct changes changes;
-};
-
-static struct load *load_start(struct nodes *n)
-{
-    struct load *l = calloc(1, sizeof(*l));
-    ck_assert_ptr_nonnull(l);
-    l->nodes = n;
-    l->changes = (struct changes){.origin = n->origin, .ask = nodes_ask, .arg = n, .late = true};
-    changes_start(&l->changes, (uint64_t)getpid() << 20 | 1);
-    return l;
-}
-
-static bool has_worked(void *arg)
-{
-    struct changes *c = arg;
-    return c->acknowledged > 200;
-}
-
-/* Until some more changes are answered. */
-static void load_work(struct load *l)
-{
-    l->changes.acknowledged = 0;
-    ck_assert_msg(wait_until(has_worked, &l->changes, 2 * LEAD_MS), "%u changes are answered\n%s",
-                  (unsigned)l->changes.acknowledged, server_log(l->nodes->node[0].server));
-}
-
-static void load_end(struct load *l, const char *what)
-{
-    struct nodes *n = l->nodes;
-    changes_end(&l->changes, what);
-    unsigned leader = nodes_await_leader(n, NODES_AWAY);
-    changes_expect_graded(n->node[leader].server);
-    nodes_catch_up(n);
-    for (unsigned i = 0; i < n->count; i++)
-        changes_expect(&l->changes, n->node[i].server);
-    nodes_expect_equal(n);
-}
-
-START_TEST(a_database_that_is_killed_and_started_loses_nothing)
-{
-    struct nodes *n = nodes_new(&(struct nodes_options){0});
-    struct load *l = load_start(n);
-    for (int i = 0; i < 3; i++) {
-        load_work(l);
-        postgres_kill(n->log);
-        postgres_start(n->log);
-    }
-    load_work(l);
-    load_end(l, "PostgreSQL killed 3 times");
-    nodes_free(n);
-}
-END_TEST
-
-START_TEST(a_synchronous_standby_that_is_promoted_loses_nothing)
-{
-    struct nodes *n = nodes_new(&(struct nodes_options){.standby = NODES_SYNCHRONOUS});
-    struct load *l = load_start(n);
-    load_work(l);
-    nodes_promote(n);
-    load_work(l);
-    load_end(l, "synchronous standby promoted");
-    nodes_free(n);
-}
-END_TEST
-
-static bool is_free_of_leader(void *arg)
-{
-    return nodes_leader(arg) == NODES_AWAY;
-}
-
-/*
- * The standby lacks the last entries. Nodes that have them stop; after new-log the node with most
- * of them leads the others, which have fewer.
- */
-START_TEST(nodes_that_have_more_than_a_promoted_standby_stop)
-{
-    struct nodes *n = nodes_new(&(struct nodes_options){.standby = NODES_ASYNCHRONOUS});
-    created(n, "before");
-    nodes_catch_up(n);
-    postgres_pause_backend(n->log, n->standby->name);
-    created(n, "lost");
-    nodes_catch_up(n);
-    uint64_t entries = nodes_entries(n);
-    nodes_promote(n);
-    ck_assert_uint_lt(nodes_entries(n), entries);
-    for (unsigned i = 0; i < n->count; i++)
-        expect_in_log(
-            n, i,
-            text("this store has entry %llu, but the log ends at", (unsigned long long)entries));
-    ck_assert(wait_until(is_free_of_leader, n, 2 * LEASE_MS));
-    for (unsigned i = 0; i < n->count; i++) {
-        struct response *r = http(n->node[i].server, .method = "POST", .path = "/api/v1/reports",
-                                  .body = form("url", "http://127.0.0.9/refused", NULL));
-        expect_status(r, 503);
-        ck_assert_uint_eq(node_position(n, i), entries);
-        node_stop(n, i);
-    }
-    assay_ok(n->node[1].server, "cluster", "new-log", "--from", "node1", NULL);
-    node_start(n, 1);
-    n->asked[NODES_WRITE] = 1;
-    created(n, "again");
-    expect_int(http_get(n->node[1].server, "/api/v1/reports"), "meta.total", 3);
-    node_start(n, 0);
-    expect_in_log(n, 0, "the store is of another log");
     nodes_free(n);
 }
 END_TEST
@@ -454,9 +326,6 @@ static void add_tests(TCase *tcase)
     tcase_add_test(tcase, a_leader_that_is_cut_off_is_replaced_and_follows_again);
     tcase_add_test(tcase, a_backend_that_sleeps_longer_than_every_timeout_loses_nothing);
     tcase_add_test(tcase, an_append_of_an_earlier_lead_is_refused);
-    tcase_add_test(tcase, a_database_that_is_killed_and_started_loses_nothing);
-    tcase_add_test(tcase, a_synchronous_standby_that_is_promoted_loses_nothing);
-    tcase_add_test(tcase, nodes_that_have_more_than_a_promoted_standby_stop);
 }
 
 int main(void)

@@ -341,3 +341,11 @@ void nodes_create(struct nodes *n, const char *name)
     expect_status(r, 202);
     response_free(r);
 }
+
+void nodes_expect_reports(const struct nodes *n, int64_t total)
+{
+    nodes_catch_up(n);
+    for (unsigned i = 0; i < n->count; i++)
+        if (n->node[i].server->pid > 0)
+            expect_int(http_get(n->node[i].server, "/api/v1/reports"), "meta.total", total);
+}

@@ -17,7 +17,7 @@
 /* ---- the rest of a worker, stubbed ---- */
 
 static struct {
-    unsigned count;
+    unsigned count, retries;
     enum err err;
 } replies;
 
@@ -50,7 +50,7 @@ static void on_event(void *arg, const struct store_event *e)
 void reply_retry(struct request *r, const char *message)
 {
     (void)r, (void)message;
-    ck_abort_msg("no query is refused");
+    replies.retries++;
 }
 
 bool queries_send(struct queries *all, struct query *q, struct waiter *w)
@@ -63,6 +63,12 @@ void thread_pool_send(struct thread_pool *a, struct pool_job *job, struct waiter
 {
     (void)a, (void)job, (void)w;
     ck_abort_msg("no job is sent");
+}
+
+void *request_alloc(struct request *r, size_t size)
+{
+    (void)r, (void)size;
+    ck_abort_msg("no response is written");
 }
 
 static int watched; /* connections of waiting requests */
@@ -82,7 +88,8 @@ void conn_unwatch(struct conn *c)
 /* ---- a writer that only reads ---- */
 
 static char dir[] = "/tmp/assay-link-XXXXXX";
-static struct process process;
+static struct scoreboard scoreboard;
+static struct process process = {.scoreboard = &scoreboard};
 static struct loop loop;
 static struct http http = {.loop = &loop};
 static struct writer_client *l;
@@ -170,6 +177,32 @@ START_TEST(an_unanswered_request_fails_after_30_seconds)
 }
 END_TEST
 
+/* ---- in a cluster ---- */
+
+/* Seconds since the head of the log was confirmed (-1: never); whether a change is sent. */
+static const struct {
+    int confirmed_s;
+    bool sent;
+} ages[] = {{-1, true}, {0, true}, {3, true}, {4, false}, {100, false}};
+
+START_TEST(a_change_is_not_sent_while_the_log_is_away)
+{
+    struct request request;
+    const uint64_t age_us = (uint64_t)ages[_i].confirmed_s * 1000000;
+    const bool never = ages[_i].confirmed_s < 0;
+    cluster_score_publish(
+        &scoreboard.cluster,
+        &(struct cluster_view){.role = CLUSTER_LEADS,
+                               .confirmed_us = never ? 0 : clock_mono_us() - age_us});
+    http.log_waits = log_waits_new(&loop);
+    send_create(&request, "key");
+    ck_assert_uint_eq(replies.retries, !ages[_i].sent);
+    ck_assert_uint_eq(writer_client_waiting(l), ages[_i].sent);
+    ck_assert_uint_eq(replies.count, 0);
+    log_waits_free(http.log_waits);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("writer_client");
@@ -178,5 +211,7 @@ int main(void)
     tcase_add_checked_fixture(tcase, setup, teardown);
     tcase_add_loop_test(tcase, an_unanswered_request_fails_after_30_seconds, 0,
                         sizeof(cases) / sizeof(cases[0]));
+    tcase_add_loop_test(tcase, a_change_is_not_sent_while_the_log_is_away, 0,
+                        sizeof(ages) / sizeof(ages[0]));
     return suite_run(suite);
 }
