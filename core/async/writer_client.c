@@ -408,12 +408,12 @@ static void time_out(const struct writer_client *c, struct op *op)
 void writer_client_tick(struct writer_client *c)
 {
     uint64_t now = c->loop->now_ms;
-    if (c->socket == NULL && now >= c->retry_at_ms)
-        reconnect(c);
     end_overdue_waits(c, now);
     for (struct op *op = c->first; op != NULL; op = op->next)
         if (op->pending.waiter != NULL && op->deadline_ms <= now)
             time_out(c, op);
+    if (c->socket == NULL && now >= c->retry_at_ms)
+        reconnect(c); /* last: it does not send what was given up */
 }
 
 int writer_client_wake_ms(const struct writer_client *c, int most)

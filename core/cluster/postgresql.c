@@ -85,15 +85,18 @@ void pg_close(struct pg *pg)
     pg->c = NULL;
 }
 
-/* Its lines as one. */
+/* Its lines as one: a space for each row of white space. */
 static void note_why(struct pg *pg, const char *text)
 {
-    size_t n = strlen(text);
-    while (n > 0 && text[n - 1] == '\n')
+    size_t n = 0;
+    for (; *text != '\0' && n < sizeof(pg->why) - 1; text++)
+        if (strchr(" \t\r\n", *text) == NULL)
+            pg->why[n++] = *text;
+        else if (n > 0 && pg->why[n - 1] != ' ')
+            pg->why[n++] = ' ';
+    while (n > 0 && pg->why[n - 1] == ' ')
         n--;
-    snprintf(pg->why, sizeof(pg->why), "%.*s", (int)n, text);
-    for (char *p = pg->why; (p = strchr(p, '\n')) != NULL;)
-        *p = ' ';
+    pg->why[n] = '\0';
 }
 
 /*

@@ -31,14 +31,18 @@ static enum store_status apply_entries(struct store_txn *t, const struct log_bat
 static enum store_status apply(struct following *f, const struct log_batch *b)
 {
     struct store_txn *t;
+    struct cluster_score *score = &f->process->scoreboard->cluster;
     enum store_status status = store_begin(f->store, &t);
     if (status != STORE_OK)
         return status;
     status = apply_entries(t, b);
-    cluster_score_begin(&f->process->scoreboard->cluster, log_batch_end(b)->sequence);
+    cluster_score_begin(score, log_batch_end(b)->sequence);
     if (status == STORE_OK)
-        return store_commit(t);
-    store_abort(t);
+        status = store_commit(t);
+    else
+        store_abort(t);
+    if (status != STORE_OK)
+        cluster_score_begin(score, f->leading->position.sequence);
     return status;
 }
 
@@ -75,18 +79,6 @@ static void take_entries(struct following *f)
 }
 
 /* ---- the lead ---- */
-
-static void log_view(struct following *f)
-{
-    const struct log_view *v = &f->view;
-    if (strcmp(f->logged, v->why) == 0)
-        return;
-    snprintf(f->logged, sizeof(f->logged), "%s", v->why);
-    if (v->why[0] != '\0')
-        log_warn("the cluster: %s", v->why);
-    else
-        log_info("the cluster: the store follows the log again");
-}
 
 static void lost(const struct following *f)
 {
@@ -154,7 +146,6 @@ bool following_step(struct following *f)
     f->told = false;
     f->looked_ms = clock_mono_ms();
     log_thread_look(l->thread, &f->view);
-    log_view(f);
     note_leader(f);
     refuse_growth(f);
     leading_show(l, &f->view);

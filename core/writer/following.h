@@ -18,7 +18,6 @@ struct following {
     struct verifier *verifier;
     bool told; /* the log thread has something new */
     struct log_view view;
-    char logged[POSITION_WHY];
     char full_node[NODE_TEXT]; /* as last seen */
     uint64_t noted_ms, looked_ms;
 };

@@ -129,8 +129,8 @@ static bool send_change(struct frames *f, struct client *client, const struct fr
 static void on_change(struct frames *f, struct client *client, const struct frame *frame)
 {
     /* those held before go first */
-    if ((f->held.count > 0 || !send_change(f, client, frame)) && !held_add(&f->held, client, frame))
-        put_away(client, frame->head.a);
+    if (f->held.count > 0 || !send_change(f, client, frame))
+        held_add(&f->held, client, frame);
 }
 
 void frames_release_held(struct frames *f)
@@ -140,9 +140,9 @@ void frames_release_held(struct frames *f)
     for (; done < f->held.count; done++) {
         const struct held_change *c = &f->held.list[done];
         const struct frame frame = held_frame(c);
-        if (send_change(f, c->client, &frame))
+        if (!held_is_refused(c) && send_change(f, c->client, &frame))
             continue;
-        if (now < c->until_ms)
+        if (!held_is_refused(c) && now < c->until_ms)
             break;
         put_away(c->client, c->head.a);
     }

@@ -5,20 +5,28 @@
 #include <stdlib.h>
 #include <string.h>
 
-bool held_add(struct held_changes *h, struct client *client, const struct frame *frame)
+static size_t bytes_of(const struct held_change *c)
+{
+    return held_is_refused(c) ? 0 : c->head.payload;
+}
+
+void held_add(struct held_changes *h, struct client *client, const struct frame *frame)
 {
     const size_t n = frame->payload.n;
     char *payload = n > HELD_BYTES - h->bytes ? NULL : malloc(n + 1);
-    if (payload == NULL)
-        return false;
-    memcpy(payload, frame->payload.p, n);
+    if (payload != NULL)
+        memcpy(payload, frame->payload.p, n);
     h->list = array_grow(h->list, h->count, &h->room, sizeof(*h->list));
     h->list[h->count++] = (struct held_change){.client = client,
                                                .head = frame->head,
                                                .payload = payload,
                                                .until_ms = clock_mono_ms() + HELD_MS};
-    h->bytes += n;
-    return true;
+    h->bytes += bytes_of(&h->list[h->count - 1]);
+}
+
+bool held_is_refused(const struct held_change *c)
+{
+    return c->payload == NULL;
 }
 
 struct frame held_frame(const struct held_change *c)
@@ -28,7 +36,7 @@ struct frame held_frame(const struct held_change *c)
 
 static void end_one(struct held_changes *h, struct held_change *c)
 {
-    h->bytes -= c->head.payload;
+    h->bytes -= bytes_of(c);
     free(c->payload);
 }
 

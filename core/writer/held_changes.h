@@ -8,12 +8,12 @@
 #include "core/writer/clients.h"
 
 #define HELD_MS 2000
-#define HELD_BYTES (64u << 20) /* more are not held */
+#define HELD_BYTES (64u << 20)
 
 struct held_change {
     struct client *client;
     struct frame_head head;
-    char *payload;
+    char *payload; /* NULL: it is refused */
     uint64_t until_ms;
 };
 
@@ -23,11 +23,13 @@ struct held_changes {
 };
 
 /*
- * held_add(h, client, frame): a copy. False: so much is held that it is not.
+ * held_add(h, client, frame): a copy; above HELD_BYTES of all only its head, and held_is_refused is
+ * true then: it is refused in its turn, since a client gets its answers in the order of its changes.
  * held_frame(c): as it arrived. held_drop(h, count): free the first ${count}.
  * held_forget(h): drop those of disconnected clients.
  */
-bool held_add(struct held_changes *h, struct client *client, const struct frame *frame);
+void held_add(struct held_changes *h, struct client *client, const struct frame *frame);
+bool held_is_refused(const struct held_change *c);
 struct frame held_frame(const struct held_change *c);
 void held_drop(struct held_changes *h, size_t count);
 void held_forget(struct held_changes *h);

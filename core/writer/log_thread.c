@@ -36,15 +36,33 @@ bool log_is_ending(struct log_thread *t)
     return ending;
 }
 
+/* By this thread, since the loop of a leader waits for its append. */
+static void log_reason(const char *why)
+{
+    if (why[0] != '\0')
+        log_warn("the cluster: %s", why);
+    else
+        log_info("the cluster: the store fits the log, which answers again");
+}
+
 void log_publish(struct log_thread *t, enum log_state state, const char *why)
 {
     pthread_mutex_lock(&t->lock);
-    bool changed = t->view.state != state || strcmp(t->view.why, why) != 0;
+    bool new_reason = strcmp(t->view.why, why) != 0, changed = new_reason || t->view.state != state;
     t->view.state = state;
     snprintf(t->view.why, sizeof(t->view.why), "%s", why);
     pthread_mutex_unlock(&t->lock);
     if (changed)
         log_tell(t->event_fd);
+    if (new_reason)
+        log_reason(why);
+}
+
+void log_publish_away(struct log_thread *t)
+{
+    char why[POSITION_WHY];
+    snprintf(why, sizeof(why), "the log cannot be reached: %s", t->log->engine->why(t->log));
+    log_publish(t, log_state_of(t), why);
 }
 
 enum log_state log_state_of(struct log_thread *t)
@@ -122,12 +140,10 @@ enum cluster_log_status log_read_head(struct log_thread *t, struct cluster_log_h
 /* ${status} is not CLUSTER_LOG_OK: say why, and wait. */
 static void fail(struct log_thread *t, enum cluster_log_status status)
 {
-    char why[512];
     if (status == CLUSTER_LOG_NONE)
-        snprintf(why, sizeof(why), "the database has no log: run `assay cluster init` once");
+        log_publish(t, log_state_of(t), "the database has no log: run `assay cluster init` once");
     else
-        snprintf(why, sizeof(why), "the log cannot be reached: %s", t->log->engine->why(t->log));
-    log_publish(t, log_state_of(t), why);
+        log_publish_away(t);
     log_pause(t, LOG_RETRY_MS);
 }
 

@@ -68,7 +68,7 @@ static enum outcome find_outcome(struct log_thread *t)
     const struct store_position after = after_entry(t);
     enum cluster_log_status status = CLUSTER_LOG_UNKNOWN;
     while (status != CLUSTER_LOG_OK) {
-        log_publish(t, LOG_LEADS, t->log->engine->why(t->log)); /* of the last call */
+        log_publish_away(t);
         if (log_is_ending(t))
             return LEAD_LOST;
         status = renew(t, CLUSTER_LOG_LEASE_MS, &head);

@@ -76,8 +76,13 @@ END_TEST
 START_TEST(a_change_is_refused_at_once_while_the_database_is_away)
 {
     struct nodes *n = nodes_new(&(struct nodes_options){0});
+    unsigned leader = nodes_await_leader(n, NODES_AWAY);
     nodes_create(n, "before");
     postgres_kill(n->log);
+    struct raw *raw = raw_open(n->node[leader].server); /* its append waits */
+    raw_post(raw, n->key, "Prefer: respond-async\r\n",
+             form("url", "http://127.0.0.9/flight", NULL));
+    expect_in_log(n, leader, "the log cannot be reached");
     poll(NULL, 0, 6000);
     for (unsigned i = 0; i < n->count; i++) {
         int64_t since = now_ms();
@@ -92,8 +97,10 @@ START_TEST(a_change_is_refused_at_once_while_the_database_is_away)
         expect_status(http_get(n->node[i].server, "/api/v1/reports"), 200);
     }
     postgres_start(n->log);
+    expect_status(raw_response(raw, false, 40000), 202);
+    raw_close(raw);
     nodes_create(n, "after");
-    nodes_expect_reports(n, 2);
+    nodes_expect_reports(n, 3);
     nodes_expect_equal(n);
     nodes_free(n);
 }

@@ -196,6 +196,19 @@ static bool admits_growth(void *arg)
  * It sleeps while the leader appends more than it has space for: later the leader would refuse
  * that. Sleeping longer than 10 s would end it.
  */
+/* The position in an answer is one that it has. */
+static bool serves_its_position(void *node)
+{
+    struct response *r = http_get(node, "/api/v1/reports");
+    struct response *again =
+        http(node, .path = "/api/v1/reports",
+             .headers = {text("X-Assay-Position: %s", header(r, "X-Assay-Position"))});
+    bool serves = again->status == 200;
+    response_free(again);
+    response_free(r);
+    return serves;
+}
+
 START_TEST(a_follower_with_a_full_disk_stops_and_goes_on)
 {
     struct stat st;
@@ -211,6 +224,7 @@ START_TEST(a_follower_with_a_full_disk_stops_and_goes_on)
     expect_says(full, "of the log cannot be applied");
     ck_assert_uint_lt(node_position(nodes, full), nodes_entries(nodes));
     uint64_t position = node_position(nodes, full);
+    ck_assert(wait_until(serves_its_position, nodes->node[full].server, SAYS_MS));
 
     ck_assert(wait_until(refuses_growth, server, SAYS_MS));
     int64_t total = total_on(leader);
@@ -221,7 +235,7 @@ START_TEST(a_follower_with_a_full_disk_stops_and_goes_on)
     limit_files_of_writer(full, RLIM_INFINITY);
     nodes_catch_up(nodes);
     ck_assert_int_eq(total_on(full), total - 1);
-    expect_says(full, "the store follows the log again");
+    expect_says(full, "the store fits the log, which answers again");
     ck_assert(wait_until(admits_growth, server, SAYS_MS));
     ck_assert_int_eq(node_writer(nodes, full), writer);
     nodes_expect_equal(nodes);
