@@ -24,7 +24,7 @@ struct held_changes {
 
 /*
  * held_add(h, client, frame): a copy; above HELD_BYTES of all only its head, and held_is_refused is
- * true then: it is refused in its turn, since a client gets its answers in the order of its changes.
+ * true then: it is refused in its turn, since a client gets answers in the order of its changes.
  * held_frame(c): as it arrived. held_drop(h, count): free the first ${count}.
  * held_forget(h): drop those of disconnected clients.
  */
