@@ -47,11 +47,12 @@ void log_heard(int fd);
 
 /*
  * log_publish(t, state, why): for the loop, and another ${why} for the error log.
- * log_publish_away(t): the same state; the engine says why its last call failed. log_begin_call(t), log_confirm(t, head): before and
- * after a call that reads the head: what is in the log before the call is up to ${head}.
+ * log_publish_away(t): the same state; the engine says why its last call failed.
+ * log_begin_call(t), log_confirm(t, head): before and after a call that reads the head: what is in
+ * the log before the call is up to ${head}.
  * log_rest(t, ms): until ${ms} pass, the loop asks for an append or a confirmation, or the end.
- * log_pause(t, ms): also while an append is asked for. log_read_head(t, out): and note the node
- * when it is time.
+ * log_pause(t, ms): also while an append is asked for.
+ * log_read_head(t, out): and note the node when it is time.
  */
 bool log_is_ending(struct log_thread *t);
 enum log_state log_state_of(struct log_thread *t);
