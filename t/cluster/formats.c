@@ -147,30 +147,42 @@ static void expect_join_refused(void)
     server_free(nodes->node[new].server);
 }
 
-START_TEST(entries_get_a_newer_format_when_all_live_nodes_know_it)
+/* The leader knows both formats, and node ${old} of the earlier version follows it. */
+static void mix_versions(unsigned old)
 {
-    const unsigned last = leader, old = follower(1);
-    add_live_node();
+    const unsigned last = leader;
     upgrade(follower(0));
-    upgrade(follower(1));
-    await_look();
-    created("mixed");
-    ck_assert_uint_eq(last_format(), 1);
     expect_status_of(follower(0), "2");
     expect_status_of(last, "1");
+    node_stop(nodes, old);
     upgrade(last);
-    leader = nodes_await_leader(nodes, NODES_AWAY);
+    start_version(old, NULL);
+    nodes_catch_up(nodes);
+    leader = nodes_await_leader(nodes, (int)old);
+}
+
+static void expect_held(const char *name)
+{
     await_look();
-    created("held");
+    created(name);
     ck_assert_uint_eq(last_format(), 1);
+    nodes_catch_up(nodes);
+}
+
+START_TEST(entries_get_a_newer_format_when_all_live_nodes_know_it)
+{
+    const unsigned old = follower(1);
+    add_live_node();
+    mix_versions(old);
+    expect_held("mixed");
+    upgrade(old);
+    expect_held("upgraded");
     free(postgres_query(nodes->log, "DELETE FROM assay_node WHERE name = 'another'"));
     ck_assert_msg(wait_until(writes_next, "next", NEXT_MS), "%s", nodes_logs(nodes));
     ck_assert_uint_eq(number("SELECT format FROM assay_cluster"), 2);
     expect_says(leader, "entries have format 2 from now on");
     nodes_catch_up(nodes);
     node_stop(nodes, old);
-    created("away");
-    leader = nodes_await_leader(nodes, (int)old);
     expect_refused(old);
     expect_join_refused();
     start_version(old, "./t/kit/formats_assayd");
