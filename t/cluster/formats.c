@@ -138,7 +138,7 @@ static void expect_join_refused(void)
 {
     unsigned new = nodes_add(nodes);
     struct run run =
-        assay(nodes->node[new].server, "cluster", "join", text("node%u", follower(0)), NULL);
+        assay(nodes->node[new].server, "cluster", "join", text("node%u", leader), NULL);
     ck_assert_int_eq(run.status, 1);
     ck_assert_msg(strstr(run.err, "the log is written in format 2" OLD_VERSION_READS), "%s",
                   run.err);
