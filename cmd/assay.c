@@ -68,7 +68,8 @@ const struct cmd_row cmd_rows[] = {
     {"cluster remove", "NODE", 1, 1, no_options,
      "Deregister a node whose server is stopped, so that the log keeps no entries for it.",
      cmd_cluster_remove, false},
-    {"cluster status", "", 0, 0, no_options, "Show which node leads and how far the others are.",
+    {"cluster status", "", 0, 0, no_options,
+     "Show which node leads, how far the others are, and the version of each one.",
      cmd_cluster_status, false},
     {"cluster verify", "", 0, 0, no_options,
      "Compare the records of all nodes at one entry of the log. A node that differs stops. Exit "

@@ -130,6 +130,8 @@ static void put_node(void *arg, const struct cluster_log_node *n)
     bool leads = l->head.lease_ms > 0 && memcmp(n->id, l->head.leader, NODE_BYTES) == 0;
     records_text(r, "node", str_of(n->name));
     records_text(r, "address", str_of(n->address[0] == '\0' ? NULL : n->address));
+    records_text(r, "version", str_of(n->version));
+    records_number(r, "format", n->format);
     records_text(r, "role",
                  str_of(n->differs_at != 0                  ? "differs"
                         : leads                             ? "leads"

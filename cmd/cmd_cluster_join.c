@@ -112,10 +112,9 @@ static int check_nodes(const struct join *j)
  * Before the copy begins, so that the log keeps what follows it: from an entry on that the source
  * has certainly applied.
  */
-static int begin(struct join *j)
+static int register_self(struct join *j)
 {
     const struct cluster_log_engine *engine = j->log->engine;
-    leading_describe(j->conf, &j->self);
     enum cluster_log_status status = engine->nodes(j->log, find_nodes, j);
     if (status == CLUSTER_LOG_OK) {
         int refused = check_nodes(j);
@@ -128,6 +127,16 @@ static int begin(struct join *j)
         status = engine->position(j->log, &j->self, &j->head);
     }
     return status == CLUSTER_LOG_OK ? CMD_DONE : cmd_log_problem(j->log, status);
+}
+
+static int begin(struct join *j)
+{
+    char why[POSITION_WHY];
+    leading_describe(j->conf, &j->self);
+    enum cluster_log_status status = j->log->engine->position(j->log, NULL, &j->head);
+    if (status != CLUSTER_LOG_OK)
+        return cmd_log_problem(j->log, status);
+    return position_reads(&j->head, why) ? register_self(j) : cmd_refuse("%s", why);
 }
 
 static void remove_replaced(void *arg, const struct cluster_log_node *n)

@@ -18,7 +18,7 @@
  * native byte order, as in the records themselves.
  *
  *   head   4 bytes  "rows"
- *          2 bytes  ROWS_FORMAT
+ *          2 bytes  format, 1
  *          4 bytes  STORE_FORMAT_VERSION
  *          4 bytes  STORE_LAYOUT
  *          8 bytes  number of rows
@@ -34,7 +34,19 @@
 
 #include "store/store.h"
 
-#define ROWS_FORMAT 1
+/*
+ * The formats of row sets that this version of Assay writes and applies: the newest one, and the
+ * one before it, which the version before this one knows. core/cluster/README.md says how to add
+ * one. store_rows_reads(format): is it one of them?
+ */
+struct rows_formats {
+    uint32_t oldest, newest;
+};
+extern const struct rows_formats store_rows_formats;
+static inline bool store_rows_reads(uint32_t format)
+{
+    return format >= store_rows_formats.oldest && format <= store_rows_formats.newest;
+}
 
 /*
  * store_rows_collect(s, collect): collect the rows of later transactions. While it is off, a put
@@ -43,19 +55,19 @@
 void store_rows_collect(struct store *s, bool collect);
 
 /*
- * store_rows_take(t, out): append the row set of ${t} to ${out}, which the caller frees. The
- * transaction is complete then: store_apply returns STORE_INVALID, and only the disk or the system
- * can make its commit fail. STORE_INVALID: its rows are not collected. Another status is that of
- * store_commit: abort the transaction.
+ * store_rows_take(t, format, out): append the row set of ${t} to ${out}, which the caller frees.
+ * The transaction is complete then: store_apply returns STORE_INVALID, and only the disk or the
+ * system can make its commit fail. STORE_INVALID: its rows are not collected, or ${format} is none
+ * of store_rows_formats. Another status is that of store_commit: abort the transaction.
  */
-enum store_status store_rows_take(struct store_txn *t, struct buf *out)
+enum store_status store_rows_take(struct store_txn *t, uint32_t format, struct buf *out)
     __attribute__((warn_unused_result));
 
 /*
  * store_rows_apply(t, rows): put and delete the rows, and bring local spaces up to date. ${rows} is
  * exactly one row set, and needed until it returns. The transaction may apply more row sets, but no
  * changes; STORE_INVALID: it has applied changes.
- * STORE_OTHER_FORMAT: the row set has another format than this version of Assay writes.
+ * STORE_OTHER_FORMAT: its format is none of store_rows_formats, or it is of another store format.
  * STORE_CORRUPT: it is truncated or altered, and nothing was written; or it does not fit the store.
  * After STORE_CORRUPT, STORE_FULL or STORE_IO the commit fails: abort, and nothing was applied.
  */

@@ -36,8 +36,8 @@ enum cluster_log_status {
 /* A node, as others see it. */
 struct cluster_log_node {
     uint8_t id[NODE_BYTES];
-    char name[NODE_TEXT], address[NODE_TEXT];
-    uint32_t format;        /* ROWS_FORMAT that it reads and writes */
+    char name[NODE_TEXT], address[NODE_TEXT], version[NODE_TEXT];
+    uint32_t format;        /* the newest one of entries that it knows */
     uint64_t sequence;      /* of the last entry that it applied */
     uint64_t free_bytes;    /* that its store can still grow by */
     uint64_t hash_sequence; /* of the last entry with a hash of its rows; 0: none */
@@ -54,6 +54,7 @@ struct cluster_log_head {
     char leader_name[NODE_TEXT], leader_address[NODE_TEXT];
     int64_t lease_ms;  /* that the lead lasts; 0 or less: it is over. By the engine's clock */
     uint64_t sequence; /* of the last entry; 0: none */
+    uint32_t format;   /* its format; 0: there is none */
     int64_t at_ms;     /* its time */
     uint8_t chain[STORE_CHAIN_BYTES];
     bool verify; /* the leader is to append an entry without rows: at that one all nodes hash */
@@ -64,7 +65,7 @@ struct cluster_log_head {
 struct cluster_log_entry {
     uint64_t sequence, epoch;
     int64_t at_ms;   /* for append: never less than that of the entry before */
-    uint32_t format; /* ROWS_FORMAT */
+    uint32_t format; /* of its row set: store_rows_formats */
     struct str rows;
     uint8_t chain[STORE_CHAIN_BYTES];
     uint8_t before[STORE_CHAIN_BYTES]; /* for append: the chain of the entry before */

@@ -20,7 +20,7 @@ _Static_assert(2 * CLUSTER_LOG_LEASE_MS == 20000, "TOO_LONG");
     "CASE WHEN c.lease_until BETWEEN clock_timestamp() AND " TOO_LONG                              \
     " THEN floor(extract(epoch FROM c.lease_until - clock_timestamp()) * 1000)::bigint"            \
     " ELSE 0 END, "                                                                                \
-    "c.head, c.at_ms, c.chain, CASE WHEN c.verify THEN 1 ELSE 0 END::bigint"
+    "c.head, c.at_ms, c.chain, CASE WHEN c.verify THEN 1 ELSE 0 END::bigint, c.format::bigint"
 
 static const struct pg_statement position_sql = {
     .number = PG_POSITION,
@@ -46,7 +46,7 @@ static const struct pg_statement append_sql = {
     .number = PG_APPEND,
     .commits = true,
     .sql = "WITH fence AS (UPDATE assay_cluster SET head = $1, chain = $5, at_ms = $6,"
-           " verify = verify AND $9 = 0,"
+           " format = $3, verify = verify AND $9 = 0,"
            " lease_until = clock_timestamp() + $7 * interval '1 ms'"
            " WHERE epoch = $2 AND head = $1 - 1 AND chain = $8 RETURNING 1),"
            " entry AS (INSERT INTO assay_log (seq, epoch, format, at_ms, rows, chain)"
@@ -64,14 +64,18 @@ static const struct pg_statement read_sql = {
 static const struct pg_statement chain_sql = {.number = PG_CHAIN,
                                               .sql = "SELECT chain FROM assay_log WHERE seq = $1"};
 
-/* $1 node, $2 name, $3 address, $4 format, $5 sequence, $6 free bytes, $7, $8 hash; 0: none new */
+/*
+ * $1 node, $2 name, $3 address, $4 format, $5 sequence, $6 free bytes, $7, $8 hash; 0: none new;
+ * $9 version
+ */
 static const struct pg_statement note_sql = {
     .number = PG_NODE,
     .sql = "INSERT INTO assay_node AS n"
-           " (node, name, address, formats, applied_seq, free_bytes, hash_seq, hash, seen_at)"
-           " VALUES ($1, $2, $3, $4, $5, $6, $7, $8, clock_timestamp())"
+           " (node, name, address, formats, applied_seq, free_bytes, hash_seq, hash, version,"
+           " seen_at) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, clock_timestamp())"
            " ON CONFLICT (node) DO UPDATE SET name = excluded.name, address = excluded.address,"
-           " formats = excluded.formats, applied_seq = excluded.applied_seq,"
+           " version = excluded.version, formats = excluded.formats,"
+           " applied_seq = excluded.applied_seq,"
            " free_bytes = excluded.free_bytes, seen_at = excluded.seen_at,"
            " hash_seq = CASE WHEN $7 = 0 THEN n.hash_seq ELSE $7 END,"
            " hash = CASE WHEN $7 = 0 THEN n.hash ELSE $8 END RETURNING n.differs_at"};
@@ -97,7 +101,8 @@ static void head_of(const PGresult *r, struct cluster_log_head *out)
     *out = (struct cluster_log_head){.epoch = pg_get_number(r, 0, 1),
                                      .lease_ms = (int64_t)pg_get_number(r, 0, 5),
                                      .sequence = pg_get_number(r, 0, 6),
-                                     .at_ms = (int64_t)pg_get_number(r, 0, 7)};
+                                     .at_ms = (int64_t)pg_get_number(r, 0, 7),
+                                     .format = (uint32_t)pg_get_number(r, 0, 10)};
     pg_get_fixed(r, 0, 0, out->log, sizeof(out->log));
     pg_get_fixed(r, 0, 2, out->leader, sizeof(out->leader));
     pg_get_text(r, 0, 3, out->leader_name);
@@ -136,6 +141,7 @@ static enum cluster_log_status note(struct pg *pg, const struct cluster_log_node
     pg_number(&p, node->free_bytes);
     pg_number(&p, node->hash_sequence);
     pg_bytes(&p, node->hash, sizeof(node->hash));
+    pg_text(&p, node->version);
     enum cluster_log_status status = pg_run(pg, &note_sql, &p, &r);
     if (status != CLUSTER_LOG_OK)
         return status;

@@ -94,7 +94,8 @@ static const char make_tables[] =
     "BEGIN;"
     "CREATE TABLE assay_cluster (log uuid NOT NULL, epoch bigint NOT NULL,"
     " leader uuid NOT NULL, lease_until timestamptz NOT NULL, head bigint NOT NULL,"
-    " at_ms bigint NOT NULL, chain bytea NOT NULL, verify boolean NOT NULL DEFAULT false)"
+    " format int NOT NULL, at_ms bigint NOT NULL, chain bytea NOT NULL,"
+    " verify boolean NOT NULL DEFAULT false)"
     " WITH (fillfactor = 10);"
     "CREATE UNIQUE INDEX assay_cluster_one ON assay_cluster ((true));"
     "CREATE TABLE assay_log (seq bigint PRIMARY KEY, epoch bigint NOT NULL,"
@@ -102,14 +103,14 @@ static const char make_tables[] =
     " PARTITION BY RANGE (seq);"
     "ALTER TABLE assay_log ALTER rows SET STORAGE EXTERNAL, ALTER chain SET STORAGE PLAIN;"
     "CREATE TABLE assay_node (node uuid PRIMARY KEY, name text NOT NULL,"
-    " address text NOT NULL, version text NOT NULL DEFAULT '', formats bigint NOT NULL,"
+    " address text NOT NULL, version text NOT NULL, formats bigint NOT NULL,"
     " applied_seq bigint NOT NULL, free_bytes bigint NOT NULL, seen_at timestamptz NOT NULL,"
     " hash_seq bigint NOT NULL, hash bytea NOT NULL, differs_at bigint NOT NULL DEFAULT 0)";
 
 /* $1 log, $2 leader, $3 chain */
 static const char make_head[] =
-    "INSERT INTO assay_cluster (log, epoch, leader, lease_until, head, at_ms, chain)"
-    " VALUES ($1, 0, $2, 'epoch', 0, 0, $3)";
+    "INSERT INTO assay_cluster (log, epoch, leader, lease_until, head, format, at_ms, chain)"
+    " VALUES ($1, 0, $2, 'epoch', 0, 0, 0, $3)";
 
 /* In a transaction, which the end of the connection rolls back. */
 static enum cluster_log_status make_all(struct pg *pg, const struct cluster_log_head *head,
@@ -150,7 +151,7 @@ enum cluster_log_status log_tables_make(struct cluster_log *l, const struct clus
 static const char list_nodes[] =
     "SELECT node, name, address, formats, applied_seq, free_bytes,"
     " floor(extract(epoch FROM clock_timestamp() - seen_at) * 1000)::bigint,"
-    " hash_seq, hash, differs_at"
+    " hash_seq, hash, differs_at, version"
     " FROM assay_node ORDER BY name, node";
 
 enum cluster_log_status log_tables_nodes(struct cluster_log *l, cluster_log_node_fn *each,
@@ -173,6 +174,7 @@ enum cluster_log_status log_tables_nodes(struct cluster_log *l, cluster_log_node
         pg_get_fixed(r, i, 0, n.id, sizeof(n.id));
         pg_get_text(r, i, 1, n.name);
         pg_get_text(r, i, 2, n.address);
+        pg_get_text(r, i, 10, n.version);
         each(arg, &n);
     }
     PQclear(r);

@@ -1,9 +1,13 @@
+#include "config.h"
+
 #include "core/cluster/position.h"
 
 #include <stdarg.h>
 #include <stdio.h>
 
 #define JOIN "copy the store of another node by `assay cluster join`"
+#define UPGRADE "upgrade this node to the version of the others; `assay cluster status` shows it"
+#define ASSAY_VERSION "Assay " PACKAGE_VERSION
 #define LOST "the log lost entries: choose a node by `assay cluster new-log`, and " JOIN
 
 static void refuse(char why[POSITION_WHY], const char *format, ...)
@@ -22,6 +26,42 @@ bool position_is(const struct cluster_log_head *head, const struct store_positio
     return head->sequence == position->sequence &&
            memcmp(head->chain, position->chain, STORE_CHAIN_BYTES) == 0;
 }
+
+/* ---- formats ---- */
+
+static const char *own_formats(char out[64])
+{
+    const struct rows_formats *own = &store_rows_formats;
+    if (own->oldest == own->newest)
+        snprintf(out, 64, "format %u", own->newest);
+    else
+        snprintf(out, 64, "formats %u to %u", own->oldest, own->newest);
+    return out;
+}
+
+bool position_reads(const struct cluster_log_head *head, char why[POSITION_WHY])
+{
+    char own[64], first[96];
+    const uint32_t format = head->format;
+    why[0] = '\0';
+    if (format == 0 || store_rows_reads(format))
+        return true;
+    snprintf(first, sizeof(first), "first upgrade all nodes to a version that reads format %u",
+             format + 1);
+    refuse(why, "the log is written in format %u, and " ASSAY_VERSION " reads %s: %s", format,
+           own_formats(own), format > store_rows_formats.newest ? UPGRADE : first);
+    return false;
+}
+
+static void refuse_entry(const struct cluster_log_entry *e, char why[POSITION_WHY])
+{
+    char own[64];
+    refuse(why, "entry %llu of the log has format %u, and " ASSAY_VERSION " reads %s: %s",
+           (unsigned long long)e->sequence, e->format, own_formats(own),
+           e->format > store_rows_formats.newest ? UPGRADE : JOIN);
+}
+
+/* ---- positions ---- */
 
 /* The entry of the store's position, and what the log has there. */
 static enum cluster_log_status compare_entry(struct cluster_log *l, const struct store_position *p,
@@ -69,7 +109,7 @@ enum cluster_log_status position_compare(struct cluster_log *l, struct log_place
     else if (p->sequence > head->sequence)
         refuse(why, "this store has entry %llu, but the log ends at %llu; " LOST,
                (unsigned long long)p->sequence, (unsigned long long)head->sequence);
-    if (why[0] != '\0')
+    if (why[0] != '\0' || !position_reads(head, why))
         return CLUSTER_LOG_OK;
     if (p->sequence == head->sequence)
         compare_end(p, head, why);
@@ -89,11 +129,8 @@ bool position_continues(const struct store_position *position, const struct clus
                at);
     else if (e->sequence != position->sequence + 1)
         refuse(why, "the next entry of the log is %llu: those before it were trimmed; " JOIN, at);
-    else if (e->format != ROWS_FORMAT)
-        refuse(why,
-               "entry %llu of the log has format %u, and this version of Assay reads %d: "
-               "upgrade this node",
-               at, e->format, ROWS_FORMAT);
+    else if (!store_rows_reads(e->format))
+        refuse_entry(e, why);
     else if (!chain_next(position->chain, e->sequence, e->epoch, e->format, e->rows, chain))
         refuse(why, "out of memory");
     else if (memcmp(chain, e->chain, sizeof(chain)) != 0)

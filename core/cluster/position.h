@@ -1,6 +1,6 @@
 /*
  * Does a store fit the log? Compared after each connection, since a log may have lost entries: a
- * standby without the last ones was promoted.
+ * standby without the last ones was promoted. And does this version read the log's format?
  */
 #ifndef ASSAY_CLUSTER_POSITION_H
 #define ASSAY_CLUSTER_POSITION_H
@@ -16,12 +16,15 @@ struct log_place {
 };
 
 /*
+ * position_reads(head, why): does this version read the last entry, and so those that follow? If
+ * not: ${why} is a sentence.
  * position_compare(l, place, head, why): ${why} is "" if the store may apply what follows its
  * position, else a sentence: what is wrong and what to do. A store without records and position
  * gets the position before the first entry. Other statuses than CLUSTER_LOG_OK: of the log.
  * position_continues(position, entry, why): is the entry the next one? If not: a sentence. NULL:
  * the log ends later, but has no next entry.
  */
+bool position_reads(const struct cluster_log_head *head, char why[POSITION_WHY]);
 enum cluster_log_status position_compare(struct cluster_log *l, struct log_place *place,
                                          const struct cluster_log_head *head,
                                          char why[POSITION_WHY]);

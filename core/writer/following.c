@@ -113,6 +113,18 @@ static void refuse_growth(struct following *f)
     store_refuse_growth(f->store, full[0] != '\0');
 }
 
+/* All live nodes must be able to read what this one appends. */
+static void choose_format(struct following *f)
+{
+    struct leading *l = f->leading;
+    const uint32_t format = f->view.format;
+    if (f->view.state != LOG_LEADS || format == l->format)
+        return;
+    if (l->format != 0)
+        log_info("the cluster: entries have format %u from now on: all live nodes read it", format);
+    l->format = format;
+}
+
 /* An operator asks for a verification. */
 static void mark(struct following *f)
 {
@@ -148,6 +160,7 @@ bool following_step(struct following *f)
     log_thread_look(l->thread, &f->view);
     note_leader(f);
     refuse_growth(f);
+    choose_format(f);
     leading_show(l, &f->view);
     take_entries(f);
     if (f->view.state == LOG_LOST)

@@ -1,3 +1,5 @@
+#include "config.h"
+
 #include "core/writer/leading.h"
 
 #include "core/base/log.h"
@@ -16,7 +18,8 @@ void leading_describe(const struct conf *conf, struct cluster_log_node *out)
     else if (gethostname(out->name, sizeof(out->name) - 1) != 0)
         out->name[0] = '\0';
     snprintf(out->address, sizeof(out->address), "%s", conf->cluster_address);
-    out->format = ROWS_FORMAT;
+    snprintf(out->version, sizeof(out->version), "%s", PACKAGE_VERSION);
+    out->format = store_rows_formats.newest;
 }
 
 /* ---- what workers see ---- */
@@ -155,15 +158,16 @@ static enum store_status take_rows(struct leading *l, struct store_txn *t)
 {
     buf_reset(&l->rows);
     store_position_set(t, &l->position); /* makes place for the next one */
-    return store_rows_take(t, &l->rows);
+    return store_rows_take(t, l->format, &l->rows);
 }
 
 static enum store_status append(struct leading *l, struct store_txn *t)
 {
     l->at_ms = leading_now_ms(l);
+    const struct cluster_log_entry entry = {
+        .at_ms = l->at_ms, .format = l->format, .rows = buf_view(&l->rows)};
     const uint64_t began_us = clock_mono_us();
-    if (!log_thread_append(l->thread, buf_view(&l->rows), l->at_ms, is_wanted, l->process,
-                           &l->position)) {
+    if (!log_thread_append(l->thread, &entry, is_wanted, l->process, &l->position)) {
         log_warn("the cluster: the last entry may be in the log or not: the writer starts again");
         _exit(process_stopping ? EXIT_STOPPED : EXIT_RETRY);
     }

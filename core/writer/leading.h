@@ -15,7 +15,8 @@ struct leading {
     bool leads;                /* true: this writer executes changes */
     char leader[NODE_TEXT];    /* the address of the leader; "": no other node leads */
     struct store_position position;
-    int64_t at_ms; /* of the last entry */
+    int64_t at_ms;   /* of the last entry */
+    uint32_t format; /* of the next row sets; 0: this writer does not lead */
     struct buf rows;
     bool logged;               /* the open transaction is in the log */
     struct cluster_view shown; /* to workers */
@@ -30,7 +31,7 @@ bool leading_start(struct leading *l);
 bool leading_end(struct leading *l);
 void leading_free(struct leading *l);
 
-/* leading_describe(conf, out): name, address and format of this node. */
+/* leading_describe(conf, out): name, address, version and format of this node. */
 void leading_describe(const struct conf *conf, struct cluster_log_node *out);
 
 /* leading_begin(l, view): this node leads from now on. */

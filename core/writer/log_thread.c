@@ -265,21 +265,21 @@ void log_thread_applied(struct log_thread *t, enum store_status status, const ch
     pthread_mutex_unlock(&t->lock);
 }
 
-bool log_thread_append(struct log_thread *t, struct str rows, int64_t at_ms, log_tick_fn *tick,
-                       void *arg, struct store_position *out)
+bool log_thread_append(struct log_thread *t, const struct cluster_log_entry *what,
+                       log_tick_fn *tick, void *arg, struct store_position *out)
 {
     bool good = true;
     pthread_mutex_lock(&t->lock);
     struct cluster_log_entry *e = &t->entry;
     *e = (struct cluster_log_entry){.sequence = t->place.position.sequence + 1,
                                     .epoch = t->view.epoch,
-                                    .at_ms = at_ms,
-                                    .format = ROWS_FORMAT,
-                                    .rows = rows,
-                                    .mark = store_rows_are_none(rows)};
+                                    .at_ms = what->at_ms,
+                                    .format = what->format,
+                                    .rows = what->rows,
+                                    .mark = store_rows_are_none(what->rows)};
     memcpy(e->before, t->place.position.chain, sizeof(e->before));
     good = t->view.state == LOG_LEADS &&
-           chain_next(t->place.position.chain, e->sequence, e->epoch, e->format, rows, e->chain);
+           chain_next(e->before, e->sequence, e->epoch, e->format, e->rows, e->chain);
     t->append = good ? APPEND_ASKED : APPEND_FAILED;
     pthread_cond_broadcast(&t->changed);
     while (t->append == APPEND_ASKED && good)

@@ -29,7 +29,9 @@ struct log_view {
     struct cluster_log_head head;
     struct store_position position; /* of the store */
     uint64_t epoch;                 /* of the own lead */
-    char full_node[NODE_TEXT];      /* while this node leads: a live node without space; "": none */
+    /* while this node leads: */
+    char full_node[NODE_TEXT]; /* a live node without space; "": none */
+    uint32_t format;           /* of the next entries: core/cluster/formats.h */
     /* CLOCK_MONOTONIC: what was in the log then is up to ${head}; 0: the head was not read */
     uint64_t confirmed_us;
     char why[POSITION_WHY]; /* what keeps it from going on; "": nothing */
@@ -61,14 +63,15 @@ const struct log_batch *log_thread_take(struct log_thread *t);
 void log_thread_applied(struct log_thread *t, enum store_status status, const char *why);
 
 /*
- * log_thread_append(t, rows, at_ms, tick, arg, out): append a row set of this node's lead and
- * return the position after it. ${tick} is called every 50 ms; when it returns false, the thread
- * gives up. False: the outcome is unknown, or the lead is lost: nothing may be committed, and the
- * process must end.
+ * log_thread_append(t, what, tick, arg, out): append a row set of this node's lead and return the
+ * position after it. ${what}: its rows, their format and the time; the thread fills the other
+ * members. ${tick} is called every 50 ms; when it returns false, the thread gives up. False: the
+ * outcome is unknown, or the lead is lost: nothing may be committed, and the process must end.
  */
 typedef bool log_tick_fn(void *arg);
-bool log_thread_append(struct log_thread *t, struct str rows, int64_t at_ms, log_tick_fn *tick,
-                       void *arg, struct store_position *out) __attribute__((warn_unused_result));
+bool log_thread_append(struct log_thread *t, const struct cluster_log_entry *what,
+                       log_tick_fn *tick, void *arg, struct store_position *out)
+    __attribute__((warn_unused_result));
 
 /*
  * log_thread_trims(t, keep_ms, away_ms): what the leader deletes of the log: entries that are older

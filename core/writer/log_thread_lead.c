@@ -2,6 +2,7 @@
 #include "core/writer/log_thread_internal.h"
 
 #include "core/base/log.h"
+#include "core/cluster/formats.h"
 
 #include <stdio.h>
 
@@ -39,6 +40,7 @@ enum cluster_log_status log_begin_lead(struct log_thread *t)
         return CLUSTER_LOG_OK;
     pthread_mutex_lock(&t->lock);
     t->view.epoch = head.epoch;
+    t->view.format = formats_to_write(&store_rows_formats, head.format, 0);
     pthread_mutex_unlock(&t->lock);
     log_publish(t, LOG_LEADS, "");
     return CLUSTER_LOG_OK;
@@ -109,6 +111,7 @@ static void append(struct log_thread *t)
     t->place.position = after_entry(t);
     t->view.head.sequence = t->entry.sequence;
     t->view.head.at_ms = t->entry.at_ms;
+    t->view.head.format = t->entry.format;
     t->view.head.verify = t->view.head.verify && !t->entry.mark;
     memcpy(t->view.head.chain, t->entry.chain, sizeof(t->entry.chain));
     t->view.confirmed_us = began_us;
@@ -119,23 +122,31 @@ static void append(struct log_thread *t)
 
 /* ---- the lead ---- */
 
+/* What the leader must know of the nodes. */
+struct survey {
+    char full[NODE_TEXT]; /* a live node that has no space for what creates store */
+    uint32_t limit;       /* of formats */
+};
+
 static void look_at_node(void *arg, const struct cluster_log_node *n)
 {
-    char *full = arg;
+    struct survey *s = arg;
     if (n->seen_ms < CLUSTER_LOG_LEASE_MS && n->free_bytes == 0)
-        snprintf(full, NODE_TEXT, "%s", n->name);
+        snprintf(s->full, NODE_TEXT, "%s", n->name);
+    formats_limit(&s->limit, n);
 }
 
-/* A live node that has no space for what creates store. */
-static enum cluster_log_status find_full_node(struct log_thread *t)
+static enum cluster_log_status look_at_nodes(struct log_thread *t, uint32_t last_format)
 {
-    char full[NODE_TEXT] = "";
-    enum cluster_log_status status = t->log->engine->nodes(t->log, look_at_node, full);
+    struct survey s = {.limit = FORMATS_UNLIMITED};
+    enum cluster_log_status status = t->log->engine->nodes(t->log, look_at_node, &s);
+    const uint32_t format = formats_to_write(&store_rows_formats, last_format, s.limit);
     if (status != CLUSTER_LOG_OK)
         return status;
     pthread_mutex_lock(&t->lock);
-    bool changed = strcmp(t->view.full_node, full) != 0;
-    snprintf(t->view.full_node, sizeof(t->view.full_node), "%s", full);
+    bool changed = strcmp(t->view.full_node, s.full) != 0 || t->view.format != format;
+    snprintf(t->view.full_node, sizeof(t->view.full_node), "%s", s.full);
+    t->view.format = format;
     pthread_mutex_unlock(&t->lock);
     if (changed)
         log_tell(t->event_fd);
@@ -163,7 +174,7 @@ static enum cluster_log_status keep(struct log_thread *t)
     if (status == CLUSTER_LOG_OK)
         status = log_read_head(t, &head);
     if (status == CLUSTER_LOG_OK)
-        status = find_full_node(t);
+        status = look_at_nodes(t, head.format);
     if (status != CLUSTER_LOG_OK)
         return status;
     log_confirm(t, &head);

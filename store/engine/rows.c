@@ -21,10 +21,8 @@ struct PACKED row_head {
     uint16_t key_n;
 };
 
-static const struct rows_head current = {.magic = {'r', 'o', 'w', 's'},
-                                         .rows_format = ROWS_FORMAT,
-                                         .format = STORE_FORMAT_VERSION,
-                                         .layout = STORE_LAYOUT};
+static const struct rows_head current = {
+    .magic = {'r', 'o', 'w', 's'}, .format = STORE_FORMAT_VERSION, .layout = STORE_LAYOUT};
 
 static uint64_t sum_of(const struct rows_head *h, const void *rows)
 {
@@ -152,16 +150,17 @@ static int add_rows(const struct store_txn *t, struct buf *out, uint64_t *rows)
     return rc;
 }
 
-enum store_status store_rows_take(struct store_txn *t, struct buf *out)
+enum store_status store_rows_take(struct store_txn *t, uint32_t format, struct buf *out)
 {
     struct rows_head h = current;
     uint64_t count = 0;
     const size_t from = out->n;
-    if (!t->collects)
+    if (!t->collects || !store_rows_reads(format))
         return STORE_INVALID;
     enum store_status status = txn_complete(t);
     if (status != STORE_OK)
         return status;
+    h.rows_format = (uint16_t)format;
     buf_add(out, &h, sizeof(h));
     int rc = buf_ok(&t->noted) ? add_rows(t, out, &count) : ENOMEM;
     if (rc != 0 || !buf_ok(out))
@@ -202,7 +201,7 @@ enum store_status rows_open(struct store *s, struct str rows, struct rows_reader
     memcpy(&h, rows.p, sizeof(h));
     if (memcmp(h.magic, current.magic, sizeof(h.magic)) != 0)
         return refuse(s);
-    if (h.rows_format != current.rows_format || h.format != current.format ||
+    if (!store_rows_reads(h.rows_format) || h.format != current.format ||
         h.layout != current.layout)
         return STORE_OTHER_FORMAT;
     if (h.bytes != rows.n - sizeof(h) || sum_of(&h, rows.p + sizeof(h)) != h.sum)

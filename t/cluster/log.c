@@ -41,6 +41,7 @@ START_TEST(a_new_log_is_empty_and_nobody_leads)
     ck_assert_int_eq(head.log[0], 1);
     ck_assert_uint_eq(head.epoch, 0);
     ck_assert_uint_eq(head.sequence, 0);
+    ck_assert_uint_eq(head.format, 0);
     ck_assert_int_le(head.lease_ms, 0);
     ck_assert_mem_eq(head.leader, zeros, NODE_BYTES);
     ck_assert_mem_eq(head.chain, zeros, STORE_CHAIN_BYTES);
@@ -227,6 +228,7 @@ START_TEST(an_entry_is_read_as_it_was_appended)
     const struct cluster_log_head head = log_position(&b);
     ck_assert_uint_eq(head.sequence, 1);
     ck_assert_int_eq(head.at_ms, e.at_ms);
+    ck_assert_uint_eq(head.format, e.format);
     ck_assert_mem_eq(head.chain, e.chain, STORE_CHAIN_BYTES);
     ck_assert_int_eq(b.engine->read(b.log, 0, expect_same, &e), CLUSTER_LOG_OK);
     ck_assert_int_eq(b.engine->read(b.log, 1, expect_same, &e), CLUSTER_LOG_NONE);
@@ -363,6 +365,7 @@ START_TEST(nodes_are_listed_as_they_were_last_noted)
     for (int i = 0; i < 3; i++) {
         struct cluster_log_node node = {.id = {(uint8_t)(1 + i % 2)},
                                         .address = "[::1]:7000",
+                                        .version = "1.2.3",
                                         .format = 3,
                                         .sequence = (uint64_t)i,
                                         .free_bytes = 1ull << 40};
@@ -375,6 +378,7 @@ START_TEST(nodes_are_listed_as_they_were_last_noted)
     ck_assert_str_eq(nodes[1].name, "nœud \"b\"");
     ck_assert_str_eq(nodes[1].address, "[::1]:7000");
     ck_assert_int_eq(nodes[1].id[0], 1);
+    ck_assert_str_eq(nodes[1].version, "1.2.3");
     ck_assert_uint_eq(nodes[1].format, 3);
     ck_assert_uint_eq(nodes[1].sequence, 2);
     ck_assert_uint_eq(nodes[1].free_bytes, 1ull << 40);

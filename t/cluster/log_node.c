@@ -72,7 +72,7 @@ struct cluster_log_entry log_entry(const struct log_node *n, struct str rows)
     struct cluster_log_entry e = {.sequence = n->head.sequence + 1,
                                   .epoch = n->epoch,
                                   .at_ms = n->head.at_ms + 1,
-                                  .format = ROWS_FORMAT,
+                                  .format = store_rows_formats.newest,
                                   .rows = rows};
     memcpy(e.before, n->head.chain, sizeof(e.before));
     ck_assert(chain_next(e.before, e.sequence, e.epoch, e.format, e.rows, e.chain));

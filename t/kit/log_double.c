@@ -61,6 +61,7 @@ static void add(const struct cluster_log_entry *e)
     to->rows.p = strndup(e->rows.p, e->rows.n);
     d.head.sequence = e->sequence;
     d.head.at_ms = e->at_ms;
+    d.head.format = e->format;
     memcpy(d.head.chain, e->chain, sizeof(e->chain));
 }
 
@@ -205,11 +206,16 @@ struct cluster_log *log_double(void)
 
 void log_double_add(const char *rows)
 {
+    log_double_add_in(store_rows_formats.newest, rows);
+}
+
+void log_double_add_in(uint32_t format, const char *rows)
+{
     pthread_mutex_lock(&d.lock);
     struct cluster_log_entry e = {.sequence = d.head.sequence + 1,
                                   .epoch = d.head.epoch,
                                   .at_ms = d.head.at_ms + 1,
-                                  .format = ROWS_FORMAT,
+                                  .format = format,
                                   .rows = {rows, strlen(rows)}};
     ck_assert(chain_next(d.head.chain, e.sequence, e.epoch, e.format, e.rows, e.chain));
     add(&e);
@@ -235,8 +241,18 @@ void log_double_trim(uint64_t before)
 void log_double_other(uint64_t free_bytes, int64_t seen_ms)
 {
     pthread_mutex_lock(&d.lock);
-    d.other = (struct cluster_log_node){
-        .id = {9}, .name = "other", .free_bytes = free_bytes, .seen_ms = seen_ms};
+    d.other = (struct cluster_log_node){.id = {9},
+                                        .name = "other",
+                                        .format = store_rows_formats.newest,
+                                        .free_bytes = free_bytes,
+                                        .seen_ms = seen_ms};
+    leave(CLUSTER_LOG_OK);
+}
+
+void log_double_other_knows(uint32_t format)
+{
+    pthread_mutex_lock(&d.lock);
+    d.other.format = format;
     leave(CLUSTER_LOG_OK);
 }
 
@@ -301,4 +317,12 @@ char *log_double_rows(uint64_t sequence)
     char *rows = text("%.*s", (int)d.entries[sequence].rows.n, d.entries[sequence].rows.p);
     leave(CLUSTER_LOG_OK);
     return rows;
+}
+
+uint32_t log_double_format(uint64_t sequence)
+{
+    pthread_mutex_lock(&d.lock);
+    uint32_t format = d.entries[sequence].format;
+    leave(CLUSTER_LOG_OK);
+    return format;
 }

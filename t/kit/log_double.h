@@ -20,14 +20,18 @@ void log_double_free(void);
 struct cluster_log *log_double(void);
 
 /*
- * log_double_add(rows): another node appends. log_double_take(lease_ms): another node takes the
- * lead, with an epoch of its own; 0: it leaves it at once. log_double_trim(before).
- * log_double_other(free_bytes, seen_ms): what the log notes of another node.
+ * log_double_add(rows): another node appends, in the newest format; log_double_add_in: in another.
+ * log_double_take(lease_ms): another node takes the lead, with an epoch of its own; 0: it leaves it
+ * at once. log_double_trim(before).
+ * log_double_other(free_bytes, seen_ms): what the log notes of another node, which knows the newest
+ * format; log_double_other_knows(format): the newest one that it knows.
  */
 void log_double_add(const char *rows);
+void log_double_add_in(uint32_t format, const char *rows);
 void log_double_take(int64_t lease_ms);
 void log_double_trim(uint64_t before);
 void log_double_other(uint64_t free_bytes, int64_t seen_ms);
+void log_double_other_knows(uint32_t format);
 
 /*
  * log_double_fail(call, status, times): these calls fail. log_double_append_too(): the appends that
@@ -44,7 +48,8 @@ unsigned log_double_calls(enum log_double_call call);
 struct cluster_log_node log_double_node(void);
 struct cluster_log_head log_double_head(void);
 
-/* log_double_rows(sequence): of an entry, a new string. */
+/* log_double_rows(sequence): of an entry, a new string. log_double_format: its format. */
+uint32_t log_double_format(uint64_t sequence);
 char *log_double_rows(uint64_t sequence);
 
 #endif

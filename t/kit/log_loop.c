@@ -21,7 +21,8 @@ void loop_teardown(void)
 
 void loop_start(void)
 {
-    const struct cluster_log_node node = {.id = {1}, .name = "own", .free_bytes = 1};
+    const struct cluster_log_node node = {
+        .id = {1}, .name = "own", .free_bytes = 1, .format = store_rows_formats.newest};
     loop.thread = log_thread_new(log_double(), &node, NULL, true);
     ck_assert_ptr_nonnull(loop.thread);
 }
@@ -98,12 +99,19 @@ bool loop_is_wanted(void *arg)
     return arg == NULL || (*(int *)arg)-- > 0;
 }
 
+struct cluster_log_entry loop_entry(const char *rows)
+{
+    log_thread_look(loop.thread, &loop.view);
+    return (struct cluster_log_entry){
+        .at_ms = 1, .format = loop.view.format, .rows = {rows, strlen(rows)}};
+}
+
 bool loop_append(const char *rows)
 {
     struct store_position after;
+    const struct cluster_log_entry entry = loop_entry(rows);
     const uint64_t before = log_double_head().sequence;
-    bool good = log_thread_append(loop.thread, (struct str){rows, strlen(rows)}, 1, loop_is_wanted,
-                                  NULL, &after);
+    bool good = log_thread_append(loop.thread, &entry, loop_is_wanted, NULL, &after);
     ck_assert(!good || after.sequence == before + 1);
     return good;
 }

@@ -26,10 +26,12 @@ void loop_teardown(void);
 void loop_start(void);
 
 /*
- * loop_turn(): a look, and a batch. loop_append(rows): as the leader. loop_is_wanted: a tick that
- * is false after as many calls as its argument counts; NULL: never.
+ * loop_turn(): a look, and a batch. loop_append(rows): as the leader. loop_entry(rows): for
+ * log_thread_append. loop_is_wanted: a tick that is false after as many calls as its argument
+ * counts; NULL: never.
  */
 void loop_turn(void);
+struct cluster_log_entry loop_entry(const char *rows);
 bool loop_append(const char *rows);
 bool loop_is_wanted(void *arg);
 

@@ -22,7 +22,8 @@ static void take_set(struct kit *k, struct store_txn *t)
     store_sender_note(t, random_below(5), row_set_count, STR("an answer"));
     if (random_below(9) == 0)
         store_sender_drop(t, random_below(5));
-    ck_status(store_rows_take(t, &row_sets[row_set_count++].rows), STORE_OK);
+    ck_status(store_rows_take(t, store_rows_formats.newest, &row_sets[row_set_count++].rows),
+              STORE_OK);
 }
 
 void copy_take_events(const struct store *s, struct buf *out)

@@ -2,6 +2,8 @@
  * Does a store fit the log? By an engine that has the entries of a list. And the chain: equal only
  * after the same entries.
  */
+#include "config.h"
+
 #include "t/kit/suite.h"
 
 #include "core/cluster/position.h"
@@ -38,8 +40,10 @@ static const struct cluster_log_engine engine = {.chain = chain_of};
 
 static struct cluster_log_entry entry(uint64_t sequence)
 {
-    struct cluster_log_entry e = {
-        .sequence = sequence, .epoch = 7, .format = ROWS_FORMAT, .rows = rows_of[sequence]};
+    struct cluster_log_entry e = {.sequence = sequence,
+                                  .epoch = 7,
+                                  .format = store_rows_formats.newest,
+                                  .rows = rows_of[sequence]};
     memcpy(e.chain, played.chains[sequence], sizeof(e.chain));
     return e;
 }
@@ -52,13 +56,14 @@ static void setup(void)
     played.first = 1;
     played.last = ENTRIES;
     for (uint64_t i = 1; i <= ENTRIES; i++)
-        ck_assert(
-            chain_next(played.chains[i - 1], i, 7, ROWS_FORMAT, rows_of[i], played.chains[i]));
+        ck_assert(chain_next(played.chains[i - 1], i, 7, store_rows_formats.newest, rows_of[i],
+                             played.chains[i]));
 }
 
 static struct cluster_log_head head(void)
 {
-    struct cluster_log_head h = {.log = {1, 2, 3}, .epoch = 7, .sequence = played.last};
+    struct cluster_log_head h = {
+        .log = {1, 2, 3}, .epoch = 7, .sequence = played.last, .format = 1};
     memcpy(h.chain, played.chains[played.last], sizeof(h.chain));
     return h;
 }
@@ -155,6 +160,21 @@ START_TEST(a_log_that_begins_with_records_refuses_an_empty_store)
 }
 END_TEST
 
+/* It might apply the entries before the last one: it does not begin. */
+START_TEST(a_log_in_another_format_is_refused_wherever_the_store_stopped)
+{
+    struct cluster_log_head h = head();
+    h.format = 2;
+    for (uint64_t i = 0; i <= ENTRIES; i++) {
+        struct log_place p = at(i);
+        ck_assert_int_eq(position_compare(&played.log, &p, &h, why), CLUSTER_LOG_OK);
+        ck_assert_ptr_nonnull(strstr(why,
+                                     "the log is written in format 2, and Assay " PACKAGE_VERSION
+                                     " reads format 1: upgrade this node"));
+    }
+}
+END_TEST
+
 START_TEST(an_error_of_the_log_is_no_verdict)
 {
     struct log_place p = at(2);
@@ -211,11 +231,14 @@ START_TEST(an_altered_entry_is_refused)
 }
 END_TEST
 
-START_TEST(another_format_is_refused)
+START_TEST(an_entry_of_another_format_is_refused)
 {
     struct cluster_log_entry e = entry(3);
-    e.format++;
-    expect_no_continuation(&e, "upgrade this node");
+    e.format = 2;
+    expect_no_continuation(&e, "entry 3 of the log has format 2, and Assay " PACKAGE_VERSION
+                               " reads format 1: upgrade this node to the version of the others");
+    e.format = 0;
+    expect_no_continuation(&e, "entry 3 of the log has format 0");
 }
 END_TEST
 
@@ -255,12 +278,13 @@ int main(void)
     tcase_add_test(tcase, a_log_that_went_on_differently_is_refused);
     tcase_add_test(tcase, a_trimmed_log_is_refused);
     tcase_add_test(tcase, a_log_that_begins_with_records_refuses_an_empty_store);
+    tcase_add_test(tcase, a_log_in_another_format_is_refused_wherever_the_store_stopped);
     tcase_add_test(tcase, an_error_of_the_log_is_no_verdict);
     tcase_add_test(tcase, each_entry_continues_the_one_before);
     tcase_add_test(tcase, a_gap_is_refused);
     tcase_add_test(tcase, a_log_without_entries_is_refused);
     tcase_add_test(tcase, an_altered_entry_is_refused);
-    tcase_add_test(tcase, another_format_is_refused);
+    tcase_add_test(tcase, an_entry_of_another_format_is_refused);
     tcase_add_test(tcase, the_chain_depends_on_each_member);
     return suite_run(suite);
 }

@@ -271,7 +271,8 @@ START_TEST(a_thread_ends_while_an_append_is_unknown)
     loop_expect_state(LOG_LEADS);
     log_double_fail(CALL_APPEND, CLUSTER_LOG_UNKNOWN, 1000);
     log_double_fail(CALL_LEAD, CLUSTER_LOG_AWAY, 1000);
-    ck_assert(!log_thread_append(loop.thread, STR("unknown"), 1, loop_is_wanted, &ticks, &after));
+    const struct cluster_log_entry entry = loop_entry("unknown");
+    ck_assert(!log_thread_append(loop.thread, &entry, loop_is_wanted, &ticks, &after));
     expect_end(true);
 }
 END_TEST

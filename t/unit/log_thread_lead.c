@@ -99,7 +99,8 @@ START_TEST(the_loop_gives_up_an_append_by_its_tick)
     loop_start();
     loop_expect_state(LOG_LEADS);
     log_double_hold(CALL_APPEND, true);
-    ck_assert(!log_thread_append(loop.thread, STR("given up"), 1, loop_is_wanted, &ticks, &after));
+    const struct cluster_log_entry entry = loop_entry("given up");
+    ck_assert(!log_thread_append(loop.thread, &entry, loop_is_wanted, &ticks, &after));
     ck_assert_uint_eq(after.sequence, 0);
     ck_assert_int_lt(ticks, 0);
     log_double_hold(CALL_APPEND, false);

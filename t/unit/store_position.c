@@ -80,7 +80,7 @@ START_TEST(a_position_can_be_set_again_after_its_row_set_was_taken)
     store_apply(t, &c, 1, &answer);
     ck_status(answer.status, STORE_OK);
     set_position(t, 1);
-    ck_status(store_rows_take(t, &rows), STORE_OK);
+    ck_status(store_rows_take(t, store_rows_formats.newest, &rows), STORE_OK);
     ck_assert_uint_gt(store_rows_count(buf_view(&rows)), 0);
     set_position(t, 2);
     ck_status(store_commit(t), STORE_OK);
@@ -95,7 +95,7 @@ START_TEST(a_position_is_no_row_of_a_row_set)
     store_rows_collect(kit.s, true);
     struct store_txn *t = begun();
     set_position(t, 1);
-    ck_status(store_rows_take(t, &rows), STORE_OK);
+    ck_status(store_rows_take(t, store_rows_formats.newest, &rows), STORE_OK);
     ck_assert_uint_eq(store_rows_count(buf_view(&rows)), 0);
     store_abort(t);
     buf_free(&rows);

@@ -172,7 +172,7 @@ START_TEST(local_spaces_are_built_from_replicated_rows_alone)
     ck_status(store_begin(kit.s, &t), STORE_OK);
     note_all(t);
     struct row_set all = {0};
-    ck_status(store_rows_take(t, &all.rows), STORE_OK);
+    ck_status(store_rows_take(t, store_rows_formats.newest, &all.rows), STORE_OK);
     store_abort(t);
     apply_one(&all, &all.events);
     row_sets_applied = row_set_count;

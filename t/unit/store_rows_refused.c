@@ -266,7 +266,8 @@ START_TEST(changes_and_row_sets_do_not_mix)
     const struct store_change c = {.kind = CHANGE_WORKSPACE_CREATE, .name = STR("other")};
     store_follow(copy.s, false);
     struct store_txn *t = begun();
-    ck_status(store_rows_take(t, &out), STORE_INVALID); /* it does not collect */
+    ck_status(store_rows_take(t, store_rows_formats.newest, &out),
+              STORE_INVALID); /* it does not collect */
     store_apply(t, &c, NOW, &answer);
     ck_status(answer.status, STORE_OK);
     ck_status(store_rows_apply(t, buf_view(&row_sets[0].rows)), STORE_INVALID);
@@ -291,7 +292,7 @@ START_TEST(nothing_is_changed_after_the_row_set_was_taken)
     store_rows_collect(kit.s, true);
     ck_status(store_begin(kit.s, &t), STORE_OK);
     store_apply(t, &c, NOW, &answer);
-    ck_status(store_rows_take(t, &out), STORE_OK);
+    ck_status(store_rows_take(t, store_rows_formats.newest, &out), STORE_OK);
     store_apply(t, &c, NOW, &answer);
     ck_status(answer.status, STORE_INVALID);
     ck_status(store_commit(t), STORE_OK);
