@@ -178,6 +178,21 @@ static void on_position(struct frames *f, struct client *client, const struct fr
         log_thread_confirm(f->leading->thread);
 }
 
+/* In a cluster. A worker has changed the table itself. */
+static void on_typing(struct frames *f, struct client *client, const struct frame *frame)
+{
+    const uint64_t now = clock_mono_ms();
+    struct typing_notice notice;
+    if (!typing_notice_get(frame, &notice) || !typing_notices_count(client, now))
+        return;
+    if (client->wants_notices)
+        typing_notices_show(f->process, &notice, now);
+    if (f->leading->leads)
+        typing_notices_tell(f->clients, client, &notice);
+    else
+        relays_tell(f->relays, &notice);
+}
+
 /* ---- frames of auditors ---- */
 
 static struct grading_job *job_of(struct frames *f, const struct client *client,
@@ -264,6 +279,7 @@ static const struct rule {
     [FRAME_SUSPECT] = {on_suspect, true, false, false},
     [FRAME_POSITION] = {on_position, false, false, false},
     [FRAME_LOCAL] = {on_local, false, false, false},
+    [FRAME_TYPING] = {on_typing, false, false, false},
     [FRAME_TAKE_SLOT] = {on_take_slot, true, false, false},
     [FRAME_FREE_SLOT] = {on_free_slot, true, false, false},
     [FRAME_AUDITOR] = {on_auditor, true, false, true},
@@ -281,6 +297,21 @@ static bool from_node(struct frames *f, struct client *client, const struct fram
     return joins || client->gone;
 }
 
+/* The first frame of another node's connection for typing notices. */
+static bool begins_notices(const struct client *client, const struct frame *frame)
+{
+    return frame->head.type == FRAME_NOTICES && client->role == ROLE_NODE && !client->greeted;
+}
+
+static bool is_allowed(const struct client *client, const struct rule *rule,
+                       const struct frame *frame)
+{
+    return client->greeted && rule->handle != NULL &&
+           rule->from_auditor == (client->role == ROLE_AUDITOR) &&
+           (!rule->needs_id || client->id != 0) && (!rule->from_node || client->remote) &&
+           (frame->head.type != FRAME_TYPING || typing_notices_allowed(client, frame));
+}
+
 /* false: this client may not send this frame */
 static bool handle(struct frames *f, struct client *client, const struct frame *frame)
 {
@@ -295,9 +326,11 @@ static bool handle(struct frames *f, struct client *client, const struct frame *
         remote_auditors_joined(f->remote_auditors, client, frame);
         return true;
     }
-    if (!client->greeted || rule->handle == NULL ||
-        rule->from_auditor != (client->role == ROLE_AUDITOR) ||
-        (rule->needs_id && client->id == 0) || (rule->from_node && !client->remote))
+    if (begins_notices(client, frame)) {
+        client->greeted = client->wants_notices = true;
+        return true;
+    }
+    if (!is_allowed(client, rule, frame))
         return false;
     if (rule->from_auditor && client->relay != NULL)
         relays_pass(client, frame);
