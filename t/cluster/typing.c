@@ -72,13 +72,29 @@ static bool reaches(void *arg)
     return is_seen(arg);
 }
 
+/* ${arg}: a node. One that was just started has not read the log yet. */
+static bool serves(void *arg)
+{
+    struct response *r = http(arg, .key = operators, .may_fail = true,
+                              .path = text("/api/v1/conversations/%s", v.conversation));
+    bool served = r->status == 200;
+    response_free(r);
+    return served;
+}
+
 /* Notices are lost while a node connects. */
 static void expect_connected(void)
 {
     for (unsigned i = 0; i < nodes->count; i++)
         if (nodes->node[i].server->pid > 0)
-            ck_assert_msg(wait_until(reaches, &(struct sight){i, operator_types, true}, SAYS_MS),
-                          "node %u gets no notices\n%s", i, nodes_logs(nodes));
+            ck_assert(wait_until(serves, nodes->node[i].server, SAYS_MS));
+    for (unsigned i = 0; i < nodes->count; i++) {
+        if (nodes->node[i].server->pid == 0)
+            continue;
+        set_typing(i, operator_types, off);
+        ck_assert_msg(wait_until(reaches, &(struct sight){i, operator_types, true}, SAYS_MS),
+                      "node %u gets no notices\n%s", i, nodes_logs(nodes));
+    }
     set_typing(leader, operator_types, off);
     expect_on_all(operator_types, false);
 }
