@@ -34,8 +34,8 @@
  * CHANGE, WAIT and POSITION are for everybody but auditors; LOCAL is for workers, about files of
  * their own server; those from JOB to ENDED are for auditors. Those about slots are used in a
  * cluster. AUDITOR and ENDED are for an auditor of another node: the writer of that node sends
- * them, AUDITOR in place of HELLO and every ${CHANNEL_AUDITOR_MS}. TYPING is from workers, and after
- * NOTICES between nodes (typing_notice.h). The last three are for a node that joins
+ * them, AUDITOR in place of HELLO and every ${CHANNEL_AUDITOR_MS}. Workers send TYPING; between
+ * nodes it comes after NOTICES (typing_notice.h). The last three are for a node that joins
  * (core/cluster/store_copy.h).
  */
 #ifndef ASSAY_IPC_CHANNEL_H

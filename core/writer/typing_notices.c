@@ -1,10 +1,9 @@
 #include "core/writer/typing_notices.h"
 
-bool typing_notices_allowed(const struct client *client, const struct frame *frame)
+bool typing_notices_get(const struct client *client, const struct frame *frame,
+                        struct typing_notice *out)
 {
-    struct typing_notice notice;
-    return (client->role == ROLE_WORKER || client->wants_notices) &&
-           typing_notice_get(frame, &notice);
+    return (client->role == ROLE_WORKER || client->wants_notices) && typing_notice_get(frame, out);
 }
 
 bool typing_notices_count(struct client *client, uint64_t now_ms)

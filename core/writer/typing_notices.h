@@ -12,8 +12,12 @@
 
 #define NOTICES_A_SECOND 1000 /* of one worker or node; more are dropped */
 
-/* typing_notices_allowed(client, frame): may this client send this frame TYPING? */
-bool typing_notices_allowed(const struct client *client, const struct frame *frame);
+/*
+ * typing_notices_get(client, frame, out): of a frame TYPING. False: it is not valid, or this client
+ * may not send it.
+ */
+bool typing_notices_get(const struct client *client, const struct frame *frame,
+                        struct typing_notice *out);
 
 /* typing_notices_count(client, now_ms): False: it has sent so many that this one is dropped. */
 bool typing_notices_count(struct client *client, uint64_t now_ms);

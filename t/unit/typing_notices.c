@@ -58,22 +58,27 @@ static const struct {
 START_TEST(an_invalid_notice_is_refused)
 {
     struct typing_notice got;
+    struct client worker = {.role = ROLE_WORKER};
     struct frame frame = frame_of(invalid[_i].left_ms, invalid[_i].who, invalid[_i].bytes);
-    ck_assert(!typing_notice_get(&frame, &got));
-    ck_assert(!typing_notices_allowed(&(struct client){.role = ROLE_WORKER}, &frame));
-    ck_assert(!typing_notices_allowed(&(struct client){.role = ROLE_NODE, .wants_notices = true},
-                                      &frame));
+    ck_assert(!typing_notices_get(&worker, &frame, &got));
 }
 END_TEST
 
+static const struct {
+    struct client client;
+    bool may;
+} senders[] = {
+    {{.role = ROLE_WORKER}, true},
+    {{.role = ROLE_NODE, .wants_notices = true}, true},
+    {{.role = ROLE_NODE}, false},
+    {{.role = ROLE_COMMAND}, false},
+};
+
 START_TEST(workers_and_connections_for_notices_may_send_them)
 {
+    struct typing_notice got;
     const struct frame frame = frame_of(TYPING_MS, TYPIST_VISITOR, ULID_BYTES);
-    ck_assert(typing_notices_allowed(&(struct client){.role = ROLE_WORKER}, &frame));
-    ck_assert(
-        typing_notices_allowed(&(struct client){.role = ROLE_NODE, .wants_notices = true}, &frame));
-    ck_assert(!typing_notices_allowed(&(struct client){.role = ROLE_NODE}, &frame));
-    ck_assert(!typing_notices_allowed(&(struct client){.role = ROLE_COMMAND}, &frame));
+    ck_assert_int_eq(typing_notices_get(&senders[_i].client, &frame, &got), senders[_i].may);
 }
 END_TEST
 
@@ -155,7 +160,8 @@ int main(void)
     tcase_add_test(tcase, a_notice_arrives_as_it_was_sent);
     tcase_add_loop_test(tcase, an_invalid_notice_is_refused, 0,
                         (int)(sizeof(invalid) / sizeof(invalid[0])));
-    tcase_add_test(tcase, workers_and_connections_for_notices_may_send_them);
+    tcase_add_loop_test(tcase, workers_and_connections_for_notices_may_send_them, 0,
+                        (int)(sizeof(senders) / sizeof(senders[0])));
     tcase_add_test(tcase, notices_for_a_slow_reader_are_dropped);
     tcase_add_test(tcase, a_client_sends_so_many_a_second);
     tcase_add_test(tcase, a_notice_shows_until_its_time_is_over);
