@@ -49,7 +49,7 @@
  * that asks for a restart. A node of another version is refused when it connects.
  */
 #ifndef CHANNEL_VERSION
-#define CHANNEL_VERSION 5
+#define CHANNEL_VERSION 1
 #endif
 
 enum frame_type {
