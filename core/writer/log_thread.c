@@ -117,6 +117,15 @@ void log_pause(struct log_thread *t, uint64_t ms)
     wait_until_asked(t, ms, false);
 }
 
+static enum cluster_log_status look_at_nodes(struct log_thread *t, uint32_t last_format)
+{
+    bool changed;
+    enum cluster_log_status status = log_look_at_nodes(t, last_format, &changed);
+    if (changed)
+        log_tell(t->event_fd);
+    return status;
+}
+
 enum cluster_log_status log_read_head(struct log_thread *t, struct cluster_log_head *out)
 {
     struct cluster_log_node node;
@@ -128,11 +137,11 @@ enum cluster_log_status log_read_head(struct log_thread *t, struct cluster_log_h
     pthread_mutex_unlock(&t->lock);
     log_begin_call(t);
     enum cluster_log_status status = t->log->engine->position(t->log, note ? &node : NULL, out);
-    if (note && status == CLUSTER_LOG_OK)
-        t->note_ms = now + CLUSTER_LOG_RENEW_MS;
-    if (note && status == CLUSTER_LOG_OK)
-        t->differs_at = out->differs_at;
-    return status;
+    if (!note || status != CLUSTER_LOG_OK)
+        return status;
+    t->note_ms = now + CLUSTER_LOG_RENEW_MS;
+    t->differs_at = out->differs_at;
+    return look_at_nodes(t, out->format);
 }
 
 /* ---- the thread ---- */
@@ -179,6 +188,7 @@ struct log_thread *log_thread_new(struct cluster_log *log, const struct cluster_
     }
     t->log = log;
     t->node = *node;
+    t->counts_ms = INT64_MAX;
     t->place.known = position != NULL;
     t->place.empty = empty;
     if (position != NULL)
@@ -313,6 +323,13 @@ void log_thread_trims(struct log_thread *t, uint64_t keep_ms, uint64_t away_ms)
     pthread_mutex_lock(&t->lock);
     t->keep_ms = (int64_t)keep_ms;
     t->away_ms = (int64_t)away_ms;
+    pthread_mutex_unlock(&t->lock);
+}
+
+void log_thread_counts(struct log_thread *t, int64_t away_ms)
+{
+    pthread_mutex_lock(&t->lock);
+    t->counts_ms = away_ms;
     pthread_mutex_unlock(&t->lock);
 }
 

@@ -2,6 +2,7 @@
 #ifndef ASSAY_WRITER_LOG_THREAD_INTERNAL_H
 #define ASSAY_WRITER_LOG_THREAD_INTERNAL_H
 
+#include "core/cluster/live_nodes.h"
 #include "core/writer/log_thread.h"
 
 #include "core/shm/scoreboard.h"
@@ -33,8 +34,10 @@ struct log_thread {
     struct cluster_log_entry entry; /* its rows are the loop's */
     bool judges;                    /* the hash of this node is there, and not compared */
     int64_t keep_ms, away_ms;       /* away_ms 0: nothing is trimmed */
+    int64_t counts_ms;              /* log_thread_counts */
     /* of the thread alone */
     uint64_t note_ms, busy_ms, trim_ms, judge_ms;
+    struct live_watch watch;
     uint64_t differs_at;       /* this node was stopped at that entry; 0: it was not */
     uint64_t began_us;         /* when the call that reads the head began */
     bool answers;              /* that call answers who asked */
@@ -52,7 +55,7 @@ void log_heard(int fd);
  * the log before the call is up to ${head}.
  * log_rest(t, ms): until ${ms} pass, the loop asks for an append or a confirmation, or the end.
  * log_pause(t, ms): also while an append is asked for.
- * log_read_head(t, out): and note the node when it is time.
+ * log_read_head(t, out): and note the node and look at all nodes when it is time.
  */
 bool log_is_ending(struct log_thread *t);
 enum log_state log_state_of(struct log_thread *t);
@@ -63,6 +66,13 @@ void log_confirm(struct log_thread *t, const struct cluster_log_head *head);
 void log_rest(struct log_thread *t, uint64_t ms);
 void log_pause(struct log_thread *t, uint64_t ms);
 enum cluster_log_status log_read_head(struct log_thread *t, struct cluster_log_head *out);
+
+/*
+ * log_look_at_nodes(t, last_format, changed): how many nodes are live, and what a leader must know
+ * of them; ${last_format}: of the last entry. *changed: the view says something else.
+ */
+enum cluster_log_status log_look_at_nodes(struct log_thread *t, uint32_t last_format,
+                                          bool *changed);
 
 /*
  * log_follow(t), log_lead(t): the next step of a follower, of the leader. log_begin_lead(t): at the

@@ -85,7 +85,8 @@ static struct cluster_view view_number(uint64_t i)
                                  .head = i + 3,
                                  .applied = i + 4,
                                  .confirmed_us = i + 5,
-                                 .current_us = i + 6};
+                                 .current_us = i + 6,
+                                 .nodes = i + 7};
 }
 
 static void *publish_all(void *arg)
