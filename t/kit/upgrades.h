@@ -14,8 +14,8 @@ extern unsigned upgrades_slots; /* of the limiter's table; upgrades_configure wr
 extern char *upgrades_assayd;   /* the program under test, an absolute path */
 
 /*
- * upgrades_setup, upgrades_teardown: a fixture: two workers, upgrades_configure(""). The test adopts
- * the children of a master that has exited.
+ * upgrades_setup, upgrades_teardown: a fixture: two workers, upgrades_configure(""). The test
+ * adopts the children of a master that has exited.
  * upgrades_configure(more): writes the configuration with more lines; it is in force after a reload
  * or an upgrade.
  * upgrades_point_at(target): what the next upgrade starts; it may be missing.
