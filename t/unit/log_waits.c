@@ -226,8 +226,9 @@ START_TEST(all_waits_share_a_confirmation)
     ck_assert_uint_eq(asked.confirmations, 1);
     ck_assert_uint_eq(asked.turn, cluster_score_turn(&board.cluster));
     /* the next confirmation is a little later than one that was asked for in this moment */
-    atomic_store(&board.cluster.asked_us, clock_mono_us());
-    add(4, LOG_WAIT_HEAD, clock_mono_us());
+    const uint64_t asked_us = clock_mono_us();
+    atomic_store(&board.cluster.asked_us, asked_us);
+    add(4, LOG_WAIT_HEAD, asked_us + 1);
     log_waits_look(waits, NULL);
     ck_assert_uint_eq(asked.confirmations, 1);
     ck_assert_int_eq(log_waits_wake_ms(waits, 250), LOG_ASK_US / 1000);
