@@ -5,13 +5,9 @@
 #include "t/kit/supervisor.h"
 #include "t/kit/three_nodes.h"
 
-#include <fcntl.h>
 #include <poll.h>
 #include <pthread.h>
 #include <signal.h>
-#include <sys/mman.h>
-#include <sys/resource.h>
-#include <sys/stat.h>
 
 enum { SOON_MS = 2000, DAY_MS = 86400000, MANY = 400 };
 
@@ -141,14 +137,6 @@ END_TEST
 
 /* ---- a node that cannot apply an entry ---- */
 
-static void limit_files_of_writer(unsigned i, rlim_t bytes)
-{
-    struct rlimit was;
-    pid_t writer = node_writer(nodes, i);
-    ck_assert_int_eq(prlimit(writer, RLIMIT_FSIZE, NULL, &was), 0);
-    ck_assert_int_eq(prlimit(writer, RLIMIT_FSIZE, &(struct rlimit){bytes, was.rlim_max}, NULL), 0);
-}
-
 static void *create_some(void *arg)
 {
     char filler[1901];
@@ -198,14 +186,12 @@ static bool admits_growth(void *arg)
  */
 START_TEST(a_follower_with_a_full_disk_stops_and_goes_on)
 {
-    struct stat st;
     unsigned full = follower(0);
     int64_t last = created("first");
     nodes_catch_up(nodes);
-    ck_assert_int_eq(stat(text("%s/data.mdb", nodes->node[full].server->data), &st), 0);
     pid_t writer = node_writer(nodes, full);
     process_stop(writer);
-    limit_files_of_writer(full, (rlim_t)st.st_size);
+    node_fill_disk(nodes, full);
     create_much();
     kill(writer, SIGCONT);
     expect_says(full, "of the log cannot be applied");
@@ -218,7 +204,7 @@ START_TEST(a_follower_with_a_full_disk_stops_and_goes_on)
     poll(NULL, 0, 1500); /* it tries again each second */
     ck_assert_uint_eq(node_position(nodes, full), position);
 
-    limit_files_of_writer(full, RLIM_INFINITY);
+    node_free_disk(nodes, full);
     nodes_catch_up(nodes);
     ck_assert_int_eq(total_on(full), total - 1);
     expect_says(full, "the store follows the log again");
@@ -229,30 +215,6 @@ START_TEST(a_follower_with_a_full_disk_stops_and_goes_on)
 END_TEST
 
 /* ---- clocks ---- */
-
-static volatile int64_t *offset_ms;
-static char clock_path[] = "/tmp/assay-clock-XXXXXX";
-
-/* Programs started while ${on} use the stepped clock. */
-static void step_clock(bool on)
-{
-    if (!offset_ms) {
-        int fd = mkstemp(clock_path);
-        ck_assert_int_ge(fd, 0);
-        ck_assert_int_eq(ftruncate(fd, sizeof(*offset_ms)), 0);
-        ck_assert_int_eq(fchmod(fd, 0644), 0);
-        offset_ms = mmap(NULL, sizeof(*offset_ms), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-        ck_assert_ptr_ne((void *)offset_ms, MAP_FAILED);
-        close(fd);
-    }
-    if (on) {
-        setenv("STEPPED_CLOCK", clock_path, 1);
-        setenv("LD_PRELOAD", realpath("t/kit/stepped_clock.so", NULL), 1);
-    } else {
-        unsetenv("STEPPED_CLOCK");
-        unsetenv("LD_PRELOAD");
-    }
-}
 
 /* By id: the order in which they were made. */
 static void expect_times_in_order(unsigned i)
@@ -282,10 +244,7 @@ START_TEST(times_and_ids_never_go_back)
     widget_make("*");
     created("before");
     node_stop(nodes, stepped);
-    step_clock(true);
-    *offset_ms = steps_ms[_i];
-    node_start(nodes, stepped);
-    step_clock(false);
+    start_with_clock(stepped, steps_ms[_i]);
     for (int turn = 0; turn < 4; turn++) {
         leader = nodes_await_leader(nodes, NODES_AWAY);
         server = nodes->node[leader].server;
@@ -298,15 +257,12 @@ START_TEST(times_and_ids_never_go_back)
         nodes_catch_up(nodes);
         node_stop(nodes, leader); /* so that the next one leads at once */
         nodes_await_leader(nodes, (int)leader);
-        step_clock(leader == stepped);
-        node_start(nodes, leader);
-        step_clock(false);
+        start_with_clock(leader, leader == stepped ? steps_ms[_i] : 0);
     }
     nodes_catch_up(nodes);
     for (unsigned i = 0; i < nodes->count; i++)
         expect_times_in_order(i);
     nodes_expect_equal(nodes);
-    unlink(clock_path);
 }
 END_TEST
 

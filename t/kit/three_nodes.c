@@ -4,12 +4,13 @@
 
 enum { SOON_MS = 2000 };
 
+struct nodes_options three_nodes_options;
 struct nodes *nodes;
 unsigned leader;
 
 void three_nodes_begin(void)
 {
-    nodes = nodes_new(&(struct nodes_options){0});
+    nodes = nodes_new(&three_nodes_options);
     leader = nodes_await_leader(nodes, NODES_AWAY);
     server = nodes->node[leader].server;
     nodes->asked[NODES_WRITE] = leader;
@@ -55,6 +56,15 @@ void expect_says(unsigned i, const char *words)
     const struct server *s = nodes->node[i].server;
     ck_assert_msg(server_says(s, words, 0, SAYS_MS), "node %u does not say: %s\n%s", i, words,
                   server_log(s));
+}
+
+void start_with_clock(unsigned i, int64_t offset_ms)
+{
+    struct node *node = &nodes->node[i];
+    if (!node->clock)
+        node->server->options.clock = node->clock = wall_clock_new();
+    wall_clock_step(node->clock, offset_ms);
+    node_start(nodes, i);
 }
 
 void stream_expect(struct raw *raw, const char *words)

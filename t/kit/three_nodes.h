@@ -10,6 +10,8 @@ enum { SAYS_MS = 15000 };
 extern struct nodes *nodes;
 extern unsigned leader; /* when the test begins; also ${server} of t/kit/widget.h */
 
+extern struct nodes_options three_nodes_options; /* as it is when the fixture begins */
+
 void three_nodes_begin(void);
 void three_nodes_end(void);
 
@@ -44,6 +46,9 @@ struct server *follower_server(unsigned i);
 int64_t created(const char *name);
 int64_t total_on(unsigned i);
 void expect_says(unsigned i, const char *words);
+
+/* start_with_clock(i, offset_ms): starts node ${i} with a wall clock that is wrong by so much. */
+void start_with_clock(unsigned i, int64_t offset_ms);
 
 /*
  * stream_open(s, v): the event stream of a visitor, which has begun. stream_expect: these words are
