@@ -71,6 +71,29 @@ static void let_sleep(int64_t until_ms)
     }
 }
 
+struct move {
+    unsigned node;
+    uint64_t from;
+};
+
+static bool has_moved(void *arg)
+{
+    const struct move *m = arg;
+    return node_position(nodes, m->node) > m->from;
+}
+
+/*
+ * The writer first: it learns who leads and ends relays, before the workers wake, whose connections
+ * to it have ended.
+ */
+static void wake_up(unsigned from)
+{
+    struct move move = {from, node_position(nodes, from)};
+    kill(node_writer(nodes, from), SIGCONT);
+    ck_assert(wait_until(has_moved, &move, SAYS_MS));
+    node_resume(nodes, from);
+}
+
 /* An answer after which the client need not ask again is right on each node. */
 static void expect_landed(unsigned flight, struct raw *raw, bool within_time)
 {
@@ -96,7 +119,7 @@ START_TEST(a_follower_that_sleeps_longer_than_limits_of_time_repeats_and_loses_n
     nodes->asked[NODES_WRITE] = follower(1);
     nodes_await_leader(nodes, (int)died);
     let_sleep(until_ms);
-    node_resume(nodes, from);
+    wake_up(from);
     int64_t last = created("awake");
     struct response *read = http_get(nodes->node[from].server, report_path(last));
     expect(read, read->status == 200 || read->status == 503); /* never without what others have */
