@@ -1,6 +1,6 @@
 /*
- * What a change is answered while no node leads. The log answers, and a trigger in the database lets
- * no node begin to lead.
+ * What a change is answered while no node leads. The log answers, and a trigger in the database
+ * lets no node begin to lead.
  */
 #include "t/kit/supervisor.h"
 #include "t/kit/three_nodes.h"
