@@ -114,6 +114,7 @@ bool leading_start(struct leading *l)
         log_error("the position of the store in the log cannot be read: %s", store_why(l->store));
         return false;
     }
+    memcpy(l->node, node.id, sizeof(l->node));
     node.free_bytes = growth_bytes(l->store);
     leading_describe(conf, &node);
     store_follow(l->store, true);

@@ -2,15 +2,11 @@
  * Nodes that follow: what the leader changes is on each of them some milliseconds later, with its
  * events. A node that was away, or could not apply an entry, gets every entry.
  */
-#include "t/kit/supervisor.h"
 #include "t/kit/three_nodes.h"
 
-#include <fcntl.h>
 #include <poll.h>
 #include <pthread.h>
 #include <signal.h>
-#include <sys/resource.h>
-#include <sys/stat.h>
 
 enum { SOON_MS = 2000, DAY_MS = 86400000, MANY = 400 };
 
@@ -140,14 +136,6 @@ END_TEST
 
 /* ---- a node that cannot apply an entry ---- */
 
-static void limit_files_of_writer(unsigned i, rlim_t bytes)
-{
-    struct rlimit was;
-    pid_t writer = node_writer(nodes, i);
-    ck_assert_int_eq(prlimit(writer, RLIMIT_FSIZE, NULL, &was), 0);
-    ck_assert_int_eq(prlimit(writer, RLIMIT_FSIZE, &(struct rlimit){bytes, was.rlim_max}, NULL), 0);
-}
-
 static void *create_some(void *arg)
 {
     char filler[1901];
@@ -191,10 +179,6 @@ static bool admits_growth(void *arg)
     return !refuses_growth(arg);
 }
 
-/*
- * It sleeps while the leader appends more than it has space for: later the leader would refuse
- * that. Sleeping longer than 10 s would end it.
- */
 /* The position in an answer is one that it has. */
 static bool serves_its_position(void *node)
 {
@@ -208,18 +192,20 @@ static bool serves_its_position(void *node)
     return serves;
 }
 
+/*
+ * It sleeps while the leader appends more than it has space for: later the leader would refuse
+ * that.
+ */
 START_TEST(a_follower_with_a_full_disk_stops_and_goes_on)
 {
-    struct stat st;
     unsigned full = follower(0);
     int64_t last = created("first");
     nodes_catch_up(nodes);
-    ck_assert_int_eq(stat(text("%s/data.mdb", nodes->node[full].server->data), &st), 0);
     pid_t writer = node_writer(nodes, full);
-    process_stop(writer);
-    limit_files_of_writer(full, (rlim_t)st.st_size);
+    node_pause(nodes, full);
+    node_fill_disk(nodes, full);
     create_much();
-    kill(writer, SIGCONT);
+    node_resume(nodes, full);
     expect_says(full, "of the log cannot be applied");
     ck_assert_uint_lt(node_position(nodes, full), nodes_entries(nodes));
     uint64_t position = node_position(nodes, full);
@@ -231,7 +217,7 @@ START_TEST(a_follower_with_a_full_disk_stops_and_goes_on)
     poll(NULL, 0, 1500); /* it tries again each second */
     ck_assert_uint_eq(node_position(nodes, full), position);
 
-    limit_files_of_writer(full, RLIM_INFINITY);
+    node_free_disk(nodes, full);
     nodes_catch_up(nodes);
     ck_assert_int_eq(total_on(full), total - 1);
     expect_says(full, "the store fits the log, which answers again");
@@ -287,6 +273,69 @@ START_TEST(times_and_ids_never_go_back)
         start_with_clock(leader, leader == stepped ? steps_ms[_i] : 0);
     }
     nodes_catch_up(nodes);
+    for (unsigned i = 0; i < nodes->count; i++)
+        expect_times_in_order(i);
+    nodes_expect_equal(nodes);
+}
+END_TEST
+
+/* It leads, and the others follow. */
+static void let_lead(unsigned i)
+{
+    for (unsigned j = 0; j < nodes->count; j++)
+        if (j != i)
+            node_stop(nodes, j);
+    ck_assert_uint_eq(nodes_await_leader(nodes, NODES_AWAY), i);
+    for (unsigned j = 0; j < nodes->count; j++)
+        if (j != i)
+            node_start(nodes, j);
+    nodes->asked[NODES_WRITE] = leader = i;
+    server = nodes->node[i].server;
+}
+
+static char *epoch(void)
+{
+    return postgres_query(nodes->log, "SELECT epoch FROM assay_cluster");
+}
+
+/* Each conversation is later than those before. */
+static char *create_later_than(char *last)
+{
+    for (int i = 0; i < 5; i++) {
+        created(text("%lld", (long long)now_ms()));
+        struct visitor v = visitor_new();
+        ck_assert_msg(strcmp(last, v.conversation) < 0, "%s after %s", v.conversation, last);
+        last = text("%s", v.conversation);
+    }
+    return last;
+}
+
+/*
+ * While it leads, and while it follows. Leases and timeouts do not follow the wall clock, and a
+ * report is graded as fast as before.
+ */
+START_TEST(a_step_of_the_clock_of_a_running_node_changes_no_order_and_no_leader)
+{
+    unsigned stepped = leader;
+    char *last = text("%s", "");
+    widget_make("*");
+    node_stop(nodes, stepped);
+    start_with_clock(stepped, 0);
+    for (int leads = 1; leads >= 0; leads--) {
+        let_lead(leads ? stepped : follower(0));
+        char *before = epoch();
+        last = create_later_than(last);
+        wall_clock_step(nodes->node[stepped].clock, steps_ms[_i]);
+        last = create_later_than(last);
+        int64_t graded =
+            report_new(nodes->node[stepped].server, origin_url(nodes->origin, "/good"));
+        wall_clock_step(nodes->node[stepped].clock, 0);
+        last = create_later_than(last);
+        ck_assert_str_eq(before, epoch());
+        nodes_catch_up(nodes);
+        for (unsigned i = 0; i < nodes->count; i++)
+            expect_str(http_get(nodes->node[i].server, report_path(graded)), "data.status", "done");
+    }
     for (unsigned i = 0; i < nodes->count; i++)
         expect_times_in_order(i);
     nodes_expect_equal(nodes);
@@ -357,6 +406,8 @@ static void add_tests(TCase *tcase)
     tcase_add_test(tcase, a_follower_that_is_killed_at_random_skips_nothing);
     tcase_add_test(tcase, a_follower_with_a_full_disk_stops_and_goes_on);
     tcase_add_loop_test(tcase, times_and_ids_never_go_back, 0, COUNT(steps_ms));
+    tcase_add_loop_test(tcase, a_step_of_the_clock_of_a_running_node_changes_no_order_and_no_leader,
+                        0, COUNT(steps_ms));
 }
 
 int main(void)
