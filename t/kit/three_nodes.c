@@ -1,6 +1,5 @@
 #include "t/kit/three_nodes.h"
 
-#include <fcntl.h>
 #include <poll.h>
 
 enum { SOON_MS = 2000 };
