@@ -4,10 +4,10 @@
  *
  * After connecting, the worker checks that Redis is a primary, that its maxmemory-policy is
  * noeviction, and that the nodes that used it before have the same key file. Decisions are answered
- * in the order in which they were sent. One without an answer in limits.redis.timeout after the flush is over;
- * its late answer is dropped, and until then no other is sent. One that the socket did not take by
- * then is never sent. After PRIMARY_ANSWER_MS without it, and
- * after an error, the worker connects again, with sentinels to the address that they name then.
+ * in the order in which they were sent. One without an answer in limits.redis.timeout after the
+ * flush is over; its late answer is dropped, and until then no other is sent. One that the socket
+ * did not take by then is never sent. After PRIMARY_ANSWER_MS without an answer, and after an
+ * error, the worker connects again, with sentinels to the address that they name then.
  */
 #ifndef ASSAY_LIMITS_PRIMARY_H
 #define ASSAY_LIMITS_PRIMARY_H
