@@ -9,7 +9,6 @@
 #include <poll.h>
 #include <pthread.h>
 #include <signal.h>
-#include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 
@@ -230,30 +229,6 @@ END_TEST
 
 /* ---- clocks ---- */
 
-static volatile int64_t *offset_ms;
-static char clock_path[] = "/tmp/assay-clock-XXXXXX";
-
-/* Programs started while ${on} use the stepped clock. */
-static void step_clock(bool on)
-{
-    if (!offset_ms) {
-        int fd = mkstemp(clock_path);
-        ck_assert_int_ge(fd, 0);
-        ck_assert_int_eq(ftruncate(fd, sizeof(*offset_ms)), 0);
-        ck_assert_int_eq(fchmod(fd, 0644), 0);
-        offset_ms = mmap(NULL, sizeof(*offset_ms), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-        ck_assert_ptr_ne((void *)offset_ms, MAP_FAILED);
-        close(fd);
-    }
-    if (on) {
-        setenv("STEPPED_CLOCK", clock_path, 1);
-        setenv("LD_PRELOAD", realpath("t/kit/stepped_clock.so", NULL), 1);
-    } else {
-        unsetenv("STEPPED_CLOCK");
-        unsetenv("LD_PRELOAD");
-    }
-}
-
 /* By id: the order in which they were made. */
 static void expect_times_in_order(unsigned i)
 {
@@ -272,7 +247,31 @@ static void expect_times_in_order(unsigned i)
     ck_assert_uint_gt(len_at(r, "data"), 0);
 }
 
-static const int64_t steps_ms[] = {DAY_MS, -(int64_t)DAY_MS};
+/* Columns: a step of the clock, what a node with it says. */
+static const struct {
+    int64_t ms;
+    const char *says;
+} steps[] = {{DAY_MS, "ms ahead of that of PostgreSQL: set both by NTP"},
+             {-(int64_t)DAY_MS, "ms behind that of PostgreSQL: set both by NTP"}};
+
+/* ${arg}: the internal listener of a node with the stepped clock. */
+static bool measures_step(void *arg)
+{
+    long seconds = metric(arg, "assay_cluster_clock_offset_seconds");
+    return labs(seconds - (long)(*step_ms / 1000)) <= 1;
+}
+
+/* The node, in its log and metrics, and a command on its host. */
+static void expect_step_is_said(unsigned i, const char *words)
+{
+    struct server internal = server_internal(nodes->node[i].server);
+    expect_says(i, words);
+    ck_assert(wait_until(measures_step, &internal, SAYS_MS));
+    step_clock(true);
+    struct run run = assay(nodes->node[i].server, "cluster", "status", NULL);
+    step_clock(false);
+    ck_assert_msg(run.status == 0 && strstr(run.err, words) != NULL, "%s%s", run.out, run.err);
+}
 
 /* The leader has this clock, then another node leads, then the first one again. */
 START_TEST(times_and_ids_never_go_back)
@@ -282,10 +281,13 @@ START_TEST(times_and_ids_never_go_back)
     widget_make("*");
     created("before");
     node_stop(nodes, stepped);
+    nodes->options.yaml = "internal_listen: 127.0.0.1:0";
+    node_configure(nodes, stepped);
     step_clock(true);
-    *offset_ms = steps_ms[_i];
+    *step_ms = steps[_i].ms;
     node_start(nodes, stepped);
     step_clock(false);
+    expect_step_is_said(stepped, steps[_i].says);
     for (int turn = 0; turn < 4; turn++) {
         leader = nodes_await_leader(nodes, NODES_AWAY);
         server = nodes->node[leader].server;
@@ -306,7 +308,6 @@ START_TEST(times_and_ids_never_go_back)
     for (unsigned i = 0; i < nodes->count; i++)
         expect_times_in_order(i);
     nodes_expect_equal(nodes);
-    unlink(clock_path);
 }
 END_TEST
 
@@ -373,7 +374,7 @@ static void add_tests(TCase *tcase)
     tcase_add_test(tcase, a_new_node_gets_every_entry);
     tcase_add_test(tcase, a_follower_that_is_killed_at_random_skips_nothing);
     tcase_add_test(tcase, a_follower_with_a_full_disk_stops_and_goes_on);
-    tcase_add_loop_test(tcase, times_and_ids_never_go_back, 0, COUNT(steps_ms));
+    tcase_add_loop_test(tcase, times_and_ids_never_go_back, 0, COUNT(steps));
 }
 
 int main(void)

@@ -1,11 +1,16 @@
 #include "t/kit/three_nodes.h"
 
+#include <fcntl.h>
 #include <poll.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
 
 enum { SOON_MS = 2000 };
 
 struct nodes *nodes;
 unsigned leader;
+volatile int64_t *step_ms;
+static char clock_path[] = "/tmp/assay-clock-XXXXXX"; /* of ${step_ms} */
 
 void three_nodes_begin(void)
 {
@@ -18,6 +23,28 @@ void three_nodes_begin(void)
 void three_nodes_end(void)
 {
     nodes_free(nodes);
+    if (step_ms != NULL)
+        unlink(clock_path);
+}
+
+void step_clock(bool on)
+{
+    if (step_ms == NULL) {
+        int fd = mkstemp(clock_path);
+        ck_assert_int_ge(fd, 0);
+        ck_assert_int_eq(ftruncate(fd, sizeof(*step_ms)), 0);
+        ck_assert_int_eq(fchmod(fd, 0644), 0);
+        step_ms = mmap(NULL, sizeof(*step_ms), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+        ck_assert_ptr_ne((void *)step_ms, MAP_FAILED);
+        close(fd);
+    }
+    if (on) {
+        setenv("STEPPED_CLOCK", clock_path, 1);
+        setenv("LD_PRELOAD", realpath("t/kit/stepped_clock.so", NULL), 1);
+    } else {
+        unsetenv("STEPPED_CLOCK");
+        unsetenv("LD_PRELOAD");
+    }
 }
 
 unsigned follower(unsigned i)

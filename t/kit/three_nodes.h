@@ -33,6 +33,13 @@ static inline int three_nodes_main(const char *name, add_tests_fn *add)
     return harness_main(suite);
 }
 
+/*
+ * step_clock(on): programs that are started while it is on have a wall clock that is ${step_ms}
+ * ahead; the test may change that at any time.
+ */
+extern volatile int64_t *step_ms; /* NULL before the first call */
+void step_clock(bool on);
+
 /* follower(i): the index of a node that follows, i: 0 or 1. */
 unsigned follower(unsigned i);
 struct server *follower_server(unsigned i);
