@@ -311,62 +311,8 @@ START_TEST(times_and_ids_never_go_back)
 }
 END_TEST
 
-/* ---- signing keys ---- */
-
-/* The file of signing keys of a node; "": it has none. */
-static char *keys_of(unsigned i)
-{
-    char *path = text("%s/secrets", nodes->node[i].server->data), *out = calloc(1, 8192);
-    FILE *file = fopen(path, "re");
-    ck_assert_ptr_nonnull(out);
-    if (file != NULL) {
-        ck_assert_uint_lt(fread(out, 1, 8191, file), 8191);
-        fclose(file);
-    }
-    free(path);
-    return out;
-}
-
-static unsigned lines_of(const char *of)
-{
-    unsigned lines = 0;
-    for (; (of = strchr(of, '\n')) != NULL; of++)
-        lines++;
-    return lines;
-}
-
-/* ${arg}: how many lines each file has, a comment among them. */
-static bool have_equal_keys(void *arg)
-{
-    char *first = keys_of(0);
-    bool equal = lines_of(first) == *(unsigned *)arg;
-    for (unsigned i = 1; i < nodes->count; i++) {
-        char *other = keys_of(i);
-        equal = equal && strcmp(first, other) == 0;
-        free(other);
-    }
-    free(first);
-    return equal;
-}
-
-START_TEST(every_node_signs_with_the_same_keys)
-{
-    unsigned lines = 2;
-    ck_assert(wait_until(have_equal_keys, &lines, SAYS_MS));
-    assay_ok(follower_server(0), "secret", "rotate", NULL);
-    lines = 3;
-    ck_assert(wait_until(have_equal_keys, &lines, SAYS_MS));
-    node_kill_writer(nodes, follower(1));
-    char *path = text("%s/secrets", follower_server(1)->data);
-    ck_assert_int_eq(unlink(path), 0);
-    node_kill_writer(nodes, follower(1)); /* the next writer makes the file again */
-    ck_assert(wait_until(have_equal_keys, &lines, SAYS_MS));
-}
-END_TEST
-
 static void add_tests(TCase *tcase)
 {
-    tcase_add_test(tcase, every_node_signs_with_the_same_keys);
     tcase_add_test(tcase, a_change_is_on_every_node_at_once);
     tcase_add_test(tcase, a_report_is_graded_and_its_results_are_on_every_node);
     tcase_add_test(tcase, a_message_to_the_leader_is_in_streams_of_every_node);
