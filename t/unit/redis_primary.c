@@ -123,6 +123,7 @@ static void setup(void)
     loop = (struct loop){.process = &process, .conf = &conf, .now_ms = clock_mono_ms()};
     loop.ctx.loop = h2o_evloop_create();
     listen_as_redis();
+    memset(&ended, 0, sizeof(ended));
     primary = primary_new(&loop);
     ck_assert_ptr_nonnull(primary);
     greet();

@@ -8,7 +8,7 @@ static struct conf conf = {.retention_events_ms = DAY_MS, .retention_conversatio
 static struct process process = {.conf = &conf};
 static struct writer_threads threads;
 static struct leading leading = {.leads = true};
-static struct batch batch;
+static struct batch batch; /* empty after each test */
 static struct writer_maintenance maintenance = {.process = &process,
                                                 .batch = &batch,
                                                 .threads = &threads,
@@ -24,6 +24,7 @@ START_TEST(retention_goes_by_the_time_of_the_last_records)
     ck_assert_int_eq(batch.items[0].change.expires_at, leading.at_ms - DAY_MS);
     ck_assert_int_eq(batch.items[1].change.expires_at, leading.at_ms - HOUR_MS);
     batch_free(&batch);
+    batch = (struct batch){0};
 }
 END_TEST
 
