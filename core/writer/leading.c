@@ -72,6 +72,8 @@ uint64_t leading_show(struct leading *l, const struct log_view *view)
     const struct cluster_view before = *v;
     if (view != NULL)
         take_news(v, view);
+    if (view != NULL && view->confirmed_us != 0)
+        score_set(score_of(l)->clock_offset_ms, view->clock_offset_ms);
     v->applied = l->position.sequence;
     if (v->head <= v->applied) {
         v->head = v->applied;

@@ -136,8 +136,12 @@ enum cluster_log_status log_read_head(struct log_thread *t, struct cluster_log_h
     node.sequence = t->place.position.sequence;
     pthread_mutex_unlock(&t->lock);
     log_begin_call(t);
+    const int64_t began_ms = clock_wall_ms();
     enum cluster_log_status status = t->log->engine->position(t->log, note ? &node : NULL, out);
-    if (!note || status != CLUSTER_LOG_OK)
+    if (status != CLUSTER_LOG_OK)
+        return status;
+    log_compare_clocks(t, out, began_ms);
+    if (!note)
         return status;
     t->note_ms = now + CLUSTER_LOG_RENEW_MS;
     t->differs_at = out->differs_at;

@@ -41,6 +41,7 @@ struct log_thread {
     uint64_t differs_at;       /* this node was stopped at that entry; 0: it was not */
     uint64_t began_us;         /* when the call that reads the head began */
     bool answers;              /* that call answers who asked */
+    bool clock_differs;        /* that is in the log of this node */
     char reason[POSITION_WHY]; /* why the store does not fit the log; "": it does */
 };
 
@@ -90,6 +91,13 @@ void log_end_lead(struct log_thread *t);
  */
 enum cluster_log_status log_judge(struct log_thread *t, const struct cluster_log_head *head);
 void log_say_stopped(struct log_thread *t);
+
+/*
+ * log_compare_clocks(t, head, began_ms): after a call that began at ${began_ms} (wall clock) and
+ * read ${head}: note the offset of this node's clock, and warn if it is large.
+ */
+void log_compare_clocks(struct log_thread *t, const struct cluster_log_head *head,
+                        int64_t began_ms);
 
 /* log_trim(t, head): once a minute: delete what no node needs of the log. */
 void log_trim(struct log_thread *t, const struct cluster_log_head *head);

@@ -63,3 +63,9 @@ void wall_clock_use(const struct wall_clock *c)
     setenv("LD_PRELOAD", library, 1);
     free(library);
 }
+
+void wall_clock_leave(void)
+{
+    unsetenv("STEPPED_CLOCK");
+    unsetenv("LD_PRELOAD");
+}

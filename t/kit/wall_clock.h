@@ -21,10 +21,12 @@ bool wall_clock_possible(void);
  * wall_clock_new(): a clock that shows the system's time; processes that are forked later share it.
  * wall_clock_free: removes its file. wall_clock_step: the time is that of the system and ${ms}.
  * wall_clock_use: the programs that this process starts have this clock from now on.
+ * wall_clock_leave: they have the system's again.
  */
 struct wall_clock *wall_clock_new(void);
 void wall_clock_free(struct wall_clock *c);
 void wall_clock_step(struct wall_clock *c, int64_t ms);
 void wall_clock_use(const struct wall_clock *c);
+void wall_clock_leave(void);
 
 #endif
