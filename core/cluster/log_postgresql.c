@@ -110,7 +110,7 @@ static void head_of(const PGresult *r, struct cluster_log_head *out)
     pg_get_text(r, 0, 4, out->leader_address);
     pg_get_fixed(r, 0, 8, out->chain, sizeof(out->chain));
     out->verify = pg_get_number(r, 0, 9) != 0;
-    out->clock_ms = (int64_t)pg_get_number(r, 0, 10);
+    out->clock_ms = (int64_t)pg_get_number(r, 0, 11);
 }
 
 /* ${none}: the status when there is no row. */
