@@ -189,15 +189,24 @@ static void step_clock(struct storm *s)
         wall_clock_step(clock, (int64_t)DAY_MS * ((int)below(s, 3) - 1));
 }
 
-/* Its writer may be killed meanwhile: the next one cannot write either. */
+/*
+ * A writer that has slept has more to apply than there is space for; one that is awake tells the
+ * leader in time that it has none, and the leader refuses creates. One that is killed meanwhile
+ * cannot write either when it is back.
+ */
 static void fill_disk(struct storm *s)
 {
-    unsigned i = any_node(s);
+    unsigned i = any_node(s), how = below(s, 3);
+    pid_t writer = server_process(s->nodes->node[i].server, "assayd: writer");
+    if (how == 0 && writer)
+        kill(writer, SIGSTOP);
     node_fill_disk(s->nodes, i);
-    poll(NULL, 0, (int)(500 + below(s, 1500)));
-    if (below(s, 2) == 0)
+    poll(NULL, 0, (int)(1000 + below(s, 2000)));
+    if (how == 0 && writer)
+        kill(writer, SIGCONT);
+    if (how == 1)
         node_kill_writer(s->nodes, i);
-    poll(NULL, 0, (int)below(s, 1500));
+    poll(NULL, 0, (int)(500 + below(s, 1500)));
     node_free_disk(s->nodes, i);
 }
 
@@ -296,6 +305,17 @@ static char *description(unsigned seed, unsigned count, const struct storm *s)
     return closed;
 }
 
+/* What the faults led to, by the logs of all nodes. */
+static void print_times_said(const struct storm *s, const char *words)
+{
+    unsigned times = 0;
+    char *logs = nodes_logs(s->nodes);
+    for (const char *at = logs; (at = strstr(at, words)) != NULL; at++)
+        times++;
+    fprintf(stderr, "%u times: %s\n", times, words);
+    free(logs);
+}
+
 START_TEST(no_acknowledged_change_is_lost_or_applied_twice)
 {
     unsigned seed = changes_setting("ASSAY_STORM_SEED", (unsigned)getpid());
@@ -309,6 +329,9 @@ START_TEST(no_acknowledged_change_is_lost_or_applied_twice)
     changes_start(&s.changes, s.random);
     char *what = description(seed, rage(&s, seconds), &s);
     changes_end(&s.changes, what);
+    print_times_said(&s, "of the log cannot be applied");
+    print_times_said(&s, "creates are refused");
+    print_times_said(&s, "no connection to the leader");
     ck_assert_uint_ge(s.changes.acknowledged, ANSWERS_MIN);
     changes_expect_graded(n->node[nodes_await_leader(n, NODES_AWAY)].server);
     nodes_catch_up(n);
