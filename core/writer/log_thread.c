@@ -2,6 +2,7 @@
 
 #include "core/base/log.h"
 #include "core/base/thread.h"
+#include "core/cluster/verification.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -117,21 +118,53 @@ void log_pause(struct log_thread *t, uint64_t ms)
     wait_until_asked(t, ms, false);
 }
 
-enum cluster_log_status log_read_head(struct log_thread *t, struct cluster_log_head *out)
+/* ---- what others see of this node ---- */
+
+static struct cluster_log_node node_now(struct log_thread *t)
 {
-    struct cluster_log_node node;
-    const uint64_t now = clock_mono_ms();
-    bool note = now >= t->note_ms;
     pthread_mutex_lock(&t->lock);
-    node = t->node;
+    struct cluster_log_node node = t->node;
     node.sequence = t->place.position.sequence;
     pthread_mutex_unlock(&t->lock);
-    log_begin_call(t);
-    enum cluster_log_status status = t->log->engine->position(t->log, note ? &node : NULL, out);
-    if (note && status == CLUSTER_LOG_OK)
+    return node;
+}
+
+static void say_taken(struct log_thread *t, const struct cluster_log_head *head)
+{
+    snprintf(t->reason, sizeof(t->reason),
+             "node %s at %s has the same store and was seen in the last %d s: if data_dir of this "
+             "node is a copy, stop this server and run `assay cluster join FROM --replace`, which "
+             "makes a store with an id of its own",
+             head->taken_name, head->taken_address, CLUSTER_LOG_LEASE_MS / 1000);
+}
+
+enum cluster_log_status log_note(struct log_thread *t, struct cluster_log_head *out)
+{
+    const uint64_t now = clock_mono_ms();
+    const struct cluster_log_node node = node_now(t);
+    enum cluster_log_status status = t->log->engine->position(t->log, &node, out);
+    if (status != CLUSTER_LOG_OK)
+        return status;
+    t->differs_at = out->differs_at;
+    if (out->taken) {
+        say_taken(t, out);
+    } else {
         t->note_ms = now + CLUSTER_LOG_RENEW_MS;
-    if (note && status == CLUSTER_LOG_OK)
-        t->differs_at = out->differs_at;
+        t->stopped[0] = '\0';
+    }
+    return status;
+}
+
+enum cluster_log_status log_note_stopped(struct log_thread *t, const char *why, uint64_t differs_at)
+{
+    struct cluster_log_node node = node_now(t);
+    if (strcmp(t->stopped, why) == 0)
+        return CLUSTER_LOG_OK;
+    node.differs_at = differs_at;
+    snprintf(node.stopped, sizeof(node.stopped), "%s", why);
+    enum cluster_log_status status = t->log->engine->stop(t->log, &node);
+    if (status == CLUSTER_LOG_OK)
+        snprintf(t->stopped, sizeof(t->stopped), "%s", why);
     return status;
 }
 
@@ -260,6 +293,7 @@ void log_thread_applied(struct log_thread *t, enum store_status status, const ch
         t->place.known = true;
     }
     snprintf(t->refusal, sizeof(t->refusal), "%s", status == STORE_OK ? "" : why);
+    t->damaged = status != STORE_OK && status != STORE_FULL;
     t->handover = APPLIED;
     pthread_cond_broadcast(&t->changed);
     pthread_mutex_unlock(&t->lock);
@@ -299,12 +333,14 @@ void log_thread_note(struct log_thread *t, uint64_t free_bytes)
     pthread_mutex_unlock(&t->lock);
 }
 
-void log_thread_hash(struct log_thread *t, uint64_t sequence, const uint8_t hash[STORE_HASH_BYTES])
+void log_thread_hash(struct log_thread *t, uint64_t sequence, const uint8_t hash[STORE_HASH_BYTES],
+                     uint64_t took_ms)
 {
     pthread_mutex_lock(&t->lock);
     t->node.hash_sequence = sequence;
     memcpy(t->node.hash, hash, sizeof(t->node.hash));
     t->judges = true;
+    t->late_ms = clock_mono_ms() + verification_wait_ms(took_ms);
     pthread_mutex_unlock(&t->lock);
 }
 

@@ -10,6 +10,7 @@
 
 #define LOG_RETRY_MS 250 /* after a failure */
 #define LOG_IDLE_MS 1000 /* NOTIFY wakes the thread earlier */
+#define LOG_STOPPED_MS 3000
 
 enum handover { NOTHING, OFFERED, TAKEN, APPLIED };
 enum append_state { APPEND_NONE, APPEND_ASKED, APPEND_DONE, APPEND_FAILED };
@@ -27,11 +28,13 @@ struct log_thread {
     struct cluster_log_node node;
     struct log_place place;     /* of the store */
     char refusal[POSITION_WHY]; /* why the loop did not apply a batch; "": it did */
+    bool damaged;               /* for another reason than missing space */
     enum handover handover;
     struct log_batch batch; /* the thread's until OFFERED and after APPLIED */
     enum append_state append;
     struct cluster_log_entry entry; /* its rows are the loop's */
     bool judges;                    /* the hash of this node is there, and not compared */
+    uint64_t late_ms;               /* from then on without nodes that have no hash */
     int64_t keep_ms, away_ms;       /* away_ms 0: nothing is trimmed */
     /* of the thread alone */
     uint64_t note_ms, busy_ms, trim_ms, judge_ms;
@@ -39,6 +42,7 @@ struct log_thread {
     uint64_t began_us;         /* when the call that reads the head began */
     bool answers;              /* that call answers who asked */
     char reason[POSITION_WHY]; /* why the store does not fit the log; "": it does */
+    char stopped[NODE_WHY];    /* what the log has as the reason of this node; "": none */
 };
 
 /* log_tell(fd): make it readable. log_heard(fd): it no longer is. Also of the loop. */
@@ -52,7 +56,9 @@ void log_heard(int fd);
  * the log before the call is up to ${head}.
  * log_rest(t, ms): until ${ms} pass, the loop asks for an append or a confirmation, or the end.
  * log_pause(t, ms): also while an append is asked for.
- * log_read_head(t, out): and note the node when it is time.
+ *
+ * log_note(t, out): note the node, and read the head. t->reason: another server has its id.
+ * log_note_stopped(t, why, differs_at): that this node applies nothing, once for each reason.
  */
 bool log_is_ending(struct log_thread *t);
 enum log_state log_state_of(struct log_thread *t);
@@ -62,7 +68,9 @@ void log_begin_call(struct log_thread *t);
 void log_confirm(struct log_thread *t, const struct cluster_log_head *head);
 void log_rest(struct log_thread *t, uint64_t ms);
 void log_pause(struct log_thread *t, uint64_t ms);
-enum cluster_log_status log_read_head(struct log_thread *t, struct cluster_log_head *out);
+enum cluster_log_status log_note(struct log_thread *t, struct cluster_log_head *out);
+enum cluster_log_status log_note_stopped(struct log_thread *t, const char *why,
+                                         uint64_t differs_at);
 
 /*
  * log_follow(t), log_lead(t): the next step of a follower, of the leader. log_begin_lead(t): at the

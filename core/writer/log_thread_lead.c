@@ -153,12 +153,21 @@ static enum cluster_log_status look_at_nodes(struct log_thread *t, uint32_t last
     return CLUSTER_LOG_OK;
 }
 
-/* A verification found that this node differs: another one is to lead, and this one stops. */
+/* A verification found that this node differs, or another server has its id. */
 static void stop(struct log_thread *t)
 {
-    log_say_stopped(t);
+    if (t->differs_at != 0)
+        log_say_stopped(t);
     log_end_lead(t);
     lose(t, t->reason);
+}
+
+/* The head, and note the node when it is time. */
+static enum cluster_log_status read_head(struct log_thread *t, struct cluster_log_head *out)
+{
+    log_begin_call(t);
+    return clock_mono_ms() >= t->note_ms ? log_note(t, out)
+                                         : t->log->engine->position(t->log, NULL, out);
 }
 
 /* Renew it and note the node. */
@@ -172,7 +181,7 @@ static enum cluster_log_status keep(struct log_thread *t)
         return CLUSTER_LOG_OK;
     }
     if (status == CLUSTER_LOG_OK)
-        status = log_read_head(t, &head);
+        status = read_head(t, &head);
     if (status == CLUSTER_LOG_OK)
         status = look_at_nodes(t, head.format);
     if (status != CLUSTER_LOG_OK)
@@ -181,7 +190,7 @@ static enum cluster_log_status keep(struct log_thread *t)
     log_publish(t, LOG_LEADS, "");
     log_trim(t, &head);
     status = log_judge(t, &head);
-    if (t->differs_at != 0)
+    if (t->differs_at != 0 || t->reason[0] != '\0')
         stop(t);
     return status;
 }

@@ -141,7 +141,7 @@ START_TEST(nodes_that_have_more_than_a_promoted_standby_stop)
     for (unsigned i = 0; i < n->count; i++)
         expect_in_log(
             n, i,
-            text("this store has entry %llu, but the log ends at", (unsigned long long)entries));
+            text("this store has entry %llu, and the log ends before it", (unsigned long long)entries));
     ck_assert(wait_until(is_free_of_leader, n, 2 * LEASE_MS));
     for (unsigned i = 0; i < n->count; i++) {
         struct response *r = http(n->node[i].server, .method = "POST", .path = "/api/v1/reports",
