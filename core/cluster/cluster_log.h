@@ -112,8 +112,8 @@ struct cluster_log_entry {
  * remove(l, node, unseen_ms): deregister a node that was not heard of for that long. Else, and if
  * there is no such node: CLUSTER_LOG_NONE.
  * verify(l, sequence): ask the leader for an entry without rows after ${sequence}, the head.
- * stop(l, node): note why this node applies nothing: node->stopped, which lasts until it is noted by
- * position, and unless it is 0 node->differs_at, which lasts until the node is removed. It is not
+ * stop(l, node): note why this node applies nothing: node->stopped, which lasts until position
+ * notes it, and unless it is 0 node->differs_at, which lasts until the node is removed. It is not
  * registered by that, and not seen.
  * warnings(l, each, arg): what makes the log less durable than promised, as sentences.
  */
