@@ -243,7 +243,7 @@ void log_thread_applied(struct log_thread *t, enum store_status status, const ch
         t->place.known = true;
     }
     snprintf(t->refusal, sizeof(t->refusal), "%s", status == STORE_OK ? "" : why);
-    t->damaged = status != STORE_OK && status != STORE_FULL;
+    t->refused = status;
     t->handover = APPLIED;
     pthread_cond_broadcast(&t->changed);
     pthread_mutex_unlock(&t->lock);

@@ -109,12 +109,22 @@ static enum cluster_log_status check(struct log_thread *t, const struct cluster_
     return status;
 }
 
+/* It cannot apply an entry, and not for want of space: on a full disk commits fail in many ways. */
+static bool is_damaged(struct log_thread *t)
+{
+    pthread_mutex_lock(&t->lock);
+    bool full = t->refused == STORE_FULL || t->node.free_bytes == 0;
+    bool damaged = t->refused != STORE_OK && !full;
+    pthread_mutex_unlock(&t->lock);
+    return damaged;
+}
+
 /* Others count on this node, and may stop it. */
 static enum cluster_log_status take_part(struct log_thread *t, const struct cluster_log_head *head)
 {
     struct cluster_log_head noted;
     enum cluster_log_status status = CLUSTER_LOG_OK;
-    if (t->damaged)
+    if (is_damaged(t))
         status = log_note_stopped(t, t->refusal, 0);
     else if (clock_mono_ms() >= t->note_ms)
         status = log_note(t, &noted);

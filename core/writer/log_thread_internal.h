@@ -28,7 +28,7 @@ struct log_thread {
     struct cluster_log_node node;
     struct log_place place;     /* of the store */
     char refusal[POSITION_WHY]; /* why the loop did not apply a batch; "": it did */
-    bool damaged;               /* for another reason than missing space */
+    enum store_status refused;
     enum handover handover;
     struct log_batch batch; /* the thread's until OFFERED and after APPLIED */
     enum append_state append;

@@ -135,11 +135,13 @@ static bool is_noted(void *arg)
     return log_double_notes() > *(unsigned *)arg;
 }
 
-/* Columns: what the store says; whether the node is noted meanwhile. */
+/* Columns: what the store says; the space that it has; whether the node is noted meanwhile. */
 static const struct {
     enum store_status status;
+    uint64_t free_bytes;
     bool noted;
-} refusals[] = {{STORE_FULL, true}, {STORE_CORRUPT, false}, {STORE_IO, false}};
+} refusals[] = {
+    {STORE_FULL, 1, true}, {STORE_CORRUPT, 1, false}, {STORE_IO, 1, false}, {STORE_IO, 0, true}};
 
 START_TEST(a_node_with_a_damaged_store_is_not_noted_and_one_that_is_full_is)
 {
@@ -150,6 +152,7 @@ START_TEST(a_node_with_a_damaged_store_is_not_noted_and_one_that_is_full_is)
     ck_assert(wait_until(loop_has_why, "the disk is full", LOOP_MS)); /* it always says that */
     unsigned notes = log_double_notes();
     ck_assert_uint_eq(notes, 1);
+    log_thread_note(loop.thread, refusals[_i].free_bytes);
     ck_assert_int_eq(wait_until(is_noted, &notes, 3 * SOON_MS), refusals[_i].noted);
     if (!refusals[_i].noted)
         ck_assert(wait_until(is_told, "the disk is full", LOOP_MS));
