@@ -5,6 +5,7 @@
 #include "cmd/cmd.h"
 #include "cmd/stats.h"
 #include "core/limits/command.h"
+#include "core/limits/fallback.h"
 #include "core/shm/limiter_stats.h"
 #include "core/shm/scoreboard.h"
 #include "ratelimit/ratelimit.h"
@@ -107,6 +108,17 @@ static void list_window(struct records *records, const struct view *v,
     records_end_row(records);
 }
 
+/* What the fallback local does. */
+static void print_local(const struct conf *conf, const struct scoreboard *scoreboard)
+{
+    const uint64_t nodes = fallback_nodes(conf, &scoreboard->cluster);
+    if (nodes == 0)
+        puts("The fallback local admits one request in a window: this node has not read yet how "
+             "many nodes are live.");
+    else
+        printf("The fallback local divides limits by %" PRIu64 ".\n", nodes);
+}
+
 /* How many workers Redis answers. */
 static void print_redis(const struct conf *conf)
 {
@@ -120,11 +132,13 @@ static void print_redis(const struct conf *conf)
             workers++;
             away += score_get(s->redis_away_ms) != 0;
         }
-    if (scoreboard == NULL)
+    if (scoreboard == NULL) {
         puts("\nRedis counts the requests. The server does not run.");
-    else
-        printf("\nRedis counts the requests. It answers %u of %u workers%s.\n", workers - away,
-               workers, away > 0 ? "; for the others, the fallbacks decide" : "");
+        return;
+    }
+    printf("\nRedis counts the requests. It answers %u of %u workers%s.\n", workers - away, workers,
+           away > 0 ? "; for the others, the fallbacks decide" : "");
+    print_local(conf, scoreboard);
     scoreboard_close(scoreboard);
 }
 

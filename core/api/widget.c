@@ -121,12 +121,21 @@ bool widget_is_typing(struct request *r, const struct ulid *conversation, unsign
                                   r->http->loop->now_ms);
 }
 
+static void tell_nodes(struct request *r, const struct ulid *conversation, unsigned who, bool on)
+{
+    const struct typing_notice notice = {
+        .conversation = *conversation, .who = (enum typist)who, .left_ms = on ? TYPING_MS : 0};
+    writer_client_send_typing(r->http->writer, &notice);
+}
+
 void widget_typing_reply(struct request *r, const struct ulid *conversation, unsigned who, bool on)
 {
     char text[96];
     struct buf body = {.p = text, .cap = sizeof(text)}; /* never grows: both texts fit */
     typing_table_set(r->http->loop->process->typing, conversation, (enum typist)who,
                      on ? r->http->loop->now_ms + TYPING_MS : 0, r->http->loop->now_ms);
+    if (r->http->log_waits != NULL) /* in a cluster */
+        tell_nodes(r, conversation, who, on);
     buf_adds(&body, on ? "{\"typing\":true,\"expires_at\":" : "{\"typing\":false,\"expires_at\":");
     json_time(&body, on ? r->now_ms + TYPING_MS : 0);
     buf_adds(&body, "}");

@@ -256,6 +256,12 @@ void writer_client_send_local(struct writer_client *c, const struct store_change
     buf_free(&wire);
 }
 
+void writer_client_send_typing(struct writer_client *c, const struct typing_notice *notice)
+{
+    if (c->socket != NULL)
+        typing_notice_put(&c->channel, notice);
+}
+
 void writer_client_ask_position(struct writer_client *c, uint64_t turn, bool confirm)
 {
     channel_put(&c->channel, FRAME_POSITION, turn, confirm, (struct str){0});

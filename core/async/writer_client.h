@@ -8,6 +8,7 @@
 #define ASSAY_ASYNC_WRITER_CLIENT_H
 
 #include "core/async/waiter.h"
+#include "core/ipc/typing_notice.h"
 
 /* A change without an answer in this time is given up; it may still be stored. */
 #define WRITER_ANSWER_MS 30000
@@ -53,6 +54,9 @@ bool writer_client_change(struct writer_client *c, const struct store_change *ch
     __attribute__((warn_unused_result));
 void writer_client_send(struct writer_client *c, const struct store_change *change);
 void writer_client_send_local(struct writer_client *c, const struct store_change *change);
+
+/* writer_client_send_typing(c, notice): in a cluster; it may be lost. */
+void writer_client_send_typing(struct writer_client *c, const struct typing_notice *notice);
 
 /*
  * writer_client_await(c, workspace, report, timeout_ms, w, done): ${done} when ${report} is

@@ -96,7 +96,7 @@ static void check_redis(struct conf_build *build)
         conf_mistake(build, place_of(build, "limits.engine", NULL),
                      "limits.engine: this program is built without Redis; install the package "
                      "assay-cluster, or set limits.engine to local");
-    else if (conf->redis_key_file[0] == '\0')
+    else if (conf->redis_key_file[0] == '\0' && conf->cluster_log[0] == '\0')
         conf_mistake(build, place_of(build, "limits.redis.key_file", "limits.engine"),
                      "limits.redis.key_file: the engine redis needs a key file; write one with "
                      "`openssl rand -hex 32`, mode 0600, and copy it to every node");

@@ -39,6 +39,8 @@ struct conf_listen {
     uint64_t tls_hsts_ms; /* max-age of Strict-Transport-Security; 0: no header */
 };
 
+#define CONF_NODES_AUTO 0
+
 /* Addresses, host:port each. */
 struct conf_addresses {
     char *items[CONF_SENTINELS_MAX];
@@ -98,7 +100,7 @@ struct conf {
     char *redis_user, *redis_password_file, *redis_sentinel_password_file, *redis_key_file;
     char *redis_prefix; /* of every key in Redis */
     unsigned redis_timeout_ms;
-    unsigned redis_nodes; /* that share the Redis */
+    unsigned redis_nodes; /* that share the Redis; CONF_NODES_AUTO: those of the cluster */
     enum log_level log_level;
     char *log_access; /* file; "": none; "-": standard output */
     enum log_format log_format;

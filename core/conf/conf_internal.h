@@ -36,9 +36,9 @@ struct conf_type {
 };
 
 extern const struct conf_type conf_type_text, conf_type_path, conf_type_address, conf_type_url,
-    conf_type_integer, conf_type_workers, conf_type_duration, conf_type_age, conf_type_size,
-    conf_type_cidrs, conf_type_ports, conf_type_addresses, conf_type_choice, conf_type_bool,
-    conf_type_limiters;
+    conf_type_integer, conf_type_workers, conf_type_nodes, conf_type_duration, conf_type_age,
+    conf_type_size, conf_type_cidrs, conf_type_ports, conf_type_addresses, conf_type_choice,
+    conf_type_bool, conf_type_limiters;
 
 struct conf_option {
     const char *key;

@@ -380,7 +380,8 @@ const struct conf_option conf_options[] = {
      .initial = "",
      .reload = RESTART,
      .help = "File with the secret under which callers are stored in Redis: 64 hexadecimal digits, "
-             "the same on every node. The engine redis needs it."},
+             "the same on every node. Empty: the secret is derived from cluster.key_file; without "
+             "cluster.log, the engine redis needs this file."},
     {.key = "limits.redis.prefix",
      .type = &conf_type_text,
      .offset = MEMBER(redis_prefix),
@@ -397,14 +398,14 @@ const struct conf_option conf_options[] = {
      .help = "Maximum time to wait for a decision of Redis. After that, the fallback of the "
              "limiter decides."},
     {.key = "limits.redis.nodes",
-     .type = &conf_type_integer,
+     .type = &conf_type_nodes,
      .offset = MEMBER(redis_nodes),
      .min = 1,
      .max = 1000,
-     .initial = "1",
+     .initial = "auto",
      .reload = RESTART,
      .help = "Number of nodes that share the Redis. With the fallback local, each node admits "
-             "this part of a limit."},
+             "this part of a limit. auto: the live nodes of the cluster; without cluster.log, 1."},
     {.key = "limits.limiters",
      .type = &conf_type_limiters,
      .offset = MEMBER(limits),

@@ -6,7 +6,6 @@
 #include <string.h>
 #include <arpa/inet.h>
 #include <sys/un.h>
-#include <unistd.h>
 
 #define WHY(...) snprintf(why, CONF_WHY_SIZE, __VA_ARGS__)
 
@@ -177,21 +176,6 @@ static bool integer_parse(const struct conf_option *option, char *base, const ch
 static void integer_print(const struct conf_option *option, const char *base, FILE *out)
 {
     fprintf(out, "%u", unsigned_load(option, base));
-}
-
-static bool workers_parse(const struct conf_option *option, char *base, const char *text,
-                          char why[CONF_WHY_SIZE])
-{
-    if (strcmp(text, "auto") != 0) {
-        if (integer_parse(option, base, text, why))
-            return true;
-        size_t n = strlen(why);
-        snprintf(why + n, CONF_WHY_SIZE - n, ", or auto");
-        return false;
-    }
-    long cores = sysconf(_SC_NPROCESSORS_ONLN);
-    uint64_t value = cores < 1 ? 1 : (uint64_t)cores;
-    return unsigned_store(option, base, value > option->max ? option->max : value);
 }
 
 /* Whether ${ms} is in the option's range; if not, ${why} says so. */
@@ -465,9 +449,6 @@ const struct conf_type conf_type_url = {"URL",     "one URL",  false,     false,
                                         url_parse, text_print, text_clear};
 const struct conf_type conf_type_integer = {"integer",     "one whole number", false,       true,
                                             integer_parse, integer_print,      number_clear};
-const struct conf_type conf_type_workers = {
-    "auto | integer", "auto or one whole number", false, true, workers_parse, integer_print,
-    number_clear};
 const struct conf_type conf_type_duration = {
     "duration",  "one duration such as 10s", false, true, duration_text_parse, duration_print,
     number_clear};

@@ -6,6 +6,7 @@
 
 #include "core/conn/connection.h"
 #include "core/http/http.h"
+#include "core/limits/fallback.h"
 #include "core/shm/limiter_stats.h"
 
 /* In the request's memory. */
@@ -56,9 +57,9 @@ static enum limit_outcome admit(struct request_limiter *l, const struct limiter_
 static enum limit_outcome decide_here(struct request_limiter *l, unsigned limiter,
                                       struct redis_charge *c, struct request *r)
 {
-    const uint32_t nodes = l->loop->conf->redis_nodes;
+    const uint64_t nodes = fallback_nodes(l->loop->conf, &l->loop->process->scoreboard->cluster);
     for (size_t i = 0; i < c->question.count; i++)
-        c->windows[i].limit = c->windows[i].limit < nodes ? 1 : c->windows[i].limit / nodes;
+        c->windows[i].limit = fallback_limit(c->windows[i].limit, nodes);
     return limit_settle(l, limiter, r, limit_take(l, c->windows, c->question.count, r));
 }
 

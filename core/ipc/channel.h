@@ -25,6 +25,8 @@
  *   FREE_SLOT  to writer                                                the host
  *   AUDITOR    to writer    a: how many jobs it takes                   first frame, and repeated
  *   ENDED      to writer    a: 1: it died, 0: it returned its jobs      the last frame
+ *   NOTICES    to writer                                                first frame
+ *   TYPING     both ways    a: milliseconds left, 0: ended, b: who      a conversation
  *   COPY       to writer                                                first frame
  *   PIECE      from writer  a: offset, b: bytes of all, about           a piece of data.mdb
  *   COPIED     from writer  a: bytes of all, b: 0; or b: 1, refused     hash of all; or a sentence
@@ -32,8 +34,9 @@
  * CHANGE, WAIT and POSITION are for everybody but auditors; LOCAL is for workers, about files of
  * their own server; those from JOB to ENDED are for auditors. Those about slots are used in a
  * cluster. AUDITOR and ENDED are for an auditor of another node: the writer of that node sends
- * them, AUDITOR in place of HELLO and every ${CHANNEL_AUDITOR_MS}. The last three are for a node
- * that joins (core/cluster/store_copy.h).
+ * them, AUDITOR in place of HELLO and every ${CHANNEL_AUDITOR_MS}. Workers send TYPING; between
+ * nodes it comes after NOTICES (typing_notice.h). The last three are for a node that joins
+ * (core/cluster/store_copy.h).
  */
 #ifndef ASSAY_IPC_CHANNEL_H
 #define ASSAY_IPC_CHANNEL_H
@@ -46,7 +49,7 @@
  * that asks for a restart. A node of another version is refused when it connects.
  */
 #ifndef CHANNEL_VERSION
-#define CHANNEL_VERSION 4
+#define CHANNEL_VERSION 1
 #endif
 
 enum frame_type {
@@ -67,6 +70,8 @@ enum frame_type {
     FRAME_FREE_SLOT,
     FRAME_AUDITOR,
     FRAME_ENDED,
+    FRAME_NOTICES,
+    FRAME_TYPING,
     FRAME_COPY,
     FRAME_PIECE,
     FRAME_COPIED,

@@ -114,29 +114,18 @@ static bool find_address(struct redis_command *c, char why[REDIS_COMMAND_WHY])
     return sentinels->count == 0;
 }
 
-static bool read_keys(struct redis_command *c, char why[REDIS_COMMAND_WHY])
-{
-    const char *path = c->conf->redis_key_file;
-    uint8_t secret[SECRET_FILE_KEY];
-    char reason[256] = "OpenSSL cannot hash";
-    bool good = secret_file_key(path, secret, reason, sizeof(reason)) &&
-                redis_keys_make(c->conf->redis_prefix, secret, &c->keys);
-    explicit_bzero(secret, sizeof(secret));
-    return good || refuse(why, path, reason);
-}
-
 /* The workers of this Redis use the same key file; without it, no count would be found. */
 static bool check_keys(struct redis_command *c, char why[REDIS_COMMAND_WHY])
 {
-    char key[REDIS_KEY_SIZE];
+    char key[REDIS_KEY_SIZE], reason[128];
     redis_keys_check(&c->keys, key);
     redisReply *reply = say(c->redis, c->address, 2, (const char *const[]){"GET", key}, why);
     if (reply == NULL)
         return false;
     bool same = reply->type == REDIS_REPLY_NIL || strcmp(reply->str, c->keys.fingerprint) == 0;
     freeReplyObject(reply);
-    return same ||
-           refuse(why, c->address, "the nodes use another limits.redis.key_file than this one");
+    snprintf(reason, sizeof(reason), "the nodes use another %s than this one", c->keys.option);
+    return same || refuse(why, c->address, reason);
 }
 
 struct redis_command *redis_command_open(const struct conf *conf, char why[REDIS_COMMAND_WHY])
@@ -147,7 +136,7 @@ struct redis_command *redis_command_open(const struct conf *conf, char why[REDIS
         return NULL;
     }
     c->conf = conf;
-    if (read_keys(c, why) && find_address(c, why) &&
+    if (redis_keys_read(conf, &c->keys, why, REDIS_COMMAND_WHY) && find_address(c, why) &&
         (c->redis = connect_to(c->address, why)) != NULL &&
         log_in(c->redis, c->address, conf->redis_user, conf->redis_password_file, why) &&
         check_keys(c, why))

@@ -87,9 +87,9 @@ static const char *check_fingerprint(struct redis_greeting *g, const redisReply 
         return NULL;
     redis_keys_check(g->keys, key);
     snprintf(g->why, sizeof(g->why),
-             "another node used it with another limits.redis.key_file; give all nodes the same "
-             "file. If all have the new one, delete the key %s in Redis",
-             key);
+             "another node used it with another %s; give all nodes the same file. If all have the "
+             "new one, delete the key %s in Redis",
+             g->keys->option, key);
     return g->why;
 }
 

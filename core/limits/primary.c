@@ -283,23 +283,26 @@ const struct redis_keys *primary_keys(const struct primary *p)
 
 /* ---- start and end ---- */
 
+/* ${path} "": there is none. False: ${why} says why, with the path. */
+static bool read_password(const char *path, char out[SECRET_FILE_PASSWORD], char *why, size_t size)
+{
+    char reason[256];
+    if (path[0] == '\0' || secret_file_password(path, out, reason, sizeof(reason)))
+        return true;
+    snprintf(why, size, "%s: %s", path, reason);
+    return false;
+}
+
 static bool read_secrets(struct primary *p, char sentinel_password[SECRET_FILE_PASSWORD])
 {
     const struct conf *conf = p->conf;
-    uint8_t secret[SECRET_FILE_KEY];
-    char why[256] = "OpenSSL cannot hash";
-    const char *path = conf->redis_key_file;
-    bool good = secret_file_key(path, secret, why, sizeof(why)) &&
-                redis_keys_make(conf->redis_prefix, secret, &p->keys);
-    explicit_bzero(secret, sizeof(secret));
-    if (good && conf->redis_password_file[0] != '\0')
-        good = secret_file_password(path = conf->redis_password_file, p->greeting.password, why,
-                                    sizeof(why));
-    if (good && conf->redis_sentinel_password_file[0] != '\0')
-        good = secret_file_password(path = conf->redis_sentinel_password_file, sentinel_password,
-                                    why, sizeof(why));
+    char why[512];
+    bool good =
+        redis_keys_read(conf, &p->keys, why, sizeof(why)) &&
+        read_password(conf->redis_password_file, p->greeting.password, why, sizeof(why)) &&
+        read_password(conf->redis_sentinel_password_file, sentinel_password, why, sizeof(why));
     if (!good)
-        log_error("the worker cannot start: %s: %s", path, why);
+        log_error("the worker cannot start: %s", why);
     return good;
 }
 

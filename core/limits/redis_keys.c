@@ -31,6 +31,21 @@ bool redis_keys_make(const char *prefix, const uint8_t secret[SECRET_FILE_KEY],
     return true;
 }
 
+bool redis_keys_read(const struct conf *conf, struct redis_keys *out, char *why, size_t size)
+{
+    const bool own = conf->redis_key_file[0] != '\0';
+    const char *path = own ? conf->redis_key_file : conf->cluster_key_file;
+    uint8_t secret[SECRET_FILE_KEY];
+    char reason[256] = "OpenSSL cannot hash";
+    bool good = secret_file_key(path, secret, reason, sizeof(reason)) &&
+                redis_keys_make(conf->redis_prefix, secret, out);
+    explicit_bzero(secret, sizeof(secret));
+    out->option = own ? "limits.redis.key_file" : "cluster.key_file";
+    if (!good)
+        snprintf(why, size, "%s: %s", path, reason);
+    return good;
+}
+
 size_t redis_keys_of(const struct redis_keys *keys, const char *limiter,
                      const struct ratelimit_window *window, char out[REDIS_KEY_SIZE])
 {

@@ -1,8 +1,9 @@
 /*
  * The keys of counts in Redis: "PREFIX:{LIMITER}:SECONDS:HASH". HASH is SipHash-2-4 of the caller
- * under a key derived from the key file (limits.redis.key_file), which all nodes share: nobody
- * without it can construct collisions, or tell from Redis who called. All windows of a limiter have
- * its name as hash tag. Pure; any process.
+ * under a key derived from a key file that all nodes share: limits.redis.key_file or, without that
+ * option, cluster.key_file. Nobody without it can construct collisions, or tell from Redis who
+ * called. Nobody can tell the secret of the file from the derived key, or other keys derived from
+ * it. All windows of a limiter have its name as hash tag. Any process.
  */
 #ifndef ASSAY_LIMITS_REDIS_KEYS_H
 #define ASSAY_LIMITS_REDIS_KEYS_H
@@ -17,10 +18,18 @@
 struct redis_keys {
     uint64_t siphash[2];
     char fingerprint[REDIS_FINGERPRINT_SIZE]; /* tells key files apart and reveals nothing else */
+    const char *option;                       /* which names the file */
     char prefix[CONF_REDIS_PREFIX_MAX + 1];
 };
 
-/* redis_keys_make(prefix, secret, out): false: OpenSSL failed. */
+/*
+ * redis_keys_read(conf, out, why, size): from the key file of the configuration. False, and the
+ * reason in ${why}, with the path.
+ */
+bool redis_keys_read(const struct conf *conf, struct redis_keys *out, char *why, size_t size)
+    __attribute__((warn_unused_result));
+
+/* redis_keys_make(prefix, secret, out): all but the option. False: OpenSSL failed. */
 bool redis_keys_make(const char *prefix, const uint8_t secret[SECRET_FILE_KEY],
                      struct redis_keys *out) __attribute__((warn_unused_result));
 

@@ -123,10 +123,11 @@ void shared_memory_limit(struct shared_memory *s, enum role role)
         return;
     limiter_stats_close(s->limiters);
     ratelimit_close(s->ratelimit);
-    typing_table_free(s->typing);
     connection_table_free(s->connection_table);
-    if (role == ROLE_AUDITOR)
+    if (role == ROLE_AUDITOR) {
+        typing_table_free(s->typing);
         request_stats_close(s->request_stats);
+    }
 }
 
 void shared_memory_install(const struct conf *conf)

@@ -62,11 +62,11 @@ struct process {
     size_t listeners_count;
     struct limiter_stats *limiters;
     struct ratelimit *ratelimit;
-    struct typing_table *typing;
     struct connection_table *connection_table;
     unsigned connection_slot; /* of this process in it */
     /* in workers and the writer */
     struct request_stats *request_stats;
+    struct typing_table *typing;
     int notify_fd; /* eventfd: wakes the master when a phase changed */
     pid_t master;
 };

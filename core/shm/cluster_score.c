@@ -16,6 +16,7 @@ void cluster_score_publish(struct cluster_score *c, const struct cluster_view *v
     SET(copy->applied, view->applied);
     SET(copy->confirmed_us, view->confirmed_us);
     SET(copy->current_us, view->current_us);
+    SET(copy->nodes, view->nodes);
     atomic_store_explicit(&c->turn, turn, memory_order_release);
 }
 
@@ -36,7 +37,8 @@ uint64_t cluster_score_read(const struct cluster_score *c, struct cluster_view *
                                      .head = GET(copy->head),
                                      .applied = GET(copy->applied),
                                      .confirmed_us = GET(copy->confirmed_us),
-                                     .current_us = GET(copy->current_us)};
+                                     .current_us = GET(copy->current_us),
+                                     .nodes = GET(copy->nodes)};
         atomic_thread_fence(memory_order_acquire);
     } while (GET(c->turn) != turn);
     return turn;

@@ -30,10 +30,15 @@ struct cluster_view {
     uint64_t applied;      /* the last entry that the store has */
     uint64_t confirmed_us; /* entries that were in the log at that time are up to ${head} */
     uint64_t current_us;   /* entries that were in the log at that time are in the store */
+    /*
+     * Nodes that may admit requests, as the log noted them when it was last read; while it is away
+     * the number stays. 0: no writer of this master has read them.
+     */
+    uint64_t nodes;
 };
 
 struct cluster_copy {
-    _Atomic uint64_t role, log, epoch, head, applied, confirmed_us, current_us;
+    _Atomic uint64_t role, log, epoch, head, applied, confirmed_us, current_us, nodes;
 };
 
 struct cluster_score {

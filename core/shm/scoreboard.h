@@ -19,7 +19,7 @@
 #include <sys/types.h>
 
 #ifndef SCOREBOARD_VERSION
-#define SCOREBOARD_VERSION 6
+#define SCOREBOARD_VERSION 1
 #endif
 #define SCOREBOARD_SLOTS 1984
 #define SCOREBOARD_AUDITORS 64

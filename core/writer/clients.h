@@ -30,6 +30,9 @@ struct client {
     uint64_t position_turn; /* of core/shm/cluster_score.h */
     uint64_t heard_ms;      /* a remote auditor: when it sent something */
     uint64_t retry_ms;      /* a local auditor: when it may get a relay */
+    bool wants_notices;     /* another node's connection for typing notices */
+    unsigned notices;       /* that it sent since ${notices_since_ms} */
+    uint64_t notices_since_ms;
     struct buf unconfirmed; /* struct unconfirmed_answer, oldest first */
     size_t unconfirmed_committed;
 };

@@ -45,6 +45,14 @@ void frames_remove_gone(struct frames *f)
 
 /* ---- frames of all ---- */
 
+/* It sent an invalid frame. */
+static void refuse(struct client *client)
+{
+    if (!client->gone)
+        log_warn("disconnected a %s: it sent an invalid frame", role_name(client->role));
+    client->gone = true;
+}
+
 /* read the rest of what it sent, then drop it */
 static void end_client(struct frames *f, struct client *client)
 {
@@ -178,6 +186,25 @@ static void on_position(struct frames *f, struct client *client, const struct fr
         log_thread_confirm(f->leading->thread);
 }
 
+/* In a cluster. A worker has changed the table itself. */
+static void on_typing(struct frames *f, struct client *client, const struct frame *frame)
+{
+    const uint64_t now = clock_mono_ms();
+    struct typing_notice notice;
+    if (!typing_notices_get(client, frame, &notice)) {
+        refuse(client);
+        return;
+    }
+    if (!typing_notices_count(client, now))
+        return;
+    if (client->wants_notices)
+        typing_notices_show(f->process, &notice, now);
+    if (f->leading->leads)
+        typing_notices_tell(f->clients, client, &notice);
+    else
+        relays_tell(f->relays, &notice);
+}
+
 /* ---- frames of auditors ---- */
 
 static struct grading_job *job_of(struct frames *f, const struct client *client,
@@ -264,6 +291,7 @@ static const struct rule {
     [FRAME_SUSPECT] = {on_suspect, true, false, false},
     [FRAME_POSITION] = {on_position, false, false, false},
     [FRAME_LOCAL] = {on_local, false, false, false},
+    [FRAME_TYPING] = {on_typing, false, false, false},
     [FRAME_TAKE_SLOT] = {on_take_slot, true, false, false},
     [FRAME_FREE_SLOT] = {on_free_slot, true, false, false},
     [FRAME_AUDITOR] = {on_auditor, true, false, true},
@@ -281,22 +309,30 @@ static bool from_node(struct frames *f, struct client *client, const struct fram
     return joins || client->gone;
 }
 
+/* The first frame. */
+static bool greet(struct frames *f, struct client *client, const struct frame *frame)
+{
+    const bool is_node = client->role == ROLE_NODE;
+    if (frame->head.type == FRAME_HELLO)
+        on_hello(f, client, frame);
+    else if (frame->head.type == FRAME_AUDITOR && is_node)
+        remote_auditors_joined(f->remote_auditors, client, frame);
+    else if (frame->head.type == FRAME_NOTICES && is_node)
+        client->greeted = client->wants_notices = true;
+    else
+        return false;
+    return true;
+}
+
 /* false: this client may not send this frame */
 static bool handle(struct frames *f, struct client *client, const struct frame *frame)
 {
     const struct rule *rule = &rules[frame->head.type];
     if (client->role == ROLE_NODE && from_node(f, client, frame))
         return true;
-    if (frame->head.type == FRAME_HELLO && !client->greeted) {
-        on_hello(f, client, frame);
-        return true;
-    }
-    if (frame->head.type == FRAME_AUDITOR && client->role == ROLE_NODE && !client->greeted) {
-        remote_auditors_joined(f->remote_auditors, client, frame);
-        return true;
-    }
-    if (!client->greeted || rule->handle == NULL ||
-        rule->from_auditor != (client->role == ROLE_AUDITOR) ||
+    if (!client->greeted)
+        return greet(f, client, frame);
+    if (rule->handle == NULL || rule->from_auditor != (client->role == ROLE_AUDITOR) ||
         (rule->needs_id && client->id == 0) || (rule->from_node && !client->remote))
         return false;
     if (rule->from_auditor && client->relay != NULL)
@@ -318,9 +354,9 @@ void frames_read(struct frames *f, struct client *client)
             break;
         }
     if (next < 0)
-        log_warn("disconnected a %s: it sent an invalid frame", role_name(client->role));
+        refuse(client);
     if (got < 0 && !client->greeted && channel_tls_why(&client->channel)[0] != '\0')
         log_warn("the cluster: refused a node: %s", channel_tls_why(&client->channel));
-    if (got < 0 || next < 0)
+    if (got < 0)
         client->gone = true; /* what it sent before is still applied */
 }

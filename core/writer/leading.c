@@ -58,6 +58,8 @@ static void take_news(struct cluster_view *shown, const struct log_view *view)
                                               [LOG_LOST] = CLUSTER_CONNECTS};
     shown->role = roles[view->state];
     shown->log = log_number(&view->position);
+    if (view->nodes > 0)
+        shown->nodes = view->nodes;
     if (view->confirmed_us == 0)
         return;
     shown->epoch = view->head.epoch;
@@ -91,6 +93,13 @@ static uint64_t growth_bytes(struct store *s)
     return status == STORE_OK ? space.growth_bytes : 0;
 }
 
+/* After that a node answers 503, also to HAProxy, and admits nothing. */
+static int64_t admits_ms(const struct conf *conf)
+{
+    return conf->cluster_stale_reads ? INT64_MAX
+                                     : (int64_t)conf->cluster_max_lag_ms + CLUSTER_LOG_LEASE_MS;
+}
+
 bool leading_start(struct leading *l)
 {
     struct cluster_log_node node = {0};
@@ -112,9 +121,11 @@ bool leading_start(struct leading *l)
     show_start(l);
     l->thread = log_thread_new(cluster_log_new(conf->cluster_log, node.name), &node,
                                known == STORE_OK ? &l->position : NULL, empty);
-    if (l->thread != NULL)
-        log_thread_trims(l->thread, conf->cluster_keep_ms, conf->cluster_away_ms);
-    return l->thread != NULL;
+    if (l->thread == NULL)
+        return false;
+    log_thread_trims(l->thread, conf->cluster_keep_ms, conf->cluster_away_ms);
+    log_thread_counts(l->thread, admits_ms(conf));
+    return true;
 }
 
 bool leading_end(struct leading *l)

@@ -118,6 +118,15 @@ void log_pause(struct log_thread *t, uint64_t ms)
     wait_until_asked(t, ms, false);
 }
 
+enum cluster_log_status log_look(struct log_thread *t, uint32_t last_format)
+{
+    bool changed;
+    enum cluster_log_status status = log_look_at_nodes(t, last_format, &changed);
+    if (changed)
+        log_tell(t->event_fd);
+    return status;
+}
+
 /* ---- the thread ---- */
 
 /* ${status} is not CLUSTER_LOG_OK: say why, and wait. */
@@ -162,6 +171,7 @@ struct log_thread *log_thread_new(struct cluster_log *log, const struct cluster_
     }
     t->log = log;
     t->node = *node;
+    t->counts_ms = INT64_MAX;
     t->place.known = position != NULL;
     t->place.empty = empty;
     if (position != NULL)
@@ -299,6 +309,13 @@ void log_thread_trims(struct log_thread *t, uint64_t keep_ms, uint64_t away_ms)
     pthread_mutex_lock(&t->lock);
     t->keep_ms = (int64_t)keep_ms;
     t->away_ms = (int64_t)away_ms;
+    pthread_mutex_unlock(&t->lock);
+}
+
+void log_thread_counts(struct log_thread *t, int64_t away_ms)
+{
+    pthread_mutex_lock(&t->lock);
+    t->counts_ms = away_ms;
     pthread_mutex_unlock(&t->lock);
 }
 

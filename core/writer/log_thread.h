@@ -31,6 +31,7 @@ struct log_view {
     struct cluster_log_head head;
     struct store_position position; /* of the store */
     uint64_t epoch;                 /* of the own lead */
+    unsigned nodes; /* that may admit requests, this one among them; 0: the list was not read */
     /* while this node leads: */
     char full_node[NODE_TEXT]; /* a live node without space; "": none */
     uint32_t format;           /* of the next entries: core/cluster/formats.h */
@@ -81,6 +82,12 @@ bool log_thread_append(struct log_thread *t, const struct cluster_log_entry *wha
  * not heard of for ${away_ms}. Until it is called, it deletes nothing.
  */
 void log_thread_trims(struct log_thread *t, uint64_t keep_ms, uint64_t away_ms);
+
+/*
+ * log_thread_counts(t, away_ms): a node that was not heard of for longer is not one of the view's
+ * ${nodes} (core/cluster/live_nodes.h). Until it is called, all that are registered are.
+ */
+void log_thread_counts(struct log_thread *t, int64_t away_ms);
 
 /*
  * log_thread_hash(t, sequence, hash, took_ms): the hash of the rows of the store at that entry, for

@@ -119,15 +119,20 @@ static bool is_damaged(struct log_thread *t)
     return damaged;
 }
 
+static enum cluster_log_status note(struct log_thread *t, const struct cluster_log_head *head)
+{
+    struct cluster_log_head noted;
+    enum cluster_log_status status =
+        is_damaged(t) ? log_note_stopped(t, t->refusal, 0) : log_note(t, &noted);
+    return status == CLUSTER_LOG_OK ? log_look(t, head->format) : status;
+}
+
 /* Others count on this node, and may stop it. */
 static enum cluster_log_status take_part(struct log_thread *t, const struct cluster_log_head *head)
 {
-    struct cluster_log_head noted;
     enum cluster_log_status status = CLUSTER_LOG_OK;
-    if (is_damaged(t))
-        status = log_note_stopped(t, t->refusal, 0);
-    else if (clock_mono_ms() >= t->note_ms)
-        status = log_note(t, &noted);
+    if (is_damaged(t) || clock_mono_ms() >= t->note_ms)
+        status = note(t, head);
     if (status == CLUSTER_LOG_OK && fits(t))
         status = log_judge(t, head);
     if (status == CLUSTER_LOG_OK && t->differs_at != 0)
@@ -135,10 +140,13 @@ static enum cluster_log_status take_part(struct log_thread *t, const struct clus
     return status;
 }
 
-static enum cluster_log_status stay_stopped(struct log_thread *t)
+static enum cluster_log_status stay_stopped(struct log_thread *t,
+                                            const struct cluster_log_head *head)
 {
     log_publish(t, LOG_CONNECTS, t->reason);
     enum cluster_log_status status = log_note_stopped(t, t->reason, t->differs_at);
+    if (status == CLUSTER_LOG_OK)
+        status = log_look(t, head->format);
     if (status == CLUSTER_LOG_OK)
         log_pause(t, LOG_STOPPED_MS);
     return status;
@@ -155,5 +163,5 @@ enum cluster_log_status log_follow(struct log_thread *t)
         status = take_part(t, &head);
     if (status != CLUSTER_LOG_OK)
         return status;
-    return fits(t) ? follow_to(t, &head) : stay_stopped(t);
+    return fits(t) ? follow_to(t, &head) : stay_stopped(t, &head);
 }

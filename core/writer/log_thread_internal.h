@@ -2,6 +2,7 @@
 #ifndef ASSAY_WRITER_LOG_THREAD_INTERNAL_H
 #define ASSAY_WRITER_LOG_THREAD_INTERNAL_H
 
+#include "core/cluster/live_nodes.h"
 #include "core/writer/log_thread.h"
 
 #include "core/shm/scoreboard.h"
@@ -36,8 +37,10 @@ struct log_thread {
     bool judges;                    /* the hash of this node is there, and not compared */
     uint64_t late_ms;               /* from then on without nodes that have no hash */
     int64_t keep_ms, away_ms;       /* away_ms 0: nothing is trimmed */
+    int64_t counts_ms;              /* log_thread_counts */
     /* of the thread alone */
     uint64_t note_ms, busy_ms, trim_ms, judge_ms;
+    struct live_watch watch;
     uint64_t differs_at;       /* this node was stopped at that entry; 0: it was not */
     uint64_t began_us;         /* when the call that reads the head began */
     bool answers;              /* that call answers who asked */
@@ -59,6 +62,7 @@ void log_heard(int fd);
  *
  * log_note(t, out): note the node, and read the head. t->reason: another server has its id.
  * log_note_stopped(t, why, differs_at): that this node applies nothing, once for each reason.
+ * log_look(t, last_format): log_look_at_nodes, and tell the loop.
  */
 bool log_is_ending(struct log_thread *t);
 enum log_state log_state_of(struct log_thread *t);
@@ -71,6 +75,14 @@ void log_pause(struct log_thread *t, uint64_t ms);
 enum cluster_log_status log_note(struct log_thread *t, struct cluster_log_head *out);
 enum cluster_log_status log_note_stopped(struct log_thread *t, const char *why,
                                          uint64_t differs_at);
+enum cluster_log_status log_look(struct log_thread *t, uint32_t last_format);
+
+/*
+ * log_look_at_nodes(t, last_format, changed): how many nodes are live, and what a leader must know
+ * of them; ${last_format}: of the last entry. *changed: the view says something else.
+ */
+enum cluster_log_status log_look_at_nodes(struct log_thread *t, uint32_t last_format,
+                                          bool *changed);
 
 /*
  * log_follow(t), log_lead(t): the next step of a follower, of the leader. log_begin_lead(t): at the

@@ -4,8 +4,6 @@
 #include "core/base/log.h"
 #include "core/cluster/formats.h"
 
-#include <stdio.h>
-
 enum outcome { IN_LOG, NOT_IN_LOG, LEAD_LOST };
 
 static enum cluster_log_status renew(struct log_thread *t, unsigned lease_ms,
@@ -122,37 +120,6 @@ static void append(struct log_thread *t)
 
 /* ---- the lead ---- */
 
-/* What the leader must know of the nodes. */
-struct survey {
-    char full[NODE_TEXT]; /* a live node that has no space for what creates store */
-    uint32_t limit;       /* of formats */
-};
-
-static void look_at_node(void *arg, const struct cluster_log_node *n)
-{
-    struct survey *s = arg;
-    if (n->seen_ms < CLUSTER_LOG_LEASE_MS && n->free_bytes == 0)
-        snprintf(s->full, NODE_TEXT, "%s", n->name);
-    formats_limit(&s->limit, n);
-}
-
-static enum cluster_log_status look_at_nodes(struct log_thread *t, uint32_t last_format)
-{
-    struct survey s = {.limit = FORMATS_UNLIMITED};
-    enum cluster_log_status status = t->log->engine->nodes(t->log, look_at_node, &s);
-    const uint32_t format = formats_to_write(&store_rows_formats, last_format, s.limit);
-    if (status != CLUSTER_LOG_OK)
-        return status;
-    pthread_mutex_lock(&t->lock);
-    bool changed = strcmp(t->view.full_node, s.full) != 0 || t->view.format != format;
-    snprintf(t->view.full_node, sizeof(t->view.full_node), "%s", s.full);
-    t->view.format = format;
-    pthread_mutex_unlock(&t->lock);
-    if (changed)
-        log_tell(t->event_fd);
-    return CLUSTER_LOG_OK;
-}
-
 /* A verification found that this node differs, or another server has its id. */
 static void stop(struct log_thread *t)
 {
@@ -162,12 +129,14 @@ static void stop(struct log_thread *t)
     lose(t, t->reason);
 }
 
-/* The head, and note the node when it is time. */
+/* The head; and note the node and look at all nodes when it is time. */
 static enum cluster_log_status read_head(struct log_thread *t, struct cluster_log_head *out)
 {
     log_begin_call(t);
-    return clock_mono_ms() >= t->note_ms ? log_note(t, out)
-                                         : t->log->engine->position(t->log, NULL, out);
+    if (clock_mono_ms() < t->note_ms)
+        return t->log->engine->position(t->log, NULL, out);
+    enum cluster_log_status status = log_note(t, out);
+    return status == CLUSTER_LOG_OK ? log_look(t, out->format) : status;
 }
 
 /* Renew it and note the node. */
@@ -182,8 +151,6 @@ static enum cluster_log_status keep(struct log_thread *t)
     }
     if (status == CLUSTER_LOG_OK)
         status = read_head(t, &head);
-    if (status == CLUSTER_LOG_OK)
-        status = look_at_nodes(t, head.format);
     if (status != CLUSTER_LOG_OK)
         return status;
     log_confirm(t, &head);

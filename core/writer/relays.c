@@ -9,17 +9,19 @@
 #include <unistd.h>
 
 #define LOG_MS 5000   /* between two lines about lost connections */
-#define RETRY_MS 1000 /* until an auditor without jobs gets another relay */
+#define RETRY_MS 1000 /* until an auditor without jobs, or notices, get another relay */
+
+enum relay_of { RELAY_OF_SENDER, RELAY_OF_AUDITOR, RELAY_OF_NOTICES };
 
 struct relay {
-    struct client *client; /* the local sender or auditor; NULL: it is gone */
+    enum relay_of of;
+    struct client *client; /* the local sender or auditor; NULL: it is gone, or there is none */
     struct channel channel;
     char leader[NODE_TEXT]; /* its address */
     uint64_t connected_ms;
     bool blocked; /* the socket is full */
     bool lost;
     /* of an auditor */
-    bool is_auditor;
     bool has_jobs;      /* it was given one */
     bool ends;          /* it is gone; until the leader knows */
     uint64_t told_ms;   /* when the leader was last told that this node lives */
@@ -73,7 +75,11 @@ static void lose(struct relays *r, struct relay *relay, const char *why)
     const uint64_t now = clock_mono_ms();
     struct client *client = relay->client;
     relay->lost = true;
-    if (client != NULL && relay->is_auditor && !relay->has_jobs) {
+    if (relay == r->notices) {
+        r->notices = NULL;
+        r->retry_ms = now + RETRY_MS;
+    }
+    if (client != NULL && relay->of == RELAY_OF_AUDITOR && !relay->has_jobs) {
         client->retry_ms = now + RETRY_MS;
         detach(relay);
     } else if (client != NULL) {
@@ -105,13 +111,23 @@ static void flush(struct relays *r, struct relay *relay)
 
 static void greet(const struct relays *r, struct relay *relay)
 {
-    if (relay->is_auditor)
+    if (relay->of == RELAY_OF_AUDITOR)
         channel_put(&relay->channel, FRAME_AUDITOR, r->process->conf->audit_concurrency, 0,
                     (struct str){0});
+    else if (relay->of == RELAY_OF_NOTICES)
+        channel_put(&relay->channel, FRAME_NOTICES, 0, 0, (struct str){0});
     else
         channel_put(&relay->channel, FRAME_HELLO, relay->client->id, 0, (struct str){0});
 }
 
+static enum relay_of kind_of(const struct client *client)
+{
+    return client == NULL                 ? RELAY_OF_NOTICES
+           : client->role == ROLE_AUDITOR ? RELAY_OF_AUDITOR
+                                          : RELAY_OF_SENDER;
+}
+
+/* ${client} NULL: of typing notices. */
 static struct relay *relay_new(struct relays *r, struct client *client)
 {
     char why[256];
@@ -119,12 +135,15 @@ static struct relay *relay_new(struct relays *r, struct client *client)
     if (relay == NULL)
         return NULL;
     relay->client = client;
-    relay->is_auditor = client->role == ROLE_AUDITOR;
+    relay->of = kind_of(client);
     relay->connected_ms = relay->told_ms = clock_mono_ms();
     snprintf(relay->leader, sizeof(relay->leader), "%s", r->leading->leader);
     r->list = array_grow(r->list, r->count, &r->room, sizeof(*r->list));
     r->list[r->count++] = relay;
-    client->relay = relay;
+    if (client != NULL)
+        client->relay = relay;
+    else
+        r->notices = relay;
     if (!channel_tls_connect(r->nodes->tls, &relay->channel, relay->leader, why, sizeof(why))) {
         lose(r, relay, why);
         return relay;
@@ -222,7 +241,8 @@ static void connect_auditors(struct relays *r)
 static void tell(struct relays *r, struct relay *relay)
 {
     const uint64_t now = clock_mono_ms();
-    if (relay->client == NULL || !relay->is_auditor || now < relay->told_ms + CHANNEL_AUDITOR_MS)
+    if (relay->client == NULL || relay->of != RELAY_OF_AUDITOR ||
+        now < relay->told_ms + CHANNEL_AUDITOR_MS)
         return;
     relay->told_ms = now;
     greet(r, relay);
@@ -240,6 +260,29 @@ static void end_auditor(struct relays *r, struct relay *relay)
     flush(r, relay);
 }
 
+/* ---- typing notices ---- */
+
+static void connect_notices(struct relays *r)
+{
+    if (r->leading->leader[0] != '\0' && r->notices == NULL && clock_mono_ms() >= r->retry_ms)
+        relay_new(r, NULL);
+}
+
+void relays_tell(struct relays *r, const struct typing_notice *notice)
+{
+    if (r->notices != NULL && channel_tls_is_established(&r->notices->channel))
+        typing_notice_put(&r->notices->channel, notice);
+}
+
+static void on_notice(struct relays *r, struct relay *relay, const struct frame *f)
+{
+    struct typing_notice notice;
+    if (f->head.type == FRAME_TYPING && typing_notice_get(f, &notice))
+        typing_notices_show(r->process, &notice, clock_mono_ms());
+    else
+        lose(r, relay, "it sent an invalid frame");
+}
+
 /* ---- the turn ---- */
 
 static void receive(struct relays *r, struct relay *relay)
@@ -247,7 +290,9 @@ static void receive(struct relays *r, struct relay *relay)
     struct frame f;
     int got = channel_read(&relay->channel), next;
     while ((next = channel_next(&relay->channel, &f)) == 1)
-        if (f.head.type == FRAME_ANSWER && !relay->is_auditor)
+        if (relay->of == RELAY_OF_NOTICES)
+            on_notice(r, relay, &f);
+        else if (f.head.type == FRAME_ANSWER && relay->of == RELAY_OF_SENDER)
             hold(r, relay, &f); /* events follow from the entries */
         else
             on_frame_for_auditor(r, relay, &f);
@@ -282,6 +327,7 @@ void relays_step(struct relays *r)
     if (r->ready)
         read_ready(r);
     connect_auditors(r);
+    connect_notices(r);
     for (size_t i = 0; i < r->count; i++) {
         struct relay *relay = r->list[i];
         if (relay->client != NULL && !relay->client->gone)
@@ -296,14 +342,16 @@ void relays_step(struct relays *r)
 
 static bool is_over(const struct relay *relay)
 {
-    return relay->client != NULL ? relay->client->gone : relay->lost || !relay->ends;
+    if (relay->client != NULL)
+        return relay->client->gone;
+    return relay->lost || (relay->of != RELAY_OF_NOTICES && !relay->ends);
 }
 
 void relays_remove_gone(struct relays *r)
 {
     for (size_t i = 0; i < r->count;) {
         struct relay *relay = r->list[i];
-        if (relay->client != NULL && relay->client->gone && relay->is_auditor)
+        if (relay->client != NULL && relay->client->gone && relay->of == RELAY_OF_AUDITOR)
             end_auditor(r, relay);
         if (is_over(relay)) {
             detach(relay);

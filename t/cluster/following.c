@@ -9,7 +9,6 @@
 #include <poll.h>
 #include <pthread.h>
 #include <signal.h>
-#include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 
@@ -244,30 +243,6 @@ END_TEST
 
 /* ---- clocks ---- */
 
-static volatile int64_t *offset_ms;
-static char clock_path[] = "/tmp/assay-clock-XXXXXX";
-
-/* Programs started while ${on} use the stepped clock. */
-static void step_clock(bool on)
-{
-    if (!offset_ms) {
-        int fd = mkstemp(clock_path);
-        ck_assert_int_ge(fd, 0);
-        ck_assert_int_eq(ftruncate(fd, sizeof(*offset_ms)), 0);
-        ck_assert_int_eq(fchmod(fd, 0644), 0);
-        offset_ms = mmap(NULL, sizeof(*offset_ms), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-        ck_assert_ptr_ne((void *)offset_ms, MAP_FAILED);
-        close(fd);
-    }
-    if (on) {
-        setenv("STEPPED_CLOCK", clock_path, 1);
-        setenv("LD_PRELOAD", realpath("t/kit/stepped_clock.so", NULL), 1);
-    } else {
-        unsetenv("STEPPED_CLOCK");
-        unsetenv("LD_PRELOAD");
-    }
-}
-
 /* By id: the order in which they were made. */
 static void expect_times_in_order(unsigned i)
 {
@@ -296,10 +271,7 @@ START_TEST(times_and_ids_never_go_back)
     widget_make("*");
     created("before");
     node_stop(nodes, stepped);
-    step_clock(true);
-    *offset_ms = steps_ms[_i];
-    node_start(nodes, stepped);
-    step_clock(false);
+    start_with_clock(stepped, steps_ms[_i]);
     for (int turn = 0; turn < 4; turn++) {
         leader = nodes_await_leader(nodes, NODES_AWAY);
         server = nodes->node[leader].server;
@@ -312,15 +284,12 @@ START_TEST(times_and_ids_never_go_back)
         nodes_catch_up(nodes);
         node_stop(nodes, leader); /* so that the next one leads at once */
         nodes_await_leader(nodes, (int)leader);
-        step_clock(leader == stepped);
-        node_start(nodes, leader);
-        step_clock(false);
+        start_with_clock(leader, leader == stepped ? steps_ms[_i] : 0);
     }
     nodes_catch_up(nodes);
     for (unsigned i = 0; i < nodes->count; i++)
         expect_times_in_order(i);
     nodes_expect_equal(nodes);
-    unlink(clock_path);
 }
 END_TEST
 

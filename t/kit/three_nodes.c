@@ -1,5 +1,6 @@
 #include "t/kit/three_nodes.h"
 
+#include <fcntl.h>
 #include <poll.h>
 
 enum { SOON_MS = 2000 };
@@ -55,6 +56,23 @@ void expect_says(unsigned i, const char *words)
     const struct server *s = nodes->node[i].server;
     ck_assert_msg(server_says(s, words, 0, SAYS_MS), "node %u does not say: %s\n%s", i, words,
                   server_log(s));
+}
+
+void start_with_clock(unsigned i, int64_t offset_ms)
+{
+    char *path = text("%s/clock", nodes->node[i].server->dir);
+    char *library = realpath("t/kit/stepped_clock.so", NULL);
+    int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
+    ck_assert_int_eq(write(fd, &offset_ms, sizeof(offset_ms)), sizeof(offset_ms));
+    ck_assert_ptr_nonnull(library);
+    close(fd);
+    setenv("STEPPED_CLOCK", path, 1);
+    setenv("LD_PRELOAD", library, 1);
+    node_start(nodes, i);
+    unsetenv("STEPPED_CLOCK");
+    unsetenv("LD_PRELOAD");
+    free(library);
+    free(path);
 }
 
 void stream_expect(struct raw *raw, const char *words)

@@ -45,6 +45,9 @@ int64_t created(const char *name);
 int64_t total_on(unsigned i);
 void expect_says(unsigned i, const char *words);
 
+/* start_with_clock(i, offset_ms): starts node ${i} with a wall clock that is wrong by so much. */
+void start_with_clock(unsigned i, int64_t offset_ms);
+
 /*
  * stream_open(s, v): the event stream of a visitor, which has begun. stream_expect: these words are
  * in it within 2 s.

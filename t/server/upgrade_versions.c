@@ -3,14 +3,10 @@
  * counters then start again. The inherited state, the messages between processes and the store's
  * format may not differ.
  */
-#include "t/kit/harness.h"
+#include "t/kit/upgrades.h"
 #include "store/store.h"
 
 #include <signal.h>
-#include <sys/prctl.h>
-
-static struct server *server;
-static char *program; /* a link to the program that an upgrade starts */
 
 /*
  * other scoreboard, request statistics, limiter statistics and counts; the inherited state has one
@@ -32,64 +28,8 @@ static const struct {
      "data.mdb has format 1." LAYOUT ", but this version of Assay reads only format 99." LAYOUT},
 };
 
-static void point_at(const char *target)
-{
-    char *next = text("%s.next", program), *real = realpath(target, NULL);
-    ck_assert_msg(real != NULL, "%s is not built", target);
-    unlink(next);
-    ck_assert_int_eq(symlink(real, next), 0);
-    ck_assert_int_eq(rename(next, program), 0);
-    free(real);
-}
-
-static void setup(void)
-{
-    /* the new master is the old one's child, and then the test's */
-    ck_assert_int_eq(prctl(PR_SET_CHILD_SUBREAPER, 1), 0);
-    server = server_new(&(struct server_options){.workers = 2});
-    program = text("%s/assayd", server->dir);
-    point_at("./assayd");
-    setenv("ASSAYD", program, 1);
-    server_configure(server, "limits: { slots: 65536, limiters: { api: { windows: [ { limit: "
-                             "100000, seconds: 2678400, key: api_key } ] } } }\n"
-                             "timeouts: { drain: 20s, upgrade: 15s }");
-    server_start(server);
-}
-
-static void teardown(void)
-{
-    server_discard(server);
-}
-
-static pid_t pid_of_file(void)
-{
-    int pid = 0;
-    FILE *file = fopen(text("%s/assayd.pid", server->run), "r");
-    if (file != NULL && fscanf(file, "%d", &pid) != 1)
-        pid = 0;
-    if (file != NULL)
-        fclose(file);
-    return pid;
-}
-
-static bool is_succeeded(void *old)
-{
-    pid_t now = pid_of_file();
-    return now > 0 && now != *(pid_t *)old;
-}
-
-static void upgrade(void)
-{
-    pid_t old = server->pid;
-    server_signal(server, SIGUSR2);
-    ck_assert_msg(wait_until(is_succeeded, &old, 20000), "no new master\n%s", server_log(server));
-    ck_assert_msg(server_wait(server, 30000) == 0, "the old master still runs\n%s",
-                  server_log(server));
-    server->pid = pid_of_file();
-}
-
 /* reads and writes; the remaining requests of the limit */
-static long expect_service(void)
+static long expect_limited_service(void)
 {
     struct response *r = http(server, .method = "POST", .path = "/api/v1/reports",
                               .headers = {"Prefer: respond-async"}, .body = "url=http://x.test/");
@@ -101,17 +41,18 @@ static long expect_service(void)
 
 START_TEST(a_version_with_other_mappings_upgrades_and_downgrades)
 {
-    long left = expect_service();
-    ck_assert_int_eq(left, 100000 - 2);
-    point_at(LATER);
-    upgrade();
-    ck_assert_int_eq(expect_service(), 100000 - 2); /* counted in a new table beside the old one */
+    long left = expect_limited_service();
+    ck_assert_int_eq(left, UPGRADES_LIMIT - 2);
+    upgrades_point_at(LATER);
+    expect_end(upgrade());
+    ck_assert_int_eq(expect_limited_service(),
+                     UPGRADES_LIMIT - 2); /* counted in a new table beside the old one */
     struct run stats = assay(server, "stats", NULL);
     ck_assert_msg(stats.status == 1 && strstr(stats.err, "another version") != NULL, "%d: %s",
                   stats.status, stats.err);
-    point_at("./assayd");
-    upgrade(); /* with the unknown line */
-    ck_assert_int_le(expect_service(), 100000 - 2);
+    upgrades_point_at("./assayd");
+    expect_end(upgrade()); /* with the unknown line */
+    ck_assert_int_le(expect_limited_service(), UPGRADES_LIMIT - 2);
     assay_ok(server, "stats", NULL);
     assay_ok(server, "check", NULL);
     expect_int(http_get(server, "/api/v1/reports"), "meta.total", 3);
@@ -122,22 +63,22 @@ END_TEST
 START_TEST(an_incompatible_version_is_refused_and_the_old_one_continues)
 {
     pid_t before[8], after[8];
-    expect_service();
+    expect_limited_service();
     ck_assert_uint_eq(server_children(server, before, COUNT(before)), 4);
-    point_at(others[_i].program);
+    upgrades_point_at(others[_i].program);
     server_signal(server, SIGUSR2);
     ck_assert_msg(server_says(server, "this one continues", 0, 20000), "%s", server_log(server));
     ck_assert_msg(strstr(server_log(server), others[_i].says) != NULL, "%s", server_log(server));
-    ck_assert_int_eq(pid_of_file(), server->pid);
-    expect_service();
+    ck_assert_int_eq(upgrades_master(), server->pid);
+    expect_limited_service();
     ck_assert_uint_eq(server_children(server, after, COUNT(after)), 4);
     for (size_t i = 0; i < 4; i++) /* writer and auditor may have been replaced */
         if (strstr(process_title(before[i]), "worker") != NULL)
             ck_assert_msg(process_alive(before[i]), "a worker was replaced\n%s",
                           server_log(server));
-    point_at("./assayd");
-    upgrade();
-    expect_service();
+    upgrades_point_at("./assayd");
+    expect_end(upgrade());
+    expect_limited_service();
     expect_int(http_get(server, "/api/v1/reports"), "meta.total", 3);
     /* and not server_stop, which takes the logged refusal for an error */
     kill(server->pid, SIGTERM);
@@ -149,7 +90,7 @@ int main(void)
 {
     Suite *suite = suite_create("upgrade_versions");
     TCase *tcase = harness_case(suite, "a server each");
-    tcase_add_checked_fixture(tcase, setup, teardown);
+    tcase_add_checked_fixture(tcase, upgrades_setup, upgrades_teardown);
     tcase_add_test(tcase, a_version_with_other_mappings_upgrades_and_downgrades);
     tcase_add_loop_test(tcase, an_incompatible_version_is_refused_and_the_old_one_continues, 0,
                         COUNT(others));

@@ -22,6 +22,7 @@ START_TEST(an_empty_file_is_the_defaults)
     ck_assert_uint_eq(a->store_map_size, (uint64_t)64 << 30);
     ck_assert_int_eq(a->store_sync, STORE_SYNC_FULL);
     ck_assert_uint_eq(a->jwt_ttl_ms, 3600000);
+    ck_assert_uint_eq(a->redis_nodes, CONF_NODES_AUTO);
     ck_assert_uint_eq(a->audit_ports_count, 2);
     ck_assert_uint_eq(a->audit_ports[1], 443);
     ck_assert_int_eq(a->log_level, LOG_LEVEL_INFO);

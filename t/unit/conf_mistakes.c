@@ -35,6 +35,8 @@ static const struct {
     {"limits:\n  redis: { sentinels: [ 10.0.0.5 ] }\n", 2, "\"10.0.0.5\" is not an address"},
     {"limits: { engine: memcached }\n", 1, "\"memcached\" is not one of local, redis"},
     {"limits:\n  engine: redis\n", 2, REDIS_MISTAKE},
+    {"cluster: { key_file: /k }\nlimits:\n  engine: redis\n", 3, REDIS_MISTAKE}, /* no cluster */
+    {"limits: { redis: { nodes: 0 } }\n", 1, "0 is out of range; give 1 to 1000, or auto"},
     {"limits: { limiters: { api: { fallback: never } } }\n", 1,
      "\"never\" is not one of local, refuse, admit"},
     {"limits: { limiters: { api: { lease: 100001 } } }\n", 1, "from 0 to 100000"},
@@ -174,6 +176,23 @@ START_TEST(an_error_names_its_line_and_cause)
 }
 END_TEST
 
+#if defined(HAVE_REDIS) && defined(HAVE_POSTGRESQL)
+/* The key of the cluster is that of Redis, too; without it, it is the one mistake. */
+START_TEST(in_a_cluster_the_engine_redis_needs_no_key_file)
+{
+    static const char yaml[] = "limits: { engine: redis }\ncluster: { log: x, address: 10.0.0.1:1";
+    char *mistakes, text[256];
+    struct conf *conf;
+    snprintf(text, sizeof(text), "%s, key_file: /k }\n", yaml);
+    conf_free(conf_kit_loaded(text, NO_SETS));
+    snprintf(text, sizeof(text), "%s }\n", yaml);
+    ck_assert_int_eq(conf_kit_load(text, NO_SETS, &mistakes, &conf), 1);
+    conf_kit_has(mistakes, 2, "cluster.key_file: a cluster needs it");
+    free(mistakes);
+}
+END_TEST
+#endif
+
 START_TEST(all_errors_are_reported_together)
 {
     char *mistakes;
@@ -302,6 +321,9 @@ int main(void)
     tcase_add_checked_fixture(tcase, conf_kit_open, conf_kit_close);
     tcase_set_timeout(tcase, 30); /* thousands of small files: a busy disk takes time */
     tcase_add_loop_test(tcase, an_error_names_its_line_and_cause, 0, COUNT(mistakes_table));
+#if defined(HAVE_REDIS) && defined(HAVE_POSTGRESQL)
+    tcase_add_test(tcase, in_a_cluster_the_engine_redis_needs_no_key_file);
+#endif
     tcase_add_test(tcase, all_errors_are_reported_together);
     tcase_add_test(tcase, an_error_is_reported_once);
     tcase_add_test(tcase, a_missing_file_is_an_error_only_when_named);

@@ -48,7 +48,7 @@ static const struct room {
     {"core/auth", "core/text core/base core/conf store/*.h", "<h2o <lmdb <sqlite3"},
     {"core/process", "core/text core/base core/conf core/shm core/auth store/*.h",
      "<h2o <lmdb <json-c/ <sqlite3"},
-    {"core/ipc", "store/*.h", "<json-c/ <h2o <lmdb <sqlite3 <curl/ <yaml <libxml/"},
+    {"core/ipc", "core/shm store/*.h", "<json-c/ <h2o <lmdb <sqlite3 <curl/ <yaml <libxml/"},
     {"core/cluster", "core/shm core/ipc store/*.h",
      "<json-c/ <h2o <lmdb <sqlite3 <curl/ <yaml <libxml/"},
     {"core/loop", CORE_BELOW, "<lmdb <sqlite3 <json-c/"},

@@ -34,7 +34,6 @@ START_TEST(what_the_loop_refuses_is_offered_again)
     loop.verdict = STORE_FULL;
     loop_start();
     ck_assert(wait_until(loop_has_why, "the disk is full", LOOP_MS));
-    log_thread_look(loop.thread, &loop.view);
     ck_assert_uint_eq(loop.view.position.sequence, 0);
     loop.verdict = STORE_OK;
     loop_expect_applied("x x x x ");
@@ -166,6 +165,64 @@ START_TEST(a_wake_shortens_the_wait)
 }
 END_TEST
 
+/* ---- live nodes ---- */
+
+enum { COUNTS_MS = 3000, SEEN_LATE = COUNTS_MS + 1 };
+
+static bool counts(void *arg)
+{
+    loop_turn();
+    return loop.view.nodes == *(unsigned *)arg;
+}
+
+static void expect_nodes(unsigned count)
+{
+    ck_assert_msg(wait_until(counts, &count, LOOP_MS), "%u nodes, not %u", loop.view.nodes, count);
+}
+
+/* A follower, and the leader. */
+START_TEST(a_node_that_is_away_counts_until_it_had_time_to_come_back)
+{
+    if (_i == 0)
+        log_double_take(60000);
+    log_double_other(1, SEEN_LATE);
+    loop_start();
+    log_thread_counts(loop.thread, COUNTS_MS);
+    loop_expect_state(_i == 0 ? LOG_FOLLOWS : LOG_LEADS);
+    expect_nodes(2);
+    expect_nodes(1);
+    log_double_other(1, COUNTS_MS);
+    expect_nodes(2);
+}
+END_TEST
+
+START_TEST(while_the_log_is_away_the_number_of_nodes_stays)
+{
+    log_double_take(60000);
+    loop_start();
+    log_thread_counts(loop.thread, COUNTS_MS);
+    expect_nodes(2);
+    log_double_other(1, SEEN_LATE);
+    log_double_fail(CALL_POSITION, CLUSTER_LOG_AWAY, 16);
+    ck_assert(wait_until(loop_has_why, "the log cannot be reached", LOOP_MS));
+    for (const unsigned calls = log_double_calls(CALL_POSITION); /* less than all that fail */
+         log_double_calls(CALL_POSITION) < calls + 12;) {
+        loop_turn();
+        ck_assert_uint_eq(loop.view.nodes, 2);
+    }
+    expect_nodes(1);
+}
+END_TEST
+
+START_TEST(without_a_look_at_the_log_no_number_is_known)
+{
+    log_double_fail(CALL_POSITION, CLUSTER_LOG_AWAY, 1000);
+    loop_start();
+    ck_assert(wait_until(loop_has_why, "the log cannot be reached", LOOP_MS));
+    ck_assert_uint_eq(loop.view.nodes, 0);
+}
+END_TEST
+
 enum { END_MS = 2000 };
 
 /* ---- ending ---- */
@@ -290,6 +347,9 @@ static void add_tests(TCase *tcase)
     tcase_add_loop_test(tcase, an_idle_node_asks_rarely, 0, 2);
     tcase_add_test(tcase, a_node_is_noted_with_its_position);
     tcase_add_test(tcase, a_wake_shortens_the_wait);
+    tcase_add_loop_test(tcase, a_node_that_is_away_counts_until_it_had_time_to_come_back, 0, 2);
+    tcase_add_test(tcase, while_the_log_is_away_the_number_of_nodes_stays);
+    tcase_add_test(tcase, without_a_look_at_the_log_no_number_is_known);
     tcase_add_loop_test(tcase, a_thread_ends_at_once_in_each_state, 0,
                         sizeof(states) / sizeof(*states));
     tcase_add_test(tcase, a_leader_that_ends_leaves_the_lead);

@@ -85,7 +85,8 @@ static struct cluster_view view_number(uint64_t i)
                                  .head = i + 3,
                                  .applied = i + 4,
                                  .confirmed_us = i + 5,
-                                 .current_us = i + 6};
+                                 .current_us = i + 6,
+                                 .nodes = i + 7};
 }
 
 static void *publish_all(void *arg)
@@ -224,11 +225,13 @@ START_TEST(all_waits_share_a_confirmation)
     ck_assert_uint_eq(asked.frames, 1);
     ck_assert_uint_eq(asked.confirmations, 1);
     ck_assert_uint_eq(asked.turn, cluster_score_turn(&board.cluster));
-    /* the next confirmation is a little later */
-    add(4, LOG_WAIT_HEAD, clock_mono_us());
+    /* the next confirmation is a little later than one that was asked for in this moment */
+    const uint64_t asked_us = clock_mono_us();
+    atomic_store(&board.cluster.asked_us, asked_us);
+    add(4, LOG_WAIT_HEAD, asked_us + 1);
     log_waits_look(waits, NULL);
     ck_assert_uint_eq(asked.confirmations, 1);
-    ck_assert_int_eq(log_waits_wake_ms(waits, 250), 50);
+    ck_assert_int_eq(log_waits_wake_ms(waits, 250), LOG_ASK_US / 1000);
     apply(9, now_us + 1);
     ck_assert_uint_eq(ended[LOG_REACHED], 4);
     ck_assert_uint_eq(log_waits_count(waits), 1);

@@ -1,7 +1,9 @@
 /*
  * What workers ask Redis and how they read it, without a Redis: keys, the command of a decision,
- * its answer, stored counts, leases, and the files of secrets. t/cluster/limits.c has a Redis.
+ * its answer, stored counts, leases, and the files of secrets; a node's part of a limit when Redis
+ * does not answer. t/cluster/limits.c has a Redis.
  */
+#include "core/limits/fallback.h"
 #include "core/limits/lease.h"
 #include "t/kit/suite.h"
 
@@ -46,6 +48,76 @@ START_TEST(a_key_names_limiter_and_window_and_hides_the_caller)
     redis_keys_of(&foreign, "api", &windows[0], other);
     ck_assert_str_ne(key, other);
     ck_assert_str_ne(keys.fingerprint, foreign.fingerprint);
+}
+END_TEST
+
+#define HEX16 "0123456789abcDEF"
+
+static void write_key_file(char *path, const char *text)
+{
+    int fd = mkstemp(path);
+    ck_assert(fd >= 0 && write(fd, text, strlen(text)) == (ssize_t)strlen(text) && close(fd) == 0);
+}
+
+/* By openssl dgst -sha256 -mac HMAC -macopt hexkey:KEY of "assay: limits in Redis" */
+START_TEST(without_a_key_file_of_its_own_the_key_is_derived_from_the_clusters)
+{
+    static const uint8_t derived[] = {0x9e, 0xd5, 0x7a, 0x75, 0xa5, 0x7e, 0x5d, 0x61,
+                                      0x4b, 0x8b, 0x14, 0xf6, 0x41, 0x63, 0xe0, 0xd8};
+    char shared[] = "/tmp/assay-secret-XXXXXX", own[] = "/tmp/assay-secret-XXXXXX", why[256] = "";
+    struct redis_keys read;
+    write_key_file(shared, HEX16 HEX16 HEX16 HEX16 "\n");
+    write_key_file(own, HEX16 HEX16 HEX16 "0123456789abcdee\n");
+    struct conf conf = {.redis_prefix = (char[]){"assay"},
+                        .redis_key_file = (char[]){""},
+                        .cluster_log = (char[]){"host=127.0.0.1"},
+                        .cluster_key_file = shared};
+    ck_assert_msg(redis_keys_read(&conf, &read, why, sizeof(why)), "%s", why);
+    ck_assert_mem_eq(read.siphash, derived, sizeof(derived));
+    ck_assert_str_eq(read.option, "cluster.key_file");
+    ck_assert_str_eq(read.prefix, "assay");
+    conf.redis_key_file = own;
+    ck_assert_msg(redis_keys_read(&conf, &read, why, sizeof(why)), "%s", why);
+    ck_assert_mem_ne(read.siphash, derived, sizeof(derived));
+    ck_assert_str_eq(read.option, "limits.redis.key_file");
+    unlink(own);
+    ck_assert(!redis_keys_read(&conf, &read, why, sizeof(why)));
+    ck_assert(strncmp(why, own, strlen(own)) == 0 && strstr(why, ": No such file") != NULL);
+    unlink(shared);
+}
+END_TEST
+
+/* ---- without Redis ---- */
+
+/*
+ * Columns: limits.redis.nodes, cluster.log, the number of nodes in shared memory, a limit, the part
+ * of this node.
+ */
+static const struct {
+    unsigned option;
+    char *log;
+    uint64_t nodes;
+    uint32_t limit, part;
+} parts[] = {
+    {CONF_NODES_AUTO, "", 0, 30, 30},
+    {CONF_NODES_AUTO, "", 3, 30, 30},
+    {3, "", 0, 30, 10},
+    {CONF_NODES_AUTO, "x", 3, 30, 10},
+    {CONF_NODES_AUTO, "x", 3, 32, 10},
+    {CONF_NODES_AUTO, "x", 1, 30, 30},
+    {CONF_NODES_AUTO, "x", 3, 2, 1},
+    {CONF_NODES_AUTO, "x", 0, 30, 1}, /* the table was never read */
+    {2, "x", 3, 30, 15},              /* the option wins */
+    {2, "x", 0, 30, 15},
+};
+
+START_TEST(a_node_admits_its_part_of_a_limit)
+{
+    struct cluster_score score = {0};
+    struct conf conf = {.redis_nodes = parts[_i].option, .cluster_log = parts[_i].log};
+    cluster_score_publish(&score, &(struct cluster_view){.nodes = parts[_i].nodes});
+    ck_assert_uint_eq(fallback_limit(parts[_i].limit, fallback_nodes(&conf, &score)),
+                      parts[_i].part);
 }
 END_TEST
 
@@ -213,8 +285,6 @@ END_TEST
 
 /* ---- files of secrets ---- */
 
-#define HEX16 "0123456789abcDEF"
-
 /* Columns: the file, its mode, what is wrong with it as a key and as a password; NULL: nothing. */
 static const struct {
     const char *text;
@@ -278,6 +348,8 @@ int main(void)
     TCase *tcase = tcase_create("redis_limits");
     tcase_add_checked_fixture(tcase, setup, NULL);
     tcase_add_test(tcase, a_key_names_limiter_and_window_and_hides_the_caller);
+    tcase_add_test(tcase, without_a_key_file_of_its_own_the_key_is_derived_from_the_clusters);
+    tcase_add_loop_test(tcase, a_node_admits_its_part_of_a_limit, 0, COUNT(parts));
     tcase_add_test(tcase, a_command_has_a_key_and_two_numbers_for_each_window);
     tcase_add_loop_test(tcase, an_answer_is_read_or_refused, 0, COUNT(answers));
     tcase_add_loop_test(tcase, a_stored_count_belongs_to_its_window, 0, COUNT(stored));
