@@ -2,11 +2,13 @@
 #include "cmd/cmd_cluster.h"
 #include "cmd/cmd_store.h"
 
+#include "core/shm/scoreboard.h"
 #include "core/writer/leading.h"
 #include "store/rows.h"
 
 #include <errno.h>
 #include <inttypes.h>
+#include <stdlib.h>
 #include <sys/random.h>
 
 #define OPERATOR "operator" /* the name of its connection */
@@ -176,6 +178,17 @@ static void say_head(const struct cluster_log_head *h)
         cmd_say("No node leads. The log ends at entry %" PRIu64 ".", h->sequence);
 }
 
+/* Within the time of a call. */
+static void say_clock(const struct cluster_log_head *h)
+{
+    const long long offset_ms = clock_wall_ms() - h->clock_ms;
+    if (llabs(offset_ms) > CLUSTER_CLOCK_MS)
+        cmd_say(
+            "warning: the clock of this host is %lld ms %s that of PostgreSQL: set both by NTP, "
+            "for example with chrony",
+            llabs(offset_ms), offset_ms > 0 ? "ahead of" : "behind");
+}
+
 int cmd_cluster_status(struct cmd *cmd)
 {
     struct listing listing = {0};
@@ -186,6 +199,7 @@ int cmd_cluster_status(struct cmd *cmd)
     if (status != CLUSTER_LOG_OK)
         return cmd_log_refuse(l, status);
     say_head(&listing.head);
+    say_clock(&listing.head);
     records_start(&listing.records, cmd->json);
     status = l->engine->nodes(l, put_node, &listing);
     records_finish(&listing.records);

@@ -169,6 +169,7 @@ static int change_by_writer(struct client *c, const struct store_change *change,
     uint64_t deadline_ms = clock_mono_ms() + GIVE_UP_MS;
     change_encode(change, &wire);
     c->sequence++;
+    unsigned sent = 0;
     int status = -1;
     while (status != 0 && clock_mono_ms() < deadline_ms) {
         if (c->channel.fd < 0 && !say_hello(c)) {
@@ -176,13 +177,15 @@ static int change_by_writer(struct client *c, const struct store_change *change,
             continue;
         }
         channel_put(&c->channel, FRAME_CHANGE, c->sequence, c->sequence - 1, buf_view(&wire));
+        sent++;
         if (await_answer(c, answer, deadline_ms))
             status = 0;
         else
             channel_close(&c->channel);
     }
     buf_free(&wire);
-    return status;
+    /* the leader of before may have executed what was sent to it */
+    return status == 0 && answer->status == STORE_AWAY && sent > 1 ? -1 : status;
 }
 
 int client_change(struct client *c, const struct store_change *change, struct store_answer *answer)

@@ -25,7 +25,10 @@ int client_open(const struct conf *conf, struct client **out, char *why, size_t 
  */
 int client_become_owner(const struct conf *conf, char *why, size_t why_size);
 
-/* client_change(c, change, answer): 0: answered, and durable. -1: no writer answered for 30 s. */
+/*
+ * client_change(c, change, answer): 0: answered, and durable. -1: the outcome is unknown: no writer
+ * answered for 30 s, or a writer that had the change ended and no node of the cluster leads since.
+ */
 int client_change(struct client *c, const struct store_change *change, struct store_answer *answer)
     __attribute__((warn_unused_result));
 

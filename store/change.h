@@ -140,8 +140,8 @@ enum store_change_kind {
      */
     CHANGE_COUPON_PENDING,
     /*
-     * The sealed signing keys of a cluster. data; fields: SIGNING_KEYS_FIRST: STORE_EXISTS if there
-     * are some.
+     * The sealed signing keys of a cluster. data; text: those that they replace, empty: none.
+     * STORE_STALE: the store has others.
      */
     CHANGE_SIGNING_KEYS,
     CHANGE_KINDS
@@ -192,7 +192,6 @@ enum { ANSWERS_NOTE_INDEXED, ANSWERS_NOTE_BUILT, ANSWERS_NOTE_LOST, ANSWERS_NOTE
 /* What a CHANGE_RETAIN deletes. */
 enum { RETAIN_EVENTS = 1, RETAIN_CONVERSATIONS = 2 };
 
-enum { SIGNING_KEYS_FIRST = 1 };
 #define SIGNING_KEYS_BYTES 8192 /* at most, sealed */
 
 struct store_change {

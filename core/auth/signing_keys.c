@@ -252,12 +252,23 @@ int signing_keys_read(const char *path, struct buf *out, char *why, size_t why_s
     return status;
 }
 
-int signing_keys_next(const char *path, int64_t now_ms, int64_t keep_ms, struct buf *out, char *why,
-                      size_t why_size)
+/* ${text}: of the cluster. The padding of the keys is zero, so that they can be compared. */
+static int text_read(const char *path, struct str text, struct list *out, char *why,
+                     size_t why_size)
+{
+    char copy[FILE_MAX];
+    memset(out, 0, sizeof(*out));
+    snprintf(copy, sizeof(copy), "%.*s", (int)text.n, text.p);
+    bool good = list_read(copy, out);
+    explicit_bzero(copy, sizeof(copy));
+    return good ? 0 : refuse(why, why_size, path, "the keys of the cluster are malformed");
+}
+
+int signing_keys_next(const char *path, struct str text, int64_t now_ms, int64_t keep_ms,
+                      struct buf *out, char *why, size_t why_size)
 {
     struct list list;
-    struct stat st;
-    int status = file_read(path, &list, &st, why, why_size);
+    int status = text_read(path, text, &list, why, why_size);
     if (status == 0)
         status = list_shorten(path, &list, now_ms, keep_ms, why, why_size);
     if (status == 0 && !list_add(&list, now_ms))
@@ -282,14 +293,9 @@ static int replace_if_other(const char *path, int dir, const struct list *list, 
 
 int signing_keys_install(const char *path, struct str text, char *why, size_t why_size)
 {
-    char copy[FILE_MAX];
     struct list list;
-    memset(&list, 0, sizeof(list)); /* with its padding, which is compared */
-    snprintf(copy, sizeof(copy), "%.*s", (int)text.n, text.p);
-    bool good = list_read(copy, &list);
-    explicit_bzero(copy, sizeof(copy));
-    if (!good)
-        return refuse(why, why_size, path, "the keys of the cluster are malformed");
+    if (text_read(path, text, &list, why, why_size) != 0)
+        return -1;
     int dir = dir_lock(path);
     int status = dir < 0 ? refuse(why, why_size, path, strerror(errno))
                          : replace_if_other(path, dir, &list, why, why_size);

@@ -19,7 +19,7 @@
 
 struct secret {
     char kid[SECRET_KID + 1];
-    int64_t made_ms; /* wall clock */
+    int64_t made_ms; /* wall clock; in a cluster: by the clock of its log, when it may sign */
     uint8_t key[SECRET_BYTES];
 };
 
@@ -40,12 +40,14 @@ int signing_keys_rotate(const char *path, int64_t now_ms, int64_t keep_ms, char 
                         size_t why_size) __attribute__((warn_unused_result));
 
 /*
- * signing_keys_next(path, now_ms, keep_ms, out, …): append the text that a rotation would write.
- * signing_keys_read(path, out, …): its text. signing_keys_install(path, text, …): make
- * ${text} the file, if it is another text. All: 0, or -1 with a sentence. The caller wipes ${out}.
+ * signing_keys_read(path, out, …): append the text of the file. signing_keys_next(path, text,
+ * now_ms, keep_ms, out, …): append the text that a rotation makes of ${text}.
+ * signing_keys_install(path, text, …): make ${text} the file, if it is another text. All: 0, or -1
+ * with a sentence. The caller wipes ${out}.
  */
-int signing_keys_next(const char *path, int64_t now_ms, int64_t keep_ms, struct buf *out, char *why,
-                      size_t why_size) __attribute__((warn_unused_result));
+int signing_keys_next(const char *path, struct str text, int64_t now_ms, int64_t keep_ms,
+                      struct buf *out, char *why, size_t why_size)
+    __attribute__((warn_unused_result));
 int signing_keys_read(const char *path, struct buf *out, char *why, size_t why_size)
     __attribute__((warn_unused_result));
 int signing_keys_install(const char *path, struct str text, char *why, size_t why_size)

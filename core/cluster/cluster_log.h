@@ -22,9 +22,10 @@
 #define CLUSTER_LOG_RENEW_MS 2000
 #define CLUSTER_LOG_ENTRY_BYTES (1u << 20) /* an entry of several changes is not larger */
 #define CLUSTER_LOG_READ_BYTES (4u << 20) /* one read ends after that, but has one entry at least */
-#define NODE_BYTES STORE_ID_BYTES         /* a node is its store: store_id */
-#define NODE_TEXT 64                      /* of a name or an address, with the NUL */
-#define NODE_WHY 512                      /* of a sentence, with the NUL */
+#define CLUSTER_CLOCK_MS 5000 /* a clock that differs by more from that of the engine is wrong */
+#define NODE_BYTES STORE_ID_BYTES /* a node is its store: store_id */
+#define NODE_TEXT 64              /* of a name or an address, with the NUL */
+#define NODE_WHY 512              /* of a sentence, with the NUL */
 
 enum cluster_log_status {
     CLUSTER_LOG_OK,
@@ -60,6 +61,7 @@ struct cluster_log_head {
     uint32_t format;   /* its format; 0: there is none */
     int64_t at_ms;     /* its time */
     uint8_t chain[STORE_CHAIN_BYTES];
+    int64_t clock_ms; /* the engine's clock, since the epoch of Unix */
     bool verify; /* the leader is to append an entry without rows: at that one all nodes hash */
     /* of position with a node: */
     uint64_t differs_at;

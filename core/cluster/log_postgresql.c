@@ -20,7 +20,8 @@ _Static_assert(2 * CLUSTER_LOG_LEASE_MS == 20000, "TOO_LONG");
     "CASE WHEN c.lease_until BETWEEN clock_timestamp() AND " TOO_LONG                              \
     " THEN floor(extract(epoch FROM c.lease_until - clock_timestamp()) * 1000)::bigint"            \
     " ELSE 0 END, "                                                                                \
-    "c.head, c.at_ms, c.chain, CASE WHEN c.verify THEN 1 ELSE 0 END::bigint, c.format::bigint"
+    "c.head, c.at_ms, c.chain, CASE WHEN c.verify THEN 1 ELSE 0 END::bigint, c.format::bigint, "   \
+    "floor(extract(epoch FROM clock_timestamp()) * 1000)::bigint"
 
 static const struct pg_statement position_sql = {
     .number = PG_POSITION,
@@ -116,6 +117,7 @@ static void head_of(const PGresult *r, struct cluster_log_head *out)
     pg_get_text(r, 0, 4, out->leader_address, NODE_TEXT);
     pg_get_fixed(r, 0, 8, out->chain, sizeof(out->chain));
     out->verify = pg_get_number(r, 0, 9) != 0;
+    out->clock_ms = (int64_t)pg_get_number(r, 0, 11);
 }
 
 /* ${none}: the status when there is no row. */

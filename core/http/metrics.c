@@ -462,6 +462,9 @@ const struct metric metrics[] = {
      "Time since this node had all entries of the log, or since the server started; above "
      "cluster.max_lag it answers 503.",
      metrics_cluster_current},
+    {"assay_cluster_clock_offset_seconds", "gauge",
+     "Clock of this node minus that of PostgreSQL; above 5 either way, a clock is wrong.",
+     metrics_cluster_clock},
     {"assay_cluster_appends_total", "counter", "Entries that this node appended to the log.",
      metrics_cluster_appends},
     {"assay_cluster_append_seconds_total", "counter",

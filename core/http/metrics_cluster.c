@@ -2,6 +2,8 @@
 #include "core/http/cluster_reads.h"
 #include "core/http/metrics_internal.h"
 
+#include <stdlib.h>
+
 static bool look(const struct http *h, struct cluster_view *out)
 {
     if (h->log_waits == NULL)
@@ -70,6 +72,16 @@ void metrics_cluster_current(struct http *h, const struct metric *m, struct buf 
     struct cluster_view view;
     if (look(h, &view))
         put_age(h, m, out, view.current_us);
+}
+
+void metrics_cluster_clock(struct http *h, const struct metric *m, struct buf *out)
+{
+    struct cluster_view view;
+    if (!look(h, &view) || view.confirmed_us == 0)
+        return;
+    const int64_t ms = score_get(h->loop->process->scoreboard->cluster.clock_offset_ms);
+    buf_printf(out, "%s %s%lld.%03lld\n", m->name, ms < 0 ? "-" : "", llabs(ms) / 1000,
+               llabs(ms) % 1000);
 }
 
 void metrics_cluster_appends(struct http *h, const struct metric *m, struct buf *out)

@@ -16,6 +16,7 @@ void metric_time(struct buf *out, uint64_t us);
 typedef void metric_fn(struct http *h, const struct metric *m, struct buf *out);
 metric_fn metrics_cluster_state, metrics_cluster_epoch, metrics_cluster_head,
     metrics_cluster_position, metrics_cluster_lag, metrics_cluster_confirmed,
-    metrics_cluster_current, metrics_cluster_appends, metrics_cluster_append_time;
+    metrics_cluster_current, metrics_cluster_clock, metrics_cluster_appends,
+    metrics_cluster_append_time;
 
 #endif

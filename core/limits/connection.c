@@ -103,9 +103,14 @@ static void on_writable(h2o_socket_t *socket, const char *err)
         redis_connection_flush(c);
 }
 
+bool redis_connection_is_sent(const struct redis_connection *c)
+{
+    return c->out.n == c->sent && buf_ok(&c->out);
+}
+
 void redis_connection_flush(struct redis_connection *c)
 {
-    if (!c->connected || c->writing || (c->out.n == c->sent && buf_ok(&c->out)))
+    if (!c->connected || c->writing || redis_connection_is_sent(c))
         return;
     if (!buf_ok(&c->out)) { /* a command is missing */
         shutdown(h2o_socket_get_fd(c->socket), SHUT_RDWR);

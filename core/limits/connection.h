@@ -35,7 +35,11 @@ void redis_connection_close(struct redis_connection *c);
 void redis_connection_put(struct redis_connection *c, int argc, const char *const *argv,
                           const size_t *lengths);
 
-/* redis_connection_flush(c): send what was put; once a turn. */
+/*
+ * redis_connection_flush(c): send what was put; once a turn. redis_connection_is_sent(c): the
+ * socket has all that was put.
+ */
 void redis_connection_flush(struct redis_connection *c);
+bool redis_connection_is_sent(const struct redis_connection *c);
 
 #endif

@@ -9,10 +9,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A decision that was sent and not answered. */
+/* A decision that was asked for and not answered. */
 struct op {
     struct op *next;
-    uint64_t deadline_ms;
+    uint64_t sent_ms;      /* of the flush; 0: it is not sent */
     primary_done_fn *done; /* NULL: its time is over */
     void *arg;
     size_t count; /* of its windows */
@@ -31,9 +31,11 @@ struct primary {
     char address[SENTINEL_ADDRESS_SIZE]; /* of ${connection} */
     uint64_t since_ms, retry_at_ms;      /* GREETING since; SEARCHING until */
     uint64_t away_ms;                    /* since when it does not answer; 0: it does */
+    uint64_t flushed_ms;                 /* the end of the last turn, by a clock read then */
     bool settled;
-    char logged[512];              /* the last reason in the log */
-    struct op *first, *last, *due; /* in order; ${due}: the first whose time is not over */
+    char logged[512];        /* the last reason in the log */
+    struct op *first, *last; /* in order */
+    struct op *due, *unsent; /* the first whose time is not over; the first that is not sent */
     struct op *free_ops;
 };
 
@@ -94,6 +96,8 @@ static struct op *take_first(struct primary *p)
     p->first = op->next;
     if (p->due == op)
         p->due = op->next;
+    if (p->unsent == op) /* a server that answers what it was not asked */
+        p->unsent = op->next;
     return op;
 }
 
@@ -101,7 +105,7 @@ static struct op *take_first(struct primary *p)
 static void drop_ops(struct primary *p)
 {
     struct op *op = p->first;
-    p->first = p->due = NULL;
+    p->first = p->due = p->unsent = NULL;
     while (op != NULL) {
         struct op ended = *op;
         op_free(p, op);
@@ -122,9 +126,10 @@ static void fail(struct primary *p, const char *why)
     drop_ops(p);
 }
 
+/* A decision that its fallback decided is not answered yet. */
 static bool is_overdue(const struct primary *p)
 {
-    return p->first != NULL && p->first->deadline_ms <= p->loop->now_ms;
+    return p->first != p->due;
 }
 
 bool primary_decide(struct primary *p, const char *limiter, const struct ratelimit_window *windows,
@@ -136,10 +141,7 @@ bool primary_decide(struct primary *p, const char *limiter, const struct ratelim
         return false;
     decision_make(&p->keys, p->greeting.sha, limiter, windows, count, wanted, &command);
     redis_connection_put(p->connection, command.argc, command.argv, command.lengths);
-    *op = (struct op){.deadline_ms = p->loop->now_ms + p->conf->redis_timeout_ms,
-                      .done = done,
-                      .arg = arg,
-                      .count = count};
+    *op = (struct op){.done = done, .arg = arg, .count = count};
     if (p->first == NULL)
         p->first = op;
     else
@@ -147,12 +149,25 @@ bool primary_decide(struct primary *p, const char *limiter, const struct ratelim
     p->last = op;
     if (p->due == NULL)
         p->due = op;
+    if (p->unsent == NULL)
+        p->unsent = op;
     return true;
 }
 
+static bool is_over(const struct primary *p, const struct op *op, uint64_t ms)
+{
+    return op != NULL && op->sent_ms != 0 && op->sent_ms + ms <= p->flushed_ms;
+}
+
+/*
+ * Those whose time was over when this turn began: what Redis had answered by then is read. What the
+ * socket has not taken goes with the connection: a decision that fell back is not sent.
+ */
 static void end_overdue(struct primary *p)
 {
-    while (p->due != NULL && p->due->deadline_ms <= p->loop->now_ms) {
+    if (is_over(p, p->due, p->conf->redis_timeout_ms) && !redis_connection_is_sent(p->connection))
+        fail(p, "it does not read in limits.redis.timeout");
+    while (is_over(p, p->due, p->conf->redis_timeout_ms)) {
         struct op *op = p->due;
         primary_done_fn *done = op->done;
         op->done = NULL;
@@ -249,7 +264,7 @@ void primary_tick(struct primary *p)
     p->settled = p->settled || now >= p->away_ms + PRIMARY_ANSWER_MS;
     end_overdue(p);
     if ((p->state == GREETING && now >= p->since_ms + PRIMARY_ANSWER_MS) ||
-        (p->first != NULL && now >= p->first->deadline_ms + PRIMARY_ANSWER_MS))
+        is_over(p, p->first, p->conf->redis_timeout_ms + PRIMARY_ANSWER_MS))
         fail(p, "it does not answer");
     if (p->sentinels != NULL)
         sentinels_tick(p->sentinels);
@@ -257,17 +272,21 @@ void primary_tick(struct primary *p)
         search(p);
 }
 
+/* The time of a decision begins here, after the rest of the turn. */
 void primary_flush(struct primary *p)
 {
+    p->flushed_ms = clock_mono_ms();
+    for (; p->unsent != NULL; p->unsent = p->unsent->next)
+        p->unsent->sent_ms = p->flushed_ms;
     if (p->connection != NULL)
         redis_connection_flush(p->connection);
 }
 
 int primary_wake_ms(const struct primary *p, int most)
 {
-    uint64_t now = p->loop->now_ms, at = p->due != NULL          ? p->due->deadline_ms
-                                         : p->state == SEARCHING ? p->retry_at_ms
-                                                                 : now + (uint64_t)most;
+    uint64_t now = p->flushed_ms, at = p->due != NULL ? p->due->sent_ms + p->conf->redis_timeout_ms
+                                       : p->state == SEARCHING ? p->retry_at_ms
+                                                               : now + (uint64_t)most;
     return at <= now ? 0 : at - now < (uint64_t)most ? (int)(at - now) : most;
 }
 

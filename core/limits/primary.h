@@ -4,9 +4,10 @@
  *
  * After connecting, the worker checks that Redis is a primary, that its maxmemory-policy is
  * noeviction, and that the nodes that used it before have the same key file. Decisions are answered
- * in the order in which they were sent. One without an answer in limits.redis.timeout is over; its
- * late answer is dropped, and until then no other is sent. After PRIMARY_ANSWER_MS without it, and
- * after an error, the worker connects again, with sentinels to the address that they name then.
+ * in the order in which they were sent. One without an answer in limits.redis.timeout after the
+ * flush is over; its late answer is dropped, and until then no other is sent. One that the socket
+ * did not take by then is never sent. After PRIMARY_ANSWER_MS without an answer, and after an
+ * error, the worker connects again, with sentinels to the address that they name then.
  */
 #ifndef ASSAY_LIMITS_PRIMARY_H
 #define ASSAY_LIMITS_PRIMARY_H
@@ -30,8 +31,9 @@ void primary_free(struct primary *p);
 bool primary_settled(const struct primary *p);
 
 /*
- * primary_flush(p): send what was asked in this turn; once a turn. primary_tick(p): end overdue
- * decisions, connect again; once a turn. primary_wake_ms(p, most): how long the loop may sleep.
+ * primary_flush(p): send what was asked in this turn; the last of a turn. primary_tick(p): end
+ * decisions that were overdue before this turn, and connect again; once a turn, after the events.
+ * primary_wake_ms(p, most): how long the loop may sleep after a flush.
  */
 void primary_flush(struct primary *p);
 void primary_tick(struct primary *p);

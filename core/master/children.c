@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #define STUCK_MS 10000      /* after the last heartbeat, a child is killed */
+#define ASLEEP_MS 5000      /* after the last watch, the master was stopped */
 #define SYNC_ALARM_MS 10000 /* of the writer in fsync, an alarm is logged */
 #define SHORT_LIFE_MS 5000  /* a child that lived less restarts with a delay */
 #define DELAY_MIN_MS 100
@@ -368,9 +369,17 @@ static void alarm_if_slow(struct child *child, uint64_t now)
     child->alarmed = slow || (child->alarmed && is_syncing(child));
 }
 
+static void note_sleep(struct children *c, uint64_t now)
+{
+    if (c->watched_ms != 0 && now - c->watched_ms > ASLEEP_MS)
+        c->woken_ms = now;
+    c->watched_ms = now;
+}
+
 void children_watch(struct children *c)
 {
     uint64_t now = clock_mono_ms();
+    note_sleep(c, now);
     uint64_t drain_ms = generations_conf(c->generations)->drain_timeout_ms + DRAIN_GRACE_MS;
     for (struct child *child = c->list; child != NULL; child = child->next) {
         const struct process *p = &child->process;
@@ -378,7 +387,7 @@ void children_watch(struct children *c)
             log_warn("%s %u (pid %d) did not drain in time: killed", role_name(p->role), p->index,
                      child->pid);
             kill(child->pid, SIGKILL);
-        } else if (is_silent(child, now, STUCK_MS)) {
+        } else if (is_silent(child, now, STUCK_MS) && now - c->woken_ms > STUCK_MS) {
             log_error("%s %u (pid %d) has not moved for over %d s: killed, to be replaced",
                       role_name(p->role), p->index, child->pid, STUCK_MS / 1000);
             kill(child->pid, SIGKILL);

@@ -34,6 +34,8 @@ struct children {
     struct child_slot *slots;
     size_t slots_count;
     struct child *list;       /* all, also those without a slot */
+    uint64_t watched_ms;      /* the last children_watch */
+    uint64_t woken_ms;        /* when the master went on after it was stopped; 0: never */
     struct process inherited; /* what every child gets; the rest is set for each */
     bool store_known;         /* there is a store, so the writer must not make one */
     struct generations *generations;
@@ -69,7 +71,10 @@ void children_retire(struct children *c);
  */
 void children_reaped(struct children *c, pid_t pid, int status);
 
-/* children_watch(c): kill what is stuck or did not drain in time; log when the disk is slow. */
+/*
+ * children_watch(c): kill what is stuck or did not drain in time; log when the disk is slow. A
+ * master that was stopped knows nothing of its children, which may have been stopped with it.
+ */
 void children_watch(struct children *c);
 
 /*

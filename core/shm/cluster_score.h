@@ -52,6 +52,8 @@ struct cluster_score {
     _Atomic uint64_t asked_us;   /* when a worker last asked for a confirmation of the head */
     _Atomic uint64_t started_us; /* of the server */
     _Atomic uint64_t appends, append_us; /* entries that this node appended; the time of all */
+    /* the clock of this node minus that of the log; known with a view that was confirmed */
+    _Atomic int64_t clock_offset_ms;
 };
 
 /*

@@ -143,7 +143,7 @@ static void note_leader(struct following *f)
     struct leading *l = f->leading;
     const struct cluster_log_head *head = &f->view.head;
     bool known = f->view.state == LOG_FOLLOWS && head->lease_ms > 0 &&
-                 strcmp(head->leader_address, f->process->conf->cluster_address) != 0;
+                 memcmp(head->leader, l->node, sizeof(l->node)) != 0;
     snprintf(l->leader, sizeof(l->leader), "%s", known ? head->leader_address : "");
 }
 

@@ -73,6 +73,8 @@ uint64_t leading_show(struct leading *l, const struct log_view *view)
     const struct cluster_view before = *v;
     if (view != NULL)
         take_news(v, view);
+    if (view != NULL && view->confirmed_us != 0)
+        score_set(score_of(l)->clock_offset_ms, view->clock_offset_ms);
     v->applied = l->position.sequence;
     if (v->head <= v->applied) {
         v->head = v->applied;
@@ -115,6 +117,7 @@ bool leading_start(struct leading *l)
         log_error("the position of the store in the log cannot be read: %s", store_why(l->store));
         return false;
     }
+    memcpy(l->node, node.id, sizeof(l->node));
     node.free_bytes = growth_bytes(l->store);
     leading_describe(conf, &node);
     store_follow(l->store, true);

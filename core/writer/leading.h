@@ -13,6 +13,7 @@ struct leading {
     struct store *store;
     struct log_thread *thread; /* NULL: no cluster */
     bool leads;                /* true: this writer executes changes */
+    uint8_t node[NODE_BYTES];  /* the id of this node */
     char leader[NODE_TEXT];    /* the address of the leader; "": no other node leads */
     struct store_position position;
     int64_t at_ms;   /* of the last entry */

@@ -127,6 +127,17 @@ enum cluster_log_status log_look(struct log_thread *t, uint32_t last_format)
     return status;
 }
 
+enum cluster_log_status log_read_head(struct log_thread *t, bool note, struct cluster_log_head *out)
+{
+    log_begin_call(t);
+    const int64_t began_ms = clock_wall_ms();
+    enum cluster_log_status status =
+        note ? log_note(t, out) : t->log->engine->position(t->log, NULL, out);
+    if (status == CLUSTER_LOG_OK)
+        log_compare_clocks(t, out, began_ms);
+    return status;
+}
+
 /* ---- the thread ---- */
 
 /* ${status} is not CLUSTER_LOG_OK: say why, and wait. */

@@ -37,7 +37,8 @@ struct log_view {
     uint32_t format;           /* of the next entries: core/cluster/formats.h */
     /* CLOCK_MONOTONIC: what was in the log then is up to ${head}; 0: the head was not read */
     uint64_t confirmed_us;
-    char why[POSITION_WHY]; /* what keeps it from going on; "": nothing */
+    int64_t clock_offset_ms; /* the clock of this node minus that of the log */
+    char why[POSITION_WHY];  /* what keeps it from going on; "": nothing */
 };
 
 struct log_thread;

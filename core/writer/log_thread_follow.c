@@ -155,8 +155,7 @@ static enum cluster_log_status stay_stopped(struct log_thread *t,
 enum cluster_log_status log_follow(struct log_thread *t)
 {
     struct cluster_log_head head;
-    log_begin_call(t);
-    enum cluster_log_status status = t->log->engine->position(t->log, NULL, &head);
+    enum cluster_log_status status = log_read_head(t, false, &head);
     if (status == CLUSTER_LOG_OK)
         status = check(t, &head);
     if (status == CLUSTER_LOG_OK && fits(t))

@@ -44,6 +44,7 @@ struct log_thread {
     uint64_t differs_at;       /* this node was stopped at that entry; 0: it was not */
     uint64_t began_us;         /* when the call that reads the head began */
     bool answers;              /* that call answers who asked */
+    bool clock_differs;        /* that is in the log of this node */
     char reason[POSITION_WHY]; /* why the store does not fit the log; "": it does */
     char stopped[NODE_WHY];    /* what the log has as the reason of this node; "": none */
 };
@@ -60,6 +61,7 @@ void log_heard(int fd);
  * log_rest(t, ms): until ${ms} pass, the loop asks for an append or a confirmation, or the end.
  * log_pause(t, ms): also while an append is asked for.
  *
+ * log_read_head(t, note, out): with ${note} by log_note.
  * log_note(t, out): note the node, and read the head. t->reason: another server has its id.
  * log_note_stopped(t, why, differs_at): that this node applies nothing, once for each reason.
  * log_look(t, last_format): log_look_at_nodes, and tell the loop.
@@ -72,6 +74,8 @@ void log_begin_call(struct log_thread *t);
 void log_confirm(struct log_thread *t, const struct cluster_log_head *head);
 void log_rest(struct log_thread *t, uint64_t ms);
 void log_pause(struct log_thread *t, uint64_t ms);
+enum cluster_log_status log_read_head(struct log_thread *t, bool note,
+                                      struct cluster_log_head *out);
 enum cluster_log_status log_note(struct log_thread *t, struct cluster_log_head *out);
 enum cluster_log_status log_note_stopped(struct log_thread *t, const char *why,
                                          uint64_t differs_at);
@@ -100,6 +104,13 @@ void log_end_lead(struct log_thread *t);
  */
 enum cluster_log_status log_judge(struct log_thread *t, const struct cluster_log_head *head);
 void log_say_stopped(struct log_thread *t);
+
+/*
+ * log_compare_clocks(t, head, began_ms): after a call that began at ${began_ms} (wall clock) and
+ * read ${head}: note the offset of this node's clock, and warn if it is large.
+ */
+void log_compare_clocks(struct log_thread *t, const struct cluster_log_head *head,
+                        int64_t began_ms);
 
 /* log_trim(t, head): once a minute: delete what no node needs of the log. */
 void log_trim(struct log_thread *t, const struct cluster_log_head *head);

@@ -132,11 +132,9 @@ static void stop(struct log_thread *t)
 /* The head; and note the node and look at all nodes when it is time. */
 static enum cluster_log_status read_head(struct log_thread *t, struct cluster_log_head *out)
 {
-    log_begin_call(t);
-    if (clock_mono_ms() < t->note_ms)
-        return t->log->engine->position(t->log, NULL, out);
-    enum cluster_log_status status = log_note(t, out);
-    return status == CLUSTER_LOG_OK ? log_look(t, out->format) : status;
+    const bool note = clock_mono_ms() >= t->note_ms;
+    enum cluster_log_status status = log_read_head(t, note, out);
+    return status == CLUSTER_LOG_OK && note ? log_look(t, out->format) : status;
 }
 
 /* Renew it and note the node. */

@@ -100,7 +100,8 @@ static void add_retention(struct writer_maintenance *m)
             add(m,
                 (struct store_change){.kind = CHANGE_RETAIN,
                                       .fields = rows[i].what,
-                                      .expires_at = clock_wall_ms() - (int64_t)rows[i].age_ms},
+                                      .expires_at =
+                                          leading_now_ms(m->leading) - (int64_t)rows[i].age_ms},
                 on_retained);
     }
 }

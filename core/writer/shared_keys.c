@@ -6,20 +6,36 @@
 #include "core/cluster/sealed.h"
 
 #include <stdlib.h>
+#include <string.h>
+
+#define RETRY_MS 1000
 
 typedef bool work_fn(struct shared_keys *k, const struct channel_tls_key *key, const char *path,
                      char *why, size_t why_size);
 
-static void with_key(struct shared_keys *k, work_fn *work)
+/* Each reason once, until it works again. */
+static void log_outcome(struct shared_keys *k, bool good, const char *why)
 {
-    char path[SECRETS_PATH], why[SECRETS_PATH + 256] = "";
+    if (strcmp(k->logged, good ? "" : why) == 0)
+        return;
+    snprintf(k->logged, sizeof(k->logged), "%s", good ? "" : why);
+    if (good)
+        log_info("the cluster: its signing keys are used again");
+    else
+        log_error("the cluster: its signing keys cannot be used: %s", why);
+}
+
+static bool with_key(struct shared_keys *k, work_fn *work)
+{
+    char path[SECRETS_PATH], why[SHARED_KEYS_WHY] = "";
     struct channel_tls_key key;
     const struct conf *conf = k->process->conf;
     signing_keys_path(conf, path);
-    if (!secret_file_key(conf->cluster_key_file, key.bytes, why, sizeof(why)) ||
-        !work(k, &key, path, why, sizeof(why)))
-        log_error("the cluster: its signing keys cannot be used: %s", why);
+    bool good = secret_file_key(conf->cluster_key_file, key.bytes, why, sizeof(why)) &&
+                work(k, &key, path, why, sizeof(why));
     explicit_bzero(&key, sizeof(key));
+    log_outcome(k, good, why);
+    return good;
 }
 
 static bool refuse(char *why, size_t why_size, const char *reason)
@@ -39,8 +55,7 @@ static bool add_change(struct shared_keys *k, const struct channel_tls_key *key,
     }
     struct item *item = batch_add(k->batch, NULL, 0);
     item->payload = sealed.p;
-    item->change = (struct store_change){
-        .kind = CHANGE_SIGNING_KEYS, .fields = SIGNING_KEYS_FIRST, .data = buf_view(&sealed)};
+    item->change = (struct store_change){.kind = CHANGE_SIGNING_KEYS, .data = buf_view(&sealed)};
     return true;
 }
 
@@ -57,12 +72,28 @@ static bool offer(struct shared_keys *k, const struct channel_tls_key *key, cons
     return good;
 }
 
-void shared_keys_offer(struct shared_keys *k)
+/* The row is there when an offer was committed: a batch that fails loses it. */
+static bool row_is_there(struct shared_keys *k)
 {
     struct str sealed;
-    bool none = store_signing_keys(k->store, &sealed) == STORE_NOT_FOUND;
+    enum store_status status = store_signing_keys(k->store, &sealed);
     store_read_end(k->store);
-    if (none)
+    return status == STORE_OK;
+}
+
+void shared_keys_offer(struct shared_keys *k)
+{
+    k->offers = true;
+    k->offer_at_ms = 0;
+}
+
+static void offer_again(struct shared_keys *k, uint64_t now)
+{
+    if (!k->offers || now < k->offer_at_ms)
+        return;
+    k->offers = !row_is_there(k);
+    k->offer_at_ms = now + RETRY_MS;
+    if (k->offers)
         with_key(k, offer);
 }
 
@@ -81,6 +112,8 @@ static bool install(struct shared_keys *k, const struct channel_tls_key *key, co
                    : refuse(why, why_size,
                             "they were sealed with another key; use the same cluster.key_file on "
                             "every node");
+    else if (!good)
+        refuse(why, why_size, store_status_text(status));
     store_read_end(k->store);
     if (text.p != NULL)
         explicit_bzero(text.p, text.n);
@@ -88,10 +121,17 @@ static bool install(struct shared_keys *k, const struct channel_tls_key *key, co
     return good;
 }
 
-void shared_keys_follow(struct shared_keys *k)
+static void follow(struct shared_keys *k, uint64_t now)
 {
-    if (!k->changed)
+    if (!k->changed || now < k->install_at_ms)
         return;
-    k->changed = false;
-    with_key(k, install);
+    k->changed = !with_key(k, install);
+    k->install_at_ms = k->changed ? now + RETRY_MS : 0;
+}
+
+void shared_keys_step(struct shared_keys *k)
+{
+    const uint64_t now = clock_mono_ms();
+    offer_again(k, now);
+    follow(k, now);
 }

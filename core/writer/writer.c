@@ -223,7 +223,7 @@ static void take_part(struct writer *w)
     relays_step(&w->relays);
     copies_step(&w->copies);
     verifier_step(&w->verifier);
-    shared_keys_follow(&w->keys);
+    shared_keys_step(&w->keys);
     change_feed_position(&w->change_feed);
 }
 

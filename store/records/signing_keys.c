@@ -25,8 +25,14 @@ enum store_status signing_keys_put(struct store_txn *t, const struct store_chang
     if (c->data.n == 0 || c->data.n > SIGNING_KEYS_BYTES)
         return STORE_INVALID;
     signing_keys_key(&k);
-    if ((c->fields & SIGNING_KEYS_FIRST) != 0 && txn_get(t, SPACE_META, &k, &v) == STORE_OK)
-        return STORE_EXISTS;
+    enum store_status status = txn_get(t, SPACE_META, &k, &v);
+    if (status != STORE_OK && status != STORE_NOT_FOUND)
+        return status;
+    struct str before = {0};
+    if (status == STORE_OK)
+        before = (struct str){v.mv_data, v.mv_size};
+    if (!str_eq(before, c->text))
+        return STORE_STALE;
     txn_put(t, SPACE_META, &k, c->data.p, c->data.n);
     txn_event(t, EVENT_SIGNING_KEYS, 0, 0, 0);
     return STORE_OK;

@@ -2,15 +2,11 @@
  * Nodes that follow: what the leader changes is on each of them some milliseconds later, with its
  * events. A node that was away, or could not apply an entry, gets every entry.
  */
-#include "t/kit/supervisor.h"
 #include "t/kit/three_nodes.h"
 
-#include <fcntl.h>
 #include <poll.h>
 #include <pthread.h>
 #include <signal.h>
-#include <sys/resource.h>
-#include <sys/stat.h>
 
 enum { SOON_MS = 2000, DAY_MS = 86400000, MANY = 400 };
 
@@ -140,14 +136,6 @@ END_TEST
 
 /* ---- a node that cannot apply an entry ---- */
 
-static void limit_files_of_writer(unsigned i, rlim_t bytes)
-{
-    struct rlimit was;
-    pid_t writer = node_writer(nodes, i);
-    ck_assert_int_eq(prlimit(writer, RLIMIT_FSIZE, NULL, &was), 0);
-    ck_assert_int_eq(prlimit(writer, RLIMIT_FSIZE, &(struct rlimit){bytes, was.rlim_max}, NULL), 0);
-}
-
 static void *create_some(void *arg)
 {
     char filler[1901];
@@ -191,10 +179,6 @@ static bool admits_growth(void *arg)
     return !refuses_growth(arg);
 }
 
-/*
- * It sleeps while the leader appends more than it has space for: later the leader would refuse
- * that. Sleeping longer than 10 s would end it.
- */
 /* The position in an answer is one that it has. */
 static bool serves_its_position(void *node)
 {
@@ -208,18 +192,20 @@ static bool serves_its_position(void *node)
     return serves;
 }
 
+/*
+ * It sleeps while the leader appends more than it has space for: later the leader would refuse
+ * that.
+ */
 START_TEST(a_follower_with_a_full_disk_stops_and_goes_on)
 {
-    struct stat st;
     unsigned full = follower(0);
     int64_t last = created("first");
     nodes_catch_up(nodes);
-    ck_assert_int_eq(stat(text("%s/data.mdb", nodes->node[full].server->data), &st), 0);
     pid_t writer = node_writer(nodes, full);
-    process_stop(writer);
-    limit_files_of_writer(full, (rlim_t)st.st_size);
+    node_pause(nodes, full);
+    node_fill_disk(nodes, full);
     create_much();
-    kill(writer, SIGCONT);
+    node_resume(nodes, full);
     expect_says(full, "of the log cannot be applied");
     ck_assert_uint_lt(node_position(nodes, full), nodes_entries(nodes));
     uint64_t position = node_position(nodes, full);
@@ -231,7 +217,7 @@ START_TEST(a_follower_with_a_full_disk_stops_and_goes_on)
     poll(NULL, 0, 1500); /* it tries again each second */
     ck_assert_uint_eq(node_position(nodes, full), position);
 
-    limit_files_of_writer(full, RLIM_INFINITY);
+    node_free_disk(nodes, full);
     nodes_catch_up(nodes);
     ck_assert_int_eq(total_on(full), total - 1);
     expect_says(full, "the store fits the log, which answers again");
@@ -261,7 +247,36 @@ static void expect_times_in_order(unsigned i)
     ck_assert_uint_gt(len_at(r, "data"), 0);
 }
 
-static const int64_t steps_ms[] = {DAY_MS, -(int64_t)DAY_MS};
+/* Columns: a step of the clock, what a node with it says. */
+static const struct {
+    int64_t ms;
+    const char *says;
+} steps[] = {{DAY_MS, "ms ahead of that of PostgreSQL: set both by NTP"},
+             {-(int64_t)DAY_MS, "ms behind that of PostgreSQL: set both by NTP"}};
+
+struct stepped {
+    struct server internal; /* the internal listener of a node with a stepped clock */
+    int64_t ms;
+};
+
+static bool measures_step(void *arg)
+{
+    const struct stepped *s = arg;
+    long seconds = metric(&s->internal, "assay_cluster_clock_offset_seconds");
+    return labs(seconds - (long)(s->ms / 1000)) <= 1;
+}
+
+/* The node, in its log and metrics, and a command on its host. */
+static void expect_step_is_said(unsigned i, int64_t ms, const char *words)
+{
+    struct stepped s = {server_internal(nodes->node[i].server), ms};
+    expect_says(i, words);
+    ck_assert(wait_until(measures_step, &s, SAYS_MS));
+    wall_clock_use(nodes->node[i].clock);
+    struct run run = assay(nodes->node[i].server, "cluster", "status", NULL);
+    wall_clock_leave();
+    ck_assert_msg(run.status == 0 && strstr(run.err, words) != NULL, "%s%s", run.out, run.err);
+}
 
 /* The leader has this clock, then another node leads, then the first one again. */
 START_TEST(times_and_ids_never_go_back)
@@ -271,7 +286,10 @@ START_TEST(times_and_ids_never_go_back)
     widget_make("*");
     created("before");
     node_stop(nodes, stepped);
-    start_with_clock(stepped, steps_ms[_i]);
+    nodes->options.yaml = "internal_listen: 127.0.0.1:0";
+    node_configure(nodes, stepped);
+    start_with_clock(stepped, steps[_i].ms);
+    expect_step_is_said(stepped, steps[_i].ms, steps[_i].says);
     for (int turn = 0; turn < 4; turn++) {
         leader = nodes_await_leader(nodes, NODES_AWAY);
         server = nodes->node[leader].server;
@@ -284,7 +302,7 @@ START_TEST(times_and_ids_never_go_back)
         nodes_catch_up(nodes);
         node_stop(nodes, leader); /* so that the next one leads at once */
         nodes_await_leader(nodes, (int)leader);
-        start_with_clock(leader, leader == stepped ? steps_ms[_i] : 0);
+        start_with_clock(leader, leader == stepped ? steps[_i].ms : 0);
     }
     nodes_catch_up(nodes);
     for (unsigned i = 0; i < nodes->count; i++)
@@ -293,62 +311,71 @@ START_TEST(times_and_ids_never_go_back)
 }
 END_TEST
 
-/* ---- signing keys ---- */
-
-/* The file of signing keys of a node; "": it has none. */
-static char *keys_of(unsigned i)
+/* It leads, and the others follow. */
+static void let_lead(unsigned i)
 {
-    char *path = text("%s/secrets", nodes->node[i].server->data), *out = calloc(1, 8192);
-    FILE *file = fopen(path, "re");
-    ck_assert_ptr_nonnull(out);
-    if (file != NULL) {
-        ck_assert_uint_lt(fread(out, 1, 8191, file), 8191);
-        fclose(file);
+    for (unsigned j = 0; j < nodes->count; j++)
+        if (j != i)
+            node_stop(nodes, j);
+    ck_assert_uint_eq(nodes_await_leader(nodes, NODES_AWAY), i);
+    for (unsigned j = 0; j < nodes->count; j++)
+        if (j != i)
+            node_start(nodes, j);
+    nodes->asked[NODES_WRITE] = leader = i;
+    server = nodes->node[i].server;
+}
+
+static char *epoch(void)
+{
+    return postgres_query(nodes->log, "SELECT epoch FROM assay_cluster");
+}
+
+/* Each conversation is later than those before. */
+static char *create_later_than(char *last)
+{
+    for (int i = 0; i < 5; i++) {
+        created(text("%lld", (long long)now_ms()));
+        struct visitor v = visitor_new();
+        ck_assert_msg(strcmp(last, v.conversation) < 0, "%s after %s", v.conversation, last);
+        last = text("%s", v.conversation);
     }
-    free(path);
-    return out;
+    return last;
 }
 
-static unsigned lines_of(const char *of)
+/*
+ * While it leads, and while it follows. Leases and timeouts do not follow the wall clock, and a
+ * report is graded as fast as before.
+ */
+START_TEST(a_step_of_the_clock_of_a_running_node_changes_no_order_and_no_leader)
 {
-    unsigned lines = 0;
-    for (; (of = strchr(of, '\n')) != NULL; of++)
-        lines++;
-    return lines;
-}
-
-/* ${arg}: how many lines each file has, a comment among them. */
-static bool have_equal_keys(void *arg)
-{
-    char *first = keys_of(0);
-    bool equal = lines_of(first) == *(unsigned *)arg;
-    for (unsigned i = 1; i < nodes->count; i++) {
-        char *other = keys_of(i);
-        equal = equal && strcmp(first, other) == 0;
-        free(other);
+    unsigned stepped = leader;
+    char *last = text("%s", "");
+    widget_make("*");
+    node_stop(nodes, stepped);
+    start_with_clock(stepped, 0);
+    for (int leads = 1; leads >= 0; leads--) {
+        let_lead(leads ? stepped : follower(0));
+        char *before = epoch();
+        last = create_later_than(last);
+        wall_clock_step(nodes->node[stepped].clock, steps[_i].ms);
+        last = create_later_than(last);
+        int64_t graded =
+            report_new(nodes->node[stepped].server, origin_url(nodes->origin, "/good"));
+        wall_clock_step(nodes->node[stepped].clock, 0);
+        last = create_later_than(last);
+        ck_assert_str_eq(before, epoch());
+        nodes_catch_up(nodes);
+        for (unsigned i = 0; i < nodes->count; i++)
+            expect_str(http_get(nodes->node[i].server, report_path(graded)), "data.status", "done");
     }
-    free(first);
-    return equal;
-}
-
-START_TEST(every_node_signs_with_the_same_keys)
-{
-    unsigned lines = 2;
-    ck_assert(wait_until(have_equal_keys, &lines, SAYS_MS));
-    assay_ok(follower_server(0), "secret", "rotate", NULL);
-    lines = 3;
-    ck_assert(wait_until(have_equal_keys, &lines, SAYS_MS));
-    node_kill_writer(nodes, follower(1));
-    char *path = text("%s/secrets", follower_server(1)->data);
-    ck_assert_int_eq(unlink(path), 0);
-    node_kill_writer(nodes, follower(1)); /* the next writer makes the file again */
-    ck_assert(wait_until(have_equal_keys, &lines, SAYS_MS));
+    for (unsigned i = 0; i < nodes->count; i++)
+        expect_times_in_order(i);
+    nodes_expect_equal(nodes);
 }
 END_TEST
 
 static void add_tests(TCase *tcase)
 {
-    tcase_add_test(tcase, every_node_signs_with_the_same_keys);
     tcase_add_test(tcase, a_change_is_on_every_node_at_once);
     tcase_add_test(tcase, a_report_is_graded_and_its_results_are_on_every_node);
     tcase_add_test(tcase, a_message_to_the_leader_is_in_streams_of_every_node);
@@ -356,7 +383,9 @@ static void add_tests(TCase *tcase)
     tcase_add_test(tcase, a_new_node_gets_every_entry);
     tcase_add_test(tcase, a_follower_that_is_killed_at_random_skips_nothing);
     tcase_add_test(tcase, a_follower_with_a_full_disk_stops_and_goes_on);
-    tcase_add_loop_test(tcase, times_and_ids_never_go_back, 0, COUNT(steps_ms));
+    tcase_add_loop_test(tcase, times_and_ids_never_go_back, 0, COUNT(steps));
+    tcase_add_loop_test(tcase, a_step_of_the_clock_of_a_running_node_changes_no_order_and_no_leader,
+                        0, COUNT(steps));
 }
 
 int main(void)

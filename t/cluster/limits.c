@@ -13,7 +13,7 @@
 START_TEST(three_nodes_admit_exactly_the_limit_in_each_window)
 {
     nodes_start(nodes_at_redis(PATIENT, API(40, 1, "")));
-    callers_start();
+    callers_start(nodes, NODES, false);
     callers_wait(6);
     struct tally all = callers_end();
     expect_admitted(&all, 40, 40);
@@ -28,7 +28,7 @@ START_TEST(a_refused_request_is_charged_to_no_window)
 {
     nodes_start(nodes_at_redis(PATIENT, "api: { windows: [ { limit: 7, seconds: 1, key: api_key }, "
                                         "{ limit: 100000, seconds: 2678400, key: api_key } ] }"));
-    callers_start();
+    callers_start(nodes, NODES, false);
     callers_wait(4);
     struct tally all = callers_end();
     unsigned admitted = 0, refused = 0;
@@ -121,7 +121,7 @@ END_TEST
 /* Stop Redis for some windows under load. */
 static struct tally storm_of_a_stop(void)
 {
-    callers_start();
+    callers_start(nodes, NODES, false);
     callers_wait(2);
     redis_signal(redis, SIGSTOP);
     ck_assert(wait_until(nodes_fell_back, &(long){100}, 30000));
@@ -181,7 +181,7 @@ END_TEST
 START_TEST(after_a_restart_of_redis_at_most_one_more_limit_is_admitted)
 {
     nodes_start(nodes_at_redis(PATIENT, API(30, 1, "")));
-    callers_start();
+    callers_start(nodes, NODES, false);
     callers_wait(2);
     redis_kill(redis);
     ck_assert(wait_until(nodes_fell_back, &(long){100}, 30000));
@@ -191,7 +191,7 @@ START_TEST(after_a_restart_of_redis_at_most_one_more_limit_is_admitted)
     struct tally all = callers_end();
     expect_admitted(&all, 30, 90); /* before, by the fallback, after */
     long calm = nodes_fallbacks();
-    callers_start();
+    callers_start(nodes, NODES, false);
     callers_wait(4);
     all = callers_end();
     ck_assert_int_eq(nodes_fallbacks(), calm);

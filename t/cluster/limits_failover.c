@@ -63,7 +63,7 @@ static void expect_at_most_two_more(void)
 static void expect_exact(void)
 {
     long old = redis->pid == 0 ? 0 : decisions(redis), before = nodes_fallbacks();
-    callers_start();
+    callers_start(nodes, NODES, false);
     callers_wait(5);
     struct tally all = callers_end();
     long more = nodes_fallbacks() - before;
@@ -73,7 +73,7 @@ static void expect_exact(void)
 
 START_TEST(a_promoted_replica_counts_after_the_primary_died)
 {
-    callers_start();
+    callers_start(nodes, NODES, false);
     callers_wait(2);
     redis_kill(redis);
     expect_failover();
@@ -85,7 +85,7 @@ END_TEST
 
 START_TEST(a_primary_that_was_cut_off_is_not_used_when_it_is_back)
 {
-    callers_start();
+    callers_start(nodes, NODES, false);
     callers_wait(2);
     redis_signal(redis, SIGSTOP);
     expect_failover();
@@ -99,7 +99,7 @@ END_TEST
 
 START_TEST(a_planned_failover_is_followed)
 {
-    callers_start();
+    callers_start(nodes, NODES, false);
     callers_wait(2);
     ck_assert_str_eq(redis_says(sentinels[0], "SENTINEL", "FAILOVER", "mymaster", NULL), "OK");
     expect_failover();
@@ -112,7 +112,7 @@ END_TEST
 START_TEST(a_dead_sentinel_does_not_matter)
 {
     redis_kill(sentinels[0]);
-    callers_start();
+    callers_start(nodes, NODES, false);
     callers_wait(2);
     redis_kill(redis);
     expect_failover();

@@ -9,7 +9,7 @@
 START_TEST(with_leases_a_window_never_admits_more_than_the_limit)
 {
     nodes_start(nodes_at_redis(PATIENT, API(400, 1, ", lease: 20")));
-    callers_start();
+    callers_start(nodes, NODES, false);
     callers_wait(6);
     struct tally all = callers_end();
     expect_admitted(&all, 400 - WORKERS * 19, 400);
@@ -24,7 +24,7 @@ END_TEST
 START_TEST(no_lease_is_carried_past_its_window)
 {
     nodes_start(nodes_at_redis(PATIENT, API(1000000, 1, ", lease: 50")));
-    callers_start();
+    callers_start(nodes, NODES, false);
     callers_wait(6);
     struct tally all = callers_end();
     ck_assert_uint_eq(all.carried, 0);
@@ -38,7 +38,7 @@ START_TEST(with_leases_each_window_of_a_limiter_is_kept)
     nodes_start(nodes_at_redis(PATIENT, "api: { lease: 10, windows: [ "
                                         "{ limit: 100, seconds: 1, key: api_key }, "
                                         "{ limit: 250, seconds: 2678400, key: api_key } ] }"));
-    callers_start();
+    callers_start(nodes, NODES, false);
     for (struct response *r;
          (r = nodes_ask(0))->status != 429 || header_number(r, "X-RateLimit-Limit") != 250;)
         response_free(r);

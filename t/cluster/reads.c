@@ -421,6 +421,7 @@ START_TEST(metrics_and_the_command_stats_show_the_position)
     ck_assert_int_eq(metric(&internal, "assay_cluster_state{state=\"leads\"}"), 0);
     ck_assert_int_ge(metric(&internal, "assay_cluster_epoch"), 1);
     ck_assert_int_le(metric(&internal, "assay_cluster_lag_seconds"), 5);
+    ck_assert_int_eq(metric(&internal, "assay_cluster_clock_offset_seconds"), 0);
     ck_assert_int_eq(metric(&internal, "assay_cluster_appends_total"), 0);
     ck_assert(wait_until(stats_show_every_entry, NULL, RECOVER_MS));
 }

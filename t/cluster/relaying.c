@@ -4,7 +4,7 @@
 #include <poll.h>
 #include <signal.h>
 
-enum { KILLS = 16 };
+enum { KILLS = 16, CUTS = 24, SILENCES = 4 };
 
 static struct response *create_on(unsigned i, const char *name, const char *key)
 {
@@ -127,6 +127,83 @@ START_TEST(a_relayed_change_happens_once_when_a_writer_dies)
 }
 END_TEST
 
+/* ---- a relay that is lost, while both writers live ---- */
+
+/* Each relay of the node goes on after one answered change of each worker. */
+static void warm_up(unsigned from)
+{
+    for (int i = 0; i < 8; i++)
+        expect_status(create_on(from, text("warm%u-%d", from, i), NULL), 202);
+}
+
+static void expect_once(const char *name)
+{
+    for (unsigned i = 0; i < nodes->count; i++)
+        expect_int(
+            http_get(nodes->node[i].server, text("/api/v1/reports?search=127.0.0.9/%s", name)),
+            "meta.total", 1);
+}
+
+/* Columns: the direction that is cut, how many more bytes of it pass in the first round. */
+static const struct {
+    enum fault_side side;
+    unsigned bytes;
+} cuts[] = {{TO_SERVER, 1}, {TO_CLIENT, 1}};
+
+/*
+ * The cut is within the frame of the change, or of its answer: a few bytes of it have passed. What
+ * the auditors of the node say over their relays may take the cut; then the change is sent again.
+ */
+START_TEST(a_relayed_change_happens_once_when_its_relay_is_cut_within_a_frame)
+{
+    struct fault_proxy *relay = nodes->node[leader].relay;
+    unsigned from = follower(0), cut = 0;
+    warm_up(from);
+    for (unsigned i = 0; i < CUTS; i++) {
+        char *name = text("cut%u.", i);
+        unsigned before = fault_proxy_cuts(relay);
+        fault_proxy_cut_after(relay, cuts[_i].side, cuts[_i].bytes + 5 * i);
+        expect_status(create_on(from, name, NULL), 202);
+        cut += fault_proxy_cuts(relay) > before;
+        fault_proxy_pass(relay);
+        nodes_catch_up(nodes);
+        expect_once(name);
+    }
+    fprintf(stderr, "%u of %u relays were cut before the answer\n", cut, CUTS);
+    ck_assert_uint_ge(cut, CUTS / 2);
+    nodes_expect_equal(nodes);
+}
+END_TEST
+
+/* The second is longer than a relay waits for an acknowledgement. */
+static const int silences_ms[] = {1500, 11500};
+
+/* Packets are lost for a while: TCP sends them again, or the relay is given up. */
+START_TEST(a_relayed_change_happens_once_when_its_relay_is_silent)
+{
+    struct fault_proxy *relay = nodes->node[leader].relay;
+    struct raw *raws[SILENCES];
+    unsigned from = follower(0);
+    warm_up(from);
+    fault_proxy_drop(relay);
+    for (int i = 0; i < SILENCES; i++) {
+        raws[i] = raw_open(nodes->node[from].server);
+        raw_post(raws[i], nodes->key, "Prefer: respond-async\r\n",
+                 form("url", text("http://127.0.0.9/silent%d.", i), NULL));
+    }
+    ck_assert_uint_eq(raw_response(raws[0], false, silences_ms[_i])->status, 0);
+    int64_t id = created("meanwhile"); /* the leader itself is not cut off */
+    fault_proxy_pass(relay);
+    for (int i = 0; i < SILENCES; i++)
+        expect_status(raw_response(raws[i], false, 2 * SAYS_MS), 202);
+    nodes_catch_up(nodes);
+    for (int i = 0; i < SILENCES; i++)
+        expect_once(text("silent%d.", i));
+    expect_status(http_get(nodes->node[from].server, report_path(id)), 200);
+    nodes_expect_equal(nodes);
+}
+END_TEST
+
 static void add_tests(TCase *tcase)
 {
     tcase_add_test(tcase, a_follower_answers_when_it_has_the_change);
@@ -135,9 +212,14 @@ static void add_tests(TCase *tcase)
     tcase_add_test(tcase, a_held_post_on_a_follower_ends_with_its_grading);
     tcase_add_test(tcase, a_visitor_and_an_operator_meet_on_followers);
     tcase_add_test(tcase, a_relayed_change_happens_once_when_a_writer_dies);
+    tcase_add_loop_test(tcase, a_relayed_change_happens_once_when_its_relay_is_cut_within_a_frame,
+                        0, COUNT(cuts));
+    tcase_add_loop_test(tcase, a_relayed_change_happens_once_when_its_relay_is_silent, 0,
+                        COUNT(silences_ms));
 }
 
 int main(void)
 {
+    three_nodes_options.relay_proxies = true;
     return three_nodes_main("relaying", add_tests);
 }

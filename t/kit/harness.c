@@ -1,4 +1,5 @@
 #include "t/kit/harness_internal.h"
+#include "t/kit/wall_clock.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -134,6 +135,8 @@ void server_spawn(struct server *s, ...)
     pid_t self = getpid();
     s->pid = fork();
     ck_assert_int_ge(s->pid, 0);
+    if (s->pid == 0 && s->options.clock)
+        wall_clock_use(s->options.clock);
     if (s->pid == 0)
         program_become(self, pipe_fds[1], log, argv);
     close(pipe_fds[1]);

@@ -32,6 +32,7 @@
 /* ---- a server (harness.c) ---- */
 
 struct origin;
+struct wall_clock;
 
 struct server_options {
     unsigned workers;  /* 0: two */
@@ -43,7 +44,8 @@ struct server_options {
     const char *audit;
     /* the auditor may not reach loopback or any private address */
     bool strict;
-    bool no_key; /* no workspace and no key are created */
+    bool no_key;                    /* no workspace and no key are created */
+    const struct wall_clock *clock; /* its wall clock, or NULL */
 };
 
 struct server {

@@ -1,16 +1,14 @@
 /*
- * Three nodes whose limits are in one Redis, and callers that send them requests in a loop. A
- * response tells its window by X-RateLimit-Reset. The nodes have stores of their own, in which the
- * first API key has the same id, so its callers share the limit of the limiter `api`.
+ * Three servers without a cluster whose limits are in one Redis. They have stores of their own, in
+ * which the first API key has the same id, so its callers share the limit of the limiter `api`.
  */
 #ifndef ASSAY_T_KIT_LIMITED_NODES_H
 #define ASSAY_T_KIT_LIMITED_NODES_H
 
+#include "t/kit/limit_callers.h"
 #include "t/kit/redis_servers.h"
 
 #define NODES 3
-#define CALLERS 6 /* two for each node */
-#define WINDOWS_MAX 64
 #define PATIENT "timeout: 1s" /* so that a busy machine needs no fallback */
 #define API(limit, seconds, more)                                                                  \
     "api: { windows: [ { limit: " #limit ", seconds: " #seconds ", key: api_key } ]" more " }"
@@ -46,34 +44,5 @@ long nodes_fallbacks(void);
 bool nodes_connected(void *unused);
 bool nodes_fell_back(void *count);
 bool nodes_log(const char *words);
-
-struct window {
-    long reset;
-    unsigned admitted, refused;
-};
-
-/* What callers saw. */
-struct tally {
-    struct window windows[WINDOWS_MAX];
-    size_t count;
-    unsigned without_headers, unavailable;
-    unsigned carried; /* sent after the end of the window that counted them */
-};
-
-/*
- * callers_start: CALLERS threads. callers_end: stops them; the sum of what they saw.
- * callers_wait(count): until so many windows have begun since callers_start; callers_windows: their
- * number.
- */
-void callers_start(void);
-struct tally callers_end(void);
-void callers_wait(long count);
-long callers_windows(void);
-
-/*
- * expect_admitted(t, least, most): each window admitted at most ${most}, and those that began and
- * ended under load at least ${least}.
- */
-void expect_admitted(const struct tally *t, unsigned least, unsigned most);
 
 #endif

@@ -2,6 +2,8 @@
 
 #include "t/kit/wait.h"
 
+#include "core/shm/scoreboard.h"
+
 #include <check.h>
 #include <poll.h>
 #include <pthread.h>
@@ -14,6 +16,7 @@ static struct {
     pthread_cond_t released;
     struct cluster_log_head head; /* its lease_ms is unused */
     int64_t lease_until;
+    int64_t ahead_ms; /* the clock of the log */
     uint64_t first;
     struct cluster_log_entry entries[LOG_DOUBLE_ENTRIES + 1];
     struct {
@@ -52,6 +55,7 @@ static struct cluster_log_head head_now(void)
 {
     struct cluster_log_head head = d.head;
     head.lease_ms = d.lease_until - now_ms();
+    head.clock_ms = clock_wall_ms() + d.ahead_ms;
     return head;
 }
 
@@ -270,6 +274,13 @@ void log_double_other_knows(uint32_t format)
 {
     pthread_mutex_lock(&d.lock);
     d.other.format = format;
+    leave(CLUSTER_LOG_OK);
+}
+
+void log_double_ahead(int64_t ms)
+{
+    pthread_mutex_lock(&d.lock);
+    d.ahead_ms = ms;
     leave(CLUSTER_LOG_OK);
 }
 

@@ -25,6 +25,7 @@ struct cluster_log *log_double(void);
  * at once. log_double_trim(before).
  * log_double_other(free_bytes, seen_ms): what the log notes of another node, which knows the newest
  * format; log_double_other_knows(format): the newest one that it knows.
+ * log_double_ahead(ms): its clock is ahead of that of this node.
  */
 void log_double_add(const char *rows);
 void log_double_add_in(uint32_t format, const char *rows);
@@ -32,6 +33,7 @@ void log_double_take(int64_t lease_ms);
 void log_double_trim(uint64_t before);
 void log_double_other(uint64_t free_bytes, int64_t seen_ms);
 void log_double_other_knows(uint32_t format);
+void log_double_ahead(int64_t ms);
 
 /*
  * log_double_fail(call, status, times): these calls fail. log_double_append_too(): the appends that

@@ -69,6 +69,10 @@ unsigned nodes_add(struct nodes *n)
         make_key_file(n);
     if (n->options.proxies)
         node->proxy = fault_proxy_new(n->log->port);
+    if (n->options.relay_proxies)
+        nodes_add_relay(n, i);
+    if (n->options.clocks && wall_clock_possible())
+        node->server->options.clock = node->clock = wall_clock_new();
     node_configure(n, i);
     return i;
 }
@@ -104,6 +108,8 @@ struct nodes *nodes_new(const struct nodes_options *options)
     for (unsigned i = 0; i < (options->count ? options->count : 3); i++)
         nodes_add(n);
     assay_ok(n->node[0].server, "cluster", "init", NULL);
+    if (options->relay_proxies)
+        nodes_use_relays(n);
     for (unsigned i = 0; i < n->count; i++)
         node_start(n, i);
     make_key(n);
@@ -116,8 +122,9 @@ void nodes_free(struct nodes *n)
         if (n->node[i].server->pid > 0)
             node_kill(n, i);
         server_free(n->node[i].server);
-        if (n->node[i].proxy)
-            fault_proxy_free(n->node[i].proxy);
+        fault_proxy_free(n->node[i].proxy);
+        fault_proxy_free(n->node[i].relay);
+        wall_clock_free(n->node[i].clock);
     }
     postgres_free(n->standby);
     postgres_free(n->log);

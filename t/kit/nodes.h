@@ -13,13 +13,16 @@
 #include "t/kit/fault_proxy.h"
 #include "t/kit/harness.h"
 #include "t/kit/postgres.h"
+#include "t/kit/wall_clock.h"
 
 enum { NODES_MAX = 4, NODES_AWAY = -1, NODES_CALLERS = 8, NODES_WRITE = 7, LEAD_MS = 15000 };
 
 struct node {
     struct server *server;     /* pid 0: it does not run */
     struct fault_proxy *proxy; /* on the way to the log */
-    uint16_t port;             /* of cluster.address */
+    struct fault_proxy *relay; /* before cluster.address: other nodes connect to it */
+    struct wall_clock *clock;
+    uint16_t port; /* of cluster.address */
     bool paused;
 };
 
@@ -28,7 +31,9 @@ enum nodes_standby { NODES_NO_STANDBY, NODES_SYNCHRONOUS, NODES_ASYNCHRONOUS };
 struct nodes_options {
     unsigned count; /* of nodes; 0: three */
     enum nodes_standby standby;
-    bool proxies;
+    bool proxies;        /* each node has a ${proxy} */
+    bool relay_proxies;  /* each node has a ${relay} */
+    bool clocks;         /* each node has a ${clock}, where wall_clock_possible() */
     const char *yaml;    /* additional configuration of each node, or NULL */
     const char *cluster; /* additional members of its `cluster` map, as ", key: value", or NULL */
 };
@@ -65,6 +70,13 @@ void node_kill(struct nodes *n, unsigned i);
 void node_kill_writer(struct nodes *n, unsigned i);
 void node_pause(struct nodes *n, unsigned i);
 void node_resume(struct nodes *n, unsigned i);
+
+/*
+ * node_fill_disk(n, i): no file of its processes grows beyond the size of its store, as on a full
+ * disk. node_free_disk: files may grow again. nodes_faults.c has both, and the proxies of relays.
+ */
+void node_fill_disk(const struct nodes *n, unsigned i);
+void node_free_disk(const struct nodes *n, unsigned i);
 
 /* nodes_logs(n): the error logs of all nodes, for messages. */
 char *nodes_logs(const struct nodes *n);
@@ -111,5 +123,12 @@ void nodes_expect_reports(const struct nodes *n, int64_t total);
  * stops all nodes.
  */
 void nodes_expect_equal(struct nodes *n);
+
+/*
+ * For nodes.c: nodes_add_relay(n, i): a proxy before the address of node ${i}. nodes_use_relays(n):
+ * there is a log: each node gets the proxies as the addresses of the others.
+ */
+void nodes_add_relay(struct nodes *n, unsigned i);
+void nodes_use_relays(const struct nodes *n);
 
 #endif

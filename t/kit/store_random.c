@@ -94,7 +94,7 @@ static void keys(void)
     if (dice == 6)
         kit_apply(&kit,
                   &(struct store_change){.kind = CHANGE_SIGNING_KEYS,
-                                         .fields = random_below(2),
+                                         .text = random_below(2) ? STR("some") : STR(""),
                                          .data = random_below(2) ? STR("some") : STR("others")});
     else if (dice < 2)
         kit_apply(&kit, &(struct store_change){.kind = CHANGE_KEY_REVOKE, .id = id});

@@ -1,16 +1,16 @@
 #include "t/kit/three_nodes.h"
 
-#include <fcntl.h>
 #include <poll.h>
 
 enum { SOON_MS = 2000 };
 
+struct nodes_options three_nodes_options;
 struct nodes *nodes;
 unsigned leader;
 
 void three_nodes_begin(void)
 {
-    nodes = nodes_new(&(struct nodes_options){0});
+    nodes = nodes_new(&three_nodes_options);
     leader = nodes_await_leader(nodes, NODES_AWAY);
     server = nodes->node[leader].server;
     nodes->asked[NODES_WRITE] = leader;
@@ -60,19 +60,11 @@ void expect_says(unsigned i, const char *words)
 
 void start_with_clock(unsigned i, int64_t offset_ms)
 {
-    char *path = text("%s/clock", nodes->node[i].server->dir);
-    char *library = realpath("t/kit/stepped_clock.so", NULL);
-    int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
-    ck_assert_int_eq(write(fd, &offset_ms, sizeof(offset_ms)), sizeof(offset_ms));
-    ck_assert_ptr_nonnull(library);
-    close(fd);
-    setenv("STEPPED_CLOCK", path, 1);
-    setenv("LD_PRELOAD", library, 1);
+    struct node *node = &nodes->node[i];
+    if (!node->clock)
+        node->server->options.clock = node->clock = wall_clock_new();
+    wall_clock_step(node->clock, offset_ms);
     node_start(nodes, i);
-    unsetenv("STEPPED_CLOCK");
-    unsetenv("LD_PRELOAD");
-    free(library);
-    free(path);
 }
 
 void stream_expect(struct raw *raw, const char *words)

@@ -10,6 +10,8 @@ enum { SAYS_MS = 15000 };
 extern struct nodes *nodes;
 extern unsigned leader; /* when the test begins; also ${server} of t/kit/widget.h */
 
+extern struct nodes_options three_nodes_options; /* as it is when the fixture begins */
+
 void three_nodes_begin(void);
 void three_nodes_end(void);
 

@@ -4,19 +4,9 @@
  * the test's own does not change.
  */
 #include "t/kit/harness.h"
+#include "t/kit/wall_clock.h"
 
-#include <fcntl.h>
-#include <sys/mman.h>
-#include <sys/stat.h>
 #include <time.h>
-
-#ifdef __has_feature
-#define HAS_ASAN __has_feature(address_sanitizer)
-#elif defined(__SANITIZE_ADDRESS__)
-#define HAS_ASAN 1
-#else
-#define HAS_ASAN 0
-#endif
 
 enum {
     SKIPPED = 77,
@@ -28,7 +18,7 @@ enum {
     IDLE_MS = 1500
 };
 
-static volatile int64_t *offset_ms;
+static struct wall_clock *wall_clock;
 static struct origin *origin;
 static struct server *server;
 
@@ -36,32 +26,18 @@ static const int64_t steps_s[] = {25 * HOUR, -HOUR, 400 * DAY, -30 * DAY, 5, -5}
 
 static void step_to(int64_t seconds)
 {
-    *offset_ms = seconds * 1000;
+    wall_clock_step(wall_clock, seconds * 1000);
 }
 
-/* programs started from here on use the stepped clock */
-static void make_clock(void)
+static long server_time(void)
 {
-    char path[] = "/tmp/assay-clock-XXXXXX", *shim = realpath("t/kit/stepped_clock.so", NULL);
-    int fd = mkstemp(path);
-    void *map = MAP_FAILED;
-    if (shim != NULL && fd >= 0 && ftruncate(fd, sizeof(*offset_ms)) == 0 && fchmod(fd, 0644) == 0)
-        map = mmap(NULL, sizeof(*offset_ms), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-    if (map == MAP_FAILED) {
-        perror("no clock to step");
-        exit(EXIT_FAILURE);
-    }
-    close(fd);
-    offset_ms = map;
-    setenv("STEPPED_CLOCK", path, 1);
-    setenv("LD_PRELOAD", shim, 1);
-    free(shim);
+    return (long)(time(NULL) + *wall_clock->offset_ms / 1000);
 }
 
 static void setup(void)
 {
-    make_clock();
-    step_to(0);
+    wall_clock = wall_clock_new();
+    wall_clock_use(wall_clock);
     origin = origin_start();
     server = server_shared(&(struct server_options){
         .origin = origin,
@@ -75,7 +51,7 @@ static void teardown(void)
 {
     server_shared_stop(server);
     origin_stop(origin);
-    unlink(getenv("STEPPED_CLOCK"));
+    wall_clock_free(wall_clock);
 }
 
 /* A clock and a server, whose store is checked after all tests. */
@@ -96,7 +72,7 @@ static void expect_date(const struct response *r)
     struct tm tm = {0};
     const char *date = header(r, "Date");
     expect(r, date != NULL && strptime(date, "%a, %d %b %Y %H:%M:%S GMT", &tm) != NULL);
-    expect(r, llabs((long long)timegm(&tm) - (long long)time(NULL) - *offset_ms / 1000) <= 2);
+    expect(r, llabs((long long)timegm(&tm) - server_time()) <= 2);
 }
 
 /* A kept-alive connection continues, and is closed exactly at its idle timeout. */
@@ -243,7 +219,7 @@ static int admitted(const char *key, int requests)
     int count = 0;
     for (int i = 0; i < requests; i++) {
         struct response *r = http(server, .path = "/api/v1/reports", .key = key);
-        long left = header_number(r, "X-RateLimit-Reset") - (long)(time(NULL) + *offset_ms / 1000);
+        long left = header_number(r, "X-RateLimit-Reset") - server_time();
         expect(r, r->status == 200 || r->status == 429);
         expect(r, left >= -1 && left <= WINDOW + 2);
         if (r->status == 429)
@@ -293,7 +269,7 @@ END_TEST
 
 int main(void)
 {
-    if (HAS_ASAN)
+    if (!wall_clock_possible())
         /* the sanitizer's runtime must be the first library, and intercepts the clock itself */
         return SKIPPED;
     Suite *suite = suite_create("clock_steps");

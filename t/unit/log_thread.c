@@ -3,6 +3,7 @@
 #include "t/kit/suite.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 
 /* ---- following ---- */
 
@@ -334,6 +335,30 @@ START_TEST(a_thread_ends_while_an_append_is_unknown)
 }
 END_TEST
 
+/* ${arg}: ms that the clock of the log is ahead; some more have passed in the call. */
+static bool has_offset(void *arg)
+{
+    log_thread_look(loop.thread, &loop.view);
+    return llabs(loop.view.clock_offset_ms + *(int64_t *)arg) < 1000;
+}
+
+/* A follower and the leader. */
+START_TEST(the_clock_is_compared_with_that_of_the_log)
+{
+    int64_t day_ms = 86400000, none_ms = 0;
+    log_double_ahead(day_ms);
+    log_double_take(_i == 0 ? 60000 : 0);
+    loop_start();
+    loop_expect_state(_i == 0 ? LOG_FOLLOWS : LOG_LEADS);
+    ck_assert(wait_until(has_offset, &day_ms, LOOP_MS));
+    day_ms = -day_ms;
+    log_double_ahead(day_ms);
+    ck_assert(wait_until(has_offset, &day_ms, LOOP_MS));
+    log_double_ahead(0);
+    ck_assert(wait_until(has_offset, &none_ms, LOOP_MS));
+}
+END_TEST
+
 static void add_tests(TCase *tcase)
 {
     tcase_add_test(tcase, a_follower_applies_entries_in_order);
@@ -346,6 +371,7 @@ static void add_tests(TCase *tcase)
                         sizeof(aways) / sizeof(*aways));
     tcase_add_loop_test(tcase, an_idle_node_asks_rarely, 0, 2);
     tcase_add_test(tcase, a_node_is_noted_with_its_position);
+    tcase_add_loop_test(tcase, the_clock_is_compared_with_that_of_the_log, 0, 2);
     tcase_add_test(tcase, a_wake_shortens_the_wait);
     tcase_add_loop_test(tcase, a_node_that_is_away_counts_until_it_had_time_to_come_back, 0, 2);
     tcase_add_test(tcase, while_the_log_is_away_the_number_of_nodes_stays);

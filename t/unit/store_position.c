@@ -1,4 +1,7 @@
-/* A store in a cluster: its position in the log, its id, and what it refuses while it follows. */
+/*
+ * A store in a cluster: its position in the log, its id, its signing keys, and what it refuses
+ * while it follows.
+ */
 #include "t/kit/store.h"
 
 #include "store/maintenance.h"
@@ -197,6 +200,33 @@ START_TEST(a_store_keeps_its_id)
 }
 END_TEST
 
+/* ---- signing keys ---- */
+
+/* Rows: the keys that a change replaces, its keys; what comes of it. */
+static const struct {
+    struct str before, after;
+    enum store_status status;
+} rotations[] = {
+    {STR("x"), STR("one"), STORE_STALE},   {STR(""), STR("one"), STORE_OK},
+    {STR(""), STR("two"), STORE_STALE},    {STR("on"), STR("two"), STORE_STALE},
+    {STR("one"), STR(""), STORE_INVALID},  {STR("one"), STR("two"), STORE_OK},
+    {STR("one"), STR("six"), STORE_STALE},
+};
+
+START_TEST(signing_keys_replace_only_those_that_the_change_names)
+{
+    struct str keys;
+    for (size_t i = 0; i < sizeof(rotations) / sizeof(*rotations); i++)
+        ck_status(kit_status(&kit, &(struct store_change){.kind = CHANGE_SIGNING_KEYS,
+                                                          .text = rotations[i].before,
+                                                          .data = rotations[i].after}),
+                  rotations[i].status);
+    ck_status(store_signing_keys(kit.s, &keys), STORE_OK);
+    ck_assert(str_eq(keys, STR("two")));
+    store_read_end(kit.s);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("store_position");
@@ -211,6 +241,7 @@ int main(void)
     tcase_add_test(tc, maintenance_of_a_store_that_follows_deletes_nothing);
     tcase_add_test(tc, while_another_node_is_full_creates_are_refused_and_deletes_work);
     tcase_add_test(tc, a_store_keeps_its_id);
+    tcase_add_test(tc, signing_keys_replace_only_those_that_the_change_names);
     suite_add_tcase(suite, tc);
     return kit_run(suite);
 }
