@@ -66,14 +66,15 @@ const struct cmd_row cmd_rows[] = {
      "node must be stopped, and follows the log when it starts.",
      cmd_cluster_join, false},
     {"cluster remove", "NODE", 1, 1, no_options,
-     "Deregister a node whose server is stopped, so that the log keeps no entries for it.",
+     "Deregister a node that does not follow, so that the log keeps no entries for it.",
      cmd_cluster_remove, false},
     {"cluster status", "", 0, 0, no_options,
-     "Show which node leads, how far the others are, and the version of each one.",
+     "Show which node leads, how far the others are, the version of each one, and why a node is "
+     "stopped.",
      cmd_cluster_status, false},
     {"cluster verify", "", 0, 0, no_options,
      "Compare the records of all nodes at one entry of the log. A node that differs stops. Exit "
-     "status: 0 equal, 1 not.",
+     "status: 0 equal, 1 not, or a node did not answer.",
      cmd_cluster_verify, false},
     {"audit", "URL…", 1, 10000, cmd_audit_options,
      "Grade pages without a server. Exit status: 0 good, 1 decent or bad, 2 failed.", cmd_audit,

@@ -3,6 +3,7 @@
 #include "cmd/cmd_store.h"
 
 #include "core/shm/scoreboard.h"
+#include "core/writer/leading.h"
 #include "store/rows.h"
 
 #include <errno.h>
@@ -13,7 +14,8 @@
 #define OPERATOR "operator" /* the name of its connection */
 
 const struct cmd_option cmd_cluster_new_log_options[] = {
-    {"--from", "NODE", "cluster.name of this node, whose store the log begins with"},
+    {"--from", "NODE",
+     "cluster.name of this node, whose store the log begins with; by default its host name"},
     {.name = NULL},
 };
 
@@ -107,14 +109,13 @@ int cmd_cluster_init(struct cmd *cmd)
 
 int cmd_cluster_new_log(struct cmd *cmd)
 {
+    struct cluster_log_node self = {0};
     const char *from = cmd_value(cmd, "--from");
     if (from == NULL)
         return cmd_misuse(cmd, "name this node by --from");
-    if (strcmp(from, cmd->conf->cluster_name) != 0)
-        return cmd_refuse("this node is %s, not %s: run the command there",
-                          cmd->conf->cluster_name[0] == '\0' ? "without a cluster.name"
-                                                             : cmd->conf->cluster_name,
-                          from);
+    leading_describe(cmd->conf, &self);
+    if (strcmp(from, self.name) != 0)
+        return cmd_refuse("this node is %s, not %s: run the command there", self.name, from);
     return new_log(cmd, true);
 }
 
@@ -125,26 +126,41 @@ struct listing {
     struct cluster_log_head head;
 };
 
+static const char *role_of(const struct listing *l, const struct cluster_log_node *n)
+{
+    if (n->differs_at != 0)
+        return "differs";
+    if (n->stopped[0] != '\0')
+        return "stopped";
+    if (l->head.lease_ms > 0 && memcmp(n->id, l->head.leader, NODE_BYTES) == 0)
+        return "leads";
+    return n->seen_ms > CLUSTER_LOG_LEASE_MS ? "away" : "follows";
+}
+
 static void put_node(void *arg, const struct cluster_log_node *n)
 {
     struct listing *l = arg;
     struct records *r = &l->records;
-    bool leads = l->head.lease_ms > 0 && memcmp(n->id, l->head.leader, NODE_BYTES) == 0;
     records_text(r, "node", str_of(n->name));
     records_text(r, "address", str_of(n->address[0] == '\0' ? NULL : n->address));
     records_text(r, "version", str_of(n->version));
     records_number(r, "format", n->format);
-    records_text(r, "role",
-                 str_of(n->differs_at != 0                  ? "differs"
-                        : leads                             ? "leads"
-                        : n->seen_ms > CLUSTER_LOG_LEASE_MS ? "away"
-                                                            : "follows"));
+    records_text(r, "role", str_of(role_of(l, n)));
     records_number(r, "position", n->sequence);
     records_number(r, "behind",
                    n->sequence < l->head.sequence ? l->head.sequence - n->sequence : 0);
     records_number(r, "seen_ms_ago", n->seen_ms > 0 ? (uint64_t)n->seen_ms : 0);
     records_number(r, "free_bytes", n->free_bytes);
+    if (r->json)
+        records_text(r, "stopped", str_of(n->stopped[0] == '\0' ? NULL : n->stopped));
     records_end_row(r);
+}
+
+static void say_stopped(void *arg, const struct cluster_log_node *n)
+{
+    (void)arg;
+    if (n->stopped[0] != '\0')
+        cmd_say("Node %s is stopped: %s.", n->name, n->stopped);
 }
 
 static void put_warning(void *arg, const char *sentence)
@@ -188,6 +204,8 @@ int cmd_cluster_status(struct cmd *cmd)
     status = l->engine->nodes(l, put_node, &listing);
     records_finish(&listing.records);
     if (status == CLUSTER_LOG_OK)
+        status = l->engine->nodes(l, say_stopped, NULL);
+    if (status == CLUSTER_LOG_OK)
         status = l->engine->warnings(l, put_warning, NULL);
     if (status != CLUSTER_LOG_OK)
         return cmd_log_refuse(l, status);
@@ -230,6 +248,7 @@ int cmd_cluster_remove(struct cmd *cmd)
     if (removed < named.count)
         return cmd_refuse("the server of node %s runs, or ran %d s ago: stop it first", named.name,
                           CLUSTER_LOG_LEASE_MS / 1000);
-    cmd_say("Node %s is deregistered. It registers itself when its server starts.", named.name);
+    cmd_say("Node %s is deregistered. It registers itself when it follows the log again.",
+            named.name);
     return CMD_DONE;
 }

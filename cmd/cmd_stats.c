@@ -49,7 +49,8 @@ static void show_cluster(const struct scoreboard *board)
     cluster_score_read(&board->cluster, &view);
     if (view.role == CLUSTER_NONE)
         return;
-    printf("cluster: %s, epoch %llu, has %llu of %llu entries", cluster_role_name(view.role),
+    const char *role = cluster_role_name(cluster_view_role(&view, clock_mono_us()));
+    printf("cluster: %s, epoch %llu, has %llu of %llu entries", role,
            (unsigned long long)view.epoch, (unsigned long long)view.applied,
            (unsigned long long)view.head);
     if (view.confirmed_us == 0)

@@ -15,15 +15,17 @@
 #define ASSAY_CLUSTER_CLUSTER_LOG_H
 
 #include "core/cluster/chain.h"
+#include "core/shm/cluster_score.h"
 
 #define CLUSTER_LOG_CALL_MS 5000
-#define CLUSTER_LOG_LEASE_MS 10000 /* how long a lead lasts that is not renewed */
+#define CLUSTER_LOG_LEASE_MS CLUSTER_LEASE_MS
 #define CLUSTER_LOG_RENEW_MS 2000
 #define CLUSTER_LOG_ENTRY_BYTES (1u << 20) /* an entry of several changes is not larger */
 #define CLUSTER_LOG_READ_BYTES (4u << 20) /* one read ends after that, but has one entry at least */
 #define CLUSTER_CLOCK_MS 5000 /* a clock that differs by more from that of the engine is wrong */
 #define NODE_BYTES STORE_ID_BYTES /* a node is its store: store_id */
 #define NODE_TEXT 64              /* of a name or an address, with the NUL */
+#define NODE_WHY 512              /* of a sentence, with the NUL */
 
 enum cluster_log_status {
     CLUSTER_LOG_OK,
@@ -43,8 +45,9 @@ struct cluster_log_node {
     uint64_t free_bytes;    /* that its store can still grow by */
     uint64_t hash_sequence; /* of the last entry with a hash of its rows; 0: none */
     uint8_t hash[STORE_HASH_BYTES];
-    uint64_t differs_at; /* it was stopped: its rows differ at that entry; 0: it was not */
-    int64_t seen_ms;     /* since it was last heard of, by the engine's clock */
+    uint64_t differs_at;    /* it was stopped: its rows differ at that entry; 0: it was not */
+    char stopped[NODE_WHY]; /* why it applies nothing; "": it applies entries */
+    int64_t seen_ms;        /* since it was last noted, by the engine's clock */
 };
 
 /* The head of the log. */
@@ -62,6 +65,8 @@ struct cluster_log_head {
     bool verify; /* the leader is to append an entry without rows: at that one all nodes hash */
     /* of position with a node: */
     uint64_t differs_at;
+    bool taken; /* another live server has this node's store, and the node was not noted */
+    char taken_name[NODE_TEXT], taken_address[NODE_TEXT]; /* of that server */
 };
 
 struct cluster_log_entry {
@@ -94,7 +99,9 @@ struct cluster_log_entry {
  * CLUSTER_LOG_READ_BYTES; their rows are borrowed for the call of ${each}, which returns false to
  * stop. CLUSTER_LOG_NONE: there are none, or they were trimmed.
  *
- * position(l, node, out): the head. ${node}: also note this about the node; NULL: only read.
+ * position(l, node, out): the head. ${node}: also note this about the node; NULL: only read. A node
+ * that was noted in the last CLUSTER_LOG_LEASE_MS with another name or address is not noted:
+ * ${out}->taken.
  * chain(l, sequence, out): the chain of that entry; CLUSTER_LOG_NONE: it is not in the log.
  * first(l, out): the sequence of the first entry; CLUSTER_LOG_NONE: there is none.
  * trim(l, before, at_ms): delete entries before that sequence whose time is before ${at_ms}, as far
@@ -107,8 +114,9 @@ struct cluster_log_entry {
  * remove(l, node, unseen_ms): deregister a node that was not heard of for that long. Else, and if
  * there is no such node: CLUSTER_LOG_NONE.
  * verify(l, sequence): ask the leader for an entry without rows after ${sequence}, the head.
- * stop(l, node, sequence): note that this node is stopped, since its rows differ at that entry. It
- * lasts until the node is removed.
+ * stop(l, node): note why this node applies nothing: node->stopped, which lasts until position
+ * notes it, and unless it is 0 node->differs_at, which lasts until the node is removed. It is not
+ * registered by that, and not seen.
  * warnings(l, each, arg): what makes the log less durable than promised, as sentences.
  */
 struct cluster_log;
@@ -137,8 +145,7 @@ struct cluster_log_engine {
     enum cluster_log_status (*remove)(struct cluster_log *l, const uint8_t node[NODE_BYTES],
                                       int64_t unseen_ms);
     enum cluster_log_status (*verify)(struct cluster_log *l, uint64_t *sequence);
-    enum cluster_log_status (*stop)(struct cluster_log *l, const uint8_t node[NODE_BYTES],
-                                    uint64_t sequence);
+    enum cluster_log_status (*stop)(struct cluster_log *l, const struct cluster_log_node *node);
     enum cluster_log_status (*warnings)(struct cluster_log *l, cluster_log_warning_fn *each,
                                         void *arg);
     void (*free)(struct cluster_log *l);

@@ -67,7 +67,7 @@ static const struct pg_statement chain_sql = {.number = PG_CHAIN,
 
 /*
  * $1 node, $2 name, $3 address, $4 format, $5 sequence, $6 free bytes, $7, $8 hash; 0: none new;
- * $9 version
+ * $9 version. No row: another server with this id was noted during the last lease.
  */
 static const struct pg_statement note_sql = {
     .number = PG_NODE,
@@ -77,9 +77,16 @@ static const struct pg_statement note_sql = {
            " ON CONFLICT (node) DO UPDATE SET name = excluded.name, address = excluded.address,"
            " version = excluded.version, formats = excluded.formats,"
            " applied_seq = excluded.applied_seq,"
-           " free_bytes = excluded.free_bytes, seen_at = excluded.seen_at,"
+           " free_bytes = excluded.free_bytes, seen_at = excluded.seen_at, stopped = '',"
            " hash_seq = CASE WHEN $7 = 0 THEN n.hash_seq ELSE $7 END,"
-           " hash = CASE WHEN $7 = 0 THEN n.hash ELSE $8 END RETURNING n.differs_at"};
+           " hash = CASE WHEN $7 = 0 THEN n.hash ELSE $8 END"
+           " WHERE (n.name = excluded.name AND n.address = excluded.address)"
+           " OR abs(extract(epoch FROM excluded.seen_at - n.seen_at)) > 10"
+           " RETURNING n.differs_at"};
+_Static_assert(CLUSTER_LOG_LEASE_MS == 10000, "the seconds of note_sql");
+
+static const struct pg_statement taken_sql = {
+    .number = PG_TAKEN, .sql = "SELECT name, address FROM assay_node WHERE node = $1"};
 
 static void close_log(struct cluster_log *l)
 {
@@ -99,15 +106,15 @@ static void wait_for(struct cluster_log *l, int wake, unsigned ms)
 
 static void head_of(const PGresult *r, struct cluster_log_head *out)
 {
-    *out = (struct cluster_log_head){.epoch = pg_get_number(r, 0, 1),
-                                     .lease_ms = (int64_t)pg_get_number(r, 0, 5),
-                                     .sequence = pg_get_number(r, 0, 6),
-                                     .at_ms = (int64_t)pg_get_number(r, 0, 7),
-                                     .format = (uint32_t)pg_get_number(r, 0, 10)};
+    out->epoch = pg_get_number(r, 0, 1);
+    out->lease_ms = (int64_t)pg_get_number(r, 0, 5);
+    out->sequence = pg_get_number(r, 0, 6);
+    out->at_ms = (int64_t)pg_get_number(r, 0, 7);
+    out->format = (uint32_t)pg_get_number(r, 0, 10);
     pg_get_fixed(r, 0, 0, out->log, sizeof(out->log));
     pg_get_fixed(r, 0, 2, out->leader, sizeof(out->leader));
-    pg_get_text(r, 0, 3, out->leader_name);
-    pg_get_text(r, 0, 4, out->leader_address);
+    pg_get_text(r, 0, 3, out->leader_name, NODE_TEXT);
+    pg_get_text(r, 0, 4, out->leader_address, NODE_TEXT);
     pg_get_fixed(r, 0, 8, out->chain, sizeof(out->chain));
     out->verify = pg_get_number(r, 0, 9) != 0;
     out->clock_ms = (int64_t)pg_get_number(r, 0, 11);
@@ -130,8 +137,27 @@ static enum cluster_log_status run_head(struct pg *pg, const struct pg_statement
     return status;
 }
 
+/* Who has the id of the node. */
+static enum cluster_log_status find_taken(struct pg *pg, const struct cluster_log_node *node,
+                                          struct cluster_log_head *out)
+{
+    PGresult *r;
+    struct pg_parameters p = {0};
+    pg_uuid(&p, node->id);
+    enum cluster_log_status status = pg_run(pg, &taken_sql, &p, &r);
+    if (status != CLUSTER_LOG_OK)
+        return status;
+    out->taken = PQntuples(r) == 1; /* else it was removed meanwhile: note it again */
+    if (out->taken) {
+        pg_get_text(r, 0, 0, out->taken_name, NODE_TEXT);
+        pg_get_text(r, 0, 1, out->taken_address, NODE_TEXT);
+    }
+    PQclear(r);
+    return status;
+}
+
 static enum cluster_log_status note(struct pg *pg, const struct cluster_log_node *node,
-                                    uint64_t *differs_at)
+                                    struct cluster_log_head *out)
 {
     PGresult *r;
     struct pg_parameters p = {0};
@@ -147,23 +173,24 @@ static enum cluster_log_status note(struct pg *pg, const struct cluster_log_node
     enum cluster_log_status status = pg_run(pg, &note_sql, &p, &r);
     if (status != CLUSTER_LOG_OK)
         return status;
-    *differs_at = PQntuples(r) == 1 ? pg_get_number(r, 0, 0) : 0;
+    bool noted = PQntuples(r) == 1;
+    if (noted)
+        out->differs_at = pg_get_number(r, 0, 0);
     PQclear(r);
-    return status;
+    return noted ? status : find_taken(pg, node, out);
 }
 
 static enum cluster_log_status position(struct cluster_log *l, const struct cluster_log_node *node,
                                         struct cluster_log_head *out)
 {
     struct pg *pg = log_begin(l);
-    uint64_t differs_at = 0;
     const struct pg_parameters none = {0};
-    enum cluster_log_status status = node == NULL ? CLUSTER_LOG_OK : note(pg, node, &differs_at);
-    if (status == CLUSTER_LOG_OK)
-        status = run_head(pg, &position_sql, &none, CLUSTER_LOG_NONE, out);
-    if (status == CLUSTER_LOG_OK)
-        out->differs_at = differs_at;
-    return status;
+    enum cluster_log_status status = CLUSTER_LOG_OK;
+    *out = (struct cluster_log_head){0};
+    if (node != NULL)
+        status = note(pg, node, out);
+    return status == CLUSTER_LOG_OK ? run_head(pg, &position_sql, &none, CLUSTER_LOG_NONE, out)
+                                    : status;
 }
 
 static enum cluster_log_status lead(struct cluster_log *l, const uint8_t node[NODE_BYTES],
@@ -174,6 +201,7 @@ static enum cluster_log_status lead(struct cluster_log *l, const uint8_t node[NO
     pg_uuid(&p, node);
     pg_number(&p, epoch);
     pg_number(&p, lease_ms);
+    *out = (struct cluster_log_head){0};
     enum cluster_log_status status = run_head(pg, &lead_sql, &p, CLUSTER_LOG_LED, out);
     if (epoch == 0)
         log_of(l)->partition = 0; /* another log may have been made */

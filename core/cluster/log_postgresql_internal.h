@@ -41,8 +41,7 @@ enum cluster_log_status log_tables_nodes(struct cluster_log *l, cluster_log_node
 enum cluster_log_status log_tables_remove(struct cluster_log *l, const uint8_t node[NODE_BYTES],
                                           int64_t unseen_ms);
 enum cluster_log_status log_tables_verify(struct cluster_log *l, uint64_t *sequence);
-enum cluster_log_status log_tables_stop(struct cluster_log *l, const uint8_t node[NODE_BYTES],
-                                        uint64_t sequence);
+enum cluster_log_status log_tables_stop(struct cluster_log *l, const struct cluster_log_node *node);
 enum cluster_log_status log_tables_warnings(struct cluster_log *l, cluster_log_warning_fn *each,
                                             void *arg);
 

@@ -105,7 +105,8 @@ static const char make_tables[] =
     "CREATE TABLE assay_node (node uuid PRIMARY KEY, name text NOT NULL,"
     " address text NOT NULL, version text NOT NULL, formats bigint NOT NULL,"
     " applied_seq bigint NOT NULL, free_bytes bigint NOT NULL, seen_at timestamptz NOT NULL,"
-    " hash_seq bigint NOT NULL, hash bytea NOT NULL, differs_at bigint NOT NULL DEFAULT 0)";
+    " hash_seq bigint NOT NULL, hash bytea NOT NULL, differs_at bigint NOT NULL DEFAULT 0,"
+    " stopped text NOT NULL DEFAULT '')";
 
 /* $1 log, $2 leader, $3 chain */
 static const char make_head[] =
@@ -151,7 +152,7 @@ enum cluster_log_status log_tables_make(struct cluster_log *l, const struct clus
 static const char list_nodes[] =
     "SELECT node, name, address, formats, applied_seq, free_bytes,"
     " floor(extract(epoch FROM clock_timestamp() - seen_at) * 1000)::bigint,"
-    " hash_seq, hash, differs_at, version"
+    " hash_seq, hash, differs_at, version, stopped"
     " FROM assay_node ORDER BY name, node";
 
 enum cluster_log_status log_tables_nodes(struct cluster_log *l, cluster_log_node_fn *each,
@@ -172,9 +173,10 @@ enum cluster_log_status log_tables_nodes(struct cluster_log *l, cluster_log_node
                                      .differs_at = pg_get_number(r, i, 9)};
         pg_get_fixed(r, i, 8, n.hash, sizeof(n.hash));
         pg_get_fixed(r, i, 0, n.id, sizeof(n.id));
-        pg_get_text(r, i, 1, n.name);
-        pg_get_text(r, i, 2, n.address);
-        pg_get_text(r, i, 10, n.version);
+        pg_get_text(r, i, 1, n.name, sizeof(n.name));
+        pg_get_text(r, i, 2, n.address, sizeof(n.address));
+        pg_get_text(r, i, 10, n.version, sizeof(n.version));
+        pg_get_text(r, i, 11, n.stopped, sizeof(n.stopped));
         each(arg, &n);
     }
     PQclear(r);
@@ -216,15 +218,21 @@ enum cluster_log_status log_tables_verify(struct cluster_log *l, uint64_t *seque
     return status;
 }
 
-enum cluster_log_status log_tables_stop(struct cluster_log *l, const uint8_t node[NODE_BYTES],
-                                        uint64_t sequence)
+/* $1 node, $2 name, $3 address: not of another server with this id; $4 why, $5 differs_at or 0 */
+static const char stop_node[] = "UPDATE assay_node SET stopped = $4,"
+                                " differs_at = CASE WHEN $5 = 0 THEN differs_at ELSE $5 END"
+                                " WHERE node = $1 AND name = $2 AND address = $3";
+
+enum cluster_log_status log_tables_stop(struct cluster_log *l, const struct cluster_log_node *node)
 {
-    static const struct pg_statement stop = {
-        .number = PG_STOP, .sql = "UPDATE assay_node SET differs_at = $2 WHERE node = $1"};
+    static const struct pg_statement stop = {.number = PG_STOP, .sql = stop_node};
     PGresult *r;
     struct pg_parameters p = {0};
-    pg_uuid(&p, node);
-    pg_number(&p, sequence);
+    pg_uuid(&p, node->id);
+    pg_text(&p, node->name);
+    pg_text(&p, node->address);
+    pg_text(&p, node->stopped);
+    pg_number(&p, node->differs_at);
     enum cluster_log_status status = pg_run(log_begin(l), &stop, &p, &r);
     if (status == CLUSTER_LOG_OK)
         PQclear(r);

@@ -65,19 +65,16 @@ static void refuse_entry(const struct cluster_log_entry *e, char why[POSITION_WH
 
 /* The entry of the store's position, and what the log has there. */
 static enum cluster_log_status compare_entry(struct cluster_log *l, const struct store_position *p,
-                                             const struct cluster_log_head *head,
                                              char why[POSITION_WHY])
 {
     uint8_t chain[STORE_CHAIN_BYTES];
-    const unsigned long long at = p->sequence, end = head->sequence;
+    const unsigned long long at = p->sequence;
     enum cluster_log_status status = l->engine->chain(l, p->sequence, chain);
     if (status == CLUSTER_LOG_NONE)
         refuse(why, "the log has no entry %llu, the last one of this store: it was trimmed; " JOIN,
                at);
     else if (status == CLUSTER_LOG_OK && memcmp(chain, p->chain, sizeof(chain)) != 0)
-        refuse(why,
-               "entry %llu of the log, which ends at %llu, is not the one of this store; " LOST, at,
-               end);
+        refuse(why, "entry %llu of the log is not the one of this store; " LOST, at);
     return status == CLUSTER_LOG_NONE ? CLUSTER_LOG_OK : status;
 }
 
@@ -107,14 +104,14 @@ enum cluster_log_status position_compare(struct cluster_log *l, struct log_place
     else if (memcmp(p->log, head->log, sizeof(p->log)) != 0)
         refuse(why, "the store is of another log; " JOIN);
     else if (p->sequence > head->sequence)
-        refuse(why, "this store has entry %llu, but the log ends at %llu; " LOST,
-               (unsigned long long)p->sequence, (unsigned long long)head->sequence);
+        refuse(why, "this store has entry %llu, and the log ends before it; " LOST,
+               (unsigned long long)p->sequence);
     if (why[0] != '\0' || !position_reads(head, why))
         return CLUSTER_LOG_OK;
     if (p->sequence == head->sequence)
         compare_end(p, head, why);
     else if (p->sequence != 0) /* the first entry has the hash of what was before it */
-        return compare_entry(l, p, head, why);
+        return compare_entry(l, p, why);
     return CLUSTER_LOG_OK;
 }
 

@@ -65,10 +65,10 @@ void pg_get_fixed(const PGresult *r, int row, int column, uint8_t *out, size_t n
         memcpy(out, v.p, n);
 }
 
-void pg_get_text(const PGresult *r, int row, int column, char out[NODE_TEXT])
+void pg_get_text(const PGresult *r, int row, int column, char *out, size_t size)
 {
     struct str v = pg_get_bytes(r, row, column);
-    snprintf(out, NODE_TEXT, "%.*s", (int)v.n, v.p);
+    snprintf(out, size, "%.*s", (int)v.n, v.p);
 }
 
 /* ---- the connection ---- */

@@ -15,6 +15,7 @@
 enum {
     PG_POSITION,
     PG_NODE,
+    PG_TAKEN,
     PG_LEAD,
     PG_APPEND,
     PG_READ,
@@ -79,6 +80,6 @@ void pg_close(struct pg *pg);
 uint64_t pg_get_number(const PGresult *r, int row, int column);
 struct str pg_get_bytes(const PGresult *r, int row, int column);
 void pg_get_fixed(const PGresult *r, int row, int column, uint8_t *out, size_t n);
-void pg_get_text(const PGresult *r, int row, int column, char out[NODE_TEXT]);
+void pg_get_text(const PGresult *r, int row, int column, char *out, size_t size);
 
 #endif

@@ -1,8 +1,15 @@
 #include "core/cluster/verification.h"
 
+#define GRACE_MS 30000 /* to reach the entry */
+
+uint64_t verification_wait_ms(uint64_t took_ms)
+{
+    return GRACE_MS + 3 * took_ms;
+}
+
 void verification_add(struct verification *v, const struct cluster_log_node *node)
 {
-    if (node->seen_ms < CLUSTER_LOG_LEASE_MS && node->differs_at == 0 &&
+    if (node->seen_ms < CLUSTER_LOG_LEASE_MS && node->differs_at == 0 && node->stopped[0] == '\0' &&
         v->count < VERIFICATION_NODES)
         v->nodes[v->count++] = *node;
 }
@@ -35,16 +42,22 @@ static size_t count_equal(const struct verification *v, const struct cluster_log
     return count;
 }
 
+static size_t count_hashes(const struct verification *v)
+{
+    size_t hashes = 0;
+    for (size_t i = 0; i < v->count; i++)
+        hashes += has_hash(v, &v->nodes[i]);
+    return hashes;
+}
+
 /* A node whose hash more than half of all nodes have, or the leader when all have one; or NULL. */
 static const struct cluster_log_node *find_right(const struct verification *v)
 {
-    size_t hashes = 0;
-    for (size_t i = 0; i < v->count; i++) {
-        hashes += has_hash(v, &v->nodes[i]);
-        if (has_hash(v, &v->nodes[i]) && 2 * count_equal(v, &v->nodes[i]) > v->count)
+    const size_t hashes = count_hashes(v), all = v->late ? hashes : v->count;
+    for (size_t i = 0; i < v->count; i++)
+        if (has_hash(v, &v->nodes[i]) && 2 * count_equal(v, &v->nodes[i]) > all)
             return &v->nodes[i];
-    }
-    return hashes == v->count ? find(v, v->leader) : NULL;
+    return hashes == all ? find(v, v->leader) : NULL;
 }
 
 enum verdict verification_judge(const struct verification *v, const uint8_t node[NODE_BYTES])

@@ -456,9 +456,11 @@ const struct metric metrics[] = {
     {"assay_cluster_lag_entries", "gauge",
      "Entries that this node knows of and has not applied yet.", metrics_cluster_lag},
     {"assay_cluster_confirm_age_seconds", "gauge",
-     "Time since this node last read the head of the log.", metrics_cluster_confirmed},
+     "Time since this node last read the head of the log, or since the server started.",
+     metrics_cluster_confirmed},
     {"assay_cluster_lag_seconds", "gauge",
-     "Time since this node had all entries of the log; above cluster.max_lag it answers 503.",
+     "Time since this node had all entries of the log, or since the server started; above "
+     "cluster.max_lag it answers 503.",
      metrics_cluster_current},
     {"assay_cluster_clock_offset_seconds", "gauge",
      "Clock of this node minus that of PostgreSQL; above 5 either way, a clock is wrong.",

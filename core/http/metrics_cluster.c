@@ -15,9 +15,11 @@ static bool look(const struct http *h, struct cluster_view *out)
 void metrics_cluster_state(struct http *h, const struct metric *m, struct buf *out)
 {
     struct cluster_view view;
-    if (look(h, &view))
-        for (uint64_t role = CLUSTER_CONNECTS; role <= CLUSTER_LEADS; role++)
-            metric_line(out, m, "state", cluster_role_name(role), view.role == role);
+    if (!look(h, &view))
+        return;
+    const uint64_t is = cluster_view_role(&view, clock_mono_us());
+    for (uint64_t role = CLUSTER_CONNECTS; role <= CLUSTER_LEADS; role++)
+        metric_line(out, m, "state", cluster_role_name(role), is == role);
 }
 
 void metrics_cluster_epoch(struct http *h, const struct metric *m, struct buf *out)
@@ -48,12 +50,13 @@ void metrics_cluster_lag(struct http *h, const struct metric *m, struct buf *out
         metric_line(out, m, NULL, NULL, view.head - view.applied);
 }
 
-static void put_age(const struct metric *m, struct buf *out, uint64_t since_us)
+/* A node that has never reached the head is behind since its start. */
+static void put_age(const struct http *h, const struct metric *m, struct buf *out,
+                    uint64_t since_us)
 {
-    if (since_us == 0)
-        return;
+    const uint64_t started_us = score_get(h->loop->process->scoreboard->cluster.started_us);
     buf_printf(out, "%s ", m->name);
-    metric_time(out, clock_mono_us() - since_us);
+    metric_time(out, clock_mono_us() - (since_us != 0 ? since_us : started_us));
     buf_adds(out, "\n");
 }
 
@@ -61,14 +64,14 @@ void metrics_cluster_confirmed(struct http *h, const struct metric *m, struct bu
 {
     struct cluster_view view;
     if (look(h, &view))
-        put_age(m, out, view.confirmed_us);
+        put_age(h, m, out, view.confirmed_us);
 }
 
 void metrics_cluster_current(struct http *h, const struct metric *m, struct buf *out)
 {
     struct cluster_view view;
     if (look(h, &view))
-        put_age(m, out, view.current_us);
+        put_age(h, m, out, view.current_us);
 }
 
 void metrics_cluster_clock(struct http *h, const struct metric *m, struct buf *out)

@@ -51,6 +51,12 @@ uint64_t cluster_view_lag_us(const struct cluster_view *view, uint64_t now_us)
     return now_us > view->current_us ? now_us - view->current_us : 0;
 }
 
+uint64_t cluster_view_role(const struct cluster_view *view, uint64_t now_us)
+{
+    bool ended = now_us > view->confirmed_us + (uint64_t)CLUSTER_LEASE_MS * 1000;
+    return view->role == CLUSTER_LEADS && ended ? CLUSTER_CONNECTS : view->role;
+}
+
 void cluster_score_begin(struct cluster_score *c, uint64_t entry)
 {
     atomic_store(&c->begun, entry);

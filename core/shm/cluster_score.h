@@ -12,6 +12,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#define CLUSTER_LEASE_MS 10000 /* how long a lead lasts that is not renewed */
+
 enum cluster_role {
     CLUSTER_NONE,     /* no cluster, or the writer has not started */
     CLUSTER_CONNECTS, /* the store is not compared with the log, or does not fit it */
@@ -47,7 +49,8 @@ struct cluster_score {
      * entry.
      */
     _Atomic uint64_t begun;
-    _Atomic uint64_t asked_us; /* when a worker last asked for a confirmation of the head */
+    _Atomic uint64_t asked_us;   /* when a worker last asked for a confirmation of the head */
+    _Atomic uint64_t started_us; /* of the server */
     _Atomic uint64_t appends, append_us; /* entries that this node appended; the time of all */
     /* the clock of this node minus that of the log; known with a view that was confirmed */
     _Atomic int64_t clock_offset_ms;
@@ -64,6 +67,12 @@ uint64_t cluster_score_turn(const struct cluster_score *c);
 
 /* cluster_view_lag_us(view, now_us): since when entries may be missing; UINT64_MAX: unknown. */
 uint64_t cluster_view_lag_us(const struct cluster_view *view, uint64_t now_us);
+
+/*
+ * cluster_view_role(view, now_us): the role. CLUSTER_CONNECTS also of a leader that has not reached
+ * the log for so long that its lease has ended.
+ */
+uint64_t cluster_view_role(const struct cluster_view *view, uint64_t now_us);
 
 /* cluster_score_begin(c, entry): the writer's call before it commits ${entry}. */
 void cluster_score_begin(struct cluster_score *c, uint64_t entry);

@@ -18,6 +18,7 @@ struct scoreboard *scoreboard_create(const char *path)
     score_set(sb->version, SCOREBOARD_VERSION);
     score_set(sb->master_pid, getpid());
     score_set(sb->started_at_s, (uint64_t)(clock_wall_ms() / 1000));
+    score_set(sb->cluster.started_us, clock_mono_us());
     host_slots_init(&sb->host_slots);
     atomic_store(&sb->magic, MAGIC);
     return sb;

@@ -47,6 +47,7 @@ static void show_start(struct leading *l)
     l->shown.log = log_number(&l->position);
     cluster_score_begin(score_of(l), l->position.sequence);
     leading_show(l, NULL);
+    cluster_score_publish(score_of(l), &l->shown); /* also where nothing follows */
 }
 
 static void take_news(struct cluster_view *shown, const struct log_view *view)

@@ -2,6 +2,7 @@
 
 #include "core/base/log.h"
 #include "core/base/thread.h"
+#include "core/cluster/verification.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -117,7 +118,7 @@ void log_pause(struct log_thread *t, uint64_t ms)
     wait_until_asked(t, ms, false);
 }
 
-static enum cluster_log_status look_at_nodes(struct log_thread *t, uint32_t last_format)
+enum cluster_log_status log_look(struct log_thread *t, uint32_t last_format)
 {
     bool changed;
     enum cluster_log_status status = log_look_at_nodes(t, last_format, &changed);
@@ -126,26 +127,15 @@ static enum cluster_log_status look_at_nodes(struct log_thread *t, uint32_t last
     return status;
 }
 
-enum cluster_log_status log_read_head(struct log_thread *t, struct cluster_log_head *out)
+enum cluster_log_status log_read_head(struct log_thread *t, bool note, struct cluster_log_head *out)
 {
-    struct cluster_log_node node;
-    const uint64_t now = clock_mono_ms();
-    bool note = now >= t->note_ms;
-    pthread_mutex_lock(&t->lock);
-    node = t->node;
-    node.sequence = t->place.position.sequence;
-    pthread_mutex_unlock(&t->lock);
     log_begin_call(t);
     const int64_t began_ms = clock_wall_ms();
-    enum cluster_log_status status = t->log->engine->position(t->log, note ? &node : NULL, out);
-    if (status != CLUSTER_LOG_OK)
-        return status;
-    log_compare_clocks(t, out, began_ms);
-    if (!note)
-        return status;
-    t->note_ms = now + CLUSTER_LOG_RENEW_MS;
-    t->differs_at = out->differs_at;
-    return look_at_nodes(t, out->format);
+    enum cluster_log_status status =
+        note ? log_note(t, out) : t->log->engine->position(t->log, NULL, out);
+    if (status == CLUSTER_LOG_OK)
+        log_compare_clocks(t, out, began_ms);
+    return status;
 }
 
 /* ---- the thread ---- */
@@ -274,6 +264,7 @@ void log_thread_applied(struct log_thread *t, enum store_status status, const ch
         t->place.known = true;
     }
     snprintf(t->refusal, sizeof(t->refusal), "%s", status == STORE_OK ? "" : why);
+    t->refused = status;
     t->handover = APPLIED;
     pthread_cond_broadcast(&t->changed);
     pthread_mutex_unlock(&t->lock);
@@ -313,12 +304,14 @@ void log_thread_note(struct log_thread *t, uint64_t free_bytes)
     pthread_mutex_unlock(&t->lock);
 }
 
-void log_thread_hash(struct log_thread *t, uint64_t sequence, const uint8_t hash[STORE_HASH_BYTES])
+void log_thread_hash(struct log_thread *t, uint64_t sequence, const uint8_t hash[STORE_HASH_BYTES],
+                     uint64_t took_ms)
 {
     pthread_mutex_lock(&t->lock);
     t->node.hash_sequence = sequence;
     memcpy(t->node.hash, hash, sizeof(t->node.hash));
     t->judges = true;
+    t->late_ms = clock_mono_ms() + verification_wait_ms(took_ms);
     pthread_mutex_unlock(&t->lock);
 }
 

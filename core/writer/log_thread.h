@@ -8,7 +8,9 @@
  *   stopped:  the store does not fit the log, and the thread applies nothing until it does
  *
  * Invariants: the position of the store never passes the log. One append is in flight at a time,
- * and the thread returns from it only when it knows whether the log has the entry.
+ * and the thread returns from it only when it knows whether the log has the entry. A node registers
+ * when its store fits the log, and is not noted while it is stopped: the log is not kept for it for
+ * longer than for a node that is away.
  */
 #ifndef ASSAY_WRITER_LOG_THREAD_H
 #define ASSAY_WRITER_LOG_THREAD_H
@@ -89,10 +91,12 @@ void log_thread_trims(struct log_thread *t, uint64_t keep_ms, uint64_t away_ms);
 void log_thread_counts(struct log_thread *t, int64_t away_ms);
 
 /*
- * log_thread_hash(t, sequence, hash): the hash of the rows of the store at that entry, for other
- * nodes. The thread then compares: if this node differs, it stops. Any thread.
+ * log_thread_hash(t, sequence, hash, took_ms): the hash of the rows of the store at that entry, for
+ * other nodes, which took ${took_ms}. The thread then compares: if this node differs, it stops. Any
+ * thread.
  */
-void log_thread_hash(struct log_thread *t, uint64_t sequence, const uint8_t hash[STORE_HASH_BYTES]);
+void log_thread_hash(struct log_thread *t, uint64_t sequence, const uint8_t hash[STORE_HASH_BYTES],
+                     uint64_t took_ms);
 
 /*
  * log_thread_note(t, free_bytes): how much the store can still grow, for other nodes.

@@ -24,23 +24,30 @@ static void hand_over(struct log_thread *t)
     pthread_mutex_unlock(&t->lock);
 }
 
-/* The entries after the position of the store; the head is behind it. */
-static enum cluster_log_status catch_up(struct log_thread *t)
+/* The entries after the position of the store, which is before the head. */
+static enum cluster_log_status read_batch(struct log_thread *t)
 {
     struct log_batch *b = &t->batch;
-    const uint64_t before = t->place.position.sequence;
     log_batch_reset(b);
-    enum cluster_log_status status = t->log->engine->read(t->log, before, add_entry, t);
+    enum cluster_log_status status =
+        t->log->engine->read(t->log, t->place.position.sequence, add_entry, t);
     if (status == CLUSTER_LOG_NONE) {
         position_continues(&t->place.position, NULL, t->reason);
         return CLUSTER_LOG_OK;
     }
-    if (b->count > 0)
+    if (b->count > 0) /* an entry after them is read again */
+        t->reason[0] = '\0';
+    return status;
+}
+
+static void catch_up(struct log_thread *t)
+{
+    const uint64_t before = t->place.position.sequence;
+    if (t->batch.count > 0)
         hand_over(t);
     t->busy_ms = clock_mono_ms();
-    if (status == CLUSTER_LOG_OK && t->place.position.sequence == before) /* it was not applied */
+    if (t->place.position.sequence == before) /* it was not applied */
         log_pause(t, LOG_IDLE_MS);
-    return status;
 }
 
 static void wait_for_entries(struct log_thread *t, const struct cluster_log_head *head)
@@ -65,10 +72,11 @@ static enum cluster_log_status follow_to(struct log_thread *t, const struct clus
     log_confirm(t, head);
     log_publish(t, LOG_FOLLOWS, t->refusal);
     if (head->sequence > t->place.position.sequence)
-        return catch_up(t);
-    if (is_free(t, head))
+        catch_up(t);
+    else if (is_free(t, head))
         return log_begin_lead(t);
-    wait_for_entries(t, head);
+    else
+        wait_for_entries(t, head);
     return CLUSTER_LOG_OK;
 }
 
@@ -83,21 +91,76 @@ static enum cluster_log_status compare(struct log_thread *t, const struct cluste
     return status;
 }
 
+static bool fits(const struct log_thread *t)
+{
+    return t->reason[0] == '\0';
+}
+
+/* Does the store fit the log, and the next entry the store? */
+static enum cluster_log_status check(struct log_thread *t, const struct cluster_log_head *head)
+{
+    enum cluster_log_status status = CLUSTER_LOG_OK;
+    if (t->differs_at != 0)
+        log_say_stopped(t);
+    else
+        status = compare(t, head);
+    if (status == CLUSTER_LOG_OK && fits(t) && head->sequence > t->place.position.sequence)
+        status = read_batch(t);
+    return status;
+}
+
+/* It cannot apply an entry, and not for want of space: on a full disk commits fail in many ways. */
+static bool is_damaged(struct log_thread *t)
+{
+    pthread_mutex_lock(&t->lock);
+    bool full = t->refused == STORE_FULL || t->node.free_bytes == 0;
+    bool damaged = t->refused != STORE_OK && !full;
+    pthread_mutex_unlock(&t->lock);
+    return damaged;
+}
+
+static enum cluster_log_status note(struct log_thread *t, const struct cluster_log_head *head)
+{
+    struct cluster_log_head noted;
+    enum cluster_log_status status =
+        is_damaged(t) ? log_note_stopped(t, t->refusal, 0) : log_note(t, &noted);
+    return status == CLUSTER_LOG_OK ? log_look(t, head->format) : status;
+}
+
+/* Others count on this node, and may stop it. */
+static enum cluster_log_status take_part(struct log_thread *t, const struct cluster_log_head *head)
+{
+    enum cluster_log_status status = CLUSTER_LOG_OK;
+    if (is_damaged(t) || clock_mono_ms() >= t->note_ms)
+        status = note(t, head);
+    if (status == CLUSTER_LOG_OK && fits(t))
+        status = log_judge(t, head);
+    if (status == CLUSTER_LOG_OK && t->differs_at != 0)
+        log_say_stopped(t);
+    return status;
+}
+
+static enum cluster_log_status stay_stopped(struct log_thread *t,
+                                            const struct cluster_log_head *head)
+{
+    log_publish(t, LOG_CONNECTS, t->reason);
+    enum cluster_log_status status = log_note_stopped(t, t->reason, t->differs_at);
+    if (status == CLUSTER_LOG_OK)
+        status = log_look(t, head->format);
+    if (status == CLUSTER_LOG_OK)
+        log_pause(t, LOG_STOPPED_MS);
+    return status;
+}
+
 enum cluster_log_status log_follow(struct log_thread *t)
 {
     struct cluster_log_head head;
-    enum cluster_log_status status = log_read_head(t, &head);
+    enum cluster_log_status status = log_read_head(t, false, &head);
     if (status == CLUSTER_LOG_OK)
-        status = compare(t, &head);
-    if (status == CLUSTER_LOG_OK && t->reason[0] == '\0')
-        status = log_judge(t, &head);
-    if (status == CLUSTER_LOG_OK && t->differs_at != 0)
-        log_say_stopped(t);
-    if (status == CLUSTER_LOG_OK && t->reason[0] == '\0')
-        status = follow_to(t, &head);
-    if (status == CLUSTER_LOG_OK && t->reason[0] != '\0') {
-        log_publish(t, LOG_CONNECTS, t->reason);
-        log_pause(t, LOG_IDLE_MS);
-    }
-    return status;
+        status = check(t, &head);
+    if (status == CLUSTER_LOG_OK && fits(t))
+        status = take_part(t, &head);
+    if (status != CLUSTER_LOG_OK)
+        return status;
+    return fits(t) ? follow_to(t, &head) : stay_stopped(t, &head);
 }

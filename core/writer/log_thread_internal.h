@@ -11,6 +11,7 @@
 
 #define LOG_RETRY_MS 250 /* after a failure */
 #define LOG_IDLE_MS 1000 /* NOTIFY wakes the thread earlier */
+#define LOG_STOPPED_MS 3000
 
 enum handover { NOTHING, OFFERED, TAKEN, APPLIED };
 enum append_state { APPEND_NONE, APPEND_ASKED, APPEND_DONE, APPEND_FAILED };
@@ -28,11 +29,13 @@ struct log_thread {
     struct cluster_log_node node;
     struct log_place place;     /* of the store */
     char refusal[POSITION_WHY]; /* why the loop did not apply a batch; "": it did */
+    enum store_status refused;
     enum handover handover;
     struct log_batch batch; /* the thread's until OFFERED and after APPLIED */
     enum append_state append;
     struct cluster_log_entry entry; /* its rows are the loop's */
     bool judges;                    /* the hash of this node is there, and not compared */
+    uint64_t late_ms;               /* from then on without nodes that have no hash */
     int64_t keep_ms, away_ms;       /* away_ms 0: nothing is trimmed */
     int64_t counts_ms;              /* log_thread_counts */
     /* of the thread alone */
@@ -43,6 +46,7 @@ struct log_thread {
     bool answers;              /* that call answers who asked */
     bool clock_differs;        /* that is in the log of this node */
     char reason[POSITION_WHY]; /* why the store does not fit the log; "": it does */
+    char stopped[NODE_WHY];    /* what the log has as the reason of this node; "": none */
 };
 
 /* log_tell(fd): make it readable. log_heard(fd): it no longer is. Also of the loop. */
@@ -56,7 +60,11 @@ void log_heard(int fd);
  * the log before the call is up to ${head}.
  * log_rest(t, ms): until ${ms} pass, the loop asks for an append or a confirmation, or the end.
  * log_pause(t, ms): also while an append is asked for.
- * log_read_head(t, out): and note the node and look at all nodes when it is time.
+ *
+ * log_read_head(t, note, out): with ${note} by log_note.
+ * log_note(t, out): note the node, and read the head. t->reason: another server has its id.
+ * log_note_stopped(t, why, differs_at): that this node applies nothing, once for each reason.
+ * log_look(t, last_format): log_look_at_nodes, and tell the loop.
  */
 bool log_is_ending(struct log_thread *t);
 enum log_state log_state_of(struct log_thread *t);
@@ -66,7 +74,12 @@ void log_begin_call(struct log_thread *t);
 void log_confirm(struct log_thread *t, const struct cluster_log_head *head);
 void log_rest(struct log_thread *t, uint64_t ms);
 void log_pause(struct log_thread *t, uint64_t ms);
-enum cluster_log_status log_read_head(struct log_thread *t, struct cluster_log_head *out);
+enum cluster_log_status log_read_head(struct log_thread *t, bool note,
+                                      struct cluster_log_head *out);
+enum cluster_log_status log_note(struct log_thread *t, struct cluster_log_head *out);
+enum cluster_log_status log_note_stopped(struct log_thread *t, const char *why,
+                                         uint64_t differs_at);
+enum cluster_log_status log_look(struct log_thread *t, uint32_t last_format);
 
 /*
  * log_look_at_nodes(t, last_format, changed): how many nodes are live, and what a leader must know

@@ -120,12 +120,21 @@ static void append(struct log_thread *t)
 
 /* ---- the lead ---- */
 
-/* A verification found that this node differs: another one is to lead, and this one stops. */
+/* A verification found that this node differs, or another server has its id. */
 static void stop(struct log_thread *t)
 {
-    log_say_stopped(t);
+    if (t->differs_at != 0)
+        log_say_stopped(t);
     log_end_lead(t);
     lose(t, t->reason);
+}
+
+/* The head; and note the node and look at all nodes when it is time. */
+static enum cluster_log_status read_head(struct log_thread *t, struct cluster_log_head *out)
+{
+    const bool note = clock_mono_ms() >= t->note_ms;
+    enum cluster_log_status status = log_read_head(t, note, out);
+    return status == CLUSTER_LOG_OK && note ? log_look(t, out->format) : status;
 }
 
 /* Renew it and note the node. */
@@ -139,14 +148,14 @@ static enum cluster_log_status keep(struct log_thread *t)
         return CLUSTER_LOG_OK;
     }
     if (status == CLUSTER_LOG_OK)
-        status = log_read_head(t, &head);
+        status = read_head(t, &head);
     if (status != CLUSTER_LOG_OK)
         return status;
     log_confirm(t, &head);
     log_publish(t, LOG_LEADS, "");
     log_trim(t, &head);
     status = log_judge(t, &head);
-    if (t->differs_at != 0)
+    if (t->differs_at != 0 || t->reason[0] != '\0')
         stop(t);
     return status;
 }

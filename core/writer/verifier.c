@@ -61,9 +61,10 @@ static void hash(struct verifying *v)
     const uint64_t began_ms = clock_mono_ms();
     enum store_status status = store_rows_hash(v->store, is_ending, v, out);
     if (status == STORE_OK) {
-        log_thread_hash(v->log, v->position.sequence, out);
+        const uint64_t took_ms = clock_mono_ms() - began_ms;
+        log_thread_hash(v->log, v->position.sequence, out, took_ms);
         log_info("the cluster: hashed all records at entry %llu in %llu ms", at,
-                 (unsigned long long)(clock_mono_ms() - began_ms));
+                 (unsigned long long)took_ms);
     } else if (!is_ending(v)) {
         log_warn("the cluster: no verification at entry %llu: %s: %s", at,
                  store_status_text(status), store_why(v->store));

@@ -106,6 +106,38 @@ START_TEST(a_change_is_refused_at_once_while_the_database_is_away)
 }
 END_TEST
 
+struct internals {
+    struct server server[NODES_MAX];
+    unsigned count;
+};
+
+static bool nobody_says_that_it_leads(void *arg)
+{
+    const struct internals *all = arg;
+    long leads = 0;
+    for (unsigned i = 0; i < all->count; i++)
+        leads += metric(&all->server[i], "assay_cluster_state{state=\"leads\"}");
+    return leads == 0;
+}
+
+/* For the alert on a cluster without a leader. */
+START_TEST(the_leader_does_not_say_that_it_leads_when_its_lease_has_ended)
+{
+    struct nodes *n = nodes_new(&(struct nodes_options){.yaml = "internal_listen: 127.0.0.1:0"});
+    struct internals all = {.count = n->count};
+    for (unsigned i = 0; i < n->count; i++)
+        all.server[i] = server_internal(n->node[i].server);
+    nodes_create(n, "before");
+    ck_assert(!nobody_says_that_it_leads(&all));
+    postgres_kill(n->log);
+    ck_assert(wait_until(nobody_says_that_it_leads, &all, 2 * LEASE_MS));
+    postgres_start(n->log);
+    nodes_create(n, "after");
+    ck_assert(!nobody_says_that_it_leads(&all));
+    nodes_free(n);
+}
+END_TEST
+
 static void expect_warning(const struct nodes *n, bool warned)
 {
     for (unsigned i = 0; i < n->count; i++) {
@@ -142,7 +174,7 @@ static bool is_free_of_leader(void *arg)
 static void expect_all_stopped(struct nodes *n)
 {
     for (unsigned i = 0; i < n->count; i++)
-        expect_in_log(n, i, "but the log ends at");
+        expect_in_log(n, i, "and the log ends before it");
     ck_assert(wait_until(is_free_of_leader, n, 2 * LEASE_MS));
     for (unsigned i = 0; i < n->count; i++) {
         struct response *r = http(n->node[i].server, .method = "POST", .path = "/api/v1/reports",
@@ -218,6 +250,7 @@ int main(void)
     tcase_set_timeout(tcase, 240);
     tcase_add_test(tcase, a_database_that_is_killed_and_started_loses_nothing);
     tcase_add_test(tcase, a_change_is_refused_at_once_while_the_database_is_away);
+    tcase_add_test(tcase, the_leader_does_not_say_that_it_leads_when_its_lease_has_ended);
     tcase_add_test(tcase, a_synchronous_standby_that_is_promoted_loses_nothing);
     tcase_add_test(tcase, nodes_that_have_more_than_a_promoted_standby_stop);
     return harness_main(suite);

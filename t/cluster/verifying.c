@@ -81,6 +81,16 @@ END_TEST
 
 /* ---- one that differs ---- */
 
+static void grade_one(void)
+{
+    char *url = origin_url(nodes->origin, "/good");
+    struct response *r =
+        nodes_write(nodes, .method = "POST", .path = "/api/v1/reports",
+                    .headers = {"Prefer: wait=20"}, .body = form("url", url, NULL));
+    expect_status(r, 201);
+    nodes_catch_up(nodes);
+}
+
 static struct store *open_store(unsigned i)
 {
     char why[512];
@@ -126,12 +136,7 @@ static void expect_differs(unsigned i)
 /* Column: the node that is altered: a follower, the leader. */
 START_TEST(a_node_with_an_altered_record_stops_and_joins_again)
 {
-    char *url = origin_url(nodes->origin, "/good");
-    struct response *r =
-        nodes_write(nodes, .method = "POST", .path = "/api/v1/reports",
-                    .headers = {"Prefer: wait=20"}, .body = form("url", url, NULL));
-    expect_status(r, 201);
-    nodes_catch_up(nodes);
+    grade_one();
     unsigned bad = _i == 0 ? follower(0) : leader, good = follower(1);
     for (unsigned i = 0; i < nodes->count; i++)
         node_stop(nodes, i);
@@ -172,6 +177,83 @@ START_TEST(a_node_with_an_altered_record_stops_and_joins_again)
 }
 END_TEST
 
+/* ---- a node that does not answer ---- */
+
+/* It lives, as others see it, and has no hash. */
+static void add_silent_node(void)
+{
+    free(postgres_query(
+        nodes->log,
+        "INSERT INTO assay_node (node, name, address, version, formats, applied_seq, free_bytes,"
+        " hash_seq, hash, seen_at) VALUES ('00000000-0000-0000-0000-000000000001', 'silent', '',"
+        " '1', 1, 0, 1, 0, '', clock_timestamp() + interval '1 h')"));
+}
+
+/* It may take longer than assay() waits. Returns what it printed, with the exit status in it. */
+static char *verify_patiently(unsigned i)
+{
+    static char said[8192];
+    FILE *out = popen(text("timeout 90 %s -c %s cluster verify 2>&1; echo \"status $?\"",
+                           assay_path(), server_of(i)->conf),
+                      "r");
+    ck_assert_ptr_nonnull(out);
+    said[fread(said, 1, sizeof(said) - 1, out)] = '\0';
+    ck_assert_int_eq(pclose(out), 0);
+    return said;
+}
+
+static void expect_said(const char *said, const char *words)
+{
+    ck_assert_msg(strstr(said, words) != NULL, "no \"%s\" in\n%s", words, said);
+}
+
+static void expect_silent(const char *said)
+{
+    expect_said(said, "Node silent did not answer in time");
+    expect_said(said, "no answer");
+    expect_said(said, "status 1");
+}
+
+START_TEST(equal_nodes_do_not_wait_for_one_that_does_not_answer)
+{
+    add_silent_node();
+    const char *said = verify_patiently(follower(0));
+    expect_silent(said);
+    expect_said(said, "the nodes that answered have the same records");
+}
+END_TEST
+
+/* Of three nodes that live one differs, and one does not answer. */
+START_TEST(a_node_that_differs_stops_also_while_another_one_does_not_answer)
+{
+    unsigned bad = follower(0), gone = follower(1);
+    grade_one();
+    node_stop(nodes, gone);
+    node_stop(nodes, bad);
+    alter_record(bad);
+    free(postgres_query(nodes->log, "DELETE FROM assay_node WHERE name = 'node%u'", gone));
+    node_start(nodes, bad);
+    nodes_catch_up(nodes);
+    add_silent_node();
+    const char *said = verify_patiently(leader);
+    expect_silent(said);
+    expect_said(said, "nodes differ");
+    expect_said(said, "differs");
+    expect_says(bad, "the records of this node differ");
+    expect_says(leader, "node silent did not hash its records");
+}
+END_TEST
+
+START_TEST(a_verification_that_no_node_begins_ends)
+{
+    for (unsigned i = 0; i < nodes->count; i++)
+        node_stop(nodes, i);
+    const char *said = verify_patiently(0);
+    expect_said(said, "no node has begun within 30 s");
+    expect_said(said, "status 1");
+}
+END_TEST
+
 int main(void)
 {
     if (postgres_missing()) {
@@ -186,5 +268,8 @@ int main(void)
     tcase_add_test(tcase, nodes_with_the_same_records_are_equal);
     tcase_add_test(tcase, nodes_are_equal_while_changes_go_on);
     tcase_add_loop_test(tcase, a_node_with_an_altered_record_stops_and_joins_again, 0, 2);
+    tcase_add_test(tcase, equal_nodes_do_not_wait_for_one_that_does_not_answer);
+    tcase_add_test(tcase, a_node_that_differs_stops_also_while_another_one_does_not_answer);
+    tcase_add_test(tcase, a_verification_that_no_node_begins_ends);
     return harness_main(suite);
 }

@@ -7,6 +7,7 @@
 #include <check.h>
 #include <poll.h>
 #include <pthread.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 static struct {
@@ -23,8 +24,9 @@ static struct {
         enum cluster_log_status status;
         bool holds;
     } kinds[CALL_KINDS];
-    bool appends_too;
-    struct cluster_log_node node, other;
+    bool appends_too, taken;
+    struct cluster_log_node node, other, stopped;
+    unsigned notes, stops;
 } d;
 
 /* A call begins, with the lock. */
@@ -126,9 +128,14 @@ static enum cluster_log_status position(struct cluster_log *l, const struct clus
 {
     (void)l;
     enum cluster_log_status status = enter(CALL_POSITION);
-    if (status == CLUSTER_LOG_OK && node != NULL)
+    bool notes = status == CLUSTER_LOG_OK && node != NULL && !d.taken;
+    d.notes += notes;
+    if (notes)
         d.node = *node;
     *out = head_now();
+    out->taken = node != NULL && d.taken;
+    snprintf(out->taken_name, NODE_TEXT, "first");
+    snprintf(out->taken_address, NODE_TEXT, "127.0.0.1:1");
     return leave(status);
 }
 
@@ -149,6 +156,15 @@ static enum cluster_log_status nodes(struct cluster_log *l, cluster_log_node_fn 
     pthread_mutex_lock(&d.lock);
     each(arg, &d.node);
     each(arg, &d.other);
+    return leave(CLUSTER_LOG_OK);
+}
+
+static enum cluster_log_status stop(struct cluster_log *l, const struct cluster_log_node *node)
+{
+    (void)l;
+    pthread_mutex_lock(&d.lock);
+    d.stopped = *node;
+    d.stops++;
     return leave(CLUSTER_LOG_OK);
 }
 
@@ -181,6 +197,7 @@ static const struct cluster_log_engine engine = {.why = why,
                                                  .position = position,
                                                  .chain = chain,
                                                  .nodes = nodes,
+                                                 .stop = stop,
                                                  .wait = wait_for,
                                                  .free = end};
 
@@ -312,6 +329,30 @@ struct cluster_log_node log_double_node(void)
     struct cluster_log_node node = d.node;
     leave(CLUSTER_LOG_OK);
     return node;
+}
+
+unsigned log_double_notes(void)
+{
+    pthread_mutex_lock(&d.lock);
+    unsigned notes = d.notes;
+    leave(CLUSTER_LOG_OK);
+    return notes;
+}
+
+struct cluster_log_node log_double_stopped(unsigned *stops)
+{
+    pthread_mutex_lock(&d.lock);
+    struct cluster_log_node node = d.stopped;
+    *stops = d.stops;
+    leave(CLUSTER_LOG_OK);
+    return node;
+}
+
+void log_double_taken(bool taken)
+{
+    pthread_mutex_lock(&d.lock);
+    d.taken = taken;
+    leave(CLUSTER_LOG_OK);
 }
 
 struct cluster_log_head log_double_head(void)

@@ -45,9 +45,18 @@ void log_double_append_too(void);
 void log_double_hold(enum log_double_call call, bool holds);
 bool log_double_is_held(enum log_double_call call);
 
-/* log_double_calls(call): how many there were. log_double_node(): what was last noted. */
+/* log_double_taken(taken): another live server has the id of the node "own". */
+void log_double_taken(bool taken);
+
+/*
+ * log_double_calls(call): how many there were. log_double_node(): what was last noted;
+ * log_double_notes(): how often. log_double_stopped(stops): what stop was last called with, and how
+ * often it was.
+ */
 unsigned log_double_calls(enum log_double_call call);
 struct cluster_log_node log_double_node(void);
+unsigned log_double_notes(void);
+struct cluster_log_node log_double_stopped(unsigned *stops);
 struct cluster_log_head log_double_head(void);
 
 /* log_double_rows(sequence): of an entry, a new string. log_double_format: its format. */
