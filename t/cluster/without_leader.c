@@ -8,7 +8,7 @@
 #include <poll.h>
 #include <signal.h>
 
-enum { HELD_MS = 2000, LEASE_MS = 10000 };
+enum { HELD_MS = 2000, LEASE_MS = 10000, CONFIRM_MS = 2000 };
 
 static const char let_none_lead[] =
     "CREATE FUNCTION no_lead() RETURNS trigger LANGUAGE plpgsql AS $$BEGIN"
@@ -38,15 +38,32 @@ static bool is_without_leader(void *arg)
     return !is_led(arg);
 }
 
+struct follower {
+    struct server internal;
+    int64_t since_ms; /* nobody leads */
+};
+
+/* It reads the head every two seconds at least, and has done so in this one. */
+static bool knows_that_none_leads(void *arg)
+{
+    const struct follower *f = arg;
+    return now_ms() - f->since_ms > CONFIRM_MS + 500 &&
+           metric(&f->internal, "assay_cluster_confirm_age_seconds") == 0;
+}
+
 /* The leader stops and gives up its lease. Reads go on. */
 START_TEST(a_change_without_a_leader_is_refused_and_does_not_happen)
 {
+    struct follower followers[] = {{.internal = server_internal(follower_server(0))},
+                                   {.internal = server_internal(follower_server(1))}};
     created("before");
     nodes_catch_up(nodes);
     free(postgres_query(nodes->log, let_none_lead));
     node_stop(nodes, leader);
     ck_assert(wait_until(is_without_leader, nodes, LEASE_MS));
+    followers[0].since_ms = followers[1].since_ms = now_ms();
     for (unsigned i = 0; i < 2; i++) {
+        ck_assert(wait_until(knows_that_none_leads, &followers[i], LEASE_MS));
         int64_t since = now_ms();
         struct response *r = http(follower_server(i), .method = "POST", .path = "/api/v1/reports",
                                   .headers = {"Prefer: respond-async"},
@@ -103,5 +120,6 @@ static void add_tests(TCase *tcase)
 
 int main(void)
 {
+    three_nodes_options.yaml = "internal_listen: 127.0.0.1:0\n";
     return three_nodes_main("without_leader", add_tests);
 }
