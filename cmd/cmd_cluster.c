@@ -137,6 +137,14 @@ static const char *role_of(const struct listing *l, const struct cluster_log_nod
     return n->seen_ms > CLUSTER_LOG_LEASE_MS ? "away" : "follows";
 }
 
+static void put_space(struct records *r, uint64_t free_bytes)
+{
+    if (free_bytes == SPACE_UNKNOWN)
+        records_text(r, "free_bytes", str_of(NULL));
+    else
+        records_number(r, "free_bytes", free_bytes);
+}
+
 static void put_node(void *arg, const struct cluster_log_node *n)
 {
     struct listing *l = arg;
@@ -150,7 +158,7 @@ static void put_node(void *arg, const struct cluster_log_node *n)
     records_number(r, "behind",
                    n->sequence < l->head.sequence ? l->head.sequence - n->sequence : 0);
     records_number(r, "seen_ms_ago", n->seen_ms > 0 ? (uint64_t)n->seen_ms : 0);
-    records_number(r, "free_bytes", n->free_bytes);
+    put_space(r, n->free_bytes);
     if (r->json)
         records_text(r, "stopped", str_of(n->stopped[0] == '\0' ? NULL : n->stopped));
     records_end_row(r);
@@ -221,18 +229,22 @@ struct named {
     const char *name;
     uint8_t ids[SAME_NAME_MAX][NODE_BYTES];
     size_t count;
+    int64_t seen_ms; /* of the one that was heard of last */
 };
 
 static void find_named(void *arg, const struct cluster_log_node *n)
 {
     struct named *named = arg;
-    if (strcmp(n->name, named->name) == 0 && named->count < SAME_NAME_MAX)
-        memcpy(named->ids[named->count++], n->id, NODE_BYTES);
+    if (strcmp(n->name, named->name) != 0 || named->count == SAME_NAME_MAX)
+        return;
+    memcpy(named->ids[named->count++], n->id, NODE_BYTES);
+    if (n->seen_ms < named->seen_ms)
+        named->seen_ms = n->seen_ms;
 }
 
 int cmd_cluster_remove(struct cmd *cmd)
 {
-    struct named named = {.name = cmd->words[0]};
+    struct named named = {.name = cmd->words[0], .seen_ms = INT64_MAX};
     struct cluster_log *l = cmd_log_open(cmd);
     if (l == NULL)
         return CMD_REFUSED;
@@ -246,7 +258,9 @@ int cmd_cluster_remove(struct cmd *cmd)
     if (named.count == 0)
         return cmd_refuse("there is no node %s; assay cluster status lists all", named.name);
     if (removed < named.count)
-        return cmd_refuse("the server of node %s runs, or ran %d s ago: stop it first", named.name,
+        return cmd_refuse("node %s was heard of %lld s ago: stop its server, or try again in %d s "
+                          "if it is stopped",
+                          named.name, (long long)(named.seen_ms / 1000),
                           CLUSTER_LOG_LEASE_MS / 1000);
     cmd_say("Node %s is deregistered. It registers itself when it follows the log again.",
             named.name);

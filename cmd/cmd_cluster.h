@@ -6,6 +6,9 @@
 
 #include "core/cluster/cluster_log.h"
 
+/* free_bytes of a node that has joined, until its server says how much there is */
+#define SPACE_UNKNOWN ((uint64_t)1 << 62)
+
 /*
  * cmd_log_open(cmd): the log of the configuration, to free by its engine; NULL after an error.
  * cmd_log_problem(l, status): report a failed call. Returns CMD_REFUSED. cmd_log_refuse: the same,

@@ -13,8 +13,6 @@
 #include <sys/random.h>
 #include <unistd.h>
 
-#define SPACE_UNKNOWN ((uint64_t)1 << 62) /* until the server says how much there is */
-
 const struct cmd_option cmd_cluster_join_options[] = {
     {"--replace", NULL,
      "replace the store of this node; data.mdb is kept as data.mdb.before-restore"},
@@ -28,7 +26,7 @@ struct join {
     struct cluster_log_head head;
     struct cluster_log_node source; /* name "": not found */
     struct cluster_log_node self;   /* while it joins: with an id for that */
-    bool runs;                      /* a server with the name of this node runs */
+    int64_t seen_ms;                /* since a node with the name of this one was heard of */
 };
 
 static bool is_live(const struct cluster_log_node *n)
@@ -87,8 +85,8 @@ static void find_nodes(void *arg, const struct cluster_log_node *n)
     bool named = strcmp(n->name, j->from) == 0 || strcmp(n->address, j->from) == 0;
     if (named && (j->source.name[0] == '\0' || n->seen_ms < j->source.seen_ms))
         j->source = *n;
-    if (strcmp(n->name, j->self.name) == 0 && is_live(n))
-        j->runs = true;
+    if (strcmp(n->name, j->self.name) == 0 && n->seen_ms < j->seen_ms)
+        j->seen_ms = n->seen_ms;
 }
 
 static int check_nodes(const struct join *j)
@@ -101,10 +99,11 @@ static int check_nodes(const struct join *j)
         return cmd_refuse("node %s was stopped by a verification: name another node", j->from);
     if (!is_live(&j->source))
         return cmd_refuse("node %s is away: start its server, or name another node", j->from);
-    if (j->runs)
-        return cmd_refuse("a server with the name %s runs, or ran %d s ago: stop it, or choose "
-                          "another cluster.name",
-                          j->self.name, CLUSTER_LOG_LEASE_MS / 1000);
+    if (j->seen_ms < CLUSTER_LOG_LEASE_MS)
+        return cmd_refuse("a node with the name %s was heard of %lld s ago: stop its server, try "
+                          "again in %d s if it is stopped, or choose another cluster.name",
+                          j->self.name, (long long)(j->seen_ms / 1000),
+                          CLUSTER_LOG_LEASE_MS / 1000);
     return CMD_DONE;
 }
 
@@ -286,7 +285,7 @@ static int join_log(struct join *j)
 
 static int join_locked(struct cmd *cmd)
 {
-    struct join j = {.conf = cmd->conf, .from = cmd->words[0]};
+    struct join j = {.conf = cmd->conf, .from = cmd->words[0], .seen_ms = INT64_MAX};
     if (!cmd_has(cmd, "--replace") && has_records(cmd->conf->data_dir))
         return cmd_refuse("data_dir %s has a store; give --replace to replace it",
                           cmd->conf->data_dir);

@@ -60,14 +60,14 @@ static int open_files(const struct conf *conf, bool write, struct view *v)
                       error == EPROTO ? "another version wrote them" : strerror(error));
 }
 
-/* For the counts of single callers, which Redis has. */
-static int open_redis(struct view *v)
+/* For the counts of single callers, which Redis has. ${refused}: what an error begins with. */
+static int open_redis(struct view *v, const char *refused)
 {
     char why[REDIS_COMMAND_WHY];
     if (v->conf->limits_engine != LIMITS_REDIS ||
         (v->redis = redis_command_open(v->conf, why)) != NULL)
         return CMD_DONE;
-    return cmd_refuse("cannot read the counts in Redis: %s", why);
+    return cmd_refuse("%s: %s", refused, why);
 }
 
 static void close_files(struct view *v)
@@ -348,7 +348,7 @@ int cmd_limits_show(struct cmd *cmd)
         return CMD_REFUSED;
     int status = find_target(&v, cmd->words[0], cmd->words[1], &t);
     if (status == CMD_DONE)
-        status = open_redis(&v);
+        status = open_redis(&v, "cannot read the counts in Redis");
     records_start(&records, cmd->json);
     for (unsigned i = 0; status == CMD_DONE && i < t.count; i++)
         status = show_window(&records, &v, &t, i);
@@ -380,7 +380,7 @@ int cmd_limits_reset(struct cmd *cmd)
     int status = find_target(&v, cmd->words[0], cmd->words[1], &t);
     unsigned had = 0;
     if (status == CMD_DONE)
-        status = open_redis(&v);
+        status = open_redis(&v, "the counts were not reset, since Redis cannot be asked");
     for (unsigned i = 0; status == CMD_DONE && i < t.count; i++)
         status = reset_window(&v, &t, i, &had);
     if (status == CMD_DONE)

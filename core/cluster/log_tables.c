@@ -145,7 +145,9 @@ enum cluster_log_status log_tables_make(struct cluster_log *l, const struct clus
         return make_all(pg, head, replace);
     if (status != CLUSTER_LOG_OK)
         return status;
-    snprintf(pg->why, sizeof(pg->why), "the database has a log of Assay already");
+    snprintf(pg->why, sizeof(pg->why),
+             "the database has a log of Assay already: join it by `assay cluster join`, or replace "
+             "it by `assay cluster new-log`");
     return CLUSTER_LOG_REFUSED;
 }
 

@@ -8,6 +8,7 @@
 #define JOIN "copy the store of another node by `assay cluster join`"
 #define UPGRADE "upgrade this node to the version of the others; `assay cluster status` shows it"
 #define ASSAY_VERSION "Assay " PACKAGE_VERSION
+#define OTHER "correct cluster.log, or replace the store by `assay cluster join --replace`"
 #define LOST "the log lost entries: choose a node by `assay cluster new-log`, and " JOIN
 
 static void refuse(char why[POSITION_WHY], const char *format, ...)
@@ -102,7 +103,8 @@ enum cluster_log_status position_compare(struct cluster_log *l, struct log_place
     else if (!place->known)
         memcpy(p->log, head->log, sizeof(p->log));
     else if (memcmp(p->log, head->log, sizeof(p->log)) != 0)
-        refuse(why, "the store is of another log; " JOIN);
+        refuse(why,
+               "cluster.log names a database with another log than this store follows: " OTHER);
     else if (p->sequence > head->sequence)
         refuse(why, "this store has entry %llu, and the log ends before it; " LOST,
                (unsigned long long)p->sequence);

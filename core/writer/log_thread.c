@@ -12,6 +12,9 @@
 
 #define END_MS 2000
 #define TICK_MS 50
+#define NO_LOG "the database has no log: run `assay cluster init` once"
+#define NO_LOG_FOR_STORE                                                                           \
+    "the database has no log, but this store follows a log: is cluster.log right?"
 
 /* ---- shared state ---- */
 
@@ -144,7 +147,7 @@ enum cluster_log_status log_read_head(struct log_thread *t, bool note, struct cl
 static void fail(struct log_thread *t, enum cluster_log_status status)
 {
     if (status == CLUSTER_LOG_NONE)
-        log_publish(t, log_state_of(t), "the database has no log: run `assay cluster init` once");
+        log_publish(t, log_state_of(t), t->place.known ? NO_LOG_FOR_STORE : NO_LOG);
     else
         log_publish_away(t);
     log_pause(t, LOG_RETRY_MS);

@@ -199,7 +199,7 @@ static unsigned stop_all(struct nodes *n)
 static void join_again(struct nodes *n, unsigned i, unsigned from)
 {
     node_start(n, i);
-    expect_in_log(n, i, "the store is of another log");
+    expect_in_log(n, i, "another log than this store follows");
     node_stop(n, i);
     free(postgres_query(n->log,
                         "UPDATE assay_node SET seen_at = seen_at - interval '11 s'"

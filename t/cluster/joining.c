@@ -152,7 +152,7 @@ START_TEST(a_join_is_refused_with_a_reason)
     expect_refused(server_of(new), "there is no node nobody", "nobody", NULL);
     expect_refused(server_of(away), "in use by", name_of(leader), "--replace");
     node_stop(nodes, away);
-    expect_refused(server_of(away), "ran 10 s ago", name_of(leader), "--replace");
+    expect_refused(server_of(away), "try again in 10 s", name_of(leader), "--replace");
     forget_seen(away);
     expect_refused(server_of(new), "is away", name_of(away), NULL);
     expect_refused(server_of(away), "there is no node", "", "--replace");

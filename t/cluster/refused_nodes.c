@@ -96,7 +96,7 @@ static void expect_removed(unsigned i)
 {
     const struct server *s = nodes->node[leader].server;
     struct run lives = assay(s, "cluster", "remove", text("node%u", leader), NULL);
-    ck_assert_msg(lives.status == 1 && strstr(lives.err, "stop it first"), "%s", lives.err);
+    ck_assert_msg(lives.status == 1 && strstr(lives.err, "stop its server"), "%s", lives.err);
     forget_seen(i);
     assay_ok(s, "cluster", "remove", text("node%u", i), NULL);
     created("removed");
@@ -141,7 +141,7 @@ START_TEST(a_node_of_another_log_is_refused)
     created("second");
     for (unsigned i = 1; i < nodes->count; i++) {
         node_start(nodes, i);
-        expect_says(i, "the store is of another log");
+        expect_says(i, "another log than this store follows");
         expect_error(http_get(nodes->node[i].server, "/api/v1/reports"), 503, "unavailable");
     }
     ck_assert_int_eq(total_on(0), 2);

@@ -119,7 +119,7 @@ START_TEST(another_log_is_refused)
 {
     struct log_place p = at(2);
     p.position.log[0] ^= 1;
-    expect_refused(p, "the store is of another log");
+    expect_refused(p, "another log than this store follows");
 }
 END_TEST
 

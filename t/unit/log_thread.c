@@ -79,7 +79,7 @@ START_TEST(a_store_that_does_not_fit_applies_nothing)
     const struct cluster_log_node node = {.id = {1}};
     log_double_add("one");
     loop.thread = log_thread_new(log_double(), &node, &other, false);
-    ck_assert(wait_until(loop_has_why, "the store is of another log", LOOP_MS));
+    ck_assert(wait_until(loop_has_why, "another log than this store follows", LOOP_MS));
     ck_assert_int_eq(loop.view.state, LOG_CONNECTS);
     ck_assert_uint_eq(loop.view.confirmed_us, 0);
     ck_assert_uint_eq(log_double_calls(CALL_READ) + log_double_calls(CALL_LEAD), 0);

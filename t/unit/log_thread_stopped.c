@@ -75,7 +75,7 @@ static const struct {
     void (*start)(void);
     char *why;
 } refused[] = {
-    {another_log, "the store is of another log"},
+    {another_log, "another log than this store follows"},
     {records_of_its_own, "data_dir has records"},
     {ahead, "and the log ends before it"},
     {trimmed, "the next entry of the log is 2"},
