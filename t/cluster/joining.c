@@ -141,6 +141,10 @@ START_TEST(a_node_that_was_trimmed_away_joins_again)
     assay_ok(server_of(behind), "cluster", "join", name_of(leader), _i == 0 ? "--replace" : NULL,
              NULL);
     ck_assert_uint_eq(registered(name_of(behind)), 1);
+    struct run joined = assay(server_of(behind), "--json", "cluster", "status", NULL);
+    ck_assert_msg(joined.status == 0 && strstr(joined.out, "free_bytes") &&
+                      !strstr(joined.out, "4611686018427387904"),
+                  "%s", joined.out);
     node_start(nodes, behind);
     expect_equal();
 }

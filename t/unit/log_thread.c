@@ -120,6 +120,17 @@ START_TEST(a_log_that_is_away_is_asked_again_at_leisure)
 }
 END_TEST
 
+START_TEST(a_store_of_a_log_is_not_told_to_begin_one)
+{
+    struct store_position known = {0};
+    const struct cluster_log_node node = {.id = {1}};
+    memcpy(known.log, log_double_head().log, sizeof(known.log));
+    log_double_fail(CALL_POSITION, CLUSTER_LOG_NONE, 4);
+    loop.thread = log_thread_new(log_double(), &node, &known, false);
+    ck_assert(wait_until(loop_has_why, "this store follows a log: is cluster.log right?", LOOP_MS));
+}
+END_TEST
+
 START_TEST(an_idle_node_asks_rarely)
 {
     if (_i == 0)
@@ -369,6 +380,7 @@ static void add_tests(TCase *tcase)
     tcase_add_loop_test(tcase, a_trimmed_log_is_said, 2, 4);
     tcase_add_loop_test(tcase, a_log_that_is_away_is_asked_again_at_leisure, 0,
                         sizeof(aways) / sizeof(*aways));
+    tcase_add_test(tcase, a_store_of_a_log_is_not_told_to_begin_one);
     tcase_add_loop_test(tcase, an_idle_node_asks_rarely, 0, 2);
     tcase_add_test(tcase, a_node_is_noted_with_its_position);
     tcase_add_loop_test(tcase, the_clock_is_compared_with_that_of_the_log, 0, 2);
