@@ -3,6 +3,7 @@
 #include "core/ipc/channel.h"
 #include "core/base/data_lock.h"
 #include "core/process/process.h"
+#include "store/rows.h"
 
 #include <errno.h>
 #include <poll.h>
@@ -130,6 +131,7 @@ static enum store_status change_locally(struct client *c, const struct store_cha
     enum store_status status = store_begin(c->store, &t);
     if (status != STORE_OK)
         return status;
+    store_position_forget(t); /* what changes without its log leaves it */
     store_apply(t, change, clock_wall_ms(), answer);
     status = store_txn_error(t);
     if (status != STORE_OK || answer->status != STORE_OK) {
