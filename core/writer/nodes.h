@@ -31,8 +31,8 @@ void nodes_free(struct nodes *n);
 /*
  * nodes_accept(n): accept all that wait. While this node does not lead, it takes only COPY of them.
  * nodes_end_slow(n): end connections whose handshake takes too long.
- * nodes_say_refused(n, client, why): ${client} did not prove that it has the key. The log has a line
- * every few seconds.
+ * nodes_say_refused(n, client, why): ${client} did not prove that it has the key. The log gets a
+ * line every few seconds.
  */
 void nodes_accept(struct nodes *n);
 void nodes_end_slow(struct nodes *n);
