@@ -71,7 +71,8 @@ int cmd_store_refuse(struct client *client, unsigned status)
 {
     if (status == STORE_AWAY)
         return cmd_refuse(client_is_live(client)
-                              ? "no node of the cluster leads at the moment; try again"
+                              ? "no node of the cluster leads, or its log does not answer: nothing "
+                                "was changed; see assay cluster status"
                               : "in a cluster a running server makes the change: start it");
     const char *why = status == STORE_IO || status == STORE_FULL || status == STORE_CORRUPT
                           ? store_why(client_store(client))

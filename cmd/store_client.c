@@ -3,6 +3,8 @@
 #include "core/ipc/channel.h"
 #include "core/base/data_lock.h"
 #include "core/process/process.h"
+#include "core/shm/scoreboard.h"
+#include "store/rows.h"
 
 #include <errno.h>
 #include <poll.h>
@@ -130,6 +132,7 @@ static enum store_status change_locally(struct client *c, const struct store_cha
     enum store_status status = store_begin(c->store, &t);
     if (status != STORE_OK)
         return status;
+    store_position_forget(t); /* what changes without its log leaves it */
     store_apply(t, change, clock_wall_ms(), answer);
     status = store_txn_error(t);
     if (status != STORE_OK || answer->status != STORE_OK) {
@@ -162,6 +165,17 @@ static bool await_answer(struct client *c, struct store_answer *answer, uint64_t
     }
 }
 
+/* As a worker would refuse it. */
+static bool log_is_away(const struct client *c)
+{
+    char path[4096];
+    snprintf(path, sizeof(path), "%s/scoreboard", c->conf->run_dir);
+    const struct scoreboard *s = c->conf->cluster_log[0] == '\0' ? NULL : scoreboard_open(path);
+    bool away = s != NULL && cluster_log_is_away(&s->cluster, clock_mono_us());
+    scoreboard_close(s);
+    return away;
+}
+
 static int change_by_writer(struct client *c, const struct store_change *change,
                             struct store_answer *answer)
 {
@@ -171,6 +185,10 @@ static int change_by_writer(struct client *c, const struct store_change *change,
     c->sequence++;
     unsigned sent = 0;
     int status = -1;
+    if (log_is_away(c)) {
+        *answer = (struct store_answer){.status = STORE_AWAY};
+        return 0;
+    }
     while (status != 0 && clock_mono_ms() < deadline_ms) {
         if (c->channel.fd < 0 && !say_hello(c)) {
             poll(NULL, 0, 50); /* until a new writer has started */

@@ -1,6 +1,7 @@
 #include "core/conf/conf_internal.h"
 
 #include "config.h"
+#include "core/base/cidr.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -51,6 +52,21 @@ static void check_listeners(struct conf_build *build)
 #define CONF_NODE_NAME_CHARACTERS                                                                  \
     "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._-"
 
+/* Can other nodes use "host:port"? Its host is numeric, and not 0.0.0.0 or [::]. */
+static bool is_address_of_node(const char *address)
+{
+    static const char any[sizeof(uint32_t)];
+    char host[INET6_ADDRSTRLEN + 2];
+    struct ip ip;
+    const char *colon = strrchr(address, ':');
+    const size_t n = colon == NULL ? 0 : (size_t)(colon - address),
+                 brackets = address[0] == '[' ? 1 : 0;
+    if (n <= 2 * brackets || n >= sizeof(host))
+        return false;
+    snprintf(host, sizeof(host), "%.*s", (int)(n - 2 * brackets), address + brackets);
+    return ip_parse(host, &ip) && memcmp(ip.b + sizeof(ip.b) - sizeof(any), any, sizeof(any)) != 0;
+}
+
 static void check_cluster(struct conf_build *build)
 {
     const struct conf *conf = build->conf;
@@ -62,6 +78,12 @@ static void check_cluster(struct conf_build *build)
     if (conf->cluster_log[0] != '\0' && conf->cluster_address[0] == '\0')
         conf_mistake(build, place_of(build, "cluster.address", "cluster.log"),
                      "cluster.address: a cluster needs it; set where other nodes reach this one");
+    else if (conf->cluster_log[0] != '\0' && !is_address_of_node(conf->cluster_address))
+        conf_mistake(
+            build, place_of(build, "cluster.address", NULL),
+            "cluster.address: other nodes cannot use %s; write the numeric address of this "
+            "host as 192.0.2.1:7443 or [2001:db8::1]:7443",
+            conf->cluster_address);
     if (conf->cluster_log[0] != '\0' && conf->cluster_key_file[0] == '\0')
         conf_mistake(
             build, place_of(build, "cluster.key_file", "cluster.log"),

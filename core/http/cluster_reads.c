@@ -1,7 +1,5 @@
 #include "core/http/cluster_reads.h"
 
-#define AWAY_US 4000000 /* the head is confirmed every two seconds at least */
-
 static const struct cluster_score *score_of(const struct http *h)
 {
     return &h->loop->process->scoreboard->cluster;
@@ -25,18 +23,9 @@ bool cluster_reads_are_stale(const struct http *h)
            (uint64_t)h->loop->conf->cluster_max_lag_ms * 1000;
 }
 
-static bool is_away(const struct cluster_view *view)
+bool cluster_reads_log_is_away(const struct http *h)
 {
-    return clock_mono_us() >= view->confirmed_us + AWAY_US;
-}
-
-/* Before the first confirmation the writer knows, which has just started. */
-bool cluster_log_is_away(const struct http *h)
-{
-    if (h->log_waits == NULL)
-        return false;
-    const struct cluster_view view = view_of(h);
-    return view.confirmed_us != 0 && is_away(&view);
+    return h->log_waits != NULL && cluster_log_is_away(score_of(h), clock_mono_us());
 }
 
 /* ---- the position of an answer ---- */
@@ -64,7 +53,8 @@ struct str cluster_reads_text(struct request *r)
 static bool needs_confirmation(const struct request *r)
 {
     const struct cluster_view view = view_of(r->http);
-    return view.role == CLUSTER_FOLLOWS && view.current_us <= r->started_us && !is_away(&view);
+    return view.role == CLUSTER_FOLLOWS && view.current_us <= r->started_us &&
+           !cluster_view_is_silent(&view, clock_mono_us());
 }
 
 static void confirmed(struct waiter *w, enum log_verdict verdict)

@@ -22,11 +22,8 @@
  */
 bool cluster_reads_are_stale(const struct http *h);
 
-/*
- * cluster_log_is_away(h): nothing was heard of the log for some seconds. A change that is sent to
- * the writer then has no known end.
- */
-bool cluster_log_is_away(const struct http *h);
+/* cluster_reads_log_is_away(h): in a cluster: cluster_log_is_away; then no change is sent. */
+bool cluster_reads_log_is_away(const struct http *h);
 
 /*
  * cluster_reads_position(h): of all that was read until now; log 0: none.

@@ -25,7 +25,7 @@ static void on_change(struct waiter *w, enum change_outcome outcome,
 
 void request_change(struct request *r, const struct store_change *change, request_change_fn *done)
 {
-    if (cluster_log_is_away(r->http)) {
+    if (cluster_reads_log_is_away(r->http)) {
         reply_retry(r, "The log of the cluster does not answer. Nothing was changed.");
         return;
     }

@@ -44,6 +44,18 @@ uint64_t cluster_score_read(const struct cluster_score *c, struct cluster_view *
     return turn;
 }
 
+bool cluster_view_is_silent(const struct cluster_view *view, uint64_t now_us)
+{
+    return now_us >= view->confirmed_us + CLUSTER_SILENT_US;
+}
+
+bool cluster_log_is_away(const struct cluster_score *c, uint64_t now_us)
+{
+    struct cluster_view view;
+    cluster_score_read(c, &view);
+    return view.confirmed_us != 0 && cluster_view_is_silent(&view, now_us);
+}
+
 uint64_t cluster_view_lag_us(const struct cluster_view *view, uint64_t now_us)
 {
     if (view->current_us == 0)

@@ -65,6 +65,16 @@ void cluster_score_publish(struct cluster_score *c, const struct cluster_view *v
 uint64_t cluster_score_read(const struct cluster_score *c, struct cluster_view *out);
 uint64_t cluster_score_turn(const struct cluster_score *c);
 
+/*
+ * cluster_view_is_silent(view, now_us): nothing was heard of the log for longer than between two
+ * confirmations, or never.
+ * cluster_log_is_away(c, now_us): it was heard of, and is silent: a change that is sent to the
+ * writer has no known end.
+ */
+#define CLUSTER_SILENT_US 4000000 /* the head is confirmed every two seconds at least */
+bool cluster_view_is_silent(const struct cluster_view *view, uint64_t now_us);
+bool cluster_log_is_away(const struct cluster_score *c, uint64_t now_us);
+
 /* cluster_view_lag_us(view, now_us): since when entries may be missing; UINT64_MAX: unknown. */
 uint64_t cluster_view_lag_us(const struct cluster_view *view, uint64_t now_us);
 

@@ -356,7 +356,7 @@ void frames_read(struct frames *f, struct client *client)
     if (next < 0)
         refuse(client);
     if (got < 0 && !client->greeted && channel_tls_why(&client->channel)[0] != '\0')
-        log_warn("the cluster: refused a node: %s", channel_tls_why(&client->channel));
+        nodes_say_refused(f->relays->nodes, client, channel_tls_why(&client->channel));
     if (got < 0)
         client->gone = true; /* what it sent before is still applied */
 }

@@ -102,21 +102,48 @@ static int64_t admits_ms(const struct conf *conf)
                                      : (int64_t)conf->cluster_max_lag_ms + CLUSTER_LOG_LEASE_MS;
 }
 
+static bool is_unreadable(struct leading *l, enum store_status status)
+{
+    if (status == STORE_OK || status == STORE_NOT_FOUND)
+        return false;
+    log_error("the position of the store in the log cannot be read: %s", store_why(l->store));
+    return true;
+}
+
+/* Without a cluster this server changes the store alone, which then fits no log. */
+static bool leave_log(struct leading *l)
+{
+    struct store_txn *t;
+    enum store_status known = store_position_get(l->store, &l->position);
+    store_read_end(l->store);
+    if (known == STORE_NOT_FOUND || is_unreadable(l, known))
+        return known == STORE_NOT_FOUND;
+    enum store_status status = store_begin(l->store, &t);
+    if (status == STORE_OK) {
+        store_position_forget(t);
+        status = store_commit(t);
+    }
+    if (status != STORE_OK)
+        log_error("the store cannot leave the log of its cluster: %s", store_why(l->store));
+    else
+        log_warn("the store left the log of its cluster, since cluster.log is not set; to follow "
+                 "the log again, replace the store by `assay cluster join --replace`");
+    return status == STORE_OK;
+}
+
 bool leading_start(struct leading *l)
 {
     struct cluster_log_node node = {0};
     const struct conf *conf = l->process->conf;
     l->leads = conf->cluster_log[0] == '\0';
     if (l->leads)
-        return true;
+        return leave_log(l);
     enum store_status id = store_id(l->store, node.id),
                       known = store_position_get(l->store, &l->position);
     bool empty = store_is_empty(l->store);
     store_read_end(l->store);
-    if (id != STORE_OK || (known != STORE_OK && known != STORE_NOT_FOUND)) {
-        log_error("the position of the store in the log cannot be read: %s", store_why(l->store));
+    if (is_unreadable(l, id) || is_unreadable(l, known))
         return false;
-    }
     memcpy(l->node, node.id, sizeof(l->node));
     node.free_bytes = growth_bytes(l->store);
     leading_describe(conf, &node);

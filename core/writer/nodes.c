@@ -1,6 +1,7 @@
 #include "core/writer/nodes.h"
 
 #include "core/auth/secret_file.h"
+#include "core/base/cidr.h"
 #include "core/base/log.h"
 
 #include <stdio.h>
@@ -10,6 +11,7 @@
 #include <unistd.h>
 
 #define STRANGERS_MAX 1024 /* connections whose handshake is not over */
+#define LOG_MS 5000        /* between two lines about refused nodes */
 
 static bool make_context(struct nodes *n, char *why, size_t why_size)
 {
@@ -71,11 +73,27 @@ void nodes_accept(struct nodes *n)
             clients_add(n->clients, &channel, ROLE_NODE);
 }
 
-static void end_slow(struct client *client)
+void nodes_say_refused(struct nodes *n, const struct client *client, const char *why)
+{
+    struct sockaddr_storage peer = {0};
+    socklen_t size = sizeof(peer);
+    struct ip ip;
+    char host[INET6_ADDRSTRLEN] = "an unknown address";
+    const uint64_t now = clock_mono_ms();
+    if (now < n->logged_ms + LOG_MS)
+        return;
+    n->logged_ms = now;
+    if (getpeername(client->channel.fd, (struct sockaddr *)&peer, &size) == 0 &&
+        ip_of((struct sockaddr *)&peer, &ip))
+        ip_text(&ip, host);
+    log_warn("the cluster: refused a node at %s: %s", host, why);
+}
+
+static void end_slow(struct nodes *n, struct client *client)
 {
     if (is_stranger(client) && !client->gone &&
         clock_mono_ms() - client->connected_ms > CHANNEL_TLS_HANDSHAKE_MS) {
-        log_warn("the cluster: disconnected a node: its handshake took too long");
+        nodes_say_refused(n, client, "its handshake took too long");
         client->gone = true;
     }
 }
@@ -83,5 +101,5 @@ static void end_slow(struct client *client)
 void nodes_end_slow(struct nodes *n)
 {
     for (size_t i = 0; n->tls != NULL && i < n->clients->count; i++)
-        end_slow(n->clients->list[i]);
+        end_slow(n, n->clients->list[i]);
 }

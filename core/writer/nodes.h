@@ -18,6 +18,7 @@ struct nodes {
     struct channel_tls_context *tls; /* NULL: no cluster */
     int fd;                          /* listens; -1: no cluster */
     bool arrived;                    /* a connection waits */
+    uint64_t logged_ms;              /* the last line about a refused node */
 };
 
 /*
@@ -30,8 +31,11 @@ void nodes_free(struct nodes *n);
 /*
  * nodes_accept(n): accept all that wait. While this node does not lead, it takes only COPY of them.
  * nodes_end_slow(n): end connections whose handshake takes too long.
+ * nodes_say_refused(n, client, why): ${client} did not prove that it has the key. The log gets a
+ * line every few seconds.
  */
 void nodes_accept(struct nodes *n);
 void nodes_end_slow(struct nodes *n);
+void nodes_say_refused(struct nodes *n, const struct client *client, const char *why);
 
 #endif

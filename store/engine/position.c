@@ -32,6 +32,13 @@ void store_position_set(struct store_txn *t, const struct store_position *positi
     txn_put(t, SPACE_LOCAL, &k, position, sizeof(*position));
 }
 
+void store_position_forget(struct store_txn *t)
+{
+    struct key k;
+    position_key(&k);
+    txn_drop(t, SPACE_LOCAL, &k);
+}
+
 /* The counters of a store that gave no id. */
 static bool no_id_was_given(MDB_val v)
 {

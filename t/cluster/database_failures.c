@@ -95,6 +95,11 @@ START_TEST(a_change_is_refused_at_once_while_the_database_is_away)
                          "The log of the cluster does not answer. Nothing was changed.");
         ck_assert_ptr_nonnull(header(r, "Retry-After"));
         expect_status(http_get(n->node[i].server, "/api/v1/reports"), 200);
+        since = now_ms();
+        struct run run = assay(n->node[i].server, "workspace", "create", "refused", NULL);
+        ck_assert_msg(strstr(run.err, "its log does not answer: nothing was changed"), "%s",
+                      run.err);
+        ck_assert_int_lt(now_ms() - since, 2000);
     }
     postgres_start(n->log);
     expect_status(raw_response(raw, false, 40000), 202);

@@ -228,6 +228,32 @@ START_TEST(a_store_that_has_moved_is_used_when_the_other_server_is_gone)
 }
 END_TEST
 
+/* ---- a store that changes without its log ---- */
+
+enum alone { BY_SERVER, BY_COMMAND };
+
+START_TEST(a_node_that_changed_without_its_log_is_refused)
+{
+    unsigned alone = follower(0);
+    struct server *s = nodes->node[alone].server;
+    nodes_catch_up(nodes);
+    node_stop(nodes, alone);
+    server_configure(s, "");
+    if (_i == BY_COMMAND)
+        assay_ok(s, "workspace", "create", "solo", NULL);
+    else {
+        server_start(s);
+        expect_says(alone, "the store left the log of its cluster");
+        server_stop(s);
+    }
+    node_configure(nodes, alone);
+    node_start(nodes, alone);
+    expect_says(alone, "data_dir has records");
+    created("meanwhile");
+    ck_assert_int_eq(total_on(leader), 1);
+}
+END_TEST
+
 /* ---- commands ---- */
 
 /* Without a cluster.name a node has the name of its host. */
@@ -281,6 +307,7 @@ static void add_tests(TCase *tcase)
     tcase_add_test(tcase, an_entry_that_was_changed_in_the_database_is_refused);
     tcase_add_loop_test(tcase, a_node_with_a_copied_store_waits, 0, 2);
     tcase_add_test(tcase, a_store_that_has_moved_is_used_when_the_other_server_is_gone);
+    tcase_add_loop_test(tcase, a_node_that_changed_without_its_log_is_refused, 0, 2);
     tcase_add_test(tcase, a_new_log_begins_with_a_node_that_has_no_name_of_its_own);
     tcase_add_test(tcase, commands_change_nothing_while_the_server_is_stopped);
 }

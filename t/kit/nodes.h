@@ -60,7 +60,7 @@ unsigned nodes_add(struct nodes *n);
 void node_configure(struct nodes *n, unsigned i);
 
 /*
- * node_start(n, i): starts it, on its port of before; node_spawn: does not wait until it is ready.
+ * node_start(n, i): starts it, on its port of before.
  * node_stop: TERM. node_kill: SIGKILL to all its processes at once. node_kill_writer: to its
  * writer, if it has one. node_pause: SIGSTOP to all its processes. node_resume: SIGCONT.
  */

@@ -122,7 +122,7 @@ END_TEST
 static const struct {
     unsigned ended;
     const char *says;
-} outcomes[] = {{0, "no node of the cluster leads at the moment; try again"},
+} outcomes[] = {{0, "no node of the cluster leads, or its log does not answer"},
                 {1, "the change may or may not be done"}};
 
 static struct channel accept_one(int listening)

@@ -176,6 +176,32 @@ START_TEST(an_error_names_its_line_and_cause)
 }
 END_TEST
 
+#ifdef HAVE_POSTGRESQL
+static const struct {
+    const char *address;
+    bool good;
+} node_addresses[] = {
+    {"192.0.2.1:1", true}, {"127.0.0.1:1", true}, {"\"[2001:db8::1]:1\"", true},
+    {"0.0.0.0:1", false},  {"\"[::]:1\"", false}, {"localhost:1", false},
+};
+
+START_TEST(other_nodes_can_use_the_address_of_a_node)
+{
+    char *mistakes, text[256];
+    struct conf *conf;
+    snprintf(text, sizeof(text), "cluster: { log: x, address: %s, key_file: /k }\n",
+             node_addresses[_i].address);
+    if (node_addresses[_i].good) {
+        conf_free(conf_kit_loaded(text, NO_SETS));
+        return;
+    }
+    ck_assert_int_eq(conf_kit_load(text, NO_SETS, &mistakes, &conf), 1);
+    conf_kit_has(mistakes, 1, "write the numeric address of this host as");
+    free(mistakes);
+}
+END_TEST
+#endif
+
 #if defined(HAVE_REDIS) && defined(HAVE_POSTGRESQL)
 /* The key of the cluster is that of Redis, too; without it, it is the one mistake. */
 START_TEST(in_a_cluster_the_engine_redis_needs_no_key_file)
@@ -321,6 +347,9 @@ int main(void)
     tcase_add_checked_fixture(tcase, conf_kit_open, conf_kit_close);
     tcase_set_timeout(tcase, 30); /* thousands of small files: a busy disk takes time */
     tcase_add_loop_test(tcase, an_error_names_its_line_and_cause, 0, COUNT(mistakes_table));
+#ifdef HAVE_POSTGRESQL
+    tcase_add_loop_test(tcase, other_nodes_can_use_the_address_of_a_node, 0, COUNT(node_addresses));
+#endif
 #if defined(HAVE_REDIS) && defined(HAVE_POSTGRESQL)
     tcase_add_test(tcase, in_a_cluster_the_engine_redis_needs_no_key_file);
 #endif
