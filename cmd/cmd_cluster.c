@@ -69,6 +69,41 @@ static enum store_status set_position(struct store *s, const struct cluster_log_
     return store_commit(t);
 }
 
+/* Another node that may run. */
+struct running {
+    uint8_t self[STORE_ID_BYTES];
+    struct cluster_log_node node;
+    bool found;
+};
+
+static void find_running(void *arg, const struct cluster_log_node *n)
+{
+    struct running *r = arg;
+    if (n->seen_ms >= CLUSTER_LOG_LEASE_MS || memcmp(n->id, r->self, sizeof(r->self)) == 0)
+        return;
+    r->node = *n;
+    r->found = true;
+}
+
+/* What other nodes append to the log of before would be lost. */
+static int refuse_while_others_run(struct cluster_log *l, struct store *s)
+{
+    struct running r = {.found = false};
+    enum store_status known = store_id(s, r.self);
+    store_read_end(s);
+    if (known != STORE_OK)
+        return cmd_refuse("the id of the store cannot be read: %s", store_why(s));
+    enum cluster_log_status status = l->engine->nodes(l, find_running, &r);
+    if (status != CLUSTER_LOG_OK && status != CLUSTER_LOG_NONE)
+        return cmd_log_problem(l, status);
+    if (!r.found)
+        return CMD_DONE;
+    return cmd_refuse(
+        "node %s was heard of %lld s ago: stop the servers of all nodes, or try again "
+        "in %d s if they are stopped",
+        r.node.name, (long long)(r.node.seen_ms / 1000), CLUSTER_LOG_LEASE_MS / 1000);
+}
+
 static int make_log(const struct cmd *cmd, struct client *client, bool replace)
 {
     struct store *s = client_store(client);
@@ -76,6 +111,11 @@ static int make_log(const struct cmd *cmd, struct client *client, bool replace)
     struct cluster_log *l = cmd_log_open(cmd);
     if (l == NULL)
         return CMD_REFUSED;
+    const int others = replace ? refuse_while_others_run(l, s) : CMD_DONE;
+    if (others != CMD_DONE) {
+        l->engine->free(l);
+        return others;
+    }
     if (!choose_head(s, &head)) {
         l->engine->free(l);
         return cmd_refuse("no random bytes: %s", strerror(errno));

@@ -230,6 +230,7 @@ START_TEST(nodes_that_have_more_than_a_promoted_standby_stop)
     expect_all_stopped(n);
     unsigned best = stop_all(n);
     char *name = text("node%u", best);
+    nodes_forget_seen(n);
     assay_ok(n->node[best].server, "cluster", "new-log", "--from", name, NULL);
     node_start(n, best);
     for (unsigned i = 0; i < NODES_CALLERS; i++)

@@ -135,6 +135,11 @@ START_TEST(a_node_of_another_log_is_refused)
         node_stop(nodes, i);
     struct run other = assay(nodes->node[1].server, "cluster", "new-log", "--from", "node0", NULL);
     ck_assert_int_ne(other.status, 0);
+    struct run running =
+        assay(nodes->node[0].server, "cluster", "new-log", "--from", "node0", NULL);
+    ck_assert_int_eq(running.status, 1);
+    ck_assert_msg(strstr(running.err, "stop the servers of all nodes"), "%s", running.err);
+    nodes_forget_seen(nodes);
     assay_ok(nodes->node[0].server, "cluster", "new-log", "--from", "node0", NULL);
     node_start(nodes, 0);
     nodes->asked[NODES_WRITE] = 0;
@@ -274,6 +279,7 @@ START_TEST(a_new_log_begins_with_a_node_that_has_no_name_of_its_own)
     struct run other = assay(s, "cluster", "new-log", "--from", "node0", NULL);
     ck_assert_int_eq(other.status, 1);
     ck_assert_msg(strstr(other.err, text("this node is %s, not node0", host)), "%s", other.err);
+    nodes_forget_seen(nodes);
     assay_ok(s, "cluster", "new-log", "--from", host, NULL);
 }
 END_TEST
