@@ -225,9 +225,12 @@ static enum store_status merge(struct maintenance *m)
     return status == STORE_NOT_FOUND ? STORE_OK : mend(m, m->due, status);
 }
 
-static void note_failure(struct maintenance *m)
+/* A writer that refuses a change of this thread leaves no details here. */
+static void note_failure(struct maintenance *m, enum store_status status)
 {
-    snprintf(m->why, sizeof(m->why), "%s", store_why(m->s));
+    const char *details = store_why(m->s);
+    snprintf(m->why, sizeof(m->why), "%s%s%s", store_status_text(status),
+             details[0] == '\0' ? "" : ": ", details);
 }
 
 /* All were checked. Start again with those that are still, or again, due. */
@@ -252,7 +255,7 @@ static enum store_status index_step(struct maintenance *m)
     m->sweeping = status == STORE_OK;
     if (status == STORE_OK || status == STORE_FULL || status == STORE_IO)
         return status;
-    note_failure(m); /* of this workspace only */
+    note_failure(m, status); /* of this workspace only */
     m->due_failed = true;
     return STORE_OK;
 }
@@ -346,7 +349,7 @@ static bool work(struct maintenance *m)
     if (status == STORE_OK || status == STORE_NOT_FOUND)
         return status == STORE_OK;
     if (!noted)
-        note_failure(m);
+        note_failure(m, status);
     m->failed |= 1U << m->turn;
     return false;
 }
@@ -355,10 +358,11 @@ enum maintenance_result maintenance_step(struct maintenance *m, bool again)
 {
     if (again)
         m->failed = 0;
-    if (!m->started && start(m) == STORE_OK)
-        return MAINTENANCE_MORE;
     if (!m->started) {
-        note_failure(m);
+        enum store_status status = start(m);
+        if (status == STORE_OK)
+            return MAINTENANCE_MORE;
+        note_failure(m, status);
         return MAINTENANCE_FAILED;
     }
     for (unsigned i = 0; i < KINDS && !m->ends(m->arg); i++)
