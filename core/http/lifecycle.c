@@ -13,8 +13,17 @@
 #include <errno.h>
 #include <string.h>
 
-/* libh2o's timers use wall time and never fire; core/conn/timeouts.c replaces them. */
-#define NEVER_MS (uint64_t)(10ull * 365 * 86400 * 1000)
+/*
+ * libh2o's timers use wall time and never fire; core/conn/timeouts.c replaces them. libh2o subtracts
+ * a timeout from the time, and all timers fire if that is below zero: in a server that starts with
+ * a clock of 1970 a timeout is shorter than that.
+ */
+#define NEVER_MS (10ll * 365 * 86400 * 1000)
+static uint64_t never_ms(void)
+{
+    const int64_t half = clock_wall_ms() / 2;
+    return (uint64_t)(half < NEVER_MS ? half : NEVER_MS);
+}
 
 static bool open_keys(struct http *h)
 {
@@ -50,9 +59,9 @@ static void configure(struct http *h)
     struct loop *l = h->loop;
     h2o_config_init(&l->config);
     l->config.server_name = (h2o_iovec_t){NULL, 0};
-    l->config.http1.req_timeout = NEVER_MS;
+    l->config.http1.req_timeout = never_ms();
     l->config.http1.upgrade_to_http2 = 0;
-    l->config.handshake_timeout = NEVER_MS;
+    l->config.handshake_timeout = never_ms();
     l->config.max_request_entity_size = pipeline_max_body(l->conf) + 1;
     h2o_hostconf_t *host =
         h2o_config_register_host(&l->config, h2o_iovec_init(H2O_STRLIT("default")), 65535);

@@ -267,6 +267,25 @@ START_TEST(a_store_written_through_all_steps_is_valid)
 }
 END_TEST
 
+/* ---- a clock that nobody has set ---- */
+
+START_TEST(a_server_that_starts_in_1970_answers)
+{
+    struct wall_clock *unset = wall_clock_new();
+    wall_clock_step(unset, (DAY - (int64_t)time(NULL)) * 1000);
+    struct server *s = server_new(&(struct server_options){.clock = unset});
+    server_start(s);
+    for (int i = 0; i < 3; i++)
+        expect_status(http_get(s, "/api/v1/reports"), 200);
+    expect_status(http(s, .method = "POST", .path = "/api/v1/reports",
+                       .headers = {"Prefer: respond-async"}, .body = "url=http://x.test/"),
+                  202);
+    server_stop(s);
+    server_discard(s);
+    wall_clock_free(unset);
+}
+END_TEST
+
 int main(void)
 {
     if (!wall_clock_possible())
@@ -289,5 +308,7 @@ int main(void)
     tcase_add_test(requests, a_store_written_through_all_steps_is_valid);
     tcase_add_test(heads, a_store_written_through_all_steps_is_valid);
     tcase_add_test(others, a_store_written_through_all_steps_is_valid);
+    TCase *alone = harness_case(suite, "a server of its own");
+    tcase_add_test(alone, a_server_that_starts_in_1970_answers);
     return harness_main_at_once(suite);
 }
