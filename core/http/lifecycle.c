@@ -14,9 +14,9 @@
 #include <string.h>
 
 /*
- * libh2o's timers use wall time and never fire; core/conn/timeouts.c replaces them. libh2o subtracts
- * a timeout from the time, and all timers fire if that is below zero: in a server that starts with
- * a clock of 1970 a timeout is shorter than that.
+ * libh2o's timers use wall time and never fire; core/conn/timeouts.c replaces them. libh2o
+ * subtracts a timeout from the time, and all timers fire if that is below zero: in a server that
+ * starts with a clock of 1970 a timeout is shorter than that.
  */
 #define NEVER_MS (10ll * 365 * 86400 * 1000)
 static uint64_t never_ms(void)
