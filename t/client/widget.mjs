@@ -1022,11 +1022,15 @@ const scenes = {
         page.on('response', (r) => r.status() === 429 && refusals.push(r.url()));
         await open(page);
         const texts = Array.from({length: 12}, (_, i) => `number ${i}.`);
-        for (const text of texts) await say(page, text);
-        await page
+        /* it shows for a second, perhaps before the last text */
+        const told = page
             .getByRole('status')
             .filter({hasText: /Trying again in \d seconds/})
-            .waitFor();
+            .waitFor({timeout: 15000});
+        const sayAll = async () => {
+            for (const text of texts) await say(page, text);
+        };
+        await Promise.all([told, sayAll()]);
         const {id} = await onlyConversation();
         const arrived = async () =>
             (await messagesOf(id)).filter((m) => m.role === 'visitor').map((m) => m.content);
