@@ -165,7 +165,7 @@ START_TEST(a_visitors_token_works_on_every_node_at_once)
         struct response *r = http(at_other(), .path = "/api/v1/widget/conversation/messages",
                                   .key = v.jwt, .headers = {FROM_SHOP});
         expect_status(r, 200);
-        ck_assert_int_lt(now_ms() - since, 10 * LATE_MS);
+        ck_assert_int_lt(now_ms() - since, 20 * LATE_MS); /* cluster.wait is longer */
     }
 }
 END_TEST
