@@ -90,7 +90,7 @@ START_TEST(a_change_is_refused_at_once_while_the_database_is_away)
                                   .headers = {"Prefer: respond-async"},
                                   .body = form("url", text("http://127.0.0.9/%u", i), NULL));
         expect_status(r, 503);
-        ck_assert_int_lt(now_ms() - since, 2000);
+        ck_assert_int_lt(now_ms() - since, 10000); /* not 30 s */
         ck_assert_str_eq(str_at(r, "error.message"),
                          "The log of the cluster does not answer. Nothing was changed.");
         ck_assert_ptr_nonnull(header(r, "Retry-After"));
@@ -99,7 +99,7 @@ START_TEST(a_change_is_refused_at_once_while_the_database_is_away)
         struct run run = assay(n->node[i].server, "workspace", "create", "refused", NULL);
         ck_assert_msg(strstr(run.err, "its log does not answer: nothing was changed"), "%s",
                       run.err);
-        ck_assert_int_lt(now_ms() - since, 2000);
+        ck_assert_int_lt(now_ms() - since, 10000); /* not 30 s */
     }
     postgres_start(n->log);
     expect_status(raw_response(raw, false, 40000), 202);
