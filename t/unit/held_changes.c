@@ -21,6 +21,8 @@ static void setup(void)
 static void teardown(void)
 {
     held_free(&held);
+    held = (struct held_changes){0};
+    sender.gone = false;
     free(bytes);
 }
 
