@@ -181,14 +181,14 @@ static int change_by_writer(struct client *c, const struct store_change *change,
 {
     struct buf wire = {0};
     uint64_t deadline_ms = clock_mono_ms() + GIVE_UP_MS;
-    change_encode(change, &wire);
-    c->sequence++;
     unsigned sent = 0;
     int status = -1;
     if (log_is_away(c)) {
         *answer = (struct store_answer){.status = STORE_AWAY};
         return 0;
     }
+    change_encode(change, &wire);
+    c->sequence++;
     while (status != 0 && clock_mono_ms() < deadline_ms) {
         if (c->channel.fd < 0 && !say_hello(c)) {
             poll(NULL, 0, 50); /* until a new writer has started */

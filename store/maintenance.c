@@ -225,7 +225,7 @@ static enum store_status merge(struct maintenance *m)
     return status == STORE_NOT_FOUND ? STORE_OK : mend(m, m->due, status);
 }
 
-/* A writer that refuses a change of this thread leaves no details here. */
+/* The reader has no details if the writer refused a change. */
 static void note_failure(struct maintenance *m, enum store_status status)
 {
     const char *details = store_why(m->s);

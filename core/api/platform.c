@@ -30,7 +30,7 @@ static void reply_behind(struct request *r)
                     "was started.");
     else
         reply_error(r, ERR_UNAVAILABLE,
-                    "Not ready: this node is behind the cluster's log for %llu seconds.",
+                    "Not ready: this node has been behind the cluster's log for %llu seconds.",
                     (unsigned long long)(lag_us / 1000000));
 }
 

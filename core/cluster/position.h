@@ -20,8 +20,8 @@ struct log_place {
  * not: ${why} is a sentence.
  * position_compare(l, place, head, why): ${why} is "" if the store may apply what follows its
  * position, else a sentence: what is wrong and what to do, the same while the log grows. A store
- * without records and position
- * gets the position before the first entry. Other statuses than CLUSTER_LOG_OK: of the log.
+ * without records and position gets the position before the first entry. Other statuses than
+ * CLUSTER_LOG_OK: of the log.
  * position_continues(position, entry, why): is the entry the next one? If not: a sentence. NULL:
  * the log ends later, but has no next entry.
  */

@@ -80,9 +80,9 @@ static void take_entries(struct following *f)
 
 /* ---- the lead ---- */
 
-static void lost(const struct following *f)
+static void lost(void)
 {
-    log_warn("the cluster: %s: the writer starts again as a follower", f->view.why);
+    log_warn("the cluster: this node lost the lead: the writer starts again as a follower");
     _exit(EXIT_RETRY);
 }
 
@@ -164,7 +164,7 @@ bool following_step(struct following *f)
     leading_show(l, &f->view);
     take_entries(f);
     if (f->view.state == LOG_LOST)
-        lost(f);
+        lost();
     mark(f);
     if (l->leads || f->view.state != LOG_LEADS)
         return false;

@@ -21,7 +21,8 @@ static void look_at_node(void *arg, const struct cluster_log_node *n)
     formats_limit(&look->limit, n);
 }
 
-static bool note_for_leader(struct log_view *v, const struct look *look, uint32_t last_format)
+/* Returns whether the view says something else. */
+static bool view_of_leader(struct log_view *v, const struct look *look, uint32_t last_format)
 {
     const uint32_t format = formats_to_write(&store_rows_formats, last_format, look->limit);
     bool changed = strcmp(v->full_node, look->full) != 0 || v->format != format;
@@ -30,11 +31,11 @@ static bool note_for_leader(struct log_view *v, const struct look *look, uint32_
     return changed;
 }
 
-static bool note(struct log_view *v, const struct look *look, uint32_t last_format)
+static bool view_nodes(struct log_view *v, const struct look *look, uint32_t last_format)
 {
     bool changed = v->nodes != look->live.count;
     v->nodes = look->live.count;
-    return (v->state == LOG_LEADS && note_for_leader(v, look, last_format)) || changed;
+    return (v->state == LOG_LEADS && view_of_leader(v, look, last_format)) || changed;
 }
 
 enum cluster_log_status log_look_at_nodes(struct log_thread *t, uint32_t last_format, bool *changed)
@@ -49,7 +50,7 @@ enum cluster_log_status log_look_at_nodes(struct log_thread *t, uint32_t last_fo
     if (status != CLUSTER_LOG_OK)
         return status;
     pthread_mutex_lock(&t->lock);
-    *changed = note(&t->view, &look, last_format);
+    *changed = view_nodes(&t->view, &look, last_format);
     pthread_mutex_unlock(&t->lock);
     return CLUSTER_LOG_OK;
 }
