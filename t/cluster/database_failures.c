@@ -244,20 +244,16 @@ START_TEST(nodes_that_have_more_than_a_promoted_standby_stop)
 }
 END_TEST
 
-int main(void)
+static void add_tests(TCase *tcase)
 {
-    if (postgres_missing()) {
-        puts(postgres_missing());
-        return SUITE_SKIPPED;
-    }
-    suite_processes(PROCESSES);
-    Suite *suite = suite_create("database failures");
-    TCase *tcase = harness_case(suite, "database failures");
-    tcase_set_timeout(tcase, 240);
     tcase_add_test(tcase, a_database_that_is_killed_and_started_loses_nothing);
     tcase_add_test(tcase, a_change_is_refused_at_once_while_the_database_is_away);
     tcase_add_test(tcase, the_leader_does_not_say_that_it_leads_when_its_lease_has_ended);
     tcase_add_test(tcase, a_synchronous_standby_that_is_promoted_loses_nothing);
     tcase_add_test(tcase, nodes_that_have_more_than_a_promoted_standby_stop);
-    return harness_main(suite);
+}
+
+int main(void)
+{
+    return nodes_main("database failures", PROCESSES, NULL, NULL, add_tests);
 }

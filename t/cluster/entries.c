@@ -170,19 +170,14 @@ START_TEST(the_metric_of_appends_counts_the_entries_of_the_log)
 }
 END_TEST
 
-int main(void)
+static void add_tests(TCase *tcase)
 {
-    if (postgres_missing()) {
-        puts(postgres_missing());
-        return SUITE_SKIPPED;
-    }
-    suite_processes(PROCESSES);
-    Suite *suite = suite_create("entries");
-    TCase *tcase = harness_case(suite, "entries");
-    tcase_add_checked_fixture(tcase, setup, teardown);
-    tcase_set_timeout(tcase, 180);
     tcase_add_test(tcase, an_entry_of_several_changes_has_at_most_one_mib);
     tcase_add_test(tcase, a_change_larger_than_one_mib_is_one_entry);
     tcase_add_test(tcase, the_metric_of_appends_counts_the_entries_of_the_log);
-    return harness_main(suite);
+}
+
+int main(void)
+{
+    return nodes_main("entries", PROCESSES, setup, teardown, add_tests);
 }

@@ -382,14 +382,5 @@ static void add_tests(TCase *tcase)
 
 int main(void)
 {
-    if (postgres_missing()) {
-        puts(postgres_missing());
-        return SUITE_SKIPPED;
-    }
-    suite_processes(PROCESSES);
-    Suite *suite = suite_create("grading");
-    TCase *tcase = harness_case(suite, "grading");
-    tcase_set_timeout(tcase, 240);
-    add_tests(tcase);
-    return harness_main(suite);
+    return nodes_main("grading", PROCESSES, NULL, NULL, add_tests);
 }

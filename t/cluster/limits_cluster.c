@@ -163,22 +163,18 @@ START_TEST(a_failover_that_loses_counts_admits_one_more_limit_and_no_more)
 }
 END_TEST
 
+static void add_tests(TCase *tcase)
+{
+    tcase_add_test(tcase, a_failover_that_loses_counts_admits_one_more_limit_and_no_more);
+    tcase_add_loop_test(tcase, no_window_admits_more_than_its_limit_while_nodes_die, 0,
+                        COUNT(engines));
+}
+
 int main(void)
 {
-    if (postgres_missing()) {
-        puts(postgres_missing());
-        return SUITE_SKIPPED;
-    }
     if (!redis_installed()) {
         fputs("redis-server, redis-sentinel or redis-cli is missing\n", stderr);
         return SUITE_SKIPPED;
     }
-    suite_processes(PROCESSES);
-    Suite *suite = suite_create("limits of a cluster");
-    TCase *tcase = harness_case(suite, "limits of a cluster");
-    tcase_set_timeout(tcase, 240);
-    tcase_add_test(tcase, a_failover_that_loses_counts_admits_one_more_limit_and_no_more);
-    tcase_add_loop_test(tcase, no_window_admits_more_than_its_limit_while_nodes_die, 0,
-                        COUNT(engines));
-    return harness_main(suite);
+    return nodes_main("limits of a cluster", PROCESSES, NULL, NULL, add_tests);
 }

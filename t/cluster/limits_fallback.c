@@ -178,24 +178,19 @@ START_TEST(options_win)
 }
 END_TEST
 
-int main(void)
+static void add_tests(TCase *tcase)
 {
-    if (postgres_missing()) {
-        puts(postgres_missing());
-        return SUITE_SKIPPED;
-    }
-    if (!redis_installed()) {
-        fputs("redis-server, redis-sentinel or redis-cli is missing\n", stderr);
-        return SUITE_SKIPPED;
-    }
-    suite_processes(PROCESSES);
-    Suite *suite = suite_create("cluster_limits_fallback");
-    TCase *tcase = harness_case(suite, "limits of a cluster");
-    tcase_add_checked_fixture(tcase, setup, teardown);
-    tcase_set_timeout(tcase, 180);
     tcase_add_test(tcase, nodes_count_together_and_without_redis_each_admits_its_part);
     tcase_add_test(tcase, a_node_without_the_log_keeps_its_part);
     tcase_add_test(tcase, a_node_that_has_not_read_the_log_admits_one_request);
     tcase_add_test(tcase, options_win);
-    return harness_main(suite);
+}
+
+int main(void)
+{
+    if (!redis_installed()) {
+        fputs("redis-server, redis-sentinel or redis-cli is missing\n", stderr);
+        return SUITE_SKIPPED;
+    }
+    return nodes_main("cluster_limits_fallback", PROCESSES, setup, teardown, add_tests);
 }

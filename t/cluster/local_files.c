@@ -116,16 +116,12 @@ START_TEST(a_deleted_answer_file_is_built_again_on_its_node_alone)
 }
 END_TEST
 
+static void add_tests(TCase *tcase)
+{
+    tcase_add_test(tcase, a_deleted_answer_file_is_built_again_on_its_node_alone);
+}
+
 int main(void)
 {
-    if (postgres_missing()) {
-        puts(postgres_missing());
-        return SUITE_SKIPPED;
-    }
-    Suite *suite = suite_create("local_files");
-    TCase *tcase = harness_case(suite, "three nodes");
-    tcase_add_checked_fixture(tcase, setup, teardown);
-    tcase_set_timeout(tcase, 180);
-    tcase_add_test(tcase, a_deleted_answer_file_is_built_again_on_its_node_alone);
-    return harness_main(suite);
+    return nodes_main("local_files", 1, setup, teardown, add_tests);
 }

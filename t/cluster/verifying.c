@@ -254,22 +254,17 @@ START_TEST(a_verification_that_no_node_begins_ends)
 }
 END_TEST
 
-int main(void)
+static void add_tests(TCase *tcase)
 {
-    if (postgres_missing()) {
-        puts(postgres_missing());
-        return SUITE_SKIPPED;
-    }
-    suite_processes(PROCESSES);
-    Suite *suite = suite_create("verifying");
-    TCase *tcase = harness_case(suite, "verifying");
-    tcase_add_checked_fixture(tcase, setup, teardown);
-    tcase_set_timeout(tcase, 240);
     tcase_add_test(tcase, nodes_with_the_same_records_are_equal);
     tcase_add_test(tcase, nodes_are_equal_while_changes_go_on);
     tcase_add_loop_test(tcase, a_node_with_an_altered_record_stops_and_joins_again, 0, 2);
     tcase_add_test(tcase, equal_nodes_do_not_wait_for_one_that_does_not_answer);
     tcase_add_test(tcase, a_node_that_differs_stops_also_while_another_one_does_not_answer);
     tcase_add_test(tcase, a_verification_that_no_node_begins_ends);
-    return harness_main(suite);
+}
+
+int main(void)
+{
+    return nodes_main("verifying", PROCESSES, setup, teardown, add_tests);
 }

@@ -133,4 +133,26 @@ void nodes_expect_equal(struct nodes *n);
 void nodes_add_relay(struct nodes *n, unsigned i);
 void nodes_use_relays(const struct nodes *n);
 
+/*
+ * nodes_main(name, processes, setup, teardown, add): the main function of a program with one case
+ * of tests, which ${add} adds; so many processes share them. ${setup} and ${teardown}: of each
+ * test, or NULL. Without PostgreSQL it is skipped.
+ */
+typedef void add_tests_fn(TCase *tcase);
+static inline int nodes_main(const char *name, int processes, void (*setup)(void),
+                             void (*teardown)(void), add_tests_fn *add)
+{
+    if (postgres_missing()) {
+        puts(postgres_missing());
+        return SUITE_SKIPPED;
+    }
+    suite_processes(processes);
+    Suite *suite = suite_create(name);
+    TCase *tcase = harness_case(suite, name);
+    tcase_add_checked_fixture(tcase, setup, teardown);
+    tcase_set_timeout(tcase, 240);
+    add(tcase);
+    return harness_main(suite);
+}
+
 #endif

@@ -19,20 +19,9 @@ void three_nodes_end(void);
  * three_nodes_main(name, add): called first in main, a program that runs the tests that ${add}
  * adds, in two processes.
  */
-typedef void add_tests_fn(TCase *tcase);
 static inline int three_nodes_main(const char *name, add_tests_fn *add)
 {
-    if (postgres_missing()) {
-        puts(postgres_missing());
-        return SUITE_SKIPPED;
-    }
-    suite_processes(2);
-    Suite *suite = suite_create(name);
-    TCase *tcase = harness_case(suite, name);
-    tcase_add_checked_fixture(tcase, three_nodes_begin, three_nodes_end);
-    tcase_set_timeout(tcase, 180);
-    add(tcase);
-    return harness_main(suite);
+    return nodes_main(name, 2, three_nodes_begin, three_nodes_end, add);
 }
 
 /* follower(i): the index of a node that follows, i: 0 or 1. */
