@@ -1,5 +1,5 @@
 /*
- * A follower sleeps with changes that it has relayed, and the leader dies meanwhile. 
+ * A follower sleeps with changes that it has relayed, and the leader dies meanwhile.
  * ASSAY_SLEEP_SECONDS sets how long it sleeps: by default longer than the lease; 75 s are longer
  * than each limit of time, among them that after which a leader forgets a sender.
  */
