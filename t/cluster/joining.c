@@ -89,15 +89,6 @@ static unsigned registered(const char *name)
     return (unsigned)atoi(count);
 }
 
-/* As if its server had ended a while ago. */
-static void forget_seen(unsigned i)
-{
-    free(postgres_query(nodes->log,
-                        "UPDATE assay_node SET seen_at = seen_at - interval '11 s'"
-                        " WHERE name = '%s'",
-                        name_of(i)));
-}
-
 /* ---- joining ---- */
 
 START_TEST(a_node_joins_while_changes_go_on)
@@ -135,7 +126,7 @@ START_TEST(a_node_that_was_trimmed_away_joins_again)
     node_start(nodes, behind);
     expect_says(behind, "trimmed");
     node_stop(nodes, behind);
-    forget_seen(behind);
+    node_forget_seen(nodes, behind);
     if (_i == 0) /* the store of the new one has no records */
         expect_refused(server_of(behind), "give --replace", name_of(leader), NULL);
     assay_ok(server_of(behind), "cluster", "join", name_of(leader), _i == 0 ? "--replace" : NULL,
@@ -157,7 +148,7 @@ START_TEST(a_join_is_refused_with_a_reason)
     expect_refused(server_of(away), "in use by", name_of(leader), "--replace");
     node_stop(nodes, away);
     expect_refused(server_of(away), "try again in 10 s", name_of(leader), "--replace");
-    forget_seen(away);
+    node_forget_seen(nodes, away);
     expect_refused(server_of(new), "is away", name_of(away), NULL);
     expect_refused(server_of(away), "there is no node", "", "--replace");
     node_start(nodes, away);

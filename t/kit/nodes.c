@@ -349,9 +349,18 @@ void nodes_create(struct nodes *n, const char *name)
     response_free(r);
 }
 
+void node_forget_seen(const struct nodes *n, unsigned i)
+{
+    free(postgres_query(n->log,
+                        "UPDATE assay_node SET seen_at = seen_at - interval '11 s'"
+                        " WHERE name = 'node%u'",
+                        i));
+}
+
 void nodes_forget_seen(const struct nodes *n)
 {
-    free(postgres_query(n->log, "UPDATE assay_node SET seen_at = seen_at - interval '11 s'"));
+    for (unsigned i = 0; i < n->count; i++)
+        node_forget_seen(n, i);
 }
 
 void nodes_expect_reports(const struct nodes *n, int64_t total)

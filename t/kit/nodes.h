@@ -109,13 +109,15 @@ void nodes_catch_up(const struct nodes *n);
  * Callers may be threads.
  * nodes_write(n, call): as the caller NODES_WRITE, until a node answers; fails after LEAD_MS.
  * nodes_create(n, name): a report of a page of this name, which nobody can reach.
- * nodes_forget_seen(n): in the log, as if all servers had ended a while ago.
+ * node_forget_seen(n, i): in the log, as if its server had ended a while ago; nodes_forget_seen(n):
+ * all of them.
  * nodes_expect_reports(n, total): every node that runs lists that many, when it has all entries.
  */
 struct response *nodes_ask(void *n, unsigned caller, const struct call *call);
 #define nodes_write(n, ...) nodes_write_call((n), &(struct call){__VA_ARGS__})
 struct response *nodes_write_call(struct nodes *n, const struct call *call);
 void nodes_create(struct nodes *n, const char *name);
+void node_forget_seen(const struct nodes *n, unsigned i);
 void nodes_forget_seen(const struct nodes *n);
 void nodes_expect_reports(const struct nodes *n, int64_t total);
 
