@@ -30,15 +30,6 @@ static void expect_says_once(unsigned i, const char *words)
     free(log);
 }
 
-/* As if the node was last noted a while ago. */
-static void forget_seen(unsigned i)
-{
-    free(postgres_query(nodes->log,
-                        "UPDATE assay_node SET seen_at = seen_at - interval '11 s'"
-                        " WHERE name = 'node%u'",
-                        i));
-}
-
 static bool is_behind(void *internal)
 {
     return metric(internal, "assay_cluster_lag_seconds") >= 2 &&
@@ -97,7 +88,7 @@ static void expect_removed(unsigned i)
     const struct server *s = nodes->node[leader].server;
     struct run lives = assay(s, "cluster", "remove", text("node%u", leader), NULL);
     ck_assert_msg(lives.status == 1 && strstr(lives.err, "stop its server"), "%s", lives.err);
-    forget_seen(i);
+    node_forget_seen(nodes, i);
     assay_ok(s, "cluster", "remove", text("node%u", i), NULL);
     created("removed");
     ck_assert_uint_eq(registered(i), 0);
