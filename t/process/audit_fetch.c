@@ -4,9 +4,8 @@
  */
 #include "config.h"
 
-#include "core/audit/audit.h"
 #include "core/audit/results_internal.h"
-#include "t/kit/audit_origin.h"
+#include "t/kit/audit_loopback.h"
 #include "t/kit/suite.h"
 
 #include <arpa/inet.h>
@@ -19,94 +18,6 @@
 #include <unistd.h>
 #include <zlib.h>
 
-static struct cidr loopback;
-static struct conf conf;
-static struct origin *origin;
-static struct audit *audit;
-
-/* A copy of the latest findings. */
-static struct {
-    unsigned calls;
-    uint64_t id;
-    char code[32], message[256], url[512];
-    int score;
-    struct audit_issues issues;
-    struct grading_facts facts;
-    char protocol[32], final_url[512], version[32], failed[STORE_FAILED_MAX];
-    struct buf results;
-} got;
-
-static void copy(char *to, size_t size, struct str s)
-{
-    ck_assert_uint_lt(s.n, size);
-    snprintf(to, size, "%.*s", STR_ARG(s));
-}
-
-static void keep(void *arg, const struct audit_findings *f)
-{
-    ck_assert_ptr_eq(arg, &got);
-    got.calls++;
-    got.id = f->id;
-    snprintf(got.code, sizeof(got.code), "%s", f->error_code == NULL ? "" : f->error_code);
-    snprintf(got.message, sizeof(got.message), "%s",
-             f->error_message == NULL ? "" : f->error_message);
-    snprintf(got.url, sizeof(got.url), "%s", f->final_url == NULL ? "" : f->final_url);
-    got.score = f->score;
-    got.issues = f->issues;
-    got.facts = f->facts;
-    copy(got.protocol, sizeof(got.protocol), f->facts.protocol);
-    copy(got.final_url, sizeof(got.final_url), f->facts.final_url);
-    copy(got.version, sizeof(got.version), f->facts.version);
-    copy(got.failed, sizeof(got.failed), f->failed);
-    buf_reset(&got.results);
-    buf_str(&got.results, f->results);
-    buf_add(&got.results, "", 1);
-}
-
-static void open_all(origin_fn *answer, bool tls)
-{
-    signal(SIGPIPE, SIG_IGN);
-    ck_assert(cidr_parse("127.0.0.0/8", &loopback));
-    origin = origin_open(answer, tls);
-    conf = (struct conf){
-        .audit_allow_private = {&loopback, 1},
-        .reports_weight_high = 10,
-        .audit_ports = {origin_port(origin), 80, 443},
-        .audit_ports_count = 3,
-        .audit_concurrency = 8,
-        .audit_timeout_ms = 20000,
-        .audit_max_bytes = 1024 * 1024,
-        .audit_max_redirects = 5,
-        .reports_good = 80,
-        .reports_decent = 50,
-    };
-    origin_start(origin);
-    audit = audit_new(&conf);
-    ck_assert_ptr_nonnull(audit);
-}
-
-static void close_all(void)
-{
-    audit_free(audit);
-    origin_close(origin);
-    buf_free(&got.results);
-}
-
-static void run(void)
-{
-    while (audit_pending(audit) > 0)
-        ck_assert_int_eq(audit_wait(audit, NULL, 0, 1000), 0);
-}
-
-static void grade(const char *url)
-{
-    audit_add(audit, 7, str_of(url), keep, &got);
-    ck_assert_uint_eq(got.calls, 0);
-    run();
-    ck_assert_uint_eq(got.calls, 1);
-    ck_assert_uint_eq(got.id, 7);
-}
-
 static bool passed(const char *check, const char *outcome)
 {
     char member[64];
@@ -116,9 +27,6 @@ static bool passed(const char *check, const char *outcome)
     at = strstr(at, "\"passed\":");
     return strncmp(at + 9, outcome, strlen(outcome)) == 0;
 }
-
-#define HTML "Content-Type: text/html; charset=utf-8\r\n"
-#define GOOD_PAGE "<!DOCTYPE html><html lang=en><title>Good</title><h1>A page</h1><p>Text."
 
 /*
  * ${flush}: Z_SYNC_FLUSH, a stream without end: browsers show what arrived, so it is graded. Then
@@ -236,8 +144,8 @@ START_TEST(the_findings_of_a_page_have_facts_of_its_transfer)
     ck_assert_str_eq(got.protocol, "HTTP/1.1");
     ck_assert_str_eq(got.final_url, origin_url(origin, "/?from=hop"));
     ck_assert_str_eq(got.version, PACKAGE_VERSION);
-    ck_assert_ptr_nonnull(strstr(got.failed, "https_encryption"));
-    ck_assert_ptr_null(strstr(got.failed, "title"));
+    ck_assert_ptr_nonnull(strstr(got.failed_checks, "https_encryption"));
+    ck_assert_ptr_null(strstr(got.failed_checks, "title"));
     close_all();
 }
 END_TEST

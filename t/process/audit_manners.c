@@ -1,7 +1,6 @@
 /* How grading treats hosts: user agent, number of connections, pauses, and when it stops. */
-#include "core/audit/audit.h"
 #include "core/shm/host_slots.h"
-#include "t/kit/audit_origin.h"
+#include "t/kit/audit_loopback.h"
 #include "t/kit/suite.h"
 #include "core/shm/scoreboard.h"
 
@@ -13,75 +12,6 @@
 #include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
-
-#define PAGE "<!DOCTYPE html><html lang=en><title>Good</title><h1>A page</h1><p>Text."
-
-static struct cidr loopback;
-static struct conf conf;
-static struct origin *origin;
-static struct audit *audit;
-
-static struct {
-    unsigned calls, failed, withdrawn;
-    char code[32];
-} got;
-
-static void keep(void *arg, const struct audit_findings *f)
-{
-    (void)arg;
-    got.calls++;
-    got.failed += f->error_code != NULL;
-    got.withdrawn += f->withdrawn;
-    snprintf(got.code, sizeof(got.code), "%s", f->error_code == NULL ? "" : f->error_code);
-}
-
-static void open_all(origin_fn *answer, unsigned timeout_ms)
-{
-    signal(SIGPIPE, SIG_IGN);
-    ck_assert(cidr_parse("127.0.0.0/8", &loopback));
-    origin = origin_open(answer, false);
-    conf = (struct conf){
-        .audit_allow_private = {&loopback, 1},
-        .audit_ports = {origin_port(origin)},
-        .audit_ports_count = 1,
-        .audit_concurrency = 8,
-        .audit_timeout_ms = timeout_ms,
-        .audit_max_bytes = 1024 * 1024,
-        .audit_max_redirects = 5,
-        .base_url = NULL,
-    };
-    origin_start(origin);
-    audit = audit_new(&conf);
-    ck_assert_ptr_nonnull(audit);
-}
-
-static void close_all(void)
-{
-    audit_free(audit);
-    origin_close(origin);
-}
-
-static void run(void)
-{
-    while (audit_pending(audit) > 0)
-        ck_assert_int_eq(audit_wait(audit, NULL, 0, 1000), 0);
-}
-
-static void grade(const char *path)
-{
-    audit_add(audit, 1, str_of(origin_url(origin, path)), keep, NULL);
-    run();
-}
-
-static void not_found(struct origin_answer *a)
-{
-    origin_puts(a, "HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\n\r\n");
-}
-
-static void good_page(struct origin_answer *a)
-{
-    origin_page(a, "Content-Type: text/html\r\n", PAGE);
-}
 
 /* ---- user agent ---- */
 
@@ -101,10 +31,10 @@ static void answer_noting_agent(struct origin_answer *a, const char *path)
 
 START_TEST(every_request_names_the_agent_and_its_url)
 {
-    open_all(answer_noting_agent, 5000);
+    open_with_timeout(answer_noting_agent, 5000);
     conf.base_url = (char *)(uintptr_t) "https://reports.example.org";
     conf.audit_concurrency = 1;
-    grade("/");
+    grade_path("/");
     ck_assert_uint_eq(got.failed, 0);
     close_all();
     ck_assert_uint_eq(user_agents_count, 4);
@@ -169,9 +99,9 @@ static const struct {
 
 START_TEST(a_retry_after_header_is_obeyed)
 {
-    open_all(answer_later, 8000);
+    open_with_timeout(answer_later, 8000);
     uint64_t began = clock_mono_ms();
-    grade(retries[_i].path);
+    grade_path(retries[_i].path);
     uint64_t took = clock_mono_ms() - began;
     ck_assert_msg(strcmp(got.code, retries[_i].code) == 0, "%s: %s", retries[_i].path, got.code);
     ck_assert_uint_eq(requested_page, retries[_i].times);
@@ -183,8 +113,8 @@ END_TEST
 
 START_TEST(a_retry_after_header_is_obeyed_once)
 {
-    open_all(answer_never_now, 8000);
-    grade("/");
+    open_with_timeout(answer_never_now, 8000);
+    grade_path("/");
     ck_assert_str_eq(got.code, "http_error");
     ck_assert_uint_eq(requested_page, 2);
     close_all();
@@ -237,9 +167,9 @@ static const struct {
 
 START_TEST(a_page_its_redirects_and_probes_share_one_deadline)
 {
-    open_all(slow[_i].answer, 1000);
+    open_with_timeout(slow[_i].answer, 1000);
     uint64_t began = clock_mono_ms();
-    grade("/");
+    grade_path("/");
     uint64_t took = clock_mono_ms() - began;
     ck_assert_str_eq(got.code, slow[_i].code);
     ck_assert_uint_ge(took, 900);
@@ -353,7 +283,7 @@ static void answer_good(struct origin_answer *a, const char *path)
 START_TEST(a_page_waits_for_a_slot_of_another_auditor)
 {
     struct host_slots *p = shared_slots();
-    open_all(answer_good, 20000);
+    open_with_timeout(answer_good, 20000);
     audit_share_host_slots(audit, p);
     ck_assert(host_slots_take(p, "127.0.0.1", 1) && host_slots_take(p, "127.0.0.1", 1));
     audit_add(audit, 1, str_of(origin_url(origin, "/")), keep, NULL);
@@ -373,11 +303,11 @@ END_TEST
 START_TEST(a_page_waits_for_a_slot_with_a_deadline)
 {
     struct host_slots *p = shared_slots();
-    open_all(answer_good, 500);
+    open_with_timeout(answer_good, 500);
     audit_share_host_slots(audit, p);
     ck_assert(host_slots_take(p, "127.0.0.1", 1) && host_slots_take(p, "127.0.0.1", 1));
     uint64_t began = clock_mono_ms();
-    grade("/");
+    grade_path("/");
     ck_assert_str_eq(got.code, "timeout");
     ck_assert_uint_lt(clock_mono_ms() - began, 1500);
     ck_assert_uint_eq(origin_count(origin), 0);
@@ -403,10 +333,10 @@ static void answer_hop_to_other_name(struct origin_answer *a, const char *path)
 START_TEST(a_redirect_takes_a_slot_of_its_target)
 {
     struct host_slots *p = shared_slots();
-    open_all(answer_hop_to_other_name, 500);
+    open_with_timeout(answer_hop_to_other_name, 500);
     audit_share_host_slots(audit, p);
     ck_assert(host_slots_take(p, "127.0.0.2", 1) && host_slots_take(p, "127.0.0.2", 1));
-    grade("/hop");
+    grade_path("/hop");
     ck_assert_str_eq(got.code, "timeout");
     ck_assert_uint_eq(origin_count(origin), 1);
     /* its first host has no slot of it */
@@ -437,7 +367,7 @@ static void add_at(const char *host, const char *path)
 START_TEST(redirects_to_a_host_leave_a_slot_for_its_pages)
 {
     struct host_slots *p = shared_slots();
-    open_all(answer_hop_to_address, 3000);
+    open_with_timeout(answer_hop_to_address, 3000);
     audit_share_host_slots(audit, p);
     ck_assert(host_slots_take_redirected(p, "127.0.0.1",
                                          4711)); /* another auditor's page, redirected there */
@@ -513,7 +443,7 @@ static bool is_asked(void)
 
 static void open_in_cluster(origin_fn *answer)
 {
-    open_all(answer, 5000);
+    open_with_timeout(answer, 5000);
     audit_ask_for_host_slots(audit, &asker);
 }
 
@@ -557,7 +487,7 @@ END_TEST
 
 START_TEST(the_time_of_a_page_does_not_run_while_the_cluster_does_not_answer)
 {
-    open_all(answer_good, 300);
+    open_with_timeout(answer_good, 300);
     audit_ask_for_host_slots(audit, &asker);
     audit_add(audit, 1, str_of(origin_url(origin, "/")), keep, NULL);
     ck_assert(go_on_until(is_asked, 5000));
@@ -577,7 +507,7 @@ END_TEST
 
 START_TEST(a_page_that_gets_no_slot_of_the_cluster_times_out)
 {
-    open_all(answer_good, 300);
+    open_with_timeout(answer_good, 300);
     audit_ask_for_host_slots(audit, &asker);
     audit_add(audit, 1, str_of(origin_url(origin, "/")), keep, NULL);
     while (got.calls == 0) {
@@ -645,7 +575,7 @@ START_TEST(a_withdrawn_page_releases_its_host_at_once_and_ends_within_a_second)
 {
     struct host_slots *p = shared_slots();
     int mine;
-    open_all(answer_hang, 20000);
+    open_with_timeout(answer_hang, 20000);
     audit_share_host_slots(audit, p);
     uint64_t began = clock_mono_ms();
     audit_add(audit, 1, str_of(origin_url(origin, "/")), keep, &mine);
@@ -666,7 +596,7 @@ END_TEST
 START_TEST(a_page_withdrawn_while_others_of_its_host_are_graded_never_begins)
 {
     int ids[3];
-    open_all(answer_hang, 20000);
+    open_with_timeout(answer_hang, 20000);
     for (int i = 0; i < 3; i++)
         audit_add(audit, (uint64_t)i, str_of(origin_url(origin, "/")), keep, &ids[i]);
     ck_assert_int_eq(audit_wait(audit, NULL, 0, 10), 0);
@@ -694,7 +624,7 @@ static bool probes_active(void)
 START_TEST(a_page_withdrawn_while_its_probes_run_is_not_graded)
 {
     int mine;
-    open_all(answer_page_and_hang, 20000);
+    open_with_timeout(answer_page_and_hang, 20000);
     audit_add(audit, 1, str_of(origin_url(origin, "/")), keep, &mine);
     ck_assert(go_on_until(probes_active, 5000));
     audit_withdraw(audit, &mine);
