@@ -1,9 +1,12 @@
 #include "t/kit/audit_loopback.h"
 #include "core/audit/checks_internal.h"
+#include "core/shm/host_slots.h"
+#include "core/shm/scoreboard.h"
 
 #include <check.h>
 #include <signal.h>
 #include <stdio.h>
+#include <sys/mman.h>
 
 struct conf conf;
 struct origin *origin;
@@ -94,6 +97,28 @@ void grade(const char *url)
 void grade_path(const char *path)
 {
     grade(origin_url(origin, path));
+}
+
+bool is_over(void)
+{
+    return got.calls > 0;
+}
+
+bool go_on_until(bool (*holds)(void), uint64_t ms)
+{
+    uint64_t until = clock_mono_ms() + ms;
+    while (!holds() && clock_mono_ms() < until)
+        ck_assert_int_eq(audit_wait(audit, NULL, 0, 10), 0);
+    return holds();
+}
+
+struct host_slots *shared_slots(void)
+{
+    struct host_slots *p =
+        mmap(NULL, sizeof(*p), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    ck_assert_ptr_ne(p, MAP_FAILED);
+    host_slots_init(p);
+    return p;
 }
 
 void good_page(struct origin_answer *a)

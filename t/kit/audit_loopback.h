@@ -43,6 +43,16 @@ void run(void);
 void grade(const char *url);
 void grade_path(const char *path);
 
+/*
+ * go_on_until(holds, ms): runs the engine until ${holds}; false: not within ${ms}. is_over: a page
+ * has ended.
+ */
+bool go_on_until(bool (*holds)(void), uint64_t ms);
+bool is_over(void);
+
+/* shared_slots(): an empty table of host slots, in memory that forked processes share. */
+struct host_slots *shared_slots(void);
+
 #define HTML "Content-Type: text/html; charset=utf-8\r\n"
 #define GOOD_PAGE "<!DOCTYPE html><html lang=en><title>Good</title><h1>A page</h1><p>Text."
 
