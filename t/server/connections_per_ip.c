@@ -107,10 +107,7 @@ START_TEST(a_killed_worker_releases_its_connections)
 }
 END_TEST
 
-/*
- * A proxy for many callers is not counted as one address. Columns: the configuration; the first
- * bytes of a connection.
- */
+/* configurations in which 127.0.0.1 stands for many callers and is not counted as one address */
 static const char *const standing_for_many[] = {
     "limits: { exempt: [127.0.0.0/8] }",
     "trusted_proxies: [127.0.0.0/8]",
