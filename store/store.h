@@ -202,9 +202,11 @@ uint64_t store_version(struct store *s);
 uint64_t store_snapshot_version(const struct store *s);
 
 /*
- * store_tidy(s): close answer files and unmap segment files of ${s} that are no longer current;
- * false: it has none open. Between snapshots.
+ * store_tidy(s): close answer files and unmap segment files of ${s} that are no longer current, and
+ * compare some mapped blocks with their checksums again, all of them in STORE_TIDY_TURNS calls;
+ * false: it has no file open. Between snapshots.
  */
+#define STORE_TIDY_TURNS 720 /* an hour, if called every 5 s */
 bool store_tidy(struct store *s);
 
 typedef void store_workspace_fn(void *arg, enum store_status status,
