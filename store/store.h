@@ -503,8 +503,8 @@ enum store_status store_copy(struct store *s, store_copy_fn *put, void *arg);
 /*
  * store_rebuild(s, all, progress, arg): rebuild the indexes of reports that have segment files;
  * with ${all} everything that follows from records. ${s} is open with STORE_WRITE, and no server
- * runs. ${progress} may be NULL; the total is unknown. STORE_AGAIN: it returned false. The server
- * rebuilds what is left then, or after a kill.
+ * runs. ${progress} may be NULL; the total is unknown. STORE_AGAIN: it returned false. What is left
+ * then, or after a kill, stays as it was with ${all}; without, the server rebuilds it.
  */
 enum store_status store_rebuild(struct store *s, bool all, store_progress_fn *progress, void *arg);
 
