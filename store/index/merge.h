@@ -17,10 +17,11 @@ enum store_status merge_make(struct builder *b, struct buf *out);
  *
  * rebuild_new(s, every): NULL: out of memory. ${every}: rebuild the indexes of all workspaces;
  * ${install} must apply CHANGE_INDEX_LOST first, in the same transaction, so that an index is whole
- * at every moment. Nobody else may change the store meanwhile. rebuild_step(r, install, arg): read some thousand heads, or
- * install one index, with its builder and the data of CHANGE_INDEX_INSTALL. STORE_NOT_FOUND: all
- * are built. After any other failure call rebuild_free(r), which deletes files that were not
- * installed.
+ * at every moment. Nobody else may change the store meanwhile.
+ *
+ * rebuild_step(r, install, arg): read some thousand heads, or install one index, with its builder
+ * and the data of CHANGE_INDEX_INSTALL. STORE_NOT_FOUND: all are built. After any other failure
+ * call rebuild_free(r), which deletes files that were not installed.
  */
 typedef enum store_status rebuild_fn(void *arg, struct builder *b, struct str install);
 struct rebuild *rebuild_new(struct store *s, bool every);
