@@ -548,6 +548,12 @@ enum store_status store_received(const char *from, const char *to, store_progres
 typedef void store_problem_fn(void *arg, const char *sentence);
 enum store_status store_check(struct store *s, store_progress_fn *progress,
                               store_problem_fn *problem, void *arg, uint64_t *records);
+/*
+ * store_on_lost(s, lost, arg): store_check calls ${lost} for each index of reports that must be
+ * rebuilt, possibly several times, with the id for CHANGE_INDEX_LOST: a segment, or 0.
+ */
+typedef void store_lost_fn(void *arg, uint64_t workspace, uint64_t id);
+void store_on_lost(struct store *s, store_lost_fn *lost, void *arg);
 /* store_check_records(…): the same without the indexes of reports. */
 enum store_status store_check_records(struct store *s, store_progress_fn *progress,
                                       store_problem_fn *problem, void *arg, uint64_t *records);
