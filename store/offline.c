@@ -11,13 +11,15 @@
 
 /* The work of the merge thread, for a command while no server runs. */
 
-#define BATCH 256 /* indexes of a transaction */
+#define BATCH 256                     /* indexes of a transaction */
+#define BATCH_BYTES ((size_t)4 << 20) /* of their data: the next one uses the pages of the old */
 
 struct offline {
     struct store *s, *reader;
     bool every;          /* rebuild the indexes of all workspaces */
     struct store_txn *t; /* NULL: none is open */
     unsigned count;      /* of its indexes */
+    size_t bytes;
     store_progress_fn *progress;
     void *arg;
 };
@@ -27,13 +29,15 @@ static enum store_status commit(struct offline *r)
     enum store_status status = r->t == NULL ? STORE_OK : store_commit(r->t);
     r->t = NULL;
     r->count = 0;
+    r->bytes = 0;
     return status;
 }
 
 /* After each index. */
-static enum store_status commit_batch(struct offline *r)
+static enum store_status commit_batch(struct offline *r, size_t bytes)
 {
-    return ++r->count < BATCH ? STORE_OK : commit(r);
+    r->bytes += bytes;
+    return ++r->count < BATCH && r->bytes < BATCH_BYTES ? STORE_OK : commit(r);
 }
 
 static enum store_status apply(struct offline *r, const struct store_change *c,
@@ -66,7 +70,7 @@ static enum store_status mark_those_with_files(struct offline *r)
         const struct store_change lost = {.kind = CHANGE_INDEX_LOST, .workspace = workspace};
         status = apply(r, &lost, &answer);
         if (status == STORE_OK)
-            status = commit_batch(r);
+            status = commit_batch(r, 0);
     }
     return status == STORE_OK ? commit(r) : status;
 }
@@ -86,7 +90,7 @@ static enum store_status install(void *arg, struct builder *b, struct str data)
         status = apply(r, &c, &answer);
     if (status == STORE_OK)
         buf_reset(&b->made);
-    return status == STORE_OK ? commit_batch(r) : status;
+    return status == STORE_OK ? commit_batch(r, data.n) : status;
 }
 
 static enum store_status rebuild_indexes(struct offline *r)
