@@ -313,7 +313,7 @@ static enum store_status rebuild_begin(struct maintenance *m)
 {
     m->files_due = sweep(m) != STORE_OK;
     m->rebuild_due = false;
-    m->rebuild = rebuild_new(m->s);
+    m->rebuild = rebuild_new(m->s, false);
     return m->rebuild == NULL ? store_fail(m->s, ENOMEM, "rebuild indexes of reports") : STORE_OK;
 }
 

@@ -202,9 +202,11 @@ uint64_t store_version(struct store *s);
 uint64_t store_snapshot_version(const struct store *s);
 
 /*
- * store_tidy(s): close answer files and unmap segment files of ${s} that are no longer current;
- * false: it has none open. Between snapshots.
+ * store_tidy(s): close answer files and unmap segment files of ${s} that are no longer current, and
+ * compare some mapped blocks with their checksums again, all of them in STORE_TIDY_TURNS calls;
+ * false: it has no file open. Between snapshots.
  */
+#define STORE_TIDY_TURNS 720 /* an hour, if called every 5 s */
 bool store_tidy(struct store *s);
 
 typedef void store_workspace_fn(void *arg, enum store_status status,
@@ -501,8 +503,8 @@ enum store_status store_copy(struct store *s, store_copy_fn *put, void *arg);
 /*
  * store_rebuild(s, all, progress, arg): rebuild the indexes of reports that have segment files;
  * with ${all} everything that follows from records. ${s} is open with STORE_WRITE, and no server
- * runs. ${progress} may be NULL; the total is unknown. STORE_AGAIN: it returned false. The server
- * rebuilds what is left then, or after a kill.
+ * runs. ${progress} may be NULL; the total is unknown. STORE_AGAIN: it returned false. What is left
+ * then, or after a kill, stays as it was with ${all}; without, the server rebuilds it.
  */
 enum store_status store_rebuild(struct store *s, bool all, store_progress_fn *progress, void *arg);
 
@@ -546,6 +548,12 @@ enum store_status store_received(const char *from, const char *to, store_progres
 typedef void store_problem_fn(void *arg, const char *sentence);
 enum store_status store_check(struct store *s, store_progress_fn *progress,
                               store_problem_fn *problem, void *arg, uint64_t *records);
+/*
+ * store_on_lost(s, lost, arg): store_check calls ${lost} for each index of reports that must be
+ * rebuilt, possibly several times, with the id for CHANGE_INDEX_LOST: a segment, or 0.
+ */
+typedef void store_lost_fn(void *arg, uint64_t workspace, uint64_t id);
+void store_on_lost(struct store *s, store_lost_fn *lost, void *arg);
 /* store_check_records(…): the same without the indexes of reports. */
 enum store_status store_check_records(struct store *s, store_progress_fn *progress,
                                       store_problem_fn *problem, void *arg, uint64_t *records);

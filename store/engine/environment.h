@@ -116,6 +116,8 @@ struct store {
 
     store_stage_fn *stage; /* store_on_stage */
     void *stage_arg;
+    store_lost_fn *lost; /* store_on_lost */
+    void *lost_arg;
     struct buf scratch;
 
     /* of the layers */

@@ -1,9 +1,9 @@
 /*
- * Power loss. A writer that creates, grades, deletes, purges, merges, rebuilds, backs up and
- * restores is recorded (power_recorder.h), and the record is replayed up to a random point. Of the
- * writes that are not synced by then, a random part is lost: by sector of a write, and by directory
- * entry. In each state the store opens, the check finds no mistake, every acknowledged change is
- * there, and after maintenance every segment file has a name in the manifest.
+ * Power loss. A writer that creates, grades, deletes, purges, merges, rebuilds, repairs, backs up
+ * and restores is recorded (power_recorder.h), and the record is replayed up to a random point. Of
+ * the writes that are not synced by then, a random part is lost: by sector of a write, and by
+ * directory entry. In each state the store opens, the check finds no mistake, every acknowledged
+ * change is there, and after maintenance every segment file has a name in the manifest.
  *
  * POWER_POINTS is the number of points, 1,000 by default; POWER_SEED the seed.
  */
@@ -211,6 +211,8 @@ static void run(const char *dir)
     ck_status(store_backup(k.s, copy, NULL, NULL), STORE_OK);
     write_ack(ACK_BACKED_UP, 0, 0);
     work(60);
+    ck_status(store_rebuild(k.s, true, NULL, NULL), STORE_OK);
+    work(10);
     store_close(k.s);
     write_ack(ACK_RESTORES, 0, 0);
     kit_assert(store_restore(copy, data, NULL, NULL, why, sizeof(why)) == STORE_OK);
