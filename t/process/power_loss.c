@@ -17,6 +17,7 @@
 
 #include "store/engine/cursor.h"
 #include "store/index/segment_file_internal.h"
+#include "store/rows.h"
 
 #include <fcntl.h>
 #include <limits.h>
@@ -59,13 +60,11 @@ static struct kit k;
 static uint64_t w, seed, created, attempts[REPORTS_MAX];
 static int scores[REPORTS_MAX]; /* -2: deleted */
 
-static void create_some(void)
+/* A transaction that the log has may be lost until the next one is committed. */
+static void create(uint64_t first, uint64_t count, bool in_log)
 {
     struct store_txn *t;
     struct store_answer a;
-    uint64_t first = created + 1, count = 1 + kit_random(&seed) % 12;
-    for (uint64_t id = first; id < first + count; id++)
-        write_ack(ACK_INTENT, id, 0);
     ck_status(store_begin(k.s, &t), STORE_OK);
     for (uint64_t id = first; id < first + count; id++) {
         char url[64];
@@ -77,8 +76,22 @@ static void create_some(void)
         scores[id] = -1;
         attempts[id] = 1;
     }
+    if (in_log)
+        store_in_log(t);
     ck_status(store_commit(t), STORE_OK);
     created += count;
+}
+
+static void create_some(void)
+{
+    uint64_t first = created + 1, count = 1 + kit_random(&seed) % 12, logged = 0;
+    if (kit_random(&seed) % 4 == 0)
+        logged = kit_random(&seed) % count;
+    for (uint64_t id = first; id < first + count; id++)
+        write_ack(ACK_INTENT, id, 0);
+    if (logged > 0)
+        create(first, logged, true);
+    create(first + logged, count - logged, false);
     for (uint64_t id = first; id < first + count; id++)
         write_ack(ACK_STORED, id, -1);
 }

@@ -4,6 +4,8 @@
  */
 #include "t/kit/store.h"
 
+#include "store/rows.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <sys/stat.h>
@@ -381,6 +383,30 @@ START_TEST(maintenance_commits_sync_once_and_callers_commits_twice)
 }
 END_TEST
 
+/* With a change of local spaces alone in the same transaction: twice. */
+START_TEST(a_commit_that_the_log_has_syncs_once)
+{
+    uint64_t w = kit_workspace(&k, "acme");
+    const struct store_change create = kit_create_change(w, "https://a.com/", "a.com"),
+                              lost = {.kind = CHANGE_INDEX_LOST, .workspace = w};
+    for (int with_local = 0; with_local < 2; with_local++) {
+        struct store_txn *t;
+        struct store_answer a;
+        ck_status(store_begin(k.s, &t), STORE_OK);
+        store_apply(t, &create, NOW, &a);
+        ck_status(a.status, STORE_OK);
+        if (with_local)
+            store_apply(t, &lost, NOW, &a);
+        ck_status(a.status, STORE_OK);
+        store_in_log(t);
+        unsigned before = syncs;
+        ck_status(store_commit(t), STORE_OK);
+        ck_assert_uint_eq(syncs - before, 1 + with_local);
+    }
+    kit_check_clean(k.s);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("store_maintenance");
@@ -396,6 +422,7 @@ int main(void)
     tcase_add_loop_test(tc, a_full_store_deletes_in_any_state_of_maintenance, 0,
                         (int)(sizeof(maps) / sizeof(*maps)));
     tcase_add_test(tc, maintenance_commits_sync_once_and_callers_commits_twice);
+    tcase_add_test(tc, a_commit_that_the_log_has_syncs_once);
     suite_add_tcase(suite, tc);
     return kit_run(suite);
 }
