@@ -91,6 +91,12 @@ static size_t answer_files(char **last)
     return count;
 }
 
+static off_t file_size(const char *path)
+{
+    struct stat st;
+    return stat(path, &st) == 0 ? st.st_size : 0;
+}
+
 static char *answer_file(void)
 {
     char *path = NULL;
@@ -155,6 +161,30 @@ START_TEST(a_question_detects_a_missing_file)
     ck_assert_int_eq(unlink(answer_file()), 0);
     server_start(server);
     expect_answers();
+    sync_teardown();
+}
+END_TEST
+
+/*
+ * A changed bit that no question meets. The second time it is a verification that found the file
+ * sound before.
+ */
+START_TEST(damage_is_found_without_a_question)
+{
+    static const unsigned last = PRODUCTS;
+    ck_assert_int_eq(setenv("ASSAYD", "./t/kit/small_assayd", 1), 0);
+    begin();
+    for (int i = 0; i < 2; i++) {
+        size_t from = strlen(server_log(server));
+        char *path = answer_file(), *wal = text("%s-wal", path);
+        unsigned changed = change_text(path, "kettle750");
+        if (file_size(wal) > 0)
+            changed += change_text(wal, "kettle750");
+        ck_assert_uint_gt(changed, 0);
+        ck_assert(server_says(server, "rebuilding an answer file", from, SOON_MS));
+        ck_assert(wait_until(answers_again, (void *)(uintptr_t)&last, SOON_MS));
+        ck_assert_str_ne(answer_file(), path);
+    }
     sync_teardown();
 }
 END_TEST
@@ -239,6 +269,7 @@ int main(void)
     tcase_add_loop_test(harness_case(suite, "damage"), answers_return_after_file_damage, 0,
                         COUNT(damages));
     tcase_add_test(harness_case(suite, "missing"), a_question_detects_a_missing_file);
+    tcase_add_test(harness_case(suite, "verified"), damage_is_found_without_a_question);
     tcase_add_test(harness_case(suite, "agent"), deleting_an_agent_deletes_its_file);
     tcase_add_test(harness_case(suite, "disk"), a_sync_works_when_answer_files_cannot_be_written);
     tcase_add_test(harness_case(suite, "writer"),

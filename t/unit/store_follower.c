@@ -8,7 +8,6 @@
 #include "store/answers/follower.h"
 
 #include <fcntl.h>
-#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -96,22 +95,6 @@ static bool never(void *arg)
     return false;
 }
 
-/* Flip a bit at every occurrence of that text; returns how often. */
-static unsigned change_text(const char *path, const char *text)
-{
-    unsigned count = 0;
-    struct stat st;
-    int fd = open(path, O_RDWR);
-    ck_assert_int_eq(fstat(fd, &st), 0);
-    char *bytes = mmap(NULL, (size_t)st.st_size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-    ck_assert(bytes != MAP_FAILED);
-    close(fd);
-    for (char *at; (at = memmem(bytes, (size_t)st.st_size, text, strlen(text))) != NULL; count++)
-        at[0] ^= 1;
-    munmap(bytes, (size_t)st.st_size);
-    return count;
-}
-
 static void report_lost(uint32_t generation)
 {
     const struct store_change c = {.kind = CHANGE_ANSWERS,
@@ -150,7 +133,10 @@ START_TEST(a_damaged_file_is_rebuilt)
 }
 END_TEST
 
-/* Bytes of postings and texts: questions still work, so only verification finds them. */
+/*
+ * Bytes of postings and texts: questions still work, so only verification finds them. It begins
+ * again when each file had its turn.
+ */
 START_TEST(verification_finds_a_damaged_file)
 {
     char path[ANSWERS_PATH_BYTES], why[512];
@@ -167,10 +153,7 @@ START_TEST(verification_finds_a_damaged_file)
     ck_assert_int_eq(follower_verify(f), FOLLOWER_MORE);
     ck_assert_int_eq(follower_verify(f), FOLLOWER_IDLE);
     ck_assert_uint_eq(state().generation, 1);
-    follower_free(f);
     ck_assert_uint_gt(change_text(path, "one250"), 0);
-    f = follower_new(reader, note_answers, never, &kit);
-    ck_assert_int_eq(follower_step(f), FOLLOWER_MORE);
     ck_assert_int_eq(follower_verify(f), FOLLOWER_MORE);
     ck_assert_uint_eq(state().generation, 2);
     follower_free(f);
