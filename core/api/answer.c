@@ -20,7 +20,7 @@ struct answer_search {
     struct store *store; /* the thread's, while the query runs */
     enum store_status status;
     uint32_t lost; /* generation of a missing or damaged answer file; 0: none */
-    char why[200];
+    char why[1024];
     bool found;
     struct buf content, citations;
     struct str question, language;

@@ -20,12 +20,15 @@
 #ifndef VERIFY_REST_MS
 #define VERIFY_REST_MS 600000
 #endif
-#define VERIFY_REST_TIMES 50 /* the rest is at least so many times what the verification took */
+/* the rest is at least so many times the CPU time of the verification */
+#ifndef VERIFY_REST_TIMES
+#define VERIFY_REST_TIMES 50
+#endif
 
 struct follower_thread {
     struct background_thread thread;
     struct follower *follower;
-    uint64_t verified_ms; /* what the current verification of all files took so far */
+    uint64_t verify_us; /* CPU time of the current verification of all files so far */
     uint64_t verify_at_ms;
     uint64_t logged_ms;
 };
@@ -68,15 +71,14 @@ static enum follower_result verify_some(struct follower_thread *t)
 
 static void verify(struct follower_thread *t)
 {
-    const uint64_t began = clock_mono_ms();
+    const uint64_t began = clock_thread_us();
     enum follower_result result = verify_some(t);
-    const uint64_t now = clock_mono_ms();
-    t->verified_ms += now - began;
+    t->verify_us += clock_thread_us() - began;
     if (result != FOLLOWER_IDLE)
         return;
-    const uint64_t rest = t->verified_ms * VERIFY_REST_TIMES;
-    t->verify_at_ms = now + (rest > VERIFY_REST_MS ? rest : VERIFY_REST_MS);
-    t->verified_ms = 0;
+    const uint64_t rest = t->verify_us / 1000 * VERIFY_REST_TIMES;
+    t->verify_at_ms = clock_mono_ms() + (rest > VERIFY_REST_MS ? rest : VERIFY_REST_MS);
+    t->verify_us = 0;
 }
 
 static void wait_after(struct follower_thread *t, enum follower_result last)

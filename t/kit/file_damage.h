@@ -21,13 +21,16 @@ static inline void truncate_file(const char *path)
     ck_assert_int_eq(truncate(path, st.st_size / 3), 0);
 }
 
-/* Flip a bit at every occurrence of that text; returns how often. */
+/* Flip a bit at every occurrence of that text; returns how often. The file may be missing. */
 static inline unsigned change_text(const char *path, const char *text)
 {
     unsigned count = 0;
     struct stat st;
     int fd = open(path, O_RDWR);
-    ck_assert_int_eq(fstat(fd, &st), 0);
+    if (fd < 0 || fstat(fd, &st) != 0 || st.st_size == 0) {
+        close(fd);
+        return 0;
+    }
     char *bytes = mmap(NULL, (size_t)st.st_size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
     ck_assert(bytes != MAP_FAILED);
     close(fd);

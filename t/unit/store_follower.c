@@ -106,6 +106,15 @@ static void report_lost(uint32_t generation)
     ck_status(kit_status(&kit, &c), STORE_STALE); /* others have detected it, too */
 }
 
+/* store_why says which file is wrong, and why. */
+static void expect_why(const char *path, const char *words)
+{
+    const char *why = store_why(kit.s);
+    size_t n = strlen(path);
+    ck_assert_msg(strncmp(why, path, n) == 0 && strlen(why) > n + 10 && strstr(why, words) != NULL,
+                  "%s", why);
+}
+
 /* Detected by a lookup, or by the follower. */
 START_TEST(a_damaged_file_is_rebuilt)
 {
@@ -123,6 +132,7 @@ START_TEST(a_damaged_file_is_rebuilt)
         struct looked l = look(&agent, "one7");
         ck_assert_uint_eq(l.count, 0);
         ck_assert_uint_eq(l.lost, 1);
+        expect_why(path, "");
         report_lost(l.lost);
     }
     follow();
@@ -167,12 +177,14 @@ END_TEST
 /* A bit of a row's version or id is flipped: the record differs. */
 START_TEST(a_hit_that_differs_from_its_record_is_dropped)
 {
+    char path[ANSWERS_PATH_BYTES];
     begin();
     struct store_txn *t;
     struct key k;
     MDB_val v;
     sync_one(1, "Parcel", "parcel");
     follow();
+    file_path(path);
     ck_status(store_begin(kit.s, &t), STORE_OK);
     key_id(&k, SPACE_DOCUMENT, 1);
     ck_status(txn_get(t, SPACE_DOCUMENT, &k, &v), STORE_OK);
@@ -184,6 +196,7 @@ START_TEST(a_hit_that_differs_from_its_record_is_dropped)
     struct looked l = look(&agent, "parcel");
     ck_assert_uint_eq(l.count, 0);
     ck_assert_uint_eq(l.lost, 1);
+    expect_why(path, "A document differs from its record in the store.");
     ck_assert_uint_gt(kit_problems(kit.s), 0);
     kit_close(&kit);
 }
