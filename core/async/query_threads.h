@@ -1,7 +1,8 @@
 /*
- * Query threads of a worker: lists and searches, whose cost grows with the data, run here and not
- * on the event loop. Each thread has a struct store of its own. The last of several threads takes
- * no searches, so slow searches delay only other searches. Workspaces take turns, one query each.
+ * Query threads of a worker: lists, searches and visitors' questions, whose cost grows with the
+ * data, run here and not on the event loop. Each thread has a struct store of its own. The last of
+ * several threads takes no searches, so slow searches delay only other searches. Workspaces take
+ * turns, one query each.
  *
  * A query owns copies of all that its thread reads. Its thread touches neither h2o, the request,
  * the caches nor the limiter.
