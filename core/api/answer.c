@@ -140,8 +140,8 @@ static bool run(struct query *q, struct store *s)
                                             .language = search->language,
                                             .limit = ANSWER_CITATIONS,
                                             .excerpt_bytes = ANSWER_BYTES,
-                                            .pause = query_pause,
-                                            .pause_arg = q};
+                                            .stop = query_must_stop,
+                                            .stop_arg = q};
     buf_reset(&search->content);
     buf_reset(&search->citations);
     search->store = s;

@@ -181,8 +181,8 @@ static void rows_start(struct request *r, enum store_rows type, const struct sto
                              .search = {.rows = *q,
                                         .pattern = {job->pattern, pattern.n},
                                         .budget = SEARCH_BUDGET,
-                                        .pause = query_pause,
-                                        .pause_arg = &job->query},
+                                        .stop = query_must_stop,
+                                        .stop_arg = &job->query},
                              .rows = {.out = &job->body, .ignored = api_ignored(r)}};
     if (pattern.n > 0) {
         job->search.by = (enum store_search_by)r->values[ROWS_SEARCH_BY].number;

@@ -110,7 +110,7 @@ static enum store_status open_file(struct lookup *l)
 static bool must_stop(void *arg)
 {
     struct lookup *l = arg;
-    l->stopped = l->stopped || store_pauses(l->s, l->question->pause, l->question->pause_arg);
+    l->stopped = l->stopped || store_must_stop(l->s, l->question->stop, l->question->stop_arg);
     return l->stopped;
 }
 

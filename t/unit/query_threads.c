@@ -57,7 +57,7 @@ static bool run(struct query *query, struct store *s)
     struct test_query *q = (struct test_query *)query;
     kit_assert(store_snapshot_version(s) == 0);
     atomic_fetch_add(&running, 1);
-    while (q->holds && !query_pause(query)) {
+    while (q->holds && !query_must_stop(query)) {
         pthread_mutex_lock(&lock);
         bool go_on = gate_open;
         pthread_mutex_unlock(&lock);
@@ -66,7 +66,7 @@ static bool run(struct query *query, struct store *s)
         usleep(1000);
     }
     atomic_fetch_sub(&running, 1);
-    if (query_pause(query))
+    if (query_must_stop(query))
         return false;
     store_workspace_get(s, 1, no_workspace, NULL);
     kit_assert(store_snapshot_version(s) > 0);
