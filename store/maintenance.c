@@ -27,7 +27,7 @@ struct purge {
 struct maintenance {
     struct store *s;
     maintenance_carry_fn *carry;
-    store_pause_fn *ends;
+    store_stop_fn *ends;
     void *arg;
     bool started;
     struct purge purge;
@@ -383,7 +383,7 @@ const char *maintenance_why(const struct maintenance *m)
 /* ---- create, free ---- */
 
 struct maintenance *maintenance_new(struct store *s, maintenance_carry_fn *carry,
-                                    store_pause_fn *ends, void *arg)
+                                    store_stop_fn *ends, void *arg)
 {
     struct maintenance *m = calloc(1, sizeof(*m));
     if (m == NULL)

@@ -83,14 +83,14 @@ uint64_t store_rows_count(struct str rows);
 bool store_rows_are_none(struct str rows);
 
 /*
- * store_rows_hash(s, pause, arg, out): hash of all rows of replicated spaces in the open or a new
- * snapshot: equal in stores with the same rows. STORE_AGAIN: ${pause} returned true, or the size of
+ * store_rows_hash(s, stop, arg, out): hash of all rows of replicated spaces in the open or a new
+ * snapshot: equal in stores with the same rows. STORE_AGAIN: ${stop} returned true, or the size of
  * the map is to change. STORE_FULL: the snapshot keeps pages in use that the writer needs.
  * XXH3 of 128 bits: it finds faults, and nobody chooses rows so that they collide. SHA-256 would
  * take several times as long as reading the rows.
  */
 #define STORE_HASH_BYTES 16
-enum store_status store_rows_hash(struct store *s, store_pause_fn *pause, void *arg,
+enum store_status store_rows_hash(struct store *s, store_stop_fn *stop, void *arg,
                                   uint8_t out[STORE_HASH_BYTES])
     __attribute__((warn_unused_result));
 

@@ -58,10 +58,10 @@ const char *store_status_text(enum store_status status);
 #include "store/answers_log.h"
 
 /*
- * store_pause_fn(arg): must the work stop here? Called between parts of well under a millisecond
+ * store_stop_fn(arg): must the work stop here? Called between parts of well under a millisecond
  * each, if the data is in memory.
  */
-typedef bool store_pause_fn(void *arg);
+typedef bool store_stop_fn(void *arg);
 
 #include "store/lookup.h"
 #include "store/widget.h"
@@ -291,8 +291,8 @@ struct store_list_query {
      * Called at least each millisecond, if the data is in memory. When it returns true, or the size
      * of the map must change, the query ends with STORE_AGAIN. NULL: never.
      */
-    store_pause_fn *pause;
-    void *pause_arg;
+    store_stop_fn *stop;
+    void *stop_arg;
 };
 
 #define STORE_PER_PAGE_MAX 1000
@@ -396,11 +396,11 @@ enum store_status store_commit(struct store_txn *t) __attribute__((warn_unused_r
 void store_abort(struct store_txn *t);
 
 /*
- * store_txn_pause(t, pause, arg): background work of this transaction (CHANGE_PURGE,
- * CHANGE_PURGE_DELETED, CHANGE_INDEX_SWEEP, CHANGE_RETAIN) ends when ${pause} returns true. It is
+ * store_txn_stop_when(t, stop, arg): background work of this transaction (CHANGE_PURGE,
+ * CHANGE_PURGE_DELETED, CHANGE_INDEX_SWEEP, CHANGE_RETAIN) ends when ${stop} returns true. It is
  * called after each record; the next transaction continues.
  */
-void store_txn_pause(struct store_txn *t, store_pause_fn *pause, void *arg);
+void store_txn_stop_when(struct store_txn *t, store_stop_fn *stop, void *arg);
 
 /* store_events(s, count): events of the last commit; borrowed until the next store_begin. */
 const struct store_event *store_events(const struct store *s, size_t *count);

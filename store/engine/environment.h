@@ -71,8 +71,8 @@ struct store_txn {
     struct buf noted;                 /* keys of replicated spaces that were put or deleted */
 
     /* background work */
-    store_pause_fn *pause; /* may be NULL */
-    void *pause_arg;
+    store_stop_fn *stop; /* may be NULL */
+    void *stop_arg;
     bool background;             /* the current change is background work */
     uint64_t batch_limit, spent; /* records that txn_batch_limit allows, and that were used since */
 

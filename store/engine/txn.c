@@ -310,7 +310,7 @@ enum store_status store_begin(struct store *s, struct store_txn **out)
     t->counters_dirty = t->maintenance_told = t->ulid_known = t->ulid_dirty = false;
     t->awaited = t->unawaited = t->creates = t->in_log = t->synced = false;
     t->results = t->results_took = t->changes = t->create_bytes = 0;
-    t->pause = NULL;
+    t->stop = NULL;
     t->collects = s->collects;
     t->complete = t->follows = false;
     buf_reset(&t->noted);
@@ -333,10 +333,10 @@ enum store_status store_begin(struct store *s, struct store_txn **out)
     return STORE_OK;
 }
 
-void store_txn_pause(struct store_txn *t, store_pause_fn *pause, void *arg)
+void store_txn_stop_when(struct store_txn *t, store_stop_fn *stop, void *arg)
 {
-    t->pause = pause;
-    t->pause_arg = arg;
+    t->stop = stop;
+    t->stop_arg = arg;
 }
 
 void store_abort(struct store_txn *t)

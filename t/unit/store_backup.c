@@ -48,7 +48,7 @@ static void grade_all(unsigned round)
 
 static struct ulid agent;
 
-/* A part of the full-text index as well. */
+/* Its texts, and its row in the log of changed documents. */
 static void put_document(uint64_t number)
 {
     struct buf rows = {0};
