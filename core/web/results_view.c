@@ -4,7 +4,8 @@
 
 #define ELEMENTS_SHOWN 5
 
-static const char *const categories[] = {"seo", "performance", "security", "misc"};
+static const struct str categories[] = {STR("seo"), STR("performance"), STR("security"),
+                                        STR("misc")};
 #define CATEGORIES (sizeof(categories) / sizeof(categories[0]))
 
 /* Checks that are being collected. */
@@ -13,23 +14,32 @@ struct collection {
     size_t n, cap;
 };
 
+/* The items of an array, still as JSON. */
+struct items {
+    struct str *at;
+    size_t n, cap;
+};
+
 /* What is being read. */
 struct results {
     enum language language;
     const struct view_memory *memory;
     struct collection failed, passed, skipped;
-    unsigned category_passed[CATEGORIES], category_applied[CATEGORIES];
+    struct category_view categories[CATEGORIES];
+    size_t next_texts;    /* of texts_of_check */
+    struct items details; /* of the last check; its memory is used again */
 };
 
 /* The members of a check, still as JSON. */
 struct check_json {
-    struct str id, category, importance, passed, value, message, details;
+    struct str id, category, importance, passed, value, message;
 };
 
 struct str results_check_name(enum language l, struct str id)
 {
-    struct str name = text_find(l, "check", id, "name");
-    return name.n > 0 ? name : id;
+    size_t next = 0;
+    const struct check_texts *texts = texts_of_check(l, id, &next);
+    return texts == NULL ? id : texts->name->text;
 }
 
 static struct finding_view *collect(struct collection *c, const struct view_memory *memory)
@@ -77,119 +87,155 @@ static struct str text_of(const struct view_memory *memory, struct str value)
     return unescaped(memory, (struct str){value.p + 1, value.n - 2});
 }
 
-static void read_member(struct check_json *check, struct str name, struct str member)
+/* The characters between the quotes of a string that has no escapes. */
+static struct str inside_quotes(struct str value)
 {
-    const struct {
-        struct str name, *to;
-    } members[] = {
-        {STR("category"), &check->category}, {STR("importance"), &check->importance},
-        {STR("passed"), &check->passed},     {STR("value"), &check->value},
-        {STR("message"), &check->message},   {STR("details"), &check->details},
-    };
-    for (size_t i = 0; i < sizeof(members) / sizeof(members[0]); i++)
-        if (str_eq(name, members[i].name)) {
-            *members[i].to = member;
-            return;
-        }
+    return value.n < 2 ? (struct str){0} : (struct str){value.p + 1, value.n - 2};
 }
 
-/* ${c} is the next character of ${rest}; then it is taken. */
-static bool take(struct str *rest, char c)
+/* ${rest} begins with ${start}; then that is taken. */
+static inline bool take(struct str *rest, struct str start)
 {
-    if (rest->n == 0 || *rest->p != c)
+    if (!str_starts(*rest, start))
         return false;
-    *rest = (struct str){rest->p + 1, rest->n - 1};
+    *rest = (struct str){rest->p + start.n, rest->n - start.n};
     return true;
 }
 
-/* The next check of the results, as core/audit/results.c writes them; false: the end. */
-static bool next_check(struct str *rest, struct check_json *out)
+static void add_item(struct items *to, struct str item, const struct view_memory *memory)
 {
-    struct str name, member;
-    take(rest, ',');
-    if (!json_span_item(rest, &name) || name.n < 2 || !take(rest, ':') || !take(rest, '{'))
+    enum { AT_FIRST = 64 };
+    if (to->n == to->cap) {
+        size_t cap = to->cap == 0 ? AT_FIRST : 2 * to->cap;
+        struct str *larger = memory->alloc(memory->of, cap * sizeof(*larger));
+        if (to->n > 0)
+            memcpy(larger, to->at, to->n * sizeof(*larger));
+        to->at = larger;
+        to->cap = cap;
+    }
+    to->at[to->n++] = item;
+}
+
+static bool take_details(struct str *rest, struct results *to)
+{
+    struct str item;
+    if (!take(rest, STR("\"details\":[")))
         return false;
-    *out = (struct check_json){.id = {name.p + 1, name.n - 2}};
-    while (!take(rest, '}') && json_span_member(rest, &name, &member))
-        read_member(out, name, member);
+    while (!take(rest, STR("]")) && json_span_item(rest, &item))
+        add_item(&to->details, item, to->memory);
+    return true;
+}
+
+/* The next member is ${start}, a name and a colon; then its value is taken. */
+static inline bool take_member(struct str *rest, struct str start, struct str *value)
+{
+    return take(rest, start) && json_span_item(rest, value);
+}
+
+/* In the order of core/audit/results.c. Others are skipped. */
+static bool read_member(struct str *rest, struct results *to, struct check_json *c)
+{
+    struct str name, value;
+    return take_member(rest, STR("\"category\":"), &c->category) ||
+           take_member(rest, STR("\"importance\":"), &c->importance) ||
+           take_member(rest, STR("\"passed\":"), &c->passed) ||
+           take_member(rest, STR("\"value\":"), &c->value) ||
+           take_member(rest, STR("\"message\":"), &c->message) || take_details(rest, to) ||
+           json_span_member(rest, &name, &value);
+}
+
+/* The next check of the results, as core/audit/results.c writes them; false: the end. */
+static bool next_check(struct str *rest, struct results *to, struct check_json *out)
+{
+    struct str id;
+    if (!json_span_item(rest, &id) || id.n < 2 || !take(rest, STR(":{")))
+        return false;
+    *out = (struct check_json){.id = inside_quotes(id)};
+    to->details.n = 0;
+    while (!take(rest, STR("}"))) {
+        take(rest, STR(","));
+        if (!read_member(rest, to, out))
+            break;
+    }
     return true;
 }
 
 /* ---- a failed check ---- */
 
-static void fill_elements(struct finding_view *f, struct str details,
-                          const struct view_memory *memory)
+static void fill_elements(struct finding_view *f, const struct results *from)
 {
-    struct str rest = json_span_inside(details), item;
-    struct str *at = memory->alloc(memory->of, (rest.n / 2 + 1) * sizeof(*at)); /* 1,2,3 */
-    size_t count = 0;
-    while (json_span_item(&rest, &item))
-        at[count++] = text_of(memory, item);
-    size_t shown = count < ELEMENTS_SHOWN ? count : ELEMENTS_SHOWN;
+    const struct items *details = &from->details;
+    struct str *at = from->memory->alloc(from->memory->of, (details->n + 1) * sizeof(*at));
+    for (size_t i = 0; i < details->n; i++)
+        at[i] = text_of(from->memory, details->at[i]);
+    size_t shown = details->n < ELEMENTS_SHOWN ? details->n : ELEMENTS_SHOWN;
     f->elements = (struct text_list){at, shown};
-    f->more = (struct text_list){at + shown, count - shown};
-    f->more_count = (unsigned)(count - shown);
+    f->more = (struct text_list){at + shown, details->n - shown};
+    f->more_count = (unsigned)f->more.n;
 }
 
 /* Sentences of results are English and have the numbers; other languages show the value. */
-static void fill_texts(struct finding_view *f, const struct check_json *c, const struct results *to)
+static void fill_texts(struct finding_view *f, const struct check_json *c,
+                       const struct check_texts *texts, const struct results *to)
 {
-    const struct text_row *rows = NULL;
-    size_t count = texts_of(to->language, "check", c->id, &rows);
     bool english = to->language == LANGUAGE_EN;
-    f->why = texts_field(rows, count, STR("why"))->html;
-    f->mend = texts_field(rows, count, STR("mend"))->html;
-    f->wrong = english ? text_of(to->memory, c->message) : (struct str){0};
-    if (f->wrong.n == 0)
-        f->wrong = texts_field(rows, count, STR("wrong"))->text;
-    if (f->wrong.n == 0)
-        f->wrong = text_of(to->memory, c->message);
+    if (texts != NULL) {
+        f->why = texts->why->html;
+        f->mend = texts->mend->html;
+        f->wrong = texts->wrong->text;
+    }
+    if (english || texts == NULL) {
+        struct str message = text_of(to->memory, c->message);
+        if (message.n > 0)
+            f->wrong = message;
+    }
     f->found = text_of(to->memory, c->value);
     if (!english && f->found.n == 0 && !str_eq(c->value, STR("null")))
         f->found = c->value;
 }
 
-static void fill_failed(struct results *to, const struct check_json *c)
+static void fill_failed(struct results *to, const struct check_json *c, struct str name,
+                        struct str category, const struct check_texts *texts)
 {
-    struct str importance = text_of(to->memory, c->importance),
-               category = text_of(to->memory, c->category);
+    struct str importance = inside_quotes(c->importance);
     struct finding_view *f = collect(&to->failed, to->memory);
     *f = (struct finding_view){
-        .name = results_check_name(to->language, c->id),
-        .category = text_find(to->language, "category", category, NULL),
+        .name = name,
+        .category = category,
         .high = str_eq(importance, STR("high")),
         .medium = str_eq(importance, STR("medium")),
     };
     f->low = !f->high && !f->medium;
-    fill_texts(f, c, to);
-    fill_elements(f, c->details, to->memory);
+    fill_texts(f, c, texts, to);
+    fill_elements(f, to);
 }
 
 /* ---- all checks ---- */
 
-static void count_category(struct results *to, const struct check_json *c, bool passed)
+/* Counts the check in its category and returns the name of that; empty: the category is unknown. */
+static struct str count_category(struct results *to, const struct check_json *c, bool passed)
 {
-    struct str category = text_of(to->memory, c->category);
+    struct str category = inside_quotes(c->category);
     for (size_t i = 0; i < CATEGORIES; i++)
-        if (str_eq(category, str_of(categories[i]))) {
-            to->category_applied[i]++;
-            to->category_passed[i] += passed;
+        if (str_eq(category, categories[i])) {
+            to->categories[i].applied++;
+            to->categories[i].passed += passed;
+            return to->categories[i].name;
         }
+    return (struct str){0};
 }
 
 static void add_check(struct results *to, const struct check_json *c)
 {
-    bool passed = str_eq(c->passed, STR("true"));
-    const struct finding_view named = {.name = results_check_name(to->language, c->id)};
-    if (str_eq(c->passed, STR("null"))) {
-        *collect(&to->skipped, to->memory) = named;
-        return;
-    }
-    count_category(to, c, passed);
-    if (passed)
-        *collect(&to->passed, to->memory) = named;
+    const struct check_texts *texts = texts_of_check(to->language, c->id, &to->next_texts);
+    struct str name = texts == NULL ? c->id : texts->name->text;
+    bool passed = str_eq(c->passed, STR("true")), applies = !str_eq(c->passed, STR("null"));
+    struct str category = applies ? count_category(to, c, passed) : (struct str){0};
+    if (applies && !passed)
+        fill_failed(to, c, name, category, texts);
     else
-        fill_failed(to, c);
+        *collect(passed ? &to->passed : &to->skipped, to->memory) =
+            (struct finding_view){.name = name};
 }
 
 /* Stable: checks of one importance keep their order. */
@@ -207,19 +253,23 @@ static struct finding_list by_importance(const struct results *from)
     return (struct finding_list){sorted, n};
 }
 
-static struct category_list fill_categories(const struct results *from)
+static void name_categories(struct results *to)
+{
+    for (size_t i = 0; i < CATEGORIES; i++)
+        to->categories[i].name = text_find(to->language, "category", categories[i], NULL);
+}
+
+/* Those with checks that apply. */
+static struct category_list list_categories(const struct results *from)
 {
     struct category_view *at = from->memory->alloc(from->memory->of, CATEGORIES * sizeof(*at));
     size_t n = 0;
     for (size_t i = 0; i < CATEGORIES; i++) {
-        unsigned applied = from->category_applied[i], passed = from->category_passed[i];
-        if (applied > 0)
-            at[n++] = (struct category_view){
-                .name = text_find(from->language, "category", str_of(categories[i]), NULL),
-                .passed = passed,
-                .applied = applied,
-                .percent = passed * 100 / applied,
-            };
+        const struct category_view *c = &from->categories[i];
+        if (c->applied == 0)
+            continue;
+        at[n] = *c;
+        at[n++].percent = c->passed * 100 / c->applied;
     }
     return (struct category_list){at, n};
 }
@@ -230,12 +280,13 @@ void results_view_fill(struct report_view *view, struct str results, enum langua
     struct str rest = json_span_inside(results);
     struct results to = {.language = l, .memory = memory};
     struct check_json check;
-    while (next_check(&rest, &check))
+    name_categories(&to);
+    while (next_check(&rest, &to, &check))
         add_check(&to, &check);
     view->findings = by_importance(&to);
     view->passed = list_of(&to.passed);
     view->skipped = list_of(&to.skipped);
     view->passed_count = (unsigned)to.passed.n;
     view->skipped_count = (unsigned)to.skipped.n;
-    view->categories = fill_categories(&to);
+    view->categories = list_categories(&to);
 }
