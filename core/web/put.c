@@ -1,29 +1,48 @@
 #include "core/web/put.h"
 
+#include "core/text/word.h"
+
+#define ENTITY_MAX 6 /* bytes */
+
 /* In text and in double quotes, an apostrophe needs no entity. */
 static const bool special[256] = {['&'] = true, ['<'] = true, ['>'] = true, ['"'] = true};
 
-static struct str entity_of(char c)
+static char *put_entity(char *to, char c)
 {
-    return c == '&'   ? STR("&amp;")
-           : c == '<' ? STR("&lt;")
-           : c == '>' ? STR("&gt;")
-                      : STR("&quot;");
+    return c == '&'   ? mempcpy(to, "&amp;", 5)
+           : c == '<' ? mempcpy(to, "&lt;", 4)
+           : c == '>' ? mempcpy(to, "&gt;", 4)
+                      : mempcpy(to, "&quot;", ENTITY_MAX);
+}
+
+/* The number of bytes before the first one that needs an entity. */
+static size_t plain_bytes(uint64_t word)
+{
+    /* < and > differ in one bit, and so do " and & */
+    return word_first(word_find(word | WORD_EACH('<' ^ '>'), '<' | '>') |
+                      word_find(word | WORD_EACH('"' ^ '&'), '"' | '&'));
 }
 
 void put_text(struct buf *out, struct str text)
 {
-    if (text.n == 0)
+    char *to = text.n == 0 ? NULL : buf_reserve(out, text.n * ENTITY_MAX);
+    if (to == NULL)
         return;
-    const char *from = text.p, *end = text.p + text.n;
-    for (const char *at = from; at < end; at++) {
-        if (!special[(unsigned char)*at])
-            continue;
-        buf_add(out, from, (size_t)(at - from));
-        buf_str(out, entity_of(*at));
-        from = at + 1;
+    const char *at = text.p, *end = text.p + text.n;
+    while (end - at >= (ptrdiff_t)WORD_BYTES) {
+        size_t plain = plain_bytes(word_of(at));
+        memcpy(to, at, WORD_BYTES);
+        to += plain;
+        at += plain;
+        if (plain < WORD_BYTES)
+            to = put_entity(to, *at++);
     }
-    buf_add(out, from, (size_t)(end - from));
+    for (; at < end; at++)
+        if (special[(unsigned char)*at])
+            to = put_entity(to, *at);
+        else
+            *to++ = *at;
+    out->n = (size_t)(to - out->p);
 }
 
 void put_url(struct buf *out, struct str url)

@@ -1,6 +1,7 @@
 #include "core/web/results_view_internal.h"
 
 #include "core/text/json_span.h"
+#include "core/text/word.h"
 
 #define ELEMENTS_SHOWN 5
 
@@ -66,14 +67,22 @@ static struct finding_list list_of(const struct collection *c)
 /* Only the escapes that core/audit writes: \" and \\; of others the character stays. */
 static struct str unescaped(const struct view_memory *memory, struct str s)
 {
-    char *out = memory->alloc(memory->of, s.n);
-    size_t n = 0;
-    for (size_t i = 0; i < s.n; i++) {
-        if (s.p[i] == '\\' && i + 1 < s.n)
-            i++;
-        out[n++] = s.p[i];
+    char *out = memory->alloc(memory->of, s.n), *to = out;
+    const char *at = s.p, *end = s.p + s.n;
+    while (at < end) {
+        size_t left = (size_t)(end - at), plain = 0;
+        if (left >= WORD_BYTES) {
+            plain = word_first(word_find(word_of(at), '\\'));
+            memcpy(to, at, WORD_BYTES);
+            to += plain;
+            at += plain;
+        }
+        if (plain < WORD_BYTES) {
+            at += *at == '\\' && at + 1 < end;
+            *to++ = *at++;
+        }
     }
-    return (struct str){out, n};
+    return (struct str){out, (size_t)(to - out)};
 }
 
 /* The characters of a string; empty for any other value. */
@@ -116,45 +125,44 @@ static void add_item(struct items *to, struct str item, const struct view_memory
     to->at[to->n++] = item;
 }
 
-static bool take_details(struct str *rest, struct results *to)
+static void take_details(struct str *rest, struct results *to)
 {
     struct str item;
-    if (!take(rest, STR("\"details\":[")))
-        return false;
-    while (!take(rest, STR("]")) && json_span_item(rest, &item))
-        add_item(&to->details, item, to->memory);
-    return true;
+    if (take(rest, STR("\"details\":[")))
+        while (!take(rest, STR("]")) && json_span_item(rest, &item))
+            add_item(&to->details, item, to->memory);
 }
 
-/* The next member is ${start}, a name and a colon; then its value is taken. */
-static inline bool take_member(struct str *rest, struct str start, struct str *value)
+/* If the next member is ${start}, a name and a colon, then its value is taken. */
+static inline void take_member(struct str *rest, struct str start, struct str *value)
 {
-    return take(rest, start) && json_span_item(rest, value);
+    if (take(rest, start) && json_span_item(rest, value))
+        take(rest, STR(","));
 }
 
-/* In the order of core/audit/results.c. Others are skipped. */
-static bool read_member(struct str *rest, struct results *to, struct check_json *c)
+/* In the order of core/audit/results.c. */
+static void take_members(struct str *rest, struct results *to, struct check_json *c)
 {
-    struct str name, value;
-    return take_member(rest, STR("\"category\":"), &c->category) ||
-           take_member(rest, STR("\"importance\":"), &c->importance) ||
-           take_member(rest, STR("\"passed\":"), &c->passed) ||
-           take_member(rest, STR("\"value\":"), &c->value) ||
-           take_member(rest, STR("\"message\":"), &c->message) || take_details(rest, to) ||
-           json_span_member(rest, &name, &value);
+    take_member(rest, STR("\"category\":"), &c->category);
+    take_member(rest, STR("\"importance\":"), &c->importance);
+    take_member(rest, STR("\"passed\":"), &c->passed);
+    take_member(rest, STR("\"value\":"), &c->value);
+    take_member(rest, STR("\"message\":"), &c->message);
+    take_details(rest, to);
 }
 
-/* The next check of the results, as core/audit/results.c writes them; false: the end. */
+/* The next check of the results; false: the end. */
 static bool next_check(struct str *rest, struct results *to, struct check_json *out)
 {
-    struct str id;
+    struct str id, name, value;
     if (!json_span_item(rest, &id) || id.n < 2 || !take(rest, STR(":{")))
         return false;
     *out = (struct check_json){.id = inside_quotes(id)};
     to->details.n = 0;
     while (!take(rest, STR("}"))) {
-        take(rest, STR(","));
-        if (!read_member(rest, to, out))
+        const char *before = rest->p;
+        take_members(rest, to, out);
+        if (rest->p == before && !json_span_member(rest, &name, &value)) /* an unknown one */
             break;
     }
     return true;
