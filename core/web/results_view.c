@@ -5,9 +5,16 @@
 
 #define ELEMENTS_SHOWN 5
 
-static const struct str categories[] = {STR("seo"), STR("performance"), STR("security"),
-                                        STR("misc")};
+/* Values in JSON of members that have one of a few values. */
+static const struct str categories[] = {STR("\"seo\""), STR("\"performance\""), STR("\"security\""),
+                                        STR("\"misc\"")};
 #define CATEGORIES (sizeof(categories) / sizeof(categories[0]))
+
+enum { HIGH, MEDIUM, LOW };
+static const struct str importances[] = {[HIGH] = STR("\"high\""), [MEDIUM] = STR("\"medium\"")};
+
+enum { PASSED, SKIPPED, FAILED, OUTCOMES };
+static const struct str outcomes[] = {[PASSED] = STR("true"), [SKIPPED] = STR("null")};
 
 /* Checks that are being collected. */
 struct collection {
@@ -25,15 +32,16 @@ struct items {
 struct results {
     enum language language;
     const struct view_memory *memory;
-    struct collection failed, passed, skipped;
-    struct category_view categories[CATEGORIES];
-    size_t next_texts;    /* of texts_of_check */
+    struct collection checks[OUTCOMES];
+    struct category_view categories[CATEGORIES + 1]; /* the last one: of unknown categories */
+    size_t next_texts;                               /* of texts_of_check */
     struct items details; /* of the last check; its memory is used again */
 };
 
-/* The members of a check, still as JSON. */
+/* The members of a check. */
 struct check_json {
-    struct str id, category, importance, passed, value, message;
+    struct str id, value, message; /* as JSON; empty: null */
+    size_t category, importance, outcome;
 };
 
 struct str results_check_name(enum language l, struct str id)
@@ -96,12 +104,6 @@ static struct str text_of(const struct view_memory *memory, struct str value)
     return unescaped(memory, (struct str){value.p + 1, value.n - 2});
 }
 
-/* The characters between the quotes of a string that has no escapes. */
-static struct str inside_quotes(struct str value)
-{
-    return value.n < 2 ? (struct str){0} : (struct str){value.p + 1, value.n - 2};
-}
-
 /* ${rest} begins with ${start}; then that is taken. */
 static inline bool take(struct str *rest, struct str start)
 {
@@ -128,27 +130,52 @@ static void add_item(struct items *to, struct str item, const struct view_memory
 static void take_details(struct str *rest, struct results *to)
 {
     struct str item;
-    if (take(rest, STR("\"details\":[")))
-        while (!take(rest, STR("]")) && json_span_item(rest, &item))
-            add_item(&to->details, item, to->memory);
+    while (!take(rest, STR("]")) && json_span_item(rest, &item))
+        add_item(&to->details, item, to->memory);
 }
 
-/* If the next member is ${start}, a name and a colon, then its value is taken. */
-static inline void take_member(struct str *rest, struct str start, struct str *value)
+/* The next value: the index of one of ${words}, or ${count}. */
+static inline size_t take_word(struct str *rest, const struct str *words, size_t count)
 {
-    if (take(rest, start) && json_span_item(rest, value))
-        take(rest, STR(","));
+    struct str other;
+    for (size_t i = 0; i < count; i++)
+        if (take(rest, words[i]))
+            return i;
+    json_span_item(rest, &other);
+    return count;
+}
+
+/* The next value, empty for null. */
+static inline struct str take_value(struct str *rest)
+{
+    struct str value = {0};
+    if (!take(rest, STR("null")))
+        json_span_item(rest, &value);
+    return value;
+}
+
+/* The next member is ${name}, with a colon; then that is taken. */
+static inline bool take_name(struct str *rest, struct str name)
+{
+    take(rest, STR(","));
+    return take(rest, name);
 }
 
 /* In the order of core/audit/results.c. */
 static void take_members(struct str *rest, struct results *to, struct check_json *c)
 {
-    take_member(rest, STR("\"category\":"), &c->category);
-    take_member(rest, STR("\"importance\":"), &c->importance);
-    take_member(rest, STR("\"passed\":"), &c->passed);
-    take_member(rest, STR("\"value\":"), &c->value);
-    take_member(rest, STR("\"message\":"), &c->message);
-    take_details(rest, to);
+    if (take_name(rest, STR("\"category\":")))
+        c->category = take_word(rest, categories, CATEGORIES);
+    if (take_name(rest, STR("\"importance\":")))
+        c->importance = take_word(rest, importances, LOW);
+    if (take_name(rest, STR("\"passed\":")))
+        c->outcome = take_word(rest, outcomes, FAILED);
+    if (take_name(rest, STR("\"value\":")))
+        c->value = take_value(rest);
+    if (take_name(rest, STR("\"message\":")))
+        c->message = take_value(rest);
+    if (take_name(rest, STR("\"details\":[")))
+        take_details(rest, to);
 }
 
 /* The next check of the results; false: the end. */
@@ -157,7 +184,8 @@ static bool next_check(struct str *rest, struct results *to, struct check_json *
     struct str id, name, value;
     if (!json_span_item(rest, &id) || id.n < 2 || !take(rest, STR(":{")))
         return false;
-    *out = (struct check_json){.id = inside_quotes(id)};
+    *out = (struct check_json){
+        .id = {id.p + 1, id.n - 2}, .category = CATEGORIES, .importance = LOW, .outcome = FAILED};
     to->details.n = 0;
     while (!take(rest, STR("}"))) {
         const char *before = rest->p;
@@ -198,64 +226,42 @@ static void fill_texts(struct finding_view *f, const struct check_json *c,
             f->wrong = message;
     }
     f->found = text_of(to->memory, c->value);
-    if (!english && f->found.n == 0 && !str_eq(c->value, STR("null")))
+    if (!english && f->found.n == 0)
         f->found = c->value;
-}
-
-static void fill_failed(struct results *to, const struct check_json *c, struct str name,
-                        struct str category, const struct check_texts *texts)
-{
-    struct str importance = inside_quotes(c->importance);
-    struct finding_view *f = collect(&to->failed, to->memory);
-    *f = (struct finding_view){
-        .name = name,
-        .category = category,
-        .high = str_eq(importance, STR("high")),
-        .medium = str_eq(importance, STR("medium")),
-    };
-    f->low = !f->high && !f->medium;
-    fill_texts(f, c, texts, to);
-    fill_elements(f, to);
 }
 
 /* ---- all checks ---- */
 
-/* Counts the check in its category and returns the name of that; empty: the category is unknown. */
-static struct str count_category(struct results *to, const struct check_json *c, bool passed)
-{
-    struct str category = inside_quotes(c->category);
-    for (size_t i = 0; i < CATEGORIES; i++)
-        if (str_eq(category, categories[i])) {
-            to->categories[i].applied++;
-            to->categories[i].passed += passed;
-            return to->categories[i].name;
-        }
-    return (struct str){0};
-}
-
 static void add_check(struct results *to, const struct check_json *c)
 {
     const struct check_texts *texts = texts_of_check(to->language, c->id, &to->next_texts);
-    struct str name = texts == NULL ? c->id : texts->name->text;
-    bool passed = str_eq(c->passed, STR("true")), applies = !str_eq(c->passed, STR("null"));
-    struct str category = applies ? count_category(to, c, passed) : (struct str){0};
-    if (applies && !passed)
-        fill_failed(to, c, name, category, texts);
-    else
-        *collect(passed ? &to->passed : &to->skipped, to->memory) =
-            (struct finding_view){.name = name};
+    struct finding_view *f = collect(&to->checks[c->outcome], to->memory);
+    *f = (struct finding_view){.name = texts == NULL ? c->id : texts->name->text};
+    if (c->outcome == SKIPPED)
+        return;
+    struct category_view *category = &to->categories[c->category];
+    category->applied++;
+    category->passed += c->outcome == PASSED;
+    if (c->outcome == PASSED)
+        return;
+    f->category = category->name;
+    f->high = c->importance == HIGH;
+    f->medium = c->importance == MEDIUM;
+    f->low = c->importance == LOW;
+    fill_texts(f, c, texts, to);
+    fill_elements(f, to);
 }
 
 /* Stable: checks of one importance keep their order. */
-static struct finding_list by_importance(const struct results *from)
+static struct finding_list by_importance(const struct collection *failed,
+                                         const struct view_memory *memory)
 {
     size_t n = 0;
-    struct finding_view *sorted =
-        from->memory->alloc(from->memory->of, (from->failed.n + 1) * sizeof(*sorted));
-    for (int level = 0; level < 3; level++)
-        for (size_t i = 0; i < from->failed.n; i++) {
-            const struct finding_view *f = &from->failed.at[i];
-            if (level == (f->high ? 0 : f->medium ? 1 : 2))
+    struct finding_view *sorted = memory->alloc(memory->of, (failed->n + 1) * sizeof(*sorted));
+    for (int level = HIGH; level <= LOW; level++)
+        for (size_t i = 0; i < failed->n; i++) {
+            const struct finding_view *f = &failed->at[i];
+            if (level == (f->high ? HIGH : f->medium ? MEDIUM : LOW))
                 sorted[n++] = *f;
         }
     return (struct finding_list){sorted, n};
@@ -263,8 +269,10 @@ static struct finding_list by_importance(const struct results *from)
 
 static void name_categories(struct results *to)
 {
-    for (size_t i = 0; i < CATEGORIES; i++)
-        to->categories[i].name = text_find(to->language, "category", categories[i], NULL);
+    for (size_t i = 0; i < CATEGORIES; i++) {
+        struct str id = {categories[i].p + 1, categories[i].n - 2};
+        to->categories[i].name = text_find(to->language, "category", id, NULL);
+    }
 }
 
 /* Those with checks that apply. */
@@ -291,10 +299,10 @@ void results_view_fill(struct report_view *view, struct str results, enum langua
     name_categories(&to);
     while (next_check(&rest, &to, &check))
         add_check(&to, &check);
-    view->findings = by_importance(&to);
-    view->passed = list_of(&to.passed);
-    view->skipped = list_of(&to.skipped);
-    view->passed_count = (unsigned)to.passed.n;
-    view->skipped_count = (unsigned)to.skipped.n;
+    view->findings = by_importance(&to.checks[FAILED], memory);
+    view->passed = list_of(&to.checks[PASSED]);
+    view->skipped = list_of(&to.checks[SKIPPED]);
+    view->passed_count = (unsigned)view->passed.n;
+    view->skipped_count = (unsigned)view->skipped.n;
     view->categories = list_categories(&to);
 }
