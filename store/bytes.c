@@ -23,15 +23,20 @@ char *buf_reserve(struct buf *b, size_t more)
     return b->p + b->n;
 }
 
-void buf_u64(struct buf *b, uint64_t v)
+struct str str_u64(char digits[STR_U64_MAX], uint64_t v)
 {
-    char digits[20];
-    size_t at = sizeof(digits);
+    size_t at = STR_U64_MAX;
     do {
         digits[--at] = (char)('0' + v % 10);
         v /= 10;
     } while (v != 0);
-    buf_add(b, digits + at, sizeof(digits) - at);
+    return (struct str){digits + at, STR_U64_MAX - at};
+}
+
+void buf_u64(struct buf *b, uint64_t v)
+{
+    char digits[STR_U64_MAX];
+    buf_str(b, str_u64(digits, v));
 }
 
 void buf_printf(struct buf *b, const char *format, ...)

@@ -36,6 +36,10 @@ static inline bool str_starts(struct str s, struct str start)
     return s.n >= start.n && (start.n == 0 || memcmp(s.p, start.p, start.n) == 0);
 }
 
+/* str_u64(digits, v): a number in decimal, in ${digits}. */
+#define STR_U64_MAX 20
+struct str str_u64(char digits[STR_U64_MAX], uint64_t v);
+
 struct buf {
     char *p;
     size_t n;   /* bytes in use */

@@ -47,7 +47,9 @@ uint64_t report_page_id(struct request *r)
 
 static struct str path_of(struct request *r, uint64_t id)
 {
-    return request_printf(r, "/reports/%llu", (unsigned long long)id);
+    char digits[STR_U64_MAX];
+    struct view_memory memory = page_memory(r);
+    return VIEW_JOIN(&memory, STR("/reports/"), str_u64(digits, id));
 }
 
 static void put_headers(struct request *r, const struct store_report *report)
@@ -109,11 +111,13 @@ static const struct store_grading *grading_of(const struct page_records *from, u
 static void fill_addresses(struct request *r, struct page_view *page, struct str path)
 {
     const struct value *against = &r->values[REPORT_PAGE_AGAINST];
-    struct str base_url = request_base_url(r), query = {0};
+    struct view_memory memory = page_memory(r);
+    char digits[STR_U64_MAX];
+    struct str query = {0};
     if (against->sent)
-        query = request_printf(r, "against=%llu", (unsigned long long)against->number);
+        query = VIEW_JOIN(&memory, STR("against="), str_u64(digits, against->number));
     page_fill(r, page, page_language(r), path, query);
-    page->link = request_printf(r, "%.*s%.*s", (int)base_url.n, base_url.p, (int)path.n, path.p);
+    page->link = VIEW_JOIN(&memory, request_base_url(r), path);
 }
 
 static const struct report_view *view_of(struct page_records *from,
@@ -122,15 +126,14 @@ static const struct report_view *view_of(struct page_records *from,
     struct request *r = from->r;
     struct view_memory memory = page_memory(r);
     struct report_view *view = request_alloc(r, sizeof(*view));
-    struct str path = path_of(r, from->report->id), base = request_base_path(r),
-               query = page_query(r);
+    struct str path = path_of(r, from->report->id), query = page_query(r);
     const struct report_source source = {
         .report = from->report,
         .gradings = from->gradings,
         .count = from->count,
         .against = against,
-        .address = request_printf(r, "%.*s%.*s?%.*s%s", (int)base.n, base.p, (int)path.n, path.p,
-                                  (int)query.n, query.p, query.n > 0 ? "&" : ""),
+        .address = VIEW_JOIN(&memory, request_base_path(r), path, STR("?"), query,
+                             query.n > 0 ? STR("&") : STR("")),
         .language = page_language(r),
     };
     *view = (struct report_view){.member = is_member(r, from->report)};
@@ -227,11 +230,12 @@ void report_page(struct request *r)
 void report_page_form(struct request *r, const struct store_report *report, bool wrong)
 {
     enum language language = page_language(r);
-    struct str path = path_of(r, report->id), base = request_base_path(r), query = page_query(r);
+    struct view_memory memory = page_memory(r);
+    struct str path = path_of(r, report->id), query = page_query(r);
     struct password_view view = {.wrong = wrong};
     page_fill(r, &view.page, language, path, (struct str){0});
-    view.action = request_printf(r, "%.*s%.*s/password%s%.*s", (int)base.n, base.p, (int)path.n,
-                                 path.p, query.n > 0 ? "?" : "", (int)query.n, query.p);
+    view.action = VIEW_JOIN(&memory, request_base_path(r), path, STR("/password"),
+                            query.n > 0 ? STR("?") : STR(""), query);
     page_headers(r);
     reply_header(r, "cache-control", STR("no-store"));
     reply_header(r, "vary", STR("accept-language, cookie"));
