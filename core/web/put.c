@@ -2,17 +2,21 @@
 
 #include "core/text/word.h"
 
-#define ENTITY_MAX 6 /* bytes */
-
 /* In text and in double quotes, an apostrophe needs no entity. */
-static const bool special[256] = {['&'] = true, ['<'] = true, ['>'] = true, ['"'] = true};
+#define ENTITY_MAX 8
+static const char entities[256][ENTITY_MAX] = {
+    ['&'] = "&amp;", ['<'] = "&lt;", ['>'] = "&gt;", ['"'] = "&quot;"};
+static const unsigned char entity_sizes[256] = {['&'] = 5, ['<'] = 4, ['>'] = 4, ['"'] = 6};
 
-static char *put_entity(char *to, char c)
+/* ${c}, or its entity. */
+static inline char *put_character(char *to, unsigned char c)
 {
-    return c == '&'   ? mempcpy(to, "&amp;", 5)
-           : c == '<' ? mempcpy(to, "&lt;", 4)
-           : c == '>' ? mempcpy(to, "&gt;", 4)
-                      : mempcpy(to, "&quot;", ENTITY_MAX);
+    if (entity_sizes[c] == 0) {
+        *to = (char)c;
+        return to + 1;
+    }
+    memcpy(to, entities[c], ENTITY_MAX);
+    return to + entity_sizes[c];
 }
 
 /* The number of bytes before the first one that needs an entity. */
@@ -35,13 +39,10 @@ void put_text(struct buf *out, struct str text)
         to += plain;
         at += plain;
         if (plain < WORD_BYTES)
-            to = put_entity(to, *at++);
+            to = put_character(to, (unsigned char)*at++);
     }
-    for (; at < end; at++)
-        if (special[(unsigned char)*at])
-            to = put_entity(to, *at);
-        else
-            *to++ = *at;
+    while (at < end)
+        to = put_character(to, (unsigned char)*at++);
     out->n = (size_t)(to - out->p);
 }
 

@@ -10,11 +10,13 @@ static const struct str categories[] = {STR("\"seo\""), STR("\"performance\""), 
                                         STR("\"misc\"")};
 #define CATEGORIES (sizeof(categories) / sizeof(categories[0]))
 
-enum { HIGH, MEDIUM, LOW };
-static const struct str importances[] = {[HIGH] = STR("\"high\""), [MEDIUM] = STR("\"medium\"")};
+enum { HIGH, MEDIUM, LOW, IMPORTANCES };
+static const struct str importances[] = {
+    [HIGH] = STR("\"high\""), [MEDIUM] = STR("\"medium\""), [LOW] = STR("\"low\"")};
 
 enum { PASSED, SKIPPED, FAILED, OUTCOMES };
-static const struct str outcomes[] = {[PASSED] = STR("true"), [SKIPPED] = STR("null")};
+static const struct str outcomes[] = {
+    [PASSED] = STR("true"), [SKIPPED] = STR("null"), [FAILED] = STR("false")};
 
 /* Checks that are being collected. */
 struct collection {
@@ -22,26 +24,28 @@ struct collection {
     size_t n, cap;
 };
 
-/* The items of an array, still as JSON. */
-struct items {
+struct texts {
     struct str *at;
     size_t n, cap;
 };
 
 /* What is being read. */
 struct results {
+    struct str rest; /* JSON that is not read yet */
+    char *unescaped; /* memory for the texts in it */
     enum language language;
     const struct view_memory *memory;
     struct collection checks[OUTCOMES];
     struct category_view categories[CATEGORIES + 1]; /* the last one: of unknown categories */
     size_t next_texts;                               /* of texts_of_check */
-    struct items details; /* of the last check; its memory is used again */
 };
 
-/* The members of a check. */
-struct check_json {
-    struct str id, value, message; /* as JSON; empty: null */
+/* A check of the results. */
+struct check {
+    struct str id, message;
+    struct str value, value_json; /* ${value}: if it is a string; both are empty for null */
     size_t category, importance, outcome;
+    struct texts details;
 };
 
 struct str results_check_name(enum language l, struct str id)
@@ -70,39 +74,7 @@ static struct finding_list list_of(const struct collection *c)
     return (struct finding_list){c->at, c->n};
 }
 
-/* ---- JSON ---- */
-
-/* Only the escapes that core/audit writes: \" and \\; of others the character stays. */
-static struct str unescaped(const struct view_memory *memory, struct str s)
-{
-    char *out = memory->alloc(memory->of, s.n), *to = out;
-    const char *at = s.p, *end = s.p + s.n;
-    while (at < end) {
-        size_t left = (size_t)(end - at), plain = 0;
-        if (left >= WORD_BYTES) {
-            plain = word_first(word_find(word_of(at), '\\'));
-            memcpy(to, at, WORD_BYTES);
-            to += plain;
-            at += plain;
-        }
-        if (plain < WORD_BYTES) {
-            at += *at == '\\' && at + 1 < end;
-            *to++ = *at++;
-        }
-    }
-    return (struct str){out, (size_t)(to - out)};
-}
-
-/* The characters of a string; empty for any other value. */
-static struct str text_of(const struct view_memory *memory, struct str value)
-{
-    struct str text;
-    if (json_span_text(value, &text))
-        return text;
-    if (value.n < 2 || value.p[0] != '"')
-        return (struct str){0};
-    return unescaped(memory, (struct str){value.p + 1, value.n - 2});
-}
+/* ---- JSON, as core/audit/results.c writes it: without white space ---- */
 
 /* ${rest} begins with ${start}; then that is taken. */
 static inline bool take(struct str *rest, struct str start)
@@ -113,7 +85,59 @@ static inline bool take(struct str *rest, struct str start)
     return true;
 }
 
-static void add_item(struct items *to, struct str item, const struct view_memory *memory)
+/* The next value: the index of one of ${words}, or ${other}. */
+static inline size_t take_word(struct str *rest, const struct str *words, size_t count,
+                               size_t other)
+{
+    struct str value;
+#pragma GCC unroll 4
+    for (size_t i = 0; i < count; i++)
+        if (take(rest, words[i]))
+            return i;
+    json_span_item(rest, &value);
+    return other;
+}
+
+/* The rest of a string behind its first quote. The only escapes are \" and \\. */
+static struct str take_characters(struct results *from)
+{
+    const char *at = from->rest.p, *end = at + from->rest.n;
+    char *to = from->unescaped;
+    while (at < end) {
+        if (end - at >= (ptrdiff_t)WORD_BYTES) {
+            uint64_t word = word_of(at);
+            size_t plain = word_first(word_find(word, '"') | word_find(word, '\\'));
+            memcpy(to, at, WORD_BYTES);
+            to += plain;
+            at += plain;
+            if (plain == WORD_BYTES)
+                continue;
+        }
+        if (*at == '"')
+            break;
+        at += *at == '\\' && at + 1 < end;
+        *to++ = *at++;
+    }
+    struct str text = {from->unescaped, (size_t)(to - from->unescaped)};
+    from->unescaped = to;
+    at += at < end; /* the last quote */
+    from->rest = (struct str){at, (size_t)(end - at)};
+    return text;
+}
+
+/* The next value: its text, empty if it is no string; false: the end. */
+static inline bool take_text(struct results *from, struct str *text)
+{
+    if (take(&from->rest, STR("\""))) {
+        *text = take_characters(from);
+        return true;
+    }
+    *text = (struct str){0};
+    struct str other;
+    return take(&from->rest, STR("null")) || json_span_item(&from->rest, &other);
+}
+
+static void add_text(struct texts *to, struct str text, const struct view_memory *memory)
 {
     enum { AT_FIRST = 64 };
     if (to->n == to->cap) {
@@ -124,34 +148,27 @@ static void add_item(struct items *to, struct str item, const struct view_memory
         to->at = larger;
         to->cap = cap;
     }
-    to->at[to->n++] = item;
+    to->at[to->n++] = text;
 }
 
-static void take_details(struct str *rest, struct results *to)
+/* The rest of an array behind its bracket. */
+static void take_texts(struct results *from, struct texts *to)
 {
-    struct str item;
-    while (!take(rest, STR("]")) && json_span_item(rest, &item))
-        add_item(&to->details, item, to->memory);
+    struct str text;
+    to->n = 0;
+    while (!take(&from->rest, STR("]")) && take_text(from, &text)) {
+        add_text(to, text, from->memory);
+        take(&from->rest, STR(","));
+    }
 }
 
-/* The next value: the index of one of ${words}, or ${count}. */
-static inline size_t take_word(struct str *rest, const struct str *words, size_t count)
+static void take_value(struct results *from, struct check *to)
 {
-    struct str other;
-    for (size_t i = 0; i < count; i++)
-        if (take(rest, words[i]))
-            return i;
-    json_span_item(rest, &other);
-    return count;
-}
-
-/* The next value, empty for null. */
-static inline struct str take_value(struct str *rest)
-{
-    struct str value = {0};
-    if (!take(rest, STR("null")))
-        json_span_item(rest, &value);
-    return value;
+    const char *start = from->rest.p;
+    if (take(&from->rest, STR("null")))
+        return;
+    take_text(from, &to->value);
+    to->value_json = (struct str){start, (size_t)(from->rest.p - start)};
 }
 
 /* The next member is ${name}, with a colon; then that is taken. */
@@ -162,77 +179,78 @@ static inline bool take_name(struct str *rest, struct str name)
 }
 
 /* In the order of core/audit/results.c. */
-static void take_members(struct str *rest, struct results *to, struct check_json *c)
+static void take_members(struct results *from, struct check *to)
 {
+    struct str *rest = &from->rest;
     if (take_name(rest, STR("\"category\":")))
-        c->category = take_word(rest, categories, CATEGORIES);
+        to->category = take_word(rest, categories, CATEGORIES, CATEGORIES);
     if (take_name(rest, STR("\"importance\":")))
-        c->importance = take_word(rest, importances, LOW);
+        to->importance = take_word(rest, importances, IMPORTANCES, LOW);
     if (take_name(rest, STR("\"passed\":")))
-        c->outcome = take_word(rest, outcomes, FAILED);
+        to->outcome = take_word(rest, outcomes, OUTCOMES, FAILED);
     if (take_name(rest, STR("\"value\":")))
-        c->value = take_value(rest);
+        take_value(from, to);
     if (take_name(rest, STR("\"message\":")))
-        c->message = take_value(rest);
+        take_text(from, &to->message);
     if (take_name(rest, STR("\"details\":[")))
-        take_details(rest, to);
+        take_texts(from, &to->details);
 }
 
-/* The next check of the results; false: the end. */
-static bool next_check(struct str *rest, struct results *to, struct check_json *out)
+/* The next check; false: the end. */
+static bool next_check(struct results *from, struct check *to)
 {
-    struct str id, name, value;
-    if (!json_span_item(rest, &id) || id.n < 2 || !take(rest, STR(":{")))
+    struct str name, value;
+    if (!take_name(&from->rest, STR("\"")))
         return false;
-    *out = (struct check_json){
-        .id = {id.p + 1, id.n - 2}, .category = CATEGORIES, .importance = LOW, .outcome = FAILED};
-    to->details.n = 0;
-    while (!take(rest, STR("}"))) {
-        const char *before = rest->p;
-        take_members(rest, to, out);
-        if (rest->p == before && !json_span_member(rest, &name, &value)) /* an unknown one */
-            break;
+    *to = (struct check){.id = take_characters(from),
+                         .category = CATEGORIES,
+                         .importance = LOW,
+                         .outcome = FAILED,
+                         .details = {to->details.at, 0, to->details.cap}};
+    if (!take(&from->rest, STR(":{")))
+        return false;
+    while (!take(&from->rest, STR("}"))) {
+        const char *before = from->rest.p;
+        take_members(from, to);
+        if (from->rest.p == before && !json_span_member(&from->rest, &name, &value))
+            break; /* the end; other members are not shown */
     }
     return true;
 }
 
 /* ---- a failed check ---- */
 
-static void fill_elements(struct finding_view *f, const struct results *from)
+static void fill_elements(struct finding_view *f, const struct texts *details,
+                          const struct view_memory *memory)
 {
-    const struct items *details = &from->details;
-    struct str *at = from->memory->alloc(from->memory->of, (details->n + 1) * sizeof(*at));
-    for (size_t i = 0; i < details->n; i++)
-        at[i] = text_of(from->memory, details->at[i]);
+    if (details->n == 0)
+        return;
     size_t shown = details->n < ELEMENTS_SHOWN ? details->n : ELEMENTS_SHOWN;
+    struct str *at = memory->alloc(memory->of, details->n * sizeof(*at));
+    memcpy(at, details->at, details->n * sizeof(*at));
     f->elements = (struct text_list){at, shown};
     f->more = (struct text_list){at + shown, details->n - shown};
     f->more_count = (unsigned)f->more.n;
 }
 
 /* Sentences of results are English and have the numbers; other languages show the value. */
-static void fill_texts(struct finding_view *f, const struct check_json *c,
-                       const struct check_texts *texts, const struct results *to)
+static void fill_texts(struct finding_view *f, const struct check *c,
+                       const struct check_texts *texts, enum language language)
 {
-    bool english = to->language == LANGUAGE_EN;
+    bool english = language == LANGUAGE_EN;
     if (texts != NULL) {
         f->why = texts->why->html;
         f->mend = texts->mend->html;
         f->wrong = texts->wrong->text;
     }
-    if (english || texts == NULL) {
-        struct str message = text_of(to->memory, c->message);
-        if (message.n > 0)
-            f->wrong = message;
-    }
-    f->found = text_of(to->memory, c->value);
-    if (!english && f->found.n == 0)
-        f->found = c->value;
+    if ((english || texts == NULL) && c->message.n > 0)
+        f->wrong = c->message;
+    f->found = english || c->value.n > 0 ? c->value : c->value_json;
 }
 
 /* ---- all checks ---- */
 
-static void add_check(struct results *to, const struct check_json *c)
+static void add_check(struct results *to, const struct check *c)
 {
     const struct check_texts *texts = texts_of_check(to->language, c->id, &to->next_texts);
     struct finding_view *f = collect(&to->checks[c->outcome], to->memory);
@@ -248,8 +266,8 @@ static void add_check(struct results *to, const struct check_json *c)
     f->high = c->importance == HIGH;
     f->medium = c->importance == MEDIUM;
     f->low = c->importance == LOW;
-    fill_texts(f, c, texts, to);
-    fill_elements(f, to);
+    fill_texts(f, c, texts, to->language);
+    fill_elements(f, &c->details, to->memory);
 }
 
 /* Stable: checks of one importance keep their order. */
@@ -293,11 +311,13 @@ static struct category_list list_categories(const struct results *from)
 void results_view_fill(struct report_view *view, struct str results, enum language l,
                        const struct view_memory *memory)
 {
-    struct str rest = json_span_inside(results);
-    struct results to = {.language = l, .memory = memory};
-    struct check_json check;
+    struct results to = {.rest = json_span_inside(results),
+                         .unescaped = memory->alloc(memory->of, results.n),
+                         .language = l,
+                         .memory = memory};
+    struct check check = {0};
     name_categories(&to);
-    while (next_check(&rest, &to, &check))
+    while (next_check(&to, &check))
         add_check(&to, &check);
     view->findings = by_importance(&to.checks[FAILED], memory);
     view->passed = list_of(&to.checks[PASSED]);
