@@ -4,22 +4,20 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-char *buf_reserve(struct buf *b, size_t more)
+char *buf_grow(struct buf *b, size_t more)
 {
     if (b->failed)
         return NULL;
-    if (b->cap - b->n < more) {
-        size_t cap = b->cap == 0 ? 256 : b->cap * 2;
-        if (cap < b->n + more)
-            cap = b->n + more;
-        char *p = realloc(b->p, cap);
-        if (p == NULL) {
-            b->failed = true;
-            return NULL;
-        }
-        b->p = p;
-        b->cap = cap;
+    size_t cap = b->cap == 0 ? 256 : b->cap * 2;
+    if (cap < b->n + more)
+        cap = b->n + more;
+    char *p = realloc(b->p, cap);
+    if (p == NULL) {
+        b->failed = true;
+        return NULL;
     }
+    b->p = p;
+    b->cap = cap;
     return b->p + b->n;
 }
 

@@ -1,38 +1,34 @@
 #include "core/text/json_span.h"
 
-#include "core/text/word.h"
-
-/* These functions read from ${p} to ${end} and return where they stop. */
-
-static const char *skip_space(const char *p, const char *end)
+static struct str from(struct str s, size_t at)
 {
-    while (p < end && (*p == ' ' || *p == '\t' || *p == '\n' || *p == '\r'))
-        p++;
-    return p;
+    return (struct str){s.p + at, s.n - at};
 }
 
-/* Before a quote or a backslash. */
-static const char *skip_plain(const char *p, const char *end)
+static struct str skip_space(struct str s)
 {
-    while (end - p >= (ptrdiff_t)WORD_BYTES) {
-        uint64_t word = word_of(p);
-        size_t plain = word_first(word_find(word, '"') | word_find(word, '\\'));
-        p += plain;
-        if (plain < WORD_BYTES)
-            return p;
+    size_t at = 0;
+    while (at < s.n && (s.p[at] == ' ' || s.p[at] == '\t' || s.p[at] == '\n' || s.p[at] == '\r'))
+        at++;
+    return at == 0 ? s : from(s, at); /* an empty text may have no address */
+}
+
+/* The size of the string at the start of ${s}, with quotes. */
+static size_t string_size(struct str s)
+{
+    size_t at = 1;
+    while (at < s.n) {
+        const char *quote = memchr(s.p + at, '"', s.n - at);
+        if (quote == NULL)
+            return s.n;
+        size_t end = (size_t)(quote - s.p), slashes = 0;
+        while (end - slashes > 1 && quote[-(ptrdiff_t)slashes - 1] == '\\')
+            slashes++;
+        at = end + 1;
+        if (slashes % 2 == 0)
+            break;
     }
-    while (p < end && *p != '"' && *p != '\\')
-        p++;
-    return p;
-}
-
-/* Behind the string that begins at ${p}. */
-static const char *skip_string(const char *p, const char *end)
-{
-    p++;
-    while ((p = skip_plain(p, end)) < end - 1 && *p == '\\')
-        p += 2;
-    return p < end && *p == '"' ? p + 1 : end;
+    return at;
 }
 
 /* Ends of a number or word; starts of strings, and brackets. */
@@ -41,33 +37,35 @@ static const bool ends[256] = {[','] = true, [']'] = true,  ['}'] = true,  [':']
 static const bool structural[256] = {
     ['"'] = true, ['['] = true, [']'] = true, ['{'] = true, ['}'] = true};
 
-static const char *skip_scalar(const char *p, const char *end)
+static size_t scalar_size(struct str s)
 {
-    while (p < end && !ends[(unsigned char)*p])
-        p++;
-    return p;
+    size_t at = 0;
+    while (at < s.n && !ends[(unsigned char)s.p[at]])
+        at++;
+    return at;
 }
 
-static const char *skip_nested(const char *p, const char *end)
+static size_t nested_size(struct str s)
 {
-    size_t depth = 0;
+    size_t at = 0, depth = 0;
     do {
-        while (p < end && !structural[(unsigned char)*p])
-            p++;
-        if (p == end)
-            return p;
-        depth += *p == '[' || *p == '{';
-        depth -= *p == ']' || *p == '}';
-        p = *p == '"' ? skip_string(p, end) : p + 1;
+        while (at < s.n && !structural[(unsigned char)s.p[at]])
+            at++;
+        if (at == s.n)
+            return at;
+        char c = s.p[at];
+        depth += c == '[' || c == '{';
+        depth -= c == ']' || c == '}';
+        at += c == '"' ? string_size(from(s, at)) : 1;
     } while (depth > 0);
-    return p;
+    return at;
 }
 
-static const char *skip_value(const char *p, const char *end)
+static size_t value_size(struct str s)
 {
-    if (*p == '"')
-        return skip_string(p, end);
-    return *p == '[' || *p == '{' ? skip_nested(p, end) : skip_scalar(p, end);
+    if (s.p[0] == '"')
+        return string_size(s);
+    return s.p[0] == '[' || s.p[0] == '{' ? nested_size(s) : scalar_size(s);
 }
 
 struct str json_span_inside(struct str value)
@@ -78,17 +76,13 @@ struct str json_span_inside(struct str value)
 
 bool json_span_item(struct str *rest, struct str *item)
 {
-    if (rest->n == 0) /* an empty text may have no address */
+    struct str s = skip_space(*rest);
+    if (s.n > 0 && s.p[0] == ',')
+        s = skip_space(from(s, 1));
+    if (s.n == 0)
         return false;
-    const char *end = rest->p + rest->n, *p = skip_space(rest->p, end);
-    if (p < end && *p == ',')
-        p = skip_space(p + 1, end);
-    if (p == end)
-        return false;
-    const char *behind = skip_value(p, end);
-    *item = (struct str){p, (size_t)(behind - p)};
-    behind += behind == p;
-    *rest = (struct str){behind, (size_t)(end - behind)};
+    *item = (struct str){s.p, value_size(s)};
+    *rest = from(s, item->n > 0 ? item->n : 1);
     return true;
 }
 
@@ -98,10 +92,10 @@ bool json_span_member(struct str *rest, struct str *name, struct str *value)
     if (!json_span_item(rest, &quoted) || quoted.n < 2)
         return false;
     *name = (struct str){quoted.p + 1, quoted.n - 2};
-    const char *end = rest->p + rest->n, *p = skip_space(rest->p, end);
-    if (p == end || *p != ':')
+    struct str s = skip_space(*rest);
+    if (s.n == 0 || s.p[0] != ':')
         return false;
-    *rest = (struct str){p + 1, (size_t)(end - p - 1)};
+    *rest = from(s, 1);
     return json_span_item(rest, value);
 }
 

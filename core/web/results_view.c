@@ -103,7 +103,7 @@ static struct str take_characters(struct results *from)
 {
     const char *at = from->rest.p, *end = at + from->rest.n;
     char *to = from->unescaped;
-    while (at < end) {
+    for (;;) {
         if (end - at >= (ptrdiff_t)WORD_BYTES) {
             uint64_t word = word_of(at);
             size_t plain = word_first(word_find(word, '"') | word_find(word, '\\'));
@@ -113,7 +113,7 @@ static struct str take_characters(struct results *from)
             if (plain == WORD_BYTES)
                 continue;
         }
-        if (*at == '"')
+        if (at == end || *at == '"')
             break;
         at += *at == '\\' && at + 1 < end;
         *to++ = *at++;
