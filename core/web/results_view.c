@@ -55,17 +55,22 @@ struct str results_check_name(enum language l, struct str id)
     return texts == NULL ? id : texts->name->text;
 }
 
-static struct finding_view *collect(struct collection *c, const struct view_memory *memory)
+/* Memory for one more item than ${n}, with the items ${at} of ${size} bytes. */
+static void *grow(const struct view_memory *memory, void *at, size_t n, size_t *cap, size_t size)
 {
     enum { AT_FIRST = 32 };
-    if (c->n == c->cap) {
-        size_t cap = c->cap == 0 ? AT_FIRST : 2 * c->cap;
-        struct finding_view *larger = memory->alloc(memory->of, cap * sizeof(*larger));
-        if (c->n > 0)
-            memcpy(larger, c->at, c->n * sizeof(*larger));
-        c->at = larger;
-        c->cap = cap;
-    }
+    if (n < *cap)
+        return at;
+    *cap = n == 0 ? AT_FIRST : 2 * n;
+    void *larger = memory->alloc(memory->of, *cap * size);
+    if (n > 0)
+        memcpy(larger, at, n * size);
+    return larger;
+}
+
+static struct finding_view *collect(struct collection *c, const struct view_memory *memory)
+{
+    c->at = grow(memory, c->at, c->n, &c->cap, sizeof(*c->at));
     return &c->at[c->n++];
 }
 
@@ -85,7 +90,7 @@ static inline bool take(struct str *rest, struct str start)
     return true;
 }
 
-/* The next value: the index of one of ${words}, or ${other}. */
+/* The next value: the index of one of ${words}, or ${other}. Unrolled, no word needs a call. */
 static inline size_t take_word(struct str *rest, const struct str *words, size_t count,
                                size_t other)
 {
@@ -139,15 +144,7 @@ static inline bool take_text(struct results *from, struct str *text)
 
 static void add_text(struct texts *to, struct str text, const struct view_memory *memory)
 {
-    enum { AT_FIRST = 64 };
-    if (to->n == to->cap) {
-        size_t cap = to->cap == 0 ? AT_FIRST : 2 * to->cap;
-        struct str *larger = memory->alloc(memory->of, cap * sizeof(*larger));
-        if (to->n > 0)
-            memcpy(larger, to->at, to->n * sizeof(*larger));
-        to->at = larger;
-        to->cap = cap;
-    }
+    to->at = grow(memory, to->at, to->n, &to->cap, sizeof(*to->at));
     to->at[to->n++] = text;
 }
 
