@@ -134,7 +134,7 @@ static struct finding_list named(enum language l, const struct view_memory *memo
     while (ids.n > 0) {
         struct str id = chars_cut(&ids, ' ');
         if (has_id(other, id) == in_other)
-            at[n++] = (struct finding_view){.name = results_check_name(l, id)};
+            at[n++] = (struct finding_view){.name = results_check_name(l, id, memory)};
     }
     return (struct finding_list){at, n};
 }

@@ -1,7 +1,6 @@
 #include "core/web/results_view_internal.h"
 
 #include "core/text/json_span.h"
-#include "core/text/word.h"
 
 #define ELEMENTS_SHOWN 5
 
@@ -25,14 +24,14 @@ struct collection {
 };
 
 struct texts {
-    struct str *at;
+    struct html *at;
     size_t n, cap;
 };
 
 /* What is being read. */
 struct results {
     struct str rest; /* JSON that is not read yet */
-    char *unescaped; /* memory for the texts in it */
+    char *html;      /* memory for its strings as HTML */
     enum language language;
     const struct view_memory *memory;
     struct collection checks[OUTCOMES];
@@ -42,17 +41,26 @@ struct results {
 
 /* A check of the results. */
 struct check {
-    struct str id, message;
-    struct str value, value_json; /* ${value}: if it is a string; both are empty for null */
+    struct html id, message;
+    struct html value;     /* if it is a string */
+    struct str value_json; /* empty for null */
     size_t category, importance, outcome;
     struct texts details;
 };
 
-struct str results_check_name(enum language l, struct str id)
+static struct html html_of(struct str text, const struct view_memory *memory)
+{
+    if (text.n == 0)
+        return (struct html){0};
+    char *p = memory->alloc(memory->of, HTML_MAX(text.n));
+    return (struct html){p, (size_t)(html_write(p, text) - p)};
+}
+
+struct html results_check_name(enum language l, struct str id, const struct view_memory *memory)
 {
     size_t next = 0;
     const struct check_texts *texts = texts_of_check(l, id, &next);
-    return texts == NULL ? id : texts->name->text;
+    return texts == NULL ? html_of(id, memory) : texts->name->html;
 }
 
 /* Memory for one more item than ${n}, with the items ${at} of ${size} bytes. */
@@ -103,46 +111,27 @@ static inline size_t take_word(struct str *rest, const struct str *words, size_t
     return other;
 }
 
-/* The rest of a string behind its first quote. The only escapes are \" and \\. */
-static struct str take_characters(struct results *from)
+/* The rest of a string behind its first quote. */
+static inline struct html take_characters(struct results *from)
 {
-    const char *at = from->rest.p, *end = at + from->rest.n;
-    char *to = from->unescaped;
-    for (;;) {
-        if (end - at >= (ptrdiff_t)WORD_BYTES) {
-            uint64_t word = word_of(at);
-            size_t plain = word_first(word_find(word, '"') | word_find(word, '\\'));
-            memcpy(to, at, WORD_BYTES);
-            to += plain;
-            at += plain;
-            if (plain == WORD_BYTES)
-                continue;
-        }
-        if (at == end || *at == '"')
-            break;
-        at += *at == '\\' && at + 1 < end;
-        *to++ = *at++;
-    }
-    struct str text = {from->unescaped, (size_t)(to - from->unescaped)};
-    from->unescaped = to;
-    at += at < end; /* the last quote */
-    from->rest = (struct str){at, (size_t)(end - at)};
-    return text;
+    const char *p = from->html;
+    from->html = html_write_json(from->html, &from->rest);
+    return (struct html){p, (size_t)(from->html - p)};
 }
 
 /* The next value: its text, empty if it is no string; false: the end. */
-static inline bool take_text(struct results *from, struct str *text)
+static inline bool take_text(struct results *from, struct html *text)
 {
     if (take(&from->rest, STR("\""))) {
         *text = take_characters(from);
         return true;
     }
-    *text = (struct str){0};
+    *text = (struct html){0};
     struct str other;
     return take(&from->rest, STR("null")) || json_span_item(&from->rest, &other);
 }
 
-static void add_text(struct texts *to, struct str text, const struct view_memory *memory)
+static void add_text(struct texts *to, struct html text, const struct view_memory *memory)
 {
     to->at = grow(memory, to->at, to->n, &to->cap, sizeof(*to->at));
     to->at[to->n++] = text;
@@ -151,7 +140,7 @@ static void add_text(struct texts *to, struct str text, const struct view_memory
 /* The rest of an array behind its bracket. */
 static void take_texts(struct results *from, struct texts *to)
 {
-    struct str text;
+    struct html text;
     to->n = 0;
     while (!take(&from->rest, STR("]")) && take_text(from, &text)) {
         add_text(to, text, from->memory);
@@ -223,35 +212,36 @@ static void fill_elements(struct finding_view *f, const struct texts *details,
     if (details->n == 0)
         return;
     size_t shown = details->n < ELEMENTS_SHOWN ? details->n : ELEMENTS_SHOWN;
-    struct str *at = memory->alloc(memory->of, details->n * sizeof(*at));
+    struct html *at = memory->alloc(memory->of, details->n * sizeof(*at));
     memcpy(at, details->at, details->n * sizeof(*at));
-    f->elements = (struct text_list){at, shown};
-    f->more = (struct text_list){at + shown, details->n - shown};
+    f->elements = (struct html_list){at, shown};
+    f->more = (struct html_list){at + shown, details->n - shown};
     f->more_count = (unsigned)f->more.n;
 }
 
 /* Sentences of results are English and have the numbers; other languages show the value. */
 static void fill_texts(struct finding_view *f, const struct check *c,
-                       const struct check_texts *texts, enum language language)
+                       const struct check_texts *texts, const struct results *to)
 {
-    bool english = language == LANGUAGE_EN;
+    bool english = to->language == LANGUAGE_EN;
     if (texts != NULL) {
         f->why = texts->why->html;
         f->mend = texts->mend->html;
-        f->wrong = texts->wrong->text;
+        f->wrong = texts->wrong->html;
     }
     if ((english || texts == NULL) && c->message.n > 0)
         f->wrong = c->message;
-    f->found = english || c->value.n > 0 ? c->value : c->value_json;
+    f->found = english || c->value.n > 0 ? c->value : html_of(c->value_json, to->memory);
 }
 
 /* ---- all checks ---- */
 
 static void add_check(struct results *to, const struct check *c)
 {
-    const struct check_texts *texts = texts_of_check(to->language, c->id, &to->next_texts);
+    const struct str id = {c->id.p, c->id.n}; /* those of checks are the same as HTML */
+    const struct check_texts *texts = texts_of_check(to->language, id, &to->next_texts);
     struct finding_view *f = collect(&to->checks[c->outcome], to->memory);
-    *f = (struct finding_view){.name = texts == NULL ? c->id : texts->name->text};
+    *f = (struct finding_view){.name = texts == NULL ? c->id : texts->name->html};
     if (c->outcome == SKIPPED)
         return;
     struct category_view *category = &to->categories[c->category];
@@ -263,7 +253,7 @@ static void add_check(struct results *to, const struct check *c)
     f->high = c->importance == HIGH;
     f->medium = c->importance == MEDIUM;
     f->low = c->importance == LOW;
-    fill_texts(f, c, texts, to->language);
+    fill_texts(f, c, texts, to);
     fill_elements(f, &c->details, to->memory);
 }
 
@@ -309,7 +299,7 @@ void results_view_fill(struct report_view *view, struct str results, enum langua
                        const struct view_memory *memory)
 {
     struct results to = {.rest = json_span_inside(results),
-                         .unescaped = memory->alloc(memory->of, results.n),
+                         .html = memory->alloc(memory->of, HTML_MAX(results.n)),
                          .language = l,
                          .memory = memory};
     struct check check = {0};

@@ -51,6 +51,39 @@ START_TEST(markup_is_escaped)
 }
 END_TEST
 
+/* ${text} as a JSON string, of which the first quote is taken, is ${want} as HTML. */
+static void expect_json(struct str text, struct str want)
+{
+    char *json = malloc(2 * text.n + sizeof("\",")), *to = json,
+         *html = malloc(HTML_MAX(2 * text.n + 2));
+    ck_assert(json != NULL && html != NULL);
+    for (size_t i = 0; i < text.n; i++) {
+        if (text.p[i] == '"' || text.p[i] == '\\')
+            *to++ = '\\';
+        *to++ = text.p[i];
+    }
+    to = stpcpy(to, "\",");
+    struct str rest = {json, (size_t)(to - json)};
+    char *end = html_write_json(html, &rest);
+    ck_assert(str_eq((struct str){html, (size_t)(end - html)}, want));
+    ck_assert(str_eq(rest, STR(",")));
+    free(html);
+    free(json);
+}
+
+START_TEST(a_json_string_ends_with_its_text)
+{
+    static const char *const unfinished[] = {"", "a", "12345678", "1234567\\", "\\"};
+    for (size_t i = 0; i < COUNT(unfinished); i++) {
+        char html[HTML_MAX(8)];
+        struct str rest = str_of(unfinished[i]);
+        char *end = html_write_json(html, &rest);
+        ck_assert(str_eq((struct str){html, (size_t)(end - html)}, str_of(unfinished[i])));
+        ck_assert_uint_eq(rest.n, 0);
+    }
+}
+END_TEST
+
 /* Each byte, in each place of a text of up to 20 bytes. */
 START_TEST(a_byte_is_escaped_wherever_it_stands)
 {
@@ -67,6 +100,7 @@ START_TEST(a_byte_is_escaped_wherever_it_stands)
                 if (more > 0)
                     memcpy(want + at, entities[c], more + 1);
                 expect_put(put_text, (struct str){text, n}, (struct str){want, n + more});
+                expect_json((struct str){text, n}, (struct str){want, n + more});
             }
 }
 END_TEST
@@ -419,6 +453,7 @@ int main(void)
     TCase *tcase = tcase_create("web_put");
     tcase_add_checked_fixture(tcase, NULL, free_all);
     tcase_add_loop_test(tcase, markup_is_escaped, 0, COUNT(texts));
+    tcase_add_test(tcase, a_json_string_ends_with_its_text);
     tcase_add_test(tcase, a_byte_is_escaped_wherever_it_stands);
     tcase_add_loop_test(tcase, only_web_addresses_are_urls, 0, COUNT(urls));
     tcase_add_test(tcase, a_part_of_a_url_has_only_unreserved_characters);
