@@ -9,7 +9,7 @@
  * handshake is over, whatever is pending.
  *
  *   HELLO      to writer    a: sender id (0: none), b: auditor's index  first frame of a connection
- *   CHANGE     to writer    a: sequence, b: highest answered            change_encode
+ *   CHANGE     to writer    a: sequence, b: answered up to that one     change_encode
  *   ANSWER     from writer  a: sequence, b: entry of the log or 0       struct store_answer
  *   EVENT      from writer                                              struct store_event
  *   WAIT       to writer    a: report                                   prioritize its job
@@ -79,6 +79,12 @@ enum frame_type {
 };
 
 #define CHANNEL_AUDITOR_MS 2000
+
+/*
+ * A sliding window, as TCP has one: a sender sends a change only while ${a} - ${b} is at most that.
+ * More changes wait at the sender. The writer disconnects a sender that has more unanswered ones.
+ */
+#define CHANNEL_WINDOW 4096
 
 #define FRAME_MAX_PAYLOAD (12u << 20) /* a sync of the largest documents is some 9 MB */
 

@@ -111,9 +111,7 @@ static void on_hello(struct frames *f, struct client *client, const struct frame
 
 static void put_away(struct client *client, uint64_t sequence)
 {
-    const struct store_answer away = {.status = STORE_AWAY};
-    channel_put(&client->channel, FRAME_ANSWER, sequence, 0,
-                (struct str){(const char *)&away, sizeof(away)});
+    client_answer(client, sequence, 0, &(struct store_answer){.status = STORE_AWAY});
 }
 
 static void execute(struct frames *f, struct client *client, const struct frame *frame)
@@ -122,6 +120,7 @@ static void execute(struct frames *f, struct client *client, const struct frame 
     if (!item_decode(item, frame->payload) || item->change.kind == CHANGE_REPORT_FINISH ||
         item->change.kind == CHANGE_REPORT_DIED)
         item->change.kind = 0; /* store_apply answers STORE_INVALID */
+    f->batch->bytes += sizeof(*item) + frame->payload.n;
     sequence_confirm(client, frame->head.b);
 }
 
@@ -134,8 +133,19 @@ static bool send_change(struct frames *f, struct client *client, const struct fr
     return true;
 }
 
+static bool is_in_window(const struct client *client, const struct frame_head *head)
+{
+    return client->unanswered < CHANNEL_WINDOW && head->b < head->a &&
+           head->a - head->b <= CHANNEL_WINDOW;
+}
+
 static void on_change(struct frames *f, struct client *client, const struct frame *frame)
 {
+    if (!is_in_window(client, &frame->head)) {
+        refuse(client);
+        return;
+    }
+    client->unanswered++;
     /* those held before go first */
     if (f->held.count > 0 || !send_change(f, client, frame))
         held_add(&f->held, client, frame);

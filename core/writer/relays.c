@@ -177,8 +177,7 @@ static void pass_on(struct relays *r, struct relay *relay)
     const struct held_answer *list = (const void *)relay->answers.p;
     size_t count = relay->answers.n / sizeof(*list), due = 0;
     for (; due < count && list[due].entry <= r->leading->position.sequence; due++)
-        channel_put(&relay->client->channel, FRAME_ANSWER, list[due].change, list[due].entry,
-                    (struct str){(const char *)&list[due].answer, sizeof(list[due].answer)});
+        client_answer(relay->client, list[due].change, list[due].entry, &list[due].answer);
     if (due == 0)
         return;
     relay->answers.n -= due * sizeof(*list);
@@ -188,7 +187,7 @@ static void pass_on(struct relays *r, struct relay *relay)
 static void hold(struct relays *r, struct relay *relay, const struct frame *f)
 {
     struct held_answer held = {.change = f->head.a, .entry = f->head.b};
-    if (f->payload.n != sizeof(held.answer)) {
+    if (f->payload.n != sizeof(held.answer) || relay->answers.n >= CHANNEL_WINDOW * sizeof(held)) {
         lose(r, relay, "it sent an invalid frame");
         return;
     }
