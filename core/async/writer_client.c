@@ -21,7 +21,8 @@ struct op {
     struct pending pending;
     struct op *next;
     uint64_t sequence, deadline_ms;
-    unsigned sent; /* how often */
+    uint64_t dropped; /* struct frame_repeats */
+    unsigned sent;    /* how often */
     change_done_fn *done;
     size_t size;
     char wire[];
@@ -49,7 +50,7 @@ struct writer_client {
     h2o_socket_t *socket;
     int epoll;
     bool writing; /* the socket is full; wait for EPOLLOUT */
-    uint64_t id, sequence, retry_at_ms;
+    uint64_t id, sequence, last_sent, retry_at_ms;
     struct op *first, *last; /* unanswered, in order */
     struct op *unsent;       /* the first one that is not on this channel; NULL: none */
     struct op *free_ops;
@@ -76,6 +77,7 @@ static void put_changes(struct writer_client *c)
     struct op *op;
     while ((op = c->unsent) != NULL && op->sequence - c->first->sequence < CHANNEL_WINDOW) {
         c->unsent = op->next;
+        c->last_sent = op->sequence > c->last_sent ? op->sequence : c->last_sent;
         op->sent++;
         channel_put(&c->channel, FRAME_CHANGE, op->sequence, c->first->sequence - 1,
                     (struct str){op->wire, op->size});
@@ -220,8 +222,10 @@ static struct op *op_new(struct writer_client *c, const struct store_change *cha
     struct op *op = op_alloc(c, sizeof(*op) + size);
     if (op == NULL)
         return NULL;
-    *op = (struct op){
-        .sequence = ++c->sequence, .size = size, .deadline_ms = c->loop->now_ms + WRITER_ANSWER_MS};
+    *op = (struct op){.sequence = ++c->sequence,
+                      .size = size,
+                      .dropped = score_get(c->loop->process->scoreboard->senders_dropped),
+                      .deadline_ms = c->loop->now_ms + WRITER_ANSWER_MS};
     struct buf wire = {.p = op->wire, .cap = size};
     change_encode(change, &wire);
     if (c->last != NULL)
@@ -368,6 +372,13 @@ static void forget_overdue(struct writer_client *c)
     }
 }
 
+static void say_hello(struct writer_client *c)
+{
+    const struct frame_repeats repeats = {c->last_sent, c->first == NULL ? 0 : c->first->dropped};
+    channel_put(&c->channel, FRAME_HELLO, c->id, 0,
+                (struct str){(const char *)&repeats, sizeof(repeats)});
+}
+
 static void reconnect(struct writer_client *c)
 {
     int fd = channel_connect(c->loop->process->writer_path);
@@ -385,8 +396,8 @@ static void reconnect(struct writer_client *c)
     }
     c->socket = h2o_evloop_socket_create(c->loop->ctx.loop, c->epoll, H2O_SOCKET_FLAG_DONT_READ);
     c->socket->data = c;
-    channel_put(&c->channel, FRAME_HELLO, c->id, 0, (struct str){0});
     forget_overdue(c);
+    say_hello(c);
     c->unsent = c->first;
     put_changes(c);
     h2o_socket_read_start(c->socket, on_readable);

@@ -25,6 +25,7 @@ struct client {
     bool loaded;
     uint64_t sequence, sequence_committed;
     unsigned unanswered; /* changes of this connection */
+    struct frame_repeats repeats;
     struct relay *relay; /* of its frames to the leader; NULL: none */
     uint64_t connected_ms;
     bool awaits_position;   /* it wants to know when the turn is not ${position_turn} */

@@ -101,6 +101,8 @@ static void on_hello(struct frames *f, struct client *client, const struct frame
         return;
     }
     client->id = frame->head.a;
+    if (frame->payload.n == sizeof(client->repeats))
+        memcpy(&client->repeats, frame->payload.p, sizeof(client->repeats));
     if (client->id != 0)
         end_earlier_sender(f, client);
     if (client->role == ROLE_WORKER)

@@ -117,7 +117,9 @@ static void greet(const struct relays *r, struct relay *relay)
     else if (relay->of == RELAY_OF_NOTICES)
         channel_put(&relay->channel, FRAME_NOTICES, 0, 0, (struct str){0});
     else
-        channel_put(&relay->channel, FRAME_HELLO, relay->client->id, 0, (struct str){0});
+        channel_put(
+            &relay->channel, FRAME_HELLO, relay->client->id, 0,
+            (struct str){(const char *)&relay->client->repeats, sizeof(relay->client->repeats)});
 }
 
 static enum relay_of kind_of(const struct client *client)

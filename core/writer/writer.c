@@ -49,7 +49,7 @@ struct writer {
 static void connect_parts(struct writer *w)
 {
     w->clients = (struct clients){.process = w->process, .epoll = w->epoll};
-    w->sequences = (struct sequences){.clients = &w->clients};
+    w->sequences = (struct sequences){.clients = &w->clients, .store = w->store};
     w->batch = (struct batch){.process = w->process,
                               .store = w->store,
                               .sequences = &w->sequences,
@@ -104,6 +104,7 @@ static void connect_parts(struct writer *w)
                                       .leading = &w->leading,
                                       .change_feed = &w->change_feed,
                                       .clients = &w->clients,
+                                      .sequences = &w->sequences,
                                       .verifier = &w->verifier};
     w->verifier = (struct verifier){.store = w->store};
     w->nodes = (struct nodes){
@@ -274,6 +275,7 @@ static bool start(struct writer *w, struct process *p)
                          .queue = queue_of(p->conf),
                          .epoll = epoll_create1(EPOLL_CLOEXEC)};
     connect_parts(w);
+    sequences_show(&w->sequences);
     if (!writer_threads_start(&w->threads, w->store) || !leading_start(&w->leading))
         return false;
     if (w->queue == NULL || w->epoll < 0 || !clients_listen(&w->clients) ||
