@@ -25,6 +25,7 @@ struct client {
     bool live;
     struct channel channel;
     uint64_t id, sequence;
+    struct frame_repeats repeats;
     int lock;
 };
 
@@ -70,7 +71,8 @@ static bool say_hello(struct client *c)
     if (fd < 0)
         return false;
     channel_init(&c->channel, fd);
-    channel_put(&c->channel, FRAME_HELLO, c->id, 0, (struct str){0});
+    channel_put(&c->channel, FRAME_HELLO, c->id, 0,
+                (struct str){(const char *)&c->repeats, sizeof(c->repeats)});
     return true;
 }
 
@@ -189,6 +191,9 @@ static int change_by_writer(struct client *c, const struct store_change *change,
     }
     change_encode(change, &wire);
     c->sequence++;
+    c->repeats.last = c->sequence;
+    store_senders_dropped(c->store, &c->repeats.dropped);
+    store_read_end(c->store);
     while (status != 0 && clock_mono_ms() < deadline_ms) {
         if (c->channel.fd < 0 && !say_hello(c)) {
             poll(NULL, 0, 50); /* until a new writer has started */

@@ -409,7 +409,7 @@ const struct store_event *store_events(const struct store *s, size_t *count);
  * Exactly once. A sender of changes is a worker process or a command. Each commit stores
  * for every sender the highest sequence number applied, and the answers that it has not
  * confirmed (opaque bytes). store_sender_get reads them inside the transaction, borrowed until the
- * next write.
+ * next write. No sender has the number 0: the sequence of 0 is how many senders were dropped.
  */
 void store_sender_note(struct store_txn *t, uint64_t sender, uint64_t sequence, struct str answers);
 enum store_status store_sender_get(struct store_txn *t, uint64_t sender, uint64_t *sequence,
@@ -417,6 +417,7 @@ enum store_status store_sender_get(struct store_txn *t, uint64_t sender, uint64_
 void store_sender_drop(struct store_txn *t, uint64_t sender);
 typedef void store_sender_fn(void *arg, uint64_t sender, uint64_t sequence);
 void store_sender_each(struct store_txn *t, store_sender_fn *each, void *arg);
+enum store_status store_senders_dropped(struct store *s, uint64_t *out);
 
 /* ---- maintenance, backup, checks ---- */
 

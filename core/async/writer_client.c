@@ -21,7 +21,8 @@ struct op {
     struct pending pending;
     struct op *next;
     uint64_t sequence, deadline_ms;
-    unsigned sent; /* how often */
+    uint64_t dropped; /* struct frame_repeats */
+    unsigned sent;    /* how often */
     change_done_fn *done;
     size_t size;
     char wire[];
@@ -49,8 +50,9 @@ struct writer_client {
     h2o_socket_t *socket;
     int epoll;
     bool writing; /* the socket is full; wait for EPOLLOUT */
-    uint64_t id, sequence, answered, retry_at_ms;
+    uint64_t id, sequence, last_sent, retry_at_ms;
     struct op *first, *last; /* unanswered, in order */
+    struct op *unsent;       /* the first one that is not on this channel; NULL: none */
     struct op *free_ops;
     size_t free_ops_count;
     struct wait *waits[WAIT_BUCKETS];
@@ -69,11 +71,17 @@ static void disconnect(struct writer_client *c)
     c->retry_at_ms = c->loop->now_ms + RECONNECT_MS;
 }
 
-static void put_change(struct writer_client *c, struct op *op)
+/* Those in the window; others wait for answers. */
+static void put_changes(struct writer_client *c)
 {
-    op->sent++;
-    channel_put(&c->channel, FRAME_CHANGE, op->sequence, c->answered,
-                (struct str){op->wire, op->size});
+    struct op *op;
+    while ((op = c->unsent) != NULL && op->sequence - c->first->sequence < CHANNEL_WINDOW) {
+        c->unsent = op->next;
+        c->last_sent = op->sequence > c->last_sent ? op->sequence : c->last_sent;
+        op->sent++;
+        channel_put(&c->channel, FRAME_CHANGE, op->sequence, c->first->sequence - 1,
+                    (struct str){op->wire, op->size});
+    }
 }
 
 /* ---- waiting for reports ---- */
@@ -214,8 +222,10 @@ static struct op *op_new(struct writer_client *c, const struct store_change *cha
     struct op *op = op_alloc(c, sizeof(*op) + size);
     if (op == NULL)
         return NULL;
-    *op = (struct op){
-        .sequence = ++c->sequence, .size = size, .deadline_ms = c->loop->now_ms + WRITER_ANSWER_MS};
+    *op = (struct op){.sequence = ++c->sequence,
+                      .size = size,
+                      .dropped = score_get(c->loop->process->scoreboard->senders_dropped),
+                      .deadline_ms = c->loop->now_ms + WRITER_ANSWER_MS};
     struct buf wire = {.p = op->wire, .cap = size};
     change_encode(change, &wire);
     if (c->last != NULL)
@@ -223,6 +233,8 @@ static struct op *op_new(struct writer_client *c, const struct store_change *cha
     else
         c->first = op;
     c->last = op;
+    if (c->unsent == NULL)
+        c->unsent = op;
     return op;
 }
 
@@ -236,15 +248,14 @@ bool writer_client_change(struct writer_client *c, const struct store_change *ch
     op->done = done;
     waiter_suspend(w, &op->pending);
     if (c->socket != NULL)
-        put_change(c, op);
+        put_changes(c);
     return true;
 }
 
 void writer_client_send(struct writer_client *c, const struct store_change *change)
 {
-    struct op *op = op_new(c, change);
-    if (op != NULL && c->socket != NULL)
-        put_change(c, op);
+    if (op_new(c, change) != NULL && c->socket != NULL)
+        put_changes(c);
 }
 
 void writer_client_send_local(struct writer_client *c, const struct store_change *change)
@@ -271,13 +282,14 @@ static void on_answer(struct writer_client *c, const struct frame *f)
 {
     struct op *op = c->first;
     struct store_answer answer;
-    if (op == NULL || f->head.a != op->sequence || f->payload.n != sizeof(answer))
+    if (op == NULL || op == c->unsent || f->head.a != op->sequence ||
+        f->payload.n != sizeof(answer))
         return; /* the second answer to a change that was sent twice */
     memcpy(&answer, f->payload.p, sizeof(answer));
-    c->answered = op->sequence;
     c->first = op->next;
     if (c->first == NULL)
         c->last = NULL;
+    put_changes(c);
     struct waiter *w = op->pending.waiter;
     change_done_fn *done = op->done;
     /* the leader of before may have executed it */
@@ -360,6 +372,13 @@ static void forget_overdue(struct writer_client *c)
     }
 }
 
+static void say_hello(struct writer_client *c)
+{
+    const struct frame_repeats repeats = {c->last_sent, c->first == NULL ? 0 : c->first->dropped};
+    channel_put(&c->channel, FRAME_HELLO, c->id, 0,
+                (struct str){(const char *)&repeats, sizeof(repeats)});
+}
+
 static void reconnect(struct writer_client *c)
 {
     int fd = channel_connect(c->loop->process->writer_path);
@@ -377,10 +396,10 @@ static void reconnect(struct writer_client *c)
     }
     c->socket = h2o_evloop_socket_create(c->loop->ctx.loop, c->epoll, H2O_SOCKET_FLAG_DONT_READ);
     c->socket->data = c;
-    channel_put(&c->channel, FRAME_HELLO, c->id, 0, (struct str){0});
     forget_overdue(c);
-    for (struct op *op = c->first; op != NULL; op = op->next)
-        put_change(c, op);
+    say_hello(c);
+    c->unsent = c->first;
+    put_changes(c);
     h2o_socket_read_start(c->socket, on_readable);
     recheck_all(c);
 }

@@ -65,7 +65,8 @@ struct cluster_log_head {
     bool verify; /* the leader is to append an entry without rows: at that one all nodes hash */
     /* of position with a node: */
     uint64_t differs_at;
-    bool taken; /* another live server has this node's store, and the node was not noted */
+    bool taken;         /* another live server has this node's store, and the node was not noted */
+    bool taken_by_name; /* it has not its store, but its name */
     char taken_name[NODE_TEXT], taken_address[NODE_TEXT]; /* of that server */
 };
 
@@ -101,7 +102,7 @@ struct cluster_log_entry {
  *
  * position(l, node, out): the head. ${node}: also note this about the node; NULL: only read. A node
  * that was noted in the last CLUSTER_LOG_LEASE_MS with another name or address is not noted:
- * ${out}->taken.
+ * ${out}->taken. Neither is one that was not, and whose name a node at another address had then.
  * chain(l, sequence, out): the chain of that entry; CLUSTER_LOG_NONE: it is not in the log.
  * first(l, out): the sequence of the first entry; CLUSTER_LOG_NONE: there is none.
  * trim(l, before, at_ms): delete entries before that sequence whose time is before ${at_ms}, as far

@@ -65,28 +65,39 @@ static const struct pg_statement read_sql = {
 static const struct pg_statement chain_sql = {.number = PG_CHAIN,
                                               .sql = "SELECT chain FROM assay_log WHERE seq = $1"};
 
+/* The row o was noted during the last lease. */
+#define LIVE "abs(extract(epoch FROM clock_timestamp() - o.seen_at)) <= 10"
+_Static_assert(CLUSTER_LOG_LEASE_MS == 10000, "the seconds of LIVE and note_sql");
+
 /*
  * $1 node, $2 name, $3 address, $4 format, $5 sequence, $6 free bytes, $7, $8 hash; 0: none new;
- * $9 version. No row: another server with this id was noted during the last lease.
+ * $9 version. No row: another server with this id, or a node with this name, was noted during the
+ * last lease. Of two live nodes with one name each keeps it.
  */
 static const struct pg_statement note_sql = {
     .number = PG_NODE,
-    .sql = "INSERT INTO assay_node AS n"
-           " (node, name, address, formats, applied_seq, free_bytes, hash_seq, hash, version,"
-           " seen_at) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, clock_timestamp())"
-           " ON CONFLICT (node) DO UPDATE SET name = excluded.name, address = excluded.address,"
-           " version = excluded.version, formats = excluded.formats,"
-           " applied_seq = excluded.applied_seq,"
-           " free_bytes = excluded.free_bytes, seen_at = excluded.seen_at, stopped = '',"
-           " hash_seq = CASE WHEN $7 = 0 THEN n.hash_seq ELSE $7 END,"
-           " hash = CASE WHEN $7 = 0 THEN n.hash ELSE $8 END"
-           " WHERE (n.name = excluded.name AND n.address = excluded.address)"
-           " OR abs(extract(epoch FROM excluded.seen_at - n.seen_at)) > 10"
-           " RETURNING n.differs_at"};
-_Static_assert(CLUSTER_LOG_LEASE_MS == 10000, "the seconds of note_sql");
+    .sql =
+        "INSERT INTO assay_node AS n"
+        " (node, name, address, formats, applied_seq, free_bytes, hash_seq, hash, version,"
+        " seen_at) SELECT $1, $2, $3, $4, $5, $6, $7, $8, $9, clock_timestamp()"
+        " WHERE coalesce((SELECT o.node = $1 FROM assay_node o WHERE o.name = $2"
+        " AND (o.node = $1 OR o.address <> $3) AND " LIVE " ORDER BY o.node <> $1 LIMIT 1), true)"
+        " ON CONFLICT (node) DO UPDATE SET name = excluded.name, address = excluded.address,"
+        " version = excluded.version, formats = excluded.formats,"
+        " applied_seq = excluded.applied_seq,"
+        " free_bytes = excluded.free_bytes, seen_at = excluded.seen_at, stopped = '',"
+        " hash_seq = CASE WHEN $7 = 0 THEN n.hash_seq ELSE $7 END,"
+        " hash = CASE WHEN $7 = 0 THEN n.hash ELSE $8 END"
+        " WHERE (n.name = excluded.name AND n.address = excluded.address)"
+        " OR abs(extract(epoch FROM excluded.seen_at - n.seen_at)) > 10"
+        " RETURNING n.differs_at"};
 
+/* The same parameters: who has this id, else who has this name; 1: it has the name. */
 static const struct pg_statement taken_sql = {
-    .number = PG_TAKEN, .sql = "SELECT name, address FROM assay_node WHERE node = $1"};
+    .number = PG_TAKEN,
+    .sql = "SELECT o.name, o.address, CASE WHEN o.node = $1 THEN 0 ELSE 1 END::bigint"
+           " FROM assay_node o WHERE (o.node = $1 OR (o.name = $2 AND o.address <> $3)) AND " LIVE
+           " ORDER BY o.node <> $1 LIMIT 1"};
 
 static void close_log(struct cluster_log *l)
 {
@@ -137,13 +148,15 @@ static enum cluster_log_status run_head(struct pg *pg, const struct pg_statement
     return status;
 }
 
-/* Who has the id of the node. */
+/* Who has the id or the name of the node. */
 static enum cluster_log_status find_taken(struct pg *pg, const struct cluster_log_node *node,
                                           struct cluster_log_head *out)
 {
     PGresult *r;
     struct pg_parameters p = {0};
     pg_uuid(&p, node->id);
+    pg_text(&p, node->name);
+    pg_text(&p, node->address);
     enum cluster_log_status status = pg_run(pg, &taken_sql, &p, &r);
     if (status != CLUSTER_LOG_OK)
         return status;
@@ -151,6 +164,7 @@ static enum cluster_log_status find_taken(struct pg *pg, const struct cluster_lo
     if (out->taken) {
         pg_get_text(r, 0, 0, out->taken_name, NODE_TEXT);
         pg_get_text(r, 0, 1, out->taken_address, NODE_TEXT);
+        out->taken_by_name = pg_get_number(r, 0, 2) != 0;
     }
     PQclear(r);
     return status;

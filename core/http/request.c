@@ -38,6 +38,13 @@ bool request_header(struct request *r, const char *name, struct str *value)
     return true;
 }
 
+bool request_header_twice(const struct request *r, const char *name)
+{
+    const h2o_headers_t *all = &r->h2o->headers;
+    ssize_t first = h2o_find_header_by_str(all, name, strlen(name), -1);
+    return first >= 0 && h2o_find_header_by_str(all, name, strlen(name), first) >= 0;
+}
+
 bool request_bearer(struct request *r, struct str *token)
 {
     struct str value;

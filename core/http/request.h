@@ -106,8 +106,12 @@ void *request_alloc(struct request *r, size_t size);
 struct str request_printf(struct request *r, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
-/* request_header(r, name, value): the first header with this lower-case name; false: none. */
+/*
+ * request_header(r, name, value): the first header with this lower-case name; false: none.
+ * request_header_twice(r, name): are there more of them?
+ */
 bool request_header(struct request *r, const char *name, struct str *value);
+bool request_header_twice(const struct request *r, const char *name);
 
 /* request_token_header(r, name, value): the same for a name that libh2o knows, which is faster. */
 static inline bool request_token_header(struct request *r, const h2o_token_t *name,

@@ -59,6 +59,11 @@ enum step step_await_position(struct request *r)
     if (r->route == NULL || (r->route->flags & ROUTE_INTERNAL) != 0 ||
         !request_header(r, "x-assay-position", &text))
         return STEP_NEXT;
+    if (request_header_twice(r, "x-assay-position")) {
+        reply_error(r, ERR_BAD_REQUEST,
+                    "The request has two X-Assay-Position headers. Send the greater one.");
+        return STEP_DONE;
+    }
     if (!log_position_read(text, &position)) {
         reply_error(r, ERR_BAD_REQUEST,
                     "X-Assay-Position is malformed. Send the value of an earlier response.");

@@ -8,8 +8,8 @@
  * wait for the handshake, and reading may leave bytes of the protocol to send. It reads until a
  * handshake is over, whatever is pending.
  *
- *   HELLO      to writer    a: sender id (0: none), b: auditor's index  first frame of a connection
- *   CHANGE     to writer    a: sequence, b: highest answered            change_encode
+ *   HELLO      to writer    a: sender id (0: none), b: auditor's index  struct frame_repeats
+ *   CHANGE     to writer    a: sequence, b: answered up to that one     change_encode
  *   ANSWER     from writer  a: sequence, b: entry of the log or 0       struct store_answer
  *   EVENT      from writer                                              struct store_event
  *   WAIT       to writer    a: report                                   prioritize its job
@@ -31,6 +31,7 @@
  *   PIECE      from writer  a: offset, b: bytes of all, about           a piece of data.mdb
  *   COPIED     from writer  a: bytes of all, b: 0; or b: 1, refused     hash of all; or a sentence
  *
+ * HELLO is the first frame of a connection, where no other one is. Of an auditor it has no payload.
  * CHANGE, WAIT and POSITION are for everybody but auditors; LOCAL is for workers and commands,
  * about files of their own server; those from JOB to ENDED are for auditors. Those about slots are
  * used in a cluster. AUDITOR and ENDED are for an auditor of another node: the writer of that node
@@ -79,6 +80,18 @@ enum frame_type {
 };
 
 #define CHANNEL_AUDITOR_MS 2000
+
+/*
+ * A sliding window, as TCP has one: a sender sends a change only while ${a} - ${b} is at most that.
+ * More changes wait at the sender. The writer disconnects a sender that has more unanswered ones.
+ */
+#define CHANNEL_WINDOW 4096
+
+/* Of a sender: what it may repeat on this connection. Without it, it repeats nothing. */
+struct frame_repeats {
+    uint64_t last;    /* the last change that it has sent before */
+    uint64_t dropped; /* scoreboard.h: senders_dropped, before the first of them was sent */
+};
 
 #define FRAME_MAX_PAYLOAD (12u << 20) /* a sync of the largest documents is some 9 MB */
 

@@ -61,10 +61,11 @@ struct scoreboard {
     _Atomic int32_t master_pid;
     _Atomic uint32_t generation;
     _Atomic uint32_t workers, auditors;
-    _Atomic uint32_t restarts;       /* children replaced after an unexpected death */
-    _Atomic uint64_t started_at_s;   /* wall clock, seconds since the epoch */
-    _Atomic uint32_t listener_slots; /* worker slots in use: workers close the other sockets */
-    _Atomic uint32_t accept_paused;  /* workers wait until the old master hands over */
+    _Atomic uint32_t restarts;        /* children replaced after an unexpected death */
+    _Atomic uint64_t started_at_s;    /* wall clock, seconds since the epoch */
+    _Atomic uint32_t listener_slots;  /* worker slots in use: workers close the other sockets */
+    _Atomic uint32_t accept_paused;   /* workers wait until the old master hands over */
+    _Atomic uint64_t senders_dropped; /* from the store, or fewer: core/writer/sequences.h */
     struct cluster_score cluster;
     /* the worker that serves listener slot i: its pid; 0: none, since unserved_since_ms */
     struct {

@@ -32,6 +32,7 @@ struct batch {
     int epoll; /* readable: callers wait */
     struct item *items;
     size_t count, room;
+    size_t bytes;             /* of the items of senders */
     size_t applied;           /* the first ${applied} items are in ${txn} */
     struct store_txn *txn;    /* from the first change on; NULL: not begun, or begin failed */
     enum store_status status; /* of that begin */
@@ -42,6 +43,13 @@ struct batch {
 
 /* batch_add(b, client, sequence): a new item; the caller fills in its change. */
 struct item *batch_add(struct batch *b, struct client *client, uint64_t sequence);
+
+/* batch_is_full(b): senders of other nodes wait for the next batch. */
+#define BATCH_FULL_BYTES (8u << 20)
+static inline bool batch_is_full(const struct batch *b)
+{
+    return b->bytes >= BATCH_FULL_BYTES;
+}
 
 /* item_decode(item, payload): copy ${payload} and decode its change; false: it is none. */
 bool item_decode(struct item *item, struct str payload);

@@ -68,6 +68,14 @@ void clients_accept(struct clients *c)
     }
 }
 
+void client_answer(struct client *client, uint64_t sequence, uint64_t entry,
+                   const struct store_answer *answer)
+{
+    client->unanswered--;
+    channel_put(&client->channel, FRAME_ANSWER, sequence, entry,
+                (struct str){(const char *)answer, sizeof(*answer)});
+}
+
 void client_flush(struct clients *c, struct client *client)
 {
     if (client->gone || (channel_pending(&client->channel) == 0 && !client->blocked))

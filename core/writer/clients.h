@@ -24,6 +24,8 @@ struct client {
     uint64_t id; /* 0: cannot send changes */
     bool loaded;
     uint64_t sequence, sequence_committed;
+    unsigned unanswered; /* changes of this connection */
+    struct frame_repeats repeats;
     struct relay *relay; /* of its frames to the leader; NULL: none */
     uint64_t connected_ms;
     bool awaits_position;   /* it wants to know when the turn is not ${position_turn} */
@@ -53,6 +55,13 @@ void clients_accept(struct clients *c);
  * the channel is closed.
  */
 void clients_add(struct clients *c, const struct channel *channel, enum role role);
+
+/*
+ * client_answer(client, sequence, entry, answer): queue the answer to a change; ${entry}: its entry
+ * of the log, or 0.
+ */
+void client_answer(struct client *client, uint64_t sequence, uint64_t entry,
+                   const struct store_answer *answer);
 
 /* client_flush(c, client), clients_flush(c): send what is queued for one, for all. */
 void client_flush(struct clients *c, struct client *client);

@@ -61,10 +61,9 @@ static void answer(struct committer *c, bool whole)
 {
     for (size_t i = 0; i < c->batch->count; i++) {
         struct item *item = &c->batch->items[i];
-        const struct str payload = {(const char *)&item->answer, sizeof(item->answer)};
         if (item->client != NULL)
-            channel_put(&item->client->channel, FRAME_ANSWER, item->sequence,
-                        c->leading->position.sequence, payload);
+            client_answer(item->client, item->sequence, c->leading->position.sequence,
+                          &item->answer);
         else if (item->done != NULL)
             item->done(item->done_arg, item);
     }
@@ -101,7 +100,7 @@ static void empty_batch(struct committer *c)
         full = full || refused;
     }
     deferred_settle(c->deferred, full);
-    c->batch->count = 0;
+    c->batch->count = c->batch->bytes = 0;
 }
 
 void commit_batch(struct committer *c)

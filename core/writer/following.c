@@ -65,6 +65,7 @@ static void take_entries(struct following *f)
     enum store_status status = apply(f, b);
     if (status == STORE_OK) {
         l->position = *log_batch_end(b);
+        sequences_show(f->sequences);
         if (asks_for_hash(b))
             verifier_start(f->verifier, l->thread, &l->position);
         change_feed_notify(f->change_feed);

@@ -15,6 +15,7 @@ struct following {
     struct leading *leading;
     struct change_feed *change_feed;
     struct clients *clients;
+    struct sequences *sequences;
     struct verifier *verifier;
     bool told; /* the log thread has something new */
     struct log_view view;

@@ -101,6 +101,8 @@ static void on_hello(struct frames *f, struct client *client, const struct frame
         return;
     }
     client->id = frame->head.a;
+    if (frame->payload.n == sizeof(client->repeats))
+        memcpy(&client->repeats, frame->payload.p, sizeof(client->repeats));
     if (client->id != 0)
         end_earlier_sender(f, client);
     if (client->role == ROLE_WORKER)
@@ -111,9 +113,7 @@ static void on_hello(struct frames *f, struct client *client, const struct frame
 
 static void put_away(struct client *client, uint64_t sequence)
 {
-    const struct store_answer away = {.status = STORE_AWAY};
-    channel_put(&client->channel, FRAME_ANSWER, sequence, 0,
-                (struct str){(const char *)&away, sizeof(away)});
+    client_answer(client, sequence, 0, &(struct store_answer){.status = STORE_AWAY});
 }
 
 static void execute(struct frames *f, struct client *client, const struct frame *frame)
@@ -122,6 +122,7 @@ static void execute(struct frames *f, struct client *client, const struct frame 
     if (!item_decode(item, frame->payload) || item->change.kind == CHANGE_REPORT_FINISH ||
         item->change.kind == CHANGE_REPORT_DIED)
         item->change.kind = 0; /* store_apply answers STORE_INVALID */
+    f->batch->bytes += sizeof(*item) + frame->payload.n;
     sequence_confirm(client, frame->head.b);
 }
 
@@ -134,8 +135,19 @@ static bool send_change(struct frames *f, struct client *client, const struct fr
     return true;
 }
 
+static bool is_in_window(const struct client *client, const struct frame_head *head)
+{
+    return client->unanswered < CHANNEL_WINDOW && head->b < head->a &&
+           head->a - head->b <= CHANNEL_WINDOW;
+}
+
 static void on_change(struct frames *f, struct client *client, const struct frame *frame)
 {
+    if (!is_in_window(client, &frame->head)) {
+        refuse(client);
+        return;
+    }
+    client->unanswered++;
     /* those held before go first */
     if (f->held.count > 0 || !send_change(f, client, frame))
         held_add(&f->held, client, frame);

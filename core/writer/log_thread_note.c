@@ -12,12 +12,18 @@ static struct cluster_log_node node_now(struct log_thread *t)
     return node;
 }
 
+#define SAME_NAME                                                                                  \
+    "has the name of this node and was seen in the last %d s: give this node another "             \
+    "cluster.name, or stop that server"
+#define SAME_STORE                                                                                 \
+    "has the same store and was seen in the last %d s: if data_dir of this node is a copy, stop "  \
+    "this server and run `assay cluster join FROM --replace`, which makes a store with an id of "  \
+    "its own"
+
 static void say_taken(struct log_thread *t, const struct cluster_log_head *head)
 {
     snprintf(t->reason, sizeof(t->reason),
-             "node %s at %s has the same store and was seen in the last %d s: if data_dir of this "
-             "node is a copy, stop this server and run `assay cluster join FROM --replace`, which "
-             "makes a store with an id of its own",
+             head->taken_by_name ? "node %s at %s " SAME_NAME : "node %s at %s " SAME_STORE,
              head->taken_name, head->taken_address, CLUSTER_LOG_LEASE_MS / 1000);
 }
 

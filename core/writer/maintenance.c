@@ -49,7 +49,7 @@ void writer_maintenance_on_time(struct writer_maintenance *m)
     }
     if (m->expire_at_ms != 0 && now >= m->expire_at_ms) {
         m->expire_at_ms = 0;
-        sequences_expire_unknown(m->sequences, m->store);
+        sequences_expire_unknown(m->sequences);
     }
     sequences_expire(m->sequences, now);
 }

@@ -117,7 +117,9 @@ static void greet(const struct relays *r, struct relay *relay)
     else if (relay->of == RELAY_OF_NOTICES)
         channel_put(&relay->channel, FRAME_NOTICES, 0, 0, (struct str){0});
     else
-        channel_put(&relay->channel, FRAME_HELLO, relay->client->id, 0, (struct str){0});
+        channel_put(
+            &relay->channel, FRAME_HELLO, relay->client->id, 0,
+            (struct str){(const char *)&relay->client->repeats, sizeof(relay->client->repeats)});
 }
 
 static enum relay_of kind_of(const struct client *client)
@@ -177,8 +179,7 @@ static void pass_on(struct relays *r, struct relay *relay)
     const struct held_answer *list = (const void *)relay->answers.p;
     size_t count = relay->answers.n / sizeof(*list), due = 0;
     for (; due < count && list[due].entry <= r->leading->position.sequence; due++)
-        channel_put(&relay->client->channel, FRAME_ANSWER, list[due].change, list[due].entry,
-                    (struct str){(const char *)&list[due].answer, sizeof(list[due].answer)});
+        client_answer(relay->client, list[due].change, list[due].entry, &list[due].answer);
     if (due == 0)
         return;
     relay->answers.n -= due * sizeof(*list);
@@ -188,7 +189,7 @@ static void pass_on(struct relays *r, struct relay *relay)
 static void hold(struct relays *r, struct relay *relay, const struct frame *f)
 {
     struct held_answer held = {.change = f->head.a, .entry = f->head.b};
-    if (f->payload.n != sizeof(held.answer)) {
+    if (f->payload.n != sizeof(held.answer) || relay->answers.n >= CHANNEL_WINDOW * sizeof(held)) {
         lose(r, relay, "it sent an invalid frame");
         return;
     }

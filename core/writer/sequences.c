@@ -35,6 +35,18 @@ static void take_over(struct client *client, struct client *earlier)
     earlier->sequence = earlier->sequence_committed = UINT64_MAX;
 }
 
+/*
+ * Were senders dropped since the first change that it repeats was sent? It may be one of them, and
+ * what it repeats may be executed.
+ */
+static bool may_be_dropped(struct store_txn *txn, const struct client *client)
+{
+    struct str none;
+    uint64_t dropped;
+    return store_sender_get(txn, 0, &dropped, &none) == STORE_OK &&
+           dropped > client->repeats.dropped;
+}
+
 void sequences_load(struct sequences *s, struct store_txn *txn, struct client *client)
 {
     struct str answers;
@@ -48,6 +60,8 @@ void sequences_load(struct sequences *s, struct store_txn *txn, struct client *c
         buf_str(&client->unconfirmed, answers);
         client->unconfirmed_committed = client->unconfirmed.n / sizeof(struct unconfirmed_answer);
         client->sequence_committed = client->sequence;
+    } else if (may_be_dropped(txn, client)) {
+        client->sequence = client->sequence_committed = client->repeats.last;
     }
 }
 
@@ -62,7 +76,7 @@ struct store_answer sequence_answer(const struct client *client, uint64_t sequen
     for (size_t i = 0; i < client->unconfirmed.n / sizeof(*list); i++)
         if (list[i].sequence == sequence)
             return list[i].answer;
-    return (struct store_answer){.status = STORE_INVALID};
+    return (struct store_answer){.status = STORE_AWAY};
 }
 
 void sequence_record(struct client *client, uint64_t sequence, const struct store_answer *answer)
@@ -111,8 +125,18 @@ void sequences_settle(struct sequences *s, bool committed)
                 client->unconfirmed_committed * sizeof(struct unconfirmed_answer);
         }
     }
-    if (committed)
+    if (committed && s->dropped_count != 0) {
         s->dropped_count = 0;
+        sequences_show(s);
+    }
+}
+
+void sequences_show(struct sequences *s)
+{
+    uint64_t dropped;
+    if (store_senders_dropped(s->store, &dropped) == STORE_OK)
+        score_set(s->clients->process->scoreboard->senders_dropped, dropped);
+    store_read_end(s->store);
 }
 
 bool sequences_pending(const struct sequences *s)
@@ -147,10 +171,10 @@ void sequences_expire(struct sequences *s, uint64_t now_ms)
         memmove(s->departed, s->departed + due, s->departed_count * sizeof(*s->departed));
 }
 
-void sequences_expire_unknown(struct sequences *s, struct store *store)
+void sequences_expire_unknown(struct sequences *s)
 {
     struct store_txn *txn;
-    if (store_begin(store, &txn) != STORE_OK)
+    if (store_begin(s->store, &txn) != STORE_OK)
         return;
     store_sender_each(txn, drop_unless_connected, s);
     store_abort(txn);

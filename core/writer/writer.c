@@ -23,6 +23,7 @@ struct writer {
     struct process *process;
     struct store *store;
     int epoll;
+    unsigned first_event;
     struct job_queue *queue;
     struct clients clients;
     struct sequences sequences;
@@ -48,7 +49,7 @@ struct writer {
 static void connect_parts(struct writer *w)
 {
     w->clients = (struct clients){.process = w->process, .epoll = w->epoll};
-    w->sequences = (struct sequences){.clients = &w->clients};
+    w->sequences = (struct sequences){.clients = &w->clients, .store = w->store};
     w->batch = (struct batch){.process = w->process,
                               .store = w->store,
                               .sequences = &w->sequences,
@@ -103,6 +104,7 @@ static void connect_parts(struct writer *w)
                                       .leading = &w->leading,
                                       .change_feed = &w->change_feed,
                                       .clients = &w->clients,
+                                      .sequences = &w->sequences,
                                       .verifier = &w->verifier};
     w->verifier = (struct verifier){.store = w->store};
     w->nodes = (struct nodes){
@@ -125,6 +127,49 @@ static bool is_flag(const struct writer *w, const void *p)
            p == &w->relays.ready;
 }
 
+/* Other nodes, whose senders may be many. */
+static bool waits_for_batch(const struct writer *w, const struct client *client)
+{
+    return client->role == ROLE_NODE && batch_is_full(&w->batch);
+}
+
+/* Returns whether nothing was read because the batch is full. */
+static bool serve(struct writer *w, struct client *client, uint32_t events)
+{
+    if (!client->gone && (events & EPOLLOUT) != 0)
+        client_flush(&w->clients, client);
+    if (client->gone || (events & (EPOLLIN | EPOLLHUP | EPOLLERR)) == 0)
+        return false;
+    if (waits_for_batch(w, client))
+        return true;
+    frames_read(&w->frames, client);
+    return false;
+}
+
+static bool handle(struct writer *w, const struct epoll_event *event)
+{
+    void *of = event->data.ptr;
+    if (of != NULL && !is_flag(w, of))
+        return serve(w, of, event->events);
+    if (of != NULL)
+        *(bool *)of = true;
+    else
+        clients_accept(&w->clients);
+    return false;
+}
+
+/* In turn, beginning with the first one that waits since the last time. */
+static void handle_all(struct writer *w, const struct epoll_event *events, unsigned count)
+{
+    const unsigned first = w->first_event;
+    w->first_event = 0;
+    for (unsigned i = 0; i < count; i++) {
+        const unsigned at = (first + i) % count;
+        if (handle(w, &events[at]) && w->first_event == 0)
+            w->first_event = at;
+    }
+}
+
 /* handle what is ready within ${timeout_us}; false: nothing is */
 static bool read_ready(struct writer *w, uint64_t timeout_us)
 {
@@ -135,21 +180,8 @@ static bool read_ready(struct writer *w, uint64_t timeout_us)
     if (timeout_us > 0 && ppoll(&ready, 1, &most, NULL) <= 0)
         return false;
     int n = epoll_wait(w->epoll, events, 64, 0);
-    for (int i = 0; i < n; i++) {
-        struct client *client = events[i].data.ptr;
-        if (is_flag(w, events[i].data.ptr)) {
-            *(bool *)events[i].data.ptr = true;
-            continue;
-        }
-        if (client == NULL) {
-            clients_accept(&w->clients);
-            continue;
-        }
-        if (!client->gone && (events[i].events & EPOLLOUT) != 0)
-            client_flush(&w->clients, client);
-        if (!client->gone && (events[i].events & (EPOLLIN | EPOLLHUP | EPOLLERR)) != 0)
-            frames_read(&w->frames, client);
-    }
+    if (n > 0)
+        handle_all(w, events, (unsigned)n);
     return n > 0;
 }
 
@@ -169,7 +201,8 @@ static void gather(struct writer *w)
 {
     size_t wanted = group_commit_size(&w->group_commit);
     uint64_t until = clock_mono_us() + group_commit_wait_us(&w->group_commit), now;
-    while (w->batch.count > 0 && w->batch.count < wanted && (now = clock_mono_us()) < until) {
+    while (w->batch.count > 0 && w->batch.count < wanted && !batch_is_full(&w->batch) &&
+           (now = clock_mono_us()) < until) {
         batch_apply_arrived(&w->batch);
         if (!read_ready(w, until - now))
             break;
@@ -242,6 +275,7 @@ static bool start(struct writer *w, struct process *p)
                          .queue = queue_of(p->conf),
                          .epoll = epoll_create1(EPOLL_CLOEXEC)};
     connect_parts(w);
+    sequences_show(&w->sequences);
     if (!writer_threads_start(&w->threads, w->store) || !leading_start(&w->leading))
         return false;
     if (w->queue == NULL || w->epoll < 0 || !clients_listen(&w->clients) ||

@@ -58,7 +58,7 @@ enum db { DATABASES(X) DB_COUNT };
       "workspace, project (0: the workspace itself) → nothing") \
     X(SPACE_IDEM, DB_BASE, 'e', SPACE_IS_RECORD, "hash → idem_record") \
     X(SPACE_IDEM_AGE, DB_BASE, 'f', SPACE_IS_DERIVED, "expires_at, hash → nothing") \
-    X(SPACE_SENDER, DB_BASE, 'c', SPACE_IS_RECORD, "sender → sequence, answers") \
+    X(SPACE_SENDER, DB_BASE, 'c', SPACE_IS_RECORD, "sender (0: none) → sequence, answers") \
     X(SPACE_LOG, DB_LIST, 'l', SPACE_IS_INDEX, "workspace, sequence → log_head, entries") \
     X(SPACE_INDEX, DB_LIST, 'm', SPACE_IS_INDEX, "workspace → index_record") \
     X(SPACE_SEGMENT, DB_LIST, 's', SPACE_IS_INDEX, \

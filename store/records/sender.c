@@ -1,4 +1,5 @@
 #include "store/engine/cursor.h"
+#include "store/engine/snapshot.h"
 #include "store/engine/txn.h"
 
 #include <errno.h>
@@ -35,8 +36,29 @@ enum store_status store_sender_get(struct store_txn *t, uint64_t sender, uint64_
 void store_sender_drop(struct store_txn *t, uint64_t sender)
 {
     struct key k;
+    struct str answers;
+    uint64_t sequence, dropped = 0;
+    if (store_sender_get(t, sender, &sequence, &answers) != STORE_OK)
+        return;
     key_id(&k, SPACE_SENDER, sender);
     txn_drop(t, SPACE_SENDER, &k);
+    store_sender_get(t, 0, &dropped, &answers);
+    store_sender_note(t, 0, dropped + 1, (struct str){0});
+}
+
+enum store_status store_senders_dropped(struct store *s, uint64_t *out)
+{
+    struct key k;
+    MDB_val v;
+    MDB_txn *txn;
+    enum store_status status = store_snapshot(s, &txn);
+    *out = 0;
+    key_id(&k, SPACE_SENDER, 0);
+    if (status == STORE_OK)
+        status = store_get(s, txn, SPACE_SENDER, &k, &v);
+    if (status == STORE_OK && v.mv_size >= sizeof(*out))
+        memcpy(out, v.mv_data, sizeof(*out));
+    return status == STORE_NOT_FOUND ? STORE_OK : status;
 }
 
 /* Gather the keys first: the caller may drop senders in ${each}. */
@@ -62,7 +84,8 @@ void store_sender_each(struct store_txn *t, store_sender_fn *each, void *arg)
     for (size_t at = 0; t->error == STORE_OK && at < rows.n; at += 2 * sizeof(uint64_t)) {
         uint64_t row[2];
         memcpy(row, rows.p + at, sizeof(row));
-        each(arg, row[0], row[1]);
+        if (row[0] != 0)
+            each(arg, row[0], row[1]);
     }
     buf_free(&rows);
 }

@@ -1,5 +1,6 @@
 /*
- * A follower sleeps with changes that it has relayed, and the leader dies meanwhile.
+ * A follower sleeps with changes that it has relayed, and the leader dies meanwhile, or forgets
+ * the sender.
  * ASSAY_SLEEP_SECONDS sets how long it sleeps: by default longer than the lease; 75 s are longer
  * than each limit of time, among them that after which a leader forgets a sender.
  */
@@ -31,6 +32,12 @@ static struct raw *flight_begin(unsigned node, unsigned flight)
     return raw;
 }
 
+static bool is_executed(void *arg)
+{
+    (void)arg;
+    return times_stored(leader, 0) == 1;
+}
+
 static bool are_executed(void *arg)
 {
     (void)arg;
@@ -40,17 +47,23 @@ static bool are_executed(void *arg)
     return true;
 }
 
+/* Each worker has a relay then, and what it repeats is done. */
+static void warm_up(unsigned from)
+{
+    for (int i = 0; i < 8; i++)
+        expect_status(http(nodes->node[from].server, .method = "POST", .path = "/api/v1/reports",
+                           .headers = {"Prefer: respond-async"},
+                           .body = form("url", text("http://127.0.0.9/warm%d", i), NULL)),
+                      202);
+}
+
 /*
  * The leader has executed some of them, and its answers are on their way. The others are in the
  * sockets of the writer of the follower.
  */
 static void take_off(unsigned from, struct raw **raws)
 {
-    for (int i = 0; i < 8; i++) /* so that each worker has a relay */
-        expect_status(http(nodes->node[from].server, .method = "POST", .path = "/api/v1/reports",
-                           .headers = {"Prefer: respond-async"},
-                           .body = form("url", text("http://127.0.0.9/warm%d", i), NULL)),
-                      202);
+    warm_up(from);
     fault_proxy_delay(nodes->node[leader].relay, TO_CLIENT, LATE_MS);
     for (unsigned i = 0; i < EXECUTED; i++)
         raws[i] = flight_begin(from, i);
@@ -132,11 +145,53 @@ START_TEST(a_follower_that_sleeps_longer_than_limits_of_time_repeats_and_loses_n
 }
 END_TEST
 
+/* ---- a sender that is forgotten ---- */
+
+enum { FORGOTTEN_S = 63 }; /* SENDER_EXPIRY_MS, and a few turns of the writer */
+
+/*
+ * The writer dies with a change whose answer is on its way, and no other starts for so long: its
+ * master sleeps. The sender repeats the change into the listening socket.
+ */
+static struct raw *leave_waiting(unsigned from)
+{
+    const pid_t writer = node_writer(nodes, from);
+    warm_up(from);
+    fault_proxy_delay(nodes->node[leader].relay, TO_CLIENT, LATE_MS);
+    struct raw *raw = flight_begin(from, 0);
+    ck_assert(wait_until(is_executed, NULL, SAYS_MS));
+    process_stop(nodes->node[from].server->pid);
+    kill(writer, SIGKILL);
+    return raw;
+}
+
+START_TEST(a_change_that_waits_until_its_sender_is_forgotten_happens_once)
+{
+    const unsigned from = follower(0);
+    struct raw *raw = leave_waiting(from);
+    const int64_t until_ms = now_ms() + 1000 * FORGOTTEN_S;
+    struct response *r = raw_response(raw, false, (ANSWER_S + 5) * 1000);
+    expect_status(r, 503);
+    expect(r, strstr(r->body, "may still happen") != NULL);
+    let_sleep(until_ms);
+    fault_proxy_pass(nodes->node[leader].relay);
+    kill(nodes->node[from].server->pid, SIGCONT);
+    raw_close(raw);
+    nodes_catch_up(nodes);
+    warm_up(from);
+    nodes_catch_up(nodes);
+    for (unsigned i = 0; i < nodes->count; i++)
+        ck_assert_int_eq(times_stored(i, 0), 1);
+    nodes_expect_equal(nodes);
+}
+END_TEST
+
 static void add_tests(TCase *tcase)
 {
     tcase_set_timeout(tcase, 180 + 2 * changes_setting("ASSAY_SLEEP_SECONDS", SECONDS));
     tcase_add_test(tcase,
                    a_follower_that_sleeps_longer_than_limits_of_time_repeats_and_loses_nothing);
+    tcase_add_test(tcase, a_change_that_waits_until_its_sender_is_forgotten_happens_once);
 }
 
 int main(void)

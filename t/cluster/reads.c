@@ -189,6 +189,10 @@ START_TEST(a_position_that_the_log_does_not_have_is_refused)
         for (size_t k = 0; k < COUNT(malformed); k++)
             expect_error(get_at(s, "/api/v1/reports", malformed[k]), 400, "bad_request");
         expect_error(get_at(s, "/api/v1/reports", "0123456789abcdef-1"), 400, "bad_request");
+        expect_error(http(s, .path = "/api/v1/reports",
+                          .headers = {text("X-Assay-Position: %s", position),
+                                      text("X-Assay-Position: %s", position)}),
+                     400, "bad_request");
         int64_t since = now_ms();
         expect_error(get_at(s, "/api/v1/reports", further(position, 1000)), 400, "bad_request");
         ck_assert_int_lt(now_ms() - since, 5000);

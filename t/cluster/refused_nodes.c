@@ -224,6 +224,38 @@ START_TEST(a_store_that_has_moved_is_used_when_the_other_server_is_gone)
 }
 END_TEST
 
+/* ---- a name that another node has ---- */
+
+/* Configured with the name of another node. */
+static void name_as(unsigned i, unsigned other)
+{
+    char *command =
+        text("sed -i 's/name: node%u,/name: node%u,/' %s", i, other, nodes->node[i].server->conf);
+    ck_assert_int_eq(system(command), 0);
+    free(command);
+}
+
+START_TEST(a_node_with_the_name_of_a_live_node_waits)
+{
+    unsigned original = follower(0), second = nodes_add(nodes);
+    name_as(second, original);
+    created("first");
+    node_start(nodes, second);
+    expect_says(second, text("node%u at 127.0.0.1:%u has the name of this node", original,
+                             nodes->node[original].port));
+    created("second");
+    ck_assert_uint_eq(node_position(nodes, second), 0);
+    ck_assert_uint_eq(registered(original), 1);
+    ck_assert(strstr(server_log(nodes->node[original].server), "has the name") == NULL);
+    node_stop(nodes, original);
+    node_forget_seen(nodes, original);
+    expect_says(second, "the store fits the log, which answers again");
+    created("third");
+    nodes_catch_up(nodes);
+    ck_assert_int_eq(total_on(second), 3);
+}
+END_TEST
+
 /* ---- a store that changes without its log ---- */
 
 enum alone { BY_SERVER, BY_COMMAND };
@@ -304,6 +336,7 @@ static void add_tests(TCase *tcase)
     tcase_add_test(tcase, an_entry_that_was_changed_in_the_database_is_refused);
     tcase_add_loop_test(tcase, a_node_with_a_copied_store_waits, 0, 2);
     tcase_add_test(tcase, a_store_that_has_moved_is_used_when_the_other_server_is_gone);
+    tcase_add_test(tcase, a_node_with_the_name_of_a_live_node_waits);
     tcase_add_loop_test(tcase, a_node_that_changed_without_its_log_is_refused, 0, 2);
     tcase_add_test(tcase, a_new_log_begins_with_a_node_that_has_no_name_of_its_own);
     tcase_add_test(tcase, commands_change_nothing_while_the_server_is_stopped);

@@ -177,6 +177,69 @@ START_TEST(an_unanswered_request_fails_after_30_seconds)
 }
 END_TEST
 
+/* ---- the window ---- */
+
+static struct channel channel; /* the writer's end */
+static uint64_t received;      /* changes on it */
+
+static void accept_client(void)
+{
+    struct frame f;
+    channel_init(&channel, accept(listening, NULL, NULL));
+    writer_client_flush(l);
+    ck_assert_int_eq(channel_read(&channel), 1);
+    ck_assert_int_eq(channel_next(&channel, &f), 1);
+    ck_assert_uint_eq(f.head.type, FRAME_HELLO);
+}
+
+/* Until nothing more comes. The first of them is ${first}. */
+static void receive(uint64_t first)
+{
+    struct frame f;
+    received = 0;
+    for (unsigned turns = 0; turns < 3; turns++) {
+        writer_client_flush(l);
+        h2o_evloop_run(loop.ctx.loop, 0);
+        for (channel_read(&channel); channel_next(&channel, &f) == 1; received++, turns = 0) {
+            ck_assert_uint_eq(f.head.type, FRAME_CHANGE);
+            ck_assert_uint_eq(f.head.a, first + received);
+            ck_assert_uint_lt(f.head.b, f.head.a);
+            ck_assert_uint_le(f.head.a - f.head.b, CHANNEL_WINDOW);
+        }
+    }
+}
+
+static void answer(uint64_t first, uint64_t last)
+{
+    const struct store_answer ok = {.status = STORE_OK};
+    for (uint64_t i = first; i <= last; i++)
+        channel_put(&channel, FRAME_ANSWER, i, 0, (struct str){(const char *)&ok, sizeof(ok)});
+    ck_assert_int_eq(channel_flush(&channel), 0);
+}
+
+START_TEST(changes_above_the_window_wait_for_answers)
+{
+    const struct store_change change = {.kind = CHANGE_REPORT_CREATE};
+    loop_read_clock(&loop); /* as the answers do */
+    accept_client();
+    for (unsigned i = 0; i < CHANNEL_WINDOW + 10; i++)
+        writer_client_send(l, &change);
+    receive(1);
+    ck_assert_uint_eq(received, CHANNEL_WINDOW);
+    answer(1, 3);
+    receive(CHANNEL_WINDOW + 1);
+    ck_assert_uint_eq(received, 3);
+    channel_close(&channel);
+    h2o_evloop_run(loop.ctx.loop, 0);
+    ck_assert(!writer_client_connected(l));
+    tick_after(1000);
+    accept_client();
+    receive(4);
+    ck_assert_uint_eq(received, CHANNEL_WINDOW);
+    channel_close(&channel);
+}
+END_TEST
+
 /* ---- in a cluster ---- */
 
 /* Seconds since the head of the log was confirmed (-1: never); whether a change is sent. */
@@ -211,6 +274,7 @@ int main(void)
     tcase_add_checked_fixture(tcase, setup, teardown);
     tcase_add_loop_test(tcase, an_unanswered_request_fails_after_30_seconds, 0,
                         sizeof(cases) / sizeof(cases[0]));
+    tcase_add_test(tcase, changes_above_the_window_wait_for_answers);
     tcase_add_loop_test(tcase, a_change_is_not_sent_while_the_log_is_away, 0,
                         sizeof(ages) / sizeof(ages[0]));
     return suite_run(suite);
