@@ -1,11 +1,12 @@
-/* The steps of a node of a cluster: its lag, and the positions of requests. */
+/* The steps of a node of a cluster (log_waits): its lag, and the positions of requests. */
 #include "core/http/cluster_reads.h"
 #include "core/http/session.h"
 #include "core/http/steps_internal.h"
 
 enum step step_check_lag(struct request *r)
 {
-    if (r->route == NULL || r->route->auth == AUTH_NONE || !cluster_reads_are_stale(r->http))
+    if (r->http->log_waits == NULL || r->route == NULL || r->route->auth == AUTH_NONE ||
+        !cluster_reads_are_stale(r->http))
         return STEP_NEXT;
     reply_stale(r);
     return STEP_DONE;
@@ -56,7 +57,7 @@ enum step step_await_position(struct request *r)
 {
     struct str text;
     struct log_position position;
-    if (r->route == NULL || (r->route->flags & ROUTE_INTERNAL) != 0 ||
+    if (r->http->log_waits == NULL || r->route == NULL || (r->route->flags & ROUTE_INTERNAL) != 0 ||
         !request_header(r, "x-assay-position", &text))
         return STEP_NEXT;
     if (request_header_twice(r, "x-assay-position")) {
@@ -107,8 +108,8 @@ enum step step_await_token(struct request *r)
 {
     struct str token;
     struct log_position position;
-    if (r->route == NULL || r->route->auth != AUTH_JWT || !request_bearer(r, &token) ||
-        !session_position(r, token, &position) || position.log == 0)
+    if (r->http->log_waits == NULL || r->route == NULL || r->route->auth != AUTH_JWT ||
+        !request_bearer(r, &token) || !session_position(r, token, &position) || position.log == 0)
         return STEP_NEXT;
     switch (place(r, &position, token_waited)) {
     case PLACED_READY:
