@@ -24,7 +24,9 @@
 #define FILE_LACKS_TEXTS "The answer index lacks the texts of a document."
 
 struct synonym {
-    int group; /* words of one group are synonyms */
+    int group;          /* words of one group are synonyms */
+    bool policy;        /* the group is about a policy of the shop */
+    bool asks, answers; /* a word that asks stands for those of the group that answer */
     uint8_t n;
     char form[TOKENIZER_WORD_MAX];
 };

@@ -8,6 +8,7 @@
 
 /* Weight of a word in the question's meaning. */
 #define MEANING_WORD 1.0
+#define MEANING_POLICY 1.2   /* factor, of words about a policy: "return", not the article */
 #define MEANING_LIGHT 0.65   /* factor, of light words and numbers */
 #define MEANING_DENSE 0.6    /* a bigram, or a single letter */
 #define MEANING_KATAKANA 0.3 /* a bigram of Katakana: its words are longer */
@@ -33,36 +34,41 @@ static struct str form_str(const struct question_form *f)
     return (struct str){f->p, f->n};
 }
 
-/* The word with ${token} among its own forms (own) or its synonyms. */
-static unsigned word_with(const struct question *q, struct str token, bool own)
+static bool has_form(const struct question_word *w, unsigned from, unsigned to, struct str token)
 {
-    for (unsigned i = 0; i < q->count; i++) {
-        const struct question_word *w = &q->words[i];
-        for (unsigned j = own ? 0 : w->own; j < (own ? w->own : w->form_count); j++)
-            if (str_eq(form_str(&w->forms[j]), token))
-                return i;
-    }
-    return q->count;
+    for (unsigned i = from; i < to; i++)
+        if (str_eq(form_str(&w->forms[i]), token))
+            return true;
+    return false;
 }
 
 static unsigned word_of(const struct question *q, struct str token)
 {
-    return (q->first & first_bit(token)) == 0 ? q->count : word_with(q, token, true);
+    unsigned i = (q->first & first_bit(token)) == 0 ? q->count : 0;
+    while (i < q->count && !has_form(&q->words[i], 0, q->words[i].own, token))
+        i++;
+    return i;
 }
 
 unsigned question_match(const struct question *q, struct str token, double *part)
 {
     unsigned i = word_of(q, token);
     *part = 1;
-    if (i == q->count && (q->first & first_bit(token)) != 0) {
-        i = word_with(q, token, false);
-        *part = SYNONYM;
+    return i < q->count ? i : question_match_part(q, token, 0, part);
+}
+
+unsigned question_match_part(const struct question *q, struct str token, unsigned from,
+                             double *part)
+{
+    bool listed = (q->first & first_bit(token)) != 0;
+    for (; from < q->count; from++) {
+        const struct question_word *w = &q->words[from];
+        bool synonym = listed && has_form(w, w->own, w->form_count, token);
+        *part = synonym ? SYNONYM : RELATIVE;
+        if (synonym || question_is_relative(q, w, token))
+            break;
     }
-    if (i == q->count) {
-        i = question_relative_of(q, token);
-        *part = RELATIVE;
-    }
-    return i;
+    return from;
 }
 
 static void add_form(struct question *q, struct question_word *w, struct str token)
@@ -91,6 +97,20 @@ static double meaning_of(struct str token, bool light)
         break;
     }
     return factor * MEANING_DENSE;
+}
+
+/* Hiragana behind Kanji or Katakana is mostly an ending or a particle, and "wo" always is one. */
+static bool is_grammar(struct str text, struct str token, int from)
+{
+    size_t n;
+    int at = from;
+    if (script_of(token.p, token.p + token.n, &n) != SCRIPT_HIRAGANA)
+        return false;
+    while (at > 0 && ((uint8_t)text.p[--at] & 0xc0) == 0x80)
+        continue;
+    enum script before = script_of(text.p + at, text.p + from + n, &n);
+    return before == SCRIPT_DENSE || before == SCRIPT_KATAKANA ||
+           memmem(token.p, token.n, "を", 3) != NULL;
 }
 
 static bool is_asker_stop(const struct reading *r, int from, int to)
@@ -129,7 +149,7 @@ static int take_token(void *arg, int flags, const char *token, int n, int from, 
     if (r->skipped)
         return SQLITE_OK;
     struct question_word *w = &q->words[q->count++];
-    bool light = wordset_has(&r->t->light, s) || is_number(s);
+    bool light = wordset_has(&r->t->light, s) || is_number(s) || is_grammar(r->text, s, from);
     *w = (struct question_word){.source = {r->text.p + from, (size_t)(to - from)},
                                 .meaning = meaning_of(s, light),
                                 .light = light};
@@ -182,8 +202,10 @@ int question_read(struct file_table *t, struct str language, struct str text, st
     if (rc == SQLITE_OK)
         rc = tokenizer_run(t->tokenizer, FTS5_TOKENIZE_QUERY, r.text, take_token, &r);
     wordset_free(&r.stops);
-    for (unsigned i = 0; i < out->count; i++)
+    for (unsigned i = 0; i < out->count; i++) {
         synonyms_add(t, &out->words[i]);
+        out->words[i].meaning *= out->words[i].policy ? MEANING_POLICY : 1;
+    }
     question_index(out);
     return rc;
 }
@@ -223,7 +245,7 @@ void question_index(struct question *q)
 {
     q->first = 0;
     for (unsigned i = 0; i < q->count; i++) {
-        question_stem(&q->words[i]);
+        question_stem(q, &q->words[i]);
         for (unsigned j = 0; j < q->words[i].form_count; j++)
             q->first |= first_bit(form_str(&q->words[i].forms[j]));
     }

@@ -24,6 +24,7 @@ struct question_word {
     struct str source;        /* in the question */
     double meaning;           /* share of the question's meaning; depends on the language alone */
     bool light;
+    bool policy; /* about a policy of the shop, such as delivery */
     size_t stem; /* bytes of the first form that its relatives start with; 0: it has none */
     /* bytes of the prefix that is searched instead of a word that no document has; or 0 */
     size_t start;
@@ -48,17 +49,21 @@ int question_read(struct file_table *t, struct str language, struct str text, st
 /*
  * question_match(q, token, part): number of the word of which ${token} is a form, a synonym or a
  * relative; q->count: none. ${part}: how much of the word a document with ${token} has, up to 1.
+ * question_match_part(q, token, from, part): the first word, from number ${from}, of which it is a
+ * synonym or a relative.
  */
 unsigned question_match(const struct question *q, struct str token, double *part);
+unsigned question_match_part(const struct question *q, struct str token, unsigned from,
+                             double *part);
 
 /*
  * Relatives (relatives.c) are other words of a word's family: "repair" of "reparation".
- * question_stem(w): set w->stem. question_relative_of(q, token): number of the word that ${token}
- * is a relative of; q->count: none. question_seek_relatives(q, f, t): search for relatives of words
- * that no document has.
+ * question_stem(q, w): set w->stem. question_is_relative(q, w, token): is ${token} one of ${w}?
+ * question_seek_relatives(q, f, t): search for relatives of words that no document has.
  */
-unsigned question_relative_of(const struct question *q, struct str token);
-void question_stem(struct question_word *w);
+bool question_is_relative(const struct question *q, const struct question_word *w,
+                          struct str token);
+void question_stem(const struct question *q, struct question_word *w);
 
 /* question_seek_misspelling(w, f, t): set slip and documents of a word that no document has. */
 enum store_status question_seek_misspelling(struct question_word *w, struct file *f,

@@ -15,19 +15,22 @@
  */
 
 #define WINDOW 30          /* words of a passage, without stop words */
-#define LENGTH 0.33        /* b of BM25 */
+#define LENGTH 0.25        /* b of BM25 */
 #define SHARE_FLOOR 0.54   /* weight of a document without the question's words */
 #define ANYWHERE 0.8       /* weight of words anywhere, beside those in one passage */
-#define MISSING_LIGHT 0.3  /* a missing light word counts this part of its meaning */
+#define MISSING_LIGHT 0.42 /* a missing light word counts this part of its meaning */
 #define MISSING_POWER 0.45 /* missing words of a long question count less each */
-#define PART_POWER 0.75    /* of parts of words, in the share */
-#define TITLE_COVERED 1.0  /* meaning of a title of which the question has all words */
+#define PART_POWER 0.5     /* of parts of words, in the share */
+#define TITLE_COVERED 0.7  /* meaning of a title of which the question has all words */
+#define MENTIONED 0.9      /* part, in the share, of a word that only the text has, and once */
 
 struct ranking {
     const struct question *q;
     int column, position;
     int title, asked; /* words of the title; those that the question has, without light ones */
+    int asked_last;   /* position of the last of those */
     double found[QUESTION_WORDS]; /* occurrences, weighted by column */
+    int times[QUESTION_WORDS];    /* occurrences */
     int last[QUESTION_WORDS];     /* its last position, from 1 */
     double part[QUESTION_WORDS];  /* part of it that was found */
     bool headed[QUESTION_WORDS];  /* in the title or the taxonomy */
@@ -50,6 +53,30 @@ static void look_at_passage(struct ranking *r)
     r->meaning = fmax(r->meaning, meaning);
 }
 
+static void find_word(struct ranking *r, unsigned i, double part)
+{
+    r->found[i] += part * (r->column < COLUMNS - 1 ? HEAD_WEIGHT : 1);
+    r->part[i] = fmax(r->part[i], part);
+    r->times[i]++;
+    r->headed[i] = r->headed[i] || r->column < COLUMNS - 1;
+    r->last[i] = r->position;
+    if (r->column == 0 && r->asked_last < r->position && !r->q->words[i].light) {
+        r->asked++;
+        r->asked_last = r->position;
+    }
+}
+
+/*
+ * A token can be a synonym or a relative of several words: "ouvert" of "horaires d'ouverture",
+ * "Sommerdecke" of "Decke für den Sommer".
+ */
+static void find_others(struct ranking *r, struct str token, unsigned i)
+{
+    double part;
+    while ((i = question_match_part(r->q, token, i + 1, &part)) < r->q->count)
+        find_word(r, i, part);
+}
+
 static int take_token(void *arg, int flags, const char *token, int n, int from, int to)
 {
     struct ranking *r = arg;
@@ -58,30 +85,40 @@ static int take_token(void *arg, int flags, const char *token, int n, int from, 
         r->position++;
     r->title = r->column == 0 ? r->position : r->title;
     double part;
-    unsigned i = question_match(r->q, (struct str){token, (size_t)n}, &part);
+    const struct str s = {token, (size_t)n};
+    unsigned i = question_match(r->q, s, &part);
     if (i == r->q->count)
         return SQLITE_OK;
-    r->found[i] += part * (r->column < COLUMNS - 1 ? HEAD_WEIGHT : 1);
-    r->part[i] = fmax(r->part[i], part);
-    r->headed[i] = r->headed[i] || r->column < COLUMNS - 1;
-    r->asked += r->column == 0 && r->last[i] < r->position && !r->q->words[i].light;
-    r->last[i] = r->position;
+    find_word(r, i, part);
+    if (part < 1)
+        find_others(r, s, i);
     look_at_passage(r);
     return SQLITE_OK;
 }
 
+/* Part of a word in the share: a word mentioned once in the text counts a little less. */
+static double share_part(const struct ranking *r, unsigned i)
+{
+    return pow(r->part[i], PART_POWER) * (r->headed[i] || r->times[i] > 1 ? 1 : MENTIONED);
+}
+
+static double score_part(const struct ranking *r, unsigned i)
+{
+    return r->part[i];
+}
+
 /*
  * How much of the question was found. Light words count more if found than if missing. Words far
- * apart count a little less than those of one passage. Other documents do not matter. ${power}: of
- * the parts of words that synonyms and relatives have.
+ * apart count a little less than those of one passage. Other documents do not matter.
  */
-static struct found found_of(const struct ranking *r, double power)
+static struct found found_of(const struct ranking *r,
+                             double (*part_of)(const struct ranking *r, unsigned i))
 {
     struct found f = {0};
     double anywhere = 0, passage = 0;
     for (unsigned i = 0; i < r->q->count; i++) {
         const struct question_word *w = &r->q->words[i];
-        double part = pow(r->part[i], power);
+        double part = part_of(r, i);
         anywhere += part * w->meaning;
         passage += r->part[i] * w->meaning;
         f.missing += (1 - part) * w->meaning * (w->light ? MISSING_LIGHT : 1);
@@ -122,7 +159,7 @@ int ranking_score(const struct file_table *t, const struct question *q, const st
     int rc = SQLITE_OK;
     for (r.column = 0; r.column < COLUMNS && rc == SQLITE_OK; r.column++)
         rc = tokenizer_run(t->tokenizer, FTS5_TOKENIZE_DOCUMENT, texts[r.column], take_token, &r);
-    hit->share = share_of(&r, found_of(&r, PART_POWER));
-    hit->score = score_of(&r, t, found_of(&r, 1));
+    hit->share = share_of(&r, found_of(&r, share_part));
+    hit->score = score_of(&r, t, found_of(&r, score_part));
     return rc;
 }

@@ -11,6 +11,7 @@
  */
 
 #define START_LETTERS 5 /* common letters of relatives, at least half of the longer one */
+#define SHORT_LETTERS 4 /* of a stem with relatives that is shorter than its word; compounds only */
 #define SLIP_BYTES 6    /* shortest word that is compared with its misspellings */
 #define TOKENS_MAX 1000 /* tokens of a table that are read to count documents */
 #define CORRECTED 3     /* words of a question whose misspellings are sought */
@@ -39,13 +40,13 @@ static bool has_digit(struct str word)
     return false;
 }
 
-/* Bytes of the common beginning of a word's relatives; 0: it has none. */
-static size_t start_of(struct str word)
+/* Bytes of the first ${least} letters of a word; 0: it has fewer, or other characters. */
+static size_t start_of(struct str word, unsigned least)
 {
     size_t at = 0, n;
     if (has_digit(word))
         return 0;
-    for (unsigned letters = 0; letters < START_LETTERS; letters++, at += n)
+    for (unsigned letters = 0; letters < least; letters++, at += n)
         if (at >= word.n || script_of(word.p + at, word.p + word.n, &n) != SCRIPT_SPACED)
             return 0;
     return at;
@@ -78,21 +79,24 @@ static struct str first_form(const struct question_word *w)
     return (struct str){w->forms[0].p, w->forms[0].n};
 }
 
-void question_stem(struct question_word *w)
+/* In languages with compounds a short stem has relatives if its word is longer. */
+static bool has_short_relatives(const struct question *q, const struct question_word *w)
 {
-    w->stem = w->light ? 0 : start_of(first_form(w));
+    const struct str stem = first_form(w);
+    return q->compounds && w->source.n > stem.n && start_of(stem, SHORT_LETTERS) == stem.n;
 }
 
-unsigned question_relative_of(const struct question *q, struct str token)
+void question_stem(const struct question *q, struct question_word *w)
 {
-    if (has_digit(token))
-        return q->count;
-    for (unsigned i = 0; i < q->count; i++) {
-        size_t least = q->words[i].stem;
-        if (least > 0 && are_related(first_form(&q->words[i]), token, least, q->compounds))
-            return i;
-    }
-    return q->count;
+    w->stem = w->light ? 0 : start_of(first_form(w), START_LETTERS);
+    if (!w->light && has_short_relatives(q, w))
+        w->stem = w->forms[0].n;
+}
+
+bool question_is_relative(const struct question *q, const struct question_word *w, struct str token)
+{
+    return w->stem > 0 && !has_digit(token) &&
+           are_related(first_form(w), token, w->stem, q->compounds);
 }
 
 static enum store_status count_relatives(struct question_word *w, struct file *f,

@@ -83,41 +83,6 @@ START_TEST(two_pages_answer_for_any_word_order)
 }
 END_TEST
 
-/* One letter missing, added, wrong, or swapped; not the first one, and not two. */
-START_TEST(a_misspelled_word_is_found)
-{
-    static const char *const found[] = {"gogles", "goggless", "gpggles", "googgles", "gogglse"};
-    static const char *const other[] = {"poggles", "gpgglez", "gogless1"};
-    struct answers_writer *w = create_file();
-    struct answers_reader *r = open_reader();
-    put_document(w, 1, 1, "", "Goggles", "Goggles for swimming.");
-    put_document(w, 2, 1, "", "Waffles", "Waffles for breakfast.");
-    commit_to(w, 1);
-    for (size_t i = 0; i < sizeof(found) / sizeof(*found); i++)
-        must_answer(r, found[i], 1);
-    for (size_t i = 0; i < sizeof(other) / sizeof(*other); i++)
-        must_answer(r, other[i], 0);
-    answers_reader_close(r);
-    answers_close(w);
-}
-END_TEST
-
-START_TEST(a_synonym_of_shops_is_found)
-{
-    struct answers_writer *w = create_file();
-    struct answers_reader *r = open_reader();
-    put_document(w, 1, 1, "en", "Delivery", "Delivery takes two days.");
-    put_document(w, 2, 1, "de", "Versand", "Der Versand dauert zwei Tage.");
-    put_document(w, 3, 1, "en", "Opening hours", "Monday to Friday.");
-    commit_to(w, 1);
-    must_answer(r, "Do you ship?", 1);
-    must_answer(r, "Lieferung", 2);
-    must_answer(r, "Do you knit?", 0);
-    answers_reader_close(r);
-    answers_close(w);
-}
-END_TEST
-
 START_TEST(each_language_has_a_table_and_a_query_searches_all)
 {
     struct answers_writer *w = create_file();
@@ -423,8 +388,6 @@ int main(void)
         documents_are_found_replaced_and_removed,
         an_aborted_or_uncommitted_change_is_invisible,
         two_pages_answer_for_any_word_order,
-        a_misspelled_word_is_found,
-        a_synonym_of_shops_is_found,
         each_language_has_a_table_and_a_query_searches_all,
         token_counts_are_exact_and_follow_deletions,
         position_and_documents_match_after_kill_9,
