@@ -1,6 +1,7 @@
 #include "core/web/results_view_internal.h"
 
 #include "core/text/json_span.h"
+#include "core/web/sentences.h"
 
 #define ELEMENTS_SHOWN 5
 
@@ -117,36 +118,40 @@ static bool next_check(struct str *rest, struct check_json *out)
 
 /* ---- a failed check ---- */
 
-static void fill_elements(struct finding_view *f, struct str details,
-                          const struct view_memory *memory)
+/* A value or an element: in the language of the page, or as it stands. */
+static struct str words_of(const struct results *to, struct str id, struct str value)
 {
-    struct str rest = json_span_inside(details), item;
-    struct str *at = memory->alloc(memory->of, (rest.n / 2 + 1) * sizeof(*at)); /* 1,2,3 */
+    struct str text = text_of(to->memory, value),
+               own = sentence_in(to->language, id, text, to->memory);
+    return own.n > 0 ? own : text;
+}
+
+static void fill_elements(struct finding_view *f, const struct check_json *c,
+                          const struct results *to)
+{
+    struct str rest = json_span_inside(c->details), item;
+    struct str *at = to->memory->alloc(to->memory->of, (rest.n / 2 + 1) * sizeof(*at)); /* 1,2,3 */
     size_t count = 0;
     while (json_span_item(&rest, &item))
-        at[count++] = text_of(memory, item);
+        at[count++] = words_of(to, c->id, item);
     size_t shown = count < ELEMENTS_SHOWN ? count : ELEMENTS_SHOWN;
     f->elements = (struct text_list){at, shown};
     f->more = (struct text_list){at + shown, count - shown};
     f->more_count = (unsigned)(count - shown);
 }
 
-/* Sentences of results are English and have the numbers; other languages show the value. */
 static void fill_texts(struct finding_view *f, const struct check_json *c, const struct results *to)
 {
     const struct text_row *rows = NULL;
     size_t count = texts_of(to->language, "check", c->id, &rows);
-    bool english = to->language == LANGUAGE_EN;
     f->why = texts_field(rows, count, STR("why"))->html;
     f->mend = texts_field(rows, count, STR("mend"))->html;
-    f->wrong = english ? text_of(to->memory, c->message) : (struct str){0};
+    f->wrong = sentence_in(to->language, c->id, text_of(to->memory, c->message), to->memory);
     if (f->wrong.n == 0)
         f->wrong = texts_field(rows, count, STR("wrong"))->text;
     if (f->wrong.n == 0)
         f->wrong = text_of(to->memory, c->message);
-    f->found = text_of(to->memory, c->value);
-    if (!english && f->found.n == 0 && !str_eq(c->value, STR("null")))
-        f->found = c->value;
+    f->found = words_of(to, c->id, c->value);
 }
 
 static void fill_failed(struct results *to, const struct check_json *c)
@@ -162,7 +167,7 @@ static void fill_failed(struct results *to, const struct check_json *c)
     };
     f->low = !f->high && !f->medium;
     fill_texts(f, c, to);
-    fill_elements(f, c->details, to->memory);
+    fill_elements(f, c, to);
 }
 
 /* ---- all checks ---- */

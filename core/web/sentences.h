@@ -1,0 +1,18 @@
+/*
+ * Sentences of core/audit, which are English, in the languages of pages. Pure functions.
+ * Texts sentence.CHECK.NAME of core/web/texts/en.txt are the patterns, those of another language
+ * their translations.
+ */
+#ifndef ASSAY_WEB_SENTENCES_H
+#define ASSAY_WEB_SENTENCES_H
+
+#include "core/web/report_view.h"
+
+/*
+ * sentence_in(l, check, english, memory): the sentence or words ${english} of ${check}, with the
+ * numbers and texts of the page that they contain; n 0: language ${l} does not have them.
+ */
+struct str sentence_in(enum language l, struct str check, struct str english,
+                       const struct view_memory *memory);
+
+#endif
