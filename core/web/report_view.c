@@ -2,6 +2,7 @@
 
 #include "core/text/chars.h"
 #include "core/text/json_out.h"
+#include "core/web/readable_url.h"
 #include "core/web/results_view_internal.h"
 
 #include <stdarg.h>
@@ -41,7 +42,7 @@ struct str view_time(const struct view_memory *memory, int64_t ms, struct str *i
     return date;
 }
 
-/* The URL without its scheme and a slash at the end, cut at a character. */
+/* ${url} without its scheme and a slash at the end, cut at a character. */
 static struct str short_name(const struct view_memory *memory, struct str url)
 {
     const char *at = url.n == 0 ? NULL : memchr(url.p, ':', url.n);
@@ -200,7 +201,7 @@ static void fill_facts(struct report_view *view, const struct store_grading *g,
     view->protocol = f->protocol;
     view->grader = f->version;
     view->size = size_text(memory, f->page_bytes);
-    view->final_url = f->final_url;
+    view->final_url = readable_url(f->final_url, memory);
 }
 
 static void fill_grade(struct report_view *view, const struct report_source *s,
@@ -232,7 +233,8 @@ void report_view_make(struct report_view *view, const struct report_source *s,
     const struct store_report *r = s->report;
     view->id = r->id;
     view->url = r->url;
-    view->name = short_name(memory, r->url);
+    view->address = readable_url(r->url, memory);
+    view->name = short_name(memory, view->address);
     view->pending = r->status == REPORT_PENDING;
     view->failed = r->status == REPORT_FAILED;
     view->graded = r->score >= 0;

@@ -1,9 +1,7 @@
-#ifdef HAVE_CONFIG_H
-#include "config.h"
-#endif
 #include "core/web/sentences.h"
 
-#include "core/text/chars.h"
+#include <stdio.h>
+#include <stdlib.h>
 
 #define PLACES 3
 
@@ -109,26 +107,56 @@ static struct str filled(enum language l, struct str pattern, const struct match
                          const struct view_memory *memory)
 {
     struct buf made = {0};
-    fill(&made, l, pattern, with);
     struct str text = {0};
-    if (buf_ok(&made))
-        text = view_print(memory, "%.*s", (int)made.n, made.p);
+    fill(&made, l, pattern, with);
+    if (buf_ok(&made) && made.n > 0) {
+        char *copy = memory->alloc(memory->of, made.n);
+        text = (struct str){memcpy(copy, made.p, made.n), made.n};
+    }
     buf_free(&made);
     return text;
+}
+
+/* ---- texts ---- */
+
+static int compare_prefix(const void *prefix, const void *row)
+{
+    return strncmp(prefix, ((const struct text_row *)row)->key.p, strlen(prefix));
+}
+
+/* The first of the rows sentence.CHECK.NAME, which follow each other, and their number. */
+static size_t sentences_of(struct str check, size_t *first)
+{
+    char prefix[64];
+    const struct text_table *table = &text_tables[LANGUAGE_EN];
+    int n = snprintf(prefix, sizeof(prefix), "sentence.%.*s.", (int)check.n, check.p);
+    const struct text_row *any =
+        n >= (int)sizeof(prefix)
+            ? NULL
+            : bsearch(prefix, table->rows, table->count, sizeof(*table->rows), compare_prefix);
+    if (any == NULL)
+        return 0;
+    size_t from = (size_t)(any - table->rows), to = from + 1;
+    while (from > 0 && compare_prefix(prefix, &table->rows[from - 1]) == 0)
+        from--;
+    while (to < table->count && compare_prefix(prefix, &table->rows[to]) == 0)
+        to++;
+    *first = from;
+    return to - from;
 }
 
 struct str sentence_in(enum language l, struct str check, struct str english,
                        const struct view_memory *memory)
 {
-    const struct text_row *patterns = NULL, *own = NULL;
+    size_t first = 0;
     if (l == LANGUAGE_EN || english.n == 0)
         return english;
-    size_t count = texts_of(LANGUAGE_EN, "sentence", check, &patterns);
-    texts_of(l, "sentence", check, &own); /* the build sees that it has the same keys */
-    for (size_t i = 0; i < count; i++) {
+    size_t end = sentences_of(check, &first) + first;
+    for (size_t i = first; i < end; i++) {
         struct matches with = {0};
-        if (match(patterns[i].text, english, &with))
-            return filled(l, own[i].text, &with, memory);
+        /* the build sees that languages have the same keys */
+        if (match(text_tables[LANGUAGE_EN].rows[i].text, english, &with))
+            return filled(l, text_tables[l].rows[i].text, &with, memory);
     }
     return (struct str){0};
 }

@@ -6,7 +6,8 @@
 #ifndef ASSAY_WEB_SENTENCES_H
 #define ASSAY_WEB_SENTENCES_H
 
-#include "core/web/report_view.h"
+#include "core/web/texts.h"
+#include "core/web/view_memory.h"
 
 /*
  * sentence_in(l, check, english, memory): the sentence or words ${english} of ${check}, with the
