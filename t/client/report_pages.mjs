@@ -13,7 +13,7 @@ import {launch} from './browser.mjs';
 import {assertAccessible, assertLayout, focusOrder, watch} from './report_checks.mjs';
 
 const {API, KEY, REPORTS, PENDING, SHOTS} = process.env;
-const [scene, name] = process.argv.slice(2);
+const [scene, ...names] = process.argv.slice(2);
 const ids = JSON.parse(REPORTS);
 const PASSWORD = 'harbour light';
 const WIDTHS = [360, 1440],
@@ -306,6 +306,17 @@ const scenes = {
             }
     },
 
+    /* The start page, which has one language and no script. */
+    async fixed(path, width, colorScheme) {
+        const viewport = {width: Number(width), height: 900},
+            {context, troubles} = await visitor({viewport, colorScheme}),
+            page = await open(context, path);
+        const wide = await page.evaluate(() => document.documentElement.scrollWidth);
+        assert.ok(wide <= viewport.width, `the page is ${wide} px wide`);
+        await assertAccessible(page, path);
+        assert.deepEqual(troubles, []);
+    },
+
     /* Forced colours, reduced motion and a large text. */
     async modes() {
         const {context, troubles} = await visitor({forcedColors: 'active'});
@@ -470,5 +481,5 @@ const shootings = {
     },
 };
 
-await scenes[scene](name);
+await scenes[scene](...names);
 await browser.close();
