@@ -4,6 +4,7 @@
 #include "core/text/json_out.h"
 #include "core/web/readable_url.h"
 #include "core/web/results_view_internal.h"
+#include "core/web/sentences.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -179,12 +180,13 @@ static void fill_comparison(struct report_view *view, const struct report_source
 
 /* ---- the page ---- */
 
-static void fill_error(struct report_view *view, const struct report_source *s)
+static void fill_error(struct report_view *view, const struct report_source *s,
+                       const struct view_memory *memory)
 {
     const struct store_report *r = s->report;
     view->error_name = text_find(s->language, "error", r->error_code, "name");
     view->error_mend = text_find(s->language, "error", r->error_code, "mend");
-    view->error_why = s->language == LANGUAGE_EN ? r->error_message : (struct str){0};
+    view->error_why = sentence_in(s->language, r->error_code, r->error_message, memory);
     if (view->error_why.n == 0)
         view->error_why = text_find(s->language, "error", r->error_code, "why");
     if (view->error_why.n == 0)
@@ -240,7 +242,7 @@ void report_view_make(struct report_view *view, const struct report_source *s,
     view->graded = r->score >= 0;
     view->public = r->privacy == PRIVACY_PUBLIC;
     if (view->failed)
-        fill_error(view, s);
+        fill_error(view, s, memory);
     if (view->graded)
         fill_grade(view, s, memory);
 }

@@ -124,12 +124,12 @@ static int compare_prefix(const void *prefix, const void *row)
     return strncmp(prefix, ((const struct text_row *)row)->key.p, strlen(prefix));
 }
 
-/* The first of the rows sentence.CHECK.NAME, which follow each other, and their number. */
-static size_t sentences_of(struct str check, size_t *first)
+/* The first of the rows sentence.ID.NAME, which follow each other, and their number. */
+static size_t sentences_of(struct str id, size_t *first)
 {
     char prefix[64];
     const struct text_table *table = &text_tables[LANGUAGE_EN];
-    int n = snprintf(prefix, sizeof(prefix), "sentence.%.*s.", (int)check.n, check.p);
+    int n = snprintf(prefix, sizeof(prefix), "sentence.%.*s.", (int)id.n, id.p);
     const struct text_row *any =
         n >= (int)sizeof(prefix)
             ? NULL
@@ -145,13 +145,13 @@ static size_t sentences_of(struct str check, size_t *first)
     return to - from;
 }
 
-struct str sentence_in(enum language l, struct str check, struct str english,
+struct str sentence_in(enum language l, struct str id, struct str english,
                        const struct view_memory *memory)
 {
     size_t first = 0;
     if (l == LANGUAGE_EN || english.n == 0)
         return english;
-    size_t end = sentences_of(check, &first) + first;
+    size_t end = sentences_of(id, &first) + first;
     for (size_t i = first; i < end; i++) {
         struct matches with = {0};
         /* the build sees that languages have the same keys */

@@ -1,7 +1,7 @@
 /*
  * Sentences of core/audit, which are English, in the languages of pages. Pure functions.
- * Texts sentence.CHECK.NAME of core/web/texts/en.txt are the patterns, those of another language
- * their translations.
+ * Texts sentence.ID.NAME of core/web/texts/en.txt are the patterns, those of another language their
+ * translations. ID is that of a check or an error.
  */
 #ifndef ASSAY_WEB_SENTENCES_H
 #define ASSAY_WEB_SENTENCES_H
@@ -10,10 +10,10 @@
 #include "core/web/view_memory.h"
 
 /*
- * sentence_in(l, check, english, memory): the sentence or words ${english} of ${check}, with the
- * numbers and texts of the page that they contain; n 0: language ${l} does not have them.
+ * sentence_in(l, id, english, memory): the sentence or words ${english} of ${id}, with the numbers
+ * and texts of the page that they contain; n 0: language ${l} does not have them.
  */
-struct str sentence_in(enum language l, struct str check, struct str english,
+struct str sentence_in(enum language l, struct str id, struct str english,
                        const struct view_memory *memory);
 
 #endif

@@ -70,6 +70,8 @@ static const struct {
      "eines, das für diesen Hostnamen gültig ist."},
     {"text_compression", "none", "keine"},
     {"headings", "7 characters", NULL},
+    {"http_error", "The page answers with status 503. Grade a URL that answers 200.",
+     "Die Seite antwortet mit dem Statuscode 503. Prüfen Sie eine URL, die mit 200 antwortet."},
     {"check_of_another_version", "7 characters", NULL},
 };
 
