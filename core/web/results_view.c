@@ -146,12 +146,16 @@ static void fill_texts(struct finding_view *f, const struct check_json *c, const
     size_t count = texts_of(to->language, "check", c->id, &rows);
     f->why = texts_field(rows, count, STR("why"))->html;
     f->mend = texts_field(rows, count, STR("mend"))->html;
-    f->wrong = sentence_in(to->language, c->id, text_of(to->memory, c->message), to->memory);
+    struct str message = text_of(to->memory, c->message),
+               own = sentence_in(to->language, c->id, message, to->memory);
+    f->wrong = own;
     if (f->wrong.n == 0)
         f->wrong = texts_field(rows, count, STR("wrong"))->text;
     if (f->wrong.n == 0)
-        f->wrong = text_of(to->memory, c->message);
+        f->wrong = message;
     f->found = words_of(to, c->id, c->value);
+    if (own.n == 0 && f->found.n == 0 && !str_eq(c->value, STR("null")))
+        f->found = c->value; /* the number that the sentence would have */
 }
 
 static void fill_failed(struct results *to, const struct check_json *c)
