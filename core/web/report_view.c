@@ -186,7 +186,8 @@ static void fill_error(struct report_view *view, const struct report_source *s,
     const struct store_report *r = s->report;
     view->error_name = text_find(s->language, "error", r->error_code, "name");
     view->error_mend = text_find(s->language, "error", r->error_code, "mend");
-    view->error_why = sentence_in(s->language, r->error_code, r->error_message, memory);
+    const struct sentences sentences = sentences_of(s->language, r->error_code);
+    view->error_why = sentence_in(&sentences, r->error_message, memory);
     if (view->error_why.n == 0)
         view->error_why = text_find(s->language, "error", r->error_code, "why");
     if (view->error_why.n == 0)

@@ -119,41 +119,41 @@ static bool next_check(struct str *rest, struct check_json *out)
 /* ---- a failed check ---- */
 
 /* A value or an element: in the language of the page, or as it stands. */
-static struct str words_of(const struct results *to, struct str id, struct str value)
+static struct str words_of(const struct results *to, const struct sentences *of, struct str value)
 {
-    struct str text = text_of(to->memory, value),
-               own = sentence_in(to->language, id, text, to->memory);
+    struct str text = text_of(to->memory, value), own = sentence_in(of, text, to->memory);
     return own.n > 0 ? own : text;
 }
 
 static void fill_elements(struct finding_view *f, const struct check_json *c,
-                          const struct results *to)
+                          const struct sentences *of, const struct results *to)
 {
     struct str rest = json_span_inside(c->details), item;
     struct str *at = to->memory->alloc(to->memory->of, (rest.n / 2 + 1) * sizeof(*at)); /* 1,2,3 */
     size_t count = 0;
     while (json_span_item(&rest, &item))
-        at[count++] = words_of(to, c->id, item);
+        at[count++] = words_of(to, of, item);
     size_t shown = count < ELEMENTS_SHOWN ? count : ELEMENTS_SHOWN;
     f->elements = (struct text_list){at, shown};
     f->more = (struct text_list){at + shown, count - shown};
     f->more_count = (unsigned)(count - shown);
 }
 
-static void fill_texts(struct finding_view *f, const struct check_json *c, const struct results *to)
+static void fill_texts(struct finding_view *f, const struct check_json *c,
+                       const struct sentences *of, const struct results *to)
 {
     const struct text_row *rows = NULL;
     size_t count = texts_of(to->language, "check", c->id, &rows);
     f->why = texts_field(rows, count, STR("why"))->html;
     f->mend = texts_field(rows, count, STR("mend"))->html;
     struct str message = text_of(to->memory, c->message),
-               own = sentence_in(to->language, c->id, message, to->memory);
+               own = sentence_in(of, message, to->memory);
     f->wrong = own;
     if (f->wrong.n == 0)
         f->wrong = texts_field(rows, count, STR("wrong"))->text;
     if (f->wrong.n == 0)
         f->wrong = message;
-    f->found = words_of(to, c->id, c->value);
+    f->found = words_of(to, of, c->value);
     if (own.n == 0 && f->found.n == 0 && !str_eq(c->value, STR("null")))
         f->found = c->value; /* the number that the sentence would have */
 }
@@ -170,8 +170,9 @@ static void fill_failed(struct results *to, const struct check_json *c)
         .medium = str_eq(importance, STR("medium")),
     };
     f->low = !f->high && !f->medium;
-    fill_texts(f, c, to);
-    fill_elements(f, c, to);
+    const struct sentences sentences = sentences_of(to->language, c->id);
+    fill_texts(f, c, &sentences, to);
+    fill_elements(f, c, &sentences, to);
 }
 
 /* ---- all checks ---- */

@@ -30,14 +30,6 @@ static bool cut_place(struct str *pattern, struct str *before, struct place *pla
     return true;
 }
 
-static bool is_number(struct str s)
-{
-    for (size_t i = 0; i < s.n; i++)
-        if ((s.p[i] < '0' || s.p[i] > '9') && s.p[i] != '.')
-            return false;
-    return s.n > 0;
-}
-
 /* Cut ${start} off ${text}. */
 static bool cut_start(struct str *text, struct str start)
 {
@@ -60,6 +52,27 @@ static bool cut_to(struct str *text, struct str end, bool last, struct str *out)
     return true;
 }
 
+static size_t digits(struct str s)
+{
+    size_t n = 0;
+    while (n < s.n && s.p[n] >= '0' && s.p[n] <= '9')
+        n++;
+    return n;
+}
+
+/* "12" or "2.5" */
+static bool cut_number(struct str *text, struct str *out)
+{
+    size_t n = digits(*text);
+    if (n > 0 && n + 1 < text->n && text->p[n] == '.') {
+        size_t fraction = digits((struct str){text->p + n + 1, text->n - n - 1});
+        n += fraction > 0 ? fraction + 1 : 0;
+    }
+    *out = (struct str){text->p, n};
+    *text = (struct str){text->p + n, text->n - n};
+    return n > 0;
+}
+
 static bool match(struct str pattern, struct str text, struct matches *out)
 {
     struct str literal;
@@ -69,9 +82,10 @@ static bool match(struct str pattern, struct str text, struct matches *out)
         return false;
     while (more) {
         const struct place now = place;
-        more = cut_place(&pattern, &literal, &place);
         struct str *at = &out->at[now.index];
-        if (!cut_to(&text, literal, !more, at) || (now.kind == 'n' && !is_number(*at)))
+        more = cut_place(&pattern, &literal, &place);
+        if (now.kind == 'n' ? !cut_number(&text, at) || !cut_start(&text, literal)
+                            : !cut_to(&text, literal, !more, at))
             return false;
     }
     return text.n == 0;
@@ -124,39 +138,38 @@ static int compare_prefix(const void *prefix, const void *row)
     return strncmp(prefix, ((const struct text_row *)row)->key.p, strlen(prefix));
 }
 
-/* The first of the rows sentence.ID.NAME, which follow each other, and their number. */
-static size_t sentences_of(struct str id, size_t *first)
+/* The rows sentence.ID.NAME follow each other, and are in the same order in all languages. */
+struct sentences sentences_of(enum language l, struct str id)
 {
     char prefix[64];
     const struct text_table *table = &text_tables[LANGUAGE_EN];
-    int n = snprintf(prefix, sizeof(prefix), "sentence.%.*s.", (int)id.n, id.p);
-    const struct text_row *any =
-        n >= (int)sizeof(prefix)
-            ? NULL
-            : bsearch(prefix, table->rows, table->count, sizeof(*table->rows), compare_prefix);
-    if (any == NULL)
-        return 0;
-    size_t from = (size_t)(any - table->rows), to = from + 1;
-    while (from > 0 && compare_prefix(prefix, &table->rows[from - 1]) == 0)
-        from--;
-    while (to < table->count && compare_prefix(prefix, &table->rows[to]) == 0)
-        to++;
-    *first = from;
-    return to - from;
+    struct sentences of = {.language = l};
+    int n =
+        l == LANGUAGE_EN ? 0 : snprintf(prefix, sizeof(prefix), "sentence.%.*s.", (int)id.n, id.p);
+    if (n <= 0 || n >= (int)sizeof(prefix))
+        return of;
+    const struct text_row *end = table->rows + table->count,
+                          *first = bsearch(prefix, table->rows, table->count, sizeof(*table->rows),
+                                           compare_prefix);
+    while (first != NULL && first > table->rows && compare_prefix(prefix, first - 1) == 0)
+        first--;
+    of.patterns = first;
+    while (first != NULL && first + of.count < end && compare_prefix(prefix, first + of.count) == 0)
+        of.count++;
+    of.own = first == NULL ? NULL : text_tables[l].rows + (first - table->rows);
+    return of;
 }
 
-struct str sentence_in(enum language l, struct str id, struct str english,
+struct str sentence_in(const struct sentences *of, struct str english,
                        const struct view_memory *memory)
 {
-    size_t first = 0;
-    if (l == LANGUAGE_EN || english.n == 0)
+    if (of->language == LANGUAGE_EN || english.n == 0)
         return english;
-    size_t end = sentences_of(id, &first) + first;
-    for (size_t i = first; i < end; i++) {
+    for (size_t i = 0; i < of->count; i++) {
+        struct str pattern = of->patterns[i].text;
         struct matches with = {0};
-        /* the build sees that languages have the same keys */
-        if (match(text_tables[LANGUAGE_EN].rows[i].text, english, &with))
-            return filled(l, text_tables[l].rows[i].text, &with, memory);
+        if ((pattern.p[0] == english.p[0] || pattern.p[0] == '{') && match(pattern, english, &with))
+            return filled(of->language, of->own[i].text, &with, memory);
     }
     return (struct str){0};
 }

@@ -9,11 +9,20 @@
 #include "core/web/texts.h"
 #include "core/web/view_memory.h"
 
+/* Those of a check or an error, and what they are in a language. */
+struct sentences {
+    enum language language;
+    const struct text_row *patterns, *own;
+    size_t count;
+};
+
 /*
- * sentence_in(l, id, english, memory): the sentence or words ${english} of ${id}, with the numbers
- * and texts of the page that they contain; n 0: language ${l} does not have them.
+ * sentences_of(l, id): those of ${id} in language ${l}.
+ * sentence_in(of, english, memory): the sentence or words ${english}, with the numbers and texts of
+ * the page that they contain; n 0: the language does not have them.
  */
-struct str sentence_in(enum language l, struct str id, struct str english,
+struct sentences sentences_of(enum language l, struct str id);
+struct str sentence_in(const struct sentences *of, struct str english,
                        const struct view_memory *memory);
 
 #endif
