@@ -25,7 +25,7 @@
 #ifndef STORE_FORMAT_VERSION
 #define STORE_FORMAT_VERSION 1
 #endif
-#define STORE_LAYOUT 8 /* layout within an unreleased format: incremented with each change */
+#define STORE_LAYOUT 9 /* layout within an unreleased format: incremented with each change */
 
 enum store_status {
     STORE_OK,

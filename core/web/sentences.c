@@ -160,16 +160,35 @@ struct sentences sentences_of(enum language l, struct str id)
     return of;
 }
 
+static struct str bytes_of(const struct text_row *row, bool html)
+{
+    return html ? (struct str){row->html.p, row->html.n} : row->text;
+}
+
+/* HTML of a text is that of its parts, one after another, so a pattern fits it as well. */
+static struct str find(const struct sentences *of, bool html, struct str english,
+                       const struct view_memory *memory)
+{
+    for (size_t i = 0; i < of->count && english.n > 0; i++) {
+        struct str pattern = bytes_of(&of->patterns[i], html);
+        struct matches with = {0};
+        if ((pattern.p[0] == english.p[0] || pattern.p[0] == '{') && match(pattern, english, &with))
+            return filled(of->language, bytes_of(&of->own[i], html), &with, memory);
+    }
+    return (struct str){0};
+}
+
 struct str sentence_in(const struct sentences *of, struct str english,
                        const struct view_memory *memory)
 {
-    if (of->language == LANGUAGE_EN || english.n == 0)
+    return of->language == LANGUAGE_EN ? english : find(of, false, english, memory);
+}
+
+struct html sentence_in_html(const struct sentences *of, struct html english,
+                             const struct view_memory *memory)
+{
+    if (of->language == LANGUAGE_EN)
         return english;
-    for (size_t i = 0; i < of->count; i++) {
-        struct str pattern = of->patterns[i].text;
-        struct matches with = {0};
-        if ((pattern.p[0] == english.p[0] || pattern.p[0] == '{') && match(pattern, english, &with))
-            return filled(of->language, of->own[i].text, &with, memory);
-    }
-    return (struct str){0};
+    struct str own = find(of, true, (struct str){english.p, english.n}, memory);
+    return (struct html){own.p, own.n};
 }

@@ -20,9 +20,12 @@ struct sentences {
  * sentences_of(l, id): those of ${id} in language ${l}.
  * sentence_in(of, english, memory): the sentence or words ${english}, with the numbers and texts of
  * the page that they contain; n 0: the language does not have them.
+ * sentence_in_html(of, english, memory): so, too, as HTML.
  */
 struct sentences sentences_of(enum language l, struct str id);
 struct str sentence_in(const struct sentences *of, struct str english,
                        const struct view_memory *memory);
+struct html sentence_in_html(const struct sentences *of, struct html english,
+                             const struct view_memory *memory);
 
 #endif

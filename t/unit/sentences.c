@@ -139,6 +139,21 @@ static void expect_translation(const struct text_row *english, const struct text
     free_all();
 }
 
+START_TEST(html_of_a_sentence_is_translated_as_its_text)
+{
+    struct buf given = {0}, wanted = {0};
+    const struct sentences of = sentences_of(LANGUAGE_DE, str_of(cases[_i].check));
+    put_text(&given, str_of(cases[_i].english));
+    put_text(&wanted, str_of(cases[_i].german));
+    struct html german = sentence_in_html(&of, (struct html){given.p, given.n}, &memory);
+    ck_assert_msg(str_eq((struct str){german.p, german.n}, buf_view(&wanted)), "%s: %.*s",
+                  cases[_i].english, (int)german.n, german.p);
+    buf_free(&given);
+    buf_free(&wanted);
+    free_all();
+}
+END_TEST
+
 START_TEST(every_sentence_has_its_own_translation)
 {
     const struct text_table *english = &text_tables[LANGUAGE_EN],
@@ -158,6 +173,7 @@ int main(void)
     Suite *suite = suite_create("sentences");
     TCase *tcase = tcase_create("sentences");
     tcase_add_loop_test(tcase, a_sentence_is_translated_with_its_values, 0, (int)COUNT(cases));
+    tcase_add_loop_test(tcase, html_of_a_sentence_is_translated_as_its_text, 0, (int)COUNT(cases));
     tcase_add_test(tcase, every_sentence_has_its_own_translation);
     suite_add_tcase(suite, tcase);
     return suite_run(suite);
