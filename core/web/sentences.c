@@ -1,6 +1,5 @@
 #include "core/web/sentences.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 
 #define PLACES 3
@@ -83,78 +82,98 @@ static bool match(struct str pattern, struct str text, struct matches *out)
     while (more) {
         const struct place now = place;
         struct str *at = &out->at[now.index];
+        if (now.kind == 'n' && !cut_number(&text, at)) /* before the pattern is searched */
+            return false;
         more = cut_place(&pattern, &literal, &place);
-        if (now.kind == 'n' ? !cut_number(&text, at) || !cut_start(&text, literal)
-                            : !cut_to(&text, literal, !more, at))
+        if (now.kind == 'n' ? !cut_start(&text, literal) : !cut_to(&text, literal, !more, at))
             return false;
     }
     return text.n == 0;
 }
 
-/* With the decimal separator of the language. */
-static void add_number(struct buf *out, enum language l, struct str number)
+static char *put(char *to, struct str s)
 {
-    const char *point = memchr(number.p, '.', number.n);
-    size_t whole = point == NULL ? number.n : (size_t)(point - number.p);
-    buf_add(out, number.p, whole);
-    if (point == NULL)
-        return;
-    buf_str(out, text_find(l, "number", STR("decimal"), NULL));
-    buf_add(out, point + 1, number.n - whole - 1);
+    return s.n == 0 ? to : mempcpy(to, s.p, s.n);
 }
 
-static void fill(struct buf *out, enum language l, struct str pattern, const struct matches *with)
+/* With the decimal separator of the language. */
+static char *put_number(char *to, struct str number, struct str decimal)
+{
+    const char *point = memchr(number.p, '.', number.n);
+    if (point == NULL)
+        return put(to, number);
+    size_t whole = (size_t)(point - number.p);
+    to = put(put(to, (struct str){number.p, whole}), decimal);
+    return put(to, (struct str){point + 1, number.n - whole - 1});
+}
+
+/* At least the size of ${pattern} with the matches. */
+static size_t size_of(struct str pattern, const struct matches *with, struct str decimal)
 {
     struct str literal;
     struct place place;
-    while (cut_place(&pattern, &literal, &place)) {
-        buf_str(out, literal);
-        if (place.kind == 'n')
-            add_number(out, l, with->at[place.index]);
-        else
-            buf_str(out, with->at[place.index]);
-    }
-    buf_str(out, literal);
+    size_t size = pattern.n;
+    while (cut_place(&pattern, &literal, &place))
+        size += with->at[place.index].n + decimal.n;
+    return size;
 }
 
 static struct str filled(enum language l, struct str pattern, const struct matches *with,
                          const struct view_memory *memory)
 {
-    struct buf made = {0};
-    struct str text = {0};
-    fill(&made, l, pattern, with);
-    if (buf_ok(&made) && made.n > 0) {
-        char *copy = memory->alloc(memory->of, made.n);
-        text = (struct str){memcpy(copy, made.p, made.n), made.n};
+    struct str literal, decimal = text_find(l, "number", STR("decimal"), NULL);
+    struct place place;
+    char *start = memory->alloc(memory->of, size_of(pattern, with, decimal)), *to = start;
+    while (cut_place(&pattern, &literal, &place)) {
+        to = put(to, literal);
+        to = place.kind == 'n' ? put_number(to, with->at[place.index], decimal)
+                               : put(to, with->at[place.index]);
     }
-    buf_free(&made);
-    return text;
+    to = put(to, literal);
+    return (struct str){start, (size_t)(to - start)};
 }
 
 /* ---- texts ---- */
 
+/* "sentence.ID." */
+struct prefix {
+    char p[64];
+    size_t n;
+};
+
+static bool make_prefix(struct prefix *out, struct str id)
+{
+    static const struct str group = STR("sentence.");
+    if (group.n + id.n + 1 > sizeof(out->p))
+        return false;
+    char *to = put(put(out->p, group), id);
+    *to++ = '.';
+    out->n = (size_t)(to - out->p);
+    return true;
+}
+
 static int compare_prefix(const void *prefix, const void *row)
 {
-    return strncmp(prefix, ((const struct text_row *)row)->key.p, strlen(prefix));
+    const struct prefix *wanted = prefix;
+    return strncmp(wanted->p, ((const struct text_row *)row)->key.p, wanted->n);
 }
 
 /* The rows sentence.ID.NAME follow each other, and are in the same order in all languages. */
 struct sentences sentences_of(enum language l, struct str id)
 {
-    char prefix[64];
+    struct prefix prefix;
     const struct text_table *table = &text_tables[LANGUAGE_EN];
     struct sentences of = {.language = l};
-    int n =
-        l == LANGUAGE_EN ? 0 : snprintf(prefix, sizeof(prefix), "sentence.%.*s.", (int)id.n, id.p);
-    if (n <= 0 || n >= (int)sizeof(prefix))
+    if (l == LANGUAGE_EN || !make_prefix(&prefix, id))
         return of;
     const struct text_row *end = table->rows + table->count,
-                          *first = bsearch(prefix, table->rows, table->count, sizeof(*table->rows),
+                          *first = bsearch(&prefix, table->rows, table->count, sizeof(*table->rows),
                                            compare_prefix);
-    while (first != NULL && first > table->rows && compare_prefix(prefix, first - 1) == 0)
+    while (first != NULL && first > table->rows && compare_prefix(&prefix, first - 1) == 0)
         first--;
     of.patterns = first;
-    while (first != NULL && first + of.count < end && compare_prefix(prefix, first + of.count) == 0)
+    while (first != NULL && first + of.count < end &&
+           compare_prefix(&prefix, first + of.count) == 0)
         of.count++;
     of.own = first == NULL ? NULL : text_tables[l].rows + (first - table->rows);
     return of;
