@@ -72,6 +72,14 @@ static bool cut_number(struct str *text, struct str *out)
     return n > 0;
 }
 
+/* By their first characters, ${text} may match ${pattern}. Most elements of a page do not. */
+static bool begins_so(struct str pattern, struct str text)
+{
+    if (pattern.p[0] != '{')
+        return pattern.p[0] == text.p[0];
+    return pattern.p[2] == 't' || digits((struct str){text.p, 1}) == 1;
+}
+
 static bool match(struct str pattern, struct str text, struct matches *out)
 {
     struct str literal;
@@ -191,7 +199,7 @@ static struct str find(const struct sentences *of, bool html, struct str english
     for (size_t i = 0; i < of->count && english.n > 0; i++) {
         struct str pattern = bytes_of(&of->patterns[i], html);
         struct matches with = {0};
-        if ((pattern.p[0] == english.p[0] || pattern.p[0] == '{') && match(pattern, english, &with))
+        if (begins_so(pattern, english) && match(pattern, english, &with))
             return filled(of->language, bytes_of(&of->own[i], html), &with, memory);
     }
     return (struct str){0};
