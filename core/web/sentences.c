@@ -4,7 +4,7 @@
 
 #define PLACES 3
 
-/* {{n1}}: a number. {{t1}}: any text. */
+/* {{n1}}: a number. {{t1}}: any text. Sentences have no other braces (t/unit/sentences.c). */
 struct place {
     char kind;
     unsigned index;
@@ -19,7 +19,7 @@ struct matches {
 static bool cut_place(struct str *pattern, struct str *before, struct place *place)
 {
     const size_t size = sizeof("{{n1}}") - 1;
-    const char *at = pattern->n < size ? NULL : memmem(pattern->p, pattern->n, "{{", 2);
+    const char *at = pattern->n < size ? NULL : memchr(pattern->p, '{', pattern->n);
     *before = *pattern;
     if (at == NULL)
         return false;
