@@ -198,8 +198,10 @@ static struct str find(const struct sentences *of, bool html, struct str english
 {
     for (size_t i = 0; i < of->count && english.n > 0; i++) {
         struct str pattern = bytes_of(&of->patterns[i], html);
+        if (!begins_so(pattern, english))
+            continue;
         struct matches with = {0};
-        if (begins_so(pattern, english) && match(pattern, english, &with))
+        if (match(pattern, english, &with))
             return filled(of->language, bytes_of(&of->own[i], html), &with, memory);
     }
     return (struct str){0};
