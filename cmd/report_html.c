@@ -2,6 +2,7 @@
 
 #include "config.h"
 #include "core/text/printable.h"
+#include "core/web/readable_url.h"
 #include "core/web/report_view.h"
 #include "core/web/templates.h"
 
@@ -80,9 +81,8 @@ static void put_page(struct buf *out, const struct report_html *page)
     struct report_view view = {
         .page = {.language = text_tables[page->language].code, .version = STR(PACKAGE_VERSION)}};
     report_view_make(&view, &source, &memory);
-    view.final_url = str_of(page->findings->final_url); /* of a failed grading, too */
-    if (str_eq(view.final_url, page->url))
-        view.final_url = (struct str){0};
+    struct str final = str_of(page->findings->final_url); /* of a failed grading, too */
+    view.final_url = str_eq(final, page->url) ? (struct str){0} : readable_url(final, &memory);
     template_report(out, page->language, &view);
     free_blocks(blocks);
 }

@@ -7,6 +7,7 @@
 #include "core/async/thread_pool.h"
 #include "core/async/writer_client.h"
 #include "core/auth/signing_keys.h"
+#include "core/base/cidr.h"
 #include "core/loop/loop.h"
 
 #include <zlib.h>
@@ -25,6 +26,16 @@ struct admission_queue {
     bool busy;               /* a large change runs */
 };
 
+/*
+ * Passwords that strangers let the worker check at once: at most ${VERIFY_JOBS_MAX}, and of one
+ * network, which has many addresses, at most ${VERIFY_JOBS_OF_NETWORK}.
+ */
+enum { VERIFY_JOBS_MAX = 16, VERIFY_JOBS_OF_NETWORK = 4 };
+struct verify_jobs {
+    struct ip networks[VERIFY_JOBS_MAX];
+    size_t count;
+};
+
 #define TOUCHES 1024
 
 struct http {
@@ -33,6 +44,7 @@ struct http {
     struct log_waits *log_waits;       /* NULL: no cluster */
     void (*resume)(struct request *r); /* pipeline_resume, for files that the pipeline calls */
     struct thread_pool *password_pool, *body_pool;
+    struct verify_jobs verify_jobs; /* in ${password_pool} */
     struct queries *queries;
     struct signing_keys *keys; /* of visitors' tokens */
     uint64_t keys_at_ms;       /* next check of their file */

@@ -1,4 +1,4 @@
-/* What pages do beyond HTML: the print button, and a page that waits for its grading. */
+/* What pages do beyond HTML: printing, and a page that waits for its grading. */
 const POLL_MS = 2000;
 
 function offerPrint() {
@@ -6,6 +6,21 @@ function offerPrint() {
     button.hidden = false;
     button.addEventListener('click', () => window.print());
   }
+}
+
+/* Browsers without ::details-content print what is open: open all, and fold them again. */
+function unfoldForPrint() {
+  const opened = [];
+  window.addEventListener('beforeprint', () => {
+    for (const details of document.querySelectorAll('details:not([open])')) {
+      details.open = true;
+      opened.push(details);
+    }
+  });
+  window.addEventListener('afterprint', () => {
+    while (opened.length > 0)
+      opened.pop().open = false;
+  });
 }
 
 /* Load the page until it does not wait any more, and show it then. */
@@ -29,5 +44,6 @@ async function waitForGrading() {
 }
 
 offerPrint();
+unfoldForPrint();
 if (document.querySelector('[data-pending]') !== null)
   waitForGrading();

@@ -117,7 +117,7 @@ void html_sample_begin(const char *title, const char *detail)
         html_put(detail);
         fputs("</span>", stdout);
     }
-    printf("</figcaption>\n<pre tabindex=\"0\" role=\"region\" aria-label=\"%s\"><code>", title);
+    printf("</figcaption>\n<pre tabindex=\"0\" role=\"group\" aria-label=\"%s\"><code>", title);
 }
 
 void html_sample_end(void)

@@ -2,7 +2,9 @@
 
 #include "core/text/chars.h"
 #include "core/text/json_out.h"
+#include "core/web/readable_url.h"
 #include "core/web/results_view_internal.h"
+#include "core/web/sentences.h"
 
 #define NAME_BYTES 60
 
@@ -30,7 +32,7 @@ struct str view_time(const struct view_memory *memory, int64_t ms, struct str *i
     return date;
 }
 
-/* The URL without its scheme and a slash at the end, cut at a character. */
+/* ${url} without its scheme and a slash at the end, cut at a character. */
 static struct str short_name(const struct view_memory *memory, struct str url)
 {
     const char *at = url.n == 0 ? NULL : memchr(url.p, ':', url.n);
@@ -169,12 +171,14 @@ static void fill_comparison(struct report_view *view, const struct report_source
 
 /* ---- the page ---- */
 
-static void fill_error(struct report_view *view, const struct report_source *s)
+static void fill_error(struct report_view *view, const struct report_source *s,
+                       const struct view_memory *memory)
 {
     const struct store_report *r = s->report;
     view->error_name = text_find(s->language, "error", r->error_code, "name");
     view->error_mend = text_find(s->language, "error", r->error_code, "mend");
-    view->error_why = s->language == LANGUAGE_EN ? r->error_message : (struct str){0};
+    const struct sentences sentences = sentences_of(s->language, r->error_code);
+    view->error_why = sentence_in(&sentences, r->error_message, memory);
     if (view->error_why.n == 0)
         view->error_why = text_find(s->language, "error", r->error_code, "why");
     if (view->error_why.n == 0)
@@ -191,7 +195,7 @@ static void fill_facts(struct report_view *view, const struct store_grading *g,
     view->protocol = f->protocol;
     view->grader = f->version;
     view->size = size_text(memory, f->page_bytes);
-    view->final_url = f->final_url;
+    view->final_url = readable_url(f->final_url, memory);
 }
 
 static void fill_grade(struct report_view *view, const struct report_source *s,
@@ -223,13 +227,14 @@ void report_view_make(struct report_view *view, const struct report_source *s,
     const struct store_report *r = s->report;
     view->id = r->id;
     view->url = r->url;
-    view->name = short_name(memory, r->url);
+    view->address = readable_url(r->url, memory);
+    view->name = short_name(memory, view->address);
     view->pending = r->status == REPORT_PENDING;
     view->failed = r->status == REPORT_FAILED;
     view->graded = r->score >= 0;
     view->public = r->privacy == PRIVACY_PUBLIC;
     if (view->failed)
-        fill_error(view, s);
+        fill_error(view, s, memory);
     if (view->graded)
         fill_grade(view, s, memory);
 }

@@ -3,14 +3,9 @@
 #define ASSAY_WEB_REPORT_VIEW_H
 
 #include "core/web/texts.h"
+#include "core/web/view_memory.h"
 #include "core/web/views.h"
 #include "store/store.h"
-
-/* Memory that lives as long as the view. ${alloc} never returns NULL. */
-struct view_memory {
-    void *(*alloc)(void *of, size_t size);
-    void *of;
-};
 
 struct report_source {
     const struct store_report *report;    /* with its results */

@@ -1,6 +1,7 @@
 #include "core/web/results_view_internal.h"
 
 #include "core/text/json_span.h"
+#include "core/web/sentences.h"
 
 #define ELEMENTS_SHOWN 5
 
@@ -206,32 +207,46 @@ static bool next_check(struct results *from, struct check *to)
 
 /* ---- a failed check ---- */
 
+/* A value or an element: in the language of the page, or as it stands. */
+static struct html words_of(const struct results *to, const struct sentences *of,
+                            struct html english)
+{
+    struct html own = sentence_in_html(of, english, to->memory);
+    return own.n > 0 ? own : english;
+}
+
 static void fill_elements(struct finding_view *f, const struct texts *details,
-                          const struct view_memory *memory)
+                          const struct sentences *of, const struct results *to)
 {
     if (details->n == 0)
         return;
     size_t shown = details->n < ELEMENTS_SHOWN ? details->n : ELEMENTS_SHOWN;
-    struct html *at = memory->alloc(memory->of, details->n * sizeof(*at));
-    memcpy(at, details->at, details->n * sizeof(*at));
+    struct html *at = to->memory->alloc(to->memory->of, details->n * sizeof(*at));
+    if (to->language == LANGUAGE_EN)
+        memcpy(at, details->at, details->n * sizeof(*at));
+    else
+        for (size_t i = 0; i < details->n; i++)
+            at[i] = words_of(to, of, details->at[i]);
     f->elements = (struct html_list){at, shown};
     f->more = (struct html_list){at + shown, details->n - shown};
     f->more_count = (unsigned)f->more.n;
 }
 
-/* Sentences of results are English and have the numbers; other languages show the value. */
 static void fill_texts(struct finding_view *f, const struct check *c,
-                       const struct check_texts *texts, const struct results *to)
+                       const struct check_texts *texts, const struct sentences *of,
+                       const struct results *to)
 {
-    bool english = to->language == LANGUAGE_EN;
+    struct html own = sentence_in_html(of, c->message, to->memory);
     if (texts != NULL) {
         f->why = texts->why->html;
         f->mend = texts->mend->html;
         f->wrong = texts->wrong->html;
     }
-    if ((english || texts == NULL) && c->message.n > 0)
-        f->wrong = c->message;
-    f->found = english || c->value.n > 0 ? c->value : html_of(c->value_json, to->memory);
+    if (own.n > 0 || texts == NULL)
+        f->wrong = own.n > 0 ? own : c->message;
+    f->found = words_of(to, of, c->value);
+    if (own.n == 0 && f->found.n == 0) /* the number that the sentence would have */
+        f->found = html_of(c->value_json, to->memory);
 }
 
 /* ---- all checks ---- */
@@ -253,8 +268,9 @@ static void add_check(struct results *to, const struct check *c)
     f->high = c->importance == HIGH;
     f->medium = c->importance == MEDIUM;
     f->low = c->importance == LOW;
-    fill_texts(f, c, texts, to);
-    fill_elements(f, &c->details, to->memory);
+    const struct sentences sentences = sentences_of(to->language, id);
+    fill_texts(f, c, texts, &sentences, to);
+    fill_elements(f, &c->details, &sentences, to);
 }
 
 /* Stable: checks of one importance keep their order. */

@@ -4,7 +4,7 @@
 
 #include "core/web/put.h"
 
-/* In the order of WEB_LANGUAGES in subdir.am. Sentences of results are English. */
+/* In the order of WEB_LANGUAGES in subdir.am. */
 enum language { LANGUAGE_EN, LANGUAGE_DE, LANGUAGES };
 
 struct text_row {

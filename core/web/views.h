@@ -80,10 +80,11 @@ struct comparison_view {
 struct report_view {
     struct page_view page;
     uint64_t id;
-    struct str url, final_url;
-    struct str name;              /* the URL without its scheme, cut */
-    bool pending, failed, graded; /* failed and graded: the last grading failed */
-    bool member;                  /* a member of the workspace reads it */
+    struct str url;                /* for the link */
+    struct str address, final_url; /* for people: readable_url.h */
+    struct str name;               /* the address without its scheme, cut */
+    bool pending, failed, graded;  /* failed and graded: the last grading failed */
+    bool member;                   /* a member of the workspace reads it */
     bool public;
     /* of the last grading, if ${graded} */
     unsigned score, high, medium, low, failed_count;

@@ -1,5 +1,5 @@
 /*
- * The pages of reports in headless Chromium (t/client/report_pages.mjs). Exits with 77 (skipped)
+ * Pages for people in headless Chromium (t/client/report_pages.mjs). Exits with 77 (skipped)
  * where Chromium, playwright-core, axe-core or pdftotext is missing (./bootstrap --all-tests
  * installs them).
  * SHOTS: a directory; the program writes pictures of all pages there and tests nothing else.
@@ -23,14 +23,15 @@ static struct origin *origin;
  * t/server/check_report_pages and its neighbours request every state of the pages.
  */
 static const char *const scenes[] = {
-    "looks many",       "looks badge",    "keyboard",       "password",
+    "looks many",        "looks badge",       "keyboard",       "password",
 #ifndef SANITIZED
-    "looks compared",   "looks good",     "looks failed",   "looks failed_later",
-    "looks history",    "looks pending",  "looks form",     "looks wrong",
-    "looks missing",    "looks private",  "looks too_many", "looks hostile",
-    "looks script_url", "looks world",    "looks long",     "looks elements",
-    "looks findings",   "hostile",        "modes",          "printing many",
-    "printing good",    "printing world", "printing long",  "printing history",
+    "looks compared",    "looks good",        "looks failed",   "looks failed_later",
+    "looks history",     "looks pending",     "looks form",     "looks wrong",
+    "looks missing",     "looks private",     "looks too_many", "looks hostile",
+    "looks script_url",  "looks world",       "looks long",     "looks elements",
+    "looks findings",    "hostile",           "modes",          "printing many",
+    "printing good",     "printing world",    "printing long",  "printing history",
+    "fixed / 360 light", "fixed / 1440 dark",
 #endif
 };
 

@@ -13,7 +13,7 @@ import {launch} from './browser.mjs';
 import {assertAccessible, assertLayout, focusOrder, watch} from './report_checks.mjs';
 
 const {API, KEY, REPORTS, PENDING, SHOTS} = process.env;
-const [scene, name] = process.argv.slice(2);
+const [scene, ...names] = process.argv.slice(2);
 const ids = JSON.parse(REPORTS);
 const PASSWORD = 'harbour light';
 const WIDTHS = [360, 1440],
@@ -233,7 +233,7 @@ const scenes = {
         const {context, troubles} = await visitor({javaScriptEnabled: how === 'script'});
         const page = await states.pending.open(context);
         await page.locator('[role=status]').waitFor();
-        assert.equal(await page.locator('.dial').count(), 0);
+        assert.equal(await page.locator('.dial, button').count(), 0);
         console.log('the page is open');
         await page.locator('.dial').waitFor();
         assert.equal(await page.locator('[role=status]').count(), 0);
@@ -306,6 +306,17 @@ const scenes = {
             }
     },
 
+    /* The start page, which has one language and no script. */
+    async fixed(path, width, colorScheme) {
+        const viewport = {width: Number(width), height: 900},
+            {context, troubles} = await visitor({viewport, colorScheme}),
+            page = await open(context, path);
+        const wide = await page.evaluate(() => document.documentElement.scrollWidth);
+        assert.ok(wide <= viewport.width, `the page is ${wide} px wide`);
+        await assertAccessible(page, path);
+        assert.deepEqual(troubles, []);
+    },
+
     /* Forced colours, reduced motion and a large text. */
     async modes() {
         const {context, troubles} = await visitor({forcedColors: 'active'});
@@ -342,6 +353,7 @@ const scenes = {
         const {context, troubles} = await visitor();
         for (const format of ['A4', 'Letter'])
             await assertPrint(await states[name].open(context), format, name);
+        if (name === 'many') await assertUnfolds(await states[name].open(context));
         assert.deepEqual(troubles, []);
     },
 
@@ -370,6 +382,20 @@ function printedTexts() {
             texts.push(node.data.trim());
     document.querySelectorAll('details').forEach((d) => (d.open = false));
     return texts;
+}
+
+/* What is folded is open while the browser prints, and what a reader opened stays open. */
+async function assertUnfolds(page) {
+    const all = page.locator('details'),
+        open = page.locator('details[open]'),
+        fire = (name) => page.evaluate((type) => dispatchEvent(new Event(type)), name);
+    await all.first().evaluate((details) => (details.open = true));
+    await fire('beforeprint');
+    assert.ok((await all.count()) > 1);
+    assert.equal(await open.count(), await all.count());
+    await fire('afterprint');
+    assert.equal(await open.count(), 1);
+    await all.first().evaluate((details) => (details.open = false));
 }
 
 async function assertPrint(page, format, name) {
@@ -455,5 +481,5 @@ const shootings = {
     },
 };
 
-await scenes[scene](name);
+await scenes[scene](...names);
 await browser.close();

@@ -1,6 +1,7 @@
 #include "t/kit/audit.h"
 #include "core/audit/text.h"
 #include "core/audit/url.h"
+#include "core/web/sentences.h"
 
 #include <check.h>
 #include <stdio.h>
@@ -54,6 +55,40 @@ static const struct check *find(const char *id)
     return NULL;
 }
 
+/* ---- translations ---- */
+
+static void *alloc(void *arena, size_t size)
+{
+    return arena_get(arena, size);
+}
+
+static void expect_sentence(struct verdict *v, const char *id, struct str english)
+{
+    const struct view_memory memory = {alloc, v->arena};
+    for (enum language l = 0; l < LANGUAGES; l++) {
+        const struct sentences of = sentences_of(l, str_of(id));
+        ck_assert_msg(english.n == 0 || sentence_in(&of, english, &memory).n > 0,
+                      "core/web/texts/%s.txt has no sentence.%s for: %.*s", text_tables[l].code.p,
+                      id, (int)english.n, english.p);
+    }
+}
+
+/* Checks whose details all have words; those of others are texts of the page. */
+static const char *const worded[] = {
+    "charset",       "doctype",         "dom_size", "hreflang",         "http_requests",
+    "in_page_links", "text_html_ratio", "robots",   "robots_txt_valid", "text_compression",
+};
+
+/* Pages can show what ${v} says in every language. */
+static void expect_sentences(struct verdict *v, const char *id)
+{
+    if (v->outcome == OUTCOME_FAIL)
+        expect_sentence(v, id, v->message);
+    for (size_t i = 0; i < sizeof(worded) / sizeof(worded[0]); i++)
+        for (size_t k = 0; strcmp(worded[i], id) == 0 && k < v->detail_count; k++)
+            expect_sentence(v, id, v->details[k]);
+}
+
 void audit_kit_expect(struct facts *f, const char *id, enum expected outcome, const char *says)
 {
     struct verdict v = {.arena = &f->arena};
@@ -61,6 +96,7 @@ void audit_kit_expect(struct facts *f, const char *id, enum expected outcome, co
     ck_assert_msg((int)v.outcome == (int)outcome, "%s: %d, not %d: %.*s", id, v.outcome, outcome,
                   (int)v.message.n, v.message.p);
     ck_assert_msg(v.outcome != OUTCOME_FAIL || v.message.n > 20, "%s fails without a word", id);
+    expect_sentences(&v, id);
     if (says == NULL)
         return;
     bool found =

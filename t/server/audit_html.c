@@ -203,7 +203,7 @@ static const struct {
     const char *url, *lang, *heading, *why;
 } failures[] = {
     {"/missing", "en", "could not be graded: Faulty response", "404"},
-    {"/missing", "de", "Fehlerhafte Antwort", "Der Server hat mit einem Fehlercode"},
+    {"/missing", "de", "Fehlerhafte Antwort", "antwortet mit dem Statuscode 404."},
     {"ftp://alpha.test/", "en", "could not be graded: URL not accepted", "must begin with http://"},
     {"ftp://alpha.test/", "de", "URL nicht angenommen", "enthält einen Benutzernamen"},
     {"\xff\xc2\x9b<script>", "en", "URL not accepted", "&lt;script&gt;"},

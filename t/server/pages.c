@@ -143,6 +143,22 @@ START_TEST(a_page_has_landmarks_a_title_and_nothing_left_to_fill_in)
 }
 END_TEST
 
+/* Samples are groups: only landmarks need names of their own, and a page has few. */
+START_TEST(a_landmark_has_a_name_of_its_own)
+{
+    static const char *const kinds[] = {" role=\"region\" aria-label=\"", "<nav aria-label=\"",
+                                        "<section aria-label=\""};
+    const char *body = ask(path_of(_i), NULL)->body;
+    ck_assert(strstr(body, " role=\"group\" aria-label=\"") != NULL);
+    for (size_t k = 0; k < COUNT(kinds); k++)
+        for (const char *at = body; (at = strstr(at, kinds[k])) != NULL; at++) {
+            char *name = text("%s%.*s\"", kinds[k], (int)strcspn(at + strlen(kinds[k]), "\""),
+                              at + strlen(kinds[k]));
+            ck_assert_msg(strstr(at + 1, name) == NULL, "%s is twice on %s", name, path_of(_i));
+        }
+}
+END_TEST
+
 static bool has_id(const char *page, const char *id)
 {
     return strstr(page, text(" id=\"%s\"", id)) != NULL;
@@ -245,6 +261,7 @@ int main(void)
     tcase_add_loop_test(tcase, the_compressed_file_is_equal, 0, FILES);
     tcase_add_loop_test(tcase, a_page_may_load_its_stylesheet_and_nothing_else, 0, PAGES);
     tcase_add_loop_test(tcase, a_page_has_landmarks_a_title_and_nothing_left_to_fill_in, 0, PAGES);
+    tcase_add_loop_test(tcase, a_landmark_has_a_name_of_its_own, 0, PAGES);
     tcase_add_loop_test(tcase, every_link_resolves, 0, PAGES);
     tcase_add_test(tcase, the_reference_has_every_documented_operation);
     tcase_add_test(tcase, the_reference_has_what_a_caller_needs);

@@ -133,16 +133,35 @@ START_TEST(what_a_stranger_wrote_has_a_direction_of_its_own)
 }
 END_TEST
 
-/* The texts of a check that failed, as the API has them, are the texts of elements. */
-static void expect_texts(xmlNode *root, struct json_object *check)
+/* Words that a check puts before a text of a stranger, and the German ones. */
+static const char *const words[][2] = {{"Another title: ", "Ein weiterer Titel: "},
+                                       {"Invalid JSON-LD: ", "Ungültiges JSON-LD: "}};
+
+/* ${detail} as case ${i} shows it. */
+static const char *shown_in(int i, const char *detail)
+{
+    for (size_t k = 0; i % LANGUAGES == 1 && k < COUNT(words); k++)
+        if (strncmp(detail, words[k][0], strlen(words[k][0])) == 0)
+            return text("%s%s", words[k][1], detail + strlen(words[k][0]));
+    return detail;
+}
+
+/*
+ * The texts of a check that failed, as the API has them, are the texts of elements; details that
+ * no stranger wrote, such as "3 characters", are only so on English pages.
+ */
+static void expect_texts(int i, xmlNode *root, struct json_object *check)
 {
     struct json_object *details = json_object_object_get(check, "details"),
                        *value = json_object_object_get(check, "value");
-    for (size_t i = 0; i < json_object_array_length(details); i++) {
-        const char *detail = json_object_get_string(json_object_array_get_idx(details, i));
-        ck_assert_msg(tree_has_text(root, "bdi", detail), "the page has no text %s", detail);
+    for (size_t k = 0; k < json_object_array_length(details); k++) {
+        const char *detail = json_object_get_string(json_object_array_get_idx(details, k));
+        if (i % LANGUAGES == 0 || strcasestr(detail, CORPUS_MARK) != NULL)
+            ck_assert_msg(tree_has_text(root, "bdi", shown_in(i, detail)),
+                          "the page has no text %s", shown_in(i, detail));
     }
-    if (json_object_is_type(value, json_type_string))
+    if (json_object_is_type(value, json_type_string) &&
+        (i % LANGUAGES == 0 || strcmp(json_object_get_string(value), "none") != 0))
         ck_assert_msg(tree_has_text(root, "bdi", json_object_get_string(value)),
                       "the page has no text %s", json_object_get_string(value));
 }
@@ -158,7 +177,7 @@ START_TEST(what_a_stranger_wrote_is_there_in_full)
         if (id == NULL || passed == NULL || json_object_get_boolean(passed))
             continue;
         failed++;
-        expect_texts(root, check);
+        expect_texts(_i, root, check);
     }
     ck_assert_uint_eq(tree_count(root, "ol"), 1);
     ck_assert_uint_ge(failed, 3);
@@ -177,8 +196,8 @@ START_TEST(the_texts_of_the_corpus_reach_the_page)
         expect(r, strstr(r->body, CORPUS_MARK) != NULL);
         return;
     }
-    ck_assert_msg(tree_has_text(root, "bdi", text("Another title: %s", shown)), "%s\n%s", shown,
-                  r->body);
+    ck_assert_msg(tree_has_text(root, "bdi", shown_in(_i, text("Another title: %s", shown))),
+                  "%s\n%s", shown, r->body);
     ck_assert_msg(tree_has_text(root, "bdi", text("h1: %s", shown)), "%s\n%s", shown, r->body);
 }
 END_TEST

@@ -597,13 +597,19 @@ END_TEST
 /* Attempts at once on one worker: more than its queue has. */
 enum { AT_ONCE = 48 };
 
-static void send_attempt(struct raw *raw, long report, int client)
+static void send_attempt(struct raw *raw, long report, const char *address)
 {
     raw_text(raw,
              "POST /reports/%ld/password HTTP/1.1\r\nHost: x\r\nContent-Length: 10\r\n"
-             "X-Forwarded-For: 198.51.100.%d\r\n"
+             "X-Forwarded-For: %s\r\n"
              "Content-Type: application/x-www-form-urlencoded\r\n\r\npassword=x",
-             report, client);
+             report, address);
+}
+
+/* Addresses of as many networks. */
+static char *network(int i)
+{
+    return i % 2 == 0 ? text("198.51.%d.1", i) : text("2001:db8:%x::1", i);
 }
 
 /* So a guess costs the same for reports that do not exist. */
@@ -611,13 +617,13 @@ START_TEST(a_full_queue_is_503_for_every_report)
 {
     struct raw *raws[AT_ONCE];
     int refused = 0, checked = 0;
-    server_start_with(server, UNLIMITED);
+    server_start_with(server, TRUSTED UNLIMITED);
     int64_t protected = report_new_with("2", "secret"), private = report_new_with("1", NULL);
     long ids[] = {(long)protected, (long)private, 987654321};
     for (int i = 0; i < AT_ONCE; i++)
         raws[i] = raw_open(server);
     for (int i = 0; i < AT_ONCE; i++)
-        send_attempt(raws[i], ids[_i], i);
+        send_attempt(raws[i], ids[_i], network(i));
     for (int i = 0; i < AT_ONCE; i++) {
         struct response *r = raw_response(raws[i], false, 30000);
         if (r->status == 503) {
@@ -636,16 +642,51 @@ START_TEST(a_full_queue_is_503_for_every_report)
 }
 END_TEST
 
+/* Columns: addresses of one network; one of another. */
+static const struct {
+    const char *format, *other;
+} networks[] = {{"2001:db8:1:%x::1", "2001:db8:2::1"},
+                {"203.0.113.%d", "203.0.112.1"},
+                {"::%x", "0.0.0.1"},
+                {"::ffff:203.0.113.%d", "2001:db8::1"}};
+
+START_TEST(a_network_fills_four_places_of_the_queue)
+{
+    struct raw *raws[AT_ONCE], *other;
+    const char *first = text(networks[_i].format, 1);
+    int refused = 0;
+    server_start_with(server, TRUSTED UNLIMITED);
+    long id = (long)report_new_with("2", "secret");
+    for (int i = 0; i < AT_ONCE; i++)
+        raws[i] = raw_open(server);
+    other = raw_open(server);
+    for (int i = 0; i < AT_ONCE; i++)
+        send_attempt(raws[i], id, text(networks[_i].format, i + 1));
+    for (int i = AT_ONCE - 1; i >= 0 && refused == 0; i--) /* the queue has what it takes */
+        refused += raw_response(raws[i], false, 30000)->status == 503;
+    ck_assert_int_eq(refused, 1);
+    send_attempt(other, id, networks[_i].other);
+    expect_status(raw_response(other, false, 30000), 422);
+    raw_close(other);
+    for (int i = 0; i < AT_ONCE; i++)
+        raw_close(raws[i]);
+    /* every place is free again */
+    for (int i = 0; i < AT_ONCE; i++)
+        expect_status(attempt(id, "x", text("X-Forwarded-For: %s", first)), 422);
+    server_stop(server);
+}
+END_TEST
+
 START_TEST(a_password_can_be_set_while_strangers_guess)
 {
     struct raw *raws[AT_ONCE];
     int left = AT_ONCE, status = 0;
-    server_start_with(server, UNLIMITED);
+    server_start_with(server, TRUSTED UNLIMITED);
     int64_t id = report_new_with("2", "secret");
     for (int i = 0; i < AT_ONCE; i++)
         raws[i] = raw_open(server);
     for (int i = 0; i < AT_ONCE; i++)
-        send_attempt(raws[i], (long)id, i);
+        send_attempt(raws[i], (long)id, network(i));
     while (left > 0 && status != 503) { /* a full queue is answered at once */
         status = raw_response(raws[--left], false, 30000)->status;
         raw_close(raws[left]);
@@ -661,11 +702,11 @@ END_TEST
 /* The client leaves while its password is checked. */
 START_TEST(a_client_that_leaves_harms_nothing)
 {
-    server_start_with(server, UNLIMITED);
+    server_start_with(server, TRUSTED UNLIMITED);
     int64_t id = report_new_with("2", "secret");
     for (int i = 0; i < 30; i++) {
         struct raw *raw = raw_open(server);
-        send_attempt(raw, (long)id, i);
+        send_attempt(raw, (long)id, network(i));
         raw_close(raw);
     }
     struct response *r;
@@ -762,6 +803,7 @@ int main(void)
     tcase_add_test(own, an_address_has_ten_attempts_a_minute);
     tcase_add_loop_test(own, a_report_has_thirty_attempts_a_minute, 0, 3);
     tcase_add_loop_test(own, a_full_queue_is_503_for_every_report, 0, 3);
+    tcase_add_loop_test(own, a_network_fills_four_places_of_the_queue, 0, (int)COUNT(networks));
     tcase_add_test(own, a_password_can_be_set_while_strangers_guess);
     tcase_add_test(own, a_client_that_leaves_harms_nothing);
     tcase_add_test(own, a_path_of_base_url_is_that_of_the_cookie);

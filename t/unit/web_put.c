@@ -1,5 +1,6 @@
 /* What pages show: escaped values, texts of a language, times and shortened names. */
 #include "core/web/put.h"
+#include "core/web/readable_url.h"
 #include "core/web/report_view.h"
 #include "core/web/texts.h"
 #include "t/kit/suite.h"
@@ -424,6 +425,57 @@ START_TEST(a_name_is_cut_between_characters)
 }
 END_TEST
 
+/* Columns: URL; what people see. */
+static const struct {
+    const char *url, *shown;
+} addresses[] = {
+    {"https://a.example/%C3%9Cber-uns/gr%c3%b6%c3%9fe", "https://a.example/Über-uns/größe"},
+    {"https://a.example/%D9%82%D9%87%D9%88%D8%A9/%E5%92%96%E5%95%A1?%D7%A7=%F0%90%90%80",
+     "https://a.example/قهوة/咖啡?ק=𐐀"},
+    {"https://a.example/e%CC%81", "https://a.example/e\u0301"},
+    /* what has a meaning in a URL, white space, controls, marks of direction, signs, emoji */
+    {"https://a.example/%2F%3F%23%25%20%41%7F", NULL},
+    {"https://a.example/%C2%A0%C2%AD%E2%80%8B%E2%80%AE%E2%81%A6%E3%80%80%EF%BB%BF", NULL},
+    {"https://a.example/%E2%81%84%EF%BC%8F%F0%9F%98%80%EE%80%80%CD%B8", NULL},
+    /* no UTF-8 */
+    {"https://a.example/%FC%80%C3", NULL},
+    {"https://a.example/%C3/%BC", NULL},
+    {"https://a.example/%C3%C3%BC%BC", "https://a.example/%C3ü%BC"},
+    {"https://a.example/%ED%A0%80%C0%AF%F4%90%80%80", NULL},
+    {"https://a.example/%C3%B", NULL},
+    {"https://a.example/%C3%", NULL},
+    {"https://a.example/%C3%GG%", NULL},
+    {"https://a.example/%25C3%25BC", NULL},
+    {"%", NULL},
+    {"%C3%BC", "ü"},
+    {"", NULL},
+};
+
+START_TEST(letters_of_a_url_are_shown_as_themselves)
+{
+    const char *wanted = addresses[_i].shown == NULL ? addresses[_i].url : addresses[_i].shown;
+    struct str shown = readable_url(str_of(addresses[_i].url), &memory);
+    ck_assert_msg(str_eq(shown, str_of(wanted)), "%.*s", (int)shown.n, shown.p);
+}
+END_TEST
+
+/* The link is the URL itself. */
+START_TEST(a_view_has_the_address_for_people_and_the_url_for_the_link)
+{
+    static const char url[] = "https://a.example/%C3%BCber/";
+    const struct store_report report = {
+        .id = 1, .url = STR(url), .status = REPORT_DONE, .score = 1, .results = STR("{}")};
+    const struct store_grading grading = {.number = 1, .facts = {.final_url = STR(url)}};
+    const struct report_source source = {.report = &report, .gradings = &grading, .count = 1};
+    struct report_view view = {0};
+    report_view_make(&view, &source, &memory);
+    ck_assert(str_eq(view.url, STR(url)));
+    ck_assert(str_eq(view.address, STR("https://a.example/über/")));
+    ck_assert(str_eq(view.final_url, STR("https://a.example/über/")));
+    ck_assert(str_eq(view.name, STR("a.example/über")));
+}
+END_TEST
+
 /* The thresholds changed after the last grading. */
 START_TEST(the_row_of_the_last_grading_has_the_verdict_of_the_page)
 {
@@ -469,6 +521,8 @@ int main(void)
     tcase_add_test(tcase, a_time_is_utc_for_people_and_for_machines);
     tcase_add_test(tcase, joined_texts_follow_each_other);
     tcase_add_loop_test(tcase, a_name_is_cut_between_characters, 0, COUNT(names));
+    tcase_add_loop_test(tcase, letters_of_a_url_are_shown_as_themselves, 0, COUNT(addresses));
+    tcase_add_test(tcase, a_view_has_the_address_for_people_and_the_url_for_the_link);
     tcase_add_test(tcase, the_row_of_the_last_grading_has_the_verdict_of_the_page);
     suite_add_tcase(suite, tcase);
     return suite_run(suite);
