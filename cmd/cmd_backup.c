@@ -6,6 +6,7 @@
 
 #include "core/shm/scoreboard.h"
 #include "core/auth/signing_keys.h"
+#include "store/backup.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -1,6 +1,7 @@
 /* assay check: checks every record and index of the store, and rebuilds indexes. */
 #include "cmd/cmd_store.h"
 #include "cmd/guard.h"
+#include "store/backup.h"
 
 #include <inttypes.h>
 #include <stdio.h>

@@ -6,6 +6,7 @@
 #include "core/auth/secret_file.h"
 #include "core/cluster/store_copy.h"
 #include "core/writer/leading.h"
+#include "store/backup.h"
 
 #include <errno.h>
 #include <fcntl.h>

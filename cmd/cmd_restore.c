@@ -4,6 +4,7 @@
 #include "cmd/guard.h"
 
 #include "core/auth/signing_keys.h"
+#include "store/backup.h"
 
 #include <dirent.h>
 #include <errno.h>

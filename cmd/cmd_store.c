@@ -2,6 +2,7 @@
 
 #include "core/base/data_lock.h"
 #include "core/conf/values.h"
+#include "store/backup.h"
 
 #include <errno.h>
 #include <string.h>

@@ -1,6 +1,7 @@
 #include "core/cluster/store_copy.h"
 
 #include "core/shm/scoreboard.h"
+#include "store/backup.h"
 
 #include <errno.h>
 #include <inttypes.h>

@@ -2,7 +2,7 @@
 
 #include "core/process/bus_error.h"
 #include "core/base/log.h"
-#include "store/store.h"
+#include "store/backup.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -6,6 +6,7 @@
 #ifndef ASSAY_STORE_ENGINE_CHECK_H
 #define ASSAY_STORE_ENGINE_CHECK_H
 
+#include "store/backup.h"
 #include "store/engine/cursor.h"
 
 struct check {

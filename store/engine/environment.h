@@ -5,6 +5,7 @@
 #ifndef ASSAY_STORE_ENGINE_ENVIRONMENT_H
 #define ASSAY_STORE_ENGINE_ENVIRONMENT_H
 
+#include "store/backup.h"
 #include "store/engine/schema.h"
 
 #include <pthread.h>

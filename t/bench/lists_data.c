@@ -11,7 +11,7 @@
  * seed always, so the same data.
  */
 
-#include "store/store.h"
+#include "store/backup.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/stat.h>

@@ -6,7 +6,7 @@
  * `run_lists_first DATA-DIR projects COUNT` makes a store of so many projects first, of a report
  * each.
  */
-#include "store/store.h"
+#include "store/backup.h"
 #include "t/bench/bench.h"
 
 #include <fcntl.h>

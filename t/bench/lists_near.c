@@ -5,7 +5,7 @@
  * for each place and needle: in milliseconds of the processor the longest time between two looks
  * whether to stop, and all of it; then the total found.
  */
-#include "store/store.h"
+#include "store/backup.h"
 #include "t/bench/bench.h"
 
 #include <stdio.h>

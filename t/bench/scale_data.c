@@ -3,7 +3,7 @@
  *
  *   run_scale_data DATA-DIR WORKSPACES REPORTS-OF-EACH
  */
-#include "store/store.h"
+#include "store/backup.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -5,7 +5,7 @@
 #ifndef ASSAY_T_STORE_KIT_H
 #define ASSAY_T_STORE_KIT_H
 
-#include "store/store.h"
+#include "store/backup.h"
 
 #include <check.h>
 #include <stdio.h>
