@@ -230,6 +230,17 @@ uint64_t kit_key(struct kit *k, uint64_t workspace, uint8_t seed)
     return a.id;
 }
 
+struct ulid kit_agent(struct kit *k, uint64_t workspace, const char *data)
+{
+    struct store_answer a = kit_apply(k, &(struct store_change){.kind = CHANGE_AGENT_CREATE,
+                                                                .workspace = workspace,
+                                                                .name = STR("Shop"),
+                                                                .data = str_of(data),
+                                                                .fields = AGENT_PUBLISHED});
+    ck_status(a.status, STORE_OK);
+    return a.first;
+}
+
 struct store_change kit_create_change(uint64_t workspace, const char *url, const char *project)
 {
     return (struct store_change){.kind = CHANGE_REPORT_CREATE,

@@ -6,13 +6,7 @@ struct ulid agent;
 
 struct ulid agent_new(uint64_t of)
 {
-    struct store_answer a = kit_apply(&kit, &(struct store_change){.kind = CHANGE_AGENT_CREATE,
-                                                                   .workspace = of,
-                                                                   .name = STR("Shop"),
-                                                                   .data = STR("{}"),
-                                                                   .fields = AGENT_PUBLISHED});
-    ck_status(a.status, STORE_OK);
-    return a.first;
+    return kit_agent(&kit, of, "{}");
 }
 
 void widget_begin(void)

@@ -13,12 +13,7 @@ static struct ulid agent;
 
 static struct ulid agent_new(void)
 {
-    const struct store_change c = {.kind = CHANGE_AGENT_CREATE,
-                                   .workspace = workspace,
-                                   .name = STR("Shop"),
-                                   .data = STR("\"theme\":{}"),
-                                   .fields = AGENT_PUBLISHED};
-    return kit_apply(&kit, &c).first;
+    return kit_agent(&kit, workspace, "\"theme\":{}");
 }
 
 static void begin(void)
