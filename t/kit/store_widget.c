@@ -249,3 +249,13 @@ struct store_answer rate(const struct visitor *v, int32_t score, const char *com
                                                   .text = str_of(comment == NULL ? "" : comment),
                                                   .fields = comment != NULL});
 }
+
+struct store_answer claim(uint64_t key, const struct visitor *v, struct str name)
+{
+    return kit_apply(&kit, &(struct store_change){.kind = CHANGE_CONVERSATION_SET,
+                                                  .workspace = workspace,
+                                                  .id = key,
+                                                  .conversation = v->conversation,
+                                                  .name = name,
+                                                  .fields = CONVERSATION_SET_CLAIMED});
+}
