@@ -263,6 +263,12 @@ enum report_result kit_result(int score)
     return score >= 80 ? RESULT_GOOD : score >= 50 ? RESULT_DECENT : RESULT_BAD;
 }
 
+struct store_change kit_update_change(uint64_t workspace, uint64_t id, uint32_t fields)
+{
+    return (struct store_change){
+        .kind = CHANGE_REPORT_UPDATE, .workspace = workspace, .id = id, .fields = fields};
+}
+
 struct store_change kit_done_change(uint64_t id, uint32_t attempt, int score)
 {
     return (struct store_change){.kind = CHANGE_REPORT_FINISH,
