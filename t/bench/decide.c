@@ -55,8 +55,8 @@ static inline uint64_t chance(void)
 }
 
 /*
- * Maps ${x}, a random 64-bit number, to one of ${count}. The instructions are the same for a constant
- * and a variable ${count}, so both sides pay the same.
+ * Maps ${x}, a random 64-bit number, to one of ${count}. The instructions are the same for a
+ * constant and a variable ${count}, so both sides pay the same.
  */
 static inline uint64_t among(uint64_t x, uint64_t count)
 {

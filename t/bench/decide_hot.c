@@ -12,8 +12,8 @@
 
 /*
  * Two processes with a processor each run two loops in slices, one loop and then the other, so that
- * other load on the machine affects both loops alike. Both processes begin a slice together. It ends
- * for both when the first of them has done its decisions: only the time in which both run counts. A
+ * other load on the machine affects both loops alike. Both processes begin a slice together. It
+ * ends for both when the first of them has done its decisions: only the time in which both run counts. A
  * slice during which the kernel gave a processor to another process is repeated, because a process
  * that runs alone does not pay for the other. If too few slices are undisturbed, all count, and the
  * row says so.
@@ -62,8 +62,8 @@ static uint64_t hot_word(struct hot *hot)
 }
 
 /*
- * A caller with many requests keeps the hash of its key. Each slice has its own key, which stays far
- * below its limit: a refused decision writes nothing and would cost too little.
+ * A caller with many requests keeps the hash of its key. Each slice has its own key, which stays
+ * far below its limit: a refused decision writes nothing and would cost too little.
  */
 static uint64_t hot_key(struct hot *hot)
 {

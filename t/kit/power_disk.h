@@ -1,6 +1,6 @@
 /*
- * A disk that replays what power_recorder.h recorded, and what is left of it after a power loss: all
- * that is synced, and a random part of the rest.
+ * A disk that replays what power_recorder.h recorded, and what a power loss leaves of it: all that
+ * is synced, and a random part of the rest.
  */
 #ifndef ASSAY_T_POWER_DISK_H
 #define ASSAY_T_POWER_DISK_H

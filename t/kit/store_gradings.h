@@ -14,8 +14,8 @@ void setup(void);
 void teardown(void);
 
 /*
- * create(): a report. graded(gradings): a report with that many gradings, one a second; the score of
- * number n is n % 101. list(id, before, limit): the gradings of a report.
+ * create(): a report. graded(gradings): a report with that many gradings, one a second; the score
+ * of number n is n % 101. list(id, before, limit): the gradings of a report.
  */
 uint64_t create(void);
 uint64_t graded(uint32_t gradings);

@@ -1,5 +1,5 @@
 /*
- * For t/server/options.c: what a test sees of the running server, one function for each effect of an
+ * For t/server/options.c: what a test sees of the running server, a function for each effect of an
  * option. Each returns a text to compare.
  */
 #ifndef ASSAY_T_SERVER_OPTIONS_SEEN_H
