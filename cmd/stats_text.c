@@ -235,15 +235,15 @@ static void put_summary(const struct stats_interval *v, struct buf *out)
         rate_text(w.changes, a), rate_text(w.commits, b), rate_text(w.batch, c),
         time_text(w.commit_p50, d), time_text(w.commit_p99, e),
         STATS_OVER(now, ROLE_WRITER, maintenance));
-    if (now->room_known)
+    if (now->space_known)
         buf_printf(
             out,
             "store     %s of %s used (%.1f %%)  index %s  readers %u of %u  transaction %" PRIu64
             "\n",
-            bytes_text(now->room.used_bytes, a), bytes_text(now->room.map_bytes, b),
-            100.0 * (double)now->room.used_bytes / (double)now->room.map_bytes,
-            bytes_text(now->room.index_bytes, c), now->room.readers, now->room.max_readers,
-            now->room.last_transaction);
+            bytes_text(now->space.used_bytes, a), bytes_text(now->space.map_bytes, b),
+            100.0 * (double)now->space.used_bytes / (double)now->space.map_bytes,
+            bytes_text(now->space.index_bytes, c), now->space.readers, now->space.max_readers,
+            now->space.last_transaction);
     buf_printf(out,
                "auditors  queue %" PRIu64 "  running %" PRIu64
                "  done/s %s  failed/s %s  page p50 %s p99 %s\n",

@@ -193,9 +193,9 @@ static void on_resolved(h2o_hostinfo_getaddr_req_t *lookup, const char *err, str
     struct redis_connection *c = arg;
     (void)lookup;
     c->lookup = NULL;
-    for (size_t room = OTHERS_MAX; err == NULL && found != NULL && room > 0;
+    for (size_t left = OTHERS_MAX; err == NULL && found != NULL && left > 0;
          found = found->ai_next) {
-        memcpy(&c->others[--room], found->ai_addr, found->ai_addrlen);
+        memcpy(&c->others[--left], found->ai_addr, found->ai_addrlen);
         c->others_count++;
     }
     /* the first one found is tried first: it is the last */

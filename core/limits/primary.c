@@ -2,7 +2,7 @@
 
 #include "core/base/log.h"
 #include "core/limits/connection.h"
-#include "core/limits/greeting.h"
+#include "core/limits/handshake.h"
 #include "core/limits/sentinel.h"
 
 #include <hiredis/hiredis.h>
@@ -18,18 +18,18 @@ struct op {
     size_t count; /* of its windows */
 };
 
-enum state { SEARCHING, GREETING, READY };
+enum state { SEARCHING, HANDSHAKE, READY };
 
 struct primary {
     struct loop *loop;
     const struct conf *conf;
     struct redis_keys keys;
-    struct redis_greeting greeting;
+    struct redis_handshake handshake;
     struct sentinels *sentinels; /* NULL: none are configured */
     enum state state;
     struct redis_connection *connection; /* NULL: none */
     char address[SENTINEL_ADDRESS_SIZE]; /* of ${connection} */
-    uint64_t since_ms, retry_at_ms;      /* GREETING since; SEARCHING until */
+    uint64_t since_ms, retry_at_ms;      /* HANDSHAKE since; SEARCHING until */
     uint64_t away_ms;                    /* since when it does not answer; 0: it does */
     uint64_t flushed_ms;                 /* the end of the last turn, by a clock read then */
     bool settled;
@@ -139,7 +139,7 @@ bool primary_decide(struct primary *p, const char *limiter, const struct ratelim
     struct decision_command command;
     if (op == NULL)
         return false;
-    decision_make(&p->keys, p->greeting.sha, limiter, windows, count, wanted, &command);
+    decision_make(&p->keys, p->handshake.sha, limiter, windows, count, wanted, &command);
     redis_connection_put(p->connection, command.argc, command.argv, command.lengths);
     *op = (struct op){.done = done, .arg = arg, .count = count};
     if (p->first == NULL)
@@ -203,10 +203,10 @@ static void on_reply(void *arg, const struct redisReply *reply)
         on_decision(p, reply);
         return;
     }
-    const char *why = redis_greeting_check(&p->greeting, reply);
+    const char *why = redis_handshake_check(&p->handshake, reply);
     if (why != NULL)
         fail(p, why);
-    else if (redis_greeting_done(&p->greeting))
+    else if (redis_handshake_done(&p->handshake))
         set_ready(p);
 }
 
@@ -226,9 +226,9 @@ static void connect_to(struct primary *p, const char *address)
         fail(p, "cannot connect");
         return;
     }
-    p->state = GREETING;
+    p->state = HANDSHAKE;
     p->since_ms = p->loop->now_ms;
-    redis_greeting_put(&p->greeting, p->connection);
+    redis_handshake_put(&p->handshake, p->connection);
 }
 
 static void on_primary_named(void *arg, const char *address, const char *why)
@@ -263,7 +263,7 @@ void primary_tick(struct primary *p)
     uint64_t now = p->loop->now_ms;
     p->settled = p->settled || now >= p->away_ms + PRIMARY_ANSWER_MS;
     end_overdue(p);
-    if ((p->state == GREETING && now >= p->since_ms + PRIMARY_ANSWER_MS) ||
+    if ((p->state == HANDSHAKE && now >= p->since_ms + PRIMARY_ANSWER_MS) ||
         is_over(p, p->first, p->conf->redis_timeout_ms + PRIMARY_ANSWER_MS))
         fail(p, "it does not answer");
     if (p->sentinels != NULL)
@@ -318,7 +318,7 @@ static bool read_secrets(struct primary *p, char sentinel_password[SECRET_FILE_P
     char why[512];
     bool good =
         redis_keys_read(conf, &p->keys, why, sizeof(why)) &&
-        read_password(conf->redis_password_file, p->greeting.password, why, sizeof(why)) &&
+        read_password(conf->redis_password_file, p->handshake.password, why, sizeof(why)) &&
         read_password(conf->redis_sentinel_password_file, sentinel_password, why, sizeof(why));
     if (!good)
         log_error("the worker cannot start: %s", why);
@@ -333,8 +333,8 @@ struct primary *primary_new(struct loop *loop)
         return NULL;
     p->loop = loop;
     p->conf = loop->conf;
-    p->greeting.user = p->conf->redis_user;
-    p->greeting.keys = &p->keys;
+    p->handshake.user = p->conf->redis_user;
+    p->handshake.keys = &p->keys;
     bool good = read_secrets(p, sentinel_password);
     if (good && p->conf->redis_sentinels.count > 0)
         good = (p->sentinels = sentinels_new(loop, sentinel_password, on_primary_named, p)) != NULL;

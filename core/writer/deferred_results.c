@@ -23,7 +23,7 @@ bool deferred_add(struct deferred_results *d, const struct item *item)
         return false;
     if (d->count == 0)
         log_warn("store full: holding grading results in memory until space is freed");
-    d->items = array_grow(d->items, d->count, &d->room, sizeof(*d->items));
+    d->items = array_grow(d->items, d->count, &d->capacity, sizeof(*d->items));
     d->items[d->count++] = *item;
     d->bytes += bytes_of(item);
     return true;

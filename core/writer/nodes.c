@@ -50,7 +50,7 @@ void nodes_free(struct nodes *n)
 /* It has not proved that it has the key. */
 static bool is_stranger(const struct client *client)
 {
-    return client->role == ROLE_NODE && !client->greeted;
+    return client->role == ROLE_NODE && !client->has_hello;
 }
 
 static size_t count_strangers(const struct nodes *n)

@@ -13,10 +13,10 @@
 /*
  * Two processes with a processor each run two loops in slices, one loop and then the other, so that
  * other load on the machine affects both loops alike. Both processes begin a slice together. It
- * ends for both when the first of them has done its decisions: only the time in which both run counts. A
- * slice during which the kernel gave a processor to another process is repeated, because a process
- * that runs alone does not pay for the other. If too few slices are undisturbed, all count, and the
- * row says so.
+ * ends for both when the first of them has done its decisions: only the time in which both run
+ * counts. A slice during which the kernel gave a processor to another process is repeated, because
+ * a process that runs alone does not pay for the other. If too few slices are undisturbed, all
+ * count, and the row says so.
  */
 #define HOT_SLICE 20000 /* decisions of the quicker process in a slice */
 #define HOT_SLICES 100  /* of each loop, in a pair, that count */

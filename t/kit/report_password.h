@@ -29,9 +29,10 @@ char *page_path(int64_t id);
 
 /*
  * post_form, attempt: a form of the page; ${accept} is a header or NULL. cookie_of(r): the cookie
- * of a successful attempt, as a request sends it. cookie_for: attempts and returns it. get_page: the
- * page for a browser with that cookie. is_form(r): the page asks for the password. is_open(r): the
- * page shows the report.
+ * of a successful attempt, as a request sends it. cookie_for: attempts and returns it.
+ *
+ * get_page: the page for a browser with that cookie. is_form(r): the page asks for the password.
+ * is_open(r): the page shows the report.
  */
 struct response *post_form(const char *path, const char *body, const char *accept);
 struct response *attempt(int64_t id, const char *password, const char *accept);

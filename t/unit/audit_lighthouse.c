@@ -1,6 +1,7 @@
 /*
  * The checks that follow Lighthouse, with Lighthouse's test cases: its artifacts become a page and
- * headers, and the verdicts are the same. robots.txt is in audit_lighthouse_robots.c. A case names each intended difference.
+ * headers, and the verdicts are the same. robots.txt is in audit_lighthouse_robots.c. A case names
+ * each intended difference.
  * Omitted are cases that no page can produce: anchors whose resolved href is empty
  * (crawlable-anchors); doctypes whose mode contradicts their text, and modes of frames (doctype);
  * images of style sheets, of shadow roots and of unfinished gathering (unsized-images); a URL that
