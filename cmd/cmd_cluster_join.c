@@ -219,7 +219,7 @@ static int fetch(const struct join *j, char path[STORE_PATH_BYTES])
         return CMD_DONE;
     if (why[0] == '\0')
         return cmd_refuse("interrupted; %s is unchanged", j->conf->data_dir);
-    return cmd_refuse("no copy of the store of node %s: %s; %s is unchanged", j->source.name, why,
+    return cmd_refuse("cannot copy the store of node %s: %s; %s is unchanged", j->source.name, why,
                       j->conf->data_dir);
 }
 
@@ -232,8 +232,9 @@ static int check_log(const struct join *j, char path[STORE_PATH_BYTES])
     int status = read_place(path, id, &position);
     if (status != CMD_DONE || memcmp(position.log, j->head.log, sizeof(position.log)) == 0)
         return status;
-    return cmd_refuse("the store of node %s is not of this log: name another node; %s is unchanged",
-                      j->source.name, j->conf->data_dir);
+    return cmd_refuse(
+        "the store of node %s does not follow this log: name another node; %s is unchanged",
+        j->source.name, j->conf->data_dir);
 }
 
 static int install(const struct join *j)

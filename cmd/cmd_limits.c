@@ -380,7 +380,7 @@ int cmd_limits_reset(struct cmd *cmd)
     int status = find_target(&v, cmd->words[0], cmd->words[1], &t);
     unsigned had = 0;
     if (status == CMD_DONE)
-        status = open_redis(&v, "the counts were not reset, since Redis cannot be asked");
+        status = open_redis(&v, "the counts were not reset, because Redis does not answer");
     for (unsigned i = 0; status == CMD_DONE && i < t.count; i++)
         status = reset_window(&v, &t, i, &had);
     if (status == CMD_DONE)

@@ -94,7 +94,8 @@ static const enum answer_class all_classes[] = {ANSWERED_2XX, ANSWERED_3XX, ANSW
 #define ALL_CLASSES (sizeof(all_classes) / sizeof(all_classes[0]))
 
 #define PROCESS_HEADING                                                                            \
-    "PROCESS        PID PHASE       BEAT  CONNS STREAMS   HELD   REQ/S      P50      P99    2XX  " \
+    "PROCESS        PID PHASE       BEAT  CONNS STREAMS PENDING   REQ/S      P50      P99    2XX " \
+    " "                                                                                            \
     "  3XX    4XX    429    5XX     UP GEN\n"
 
 static void process_row(const struct stats_interval *v, size_t i, struct buf *out)
@@ -107,11 +108,11 @@ static void process_row(const struct stats_interval *v, size_t i, struct buf *ou
                age_text(p->beat_ms, cell));
     if (p->role == ROLE_WORKER) {
         struct stats_answers a = stats_of_worker(v, p->index);
-        buf_printf(out, "%6" PRIu64 " %7" PRIu64 " %6" PRIu64 " ", p->connections, p->streams,
+        buf_printf(out, "%6" PRIu64 " %7" PRIu64 " %7" PRIu64 " ", p->connections, p->streams,
                    p->pending);
         put_answers(&a, all_classes, ALL_CLASSES, out);
     } else {
-        buf_printf(out, "%6s %7s %6" PRIu64 " %7s %8s %8s %6s %6s %6s %6s %6s", "", "", p->pending,
+        buf_printf(out, "%6s %7s %7" PRIu64 " %7s %8s %8s %6s %6s %6s %6s %6s", "", "", p->pending,
                    "", "", "", "", "", "", "", "");
     }
     buf_printf(out, " %6s %3" PRIu32 "\n", age_text(p->up_ms, up), p->generation);

@@ -124,8 +124,7 @@ bool position_continues(const struct store_position *position, const struct clus
     const unsigned long long at = e != NULL ? e->sequence : position->sequence;
     why[0] = '\0';
     if (e == NULL)
-        refuse(why, "the log has nothing between entry %llu and its end: it was trimmed; " JOIN,
-               at);
+        refuse(why, "the log has no entry after %llu: it was trimmed; " JOIN, at);
     else if (e->sequence != position->sequence + 1)
         refuse(why, "the next entry of the log is %llu: those before it were trimmed; " JOIN, at);
     else if (!store_rows_reads(e->format))

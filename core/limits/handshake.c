@@ -125,7 +125,7 @@ const char *redis_handshake_check(struct redis_handshake *h, const struct redisR
 {
     size_t step = h->step++;
     if (step >= STEPS)
-        return "it sent more replies than questions";
+        return "it sent more replies than it got commands";
     if (reply->type != REDIS_REPLY_ERROR)
         return steps[step].check(h, reply);
     snprintf(h->why, sizeof(h->why), "%s: %s", steps[step].command, reply->str);

@@ -166,13 +166,13 @@ static bool is_over(const struct primary *p, const struct op *op, uint64_t ms)
 static void end_overdue(struct primary *p)
 {
     if (is_over(p, p->due, p->conf->redis_timeout_ms) && !redis_connection_is_sent(p->connection))
-        fail(p, "it does not read in limits.redis.timeout");
+        fail(p, "it does not read within limits.redis.timeout");
     while (is_over(p, p->due, p->conf->redis_timeout_ms)) {
         struct op *op = p->due;
         primary_done_fn *done = op->done;
         op->done = NULL;
         p->due = op->next;
-        set_away(p, "it does not answer in limits.redis.timeout");
+        set_away(p, "it does not answer within limits.redis.timeout");
         done(op->arg, NULL);
     }
 }
@@ -181,7 +181,8 @@ static void on_decision(struct primary *p, const redisReply *reply)
 {
     struct decision_answer answer;
     if (p->first == NULL || !decision_read(reply, p->first->count, &answer)) {
-        fail(p, reply->type == REDIS_REPLY_ERROR ? reply->str : "its answer is not the script's");
+        fail(p, reply->type == REDIS_REPLY_ERROR ? reply->str
+                                                 : "its answer is not that of the script");
         return;
     }
     struct op *op = take_first(p);

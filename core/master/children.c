@@ -388,7 +388,7 @@ void children_watch(struct children *c)
                      child->pid);
             kill(child->pid, SIGKILL);
         } else if (is_silent(child, now, STUCK_MS) && now - c->woken_ms > STUCK_MS) {
-            log_error("%s %u (pid %d) has not moved for over %d s: killed, to be replaced",
+            log_error("%s %u (pid %d) made no progress for over %d s: killed and replaced",
                       role_name(p->role), p->index, child->pid, STUCK_MS / 1000);
             kill(child->pid, SIGKILL);
         } else

@@ -87,8 +87,8 @@ bool process_user(const struct conf *conf, uid_t *uid, gid_t *gid)
     errno = 0;
     const struct passwd *pw = getpwnam(conf->user);
     if (pw == NULL) {
-        log_error("user: there is no user \"%s\" to run as; make it, or set user to one that "
-                  "exists (or to \"\" to stay root)",
+        log_error("user: there is no user \"%s\" to run as; create the user, or set user to an "
+                  "existing one (or to \"\" to stay root)",
                   conf->user);
         exit(EXIT_START);
     }

@@ -82,7 +82,7 @@ static void take_entries(struct following *f)
 
 static void lost(void)
 {
-    log_warn("the cluster: this node lost the lead: the writer starts again as a follower");
+    log_warn("the cluster: this node lost the lead: restarting the writer as a follower");
     _exit(EXIT_RETRY);
 }
 

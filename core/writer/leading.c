@@ -210,7 +210,8 @@ static enum store_status append(struct leading *l, struct store_txn *t)
         .at_ms = l->at_ms, .format = l->format, .rows = buf_view(&l->rows)};
     const uint64_t began_us = clock_mono_us();
     if (!log_thread_append(l->thread, &entry, is_wanted, l->process, &l->position)) {
-        log_warn("the cluster: the last entry may be in the log or not: the writer starts again");
+        log_warn(
+            "the cluster: it is unknown whether the log has the last entry: restarting the writer");
         _exit(process_stopping ? EXIT_STOPPED : EXIT_RETRY);
     }
     l->logged = true;
@@ -234,8 +235,8 @@ enum store_status leading_log(struct leading *l, struct store_txn *t, bool sever
 void leading_settle(struct leading *l, enum store_status status)
 {
     if (l->logged && status != STORE_OK) {
-        log_error("the cluster: entry %llu is in the log and cannot be committed: %s: the writer "
-                  "starts again",
+        log_error("the cluster: entry %llu is in the log and cannot be committed: %s: restarting "
+                  "the writer",
                   (unsigned long long)l->position.sequence, store_why(l->store));
         _exit(EXIT_RETRY);
     }

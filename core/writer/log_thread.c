@@ -13,8 +13,7 @@
 #define END_MS 2000
 #define TICK_MS 50
 #define NO_LOG "the database has no log: run `assay cluster init` once"
-#define NO_LOG_FOR_STORE                                                                           \
-    "the database has no log, but this store follows a log: is cluster.log right?"
+#define NO_LOG_FOR_STORE "the database has no log, but this store follows a log: check cluster.log"
 
 /* ---- shared state ---- */
 
@@ -46,7 +45,7 @@ static void log_reason(const char *why)
     if (why[0] != '\0')
         log_warn("the cluster: %s", why);
     else
-        log_info("the cluster: the store fits the log, which answers again");
+        log_info("the cluster: the log answers again");
 }
 
 void log_publish(struct log_thread *t, enum log_state state, const char *why)

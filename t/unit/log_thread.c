@@ -127,7 +127,7 @@ START_TEST(a_store_of_a_log_is_not_told_to_begin_one)
     memcpy(known.log, log_double_head().log, sizeof(known.log));
     log_double_fail(CALL_POSITION, CLUSTER_LOG_NONE, 4);
     loop.thread = log_thread_new(log_double(), &node, &known, false);
-    ck_assert(wait_until(loop_has_why, "this store follows a log: is cluster.log right?", LOOP_MS));
+    ck_assert(wait_until(loop_has_why, "this store follows a log: check cluster.log", LOOP_MS));
 }
 END_TEST
 
