@@ -64,7 +64,7 @@ static void refuse_entry(const struct cluster_log_entry *e, char why[POSITION_WH
 
 /* ---- positions ---- */
 
-/* The entry of the store's position, and what the log has there. */
+/* Compares the store's position with the entry that the log has there. */
 static enum cluster_log_status compare_entry(struct cluster_log *l, const struct store_position *p,
                                              char why[POSITION_WHY])
 {
@@ -112,7 +112,7 @@ enum cluster_log_status position_compare(struct cluster_log *l, struct log_place
         return CLUSTER_LOG_OK;
     if (p->sequence == head->sequence)
         compare_end(p, head, why);
-    else if (p->sequence != 0) /* the first entry has the hash of what was before it */
+    else if (p->sequence != 0) /* the first entry has the hash of what precedes it */
         return compare_entry(l, p, why);
     return CLUSTER_LOG_OK;
 }

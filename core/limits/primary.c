@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A decision that was asked for and not answered. */
+/* A decision without an answer yet. */
 struct op {
     struct op *next;
     uint64_t sent_ms;      /* of the flush; 0: it is not sent */
@@ -30,12 +30,12 @@ struct primary {
     struct redis_connection *connection; /* NULL: none */
     char address[SENTINEL_ADDRESS_SIZE]; /* of ${connection} */
     uint64_t since_ms, retry_at_ms;      /* HANDSHAKE since; SEARCHING until */
-    uint64_t away_ms;                    /* since when it does not answer; 0: it does */
+    uint64_t away_ms;                    /* since when it has not answered; 0: it answers */
     uint64_t flushed_ms;                 /* the end of the last turn, by a clock read then */
     bool settled;
     char logged[512];        /* the last reason in the log */
     struct op *first, *last; /* in order */
-    struct op *due, *unsent; /* the first whose time is not over; the first that is not sent */
+    struct op *due, *unsent; /* the first decision in time; the first that is not sent */
     struct op *free_ops;
 };
 
@@ -96,7 +96,7 @@ static struct op *take_first(struct primary *p)
     p->first = op->next;
     if (p->due == op)
         p->due = op->next;
-    if (p->unsent == op) /* a server that answers what it was not asked */
+    if (p->unsent == op) /* a server that sends more replies than commands */
         p->unsent = op->next;
     return op;
 }
@@ -126,7 +126,7 @@ static void fail(struct primary *p, const char *why)
     drop_ops(p);
 }
 
-/* A decision that its fallback decided is not answered yet. */
+/* The answer of a decision that the fallback made is still due. */
 static bool is_overdue(const struct primary *p)
 {
     return p->first != p->due;
@@ -160,8 +160,9 @@ static bool is_over(const struct primary *p, const struct op *op, uint64_t ms)
 }
 
 /*
- * Those whose time was over when this turn began: what Redis had answered by then is read. What the
- * socket has not taken goes with the connection: a decision that fell back is not sent.
+ * Ends decisions that were overdue when this turn began; what Redis had answered by then is read.
+ * If the socket has not accepted a command, the connection is closed, so that Redis does not charge
+ * a decision that the fallback made.
  */
 static void end_overdue(struct primary *p)
 {
@@ -273,7 +274,7 @@ void primary_tick(struct primary *p)
         search(p);
 }
 
-/* The time of a decision begins here, after the rest of the turn. */
+/* The timeout of a decision starts here, after the rest of the turn. */
 void primary_flush(struct primary *p)
 {
     p->flushed_ms = clock_mono_ms();
@@ -303,7 +304,7 @@ const struct redis_keys *primary_keys(const struct primary *p)
 
 /* ---- start and end ---- */
 
-/* ${path} "": there is none. False: ${why} says why, with the path. */
+/* ${path} "": no password. False: ${why} says why, with the path. */
 static bool read_password(const char *path, char out[SECRET_FILE_PASSWORD], char *why, size_t size)
 {
     char reason[256];

@@ -6,11 +6,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Beyond either, results are dropped. */
+/* Above either limit, results are dropped. */
 #define DEFERRED_MAX 1024
 #define DEFERRED_MAX_BYTES ((size_t)32 << 20)
 #define RETRIES_MAX 16
-#define RETRY_MS 1000 /* after a failure, one is tried */
+#define RETRY_MS 1000 /* after a failure, only one is retried */
 
 static size_t bytes_of(const struct item *item)
 {

@@ -9,14 +9,14 @@
 #include <string.h>
 
 #define NICE 10             /* below the requests */
-#define FAILED_WAIT_MS 500  /* after a step in which everything failed */
-#define QUIET_MS 10000      /* without changes, before files are verified */
+#define FAILED_WAIT_MS 500  /* wait after a step that failed */
+#define QUIET_MS 10000      /* time without changes before files are verified */
 #define FAILED_LOG_MS 60000 /* between two lines of the log about failures */
 
 struct follower_thread {
     struct background_thread thread;
     struct follower *follower;
-    bool verified; /* all files, since the last change */
+    bool verified; /* all files were verified since the last change */
     uint64_t logged_ms;
 };
 

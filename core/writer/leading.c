@@ -36,7 +36,7 @@ static uint64_t log_number(const struct store_position *p)
     return be64toh(first);
 }
 
-/* What an earlier writer of the server knew is still true of the same log. */
+/* The state that an earlier writer of this server published is still valid for the same log. */
 static void show_start(struct leading *l)
 {
     struct cluster_view before;
@@ -95,7 +95,7 @@ static uint64_t growth_bytes(struct store *s)
     return status == STORE_OK ? space.growth_bytes : 0;
 }
 
-/* After that a node answers 503, also to HAProxy, and admits nothing. */
+/* After that time a node answers 503, also to HAProxy, and admits nothing. */
 static int64_t admits_ms(const struct conf *conf)
 {
     return conf->cluster_stale_reads ? INT64_MAX
@@ -110,7 +110,7 @@ static bool is_unreadable(struct leading *l, enum store_status status)
     return true;
 }
 
-/* Without a cluster this server changes the store alone, which then fits no log. */
+/* Without a cluster only this server changes the store, which then fits no log. */
 static bool leave_log(struct leading *l)
 {
     struct store_txn *t;

@@ -39,7 +39,7 @@ bool log_is_ending(struct log_thread *t)
     return ending;
 }
 
-/* By this thread, since the loop of a leader waits for its append. */
+/* Done by this thread, because the loop of a leader waits for its append. */
 static void log_reason(const char *why)
 {
     if (why[0] != '\0')
@@ -142,7 +142,7 @@ enum cluster_log_status log_read_head(struct log_thread *t, bool note, struct cl
 
 /* ---- the thread ---- */
 
-/* ${status} is not CLUSTER_LOG_OK: say why, and wait. */
+/* ${status} is not CLUSTER_LOG_OK: publishes why, and waits. */
 static void fail(struct log_thread *t, enum cluster_log_status status)
 {
     if (status == CLUSTER_LOG_NONE)

@@ -10,7 +10,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#define STRANGERS_MAX 1024 /* connections whose handshake is not over */
+#define STRANGERS_MAX 1024 /* connections with an unfinished handshake */
 #define LOG_MS 5000        /* between two lines about refused nodes */
 
 static bool make_context(struct nodes *n, char *why, size_t why_size)
