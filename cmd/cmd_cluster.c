@@ -47,7 +47,10 @@ int cmd_log_refuse(struct cluster_log *l, enum cluster_log_status status)
 
 /* ---- a new log ---- */
 
-/* The chain before the first entry: zeros, so that empty stores can follow; else nobody's. */
+/*
+ * The chain before the first entry: zeros, so that empty stores can follow; otherwise a chain that
+ * no store has.
+ */
 static bool choose_head(struct store *s, struct cluster_log_head *head)
 {
     bool empty = store_is_empty(s);

@@ -299,7 +299,7 @@ static void slot_emptied(struct children *c, struct child_slot *s, const struct 
         log_error("%s %u of generation %u did not start: its predecessor continues, and the start "
                   "is retried",
                   role_name(s->role), s->index, child->process.generation);
-    /* an auditor ends by itself when its writer is gone, a writer when it leads no more */
+    /* an auditor ends when its writer has ended, a writer when it loses the lead */
     const int ends_well = child->process.role == ROLE_AUDITOR  ? EXIT_STOPPED
                           : child->process.role == ROLE_WRITER ? EXIT_RETRY
                                                                : -1;
