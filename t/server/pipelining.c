@@ -1,20 +1,5 @@
 /* Several requests on one connection: order, bodies, continuation and the end of the connection. */
-#include "t/kit/raw.h"
-
-static struct origin *origin;
-static struct server *server;
-
-static void setup(void)
-{
-    origin = origin_usual();
-    server = server_shared(&(struct server_options){.origin = origin, .yaml = SHORT_TIMEOUTS});
-}
-
-static void teardown(void)
-{
-    server_shared_stop(server);
-    origin_stop(origin);
-}
+#include "t/kit/raw_server.h"
 
 /* ---- order and continuation ---- */
 
@@ -197,7 +182,7 @@ int main(void)
 {
     Suite *suite = suite_create("pipelining");
     TCase *tcase = harness_case(suite, "one server");
-    tcase_add_unchecked_fixture(tcase, setup, teardown);
+    tcase_add_unchecked_fixture(tcase, raw_setup, raw_teardown);
     tcase_add_test(tcase, pipelined_requests_are_answered_in_order);
     tcase_add_test(tcase, a_pipelined_read_sees_the_write_before_it);
     tcase_add_test(tcase, a_chunked_form_in_tiny_pieces_is_read);

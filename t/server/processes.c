@@ -1,26 +1,11 @@
 /* The processes of a server: titles, crashes and privileges. */
-#include "t/kit/harness.h"
+#include "t/kit/origin_server.h"
 
 #include <lmdb.h>
 #include <poll.h>
 #include <pwd.h>
 #include <signal.h>
 #include <sys/stat.h>
-
-static struct origin *origin;
-static struct server *server;
-
-static void setup(void)
-{
-    origin = origin_usual();
-    server = server_new(&(struct server_options){.origin = origin});
-}
-
-static void teardown(void)
-{
-    server_discard(server);
-    origin_stop(origin);
-}
 
 START_TEST(process_titles_name_their_roles)
 {
@@ -428,7 +413,7 @@ int main(void)
 {
     Suite *suite = suite_create("processes");
     TCase *tcase = harness_case(suite, "a server each");
-    tcase_add_checked_fixture(tcase, setup, teardown);
+    tcase_add_checked_fixture(tcase, own_setup, own_teardown);
     tcase_add_test(tcase, process_titles_name_their_roles);
     tcase_add_loop_test(tcase, a_killed_process_is_replaced_without_an_outage, 0, COUNT(mortals));
     tcase_add_loop_test(tcase, a_crash_is_logged_with_advice, 0, COUNT(readers));
@@ -443,10 +428,10 @@ int main(void)
     tcase_add_test(tcase, a_server_of_user_root_stays_root);
     tcase_add_test(tcase, a_queued_connection_survives_its_worker);
     TCase *lasting = harness_case(suite, "a server that gives up");
-    tcase_add_checked_fixture(lasting, setup, teardown);
+    tcase_add_checked_fixture(lasting, own_setup, own_teardown);
     tcase_add_test(lasting, a_worker_that_keeps_dying_ends_the_server_with_status_3);
     TCase *still = harness_case(suite, "a stuck server");
-    tcase_add_checked_fixture(still, setup, teardown);
+    tcase_add_checked_fixture(still, own_setup, own_teardown);
     tcase_add_test(still, a_stuck_process_is_killed_and_replaced);
     return harness_main_at_once(suite);
 }

@@ -2,22 +2,7 @@
  * Exact bytes: request smuggling, unusual requests, and errors before any handler. Several requests
  * on one connection are in pipelining.c.
  */
-#include "t/kit/raw.h"
-
-static struct origin *origin;
-static struct server *server;
-
-static void setup(void)
-{
-    origin = origin_usual();
-    server = server_shared(&(struct server_options){.origin = origin, .yaml = SHORT_TIMEOUTS});
-}
-
-static void teardown(void)
-{
-    server_shared_stop(server);
-    origin_stop(origin);
-}
+#include "t/kit/raw_server.h"
 
 /*
  * Requests that two parties can read differently, or that are malformed: 400 and a closed
@@ -360,7 +345,7 @@ int main(void)
 {
     Suite *suite = suite_create("raw_requests");
     TCase *tcase = harness_case(suite, "one server");
-    tcase_add_unchecked_fixture(tcase, setup, teardown);
+    tcase_add_unchecked_fixture(tcase, raw_setup, raw_teardown);
     tcase_add_loop_test(tcase, an_ambiguous_request_is_400_and_closes_the_connection, 0,
                         COUNT(ambiguous));
     tcase_add_test(tcase, an_ambiguous_request_in_pieces_is_refused);

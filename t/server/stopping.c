@@ -1,5 +1,5 @@
 /* Stopping a server: draining, signals, its timeout, and starting it again at once. */
-#include "t/kit/harness.h"
+#include "t/kit/origin_server.h"
 
 #include <lmdb.h>
 #include <poll.h>
@@ -7,21 +7,6 @@
 #include <strings.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
-
-static struct origin *origin;
-static struct server *server;
-
-static void setup(void)
-{
-    origin = origin_usual();
-    server = server_new(&(struct server_options){.origin = origin});
-}
-
-static void teardown(void)
-{
-    server_discard(server);
-    origin_stop(origin);
-}
 
 /* ---- stopping ---- */
 
@@ -171,7 +156,7 @@ int main(void)
 {
     Suite *suite = suite_create("stopping");
     TCase *tcase = harness_case(suite, "a server each");
-    tcase_add_checked_fixture(tcase, setup, teardown);
+    tcase_add_checked_fixture(tcase, own_setup, own_teardown);
     tcase_add_loop_test(tcase, a_graceful_stop_answers_held_posts_as_pending, 0, COUNT(gentle));
     tcase_add_test(tcase, an_interrupt_stops_at_once);
     tcase_add_loop_test(tcase, a_stop_answers_new_connections, 0, COUNT(gentle));

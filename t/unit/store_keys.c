@@ -1,28 +1,11 @@
 /* Keys in the store: every result of their changes. */
-#include "t/kit/store.h"
-
-static struct kit k;
-
-static void setup(void)
-{
-    kit_open(&k);
-}
-
-static void teardown(void)
-{
-    kit_close(&k);
-}
-
-static struct store_answer change(struct store_change c)
-{
-    return kit_apply(&k, &c);
-}
+#include "t/kit/store_fixtures.h"
 
 /* ---- keys ---- */
 
 START_TEST(a_key_is_found_by_its_hash_with_its_fields)
 {
-    uint64_t w = kit_workspace(&k, "acme");
+    w = kit_workspace(&k, "acme");
     uint64_t id = kit_key(&k, w, 9);
     struct store_key key;
     ck_status(kit_find_key(k.s, 9, &key), STORE_OK);
@@ -39,7 +22,7 @@ END_TEST
 
 START_TEST(a_key_is_refused_without_workspace_or_with_a_used_or_short_hash)
 {
-    uint64_t w = kit_workspace(&k, "acme");
+    w = kit_workspace(&k, "acme");
     char hash[32];
     memset(hash, 1, sizeof(hash));
     kit_key(&k, w, 1);
@@ -57,7 +40,8 @@ END_TEST
 START_TEST(revoking_a_key_emits_one_event_and_needs_its_workspace)
 {
     size_t count;
-    uint64_t w = kit_workspace(&k, "acme"), other = kit_workspace(&k, "other");
+    w = kit_workspace(&k, "acme");
+    uint64_t other = kit_workspace(&k, "other");
     uint64_t id = kit_key(&k, w, 1);
     struct store_key key;
     ck_status(kit_find_key(k.s, 1, &key), STORE_OK);
@@ -85,7 +69,7 @@ END_TEST
 
 START_TEST(a_rotated_key_lives_until_the_overlap_ends)
 {
-    uint64_t w = kit_workspace(&k, "acme");
+    w = kit_workspace(&k, "acme");
     char hash[32];
     memset(hash, 1, sizeof(hash));
     struct store_change c = {.kind = CHANGE_KEY_CREATE,
@@ -120,7 +104,7 @@ END_TEST
 
 START_TEST(a_rotation_never_extends_the_old_key)
 {
-    uint64_t w = kit_workspace(&k, "acme");
+    w = kit_workspace(&k, "acme");
     char hash[32];
     struct store_key old;
     memset(hash, 1, sizeof(hash));
@@ -138,7 +122,7 @@ END_TEST
 
 START_TEST(touching_a_key_changes_neither_events_nor_version)
 {
-    uint64_t w = kit_workspace(&k, "acme");
+    w = kit_workspace(&k, "acme");
     uint64_t id = kit_key(&k, w, 1);
     struct store_key key;
     struct store_workspace before, after;
@@ -195,7 +179,7 @@ int main(void)
 {
     Suite *suite = suite_create("store_keys");
     TCase *tc = tcase_create("records");
-    tcase_add_checked_fixture(tc, setup, teardown);
+    tcase_add_checked_fixture(tc, store_setup, store_teardown);
     tcase_set_timeout(tc, 30);
     tcase_add_test(tc, a_key_is_found_by_its_hash_with_its_fields);
     tcase_add_test(tc, a_key_is_refused_without_workspace_or_with_a_used_or_short_hash);

@@ -1,28 +1,11 @@
 /* Projects in the store: counts, versions, deletion and purges. */
-#include "t/kit/store.h"
-
-static struct kit k;
-
-static void setup(void)
-{
-    kit_open(&k);
-}
-
-static void teardown(void)
-{
-    kit_close(&k);
-}
-
-static struct store_answer change(struct store_change c)
-{
-    return kit_apply(&k, &c);
-}
+#include "t/kit/store_fixtures.h"
 
 /* ---- projects ---- */
 
 START_TEST(the_first_report_of_a_host_creates_its_project)
 {
-    uint64_t w = kit_workspace(&k, "acme");
+    w = kit_workspace(&k, "acme");
     struct store_project p;
     struct store_workspace before, after;
     uint64_t first = kit_create(&k, w, "https://a.com/1", "a.com");
@@ -55,7 +38,7 @@ END_TEST
 
 START_TEST(a_projects_version_grows_once_per_transaction_and_guards_deletion)
 {
-    uint64_t w = kit_workspace(&k, "acme");
+    w = kit_workspace(&k, "acme");
     struct store_project p;
     struct store_txn *t;
     struct store_answer a;
@@ -85,7 +68,7 @@ END_TEST
 
 START_TEST(a_deleted_project_frees_its_name_and_hides_its_reports_at_once)
 {
-    uint64_t w = kit_workspace(&k, "acme");
+    w = kit_workspace(&k, "acme");
     uint64_t kept = kit_create(&k, w, "https://b.com/", "b.com"), gone = 0;
     struct store_project p;
     for (int i = 0; i < 20; i++)
@@ -128,7 +111,7 @@ END_TEST
 
 START_TEST(a_project_and_its_workspace_may_die_at_the_same_time)
 {
-    uint64_t w = kit_workspace(&k, "acme");
+    w = kit_workspace(&k, "acme");
     struct store_project p;
     for (int i = 0; i < 7; i++)
         kit_create(&k, w, "https://a.com/", i % 2 ? "a.com" : "b.com");
@@ -146,7 +129,7 @@ END_TEST
 
 START_TEST(a_purge_resumes_after_a_reopen)
 {
-    uint64_t w = kit_workspace(&k, "acme");
+    w = kit_workspace(&k, "acme");
     for (int i = 0; i < 30; i++)
         kit_create(&k, w, "https://a.com/", "a.com");
     change((struct store_change){.kind = CHANGE_WORKSPACE_DELETE, .id = w});
@@ -171,7 +154,7 @@ START_TEST(one_transaction_can_create_delete_purge_and_recreate)
     struct store_txn *t;
     struct store_answer a;
     struct store_project p;
-    uint64_t w = kit_workspace(&k, "acme");
+    w = kit_workspace(&k, "acme");
     const struct store_change create = kit_create_change(w, "https://a.com/", "a.com");
     ck_status(store_begin(k.s, &t), STORE_OK);
     for (uint64_t project = 1; project <= 3; project++) {
@@ -211,7 +194,7 @@ int main(void)
 {
     Suite *suite = suite_create("store_projects");
     TCase *tc = tcase_create("records");
-    tcase_add_checked_fixture(tc, setup, teardown);
+    tcase_add_checked_fixture(tc, store_setup, store_teardown);
     tcase_set_timeout(tc, 30);
     tcase_add_test(tc, the_first_report_of_a_host_creates_its_project);
     tcase_add_test(tc, a_projects_version_grows_once_per_transaction_and_guards_deletion);

@@ -1,34 +1,17 @@
 /* Workspaces, channels, transactions and status texts of the store. */
-#include "t/kit/store.h"
-
-static struct kit k;
-
-static void setup(void)
-{
-    kit_open(&k);
-}
-
-static void teardown(void)
-{
-    kit_close(&k);
-}
-
-static struct store_answer change(struct store_change c)
-{
-    return kit_apply(&k, &c);
-}
+#include "t/kit/store_fixtures.h"
 
 /* ---- workspaces ---- */
 
 START_TEST(a_workspace_is_found_by_id_and_by_name)
 {
     uint64_t id = kit_workspace(&k, "acme");
-    struct store_workspace w;
-    ck_status(kit_get_workspace(k.s, id, &w), STORE_OK);
-    ck_assert(str_eq(w.name, STR("acme")));
-    ck_assert_int_eq(w.created_at, NOW);
-    ck_assert_uint_eq(w.version, 1);
-    ck_assert_uint_eq(w.reports + w.projects, 0);
+    struct store_workspace workspace;
+    ck_status(kit_get_workspace(k.s, id, &workspace), STORE_OK);
+    ck_assert(str_eq(workspace.name, STR("acme")));
+    ck_assert_int_eq(workspace.created_at, NOW);
+    ck_assert_uint_eq(workspace.version, 1);
+    ck_assert_uint_eq(workspace.reports + workspace.projects, 0);
     ck_status(kit_get_workspace(k.s, id + 1, NULL), STORE_NOT_FOUND);
 }
 END_TEST
@@ -56,16 +39,17 @@ struct names {
     uint64_t last;
 };
 
-static void each_workspace(void *arg, enum store_status status, const struct store_workspace *w)
+static void each_workspace(void *arg, enum store_status status,
+                           const struct store_workspace *workspace)
 {
     struct names *n = arg;
-    if (w == NULL) {
+    if (workspace == NULL) {
         ck_status(status, STORE_NOT_FOUND);
         n->ends++;
         return;
     }
-    ck_assert_uint_gt(w->id, n->last);
-    n->last = w->id;
+    ck_assert_uint_gt(workspace->id, n->last);
+    n->last = workspace->id;
     n->records++;
 }
 
@@ -174,7 +158,7 @@ START_TEST(an_aborted_transaction_leaves_nothing_and_no_events)
     struct store_txn *t;
     struct store_answer a;
     size_t count;
-    uint64_t w = kit_workspace(&k, "acme");
+    w = kit_workspace(&k, "acme");
     ck_status(store_begin(k.s, &t), STORE_OK);
     struct store_change c = kit_create_change(w, "https://a.com/", "a.com");
     store_apply(t, &c, k.now, &a);
@@ -201,7 +185,7 @@ int main(void)
 {
     Suite *suite = suite_create("store_records");
     TCase *tc = tcase_create("records");
-    tcase_add_checked_fixture(tc, setup, teardown);
+    tcase_add_checked_fixture(tc, store_setup, store_teardown);
     tcase_set_timeout(tc, 30);
     tcase_add_test(tc, a_workspace_is_found_by_id_and_by_name);
     tcase_add_test(tc, a_taken_or_malformed_workspace_name_is_refused);

@@ -1,31 +1,5 @@
 /* The stages of a grading in the store: results replace results, failures keep them. */
-#include "t/kit/store.h"
-
-static struct kit k;
-static uint64_t w;
-
-static void setup(void)
-{
-    kit_open(&k);
-    w = kit_workspace(&k, "acme");
-}
-
-static void teardown(void)
-{
-    kit_close(&k);
-}
-
-static struct store_answer change(struct store_change c)
-{
-    return kit_apply(&k, &c);
-}
-
-static struct store_report report(uint64_t id)
-{
-    struct store_report r;
-    ck_status(kit_report(k.s, w, id, &r), STORE_OK);
-    return r;
-}
+#include "t/kit/store_fixtures.h"
 
 /* ---- generations ---- */
 
@@ -207,7 +181,7 @@ int main(void)
 {
     Suite *suite = suite_create("store_regrading");
     TCase *tc = tcase_create("reports");
-    tcase_add_checked_fixture(tc, setup, teardown);
+    tcase_add_checked_fixture(tc, workspace_setup, store_teardown);
     tcase_set_timeout(tc, 30);
     tcase_add_test(tc, findings_replace_everything_in_one_step);
     tcase_add_test(tc, a_regeneration_keeps_the_old_findings_until_the_new_ones_come);
