@@ -26,7 +26,7 @@ struct join {
     struct cluster_log_head head;
     struct cluster_log_node source; /* name "": not found */
     struct cluster_log_node self;   /* while it joins: with an id for that */
-    int64_t seen_ms;                /* since a node with the name of this one was heard of */
+    int64_t seen_ms;                /* since a node with the name of this one was seen */
 };
 
 static bool is_live(const struct cluster_log_node *n)
@@ -100,7 +100,7 @@ static int check_nodes(const struct join *j)
     if (!is_live(&j->source))
         return cmd_refuse("node %s is away: start its server, or name another node", j->from);
     if (j->seen_ms < CLUSTER_LOG_LEASE_MS)
-        return cmd_refuse("a node with the name %s was heard of %lld s ago: stop its server, try "
+        return cmd_refuse("a node with the name %s was seen %lld s ago: stop its server, try "
                           "again in %d s if it is stopped, or choose another cluster.name",
                           j->self.name, (long long)(j->seen_ms / 1000),
                           CLUSTER_LOG_LEASE_MS / 1000);

@@ -174,11 +174,11 @@ static struct child *fork_child(struct children *c, const struct child_slot *slo
     if (child == NULL)
         return NULL;
     fflush(NULL);
-    if (slot->role == ROLE_WORKER && !tls_lend(tls, true))
-        log_error("keys cannot be lent to a worker: %s", strerror(errno));
+    if (slot->role == ROLE_WORKER && !tls_inherit(tls, true))
+        log_error("a worker cannot inherit the keys of TLS: %s", strerror(errno));
     child->pid = fork();
-    if (child->pid != 0 && !tls_lend(tls, false))
-        log_error("keys cannot be taken back: %s", strerror(errno));
+    if (child->pid != 0 && !tls_inherit(tls, false))
+        log_error("other processes inherit the keys of TLS: %s", strerror(errno));
     if (child->pid < 0) {
         log_error("fork: %s", strerror(errno));
         child_free(c, child);

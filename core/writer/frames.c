@@ -256,7 +256,7 @@ static void on_free_slot(struct frames *f, struct client *client, const struct f
     remote_auditors_free_slot(f->remote_auditors, client, frame);
 }
 
-/* It is heard of, which is noted. */
+/* Repeated by the node: every frame shows that the auditor is connected. */
 static void on_auditor(struct frames *f, struct client *client, const struct frame *frame)
 {
     (void)f, (void)client, (void)frame;
