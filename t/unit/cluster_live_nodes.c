@@ -17,7 +17,7 @@ static const struct {
     {{1, 2000, 30000}, 1000000, 3},
     {{1, 2000, AWAY_MS}, 1000000, 3},         /* it may still admit */
     {{1, 2000, AWAY_MS + 1}, 1000000, 2},     /* it answers 503, or is dead */
-    {{1, AWAY_MS + 1, AWAY_MS + 1}, 0, 3},    /* the log was away: nobody was seen */
+    {{1, AWAY_MS + 1, AWAY_MS + 1}, 0, 3},    /* the log was away: no node was seen */
     {{1, AWAY_MS + 1, 100}, AWAY_MS, 3},      /* it had no time to come back */
     {{1, AWAY_MS + 1, 100}, AWAY_MS + 1, 2},  /* it had */
     {{1, -5, 100}, 1000000, 3},               /* the clock of the engine was set back */
