@@ -9,8 +9,6 @@
 #include <stdio.h>
 
 #define COUNT(array) ((int)(sizeof(array) / sizeof((array)[0])))
-static const struct conf conf = {
-    .reports_weight_high = 10, .reports_weight_medium = 5, .reports_weight_low = 1};
 
 #define URL "https://example.com/"
 #define T60 "123456789 123456789 123456789 123456789 123456789 1234567890"
