@@ -227,6 +227,34 @@ int client_change(struct client *c, const struct store_change *change, struct st
     return result;
 }
 
+static bool send_out(struct client *c)
+{
+    int left = channel_flush(&c->channel);
+    for (uint64_t end_ms = clock_mono_ms() + GIVE_UP_MS; left == 1 && clock_mono_ms() < end_ms;) {
+        struct pollfd fd = {c->channel.fd, POLLOUT, 0};
+        poll(&fd, 1, 1000);
+        left = channel_flush(&c->channel);
+    }
+    return left == 0;
+}
+
+bool client_send_local(struct client *c, const struct store_change *change)
+{
+    struct buf wire = {0};
+    bool sent = false;
+    change_encode(change, &wire);
+    for (int tries = 0; tries < 2 && !sent && c->live; tries++) {
+        if (c->channel.fd < 0 && !say_hello(c))
+            break;
+        channel_put(&c->channel, FRAME_LOCAL, 0, 0, buf_view(&wire));
+        sent = send_out(c);
+        if (!sent)
+            channel_close(&c->channel); /* of a writer that ended */
+    }
+    buf_free(&wire);
+    return sent;
+}
+
 struct store *client_store(struct client *c)
 {
     return c->store;

@@ -32,6 +32,12 @@ int client_become_owner(const struct conf *conf, char *why, size_t why_size);
 int client_change(struct client *c, const struct store_change *change, struct store_answer *answer)
     __attribute__((warn_unused_result));
 
+/*
+ * client_send_local(c, change): send a change of the store of this node (store_change_is_local) to
+ * the server's writer, which gives no answer. False: there is none.
+ */
+bool client_send_local(struct client *c, const struct store_change *change);
+
 /* client_store(c): the store, for reading; call store_read_end after reading. */
 struct store *client_store(struct client *c);
 

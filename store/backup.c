@@ -9,6 +9,7 @@
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -24,6 +25,9 @@ static enum store_status why_errno(struct store *s, const char *what, const char
     return status;
 }
 
+#define PART "data.mdb.part" /* the copy until it is complete; left by a killed backup */
+
+/* But for what a killed backup left. */
 static bool dir_is_empty(const char *dir)
 {
     DIR *d = opendir(dir);
@@ -32,9 +36,36 @@ static bool dir_is_empty(const char *dir)
     struct dirent *e;
     bool empty = true;
     while (empty && (e = readdir(d)) != NULL)
-        empty = strcmp(e->d_name, ".") == 0 || strcmp(e->d_name, "..") == 0;
+        empty = strcmp(e->d_name, ".") == 0 || strcmp(e->d_name, "..") == 0 ||
+                strcmp(e->d_name, PART) == 0;
     closedir(d);
     return empty;
+}
+
+/*
+ * A backup holds a lock of its file until it has renamed it, so the lock of one that has still its
+ * name is free only if its backup was killed.
+ */
+static bool is_ours(int fd, const char *part)
+{
+    struct stat file, named;
+    bool ours = flock(fd, LOCK_EX | LOCK_NB) == 0 && fstat(fd, &file) == 0 &&
+                lstat(part, &named) == 0 && file.st_ino == named.st_ino &&
+                file.st_dev == named.st_dev && S_ISREG(file.st_mode) && file.st_nlink == 1;
+    if (!ours)
+        errno = EBUSY;
+    return ours && ftruncate(fd, 0) == 0;
+}
+
+static int open_part(const char *part)
+{
+    int fd = open(part, O_WRONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0600);
+    if (fd < 0 || is_ours(fd, part))
+        return fd;
+    int error = errno;
+    close(fd);
+    errno = error;
+    return -1;
 }
 
 /* LMDB writes its copy into a pipe on a thread; this side counts its pieces and passes them on. */
@@ -195,9 +226,9 @@ static int write_piece(void *arg, const void *piece, size_t n)
 static enum store_status copy_to(struct store *s, const char *dir, struct progress *p)
 {
     char part[PATH_BYTES], whole[PATH_BYTES];
-    snprintf(part, sizeof(part), "%s/data.mdb.part", dir);
+    snprintf(part, sizeof(part), "%s/" PART, dir);
     snprintf(whole, sizeof(whole), "%s/data.mdb", dir);
-    int fd = open(part, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+    int fd = open_part(part);
     if (fd < 0)
         return why_errno(s, "make the copy", part);
     struct copy_file f = {.fd = fd};
@@ -208,11 +239,11 @@ static enum store_status copy_to(struct store *s, const char *dir, struct progre
     p->put_arg = NULL;
     if (status == STORE_OK && fsync(fd) != 0)
         status = why_errno(s, "sync the copy", part);
-    close(fd);
     if (status == STORE_OK && (rename(part, whole) != 0 || store_sync_dir(dir) != 0))
         status = why_errno(s, "put the copy in place", whole);
     if (status != STORE_OK)
         unlink(part);
+    close(fd);
     return status;
 }
 

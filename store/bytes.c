@@ -4,34 +4,37 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-char *buf_reserve(struct buf *b, size_t more)
+char *buf_grow(struct buf *b, size_t more)
 {
     if (b->failed)
         return NULL;
-    if (b->cap - b->n < more) {
-        size_t cap = b->cap == 0 ? 256 : b->cap * 2;
-        if (cap < b->n + more)
-            cap = b->n + more;
-        char *p = realloc(b->p, cap);
-        if (p == NULL) {
-            b->failed = true;
-            return NULL;
-        }
-        b->p = p;
-        b->cap = cap;
+    size_t cap = b->cap == 0 ? 256 : b->cap * 2;
+    if (cap < b->n + more)
+        cap = b->n + more;
+    char *p = realloc(b->p, cap);
+    if (p == NULL) {
+        b->failed = true;
+        return NULL;
     }
+    b->p = p;
+    b->cap = cap;
     return b->p + b->n;
 }
 
-void buf_u64(struct buf *b, uint64_t v)
+struct str str_u64(char digits[STR_U64_MAX], uint64_t v)
 {
-    char digits[20];
-    size_t at = sizeof(digits);
+    size_t at = STR_U64_MAX;
     do {
         digits[--at] = (char)('0' + v % 10);
         v /= 10;
     } while (v != 0);
-    buf_add(b, digits + at, sizeof(digits) - at);
+    return (struct str){digits + at, STR_U64_MAX - at};
+}
+
+void buf_u64(struct buf *b, uint64_t v)
+{
+    char digits[STR_U64_MAX];
+    buf_str(b, str_u64(digits, v));
 }
 
 void buf_printf(struct buf *b, const char *format, ...)

@@ -36,6 +36,10 @@ static inline bool str_starts(struct str s, struct str start)
     return s.n >= start.n && (start.n == 0 || memcmp(s.p, start.p, start.n) == 0);
 }
 
+/* str_u64(digits, v): a number in decimal, in ${digits}. */
+#define STR_U64_MAX 20
+struct str str_u64(char digits[STR_U64_MAX], uint64_t v);
+
 struct buf {
     char *p;
     size_t n;   /* bytes in use */
@@ -47,14 +51,18 @@ struct buf {
  * buf_reserve(b, more): make space for ${more} bytes after b->n and return where they start; NULL
  * (and ${b} is failed): out of memory.
  */
-char *buf_reserve(struct buf *b, size_t more);
+char *buf_grow(struct buf *b, size_t more); /* for buf_reserve */
+static inline char *buf_reserve(struct buf *b, size_t more)
+{
+    return b->cap - b->n >= more && !b->failed ? b->p + b->n : buf_grow(b, more);
+}
 
 /*
  * buf_add(b, p, n), buf_adds(b, s), buf_str(b, s): append bytes, a zero-terminated string, a str.
  */
 static inline void buf_add(struct buf *b, const void *p, size_t n)
 {
-    char *to = n == 0 ? NULL : b->cap - b->n >= n && !b->failed ? b->p + b->n : buf_reserve(b, n);
+    char *to = n == 0 ? NULL : buf_reserve(b, n);
     if (to == NULL)
         return;
     memcpy(to, p, n);

@@ -12,12 +12,12 @@
 
 struct store_question {
     struct ulid agent;
-    struct str text;       /* UTF-8; its first 2,000 bytes count */
-    struct str language;   /* of the question: a tag such as "de", or empty */
-    unsigned limit;        /* hits at most, up to STORE_HITS_MAX */
-    size_t excerpt_bytes;  /* maximum for each hit */
-    store_pause_fn *pause; /* true: stop, with STORE_AGAIN; may be NULL */
-    void *pause_arg;
+    struct str text;      /* UTF-8; its first 2,000 bytes count */
+    struct str language;  /* of the question: a tag such as "de", or empty */
+    unsigned limit;       /* hits at most, up to STORE_HITS_MAX */
+    size_t excerpt_bytes; /* maximum for each hit */
+    store_stop_fn *stop;  /* true: stop, with STORE_AGAIN; may be NULL */
+    void *stop_arg;
 };
 
 struct store_hit {

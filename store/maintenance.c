@@ -27,7 +27,7 @@ struct purge {
 struct maintenance {
     struct store *s;
     maintenance_carry_fn *carry;
-    store_pause_fn *ends;
+    store_stop_fn *ends;
     void *arg;
     bool started;
     struct purge purge;
@@ -313,7 +313,7 @@ static enum store_status rebuild_begin(struct maintenance *m)
 {
     m->files_due = sweep(m) != STORE_OK;
     m->rebuild_due = false;
-    m->rebuild = rebuild_new(m->s);
+    m->rebuild = rebuild_new(m->s, false);
     return m->rebuild == NULL ? store_fail(m->s, ENOMEM, "rebuild indexes of reports") : STORE_OK;
 }
 
@@ -383,7 +383,7 @@ const char *maintenance_why(const struct maintenance *m)
 /* ---- create, free ---- */
 
 struct maintenance *maintenance_new(struct store *s, maintenance_carry_fn *carry,
-                                    store_pause_fn *ends, void *arg)
+                                    store_stop_fn *ends, void *arg)
 {
     struct maintenance *m = calloc(1, sizeof(*m));
     if (m == NULL)

@@ -25,7 +25,7 @@ typedef struct store_answer maintenance_carry_fn(void *arg, const struct store_c
  * else. ${ends}: must the thread end? Then a step returns soon. NULL: out of memory.
  */
 struct maintenance *maintenance_new(struct store *s, maintenance_carry_fn *carry,
-                                    store_pause_fn *ends, void *arg);
+                                    store_stop_fn *ends, void *arg);
 void maintenance_free(struct maintenance *m);
 
 enum maintenance_result {

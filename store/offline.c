@@ -11,12 +11,15 @@
 
 /* The work of the merge thread, for a command while no server runs. */
 
-#define BATCH 256 /* changes of a transaction */
+#define BATCH 256                     /* indexes of a transaction */
+#define BATCH_BYTES ((size_t)4 << 20) /* of their data: the next one uses the pages of the old */
 
 struct offline {
     struct store *s, *reader;
+    bool every;          /* rebuild the indexes of all workspaces */
     struct store_txn *t; /* NULL: none is open */
-    unsigned count;      /* of its changes */
+    unsigned count;      /* of its indexes */
+    size_t bytes;
     store_progress_fn *progress;
     void *arg;
 };
@@ -26,7 +29,15 @@ static enum store_status commit(struct offline *r)
     enum store_status status = r->t == NULL ? STORE_OK : store_commit(r->t);
     r->t = NULL;
     r->count = 0;
+    r->bytes = 0;
     return status;
+}
+
+/* After each index. */
+static enum store_status commit_batch(struct offline *r, size_t bytes)
+{
+    r->bytes += bytes;
+    return ++r->count < BATCH && r->bytes < BATCH_BYTES ? STORE_OK : commit(r);
 }
 
 static enum store_status apply(struct offline *r, const struct store_change *c,
@@ -36,10 +47,7 @@ static enum store_status apply(struct offline *r, const struct store_change *c,
     if (status != STORE_OK)
         return status;
     store_apply(r->t, c, 0, answer);
-    status = (enum store_status)answer->status;
-    if (status != STORE_OK || ++r->count < BATCH)
-        return status;
-    return commit(r);
+    return (enum store_status)answer->status;
 }
 
 static struct store_answer carry_out(void *arg, const struct store_change *c)
@@ -51,16 +59,18 @@ static struct store_answer carry_out(void *arg, const struct store_change *c)
     return answer;
 }
 
-static enum store_status mark(struct offline *r, enum space space)
+static enum store_status mark_those_with_files(struct offline *r)
 {
     struct store_answer answer;
     enum store_status status = STORE_OK;
     for (uint64_t workspace = 0; status == STORE_OK;) {
-        status = cursor_next_workspace(r->reader, space, workspace, &workspace);
+        status = cursor_next_workspace(r->reader, SPACE_SEGMENT, workspace, &workspace);
         if (status != STORE_OK || workspace == 0)
             break;
         const struct store_change lost = {.kind = CHANGE_INDEX_LOST, .workspace = workspace};
         status = apply(r, &lost, &answer);
+        if (status == STORE_OK)
+            status = commit_batch(r, 0);
     }
     return status == STORE_OK ? commit(r) : status;
 }
@@ -68,18 +78,24 @@ static enum store_status mark(struct offline *r, enum space space)
 /* Until the commit the file has no name in the store, and the server would delete it. */
 static enum store_status install(void *arg, struct builder *b, struct str data)
 {
+    struct offline *r = arg;
     struct store_answer answer;
+    enum store_status status = STORE_OK;
+    const struct store_change lost = {.kind = CHANGE_INDEX_LOST, .workspace = b->workspace};
     const struct store_change c = {
         .kind = CHANGE_INDEX_INSTALL, .workspace = b->workspace, .data = data};
-    enum store_status status = apply(arg, &c, &answer);
+    if (r->every)
+        status = apply(r, &lost, &answer);
+    if (status == STORE_OK)
+        status = apply(r, &c, &answer);
     if (status == STORE_OK)
         buf_reset(&b->made);
-    return status;
+    return status == STORE_OK ? commit_batch(r, data.n) : status;
 }
 
 static enum store_status rebuild_indexes(struct offline *r)
 {
-    struct rebuild *build = rebuild_new(r->reader);
+    struct rebuild *build = rebuild_new(r->reader, r->every);
     enum store_status status =
         build == NULL ? store_fail(r->reader, ENOMEM, "rebuild indexes of reports") : STORE_OK;
     for (uint64_t steps = 0; status == STORE_OK; steps++)
@@ -119,7 +135,7 @@ static enum store_status end(struct offline *r, enum store_status status)
 
 enum store_status store_rebuild(struct store *s, bool all, store_progress_fn *progress, void *arg)
 {
-    struct offline r = {.s = s, .progress = progress, .arg = arg};
+    struct offline r = {.s = s, .every = all, .progress = progress, .arg = arg};
     enum store_status status = store_share(s, &r.reader, s->why, sizeof(s->why));
     if (status != STORE_OK)
         return status;
@@ -128,8 +144,8 @@ enum store_status store_rebuild(struct store *s, bool all, store_progress_fn *pr
         status = derived_rebuild(s, r.reader);
     }
     store_stage_begins(s, "the indexes of reports");
-    if (status == STORE_OK)
-        status = mark(&r, all ? SPACE_WORKSPACE : SPACE_SEGMENT);
+    if (status == STORE_OK && !all)
+        status = mark_those_with_files(&r);
     if (status == STORE_OK)
         status = rebuild_indexes(&r);
     if (status == STORE_OK)

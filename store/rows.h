@@ -83,14 +83,14 @@ uint64_t store_rows_count(struct str rows);
 bool store_rows_are_none(struct str rows);
 
 /*
- * store_rows_hash(s, pause, arg, out): hash of all rows of replicated spaces in the open or a new
- * snapshot: equal in stores with the same rows. STORE_AGAIN: ${pause} returned true, or the size of
+ * store_rows_hash(s, stop, arg, out): hash of all rows of replicated spaces in the open or a new
+ * snapshot: equal in stores with the same rows. STORE_AGAIN: ${stop} returned true, or the size of
  * the map is to change. STORE_FULL: the snapshot keeps pages in use that the writer needs.
  * XXH3 of 128 bits: it finds faults, and nobody chooses rows so that they collide. SHA-256 would
  * take several times as long as reading the rows.
  */
 #define STORE_HASH_BYTES 16
-enum store_status store_rows_hash(struct store *s, store_pause_fn *pause, void *arg,
+enum store_status store_rows_hash(struct store *s, store_stop_fn *stop, void *arg,
                                   uint8_t out[STORE_HASH_BYTES])
     __attribute__((warn_unused_result));
 
@@ -123,11 +123,14 @@ struct store_position {
  * store_position_get(s, out): from a snapshot. STORE_NOT_FOUND: the store follows no log.
  * store_position_set(t, position): committed with ${t}. Also after store_rows_take, if ${t} has set
  * it before: the row then has its place.
+ * store_in_log(t): the log has the rows of ${t}, durably. The commit then syncs once: after a power
+ * cut the store may lack the last transaction, and gets it from the log.
  * store_position_forget(t): the store follows no log from that commit on.
  * store_is_empty(s): does the store have what a new one has? False also after an error.
  */
 enum store_status store_position_get(struct store *s, struct store_position *out);
 void store_position_set(struct store_txn *t, const struct store_position *position);
+void store_in_log(struct store_txn *t);
 void store_position_forget(struct store_txn *t);
 bool store_is_empty(struct store *s);
 

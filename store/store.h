@@ -25,7 +25,7 @@
 #ifndef STORE_FORMAT_VERSION
 #define STORE_FORMAT_VERSION 1
 #endif
-#define STORE_LAYOUT 8 /* layout within an unreleased format: incremented with each change */
+#define STORE_LAYOUT 9 /* layout within an unreleased format: incremented with each change */
 
 enum store_status {
     STORE_OK,
@@ -58,10 +58,10 @@ const char *store_status_text(enum store_status status);
 #include "store/answers_log.h"
 
 /*
- * store_pause_fn(arg): must the work stop here? Called between parts of well under a millisecond
+ * store_stop_fn(arg): must the work stop here? Called between parts of well under a millisecond
  * each, if the data is in memory.
  */
-typedef bool store_pause_fn(void *arg);
+typedef bool store_stop_fn(void *arg);
 
 #include "store/lookup.h"
 #include "store/widget.h"
@@ -202,9 +202,11 @@ uint64_t store_version(struct store *s);
 uint64_t store_snapshot_version(const struct store *s);
 
 /*
- * store_tidy(s): close answer files and unmap segment files of ${s} that are no longer current;
- * false: it has none open. Between snapshots.
+ * store_tidy(s): close answer files and unmap segment files of ${s} that are no longer current, and
+ * compare some mapped blocks with their checksums again, all of them in STORE_TIDY_TURNS calls;
+ * false: it has no file open. Between snapshots.
  */
+#define STORE_TIDY_TURNS 720 /* an hour, if called every 5 s */
 bool store_tidy(struct store *s);
 
 typedef void store_workspace_fn(void *arg, enum store_status status,
@@ -289,8 +291,8 @@ struct store_list_query {
      * Called at least each millisecond, if the data is in memory. When it returns true, or the size
      * of the map must change, the query ends with STORE_AGAIN. NULL: never.
      */
-    store_pause_fn *pause;
-    void *pause_arg;
+    store_stop_fn *stop;
+    void *stop_arg;
 };
 
 #define STORE_PER_PAGE_MAX 1000
@@ -394,11 +396,11 @@ enum store_status store_commit(struct store_txn *t) __attribute__((warn_unused_r
 void store_abort(struct store_txn *t);
 
 /*
- * store_txn_pause(t, pause, arg): background work of this transaction (CHANGE_PURGE,
- * CHANGE_PURGE_DELETED, CHANGE_INDEX_SWEEP, CHANGE_RETAIN) ends when ${pause} returns true. It is
+ * store_txn_stop_when(t, stop, arg): background work of this transaction (CHANGE_PURGE,
+ * CHANGE_PURGE_DELETED, CHANGE_INDEX_SWEEP, CHANGE_RETAIN) ends when ${stop} returns true. It is
  * called after each record; the next transaction continues.
  */
-void store_txn_pause(struct store_txn *t, store_pause_fn *pause, void *arg);
+void store_txn_stop_when(struct store_txn *t, store_stop_fn *stop, void *arg);
 
 /* store_events(s, count): events of the last commit; borrowed until the next store_begin. */
 const struct store_event *store_events(const struct store *s, size_t *count);
@@ -501,8 +503,8 @@ enum store_status store_copy(struct store *s, store_copy_fn *put, void *arg);
 /*
  * store_rebuild(s, all, progress, arg): rebuild the indexes of reports that have segment files;
  * with ${all} everything that follows from records. ${s} is open with STORE_WRITE, and no server
- * runs. ${progress} may be NULL; the total is unknown. STORE_AGAIN: it returned false. The server
- * rebuilds what is left then, or after a kill.
+ * runs. ${progress} may be NULL; the total is unknown. STORE_AGAIN: it returned false. What is left
+ * then, or after a kill, stays as it was with ${all}; without, the server rebuilds it.
  */
 enum store_status store_rebuild(struct store *s, bool all, store_progress_fn *progress, void *arg);
 
@@ -546,6 +548,12 @@ enum store_status store_received(const char *from, const char *to, store_progres
 typedef void store_problem_fn(void *arg, const char *sentence);
 enum store_status store_check(struct store *s, store_progress_fn *progress,
                               store_problem_fn *problem, void *arg, uint64_t *records);
+/*
+ * store_on_lost(s, lost, arg): store_check calls ${lost} for each index of reports that must be
+ * rebuilt, possibly several times, with the id for CHANGE_INDEX_LOST: a segment, or 0.
+ */
+typedef void store_lost_fn(void *arg, uint64_t workspace, uint64_t id);
+void store_on_lost(struct store *s, store_lost_fn *lost, void *arg);
 /* store_check_records(…): the same without the indexes of reports. */
 enum store_status store_check_records(struct store *s, store_progress_fn *progress,
                                       store_problem_fn *problem, void *arg, uint64_t *records);

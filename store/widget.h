@@ -224,10 +224,10 @@ enum store_search_by { SEARCH_BY_TEXT, SEARCH_BY_VISITOR };
 struct store_search {
     struct store_rows_query rows; /* which conversations */
     enum store_search_by by;
-    struct str pattern;    /* UTF-8 */
-    uint64_t budget;       /* about how many messages, notes, leads and conversations may be read */
-    store_pause_fn *pause; /* as in a store_list_query */
-    void *pause_arg;
+    struct str pattern;  /* UTF-8 */
+    uint64_t budget;     /* about how many messages, notes, leads and conversations may be read */
+    store_stop_fn *stop; /* as in a store_list_query */
+    void *stop_arg;
     bool stopped; /* out: the budget was used up before the page was full */
 };
 

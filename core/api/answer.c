@@ -19,8 +19,8 @@ struct answer_search {
     struct ulid agent;
     struct store *store; /* the thread's, while the query runs */
     enum store_status status;
-    uint32_t lost; /* generation of a missing or damaged answer file; 0: none */
-    char why[200];
+    uint32_t lost;  /* generation of a missing or damaged answer file; 0: none */
+    char why[1024]; /* store_why of the thread's store, if a file is lost or a read failed */
     bool found;
     struct buf content, citations;
     struct str question, language;
@@ -118,11 +118,11 @@ static void on_hits(void *arg, enum store_status status, const struct store_foun
 {
     struct answer_search *search = arg;
     search->status = status;
+    if (status != STORE_OK || found->lost != 0)
+        snprintf(search->why, sizeof(search->why), "%s", store_why(search->store));
     if (status != STORE_OK)
         return;
     search->lost = found->lost;
-    if (search->lost != 0)
-        snprintf(search->why, sizeof(search->why), "%s", store_why(search->store));
     search->found = found->count > 0 && found->hits[0].answers;
     if (!search->found)
         return;
@@ -140,8 +140,8 @@ static bool run(struct query *q, struct store *s)
                                             .language = search->language,
                                             .limit = ANSWER_CITATIONS,
                                             .excerpt_bytes = ANSWER_BYTES,
-                                            .pause = query_pause,
-                                            .pause_arg = q};
+                                            .stop = query_must_stop,
+                                            .stop_arg = q};
     buf_reset(&search->content);
     buf_reset(&search->citations);
     search->store = s;
@@ -165,7 +165,7 @@ static void reply(struct request *r, struct answer_search *search)
         return;
     }
     if (search->status != STORE_OK) {
-        reply_store_error(r, search->status);
+        reply_store_failure(r, search->status, search->why);
         return;
     }
     struct answer answer = {.content = buf_view(&search->content),

@@ -10,6 +10,7 @@
 #include "core/text/json_out.h"
 #include "core/text/time_in.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -85,10 +86,6 @@ static void list_reply(struct request *r, struct rows *rows, const char *more)
 {
     static const struct ulid none;
     const struct str ignored = rows->ignored;
-    if (rows->status != STORE_OK && rows->status != STORE_NOT_FOUND) {
-        reply_store_error(r, rows->status);
-        return;
-    }
     buf_adds(rows->out, rows->status == STORE_OK ? "],\"meta\":{\"has_more\":true"
                                                  : "],\"meta\":{\"has_more\":false");
     widget_put_id(rows->out, ",\"next_after\":", rows->status == STORE_OK ? &rows->last : &none);
@@ -111,91 +108,104 @@ static bool read_query(struct request *r, struct store_rows_query *q)
            read_time(r, ROWS_SINCE, &q->since) && read_time(r, ROWS_UNTIL, &q->until);
 }
 
-static void send_list(struct request *r, enum store_rows type, const struct store_rows_query *q)
-{
-    struct rows rows = {.out = api_body(r), .ignored = api_ignored(r)};
-    api_list_begin(rows.out);
-    store_rows_each(r->store, type, q, add_row, &rows);
-    list_reply(r, &rows, "");
-}
-
-static void list_rows(struct request *r, enum store_rows type)
-{
-    struct store_rows_query q;
-    if (read_query(r, &q))
-        send_list(r, type, &q);
-}
-
 /*
  * Messages, notes and leads that one request reads, about 0.1 s of CPU time. The next request
  * continues after them.
  */
 #define SEARCH_BUDGET 250000
 
-struct conversation_search {
+struct rows_job {
     struct query query;
-    struct store_search search;
+    enum store_rows type;
+    struct store_search search; /* of a list only the rows */
     struct rows rows;
     struct buf body;
+    char why[512]; /* store_why of the thread's store, if it could not be read */
     char pattern[];
 };
 
-static bool search_run(struct query *q, struct store *store)
+static bool rows_fail(const struct rows_job *job)
 {
-    struct conversation_search *s = (struct conversation_search *)q;
-    api_list_begin(&s->body);
-    s->rows.count = 0;
-    store_conversation_search(store, &s->search, add_row, &s->rows);
-    return s->rows.status != STORE_AGAIN;
+    return job->rows.status != STORE_OK && job->rows.status != STORE_NOT_FOUND;
 }
 
-static void search_over(struct query *q, struct waiter *w)
+static bool rows_run(struct query *q, struct store *store)
+{
+    struct rows_job *job = (struct rows_job *)q;
+    api_list_begin(&job->body);
+    job->rows.count = 0;
+    if (q->search)
+        store_conversation_search(store, &job->search, add_row, &job->rows);
+    else
+        store_rows_each(store, job->type, &job->search.rows, add_row, &job->rows);
+    if (rows_fail(job))
+        snprintf(job->why, sizeof(job->why), "%s", store_why(store));
+    return job->rows.status != STORE_AGAIN;
+}
+
+static const char *stopped_early(const struct rows_job *job)
+{
+    if (!job->query.search)
+        return "";
+    return job->search.stopped ? ",\"stopped_early\":true" : ",\"stopped_early\":false";
+}
+
+static void rows_over(struct query *q, struct waiter *w)
 {
     struct request *r = request_of(w);
-    struct conversation_search *s = (struct conversation_search *)q;
+    struct rows_job *job = (struct rows_job *)q;
     if (r != NULL && !q->done)
         query_late(r);
+    else if (r != NULL && rows_fail(job))
+        reply_store_failure(r, job->rows.status, job->why);
     else if (r != NULL)
-        list_reply(r, &s->rows,
-                   s->search.stopped ? ",\"stopped_early\":true" : ",\"stopped_early\":false");
-    buf_free(&s->body);
-    free(s);
+        list_reply(r, &job->rows, stopped_early(job));
+    buf_free(&job->body);
+    free(job);
 }
 
-static void start_search(struct request *r, const struct store_rows_query *q)
+/* ${pattern}: of a search; empty: a list. */
+static void rows_start(struct request *r, enum store_rows type, const struct store_rows_query *q,
+                       struct str pattern)
 {
-    const struct str pattern = r->values[ROWS_SEARCH].text;
-    struct conversation_search *s = malloc(sizeof(*s) + pattern.n);
-    if (s == NULL) {
+    struct rows_job *job = malloc(sizeof(*job) + pattern.n);
+    if (job == NULL) {
         reply_error(r, ERR_UNAVAILABLE, NULL);
         return;
     }
-    *s = (struct conversation_search){
-        .query = {.workspace = r->workspace,
-                  .search = true,
-                  .run = search_run,
-                  .over = search_over},
-        .search = {.rows = *q,
-                   .by = (enum store_search_by)r->values[ROWS_SEARCH_BY].number,
-                   .pattern = {s->pattern, pattern.n},
-                   .budget = SEARCH_BUDGET,
-                   .pause = query_pause,
-                   .pause_arg = &s->query},
-        .rows = {.out = &s->body, .ignored = api_ignored(r)}};
-    memcpy(s->pattern, pattern.p, pattern.n);
-    request_query(r, &s->query);
+    *job = (struct rows_job){.query = {.workspace = r->workspace,
+                                       .search = pattern.n > 0,
+                                       .run = rows_run,
+                                       .over = rows_over},
+                             .type = type,
+                             .search = {.rows = *q,
+                                        .pattern = {job->pattern, pattern.n},
+                                        .budget = SEARCH_BUDGET,
+                                        .stop = query_must_stop,
+                                        .stop_arg = &job->query},
+                             .rows = {.out = &job->body, .ignored = api_ignored(r)}};
+    if (pattern.n > 0) {
+        job->search.by = (enum store_search_by)r->values[ROWS_SEARCH_BY].number;
+        memcpy(job->pattern, pattern.p, pattern.n);
+    }
+    request_query(r, &job->query);
+}
+
+static void list_rows(struct request *r, enum store_rows type)
+{
+    struct store_rows_query q;
+    if (read_query(r, &q))
+        rows_start(r, type, &q, STR(""));
 }
 
 void conversations_list(struct request *r)
 {
     struct store_rows_query q;
+    const struct value *search = &r->values[ROWS_SEARCH];
     if (!read_query(r, &q))
         return;
     q.class = r->values[ROWS_STATUS].sent ? 1 + (unsigned)r->values[ROWS_STATUS].number : 0;
-    if (r->values[ROWS_SEARCH].sent && r->values[ROWS_SEARCH].text.n > 0)
-        start_search(r, &q);
-    else
-        send_list(r, ROWS_CONVERSATIONS, &q);
+    rows_start(r, ROWS_CONVERSATIONS, &q, search->sent ? search->text : STR(""));
 }
 
 void leads_list(struct request *r)

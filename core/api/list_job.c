@@ -115,8 +115,8 @@ static void start(struct request *r, const struct store_list_query *list, struct
                              .path = path};
     char *at = job->text;
     job->list.search = append(&at, list->search);
-    job->list.pause = query_pause;
-    job->list.pause_arg = &job->query;
+    job->list.stop = query_must_stop;
+    job->list.stop_arg = &job->query;
     job->name = append(&at, name);
     job->base_url = append(&at, base_url);
     request_query(r, &job->query);

@@ -2,10 +2,13 @@
 #include "core/api/wp_internal.h"
 #include "core/api/render_widget_internal.h"
 
+#include "core/async/query_threads.h"
 #include "core/audit/url.h"
 #include "core/text/json_out.h"
 
 #include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
 
 /* lower case, punycode, without www. and port; false if ${text} is not an http or https URL */
 static bool site_host(struct request *r, struct str text, struct str *out)
@@ -34,56 +37,129 @@ void wp_check_sender(struct request *r, const struct value *site, const struct v
         fields_error(errors, "plugin_version", "is required");
 }
 
-static void reply_and_free(struct request *r, enum store_status status, struct buf *body)
+/* ---- what a query thread reads: the cost grows with the agents of the workspace ---- */
+
+struct wp_query {
+    struct query query;
+    void (*read)(struct wp_query *q);
+    struct store *store; /* the thread's, while the query runs */
+    uint64_t workspace, key, batch_bytes;
+    struct ulid agent; /* no id: all agents of the workspace */
+    bool versioned;
+    /* result */
+    enum store_status status;
+    bool no_agent;
+    struct buf body;
+    char why[512]; /* store_why of the thread's store, unless STORE_OK */
+};
+
+static bool run(struct query *query, struct store *s)
 {
-    if (status != STORE_OK && status != STORE_NOT_FOUND)
-        reply_store_error(r, status);
-    else
-        api_reply_data_buf(r, 200, body);
-    buf_free(body);
+    struct wp_query *q = (struct wp_query *)query;
+    q->store = s;
+    q->read(q);
+    if (q->status != STORE_OK)
+        snprintf(q->why, sizeof(q->why), "%s", store_why(s));
+    return true;
+}
+
+static void reply(struct request *r, struct wp_query *q)
+{
+    const struct str body = buf_view(&q->body);
+    if (!q->query.done)
+        query_late(r);
+    else if (q->status != STORE_OK)
+        reply_store_failure(r, q->status, q->why);
+    else if (q->no_agent)
+        reply_error(r, ERR_AGENT_NOT_FOUND, NULL);
+    else if (!q->versioned || !buf_ok(&q->body) || !reply_etag(r, wp_version(body)))
+        api_reply_data_buf(r, 200, &q->body);
+}
+
+static void over(struct query *query, struct waiter *w)
+{
+    struct request *r = request_of(w);
+    struct wp_query *q = (struct wp_query *)query;
+    if (r != NULL)
+        reply(r, q);
+    buf_free(&q->body);
+    free(q);
+}
+
+static void start(struct request *r, struct wp_query query)
+{
+    struct wp_query *q = malloc(sizeof(*q));
+    if (q == NULL) {
+        reply_error(r, ERR_UNAVAILABLE, NULL);
+        return;
+    }
+    *q = query;
+    q->query = (struct query){.workspace = r->workspace, .run = run, .over = over};
+    q->workspace = r->workspace;
+    q->key = r->key;
+    q->batch_bytes = r->conf->sync_max_bytes;
+    request_query(r, &q->query);
 }
 
 /* ---- handshake ---- */
 
-struct handshake {
-    struct buf body;
-    enum store_status status;
-    bool any;
-};
-
-static void add_named(struct handshake *h, const char *name, uint64_t id, struct str text)
+static void add_named(struct wp_query *q, const char *name, uint64_t id, struct str text)
 {
-    buf_printf(&h->body, "%s{\"id\":%" PRIu64 ",\"name\":", name, id);
-    json_string(&h->body, text);
+    buf_printf(&q->body, "%s{\"id\":%" PRIu64 ",\"name\":", name, id);
+    json_string(&q->body, text);
 }
 
 static void add_workspace(void *arg, enum store_status status,
                           const struct store_workspace *workspace)
 {
-    struct handshake *h = arg;
-    h->status = status;
+    struct wp_query *q = arg;
+    q->status = status;
     if (status == STORE_OK)
-        add_named(h, "{\"workspace\":", workspace->id, workspace->name);
+        add_named(q, "{\"workspace\":", workspace->id, workspace->name);
 }
+
+struct agents {
+    struct wp_query *q;
+    bool any;
+};
 
 static void add_agent(void *arg, enum store_status status, const struct store_agent *agent)
 {
-    struct handshake *h = arg;
+    struct agents *agents = arg;
     if (agent == NULL) {
-        h->status = status;
+        agents->q->status = status == STORE_NOT_FOUND ? STORE_OK : status;
         return;
     }
-    buf_adds(&h->body, h->any ? "," : "");
-    render_agent(agent, &h->body);
-    h->any = true;
+    buf_adds(&agents->q->body, agents->any ? "," : "");
+    render_agent(agent, &agents->q->body);
+    agents->any = true;
 }
 
 static void add_token(void *arg, enum store_status status, const struct store_key *key)
 {
-    struct handshake *h = arg;
-    h->status = status;
+    struct wp_query *q = arg;
+    q->status = status;
     if (status == STORE_OK)
-        add_named(h, "],\"token\":", key->id, key->name);
+        add_named(q, "],\"token\":", key->id, key->name);
+}
+
+static void read_handshake(struct wp_query *q)
+{
+    struct agents agents = {.q = q};
+    store_workspace_get(q->store, q->workspace, add_workspace, q);
+    if (q->status == STORE_OK) {
+        buf_adds(&q->body, "},\"agents\":[");
+        store_agent_each(q->store, q->workspace, add_agent, &agents);
+    }
+    if (q->status == STORE_OK)
+        store_key_get(q->store, q->key, add_token, q);
+    if (q->status == STORE_NOT_FOUND)
+        q->status = STORE_BUSY; /* the token or the workspace was just deleted */
+    buf_printf(
+        &q->body,
+        ",\"abilities\":[\"wp:sync\"]},\"limits\":{\"batch_items\":%d,\"batch_bytes\":%" PRIu64
+        "}}",
+        STORE_BATCH_MAX, q->batch_bytes);
 }
 
 void wp_handshake(struct request *r)
@@ -96,22 +172,7 @@ void wp_handshake(struct request *r)
         reply_fields_error(r, &errors);
         return;
     }
-    struct handshake h = {0};
-    store_workspace_get(r->store, r->workspace, add_workspace, &h);
-    if (h.status == STORE_OK) {
-        buf_adds(&h.body, "},\"agents\":[");
-        store_agent_each(r->store, r->workspace, add_agent, &h);
-    }
-    if (h.status == STORE_NOT_FOUND) /* end of the agents */
-        store_key_get(r->store, r->key, add_token, &h);
-    if (h.status == STORE_NOT_FOUND)
-        h.status = STORE_BUSY; /* the token was just revoked and purged */
-    buf_printf(
-        &h.body,
-        ",\"abilities\":[\"wp:sync\"]},\"limits\":{\"batch_items\":%d,\"batch_bytes\":%" PRIu64
-        "}}",
-        STORE_BATCH_MAX, r->conf->sync_max_bytes);
-    reply_and_free(r, h.status, &h.body);
+    start(r, (struct wp_query){.read = read_handshake});
 }
 
 /* ---- status ---- */
@@ -120,10 +181,8 @@ const char *const wp_kind_names[SYNCED_KINDS] = {
     [SYNCED_POST] = "posts", [SYNCED_PRODUCT] = "products", [SYNCED_COUPON] = "coupons"};
 
 struct sync_status {
-    struct request *r;
-    struct ulid only; /* no id: all agents of the workspace */
+    struct wp_query *q;
     bool found, unindexed;
-    enum store_status status;
     struct buf collections, last_id[SYNCED_KINDS]; /* last_id: sync_id of the last complete sync */
     uint64_t counts[SYNCED_KINDS];
     int64_t completed_at[SYNCED_KINDS];
@@ -148,7 +207,7 @@ static void add_collection(void *arg, enum store_status status, const struct sto
     char id[ULID_TEXT];
     if (c == NULL) {
         if (status != STORE_NOT_FOUND)
-            sync->status = status;
+            sync->q->status = status;
         return;
     }
     sync->counts[c->kind] += c->count;
@@ -171,11 +230,11 @@ static void add_collection(void *arg, enum store_status status, const struct sto
 static void add_index_status(struct sync_status *sync, const struct ulid *agent)
 {
     struct store_answers a;
-    enum store_status status = store_answers_get(sync->r->store, agent, &a);
+    enum store_status status = store_answers_get(sync->q->store, agent, &a);
     if (status == STORE_OK)
         sync->unindexed = sync->unindexed || a.state != ANSWERS_BUILT || a.indexed != a.last;
     else if (status != STORE_NOT_FOUND)
-        sync->status = status;
+        sync->q->status = status;
 }
 
 static void add_agent_status(void *arg, enum store_status status, const struct store_agent *agent)
@@ -183,15 +242,15 @@ static void add_agent_status(void *arg, enum store_status status, const struct s
     struct sync_status *sync = arg;
     if (agent == NULL) {
         if (status != STORE_NOT_FOUND)
-            sync->status = status;
+            sync->q->status = status;
         return;
     }
-    if (agent->workspace != sync->r->workspace ||
-        (!ulid_none(&sync->only) && !ulid_eq(&sync->only, &agent->id)))
+    if (agent->workspace != sync->q->workspace ||
+        (!ulid_none(&sync->q->agent) && !ulid_eq(&sync->q->agent, &agent->id)))
         return;
     sync->found = true;
     struct ulid id = agent->id;
-    store_collection_each(sync->r->store, &id, add_collection, sync);
+    store_collection_each(sync->q->store, &id, add_collection, sync);
     add_index_status(sync, &id);
 }
 
@@ -215,26 +274,26 @@ uint64_t wp_version(struct str s)
     return api_hash(API_HASH_START, s.p, s.n) >> 1; /* etag.h reserves one value */
 }
 
-void wp_status(struct request *r)
+static void read_status(struct wp_query *q)
 {
-    struct sync_status sync = {.r = r};
-    const struct value *agent = &r->values[WP_STATUS_AGENT];
-    struct buf body = {0};
-    bool named = agent->sent;
-    if (named && ulid_parse(agent->text, &sync.only))
-        store_agent_get(r->store, &sync.only, add_agent_status, &sync);
-    else if (!named)
-        store_agent_each(r->store, r->workspace, add_agent_status, &sync);
-    if (named && !sync.found && sync.status == STORE_OK) {
-        reply_error(r, ERR_AGENT_NOT_FOUND, NULL);
-        return;
-    }
-    status_render(&body, &sync);
-    if (sync.status != STORE_OK || !buf_ok(&body) || !reply_etag(r, wp_version(buf_view(&body))))
-        reply_and_free(r, sync.status, &body);
+    struct sync_status sync = {.q = q};
+    if (ulid_none(&q->agent))
+        store_agent_each(q->store, q->workspace, add_agent_status, &sync);
     else
-        buf_free(&body);
+        store_agent_get(q->store, &q->agent, add_agent_status, &sync);
+    q->no_agent = !ulid_none(&q->agent) && !sync.found;
+    status_render(&q->body, &sync);
     buf_free(&sync.collections);
     for (unsigned kind = 0; kind < SYNCED_KINDS; kind++)
         buf_free(&sync.last_id[kind]);
+}
+
+void wp_status(struct request *r)
+{
+    struct wp_query q = {.read = read_status, .versioned = true};
+    const struct value *agent = &r->values[WP_STATUS_AGENT];
+    if (agent->sent && (!ulid_parse(agent->text, &q.agent) || ulid_none(&q.agent)))
+        reply_error(r, ERR_AGENT_NOT_FOUND, NULL);
+    else
+        start(r, q);
 }

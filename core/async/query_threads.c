@@ -8,7 +8,7 @@
 
 #define TICK_MS 100
 #define TIDY_MS 5000   /* how often a thread closes deleted files */
-#define STUCK_MS 10000 /* beyond QUERY_RUN_MS: the query ignores query_pause */
+#define STUCK_MS 10000 /* beyond QUERY_RUN_MS: the query ignores query_must_stop */
 
 /* The queued queries of a workspace, in order. */
 struct workspace_queue {
@@ -46,7 +46,7 @@ struct queries {
     bool stuck;
 };
 
-bool query_pause(void *query)
+bool query_must_stop(void *query)
 {
     struct query *q = query;
     return atomic_load_explicit(&q->stopped, memory_order_relaxed) ||
@@ -157,7 +157,7 @@ static struct query *next_query(struct query_thread *t)
 /* A run that stopped for a resize of the LMDB map starts over: the next snapshot waits for that. */
 static void run_in(struct query *q, struct store *s)
 {
-    while (!query_pause(q) && !(q->done = q->run(q, s)))
+    while (!query_must_stop(q) && !(q->done = q->run(q, s)))
         store_read_end(s);
     store_read_end(s);
 }
@@ -239,7 +239,7 @@ bool queries_send(struct queries *all, struct query *q, struct waiter *w)
     return false;
 }
 
-/* Only the loop knows that a client hung up; the thread sees it at the next query_pause. */
+/* Only the loop knows that a client hung up; the thread sees it at the next query_must_stop. */
 static void stop_if_unwanted(struct query *q)
 {
     if (q != NULL && waiter_is_unwanted(q->job.pending.waiter))

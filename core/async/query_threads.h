@@ -1,7 +1,8 @@
 /*
- * Query threads of a worker: lists and searches, whose cost grows with the data, run here and not
- * on the event loop. Each thread has a struct store of its own. The last of several threads takes
- * no searches, so slow searches delay only other searches. Workspaces take turns, one query each.
+ * Query threads of a worker: lists, searches and visitors' questions, whose cost grows with the
+ * data, run here and not on the event loop. Each thread has a struct store of its own. The last of
+ * several threads takes no searches, so slow searches delay only other searches. Workspaces take
+ * turns, one query each.
  *
  * A query owns copies of all that its thread reads. Its thread touches neither h2o, the request,
  * the caches nor the limiter.
@@ -23,8 +24,8 @@ struct query {
     uint64_t workspace;
     bool search; /* its cost has no small bound */
     /*
-     * In a thread, in one snapshot of ${s}. False: it stopped early. Unless query_pause is true it
-     * is called again, in another snapshot, and starts over.
+     * In a thread, in one snapshot of ${s}. False: it stopped early. Unless query_must_stop is true
+     * it is called again, in another snapshot, and starts over.
      */
     bool (*run)(struct query *q, struct store *s);
     /*
@@ -38,8 +39,8 @@ struct query {
     atomic_bool stopped; /* the request is gone */
 };
 
-/* query_pause(q): a store_pause_fn: true when the request is gone or the deadline has passed. */
-store_pause_fn query_pause;
+/* query_must_stop(q): a store_stop_fn: true when the request is gone or the deadline has passed. */
+store_stop_fn query_must_stop;
 
 struct queries;
 

@@ -112,7 +112,7 @@ enum cluster_log_status position_compare(struct cluster_log *l, struct log_place
         return CLUSTER_LOG_OK;
     if (p->sequence == head->sequence)
         compare_end(p, head, why);
-    else if (p->sequence != 0) /* the first entry has the hash of what precedes it */
+    else if (p->sequence != 0 && l != NULL) /* the first entry has the hash of what precedes it */
         return compare_entry(l, p, why);
     return CLUSTER_LOG_OK;
 }

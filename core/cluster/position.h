@@ -21,7 +21,8 @@ struct log_place {
  * position_compare(l, place, head, why): ${why} is "" if the store may apply what follows its
  * position, else a sentence: what is wrong and what to do, the same while the log grows. A store
  * without records and position gets the position before the first entry. Other statuses than
- * CLUSTER_LOG_OK: of the log.
+ * CLUSTER_LOG_OK: of the log. ${l} NULL: without the entry of the position, which is right if
+ * position_continues accepts the one after it.
  * position_continues(position, entry, why): is the entry the next one? If not: a sentence. NULL:
  * the log ends later, but has no next entry.
  */

@@ -105,8 +105,9 @@ const struct conf_option conf_options[] = {
      .max = CONF_QUERY_THREADS_MAX,
      .initial = "2",
      .reload = RELOAD,
-     .help = "Threads per worker for lists and searches. If there are several, one of them runs "
-             "no searches. 0: the event loop runs both."},
+     .help =
+         "Threads per worker for lists, searches and visitors' questions. If there are several, "
+         "one of them runs no searches. 0: the event loop runs all of them."},
     {.key = "auditors",
      .type = &conf_type_integer,
      .offset = MEMBER(auditors),

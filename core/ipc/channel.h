@@ -31,11 +31,11 @@
  *   PIECE      from writer  a: offset, b: bytes of all, about           a piece of data.mdb
  *   COPIED     from writer  a: bytes of all, b: 0; or b: 1, refused     hash of all; or a sentence
  *
- * CHANGE, WAIT and POSITION are for everybody but auditors; LOCAL is for workers, about files of
- * their own server; those from JOB to ENDED are for auditors. Those about slots are used in a
- * cluster. AUDITOR and ENDED are for an auditor of another node: the writer of that node sends
- * them, AUDITOR in place of HELLO and every ${CHANNEL_AUDITOR_MS}. Workers send TYPING; between
- * nodes it comes after NOTICES (typing_notice.h). The last three are for a node that joins
+ * CHANGE, WAIT and POSITION are for everybody but auditors; LOCAL is for workers and commands,
+ * about files of their own server; those from JOB to ENDED are for auditors. Those about slots are
+ * used in a cluster. AUDITOR and ENDED are for an auditor of another node: the writer of that node
+ * sends them, AUDITOR in place of HELLO and every ${CHANNEL_AUDITOR_MS}. Workers send TYPING;
+ * between nodes it comes after NOTICES (typing_notice.h). The last three are for a node that joins
  * (core/cluster/store_copy.h).
  */
 #ifndef ASSAY_IPC_CHANNEL_H

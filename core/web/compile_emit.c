@@ -1,10 +1,15 @@
 #include "core/web/compile.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #define LITERAL_MAX 3000 /* bytes of a string in C, below what ISO C requires compilers to take */
 #define COLUMN 76
+#define CHECK "check." /* the keys of a check: check.ID.FIELD */
+
+/* As in struct check_texts. */
+static const char *const check_fields[] = {"name", "wrong", "why", "mend"};
 
 static void indent(unsigned depth)
 {
@@ -108,6 +113,53 @@ void emit_page(const struct page *page, const char *language)
     printf("}\n");
 }
 
+/* The row check.ID.FIELD; ${name} is check.ID.name. */
+static void put_check_row(const struct texts *texts, const struct text *name, const char *field)
+{
+    const struct source at = {.file = texts->file, .line = name->line};
+    const char *dot = strrchr(name->key, '.');
+    const char *key = compile_print("%.*s.%s", (int)(dot - name->key), name->key, field);
+    const struct text *row = texts_find(texts, key);
+    if (row == NULL)
+        compile_fail(&at, "the key %s is missing", key);
+    printf(", &%s_texts[%td]", texts->language, row - texts->rows);
+}
+
+static int compare_lines(const void *a, const void *b)
+{
+    unsigned first = (*(const struct text *const *)a)->line,
+             second = (*(const struct text *const *)b)->line;
+    return (first > second) - (first < second);
+}
+
+/* The keys check.ID.name, in the order of the file; their number. */
+static size_t list_checks(const struct texts *texts, const struct text **names)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < texts->count; i++) {
+        const char *key = texts->rows[i].key;
+        if (strncmp(key, CHECK, strlen(CHECK)) == 0 && strcmp(strrchr(key, '.'), ".name") == 0)
+            names[count++] = &texts->rows[i];
+    }
+    qsort(names, count, sizeof(*names), compare_lines);
+    return count;
+}
+
+static void emit_checks(const struct texts *texts)
+{
+    const struct text **names = compile_alloc(texts->count * sizeof(const struct text *));
+    size_t count = list_checks(texts, names);
+    printf("\nstatic const struct check_texts %s_checks[] = {\n", texts->language);
+    for (size_t i = 0; i < count; i++) {
+        const char *id = names[i]->key + strlen(CHECK);
+        printf("    {STR(\"%.*s\")", (int)strcspn(id, "."), id);
+        for (size_t f = 0; f < sizeof(check_fields) / sizeof(check_fields[0]); f++)
+            put_check_row(texts, names[i], check_fields[f]);
+        printf("},\n");
+    }
+    printf("};\n");
+}
+
 void emit_texts(const struct texts *texts)
 {
     printf("\nstatic const struct text_row %s_texts[] = {\n", texts->language);
@@ -121,4 +173,5 @@ void emit_texts(const struct texts *texts)
         printf(", %zu}},\n", strlen(html));
     }
     printf("};\n");
+    emit_checks(texts);
 }

@@ -44,8 +44,10 @@ static void emit_table(const struct texts *texts, size_t languages)
         emit_texts(&texts[i]);
     printf("\nconst struct text_table text_tables[] = {\n");
     for (size_t i = 0; i < languages; i++)
-        printf("    {STR(\"%s\"), %s_texts, %zu},\n", texts[i].language, texts[i].language,
-               texts[i].count);
+        printf("    {STR(\"%s\"), %s_texts, %zu, %s_checks,\n"
+               "     sizeof(%s_checks) / sizeof(%s_checks[0])},\n",
+               texts[i].language, texts[i].language, texts[i].count, texts[i].language,
+               texts[i].language, texts[i].language);
     printf("};\n");
 }
 

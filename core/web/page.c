@@ -7,8 +7,6 @@
 #include "core/text/form.h"
 #include "core/web/pages.h"
 
-#include <inttypes.h>
-
 const char *const page_languages[] = {"en", "de", NULL};
 
 /* `lang` in the query; LANGUAGES: it is missing or unknown. */
@@ -37,7 +35,8 @@ struct str page_query(struct request *r)
 {
     enum language asked = asked_language(r);
     struct str code = asked < LANGUAGES ? text_tables[asked].code : (struct str){0};
-    return asked == LANGUAGES ? code : request_printf(r, "lang=%.*s", (int)code.n, code.p);
+    struct view_memory memory = page_memory(r);
+    return asked == LANGUAGES ? code : VIEW_JOIN(&memory, STR("lang="), code);
 }
 
 static void *alloc(void *of, size_t size)
@@ -50,16 +49,20 @@ struct view_memory page_memory(struct request *r)
     return (struct view_memory){alloc, r};
 }
 
-static struct str asset(struct request *r, struct str base, uint64_t version, const char *name)
+static struct str asset(const struct view_memory *memory, struct str base, uint64_t version,
+                        struct str name)
 {
-    return request_printf(r, "%.*s/assets/%016" PRIx64 "/%s", (int)base.n, base.p, version, name);
+    char hex[16];
+    for (size_t i = sizeof(hex); i-- > 0; version >>= 4)
+        hex[i] = "0123456789abcdef"[version & 15];
+    return VIEW_JOIN(memory, base, STR("/assets/"), {hex, sizeof(hex)}, STR("/"), name);
 }
 
 /* The page at ${path} in the languages other than ${language}. */
 static struct language_list other_languages(struct request *r, enum language language,
                                             struct str path, struct str query)
 {
-    struct str base = request_base_path(r);
+    struct view_memory memory = page_memory(r);
     struct language_view *at = request_alloc(r, LANGUAGES * sizeof(*at));
     size_t n = 0;
     for (enum language l = 0; l < LANGUAGES; l++) {
@@ -68,9 +71,8 @@ static struct language_list other_languages(struct request *r, enum language lan
             at[n++] = (struct language_view){
                 .code = code,
                 .name = text_find(l, "language", STR("name"), NULL),
-                .address = request_printf(r, "%.*s%.*s?lang=%.*s%s%.*s", (int)base.n, base.p,
-                                          (int)path.n, path.p, (int)code.n, code.p,
-                                          query.n > 0 ? "&" : "", (int)query.n, query.p),
+                .address = VIEW_JOIN(&memory, request_base_path(r), path, STR("?lang="), code,
+                                     query.n > 0 ? STR("&") : STR(""), query),
             };
     }
     return (struct language_list){at, n};
@@ -79,12 +81,13 @@ static struct language_list other_languages(struct request *r, enum language lan
 void page_fill(struct request *r, struct page_view *view, enum language language, struct str path,
                struct str query)
 {
+    struct view_memory memory = page_memory(r);
     struct str base = request_base_path(r);
     *view = (struct page_view){
         .language = text_tables[language].code,
         .base = base,
-        .stylesheet = asset(r, base, web_stylesheet.version, "assay.css"),
-        .script = asset(r, base, web_script.version, "page.js"),
+        .stylesheet = asset(&memory, base, web_stylesheet.version, STR("assay.css")),
+        .script = asset(&memory, base, web_script.version, STR("page.js")),
         .version = STR(PACKAGE_VERSION),
     };
     if (path.n > 0)

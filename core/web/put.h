@@ -6,11 +6,20 @@
 
 #include <stdint.h>
 
-/* HTML that is safe in text and in double quotes: texts, which make_templates escapes. */
+/* HTML that is safe in text and in double quotes. */
 struct html {
     const char *p;
     size_t n;
 };
+
+/*
+ * html_write(to, text): ${text} as HTML at ${to}, where HTML_MAX(text.n) bytes have space; its end.
+ * html_write_json(to, rest): so, too, but the JSON string behind whose first quote ${rest} begins;
+ * *rest: what follows it. Of escapes other than \" and \\, the character stays.
+ */
+#define HTML_MAX(n) (6 * (n) + 8) /* the longest entity has 6 bytes; 8 are written at once */
+char *html_write(char *to, struct str text);
+char *html_write_json(char *to, struct str *rest);
 
 /*
  * put_text(out, text): escaped for text and for attributes in double quotes.

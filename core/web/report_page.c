@@ -47,16 +47,19 @@ uint64_t report_page_id(struct request *r)
 
 static struct str path_of(struct request *r, uint64_t id)
 {
-    return request_printf(r, "/reports/%llu", (unsigned long long)id);
+    char digits[STR_U64_MAX];
+    struct view_memory memory = page_memory(r);
+    return VIEW_JOIN(&memory, STR("/reports/"), str_u64(digits, id));
 }
 
-static void put_headers(struct request *r, const struct store_report *report)
+static void put_headers(struct request *r, const struct store_report *report,
+                        enum language language)
 {
     bool public = report->privacy == PRIVACY_PUBLIC;
     page_headers(r);
     reply_header(r, "cache-control", public ? STR("no-cache") : STR("private, no-cache"));
     reply_header(r, "vary", STR("accept-language, cookie"));
-    reply_header(r, "content-language", text_tables[page_language(r)].code);
+    reply_header(r, "content-language", text_tables[language].code);
     if (!public || !r->conf->reports_indexable)
         reply_header(r, "x-robots-tag", STR("noindex"));
 }
@@ -68,9 +71,10 @@ static void drop_headers(struct request *r)
 }
 
 /* Of everything that changes the page of a report. */
-static uint64_t page_version(struct request *r, const struct store_report *report)
+static uint64_t page_version(struct request *r, const struct store_report *report,
+                             enum language language)
 {
-    const uint64_t parts[] = {report->version,      page_language(r),
+    const uint64_t parts[] = {report->version,      language,
                               page_query(r).n > 0,  r->values[REPORT_PAGE_AGAINST].number,
                               is_member(r, report), web_stylesheet.version,
                               web_script.version};
@@ -83,6 +87,7 @@ static uint64_t page_version(struct request *r, const struct store_report *repor
 /* What is read of the store, all of one snapshot. */
 struct page_records {
     struct request *r;
+    enum language language; /* of the page */
     const struct store_report *report;
     const struct store_grading *gradings;
     size_t count;
@@ -106,14 +111,17 @@ static const struct store_grading *grading_of(const struct page_records *from, u
 }
 
 /* The addresses of the page: in other languages, and its absolute one. */
-static void fill_addresses(struct request *r, struct page_view *page, struct str path)
+static void fill_addresses(const struct page_records *from, struct page_view *page, struct str path)
 {
+    struct request *r = from->r;
     const struct value *against = &r->values[REPORT_PAGE_AGAINST];
-    struct str base_url = request_base_url(r), query = {0};
+    struct view_memory memory = page_memory(r);
+    char digits[STR_U64_MAX];
+    struct str query = {0};
     if (against->sent)
-        query = request_printf(r, "against=%llu", (unsigned long long)against->number);
-    page_fill(r, page, page_language(r), path, query);
-    page->link = request_printf(r, "%.*s%.*s", (int)base_url.n, base_url.p, (int)path.n, path.p);
+        query = VIEW_JOIN(&memory, STR("against="), str_u64(digits, against->number));
+    page_fill(r, page, from->language, path, query);
+    page->link = VIEW_JOIN(&memory, request_base_url(r), path);
 }
 
 static const struct report_view *view_of(struct page_records *from,
@@ -122,19 +130,18 @@ static const struct report_view *view_of(struct page_records *from,
     struct request *r = from->r;
     struct view_memory memory = page_memory(r);
     struct report_view *view = request_alloc(r, sizeof(*view));
-    struct str path = path_of(r, from->report->id), base = request_base_path(r),
-               query = page_query(r);
+    struct str path = path_of(r, from->report->id), query = page_query(r);
     const struct report_source source = {
         .report = from->report,
         .gradings = from->gradings,
         .count = from->count,
         .against = against,
-        .address = request_printf(r, "%.*s%.*s?%.*s%s", (int)base.n, base.p, (int)path.n, path.p,
-                                  (int)query.n, query.p, query.n > 0 ? "&" : ""),
-        .language = page_language(r),
+        .address = VIEW_JOIN(&memory, request_base_path(r), path, STR("?"), query,
+                             query.n > 0 ? STR("&") : STR("")),
+        .language = from->language,
     };
     *view = (struct report_view){.member = is_member(r, from->report)};
-    fill_addresses(r, &view->page, path);
+    fill_addresses(from, &view->page, path);
     report_view_make(view, &source, &memory);
     return view;
 }
@@ -151,7 +158,7 @@ static void reply_page(struct page_records *from)
         return;
     }
     buf_reset(html);
-    template_report(html, page_language(r), view_of(from, against));
+    template_report(html, from->language, view_of(from, against));
     if (buf_ok(html)) {
         reply_cached(r, 200, HTML, r->http->pages,
                      response_cache_put(r->http->pages, entry_of(from), buf_view(html)));
@@ -178,7 +185,7 @@ static void gradings_found(void *arg, enum store_status status, const struct sto
 static void results_found(void *arg, enum store_status status, const struct store_report *report)
 {
     const struct store_gradings_query newest = {.limit = STORE_GRADINGS_MAX};
-    struct page_records from = {.r = arg, .report = report};
+    struct page_records from = {.r = arg, .language = page_language(arg), .report = report};
     if (status != STORE_OK) {
         drop_headers(from.r);
         reply_store_error(from.r, status);
@@ -190,8 +197,9 @@ static void results_found(void *arg, enum store_status status, const struct stor
 
 static void show(struct request *r, const struct store_report *report)
 {
-    put_headers(r, report);
-    r->version = page_version(r, report);
+    enum language language = page_language(r);
+    put_headers(r, report, language);
+    r->version = page_version(r, report, language);
     if (reply_etag(r, r->version))
         return;
     struct cached_report *cached = response_cache_find(r->http->pages, r->version, report->id);
@@ -227,11 +235,12 @@ void report_page(struct request *r)
 void report_page_form(struct request *r, const struct store_report *report, bool wrong)
 {
     enum language language = page_language(r);
-    struct str path = path_of(r, report->id), base = request_base_path(r), query = page_query(r);
+    struct view_memory memory = page_memory(r);
+    struct str path = path_of(r, report->id), query = page_query(r);
     struct password_view view = {.wrong = wrong};
     page_fill(r, &view.page, language, path, (struct str){0});
-    view.action = request_printf(r, "%.*s%.*s/password%s%.*s", (int)base.n, base.p, (int)path.n,
-                                 path.p, query.n > 0 ? "?" : "", (int)query.n, query.p);
+    view.action = VIEW_JOIN(&memory, request_base_path(r), path, STR("/password"),
+                            query.n > 0 ? STR("?") : STR(""), query);
     page_headers(r);
     reply_header(r, "cache-control", STR("no-store"));
     reply_header(r, "vary", STR("accept-language, cookie"));

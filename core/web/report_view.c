@@ -4,29 +4,18 @@
 #include "core/text/json_out.h"
 #include "core/web/results_view_internal.h"
 
-#include <stdarg.h>
-#include <stdio.h>
-
 #define NAME_BYTES 60
 
-struct str view_print(const struct view_memory *memory, const char *format, ...)
+struct str view_join(const struct view_memory *memory, const struct str *parts, size_t count)
 {
-    char usual[256];
-    va_list args;
-    va_start(args, format);
-    int n = vsnprintf(usual, sizeof(usual), format, args);
-    va_end(args);
-    size_t size = n < 0 ? 0 : (size_t)n;
-    char *p = memory->alloc(memory->of, size + 1);
-    if (size < sizeof(usual)) {
-        memcpy(p, usual, size);
-        p[size] = '\0';
-    } else {
-        va_start(args, format);
-        vsnprintf(p, size + 1, format, args);
-        va_end(args);
-    }
-    return (struct str){p, size};
+    size_t n = 0;
+    for (size_t i = 0; i < count; i++)
+        n += parts[i].n;
+    char *p = memory->alloc(memory->of, n), *to = p;
+    for (size_t i = 0; i < count; i++)
+        if (parts[i].n > 0)
+            to = mempcpy(to, parts[i].p, parts[i].n);
+    return (struct str){p, n};
 }
 
 struct str view_time(const struct view_memory *memory, int64_t ms, struct str *iso)
@@ -35,8 +24,8 @@ struct str view_time(const struct view_memory *memory, int64_t ms, struct str *i
     json_time(&quoted, ms == 0 ? 1 : ms); /* which writes null for 0 */
     bool written = buf_ok(&quoted) && quoted.n == sizeof("\"2026-11-27T04:12:00Z\"") - 1;
     const char *time = written ? quoted.p + 1 : "                    ";
-    *iso = view_print(memory, "%.20s", time);
-    struct str date = view_print(memory, "%.10s %.5s UTC", time, time + 11);
+    *iso = VIEW_JOIN(memory, {time, 20});
+    struct str date = VIEW_JOIN(memory, {time, 10}, STR(" "), {time + 11, 5}, STR(" UTC"));
     buf_free(&quoted);
     return date;
 }
@@ -54,18 +43,19 @@ static struct str short_name(const struct view_memory *memory, struct str url)
     size_t n = NAME_BYTES;
     while (n > 0 && ((unsigned char)url.p[n] & 0xC0) == 0x80)
         n--;
-    return view_print(memory, "%.*s…", (int)n, url.p);
+    return VIEW_JOIN(memory, {url.p, n}, STR("…"));
 }
 
 static struct str size_text(const struct view_memory *memory, uint64_t bytes)
 {
+    char digits[STR_U64_MAX];
     if (bytes == 0)
         return (struct str){0};
     if (bytes < 1000)
-        return view_print(memory, "%u B", (unsigned)bytes);
+        return VIEW_JOIN(memory, str_u64(digits, bytes), STR(" B"));
     return bytes < 10000000
-               ? view_print(memory, "%llu kB", (unsigned long long)(bytes + 500) / 1000)
-               : view_print(memory, "%llu MB", (unsigned long long)(bytes + 500000) / 1000000);
+               ? VIEW_JOIN(memory, str_u64(digits, (bytes + 500) / 1000), STR(" kB"))
+               : VIEW_JOIN(memory, str_u64(digits, (bytes + 500000) / 1000000), STR(" MB"));
 }
 
 static struct str result_text(enum language l, enum report_result result)
@@ -93,9 +83,10 @@ static void fill_grading(struct grading_view *v, const struct report_source *s,
         .compared = s->against != NULL && s->against->number == g->number,
     };
     v->date = view_time(memory, g->generated_at, &v->iso);
+    char digits[STR_U64_MAX];
     if (!v->current && !v->compared && s->address.n > 0)
-        v->against = view_print(memory, "%.*sagainst=%u#comparison", (int)s->address.n,
-                                s->address.p, g->number);
+        v->against = VIEW_JOIN(memory, s->address, STR("against="), str_u64(digits, g->number),
+                               STR("#comparison"));
 }
 
 /* Where the chart of report_history.html begins and ends. */
@@ -143,7 +134,7 @@ static struct finding_list named(enum language l, const struct view_memory *memo
     while (ids.n > 0) {
         struct str id = chars_cut(&ids, ' ');
         if (has_id(other, id) == in_other)
-            at[n++] = (struct finding_view){.name = results_check_name(l, id)};
+            at[n++] = (struct finding_view){.name = results_check_name(l, id, memory)};
     }
     return (struct finding_list){at, n};
 }

@@ -31,8 +31,10 @@ void report_view_make(struct report_view *view, const struct report_source *sour
 /* view_time(memory, ms, iso): "2026-11-27 04:12 UTC", and for machines *iso. */
 struct str view_time(const struct view_memory *memory, int64_t ms, struct str *iso);
 
-/* view_print(memory, format, …): a formatted text. */
-struct str view_print(const struct view_memory *memory, const char *format, ...)
-    __attribute__((format(printf, 2, 3)));
+/* VIEW_JOIN(memory, part, …): texts (struct str) as one. */
+#define VIEW_JOIN(memory, ...)                                                                     \
+    view_join(memory, (const struct str[]){__VA_ARGS__},                                           \
+              sizeof((const struct str[]){__VA_ARGS__}) / sizeof(struct str))
+struct str view_join(const struct view_memory *memory, const struct str *parts, size_t count);
 
 #endif

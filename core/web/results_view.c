@@ -4,8 +4,18 @@
 
 #define ELEMENTS_SHOWN 5
 
-static const char *const categories[] = {"seo", "performance", "security", "misc"};
+/* Values in JSON of members that have one of a few values. */
+static const struct str categories[] = {STR("\"seo\""), STR("\"performance\""), STR("\"security\""),
+                                        STR("\"misc\"")};
 #define CATEGORIES (sizeof(categories) / sizeof(categories[0]))
+
+enum { HIGH, MEDIUM, LOW, IMPORTANCES };
+static const struct str importances[] = {
+    [HIGH] = STR("\"high\""), [MEDIUM] = STR("\"medium\""), [LOW] = STR("\"low\"")};
+
+enum { PASSED, SKIPPED, FAILED, OUTCOMES };
+static const struct str outcomes[] = {
+    [PASSED] = STR("true"), [SKIPPED] = STR("null"), [FAILED] = STR("false")};
 
 /* Checks that are being collected. */
 struct collection {
@@ -13,36 +23,62 @@ struct collection {
     size_t n, cap;
 };
 
+struct texts {
+    struct html *at;
+    size_t n, cap;
+};
+
 /* What is being read. */
 struct results {
+    struct str rest; /* JSON that is not read yet */
+    char *html;      /* memory for its strings as HTML */
     enum language language;
     const struct view_memory *memory;
-    struct collection failed, passed, skipped;
-    unsigned category_passed[CATEGORIES], category_applied[CATEGORIES];
+    struct collection checks[OUTCOMES];
+    struct category_view categories[CATEGORIES + 1]; /* the last one: of unknown categories */
+    size_t next_texts;                               /* of texts_of_check */
 };
 
-/* The members of a check, still as JSON. */
-struct check_json {
-    struct str id, category, importance, passed, value, message, details;
+/* A check of the results. */
+struct check {
+    struct html id, message;
+    struct html value;     /* if it is a string */
+    struct str value_json; /* empty for null */
+    size_t category, importance, outcome;
+    struct texts details;
 };
 
-struct str results_check_name(enum language l, struct str id)
+static struct html html_of(struct str text, const struct view_memory *memory)
 {
-    struct str name = text_find(l, "check", id, "name");
-    return name.n > 0 ? name : id;
+    if (text.n == 0)
+        return (struct html){0};
+    char *p = memory->alloc(memory->of, HTML_MAX(text.n));
+    return (struct html){p, (size_t)(html_write(p, text) - p)};
+}
+
+struct html results_check_name(enum language l, struct str id, const struct view_memory *memory)
+{
+    size_t next = 0;
+    const struct check_texts *texts = texts_of_check(l, id, &next);
+    return texts == NULL ? html_of(id, memory) : texts->name->html;
+}
+
+/* Memory for one more item than ${n}, with the items ${at} of ${size} bytes. */
+static void *grow(const struct view_memory *memory, void *at, size_t n, size_t *cap, size_t size)
+{
+    enum { AT_FIRST = 32 };
+    if (n < *cap)
+        return at;
+    *cap = n == 0 ? AT_FIRST : 2 * n;
+    void *larger = memory->alloc(memory->of, *cap * size);
+    if (n > 0)
+        memcpy(larger, at, n * size);
+    return larger;
 }
 
 static struct finding_view *collect(struct collection *c, const struct view_memory *memory)
 {
-    enum { AT_FIRST = 32 };
-    if (c->n == c->cap) {
-        size_t cap = c->cap == 0 ? AT_FIRST : 2 * c->cap;
-        struct finding_view *larger = memory->alloc(memory->of, cap * sizeof(*larger));
-        if (c->n > 0)
-            memcpy(larger, c->at, c->n * sizeof(*larger));
-        c->at = larger;
-        c->cap = cap;
-    }
+    c->at = grow(memory, c->at, c->n, &c->cap, sizeof(*c->at));
     return &c->at[c->n++];
 }
 
@@ -51,175 +87,210 @@ static struct finding_list list_of(const struct collection *c)
     return (struct finding_list){c->at, c->n};
 }
 
-/* ---- JSON ---- */
+/* ---- JSON, as core/audit/results.c writes it: without white space ---- */
 
-/* Only the escapes that core/audit writes: \" and \\; of others the character stays. */
-static struct str unescaped(const struct view_memory *memory, struct str s)
+/* ${rest} begins with ${start}; then that is taken. */
+static inline bool take(struct str *rest, struct str start)
 {
-    char *out = memory->alloc(memory->of, s.n);
-    size_t n = 0;
-    for (size_t i = 0; i < s.n; i++) {
-        if (s.p[i] == '\\' && i + 1 < s.n)
-            i++;
-        out[n++] = s.p[i];
-    }
-    return (struct str){out, n};
-}
-
-/* The characters of a string; empty for any other value. */
-static struct str text_of(const struct view_memory *memory, struct str value)
-{
-    struct str text;
-    if (json_span_text(value, &text))
-        return text;
-    if (value.n < 2 || value.p[0] != '"')
-        return (struct str){0};
-    return unescaped(memory, (struct str){value.p + 1, value.n - 2});
-}
-
-static void read_member(struct check_json *check, struct str name, struct str member)
-{
-    const struct {
-        struct str name, *to;
-    } members[] = {
-        {STR("category"), &check->category}, {STR("importance"), &check->importance},
-        {STR("passed"), &check->passed},     {STR("value"), &check->value},
-        {STR("message"), &check->message},   {STR("details"), &check->details},
-    };
-    for (size_t i = 0; i < sizeof(members) / sizeof(members[0]); i++)
-        if (str_eq(name, members[i].name)) {
-            *members[i].to = member;
-            return;
-        }
-}
-
-/* ${c} is the next character of ${rest}; then it is taken. */
-static bool take(struct str *rest, char c)
-{
-    if (rest->n == 0 || *rest->p != c)
+    if (!str_starts(*rest, start))
         return false;
-    *rest = (struct str){rest->p + 1, rest->n - 1};
+    *rest = (struct str){rest->p + start.n, rest->n - start.n};
     return true;
 }
 
-/* The next check of the results, as core/audit/results.c writes them; false: the end. */
-static bool next_check(struct str *rest, struct check_json *out)
+/* The next value: the index of one of ${words}, or ${other}. Unrolled, no word needs a call. */
+static inline size_t take_word(struct str *rest, const struct str *words, size_t count,
+                               size_t other)
 {
-    struct str name, member;
-    take(rest, ',');
-    if (!json_span_item(rest, &name) || name.n < 2 || !take(rest, ':') || !take(rest, '{'))
+    struct str value;
+#pragma GCC unroll 4
+    for (size_t i = 0; i < count; i++)
+        if (take(rest, words[i]))
+            return i;
+    json_span_item(rest, &value);
+    return other;
+}
+
+/* The rest of a string behind its first quote. */
+static inline struct html take_characters(struct results *from)
+{
+    const char *p = from->html;
+    from->html = html_write_json(from->html, &from->rest);
+    return (struct html){p, (size_t)(from->html - p)};
+}
+
+/* The next value: its text, empty if it is no string; false: the end. */
+static inline bool take_text(struct results *from, struct html *text)
+{
+    if (take(&from->rest, STR("\""))) {
+        *text = take_characters(from);
+        return true;
+    }
+    *text = (struct html){0};
+    struct str other;
+    return take(&from->rest, STR("null")) || json_span_item(&from->rest, &other);
+}
+
+static void add_text(struct texts *to, struct html text, const struct view_memory *memory)
+{
+    to->at = grow(memory, to->at, to->n, &to->cap, sizeof(*to->at));
+    to->at[to->n++] = text;
+}
+
+/* The rest of an array behind its bracket. */
+static void take_texts(struct results *from, struct texts *to)
+{
+    struct html text;
+    to->n = 0;
+    while (!take(&from->rest, STR("]")) && take_text(from, &text)) {
+        add_text(to, text, from->memory);
+        take(&from->rest, STR(","));
+    }
+}
+
+static void take_value(struct results *from, struct check *to)
+{
+    const char *start = from->rest.p;
+    if (take(&from->rest, STR("null")))
+        return;
+    take_text(from, &to->value);
+    to->value_json = (struct str){start, (size_t)(from->rest.p - start)};
+}
+
+/* The next member is ${name}, with a colon; then that is taken. */
+static inline bool take_name(struct str *rest, struct str name)
+{
+    take(rest, STR(","));
+    return take(rest, name);
+}
+
+/* In the order of core/audit/results.c. */
+static void take_members(struct results *from, struct check *to)
+{
+    struct str *rest = &from->rest;
+    if (take_name(rest, STR("\"category\":")))
+        to->category = take_word(rest, categories, CATEGORIES, CATEGORIES);
+    if (take_name(rest, STR("\"importance\":")))
+        to->importance = take_word(rest, importances, IMPORTANCES, LOW);
+    if (take_name(rest, STR("\"passed\":")))
+        to->outcome = take_word(rest, outcomes, OUTCOMES, FAILED);
+    if (take_name(rest, STR("\"value\":")))
+        take_value(from, to);
+    if (take_name(rest, STR("\"message\":")))
+        take_text(from, &to->message);
+    if (take_name(rest, STR("\"details\":[")))
+        take_texts(from, &to->details);
+}
+
+/* The next check; false: the end. */
+static bool next_check(struct results *from, struct check *to)
+{
+    struct str name, value;
+    if (!take_name(&from->rest, STR("\"")))
         return false;
-    *out = (struct check_json){.id = {name.p + 1, name.n - 2}};
-    while (!take(rest, '}') && json_span_member(rest, &name, &member))
-        read_member(out, name, member);
+    *to = (struct check){.id = take_characters(from),
+                         .category = CATEGORIES,
+                         .importance = LOW,
+                         .outcome = FAILED,
+                         .details = {to->details.at, 0, to->details.cap}};
+    if (!take(&from->rest, STR(":{")))
+        return false;
+    while (!take(&from->rest, STR("}"))) {
+        const char *before = from->rest.p;
+        take_members(from, to);
+        if (from->rest.p == before && !json_span_member(&from->rest, &name, &value))
+            break; /* the end; other members are not shown */
+    }
     return true;
 }
 
 /* ---- a failed check ---- */
 
-static void fill_elements(struct finding_view *f, struct str details,
+static void fill_elements(struct finding_view *f, const struct texts *details,
                           const struct view_memory *memory)
 {
-    struct str rest = json_span_inside(details), item;
-    struct str *at = memory->alloc(memory->of, (rest.n / 2 + 1) * sizeof(*at)); /* 1,2,3 */
-    size_t count = 0;
-    while (json_span_item(&rest, &item))
-        at[count++] = text_of(memory, item);
-    size_t shown = count < ELEMENTS_SHOWN ? count : ELEMENTS_SHOWN;
-    f->elements = (struct text_list){at, shown};
-    f->more = (struct text_list){at + shown, count - shown};
-    f->more_count = (unsigned)(count - shown);
+    if (details->n == 0)
+        return;
+    size_t shown = details->n < ELEMENTS_SHOWN ? details->n : ELEMENTS_SHOWN;
+    struct html *at = memory->alloc(memory->of, details->n * sizeof(*at));
+    memcpy(at, details->at, details->n * sizeof(*at));
+    f->elements = (struct html_list){at, shown};
+    f->more = (struct html_list){at + shown, details->n - shown};
+    f->more_count = (unsigned)f->more.n;
 }
 
 /* Sentences of results are English and have the numbers; other languages show the value. */
-static void fill_texts(struct finding_view *f, const struct check_json *c, const struct results *to)
+static void fill_texts(struct finding_view *f, const struct check *c,
+                       const struct check_texts *texts, const struct results *to)
 {
-    const struct text_row *rows = NULL;
-    size_t count = texts_of(to->language, "check", c->id, &rows);
     bool english = to->language == LANGUAGE_EN;
-    f->why = texts_field(rows, count, STR("why"))->html;
-    f->mend = texts_field(rows, count, STR("mend"))->html;
-    f->wrong = english ? text_of(to->memory, c->message) : (struct str){0};
-    if (f->wrong.n == 0)
-        f->wrong = texts_field(rows, count, STR("wrong"))->text;
-    if (f->wrong.n == 0)
-        f->wrong = text_of(to->memory, c->message);
-    f->found = text_of(to->memory, c->value);
-    if (!english && f->found.n == 0 && !str_eq(c->value, STR("null")))
-        f->found = c->value;
-}
-
-static void fill_failed(struct results *to, const struct check_json *c)
-{
-    struct str importance = text_of(to->memory, c->importance),
-               category = text_of(to->memory, c->category);
-    struct finding_view *f = collect(&to->failed, to->memory);
-    *f = (struct finding_view){
-        .name = results_check_name(to->language, c->id),
-        .category = text_find(to->language, "category", category, NULL),
-        .high = str_eq(importance, STR("high")),
-        .medium = str_eq(importance, STR("medium")),
-    };
-    f->low = !f->high && !f->medium;
-    fill_texts(f, c, to);
-    fill_elements(f, c->details, to->memory);
+    if (texts != NULL) {
+        f->why = texts->why->html;
+        f->mend = texts->mend->html;
+        f->wrong = texts->wrong->html;
+    }
+    if ((english || texts == NULL) && c->message.n > 0)
+        f->wrong = c->message;
+    f->found = english || c->value.n > 0 ? c->value : html_of(c->value_json, to->memory);
 }
 
 /* ---- all checks ---- */
 
-static void count_category(struct results *to, const struct check_json *c, bool passed)
+static void add_check(struct results *to, const struct check *c)
 {
-    struct str category = text_of(to->memory, c->category);
-    for (size_t i = 0; i < CATEGORIES; i++)
-        if (str_eq(category, str_of(categories[i]))) {
-            to->category_applied[i]++;
-            to->category_passed[i] += passed;
-        }
-}
-
-static void add_check(struct results *to, const struct check_json *c)
-{
-    bool passed = str_eq(c->passed, STR("true"));
-    const struct finding_view named = {.name = results_check_name(to->language, c->id)};
-    if (str_eq(c->passed, STR("null"))) {
-        *collect(&to->skipped, to->memory) = named;
+    const struct str id = {c->id.p, c->id.n}; /* those of checks are the same as HTML */
+    const struct check_texts *texts = texts_of_check(to->language, id, &to->next_texts);
+    struct finding_view *f = collect(&to->checks[c->outcome], to->memory);
+    *f = (struct finding_view){.name = texts == NULL ? c->id : texts->name->html};
+    if (c->outcome == SKIPPED)
         return;
-    }
-    count_category(to, c, passed);
-    if (passed)
-        *collect(&to->passed, to->memory) = named;
-    else
-        fill_failed(to, c);
+    struct category_view *category = &to->categories[c->category];
+    category->applied++;
+    category->passed += c->outcome == PASSED;
+    if (c->outcome == PASSED)
+        return;
+    f->category = category->name;
+    f->high = c->importance == HIGH;
+    f->medium = c->importance == MEDIUM;
+    f->low = c->importance == LOW;
+    fill_texts(f, c, texts, to);
+    fill_elements(f, &c->details, to->memory);
 }
 
 /* Stable: checks of one importance keep their order. */
-static struct finding_list by_importance(const struct results *from)
+static struct finding_list by_importance(const struct collection *failed,
+                                         const struct view_memory *memory)
 {
     size_t n = 0;
-    struct finding_view *sorted =
-        from->memory->alloc(from->memory->of, (from->failed.n + 1) * sizeof(*sorted));
-    for (int level = 0; level < 3; level++)
-        for (size_t i = 0; i < from->failed.n; i++) {
-            const struct finding_view *f = &from->failed.at[i];
-            if (level == (f->high ? 0 : f->medium ? 1 : 2))
+    struct finding_view *sorted = memory->alloc(memory->of, (failed->n + 1) * sizeof(*sorted));
+    for (int level = HIGH; level <= LOW; level++)
+        for (size_t i = 0; i < failed->n; i++) {
+            const struct finding_view *f = &failed->at[i];
+            if (level == (f->high ? HIGH : f->medium ? MEDIUM : LOW))
                 sorted[n++] = *f;
         }
     return (struct finding_list){sorted, n};
 }
 
-static struct category_list fill_categories(const struct results *from)
+static void name_categories(struct results *to)
+{
+    for (size_t i = 0; i < CATEGORIES; i++) {
+        struct str id = {categories[i].p + 1, categories[i].n - 2};
+        to->categories[i].name = text_find(to->language, "category", id, NULL);
+    }
+}
+
+/* Those with checks that apply. */
+static struct category_list list_categories(const struct results *from)
 {
     struct category_view *at = from->memory->alloc(from->memory->of, CATEGORIES * sizeof(*at));
     size_t n = 0;
     for (size_t i = 0; i < CATEGORIES; i++) {
-        unsigned applied = from->category_applied[i], passed = from->category_passed[i];
-        if (applied > 0)
-            at[n++] = (struct category_view){
-                .name = text_find(from->language, "category", str_of(categories[i]), NULL),
-                .passed = passed,
-                .applied = applied,
-                .percent = passed * 100 / applied,
-            };
+        const struct category_view *c = &from->categories[i];
+        if (c->applied == 0)
+            continue;
+        at[n] = *c;
+        at[n++].percent = c->passed * 100 / c->applied;
     }
     return (struct category_list){at, n};
 }
@@ -227,15 +298,18 @@ static struct category_list fill_categories(const struct results *from)
 void results_view_fill(struct report_view *view, struct str results, enum language l,
                        const struct view_memory *memory)
 {
-    struct str rest = json_span_inside(results);
-    struct results to = {.language = l, .memory = memory};
-    struct check_json check;
-    while (next_check(&rest, &check))
+    struct results to = {.rest = json_span_inside(results),
+                         .html = memory->alloc(memory->of, HTML_MAX(results.n)),
+                         .language = l,
+                         .memory = memory};
+    struct check check = {0};
+    name_categories(&to);
+    while (next_check(&to, &check))
         add_check(&to, &check);
-    view->findings = by_importance(&to);
-    view->passed = list_of(&to.passed);
-    view->skipped = list_of(&to.skipped);
-    view->passed_count = (unsigned)to.passed.n;
-    view->skipped_count = (unsigned)to.skipped.n;
-    view->categories = fill_categories(&to);
+    view->findings = by_importance(&to.checks[FAILED], memory);
+    view->passed = list_of(&to.checks[PASSED]);
+    view->skipped = list_of(&to.checks[SKIPPED]);
+    view->passed_count = (unsigned)view->passed.n;
+    view->skipped_count = (unsigned)view->skipped.n;
+    view->categories = list_categories(&to);
 }

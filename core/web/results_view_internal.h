@@ -8,7 +8,7 @@
 void results_view_fill(struct report_view *view, struct str results, enum language l,
                        const struct view_memory *memory);
 
-/* results_check_name(l, id): the name of a check; its id, if the check is unknown. */
-struct str results_check_name(enum language l, struct str id);
+/* results_check_name(l, id, memory): the name of a check; its id, if the check is unknown. */
+struct html results_check_name(enum language l, struct str id, const struct view_memory *memory);
 
 #endif

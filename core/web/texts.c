@@ -41,48 +41,16 @@ struct str text_find(enum language l, const char *group, struct str id, const ch
     return row == NULL ? none : row->text;
 }
 
-/* The beginning of a key, and its size. */
-struct prefix {
-    const char *p;
-    size_t n;
-};
-
-static int compare_prefix(const void *prefix, const void *row)
+const struct check_texts *texts_of_check(enum language l, struct str id, size_t *next)
 {
-    const struct prefix *wanted = prefix;
-    return strncmp(wanted->p, ((const struct text_row *)row)->key.p, wanted->n);
-}
-
-size_t texts_of(enum language l, const char *group, struct str id, const struct text_row **rows)
-{
-    char key[KEY_MAX];
     const struct text_table *table = &text_tables[l];
-    if (!make_key(key, group, id, ""))
-        return 0;
-    const struct prefix wanted = {key, strlen(key)};
-    const struct text_row *any =
-        bsearch(&wanted, table->rows, table->count, sizeof(table->rows[0]), compare_prefix);
-    if (any == NULL)
-        return 0;
-    const struct text_row *first = any, *last = any;
-    while (first > table->rows && compare_prefix(&wanted, first - 1) == 0)
-        first--;
-    while (last + 1 < table->rows + table->count && compare_prefix(&wanted, last + 1) == 0)
-        last++;
-    *rows = first;
-    return (size_t)(last - first) + 1;
-}
-
-const struct text_row *texts_field(const struct text_row *rows, size_t count, struct str field)
-{
-    static const struct text_row none;
-    for (size_t i = 0; i < count; i++) {
-        struct str key = rows[i].key;
-        if (key.n > field.n && key.p[key.n - field.n - 1] == '.' &&
-            memcmp(key.p + key.n - field.n, field.p, field.n) == 0)
-            return &rows[i];
+    for (size_t tries = table->check_count; tries > 0; tries--) {
+        const struct check_texts *check = &table->checks[*next];
+        *next = *next + 1 < table->check_count ? *next + 1 : 0;
+        if (str_eq(check->id, id))
+            return check;
     }
-    return &none;
+    return NULL;
 }
 
 enum language language_of(struct str code)

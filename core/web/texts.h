@@ -11,19 +11,26 @@ struct text_row {
     struct str key, text;
     struct html html; /* ${text}, escaped */
 };
+/* The rows check.ID.FIELD. */
+struct check_texts {
+    struct str id;
+    const struct text_row *name, *wrong, *why, *mend;
+};
 struct text_table {
     struct str code;             /* "en" */
     const struct text_row *rows; /* sorted by key */
     size_t count;
+    const struct check_texts *checks; /* in the order of the file, which is that of the checks */
+    size_t check_count;
 };
 extern const struct text_table text_tables[LANGUAGES];
 
 /*
- * texts_of(l, group, id, rows): the rows GROUP.ID.FIELD, which follow each other; their number.
- * texts_field(rows, count, field): the row of such a FIELD; an empty one: none.
+ * texts_of_check(l, id, next): the texts of a check; NULL: it is unknown. *next: where the search
+ * begins, then the check behind the found one; 0 at first. Checks in the order of the results are
+ * found at once.
  */
-size_t texts_of(enum language l, const char *group, struct str id, const struct text_row **rows);
-const struct text_row *texts_field(const struct text_row *rows, size_t count, struct str field);
+const struct check_texts *texts_of_check(enum language l, struct str id, size_t *next);
 
 /* text_find(l, group, id, field): the text GROUP.ID or GROUP.ID.FIELD (field NULL); n 0: none. */
 struct str text_find(enum language l, const char *group, struct str id, const char *field);

@@ -1,6 +1,6 @@
 /*
- * What the templates show: one struct for each template in templates/. Texts are borrowed and not
- * escaped; templates escape them. An empty text is not shown.
+ * What the templates show: one struct for each template in templates/. Texts are borrowed.
+ * Templates escape a struct str, and show a struct html as it is. An empty text is not shown.
  */
 #ifndef ASSAY_WEB_VIEWS_H
 #define ASSAY_WEB_VIEWS_H
@@ -28,19 +28,18 @@ struct page_view {
     struct str link;                /* its absolute address; empty: it has none */
 };
 
-struct text_list {
-    const struct str *at;
+struct html_list {
+    const struct html *at;
     size_t n;
 };
 
 /* A check. */
 struct finding_view {
-    struct str name;
+    struct html name;
     struct str category; /* its name */
-    struct str wrong, found;
-    struct html why, mend;
+    struct html wrong, found, why, mend;
     bool high, medium, low;          /* its importance */
-    struct text_list elements, more; /* the first elements, and those that are folded */
+    struct html_list elements, more; /* the first elements, and those that are folded */
     unsigned more_count;
 };
 struct finding_list {

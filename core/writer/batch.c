@@ -54,7 +54,7 @@ static void begin(struct batch *b)
         b->txn = NULL;
         return;
     }
-    store_txn_pause(b->txn, is_background_over, b);
+    store_txn_stop_when(b->txn, is_background_over, b);
     b->background_until_us = clock_mono_us() + BACKGROUND_US;
     b->background_records = 0;
 }

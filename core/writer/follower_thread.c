@@ -10,13 +10,26 @@
 
 #define NICE 10             /* below the requests */
 #define FAILED_WAIT_MS 500  /* wait after a step that failed */
-#define QUIET_MS 10000      /* time without changes before files are verified */
 #define FAILED_LOG_MS 60000 /* between two lines of the log about failures */
+
+/* files are verified after this time without changes */
+#ifndef VERIFY_QUIET_MS
+#define VERIFY_QUIET_MS 10000
+#endif
+/* least time from one verification of all files to the next */
+#ifndef VERIFY_REST_MS
+#define VERIFY_REST_MS 600000
+#endif
+/* the rest is at least so many times the CPU time of the verification */
+#ifndef VERIFY_REST_TIMES
+#define VERIFY_REST_TIMES 50
+#endif
 
 struct follower_thread {
     struct background_thread thread;
     struct follower *follower;
-    bool verified; /* all files were verified since the last change */
+    uint64_t verify_us; /* CPU time of the current verification of all files so far */
+    uint64_t verify_at_ms;
     uint64_t logged_ms;
 };
 
@@ -45,14 +58,27 @@ static void log_if_failed(struct follower_thread *t, enum follower_result result
     log_error("answers from synced content are not up to date: %s", follower_why(t->follower));
 }
 
-static void verify(struct follower_thread *t)
+/* Verify files until each had its turn or there is something else to do. */
+static enum follower_result verify_some(struct follower_thread *t)
 {
     enum follower_result result = FOLLOWER_MORE;
     while ((result == FOLLOWER_MORE || result == FOLLOWER_FAILED) && !is_interrupted(t)) {
         result = follower_verify(t->follower);
         log_if_failed(t, result);
     }
-    t->verified = result == FOLLOWER_IDLE;
+    return result;
+}
+
+static void verify(struct follower_thread *t)
+{
+    const uint64_t began = clock_thread_us();
+    enum follower_result result = verify_some(t);
+    t->verify_us += clock_thread_us() - began;
+    if (result != FOLLOWER_IDLE)
+        return;
+    const uint64_t rest = t->verify_us / 1000 * VERIFY_REST_TIMES;
+    t->verify_at_ms = clock_mono_ms() + (rest > VERIFY_REST_MS ? rest : VERIFY_REST_MS);
+    t->verify_us = 0;
 }
 
 static void wait_after(struct follower_thread *t, enum follower_result last)
@@ -61,8 +87,9 @@ static void wait_after(struct follower_thread *t, enum follower_result last)
         background_thread_wait(&t->thread, FAILED_WAIT_MS);
     if (last != FOLLOWER_IDLE)
         return;
-    bool woken = background_thread_wait(&t->thread, t->verified ? UINT64_MAX : QUIET_MS);
-    if (!woken && !t->verified)
+    const uint64_t now = clock_mono_ms(), quiet = now + VERIFY_QUIET_MS;
+    const uint64_t at = t->verify_at_ms > quiet ? t->verify_at_ms : quiet;
+    if (!background_thread_wait(&t->thread, at - now))
         verify(t);
 }
 

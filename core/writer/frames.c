@@ -174,7 +174,7 @@ static void on_local(struct frames *f, struct client *client, const struct frame
 {
     struct item *item = batch_add(f->batch, NULL, 0);
     if (!item_decode(item, frame->payload) || !store_change_is_local(item->change.kind) ||
-        client->role != ROLE_WORKER)
+        (client->role != ROLE_WORKER && client->role != ROLE_COMMAND))
         item->change.kind = 0; /* store_apply answers STORE_INVALID */
 }
 

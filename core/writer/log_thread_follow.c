@@ -75,16 +75,17 @@ static enum cluster_log_status follow_to(struct log_thread *t, const struct clus
         catch_up(t);
     else if (is_free(t, head))
         return log_begin_lead(t);
-    else
+    if (position_is(head, &t->place.position) && !is_free(t, head))
         wait_for_entries(t, head);
     return CLUSTER_LOG_OK;
 }
 
 /* A store without a position gets the one before the first entry. */
-static enum cluster_log_status compare(struct log_thread *t, const struct cluster_log_head *head)
+static enum cluster_log_status compare(struct log_thread *t, struct cluster_log *l,
+                                       const struct cluster_log_head *head)
 {
     struct log_place place = t->place;
-    enum cluster_log_status status = position_compare(t->log, &place, head, t->reason);
+    enum cluster_log_status status = position_compare(l, &place, head, t->reason);
     pthread_mutex_lock(&t->lock);
     t->place = place;
     pthread_mutex_unlock(&t->lock);
@@ -96,6 +97,18 @@ static bool fits(const struct log_thread *t)
     return t->reason[0] == '\0';
 }
 
+/* The next entry does not continue the store: finds why, if the position of the store is the reason. */
+static enum cluster_log_status find_reason(struct log_thread *t,
+                                           const struct cluster_log_head *head)
+{
+    char next[POSITION_WHY];
+    memcpy(next, t->reason, sizeof(next));
+    enum cluster_log_status status = compare(t, t->log, head);
+    if (status == CLUSTER_LOG_OK && fits(t))
+        memcpy(t->reason, next, sizeof(next));
+    return status;
+}
+
 /* Whether the store fits the log, and the next entry continues the store. */
 static enum cluster_log_status check(struct log_thread *t, const struct cluster_log_head *head)
 {
@@ -103,10 +116,11 @@ static enum cluster_log_status check(struct log_thread *t, const struct cluster_
     if (t->differs_at != 0)
         log_say_stopped(t);
     else
-        status = compare(t, head);
-    if (status == CLUSTER_LOG_OK && fits(t) && head->sequence > t->place.position.sequence)
-        status = read_batch(t);
-    return status;
+        status = compare(t, NULL, head);
+    if (status != CLUSTER_LOG_OK || !fits(t) || head->sequence <= t->place.position.sequence)
+        return status;
+    status = read_batch(t);
+    return status == CLUSTER_LOG_OK && !fits(t) ? find_reason(t, head) : status;
 }
 
 /*

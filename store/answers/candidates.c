@@ -49,7 +49,10 @@ static enum store_status read_version(struct file *f, struct candidate *new)
         new->version = (uint64_t)sqlite3_column_int64(f->version_get, 0);
         new->page = sqlite3_column_int(f->version_get, 2) == SYNCED_POST;
     }
-    enum store_status status = rc == SQLITE_DONE ? STORE_CORRUPT : file_status(f, rc);
+    enum store_status status =
+        rc == SQLITE_DONE
+            ? file_refuse(f, STORE_CORRUPT, "A row of the answer index has no document.")
+            : file_status(f, rc);
     sqlite3_reset(f->version_get);
     return status;
 }
@@ -59,7 +62,11 @@ static enum store_status check(const struct candidates *c, const struct candidat
     const struct answers_question *asked = c->asked;
     if (asked->check == NULL)
         return STORE_OK;
-    return asked->check(asked->arg, (uint64_t) new->id, new->version, c->f->position);
+    enum store_status status =
+        asked->check(asked->arg, (uint64_t) new->id, new->version, c->f->position);
+    return status == STORE_CORRUPT
+               ? file_refuse(c->f, status, "A document differs from its record in the store.")
+               : status;
 }
 
 static bool is_kept(const struct candidates *c, const struct candidate *new)

@@ -14,28 +14,9 @@
 #define WAL_PAGES 1000
 #define WAL_PAGES_MOST 4000
 
-static enum store_status refuse(struct file *f, enum store_status status, const char *sentence)
-{
-    snprintf(f->why, sizeof(f->why), "%s", sentence);
-    return status;
-}
-
 static enum store_status run(struct file *f, const char *sql)
 {
     return file_status(f, sqlite3_exec(f->db, sql, NULL, NULL, NULL));
-}
-
-/* The number that a statement returns. */
-static enum store_status number_of(struct file *f, const char *sql, int64_t *out)
-{
-    sqlite3_stmt *stmt = NULL;
-    int rc = sqlite3_prepare_v2(f->db, sql, -1, &stmt, NULL);
-    if (rc == SQLITE_OK)
-        rc = sqlite3_step(stmt);
-    *out = rc == SQLITE_ROW ? sqlite3_column_int64(stmt, 0) : -1;
-    enum store_status status = file_status(f, rc);
-    sqlite3_finalize(stmt);
-    return status;
 }
 
 /*
@@ -111,41 +92,23 @@ static enum store_status same_store(struct file *f, const uint8_t *store_id)
     const void *id = rc == SQLITE_ROW ? sqlite3_column_blob(stmt, 0) : NULL;
     if (status == STORE_OK &&
         (id == NULL || sqlite3_column_bytes(stmt, 0) != ANSWERS_STORE_ID_BYTES))
-        status = refuse(f, STORE_CORRUPT, "The answer index has no store id.");
+        status = file_refuse(f, STORE_CORRUPT, "The answer index has no store id.");
     else if (status == STORE_OK && memcmp(id, store_id, ANSWERS_STORE_ID_BYTES) != 0)
-        status = refuse(f, STORE_STALE, "The answer index was built from another store.");
+        status = file_refuse(f, STORE_STALE, "The answer index was built from another store.");
     sqlite3_finalize(stmt);
     return status;
-}
-
-static int take_check(void *arg, int columns, char **values, char **names)
-{
-    bool *good = arg;
-    (void)names;
-    *good = columns == 1 && values[0] != NULL && strcmp(values[0], "ok") == 0;
-    return 0;
-}
-
-enum store_status file_quick_check(struct file *f)
-{
-    bool good = false;
-    enum store_status status =
-        file_status(f, sqlite3_exec(f->db, "PRAGMA quick_check(1)", take_check, &good, NULL));
-    return status != STORE_OK || good
-               ? status
-               : refuse(f, STORE_CORRUPT, "The answer index fails quick_check.");
 }
 
 static enum store_status judge(struct file *f, const uint8_t *store_id)
 {
     int64_t application = 0, format = 0;
-    enum store_status status = number_of(f, "PRAGMA application_id", &application);
+    enum store_status status = file_number(f, "PRAGMA application_id", &application);
     if (status == STORE_OK)
-        status = number_of(f, "PRAGMA user_version", &format);
+        status = file_number(f, "PRAGMA user_version", &format);
     if (status == STORE_OK && application != ANSWERS_APPLICATION_ID)
-        status = refuse(f, STORE_CORRUPT, "The file is not an answer index.");
+        status = file_refuse(f, STORE_CORRUPT, "The file is not an answer index.");
     if (status == STORE_OK && format != ANSWERS_FORMAT)
-        status = refuse(f, STORE_OTHER_FORMAT, "The answer index has another format version.");
+        status = file_refuse(f, STORE_OTHER_FORMAT, "The answer index has another format version.");
     if (status == STORE_OK)
         status = same_store(f, store_id);
     return status;
@@ -216,9 +179,9 @@ enum store_status file_create(struct file *f, const char *path, const uint8_t *s
         /* SQLite gives -wal and -shm the same mode */
         open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
     if (fd < 0 && errno == EEXIST)
-        return refuse(f, STORE_EXISTS, "The answer index exists already.");
+        return file_refuse(f, STORE_EXISTS, "The answer index exists already.");
     if (fd < 0)
-        return refuse(f, errno == ENOSPC ? STORE_FULL : STORE_IO, strerror(errno));
+        return file_refuse(f, errno == ENOSPC ? STORE_FULL : STORE_IO, strerror(errno));
     close(fd);
     enum store_status status = connect(f, path, options);
     return status == STORE_OK ? make(f, store_id) : status;
@@ -248,10 +211,11 @@ enum store_status file_connect(struct file *f, const char *path,
     if (status == STORE_IO && is_missing(path)) /* created a moment ago */
         status = STORE_NOT_FOUND;
     if (status == STORE_NOT_FOUND)
-        return refuse(f, status, "The answer index does not exist.");
+        return file_refuse(f, status, "The answer index does not exist.");
     bool read_only = f->writes && status == STORE_OK && sqlite3_db_readonly(f->db, "main") != 0;
     if ((status == STORE_IO || read_only) && is_forbidden(path, f->writes))
-        return refuse(f, STORE_CORRUPT, "The answer index may not be opened: its owner or mode.");
+        return file_refuse(f, STORE_CORRUPT,
+                           "The answer index may not be opened: its owner or mode.");
     return status;
 }
 

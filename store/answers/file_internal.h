@@ -21,6 +21,7 @@
 /* languages with their own table; others share the table without a language */
 #define FILE_TABLES_MAX 64
 #define COLUMNS 3
+#define FILE_LACKS_TEXTS "The answer index lacks the texts of a document."
 
 struct synonym {
     int group; /* words of one group are synonyms */
@@ -69,8 +70,10 @@ enum store_status file_connect(struct file *f, const char *path,
 enum store_status file_load(struct file *f, const uint8_t *store_id);
 void file_close(struct file *f);
 
-/* file_quick_check(f): SQLite's check of the structure of all pages. */
-enum store_status file_quick_check(struct file *f);
+/*
+ * file_verify(f): read all pages from the disk, and compare the tables with each other (verify.c).
+ */
+enum store_status file_verify(struct file *f);
 
 /* file_read_position(f): into ${f}->position and ${f}->cursor. */
 enum store_status file_read_position(struct file *f);
@@ -90,12 +93,16 @@ enum store_status file_table_for(struct file *f, struct str language, struct fil
 
 /*
  * file_status(f, rc): translate an SQLite code and keep its message in ${f}->why.
+ * file_refuse(f, status, sentence): keep ${sentence} there; returns ${status}.
  * file_prepare(f, stmt, sql): prepare a statement that is kept.
  * file_step(f, stmt): step a statement that returns no row, and reset it.
+ * file_number(f, sql, out): the number that a statement returns; -1: it returns no row.
  */
 enum store_status file_status(struct file *f, int rc);
+enum store_status file_refuse(struct file *f, enum store_status status, const char *sentence);
 int file_prepare(struct file *f, sqlite3_stmt **stmt, const char *sql);
 enum store_status file_step(struct file *f, sqlite3_stmt *stmt);
+enum store_status file_number(struct file *f, const char *sql, int64_t *out);
 
 static inline void bind_str(sqlite3_stmt *stmt, int at, struct str s)
 {

@@ -44,7 +44,8 @@ enum follower_result follower_step(struct follower *f);
 /*
  * follower_verify(f): verify the next file and note it as lost if it is damaged. Call it while no
  * documents change: it costs about as much as building the file. A file that ${wanted} interrupts
- * starts again, and is skipped after three times. FOLLOWER_IDLE: each file had its turn.
+ * starts again, and is skipped after three times. FOLLOWER_IDLE: each file had its turn, and the
+ * next call begins with the first one.
  */
 enum follower_result follower_verify(struct follower *f);
 

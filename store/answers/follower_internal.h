@@ -25,7 +25,7 @@ struct follower {
     follower_note_fn *note;
     follower_wanted_fn *wanted;
     void *arg;
-    bool swept_files, swept_records, verified;
+    bool swept_files, swept_records;
     struct ulid swept;  /* the last agent whose record was checked */
     struct ulid verify; /* the last agent whose file was verified */
     unsigned verify_tries;

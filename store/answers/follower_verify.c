@@ -56,10 +56,13 @@ static enum store_status verify_file(struct step *p)
 enum follower_result follower_verify(struct follower *f)
 {
     struct step p = {.f = f};
-    enum store_status status = f->verified ? STORE_NOT_FOUND : next_file(&p);
-    f->verified = status == STORE_NOT_FOUND;
+    enum store_status status = next_file(&p);
+    if (status == STORE_NOT_FOUND) {
+        f->verify = (struct ulid){{0}};
+        return FOLLOWER_IDLE;
+    }
     if (status != STORE_OK)
-        return f->verified ? FOLLOWER_IDLE : FOLLOWER_WAIT;
+        return FOLLOWER_WAIT;
     if (p.state.state == ANSWERS_BUILT)
         status = verify_file(&p);
     if (status == STORE_BUSY && f->wanted(f->arg) && ++f->verify_tries < VERIFY_TRIES)

@@ -61,9 +61,19 @@ static enum store_status name_of_file(struct lookup *l)
     return status;
 }
 
-/* A wrong file is lost; an error of the system is one of the question. */
-static enum store_status take_file_error(struct lookup *l, enum store_status status)
+/* The path of the file and ${sentence}, for store_why. */
+static void say_file(struct lookup *l, const char *sentence)
 {
+    char path[ANSWERS_PATH_BYTES];
+    answers_path(path, l->s->dir, &l->name);
+    snprintf(l->s->why, sizeof(l->s->why), "%.700s: %.300s", path, sentence);
+}
+
+/* A wrong file is lost; an error of the system is one of the question. */
+static enum store_status take_file_error(struct lookup *l, enum store_status status,
+                                         const char *sentence)
+{
+    say_file(l, sentence);
     switch (status) {
     case STORE_NOT_FOUND:
     case STORE_CORRUPT:
@@ -82,15 +92,17 @@ static enum store_status open_file(struct lookup *l)
 {
     uint64_t position = 0;
     bool whole = false;
-    enum store_status status = reader_cache_get(&l->s->answers, l->s->dir, &l->name, &l->reader,
-                                                l->s->why, sizeof(l->s->why));
-    if (status == STORE_OK)
-        status = answers_reader_position(l->reader, &position, &whole);
-    if (status == STORE_OK && (!whole || position < l->indexed)) {
-        snprintf(l->s->why, sizeof(l->s->why), "The answer file is older than the store.");
-        status = STORE_STALE;
-    }
-    return status == STORE_OK ? status : take_file_error(l, status);
+    char why[300];
+    enum store_status status =
+        reader_cache_get(&l->s->answers, l->s->dir, &l->name, &l->reader, why, sizeof(why));
+    if (status != STORE_OK)
+        return take_file_error(l, status, why);
+    status = answers_reader_position(l->reader, &position, &whole);
+    if (status != STORE_OK)
+        return take_file_error(l, status, answers_reader_why(l->reader));
+    if (!whole || position < l->indexed)
+        return take_file_error(l, STORE_STALE, "The file is older than the store.");
+    return status;
 }
 
 /* ---- the question ---- */
@@ -98,7 +110,7 @@ static enum store_status open_file(struct lookup *l)
 static bool must_stop(void *arg)
 {
     struct lookup *l = arg;
-    l->stopped = l->stopped || store_pauses(l->s, l->question->pause, l->question->pause_arg);
+    l->stopped = l->stopped || store_must_stop(l->s, l->question->stop, l->question->stop_arg);
     return l->stopped;
 }
 
@@ -164,10 +176,8 @@ static enum store_status ask(struct lookup *l)
         return STORE_AGAIN;
     if (status == STORE_INVALID) /* FTS5 cannot search for it */
         return STORE_NOT_FOUND;
-    if (status != STORE_OK) {
-        snprintf(l->s->why, sizeof(l->s->why), "%s", answers_reader_why(l->reader));
-        return take_file_error(l, status);
-    }
+    if (status != STORE_OK)
+        return take_file_error(l, status, answers_reader_why(l->reader));
     for (size_t i = 0; i < count && status == STORE_OK; i++)
         status = must_stop(l) ? STORE_AGAIN : take_hit(l, &hits[i], &l->hits[i]);
     l->found.count = status == STORE_OK ? count : 0;

@@ -99,8 +99,9 @@ static enum store_status score_row(struct asking *a, struct file_table *t, const
     }
     if (there)
         rc = ranking_score(t, q, texts, hit);
-    enum store_status status =
-        there || rc != SQLITE_DONE ? file_status(&a->r->f, rc) : STORE_CORRUPT;
+    enum store_status status = there || rc != SQLITE_DONE
+                                   ? file_status(&a->r->f, rc)
+                                   : file_refuse(&a->r->f, STORE_CORRUPT, FILE_LACKS_TEXTS);
     sqlite3_reset(t->row);
     return status;
 }

@@ -40,6 +40,12 @@ enum store_status file_status(struct file *f, int rc)
     return status;
 }
 
+enum store_status file_refuse(struct file *f, enum store_status status, const char *sentence)
+{
+    snprintf(f->why, sizeof(f->why), "%s", sentence);
+    return status;
+}
+
 enum store_status file_step(struct file *f, sqlite3_stmt *stmt)
 {
     int rc = sqlite3_step(stmt);
@@ -51,4 +57,16 @@ enum store_status file_step(struct file *f, sqlite3_stmt *stmt)
 int file_prepare(struct file *f, sqlite3_stmt **stmt, const char *sql)
 {
     return sqlite3_prepare_v3(f->db, sql, -1, SQLITE_PREPARE_PERSISTENT, stmt, NULL);
+}
+
+enum store_status file_number(struct file *f, const char *sql, int64_t *out)
+{
+    sqlite3_stmt *stmt = NULL;
+    int rc = sqlite3_prepare_v2(f->db, sql, -1, &stmt, NULL);
+    if (rc == SQLITE_OK)
+        rc = sqlite3_step(stmt);
+    *out = rc == SQLITE_ROW ? sqlite3_column_int64(stmt, 0) : -1;
+    enum store_status status = file_status(f, rc);
+    sqlite3_finalize(stmt);
+    return status;
 }

@@ -62,7 +62,7 @@ static enum store_status add_table(struct file *f, int64_t number, const char *l
 {
     struct file_table t = {.number = number};
     if (f->count == FILE_TABLES_MAX || language == NULL || strlen(language) >= sizeof(t.language))
-        return STORE_CORRUPT;
+        return file_refuse(f, STORE_CORRUPT, "A table of the answer index has no valid language.");
     snprintf(t.language, sizeof(t.language), "%s", language);
     enum store_status status = file_status(f, open_table(f, &t));
     if (status != STORE_OK) {

@@ -110,7 +110,8 @@ static void count_out(struct answers_writer *w, struct file_table *t, uint64_t i
     if (rc == SQLITE_ROW)
         add_to_table(w, t, texts, -1);
     else
-        note(w, rc == SQLITE_DONE ? STORE_CORRUPT : file_status(&w->f, rc));
+        note(w, rc == SQLITE_DONE ? file_refuse(&w->f, STORE_CORRUPT, FILE_LACKS_TEXTS)
+                                  : file_status(&w->f, rc));
     sqlite3_reset(t->row);
 }
 
@@ -139,7 +140,7 @@ static void remove_old(struct answers_writer *w, uint64_t id)
         return;
     struct file_table *t = file_table_of(&w->f, number);
     if (t == NULL)
-        note(w, STORE_CORRUPT);
+        note(w, file_refuse(&w->f, STORE_CORRUPT, "A document is in a table that does not exist."));
     else
         drop(w, t, id);
 }
@@ -250,14 +251,6 @@ struct answers_cursor *answers_cursor(struct answers_writer *w)
     return &w->f.cursor;
 }
 
-static enum store_status verify_table(struct file *f, const struct file_table *t)
-{
-    char sql[80];
-    snprintf(sql, sizeof(sql), "INSERT INTO text_%1$lld(text_%1$lld) VALUES('integrity-check')",
-             (long long)t->number);
-    return file_status(f, sqlite3_exec(f->db, sql, NULL, NULL, NULL));
-}
-
 struct verifying {
     answers_stop_fn *stop;
     void *arg;
@@ -273,9 +266,7 @@ enum store_status answers_verify(struct answers_writer *w, answers_stop_fn *stop
 {
     struct verifying v = {stop, arg};
     sqlite3_progress_handler(w->f.db, STOP_OPERATIONS, must_stop, &v);
-    enum store_status status = file_quick_check(&w->f);
-    for (size_t i = 0; i < w->f.count && status == STORE_OK; i++)
-        status = verify_table(&w->f, &w->f.tables[i]);
+    enum store_status status = file_verify(&w->f);
     sqlite3_progress_handler(w->f.db, 0, NULL, NULL);
     return status;
 }

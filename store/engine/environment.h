@@ -63,14 +63,16 @@ struct store_txn {
     MDB_cursor *cursors[TXN_CURSORS]; /* NULL: not opened, or closed by a delete */
     bool maintenance_told;            /* the transaction has an EVENT_MAINTENANCE */
     bool awaited, unawaited;          /* it has a change that a caller waits for; or one without */
+    bool in_log;                      /* store_in_log */
+    bool synced;                      /* nothing repeats it after a power cut: commit syncs it */
 
     /* row sets: rows.h */
     bool collects, complete, follows; /* notes keys; all is written; it has applied row sets */
     struct buf noted;                 /* keys of replicated spaces that were put or deleted */
 
     /* background work */
-    store_pause_fn *pause; /* may be NULL */
-    void *pause_arg;
+    store_stop_fn *stop; /* may be NULL */
+    void *stop_arg;
     bool background;             /* the current change is background work */
     uint64_t batch_limit, spent; /* records that txn_batch_limit allows, and that were used since */
 
@@ -116,6 +118,8 @@ struct store {
 
     store_stage_fn *stage; /* store_on_stage */
     void *stage_arg;
+    store_lost_fn *lost; /* store_on_lost */
+    void *lost_arg;
     struct buf scratch;
 
     /* of the layers */

@@ -156,15 +156,15 @@ uint64_t txn_batch_limit(struct store_txn *t, uint64_t limit)
     return t->batch_limit;
 }
 
-bool txn_paused(const struct store_txn *t)
+bool txn_must_stop(const struct store_txn *t)
 {
-    return t->background && t->pause != NULL && t->pause(t->pause_arg);
+    return t->background && t->stop != NULL && t->stop(t->stop_arg);
 }
 
 void txn_spend(struct store_txn *t, uint64_t *left)
 {
     t->spent++;
-    *left = txn_paused(t) ? 0 : *left - 1;
+    *left = txn_must_stop(t) ? 0 : *left - 1;
 }
 
 static const char file_full_text[] =

@@ -59,11 +59,11 @@ bool txn_leaves_space(struct store_txn *t);
 /*
  * txn_batch_limit(t, limit): how many records, at most ${limit}, one transaction may delete in the
  * free space; at least one. txn_spend(t, left): count one such record: ${*left} decreases by one,
- * or becomes 0 when background work must pause. txn_paused(t): must it? Never true for a caller's
+ * or becomes 0 when background work must stop. txn_must_stop(t): must it? Never true for a caller's
  * change.
  */
 uint64_t txn_batch_limit(struct store_txn *t, uint64_t limit);
 void txn_spend(struct store_txn *t, uint64_t *left);
-bool txn_paused(const struct store_txn *t);
+bool txn_must_stop(const struct store_txn *t);
 
 #endif

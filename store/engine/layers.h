@@ -40,8 +40,8 @@ typedef enum store_status apply_fn(struct store_txn *t, const struct store_chang
                                    struct store_answer *answer);
 
 /*
- * Columns: what carries the change out; is it background work, which store_txn_pause ends; may a
- * power cut undo its commit, because nobody waits for it; does it change local spaces alone, so
+ * Columns: what carries the change out; is it background work, which store_txn_stop_when ends; may
+ * a power cut undo its commit, because nobody waits for it; does it change local spaces alone, so
  * that a store that follows carries it out too.
  */
 struct change_row {

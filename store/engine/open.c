@@ -136,6 +136,12 @@ void store_on_stage(struct store *s, store_stage_fn *stage, void *arg)
     s->stage_arg = arg;
 }
 
+void store_on_lost(struct store *s, store_lost_fn *lost, void *arg)
+{
+    s->lost = lost;
+    s->lost_arg = arg;
+}
+
 void store_stage_begins(struct store *s, const char *what)
 {
     if (s->stage != NULL)

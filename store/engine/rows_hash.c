@@ -14,7 +14,7 @@
 struct hashing {
     struct store *s;
     XXH3_state_t *state;
-    store_pause_fn *pause;
+    store_stop_fn *stop;
     void *arg;
     uint64_t rows, pages_min;
 };
@@ -38,7 +38,7 @@ static enum store_status go_on(struct hashing *h)
     uint64_t reserve;
     if (++h->rows % ROWS_BETWEEN != 0)
         return STORE_OK;
-    if (store_pauses(h->s, h->pause, h->arg))
+    if (store_must_stop(h->s, h->stop, h->arg))
         return STORE_AGAIN;
     if (store_pages_left(h->s, &reserve) >= h->pages_min)
         return STORE_OK;
@@ -78,11 +78,11 @@ static enum store_status add_spaces(struct hashing *h, MDB_txn *txn)
     return status;
 }
 
-enum store_status store_rows_hash(struct store *s, store_pause_fn *pause, void *arg,
+enum store_status store_rows_hash(struct store *s, store_stop_fn *stop, void *arg,
                                   uint8_t out[STORE_HASH_BYTES])
 {
     MDB_txn *txn;
-    struct hashing h = {.s = s, .pause = pause, .arg = arg, .pages_min = store_pages_to_leave(s)};
+    struct hashing h = {.s = s, .stop = stop, .arg = arg, .pages_min = store_pages_to_leave(s)};
     enum store_status status = store_snapshot(s, &txn);
     if (status != STORE_OK)
         return status;

@@ -31,19 +31,19 @@ static inline const void *store_record(MDB_val value, size_t size)
 }
 
 /*
- * store_pauses(s, pause, arg): must the work stop here, for the caller or for a change of the size
- * of the map? A reader's query then ends with STORE_AGAIN. store_paused(s, q): the same for a
- * query, which may be NULL.
+ * store_must_stop(s, stop, arg): must the work stop here, for the caller or for a change of the
+ * size of the map? A reader's query then ends with STORE_AGAIN. store_query_must_stop(s, q): the
+ * same for a query, which may be NULL.
  */
-static inline bool store_pauses(const struct store *s, store_pause_fn *pause, void *arg)
+static inline bool store_must_stop(const struct store *s, store_stop_fn *stop, void *arg)
 {
-    return pause != NULL &&
-           (atomic_load_explicit(&s->shared->waiting, memory_order_relaxed) != 0 || pause(arg));
+    return stop != NULL &&
+           (atomic_load_explicit(&s->shared->waiting, memory_order_relaxed) != 0 || stop(arg));
 }
 
-static inline bool store_paused(const struct store *s, const struct store_list_query *q)
+static inline bool store_query_must_stop(const struct store *s, const struct store_list_query *q)
 {
-    return q != NULL && store_pauses(s, q->pause, q->pause_arg);
+    return q != NULL && store_must_stop(s, q->stop, q->stop_arg);
 }
 
 /* store_counters(s, txn, out): the last ids given and the number of deletions. */

@@ -34,6 +34,7 @@ void store_apply(struct store_txn *t, const struct store_change *change, int64_t
     t->background = change_rows[change->kind].background;
     t->awaited = t->awaited || !change_rows[change->kind].lazy;
     t->unawaited = t->unawaited || change_rows[change->kind].lazy;
+    t->synced = t->synced || change_rows[change->kind].local;
     enum store_status status = change_rows[change->kind].apply(t, change, answer);
     answer->status = t->error != STORE_OK ? t->error : status;
     t->changes += answer->status == STORE_OK;
@@ -307,9 +308,9 @@ enum store_status store_begin(struct store *s, struct store_txn **out)
     t->error = STORE_OK;
     t->full = -1;
     t->counters_dirty = t->maintenance_told = t->ulid_known = t->ulid_dirty = false;
-    t->awaited = t->unawaited = t->creates = false;
+    t->awaited = t->unawaited = t->creates = t->in_log = t->synced = false;
     t->results = t->results_took = t->changes = t->create_bytes = 0;
-    t->pause = NULL;
+    t->stop = NULL;
     t->collects = s->collects;
     t->complete = t->follows = false;
     buf_reset(&t->noted);
@@ -332,10 +333,10 @@ enum store_status store_begin(struct store *s, struct store_txn **out)
     return STORE_OK;
 }
 
-void store_txn_pause(struct store_txn *t, store_pause_fn *pause, void *arg)
+void store_txn_stop_when(struct store_txn *t, store_stop_fn *stop, void *arg)
 {
-    t->pause = pause;
-    t->pause_arg = arg;
+    t->stop = stop;
+    t->stop_arg = arg;
 }
 
 void store_abort(struct store_txn *t)
@@ -361,13 +362,13 @@ static int short_write_reason(const struct store *s, int rc)
 }
 
 /*
- * A commit that nobody waits for syncs once instead of twice: its pages are synced before the meta
- * page is written, but the next commit syncs the meta page. After a power cut the store is
- * consistent and may lack the last such transaction, which is repeated.
+ * A commit that nobody waits for, or that the log has, syncs once instead of twice: its pages are
+ * synced before the meta page is written, but the next commit syncs the meta page. After a power
+ * cut the store is consistent and may lack the last such transaction, which is repeated.
  */
 static int commit(struct store_txn *t)
 {
-    bool lazy = t->unawaited && !t->awaited;
+    bool lazy = !t->synced && (t->in_log || (t->unawaited && !t->awaited));
     if (lazy)
         mdb_env_set_flags(t->s->env, MDB_NOMETASYNC, 1);
     int rc = mdb_txn_commit(t->mdb);

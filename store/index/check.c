@@ -15,6 +15,13 @@
 
 #define LL(v) ((unsigned long long)(v))
 
+/* ${id}: as that of CHANGE_INDEX_LOST. */
+static void must_be_rebuilt(struct check *c, uint64_t workspace, uint64_t id)
+{
+    if (c->s->lost != NULL)
+        c->s->lost(c->s->lost_arg, workspace, id);
+}
+
 struct index_snapshot *check_index_snapshot(struct check *c, uint64_t workspace)
 {
     struct index_snapshot *v;
@@ -26,6 +33,8 @@ struct index_snapshot *check_index_snapshot(struct check *c, uint64_t workspace)
     if (status != STORE_REBUILDING && c->unreadable != workspace)
         check_say(c, "the index of reports of workspace %llu cannot be read: %s", LL(workspace),
                   store_why(c->s));
+    if (status == STORE_DAMAGED)
+        must_be_rebuilt(c, workspace, store_lost_segment(c->s));
     c->unreadable = workspace;
     return NULL;
 }
@@ -54,6 +63,7 @@ void check_index_row(struct check *c, const struct store_report *r)
     bool found = index_snapshot_find(v, r->id, &row);
     if ((found && row_equals(&row, r)) || is_damaged(c, r->workspace, v))
         return;
+    must_be_rebuilt(c, r->workspace, 0);
     if (!found)
         check_say(c, "report %llu is missing in the index of its workspace", LL(r->id));
     else
@@ -304,6 +314,7 @@ static void check_segment(struct check *c, uint64_t workspace, const struct snap
         segment_file_path(c->s->dir, workspace, in->number, path);
         check_say(c, "%.900s %s", path,
                   segment_damaged(g) ? "does not match its checksums" : "is inconsistent");
+        must_be_rebuilt(c, workspace, in->number);
     }
 }
 
@@ -355,8 +366,10 @@ static bool check_batch(struct check *c, uint64_t workspace, uint64_t *after)
         c->unreadable == workspace ? NULL : check_index_snapshot(c, workspace);
     if (v == NULL)
         return false;
-    uint64_t upto = batch_end(v, *after);
+    uint64_t upto = batch_end(v, *after), problems = c->problems;
     index_snapshot_each(v, *after, upto, check_has_head, c);
+    if (c->problems != problems)
+        must_be_rebuilt(c, workspace, 0);
     *after = upto;
     return upto != UINT64_MAX && !c->stopped;
 }

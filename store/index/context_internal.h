@@ -8,6 +8,7 @@ struct index_context {
     struct index_snapshot *snapshots; /* of the workspaces used last: snapshot.h */
     size_t snapshot_count;
     uint64_t snapshot_clock;
+    uint64_t tidied;       /* calls of index_snapshot_tidy */
     uint64_t lost_segment; /* number of the last missing or damaged segment; 0: none */
     struct project_names *project_names;   /* project_names_internal.h, the latest used first */
     struct match_cache_entry *match_cache; /* match_cache_internal.h, the latest used first */

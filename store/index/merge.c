@@ -71,6 +71,7 @@ static void choose_all_where_few(const struct store *s, const struct index_snaps
 static void take_segment(struct builder *b, const struct snapshot_segment *in)
 {
     const struct segment *g = &in->segment;
+    segment_file_verify_again(g->file, 0, 1); /* the new file will have a good checksum */
     for (uint32_t row = 0; row < g->rows; row++) {
         if (!index_snapshot_lives(in, row))
             continue;

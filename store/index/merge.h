@@ -15,13 +15,16 @@ enum store_status merge_make(struct builder *b, struct buf *out);
  * Rebuild all indexes that are INDEX_REBUILDING from the heads of the reports, in a pass over the
  * heads for each 4,096 workspaces.
  *
- * rebuild_new(s): NULL: out of memory. rebuild_step(r, install, arg): read some thousand heads, or
- * install one index, with its builder and the data of CHANGE_INDEX_INSTALL. STORE_NOT_FOUND: all
- * are built. After any other failure call rebuild_free(r), which deletes files that were not
- * installed.
+ * rebuild_new(s, every): NULL: out of memory. ${every}: rebuild the indexes of all workspaces;
+ * ${install} must apply CHANGE_INDEX_LOST first, in the same transaction, so that an index is whole
+ * at every moment. Nobody else may change the store meanwhile.
+ *
+ * rebuild_step(r, install, arg): read some thousand heads, or install one index, with its builder
+ * and the data of CHANGE_INDEX_INSTALL. STORE_NOT_FOUND: all are built. After any other failure
+ * call rebuild_free(r), which deletes files that were not installed.
  */
 typedef enum store_status rebuild_fn(void *arg, struct builder *b, struct str install);
-struct rebuild *rebuild_new(struct store *s);
+struct rebuild *rebuild_new(struct store *s, bool every);
 enum store_status rebuild_step(struct rebuild *r, rebuild_fn *install, void *arg);
 void rebuild_free(struct rebuild *r);
 

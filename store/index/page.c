@@ -16,12 +16,12 @@ struct page page_of(const struct store *s, const struct store_list_query *q, lis
 bool page_stopped(void *page)
 {
     const struct page *p = page;
-    return store_paused(p->s, p->q);
+    return store_query_must_stop(p->s, p->q);
 }
 
 enum store_status page_take(struct page *p, uint64_t id)
 {
-    if (p->count % 8 == 7 && store_paused(p->s, p->q))
+    if (p->count % 8 == 7 && store_query_must_stop(p->s, p->q))
         return STORE_AGAIN;
     enum store_status status = p->take(p->arg, id);
     p->count += status == STORE_OK;

@@ -10,7 +10,7 @@
 #include <stdlib.h>
 
 #define NAMES_KEPT 64
-#define STEP 16 /* keys read between two calls of ${pause}; each may be a read from the disk */
+#define STEP 16 /* keys read between two calls of ${stop}; each may be a read from the disk */
 #define NEW_MANY 10000 /* from so many new projects on, all are read again */
 
 /* ---- rows ---- */
@@ -94,7 +94,7 @@ static enum store_status read_index(struct store *s, MDB_txn *txn, struct projec
     key_id(&w.prefix, space, n->workspace);
     enum store_status status = cursor_prefix(s, txn, &w, DB_BASE, false);
     for (unsigned keys = 1; status == STORE_OK; keys++) {
-        status = keys % STEP == 0 && store_paused(s, q) ? STORE_AGAIN : take(n, &w);
+        status = keys % STEP == 0 && store_query_must_stop(s, q) ? STORE_AGAIN : take(n, &w);
         if (status == STORE_OK)
             status = cursor_next(&w);
     }
@@ -255,7 +255,7 @@ static enum store_status read_new(struct store *s, MDB_txn *txn, struct project_
     struct buf fresh = {0};
     enum store_status status = STORE_OK;
     for (uint64_t id = n->upto; id < given && status == STORE_OK; id++) {
-        bool stops = id % STEP == 0 && store_paused(s, q);
+        bool stops = id % STEP == 0 && store_query_must_stop(s, q);
         status = stops ? STORE_AGAIN : take_new(s, txn, n, id + 1, &fresh);
     }
     if (status == STORE_OK && (!merge_fresh(n, PROJECT_BY_NAME, &fresh) ||

@@ -24,6 +24,7 @@ struct rebuilt {
 
 struct rebuild {
     struct store *s;
+    bool every; /* of all workspaces */
     /* of one pass over the heads, ascending by workspace; NULL: no pass is in progress */
     struct rebuilt *all;
     size_t count, at; /* those before it are installed */
@@ -36,7 +37,14 @@ struct rebuild {
 
 /* ---- workspaces to rebuild ---- */
 
-static enum store_status take_workspace(struct rebuild *r, const struct cursor *w, struct buf *out)
+static enum store_status add_workspace(struct rebuild *r, struct rebuilt *one, struct buf *out)
+{
+    builder_init(&one->builder, r->s, one->workspace);
+    buf_add(out, one, sizeof(*one));
+    return buf_ok(out) ? STORE_OK : store_fail(r->s, ENOMEM, "rebuild indexes of reports");
+}
+
+static enum store_status take_marked(struct rebuild *r, const struct cursor *w, struct buf *out)
 {
     struct index_record record;
     struct rebuilt one = {0};
@@ -49,9 +57,26 @@ static enum store_status take_workspace(struct rebuild *r, const struct cursor *
     one.rebuild_to = record.rebuild_to;
     one.head = (struct index_install){
         .version = record.version, .log_from = record.log_from, .base = record.base};
-    builder_init(&one.builder, r->s, one.workspace);
-    buf_add(out, &one, sizeof(one));
-    return buf_ok(out) ? STORE_OK : store_fail(r->s, ENOMEM, "rebuild indexes of reports");
+    return add_workspace(r, &one, out);
+}
+
+/* The manifest that CHANGE_INDEX_LOST will make of the present one. */
+static enum store_status take_any(struct rebuild *r, MDB_txn *txn, const struct cursor *w,
+                                  struct buf *out)
+{
+    struct index_record record;
+    struct rebuilt one = {.rebuild_to = UINT64_MAX};
+    uint64_t next;
+    if (!cursor_u64(w, 0, &one.workspace))
+        return store_corrupt(r->s, "a workspace");
+    enum store_status status = index_read(r->s, txn, one.workspace, &record);
+    if (status == STORE_OK)
+        status = index_log(r->s, txn, one.workspace, &record, &next, &one.head.base);
+    if (status != STORE_OK)
+        return status;
+    one.head.version = record.version + 1;
+    one.head.log_from = next;
+    return add_workspace(r, &one, out);
 }
 
 static enum store_status take_workspaces(struct rebuild *r)
@@ -60,13 +85,14 @@ static enum store_status take_workspaces(struct rebuild *r)
     struct cursor w = {0};
     struct key from;
     struct buf found = {0};
+    const enum space space = r->every ? SPACE_WORKSPACE : SPACE_INDEX;
     enum store_status status = store_snapshot(r->s, &txn);
-    key_id(&from, SPACE_INDEX, r->done + 1);
-    key_space(&w.prefix, SPACE_INDEX);
+    key_id(&from, space, r->done + 1);
+    key_space(&w.prefix, space);
     if (status == STORE_OK)
-        status = cursor_from(r->s, txn, &w, (enum db)schema_space_db[SPACE_INDEX], &from);
+        status = cursor_from(r->s, txn, &w, (enum db)schema_space_db[space], &from);
     while (status == STORE_OK && found.n < PASS_WORKSPACES * sizeof(*r->all)) {
-        status = take_workspace(r, &w, &found);
+        status = r->every ? take_any(r, txn, &w, &found) : take_marked(r, &w, &found);
         if (status == STORE_OK)
             status = cursor_next(&w);
     }
@@ -202,11 +228,11 @@ enum store_status rebuild_step(struct rebuild *r, rebuild_fn *install, void *arg
     return STORE_OK;
 }
 
-struct rebuild *rebuild_new(struct store *s)
+struct rebuild *rebuild_new(struct store *s, bool every)
 {
     struct rebuild *r = calloc(1, sizeof(*r));
     if (r != NULL)
-        r->s = s;
+        *r = (struct rebuild){.s = s, .every = every};
     return r;
 }
 

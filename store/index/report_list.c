@@ -16,7 +16,7 @@
 #include <stdlib.h>
 
 #define FEW_ROWS 256 /* so few rows are compared one by one instead of with the whole segment */
-#define FEW_STEP 16  /* rows between two calls of ${pause}; each may be a read from the disk */
+#define FEW_STEP 16  /* rows between two calls of ${stop}; each may be a read from the disk */
 
 struct report_list {
     struct store *s;

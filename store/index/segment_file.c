@@ -305,6 +305,14 @@ bool segment_file_verified(struct segment_file *f, const void *p, size_t n)
     return true;
 }
 
+void segment_file_verify_again(struct segment_file *f, uint64_t turn, uint64_t turns)
+{
+    /* the number differs between files, so that not all compare their first block at once */
+    for (size_t i = (turn + f->number % turns) % turns; i < f->blocks; i += turns)
+        if (atomic_load_explicit(&f->verified[i], memory_order_relaxed) != 0 && !block_good(f, i))
+            atomic_store(&f->damaged, true);
+}
+
 /* ---- writing ---- */
 
 static bool write_parts(int fd, const struct segment_file_head *h, struct str data,

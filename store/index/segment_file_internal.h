@@ -7,7 +7,8 @@
  *
  * A file is written once, under a random number that is never reused, and synced before a
  * transaction names it. Each process maps a file once for all its threads and closes the
- * descriptor. A block is compared with its checksum when it is first read.
+ * descriptor. A block is compared with its checksum when it is first read, again now and then while
+ * the file is mapped, and before it is merged.
  */
 #ifndef ASSAY_STORE_INDEX_SEGMENT_FILE_INTERNAL_H
 #define ASSAY_STORE_INDEX_SEGMENT_FILE_INTERNAL_H
@@ -49,6 +50,13 @@ enum store_status segment_is_damaged(struct store *s, const struct segment_file 
  * do not, or ${p} lies outside the data; f->damaged is set, and the bytes must not be read.
  */
 bool segment_file_verified(struct segment_file *f, const void *p, size_t n);
+
+/*
+ * segment_file_verify_again(f, turn, turns): a file can be damaged after its blocks were verified:
+ * compare them again, one in ${turns}; with consecutive ${turn}s all are compared after ${turns}
+ * calls. Blocks that nobody has read are left out. Damage sets f->damaged.
+ */
+void segment_file_verify_again(struct segment_file *f, uint64_t turn, uint64_t turns);
 
 /*
  * segment_file_write(s, workspace, data, out, bytes): write a new file and sync it and its

@@ -325,6 +325,14 @@ enum store_status index_snapshot_verified(struct store *s, struct index_snapshot
     return STORE_OK;
 }
 
+static void verify_again(struct store *s)
+{
+    uint64_t turn = s->index->tidied++;
+    for (struct index_snapshot *v = s->index->snapshots; v != NULL; v = v->next)
+        for (size_t i = 0; i < v->segment_count; i++)
+            segment_file_verify_again(v->segments[i].segment.file, turn, STORE_TIDY_TURNS);
+}
+
 bool index_snapshot_tidy(struct store *s)
 {
     MDB_txn *txn;
@@ -338,6 +346,7 @@ bool index_snapshot_tidy(struct store *s)
             drop(s, v);
     }
     store_read_end(s);
+    verify_again(s);
     return s->index->snapshots != NULL;
 }
 

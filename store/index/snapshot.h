@@ -79,7 +79,8 @@ enum store_status index_snapshot_verified(struct store *s, struct index_snapshot
 
 /*
  * index_snapshot_forget(s): free all. index_snapshot_tidy(s): free those whose manifest has
- * changed, so that deleted files give back disk space; false: none is kept.
+ * changed, so that deleted files give back disk space, and verify some blocks of the others again;
+ * false: none is kept.
  */
 void index_snapshot_forget(struct store *s);
 bool index_snapshot_tidy(struct store *s);

@@ -13,7 +13,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#define PAUSE_EVERY 8 /* records of the log between two calls of ${pause} */
+#define STOP_EVERY 8 /* records of the log between two calls of ${stop} */
 
 /* ---- rows ---- */
 
@@ -242,7 +242,7 @@ enum store_status tail_replay_log(struct store *s, MDB_txn *txn, struct index_sn
     enum store_status status = cursor_from(s, txn, &w, DB_LIST, &from);
     for (unsigned records = 1; status == STORE_OK; records++) {
         status = replay_record(s, v, &w);
-        if (status == STORE_OK && records % PAUSE_EVERY == 0 && store_paused(s, q))
+        if (status == STORE_OK && records % STOP_EVERY == 0 && store_query_must_stop(s, q))
             status = STORE_AGAIN;
         if (status == STORE_OK)
             status = cursor_next(&w);

@@ -208,7 +208,7 @@ static void log_change(struct store_txn *t, struct changed_answers *a, uint64_t 
         row_del(t, &a->agent, before);
     row_put(t, &a->agent, number, document);
     /* a lazy commit can be lost, and the follower would be ahead of the store */
-    t->awaited = true;
+    t->synced = true;
     emit_event(t, a);
 }
 

@@ -17,9 +17,9 @@ struct changed_answers {
 };
 
 struct records_context {
-    struct packer *packer;        /* of results: result.c */
-    struct unpacked *unpacked;    /* results, until the snapshot ends */
-    struct store_report *reports; /* the page of a list */
+    union LZ4_streamHC_u *compressor;    /* of results: result.c */
+    struct plain_results *plain_results; /* results, until the snapshot ends */
+    struct store_report *reports;        /* the page of a list */
     struct store_project *projects;
     size_t report_cap, project_cap;
 
@@ -35,8 +35,8 @@ struct records_context {
     struct ulid set_aside;    /* scope whose erasure failed; none: erase.c */
 
     /* the write transaction */
-    struct buf packed; /* a report's results */
-    bool rerated;      /* results were re-rated */
+    struct buf compressed; /* a report's results */
+    bool rerated;          /* results were re-rated */
     struct synced_counters synced;
     bool synced_known, synced_dirty;
     struct changed_answers answers;

@@ -124,7 +124,7 @@ struct scan {
 static enum store_status spend(struct scan *l)
 {
     l->left -= l->left > 0;
-    return store_pauses(l->s, l->q->pause, l->q->pause_arg) ? STORE_AGAIN : STORE_OK;
+    return store_must_stop(l->s, l->q->stop, l->q->stop_arg) ? STORE_AGAIN : STORE_OK;
 }
 
 /* STORE_OK: a text has the pattern; STORE_NOT_FOUND: continue; STORE_AGAIN: the query stops. */

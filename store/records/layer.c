@@ -60,7 +60,7 @@ static void layer_txn_end(struct store_txn *t, bool failed)
 static void layer_txn_free(struct store_txn *t)
 {
     cache_free(t);
-    buf_free(&t->s->records->packed);
+    buf_free(&t->s->records->compressed);
 }
 
 const struct layer records_layer = {

@@ -5,96 +5,83 @@
 #include "store/engine/txn.h"
 #include "store/records/context.h"
 
+#include <endian.h>
 #include <errno.h>
+#include <lz4.h>
+#include <lz4hc.h>
 #include <stdlib.h>
-#include <zstd.h>
+#include <xxhash.h>
 
 /*
- * Results of a report: JSON, compressed by zstd with result_dictionary if that is shorter, since
+ * Results of a report: JSON, compressed by LZ4 with result_dictionary if that is shorter, since
  * most of it is the same in all. A value that fits a page is stored whole. A longer one is split
  * into pieces of a page each: LMDB would search all free pages for several in a row. The first byte
  * tells which; no JSON begins with one of these.
  */
 #define PIECE_BYTES PAGE_VALUE_BYTES /* including the first byte */
-#define LEVEL 3
-enum { PIECE_LAST, PIECE_MORE, PACKED_1 };
+#define LEVEL LZ4HC_CLEVEL_MIN
+enum { PIECE_LAST, PIECE_MORE, COMPRESSED };
 
-/* State of packing and unpacking, created at first use. */
-struct packer {
-    ZSTD_CCtx *to;
-    ZSTD_CDict *like_to;
-    ZSTD_DCtx *from;
-    ZSTD_DDict *like_from;
+/* What is in front of a compressed block. */
+struct PACKED block_head {
+    uint8_t kind;         /* COMPRESSED */
+    uint32_t bytes_le;    /* of the JSON */
+    uint64_t checksum_le; /* of the block */
 };
 
 void result_forget(struct store *s)
 {
-    if (s->records->packer == NULL)
-        return;
-    ZSTD_freeCCtx(s->records->packer->to);
-    ZSTD_freeCDict(s->records->packer->like_to);
-    ZSTD_freeDCtx(s->records->packer->from);
-    ZSTD_freeDDict(s->records->packer->like_from);
-    free(s->records->packer);
-    s->records->packer = NULL;
-}
-
-static struct packer *packer_of(struct store *s)
-{
-    if (s->records->packer == NULL)
-        s->records->packer = calloc(1, sizeof(*s->records->packer));
-    return s->records->packer;
-}
-
-/* With a checksum, which is all that store_check can verify. */
-static bool can_pack(struct packer *p)
-{
-    if (p != NULL && p->like_to == NULL)
-        p->like_to = ZSTD_createCDict(result_dictionary.p, result_dictionary.n, LEVEL);
-    if (p != NULL && p->to == NULL && (p->to = ZSTD_createCCtx()) != NULL) {
-        ZSTD_CCtx_setParameter(p->to, ZSTD_c_checksumFlag, 1);
-        ZSTD_CCtx_refCDict(p->to, p->like_to);
-    }
-    return p != NULL && p->to != NULL && p->like_to != NULL;
-}
-
-static bool can_unpack(struct packer *p)
-{
-    if (p != NULL && p->from == NULL)
-        p->from = ZSTD_createDCtx();
-    if (p != NULL && p->like_from == NULL)
-        p->like_from = ZSTD_createDDict(result_dictionary.p, result_dictionary.n);
-    return p != NULL && p->from != NULL && p->like_from != NULL;
+    LZ4_freeStreamHC(s->records->compressor);
+    s->records->compressor = NULL;
 }
 
 /*
- * Pack into t->s->records->packed, until something else is packed; returns the JSON itself if
- * packing does not shorten it, or memory is short.
+ * The size of the compressed block at ${to}, which has room for LZ4_compressBound bytes; 0: it was
+ * not made.
  */
-static struct str pack(struct store_txn *t, struct str json)
+static size_t compress(struct store *s, char *to, struct str json)
 {
-    struct packer *p = packer_of(t->s);
-    size_t most = ZSTD_compressBound(json.n);
-    buf_reset(&t->s->records->packed);
-    char *to = can_pack(p) ? buf_reserve(&t->s->records->packed, 1 + most) : NULL;
-    size_t n = to == NULL ? 0 : ZSTD_compress2(p->to, to + 1, most, json.p, json.n);
-    if (to == NULL || ZSTD_isError(n) || 1 + n >= json.n)
-        return json;
-    *to = PACKED_1;
-    return (struct str){to, 1 + n};
+    LZ4_streamHC_t *stream = s->records->compressor;
+    if (stream == NULL)
+        stream = s->records->compressor = LZ4_createStreamHC();
+    if (stream == NULL)
+        return 0;
+    LZ4_resetStreamHC_fast(stream, LEVEL);
+    LZ4_loadDictHC(stream, result_dictionary.p, (int)result_dictionary.n);
+    int n =
+        LZ4_compress_HC_continue(stream, json.p, to, (int)json.n, LZ4_compressBound((int)json.n));
+    return n > 0 ? (size_t)n : 0;
 }
 
-/* An unpacked or joined value, until the snapshot ends. */
-struct unpacked {
-    struct unpacked *next;
+/*
+ * The compressed JSON in t->s->records->compressed, until the next call; the JSON itself if that is
+ * not longer, or memory is short.
+ */
+static struct str compressed(struct store_txn *t, struct str json)
+{
+    struct block_head head = {.kind = COMPRESSED, .bytes_le = htole32((uint32_t)json.n)};
+    buf_reset(&t->s->records->compressed);
+    char *to = buf_reserve(&t->s->records->compressed,
+                           sizeof(head) + (size_t)LZ4_compressBound((int)json.n));
+    size_t n = to == NULL ? 0 : compress(t->s, to + sizeof(head), json);
+    if (n == 0 || sizeof(head) + n >= json.n)
+        return json;
+    head.checksum_le = htole64(XXH3_64bits(to + sizeof(head), n));
+    memcpy(to, &head, sizeof(head));
+    return (struct str){to, sizeof(head) + n};
+}
+
+/* A decompressed or joined value, until the snapshot ends. */
+struct plain_results {
+    struct plain_results *next;
     char bytes[];
 };
 
 void result_release(struct store *s)
 {
-    while (s->records->unpacked != NULL) {
-        struct unpacked *u = s->records->unpacked;
-        s->records->unpacked = u->next;
+    while (s->records->plain_results != NULL) {
+        struct plain_results *u = s->records->plain_results;
+        s->records->plain_results = u->next;
         free(u);
     }
 }
@@ -102,34 +89,37 @@ void result_release(struct store *s)
 /* ${n} bytes until the snapshot ends; NULL: out of memory. */
 static char *keep_room(struct store *s, size_t n)
 {
-    struct unpacked *u = malloc(sizeof(*u) + n);
+    struct plain_results *u = malloc(sizeof(*u) + n);
     if (u == NULL)
         return NULL;
-    u->next = s->records->unpacked;
-    s->records->unpacked = u;
+    u->next = s->records->plain_results;
+    s->records->plain_results = u;
     return u->bytes;
 }
 
-static enum store_status unpack(struct store *s, struct str packed, struct str *out)
+static enum store_status decompress(struct store *s, struct str row, struct str *out)
 {
-    struct packer *p = packer_of(s);
-    unsigned long long bytes = ZSTD_getFrameContentSize(packed.p + 1, packed.n - 1);
-    if (bytes > STORE_RESULTS_MAX) /* or unknown */
+    struct block_head head = {0};
+    memcpy(&head, row.p, row.n < sizeof(head) ? row.n : sizeof(head));
+    struct str block = {row.p + sizeof(head), row.n - sizeof(head)};
+    size_t bytes = le32toh(head.bytes_le);
+    if (row.n < sizeof(head) || bytes > STORE_RESULTS_MAX ||
+        XXH3_64bits(block.p, block.n) != le64toh(head.checksum_le))
         return store_corrupt(s, "the row with the results of a report");
-    char *to = can_unpack(p) ? keep_room(s, bytes) : NULL;
+    char *to = keep_room(s, bytes);
     if (to == NULL)
-        return store_fail(s, ENOMEM, "unpack the results of a report");
-    size_t n =
-        ZSTD_decompress_usingDDict(p->from, to, bytes, packed.p + 1, packed.n - 1, p->like_from);
-    if (ZSTD_isError(n) || n != bytes)
+        return store_fail(s, ENOMEM, "decompress the results of a report");
+    int n = LZ4_decompress_safe_usingDict(block.p, to, (int)block.n, (int)bytes,
+                                          result_dictionary.p, (int)result_dictionary.n);
+    if (n < 0 || (size_t)n != bytes)
         return store_corrupt(s, "the row with the results of a report");
-    *out = (struct str){to, n};
+    *out = (struct str){to, bytes};
     return STORE_OK;
 }
 
-static bool is_packed(struct str v)
+static bool is_compressed(struct str v)
 {
-    return v.n != 0 && (uint8_t)v.p[0] == PACKED_1;
+    return v.n != 0 && (uint8_t)v.p[0] == COMPRESSED;
 }
 
 static bool is_piece(MDB_val v)
@@ -174,8 +164,8 @@ static enum store_status join(struct store *s, MDB_txn *txn, uint64_t report, MD
             status = piece_get(s, txn, report, piece, &v);
     }
     struct str whole = buf_view(&all);
-    if (status == STORE_OK && buf_ok(&all) && is_packed(whole)) {
-        status = unpack(s, whole, out);
+    if (status == STORE_OK && buf_ok(&all) && is_compressed(whole)) {
+        status = decompress(s, whole, out);
     } else if (status == STORE_OK) {
         char *to = buf_ok(&all) && whole.p != NULL ? keep_room(s, whole.n) : NULL;
         if (to != NULL)
@@ -196,8 +186,8 @@ enum store_status result_get(struct store *s, MDB_txn *txn, uint64_t report, str
     if (is_piece(v))
         return join(s, txn, report, v, out);
     struct str whole = {v.mv_data, v.mv_size};
-    if (is_packed(whole))
-        return unpack(s, whole, out);
+    if (is_compressed(whole))
+        return decompress(s, whole, out);
     *out = whole;
     return STORE_OK;
 }
@@ -247,7 +237,7 @@ static void put_piece(struct store_txn *t, uint64_t report, uint64_t piece, stru
 void result_put(struct store_txn *t, uint64_t report, struct str json)
 {
     struct key k;
-    struct str v = pack(t, json);
+    struct str v = compressed(t, json);
     result_drop(t, report);
     piece_key(&k, report, 0);
     if (v.n <= PIECE_BYTES) {

@@ -1,8 +1,8 @@
 #include "store/records/result.h"
 
 /*
- * The zstd dictionary for results: text that most results contain. Packed results can only be
- * unpacked with it, so it never changes; a new one gets another number (result.c).
+ * The LZ4 dictionary for results: text that most results contain. Compressed results can only be
+ * read with it: a change of it changes STORE_LAYOUT.
  */
 const struct str result_dictionary =
     STR("No word of the title occurs in the page's text. Write about the topic of the title.\n"

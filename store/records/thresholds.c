@@ -94,8 +94,8 @@ bool thresholds_step(struct store_txn *t)
     t->s->records->rerated = true;
     size_t count = record_ids(t, SPACE_REPORT, r.after, BATCH, ids);
     size_t done = 0;
-    for (bool paused = false; done < count && t->error == STORE_OK && !paused;
-         paused = txn_paused(t))
+    for (bool stops = false; done < count && t->error == STORE_OK && !stops;
+         stops = txn_must_stop(t))
         rate(t, ids[done++]);
     r.after = count < BATCH && done == count ? RATED : ids[done - 1];
     rating_key(&k);

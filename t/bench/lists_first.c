@@ -99,8 +99,8 @@ static void ask(size_t at, uint64_t pages)
                                  .result = lists[at].result,
                                  .page = lists[at].deep ? pages : 1,
                                  .per_page = lists[at].per_page,
-                                 .pause = bench_asked,
-                                 .pause_arg = &m};
+                                 .stop = bench_asked,
+                                 .stop_arg = &m};
     bench_begin(&m);
     if (lists[at].projects)
         store_project_list(s, &q, bench_got_projects, &o);

@@ -143,8 +143,8 @@ static void ask(const char *where, size_t which, struct store_list_query q, bool
     struct list_answer o;
     q.page = 1;
     q.per_page = 10;
-    q.pause = bench_asked;
-    q.pause_arg = &m;
+    q.stop = bench_asked;
+    q.stop_arg = &m;
     bench_begin(&m);
     if (projects)
         store_project_list(s, &q, bench_got_projects, &o);

@@ -73,8 +73,8 @@ static void ask(struct store *s, char *line)
                                  .ascending = strcmp(field[5], "asc") == 0,
                                  .per_page = (unsigned)strtoul(field[6], NULL, 10),
                                  .page = strtoull(field[7], NULL, 10),
-                                 .pause = is_late,
-                                 .pause_arg = &until};
+                                 .stop = is_late,
+                                 .stop_arg = &until};
     struct outcome o;
     double began = bench_clock_ms(CLOCK_PROCESS_CPUTIME_ID);
     if (field[2][0] != '\0')

@@ -287,7 +287,7 @@ void request_query(struct request *r, struct query *q)
     q->over(q, &r->wait);
 }
 
-bool query_pause(void *q)
+bool query_must_stop(void *q)
 {
     return q == NULL;
 }

@@ -89,7 +89,7 @@ static void take_hits(void *arg, enum store_status status, const struct store_fo
     l->share = first->share;
 }
 
-struct looked look_with(const struct ulid *of, const char *question, store_pause_fn *pause)
+struct looked look_with(const struct ulid *of, const char *question, store_stop_fn *stop)
 {
     struct looked l = {0};
     const struct store_question q = {.agent = *of,
@@ -97,7 +97,7 @@ struct looked look_with(const struct ulid *of, const char *question, store_pause
                                      .language = STR("en"),
                                      .limit = 4,
                                      .excerpt_bytes = 60,
-                                     .pause = pause};
+                                     .stop = stop};
     store_find(kit.s, &q, take_hits, &l);
     store_read_end(kit.s);
     return l;

@@ -49,9 +49,9 @@ struct looked {
     enum store_status status;
 };
 
-/* look(of, question): at most four hits, in one snapshot. look_with: with a pause function. */
+/* look(of, question): at most four hits, in one snapshot. look_with: with a stop function. */
 struct looked look(const struct ulid *of, const char *question);
-struct looked look_with(const struct ulid *of, const char *question, store_pause_fn *pause);
+struct looked look_with(const struct ulid *of, const char *question, store_stop_fn *stop);
 /* expect_words(from, to, prefix, count): each of these words must have ${count} hits. */
 void expect_words(uint64_t from, uint64_t to, const char *prefix, size_t count);
 

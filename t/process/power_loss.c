@@ -1,9 +1,9 @@
 /*
- * Power loss. A writer that creates, grades, deletes, purges, merges, rebuilds, backs up and
- * restores is recorded (power_recorder.h), and the record is replayed up to a random point. Of the
- * writes that are not synced by then, a random part is lost: by sector of a write, and by directory
- * entry. In each state the store opens, the check finds no mistake, every acknowledged change is
- * there, and after maintenance every segment file has a name in the manifest.
+ * Power loss. A writer that creates, grades, deletes, purges, merges, rebuilds, repairs, backs up
+ * and restores is recorded (power_recorder.h), and the record is replayed up to a random point. Of
+ * the writes that are not synced by then, a random part is lost: by sector of a write, and by
+ * directory entry. In each state the store opens, the check finds no mistake, every acknowledged
+ * change is there, and after maintenance every segment file has a name in the manifest.
  *
  * POWER_POINTS is the number of points, 1,000 by default; POWER_SEED the seed.
  */
@@ -12,6 +12,7 @@
 #include "store/engine/files.h"
 #include "store/engine/snapshot.h"
 #include "store/index/segment_file_internal.h"
+#include "store/rows.h"
 #include "t/kit/power_disk.h"
 #include "t/kit/store.h"
 
@@ -56,13 +57,11 @@ static struct kit k;
 static uint64_t w, seed, created, attempts[REPORTS_MAX];
 static int scores[REPORTS_MAX]; /* -2: deleted */
 
-static void create_some(void)
+/* A transaction that the log has may be lost until the next one is committed. */
+static void create(uint64_t first, uint64_t count, bool in_log)
 {
     struct store_txn *t;
     struct store_answer a;
-    uint64_t first = created + 1, count = 1 + kit_random(&seed) % 12;
-    for (uint64_t id = first; id < first + count; id++)
-        write_ack(ACK_INTENT, id, 0);
     ck_status(store_begin(k.s, &t), STORE_OK);
     for (uint64_t id = first; id < first + count; id++) {
         char url[64];
@@ -74,8 +73,22 @@ static void create_some(void)
         scores[id] = -1;
         attempts[id] = 1;
     }
+    if (in_log)
+        store_in_log(t);
     ck_status(store_commit(t), STORE_OK);
     created += count;
+}
+
+static void create_some(void)
+{
+    uint64_t first = created + 1, count = 1 + kit_random(&seed) % 12, logged = 0;
+    if (kit_random(&seed) % 4 == 0)
+        logged = kit_random(&seed) % count;
+    for (uint64_t id = first; id < first + count; id++)
+        write_ack(ACK_INTENT, id, 0);
+    if (logged > 0)
+        create(first, logged, true);
+    create(first + logged, count - logged, false);
     for (uint64_t id = first; id < first + count; id++)
         write_ack(ACK_STORED, id, -1);
 }
@@ -208,6 +221,8 @@ static void run(const char *dir)
     ck_status(store_backup(k.s, copy, NULL, NULL), STORE_OK);
     write_ack(ACK_BACKED_UP, 0, 0);
     work(60);
+    ck_status(store_rebuild(k.s, true, NULL, NULL), STORE_OK);
+    work(10);
     store_close(k.s);
     write_ack(ACK_RESTORES, 0, 0);
     kit_assert(store_restore(copy, data, NULL, NULL, why, sizeof(why)) == STORE_OK);

@@ -159,6 +159,63 @@ START_TEST(a_question_detects_a_missing_file)
 }
 END_TEST
 
+/* Threads that have the file open answer from it; the next one that opens it finds it missing. */
+START_TEST(a_file_deleted_while_it_is_open_is_rebuilt)
+{
+    begin();
+    expect_answers();
+    char *path = answer_file();
+    size_t from = strlen(server_log(server));
+    ck_assert_int_eq(unlink(path), 0);
+    for (int i = 0; i < 2; i++) {
+        char *title = text("assayd: worker %d", i);
+        pid_t worker = server_process(server, title);
+        kill(worker, SIGKILL);
+        ck_assert(server_replaces(server, title, worker, SOON_MS));
+    }
+    sync_products(shop, PRODUCTS + 1, PRODUCTS + 1, "pot");
+    expect_answers();
+    ck_assert_int_eq(answer_to(text("pot%d", PRODUCTS + 1)), PRODUCTS + 1);
+    ck_assert_str_ne(answer_file(), path);
+    ck_assert(server_says(server, text("requesting the rebuild of an answer file: %s", path), from,
+                          SOON_MS));
+    sync_teardown();
+}
+END_TEST
+
+/* A text of the file, which a checkpoint may move to it from the WAL at that moment. */
+static bool is_changed(void *path)
+{
+    return change_text(path, "kettle750") + change_text(text("%s-wal", (char *)path), "kettle750") >
+           0;
+}
+
+static bool is_gone(void *path)
+{
+    return access(path, F_OK) != 0;
+}
+
+/*
+ * A changed bit that no question meets. The second time it is a verification that found the file
+ * sound before.
+ */
+START_TEST(damage_is_found_without_a_question)
+{
+    static const unsigned last = PRODUCTS;
+    ck_assert_int_eq(setenv("ASSAYD", "./t/kit/small_assayd", 1), 0);
+    begin();
+    for (int i = 0; i < 2; i++) {
+        size_t from = strlen(server_log(server));
+        char *path = answer_file();
+        ck_assert(wait_until(is_changed, path, SOON_MS));
+        ck_assert(server_says(server, "rebuilding an answer file", from, SOON_MS));
+        ck_assert(wait_until(is_gone, path, SOON_MS));
+        ck_assert(wait_until(answers_again, (void *)(uintptr_t)&last, SOON_MS));
+    }
+    sync_teardown();
+}
+END_TEST
+
 START_TEST(deleting_an_agent_deletes_its_file)
 {
     char *path;
@@ -239,6 +296,8 @@ int main(void)
     tcase_add_loop_test(harness_case(suite, "damage"), answers_return_after_file_damage, 0,
                         COUNT(damages));
     tcase_add_test(harness_case(suite, "missing"), a_question_detects_a_missing_file);
+    tcase_add_test(harness_case(suite, "open"), a_file_deleted_while_it_is_open_is_rebuilt);
+    tcase_add_test(harness_case(suite, "verified"), damage_is_found_without_a_question);
     tcase_add_test(harness_case(suite, "agent"), deleting_an_agent_deletes_its_file);
     tcase_add_test(harness_case(suite, "disk"), a_sync_works_when_answer_files_cannot_be_written);
     tcase_add_test(harness_case(suite, "writer"),

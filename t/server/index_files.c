@@ -214,6 +214,25 @@ START_TEST(lists_return_after_segment_damage)
 }
 END_TEST
 
+/* Its processes have verified all blocks before, so no list finds the damage soon. */
+START_TEST(a_check_has_the_running_server_rebuild_a_damaged_index)
+{
+    begin();
+    char *path = segment_file();
+    change_bits(path);
+    struct run run = assay(server, "check", NULL);
+    ck_assert_int_eq(run.status, 1);
+    ck_assert_msg(strstr(run.out, path) != NULL, "%s%s", run.out, run.err);
+    ck_assert_msg(strstr(run.err, "wrong indexes of reports (1)") != NULL, "%s", run.err);
+    expect_small();
+    ck_assert(server_says(server, "rebuilt the index of reports", 0, SOON_MS));
+    expect_lists(REPORTS);
+    ck_assert_str_ne(segment_file(), path);
+    assay_ok(server, "check", NULL);
+    server_free(server);
+}
+END_TEST
+
 START_TEST(check_repair_rebuilds_indexes_and_needs_a_stopped_server)
 {
     begin();
@@ -344,7 +363,9 @@ START_TEST(a_killed_repair_backup_or_restore_changes_no_list)
         run_killed(after[i], "restore", backup);
     }
     server_start(server);
-    expect_lists(REPORTS);
+    for (size_t i = 0; i < COUNT(lists); i++)
+        ck_assert(list_is(lists[i].query, REPORTS / lists[i].one_in)); /* at once */
+    expect_status(http(server, .method = "GET", .path = "/api/v1/reports", .key = small_key), 200);
     ck_assert(wait_until(no_work_is_left, NULL, SOON_MS));
     ck_assert_int_ne(access(text("%s/restore.part", server->data), F_OK), 0);
     server_free(server);
@@ -357,6 +378,8 @@ int main(void)
     tcase_add_test(harness_case(suite, "file"), lists_use_a_segment_file_shown_in_stats);
     tcase_add_loop_test(harness_case(suite, "damage"), lists_return_after_segment_damage, 0,
                         COUNT(damages));
+    tcase_add_test(harness_case(suite, "check"),
+                   a_check_has_the_running_server_rebuild_a_damaged_index);
     tcase_add_test(harness_case(suite, "repair"),
                    check_repair_rebuilds_indexes_and_needs_a_stopped_server);
     tcase_add_test(harness_case(suite, "writer"),

@@ -144,6 +144,41 @@ START_TEST(a_line_names_the_parts_of_the_duration)
 }
 END_TEST
 
+/* Columns: method, path. What they read grows with the data. */
+static const struct {
+    const char *method, *path;
+} queries[] = {
+    {"GET", "/api/v1/reports"},  {"GET", "/api/v1/reports?search=a"},
+    {"GET", "/api/v1/projects"}, {"GET", "/api/v1/conversations"},
+    {"GET", "/api/v1/leads"},    {"GET", "/api/v1/conversations?search=a"},
+    {"GET", "/api/v1/events"},   {"GET", "/api/v1/ratings"},
+    {"GET", "/v1/wp/status"},    {"POST", "/v1/wp/handshake"},
+};
+
+/* Without threads the request does not wait. */
+START_TEST(lists_and_searches_wait_for_a_query_thread)
+{
+    start(text("query_threads: %d\nlog: { access: %s }", _i, log_path));
+    char *token = assay_ok(server, "token", "create", "--workspace", "main", NULL);
+    char *key =
+        assay_ok(server, "key", "create", "--workspace", "main", "--name", "reader", "--scope",
+                 "reports:read", "--scope", "projects:read", "--scope", "conversations:read", NULL);
+    for (size_t i = 0; i < COUNT(queries); i++) {
+        const char *path = queries[i].path, *id = text("query-%zu", i);
+        bool posts = strcmp(queries[i].method, "POST") == 0, syncs = strstr(path, "/wp/") != NULL;
+        expect_status(
+            http(server, .method = queries[i].method, .path = path, .key = syncs ? token : key,
+                 .headers = {text("X-Request-Id: %s", id),
+                             posts ? "Content-Type: application/json" : NULL},
+                 .body = posts ? "{\"site_url\":\"https://shop.example/\",\"plugin_version\":\"1\"}"
+                               : NULL),
+            200);
+        ck_assert_msg((number(id, "wait_us") > 0) == (_i > 0), "%s: %s", path, line_of(id));
+    }
+    server_stop(server);
+}
+END_TEST
+
 START_TEST(an_answer_by_the_library_is_logged)
 {
     start(text("log: { access: %s }", log_path));
@@ -314,6 +349,7 @@ int main(void)
     tcase_add_test(tcase, a_line_names_the_caller_the_request_and_the_answer);
     tcase_add_test(tcase, a_refusal_names_its_limiter);
     tcase_add_test(tcase, a_line_names_the_parts_of_the_duration);
+    tcase_add_loop_test(tcase, lists_and_searches_wait_for_a_query_thread, 0, 2);
     tcase_add_test(tcase, an_answer_by_the_library_is_logged);
     tcase_add_test(tcase, no_line_controls_the_terminal);
     tcase_add_test(tcase, the_combined_format_is_standard);

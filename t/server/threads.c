@@ -161,7 +161,7 @@ static unsigned load_seconds(void)
 
 START_TEST(a_worker_with_busy_threads_answers_correctly)
 {
-    enum { READS = COUNT(reads), POSTS = 7, ALL = READS + POSTS };
+    enum { READS = COUNT(reads), OTHERS = 9, ALL = READS + OTHERS };
     static const char *const pages[] = {"/good", "/decent", "/bad"};
     struct caller callers[ALL] = {{0}};
     int64_t ids[REPORTS];
@@ -176,7 +176,7 @@ START_TEST(a_worker_with_busy_threads_answers_correctly)
     }
     const char *shop = assay_ok(server, "agent", "create", "--workspace", "main", "--name", "Shop",
                                 "--origin", "*", NULL);
-    const struct caller posts[POSTS] = {
+    const struct caller others[OTHERS] = {
         {.path = "/v1/wp/coupons/sync",
          .body = coupons("Asia/Tokyo", COUPONS, PRODUCTS_OF_A_COUPON),
          .credential = token},
@@ -196,9 +196,11 @@ START_TEST(a_worker_with_busy_threads_answers_correctly)
          .credential = visitor_of(shop)},
         {.path = "/api/v1/reports?sort_by=url&per_page=25", .credential = busy_key},
         {.path = "/api/v1/reports?search=page-4&per_page=25", .credential = busy_key},
+        {.path = "/api/v1/conversations?per_page=100", .credential = key},
+        {.path = "/v1/wp/status", .credential = token},
     };
     pthread_t busy;
-    memcpy(&callers[READS], posts, sizeof(posts));
+    memcpy(&callers[READS], others, sizeof(others));
     for (size_t i = 0; i < ALL; i++)
         ck_assert_int_eq(pthread_create(&callers[i].thread, NULL, call_on, &callers[i]), 0);
     ck_assert_int_eq(pthread_create(&busy, NULL, be_busy, NULL), 0);

@@ -30,14 +30,20 @@ static enum store_status try_open(const uint8_t *id)
     return status;
 }
 
+static void execute(const char *sql)
+{
+    sqlite3 *db;
+    ck_assert_int_eq(sqlite3_open(path, &db), SQLITE_OK);
+    ck_assert_msg(sqlite3_exec(db, sql, NULL, NULL, NULL) == SQLITE_OK && sqlite3_changes(db) < 2,
+                  "%s: %s", sql, sqlite3_errmsg(db));
+    sqlite3_close(db);
+}
+
 static void set_user_version(int version)
 {
     char sql[64];
-    sqlite3 *db;
-    ck_assert_int_eq(sqlite3_open(path, &db), SQLITE_OK);
     snprintf(sql, sizeof(sql), "PRAGMA user_version=%d", version);
-    ck_assert_int_eq(sqlite3_exec(db, sql, NULL, NULL, NULL), SQLITE_OK);
-    sqlite3_close(db);
+    execute(sql);
 }
 
 static void overwrite(off_t at, const void *bytes, size_t n)
@@ -206,6 +212,42 @@ START_TEST(flipped_bits_never_crash_a_reader)
 }
 END_TEST
 
+/* Rows that SQLite finds in order, but that answers depend on. */
+static const char *const contradictions[] = {
+    "UPDATE token SET documents=documents+1 WHERE token='number77'",
+    "UPDATE token SET token='number77x' WHERE token='number77'",
+    "DELETE FROM token WHERE token='number77'",
+    "INSERT INTO token SELECT tab, 'x', 1 FROM token LIMIT 1",
+    "DELETE FROM document WHERE id=77",
+    "UPDATE document SET tab=tab+1 WHERE id=77",
+    "INSERT INTO document SELECT 5000, version, tab, kind FROM document LIMIT 1",
+    "UPDATE tables SET documents=documents+1"};
+
+START_TEST(tables_that_contradict_each_other_are_reported_damaged)
+{
+    make_index(300);
+    ck_assert_int_eq(try_open(store_id), STORE_OK);
+    execute(contradictions[_i]);
+    ck_assert_int_eq(try_open(store_id), STORE_CORRUPT);
+}
+END_TEST
+
+/* The writer still has the file open, and read all of it before the damage. */
+START_TEST(verifying_reads_the_file_and_not_cached_pages)
+{
+    static const char zeros[8192];
+    struct stat st;
+    make_index(300);
+    struct answers_writer *w = reopen_file();
+    ck_assert_int_eq(answers_verify(w, NULL, NULL), STORE_OK);
+    ck_assert_int_eq(stat(path, &st), 0);
+    ck_assert_int_gt(st.st_size, 64 << 10);
+    overwrite(st.st_size / 4096 / 2 * 4096, zeros, sizeof(zeros));
+    ck_assert_int_eq(answers_verify(w, NULL, NULL), STORE_CORRUPT);
+    answers_close(w);
+}
+END_TEST
+
 int main(void)
 {
     const TTest *const tests[] = {
@@ -214,6 +256,7 @@ int main(void)
         a_file_that_may_not_be_opened_is_reported_damaged,
         a_flipped_bit_is_detected_or_changes_no_hit,
         flipped_bits_never_crash_a_reader,
+        verifying_reads_the_file_and_not_cached_pages,
     };
     Suite *suite = suite_create("answers_damage");
     TCase *t = tcase_create("file");
@@ -221,6 +264,8 @@ int main(void)
     tcase_add_checked_fixture(t, set_up, tear_down);
     for (size_t i = 0; i < sizeof(tests) / sizeof(*tests); i++)
         tcase_add_test(t, tests[i]);
+    tcase_add_loop_test(t, tables_that_contradict_each_other_are_reported_damaged, 0,
+                        sizeof(contradictions) / sizeof(*contradictions));
     suite_add_tcase(suite, t);
     return suite_run(suite);
 }

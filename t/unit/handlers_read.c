@@ -228,7 +228,7 @@ START_TEST(a_stopped_list_restarts_and_answers_once)
     played_body_has("\"total\":1}");
     ck_assert_uint_eq(played.lists, 4);
     ck_assert_uint_eq(played.laters, 3);
-    ck_assert_ptr_nonnull(played.query.pause);
+    ck_assert_ptr_nonnull(played.query.stop);
 }
 END_TEST
 

@@ -57,7 +57,7 @@ static bool run(struct query *query, struct store *s)
     struct test_query *q = (struct test_query *)query;
     kit_assert(store_snapshot_version(s) == 0);
     atomic_fetch_add(&running, 1);
-    while (q->holds && !query_pause(query)) {
+    while (q->holds && !query_must_stop(query)) {
         pthread_mutex_lock(&lock);
         bool go_on = gate_open;
         pthread_mutex_unlock(&lock);
@@ -66,7 +66,7 @@ static bool run(struct query *query, struct store *s)
         usleep(1000);
     }
     atomic_fetch_sub(&running, 1);
-    if (query_pause(query))
+    if (query_must_stop(query))
         return false;
     store_workspace_get(s, 1, no_workspace, NULL);
     kit_assert(store_snapshot_version(s) > 0);
@@ -217,16 +217,21 @@ START_TEST(the_queue_is_bounded_per_workspace_and_in_total)
 }
 END_TEST
 
+/* Its connection is closed, or its client hung up and the connection is not closed yet. */
 START_TEST(a_query_of_a_closed_client_is_stopped)
 {
     struct test_query q[3];
+    struct conn left = {.hung_up = true};
     begin(1);
     ask(&q[0], 'a', 1, false, true);
     await_running(1);
     ask(&q[1], 'b', 1, false, false);
     ask(&q[2], 'c', 1, false, false);
-    q[0].query.job.pending.waiter = NULL; /* as when its connection closed */
-    q[1].query.job.pending.waiter = NULL;
+    for (int i = 0; i < 2; i++)
+        if (_i == 0)
+            q[i].query.job.pending.waiter = NULL;
+        else
+            q[i].request.wait.conn = &left;
     loop.now_ms = clock_mono_ms();
     queries_tick(http.queries);
     run_loop_until(3);
@@ -310,7 +315,7 @@ int main(void)
     tcase_add_test(tc, lists_and_searches_take_turns_in_one_thread);
     tcase_add_test(tc, a_list_does_not_wait_for_searches);
     tcase_add_test(tc, the_queue_is_bounded_per_workspace_and_in_total);
-    tcase_add_test(tc, a_query_of_a_closed_client_is_stopped);
+    tcase_add_loop_test(tc, a_query_of_a_closed_client_is_stopped, 0, 2);
     tcase_add_test(tc, a_stopped_query_runs_again_in_a_new_snapshot);
     tcase_add_test(tc, worker_shutdown_ends_running_and_queued_queries);
     tcase_add_test(tc, without_threads_a_query_runs_at_once);

@@ -8,6 +8,7 @@
 
 #include <fcntl.h>
 #include <signal.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -47,7 +48,7 @@ static void grade_all(unsigned round)
 
 static struct ulid agent;
 
-/* A part of the full-text index as well. */
+/* Its texts, and its row in the log of changed documents. */
 static void put_document(uint64_t number)
 {
     struct buf rows = {0};
@@ -247,6 +248,31 @@ START_TEST(a_stopped_backup_leaves_no_file)
     ck_assert_ptr_nonnull(strstr(store_why(k.s), "stopped"));
     ck_assert(!there(copy, "data.mdb") && !there(copy, "data.mdb.part"));
     expect_whole(k.s);
+}
+END_TEST
+
+static int open_part(size_t bytes)
+{
+    char path[4096];
+    snprintf(path, sizeof(path), "%s/data.mdb.part", copy);
+    int fd = open(path, O_WRONLY | O_CREAT, 0600);
+    ck_assert(fd >= 0 && ftruncate(fd, (off_t)bytes) == 0);
+    return fd;
+}
+
+START_TEST(a_backup_replaces_the_file_of_a_killed_one_but_not_of_a_running_one)
+{
+    enum { MORE_THAN_THE_STORE = 64 << 20 };
+    int other = open_part(MORE_THAN_THE_STORE);
+    grade_all(1);
+    ck_assert_int_eq(flock(other, LOCK_EX), 0);
+    ck_status(store_backup(k.s, copy, NULL, NULL), STORE_IO);
+    ck_assert_msg(strstr(store_why(k.s), "busy") != NULL, "%s", store_why(k.s));
+    ck_assert(there(copy, "data.mdb.part"));
+    close(other);
+    ck_status(store_backup(k.s, copy, NULL, NULL), STORE_OK);
+    ck_assert(!there(copy, "data.mdb.part"));
+    expect_copy(1);
 }
 END_TEST
 
@@ -461,6 +487,7 @@ int main(void)
     tcase_set_timeout(tc, 60);
     tcase_add_test(tc, a_backup_is_data_mdb_alone_and_opens_as_a_store);
     tcase_add_loop_test(tc, a_stopped_backup_leaves_no_file, 0, 5);
+    tcase_add_test(tc, a_backup_replaces_the_file_of_a_killed_one_but_not_of_a_running_one);
     tcase_add_test(tc, a_backup_during_merges_is_one_snapshot);
     tcase_add_test(tc, a_restore_builds_segment_files_and_keeps_the_old_store);
     tcase_add_test(tc, a_second_restore_keeps_the_first_restored_store);

@@ -34,7 +34,7 @@ static struct store_search search_for(const char *pattern, enum store_search_by 
                                  .by = by,
                                  .pattern = str_of(pattern),
                                  .budget = UINT64_MAX,
-                                 .pause_arg = &stop};
+                                 .stop_arg = &stop};
 }
 
 /* Asked to stop at the ${at}-th check; 0: never. */
@@ -52,7 +52,7 @@ static struct outcome outcome_until(struct store_search *q, unsigned at)
 /* It is stopped ever later, until it ends; ${between}, unless NULL, runs after each stop. */
 static struct outcome outcome_of(struct store_search *q, void (*between)(void))
 {
-    unsigned at = q->pause != NULL ? 1 : 0;
+    unsigned at = q->stop != NULL ? 1 : 0;
     struct outcome o = outcome_until(q, at);
     while (o.status == STORE_AGAIN) {
         at += between != NULL ? 1 : 1 + at / 4;
@@ -230,7 +230,7 @@ START_TEST(stopped_and_paged_searches_find_every_match)
             q.rows.after = after;
             q.rows.limit = limit;
             q.budget = round % 2 == 0 ? UINT64_MAX : 1 + kit_random(&seed) % 60;
-            q.pause = kit_stop; /* asked once per item read */
+            q.stop = kit_stop; /* asked once per item read */
             struct outcome o = round % 4 < 2 ? outcome_of(&q, NULL) : outcome_until(&q, 0);
             for (size_t i = 0; i < o.count; i++) {
                 do
@@ -275,7 +275,7 @@ START_TEST(a_search_ends_while_the_store_changes)
     fill(7);
     write_as_operator(CHANGE_NOTE, &conversations[0].conversation, "the oldest");
     struct store_search q = search_for("the oldest", SEARCH_BY_TEXT);
-    q.pause = kit_stop;
+    q.stop = kit_stop;
     expect_one(outcome_of(&q, change_one), &conversations[0].conversation);
     ck_assert_uint_gt(changes, CONVERSATIONS);
 }
@@ -288,7 +288,7 @@ START_TEST(a_match_deleted_during_the_search_is_not_repeated)
     write_as_operator(CHANGE_NOTE, &conversations[0].conversation, "the oldest");
     struct store_search q = search_for("the oldest", SEARCH_BY_TEXT);
     q.rows.limit = 1;
-    q.pause = kit_stop;
+    q.stop = kit_stop;
     for (unsigned at = 1; o.count == 0; at++) {
         o = outcome_until(&q, at);
         ck_assert_int_eq(o.status, STORE_AGAIN);

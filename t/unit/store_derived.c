@@ -194,6 +194,27 @@ static bool stop(void *arg, uint64_t done, uint64_t total)
     return done < *(uint64_t *)arg;
 }
 
+START_TEST(an_interrupted_repair_changes_no_list)
+{
+    enum store_status status = STORE_AGAIN;
+    uint64_t steps = 0;
+    for (int i = 0; i < 300; i++)
+        random_act();
+    random_background();
+    struct buf lists = take_lists();
+    for (; status == STORE_AGAIN; steps++) {
+        status = store_rebuild(kit.s, true, stop, &steps);
+        struct buf now = take_lists();
+        ck_assert(str_eq(buf_view(&lists), buf_view(&now)));
+        kit_check_clean(kit.s);
+        buf_free(&now);
+    }
+    ck_status(status, STORE_OK);
+    ck_assert_uint_gt(steps, 4);
+    buf_free(&lists);
+}
+END_TEST
+
 /* More workspaces than one pass over the reports handles. */
 START_TEST(an_interrupted_rebuild_of_small_workspaces_resumes)
 {
@@ -225,6 +246,7 @@ int main(void)
     tcase_add_loop_test(tc, derived_rows_are_rebuilt_equal_after_any_changes, 0, 6);
     tcase_add_test(tc, lost_and_wrong_rows_are_repaired);
     tcase_add_loop_test(tc, a_malformed_record_deletes_no_row, 0, 3);
+    tcase_add_test(tc, an_interrupted_repair_changes_no_list);
     tcase_add_test(tc, an_interrupted_rebuild_of_small_workspaces_resumes);
     suite_add_tcase(suite, tc);
     return kit_run(suite);

@@ -271,20 +271,20 @@ START_TEST(a_large_visitor_is_invisible_at_once_and_deleted_in_batches)
 }
 END_TEST
 
-static bool pause_always(void *arg)
+static bool stop_always(void *arg)
 {
     (void)arg;
     return true;
 }
 
-START_TEST(an_erasure_completes_while_maintenance_pauses)
+START_TEST(an_erasure_completes_while_maintenance_stops)
 {
     struct visitor v = talkative();
     struct store_txn *t;
     struct store_answer a;
     store_read_end(kit.s);
     ck_status(store_begin(kit.s, &t), STORE_OK);
-    store_txn_pause(t, pause_always, NULL);
+    store_txn_stop_when(t, stop_always, NULL);
     store_apply(t, &(struct store_change){.kind = CHANGE_VISITOR_ERASE, OF(&v)}, kit.now, &a);
     ck_status(a.status, STORE_OK);
     ck_status(store_commit(t), STORE_OK);
@@ -473,7 +473,7 @@ int main(void)
     tcase_add_test(tc, erasure_leaves_no_byte_of_the_visitor);
     tcase_add_test(tc, erasing_one_visitor_keeps_the_others);
     tcase_add_test(tc, a_large_visitor_is_invisible_at_once_and_deleted_in_batches);
-    tcase_add_test(tc, an_erasure_completes_while_maintenance_pauses);
+    tcase_add_test(tc, an_erasure_completes_while_maintenance_stops);
     tcase_add_test(tc, deleting_an_agent_deletes_its_visitors);
     tcase_add_test(tc, rows_of_a_deleted_agent_are_skipped_in_batches);
     tcase_add_test(tc, an_erasure_does_not_wait_for_the_purge_of_a_large_project);

@@ -1,4 +1,4 @@
-/* A list that its pause function stops: when it starts again, it returns the same rows. */
+/* A list that its stop function ends: when it starts again, it returns the same rows. */
 #include "t/kit/store_fixtures.h"
 
 #define COUNT(a) ((int)(sizeof(a) / sizeof(*(a))))
@@ -30,7 +30,7 @@ static void create_many(unsigned from, unsigned to)
 static unsigned list_with_stops(const struct store_list_query *q, unsigned every, unsigned *reports,
                                 unsigned arriving, bool merging, struct kit_list *out)
 {
-    struct kit_stop *stop = q->pause_arg;
+    struct kit_stop *stop = q->stop_arg;
     for (unsigned turns = 1;; turns++) {
         *stop = (struct kit_stop){.at = turns * every};
         *out = kit_reports(k.s, q);
@@ -51,7 +51,7 @@ static unsigned list_with_stops(const struct store_list_query *q, unsigned every
 /* How often it checks whether to stop. */
 static unsigned checks_of(const struct store_list_query *q, struct kit_list *out)
 {
-    struct kit_stop *stop = q->pause_arg;
+    struct kit_stop *stop = q->stop_arg;
     *stop = (struct kit_stop){0};
     *out = kit_reports(k.s, q);
     ck_status(out->status, STORE_OK);
@@ -101,8 +101,8 @@ START_TEST(a_list_stopped_at_any_point_restarts_with_the_same_rows)
                                  .search = str_of(stopped[_i].pattern),
                                  .page = 3,
                                  .per_page = 100,
-                                 .pause = kit_stop,
-                                 .pause_arg = &stop};
+                                 .stop = kit_stop,
+                                 .stop_arg = &stop};
     unsigned checks = checks_of(&q, &l);
     /* at most one segment to verify or search, or eight items, between two checks */
     ck_assert_uint_ge(checks, 2 * (merged / 512) + l.count / 8);
@@ -121,7 +121,7 @@ START_TEST(a_list_stopped_at_any_point_restarts_with_the_same_rows)
         ck_assert_uint_le(checks_of(&q, &l), 2 * (merged / 512 + 1) + l.count / 8);
     store_read_end(k.s);
     kit_reopen(&k);
-    q.pause = NULL;
+    q.stop = NULL;
     l = kit_reports(k.s, &q);
     ck_assert_uint_eq(l.total, total);
     ck_assert_uint_eq(l.count, count);

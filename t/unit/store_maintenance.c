@@ -4,6 +4,8 @@
  */
 #include "t/kit/store.h"
 
+#include "store/rows.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <sys/stat.h>
@@ -220,21 +222,21 @@ START_TEST(a_full_store_deletes_in_any_state_of_maintenance)
 }
 END_TEST
 
-static bool pause_always(void *arg)
+static bool stop_always(void *arg)
 {
     ++*(unsigned *)arg;
     return true;
 }
 
-static unsigned pauses;
+static unsigned stops;
 
-/* Run a change that pauses at every check. */
-static struct store_answer paused(const struct store_change *c)
+/* Run a change that stops at every check. */
+static struct store_answer stopped(const struct store_change *c)
 {
     struct store_txn *t;
     struct store_answer a;
     ck_status(store_begin(k.s, &t), STORE_OK);
-    store_txn_pause(t, pause_always, &pauses);
+    store_txn_stop_when(t, stop_always, &stops);
     store_apply(t, c, k.now, &a);
     ck_status(store_commit(t), STORE_OK);
     return a;
@@ -260,7 +262,7 @@ static uint64_t records(void)
     return u.reports + u.projects;
 }
 
-START_TEST(background_work_ends_its_batch_after_a_record_when_a_pause_is_due)
+START_TEST(background_work_ends_its_batch_after_a_record_when_it_must_stop)
 {
     enum { REPORTS = 200 };
     uint64_t w = kit_workspace(&k, "acme"), ids[REPORTS / 2];
@@ -274,7 +276,7 @@ START_TEST(background_work_ends_its_batch_after_a_record_when_a_pause_is_due)
     kit_purge(&k, 1000);
     ck_status(kit_project(k.s, w, "goes.com", &p), STORE_OK);
     delete_project(w, "goes.com");
-    pauses = 0;
+    stops = 0;
     for (size_t i = 0; i < REPORTS / 2; i++) {
         uint64_t before = records();
         struct store_change purge = {
@@ -282,7 +284,7 @@ START_TEST(background_work_ends_its_batch_after_a_record_when_a_pause_is_due)
             .workspace = w,
             .id = p.id,
             .data = {(const char *)&ids[i], sizeof(ids) - i * sizeof(*ids)}};
-        struct store_answer a = paused(&purge);
+        struct store_answer a = stopped(&purge);
         ck_status(a.status, STORE_OK);
         ck_assert_uint_eq(a.id, 1);
         ck_assert_uint_eq(before - records(), 1);
@@ -294,10 +296,10 @@ START_TEST(background_work_ends_its_batch_after_a_record_when_a_pause_is_due)
     kit_decent = 50;
     kit_reopen(&k);
     unsigned batches = 0;
-    while (paused(&(struct store_change){.kind = CHANGE_PURGE, .limit = 1000}).status == STORE_OK)
+    while (stopped(&(struct store_change){.kind = CHANGE_PURGE, .limit = 1000}).status == STORE_OK)
         batches++;
     ck_assert_uint_ge(batches, REPORTS / 2);
-    ck_assert_uint_ge(pauses, REPORTS);
+    ck_assert_uint_ge(stops, REPORTS);
     struct store_list_query q = {.workspace = w, .result = RESULT_GOOD, .page = 1, .per_page = 10};
     ck_assert_uint_eq(kit_reports(k.s, &q).total, REPORTS / 2);
     store_read_end(k.s);
@@ -381,6 +383,30 @@ START_TEST(maintenance_commits_sync_once_and_callers_commits_twice)
 }
 END_TEST
 
+/* With a change of local spaces alone in the same transaction: twice. */
+START_TEST(a_commit_that_the_log_has_syncs_once)
+{
+    uint64_t w = kit_workspace(&k, "acme");
+    const struct store_change create = kit_create_change(w, "https://a.com/", "a.com"),
+                              lost = {.kind = CHANGE_INDEX_LOST, .workspace = w};
+    for (int with_local = 0; with_local < 2; with_local++) {
+        struct store_txn *t;
+        struct store_answer a;
+        ck_status(store_begin(k.s, &t), STORE_OK);
+        store_apply(t, &create, NOW, &a);
+        ck_status(a.status, STORE_OK);
+        if (with_local)
+            store_apply(t, &lost, NOW, &a);
+        ck_status(a.status, STORE_OK);
+        store_in_log(t);
+        unsigned before = syncs;
+        ck_status(store_commit(t), STORE_OK);
+        ck_assert_uint_eq(syncs - before, 1 + with_local);
+    }
+    kit_check_clean(k.s);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("store_maintenance");
@@ -391,11 +417,12 @@ int main(void)
     tcase_add_test(tc, a_result_of_old_bounds_is_reclassified);
     tcase_add_test(tc, a_purge_does_not_wait_for_the_rebuild_of_another_workspace);
     tcase_add_test(tc, an_aborted_reclassification_is_not_taken_as_done);
-    tcase_add_test(tc, background_work_ends_its_batch_after_a_record_when_a_pause_is_due);
+    tcase_add_test(tc, background_work_ends_its_batch_after_a_record_when_it_must_stop);
     tcase_add_test(tc, reclassification_reports_progress_and_does_not_delay_a_purge);
     tcase_add_loop_test(tc, a_full_store_deletes_in_any_state_of_maintenance, 0,
                         (int)(sizeof(maps) / sizeof(*maps)));
     tcase_add_test(tc, maintenance_commits_sync_once_and_callers_commits_twice);
+    tcase_add_test(tc, a_commit_that_the_log_has_syncs_once);
     suite_add_tcase(suite, tc);
     return kit_run(suite);
 }

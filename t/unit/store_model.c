@@ -200,7 +200,7 @@ static void learn_projects(void)
     }
 }
 
-/* Maintenance without work; it pauses for a while after that. */
+/* Maintenance without work; it rests for a while after that. */
 static void undone(void)
 {
     struct store_txn *t;
@@ -314,8 +314,8 @@ static struct store_list_query any_query(int *w, int *p)
                                  .page = 1 + (pick(2) ? pick(4) : pick(40)),
                                  .per_page = 1 + pick(60),
                                  .search = str_of(patterns[pick(12)]),
-                                 .pause = kit_stop,
-                                 .pause_arg = &stop};
+                                 .stop = kit_stop,
+                                 .stop_arg = &stop};
     if (*p < PROJECTS && projects[*w][*p] != 0)
         q.project = projects[*w][*p];
     return q;

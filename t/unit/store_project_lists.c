@@ -167,8 +167,8 @@ START_TEST(a_project_list_is_exact_while_projects_change)
                                      .search = str_of(sought[pick(6)]),
                                      .page = 1 + pick(5),
                                      .per_page = 1 + pick(100),
-                                     .pause = pick(4) ? kit_stop : NULL,
-                                     .pause_arg = &stop};
+                                     .stop = pick(4) ? kit_stop : NULL,
+                                     .stop_arg = &stop};
         unsigned every = 1 + pick(4);
         struct kit_list l;
         for (unsigned turns = 0;; again++, turns++) {
@@ -201,7 +201,7 @@ START_TEST(a_project_list_can_stop_while_projects_change)
     uint64_t other = kit_workspace(&k, "other");
     struct kit_stop stop;
     struct store_list_query q = {
-        .workspace = w, .page = 1, .per_page = 10, .pause = kit_stop, .pause_arg = &stop};
+        .workspace = w, .page = 1, .per_page = 10, .stop = kit_stop, .stop_arg = &stop};
     model_seed = 7;
     for (unsigned i = 0; i < MODEL_PROJECTS; i++)
         snprintf(model[i].name, sizeof(model[i].name), "p%u.com", i * 7919 % 100003);

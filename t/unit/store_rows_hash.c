@@ -155,7 +155,7 @@ static bool yes(void *arg)
     return true;
 }
 
-START_TEST(a_pause_ends_it)
+START_TEST(it_ends_when_it_must_stop)
 {
     uint8_t out[STORE_HASH_BYTES];
     uint64_t many = kit_workspace(&kit, "many");
@@ -178,6 +178,6 @@ int main(void)
     tcase_add_test(tcase, stores_with_the_same_row_sets_have_one_hash);
     tcase_add_test(tcase, a_restored_backup_has_the_same_hash);
     tcase_add_test(tcase, an_altered_row_of_any_replicated_space_changes_the_hash);
-    tcase_add_test(tcase, a_pause_ends_it);
+    tcase_add_test(tcase, it_ends_when_it_must_stop);
     return kit_run(suite);
 }

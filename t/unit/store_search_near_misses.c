@@ -59,8 +59,8 @@ static struct store_list_query query(void)
                                      .page = 1,
                                      .per_page = 1,
                                      .search = str_of(pattern),
-                                     .pause = kit_stop,
-                                     .pause_arg = &stop};
+                                     .stop = kit_stop,
+                                     .stop_arg = &stop};
 }
 
 /* Asked to stop at the ${at}-th check; 0: never. */
@@ -136,7 +136,7 @@ START_TEST(a_search_releases_its_snapshot_for_a_map_resize)
     match_cache_free(k.s);
     unsigned checks = checks_of(&q, false, ROWS / 2);
     ck_assert_uint_gt(checks, ROWS / AT_ONCE);
-    q.pause = map_is_to_change;
+    q.stop = map_is_to_change;
     for (unsigned at = 1; at < checks; at++) {
         match_cache_free(k.s);
         ck_status(list_until(&q, false, at).status, STORE_AGAIN);
@@ -175,7 +175,7 @@ START_TEST(a_search_stops_within_a_small_project)
     expect_stops(&q, false, ROWS / 2);
     q.project = p.id; /* and the whole segment need not be read again */
     ck_assert_uint_eq(checks_of(&q, false, ROWS / 2), SEGMENTS);
-    q.pause = NULL;
+    q.stop = NULL;
     checks_of(&q, false, ROWS / 2);
 }
 END_TEST
@@ -229,10 +229,10 @@ START_TEST(a_project_search_stops_within_long_names)
     pattern[HALF] = '\0';
     struct store_list_query q = query();
     q.sort = PROJECT_BY_NAME;
-    q.pause = NULL;
+    q.stop = NULL;
     q.search = STR("nothing"); /* it reads every row */
     checks_of(&q, true, 0);
-    q.pause = kit_stop;
+    q.stop = kit_stop;
     q.search = str_of(pattern);
     ck_assert_uint_ge(checks_of(&q, true, PROJECTS / 2), PROJECTS * LONG * HALF >> 19);
     ck_assert_uint_eq(checks_of(&q, true, PROJECTS / 2), 0);
@@ -303,7 +303,7 @@ END_TEST
 int main(void)
 {
     Suite *suite = suite_create("store_search_near_misses");
-    TCase *tc = tcase_create("pauses");
+    TCase *tc = tcase_create("stops");
     tcase_add_checked_fixture(tc, setup, teardown);
     tcase_set_timeout(tc, 60);
     tcase_add_loop_test(tc, a_search_stops_within_a_block_and_finds_every_match_later, 0,

@@ -307,8 +307,8 @@ START_TEST(a_long_pattern_with_near_matches_stops_within_a_block)
                                  .page = 1,
                                  .per_page = 10,
                                  .search = str_of(pattern),
-                                 .pause = kit_stop,
-                                 .pause_arg = &stop};
+                                 .stop = kit_stop,
+                                 .stop_arg = &stop};
     for (stop.at = 1; stop.at < BLOCK / AT_ONCE; stop.at++, stop.asked = 0) {
         ck_status(kit_reports(k.s, &q).status, STORE_AGAIN);
         ck_assert_uint_eq(stop.asked, stop.at);

@@ -139,6 +139,51 @@ START_TEST(a_damaged_segment_is_named_and_rebuilt_from_the_reports)
 }
 END_TEST
 
+START_TEST(damage_to_a_verified_block_is_found_by_a_reader_that_has_the_file_mapped)
+{
+    struct stat st;
+    create(200);
+    kit_purge(&k, 100);
+    ck_status(list_status(k.s, REPORT_BY_URL, "page"), STORE_OK); /* verifies the n-gram blocks */
+    struct files f = files();
+    const char *path = path_of(w, f.number[f.count / 2]);
+    ck_assert_int_eq(stat(path, &st), 0);
+    flip(path, st.st_size - 100, 1); /* in the last n-gram block */
+    ck_status(list_status(k.s, REPORT_BY_URL, ""), STORE_OK);
+    for (unsigned i = 0; i < STORE_TIDY_TURNS; i++)
+        ck_assert(store_tidy(k.s));
+    ck_status(list_status(k.s, REPORT_BY_URL, ""), STORE_DAMAGED);
+    ck_assert_uint_eq(store_lost_segment(k.s), f.number[f.count / 2]);
+}
+END_TEST
+
+START_TEST(a_merge_copies_no_block_that_was_damaged_after_it_was_verified)
+{
+    uint64_t ids[4000];
+    struct store *reader;
+    struct builder b;
+    struct buf out = {0};
+    char why[512];
+    kit_segment_rows = 512;
+    kit_reopen(&k);
+    create(100);
+    kit_purge(&k, 100);
+    list_all(k.s, ids, 4000);
+    ck_status(store_share(k.s, &reader, why, sizeof(why)), STORE_OK);
+    create(100);
+    flip_it(first_file());
+    builder_init(&b, reader, w);
+    ck_status(merge_make(&b, &out), STORE_DAMAGED);
+    builder_undo(&b);
+    builder_free(&b);
+    buf_free(&out);
+    store_close(reader);
+    kit_purge(&k, 100);
+    ck_assert_uint_eq(list_all(k.s, ids, 4000), 800);
+    kit_check_clean(k.s);
+}
+END_TEST
+
 static void spoil_head(struct store_txn *t, struct key *key)
 {
     txn_put(t, SPACE_REPORT, key, "no head", 7);
@@ -251,6 +296,8 @@ int main(void)
     tcase_add_test(tc, any_flipped_bit_is_detected_and_changes_no_list);
     tcase_add_loop_test(tc, a_damaged_segment_is_named_and_rebuilt_from_the_reports, 0,
                         (int)(sizeof(damages) / sizeof(*damages)));
+    tcase_add_test(tc, damage_to_a_verified_block_is_found_by_a_reader_that_has_the_file_mapped);
+    tcase_add_test(tc, a_merge_copies_no_block_that_was_damaged_after_it_was_verified);
     tcase_add_loop_test(tc, a_list_with_a_damaged_head_rebuilds_the_index_without_its_report, 0,
                         sizeof(head_damages) / sizeof(head_damages[0]));
     tcase_add_test(tc, missing_files_are_found_at_startup);

@@ -190,7 +190,7 @@ START_TEST(the_oldest_unfinished_syncs_are_closed)
 }
 END_TEST
 
-static bool pause_always(void *arg)
+static bool stop_always(void *arg)
 {
     (void)arg;
     return true;
@@ -218,7 +218,7 @@ START_TEST(the_end_of_a_sync_hides_at_once_and_deletes_in_batches)
         send_products(&rows, "b", false);
     }
     ck_status(store_begin(kit.s, &t), STORE_OK);
-    store_txn_pause(t, pause_always, NULL);
+    store_txn_stop_when(t, stop_always, NULL);
     answer = apply_in(t, "shop.example", "b", true);
     ck_status(answer.status, STORE_OK);
     ck_assert_uint_eq(answer.id, _i == 1 ? 1 : ITEMS - 1);
@@ -227,7 +227,7 @@ START_TEST(the_end_of_a_sync_hides_at_once_and_deletes_in_batches)
     kit_check_clean(kit.s);
     for (; answer.status == STORE_OK; steps++) {
         ck_status(store_begin(kit.s, &t), STORE_OK);
-        store_txn_pause(t, pause_always, NULL);
+        store_txn_stop_when(t, stop_always, NULL);
         store_apply(t, &(struct store_change){.kind = CHANGE_PURGE, .limit = 1000}, kit.now,
                     &answer);
         ck_status(store_commit(t), STORE_OK);

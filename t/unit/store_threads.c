@@ -103,7 +103,7 @@ static void *read_on(void *arg)
                                            .ascending = true,
                                            .page = 1,
                                            .per_page = 100,
-                                           .pause = never};
+                                           .stop = never};
         while (seen.status == STORE_AGAIN) {
             store_report_list(s, &q, take, &seen);
             store_read_end(s);

@@ -429,6 +429,9 @@ static const struct compiled mistakes[] = {
     {.page = "", .says = "en.txt:3: the key y is there twice", .en = "y = a\ny = b\n"},
     {.page = "", .says = "en.txt:2: a key or a text is empty", .en = "y =\n"},
     {.page = "", .says = "en.txt:2: a line needs the form: key = text", .en = "y\n"},
+    {.page = "",
+     .says = "en.txt:2: the key check.a.wrong is missing",
+     .en = "check.a.name = A\ncheck.a.why = A\ncheck.a.mend = A\n"},
     {.page = "", .says = "en.txt:2: y\"; is not a key", .en = "y\"; = a\n"},
 };
 

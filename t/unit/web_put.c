@@ -35,11 +35,73 @@ static const struct {
     {BYTES("\xe2\x80\xae\xc3\xa9\xff"), BYTES("\xe2\x80\xae\xc3\xa9\xff")},
     {BYTES("a\0<"), BYTES("a\0&lt;")},
     {BYTES("`={{}}"), BYTES("`={{}}")},
+    {BYTES("1234567<"), BYTES("1234567&lt;")},
+    {BYTES("12345678>"), BYTES("12345678&gt;")},
+    {BYTES("\"234567812345678&"), BYTES("&quot;234567812345678&amp;")},
+    {BYTES("<<<<<<<<\"\"\"\"\"\"\"\"\""),
+     BYTES("&lt;&lt;&lt;&lt;&lt;&lt;&lt;&lt;"
+           "&quot;&quot;&quot;&quot;&quot;&quot;&quot;&quot;&quot;")},
+    {BYTES("\xbc\xbe\xa6\xa2\xbc\xbe\xa6\xa2"), BYTES("\xbc\xbe\xa6\xa2\xbc\xbe\xa6\xa2")},
+    {BYTES("=;?:'%# $!,.12345"), BYTES("=;?:'%# $!,.12345")},
 };
 
 START_TEST(markup_is_escaped)
 {
     expect_put(put_text, texts[_i].text, texts[_i].html);
+}
+END_TEST
+
+/* ${text} as a JSON string, of which the first quote is taken, is ${want} as HTML. */
+static void expect_json(struct str text, struct str want)
+{
+    char *json = malloc(2 * text.n + sizeof("\",")), *to = json,
+         *html = malloc(HTML_MAX(2 * text.n + 2));
+    ck_assert(json != NULL && html != NULL);
+    for (size_t i = 0; i < text.n; i++) {
+        if (text.p[i] == '"' || text.p[i] == '\\')
+            *to++ = '\\';
+        *to++ = text.p[i];
+    }
+    to = stpcpy(to, "\",");
+    struct str rest = {json, (size_t)(to - json)};
+    char *end = html_write_json(html, &rest);
+    ck_assert(str_eq((struct str){html, (size_t)(end - html)}, want));
+    ck_assert(str_eq(rest, STR(",")));
+    free(html);
+    free(json);
+}
+
+START_TEST(a_json_string_ends_with_its_text)
+{
+    static const char *const unfinished[] = {"", "a", "12345678", "1234567\\", "\\"};
+    for (size_t i = 0; i < COUNT(unfinished); i++) {
+        char html[HTML_MAX(8)];
+        struct str rest = str_of(unfinished[i]);
+        char *end = html_write_json(html, &rest);
+        ck_assert(str_eq((struct str){html, (size_t)(end - html)}, str_of(unfinished[i])));
+        ck_assert_uint_eq(rest.n, 0);
+    }
+}
+END_TEST
+
+/* Each byte, in each place of a text of up to 20 bytes. */
+START_TEST(a_byte_is_escaped_wherever_it_stands)
+{
+    static const char *const entities[256] = {
+        ['&'] = "&amp;", ['<'] = "&lt;", ['>'] = "&gt;", ['"'] = "&quot;"};
+    char text[20], want[64];
+    for (int c = 0; c < 256; c++)
+        for (size_t n = 1; n <= sizeof(text); n++)
+            for (size_t at = 0; at < n; at++) {
+                memset(text, 'a', n);
+                memset(want, 'a', sizeof(want));
+                text[at] = want[at] = (char)c;
+                size_t more = entities[c] == NULL ? 0 : strlen(entities[c]) - 1;
+                if (more > 0)
+                    memcpy(want + at, entities[c], more + 1);
+                expect_put(put_text, (struct str){text, n}, (struct str){want, n + more});
+                expect_json((struct str){text, n}, (struct str){want, n + more});
+            }
 }
 END_TEST
 
@@ -148,6 +210,44 @@ START_TEST(every_text_is_found)
             struct str text = text_find(l, group, str_of(dot + 1), NULL);
             ck_assert_msg(str_eq(text, table->rows[i].text) && text.n > 0, "%s of %s",
                           table->rows[i].key.p, table->code.p);
+        }
+    }
+}
+END_TEST
+
+static void expect_check(const struct text_table *table, size_t check, const char *field,
+                         const struct text_row *row)
+{
+    char key[128];
+    snprintf(key, sizeof(key), "check.%s.%s", table->checks[check].id.p, field);
+    ck_assert_str_eq(row->key.p, key);
+}
+
+START_TEST(a_check_has_its_own_texts)
+{
+    const struct text_table *table = &text_tables[_i];
+    ck_assert_uint_gt(table->check_count, 40);
+    for (size_t i = 0; i < table->check_count; i++) {
+        const struct check_texts *check = &table->checks[i];
+        expect_check(table, i, "name", check->name);
+        expect_check(table, i, "wrong", check->wrong);
+        expect_check(table, i, "why", check->why);
+        expect_check(table, i, "mend", check->mend);
+    }
+}
+END_TEST
+
+START_TEST(a_check_is_found_wherever_the_search_begins)
+{
+    const struct text_table *table = &text_tables[_i];
+    for (size_t from = 0; from < table->check_count; from++) {
+        size_t next = from;
+        ck_assert_ptr_null(texts_of_check(_i, STR("titl"), &next));
+        ck_assert_ptr_null(texts_of_check(_i, STR(""), &next));
+        for (size_t i = 0; i < table->check_count; i++) {
+            next = from;
+            ck_assert_ptr_eq(texts_of_check(_i, table->checks[i].id, &next), &table->checks[i]);
+            ck_assert_uint_eq(next, (i + 1) % table->check_count);
         }
     }
 }
@@ -265,20 +365,20 @@ START_TEST(a_time_is_utc_for_people_and_for_machines)
     };
     for (size_t i = 0; i < COUNT(times); i++) {
         struct str iso, date = view_time(&memory, times[i].ms, &iso);
-        ck_assert_str_eq(iso.p, times[i].iso);
-        ck_assert_str_eq(date.p, times[i].date);
+        ck_assert(str_eq(iso, str_of(times[i].iso)));
+        ck_assert(str_eq(date, str_of(times[i].date)));
     }
 }
 END_TEST
 
-START_TEST(a_printed_text_has_any_length)
+START_TEST(joined_texts_follow_each_other)
 {
-    char text[4096];
-    memset(text, 'a', sizeof(text) - 1);
-    text[sizeof(text) - 1] = '\0';
-    struct str printed = view_print(&memory, "%s=%u", text, 7U);
-    ck_assert_uint_eq(printed.n, sizeof(text) - 1 + 2);
-    ck_assert(memcmp(printed.p + sizeof(text) - 1, "=7", 3) == 0);
+    char digits[STR_U64_MAX];
+    struct str joined =
+        VIEW_JOIN(&memory, STR("a="), str_u64(digits, UINT64_MAX), (struct str){0}, STR("<"));
+    ck_assert(str_eq(joined, STR("a=18446744073709551615<")));
+    ck_assert(str_eq(VIEW_JOIN(&memory, str_u64(digits, 0)), STR("0")));
+    ck_assert_uint_eq(VIEW_JOIN(&memory, STR("")).n, 0);
 }
 END_TEST
 
@@ -353,17 +453,21 @@ int main(void)
     TCase *tcase = tcase_create("web_put");
     tcase_add_checked_fixture(tcase, NULL, free_all);
     tcase_add_loop_test(tcase, markup_is_escaped, 0, COUNT(texts));
+    tcase_add_test(tcase, a_json_string_ends_with_its_text);
+    tcase_add_test(tcase, a_byte_is_escaped_wherever_it_stands);
     tcase_add_loop_test(tcase, only_web_addresses_are_urls, 0, COUNT(urls));
     tcase_add_test(tcase, a_part_of_a_url_has_only_unreserved_characters);
     tcase_add_test(tcase, a_text_is_found_by_its_whole_key_alone);
     tcase_add_test(tcase, a_german_text_is_not_the_english_one);
     tcase_add_test(tcase, the_html_of_every_text_is_escaped);
     tcase_add_test(tcase, every_text_is_found);
+    tcase_add_loop_test(tcase, a_check_has_its_own_texts, 0, LANGUAGES);
+    tcase_add_loop_test(tcase, a_check_is_found_wherever_the_search_begins, 0, LANGUAGES);
     tcase_add_loop_test(tcase, the_language_of_the_highest_quality_is_chosen, 0, COUNT(headers));
     tcase_add_test(tcase, a_header_of_8_kib_is_read_to_its_end);
     tcase_add_test(tcase, codes_name_languages);
     tcase_add_test(tcase, a_time_is_utc_for_people_and_for_machines);
-    tcase_add_test(tcase, a_printed_text_has_any_length);
+    tcase_add_test(tcase, joined_texts_follow_each_other);
     tcase_add_loop_test(tcase, a_name_is_cut_between_characters, 0, COUNT(names));
     tcase_add_test(tcase, the_row_of_the_last_grading_has_the_verdict_of_the_page);
     suite_add_tcase(suite, tcase);
