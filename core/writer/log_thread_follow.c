@@ -97,7 +97,7 @@ static bool fits(const struct log_thread *t)
     return t->reason[0] == '\0';
 }
 
-/* The next entry does not continue the store: finds why, if the position of the store is the reason. */
+/* The next entry does not continue the store. Finds why, if the position is the reason. */
 static enum cluster_log_status find_reason(struct log_thread *t,
                                            const struct cluster_log_head *head)
 {
