@@ -79,7 +79,7 @@ static const struct {
     {records_of_its_own, "data_dir has records"},
     {ahead, "and the log ends before it"},
     {trimmed, "the next entry of the log is 2"},
-    {all_trimmed, "nothing between entry 0 and its end"},
+    {all_trimmed, "no entry after 0"},
     {another_chain, "entry 1 of the log does not continue"},
 };
 
