@@ -45,7 +45,7 @@ static void log_reason(const char *why)
     if (why[0] != '\0')
         log_warn("the cluster: %s", why);
     else
-        log_info("the cluster: the log answers again");
+        log_info("the cluster: the store fits the log, and the log answers");
 }
 
 void log_publish(struct log_thread *t, enum log_state state, const char *why)
