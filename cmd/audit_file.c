@@ -33,7 +33,7 @@ static const char *obstacle(const char *path)
     if (stat(path, &st) == 0 && !S_ISREG(st.st_mode))
         return S_ISDIR(st.st_mode) ? strerror(EISDIR) : "it is not a regular file";
     if (lstat(path, &st) == 0 && S_ISLNK(st.st_mode) && stat(path, &st) != 0)
-        return "it is a symbolic link to no file";
+        return "it is a symbolic link whose target does not exist";
     return access(folder, W_OK | X_OK) == 0 ? NULL : strerror(errno);
 }
 

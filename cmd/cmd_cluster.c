@@ -47,7 +47,10 @@ int cmd_log_refuse(struct cluster_log *l, enum cluster_log_status status)
 
 /* ---- a new log ---- */
 
-/* The chain before the first entry: zeros, so that empty stores can follow; else nobody's. */
+/*
+ * The chain before the first entry: zeros, so that empty stores can follow; otherwise a chain that
+ * no store has.
+ */
 static bool choose_head(struct store *s, struct cluster_log_head *head)
 {
     bool empty = store_is_empty(s);
@@ -98,10 +101,9 @@ static int refuse_while_others_run(struct cluster_log *l, struct store *s)
         return cmd_log_problem(l, status);
     if (!r.found)
         return CMD_DONE;
-    return cmd_refuse(
-        "node %s was heard of %lld s ago: stop the servers of all nodes, or try again "
-        "in %d s if they are stopped",
-        r.node.name, (long long)(r.node.seen_ms / 1000), CLUSTER_LOG_LEASE_MS / 1000);
+    return cmd_refuse("node %s was seen %lld s ago: stop the servers of all nodes, or try again "
+                      "in %d s if they are stopped",
+                      r.node.name, (long long)(r.node.seen_ms / 1000), CLUSTER_LOG_LEASE_MS / 1000);
 }
 
 static int make_log(const struct cmd *cmd, struct client *client, bool replace)
@@ -269,7 +271,7 @@ struct named {
     const char *name;
     uint8_t ids[SAME_NAME_MAX][NODE_BYTES];
     size_t count;
-    int64_t seen_ms; /* of the one that was heard of last */
+    int64_t seen_ms; /* of the one that was seen last */
 };
 
 static void find_named(void *arg, const struct cluster_log_node *n)
@@ -298,7 +300,7 @@ int cmd_cluster_remove(struct cmd *cmd)
     if (named.count == 0)
         return cmd_refuse("there is no node %s; assay cluster status lists all", named.name);
     if (removed < named.count)
-        return cmd_refuse("node %s was heard of %lld s ago: stop its server, or try again in %d s "
+        return cmd_refuse("node %s was seen %lld s ago: stop its server, or try again in %d s "
                           "if it is stopped",
                           named.name, (long long)(named.seen_ms / 1000),
                           CLUSTER_LOG_LEASE_MS / 1000);

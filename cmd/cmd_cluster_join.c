@@ -27,7 +27,7 @@ struct join {
     struct cluster_log_head head;
     struct cluster_log_node source; /* name "": not found */
     struct cluster_log_node self;   /* while it joins: with an id for that */
-    int64_t seen_ms;                /* since a node with the name of this one was heard of */
+    int64_t seen_ms;                /* since a node with the name of this one was seen */
 };
 
 static bool is_live(const struct cluster_log_node *n)
@@ -101,7 +101,7 @@ static int check_nodes(const struct join *j)
     if (!is_live(&j->source))
         return cmd_refuse("node %s is away: start its server, or name another node", j->from);
     if (j->seen_ms < CLUSTER_LOG_LEASE_MS)
-        return cmd_refuse("a node with the name %s was heard of %lld s ago: stop its server, try "
+        return cmd_refuse("a node with the name %s was seen %lld s ago: stop its server, try "
                           "again in %d s if it is stopped, or choose another cluster.name",
                           j->self.name, (long long)(j->seen_ms / 1000),
                           CLUSTER_LOG_LEASE_MS / 1000);
@@ -220,7 +220,7 @@ static int fetch(const struct join *j, char path[STORE_PATH_BYTES])
         return CMD_DONE;
     if (why[0] == '\0')
         return cmd_refuse("interrupted; %s is unchanged", j->conf->data_dir);
-    return cmd_refuse("no copy of the store of node %s: %s; %s is unchanged", j->source.name, why,
+    return cmd_refuse("cannot copy the store of node %s: %s; %s is unchanged", j->source.name, why,
                       j->conf->data_dir);
 }
 
@@ -233,8 +233,9 @@ static int check_log(const struct join *j, char path[STORE_PATH_BYTES])
     int status = read_place(path, id, &position);
     if (status != CMD_DONE || memcmp(position.log, j->head.log, sizeof(position.log)) == 0)
         return status;
-    return cmd_refuse("the store of node %s is not of this log: name another node; %s is unchanged",
-                      j->source.name, j->conf->data_dir);
+    return cmd_refuse(
+        "the store of node %s does not follow this log: name another node; %s is unchanged",
+        j->source.name, j->conf->data_dir);
 }
 
 static int install(const struct join *j)

@@ -155,13 +155,13 @@ static size_t count_results(const struct looking *l, const char *result)
 static int say_unfinished(const struct looking *l)
 {
     if (cmd_interrupted())
-        return cmd_refuse("interrupted; nodes compare themselves when they have their hashes");
+        return cmd_refuse("interrupted; the nodes continue and log the result");
     if (!l->begun)
         return cmd_refuse("no node has begun within %d s: no node leads, as assay cluster status "
                           "shows; the next one that leads begins",
                           BEGIN_MS / 1000);
-    return cmd_refuse("no node has hashed its records within an hour; nodes compare themselves "
-                      "when they have their hashes, and their logs tell the result");
+    return cmd_refuse(
+        "no node has hashed its records within an hour; the nodes continue and log the result");
 }
 
 static void say_silent(const struct looking *l)

@@ -170,7 +170,7 @@ int cmd_limits_list(struct cmd *cmd)
 struct top {
     const struct view *view;
     struct ratelimit_noted *notes;
-    size_t count, room;
+    size_t count, capacity;
 };
 
 static unsigned limiter_of(const struct view *v, const struct ratelimit_noted *noted)
@@ -198,9 +198,9 @@ static uint32_t limit_now(const struct view *v, unsigned limiter,
 static void add_note(void *arg, const struct ratelimit_noted *noted)
 {
     struct top *top = arg;
-    if (top->count == top->room) {
-        top->room = top->room == 0 ? 64 : top->room * 2;
-        top->notes = realloc(top->notes, top->room * sizeof(*top->notes));
+    if (top->count == top->capacity) {
+        top->capacity = top->capacity == 0 ? 64 : top->capacity * 2;
+        top->notes = realloc(top->notes, top->capacity * sizeof(*top->notes));
         if (top->notes == NULL)
             abort();
     }
@@ -380,7 +380,7 @@ int cmd_limits_reset(struct cmd *cmd)
     int status = find_target(&v, cmd->words[0], cmd->words[1], &t);
     unsigned had = 0;
     if (status == CMD_DONE)
-        status = open_redis(&v, "the counts were not reset, since Redis cannot be asked");
+        status = open_redis(&v, "the counts were not reset, because Redis does not answer");
     for (unsigned i = 0; status == CMD_DONE && i < t.count; i++)
         status = reset_window(&v, &t, i, &had);
     if (status == CMD_DONE)

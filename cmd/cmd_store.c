@@ -52,11 +52,12 @@ int cmd_store_change(struct client *client, const struct store_change *change,
 {
     if (client_change(client, change, answer) == 0)
         return CMD_DONE;
-    return cmd_refuse(answer->status == STORE_AWAY
-                          ? "the server that had the change ended, and no node of the cluster "
-                            "leads, so the change may or may not be done; check, then try again"
-                          : "the writer did not answer within 30 s, so the change may or may not "
-                            "be done; check, then try again");
+    return cmd_refuse(
+        answer->status == STORE_AWAY
+            ? "the server that had the change ended, and no node of the cluster leads, so it is "
+              "unknown whether the change is done; check, then try again"
+            : "the writer did not answer within 30 s, so it is unknown whether the change is done; "
+              "check, then try again");
 }
 
 int cmd_store_apply(struct client *client, const struct store_change *change,

@@ -215,12 +215,12 @@ static void print_counts(const struct printer *p, const struct json *results)
 /* A line below a check: ${label} and as much of ${text} as fits. */
 static void print_note(const struct printer *p, const char *label, const char *text)
 {
-    size_t room = p->look->width - 8 - strlen(label), columns = columns_of(text, strlen(text));
+    size_t width = p->look->width - 8 - strlen(label), columns = columns_of(text, strlen(text));
     fputs("        ", p->out);
     style(p, DIM);
     fputs(label, p->out);
-    cmd_print_plain(p->out, str_of(text), columns > room ? room - 1 : room);
-    if (columns > room)
+    cmd_print_plain(p->out, str_of(text), columns > width ? width - 1 : width);
+    if (columns > width)
         fputs("…", p->out);
     style(p, NULL);
     fputc('\n', p->out);

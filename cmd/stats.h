@@ -43,10 +43,10 @@ struct stats_snapshot {
     uint64_t started_at_s;
     struct stats_process processes[SCOREBOARD_SLOTS + SCOREBOARD_AUDITORS];
     size_t process_count;
-    bool request_stats_known, room_known;
+    bool request_stats_known, space_known;
     struct request_stats_totals workers[REQUEST_STATS_WORKERS], routes[ROUTES_MAX + 1];
     struct request_stats_work work;
-    struct store_space room;
+    struct store_space space;
     struct stats_limiter limiters[LIMITERS_MAX];
     size_t limiter_count;
     char why[512];

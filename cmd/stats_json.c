@@ -147,12 +147,12 @@ static void put_store(const struct stats_snapshot *now, struct buf *out)
 {
     put_name(out, "store");
     buf_adds(out, "{");
-    put_count(out, "used_bytes", now->room.used_bytes);
-    put_count(out, "index_bytes", now->room.index_bytes);
-    put_count(out, "map_bytes", now->room.map_bytes);
-    put_count(out, "readers", now->room.readers);
-    put_count(out, "readers_max", now->room.max_readers);
-    put_count(out, "transaction", now->room.last_transaction);
+    put_count(out, "used_bytes", now->space.used_bytes);
+    put_count(out, "index_bytes", now->space.index_bytes);
+    put_count(out, "map_bytes", now->space.map_bytes);
+    put_count(out, "readers", now->space.readers);
+    put_count(out, "readers_max", now->space.max_readers);
+    put_count(out, "transaction", now->space.last_transaction);
     buf_adds(out, "}");
 }
 
@@ -175,7 +175,7 @@ void stats_json(const struct stats_snapshot *before, const struct stats_snapshot
         put_routes(&v, out);
         put_limiters(&v, out);
     }
-    if (now->room_known)
+    if (now->space_known)
         put_store(now, out);
     buf_adds(out, "}\n");
 }

@@ -166,9 +166,9 @@ static void read_store(struct stats *s, const struct scoreboard *board, struct s
         snprintf(out->why, sizeof(out->why), "cannot read the store: %.400s", why);
         return;
     }
-    out->room_known = store_space(store, &out->room) == STORE_OK;
-    if (out->room_known && out->room.readers > 0)
-        out->room.readers--; /* this command */
+    out->space_known = store_space(store, &out->space) == STORE_OK;
+    if (out->space_known && out->space.readers > 0)
+        out->space.readers--; /* this command */
     store_read_end(store);
     store_close(store);
 }

@@ -94,7 +94,8 @@ static const enum answer_class all_classes[] = {ANSWERED_2XX, ANSWERED_3XX, ANSW
 #define ALL_CLASSES (sizeof(all_classes) / sizeof(all_classes[0]))
 
 #define PROCESS_HEADING                                                                            \
-    "PROCESS        PID PHASE       BEAT  CONNS STREAMS   HELD   REQ/S      P50      P99    2XX  " \
+    "PROCESS        PID PHASE       BEAT  CONNS STREAMS PENDING   REQ/S      P50      P99    2XX " \
+    " "                                                                                            \
     "  3XX    4XX    429    5XX     UP GEN\n"
 
 static void process_row(const struct stats_interval *v, size_t i, struct buf *out)
@@ -107,11 +108,11 @@ static void process_row(const struct stats_interval *v, size_t i, struct buf *ou
                age_text(p->beat_ms, cell));
     if (p->role == ROLE_WORKER) {
         struct stats_answers a = stats_of_worker(v, p->index);
-        buf_printf(out, "%6" PRIu64 " %7" PRIu64 " %6" PRIu64 " ", p->connections, p->streams,
+        buf_printf(out, "%6" PRIu64 " %7" PRIu64 " %7" PRIu64 " ", p->connections, p->streams,
                    p->pending);
         put_answers(&a, all_classes, ALL_CLASSES, out);
     } else {
-        buf_printf(out, "%6s %7s %6" PRIu64 " %7s %8s %8s %6s %6s %6s %6s %6s", "", "", p->pending,
+        buf_printf(out, "%6s %7s %7" PRIu64 " %7s %8s %8s %6s %6s %6s %6s %6s", "", "", p->pending,
                    "", "", "", "", "", "", "", "");
     }
     buf_printf(out, " %6s %3" PRIu32 "\n", age_text(p->up_ms, up), p->generation);
@@ -235,15 +236,15 @@ static void put_summary(const struct stats_interval *v, struct buf *out)
         rate_text(w.changes, a), rate_text(w.commits, b), rate_text(w.batch, c),
         time_text(w.commit_p50, d), time_text(w.commit_p99, e),
         STATS_OVER(now, ROLE_WRITER, maintenance));
-    if (now->room_known)
+    if (now->space_known)
         buf_printf(
             out,
             "store     %s of %s used (%.1f %%)  index %s  readers %u of %u  transaction %" PRIu64
             "\n",
-            bytes_text(now->room.used_bytes, a), bytes_text(now->room.map_bytes, b),
-            100.0 * (double)now->room.used_bytes / (double)now->room.map_bytes,
-            bytes_text(now->room.index_bytes, c), now->room.readers, now->room.max_readers,
-            now->room.last_transaction);
+            bytes_text(now->space.used_bytes, a), bytes_text(now->space.map_bytes, b),
+            100.0 * (double)now->space.used_bytes / (double)now->space.map_bytes,
+            bytes_text(now->space.index_bytes, c), now->space.readers, now->space.max_readers,
+            now->space.last_transaction);
     buf_printf(out,
                "auditors  queue %" PRIu64 "  running %" PRIu64
                "  done/s %s  failed/s %s  page p50 %s p99 %s\n",

@@ -25,8 +25,8 @@ static void read_record(struct request *r);
 static struct str location_of(struct request *r, uint64_t id)
 {
     struct str base_url = request_base_url(r), path = STR("/api/v1/reports/");
-    size_t room = base_url.n + path.n + sizeof("18446744073709551615");
-    struct buf text = {.p = request_alloc(r, room), .cap = room};
+    size_t capacity = base_url.n + path.n + sizeof("18446744073709551615");
+    struct buf text = {.p = request_alloc(r, capacity), .cap = capacity};
     buf_str(&text, base_url);
     buf_str(&text, path);
     buf_u64(&text, id);

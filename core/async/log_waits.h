@@ -46,8 +46,8 @@ bool log_waits_add(struct log_waits *l, uint64_t entry, uint64_t since_us, unsig
                    struct waiter *w, log_wait_done_fn *done) __attribute__((warn_unused_result));
 
 /*
- * log_waits_look(l, writer): end what is over, and ask the writer for the rest; once a turn, and
- * when the writer has news.
+ * log_waits_look(l, writer): ends finished waits, and asks the writer for the others; once a turn,
+ * and when the writer has news.
  * log_waits_wake_ms(l, most): how long the loop may sleep. log_waits_count(l): the number of waits.
  */
 void log_waits_look(struct log_waits *l, struct writer_client *writer);

@@ -47,7 +47,7 @@ struct queries;
 /*
  * queries_new(loop): start conf->query_threads threads; with 0, queries run on the loop. NULL: it
  * failed, and the log says why.
- * queries_free(q): stop running queries and join the threads; all queries are over.
+ * queries_free(q): stop running queries and join the threads; all queries have ended.
  */
 struct queries *queries_new(struct loop *loop);
 void queries_free(struct queries *q);

@@ -28,7 +28,7 @@ bool writer_client_connected(const struct writer_client *c);
 void writer_client_flush(struct writer_client *c);
 
 /*
- * writer_client_tick(c): connect again, and end waits whose time is over; once a turn.
+ * writer_client_tick(c): connect again, and end overdue waits; once a turn.
  * writer_client_wake_ms(c, most): how long the loop may sleep, at most ${most}.
  */
 void writer_client_tick(struct writer_client *c);

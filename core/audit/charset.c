@@ -213,10 +213,10 @@ static void add_converted(iconv_t cd, struct str s, struct buf *out)
     while (left > 0 && buf_ok(out)) {
         char piece[4096];
         char *to = piece;
-        size_t room = sizeof(piece);
-        size_t got = iconv(cd, &in, &left, &to, &room);
+        size_t unused = sizeof(piece);
+        size_t got = iconv(cd, &in, &left, &to, &unused);
         int code = errno;
-        add_clean((struct str){piece, sizeof(piece) - room}, out);
+        add_clean((struct str){piece, sizeof(piece) - unused}, out);
         if (got == (size_t)-1 && code != E2BIG && left > 0) {
             buf_add(out, replacement, sizeof(replacement) - 1);
             in++;

@@ -125,12 +125,12 @@ static size_t on_body(char *p, size_t size, size_t count, void *arg)
         f->not_html = true;
         return 0;
     }
-    uint64_t room = f->request.max_body - f->body.n;
-    if (n > room) {
+    uint64_t left = f->request.max_body - f->body.n;
+    if (n > left) {
         f->too_large = f->request.body == FETCH_BODY_HTML;
         f->done_early = !f->too_large;
         if (f->done_early)
-            buf_add(&f->body, p, (size_t)room);
+            buf_add(&f->body, p, (size_t)left);
         return 0;
     }
     buf_add(&f->body, p, n);

@@ -156,8 +156,8 @@ void job_fail_as(struct audit *audit, struct job *job, enum fetch_error error)
 
 void job_extend_deadline(const struct audit *audit, struct job *job, int64_t ms)
 {
-    int64_t room = (int64_t)audit->conf->audit_timeout_ms - job->waited_ms;
-    ms = ms < room ? ms : room;
+    int64_t left_ms = (int64_t)audit->conf->audit_timeout_ms - job->waited_ms;
+    ms = ms < left_ms ? ms : left_ms;
     job->waited_ms += ms;
     job->deadline_ms += ms;
     for (unsigned i = 0; i < REQUEST_KINDS; i++)

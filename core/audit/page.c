@@ -135,15 +135,15 @@ static struct page_element *keep_element(struct parse_state *r, enum page_tag ta
         return NULL;
     e->name = tag == TAG_OTHER ? arena_copy(&page->arena, text_cut_bytes(str_of(name), 32)).p
                                : tag_names[tag];
-    if (page->count == page->room) {
-        size_t room = page->room == 0 ? 256 : page->room * 2;
-        struct page_element **more = realloc(page->elements, room * sizeof(*more));
+    if (page->count == page->capacity) {
+        size_t capacity = page->capacity == 0 ? 256 : page->capacity * 2;
+        struct page_element **more = realloc(page->elements, capacity * sizeof(*more));
         if (more == NULL) {
             page->arena.full = true;
             return NULL;
         }
         page->elements = more;
-        page->room = room;
+        page->capacity = capacity;
     }
     page->elements[page->count++] = e;
     e->tag = tag;

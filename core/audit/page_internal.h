@@ -59,7 +59,7 @@ enum page_status { PAGE_OK, PAGE_TOO_COMPLEX, PAGE_NO_MEMORY };
 struct page {
     struct arena arena;
     struct page_element **elements; /* in document order */
-    size_t count, room;
+    size_t count, capacity;
     size_t element_count; /* of all elements */
     size_t depth;         /* of the deepest element */
     size_t style_attributes;

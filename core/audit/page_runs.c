@@ -8,26 +8,26 @@ static const char marks[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxy
 
 static bool grow(struct page_runs *runs)
 {
-    if (runs->first > runs->room / 2) {
+    if (runs->first > runs->capacity / 2) {
         memmove(runs->list, runs->list + runs->first,
                 (runs->end - runs->first) * sizeof(*runs->list));
         runs->end -= runs->first;
         runs->first = 0;
         return true;
     }
-    size_t room = runs->room == 0 ? 1024 : runs->room * 2;
-    struct page_run *more = realloc(runs->list, room * sizeof(*more));
+    size_t capacity = runs->capacity == 0 ? 1024 : runs->capacity * 2;
+    struct page_run *more = realloc(runs->list, capacity * sizeof(*more));
     if (more == NULL)
         return false;
     runs->list = more;
-    runs->room = room;
+    runs->capacity = capacity;
     return true;
 }
 
 char page_runs_add(struct page_runs *runs, struct page_run run)
 {
     char mark = marks[(runs->number + runs->end - runs->first) % MARKS];
-    if (runs->end == runs->room && !grow(runs))
+    if (runs->end == runs->capacity && !grow(runs))
         runs->failed = true;
     else
         runs->list[runs->end++] = run;

@@ -9,7 +9,7 @@
 
 struct page_runs {
     struct page_run *list;
-    size_t first, end, room;
+    size_t first, end, capacity;
     size_t number; /* sequence number of the first one */
     bool failed;   /* memory was short */
 };

@@ -29,8 +29,8 @@ static void flush(struct scan *s)
 static void put(struct scan *s, const char *p, size_t n)
 {
     while (n > 0 && !s->stopped) {
-        size_t room = CHUNK_BYTES - s->n;
-        size_t some = n < room ? n : room;
+        size_t left = CHUNK_BYTES - s->n;
+        size_t some = n < left ? n : left;
         memcpy(s->chunk + s->n, p, some);
         s->n += some;
         p += some;

@@ -1,15 +1,15 @@
 /*
  * The log of a cluster: row sets (store/rows.h) in the order in which every node applies them. One
- * node leads: it alone appends, and all others read. An engine orders the entries, makes them
- * durable and replicates them. This interface has what Assay needs of an engine; log_postgresql.c
- * is one, and another one is another struct cluster_log_engine.
+ * node leads and appends entries. All other nodes read them. An engine orders the entries, makes
+ * them durable and replicates them. A struct cluster_log_engine has the calls of an engine;
+ * log_postgresql.c implements one.
  *
- * Fence: each lead has an epoch, which is greater than all before it. After lead has returned an
- * epoch, no append with an earlier one succeeds.
+ * Fence: each lead has an epoch, which is greater than all earlier epochs. After lead has returned
+ * an epoch, no append with an earlier epoch succeeds.
  *
- * A struct cluster_log is one connection, used by one thread. Each call blocks for
- * CLUSTER_LOG_CALL_MS at most, and longer only while it connects: the names of hosts are looked up,
- * and of several hosts each one that does not answer takes two seconds.
+ * A struct cluster_log is one connection, used by one thread. A call blocks for at most
+ * CLUSTER_LOG_CALL_MS. A call that connects may block longer: it resolves host names, and each of
+ * several hosts that does not answer takes two seconds.
  */
 #ifndef ASSAY_CLUSTER_CLUSTER_LOG_H
 #define ASSAY_CLUSTER_CLUSTER_LOG_H
@@ -21,8 +21,8 @@
 #define CLUSTER_LOG_LEASE_MS CLUSTER_LEASE_MS
 #define CLUSTER_LOG_RENEW_MS 2000
 #define CLUSTER_LOG_ENTRY_BYTES (1u << 20) /* an entry of several changes is not larger */
-#define CLUSTER_LOG_READ_BYTES (4u << 20) /* one read ends after that, but has one entry at least */
-#define CLUSTER_CLOCK_MS 5000 /* a clock that differs by more from that of the engine is wrong */
+#define CLUSTER_LOG_READ_BYTES (4u << 20)  /* one read ends after that; at least one entry */
+#define CLUSTER_CLOCK_MS 5000     /* a larger difference from the clock of the engine is an error */
 #define NODE_BYTES STORE_ID_BYTES /* a node is its store: store_id */
 #define NODE_TEXT 64              /* of a name or an address, with the NUL */
 #define NODE_WHY 512              /* of a sentence, with the NUL */
@@ -45,7 +45,7 @@ struct cluster_log_node {
     uint64_t free_bytes;    /* that its store can still grow by */
     uint64_t hash_sequence; /* of the last entry with a hash of its rows; 0: none */
     uint8_t hash[STORE_HASH_BYTES];
-    uint64_t differs_at;    /* it was stopped: its rows differ at that entry; 0: it was not */
+    uint64_t differs_at;    /* the entry at which its rows differ, which stopped it; 0: none */
     char stopped[NODE_WHY]; /* why it applies nothing; "": it applies entries */
     int64_t seen_ms;        /* since it was last noted, by the engine's clock */
 };
@@ -56,17 +56,17 @@ struct cluster_log_head {
     uint64_t epoch;
     uint8_t leader[NODE_BYTES]; /* zeros: nobody has led */
     char leader_name[NODE_TEXT], leader_address[NODE_TEXT];
-    int64_t lease_ms;  /* that the lead lasts; 0 or less: it is over. By the engine's clock */
+    int64_t lease_ms;  /* time left of the lead, by the engine's clock; 0 or less: it has ended */
     uint64_t sequence; /* of the last entry; 0: none */
     uint32_t format;   /* its format; 0: there is none */
     int64_t at_ms;     /* its time */
     uint8_t chain[STORE_CHAIN_BYTES];
     int64_t clock_ms; /* the engine's clock, since the epoch of Unix */
-    bool verify; /* the leader is to append an entry without rows: at that one all nodes hash */
+    bool verify;      /* requests an entry without rows, at which all nodes hash */
     /* of position with a node: */
     uint64_t differs_at;
-    bool taken;         /* another live server has this node's store, and the node was not noted */
-    bool taken_by_name; /* it has not its store, but its name */
+    bool taken;         /* another live server has this store; this node was not registered */
+    bool taken_by_name; /* that server has this node's name, and another store */
     char taken_name[NODE_TEXT], taken_address[NODE_TEXT]; /* of that server */
 };
 
@@ -81,44 +81,44 @@ struct cluster_log_entry {
 };
 
 /*
- * An engine: the calls. ${l} is of cluster_log_new.
+ * The calls of an engine. ${l} is from cluster_log_new.
  *
- * why(l): a sentence about the last call that failed; borrowed until the next call.
+ * why(l): a sentence about the last call that failed; valid until the next call.
  *
- * lead(l, node, epoch, lease_ms, out): ${epoch} 0: begin to lead, if nobody leads or ${node} does;
- * the lead has out->epoch. Else: renew the lead ${epoch}. It lasts for ${lease_ms}, at most
- * CLUSTER_LOG_LEASE_MS; 0: it is over.
- * CLUSTER_LOG_LED: another node leads. After CLUSTER_LOG_OK everything up to the head is as durable
- * as an append.
+ * lead(l, node, epoch, lease_ms, out): with ${epoch} 0, begins a lead if no other node leads; its
+ * epoch is out->epoch. Otherwise renews the lead with that epoch. The lead lasts for ${lease_ms},
+ * at most CLUSTER_LOG_LEASE_MS; 0 ends it. CLUSTER_LOG_LED: another node leads. After
+ * CLUSTER_LOG_OK all entries up to the head are as durable as an append.
  *
- * append(l, entry): append it after the entry with the sequence before it; renews the lead.
- * CLUSTER_LOG_LED: the head has another epoch, sequence or chain, and this call appended nothing.
- * After CLUSTER_LOG_UNKNOWN the head that lead returns tells whether it was appended. If not, it
- * may still come while the epoch lasts: append the same entry again.
+ * append(l, entry): appends the entry after the one with the preceding sequence, and renews the
+ * lead. CLUSTER_LOG_LED: the head has another epoch, sequence or chain; nothing was appended. After
+ * CLUSTER_LOG_UNKNOWN, the head that lead returns shows whether the log has the entry. If not, the
+ * log may still get it while the epoch lasts: append the same entry again.
  *
- * read(l, after, each, arg): the entries after that sequence, in order, until
- * CLUSTER_LOG_READ_BYTES; their rows are borrowed for the call of ${each}, which returns false to
- * stop. CLUSTER_LOG_NONE: there are none, or they were trimmed.
+ * read(l, after, each, arg): the entries after that sequence, in order, up to
+ * CLUSTER_LOG_READ_BYTES. Their rows are valid during the call of ${each}, which returns false to
+ * stop. CLUSTER_LOG_NONE: there are no such entries, or they were trimmed.
  *
- * position(l, node, out): the head. ${node}: also note this about the node; NULL: only read. A node
- * that was noted in the last CLUSTER_LOG_LEASE_MS with another name or address is not noted:
- * ${out}->taken. Neither is one that was not, and whose name a node at another address had then.
- * chain(l, sequence, out): the chain of that entry; CLUSTER_LOG_NONE: it is not in the log.
- * first(l, out): the sequence of the first entry; CLUSTER_LOG_NONE: there is none.
- * trim(l, before, at_ms): delete entries before that sequence whose time is before ${at_ms}, as far
- * as the engine can do it fast, and not all of many.
- * wait(l, wake, ms): until an entry is appended, the descriptor ${wake} is readable, or ${ms} pass.
+ * position(l, node, out): the head. Also registers ${node} with its state, unless it is NULL. A
+ * node is not registered if a server with another name or address registered it within the last
+ * CLUSTER_LOG_LEASE_MS: ${out}->taken. Nor is a node that no server registered within that time, if
+ * a node at another address has its name.
+ * chain(l, sequence, out): the chain of that entry; CLUSTER_LOG_NONE: the log does not have it.
+ * first(l, out): the sequence of the first entry; CLUSTER_LOG_NONE: the log is empty.
+ * trim(l, before, at_ms): deletes entries before that sequence and that time, as far as the engine
+ * can delete them fast. Some may stay.
+ * wait(l, wake, ms): waits until an entry is appended, ${wake} is readable, or ${ms} have passed.
  *
- * For operators. make(l, head, replace): make a log with the id and the chain of ${head}, without
- * entries. Without ${replace} CLUSTER_LOG_REFUSED if there is one.
+ * For operators. make(l, head, replace): creates an empty log with the id and chain of ${head}.
+ * Without ${replace}, CLUSTER_LOG_REFUSED if there is a log.
  * nodes(l, each, arg): all nodes, by name.
- * remove(l, node, unseen_ms): deregister a node that was not heard of for that long. Else, and if
- * there is no such node: CLUSTER_LOG_NONE.
- * verify(l, sequence): ask the leader for an entry without rows after ${sequence}, the head.
- * stop(l, node): note why this node applies nothing: node->stopped, which lasts until position
- * notes it, and unless it is 0 node->differs_at, which lasts until the node is removed. It is not
- * registered by that, and not seen.
- * warnings(l, each, arg): what makes the log less durable than promised, as sentences.
+ * remove(l, node, unseen_ms): deregisters a node that was not seen for that long.
+ * CLUSTER_LOG_NONE: it was seen since, or is not registered.
+ * verify(l, sequence): requests an entry without rows after the head, ${sequence}, from the leader.
+ * stop(l, node): stores why this node applies nothing: node->stopped, until position registers the
+ * node; and node->differs_at, unless it is 0, until the node is removed. Does not register the
+ * node, and does not count as seen.
+ * warnings(l, each, arg): sentences about what makes the log less durable than promised.
  */
 struct cluster_log;
 typedef bool cluster_log_entry_fn(void *arg, const struct cluster_log_entry *entry);
@@ -157,9 +157,9 @@ struct cluster_log {
 };
 
 /*
- * cluster_log_new(source, name): ${source}: where the engine is, borrowed; ${name}: of this node,
- * for the engine's list of connections. It connects with the first call. NULL: out of memory, or
- * the build has no engine (cluster_log_is_built).
+ * cluster_log_new(source, name): ${source} is the address of the engine, borrowed; ${name} names
+ * the connection in the engine's list of connections. The first call connects. NULL: out of memory,
+ * or the build has no engine (cluster_log_is_built).
  */
 struct cluster_log *cluster_log_new(const char *source, const char *name);
 bool cluster_log_is_built(void);

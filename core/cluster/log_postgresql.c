@@ -1,7 +1,7 @@
 /*
- * The log in PostgreSQL, tables in log_tables.c. An append is one statement, which is one
- * transaction: it locks the row of assay_cluster, checks epoch and head, inserts the entry and
- * moves the head. A lead that began meanwhile has changed the epoch of that row.
+ * The log in PostgreSQL; its tables are in log_tables.c. An append is one statement and one
+ * transaction. It locks the row of assay_cluster, checks epoch and head, inserts the entry and
+ * advances the head. A newer lead has changed the epoch in that row.
  */
 #include "core/cluster/log_postgresql_internal.h"
 
@@ -10,11 +10,11 @@
 
 #define READ_ENTRIES "256"
 
-/* No lead lasts so long: the clock of the server was set back, or this is another server. */
+/* No lead lasts that long: the clock of the server was set back, or this is another server. */
 #define TOO_LONG "clock_timestamp() + interval '20 s'"
 _Static_assert(2 * CLUSTER_LOG_LEASE_MS == 20000, "TOO_LONG");
 
-/* Columns of struct cluster_log_head, of the row c of assay_cluster and the row n of its leader. */
+/* Columns for struct cluster_log_head: c is the row of assay_cluster, n the row of its leader. */
 #define HEAD(name, address)                                                                        \
     "c.log, c.epoch, c.leader, " name ", " address ", "                                            \
     "CASE WHEN c.lease_until BETWEEN clock_timestamp() AND " TOO_LONG                              \
@@ -40,8 +40,8 @@ static const struct pg_statement lead_sql = {
 
 /*
  * $1 sequence, $2 epoch, $3 format, $4 rows, $5 chain, $6 at_ms, $7 lease in ms, $8 chain before,
- * $9 not 0: it has no rows.
- * Epoch and sequence alone are no fence where a server lost its last rows: they come again.
+ * $9 not 0: an entry without rows. Epoch and sequence alone do not fence a server that lost its
+ * last rows, because it assigns them again.
  */
 static const struct pg_statement append_sql = {
     .number = PG_APPEND,
@@ -70,8 +70,8 @@ static const struct pg_statement chain_sql = {.number = PG_CHAIN,
 _Static_assert(CLUSTER_LOG_LEASE_MS == 10000, "the seconds of LIVE and note_sql");
 
 /*
- * $1 node, $2 name, $3 address, $4 format, $5 sequence, $6 free bytes, $7, $8 hash; 0: none new;
- * $9 version. No row: another server with this id, or a node with this name, was noted during the
+ * $1 node, $2 name, $3 address, $4 format, $5 sequence, $6 free bytes, $7, $8 hash, 0: no new one;
+ * $9 version. No row: another server registered with this id, or a node with this name, within the
  * last lease. Of two live nodes with one name each keeps it.
  */
 static const struct pg_statement note_sql = {
@@ -131,7 +131,7 @@ static void head_of(const PGresult *r, struct cluster_log_head *out)
     out->clock_ms = (int64_t)pg_get_number(r, 0, 11);
 }
 
-/* ${none}: the status when there is no row. */
+/* ${none}: the status if there is no row. */
 static enum cluster_log_status run_head(struct pg *pg, const struct pg_statement *s,
                                         const struct pg_parameters *p, enum cluster_log_status none,
                                         struct cluster_log_head *out)
@@ -160,7 +160,7 @@ static enum cluster_log_status find_taken(struct pg *pg, const struct cluster_lo
     enum cluster_log_status status = pg_run(pg, &taken_sql, &p, &r);
     if (status != CLUSTER_LOG_OK)
         return status;
-    out->taken = PQntuples(r) == 1; /* else it was removed meanwhile: note it again */
+    out->taken = PQntuples(r) == 1; /* otherwise it was removed: register it again */
     if (out->taken) {
         pg_get_text(r, 0, 0, out->taken_name, NODE_TEXT);
         pg_get_text(r, 0, 1, out->taken_address, NODE_TEXT);
@@ -218,7 +218,7 @@ static enum cluster_log_status lead(struct cluster_log *l, const uint8_t node[NO
     *out = (struct cluster_log_head){0};
     enum cluster_log_status status = run_head(pg, &lead_sql, &p, CLUSTER_LOG_LED, out);
     if (epoch == 0)
-        log_of(l)->partition = 0; /* another log may have been made */
+        log_of(l)->partition = 0; /* another log may have been created */
     if (status == CLUSTER_LOG_OK)
         status = log_tables_extend(log_of(l), out->sequence + 1);
     if (status == CLUSTER_LOG_OK && epoch == 0)

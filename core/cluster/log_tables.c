@@ -1,4 +1,4 @@
-/* The tables of the log in PostgreSQL. Entries are in partitions, so that trimming is dropping. */
+/* The tables of the log in PostgreSQL. Entries are in partitions, which trimming drops. */
 #include "core/cluster/log_postgresql_internal.h"
 
 #include <stdio.h>
@@ -7,8 +7,8 @@
 #define PARTITION 65536 /* sequences of one */
 
 /*
- * Attached, since CREATE TABLE … PARTITION OF locks assay_log against readers, and would wait for
- * pg_dump with all who come after it.
+ * Attaches a table, because CREATE TABLE … PARTITION OF locks out readers of assay_log: it would
+ * wait for pg_dump, and all later statements for it.
  */
 static const char make_partition[] =
     "DO $$BEGIN IF to_regclass('assay_log_%1$llu') IS NULL THEN"
@@ -50,8 +50,8 @@ enum cluster_log_status log_tables_first(struct cluster_log *l, uint64_t *out)
 }
 
 /*
- * The first partitions that end before the sequence $2 and the time $3; $1 sequences are in each.
- * At the highest rate of appends two end in a minute.
+ * The first partitions that end before the sequence $2 and the time $3. Each has $1 sequences. At
+ * the highest rate of appends, two partitions fill in a minute.
  */
 static const char list_partitions[] =
     "SELECT n FROM (SELECT substring(c.relname FROM '[0-9]+$')::bigint AS n FROM pg_inherits i"
@@ -59,7 +59,7 @@ static const char list_partitions[] =
     " WHERE (n + 1) * $1 <= $2 AND coalesce((SELECT at_ms FROM assay_log WHERE seq >= p.n * $1"
     " AND seq < (p.n + 1) * $1 ORDER BY seq DESC LIMIT 1), 0) < $3 ORDER BY n LIMIT 8";
 
-/* While it waits for readers, appends wait for it. */
+/* Appends wait while this statement waits for readers. */
 static const char drop_partition[] =
     "SELECT set_config('lock_timeout', '100', true); DROP TABLE IF EXISTS assay_log_%llu";
 
@@ -86,7 +86,7 @@ enum cluster_log_status log_tables_trim(struct cluster_log *l, uint64_t before, 
 
 /* ---- for operators ---- */
 
-/* In the order in which an append locks them. */
+/* Locks in the order of an append. */
 static const char delete_tables[] =
     "BEGIN; DROP TABLE IF EXISTS assay_cluster, assay_log, assay_node";
 
@@ -113,7 +113,7 @@ static const char make_head[] =
     "INSERT INTO assay_cluster (log, epoch, leader, lease_until, head, format, at_ms, chain)"
     " VALUES ($1, 0, $2, 'epoch', 0, 0, 0, $3)";
 
-/* In a transaction, which the end of the connection rolls back. */
+/* In a transaction, which rolls back when the connection ends. */
 static enum cluster_log_status make_all(struct pg *pg, const struct cluster_log_head *head,
                                         bool replace)
 {
@@ -220,7 +220,10 @@ enum cluster_log_status log_tables_verify(struct cluster_log *l, uint64_t *seque
     return status;
 }
 
-/* $1 node, $2 name, $3 address: not of another server with this id; $4 why, $5 differs_at or 0 */
+/*
+ * $1 node, $2 name, $3 address, so that another server with this id does not match; $4 why, $5
+ * differs_at or 0
+ */
 static const char stop_node[] = "UPDATE assay_node SET stopped = $4,"
                                 " differs_at = CASE WHEN $5 = 0 THEN differs_at ELSE $5 END"
                                 " WHERE node = $1 AND name = $2 AND address = $3";

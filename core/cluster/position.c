@@ -64,7 +64,7 @@ static void refuse_entry(const struct cluster_log_entry *e, char why[POSITION_WH
 
 /* ---- positions ---- */
 
-/* The entry of the store's position, and what the log has there. */
+/* Compares the store's position with the entry that the log has there. */
 static enum cluster_log_status compare_entry(struct cluster_log *l, const struct store_position *p,
                                              char why[POSITION_WHY])
 {
@@ -112,7 +112,7 @@ enum cluster_log_status position_compare(struct cluster_log *l, struct log_place
         return CLUSTER_LOG_OK;
     if (p->sequence == head->sequence)
         compare_end(p, head, why);
-    else if (p->sequence != 0 && l != NULL) /* the first entry has the hash of what was before */
+    else if (p->sequence != 0 && l != NULL) /* the first entry has the hash of what precedes it */
         return compare_entry(l, p, why);
     return CLUSTER_LOG_OK;
 }
@@ -124,8 +124,7 @@ bool position_continues(const struct store_position *position, const struct clus
     const unsigned long long at = e != NULL ? e->sequence : position->sequence;
     why[0] = '\0';
     if (e == NULL)
-        refuse(why, "the log has nothing between entry %llu and its end: it was trimmed; " JOIN,
-               at);
+        refuse(why, "the log has no entry after %llu: it was trimmed; " JOIN, at);
     else if (e->sequence != position->sequence + 1)
         refuse(why, "the next entry of the log is %llu: those before it were trimmed; " JOIN, at);
     else if (!store_rows_reads(e->format))

@@ -7,7 +7,7 @@
 #include <poll.h>
 #include <stdio.h>
 
-#define AFTER_CONNECT_MS 1000 /* that a call has at least after it connected */
+#define AFTER_CONNECT_MS 1000 /* minimum time of a call after it connected */
 
 enum { OID_BYTES = 17, OID_NUMBER = 20, OID_TEXT = 25, OID_UUID = 2950 };
 
@@ -85,7 +85,7 @@ void pg_close(struct pg *pg)
     pg->c = NULL;
 }
 
-/* Its lines as one: a space for each row of white space. */
+/* Joins its lines: each run of white space becomes a space. */
 static void note_why(struct pg *pg, const char *text)
 {
     size_t n = 0;
@@ -100,8 +100,9 @@ static void note_why(struct pg *pg, const char *text)
 }
 
 /*
- * A commit that waits for a standby ends with a warning when the wait is cancelled. Each warning is
- * taken for that one, except that transaction ids run out: every statement has it then.
+ * A commit that waits for a standby ends with a warning if the wait is cancelled. Every warning is
+ * treated as that one, except the warning that transaction ids run out, which each statement then
+ * has.
  */
 static void on_notice(void *arg, const PGresult *r)
 {
@@ -121,7 +122,7 @@ static void take_notifications(struct pg *pg)
         pg->notified = true;
 }
 
-/* Until the socket is ready or the deadline has passed. False: it has. */
+/* Waits until the socket is ready. False: the deadline has passed. */
 static bool wait_ready(const PGconn *c, short events, uint64_t until_ms)
 {
     struct pollfd socket = {PQsocket(c), events, 0};
@@ -134,8 +135,8 @@ static bool wait_ready(const PGconn *c, short events, uint64_t until_ms)
 }
 
 /*
- * What the source says wins over the first three, and the others win over the source. By libpq's
- * call that blocks, since it alone goes on to the next host after connect_timeout.
+ * The source overrides the first three, and the others override the source. Uses libpq's blocking
+ * call, because only that call tries the next host after connect_timeout.
  */
 static PGconn *connect_to(const struct pg *pg)
 {
@@ -157,7 +158,7 @@ static PGconn *connect_to(const struct pg *pg)
 
 /* ---- results ---- */
 
-/* The last result, and the first error among all; NULL: the connection is lost or too slow. */
+/* The last result, or the first error. NULL: the connection is lost or too slow. */
 static PGresult *receive(struct pg *pg)
 {
     PGresult *last = NULL;
@@ -189,7 +190,7 @@ static bool is_error(const PGresult *r, const char *state)
     return is != NULL && strncmp(is, state, strlen(state)) == 0;
 }
 
-/* The server or libpq ends the session, perhaps in the middle of a commit. */
+/* The server or libpq ends the session, possibly during a commit. */
 static bool is_end(const struct pg *pg, const PGresult *r)
 {
     const char *severity = PQresultErrorField(r, PG_DIAG_SEVERITY_NONLOCALIZED);
@@ -212,14 +213,14 @@ static enum cluster_log_status status_of(struct pg *pg, const PGresult *r, bool 
         return lost;
     if (is_error(r, "42P01")) /* undefined table */
         return CLUSTER_LOG_NONE;
-    /* 25006: a standby; 40: a collision; 53: short of resources; 55P03: locked; 57: cancelled */
+    /* 25006: a standby; 40: a conflict; 53: out of resources; 55P03: locked; 57: cancelled */
     if (is_error(r, "25006") || is_error(r, "40") || is_error(r, "53") || is_error(r, "55P03") ||
         is_error(r, "57"))
         return CLUSTER_LOG_AWAY;
     return CLUSTER_LOG_REFUSED;
 }
 
-/* ${sent}: libpq took the statement. Else a part of it may be on its way. */
+/* ${sent}: libpq accepted the statement. Otherwise a part of it may be sent. */
 static enum cluster_log_status finish(struct pg *pg, int sent, bool commits, PGresult **out)
 {
     PGresult *r = sent ? receive(pg) : NULL;
@@ -305,7 +306,7 @@ void pg_unlisten(struct pg *pg)
         pg->listens = execute(pg, "UNLISTEN assay_log", false) != CLUSTER_LOG_OK;
 }
 
-/* Has an entry perhaps come since the caller looked? */
+/* Whether an entry may have been appended since the caller read the log. */
 static bool is_notified(struct pg *pg)
 {
     bool listens = pg->listens;

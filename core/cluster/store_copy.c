@@ -58,7 +58,7 @@ static bool lost(struct transfer *t)
     return refuse(t, "the connection was lost%s%s", reason[0] == '\0' ? "" : ": ", reason);
 }
 
-/* Until the socket is ready, or STEP_MS have passed. */
+/* Waits until the socket is ready, or STEP_MS have passed. */
 static bool wait_for(struct transfer *t, bool blocked)
 {
     struct pollfd ready = {t->channel->fd, (short)(POLLIN | (blocked ? POLLOUT : 0)), 0};
@@ -71,7 +71,7 @@ static bool wait_for(struct transfer *t, bool blocked)
 
 /* ---- the source ---- */
 
-/* Send all that is queued. What arrives is of the TLS protocol: the joiner sends nothing more. */
+/* Sends all that is queued. Input belongs to the TLS protocol: the joiner sends no more frames. */
 static bool drain(struct transfer *t)
 {
     struct frame f;
@@ -179,7 +179,7 @@ static bool is_whole(struct transfer *t, int fd, const struct frame *f)
     return fsync(fd) == 0 || refuse(t, "the copy cannot be written: %s", strerror(errno));
 }
 
-/* What has arrived. 1: more is to come; 0: the copy is whole; -1: it is refused. */
+/* Handles what has arrived. 1: more follows; 0: the copy is complete; -1: it is refused. */
 static int take(struct transfer *t, int fd)
 {
     struct frame f;

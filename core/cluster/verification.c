@@ -50,7 +50,10 @@ static size_t count_hashes(const struct verification *v)
     return hashes;
 }
 
-/* A node whose hash more than half of all nodes have, or the leader when all have one; or NULL. */
+/*
+ * A node whose hash more than half of the nodes have; otherwise the leader, if all have a hash; or
+ * NULL.
+ */
 static const struct cluster_log_node *find_right(const struct verification *v)
 {
     const size_t hashes = count_hashes(v), all = v->late ? hashes : v->count;

@@ -7,22 +7,22 @@
 
 #include "core/cluster/cluster_log.h"
 
-#define VERIFICATION_NODES 64 /* more are not looked at */
+#define VERIFICATION_NODES 64 /* further nodes are ignored */
 
 struct verification {
     uint64_t sequence; /* of the entry */
     uint8_t leader[NODE_BYTES];
-    bool late; /* nodes without a hash do not count: they had time enough */
+    bool late; /* the time for hashes is over: nodes without one do not count */
     size_t count;
     struct cluster_log_node nodes[VERIFICATION_NODES]; /* live ones that are not stopped */
 };
 
 /*
- * verification_wait_ms(took_ms): how long other nodes may take for their hashes after a node that
- * took ${took_ms}.
- * verification_add(v, node): a node, as it is registered.
- * verification_judge(v, node): the majority of live nodes decides; without one the leader, when all
- * have their hash. VERDICT_OPEN: not enough hashes are there.
+ * verification_wait_ms(took_ms): the time for the hashes of other nodes, if one node took
+ * ${took_ms}.
+ * verification_add(v, node): adds a registered node.
+ * verification_judge(v, node): compares the node with the majority of live nodes. Without a
+ * majority the leader is right, once all nodes have a hash. VERDICT_OPEN: hashes are missing.
  */
 enum verdict { VERDICT_OPEN, VERDICT_EQUAL, VERDICT_DIFFERS };
 uint64_t verification_wait_ms(uint64_t took_ms);

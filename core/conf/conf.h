@@ -91,7 +91,7 @@ struct conf {
     unsigned cluster_wait_ms, cluster_max_lag_ms;
     bool cluster_stale_reads; /* also after cluster_max_lag_ms */
     uint64_t cluster_keep_ms; /* entries that are not older stay in the log */
-    uint64_t cluster_away_ms; /* a node that was not heard of for longer is deregistered */
+    uint64_t cluster_away_ms; /* a node that was not seen for longer is deregistered */
     enum limits_engine limits_engine;
     char *redis_address;                   /* unused with sentinels */
     struct conf_addresses redis_sentinels; /* count 0: none */

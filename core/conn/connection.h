@@ -84,7 +84,7 @@ static inline void conn_begin_response(struct conn *c)
     c->acked = 0;
 }
 
-/* conn_end_request(c): the request is over; the connection is idle. */
+/* conn_end_request(c): the request has ended; the connection is idle. */
 static inline void conn_end_request(struct conn *c)
 {
     c->request = NULL;

@@ -23,7 +23,7 @@ void lingering_free(struct lingering *l);
 /* lingering_add(l, fd, now_ms): takes over ${fd}, the last descriptor of an answered connection. */
 void lingering_add(struct lingering *l, int fd, uint64_t now_ms);
 
-/* lingering_tick(l, now_ms): close those whose time is over. */
+/* lingering_tick(l, now_ms): closes connections whose time limit has passed. */
 void lingering_tick(struct lingering *l, uint64_t now_ms);
 size_t lingering_count(const struct lingering *l);
 

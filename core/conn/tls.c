@@ -113,11 +113,11 @@ static int try_in_child(const struct conf *conf, struct tls *t, FILE *mistakes)
     int pipes[2], status = 0;
     char text[4096];
     ssize_t n;
-    if (!tls_lend(t, true) || pipe2(pipes, O_CLOEXEC) != 0)
+    if (!tls_inherit(t, true) || pipe2(pipes, O_CLOEXEC) != 0)
         return 1;
     fflush(NULL);
     pid_t child = fork();
-    tls_lend(t, false);
+    tls_inherit(t, false);
     if (child == 0) {
         FILE *to_parent = fdopen(pipes[1], "w");
         int wrong = to_parent == NULL ? 1 : tls_open(conf, t, to_parent);
@@ -154,7 +154,7 @@ int tls_load(const struct conf *conf, struct tls *out, FILE *mistakes)
     out->secrets = memory;
     out->size = sizeof(*out->secrets);
     madvise(memory, out->size, MADV_DONTDUMP); /* no key in a core file */
-    if (!tls_lend(out, false)) {
+    if (!tls_inherit(out, false)) {
         fprintf(mistakes, "listen: madvise: %s\n", strerror(errno));
         wrong = 1;
     }
@@ -176,7 +176,7 @@ void tls_free(struct tls *t)
     *t = (struct tls){0};
 }
 
-bool tls_lend(struct tls *t, bool to_child)
+bool tls_inherit(struct tls *t, bool to_child)
 {
     return t->secrets == NULL ||
            madvise(t->secrets, t->size, to_child ? MADV_DOFORK : MADV_DONTFORK) == 0;

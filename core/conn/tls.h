@@ -26,10 +26,10 @@ int tls_load(const struct conf *conf, struct tls *out, FILE *mistakes);
 void tls_free(struct tls *t);
 
 /*
- * tls_lend(t, to_child): whether children forked from here on inherit the secrets; the default is
- * no. False: madvise(2) failed.
+ * tls_inherit(t, to_child): whether children that are forked from here on inherit the secrets; by
+ * default they do not. False: madvise(2) failed.
  */
-bool tls_lend(struct tls *t, bool to_child);
+bool tls_inherit(struct tls *t, bool to_child);
 
 /*
  * tls_open(conf, t, mistakes): make the contexts, in a worker. The number of failures, with a

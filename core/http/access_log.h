@@ -16,7 +16,7 @@ struct access_log *access_log_open(const struct conf *conf);
 void access_log_close(struct access_log *log);
 void access_log_reopen(struct access_log *log);
 /*
- * access_log_add(log, r, took_us): when the request is over.
+ * access_log_add(log, r, took_us): when the request has ended.
  * access_log_flush(log, all): write the buffer if it is a second old, or ${all}.
  */
 void access_log_add(struct access_log *log, const struct request *r, uint64_t took_us);

@@ -144,7 +144,7 @@ void reply_send(struct request *r, h2o_iovec_t *body, size_t count, h2o_send_sta
 }
 
 /* A response that waits for the decision of the limiter; in the request's memory. */
-struct held_response {
+struct deferred_response {
     int status;
     size_t length;
     bool has_body;
@@ -164,31 +164,32 @@ static void send_refusal(struct request *r)
     send_now(r, err_row(limit_error(r))->status, body.len, &body);
 }
 
-static void send_held(struct request *r)
+static void send_deferred(struct request *r)
 {
-    struct held_response *held = r->limit.held;
+    struct deferred_response *deferred = r->limit.deferred;
     if (limit_admits(r))
-        send_now(r, held->status, held->length, held->has_body ? &held->body : NULL);
+        send_now(r, deferred->status, deferred->length,
+                 deferred->has_body ? &deferred->body : NULL);
     else
         send_refusal(r);
 }
 
-static void hold(struct request *r, int status, size_t length, const h2o_iovec_t *body)
+static void defer(struct request *r, int status, size_t length, const h2o_iovec_t *body)
 {
-    r->limit.held = request_alloc(r, sizeof(*r->limit.held));
-    *r->limit.held = (struct held_response){status, length, body != NULL,
-                                            body != NULL ? *body : h2o_iovec_init(NULL, 0)};
+    r->limit.deferred = request_alloc(r, sizeof(*r->limit.deferred));
+    *r->limit.deferred = (struct deferred_response){status, length, body != NULL,
+                                                    body != NULL ? *body : h2o_iovec_init(NULL, 0)};
 }
 
 static void send_response(struct request *r, int status, size_t length, h2o_iovec_t *body)
 {
-    enum limit_outcome outcome = r->limit.charged ? LIMIT_ADMITTED : limit_charge(r, send_held);
+    enum limit_outcome outcome = r->limit.charged ? LIMIT_ADMITTED : limit_charge(r, send_deferred);
     if (outcome == LIMIT_ADMITTED)
         send_now(r, status, length, body);
     else if (outcome == LIMIT_REFUSED)
         send_refusal(r);
     else
-        hold(r, status, length, body);
+        defer(r, status, length, body);
 }
 
 void reply_begin(struct request *r, int status, const char *type, size_t length,

@@ -42,7 +42,7 @@ struct request_limit {
     struct ratelimit_window prefetched; /* by limit_prefetch; hash 0: none */
     uint64_t prefetched_version;        /* of the limits */
     int64_t ahead_ms;                   /* the clock that decided, minus ${now_ms} */
-    struct held_response *held;         /* reply.c: it waits for the limiter */
+    struct deferred_response *deferred; /* reply.c: it waits for the limiter */
 };
 
 struct request {

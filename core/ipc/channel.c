@@ -156,7 +156,7 @@ static int read_plain(struct channel *c)
     }
 }
 
-/* A call of the largest frame's size at most: a flood does not hold up the other channels. */
+/* Reads at most the size of the largest frame, so that a flood does not delay other channels. */
 int channel_read(struct channel *c)
 {
     compact(&c->in, &c->in_at);

@@ -69,7 +69,7 @@ static void refuse_identity(SSL *ssl, const unsigned char *id, size_t size)
                                      "node of this cluster");
 }
 
-/* In a server. Without a session the handshake fails, as there is no certificate. */
+/* In a server. Without a session the handshake fails, because there is no certificate. */
 static int find_session(SSL *ssl, const unsigned char *id, size_t size, SSL_SESSION **out)
 {
     const char *ours = context_of(ssl)->identity;

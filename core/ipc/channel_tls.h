@@ -1,8 +1,9 @@
 /*
  * Channels between nodes: TCP with TLS 1.3 and a key that all nodes of a cluster have
- * (cluster.key_file). Only who has the key gets past the handshake; there are no certificates. Each
- * connection also makes a secret of its own (psk_dhe_ke), so the key file does not decrypt recorded
- * traffic. The writer calls this. channel.h says what a caller watches.
+ * (cluster.key_file). Only a node that has the key completes the handshake; there are no
+ * certificates.
+ * Each connection also negotiates its own secret (psk_dhe_ke), so the key file does not decrypt
+ * recorded traffic. The writer calls this. channel.h says what a caller watches.
  *
  * The identity of the key contains the version of the channel: another version fails the handshake.
  *

@@ -12,7 +12,7 @@
 
 #define RING_BYTES (64u << 10)
 #define RECORD_BYTES (16u << 10)
-/* A full record, and space for what the protocol sends: OpenSSL then always finds space. */
+/* A full record, and space for messages of the protocol, so that OpenSSL's writes always fit. */
 #define RECORD_SPACE (24u << 10)
 
 struct tls_stream {
@@ -20,7 +20,7 @@ struct tls_stream {
     BIO *inside, *outside; /* the ends of both rings: OpenSSL's, which ${ssl} owns, and ours */
     bool established, ended;
     unsigned records; /* sent under the present key */
-    char why[192];    /* also of an identity that was refused, when another one may follow */
+    char why[192];    /* also set for a refused identity, after which another may follow */
 };
 
 /* ---- why it ended ---- */
@@ -185,7 +185,7 @@ static bool renew_key(struct tls_stream *t)
     return SSL_key_update(t->ssl, SSL_KEY_UPDATE_NOT_REQUESTED) == 1;
 }
 
-/* Into the ring, as many records as fit. 1: some; 0: none; -1: the stream ended */
+/* Encrypts into the ring as many records as fit. 1: some; 0: none; -1: the stream ended */
 static int encrypt(struct tls_stream *t, const struct buf *out, size_t *at)
 {
     int some = 0;
@@ -223,7 +223,7 @@ void tls_stream_close(struct tls_stream *t, int fd)
 
 /* ---- receiving ---- */
 
-/* Into the ring. The bytes received; 0: nothing is there; -1: the other side is gone */
+/* Receives into the ring. The number of bytes; 0: none; -1: the other side is gone */
 static ssize_t receive(struct tls_stream *t, int fd, bool *is_all)
 {
     char *to;
@@ -248,7 +248,7 @@ static void note_established(struct tls_stream *t)
     t->why[0] = '\0';
 }
 
-/* All of the ring. 1: some bytes; 0: no whole record; -1: the stream ended */
+/* Decrypts the ring. 1: some bytes; 0: no complete record; -1: the stream ended */
 static int decrypt(struct tls_stream *t, struct buf *in)
 {
     int some = 0;
@@ -278,7 +278,7 @@ int tls_stream_read(struct tls_stream *t, int fd, struct buf *in, size_t most)
         received += (size_t)n;
         int more = decrypt(t, in);
         if (more < 0) {
-            send_ring(t, fd); /* the alert that says why, if the socket takes it */
+            send_ring(t, fd); /* the alert that says why, if the socket accepts it */
             return -1;
         }
         some = more > 0 ? 1 : some;

@@ -19,7 +19,7 @@ struct tls_stream;
 
 /*
  * tls_stream_new(ctx, is_server): a handshake begins; NULL: out of memory.
- * tls_stream_close(t, fd): tell the other side if the socket takes it, and free ${t}.
+ * tls_stream_close(t, fd): sends close_notify if the socket accepts it, and frees ${t}.
  */
 struct tls_stream *tls_stream_new(SSL_CTX *ctx, bool is_server);
 void tls_stream_close(struct tls_stream *t, int fd);

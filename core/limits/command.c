@@ -46,7 +46,7 @@ static redisContext *connect_to(const char *address, char why[REDIS_COMMAND_WHY]
     return c;
 }
 
-/* The reply, to free; NULL and a reason: none, or an error. */
+/* The reply, which the caller frees. NULL and a reason: no reply, or an error. */
 static redisReply *say(redisContext *c, const char *address, int argc, const char *const *argv,
                        char why[REDIS_COMMAND_WHY])
 {
@@ -114,7 +114,7 @@ static bool find_address(struct redis_command *c, char why[REDIS_COMMAND_WHY])
     return sentinels->count == 0;
 }
 
-/* The workers of this Redis use the same key file; without it, no count would be found. */
+/* Checks that the workers use the same key file. With another one, no count would be found. */
 static bool check_keys(struct redis_command *c, char why[REDIS_COMMAND_WHY])
 {
     char key[REDIS_KEY_SIZE], reason[128];

@@ -17,7 +17,7 @@ struct redis_connection {
     const struct redis_connection_events *events;
     void *arg;
     h2o_hostinfo_getaddr_req_t *lookup; /* of the host's name, or NULL */
-    /* of the name: those that were not tried yet, the next one last */
+    /* addresses of the name that were not tried; the next one is last */
     struct sockaddr_storage others[OTHERS_MAX];
     size_t others_count;
     h2o_socket_t *socket; /* NULL: none yet */
@@ -59,7 +59,7 @@ static void end(struct redis_connection *c, const char *why)
 
 /* ---- reading ---- */
 
-/* The replies that are complete. False: the bytes are not Redis' protocol. */
+/* Handles the complete replies. False: the bytes are not Redis' protocol. */
 static bool read_replies(struct redis_connection *c)
 {
     void *reply = NULL;
@@ -125,10 +125,10 @@ void redis_connection_flush(struct redis_connection *c)
     } else if (n >= 0 || errno == EAGAIN || errno == EINTR) {
         c->writing = true;
         h2o_socket_notify_write(c->socket, on_writable);
-    } /* else on_readable gets the error */
+    } /* otherwise on_readable gets the error */
 }
 
-/* redisFormatCommandArgv takes six times as many instructions, over half of those of a decision. */
+/* redisFormatCommandArgv takes six times as many instructions: over half of a decision. */
 void redis_connection_put(struct redis_connection *c, int argc, const char *const *argv,
                           const size_t *lengths)
 {
@@ -148,7 +148,7 @@ void redis_connection_put(struct redis_connection *c, int argc, const char *cons
 
 static bool connect_to(struct redis_connection *c, struct sockaddr *address, socklen_t size);
 
-/* The next address of the name; false: there is none that does not fail at once. */
+/* Connects to the next address of the name. False: all the others failed at once. */
 static bool connect_other(struct redis_connection *c)
 {
     bool begun = false;
@@ -193,9 +193,9 @@ static void on_resolved(h2o_hostinfo_getaddr_req_t *lookup, const char *err, str
     struct redis_connection *c = arg;
     (void)lookup;
     c->lookup = NULL;
-    for (size_t room = OTHERS_MAX; err == NULL && found != NULL && room > 0;
+    for (size_t left = OTHERS_MAX; err == NULL && found != NULL && left > 0;
          found = found->ai_next) {
-        memcpy(&c->others[--room], found->ai_addr, found->ai_addrlen);
+        memcpy(&c->others[--left], found->ai_addr, found->ai_addrlen);
         c->others_count++;
     }
     /* the first one found is tried first: it is the last */
@@ -214,7 +214,7 @@ static void connect_unix(struct redis_connection *c, const char *path)
     connect_to(c, (struct sockaddr *)&address, sizeof(address));
 }
 
-/* An address in numbers needs no thread. False: it is none, or memory is short. */
+/* A numeric address needs no thread. False: it is not numeric, or memory is exhausted. */
 static bool connect_numeric(struct redis_connection *c, const char *host, const char *port)
 {
     const struct addrinfo hints = {.ai_socktype = SOCK_STREAM,

@@ -1,8 +1,8 @@
 /*
  * Leases: blocks of a window's budget that this worker took ahead from Redis, so that most requests
  * of a busy caller need no round trip. Redis has counted a block as used, so all nodes together
- * never admit more than the limit. What is unspent when the window ends is lost. Until then it is
- * missing for the others: a caller may be refused early by at most the unspent blocks.
+ * never admit more than the limit. What is unspent when the window ends is lost. Until then
+ * other workers cannot use it: a caller may be refused early by at most the unspent blocks.
  *
  * A lease ends before its window does by Redis' clock: its time runs from the moment when it was
  * asked for, and is shortened by a thousandth, more than clocks of two hosts drift apart, and by 2
@@ -41,7 +41,7 @@ void leases_free(struct leases *leases);
 /* leases_get(leases, key): the lease, a new one if necessary; NULL: too many, or no memory. */
 struct lease *leases_get(struct leases *leases, const char *key);
 
-/* leases_sweep(leases, now_ms): free some that are over; once a turn. */
+/* leases_sweep(leases, now_ms): frees some that have ended; once a turn. */
 void leases_sweep(struct leases *leases, uint64_t now_ms);
 
 /* lease_granted(lease, answer): Redis answered; sets left, until_ms, state and ahead_ms. */

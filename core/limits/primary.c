@@ -2,14 +2,14 @@
 
 #include "core/base/log.h"
 #include "core/limits/connection.h"
-#include "core/limits/greeting.h"
+#include "core/limits/handshake.h"
 #include "core/limits/sentinel.h"
 
 #include <hiredis/hiredis.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* A decision that was asked for and not answered. */
+/* A decision without an answer yet. */
 struct op {
     struct op *next;
     uint64_t sent_ms;      /* of the flush; 0: it is not sent */
@@ -18,24 +18,24 @@ struct op {
     size_t count; /* of its windows */
 };
 
-enum state { SEARCHING, GREETING, READY };
+enum state { SEARCHING, HANDSHAKE, READY };
 
 struct primary {
     struct loop *loop;
     const struct conf *conf;
     struct redis_keys keys;
-    struct redis_greeting greeting;
+    struct redis_handshake handshake;
     struct sentinels *sentinels; /* NULL: none are configured */
     enum state state;
     struct redis_connection *connection; /* NULL: none */
     char address[SENTINEL_ADDRESS_SIZE]; /* of ${connection} */
-    uint64_t since_ms, retry_at_ms;      /* GREETING since; SEARCHING until */
-    uint64_t away_ms;                    /* since when it does not answer; 0: it does */
+    uint64_t since_ms, retry_at_ms;      /* HANDSHAKE since; SEARCHING until */
+    uint64_t away_ms;                    /* since when it has not answered; 0: it answers */
     uint64_t flushed_ms;                 /* the end of the last turn, by a clock read then */
     bool settled;
     char logged[512];        /* the last reason in the log */
     struct op *first, *last; /* in order */
-    struct op *due, *unsent; /* the first whose time is not over; the first that is not sent */
+    struct op *due, *unsent; /* the first decision in time; the first that is not sent */
     struct op *free_ops;
 };
 
@@ -96,7 +96,7 @@ static struct op *take_first(struct primary *p)
     p->first = op->next;
     if (p->due == op)
         p->due = op->next;
-    if (p->unsent == op) /* a server that answers what it was not asked */
+    if (p->unsent == op) /* a server that sends more replies than commands */
         p->unsent = op->next;
     return op;
 }
@@ -126,7 +126,7 @@ static void fail(struct primary *p, const char *why)
     drop_ops(p);
 }
 
-/* A decision that its fallback decided is not answered yet. */
+/* The answer of a decision that the fallback made is still due. */
 static bool is_overdue(const struct primary *p)
 {
     return p->first != p->due;
@@ -139,7 +139,7 @@ bool primary_decide(struct primary *p, const char *limiter, const struct ratelim
     struct decision_command command;
     if (op == NULL)
         return false;
-    decision_make(&p->keys, p->greeting.sha, limiter, windows, count, wanted, &command);
+    decision_make(&p->keys, p->handshake.sha, limiter, windows, count, wanted, &command);
     redis_connection_put(p->connection, command.argc, command.argv, command.lengths);
     *op = (struct op){.done = done, .arg = arg, .count = count};
     if (p->first == NULL)
@@ -160,19 +160,20 @@ static bool is_over(const struct primary *p, const struct op *op, uint64_t ms)
 }
 
 /*
- * Those whose time was over when this turn began: what Redis had answered by then is read. What the
- * socket has not taken goes with the connection: a decision that fell back is not sent.
+ * Ends decisions that were overdue when this turn began; what Redis had answered by then is read.
+ * If the socket has not accepted a command, the connection is closed, so that Redis does not charge
+ * a decision that the fallback made.
  */
 static void end_overdue(struct primary *p)
 {
     if (is_over(p, p->due, p->conf->redis_timeout_ms) && !redis_connection_is_sent(p->connection))
-        fail(p, "it does not read in limits.redis.timeout");
+        fail(p, "it does not read within limits.redis.timeout");
     while (is_over(p, p->due, p->conf->redis_timeout_ms)) {
         struct op *op = p->due;
         primary_done_fn *done = op->done;
         op->done = NULL;
         p->due = op->next;
-        set_away(p, "it does not answer in limits.redis.timeout");
+        set_away(p, "it does not answer within limits.redis.timeout");
         done(op->arg, NULL);
     }
 }
@@ -181,7 +182,8 @@ static void on_decision(struct primary *p, const redisReply *reply)
 {
     struct decision_answer answer;
     if (p->first == NULL || !decision_read(reply, p->first->count, &answer)) {
-        fail(p, reply->type == REDIS_REPLY_ERROR ? reply->str : "its answer is not the script's");
+        fail(p, reply->type == REDIS_REPLY_ERROR ? reply->str
+                                                 : "its answer is not that of the script");
         return;
     }
     struct op *op = take_first(p);
@@ -203,10 +205,10 @@ static void on_reply(void *arg, const struct redisReply *reply)
         on_decision(p, reply);
         return;
     }
-    const char *why = redis_greeting_check(&p->greeting, reply);
+    const char *why = redis_handshake_check(&p->handshake, reply);
     if (why != NULL)
         fail(p, why);
-    else if (redis_greeting_done(&p->greeting))
+    else if (redis_handshake_done(&p->handshake))
         set_ready(p);
 }
 
@@ -226,9 +228,9 @@ static void connect_to(struct primary *p, const char *address)
         fail(p, "cannot connect");
         return;
     }
-    p->state = GREETING;
+    p->state = HANDSHAKE;
     p->since_ms = p->loop->now_ms;
-    redis_greeting_put(&p->greeting, p->connection);
+    redis_handshake_put(&p->handshake, p->connection);
 }
 
 static void on_primary_named(void *arg, const char *address, const char *why)
@@ -263,7 +265,7 @@ void primary_tick(struct primary *p)
     uint64_t now = p->loop->now_ms;
     p->settled = p->settled || now >= p->away_ms + PRIMARY_ANSWER_MS;
     end_overdue(p);
-    if ((p->state == GREETING && now >= p->since_ms + PRIMARY_ANSWER_MS) ||
+    if ((p->state == HANDSHAKE && now >= p->since_ms + PRIMARY_ANSWER_MS) ||
         is_over(p, p->first, p->conf->redis_timeout_ms + PRIMARY_ANSWER_MS))
         fail(p, "it does not answer");
     if (p->sentinels != NULL)
@@ -272,7 +274,7 @@ void primary_tick(struct primary *p)
         search(p);
 }
 
-/* The time of a decision begins here, after the rest of the turn. */
+/* The timeout of a decision starts here, after the rest of the turn. */
 void primary_flush(struct primary *p)
 {
     p->flushed_ms = clock_mono_ms();
@@ -302,7 +304,7 @@ const struct redis_keys *primary_keys(const struct primary *p)
 
 /* ---- start and end ---- */
 
-/* ${path} "": there is none. False: ${why} says why, with the path. */
+/* ${path} "": no password. False: ${why} says why, with the path. */
 static bool read_password(const char *path, char out[SECRET_FILE_PASSWORD], char *why, size_t size)
 {
     char reason[256];
@@ -318,7 +320,7 @@ static bool read_secrets(struct primary *p, char sentinel_password[SECRET_FILE_P
     char why[512];
     bool good =
         redis_keys_read(conf, &p->keys, why, sizeof(why)) &&
-        read_password(conf->redis_password_file, p->greeting.password, why, sizeof(why)) &&
+        read_password(conf->redis_password_file, p->handshake.password, why, sizeof(why)) &&
         read_password(conf->redis_sentinel_password_file, sentinel_password, why, sizeof(why));
     if (!good)
         log_error("the worker cannot start: %s", why);
@@ -333,8 +335,8 @@ struct primary *primary_new(struct loop *loop)
         return NULL;
     p->loop = loop;
     p->conf = loop->conf;
-    p->greeting.user = p->conf->redis_user;
-    p->greeting.keys = &p->keys;
+    p->handshake.user = p->conf->redis_user;
+    p->handshake.keys = &p->keys;
     bool good = read_secrets(p, sentinel_password);
     if (good && p->conf->redis_sentinels.count > 0)
         good = (p->sentinels = sentinels_new(loop, sentinel_password, on_primary_named, p)) != NULL;

@@ -3,11 +3,12 @@
  * loop, one per worker.
  *
  * After connecting, the worker checks that Redis is a primary, that its maxmemory-policy is
- * noeviction, and that the nodes that used it before have the same key file. Decisions are answered
- * in the order in which they were sent. One without an answer in limits.redis.timeout after the
- * flush is over; its late answer is dropped, and until then no other is sent. One that the socket
- * did not take by then is never sent. After PRIMARY_ANSWER_MS without an answer, and after an
- * error, the worker connects again, with sentinels to the address that they name then.
+ * noeviction, and that the nodes that used it before have the same key file. Redis answers
+ * decisions in the order in which they were sent. A decision without an answer within
+ * limits.redis.timeout after the flush fails. Its late answer is dropped, and no decision is sent
+ * before that answer. A decision that the socket did not accept in that time is never sent. After
+ * PRIMARY_ANSWER_MS without an answer, and after an error, the worker connects again; with
+ * sentinels, to the address that they name then.
  */
 #ifndef ASSAY_LIMITS_PRIMARY_H
 #define ASSAY_LIMITS_PRIMARY_H
@@ -15,7 +16,7 @@
 #include "core/limits/decision.h"
 #include "core/loop/loop.h"
 
-#define PRIMARY_ANSWER_MS 1000 /* then the connection is given up */
+#define PRIMARY_ANSWER_MS 1000 /* then the connection is closed */
 #define PRIMARY_RETRY_MS 200   /* between two attempts to connect */
 
 struct primary;

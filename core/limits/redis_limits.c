@@ -45,7 +45,7 @@ static void wait(struct redis_ask *ask, struct waiter *w)
     waiter_begin(w, &ask->pending);
 }
 
-/* Answer the request of ${ask}, if it is still there, and free ${ask}. */
+/* Answers the request of ${ask}, if it was not cancelled, and frees ${ask}. */
 static void end_ask(struct redis_ask *ask, const struct redis_decision *decision)
 {
     struct waiter *w = ask->pending.waiter;
@@ -143,8 +143,8 @@ static void end_all(struct lease *lease, const struct redis_decision *decision)
 }
 
 /*
- * Those who waited get the block first, also if the window has ended meanwhile: Redis charged them
- * while it had not. What was not enough is asked for again.
+ * Waiting requests get the block first, even if the window has ended, because Redis charged them
+ * before. If the block is too small, the rest asks again.
  */
 static void serve(struct redis_limits *l, struct lease *lease)
 {

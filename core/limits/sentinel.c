@@ -18,7 +18,7 @@ struct sentinels {
     void *arg;
     struct redis_connection *connection; /* to conf->redis_sentinels.items[at]; NULL: none */
     size_t at;
-    size_t failed; /* so many in a row, since the last answer */
+    size_t failed; /* consecutive failures since the last answer */
     bool waits;    /* for an answer */
     bool login;    /* the next reply is that of AUTH */
     uint64_t asked_ms;
@@ -30,7 +30,7 @@ static const char *address_of(const struct sentinels *s)
     return s->conf->redis_sentinels.items[s->at];
 }
 
-/* Ask the next sentinel; after all of them, the answer is that none knows a primary. */
+/* Asks the next sentinel. After the last one, reports that no sentinel knows a primary. */
 static void give_up(struct sentinels *s, const char *reason)
 {
     char why[512];

@@ -1,6 +1,6 @@
 /*
- * A build without hiredis: the configuration refuses limits.engine: redis, so nothing here is
- * reached but by a mistake.
+ * A build without hiredis. The configuration refuses limits.engine: redis, so a correct program
+ * calls none of these functions.
  */
 #include "core/limits/redis_limits.h"
 

@@ -174,11 +174,11 @@ static struct child *fork_child(struct children *c, const struct child_slot *slo
     if (child == NULL)
         return NULL;
     fflush(NULL);
-    if (slot->role == ROLE_WORKER && !tls_lend(tls, true))
-        log_error("keys cannot be lent to a worker: %s", strerror(errno));
+    if (slot->role == ROLE_WORKER && !tls_inherit(tls, true))
+        log_error("a worker cannot inherit the keys of TLS: %s", strerror(errno));
     child->pid = fork();
-    if (child->pid != 0 && !tls_lend(tls, false))
-        log_error("keys cannot be taken back: %s", strerror(errno));
+    if (child->pid != 0 && !tls_inherit(tls, false))
+        log_error("other processes inherit the keys of TLS: %s", strerror(errno));
     if (child->pid < 0) {
         log_error("fork: %s", strerror(errno));
         child_free(c, child);
@@ -299,7 +299,7 @@ static void slot_emptied(struct children *c, struct child_slot *s, const struct 
         log_error("%s %u of generation %u did not start: its predecessor continues, and the start "
                   "is retried",
                   role_name(s->role), s->index, child->process.generation);
-    /* an auditor ends by itself when its writer is gone, a writer when it leads no more */
+    /* an auditor ends when its writer has ended, a writer when it loses the lead */
     const int ends_well = child->process.role == ROLE_AUDITOR  ? EXIT_STOPPED
                           : child->process.role == ROLE_WRITER ? EXIT_RETRY
                                                                : -1;
@@ -388,7 +388,7 @@ void children_watch(struct children *c)
                      child->pid);
             kill(child->pid, SIGKILL);
         } else if (is_silent(child, now, STUCK_MS) && now - c->woken_ms > STUCK_MS) {
-            log_error("%s %u (pid %d) has not moved for over %d s: killed, to be replaced",
+            log_error("%s %u (pid %d) made no progress for over %d s: killed and replaced",
                       role_name(p->role), p->index, child->pid, STUCK_MS / 1000);
             kill(child->pid, SIGKILL);
         } else

@@ -44,8 +44,8 @@ static void log_unused(const struct inherited_listener *list, size_t count)
 {
     for (size_t i = 0; i < count; i++)
         if (list[i].fds != NULL)
-            log_warn("LISTEN_FDS: descriptor %d is of no address of listen or internal_listen: it "
-                     "is closed",
+            log_warn("LISTEN_FDS: descriptor %d matches no address of listen or internal_listen: "
+                     "closed it",
                      list[i].fds[0]);
 }
 

@@ -109,9 +109,7 @@ bool systemd_listeners(struct inherited_listener **out, size_t *count)
         if (is_listening(fd))
             ok = take(fd, &(*out)[(*count)++]);
         else {
-            log_warn(
-                "LISTEN_FDS: descriptor %d is no socket that listens for streams: it is closed",
-                fd);
+            log_warn("LISTEN_FDS: descriptor %d is not a listening stream socket: closed it", fd);
             close(fd);
         }
     return ok && *out != NULL;

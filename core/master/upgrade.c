@@ -15,7 +15,7 @@ int upgrade_fd(const struct master *m)
     return upgrade_new_reads(m) ? m->upgrade.old_master.fd : -1;
 }
 
-/* not when it gives up: nobody accepts connections until it has ended */
+/* except when it gives up: no process accepts connections until it has ended */
 bool upgrade_old_master_drains(const struct master *m)
 {
     const struct old_master *old = &m->upgrade.old_master;

@@ -35,13 +35,13 @@ static bool send_message(int fd, const struct packet *m)
 }
 
 /* 0: the other master is gone, -1 with errno */
-static ssize_t receive(int fd, struct packet *m, size_t room, int flags,
+static ssize_t receive(int fd, struct packet *m, size_t capacity, int flags,
                        struct upgrade_message *out)
 {
     memset(m, 0, sizeof(*m));
     m->part = (struct iovec){m->bytes, sizeof(m->bytes)};
     m->head = (struct msghdr){
-        .msg_iov = &m->part, .msg_iovlen = 1, .msg_control = m->more, .msg_controllen = room};
+        .msg_iov = &m->part, .msg_iovlen = 1, .msg_control = m->more, .msg_controllen = capacity};
     ssize_t got = recvmsg(fd, &m->head, flags | MSG_CMSG_CLOEXEC);
     out->count = got < 1 ? 0 : (size_t)(got - 1) / sizeof(out->numbers[0]);
     memcpy(out->numbers, m->bytes + 1, out->count * sizeof(out->numbers[0]));

@@ -19,7 +19,7 @@
 #define TAKE_MS 15000
 #define LEAVE_MS 2000 /* to end when neither master serves any more */
 
-/* for those who asked for the upgrade and do not read the log (packaging/debian/assay.postinst) */
+/* for scripts that start an upgrade, which do not read the log (packaging/debian/assay.postinst) */
 static void notify_failure(void)
 {
     systemd_notify("STATUS=upgrade failed: the old binary continues, see the log");
@@ -219,7 +219,7 @@ static void watch(struct master *m)
     kill_new_master(n);
 }
 
-/* nobody accepts connections any more: end soon, so that the service manager starts another */
+/* no process accepts connections: end soon, so that the service manager starts another */
 static void stop_after_new_master(struct master *m, int status)
 {
     int pid = (int)m->upgrade.new_master.pid, exit_status = m->shutdown.exit_status;

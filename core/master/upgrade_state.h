@@ -47,9 +47,9 @@ enum old_master_state {
 };
 struct old_master {
     enum old_master_state state;
-    int fd;         /* the channel to it; -1: it is gone */
+    int fd;         /* the channel to it; -1: it has ended */
     bool accepting; /* our workers accept connections */
-    bool confirmed; /* GO was received, or it is gone: we are the server */
+    bool confirmed; /* GO was received, or the old master has ended: this one is the server */
     unsigned slots, steered, generation;
     struct inherited_listener *listeners;
     size_t listeners_count;

@@ -21,7 +21,7 @@ volatile sig_atomic_t process_stopping, process_draining, process_reopen;
 
 static struct {
     char *at;
-    size_t room;
+    size_t capacity;
     char **environment; /* the copy of environ */
     char **texts;       /* its strings, to be freed */
 } title;
@@ -56,7 +56,7 @@ void process_title_init(int argc, char **argv)
     title.texts = texts;
     environ = title.environment = copy;
     title.at = argv[0];
-    title.room = (size_t)(end - argv[0]);
+    title.capacity = (size_t)(end - argv[0]);
 }
 
 void process_title(const char *format, ...)
@@ -67,10 +67,10 @@ void process_title(const char *format, ...)
     vsnprintf(text, sizeof(text), format, args);
     va_end(args);
     prctl(PR_SET_NAME, text);
-    if (title.room == 0)
+    if (title.capacity == 0)
         return;
-    size_t n = strlen(text) < title.room - 1 ? strlen(text) : title.room - 1;
-    memset(title.at, 0, title.room);
+    size_t n = strlen(text) < title.capacity - 1 ? strlen(text) : title.capacity - 1;
+    memset(title.at, 0, title.capacity);
     memcpy(title.at, text, n);
 }
 
@@ -87,8 +87,8 @@ bool process_user(const struct conf *conf, uid_t *uid, gid_t *gid)
     errno = 0;
     const struct passwd *pw = getpwnam(conf->user);
     if (pw == NULL) {
-        log_error("user: there is no user \"%s\" to run as; make it, or set user to one that "
-                  "exists (or to \"\" to stay root)",
+        log_error("user: there is no user \"%s\" to run as; create the user, or set user to an "
+                  "existing one (or to \"\" to stay root)",
                   conf->user);
         exit(EXIT_START);
     }

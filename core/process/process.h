@@ -75,7 +75,7 @@ struct process {
 extern volatile sig_atomic_t process_stopping, process_draining, process_reopen;
 
 /*
- * process_title_init(argc, argv): the first call of main: remember where the title goes.
+ * process_title_init(argc, argv): the first call in main: stores where the title is.
  * process_title(format, ...): set what ps shows.
  */
 void process_title_init(int argc, char **argv);
@@ -105,7 +105,7 @@ void process_disable_core_dumps(void);
 void process_set_phase(struct process *p, enum phase phase);
 void process_heartbeat(struct process *p);
 
-/* process_is_crash(number): a signal by which a process dies of an error of its own. */
+/* process_is_crash(number): whether the signal reports an error of the process itself. */
 bool process_is_crash(int number);
 
 /*

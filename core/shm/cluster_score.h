@@ -66,12 +66,12 @@ uint64_t cluster_score_read(const struct cluster_score *c, struct cluster_view *
 uint64_t cluster_score_turn(const struct cluster_score *c);
 
 /*
- * cluster_view_is_silent(view, now_us): nothing was heard of the log for longer than between two
- * confirmations, or never.
- * cluster_log_is_away(c, now_us): it was heard of, and is silent: a change that is sent to the
- * writer has no known end.
+ * cluster_view_is_silent(view, now_us): the log has not answered for longer than the time between
+ * two confirmations, or never.
+ * cluster_log_is_away(c, now_us): the log answered before and is silent now: it is unknown when a
+ * change that is sent to the writer will end.
  */
-#define CLUSTER_SILENT_US 4000000 /* the head is confirmed every two seconds at least */
+#define CLUSTER_SILENT_US 4000000 /* the head is confirmed at least every two seconds */
 bool cluster_view_is_silent(const struct cluster_view *view, uint64_t now_us);
 bool cluster_log_is_away(const struct cluster_score *c, uint64_t now_us);
 

@@ -74,7 +74,8 @@ static void start(struct worker *w, struct process *p)
     struct http *h = &w->http;
     *w = (struct worker){.loop = {.process = p, .conf = p->conf, .now_ms = clock_mono_ms()}};
     if (setlocale(LC_CTYPE, "C.UTF-8") == NULL) /* for international domain names in libcurl */
-        log_warn("the locale C.UTF-8 is missing: international domain names are refused");
+        log_warn("the locale C.UTF-8 is missing: install it to grade pages with international "
+                 "domain names");
     plain_text_start();
     open_store(&w->loop);
     if (!loop_start_ids(&w->loop))

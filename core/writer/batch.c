@@ -14,7 +14,7 @@
 
 struct item *batch_add(struct batch *b, struct client *client, uint64_t sequence)
 {
-    b->items = array_grow(b->items, b->count, &b->room, sizeof(*b->items));
+    b->items = array_grow(b->items, b->count, &b->capacity, sizeof(*b->items));
     struct item *item = &b->items[b->count++];
     *item = (struct item){.client = client, .sequence = sequence};
     return item;

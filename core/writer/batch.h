@@ -31,7 +31,7 @@ struct batch {
     struct leading *leading;
     int epoll; /* readable: callers wait */
     struct item *items;
-    size_t count, room;
+    size_t count, capacity;
     size_t bytes;             /* of the items of senders */
     size_t applied;           /* the first ${applied} items are in ${txn} */
     struct store_txn *txn;    /* from the first change on; NULL: not begun, or begin failed */

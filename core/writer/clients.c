@@ -44,7 +44,7 @@ void clients_add(struct clients *c, const struct channel *channel, enum role rol
     client->channel = *channel;
     client->role = role;
     client->connected_ms = clock_mono_ms();
-    c->list = array_grow(c->list, c->count, &c->room, sizeof(*c->list));
+    c->list = array_grow(c->list, c->count, &c->capacity, sizeof(*c->list));
     c->list[c->count++] = client;
     watch(c, client, EPOLL_CTL_ADD);
 }
@@ -130,8 +130,8 @@ struct client *clients_auditor(struct clients *c, unsigned index)
 {
     for (size_t i = 0; i < c->count; i++) {
         struct client *client = c->list[i];
-        if (client->role == ROLE_AUDITOR && client->greeted && !client->gone && !client->draining &&
-            client->index == index)
+        if (client->role == ROLE_AUDITOR && client->has_hello && !client->gone &&
+            !client->draining && client->index == index)
             return client;
     }
     return NULL;

@@ -13,7 +13,7 @@ struct client {
     struct channel channel;
     enum role role;
     unsigned index; /* of an auditor */
-    bool greeted;   /* HELLO was received */
+    bool has_hello; /* HELLO was received */
     bool draining;  /* an auditor that takes no more jobs */
     bool remote;    /* an auditor of another node */
     bool died;      /* a remote auditor whose node says that it died */
@@ -43,7 +43,7 @@ struct clients {
     struct process *process;
     int epoll; /* events carry the client, or NULL for the listening socket */
     struct client **list;
-    size_t count, room;
+    size_t count, capacity;
 };
 
 /* clients_listen(c): watch the writer's listening socket. clients_accept(c): accept all waiting. */

@@ -38,7 +38,7 @@ static void *run(void *arg)
     struct copy *copy = arg;
     background_thread_configure("copy", NICE);
     if (store_copy_send(&copy->channel, copy->store, goes_on, copy, why))
-        log_info("the cluster: a node that joins has a copy of the store");
+        log_info("the cluster: sent a copy of the store to a node that joins");
     else
         log_warn("the cluster: a copy of the store for a node that joins ended early: %s",
                  why[0] != '\0' ? why : "the writer ends");
@@ -59,7 +59,7 @@ static void copy_free(struct copy *copy)
 static struct copy *copy_new(struct copies *c, char *why, size_t why_size)
 {
     if (c->count == COPIES_MAX) {
-        snprintf(why, why_size, "it sends %d copies of its store already; try again later",
+        snprintf(why, why_size, "it already sends %d copies of its store; try again later",
                  COPIES_MAX);
         return NULL;
     }

@@ -1,6 +1,6 @@
 /*
- * Copies of the store for nodes that join: a thread for each takes over the connection and sends
- * (core/cluster/store_copy.h). The loop neither reads nor waits for it.
+ * Copies of the store for nodes that join. A thread for each copy takes over the connection and
+ * sends the store (core/cluster/store_copy.h). The loop does not wait for it.
  */
 #ifndef ASSAY_WRITER_COPIES_H
 #define ASSAY_WRITER_COPIES_H
@@ -9,7 +9,7 @@
 
 #include <stdatomic.h>
 
-#define COPIES_MAX 2 /* at once: each keeps pages of its snapshot in use */
+#define COPIES_MAX 2 /* at once; each keeps the pages of its snapshot in use */
 
 struct copy;
 
@@ -22,9 +22,9 @@ struct copies {
 };
 
 /*
- * copies_start(c, client): send the store to this client, which is gone for the loop.
- * copies_step(c): free those that have ended; once a turn.
- * copies_end(c): end all. False: one did not end in time, and the process must _exit.
+ * copies_start(c, client): sends the store to this client, which the loop then treats as gone.
+ * copies_step(c): frees ended threads; call it once a turn.
+ * copies_end(c): ends all. False: a thread did not end in time; call _exit.
  */
 void copies_start(struct copies *c, struct client *client);
 void copies_step(struct copies *c);

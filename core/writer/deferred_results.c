@@ -6,11 +6,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Beyond either, results are dropped. */
+/* Above either limit, results are dropped. */
 #define DEFERRED_MAX 1024
 #define DEFERRED_MAX_BYTES ((size_t)32 << 20)
 #define RETRIES_MAX 16
-#define RETRY_MS 1000 /* after a failure, one is tried */
+#define RETRY_MS 1000 /* after a failure, only one is retried */
 
 static size_t bytes_of(const struct item *item)
 {
@@ -23,7 +23,7 @@ bool deferred_add(struct deferred_results *d, const struct item *item)
         return false;
     if (d->count == 0)
         log_warn("store full: holding grading results in memory until space is freed");
-    d->items = array_grow(d->items, d->count, &d->room, sizeof(*d->items));
+    d->items = array_grow(d->items, d->count, &d->capacity, sizeof(*d->items));
     d->items[d->count++] = *item;
     d->bytes += bytes_of(item);
     return true;

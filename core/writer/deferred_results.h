@@ -9,7 +9,7 @@
 
 struct deferred_results {
     struct item *items; /* oldest first */
-    size_t count, room, bytes;
+    size_t count, capacity, bytes;
     size_t retries;       /* how many are tried in one batch: 1 after a failure, then doubling */
     uint64_t retry_at_ms; /* not before */
 };

@@ -9,7 +9,7 @@
 #include <string.h>
 
 #define NICE 10             /* below the requests */
-#define FAILED_WAIT_MS 500  /* after a step in which everything failed */
+#define FAILED_WAIT_MS 500  /* wait after a step that failed */
 #define FAILED_LOG_MS 60000 /* between two lines of the log about failures */
 
 /* files are verified after this time without changes */

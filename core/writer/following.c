@@ -7,7 +7,7 @@
 #include <unistd.h>
 
 #define NOTE_MS 1000
-#define LOOK_MS 100 /* for confirmations of the head, which the thread does not tell */
+#define LOOK_MS 100 /* interval for confirmations, which do not signal the loop */
 
 bool following_watch(struct following *f, int epoll)
 {
@@ -47,13 +47,13 @@ static enum store_status apply(struct following *f, const struct log_batch *b)
     return status;
 }
 
-/* The last one has no rows: all nodes hash their store after it. */
+/* If the last entry has no rows, all nodes hash their store after it. */
 static bool asks_for_hash(const struct log_batch *b)
 {
     return store_rows_are_none(log_batch_rows(b, b->count - 1));
 }
 
-/* All of them or none: a follower never skips one. */
+/* Applies all entries or none: a follower never skips an entry. */
 static void take_entries(struct following *f)
 {
     char why[POSITION_WHY] = "";
@@ -84,11 +84,11 @@ static void take_entries(struct following *f)
 
 static void lost(void)
 {
-    log_warn("the cluster: this node lost the lead: the writer starts again as a follower");
+    log_warn("the cluster: this node lost the lead: restarting the writer as a follower");
     _exit(EXIT_RETRY);
 }
 
-/* Free space for other nodes: the leader refuses growth that a node has no space for. */
+/* Publishes the free space: the leader refuses creates if a node has no space for them. */
 static void note_space(struct following *f)
 {
     struct store_space space;
@@ -127,7 +127,7 @@ static void choose_format(struct following *f)
     l->format = format;
 }
 
-/* An operator asks for a verification. */
+/* An operator requested a verification. */
 static void mark(struct following *f)
 {
     struct leading *l = f->leading;

@@ -1,6 +1,6 @@
 /*
- * Following: what the log thread brings. Entries are applied and fed to the workers; and this node
- * may begin to lead.
+ * Following: applies the entries that the log thread reads, sends their events to the workers, and
+ * begins to lead when the log thread says so.
  */
 #ifndef ASSAY_WRITER_FOLLOWING_H
 #define ASSAY_WRITER_FOLLOWING_H
@@ -17,7 +17,7 @@ struct following {
     struct clients *clients;
     struct sequences *sequences;
     struct verifier *verifier;
-    bool told; /* the log thread has something new */
+    bool told; /* the state of the log thread has changed */
     struct log_view view;
     char full_node[NODE_TEXT]; /* as last seen */
     uint64_t noted_ms, looked_ms;
@@ -27,8 +27,8 @@ struct following {
 bool following_watch(struct following *f, int epoll);
 
 /*
- * following_step(f): do what the log thread asks for; once a turn. True: this node leads from now
- * on. Exits EXIT_RETRY when it no longer leads.
+ * following_step(f): does what the log thread requests; call it once a turn. True: this node leads
+ * from here on. Exits with EXIT_RETRY when the lead is lost.
  */
 bool following_step(struct following *f);
 

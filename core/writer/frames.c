@@ -10,7 +10,7 @@ static void auditor_left(struct frames *f, struct client *client)
 {
     const bool blame = client->remote ? client->died : !client->draining;
     const struct grading_job *guilty = job_queue_auditor_lost(f->queue, client->index, blame);
-    client->greeted = false;
+    client->has_hello = false;
     remote_auditors_left(f->remote_auditors, client);
     if (guilty == NULL)
         return;
@@ -24,7 +24,7 @@ static void auditor_left(struct frames *f, struct client *client)
 void frames_remove_gone(struct frames *f)
 {
     bool readers = false;
-    held_forget(&f->held);
+    deferred_changes_forget(&f->deferred);
     relays_remove_gone(f->relays);
     for (size_t i = 0; i < f->clients->count;) {
         struct client *client = f->clients->list[i];
@@ -34,7 +34,7 @@ void frames_remove_gone(struct frames *f)
         }
         if (client->id != 0)
             sequences_depart(f->sequences, client->id);
-        if (client->role == ROLE_AUDITOR && client->greeted)
+        if (client->role == ROLE_AUDITOR && client->has_hello)
             auditor_left(f, client);
         readers = readers || client->role != ROLE_AUDITOR;
         clients_remove(f->clients, i);
@@ -77,7 +77,7 @@ static void end_earlier_auditor(struct frames *f, const struct client *client)
 {
     for (size_t i = 0; i < f->clients->count; i++) {
         struct client *other = f->clients->list[i];
-        if (other == client || other->role != ROLE_AUDITOR || !other->greeted || other->remote ||
+        if (other == client || other->role != ROLE_AUDITOR || !other->has_hello || other->remote ||
             other->index != client->index)
             continue;
         end_client(f, other);
@@ -93,7 +93,7 @@ static void put_event(struct client *client, struct store_event event)
 
 static void on_hello(struct frames *f, struct client *client, const struct frame *frame)
 {
-    client->greeted = true;
+    client->has_hello = true;
     if (client->role == ROLE_AUDITOR) {
         client->index = (unsigned)frame->head.b % f->process->conf->auditors;
         end_earlier_auditor(f, client);
@@ -148,25 +148,25 @@ static void on_change(struct frames *f, struct client *client, const struct fram
         return;
     }
     client->unanswered++;
-    /* those held before go first */
-    if (f->held.count > 0 || !send_change(f, client, frame))
-        held_add(&f->held, client, frame);
+    /* those deferred before go first */
+    if (f->deferred.count > 0 || !send_change(f, client, frame))
+        deferred_changes_add(&f->deferred, client, frame);
 }
 
-void frames_release_held(struct frames *f)
+void frames_release_deferred(struct frames *f)
 {
     const uint64_t now = clock_mono_ms();
     size_t done = 0;
-    for (; done < f->held.count; done++) {
-        const struct held_change *c = &f->held.list[done];
-        const struct frame frame = held_frame(c);
-        if (!held_is_refused(c) && send_change(f, c->client, &frame))
+    for (; done < f->deferred.count; done++) {
+        const struct deferred_change *c = &f->deferred.list[done];
+        const struct frame frame = deferred_change_frame(c);
+        if (!deferred_change_is_refused(c) && send_change(f, c->client, &frame))
             continue;
-        if (!held_is_refused(c) && now < c->until_ms)
+        if (!deferred_change_is_refused(c) && now < c->until_ms)
             break;
         put_away(c->client, c->head.a);
     }
-    held_drop(&f->held, done);
+    deferred_changes_drop(&f->deferred, done);
 }
 
 static void on_wait(struct frames *f, struct client *client, const struct frame *frame)
@@ -268,7 +268,7 @@ static void on_free_slot(struct frames *f, struct client *client, const struct f
     remote_auditors_free_slot(f->remote_auditors, client, frame);
 }
 
-/* It is heard of, which is noted. */
+/* Repeated by the node: every frame shows that the auditor is connected. */
 static void on_auditor(struct frames *f, struct client *client, const struct frame *frame)
 {
     (void)f, (void)client, (void)frame;
@@ -313,7 +313,7 @@ static const struct rule {
 /* From another node: it joins; or it takes this one for the leader, which it is not. */
 static bool from_node(struct frames *f, struct client *client, const struct frame *frame)
 {
-    bool joins = frame->head.type == FRAME_COPY && !client->greeted;
+    bool joins = frame->head.type == FRAME_COPY && !client->has_hello;
     if (joins)
         copies_start(f->copies, client);
     else if (!f->leading->leads)
@@ -322,7 +322,7 @@ static bool from_node(struct frames *f, struct client *client, const struct fram
 }
 
 /* The first frame. */
-static bool greet(struct frames *f, struct client *client, const struct frame *frame)
+static bool on_first_frame(struct frames *f, struct client *client, const struct frame *frame)
 {
     const bool is_node = client->role == ROLE_NODE;
     if (frame->head.type == FRAME_HELLO)
@@ -330,7 +330,7 @@ static bool greet(struct frames *f, struct client *client, const struct frame *f
     else if (frame->head.type == FRAME_AUDITOR && is_node)
         remote_auditors_joined(f->remote_auditors, client, frame);
     else if (frame->head.type == FRAME_NOTICES && is_node)
-        client->greeted = client->wants_notices = true;
+        client->has_hello = client->wants_notices = true;
     else
         return false;
     return true;
@@ -342,8 +342,8 @@ static bool handle(struct frames *f, struct client *client, const struct frame *
     const struct rule *rule = &rules[frame->head.type];
     if (client->role == ROLE_NODE && from_node(f, client, frame))
         return true;
-    if (!client->greeted)
-        return greet(f, client, frame);
+    if (!client->has_hello)
+        return on_first_frame(f, client, frame);
     if (rule->handle == NULL || rule->from_auditor != (client->role == ROLE_AUDITOR) ||
         (rule->needs_id && client->id == 0) || (rule->from_node && !client->remote))
         return false;
@@ -367,7 +367,7 @@ void frames_read(struct frames *f, struct client *client)
         }
     if (next < 0)
         refuse(client);
-    if (got < 0 && !client->greeted && channel_tls_why(&client->channel)[0] != '\0')
+    if (got < 0 && !client->has_hello && channel_tls_why(&client->channel)[0] != '\0')
         nodes_say_refused(f->relays->nodes, client, channel_tls_why(&client->channel));
     if (got < 0)
         client->gone = true; /* what it sent before is still applied */

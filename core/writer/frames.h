@@ -7,7 +7,7 @@
 
 #include "core/writer/batch.h"
 #include "core/writer/copies.h"
-#include "core/writer/held_changes.h"
+#include "core/writer/deferred_changes.h"
 #include "core/writer/relays.h"
 #include "core/writer/remote_auditors.h"
 
@@ -22,17 +22,17 @@ struct frames {
     struct relays *relays;
     struct copies *copies;
     struct remote_auditors *remote_auditors;
-    struct held_changes held;
+    struct deferred_changes deferred;
 };
 
 /* frames_read(f, client): handle everything that has arrived from this client. */
 void frames_read(struct frames *f, struct client *client);
 
 /*
- * frames_release_held(f): in a cluster: changes that wait for a node that leads go on, or are
+ * frames_release_deferred(f): in a cluster: changes that wait for a node that leads go on, or are
  * answered after a while; once a turn.
  */
-void frames_release_held(struct frames *f);
+void frames_release_deferred(struct frames *f);
 
 /* frames_remove_gone(f): remove disconnected clients; after the batch, which points at them. */
 void frames_remove_gone(struct frames *f);

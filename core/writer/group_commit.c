@@ -3,7 +3,7 @@
 #include "core/writer/concurrent_callers.h"
 
 #define WAIT_MAX_US 2000
-#define TRAVEL_US 16 /* an answer to its caller and the caller's next change back */
+#define TRAVEL_US 16 /* from an answer to the next change of its caller */
 #define SMALL_BATCH 4
 
 size_t group_commit_size(const struct group_commit *g)
@@ -22,7 +22,7 @@ void group_commit_note(struct group_commit *g, size_t size, uint64_t us)
     g->last_size = size;
     if (size > SMALL_BATCH)
         return;
-    /* a slow one weighs little: it may have waited for a core or a busy disk */
+    /* slow commits have little weight: they may have waited for a core or the disk */
     g->small_commit_us =
         us < g->small_commit_us ? us : g->small_commit_us + (us - g->small_commit_us) / 8;
 }

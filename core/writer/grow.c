@@ -5,12 +5,12 @@
 
 #include <stdlib.h>
 
-void *array_grow(void *array, size_t count, size_t *room, size_t size)
+void *array_grow(void *array, size_t count, size_t *capacity, size_t size)
 {
-    if (count < *room)
+    if (count < *capacity)
         return array;
-    *room = *room == 0 ? 64 : *room * 2;
-    array = realloc(array, *room * size);
+    *capacity = *capacity == 0 ? 64 : *capacity * 2;
+    array = realloc(array, *capacity * size);
     if (array == NULL) {
         log_error("out of memory");
         exit(EXIT_START);

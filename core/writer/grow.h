@@ -5,9 +5,9 @@
 #include <stddef.h>
 
 /*
- * array_grow(array, count, room, size): ${array} with room for one more element of ${size} bytes.
- * Exits EXIT_START when memory is short: the writer cannot continue without it.
+ * array_grow(array, count, capacity, size): ${array} with space for one more element of ${size}
+ * bytes. Exits with EXIT_START if memory is exhausted, because the writer cannot continue.
  */
-void *array_grow(void *array, size_t count, size_t *room, size_t size);
+void *array_grow(void *array, size_t count, size_t *capacity, size_t size);
 
 #endif

@@ -7,7 +7,7 @@
 
 #define BUCKETS 65536
 #define WORKSPACE_BUCKETS 1024
-/* jobs of one workspace that one turn looks at for one whose host is free */
+/* jobs of a workspace that a turn examines to find one with a free host */
 #define LOOK_AHEAD 64
 
 struct job_list {
@@ -26,7 +26,7 @@ struct workspace_queue {
 
 struct job_queue {
     unsigned auditors, capacity, most;
-    unsigned member[JOB_QUEUE_AUDITORS], members; /* indexes of those that jobs are given to */
+    unsigned member[JOB_QUEUE_AUDITORS], members; /* indexes of the auditors that take jobs */
     struct {
         bool is_member, connected;
         unsigned capacity;
@@ -39,9 +39,9 @@ struct job_queue {
     struct grading_job *bucket[BUCKETS];
     struct job_hosts hosts;
     struct workspace_queue *workspaces[WORKSPACE_BUCKETS];
-    struct workspace_queue *last_served; /* the next one in the ring has its turn */
-    bool blocked;     /* no job may start until a job or an auditor comes or goes */
-    uint64_t highest; /* report ever added: a higher one is not in the queue */
+    struct workspace_queue *last_served; /* the next workspace in the ring */
+    bool blocked;     /* no job can start until a job or an auditor is added or removed */
+    uint64_t highest; /* highest report ever added: higher ones are not in the queue */
     size_t size;
 };
 
@@ -91,7 +91,7 @@ static struct workspace_queue *workspace_find(struct job_queue *q, uint64_t work
     return ws;
 }
 
-/* find or create; NULL: out of memory */
+/* finds or creates; NULL: out of memory */
 static struct workspace_queue *workspace_get(struct job_queue *q, uint64_t workspace)
 {
     struct workspace_queue *ws = workspace_find(q, workspace);
@@ -222,7 +222,7 @@ static void start(struct job_queue *q, struct grading_job *job)
     job->owner->running_at[a]++;
 }
 
-/* its auditor no longer works on it */
+/* its auditor does not work on it */
 static void stop(struct job_queue *q, struct grading_job *job)
 {
     unsigned a = (unsigned)job->auditor;
@@ -364,7 +364,7 @@ void job_queue_auditor_connected(struct job_queue *q, unsigned index)
     q->blocked = false;
 }
 
-/* The waiting jobs that must run alone: they are first in the lists. */
+/* The waiting jobs that must run alone are first in the lists. */
 static void count_alone(struct job_queue *q, const struct job_list *list)
 {
     for (const struct grading_job *job = list->first; job != NULL && job->alone; job = job->next)

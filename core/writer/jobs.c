@@ -56,7 +56,7 @@ void writer_jobs_withdraw(struct writer_jobs *j, struct grading_job *job)
     if (!job_queue_withdraw(j->queue, job))
         return;
     struct client *auditor = clients_auditor(j->clients, index);
-    if (auditor != NULL) /* NULL: the auditor drains or has died, which ends the job too */
+    if (auditor != NULL) /* NULL: the auditor drains or has died, which also ends the job */
         channel_put(&auditor->channel, FRAME_WITHDRAW, report, attempt, (struct str){0});
 }
 
@@ -84,7 +84,7 @@ void writer_jobs_dispatch(struct writer_jobs *j)
         }
         unsigned index = (unsigned)job->auditor;
         struct client *auditor = clients_auditor(j->clients, index);
-        if (auditor == NULL) { /* it drains: nothing goes there until the next one connects */
+        if (auditor == NULL) { /* it drains: no job is sent until the next auditor connects */
             job_queue_return(j->queue, job);
             job_queue_auditor_lost(j->queue, index, false);
             continue;

@@ -36,7 +36,7 @@ static uint64_t log_number(const struct store_position *p)
     return be64toh(first);
 }
 
-/* What an earlier writer of the server knew is still true of the same log. */
+/* The state that an earlier writer of this server published is still valid for the same log. */
 static void show_start(struct leading *l)
 {
     struct cluster_view before;
@@ -95,7 +95,7 @@ static uint64_t growth_bytes(struct store *s)
     return status == STORE_OK ? space.growth_bytes : 0;
 }
 
-/* After that a node answers 503, also to HAProxy, and admits nothing. */
+/* After that time a node answers 503, also to HAProxy, and admits nothing. */
 static int64_t admits_ms(const struct conf *conf)
 {
     return conf->cluster_stale_reads ? INT64_MAX
@@ -110,7 +110,7 @@ static bool is_unreadable(struct leading *l, enum store_status status)
     return true;
 }
 
-/* Without a cluster this server changes the store alone, which then fits no log. */
+/* Without a cluster only this server changes the store, which then fits no log. */
 static bool leave_log(struct leading *l)
 {
     struct store_txn *t;
@@ -210,7 +210,8 @@ static enum store_status append(struct leading *l, struct store_txn *t)
         .at_ms = l->at_ms, .format = l->format, .rows = buf_view(&l->rows)};
     const uint64_t began_us = clock_mono_us();
     if (!log_thread_append(l->thread, &entry, is_wanted, l->process, &l->position)) {
-        log_warn("the cluster: the last entry may be in the log or not: the writer starts again");
+        log_warn(
+            "the cluster: it is unknown whether the log has the last entry: restarting the writer");
         _exit(process_stopping ? EXIT_STOPPED : EXIT_RETRY);
     }
     l->logged = true;
@@ -235,8 +236,8 @@ enum store_status leading_log(struct leading *l, struct store_txn *t, bool sever
 void leading_settle(struct leading *l, enum store_status status)
 {
     if (l->logged && status != STORE_OK) {
-        log_error("the cluster: entry %llu is in the log and cannot be committed: %s: the writer "
-                  "starts again",
+        log_error("the cluster: entry %llu is in the log and cannot be committed: %s: restarting "
+                  "the writer",
                   (unsigned long long)l->position.sequence, store_why(l->store));
         _exit(EXIT_RETRY);
     }

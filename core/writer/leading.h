@@ -1,6 +1,6 @@
 /*
- * Leading: in a cluster one node executes changes, and the rows that they write go into the log
- * before they are committed. Without a cluster every writer leads, and there is no log.
+ * Leading: in a cluster one node executes changes. It appends the rows that they write to the log
+ * before it commits them. Without a cluster every writer leads, and there is no log.
  */
 #ifndef ASSAY_WRITER_LEADING_H
 #define ASSAY_WRITER_LEADING_H
@@ -24,9 +24,9 @@ struct leading {
 };
 
 /*
- * leading_start(l): the log thread, if the configuration has a cluster. False: it cannot start, and
- * the log says why.
- * leading_end(l): false: the thread did not end in time, and the process must _exit.
+ * leading_start(l): starts the log thread, if the configuration has a cluster. False: it cannot
+ * start; the error log says why.
+ * leading_end(l): ends it. False: the thread did not end in time; call _exit.
  */
 bool leading_start(struct leading *l);
 bool leading_end(struct leading *l);
@@ -39,31 +39,32 @@ void leading_describe(const struct conf *conf, struct cluster_log_node *out);
 void leading_begin(struct leading *l, const struct log_view *view);
 
 /*
- * leading_show(l, view): what workers see of the log; ${view}: news of the log thread, or NULL.
- * Returns the turn of core/shm/cluster_score.h.
+ * leading_show(l, view): publishes the state of the log for workers; ${view} is a new state of the
+ * log thread, or NULL. Returns the turn of core/shm/cluster_score.h.
  */
 uint64_t leading_show(struct leading *l, const struct log_view *view);
 
-/* leading_now_ms(l): the time of the next changes: never less than that of changes before. */
+/* leading_now_ms(l): the time of the next changes, never less than that of earlier changes. */
 int64_t leading_now_ms(const struct leading *l);
 
 /*
- * leading_log(l, t, several): put the row set of ${t} into the log; then only the commit of ${t} is
- * left. STORE_TOO_MANY: it is too large for an entry, and ${t} has ${several} changes: apply fewer.
- * Exits EXIT_RETRY when the lead is lost: the changes may be in the log, which the next writer of
- * this process' master applies.
+ * leading_log(l, t, several): appends the row set of ${t} to the log; then commit ${t}.
+ * STORE_TOO_MANY: the row set is too large for an entry, and ${t} has ${several} changes: apply
+ * fewer. Exits with EXIT_RETRY when the lead is lost: the log may have the changes, and the next
+ * writer applies them.
  */
 enum store_status leading_log(struct leading *l, struct store_txn *t, bool several);
 
 /*
- * leading_settle(l, status): after the commit of such a transaction. When it failed, the log has
- * what the store lacks: exits EXIT_RETRY, and the next writer applies the entry.
+ * leading_settle(l, status): call it after the commit of such a transaction. If the commit failed,
+ * the log has an entry that the store lacks: exits with EXIT_RETRY, and the next writer applies the
+ * entry.
  */
 void leading_settle(struct leading *l, enum store_status status);
 
 /*
- * leading_mark(l): append an entry without rows and commit its position; no transaction is open.
- * False: the store refused it before. Exits as leading_log, and when the commit fails.
+ * leading_mark(l): appends an entry without rows and commits its position; no transaction may be
+ * open. False: the store refused to begin. Exits like leading_log, also if the commit fails.
  */
 bool leading_mark(struct leading *l);
 

@@ -4,12 +4,12 @@
 
 static bool grow(struct log_batch *b)
 {
-    size_t room = b->room == 0 ? 64 : 2 * b->room;
+    size_t capacity = b->capacity == 0 ? 64 : 2 * b->capacity;
     struct log_batch_entry *more =
-        b->count < b->room ? b->entries : realloc(b->entries, room * sizeof(*more));
+        b->count < b->capacity ? b->entries : realloc(b->entries, capacity * sizeof(*more));
     if (more == NULL)
         return false;
-    b->room = b->count < b->room ? b->room : room;
+    b->capacity = b->count < b->capacity ? b->capacity : capacity;
     b->entries = more;
     return true;
 }

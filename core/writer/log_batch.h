@@ -11,7 +11,7 @@ struct log_batch_entry {
 
 struct log_batch {
     struct log_batch_entry *entries; /* in order */
-    size_t count, room;
+    size_t count, capacity;
     struct buf rows;
 };
 

@@ -13,8 +13,7 @@
 #define END_MS 2000
 #define TICK_MS 50
 #define NO_LOG "the database has no log: run `assay cluster init` once"
-#define NO_LOG_FOR_STORE                                                                           \
-    "the database has no log, but this store follows a log: is cluster.log right?"
+#define NO_LOG_FOR_STORE "the database has no log, but this store follows a log: check cluster.log"
 
 /* ---- shared state ---- */
 
@@ -40,13 +39,13 @@ bool log_is_ending(struct log_thread *t)
     return ending;
 }
 
-/* By this thread, since the loop of a leader waits for its append. */
+/* Done by this thread, because the loop of a leader waits for its append. */
 static void log_reason(const char *why)
 {
     if (why[0] != '\0')
         log_warn("the cluster: %s", why);
     else
-        log_info("the cluster: the store fits the log, which answers again");
+        log_info("the cluster: the store fits the log, and the log answers");
 }
 
 void log_publish(struct log_thread *t, enum log_state state, const char *why)
@@ -143,7 +142,7 @@ enum cluster_log_status log_read_head(struct log_thread *t, bool note, struct cl
 
 /* ---- the thread ---- */
 
-/* ${status} is not CLUSTER_LOG_OK: say why, and wait. */
+/* ${status} is not CLUSTER_LOG_OK: publishes why, and waits. */
 static void fail(struct log_thread *t, enum cluster_log_status status)
 {
     if (status == CLUSTER_LOG_NONE)

@@ -13,7 +13,7 @@ static bool add_entry(void *arg, const struct cluster_log_entry *e)
            !store_rows_are_none(e->rows);
 }
 
-/* Have the loop apply the batch. */
+/* Hands the batch to the loop and waits until it is applied. */
 static void hand_over(struct log_thread *t)
 {
     pthread_mutex_lock(&t->lock);
@@ -24,7 +24,7 @@ static void hand_over(struct log_thread *t)
     pthread_mutex_unlock(&t->lock);
 }
 
-/* The entries after the position of the store, which is before the head. */
+/* Reads the entries after the position of the store. */
 static enum cluster_log_status read_batch(struct log_thread *t)
 {
     struct log_batch *b = &t->batch;
@@ -35,7 +35,7 @@ static enum cluster_log_status read_batch(struct log_thread *t)
         position_continues(&t->place.position, NULL, t->reason);
         return CLUSTER_LOG_OK;
     }
-    if (b->count > 0) /* an entry after them is read again */
+    if (b->count > 0) /* later entries are read again */
         t->reason[0] = '\0';
     return status;
 }
@@ -97,7 +97,7 @@ static bool fits(const struct log_thread *t)
     return t->reason[0] == '\0';
 }
 
-/* The next entry does not continue what the store has: why, if its position is the reason. */
+/* The next entry does not continue the store. Finds why, if the position is the reason. */
 static enum cluster_log_status find_reason(struct log_thread *t,
                                            const struct cluster_log_head *head)
 {
@@ -109,7 +109,7 @@ static enum cluster_log_status find_reason(struct log_thread *t,
     return status;
 }
 
-/* Does the store fit the log, and the next entry the store? */
+/* Whether the store fits the log, and the next entry continues the store. */
 static enum cluster_log_status check(struct log_thread *t, const struct cluster_log_head *head)
 {
     enum cluster_log_status status = CLUSTER_LOG_OK;
@@ -123,7 +123,9 @@ static enum cluster_log_status check(struct log_thread *t, const struct cluster_
     return status == CLUSTER_LOG_OK && !fits(t) ? find_reason(t, head) : status;
 }
 
-/* It cannot apply an entry, and not for want of space: on a full disk commits fail in many ways. */
+/*
+ * This node cannot apply an entry although it has space. On a full disk, commits fail in many ways.
+ */
 static bool is_damaged(struct log_thread *t)
 {
     pthread_mutex_lock(&t->lock);
@@ -141,7 +143,7 @@ static enum cluster_log_status note(struct log_thread *t, const struct cluster_l
     return status == CLUSTER_LOG_OK ? log_look(t, head->format) : status;
 }
 
-/* Others count on this node, and may stop it. */
+/* Other nodes count this node, and may stop it. */
 static enum cluster_log_status take_part(struct log_thread *t, const struct cluster_log_head *head)
 {
     enum cluster_log_status status = CLUSTER_LOG_OK;

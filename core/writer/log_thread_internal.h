@@ -1,4 +1,4 @@
-/* The log thread: what its files share. The functions are of the thread. */
+/* What the files of the log thread share. The thread calls the functions. */
 #ifndef ASSAY_WRITER_LOG_THREAD_INTERNAL_H
 #define ASSAY_WRITER_LOG_THREAD_INTERNAL_H
 
@@ -34,8 +34,8 @@ struct log_thread {
     struct log_batch batch; /* the thread's until OFFERED and after APPLIED */
     enum append_state append;
     struct cluster_log_entry entry; /* its rows are the loop's */
-    bool judges;                    /* the hash of this node is there, and not compared */
-    uint64_t late_ms;               /* from then on without nodes that have no hash */
+    bool judges;                    /* the hash of this node waits for the comparison */
+    uint64_t late_ms;               /* from then on, nodes without a hash do not count */
     int64_t keep_ms, away_ms;       /* away_ms 0: nothing is trimmed */
     int64_t counts_ms;              /* log_thread_counts */
     /* of the thread alone */
@@ -43,28 +43,30 @@ struct log_thread {
     struct live_watch watch;
     uint64_t differs_at;       /* this node was stopped at that entry; 0: it was not */
     uint64_t began_us;         /* when the call that reads the head began */
-    bool answers;              /* that call answers who asked */
-    bool clock_differs;        /* that is in the log of this node */
+    bool answers;              /* that call is the requested confirmation */
+    bool clock_differs;        /* the error log has a message about it */
     char reason[POSITION_WHY]; /* why the store does not fit the log; "": it does */
-    char stopped[NODE_WHY];    /* what the log has as the reason of this node; "": none */
+    char stopped[NODE_WHY];    /* the reason that the log has for this node; "": none */
 };
 
-/* log_tell(fd): make it readable. log_heard(fd): it no longer is. Also of the loop. */
+/* log_tell(fd): makes it readable. log_heard(fd): makes it unreadable. Also called by the loop. */
 void log_tell(int fd);
 void log_heard(int fd);
 
 /*
- * log_publish(t, state, why): for the loop, and another ${why} for the error log.
- * log_publish_away(t): the same state; the engine says why its last call failed.
- * log_begin_call(t), log_confirm(t, head): before and after a call that reads the head: what is in
- * the log before the call is up to ${head}.
- * log_rest(t, ms): until ${ms} pass, the loop asks for an append or a confirmation, or the end.
- * log_pause(t, ms): also while an append is asked for.
+ * log_publish(t, state, why): publishes the state for the loop, and logs a new ${why}.
+ * log_publish_away(t): publishes that the last call failed; the engine says why.
+ * log_begin_call(t), log_confirm(t, head): before and after a call that reads the head: entries
+ * that the log had before the call are up to ${head}.
+ * log_rest(t, ms): waits until ${ms} have passed, or the loop requests an append, a confirmation or
+ * the end. log_pause(t, ms): does not end for an append.
  *
- * log_read_head(t, note, out): with ${note} by log_note.
- * log_note(t, out): note the node, and read the head. t->reason: another server has its id.
- * log_note_stopped(t, why, differs_at): that this node applies nothing, once for each reason.
- * log_look(t, last_format): log_look_at_nodes, and tell the loop.
+ * log_read_head(t, note, out): reads the head; with ${note} by log_note.
+ * log_note(t, out): registers the node and reads the head. t->reason is set if another server has
+ * its id.
+ * log_note_stopped(t, why, differs_at): publishes why this node applies nothing, once for each
+ * reason.
+ * log_look(t, last_format): log_look_at_nodes, and notifies the loop.
  */
 bool log_is_ending(struct log_thread *t);
 enum log_state log_state_of(struct log_thread *t);
@@ -82,16 +84,17 @@ enum cluster_log_status log_note_stopped(struct log_thread *t, const char *why,
 enum cluster_log_status log_look(struct log_thread *t, uint32_t last_format);
 
 /*
- * log_look_at_nodes(t, last_format, changed): how many nodes are live, and what a leader must know
- * of them; ${last_format}: of the last entry. *changed: the view says something else.
+ * log_look_at_nodes(t, last_format, changed): reads the list of nodes into the view: how many are
+ * live, and for a leader their formats and free space. ${last_format} is that of the last entry.
+ * *changed: the view has changed.
  */
 enum cluster_log_status log_look_at_nodes(struct log_thread *t, uint32_t last_format,
                                           bool *changed);
 
 /*
- * log_follow(t), log_lead(t): the next step of a follower, of the leader. log_begin_lead(t): at the
- * head: lead if nobody does. log_end_lead(t): so that another node need not wait for the end of the
- * lease.
+ * log_follow(t), log_lead(t): the next step of a follower and of the leader. log_begin_lead(t): at
+ * the head, leads if no other node does. log_end_lead(t): ends the lease, so that another node can
+ * lead at once.
  */
 enum cluster_log_status log_follow(struct log_thread *t);
 enum cluster_log_status log_begin_lead(struct log_thread *t);
@@ -99,20 +102,20 @@ enum cluster_log_status log_lead(struct log_thread *t);
 void log_end_lead(struct log_thread *t);
 
 /*
- * log_judge(t, head): once a second while hashes are compared. log_say_stopped(t): why this node is
- * stopped, as t->reason.
+ * log_judge(t, head): compares the hashes of nodes, once a second. log_say_stopped(t): sets
+ * t->reason to the reason why this node is stopped.
  */
 enum cluster_log_status log_judge(struct log_thread *t, const struct cluster_log_head *head);
 void log_say_stopped(struct log_thread *t);
 
 /*
  * log_compare_clocks(t, head, began_ms): after a call that began at ${began_ms} (wall clock) and
- * read ${head}: note the offset of this node's clock, and warn if it is large.
+ * read ${head}: stores the offset of this node's clock, and warns if it is large.
  */
 void log_compare_clocks(struct log_thread *t, const struct cluster_log_head *head,
                         int64_t began_ms);
 
-/* log_trim(t, head): once a minute: delete what no node needs of the log. */
+/* log_trim(t, head): deletes entries that no node needs, once a minute. */
 void log_trim(struct log_thread *t, const struct cluster_log_head *head);
 
 #endif

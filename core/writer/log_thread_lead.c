@@ -1,4 +1,4 @@
-/* The log thread of the leader: appends, and what keeps the lead. */
+/* The log thread of the leader: appends entries and renews the lead. */
 #include "core/writer/log_thread_internal.h"
 
 #include "core/base/log.h"
@@ -12,10 +12,10 @@ static enum cluster_log_status renew(struct log_thread *t, unsigned lease_ms,
     return t->log->engine->lead(t->log, t->node.id, t->view.epoch, lease_ms, head);
 }
 
-/* An append that was asked for has failed. */
+/* Fails a requested append. */
 static void lose(struct log_thread *t, const char *why)
 {
-    log_publish(t, LOG_LOST, why); /* from now on none is asked for */
+    log_publish(t, LOG_LOST, why); /* no append is requested from here on */
     pthread_mutex_lock(&t->lock);
     if (t->append == APPEND_ASKED)
         t->append = APPEND_FAILED;
@@ -61,7 +61,7 @@ static struct store_position after_entry(const struct log_thread *t)
     return p;
 }
 
-/* Has the log the entry? Asked until it tells, or the thread is to end. */
+/* Whether the log has the entry. Retries until the log answers, or the thread must end. */
 static enum outcome find_outcome(struct log_thread *t)
 {
     struct cluster_log_head head;
@@ -83,8 +83,8 @@ static enum outcome find_outcome(struct log_thread *t)
 }
 
 /*
- * Append the entry until the log tells whether it has it. True: it has. False: it does not, since
- * another node led meanwhile, or the thread ends and does not know.
+ * Appends the entry, and retries until the log answers whether it has it. True: it has. False: it
+ * does not, because another node led since; or the thread ends without an answer.
  */
 static bool append_entry(struct log_thread *t)
 {
@@ -129,7 +129,7 @@ static void stop(struct log_thread *t)
     lose(t, t->reason);
 }
 
-/* The head; and note the node and look at all nodes when it is time. */
+/* Reads the head. Registers the node and reads the list of nodes when it is time. */
 static enum cluster_log_status read_head(struct log_thread *t, struct cluster_log_head *out)
 {
     const bool note = clock_mono_ms() >= t->note_ms;
@@ -160,7 +160,7 @@ static enum cluster_log_status keep(struct log_thread *t)
     return status;
 }
 
-/* An append renews the lead too, but makes no partition and notes nothing. */
+/* An append also renews the lead, but creates no partition and does not register the node. */
 enum cluster_log_status log_lead(struct log_thread *t)
 {
     const uint64_t now = clock_mono_ms();

@@ -1,4 +1,4 @@
-/* The log thread: what the log notes of all nodes. */
+/* The log thread: reads the list of nodes. */
 #include "core/writer/log_thread_internal.h"
 
 #include "core/cluster/formats.h"
@@ -8,7 +8,7 @@
 struct look {
     struct live_nodes live;
     /* what the leader must know: */
-    char full[NODE_TEXT]; /* a live node that has no space for what creates store */
+    char full[NODE_TEXT]; /* a live node without space for creates */
     uint32_t limit;       /* of formats */
 };
 
@@ -21,7 +21,7 @@ static void look_at_node(void *arg, const struct cluster_log_node *n)
     formats_limit(&look->limit, n);
 }
 
-/* Returns whether the view says something else. */
+/* Returns whether the view has changed. */
 static bool view_of_leader(struct log_view *v, const struct look *look, uint32_t last_format)
 {
     const uint32_t format = formats_to_write(&store_rows_formats, last_format, look->limit);

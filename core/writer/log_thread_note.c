@@ -1,4 +1,4 @@
-/* The log thread: what other nodes see of this one. */
+/* The log thread: registers the state of this node for the others. */
 #include "core/writer/log_thread_internal.h"
 
 #include <stdio.h>

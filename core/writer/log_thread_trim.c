@@ -21,7 +21,7 @@ static void look_at_node(void *arg, const struct cluster_log_node *n)
         r->gone[r->count++] = *n;
 }
 
-/* Unless it came back meanwhile. */
+/* Unless the node was seen since. */
 static enum cluster_log_status forget(struct log_thread *t, const struct round *r)
 {
     enum cluster_log_status status = CLUSTER_LOG_OK;
@@ -52,7 +52,7 @@ static enum cluster_log_status trim(struct log_thread *t, const struct cluster_l
     return status == CLUSTER_LOG_NONE ? CLUSTER_LOG_OK : status;
 }
 
-/* An append waits for it: a failure is tried again a minute later. */
+/* Appends wait for this call: a failure is retried after a minute. */
 void log_trim(struct log_thread *t, const struct cluster_log_head *head)
 {
     const uint64_t now = clock_mono_ms();

@@ -37,7 +37,7 @@ static void add_node(void *arg, const struct cluster_log_node *n)
     verification_add(arg, n);
 }
 
-/* Its sequence is that of the hash that is to be compared; 0: none. */
+/* Its sequence is that of the hash to compare; 0: none. */
 static struct verification open_verification(struct log_thread *t,
                                              const struct cluster_log_head *head)
 {

@@ -10,7 +10,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#define STRANGERS_MAX 1024 /* connections whose handshake is not over */
+#define STRANGERS_MAX 1024 /* connections with an unfinished handshake */
 #define LOG_MS 5000        /* between two lines about refused nodes */
 
 static bool make_context(struct nodes *n, char *why, size_t why_size)
@@ -50,7 +50,7 @@ void nodes_free(struct nodes *n)
 /* It has not proved that it has the key. */
 static bool is_stranger(const struct client *client)
 {
-    return client->role == ROLE_NODE && !client->greeted;
+    return client->role == ROLE_NODE && !client->has_hello;
 }
 
 static size_t count_strangers(const struct nodes *n)

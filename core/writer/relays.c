@@ -25,11 +25,11 @@ struct relay {
     bool has_jobs;      /* it was given one */
     bool ends;          /* it is gone; until the leader knows */
     uint64_t told_ms;   /* when the leader was last told that this node lives */
-    struct buf answers; /* struct held_answer, oldest first */
+    struct buf answers; /* struct deferred_answer, oldest first */
 };
 
 /* An answer whose entry this node has not applied. */
-struct held_answer {
+struct deferred_answer {
     uint64_t change, entry; /* sequences */
     struct store_answer answer;
 };
@@ -109,7 +109,7 @@ static void flush(struct relays *r, struct relay *relay)
     }
 }
 
-static void greet(const struct relays *r, struct relay *relay)
+static void send_first_frame(const struct relays *r, struct relay *relay)
 {
     if (relay->of == RELAY_OF_AUDITOR)
         channel_put(&relay->channel, FRAME_AUDITOR, r->process->conf->audit_concurrency, 0,
@@ -140,7 +140,7 @@ static struct relay *relay_new(struct relays *r, struct client *client)
     relay->of = kind_of(client);
     relay->connected_ms = relay->told_ms = clock_mono_ms();
     snprintf(relay->leader, sizeof(relay->leader), "%s", r->leading->leader);
-    r->list = array_grow(r->list, r->count, &r->room, sizeof(*r->list));
+    r->list = array_grow(r->list, r->count, &r->capacity, sizeof(*r->list));
     r->list[r->count++] = relay;
     if (client != NULL)
         client->relay = relay;
@@ -153,7 +153,7 @@ static struct relay *relay_new(struct relays *r, struct client *client)
     relay->blocked = true; /* until it is connected */
     if (!watch(r, relay, EPOLL_CTL_ADD))
         lose(r, relay, "no descriptor can be watched");
-    greet(r, relay);
+    send_first_frame(r, relay);
     return relay;
 }
 
@@ -176,7 +176,7 @@ bool relays_put(struct relays *r, struct client *client, const struct frame *fra
 
 static void pass_on(struct relays *r, struct relay *relay)
 {
-    const struct held_answer *list = (const void *)relay->answers.p;
+    const struct deferred_answer *list = (const void *)relay->answers.p;
     size_t count = relay->answers.n / sizeof(*list), due = 0;
     for (; due < count && list[due].entry <= r->leading->position.sequence; due++)
         client_answer(relay->client, list[due].change, list[due].entry, &list[due].answer);
@@ -188,16 +188,17 @@ static void pass_on(struct relays *r, struct relay *relay)
 
 static void hold(struct relays *r, struct relay *relay, const struct frame *f)
 {
-    struct held_answer held = {.change = f->head.a, .entry = f->head.b};
-    if (f->payload.n != sizeof(held.answer) || relay->answers.n >= CHANNEL_WINDOW * sizeof(held)) {
+    struct deferred_answer deferred = {.change = f->head.a, .entry = f->head.b};
+    if (f->payload.n != sizeof(deferred.answer) ||
+        relay->answers.n >= CHANNEL_WINDOW * sizeof(deferred)) {
         lose(r, relay, "it sent an invalid frame");
         return;
     }
-    memcpy(&held.answer, f->payload.p, sizeof(held.answer));
-    buf_add(&relay->answers, &held, sizeof(held));
+    memcpy(&deferred.answer, f->payload.p, sizeof(deferred.answer));
+    buf_add(&relay->answers, &deferred, sizeof(deferred));
     if (!buf_ok(&relay->answers))
         lose(r, relay, "out of memory");
-    if (held.entry > r->leading->position.sequence)
+    if (deferred.entry > r->leading->position.sequence)
         log_thread_wake(r->leading->thread);
 }
 
@@ -224,7 +225,7 @@ static void on_frame_for_auditor(struct relays *r, struct relay *relay, const st
 
 static bool wants_relay(const struct client *client, uint64_t now)
 {
-    return client->role == ROLE_AUDITOR && client->greeted && !client->remote && !client->gone &&
+    return client->role == ROLE_AUDITOR && client->has_hello && !client->remote && !client->gone &&
            !client->draining && client->relay == NULL && now >= client->retry_ms;
 }
 
@@ -246,7 +247,7 @@ static void tell(struct relays *r, struct relay *relay)
         now < relay->told_ms + CHANNEL_AUDITOR_MS)
         return;
     relay->told_ms = now;
-    greet(r, relay);
+    send_first_frame(r, relay);
 }
 
 /* The auditor is gone: the leader is told why, and closes the connection. */

@@ -34,7 +34,7 @@ struct relays {
     int epoll;  /* events carry a struct relay */
     bool ready; /* it has events */
     struct relay **list;
-    size_t count, room;
+    size_t count, capacity;
     struct relay *notices; /* NULL: not connected */
     uint64_t retry_ms;     /* when notices may get a relay again */
     uint64_t logged_ms;

@@ -50,7 +50,7 @@ void remote_auditors_joined(struct remote_auditors *r, struct client *client,
         return;
     }
     client->role = ROLE_AUDITOR;
-    client->remote = client->greeted = true;
+    client->remote = client->has_hello = true;
     client->index = (unsigned)index;
     client->heard_ms = clock_mono_ms();
 }

@@ -10,8 +10,9 @@ struct unconfirmed_answer {
     struct store_answer answer;
 };
 
-/* the earlier connection of the same sender, gone in this very batch: its part of the transaction
- * is not in the store yet */
+/*
+ * an earlier connection of the same sender that ended in this batch: its changes are not committed
+ */
 static struct client *earlier_of(const struct sequences *s, const struct client *client)
 {
     const struct clients *c = s->clients;
@@ -31,7 +32,7 @@ static void take_over(struct client *client, struct client *earlier)
     earlier->unconfirmed = (struct buf){0};
     earlier->unconfirmed_committed = 0;
     earlier->id = 0;
-    /* nothing more of it is applied or saved */
+    /* no more of its changes are applied or saved */
     earlier->sequence = earlier->sequence_committed = UINT64_MAX;
 }
 

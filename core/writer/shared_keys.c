@@ -13,7 +13,7 @@
 typedef bool work_fn(struct shared_keys *k, const struct channel_tls_key *key, const char *path,
                      char *why, size_t why_size);
 
-/* Each reason once, until it works again. */
+/* Logs each reason once, until the keys can be used again. */
 static void log_outcome(struct shared_keys *k, bool good, const char *why)
 {
     if (strcmp(k->logged, good ? "" : why) == 0)
@@ -72,7 +72,7 @@ static bool offer(struct shared_keys *k, const struct channel_tls_key *key, cons
     return good;
 }
 
-/* The row is there when an offer was committed: a batch that fails loses it. */
+/* The row exists once an offer was committed. A batch that fails drops the offer. */
 static bool row_is_there(struct shared_keys *k)
 {
     struct str sealed;

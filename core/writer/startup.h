@@ -1,4 +1,4 @@
-/* What comes before the writer's loop. Both calls exit the process when they fail. */
+/* The start of the writer, before its loop. Both calls exit the process when they fail. */
 #ifndef ASSAY_WRITER_STARTUP_H
 #define ASSAY_WRITER_STARTUP_H
 
@@ -7,8 +7,8 @@
 struct store;
 
 /*
- * startup_lock(p): wait for the writer's lock in data_dir, so that two writers never run at once:
- * the one before may still be ending, also one of another master. The lock ends with the process.
+ * startup_lock(p): waits for the writer's lock in data_dir, so that two writers never run at once:
+ * an earlier writer, also of another master, may still be ending. The lock ends with the process.
  */
 void startup_lock(struct process *p);
 

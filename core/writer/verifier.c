@@ -40,7 +40,7 @@ static void tell_loop(struct verifying *v)
     pthread_mutex_unlock(&v->lock);
 }
 
-/* Exactly at the entry: a late thread finds a later position. */
+/* The snapshot must be at the entry. A late thread would have a later position. */
 static bool take_snapshot(struct verifying *v)
 {
     struct store_position at;

@@ -1,9 +1,9 @@
 /*
- * The verifier: hashes the rows of the store after an entry without rows, for the comparison of
- * nodes. The loop waits until the thread has its snapshot, some microseconds.
+ * The verifier: a thread that hashes the rows of the store after an entry without rows, to compare
+ * nodes. The loop waits some microseconds, until the thread has its snapshot.
  *
- *   loop:   commits the entry, verifier_start, goes on when the snapshot is taken
- *   thread: hash of the snapshot -> log_thread_hash
+ *   loop:   commits the entry, calls verifier_start, continues when the snapshot is taken
+ *   thread: hashes the snapshot, calls log_thread_hash
  */
 #ifndef ASSAY_WRITER_VERIFIER_H
 #define ASSAY_WRITER_VERIFIER_H
@@ -17,9 +17,10 @@ struct verifier {
 };
 
 /*
- * verifier_start(v, log, position): the store is at ${position}. While an earlier hash is made,
- * none is. verifier_step(v): free one that has ended; once a turn.
- * verifier_end(v): false: the thread did not end in time, and the process must _exit.
+ * verifier_start(v, log, position): hashes the store, which is at ${position}. Does nothing while
+ * an
+ * earlier hash is computed. verifier_step(v): frees an ended thread; call it once a turn.
+ * verifier_end(v): ends the thread. False: it did not end in time; call _exit.
  */
 void verifier_start(struct verifier *v, struct log_thread *log,
                     const struct store_position *position);

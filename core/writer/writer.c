@@ -252,7 +252,7 @@ static void take_part(struct writer *w)
         nodes_accept(&w->nodes);
     nodes_end_slow(&w->nodes);
     remote_auditors_end_silent(&w->remote_auditors);
-    frames_release_held(&w->frames);
+    frames_release_deferred(&w->frames);
     relays_step(&w->relays);
     copies_step(&w->copies);
     verifier_step(&w->verifier);
@@ -303,7 +303,7 @@ static void end(struct writer *w)
     relays_free(&w->relays);
     remote_auditors_free(&w->remote_auditors);
     nodes_free(&w->nodes);
-    held_free(&w->frames.held);
+    deferred_changes_free(&w->frames.deferred);
     clients_free(&w->clients);
     batch_free(&w->batch);
     deferred_free(&w->deferred);

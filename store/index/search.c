@@ -86,7 +86,7 @@ static size_t place_frequency(const struct search *s, size_t at)
     return s->masks[at] == 0xff ? sizeof(common) : frequency((uint8_t)s->pattern.p[at]);
 }
 
-static void choose_places(struct search *s)
+static void choose_pairs(struct search *s)
 {
     s->first = s->second = 0;
     for (size_t i = 1; i < s->pattern.n; i++)
@@ -151,7 +151,7 @@ void search_ready(struct search *s)
     for (size_t i = 0; i < s->pattern.n; i++)
         want[i] = (uint8_t)s->pattern.p[i] | s->masks[i];
     s->never = s->pattern.n != 0 && memchr(s->pattern.p, 0, s->pattern.n) != NULL;
-    choose_places(s);
+    choose_pairs(s);
     choose_trigrams(s);
     s->ordered = s->trigram_count <= 1;
 }
@@ -246,8 +246,8 @@ static inline void pair_of(const struct search *s, struct pair *p)
     p->second_mask = _mm_set1_epi8((char)s->masks[s->second]);
 }
 
-/* The places, of sixteen from ${at} on, that have both bytes. */
-static inline unsigned places(const struct search *s, const struct pair *p, const uint8_t *at)
+/* Bits of the positions, of sixteen from ${at} on, that have both bytes. */
+static inline unsigned positions(const struct search *s, const struct pair *p, const uint8_t *at)
 {
     __m128i a = _mm_loadu_si128((const __m128i *)(const void *)(at + s->first));
     __m128i b = _mm_loadu_si128((const __m128i *)(const void *)(at + s->second));
@@ -267,7 +267,7 @@ static inline void pair_of(const struct search *s, struct pair *p)
                        s->masks[s->second]};
 }
 
-static inline unsigned places(const struct search *s, const struct pair *p, const uint8_t *at)
+static inline unsigned positions(const struct search *s, const struct pair *p, const uint8_t *at)
 {
     unsigned found = 0;
     for (unsigned i = 0; i < STRIDE; i++)
@@ -314,7 +314,7 @@ static const uint8_t *find(const struct search *s, const struct pair *pair, cons
     if (is_folded(s))
         return find_folded(s, from, last);
     for (; from <= last; from += STRIDE) {
-        for (unsigned found = places(s, pair, from); found != 0; found &= found - 1) {
+        for (unsigned found = positions(s, pair, from); found != 0; found &= found - 1) {
             const uint8_t *at = from + __builtin_ctz(found);
             if (at > last)
                 return last + 1;

@@ -157,15 +157,8 @@ struct str segment_url(const struct segment *g, uint32_t row)
 
 uint32_t segment_find(const struct segment *g, uint64_t id)
 {
-    uint32_t low = 0, high = g->rows;
-    while (low < high) {
-        uint32_t middle = low + (high - low) / 2;
-        if (g->ids[middle] < id)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low < g->rows && g->ids[low] == id ? low : g->rows;
+    uint32_t row = ids_below(g->ids, g->rows, id);
+    return row < g->rows && g->ids[row] == id ? row : g->rows;
 }
 
 /* The bitmap that has the row; ${count}: none. */
@@ -195,15 +188,8 @@ struct segment_row segment_row(const struct segment *g, uint32_t row)
 
 const uint16_t *segment_project(const struct segment *g, uint64_t project, uint32_t *count)
 {
-    uint32_t low = 0, high = g->projects;
-    while (low < high) {
-        uint32_t middle = low + (high - low) / 2;
-        if (g->project[middle] < project)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    bool found = low < g->projects && g->project[low] == project;
-    *count = found ? g->project_at[low + 1] - g->project_at[low] : 0;
-    return found ? g->project_row + g->project_at[low] : NULL;
+    uint32_t at = ids_below(g->project, g->projects, project);
+    bool found = at < g->projects && g->project[at] == project;
+    *count = found ? g->project_at[at + 1] - g->project_at[at] : 0;
+    return found ? g->project_row + g->project_at[at] : NULL;
 }

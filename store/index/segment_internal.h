@@ -77,6 +77,20 @@ static inline bool segment_damaged(const struct segment *g)
     return atomic_load_explicit(&g->file->damaged, memory_order_relaxed);
 }
 
+/* ids_below(ids, count, id): how many of ${count} ascending ids are below ${id}. */
+static inline uint32_t ids_below(const uint64_t *ids, uint32_t count, uint64_t id)
+{
+    uint32_t low = 0, high = count;
+    while (low < high) {
+        uint32_t middle = low + (high - low) / 2;
+        if (ids[middle] < id)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
 /* segment_find(g, id): the row of that id; g->rows: none. */
 uint32_t segment_find(const struct segment *g, uint64_t id);
 

@@ -116,15 +116,7 @@ bool index_snapshot_find(const struct index_snapshot *v, uint64_t id, struct seg
 /* The first row of a segment with an id above ${after}. */
 static uint32_t row_after(const struct segment *g, uint64_t after)
 {
-    uint32_t low = 0, high = g->rows;
-    while (low < high) {
-        uint32_t middle = low + (high - low) / 2;
-        if (g->ids[middle] <= after)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low;
+    return after == UINT64_MAX ? g->rows : ids_below(g->ids, g->rows, after + 1);
 }
 
 static bool each_in_segment(const struct snapshot_segment *in, uint64_t after, uint64_t upto,

@@ -14,9 +14,9 @@ static struct cached_record **chain(struct store_txn *t, enum space space, uint6
 static struct cached_record *cache_add(struct store_txn *t, enum space space, uint64_t id,
                                        struct str name)
 {
-    struct cached_record *c = t->s->records->spare;
+    struct cached_record *c = t->s->records->unused;
     if (c != NULL)
-        t->s->records->spare = c->next;
+        t->s->records->unused = c->next;
     else
         c = malloc(sizeof(*c));
     if (c == NULL) {
@@ -167,8 +167,8 @@ void cache_clear(struct store_txn *t)
         while (t->s->records->cache[i] != NULL) {
             struct cached_record *c = t->s->records->cache[i];
             t->s->records->cache[i] = c->next;
-            c->next = t->s->records->spare;
-            t->s->records->spare = c;
+            c->next = t->s->records->unused;
+            t->s->records->unused = c;
         }
     }
 }
@@ -176,9 +176,9 @@ void cache_clear(struct store_txn *t)
 void cache_free(struct store_txn *t)
 {
     cache_clear(t);
-    while (t->s->records->spare != NULL) {
-        struct cached_record *c = t->s->records->spare;
-        t->s->records->spare = c->next;
+    while (t->s->records->unused != NULL) {
+        struct cached_record *c = t->s->records->unused;
+        t->s->records->unused = c->next;
         free(c);
     }
 }

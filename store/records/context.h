@@ -42,7 +42,7 @@ struct records_context {
     struct changed_answers answers;
     uint64_t unindexed; /* rows of SPACE_ANSWERS_LOG written, less those deleted; may wrap */
     struct cached_record *cache[CACHE_CHAINS];
-    struct cached_record *spare;
+    struct cached_record *unused;
     struct cached_record *named; /* the project that project_for found last */
 };
 

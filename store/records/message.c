@@ -37,14 +37,14 @@ struct page {
     MDB_txn *txn;
     const struct store_messages_query *q;
     unsigned left;
-    size_t room;
+    size_t bytes_left;
     store_message_fn *each;
     void *arg;
 };
 
 static bool is_done(const struct page *p)
 {
-    return p->left == 0 || p->room == 0;
+    return p->left == 0 || p->bytes_left == 0;
 }
 
 static void show(struct page *p, const struct logged_message *at)
@@ -53,7 +53,7 @@ static void show(struct page *p, const struct logged_message *at)
     size_t bytes = message_log_bytes(at->record);
     message_of(at, &m);
     p->left--;
-    p->room -= bytes < p->room ? bytes : p->room;
+    p->bytes_left -= bytes < p->bytes_left ? bytes : p->bytes_left;
     p->each(p->arg, STORE_OK, &m);
 }
 
@@ -142,7 +142,7 @@ void store_message_each(struct store *s, const struct store_messages_query *quer
     struct page p = {.s = s,
                      .q = query,
                      .left = query->limit,
-                     .room = query->bytes == 0 ? SIZE_MAX : query->bytes,
+                     .bytes_left = query->bytes == 0 ? SIZE_MAX : query->bytes,
                      .each = each,
                      .arg = arg};
     struct logged_message end;

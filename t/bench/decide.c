@@ -1,51 +1,46 @@
 /*
- * What one decision of the limiter costs, as ratios to what the memory allows, in pairs taken in
- * turn:
+ * The cost of one decision of the limiter, as a ratio to what the memory allows, in alternating
+ * pairs:
  *
  *   run_decide DIR [PAIRS [keys|hot|flood]...]
  *
- * DIR: where the table is made (a memory file system, as run_dir is). All parts without a word.
+ * DIR: where the table is created (a memory file system, like run_dir). Without a part: all parts.
  *
  * Columns: what | measured | ratio (least-most) | target | verdict. Exit status 1 when a target is
  * missed.
  */
 #include "ratelimit/atomic_pair_internal.h"
-#include "ratelimit/ratelimit.h"
 #include "ratelimit/siphash.h"
+#include "t/bench/decide_internal.h"
 
 #include <fcntl.h>
-#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/resource.h>
-#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
-#define NOW 1800000000
 #define SLOTS 1048576 /* the default */
 #define KEYS 1000000
 #define ROUND 2000000 /* decisions in a pair's half */
 #define FLOOD 50000000
 #define HEAVY 1000 /* keys that must keep their counts in the flood */
-#define PAIRS_MAX 99
 
-static struct ratelimit *rl;
+struct ratelimit *rl;
 static struct ratelimit_usage usage; /* of the empty table */
 static uint64_t luck = 88172645463325252u;
-static unsigned pairs = 15;
+unsigned pairs = 15;
 static int missed;
 
-static double now_ns(void)
+double now_ns(void)
 {
     struct timespec ts;
     clock_gettime(CLOCK_MONOTONIC, &ts);
     return (double)ts.tv_sec * 1e9 + (double)ts.tv_nsec;
 }
 
-/* of one process: the time that others had the processor does not count */
+/* CPU time of this process */
 static double cpu_ns(void)
 {
     struct timespec ts;
@@ -60,27 +55,23 @@ static inline uint64_t chance(void)
 }
 
 /*
- * ${x}, one of 2^64, as one of ${count}: by the same few instructions for a constant ${count} and
- * for another, so for both sides
+ * Maps ${x}, a random 64-bit number, to one of ${count}. The instructions are the same for a
+ * constant and a variable ${count}, so both sides pay the same.
  */
 static inline uint64_t among(uint64_t x, uint64_t count)
 {
     return (uint64_t)((unsigned __int128)x * count >> 64);
 }
 
-/* the 16 bytes of an address */
-struct key {
-    uint64_t network, host;
-};
 static struct key key = {0x20010db8, 0};
 
 /*
- * as a worker has it: a limiter's window, and a token of the table's clock that it reads now and
- * then
+ * As in a worker: the window of a limiter, and a token of the table's clock, which a worker reads
+ * from time to time.
  */
 static struct ratelimit_window window = {
     .salt = 1, .seconds = 3600, .key = &key, .key_size = sizeof(key)};
-static uint64_t token;
+uint64_t token;
 
 static inline int decide(uint64_t n, uint32_t limit, struct ratelimit_state *state)
 {
@@ -96,11 +87,11 @@ static int decide_only(uint64_t n, uint32_t limit)
 }
 
 /*
- * ---- what it is compared with beside the bare instruction ----
+ * ---- the peer, beside the bare instruction ----
  *
- * The simplest table that could do: open addressing, SipHash of the key, one compare-and-swap of 16
- * bytes. It never gives a slot up, so it is no limiter: two processes may give one key two slots,
- * and it fills up.
+ * The simplest possible table: open addressing, SipHash of the key, one compare-and-swap of 16
+ * bytes. It never frees a slot and is no limiter: two processes may create two slots for one key,
+ * and the table fills up.
  */
 static struct pair *naive;
 static uint64_t naive_mask;
@@ -123,10 +114,6 @@ static inline uint64_t decide_naive(uint64_t n)
 
 /* ---- rows ---- */
 
-struct pairs {
-    double ours[PAIRS_MAX], peer[PAIRS_MAX];
-};
-
 static int by_value(const void *a, const void *b)
 {
     double x = *(const double *)a, y = *(const double *)b;
@@ -139,7 +126,7 @@ static double median(double *v)
     return v[pairs / 2];
 }
 
-static void row(const char *what, const char *peer, struct pairs *p, double target)
+void row(const char *what, const char *peer, struct pairs *p, double target)
 {
     double ratio[PAIRS_MAX];
     for (unsigned i = 0; i < pairs; i++)
@@ -378,177 +365,6 @@ static void bench_many_keys(const char *dir)
     munmap(naive, usage.bytes);
 }
 
-/* ---- two processes, one word ---- */
-
-/*
- * Two processes, a processor each, and the two loops in turn, slice by slice, so that what else the
- * machine does falls on both alike. Both processes begin each slice together, and it ends for both
- * when the first of them is through: what counts is the time that both were at it. A slice in which
- * the kernel gave a processor to anybody else counts for nothing and is repeated, since who is
- * alone pays nothing for the other; only where there is no other kind, all count, and the row says
- * so.
- */
-#define HOT_SLICE 20000 /* decisions of the quicker process in a slice */
-#define HOT_SLICES 100  /* of each loop, in a pair, that count */
-#define HOT_TRIES 40    /* times as many slices, at most */
-
-struct meeting {
-    uint64_t there;
-    struct hot_side {
-        uint64_t through; /* the slice that this process was through with first */
-        uint64_t done;    /* in the last slice */
-        double ns;
-        uint64_t switches; /* the kernel's, meanwhile */
-    } sides[2] __attribute__((aligned(64)));
-};
-
-struct hot {
-    struct meeting *meeting;
-    uint64_t *word;
-    unsigned self;
-    uint64_t slice;
-    double ns[2], done[2]; /* of a loop, both processes together */
-    unsigned counted[2], tries;
-};
-typedef uint64_t hot_fn(struct hot *hot);
-
-/* whether it is over; looked at now and then */
-static inline bool is_through(struct hot *hot, uint64_t done)
-{
-    return done % 64 == 0 && __atomic_load_n(&hot->meeting->sides[1 - hot->self].through,
-                                             __ATOMIC_ACQUIRE) == hot->slice;
-}
-
-static uint64_t hot_word(struct hot *hot)
-{
-    uint64_t done = 0;
-    for (; done < HOT_SLICE && !is_through(hot, done); done++) {
-        uint64_t is = __atomic_load_n(hot->word, __ATOMIC_ACQUIRE);
-        while (!__atomic_compare_exchange_n(hot->word, &is, is + 1, false, __ATOMIC_SEQ_CST,
-                                            __ATOMIC_ACQUIRE))
-            ;
-    }
-    return done;
-}
-
-/*
- * A caller that comes again and again keeps its key's hash. Each slice has a key of its own, far
- * from its limit when it ends: a refused decision writes nothing, and would be far too cheap.
- */
-static uint64_t hot_key(struct hot *hot)
-{
-    struct key of = {2, hot->slice % 1024};
-    struct ratelimit_window w = {.salt = 2,
-                                 .seconds = 3600,
-                                 .limit = RATELIMIT_COUNT_MAX,
-                                 .key = &of,
-                                 .key_size = sizeof(of)};
-    struct ratelimit_state state;
-    uint64_t done = 0;
-    w.hash = ratelimit_hash(rl, &w);
-    for (; done < HOT_SLICE && !is_through(hot, done); done++)
-        if (ratelimit_take(rl, &w, 1, (struct ratelimit_time){token, NOW}, &state) != 0)
-            _exit(1);
-    return done;
-}
-
-static void meet(struct meeting *meeting, uint64_t number)
-{
-    __atomic_fetch_add(&meeting->there, 1, __ATOMIC_SEQ_CST);
-    while (__atomic_load_n(&meeting->there, __ATOMIC_ACQUIRE) < 2 * number)
-        ;
-}
-
-static uint64_t switches(void)
-{
-    struct rusage spent;
-    getrusage(RUSAGE_SELF, &spent);
-    return (uint64_t)(spent.ru_nvcsw + spent.ru_nivcsw);
-}
-
-/* one slice of loop ${kind}; whether both processes had their processors all the while */
-static bool run_slice(struct hot *hot, unsigned kind)
-{
-    static hot_fn *const loops[2] = {hot_word, hot_key};
-    struct hot_side *sides = hot->meeting->sides, *own = &sides[hot->self];
-    hot->slice++;
-    uint64_t before = switches();
-    meet(hot->meeting, 2 * hot->slice - 1);
-    double began = now_ns();
-    own->done = loops[kind](hot);
-    own->ns = now_ns() - began;
-    __atomic_store_n(&own->through, hot->slice, __ATOMIC_RELEASE);
-    own->switches = switches() - before;
-    meet(hot->meeting, 2 * hot->slice);
-    return sides[0].switches + sides[1].switches == 0;
-}
-
-/* until enough slices count; both processes find the same */
-static void run_slices(struct hot *hot)
-{
-    struct hot_side *sides = hot->meeting->sides;
-    while (hot->counted[0] + hot->counted[1] < 2 * HOT_SLICES) {
-        unsigned kind = hot->counted[1] < hot->counted[0];
-        bool calm = run_slice(hot, kind);
-        if (!calm && hot->tries++ < HOT_TRIES * 2 * HOT_SLICES)
-            continue;
-        hot->counted[kind]++;
-        hot->ns[kind] += sides[0].ns + sides[1].ns;
-        hot->done[kind] += (double)(sides[0].done + sides[1].done);
-    }
-}
-
-static void take_processor(unsigned number)
-{
-    cpu_set_t cpu;
-    CPU_ZERO(&cpu);
-    CPU_SET(number, &cpu);
-    sched_setaffinity(0, sizeof(cpu), &cpu);
-}
-
-/* the other process is a child; this one goes back to where it may run */
-static void time_two(struct hot *hot)
-{
-    cpu_set_t before;
-    int status;
-    sched_getaffinity(0, sizeof(before), &before);
-    pid_t pid = fork();
-    hot->self = pid == 0;
-    take_processor(hot->self);
-    run_slices(hot);
-    if (pid == 0)
-        _exit(0);
-    waitpid(pid, &status, 0);
-    sched_setaffinity(0, sizeof(before), &before);
-    if (status != 0) {
-        fprintf(stderr, "run_decide: a hot key was refused\n");
-        exit(2);
-    }
-}
-
-static void bench_hot_key(const char *dir)
-{
-    struct pairs p;
-    unsigned disturbed = 0, enough = 0;
-    (void)dir;
-    char *shared = mmap(NULL, 8192, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-    for (unsigned i = 0; i < pairs; i++) {
-        struct hot hot = {.meeting = (struct meeting *)(void *)shared,
-                          .word = (uint64_t *)(void *)(shared + 4096)};
-        memset(shared, 0, 8192);
-        time_two(&hot);
-        p.peer[i] = hot.ns[0] / hot.done[0];
-        p.ours[i] = hot.ns[1] / hot.done[1];
-        disturbed += hot.tries;
-        enough += hot.tries <= HOT_TRIES * 2 * HOT_SLICES;
-    }
-    row("two processes, one key / one word", "swap loop", &p, 1.5);
-    printf("%-42s | %u slices of %u were disturbed and repeated%s\n", "  how calm it was",
-           disturbed, disturbed + pairs * 2 * HOT_SLICES,
-           enough == pairs ? "" : "; then the others counted, too: ask again on a calm machine");
-    munmap(shared, 8192);
-}
-
 /* ---- a flood of new keys ---- */
 
 static double time_new_keys(uint64_t from, uint64_t count)
@@ -569,10 +385,10 @@ static void bench_flood(const char *dir)
         for (unsigned i = 0; i < 500; i++)
             decide_only((1ull << 40) + k, 1000);
     for (unsigned i = 0; i < pairs; i++) {
-        /* unloaded: keys that are there */
+        /* without the flood: existing keys */
         p.peer[i] = chained_decisions(KEYS, RATELIMIT_COUNT_MAX);
         p.ours[i] = time_new_keys(flood + i * slice, slice);
-        for (uint64_t k = 0; k < KEYS; k++) /* the known ones, which the flood took the place of */
+        for (uint64_t k = 0; k < KEYS; k++) /* the known ones, which the flood evicted */
             decide_only(k, RATELIMIT_COUNT_MAX);
     }
     for (uint64_t k = 0; k < HEAVY; k++)
@@ -617,7 +433,7 @@ int main(int argc, char **argv)
     }
     ratelimit_usage(rl, NOW, &usage);
     token = ratelimit_token(rl);
-    while (decide_only(0, 1) < 0) /* the table takes the time from us */
+    while (decide_only(0, 1) < 0) /* this process sets the table's clock */
         token = ratelimit_token(rl);
     token = ratelimit_token(rl);
     printf("%-42s | %-58s | %-22s | %-12s | %s\n", "what", "measured", "ratio (min-max)", "target",

@@ -8,6 +8,7 @@
  */
 #include "store/backup.h"
 #include "t/bench/bench.h"
+#include "t/bench/list_answer.h"
 
 #include <fcntl.h>
 #include <glob.h>
@@ -45,27 +46,6 @@ static void die(const char *what)
 {
     fprintf(stderr, "run_lists_first: %s\n", what);
     exit(1);
-}
-
-struct outcome {
-    enum store_status status;
-    uint64_t total;
-};
-
-static void reports_listed(void *arg, enum store_status status, uint64_t total,
-                           const struct store_report *reports, size_t count)
-{
-    (void)reports;
-    (void)count;
-    *(struct outcome *)arg = (struct outcome){status, total};
-}
-
-static void projects_listed(void *arg, enum store_status status, uint64_t total,
-                            const struct store_project *projects, size_t count)
-{
-    (void)projects;
-    (void)count;
-    *(struct outcome *)arg = (struct outcome){status, total};
 }
 
 static void must(enum store_status status, const char *what)
@@ -112,7 +92,7 @@ static void forget_all(const char *dir)
 static void ask(size_t at, uint64_t pages)
 {
     struct bench_measure m;
-    struct outcome o;
+    struct list_answer o;
     struct store_list_query q = {.workspace = 1,
                                  .search = str_of(lists[at].search),
                                  .sort = lists[at].sort,
@@ -123,9 +103,9 @@ static void ask(size_t at, uint64_t pages)
                                  .stop_arg = &m};
     bench_begin(&m);
     if (lists[at].projects)
-        store_project_list(s, &q, projects_listed, &o);
+        store_project_list(s, &q, bench_got_projects, &o);
     else
-        store_report_list(s, &q, reports_listed, &o);
+        store_report_list(s, &q, bench_got_reports, &o);
     store_read_end(s);
     bench_end(&m);
     must(o.status, lists[at].name);

@@ -1,12 +1,13 @@
 /*
- * Lists whose search is slow on purpose: `run_lists_near DIR`. Texts as long as can be that are
- * nearly the needle at each of their letters, in each place where a search looks: the log's tail,
- * chunks, the few rows of a small project in each of several segments, names of projects. A line
- * for each place and needle: in milliseconds of the processor the longest time between two looks
- * whether to stop, and all of it; then the total found.
+ * Lists whose search is slow on purpose: `run_lists_near DIR`. The longest texts, which differ from
+ * the search pattern in one letter at each of its positions, in each part that a search scans: the
+ * log's tail, n-gram blocks, the few rows of a small project in each of several segments, names of
+ * projects. Prints for each part and pattern, in milliseconds of CPU, the longest time between two
+ * calls of the pause function and the time of the whole search; then the total found.
  */
 #include "store/backup.h"
 #include "t/bench/bench.h"
+#include "t/bench/list_answer.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -24,14 +25,14 @@ enum {
 };
 
 /*
- * Columns: name, what the texts repeat, and so many times a needle has of it, and what follows in
+ * Columns: name, what the texts repeat, and so many times a pattern has of it, and what follows in
  * it.
  */
 static const struct {
     const char *name, *repeated;
     unsigned times;
     const char *part, *last;
-} needles[] = {
+} patterns[] = {
     {"one letter 200 times",
      "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"
      "aaaaaaaaaaaaaaaaaaaaaaaaaaa"
@@ -45,7 +46,7 @@ static const struct {
 
 static struct store *s;
 static struct store_txn *t;
-static char needle[1024];
+static char pattern[1024];
 
 static void die(const char *what)
 {
@@ -57,27 +58,6 @@ static void must(enum store_status status)
 {
     if (status != STORE_OK)
         die(store_why(s));
-}
-
-struct outcome {
-    enum store_status status;
-    uint64_t total;
-};
-
-static void reports_listed(void *arg, enum store_status status, uint64_t total,
-                           const struct store_report *reports, size_t count)
-{
-    (void)reports;
-    (void)count;
-    *(struct outcome *)arg = (struct outcome){status, total};
-}
-
-static void projects_listed(void *arg, enum store_status status, uint64_t total,
-                            const struct store_project *projects, size_t count)
-{
-    (void)projects;
-    (void)count;
-    *(struct outcome *)arg = (struct outcome){status, total};
 }
 
 static void open_store(const char *dir, enum store_mode mode)
@@ -131,13 +111,13 @@ static void repeat(char *to, const char *first, const char *what, size_t n)
 }
 
 /*
- * Workspaces: 1 has it in the log's tail, 2 in chunks, and in segments of which it is an eighth; 3
- * as names of projects.
+ * Workspaces: 1 has it in the log's tail, 2 in n-gram blocks, and in segments of which it is an
+ * eighth; 3 as names of projects.
  */
 static void make(size_t which)
 {
     char url[URL + 1], name[NAME + 16];
-    const char *what = needles[which].repeated;
+    const char *what = patterns[which].repeated;
     must(store_begin(s, &t));
     for (int i = 0; i < 3; i++)
         apply((struct store_change){.kind = CHANGE_WORKSPACE_CREATE,
@@ -160,20 +140,20 @@ static void make(size_t which)
 static void ask(const char *where, size_t which, struct store_list_query q, bool projects)
 {
     struct bench_measure m;
-    struct outcome o;
+    struct list_answer o;
     q.page = 1;
     q.per_page = 10;
     q.stop = bench_asked;
     q.stop_arg = &m;
     bench_begin(&m);
     if (projects)
-        store_project_list(s, &q, projects_listed, &o);
+        store_project_list(s, &q, bench_got_projects, &o);
     else
-        store_report_list(s, &q, reports_listed, &o);
+        store_report_list(s, &q, bench_got_reports, &o);
     store_read_end(s);
     bench_end(&m);
     must(o.status);
-    printf("%-20s %-30s %8.2f %8.2f  found %llu\n", where, needles[which].name, m.longest[1],
+    printf("%-20s %-30s %8.2f %8.2f  found %llu\n", where, patterns[which].name, m.longest[1],
            m.all[1], (unsigned long long)o.total);
 }
 
@@ -182,7 +162,7 @@ int main(int argc, char **argv)
     char dir[4096];
     if (argc != 2)
         die("usage: run_lists_near DIR");
-    for (size_t i = 0; i < sizeof(needles) / sizeof(*needles); i++) {
+    for (size_t i = 0; i < sizeof(patterns) / sizeof(*patterns); i++) {
         snprintf(dir, sizeof(dir), "%s/%zu", argv[1], i);
         if (mkdir(dir, 0700) != 0)
             die(dir);
@@ -190,21 +170,21 @@ int main(int argc, char **argv)
         make(i);
         store_close(s);
         open_store(dir, STORE_READ);
-        needle[0] = '\0';
-        for (unsigned n = 0; n < needles[i].times; n++)
-            strcat(needle, needles[i].part);
-        strcat(needle, needles[i].last);
+        pattern[0] = '\0';
+        for (unsigned n = 0; n < patterns[i].times; n++)
+            strcat(pattern, patterns[i].part);
+        strcat(pattern, patterns[i].last);
         ask("warm", i, (struct store_list_query){.workspace = 1}, false);
         ask("warm", i, (struct store_list_query){.workspace = 2}, false);
         ask("warm", i, (struct store_list_query){.workspace = 3}, true);
         ask("the log's tail", i,
-            (struct store_list_query){.workspace = 1, .search = str_of(needle)}, false);
+            (struct store_list_query){.workspace = 1, .search = str_of(pattern)}, false);
         ask("a small project", i,
-            (struct store_list_query){.workspace = 2, .project = 1, .search = str_of(needle)},
+            (struct store_list_query){.workspace = 2, .project = 1, .search = str_of(pattern)},
             false);
-        ask("chunks", i, (struct store_list_query){.workspace = 2, .search = str_of(needle)},
+        ask("blocks", i, (struct store_list_query){.workspace = 2, .search = str_of(pattern)},
             false);
-        ask("names", i, (struct store_list_query){.workspace = 3, .search = str_of(needle)}, true);
+        ask("names", i, (struct store_list_query){.workspace = 3, .search = str_of(pattern)}, true);
         store_close(s);
     }
     return 0;

@@ -372,7 +372,7 @@ const scenes = {
         await page.getByRole('button', {name: 'Back'}).click();
 
         const token = assay('token', 'create', '--workspace', 'main').trim();
-        const staged = async () =>
+        const pendingCodes = async () =>
             (await call(token, 'GET', `/v1/wp/coupons/pending?conversation_id=${id}`)).coupons.map(
                 (c) => c.code,
             );
@@ -389,7 +389,7 @@ const scenes = {
             .getByRole('status')
             .filter({hasText: 'The code Harbour10 is valid and will be applied in your basket.'})
             .waitFor();
-        assert.deepEqual(await staged(), ['Harbour10'], 'the shop receives it');
+        assert.deepEqual(await pendingCodes(), ['Harbour10'], 'the shop receives it');
         await page.getByRole('button', {name: 'Back'}).click();
 
         await choose(page, 'Enter a coupon code');
@@ -423,7 +423,7 @@ const scenes = {
                 (await operate('GET', 'ratings')).length,
             0,
         );
-        await assert.rejects(staged(), /: 404 /);
+        await assert.rejects(pendingCodes(), /: 404 /);
         assert.equal(await page.evaluate(() => localStorage.length), 0);
         await page.waitForTimeout(500); /* a stream that reconnects would make a new visitor */
         assert.equal((await conversations()).length, 0);

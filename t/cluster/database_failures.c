@@ -72,7 +72,7 @@ START_TEST(a_database_that_is_killed_and_started_loses_nothing)
 }
 END_TEST
 
-/* No node has heard of the log for longer than four seconds. */
+/* No node has reached the log for more than four seconds. */
 START_TEST(a_change_is_refused_at_once_while_the_database_is_away)
 {
     struct nodes *n = nodes_new(&(struct nodes_options){0});

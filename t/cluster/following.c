@@ -220,7 +220,7 @@ START_TEST(a_follower_with_a_full_disk_stops_and_goes_on)
     node_free_disk(nodes, full);
     nodes_catch_up(nodes);
     ck_assert_int_eq(total_on(full), total - 1);
-    expect_says(full, "the store fits the log, which answers again");
+    expect_says(full, "the cluster: the store fits the log, and the log answers");
     ck_assert(wait_until(admits_growth, server, SAYS_MS));
     ck_assert_int_eq(node_writer(nodes, full), writer);
     nodes_expect_equal(nodes);

@@ -111,7 +111,7 @@ START_TEST(a_late_answer_is_dropped)
         }
         ck_assert_int_lt(tries, 20);
     }
-    ck_assert(!nodes_log("its answer is not the script's"));
+    ck_assert(!nodes_log("its answer is not that of the script"));
     nodes_stop();
 }
 END_TEST

@@ -26,7 +26,8 @@ static void expect_says_once(unsigned i, const char *words)
     const char *first = strstr(log, words);
     ck_assert_ptr_nonnull(first);
     ck_assert_msg(strstr(first + 1, words) == NULL, "%s", log);
-    ck_assert_msg(strstr(log, "the store fits the log, which answers again") == NULL, "%s", log);
+    ck_assert_msg(strstr(log, "the cluster: the store fits the log, and the log answers") == NULL,
+                  "%s", log);
     free(log);
 }
 
@@ -217,7 +218,7 @@ START_TEST(a_store_that_has_moved_is_used_when_the_other_server_is_gone)
     node_start(nodes, copy);
     created("first");
     expect_says(copy, "has the same store");
-    expect_says(copy, "the store fits the log, which answers again");
+    expect_says(copy, "the cluster: the store fits the log, and the log answers");
     created("second");
     nodes_catch_up(nodes);
     ck_assert_int_eq(total_on(copy), 2);

@@ -8,7 +8,7 @@
 #include <poll.h>
 #include <signal.h>
 
-enum { HELD_MS = 2000, LEASE_MS = 10000, CONFIRM_MS = 2000 };
+enum { DEFERRED_MS = 2000, LEASE_MS = 10000, CONFIRM_MS = 2000 };
 
 static const char let_none_lead[] =
     "CREATE FUNCTION no_lead() RETURNS trigger LANGUAGE plpgsql AS $$BEGIN"
@@ -70,7 +70,7 @@ START_TEST(a_change_without_a_leader_is_refused_and_does_not_happen)
                                   .body = form("url", text("http://127.0.0.9/refused%u", i), NULL));
         expect_refusal(r, "No node of the cluster leads at the moment. Nothing was changed.");
         expect(r, header_number(r, "Retry-After") > 0);
-        ck_assert_int_ge(now_ms() - since, HELD_MS - 100);
+        ck_assert_int_ge(now_ms() - since, DEFERRED_MS - 100);
         expect_status(http_get(follower_server(i), "/api/v1/reports"), 200);
     }
     let_lead();

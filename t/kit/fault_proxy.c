@@ -17,7 +17,6 @@
 #include <sys/eventfd.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
-#include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -395,13 +394,8 @@ struct fault_proxy *fault_proxy_new(uint16_t port)
     p->wake = eventfd(0, EFD_CLOEXEC);
     ck_assert_int_ge(p->wake, 0);
     int fd = listen_on_free_port(&p->port);
-    fflush(NULL);
-    pid_t self = getpid(), pid = fork();
-    ck_assert_int_ge(pid, 0);
+    pid_t pid = fork_child();
     if (pid == 0) {
-        prctl(PR_SET_PDEATHSIG, SIGKILL);
-        if (getppid() != self)
-            _exit(0);
         listener = fd;
         proxy = p;
         serve();

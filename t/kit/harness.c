@@ -379,6 +379,22 @@ size_t server_children(const struct server *s, pid_t *pids, size_t max)
     return count;
 }
 
+struct processes server_processes(const struct server *s)
+{
+    struct processes all;
+    all.count = server_children(s, all.pids, COUNT(all.pids));
+    return all;
+}
+
+bool processes_exited(void *processes)
+{
+    const struct processes *all = processes;
+    for (size_t i = 0; i < all->count; i++)
+        if (process_alive(all->pids[i]))
+            return false;
+    return true;
+}
+
 pid_t server_process(const struct server *s, const char *title)
 {
     pid_t pids[64], found = 0;

@@ -124,6 +124,17 @@ bool server_says(const struct server *s, const char *words, size_t from, int wit
  */
 pid_t server_process(const struct server *s, const char *title);
 size_t server_children(const struct server *s, pid_t *pids, size_t max);
+
+/*
+ * server_processes(s): the master's descendants, at most 16. processes_exited(processes): all of a
+ * struct processes have ended; for wait_until.
+ */
+struct processes {
+    pid_t pids[16];
+    size_t count;
+};
+struct processes server_processes(const struct server *s);
+bool processes_exited(void *processes);
 /*
  * server_replaces(s, title, old, within_ms): waits for a child with this title other than ${old};
  * false after ${within_ms}.

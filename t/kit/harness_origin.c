@@ -7,7 +7,6 @@
 #include <signal.h>
 #include <stdatomic.h>
 #include <sys/mman.h>
-#include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 
@@ -211,14 +210,9 @@ struct origin *origin_start(void)
     ck_assert_int_eq(listen(listener, 128), 0);
     ck_assert_int_eq(getsockname(listener, (struct sockaddr *)&at_port, &size), 0);
     o->port = ntohs(at_port.sin_port);
-    pid_t self = getpid(), pid = fork();
-    ck_assert_int_ge(pid, 0);
-    if (pid == 0) {
-        prctl(PR_SET_PDEATHSIG, SIGKILL);
-        if (getppid() != self)
-            _exit(0);
+    pid_t pid = fork_child();
+    if (pid == 0)
         serve(o, listener);
-    }
     o->pid = pid; /* shared memory: the child must not write its zero there */
     close(listener);
     return o;

@@ -4,7 +4,6 @@
 #include <errno.h>
 #include <netinet/tcp.h>
 #include <poll.h>
-#include <stdarg.h>
 #include <sys/socket.h>
 
 enum { SEND_MS = 20000 };
@@ -70,13 +69,10 @@ void raw_send(struct raw *raw, const void *bytes, size_t size)
 void raw_text(struct raw *raw, const char *format, ...)
 {
     va_list args;
-    char *out = NULL;
     va_start(args, format);
-    int size = vasprintf(&out, format, args);
+    char *out = text_va(format, args);
     va_end(args);
-    if (size < 0)
-        abort();
-    raw_send(raw, out, (size_t)size);
+    raw_send(raw, out, strlen(out));
     free(out);
 }
 

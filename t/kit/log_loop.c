@@ -89,7 +89,7 @@ static bool is_held(void *arg)
     return log_double_is_held(*(enum log_double_call *)arg);
 }
 
-void loop_expect_held(enum log_double_call call)
+void loop_expect_deferred(enum log_double_call call)
 {
     ck_assert(wait_until(is_held, &call, LOOP_MS));
 }

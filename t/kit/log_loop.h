@@ -38,7 +38,7 @@ bool loop_is_wanted(void *arg);
 /* Turns until the thread is in a state, has applied these rows, or its call waits. */
 void loop_expect_state(enum log_state state);
 void loop_expect_applied(char *rows);
-void loop_expect_held(enum log_double_call call);
+void loop_expect_deferred(enum log_double_call call);
 
 /* Conditions for wait_until: the view says ${arg}; it says nothing. */
 bool loop_has_why(void *arg);

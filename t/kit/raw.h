@@ -13,4 +13,7 @@
 #define POST_REPORTS                                                                               \
     "POST /api/v1/reports HTTP/1.1\r\n" HOST "Content-Type: application/x-www-form-urlencoded\r\n"
 
+/* A request that must not be answered when it is in the body of another one. */
+#define SMUGGLED "GET /api/v1/openapi.json HTTP/1.1\r\nHost: x\r\n\r\n"
+
 #endif

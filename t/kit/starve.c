@@ -7,7 +7,6 @@
 #include <stdatomic.h>
 #include <sys/epoll.h>
 #include <sys/mman.h>
-#include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 
@@ -59,14 +58,9 @@ struct tar *tar_start(void)
     ck_assert_int_eq(listen(listener, 1024), 0);
     ck_assert_int_eq(getsockname(listener, (struct sockaddr *)&any, &size), 0);
     tar->port = ntohs(any.sin_port);
-    pid_t self = getpid(), pid = fork();
-    ck_assert_int_ge(pid, 0);
-    if (pid == 0) {
-        prctl(PR_SET_PDEATHSIG, SIGKILL);
-        if (getppid() != self)
-            _exit(0);
+    pid_t pid = fork_child();
+    if (pid == 0)
         swallow(tar, listener);
-    }
     tar->pid = pid;
     close(listener);
     return tar;

@@ -55,8 +55,11 @@ enum store_status kit_status(struct kit *k, const struct store_change *c);
 
 uint64_t kit_workspace(struct kit *k, const char *name);
 uint64_t kit_key(struct kit *k, uint64_t workspace, uint8_t seed);
+/* kit_agent(k, workspace, data): the id of a new published agent with that data. */
+struct ulid kit_agent(struct kit *k, uint64_t workspace, const char *data);
 struct store_change kit_create_change(uint64_t workspace, const char *url, const char *project);
 uint64_t kit_create(struct kit *k, uint64_t workspace, const char *url, const char *project);
+struct store_change kit_update_change(uint64_t workspace, uint64_t id, uint32_t fields);
 struct store_change kit_done_change(uint64_t id, uint32_t attempt, int score);
 struct store_change kit_failed_change(uint64_t id, uint32_t attempt);
 void kit_done(struct kit *k, uint64_t id, uint32_t attempt, int score);

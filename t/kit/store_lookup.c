@@ -9,14 +9,7 @@ int64_t shop_price;
 
 struct ulid new_agent(void)
 {
-    struct store_answer a =
-        kit_apply(&kit, &(struct store_change){.kind = CHANGE_AGENT_CREATE,
-                                               .workspace = workspace,
-                                               .name = STR("Shop"),
-                                               .data = STR("\"language_default\":\"en\""),
-                                               .fields = AGENT_PUBLISHED});
-    ck_status(a.status, STORE_OK);
-    return a.first;
+    return kit_agent(&kit, workspace, "\"language_default\":\"en\"");
 }
 
 void begin(void)

@@ -6,13 +6,7 @@ struct ulid agent;
 
 struct ulid agent_new(uint64_t of)
 {
-    struct store_answer a = kit_apply(&kit, &(struct store_change){.kind = CHANGE_AGENT_CREATE,
-                                                                   .workspace = of,
-                                                                   .name = STR("Shop"),
-                                                                   .data = STR("{}"),
-                                                                   .fields = AGENT_PUBLISHED});
-    ck_status(a.status, STORE_OK);
-    return a.first;
+    return kit_agent(&kit, of, "{}");
 }
 
 void widget_begin(void)
@@ -254,4 +248,14 @@ struct store_answer rate(const struct visitor *v, int32_t score, const char *com
                                                   .score = score,
                                                   .text = str_of(comment == NULL ? "" : comment),
                                                   .fields = comment != NULL});
+}
+
+struct store_answer claim(uint64_t key, const struct visitor *v, struct str name)
+{
+    return kit_apply(&kit, &(struct store_change){.kind = CHANGE_CONVERSATION_SET,
+                                                  .workspace = workspace,
+                                                  .id = key,
+                                                  .conversation = v->conversation,
+                                                  .name = name,
+                                                  .fields = CONVERSATION_SET_CLAIMED});
 }

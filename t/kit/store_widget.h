@@ -68,4 +68,7 @@ void note_message(void *arg, enum store_status status, const struct store_messag
 void note_conversation(void *arg, enum store_status status, const struct store_conversation *c);
 enum store_status session(const struct ulid *a, const struct ulid *v, const struct ulid *c);
 
+/* claim(key, v, name): an operator of that name claims the conversation, with that API key. */
+struct store_answer claim(uint64_t key, const struct visitor *v, struct str name);
+
 #endif

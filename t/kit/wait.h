@@ -5,13 +5,19 @@
 #ifndef ASSAY_T_KIT_WAIT_H
 #define ASSAY_T_KIT_WAIT_H
 
+#include <stdarg.h>
 #include <stdbool.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 int64_t now_ms(void); /* CLOCK_MONOTONIC */
 
-/* text(format, …): a new string. */
+/* text(format, …): a new string. text_va: with its arguments as a list. */
 char *text(const char *format, ...) __attribute__((format(printf, 1, 2)));
+char *text_va(const char *format, va_list args) __attribute__((format(printf, 1, 0)));
+
+/* fork_child(): a child process that is killed when its parent ends. As fork; never fails. */
+pid_t fork_child(void);
 
 /* wait_until(holds, arg, within_ms): calls ${holds} until it is true; false after ${within_ms}. */
 typedef bool condition_fn(void *arg);

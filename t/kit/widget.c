@@ -59,6 +59,11 @@ struct response *operate(const char *method, const char *path, const char *body)
                 .headers = {body ? JSON : NULL}, .body = body);
 }
 
+struct response *operate_on(const struct visitor *v, const char *what, const char *body)
+{
+    return operate("POST", text("conversations/%s/%s", v->conversation, what), body);
+}
+
 struct response *post(const struct visitor *v, const char *path, const char *body)
 {
     return as(v, "POST", path, body);

@@ -34,11 +34,13 @@ struct visitor visitor_new(void);
 
 /*
  * as: a visitor's request below /api/v1/widget/; post: a POST of the visitor. operate: an
- * operator's request below /api/v1/. A body is JSON.
+ * operator's request below /api/v1/; operate_on: a POST of the operator about the conversation of
+ * the visitor. A body is JSON.
  */
 struct response *as(const struct visitor *v, const char *method, const char *path,
                     const char *body);
 struct response *post(const struct visitor *v, const char *path, const char *body);
 struct response *operate(const char *method, const char *path, const char *body);
+struct response *operate_on(const struct visitor *v, const char *what, const char *body);
 
 #endif

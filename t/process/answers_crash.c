@@ -236,11 +236,7 @@ START_TEST(a_killed_writer_leaves_only_words_of_committed_documents)
     promised = kit_shared(sizeof(*promised));
     kit_open(&k);
     uint64_t w = kit_workspace(&k, "acme");
-    agent = kit_apply(&k, &(struct store_change){.kind = CHANGE_AGENT_CREATE,
-                                                 .workspace = w,
-                                                 .name = STR("a"),
-                                                 .data = STR("{}")})
-                .first;
+    agent = kit_agent(&k, w, "{}");
     kit_kill(&k, ROUNDS, 815, writer_run, look, promised);
     ck_assert_uint_gt(damaged, 5);
     kit_close(&k);

@@ -8,6 +8,7 @@
 #include "core/audit/sandbox.h"
 #include "t/kit/audit_origin.h"
 #include "t/kit/suite.h"
+#include "core/base/sanitizer.h"
 #include "core/shm/scoreboard.h"
 
 #include <check.h>
@@ -20,17 +21,6 @@
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
-
-#if defined(__SANITIZE_ADDRESS__)
-#define SANITIZED 1
-#elif defined(__has_feature)
-#if __has_feature(address_sanitizer)
-#define SANITIZED 1
-#endif
-#endif
-#ifndef SANITIZED
-#define SANITIZED 0
-#endif
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 #define MIB (1024 * 1024)

@@ -287,8 +287,11 @@ END_TEST
 #define KILLS 500
 #define VICTIMS 3 /* processes at a time: the machine schedules the kills */
 
-/* one request by the test's clock, which can move; *end: the end of the reported window */
-static bool request_by_clock(uint64_t key, uint32_t limit, int64_t *end)
+/*
+ * One request by the test's clock, which can move. ${yields}: other processes run between reading
+ * the clock and the request. *end: the end of the reported window.
+ */
+static bool request_by_clock(uint64_t key, uint32_t limit, bool yields, int64_t *end)
 {
     struct ratelimit_window w = key_window(&key, limit, 60);
     struct ratelimit_state state;
@@ -297,6 +300,8 @@ static bool request_by_clock(uint64_t key, uint32_t limit, int64_t *end)
     do {
         time.token = ratelimit_token(rl);
         time.now = __atomic_load_n(&shared->now, __ATOMIC_ACQUIRE);
+        if (yields)
+            sched_yield();
     } while ((got = ratelimit_take(rl, &w, 1, time, &state)) < 0);
     *end = state.reset;
     return got == 0;
@@ -311,7 +316,7 @@ static void request_until_killed(unsigned self)
         int64_t end;
         uint64_t key = counted ? chance(&luck, 64) : KEYS + chance(&luck, get(&shared->new_keys));
         add(&shared->began[self]);
-        if (request_by_clock(key, counted ? 100000 : 1000, &end) && counted)
+        if (request_by_clock(key, counted ? 100000 : 1000, false, &end) && counted)
             __atomic_fetch_add(&shared->admitted[(end - NOW) / 60 % WINDOWS][key], 1,
                                __ATOMIC_RELAXED);
         add(&shared->ended[self]);
@@ -372,7 +377,7 @@ START_TEST(a_killed_process_loses_at_most_its_own_charge)
     /* the counted keys are warmer than the others, so they are not evicted */
     for (uint64_t key = 0; key < 64; key++)
         for (unsigned i = 0; i < 100; i++)
-            shared->admitted[1][key] += request_by_clock(key, 100000, &end);
+            shared->admitted[1][key] += request_by_clock(key, 100000, false, &end);
     spawn_all(request_until_killed, VICTIMS);
     for (unsigned i = 1; i <= times(KILLS); i++) {
         unsigned self = (unsigned)chance(&luck, VICTIMS);
@@ -428,22 +433,12 @@ static uint32_t step_limit;
 
 static void request_through_steps(unsigned self)
 {
+    int64_t end;
     while (get(&shared->stop) == 0) {
         add(&shared->began[self]);
-        for (uint64_t key = 0; key < 8; key++) {
-            struct ratelimit_window w = key_window(&key, step_limit, 60);
-            struct ratelimit_state state;
-            struct ratelimit_time time;
-            int got;
-            do {
-                time.token = ratelimit_token(rl);
-                time.now = __atomic_load_n(&shared->now, __ATOMIC_ACQUIRE);
-                if (self % 2 == 0)
-                    sched_yield(); /* a clock reading that others overtake */
-            } while ((got = ratelimit_take(rl, &w, 1, time, &state)) < 0);
-            if (got == 0)
+        for (uint64_t key = 0; key < 8; key++)
+            if (request_by_clock(key, step_limit, self % 2 == 0, &end))
                 __atomic_fetch_add(&shared->admitted[0][key], 1, __ATOMIC_RELAXED);
-        }
         add(&shared->ended[self]);
     }
 }
@@ -453,7 +448,7 @@ static void fill_table_through_steps(unsigned self)
     uint64_t luck = self + 99;
     int64_t end;
     while (get(&shared->stop) == 0)
-        request_by_clock(KEYS + chance(&luck, 1000000), 1000, &end);
+        request_by_clock(KEYS + chance(&luck, 1000000), 1000, false, &end);
 }
 
 /* every process has started and finished requests since */

@@ -310,8 +310,8 @@ static const char *const unwritable[][2] = {
     {"file/report.html", "Not a directory"},
     {"", "Is a directory"},
     {"/dev/null", "it is not a regular file"},
-    {"dangling", "it is a symbolic link to no file"},
-    {"loop", "it is a symbolic link to no file"},
+    {"dangling", "it is a symbolic link whose target does not exist"},
+    {"loop", "it is a symbolic link whose target does not exist"},
 };
 
 START_TEST(no_page_is_graded_for_a_file_that_cannot_be_written)

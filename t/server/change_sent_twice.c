@@ -123,7 +123,7 @@ static const struct {
     unsigned ended;
     const char *says;
 } outcomes[] = {{0, "no node of the cluster leads, or its log does not answer"},
-                {1, "the change may or may not be done"}};
+                {1, "it is unknown whether the change is done"}};
 
 static struct channel accept_one(int listening)
 {

@@ -2,24 +2,9 @@
  * Idempotency-Key on POST /api/v1/reports: one record, however often and on whichever worker the
  * request is repeated.
  */
-#include "t/kit/harness.h"
+#include "t/kit/origin_server.h"
 
 #include <signal.h>
-
-static struct origin *origin;
-static struct server *server;
-
-static void setup(void)
-{
-    origin = origin_usual();
-    server = server_shared(&(struct server_options){.origin = origin});
-}
-
-static void teardown(void)
-{
-    server_shared_stop(server);
-    origin_stop(origin);
-}
 
 static struct response *post_as(const char *credential, const char *idempotency_key,
                                 const char *body, const char *prefer)
@@ -274,7 +259,7 @@ int main(void)
 {
     Suite *suite = suite_create("idempotency");
     TCase *tcase = harness_case(suite, "one server");
-    tcase_add_unchecked_fixture(tcase, setup, teardown);
+    tcase_add_unchecked_fixture(tcase, shared_setup, shared_teardown);
     tcase_add_test(tcase, a_repeat_answers_the_same_status_and_record);
     tcase_add_test(tcase, a_repeat_of_a_202_is_202);
     tcase_add_test(tcase, a_repeat_with_another_preference_gets_the_first_answer);

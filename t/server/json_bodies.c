@@ -1,22 +1,7 @@
 /* JSON bodies of reports: accepted as forms are, and refused with the position of the error. */
-#include "t/kit/harness.h"
+#include "t/kit/origin_server.h"
 
 #define JSON_TYPE "Content-Type: application/json"
-
-static struct origin *origin;
-static struct server *server;
-
-static void setup(void)
-{
-    origin = origin_usual();
-    server = server_shared(&(struct server_options){.origin = origin});
-}
-
-static void teardown(void)
-{
-    server_shared_stop(server);
-    origin_stop(origin);
-}
 
 static struct response *send_json(const char *method, const char *path, const char *body)
 {
@@ -109,7 +94,7 @@ int main(void)
 {
     Suite *suite = suite_create("json_bodies");
     TCase *tcase = harness_case(suite, "one server");
-    tcase_add_unchecked_fixture(tcase, setup, teardown);
+    tcase_add_unchecked_fixture(tcase, shared_setup, shared_teardown);
     tcase_add_test(tcase, a_report_is_created_by_json_as_by_a_form);
     tcase_add_test(tcase, a_report_is_changed_by_json_as_by_a_form);
     tcase_add_loop_test(tcase, a_wrong_json_body_is_refused_like_a_form, 0, COUNT(wrong));

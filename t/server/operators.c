@@ -1,12 +1,12 @@
 /*
  * What operators do with conversations besides answering: close and reopen them, show their name,
- * write notes that no visitor sees, and search.
+ * and write notes that no visitor sees. Search is in conversation_search.c.
  */
-#include "t/kit/widget.h"
+#include "t/kit/event_stream.h"
 
 #include <signal.h>
-#include <sys/socket.h>
-#include <unistd.h>
+
+enum { EVENT_MS = 5000 };
 
 static void setup(void)
 {
@@ -28,11 +28,6 @@ static struct response *do_as(const char *key, const struct visitor *v, const ch
                 .headers = {body ? JSON : NULL}, .body = body);
 }
 
-static struct response *operator(const struct visitor *v, const char *what, const char *body)
-{
-    return do_as(operators, v, what, body);
-}
-
 static struct response *thread(const struct visitor *v)
 {
     return operate("GET", text("conversations/%s?limit=100", v->conversation), NULL);
@@ -43,37 +38,6 @@ static struct response *seen_by(const struct visitor *v)
     return as(v, "GET", "conversation/messages?limit=100", NULL);
 }
 
-/* The text of a visitor's event stream from its start, once it contains ${what}. */
-struct listener {
-    struct raw *raw;
-    char seen[1 << 16];
-    size_t n;
-};
-
-static struct listener *listen_to(const struct visitor *v)
-{
-    struct listener *l = calloc(1, sizeof(*l));
-    l->raw = raw_open(server);
-    raw_text(
-        l->raw,
-        "GET /api/v1/widget/conversation/stream HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer %s\r\n"
-        "Origin: " SHOP "\r\nAccept: text/event-stream\r\n\r\n",
-        v->jwt);
-    return l;
-}
-
-static void expect_event(struct listener *l, const char *what)
-{
-    for (int64_t until = now_ms() + 5000; strstr(l->seen, what) == NULL && now_ms() < until;) {
-        ssize_t n = recv(l->raw->fd, l->seen + l->n, sizeof(l->seen) - 1 - l->n, MSG_DONTWAIT);
-        if (n > 0)
-            l->n += (size_t)n;
-        else
-            usleep(2000);
-    }
-    ck_assert_msg(strstr(l->seen, what) != NULL, "%s did not arrive:\n%s", what, l->seen);
-}
-
 /* ---- close and reopen ---- */
 
 START_TEST(a_closed_conversation_is_released_and_listed_as_closed)
@@ -81,11 +45,11 @@ START_TEST(a_closed_conversation_is_released_and_listed_as_closed)
     struct visitor v = visitor_new();
     expect_status(post(&v, "messages", "{\"message\":\"hello\"}"), 200);
     expect_status(post(&v, "request-human", NULL), 200);
-    expect_status(operator(&v, "claim", "{\"name\":\"Anna\"}"), 200);
+    expect_status(operate_on(&v, "claim", "{\"name\":\"Anna\"}"), 200);
     struct response *r = NULL;
     for (int i = 0; i < 2; i++) { /* the second close changes nothing */
         struct response *before = thread(&v);
-        r = operator(&v, "close", i == 0 ? NULL : "{}");
+        r = operate_on(&v, "close", i == 0 ? NULL : "{}");
         expect_str(r, "data.status", "closed");
         expect(r, !bool_at(r, "data.is_claimed") && at(r, "data.claimed_by") == NULL &&
                       at(r, "data.claimed_name") == NULL);
@@ -101,7 +65,7 @@ START_TEST(a_closed_conversation_is_released_and_listed_as_closed)
     r = seen_by(&v);
     expect(r, bool_at(r, "data.is_closed") && !bool_at(r, "data.is_claimed"));
     for (int i = 0; i < 2; i++) {
-        r = operator(&v, "reopen", i == 0 ? "{}" : NULL);
+        r = operate_on(&v, "reopen", i == 0 ? "{}" : NULL);
         expect_str(r, "data.status", "open");
         expect(r, at(r, "data.closed_at") == NULL && at(r, "data.closed_by") == NULL);
     }
@@ -124,15 +88,16 @@ static const struct {
 START_TEST(a_closed_conversation_is_reopened)
 {
     struct visitor v = visitor_new();
-    struct listener *l = listen_to(&v);
-    expect_event(l, ": here");
-    expect_status(operator(&v, "claim", NULL), 200);
-    expect_status(operator(&v, "close", NULL), 200);
-    expect_event(l, "event: closed\n");
-    struct response *r = openers[_i].by_visitor ? post(&v, openers[_i].path, openers[_i].body) :
-                                                operator(&v, openers[_i].path, openers[_i].body);
+    struct event_stream *l = stream_from(&v, SHOP);
+    expect_event(l, ": here", EVENT_MS);
+    expect_status(operate_on(&v, "claim", NULL), 200);
+    expect_status(operate_on(&v, "close", NULL), 200);
+    expect_event(l, "event: closed\n", EVENT_MS);
+    struct response *r = openers[_i].by_visitor
+                             ? post(&v, openers[_i].path, openers[_i].body)
+                             : operate_on(&v, openers[_i].path, openers[_i].body);
     expect_status(r, 200);
-    expect_event(l, "event: reopened\n");
+    expect_event(l, "event: reopened\n", EVENT_MS);
     ck_assert_ptr_null(
         strstr(l->seen, "event: released")); /* the response of the close contains it */
     expect_str(thread(&v), "data.status", openers[_i].status);
@@ -144,8 +109,8 @@ END_TEST
 START_TEST(a_visitor_continues_only_a_conversation_an_operator_closed)
 {
     struct visitor v = visitor_new();
-    expect_status(operator(&v, "messages", "{\"message\":\"Your refund is on its way.\"}"), 201);
-    expect_status(operator(&v, "close", NULL), 200);
+    expect_status(operate_on(&v, "messages", "{\"message\":\"Your refund is on its way.\"}"), 201);
+    expect_status(operate_on(&v, "close", NULL), 200);
     struct response *r = init_with(agent, text(",\"anon_id\":\"%s\"", v.secret));
     expect_str(r, "data.conversation_id", v.conversation);
     expect(r, bool_at(r, "data.is_closed") && len_at(r, "data.messages") == 1);
@@ -160,8 +125,8 @@ END_TEST
 START_TEST(a_state_change_survives_a_writer_crash)
 {
     struct visitor v = visitor_new();
-    struct listener *l = listen_to(&v);
-    expect_event(l, ": here");
+    struct event_stream *l = stream_from(&v, SHOP);
+    expect_event(l, ": here", EVENT_MS);
     static const char *const steps[][3] = {
         {"claim", "claimed", "event: claimed\ndata: {\"operator_name\":\"Anna\"}\n"},
         {"close", "closed", "event: closed\n"},
@@ -169,8 +134,8 @@ START_TEST(a_state_change_survives_a_writer_crash)
     };
     for (size_t i = 0; i < COUNT(steps); i++) {
         kill(server_process(server, "assayd: writer"), SIGKILL);
-        expect_str(operator(&v, steps[i][0], "{\"name\":\"Anna\"}"), "data.status", steps[i][1]);
-        expect_event(l, steps[i][2]);
+        expect_str(operate_on(&v, steps[i][0], "{\"name\":\"Anna\"}"), "data.status", steps[i][1]);
+        expect_event(l, steps[i][2], EVENT_MS);
     }
     assay_ok(server, "check", NULL);
 }
@@ -181,38 +146,39 @@ END_TEST
 START_TEST(a_visitor_sees_the_operators_name)
 {
     struct visitor v = visitor_new();
-    struct listener *streams[4];
+    struct event_stream *streams[4];
     for (size_t i = 0; i < COUNT(streams); i++) { /* on both workers */
-        streams[i] = listen_to(&v);
-        expect_event(streams[i], ": here");
+        streams[i] = stream_from(&v, SHOP);
+        expect_event(streams[i], ": here", EVENT_MS);
     }
-    struct response *r = operator(&v, "claim", "{\"name\":\"Anna \\\"<b>\\\"\\n\"}");
+    struct response *r = operate_on(&v, "claim", "{\"name\":\"Anna \\\"<b>\\\"\\n\"}");
     expect_str(r, "data.claimed_name", "Anna \"<b>\"\n");
     for (size_t i = 0; i < COUNT(streams); i++)
         expect_event(streams[i],
-                     "event: claimed\ndata: {\"operator_name\":\"Anna \\\"<b>\\\"\\n\"}\n\n");
+                     "event: claimed\ndata: {\"operator_name\":\"Anna \\\"<b>\\\"\\n\"}\n\n",
+                     EVENT_MS);
     r = seen_by(&v);
     expect(r, bool_at(r, "data.is_claimed"));
     expect_str(r, "data.operator_name", "Anna \"<b>\"\n");
     r = init_with(agent, text(",\"anon_id\":\"%s\"", v.secret));
     expect(r, bool_at(r, "data.is_claimed") &&
                   !strcmp(str_at(r, "data.operator_name"), "Anna \"<b>\"\n"));
-    expect_str(operator(&v, "claim", NULL), "data.claimed_name", "Anna \"<b>\"\n"); /* it stays */
+    expect_str(operate_on(&v, "claim", NULL), "data.claimed_name", "Anna \"<b>\"\n"); /* it stays */
     r = http(server, .method = "POST",
              .path = text("/api/v1/conversations/%s/claim", v.conversation), .key = operators,
              .headers = {"Content-Type: application/x-www-form-urlencoded"},
              .body = "name=Zo%C3%AB");
     expect_str(r, "data.claimed_name", "Zoë");
-    expect_event(streams[0], "{\"operator_name\":\"Zoë\"}\n");
+    expect_event(streams[0], "{\"operator_name\":\"Zoë\"}\n", EVENT_MS);
     char *other = key_new(server, "main", "conversations:write", NULL);
     expect_error(do_as(other, &v, "claim", "{\"name\":\"Eve\"}"), 409, "conflict");
     expect_str(seen_by(&v), "data.operator_name", "Zoë");
-    r = operator(&v, "release", NULL);
+    r = operate_on(&v, "release", NULL);
     expect(r, at(r, "data.claimed_name") == NULL);
-    expect_event(streams[0], "event: released\n");
-    r = operator(&v, "claim", NULL); /* and differs from the previous claim's */
+    expect_event(streams[0], "event: released\n", EVENT_MS);
+    r = operate_on(&v, "claim", NULL); /* and differs from the previous claim's */
     expect(r, has(r, "data.claimed_name") && at(r, "data.claimed_name") == NULL);
-    expect_event(streams[0], "event: claimed\ndata: {\"operator_name\":null}\n");
+    expect_event(streams[0], "event: claimed\ndata: {\"operator_name\":null}\n", EVENT_MS);
 }
 END_TEST
 
@@ -222,10 +188,10 @@ START_TEST(a_name_has_1_to_80_characters)
     char name[81 * 2 + 1] = "";
     for (int i = 0; i < 80; i++)
         strcat(name, "ä");
-    expect_str(operator(&v, "claim", text("{\"name\":\"%s\"}", name)), "data.claimed_name", name);
+    expect_str(operate_on(&v, "claim", text("{\"name\":\"%s\"}", name)), "data.claimed_name", name);
     const char *const wrong[] = {text("\"%sä\"", name), "\"\"", "7", "[]"};
     for (size_t i = 0; i < COUNT(wrong); i++) {
-        struct response *r = operator(&v, "claim", text("{\"name\":%s}", wrong[i]));
+        struct response *r = operate_on(&v, "claim", text("{\"name\":%s}", wrong[i]));
         expect_error(r, 422, "validation_failed");
         expect(r, at(r, "error.errors.name") != NULL);
     }
@@ -247,17 +213,17 @@ static char *started_again(const struct visitor *v)
 START_TEST(a_note_is_visible_to_operators_only)
 {
     struct visitor v = visitor_new();
-    struct listener *l = listen_to(&v);
-    expect_event(l, ": here");
+    struct event_stream *l = stream_from(&v, SHOP);
+    expect_event(l, ": here", EVENT_MS);
     /* 32 messages: init shows 30 of them and reports that there are more */
     for (int i = 0; i < 16; i++)
         expect_status(post(&v, "messages", text("{\"message\":\"m%d\"}", i)), 200);
-    expect_event(l, "\"m15\"");
+    expect_event(l, "\"m15\"", EVENT_MS);
     struct response *before = seen_by(&v);
     char *begun = started_again(&v);
     struct response *old = thread(&v), *r = NULL;
     for (int i = 0; i < 3; i++)
-        r = operator(&v, "notes", text("{\"note\":\"a heron %d\",\"name\":\"Otto\"}", i));
+        r = operate_on(&v, "notes", text("{\"note\":\"a heron %d\",\"name\":\"Otto\"}", i));
     expect_status(r, 201);
     expect(r, has_exactly(r, "data", "id role content author_id author_name created_at"));
     expect_str(r, "data.role", "note");
@@ -277,13 +243,13 @@ START_TEST(a_note_is_visible_to_operators_only)
                          len_at(page, "data.messages") == (i == 0 ? 1 : 0));
         expect(page, bool_at(page, "data.has_more") == (i == 0));
     }
-    expect_status(operator(&v, "messages", "{\"message\":\"and now\"}"), 201);
-    expect_event(l, "\"and now\"");
+    expect_status(operate_on(&v, "messages", "{\"message\":\"and now\"}"), 201);
+    expect_event(l, "\"and now\"", EVENT_MS);
     ck_assert_ptr_null(strstr(l->seen, "heron"));
-    struct listener *again = listen_to(&v);
-    expect_event(again, ": here");
+    struct event_stream *again = stream_from(&v, SHOP);
+    expect_event(again, ": here", EVENT_MS);
     expect_status(post(&v, "messages/stream", "{\"message\":\"last\"}"), 200);
-    expect_event(again, "\"last\"");
+    expect_event(again, "\"last\"", EVENT_MS);
     ck_assert(strstr(l->seen, "note") == NULL && strstr(again->seen, "note") == NULL);
 
     expect(old, strcmp(header(old, "ETag"), header(thread(&v), "ETag")) != 0);
@@ -300,7 +266,7 @@ START_TEST(a_note_changes_the_etag_of_the_thread)
         char *tag = text("If-None-Match: %s", header(before, "ETag"));
         char *path = text("/api/v1/conversations/%s?limit=100", v.conversation);
         expect_status(http(server, .path = path, .key = operators, .headers = {tag}), 304);
-        expect_status(operator(&v, "notes", "{\"note\":\"n\"}"), 201);
+        expect_status(operate_on(&v, "notes", "{\"note\":\"n\"}"), 201);
         struct response *after = http(server, .path = path, .key = operators, .headers = {tag});
         expect_status(after, 200);
         expect(after, len_at(after, "data.messages") == (size_t)i + 1);
@@ -316,8 +282,8 @@ START_TEST(a_thread_has_notes_among_its_messages)
     for (int i = 0; i < 9; i++) {
         bool note = i % 3 != 1;
         contents[i] = text("%s %d", note ? "note" : "operator", i);
-        expect_status(operator(&v, note ? "notes" : "messages",
-                               text("{\"%s\":\"%s\"}", note ? "note" : "message", contents[i])),
+        expect_status(operate_on(&v, note ? "notes" : "messages",
+                                 text("{\"%s\":\"%s\"}", note ? "note" : "message", contents[i])),
                       201);
     }
     for (int limit = 1; limit <= 10; limit++) {
@@ -357,8 +323,8 @@ START_TEST(a_large_thread_has_its_notes)
     memset(large, 'n', 4000);
     large[4000] = '\0';
     for (int i = 0; i < 24; i++)
-        expect_status(operator(&v, i % 2 ? "notes" : "messages",
-                               text("{\"%s\":\"%s\"}", i % 2 ? "note" : "message", large)),
+        expect_status(operate_on(&v, i % 2 ? "notes" : "messages",
+                                 text("{\"%s\":\"%s\"}", i % 2 ? "note" : "message", large)),
                       201);
     struct response *r = thread(&v);
     expect(r, r->body_size > 96000 && len_at(r, "data.messages") == 24 &&
@@ -404,150 +370,17 @@ START_TEST(a_bad_note_is_refused_and_names_the_field)
     };
     struct visitor v = visitor_new();
     for (size_t i = 0; i < COUNT(bad); i++) {
-        struct response *r = operator(&v, "notes", bad[i][0]);
+        struct response *r = operate_on(&v, "notes", bad[i][0]);
         expect_error(r, 422, "validation_failed");
         expect(r, at(r, text("error.errors.%s", bad[i][1])) != NULL);
     }
     char *long_text = malloc(4002);
     memset(long_text, 'x', 4001);
     long_text[4001] = '\0';
-    expect_error(operator(&v, "notes", text("{\"note\":\"%s\"}", long_text)), 422,
+    expect_error(operate_on(&v, "notes", text("{\"note\":\"%s\"}", long_text)), 422,
                  "validation_failed");
-    expect_status(operator(&v, "notes", text("{\"note\":\"%s\"}", long_text + 1)), 201);
+    expect_status(operate_on(&v, "notes", text("{\"note\":\"%s\"}", long_text + 1)), 201);
     expect_error(do_as(v.jwt, &v, "notes", "{\"note\":\"x\"}"), 401, "unauthorized");
-}
-END_TEST
-
-/* ---- search ---- */
-
-static struct response *search(const char *query)
-{
-    return operate("GET", text("conversations?per_page=100&%s", query), NULL);
-}
-
-static bool finds(const struct response *r, const struct visitor *v)
-{
-    expect_status(r, 200);
-    return strstr(r->body, v->conversation) != NULL;
-}
-
-/* Columns: the visitor's text as JSON; the search; whether it matches. */
-static const struct {
-    const char *message, *search;
-    bool found;
-} texts[] = {
-    {"Where is the Narwhal?", "NARWHAL", true},
-    {"un caf\u00e9 cr\u00e8me", "Cafe%20Cr%C3%A8me", true},
-    {"caf\u00e9 au lait", "CAF%C3%89%20AU", true},
-    {"a\\nbetween\\tlines", "nbetween", false}, /* a JSON escape is not a letter */
-    {"a\\nbehind a line", "a%0Abehind", true},
-    {"say \\\"pomegranate\\\" twice", "%22pomegranate%22", true},
-    {"C:\\\\quince", "%5Cquince", true},
-    {"a\\u0001control\\u2028mango", "%E2%80%A8mango", true},
-    {"a smile \\ud83c\\udf89 of the fig", "%F0%9F%8E%89%20of%20the%20fig", true},
-    {"content", "citations", false}, /* and a member name is not text */
-    {"https://papaya.example/a/b", "papaya.example/a", true},
-};
-
-START_TEST(a_search_finds_text_as_written)
-{
-    struct visitor v = visitor_new();
-    expect_status(post(&v, "messages", text("{\"message\":\"%s\"}", texts[_i].message)), 200);
-    struct response *r = search(text("search=%s", texts[_i].search));
-    expect(r, finds(r, &v) == texts[_i].found);
-    expect(r, has_exactly(r, "meta", "has_more next_after stopped_early") &&
-                  !bool_at(r, "meta.stopped_early"));
-    expect(r, header(r, "X-Request-Id") && header(r, "ETag"));
-}
-END_TEST
-
-START_TEST(operators_search_answers_notes_and_visitors)
-{
-    struct visitor v = visitor_new(), w = visitor_new();
-    expect_status(operator(&v, "messages", "{\"message\":\"your tapir is ready\"}"), 201);
-    expect_status(operator(&v, "notes", "{\"note\":\"capybara\",\"name\":\"Ottokar\"}"), 201);
-    expect_status(post(&w, "leads", "{\"email\":\"okapi@example.com\",\"name\":\"Zo\u00eb O.\"}"),
-                  201);
-    static const struct {
-        const char *query;
-        bool v, w;
-    } queries[] = {
-        {"search=TAPIR", true, false},
-        {"search=tapir&search_by=text", true, false},
-        {"search=capybara", true, false},
-        {"search=ottokar", true, false},
-        {"search=okapi", false, false},
-        {"search=OKAPI@ex&search_by=visitor", false, true},
-        {"search=zoe%20o&search_by=visitor", false, true},
-        {"search=tapir&search_by=visitor", false, false},
-        {"search=tapir&status=closed", false, false},
-        {"search=tapir&status=open", true, false},
-        {"search=tapir&until=2026-01-01T00:00:00Z", false, false},
-        {"search=", true, true},
-    };
-    for (size_t i = 0; i < COUNT(queries); i++) {
-        struct response *r = search(queries[i].query);
-        expect(r, finds(r, &v) == queries[i].v && finds(r, &w) == queries[i].w);
-    }
-    struct response *r = search(text("search=%s&search_by=visitor", w.id));
-    expect(r, len_at(r, "data") == 1 && finds(r, &w));
-    r = search(text("search=tapir&agent_id=%s", agent));
-    expect(r, finds(r, &v));
-    r = http(server, .path = "/api/v1/conversations?per_page=100&search=tapir", .key = operators,
-             .headers = {text("If-None-Match: %s", header(search("search=tapir"), "ETag"))});
-    expect_status(r, 304);
-
-    assay_ok(server, "workspace", "create", "foreign", NULL);
-    char *foreign = key_new(server, "foreign", "conversations:read", NULL);
-    const char *const others[] = {"search=tapir", "search=okapi&search_by=visitor",
-                                  text("search=%s&search_by=visitor", w.id),
-                                  text("search=tapir&agent_id=%s", agent)};
-    for (size_t i = 0; i < COUNT(others); i++) {
-        r = http(server, .path = text("/api/v1/conversations?%s", others[i]), .key = foreign);
-        expect(r, r->status == 200 && len_at(r, "data") == 0 && !bool_at(r, "meta.has_more"));
-    }
-    expect_status(as(&v, "DELETE", "me", NULL), 200);
-    expect(r, len_at(search("search=tapir"), "data") == 0 &&
-                  len_at(search("search=capybara"), "data") == 0);
-}
-END_TEST
-
-START_TEST(a_search_continues_after_its_last_id)
-{
-    struct visitor v[12];
-    for (size_t i = 0; i < COUNT(v); i++) {
-        v[i] = visitor_new();
-        expect_status(operator(&v[i], "messages", "{\"message\":\"a pelican\"}"), 201);
-    }
-    struct response *page = operate("GET", "conversations?per_page=10&search=pelican", NULL);
-    expect(page, len_at(page, "data") == 10 && bool_at(page, "meta.has_more"));
-    expect_str(page, "meta.next_after", str_at(page, "data.9.id"));
-    for (int i = 0; i < 10; i++)
-        expect_str(page, text("data.%d.id", i), v[11 - i].conversation);
-    page = operate(
-        "GET",
-        text("conversations?per_page=10&search=pelican&after=%s", str_at(page, "meta.next_after")),
-        NULL);
-    expect(page, len_at(page, "data") == 2 && !bool_at(page, "meta.has_more") &&
-                     at(page, "meta.next_after") == NULL);
-    expect_str(page, "data.1.id", v[0].conversation);
-}
-END_TEST
-
-START_TEST(a_bad_search_is_refused_and_names_the_parameter)
-{
-    char letters[200 * 6 + 1] = "";
-    for (int i = 0; i < 200; i++)
-        strcat(letters, "%C3%9F"); /* case folding makes two letters of it */
-    expect_status(search(text("search=%s", letters)), 200);
-    struct response *r = search(text("search=%sx", letters));
-    expect_error(r, 422, "validation_failed");
-    expect(r, at(r, "error.errors.search") != NULL);
-    r = search("search=x&search_by=mood");
-    expect_error(r, 422, "validation_failed");
-    expect(r, at(r, "error.errors.search_by") != NULL);
-    expect_error(search("search=%00"), 400, "bad_request");
-    expect_error(search("search=%FF"), 400, "bad_request");
 }
 END_TEST
 
@@ -562,10 +395,6 @@ int main(void)
     tcase_add_test(tc, a_state_change_survives_a_writer_crash);
     tcase_add_test(tc, a_visitor_sees_the_operators_name);
     tcase_add_test(tc, a_name_has_1_to_80_characters);
-    tcase_add_loop_test(tc, a_search_finds_text_as_written, 0, (int)COUNT(texts));
-    tcase_add_test(tc, operators_search_answers_notes_and_visitors);
-    tcase_add_test(tc, a_search_continues_after_its_last_id);
-    tcase_add_test(tc, a_bad_search_is_refused_and_names_the_parameter);
     tcase_add_test(tc, a_note_is_visible_to_operators_only);
     tcase_add_test(tc, a_note_changes_the_etag_of_the_thread);
     tcase_add_test(tc, a_thread_has_notes_among_its_messages);

@@ -1,22 +1,8 @@
 /* HUP and USR1: a new configuration under load, refused configurations, and new log files. */
 #include "t/kit/load.h"
+#include "t/kit/origin_server.h"
 
 #include <signal.h>
-
-static struct origin *origin;
-static struct server *server;
-
-static void setup(void)
-{
-    origin = origin_usual();
-    server = server_new(&(struct server_options){.origin = origin});
-}
-
-static void teardown(void)
-{
-    server_discard(server);
-    origin_stop(origin);
-}
 
 struct generation {
     pid_t old[32];
@@ -225,7 +211,7 @@ int main(void)
 {
     Suite *suite = suite_create("reloads");
     TCase *tcase = harness_case(suite, "a server each");
-    tcase_add_checked_fixture(tcase, setup, teardown);
+    tcase_add_checked_fixture(tcase, own_setup, own_teardown);
     tcase_add_test(tcase, five_reloads_under_load_lose_no_request);
     tcase_add_test(tcase, a_burst_of_reloads_ends_with_the_last_configuration);
     tcase_add_test(tcase, a_held_post_of_an_old_generation_is_answered_as_pending);

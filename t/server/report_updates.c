@@ -1,20 +1,5 @@
 /* PUT /api/v1/reports/{id}: privacy, password, and grading again. */
-#include "t/kit/harness.h"
-
-static struct origin *origin;
-static struct server *server;
-
-static void setup(void)
-{
-    origin = origin_usual();
-    server = server_shared(&(struct server_options){.origin = origin});
-}
-
-static void teardown(void)
-{
-    server_shared_stop(server);
-    origin_stop(origin);
-}
+#include "t/kit/origin_server.h"
 
 /* A report's privacy before, a form, and the result. */
 static const struct {
@@ -249,7 +234,7 @@ int main(void)
 {
     Suite *suite = suite_create("report_updates");
     TCase *tcase = harness_case(suite, "one server");
-    tcase_add_unchecked_fixture(tcase, setup, teardown);
+    tcase_add_unchecked_fixture(tcase, shared_setup, shared_teardown);
     tcase_add_loop_test(tcase, privacy_and_password_change_by_their_rules, 0, COUNT(rules));
     tcase_add_test(tcase, leaving_privacy_2_drops_the_password);
     tcase_add_test(tcase, a_password_over_255_bytes_is_refused);

@@ -1,23 +1,8 @@
 /* Clients that are slow or disappear: every wait for them ends, and nothing is lost. */
-#include "t/kit/raw.h"
+#include "t/kit/raw_server.h"
 
 #include <arpa/inet.h>
 #include <sys/socket.h>
-
-static struct origin *origin;
-static struct server *server;
-
-static void setup(void)
-{
-    origin = origin_usual();
-    server = server_shared(&(struct server_options){.origin = origin, .yaml = SHORT_TIMEOUTS});
-}
-
-static void teardown(void)
-{
-    server_shared_stop(server);
-    origin_stop(origin);
-}
 
 static void expect_end(struct raw *raw, int64_t since, int64_t at_least, int64_t at_most)
 {
@@ -250,7 +235,7 @@ END_TEST
 static TCase *case_new(Suite *suite, const char *name)
 {
     TCase *tcase = harness_case(suite, name);
-    tcase_add_unchecked_fixture(tcase, setup, teardown);
+    tcase_add_unchecked_fixture(tcase, raw_setup, raw_teardown);
     return tcase;
 }
 

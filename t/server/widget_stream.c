@@ -2,7 +2,7 @@
  * The event stream of a conversation: its events on any worker, no gaps, slow readers, heartbeats,
  * and its end.
  */
-#include "t/kit/widget.h"
+#include "t/kit/event_stream.h"
 
 #include <poll.h>
 #include <signal.h>
@@ -25,76 +25,12 @@ static void teardown(void)
     server_free(server);
 }
 
-static struct response *do_as_operator(const struct visitor *v, const char *what, const char *body)
-{
-    return operate("POST", text("conversations/%s/%s", v->conversation, what), body);
-}
-
-/* ---- a client that reads incrementally ---- */
-
-struct reader {
-    int fd;
-    char *seen;
-    size_t n;
-    bool closed;
-};
-
-static struct reader *stream_of(const struct visitor *v, const char *last)
-{
-    struct raw *raw = raw_open(server);
-    struct reader *reader = calloc(1, sizeof(*reader));
-    raw_text(raw,
-             "GET /api/v1/widget/conversation/stream HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer "
-             "%s\r\nAccept: text/event-stream\r\n%s%s%s\r\n",
-             v->jwt, last ? "Last-Event-ID: " : "", last ? last : "", last ? "\r\n" : "");
-    reader->fd = raw->fd;
-    reader->seen = calloc(1, 1 << 22);
-    return reader;
-}
-
-static void take(struct reader *reader, int within_ms)
-{
-    struct pollfd p = {reader->fd, POLLIN, 0};
-    if (reader->closed || poll(&p, 1, within_ms) <= 0)
-        return;
-    ssize_t n = read(reader->fd, reader->seen + reader->n, (1 << 22) - 1 - reader->n);
-    if (n <= 0)
-        reader->closed = true;
-    else
-        reader->n += (size_t)n;
-    reader->seen[reader->n] = '\0';
-}
-
-static bool arrives(struct reader *reader, const char *what, int within_ms)
-{
-    int64_t deadline = now_ms() + within_ms;
-    while (strstr(reader->seen, what) == NULL && now_ms() < deadline && !reader->closed)
-        take(reader, (int)(deadline - now_ms()));
-    return strstr(reader->seen, what) != NULL;
-}
-
-static bool ends(struct reader *reader, int within_ms)
-{
-    return arrives(reader, "\r\n0\r\n\r\n", within_ms);
-}
-
-static size_t times(const struct reader *reader, const char *what)
-{
-    size_t count = 0;
-    for (const char *p = reader->seen; (p = strstr(p, what)) != NULL; p += strlen(what))
-        count++;
-    return count;
-}
-
-#define expect_event(reader, what, ms)                                                             \
-    ck_assert_msg(arrives((reader), (what), (ms)), "%s did not arrive:\n%s", (what), (reader)->seen)
-
 /* ---- events ---- */
 
 START_TEST(an_operator_message_reaches_every_stream_within_200_ms)
 {
     struct visitor v = visitor_new(), other = visitor_new();
-    struct reader *readers[6], *other_visitor = stream_of(&other, NULL);
+    struct event_stream *readers[6], *other_visitor = stream_of(&other, NULL);
     for (size_t i = 0; i < COUNT(readers); i++) { /* on both workers */
         readers[i] = stream_of(&v, NULL);
         expect_event(readers[i], ": here", 2000);
@@ -102,14 +38,14 @@ START_TEST(an_operator_message_reaches_every_stream_within_200_ms)
     for (int k = 0; k < 5; k++) {
         char *body = text("{\"message\":\"answer %d\"}", k),
              *want = text("\"content\":\"answer %d\"", k);
-        expect_status(do_as_operator(&v, "messages", body), 201);
+        expect_status(operate_on(&v, "messages", body), 201);
         int64_t sent = now_ms();
         for (size_t i = 0; i < COUNT(readers); i++)
             expect_event(readers[i], want, 1000);
         ck_assert_msg(now_ms() - sent <= 200, "after %lld ms", (long long)(now_ms() - sent));
     }
     for (size_t i = 0; i < COUNT(readers); i++)
-        ck_assert_uint_eq(times(readers[i], "event: message"), 5);
+        ck_assert_uint_eq(stream_times(readers[i], "event: message"), 5);
     expect_event(other_visitor, ": here", 2000);
     ck_assert_ptr_null(strstr(other_visitor->seen, "answer"));
 }
@@ -118,7 +54,7 @@ END_TEST
 START_TEST(the_response_head_describes_the_stream)
 {
     struct visitor v = visitor_new();
-    struct reader *reader = stream_of(&v, NULL);
+    struct event_stream *reader = stream_of(&v, NULL);
     expect_event(reader, ": here", 2000);
     static const char *const lines[] = {
         "HTTP/1.1 200 OK\r\n", "content-type: text/event-stream\r\n", "cache-control: no-store\r\n",
@@ -133,10 +69,10 @@ START_TEST(a_stream_is_charged_once)
     struct visitor v = visitor_new();
     struct response *before =
         http(server, .path = "/api/v1/widget/conversation/messages", .key = v.jwt);
-    struct reader *reader = stream_of(&v, NULL);
+    struct event_stream *reader = stream_of(&v, NULL);
     expect_event(reader, ": here", 2000);
     for (int i = 0; i < 5; i++) {
-        expect_status(do_as_operator(&v, "messages", text("{\"message\":\"m%d.\"}", i)), 201);
+        expect_status(operate_on(&v, "messages", text("{\"message\":\"m%d.\"}", i)), 201);
         expect_event(reader, text("\"m%d.\"", i), 1000);
     }
     struct response *after =
@@ -152,15 +88,15 @@ END_TEST
 START_TEST(a_stream_reports_claims_typing_and_the_close)
 {
     struct visitor v = visitor_new();
-    struct reader *reader = stream_of(&v, NULL);
+    struct event_stream *reader = stream_of(&v, NULL);
     expect_event(reader, ": here", 2000);
-    do_as_operator(&v, "claim", NULL);
+    operate_on(&v, "claim", NULL);
     expect_event(reader, "event: claimed\n", 1000);
-    do_as_operator(&v, "typing", NULL);
+    operate_on(&v, "typing", NULL);
     expect_event(reader, "event: typing\ndata: {\"typing\":true}\n\n", 1000);
-    do_as_operator(&v, "typing", "{\"typing_status\":\"off\"}");
+    operate_on(&v, "typing", "{\"typing_status\":\"off\"}");
     expect_event(reader, "data: {\"typing\":false}\n\n", 1000);
-    do_as_operator(&v, "release", NULL);
+    operate_on(&v, "release", NULL);
     expect_event(reader, "event: released\n", 1000);
     post(&v, "messages", "{\"message\":\"hello\"}");
     expect_event(reader, "\"role\":\"assistant\"", 1000);
@@ -174,10 +110,10 @@ START_TEST(a_resumed_stream_misses_and_repeats_nothing)
     struct visitor v = visitor_new();
     struct response *first = post(&v, "messages", "{\"message\":\"m0\"}");
     for (int i = 1; i < 60; i++) /* more than one part */
-        expect_status(do_as_operator(&v, "messages", text("{\"message\":\"m%d.\"}", i)), 201);
-    struct reader *reader = stream_of(&v, str_at(first, "data.answer_id"));
+        expect_status(operate_on(&v, "messages", text("{\"message\":\"m%d.\"}", i)), 201);
+    struct event_stream *reader = stream_of(&v, str_at(first, "data.answer_id"));
     expect_event(reader, "\"m59.\"", 3000);
-    ck_assert_uint_eq(times(reader, "event: message"), 59);
+    ck_assert_uint_eq(stream_times(reader, "event: message"), 59);
     ck_assert_ptr_null(strstr(reader->seen, "\"m0\""));
     const char *at = reader->seen;
     for (int i = 1; i < 60; i++) {
@@ -186,7 +122,7 @@ START_TEST(a_resumed_stream_misses_and_repeats_nothing)
         ck_assert_msg(found != NULL, "%s is out of order", want);
         at = found;
     }
-    struct reader *wrong = stream_of(&v, "x");
+    struct event_stream *wrong = stream_of(&v, "x");
     expect_event(wrong, "bad_request", 2000);
 }
 END_TEST
@@ -197,12 +133,12 @@ START_TEST(a_last_id_past_the_end_hides_nothing)
     expect_status(post(&v, "messages", "{\"message\":\"old\"}"), 200);
     for (size_t i = 0; i < 2; i++) {
         struct response *foreign = post(&other, "messages", "{\"message\":\"foreign\"}");
-        struct reader *reader = stream_of(&v, i == 0 ? "7ZZZZZZZZZZZZZZZZZZZZZZZZZ"
-                                                     : str_at(foreign, "data.answer_id"));
+        struct event_stream *reader = stream_of(&v, i == 0 ? "7ZZZZZZZZZZZZZZZZZZZZZZZZZ"
+                                                           : str_at(foreign, "data.answer_id"));
         expect_event(reader, ": here", 2000);
-        expect_status(do_as_operator(&v, "messages", text("{\"message\":\"new %zu\"}", i)), 201);
+        expect_status(operate_on(&v, "messages", text("{\"message\":\"new %zu\"}", i)), 201);
         expect_event(reader, text("\"new %zu\"", i), 2000);
-        ck_assert_uint_eq(times(reader, "event: message"), 1);
+        ck_assert_uint_eq(stream_times(reader, "event: message"), 1);
         ck_assert_ptr_null(strstr(reader->seen, "foreign"));
     }
 }
@@ -211,23 +147,23 @@ END_TEST
 START_TEST(a_slow_reader_misses_nothing_and_blocks_nobody)
 {
     struct visitor v = visitor_new();
-    struct reader *slow = stream_of(&v, NULL), *quick = stream_of(&v, NULL);
+    struct event_stream *slow = stream_of(&v, NULL), *quick = stream_of(&v, NULL);
     char *big = malloc(4001);
     memset(big, 'x', 4000);
     big[4000] = '\0';
     expect_event(slow, ": here", 2000);
     expect_event(quick, ": here", 2000);
     for (int i = 0; i < 300; i++) { /* over a megabyte: far more than socket buffers hold */
-        struct response *r = do_as_operator(&v, "messages", text("{\"message\":\"%s\"}", big));
+        struct response *r = operate_on(&v, "messages", text("{\"message\":\"%s\"}", big));
         expect_status(r, 201);
         response_free(r);
-        take(quick, 0);
+        stream_read(quick, 0);
     }
-    do_as_operator(&v, "messages", "{\"message\":\"last\"}");
+    operate_on(&v, "messages", "{\"message\":\"last\"}");
     expect_event(quick, "\"last\"", 3000);
     expect_event(slow, "\"last\"", 5000);
-    ck_assert_uint_eq(times(slow, "event: message"), 301);
-    ck_assert_uint_eq(times(quick, "event: message"), 301);
+    ck_assert_uint_eq(stream_times(slow, "event: message"), 301);
+    ck_assert_uint_eq(stream_times(quick, "event: message"), 301);
 }
 END_TEST
 
@@ -236,7 +172,7 @@ END_TEST
 START_TEST(a_stream_ends_with_its_agent)
 {
     struct visitor v = visitor_new();
-    struct reader *reader = stream_of(&v, NULL);
+    struct event_stream *reader = stream_of(&v, NULL);
     expect_event(reader, ": here", 2000);
     if (_i == 0)
         assay_ok(server, "agent", "update", agent, "--unpublished", NULL);
@@ -246,23 +182,9 @@ START_TEST(a_stream_ends_with_its_agent)
         assay_ok(server, "workspace", "delete", "main", NULL);
     else
         http(server, .method = "DELETE", .path = "/api/v1/widget/me", .key = v.jwt);
-    ck_assert_msg(ends(reader, 1000), "%s", reader->seen);
+    ck_assert_msg(stream_ends(reader, 1000), "%s", reader->seen);
 }
 END_TEST
-
-/* Opened by ${v} from a page of an allowed origin. */
-static struct reader *stream_from(const struct visitor *v, const char *origin)
-{
-    struct raw *raw = raw_open(server);
-    struct reader *reader = calloc(1, sizeof(*reader));
-    raw_text(raw,
-             "GET /api/v1/widget/conversation/stream HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer "
-             "%s\r\nOrigin: %s\r\n\r\n",
-             v->jwt, origin);
-    reader->fd = raw->fd;
-    reader->seen = calloc(1, 1 << 22);
-    return reader;
-}
 
 START_TEST(a_stream_ends_with_its_origin)
 {
@@ -272,7 +194,7 @@ START_TEST(a_stream_ends_with_its_origin)
                               .headers = {JSON, "Origin: https://one.example"},
                               .body = text("{\"agent_id\":\"%s\"}", agent));
     struct visitor v = visitor_of(r);
-    struct reader *ones[4], *two = stream_from(&v, "https://two.example");
+    struct event_stream *ones[4], *two = stream_from(&v, "https://two.example");
     expect_event(two, ": here", 2000);
     for (size_t i = 0; i < COUNT(ones); i++) { /* on both workers */
         ones[i] = stream_from(&v, "https://one.example");
@@ -281,8 +203,8 @@ START_TEST(a_stream_ends_with_its_origin)
     assay_ok(server, "agent", "update", agent, "--origin", "https://two.example", NULL);
     int64_t deadline = now_ms() + 1000;
     for (size_t i = 0; i < COUNT(ones); i++)
-        ck_assert_msg(ends(ones[i], (int)(deadline - now_ms())), "%s", ones[i]->seen);
-    expect_status(do_as_operator(&v, "messages", "{\"message\":\"still\"}"), 201);
+        ck_assert_msg(stream_ends(ones[i], (int)(deadline - now_ms())), "%s", ones[i]->seen);
+    expect_status(operate_on(&v, "messages", "{\"message\":\"still\"}"), 201);
     expect_event(two, "\"still\"", 1000);
     ck_assert(!two->closed);
 }
@@ -292,19 +214,19 @@ END_TEST
 START_TEST(a_stream_ends_with_its_signing_secret)
 {
     struct visitor before = visitor_new();
-    struct reader *readers[4];
+    struct event_stream *readers[4];
     for (size_t i = 0; i < COUNT(readers); i++) { /* on both workers */
         readers[i] = stream_of(&before, NULL);
         expect_event(readers[i], ": here", 2000);
     }
     assay_ok(server, "secret", "rotate", NULL);
     for (size_t i = 0; i < COUNT(readers); i++) /* a rotation ends no stream */
-        ck_assert(!arrives(readers[i], "\r\n0\r\n\r\n", 300));
+        ck_assert(!stream_arrives(readers[i], "\r\n0\r\n\r\n", 300));
     struct visitor after;
     do
         after = visitor_new();
     while (!strncmp(after.jwt, before.jwt, (size_t)(strchr(after.jwt, '.') - after.jwt)));
-    struct reader *other = stream_of(&after, NULL);
+    struct event_stream *other = stream_of(&after, NULL);
     expect_event(other, ": here", 2000);
     char *path = text("%s/secrets", server->data), *beside = text("%s.other", path);
     ck_assert_int_eq(
@@ -313,8 +235,8 @@ START_TEST(a_stream_ends_with_its_signing_secret)
         0);
     int64_t deadline = now_ms() + 1000;
     for (size_t i = 0; i < COUNT(readers); i++)
-        ck_assert_msg(ends(readers[i], (int)(deadline - now_ms())), "%s", readers[i]->seen);
-    expect_status(do_as_operator(&after, "messages", "{\"message\":\"still\"}"), 201);
+        ck_assert_msg(stream_ends(readers[i], (int)(deadline - now_ms())), "%s", readers[i]->seen);
+    expect_status(operate_on(&after, "messages", "{\"message\":\"still\"}"), 201);
     expect_event(other, "\"still\"", 1000);
     ck_assert(!other->closed);
 }
@@ -326,9 +248,9 @@ START_TEST(a_stream_ends_with_its_token)
     begin("jwt: { ttl: 2s }\n");
     struct visitor v = visitor_new();
     int64_t opened = now_ms();
-    struct reader *reader = stream_of(&v, NULL);
+    struct event_stream *reader = stream_of(&v, NULL);
     expect_event(reader, ": here", 2000);
-    ck_assert_msg(ends(reader, 5000), "%s", reader->seen);
+    ck_assert_msg(stream_ends(reader, 5000), "%s", reader->seen);
     /* claims have a resolution of a second */
     ck_assert_msg(now_ms() - opened >= 900, "after %lld ms", (long long)(now_ms() - opened));
     ck_assert_ptr_null(strstr(reader->seen, "event:"));
@@ -338,7 +260,7 @@ END_TEST
 START_TEST(an_idle_stream_sends_a_heartbeat_every_15_seconds)
 {
     struct visitor v = visitor_new();
-    struct reader *reader = stream_of(&v, NULL);
+    struct event_stream *reader = stream_of(&v, NULL);
     expect_event(reader, ": here", 2000);
     int64_t begun = now_ms();
     expect_event(reader, "\r\n:\n\n", 17000);
@@ -351,14 +273,14 @@ END_TEST
  * draining worker is served by it and asked to reconnect once more, but never twice: ${others} of
  * them may be.
  */
-static struct reader *reconnect(const struct visitor *v, const char *last, int others)
+static struct event_stream *reconnect(const struct visitor *v, const char *last, int others)
 {
     for (;;) {
-        struct reader *reader = stream_of(v, last);
+        struct event_stream *reader = stream_of(v, last);
         int64_t deadline = now_ms() + 5000;
         while (strstr(reader->seen, ": here") == NULL &&
                strstr(reader->seen, "event: reconnect\n") == NULL && now_ms() < deadline)
-            take(reader, (int)(deadline - now_ms()));
+            stream_read(reader, (int)(deadline - now_ms()));
         if (strstr(reader->seen, ": here") != NULL)
             return reader;
         expect_event(reader, "event: reconnect\n", 0);
@@ -369,15 +291,15 @@ static struct reader *reconnect(const struct visitor *v, const char *last, int o
 START_TEST(a_draining_worker_asks_streams_to_reconnect)
 {
     struct visitor v = visitor_new();
-    struct reader *reader = stream_of(&v, NULL);
+    struct event_stream *reader = stream_of(&v, NULL);
     expect_event(reader, ": here", 2000);
     struct response *last = post(&v, "messages", "{\"message\":\"before\"}");
     expect_status(last, 200);
     expect_event(reader, "\"assistant\"", 1000);
     server_signal(server, SIGHUP);
     expect_event(reader, "event: reconnect\n", 5000);
-    ck_assert(ends(reader, 1000));
-    struct reader *again = reconnect(&v, str_at(last, "data.message_id"), 1);
+    ck_assert(stream_ends(reader, 1000));
+    struct event_stream *again = reconnect(&v, str_at(last, "data.message_id"), 1);
     expect_event(again, "\"assistant\"", 5000);
     ck_assert_ptr_null(strstr(again->seen, "\"before\""));
 }
@@ -425,7 +347,7 @@ START_TEST(a_stream_opened_during_a_drain_is_asked_to_reconnect)
         expect(r, r->status == 200 && !strcmp(r->body, "event: reconnect\ndata: {}\n\n"));
         ck_assert(raw_closed(begun[i], 1000));
     }
-    struct reader *again = reconnect(&v, str_at(last, "data.message_id"), 0);
+    struct event_stream *again = reconnect(&v, str_at(last, "data.message_id"), 0);
     expect_event(again, "\"assistant\"", 1000);
 }
 END_TEST
@@ -433,22 +355,21 @@ END_TEST
 START_TEST(a_writer_crash_loses_no_event)
 {
     struct visitor v = visitor_new();
-    struct reader *reader = stream_of(&v, NULL);
+    struct event_stream *reader = stream_of(&v, NULL);
     expect_event(reader, ": here", 2000);
     for (int i = 0; i < 3; i++) {
         kill(server_process(server, "assayd: writer"), SIGKILL);
-        expect_status(do_as_operator(&v, "messages", text("{\"message\":\"after death %d\"}", i)),
-                      201);
+        expect_status(operate_on(&v, "messages", text("{\"message\":\"after death %d\"}", i)), 201);
         expect_event(reader, text("after death %d", i), 5000);
     }
-    ck_assert_uint_eq(times(reader, "event: message"), 3);
+    ck_assert_uint_eq(stream_times(reader, "event: message"), 3);
 }
 END_TEST
 
 START_TEST(a_bad_token_opens_no_stream)
 {
     struct visitor v = {.jwt = "a.b.c"};
-    struct reader *reader = stream_of(&v, NULL);
+    struct event_stream *reader = stream_of(&v, NULL);
     expect_event(reader, "HTTP/1.1 401", 2000);
     expect_event(reader, "unauthorized", 2000);
 }
@@ -458,14 +379,14 @@ START_TEST(the_stream_of_a_closed_client_is_released)
 {
     struct visitor v = visitor_new();
     for (int i = 0; i < 50; i++) {
-        struct reader *reader = stream_of(&v, NULL);
+        struct event_stream *reader = stream_of(&v, NULL);
         expect_event(reader, ": here", 2000);
         if (i % 2)
-            do_as_operator(&v, "messages", "{\"message\":\"x\"}");
+            operate_on(&v, "messages", "{\"message\":\"x\"}");
         close(reader->fd);
         free(reader->seen);
     }
-    expect_status(do_as_operator(&v, "messages", "{\"message\":\"still here\"}"), 201);
+    expect_status(operate_on(&v, "messages", "{\"message\":\"still here\"}"), 201);
     server_stop(server);
 }
 END_TEST
@@ -485,7 +406,7 @@ static bool streams_are(void *arg)
 START_TEST(open_streams_are_counted)
 {
     struct visitor v = visitor_new();
-    struct reader *readers[3];
+    struct event_stream *readers[3];
     for (int64_t i = 0, open = 1; i < 3; i++, open++) {
         readers[i] = stream_of(&v, NULL);
         expect_event(readers[i], ": here", 2000);
@@ -496,7 +417,7 @@ START_TEST(open_streams_are_counted)
     /* the server notices a closed client at the next send */
     for (int64_t none = 0, tries = 0; !streams_are(&none); tries++) {
         ck_assert_int_lt(tries, 50);
-        do_as_operator(&v, "messages", "{\"message\":\"x\"}");
+        operate_on(&v, "messages", "{\"message\":\"x\"}");
     }
     server_stop(server);
 }

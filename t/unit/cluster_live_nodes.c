@@ -7,7 +7,7 @@
 
 enum { AWAY_MS = 70000, NODES = 4 };
 
-/* Columns: when nodes were heard of (0: no node), for how long the list is watched, the number. */
+/* Columns: when nodes were seen (0: no node), for how long the list is read, the number. */
 static const struct {
     int64_t seen_ms[NODES];
     int64_t watched_ms;
@@ -17,7 +17,7 @@ static const struct {
     {{1, 2000, 30000}, 1000000, 3},
     {{1, 2000, AWAY_MS}, 1000000, 3},         /* it may still admit */
     {{1, 2000, AWAY_MS + 1}, 1000000, 2},     /* it answers 503, or is dead */
-    {{1, AWAY_MS + 1, AWAY_MS + 1}, 0, 3},    /* the log was away: nobody was heard of */
+    {{1, AWAY_MS + 1, AWAY_MS + 1}, 0, 3},    /* the log was away: no node was seen */
     {{1, AWAY_MS + 1, 100}, AWAY_MS, 3},      /* it had no time to come back */
     {{1, AWAY_MS + 1, 100}, AWAY_MS + 1, 2},  /* it had */
     {{1, -5, 100}, 1000000, 3},               /* the clock of the engine was set back */

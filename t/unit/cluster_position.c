@@ -213,7 +213,7 @@ END_TEST
 
 START_TEST(a_log_without_entries_is_refused)
 {
-    expect_no_continuation(NULL, "the log has nothing between entry 2 and its end");
+    expect_no_continuation(NULL, "the log has no entry after 2");
 }
 END_TEST
 

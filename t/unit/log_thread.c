@@ -63,7 +63,7 @@ START_TEST(an_entry_before_the_lead_is_applied_first)
 {
     log_double_hold(CALL_LEAD, true);
     loop_start();
-    loop_expect_held(CALL_LEAD);
+    loop_expect_deferred(CALL_LEAD);
     log_double_add("late");
     log_double_hold(CALL_LEAD, false);
     loop_expect_state(LOG_LEADS);
@@ -127,7 +127,7 @@ START_TEST(a_store_of_a_log_is_not_told_to_begin_one)
     memcpy(known.log, log_double_head().log, sizeof(known.log));
     log_double_fail(CALL_POSITION, CLUSTER_LOG_NONE, 4);
     loop.thread = log_thread_new(log_double(), &node, &known, false);
-    ck_assert(wait_until(loop_has_why, "this store follows a log: is cluster.log right?", LOOP_MS));
+    ck_assert(wait_until(loop_has_why, "this store follows a log: check cluster.log", LOOP_MS));
 }
 END_TEST
 
@@ -325,7 +325,7 @@ START_TEST(a_call_that_hangs_does_not_delay_the_end)
     loop_start();
     loop_expect_state(LOG_LEADS);
     log_double_hold(CALL_LEAD, true);
-    loop_expect_held(CALL_LEAD);
+    loop_expect_deferred(CALL_LEAD);
     expect_end(false);
     log_double_hold(CALL_LEAD, false);
 }

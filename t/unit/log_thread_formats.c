@@ -89,7 +89,7 @@ START_TEST(a_new_leader_continues_in_the_format_of_the_last_entry)
     log_double_hold(CALL_LEAD, true);
     loop_start();
     loop_expect_applied(_i != 0 ? "before " : "");
-    loop_expect_held(CALL_LEAD);
+    loop_expect_deferred(CALL_LEAD);
     log_double_fail(CALL_POSITION, CLUSTER_LOG_AWAY, 1000);
     log_double_hold(CALL_LEAD, false);
     loop_expect_state(LOG_LEADS);

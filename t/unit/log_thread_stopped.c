@@ -79,7 +79,7 @@ static const struct {
     {records_of_its_own, "data_dir has records"},
     {ahead, "and the log ends before it"},
     {trimmed, "the next entry of the log is 2"},
-    {all_trimmed, "nothing between entry 0 and its end"},
+    {all_trimmed, "no entry after 0"},
     {another_chain, "entry 1 of the log does not continue"},
 };
 
@@ -106,7 +106,7 @@ START_TEST(a_node_that_stops_is_noted_no_more)
     loop_expect_applied("one ");
     loop_expect_state(LOG_FOLLOWS);
     log_double_hold(CALL_POSITION, true);
-    loop_expect_held(CALL_POSITION);
+    loop_expect_deferred(CALL_POSITION);
     log_double_add("two");
     log_double_add("three");
     log_double_trim(3);

@@ -88,7 +88,7 @@ static void turn(void)
     end_turn();
 }
 
-static void greet(void)
+static void reply_to_handshake(void)
 {
     char fingerprint[128];
     while ((redis = accept(listening, NULL, NULL)) < 0)
@@ -126,7 +126,7 @@ static void setup(void)
     memset(&ended, 0, sizeof(ended));
     primary = primary_new(&loop);
     ck_assert_ptr_nonnull(primary);
-    greet();
+    reply_to_handshake();
 }
 
 static void teardown(void)

@@ -109,14 +109,7 @@ static void end(void)
 
 static void new_collection(void)
 {
-    struct store_answer a =
-        kit_apply(&kit, &(struct store_change){.kind = CHANGE_AGENT_CREATE,
-                                               .workspace = workspace,
-                                               .name = STR("Shop"),
-                                               .data = STR("\"language_default\":\"en\""),
-                                               .fields = AGENT_PUBLISHED});
-    ck_status(a.status, STORE_OK);
-    agent = a.first;
+    agent = kit_agent(&kit, workspace, "\"language_default\":\"en\"");
 }
 
 static void pack(struct buf *rows, uint64_t wp_id, const char *title, const char *text)

@@ -82,11 +82,7 @@ static void setup(void)
     kit_open(&k);
     kit_dir(copy);
     w = kit_workspace(&k, "acme");
-    agent = kit_apply(&k, &(struct store_change){.kind = CHANGE_AGENT_CREATE,
-                                                 .workspace = w,
-                                                 .name = STR("a"),
-                                                 .data = STR("{}")})
-                .first;
+    agent = kit_agent(&k, w, "{}");
     struct store_txn *t = begin();
     for (unsigned i = 0; i < REPORTS; i++) {
         char url[64];

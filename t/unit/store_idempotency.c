@@ -1,24 +1,5 @@
 /* Idempotency keys of reports: a repeated create returns the first record. */
-#include "t/kit/store.h"
-
-static struct kit k;
-static uint64_t w;
-
-static void setup(void)
-{
-    kit_open(&k);
-    w = kit_workspace(&k, "acme");
-}
-
-static void teardown(void)
-{
-    kit_close(&k);
-}
-
-static struct store_answer change(struct store_change c)
-{
-    return kit_apply(&k, &c);
-}
+#include "t/kit/store_fixtures.h"
 
 static char idem_key[32], idem_body[32];
 
@@ -118,7 +99,7 @@ int main(void)
 {
     Suite *suite = suite_create("store_idempotency");
     TCase *tc = tcase_create("idempotency");
-    tcase_add_checked_fixture(tc, setup, teardown);
+    tcase_add_checked_fixture(tc, workspace_setup, store_teardown);
     tcase_add_test(tc, a_repeat_answers_the_first_record_and_code);
     tcase_add_test(tc, another_body_is_refused_and_another_key_makes_another_report);
     tcase_add_test(tc, a_repeat_of_a_deleted_report_is_not_found);

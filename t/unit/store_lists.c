@@ -1,25 +1,5 @@
 /* Lists: every sort, filter and page in the documented order; URLs longer than any key; search. */
-#include "t/kit/store.h"
-
-static struct kit k;
-static uint64_t w;
-
-static void setup(void)
-{
-    kit_open(&k);
-    w = kit_workspace(&k, "acme");
-}
-
-static void teardown(void)
-{
-    kit_close(&k);
-}
-
-static struct store_list_query query(unsigned sort, bool ascending)
-{
-    return (struct store_list_query){
-        .workspace = w, .sort = sort, .ascending = ascending, .page = 1, .per_page = 100};
-}
+#include "t/kit/store_fixtures.h"
 
 static void expect(const struct store_list_query *q, const char *ids)
 {
@@ -487,7 +467,7 @@ int main(void)
 {
     Suite *suite = suite_create("store_lists");
     TCase *tc = tcase_create("lists");
-    tcase_add_checked_fixture(tc, setup, teardown);
+    tcase_add_checked_fixture(tc, workspace_setup, store_teardown);
     tcase_set_timeout(tc, 60);
     tcase_add_loop_test(tc, a_list_is_sorted_and_filtered, 0, COUNT(lists));
     tcase_add_loop_test(tc, a_status_filter_works_before_and_after_a_merge, 0,

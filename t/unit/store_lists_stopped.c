@@ -1,21 +1,7 @@
 /* A list that its stop function ends: when it starts again, it returns the same rows. */
-#include "t/kit/store.h"
+#include "t/kit/store_fixtures.h"
 
 #define COUNT(a) ((int)(sizeof(a) / sizeof(*(a))))
-
-static struct kit k;
-static uint64_t w;
-
-static void setup(void)
-{
-    kit_open(&k);
-    w = kit_workspace(&k, "acme");
-}
-
-static void teardown(void)
-{
-    kit_close(&k);
-}
 
 /* In one transaction. Each URL is unique; none is in the order of the numbers. */
 static void create_many(unsigned from, unsigned to)
@@ -151,7 +137,7 @@ int main(void)
 {
     Suite *suite = suite_create("store_lists_stopped");
     TCase *tc = tcase_create("stopped");
-    tcase_add_checked_fixture(tc, setup, teardown);
+    tcase_add_checked_fixture(tc, workspace_setup, store_teardown);
     tcase_set_timeout(tc, 60);
     tcase_add_loop_test(tc, a_list_stopped_at_any_point_restarts_with_the_same_rows, 0,
                         COUNT(stopped));

@@ -22,11 +22,7 @@ static void begin(void)
 {
     kit_open(&kit);
     workspace = kit_workspace(&kit, "acme");
-    agent = kit_apply(&kit, &(struct store_change){.kind = CHANGE_AGENT_CREATE,
-                                                   .workspace = workspace,
-                                                   .name = STR("Shop"),
-                                                   .data = STR("{}")})
-                .first;
+    agent = kit_agent(&kit, workspace, "{}");
     for (int i = 0; i < CONVERSATIONS; i++) {
         char secret[32] = {(char)(1 + i)};
         struct store_answer a =

@@ -1,25 +1,5 @@
 /* Lists of projects: by date or name, with a search, and while projects change. */
-#include "t/kit/store.h"
-
-static struct kit k;
-static uint64_t w;
-
-static void setup(void)
-{
-    kit_open(&k);
-    w = kit_workspace(&k, "acme");
-}
-
-static void teardown(void)
-{
-    kit_close(&k);
-}
-
-static struct store_list_query query(unsigned sort, bool ascending)
-{
-    return (struct store_list_query){
-        .workspace = w, .sort = sort, .ascending = ascending, .page = 1, .per_page = 100};
-}
+#include "t/kit/store_fixtures.h"
 
 static void expect_projects(const struct store_list_query *q, const char *names)
 {
@@ -272,7 +252,7 @@ int main(void)
 {
     Suite *suite = suite_create("store_project_lists");
     TCase *tc = tcase_create("projects");
-    tcase_add_checked_fixture(tc, setup, teardown);
+    tcase_add_checked_fixture(tc, workspace_setup, store_teardown);
     tcase_set_timeout(tc, 60);
     tcase_add_test(tc, projects_are_listed_by_date_or_by_name_and_searched);
     tcase_add_loop_test(tc, a_project_list_is_exact_while_projects_change, 0, 4);

@@ -1,14 +1,14 @@
 /* Changes that wait for a node that leads: their order, and how much of them is kept. */
-#include "core/writer/held_changes.h"
+#include "core/writer/deferred_changes.h"
 #include "t/kit/suite.h"
 
 #include <check.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { LARGE = HELD_BYTES / 2 };
+enum { LARGE = DEFERRED_BYTES / 2 };
 
-static struct held_changes held;
+static struct deferred_changes deferred;
 static struct client sender, other;
 static char *bytes;
 
@@ -20,8 +20,8 @@ static void setup(void)
 
 static void teardown(void)
 {
-    held_free(&held);
-    held = (struct held_changes){0};
+    deferred_changes_free(&deferred);
+    deferred = (struct deferred_changes){0};
     sender.gone = false;
     free(bytes);
 }
@@ -30,14 +30,14 @@ static void add(struct client *client, uint64_t number, size_t size)
 {
     const struct frame frame = {.head = {.a = number, .payload = (uint32_t)size},
                                 .payload = {bytes, size}};
-    held_add(&held, client, &frame);
+    deferred_changes_add(&deferred, client, &frame);
 }
 
 static void expect(size_t i, uint64_t number, bool refused)
 {
-    ck_assert_uint_lt(i, held.count);
-    ck_assert_uint_eq(held.list[i].head.a, number);
-    ck_assert_int_eq(held_is_refused(&held.list[i]), refused);
+    ck_assert_uint_lt(i, deferred.count);
+    ck_assert_uint_eq(deferred.list[i].head.a, number);
+    ck_assert_int_eq(deferred_change_is_refused(&deferred.list[i]), refused);
 }
 
 /* What is refused keeps its place, since answers come in the order of the changes. */
@@ -51,11 +51,11 @@ START_TEST(a_change_above_the_limit_is_refused_in_its_turn)
     expect(1, 2, false);
     expect(2, 3, true);
     expect(3, 4, false);
-    held_drop(&held, 1);
+    deferred_changes_drop(&deferred, 1);
     add(&sender, 5, 1);
     expect(0, 2, false);
     expect(3, 5, false);
-    ck_assert_uint_eq(held_frame(&held.list[3]).payload.n, 1);
+    ck_assert_uint_eq(deferred_change_frame(&deferred.list[3]).payload.n, 1);
 }
 END_TEST
 
@@ -65,19 +65,19 @@ START_TEST(changes_of_a_disconnected_sender_are_forgotten)
     add(&other, 1, LARGE);
     add(&sender, 2, LARGE);
     sender.gone = true;
-    held_forget(&held);
-    ck_assert_uint_eq(held.count, 1);
-    ck_assert_ptr_eq(held.list[0].client, &other);
+    deferred_changes_forget(&deferred);
+    ck_assert_uint_eq(deferred.count, 1);
+    ck_assert_ptr_eq(deferred.list[0].client, &other);
     add(&other, 2, LARGE);
     expect(1, 2, false);
-    ck_assert_uint_eq(held.bytes, HELD_BYTES);
+    ck_assert_uint_eq(deferred.bytes, DEFERRED_BYTES);
 }
 END_TEST
 
 int main(void)
 {
-    Suite *suite = suite_create("held_changes");
-    TCase *tcase = tcase_create("held_changes");
+    Suite *suite = suite_create("deferred_changes");
+    TCase *tcase = tcase_create("deferred_changes");
     suite_add_tcase(suite, tcase);
     tcase_add_checked_fixture(tcase, setup, teardown);
     tcase_add_test(tcase, a_change_above_the_limit_is_refused_in_its_turn);
