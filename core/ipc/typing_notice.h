@@ -1,5 +1,5 @@
 /*
- * A typing notice, in a cluster: someone in a conversation begins or ends to type, for the typing
+ * A typing notice, in a cluster: someone in a conversation begins or stops typing, for the typing
  * tables of all nodes (core/shm/typing_table.h). It says how long, because clocks of nodes differ.
  * It is lost where a process is slow or away: the typing then shows too late or not, and it ends by
  * itself.
@@ -17,7 +17,7 @@
 struct typing_notice {
     struct ulid conversation;
     enum typist who;
-    unsigned left_ms; /* at most TYPING_MS; 0: ${who} ends to type */
+    unsigned left_ms; /* at most TYPING_MS; 0: ${who} stops typing */
 };
 
 /* typing_notice_put(c, notice): queue it, or drop it where TYPING_NOTICE_PENDING bytes wait. */
