@@ -194,6 +194,7 @@ enum { RETAIN_EVENTS = 1, RETAIN_CONVERSATIONS = 2 };
 
 #define SIGNING_KEYS_BYTES 8192 /* at most, sealed */
 
+/* The numbers come before the texts: change.c depends on it. */
 struct store_change {
     uint32_t kind;   /* enum store_change_kind */
     uint32_t fields; /* CHANGE_HAS_… */
@@ -229,8 +230,8 @@ struct store_change {
 };
 
 /*
- * change_encode(change, out): append the wire form, in native byte order: both ends run on this
- * host, in this version. change_size(change): its number of bytes.
+ * change_encode(change, out): append the wire form, in native byte order: both ends have this
+ * version, and in a cluster hosts of one architecture. change_size(change): its number of bytes.
  */
 size_t change_size(const struct store_change *change);
 void change_encode(const struct store_change *change, struct buf *out);
