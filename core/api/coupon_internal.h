@@ -10,7 +10,7 @@
 #define COUPON_PENDING_MS (INT64_C(15) * 60 * 1000) /* how long a coupon stays pending */
 
 /*
- * coupon_apply(r, code, cart): answer POST /widget/coupon/apply. If ${cart} is NULL, ${code}
+ * coupon_apply(r, code, cart): answer POST /api/v1/widget/coupon/apply. If ${cart} is NULL, ${code}
  * becomes pending; otherwise send the discount. ${cart} has passed coupon_cart_mistake.
  */
 void coupon_apply(struct request *r, struct str code, struct json_object *cart);

@@ -1,6 +1,6 @@
 /*
- * POST /widget/init: the page opens the chat. A known visitor's conversation is only read; a new
- * visitor or conversation is stored first. Of the visitor's secret only the SHA-256 is stored.
+ * POST /api/v1/widget/init: the page opens the chat. A known visitor's conversation is only read; a
+ * new visitor or conversation is stored first. Of the visitor's secret only the SHA-256 is stored.
  */
 #include "core/api/widget_internal.h"
 #include "core/api/render_widget_internal.h"
