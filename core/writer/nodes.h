@@ -1,8 +1,8 @@
 /*
- * Connections between nodes of a cluster: the key that all nodes have, and the address where other
- * nodes send the changes of their workers and commands while this node leads, and where a node that
- * joins gets a copy of the store. One connection for
- * each of those senders, with the frames that a local sender sends.
+ * Connections between nodes of a cluster: the key that all nodes have, and the address of this one.
+ * While it leads, other nodes send the changes of their workers and commands there: one connection
+ * for each of these senders, with the frames that a local sender sends. Their auditors and typing
+ * notices have connections too. A node that joins gets a copy of the store there at any time.
  */
 #ifndef ASSAY_WRITER_NODES_H
 #define ASSAY_WRITER_NODES_H
