@@ -21,8 +21,9 @@ struct op {
     struct pending pending;
     struct op *next;
     uint64_t sequence, deadline_ms;
-    uint64_t dropped; /* struct frame_repeats */
-    unsigned sent;    /* how often */
+    uint64_t key_start; /* of the idempotency key, to compare thousands that time out at once */
+    uint64_t dropped;   /* struct frame_repeats */
+    unsigned sent;      /* how often */
     change_done_fn *done;
     size_t size;
     char wire[];
@@ -216,6 +217,15 @@ static void op_free(struct writer_client *c, struct op *op)
     c->free_ops_count++;
 }
 
+/* A key is a hash. */
+static uint64_t start_of(struct str key)
+{
+    uint64_t start = 0;
+    if (key.n >= sizeof(start))
+        memcpy(&start, key.p, sizeof(start));
+    return start;
+}
+
 static struct op *op_new(struct writer_client *c, const struct store_change *change)
 {
     size_t size = change_size(change);
@@ -224,6 +234,7 @@ static struct op *op_new(struct writer_client *c, const struct store_change *cha
         return NULL;
     *op = (struct op){.sequence = ++c->sequence,
                       .size = size,
+                      .key_start = start_of(change->idem_key),
                       .dropped = score_get(c->loop->process->scoreboard->senders_dropped),
                       .deadline_ms = c->loop->now_ms + WRITER_ANSWER_MS};
     struct buf wire = {.p = op->wire, .cap = size};
@@ -416,7 +427,7 @@ static bool repeats_earlier(const struct writer_client *c, const struct op *op)
 {
     struct str key = idem_key(op);
     for (const struct op *earlier = c->first; key.n > 0 && earlier != op; earlier = earlier->next)
-        if (str_eq(idem_key(earlier), key))
+        if (earlier->key_start == op->key_start && str_eq(idem_key(earlier), key))
             return true;
     return false;
 }

@@ -177,6 +177,33 @@ START_TEST(an_unanswered_request_fails_after_30_seconds)
 }
 END_TEST
 
+/*
+ * The worker answers nobody else meanwhile. Decoding the keys of all pairs of changes takes
+ * hundreds of times as long as sending the changes.
+ */
+START_TEST(many_requests_with_keys_time_out_fast)
+{
+    enum { REQUESTS = 6000, TIMES = 100 };
+    struct request *requests = calloc(REQUESTS, sizeof(*requests));
+    ck_assert_ptr_nonnull(requests);
+    uint64_t began = clock_thread_us();
+    for (unsigned i = 0; i < REQUESTS; i++) {
+        char key[16];
+        snprintf(key, sizeof(key), "%u", i);
+        send_create(&requests[i], key);
+    }
+    const uint64_t sent = clock_thread_us() - began;
+    began = clock_thread_us();
+    tick_after(WRITER_ANSWER_MS);
+    const uint64_t ended = clock_thread_us() - began;
+    ck_assert_uint_eq(replies.count, REQUESTS);
+    ck_assert_int_eq(replies.err, ERR_UNAVAILABLE);
+    ck_assert_msg(ended < TIMES * sent, "%lu us to send, %lu us to end", (unsigned long)sent,
+                  (unsigned long)ended);
+    free(requests);
+}
+END_TEST
+
 /* ---- the window ---- */
 
 static struct channel channel; /* the writer's end */
@@ -274,6 +301,7 @@ int main(void)
     tcase_add_checked_fixture(tcase, setup, teardown);
     tcase_add_loop_test(tcase, an_unanswered_request_fails_after_30_seconds, 0,
                         sizeof(cases) / sizeof(cases[0]));
+    tcase_add_test(tcase, many_requests_with_keys_time_out_fast);
     tcase_add_test(tcase, changes_above_the_window_wait_for_answers);
     tcase_add_loop_test(tcase, a_change_is_not_sent_while_the_log_is_away, 0,
                         sizeof(ages) / sizeof(ages[0]));
