@@ -82,7 +82,9 @@ static void put_page(struct buf *out, const struct report_html *page)
         .page = {.language = text_tables[page->language].code, .version = STR(PACKAGE_VERSION)}};
     report_view_make(&view, &source, &memory);
     struct str final = str_of(page->findings->final_url); /* of a failed grading, too */
-    view.final_url = str_eq(final, page->url) ? (struct str){0} : readable_url(final, &memory);
+    view.final_url = (struct str){0};
+    if (!str_eq(final, page->url))
+        view.final_url = readable_url(final, &memory);
     template_report(out, page->language, &view);
     free_blocks(blocks);
 }
