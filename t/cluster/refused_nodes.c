@@ -250,7 +250,7 @@ START_TEST(a_node_with_the_name_of_a_live_node_waits)
     ck_assert(strstr(server_log(nodes->node[original].server), "has the name") == NULL);
     node_stop(nodes, original);
     node_forget_seen(nodes, original);
-    expect_says(second, "the store fits the log, which answers again");
+    expect_says(second, "the store fits the log, and the log answers");
     created("third");
     nodes_catch_up(nodes);
     ck_assert_int_eq(total_on(second), 3);
