@@ -115,7 +115,8 @@ static int make_backup(struct cmd *cmd)
     if (status == CMD_DONE)
         status = write_configuration(cmd->conf, dir);
     if (status == CMD_DONE)
-        cmd_say("The backup is in %s. To restore it, with the same -c: assay restore %s", dir, dir);
+        cmd_say("The backup is in %s. To restore it, run this with the same -c: assay restore %s",
+                dir, dir);
     else
         cmd_dir_unmake(&made);
     client_close(client);

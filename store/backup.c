@@ -25,6 +25,14 @@ static enum store_status why_errno(struct store *s, const char *what, const char
     return status;
 }
 
+static enum store_status why_busy(struct store *s, const char *dir)
+{
+    enum store_status status = store_fail(s, EBUSY, "make the copy");
+    snprintf(s->why, sizeof(s->why),
+             "another backup writes to %s: wait until it ends, or name another directory", dir);
+    return status;
+}
+
 #define PART "data.mdb.part" /* the copy until it is complete; left by a killed backup */
 
 /* But for what a killed backup left. */
@@ -229,6 +237,8 @@ static enum store_status copy_to(struct store *s, const char *dir, struct progre
     snprintf(part, sizeof(part), "%s/" PART, dir);
     snprintf(whole, sizeof(whole), "%s/data.mdb", dir);
     int fd = open_part(part);
+    if (fd < 0 && errno == EBUSY)
+        return why_busy(s, dir);
     if (fd < 0)
         return why_errno(s, "make the copy", part);
     struct copy_file f = {.fd = fd};
