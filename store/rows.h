@@ -123,14 +123,14 @@ struct store_position {
  * store_position_get(s, out): from a snapshot. STORE_NOT_FOUND: the store follows no log.
  * store_position_set(t, position): committed with ${t}. Also after store_rows_take, if ${t} has set
  * it before: the row then has its place.
- * store_in_log(t): the log has the rows of ${t}, durably. The commit then syncs once: after a power
- * cut the store may lack the last transaction, and gets it from the log.
+ * store_mark_in_log(t): the log has the rows of ${t}, durably. The commit then syncs once: a power
+ * cut may undo the last transaction, and the store gets it from the log.
  * store_position_forget(t): the store follows no log from that commit on.
  * store_is_empty(s): does the store have what a new one has? False also after an error.
  */
 enum store_status store_position_get(struct store *s, struct store_position *out);
 void store_position_set(struct store_txn *t, const struct store_position *position);
-void store_in_log(struct store_txn *t);
+void store_mark_in_log(struct store_txn *t);
 void store_position_forget(struct store_txn *t);
 bool store_is_empty(struct store *s);
 

@@ -25,7 +25,7 @@ static enum store_status apply_entries(struct store_txn *t, const struct log_bat
         status = store_rows_apply(t, log_batch_rows(b, i));
     if (status == STORE_OK)
         store_position_set(t, log_batch_end(b));
-    store_in_log(t);
+    store_mark_in_log(t);
     return status;
 }
 

@@ -219,7 +219,7 @@ static enum store_status append(struct leading *l, struct store_txn *t)
     score_add(score_of(l)->append_us, clock_mono_us() - began_us);
     cluster_score_begin(score_of(l), l->position.sequence);
     store_position_set(t, &l->position);
-    store_in_log(t);
+    store_mark_in_log(t);
     return store_txn_error(t);
 }
 

@@ -64,7 +64,7 @@ struct store_txn {
     MDB_cursor *cursors[TXN_CURSORS]; /* NULL: not opened, or closed by a delete */
     bool maintenance_told;            /* the transaction has an EVENT_MAINTENANCE */
     bool awaited, unawaited;          /* it has a change that a caller waits for; or one without */
-    bool in_log;                      /* store_in_log */
+    bool in_log;                      /* store_mark_in_log */
     bool synced;                      /* nothing repeats it after a power cut: commit syncs it */
 
     /* row sets: rows.h */

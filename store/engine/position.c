@@ -32,7 +32,7 @@ void store_position_set(struct store_txn *t, const struct store_position *positi
     txn_put(t, SPACE_LOCAL, &k, position, sizeof(*position));
 }
 
-void store_in_log(struct store_txn *t)
+void store_mark_in_log(struct store_txn *t)
 {
     t->in_log = true;
 }

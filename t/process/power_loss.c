@@ -74,7 +74,7 @@ static void create(uint64_t first, uint64_t count, bool in_log)
         attempts[id] = 1;
     }
     if (in_log)
-        store_in_log(t);
+        store_mark_in_log(t);
     ck_status(store_commit(t), STORE_OK);
     created += count;
 }
