@@ -54,6 +54,7 @@ struct writer_client {
     uint64_t id, sequence, last_sent, retry_at_ms;
     struct op *first, *last; /* unanswered, in order */
     struct op *unsent;       /* the first one that is not on this channel; NULL: none */
+    size_t op_bytes;         /* of the unanswered ones */
     struct op *free_ops;
     size_t free_ops_count;
     struct wait *waits[WAIT_BUCKETS];
@@ -208,6 +209,7 @@ static struct op *op_alloc(struct writer_client *c, size_t bytes)
 
 static void op_free(struct writer_client *c, struct op *op)
 {
+    c->op_bytes -= sizeof(*op) + op->size;
     if (c->free_ops_count == OPS_POOLED_MAX || sizeof(*op) + op->size > OP_BYTES) {
         free(op);
         return;
@@ -229,9 +231,10 @@ static uint64_t start_of(struct str key)
 static struct op *op_new(struct writer_client *c, const struct store_change *change)
 {
     size_t size = change_size(change);
-    struct op *op = op_alloc(c, sizeof(*op) + size);
+    struct op *op = c->op_bytes > WRITER_UNANSWERED_BYTES ? NULL : op_alloc(c, sizeof(*op) + size);
     if (op == NULL)
         return NULL;
+    c->op_bytes += sizeof(*op) + size;
     *op = (struct op){.sequence = ++c->sequence,
                       .size = size,
                       .key_start = start_of(change->idem_key),

@@ -13,6 +13,9 @@
 /* A change without an answer in this time is given up; it may still be stored. */
 #define WRITER_ANSWER_MS 30000
 
+/* While unanswered changes, given up or not, have more bytes than these, no other is taken. */
+#define WRITER_UNANSWERED_BYTES (64u << 20)
+
 struct writer_client;
 
 /* Gets the events of the change feed that end no wait for a report. */
@@ -37,7 +40,7 @@ int writer_client_wake_ms(const struct writer_client *c, int most);
 /*
  * writer_client_change(c, change, w, done): send ${change} (copied); ${done} is called unless ${w}
  * is cancelled first. Its ${answer} is NULL unless ${outcome} is CHANGE_ANSWERED. False: memory is
- * short.
+ * short, or WRITER_UNANSWERED_BYTES wait; nothing is sent.
  * writer_client_send(c, change): a change without a waiter.
  * writer_client_send_local(c, change): one about files of this server (store_change_is_local). It
  * is lost without a connection: who finds the same again sends it again.

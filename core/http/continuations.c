@@ -32,7 +32,7 @@ void request_change(struct request *r, const struct store_change *change, reques
     r->change_done = done;
     r->changed = true;
     if (!writer_client_change(r->http->writer, change, &r->wait, on_change))
-        reply_error(r, ERR_UNAVAILABLE, NULL);
+        reply_retry(r, "Too many changes wait for the writer. Nothing was changed.");
 }
 
 static void on_report(struct waiter *w)

@@ -101,7 +101,7 @@ static void setup(void)
     snprintf(process.writer_path, sizeof(process.writer_path), "%s/writer.sock", dir);
     listening = channel_listen(process.writer_path);
     ck_assert_int_ge(listening, 0);
-    replies.count = 0;
+    replies.count = replies.retries = 0;
     loop = (struct loop){.process = &process, .now_ms = 1000000};
     loop.ctx.loop = h2o_evloop_create();
     l = http.writer = writer_client_new(&loop, on_event, NULL);
@@ -267,6 +267,33 @@ START_TEST(changes_above_the_window_wait_for_answers)
 }
 END_TEST
 
+/* Nobody answers: memory is bounded, also by changes that were given up. */
+START_TEST(changes_above_the_bytes_that_may_wait_are_refused)
+{
+    static char text[1 << 20];
+    struct request request = {.http = &http};
+    const struct store_change change = {.kind = CHANGE_REPORT_CREATE,
+                                        .text = {text, sizeof(text)}};
+    const unsigned most = WRITER_UNANSWERED_BYTES / sizeof(text) + 1;
+    accept_client();
+    for (unsigned i = 0; i < most; i++)
+        writer_client_send(l, &change);
+    request_change(&request, &change, must_not_end);
+    ck_assert_uint_eq(replies.retries, 1);
+    ck_assert_uint_eq(writer_client_waiting(l), 0);
+    tick_after(WRITER_ANSWER_MS);
+    request_change(&request, &change, must_not_end);
+    ck_assert_uint_eq(replies.retries, 2);
+    channel_close(&channel);
+    h2o_evloop_run(loop.ctx.loop, 0);
+    ck_assert(!writer_client_connected(l));
+    tick_after(WRITER_ANSWER_MS); /* it forgets them */
+    request_change(&request, &change, must_not_end);
+    ck_assert_uint_eq(replies.retries, 2);
+    ck_assert_uint_eq(writer_client_waiting(l), 1);
+}
+END_TEST
+
 /* ---- in a cluster ---- */
 
 /* Seconds since the head of the log was confirmed (-1: never); whether a change is sent. */
@@ -303,6 +330,7 @@ int main(void)
                         sizeof(cases) / sizeof(cases[0]));
     tcase_add_test(tcase, many_requests_with_keys_time_out_fast);
     tcase_add_test(tcase, changes_above_the_window_wait_for_answers);
+    tcase_add_test(tcase, changes_above_the_bytes_that_may_wait_are_refused);
     tcase_add_loop_test(tcase, a_change_is_not_sent_while_the_log_is_away, 0,
                         sizeof(ages) / sizeof(ages[0]));
     return suite_run(suite);
