@@ -47,16 +47,6 @@ static bool are_executed(void *arg)
     return true;
 }
 
-/* Each worker has a relay then, and what it repeats is done. */
-static void warm_up(unsigned from)
-{
-    for (int i = 0; i < 8; i++)
-        expect_status(http(nodes->node[from].server, .method = "POST", .path = "/api/v1/reports",
-                           .headers = {"Prefer: respond-async"},
-                           .body = form("url", text("http://127.0.0.9/warm%d", i), NULL)),
-                      202);
-}
-
 /*
  * The leader has executed some of them, and its answers are on their way. The others are in the
  * sockets of the writer of the follower.

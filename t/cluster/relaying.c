@@ -129,13 +129,6 @@ END_TEST
 
 /* ---- a relay that is lost, while both writers live ---- */
 
-/* Each relay of the node goes on after one answered change of each worker. */
-static void warm_up(unsigned from)
-{
-    for (int i = 0; i < 8; i++)
-        expect_status(create_on(from, text("warm%u-%d", from, i), NULL), 202);
-}
-
 static void expect_once(const char *name)
 {
     for (unsigned i = 0; i < nodes->count; i++)

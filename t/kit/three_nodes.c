@@ -51,6 +51,15 @@ int64_t total_on(unsigned i)
     return total;
 }
 
+void warm_up(unsigned i)
+{
+    for (unsigned j = 0; j < WARM_UPS; j++)
+        expect_status(http(nodes->node[i].server, .method = "POST", .path = "/api/v1/reports",
+                           .headers = {"Prefer: respond-async"},
+                           .body = form("url", text("http://127.0.0.9/warm%u-%u", i, j), NULL)),
+                      202);
+}
+
 void expect_says(unsigned i, const char *words)
 {
     const struct server *s = nodes->node[i].server;

@@ -36,6 +36,13 @@ int64_t created(const char *name);
 int64_t total_on(unsigned i);
 void expect_says(unsigned i, const char *words);
 
+/*
+ * warm_up(i): creates ${WARM_UPS} reports through node ${i}, which follows: each of its two workers
+ * has a relay then. The kernel chooses the worker of a connection.
+ */
+enum { WARM_UPS = 32 };
+void warm_up(unsigned i);
+
 /* start_with_clock(i, offset_ms): starts node ${i} with a wall clock that is wrong by so much. */
 void start_with_clock(unsigned i, int64_t offset_ms);
 
