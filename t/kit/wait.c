@@ -48,11 +48,13 @@ pid_t fork_child(void)
 bool wait_until(condition_fn *holds, void *arg, int within_ms)
 {
     int64_t deadline = now_ms() + within_ms;
-    const struct timespec pause = {.tv_nsec = 5000000};
+    struct timespec pause = {.tv_nsec = 1000000};
     while (!holds(arg)) {
         if (now_ms() > deadline)
             return false;
         nanosleep(&pause, NULL);
+        if (pause.tv_nsec < 16000000)
+            pause.tv_nsec *= 2;
     }
     return true;
 }

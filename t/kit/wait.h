@@ -19,7 +19,10 @@ char *text_va(const char *format, va_list args) __attribute__((format(printf, 1,
 /* fork_child(): a child process that is killed when its parent ends. As fork; never fails. */
 pid_t fork_child(void);
 
-/* wait_until(holds, arg, within_ms): calls ${holds} until it is true; false after ${within_ms}. */
+/*
+ * wait_until(holds, arg, within_ms): calls ${holds} until it is true; false after ${within_ms}. The
+ * pauses between the calls grow to 16 ms: some conditions cost a process.
+ */
 typedef bool condition_fn(void *arg);
 bool wait_until(condition_fn *holds, void *arg, int within_ms) __attribute__((warn_unused_result));
 

@@ -157,25 +157,42 @@ START_TEST(a_result_of_old_bounds_is_reclassified)
 }
 END_TEST
 
+static bool has_much_space(void)
+{
+    struct store_space space;
+    ck_status(store_space(k.s, &space), STORE_OK);
+    store_read_end(k.s);
+    return space.growth_bytes > space.map_bytes / 16;
+}
+
+static struct store_answer create_one(uint64_t w, uint64_t i)
+{
+    char url[200], project[32];
+    snprintf(url, sizeof(url), "https://host%u.example/some/where/%llu/else", (unsigned)(i % 40),
+             (unsigned long long)i * 7919);
+    snprintf(project, sizeof(project), "p%u", (unsigned)(i % 40));
+    struct store_change c = kit_create_change(w, url, project);
+    struct store_answer answer = kit_apply(&k, &c);
+    if (answer.status == STORE_OK && i % 4 == 0)
+        kit_done(&k, answer.id, 1, (int)(i / 4 % 100));
+    return answer;
+}
+
 /* Until a create is refused, with the writer's maintenance between. */
 static void fill(uint64_t w)
 {
-    char url[200], project[32];
-    for (uint64_t i = 0;; i++) {
-        snprintf(url, sizeof(url), "https://host%u.example/some/where/%llu/else",
-                 (unsigned)(i % 40), (unsigned long long)i * 7919);
-        snprintf(project, sizeof(project), "p%u", (unsigned)(i % 40));
-        struct store_change c = kit_create_change(w, url, project);
-        struct store_answer answer = kit_apply(&k, &c);
-        if (answer.status != STORE_OK) {
-            ck_status(answer.status, STORE_FULL);
-            return;
-        }
-        if (i % 4 == 0)
-            kit_done(&k, answer.id, 1, (int)(i / 4 % 100));
-        if (i % 50 == 0)
-            kit_purge(&k, 200);
+    struct store_answer answer = {.status = STORE_OK};
+    for (uint64_t i = 0; answer.status == STORE_OK;) {
+        const bool batch = has_much_space();
+        if (batch)
+            kit_batch_begin(&k);
+        for (uint64_t end = i + 50; answer.status == STORE_OK && i < end; i++)
+            answer = create_one(w, i);
+        if (batch)
+            kit_batch_end(&k);
+        kit_purge(&k, 200);
     }
+    ck_status(answer.status, STORE_FULL);
 }
 
 /* Columns: the map, rows of a segment, the tail length that triggers a merge */
