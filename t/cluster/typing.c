@@ -99,10 +99,22 @@ static void expect_connected(void)
     expect_on_all(operator_types, false);
 }
 
+/* Each worker writes a note. What it wrote at the first use of a key comes before. */
+static void write_notes(unsigned i)
+{
+    server = nodes->node[i].server;
+    for (unsigned j = 0; j < WARM_UPS; j++)
+        expect_status(operate("POST", text("conversations/%s/notes", v.conversation),
+                              "{\"note\":\"walrus\"}"),
+                      201);
+}
+
 START_TEST(typing_through_any_node_shows_on_all_and_stops_on_all)
 {
     struct raw *streams[NODES_MAX];
     expect_connected();
+    for (unsigned i = 0; i < nodes->count; i++)
+        write_notes(i);
     uint64_t entries = nodes_entries(nodes);
     for (unsigned i = 0; i < nodes->count; i++)
         streams[i] = stream_open(nodes->node[i].server, &v);

@@ -38,7 +38,7 @@ void expect_says(unsigned i, const char *words);
 
 /*
  * warm_up(i): creates ${WARM_UPS} reports through node ${i}, which follows: each of its two workers
- * has a relay then. The kernel chooses the worker of a connection.
+ * has a relay then. The kernel chooses the worker of a connection; so many leave out none.
  */
 enum { WARM_UPS = 32 };
 void warm_up(unsigned i);
