@@ -223,7 +223,8 @@ START_TEST(a_token_of_another_implementation_is_verified)
     if (kid != NULL) {
         char rest[512];
         strcpy(rest, kid + 3);
-        sprintf(kid, "%s%s", signing_keys_signing(secrets, NOW)->kid, rest);
+        snprintf(kid, sizeof(head) - (size_t)(kid - head), "%s%s",
+                 signing_keys_signing(secrets, NOW)->kid, rest);
     }
     struct str token = forge(head, forged[_i].body, forged[_i].signature, out);
     ck_assert_msg(is_valid_at(token, NOW) == forged[_i].good, "%s %s", head, forged[_i].body);
