@@ -1,14 +1,13 @@
 #include "t/kit/redis_servers.h"
 
 #include "t/kit/harness_internal.h"
+#include "t/kit/supervisor.h"
 
-#include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <ftw.h>
 #include <signal.h>
 #include <sys/random.h>
-#include <sys/socket.h>
 #include <sys/stat.h>
 
 #define SERVER "/usr/bin/redis-server"
@@ -21,24 +20,13 @@ bool redis_installed(void)
     return access(SERVER, X_OK) == 0 && access(SENTINEL, X_OK) == 0 && access(CLI, X_OK) == 0;
 }
 
-static uint16_t free_port(void)
-{
-    struct sockaddr_in sa = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
-    socklen_t size = sizeof(sa);
-    int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    ck_assert_int_eq(bind(fd, (struct sockaddr *)&sa, size), 0);
-    ck_assert_int_eq(getsockname(fd, (struct sockaddr *)&sa, &size), 0);
-    close(fd);
-    return ntohs(sa.sin_port);
-}
-
 static struct redis *redis_new(void)
 {
     struct redis *r = calloc(1, sizeof(*r));
     ck_assert_ptr_nonnull(r);
     r->dir = text("/tmp/assay-redis-XXXXXX");
     ck_assert_ptr_nonnull(mkdtemp(r->dir));
-    r->port = free_port();
+    r->port = loopback_port();
     r->conf = text("%s/redis.conf", r->dir);
     r->address = text("127.0.0.1:%u", r->port);
     return r;

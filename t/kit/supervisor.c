@@ -399,6 +399,20 @@ void supervisor_run(struct supervisor *s, int in, int out, const char *path, ...
     ck_assert_msg(status == 0, "%s failed:\n%s", path, supervisor_log(s));
 }
 
+/* No test beside this one gets the port until this process ends. */
+static bool reserve(uint16_t port)
+{
+    struct flock byte = {.l_type = F_WRLCK, .l_whence = SEEK_SET, .l_start = port, .l_len = 1};
+    char *path = text("/tmp/assay-test-ports-%u", (unsigned)geteuid());
+    int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+    ck_assert_msg(fd >= 0, "%s: %s", path, strerror(errno));
+    free(path);
+    if (fcntl(fd, F_OFD_SETLK, &byte) == 0)
+        return true; /* it stays open, and the byte locked */
+    close(fd);
+    return false;
+}
+
 uint16_t loopback_port(void)
 {
     for (;;) {
@@ -408,7 +422,7 @@ uint16_t loopback_port(void)
                                  .sin_port = htons(port)};
         int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
         ck_assert_int_ge(fd, 0);
-        bool is_free = bind(fd, (struct sockaddr *)&at, sizeof(at)) == 0;
+        bool is_free = reserve(port) && bind(fd, (struct sockaddr *)&at, sizeof(at)) == 0;
         close(fd);
         if (is_free)
             return port;

@@ -74,7 +74,7 @@ void supervisor_run(struct supervisor *s, int in, int out, const char *path, ...
 
 /*
  * loopback_port(): a TCP port that nobody listens on, outside the range from which the kernel takes
- * the ports of outgoing connections.
+ * the ports of outgoing connections. No other test gets it until this process ends.
  */
 uint16_t loopback_port(void);
 

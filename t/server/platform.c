@@ -4,12 +4,11 @@
  */
 #include "store/engine/schema.h"
 #include "t/kit/harness.h"
+#include "t/kit/supervisor.h"
 
-#include <arpa/inet.h>
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
-#include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 
@@ -42,21 +41,9 @@ START_TEST(health_and_readiness_need_no_credential)
 }
 END_TEST
 
-/* A free loopback port. */
-static uint16_t free_port(void)
-{
-    struct sockaddr_in any = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
-    socklen_t size = sizeof(any);
-    int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    ck_assert_int_eq(bind(fd, (struct sockaddr *)&any, sizeof(any)), 0);
-    ck_assert_int_eq(getsockname(fd, (struct sockaddr *)&any, &size), 0);
-    close(fd);
-    return ntohs(any.sin_port);
-}
-
 START_TEST(the_internal_listener_serves_operators_only)
 {
-    uint16_t port = free_port();
+    uint16_t port = loopback_port();
     server_configure(server, text("internal_listen: 127.0.0.1:%u", port));
     server_start(server);
     struct server inside = *server;
