@@ -54,7 +54,7 @@ struct writer_client {
     uint64_t id, sequence, last_sent, retry_at_ms;
     struct op *first, *last; /* unanswered, in order */
     struct op *unsent;       /* the first one that is not on this channel; NULL: none */
-    size_t op_bytes;         /* of the unanswered ones */
+    size_t op_bytes;         /* memory of the unanswered ones */
     struct op *free_ops;
     size_t free_ops_count;
     struct wait *waits[WAIT_BUCKETS];
@@ -197,11 +197,20 @@ bool writer_client_await(struct writer_client *c, uint64_t workspace, uint64_t r
 
 /* ---- changes ---- */
 
+/* What the op of a change of ${size} bytes occupies. */
+static size_t op_bytes(size_t size)
+{
+    const size_t bytes = sizeof(struct op) + size;
+    return bytes > OP_BYTES ? bytes : OP_BYTES;
+}
+
 static struct op *op_alloc(struct writer_client *c, size_t bytes)
 {
     struct op *op = c->free_ops;
+    if (c->op_bytes > WRITER_UNANSWERED_BYTES)
+        return NULL;
     if (bytes > OP_BYTES || op == NULL)
-        return malloc(bytes > OP_BYTES ? bytes : OP_BYTES);
+        return malloc(bytes);
     c->free_ops = op->next;
     c->free_ops_count--;
     return op;
@@ -209,8 +218,9 @@ static struct op *op_alloc(struct writer_client *c, size_t bytes)
 
 static void op_free(struct writer_client *c, struct op *op)
 {
-    c->op_bytes -= sizeof(*op) + op->size;
-    if (c->free_ops_count == OPS_POOLED_MAX || sizeof(*op) + op->size > OP_BYTES) {
+    const size_t bytes = op_bytes(op->size);
+    c->op_bytes -= bytes;
+    if (c->free_ops_count == OPS_POOLED_MAX || bytes > OP_BYTES) {
         free(op);
         return;
     }
@@ -230,11 +240,11 @@ static uint64_t start_of(struct str key)
 
 static struct op *op_new(struct writer_client *c, const struct store_change *change)
 {
-    size_t size = change_size(change);
-    struct op *op = c->op_bytes > WRITER_UNANSWERED_BYTES ? NULL : op_alloc(c, sizeof(*op) + size);
+    const size_t size = change_size(change), bytes = op_bytes(size);
+    struct op *op = op_alloc(c, bytes);
     if (op == NULL)
         return NULL;
-    c->op_bytes += sizeof(*op) + size;
+    c->op_bytes += bytes;
     *op = (struct op){.sequence = ++c->sequence,
                       .size = size,
                       .key_start = start_of(change->idem_key),
@@ -448,8 +458,8 @@ void writer_client_tick(struct writer_client *c)
 {
     uint64_t now = c->loop->now_ms;
     end_overdue_waits(c, now);
-    for (struct op *op = c->first; op != NULL; op = op->next)
-        if (op->pending.waiter != NULL && op->deadline_ms <= now)
+    for (struct op *op = c->first; op != NULL && op->deadline_ms <= now; op = op->next)
+        if (op->pending.waiter != NULL)
             time_out(c, op);
     if (c->socket == NULL && now >= c->retry_at_ms)
         reconnect(c); /* last: it does not send what was given up */

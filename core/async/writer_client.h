@@ -13,7 +13,7 @@
 /* A change without an answer in this time is given up; it may still be stored. */
 #define WRITER_ANSWER_MS 30000
 
-/* While unanswered changes, given up or not, have more bytes than these, no other is taken. */
+/* While unanswered changes, given up or not, occupy more memory than this, no other is taken. */
 #define WRITER_UNANSWERED_BYTES (64u << 20)
 
 struct writer_client;
